@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/bytes.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace gridctl {
+
+namespace {
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+}  // namespace
+
+std::string to_hex(ByteView bytes) {
+  static constexpr char k_digits[] = "0123456789abcdef";
+  std::string hex;
+  hex.reserve(bytes.size() * 2);
+  for (std::byte b : bytes) {
+    hex += k_digits[static_cast<unsigned>(b) >> 4];
+    hex += k_digits[static_cast<unsigned>(b) & 15];
+  }
+  return hex;
+}
+
+Result<Digest> parse_digest(std::string_view hex) {
+  Digest digest;
+  if (hex.size() != 64) return make_error(Code::protocol_violation, "a digest has 64 hexadecimal digits");
+  for (std::size_t i = 0; i < 32; ++i) {
+    const int high = hex_value(hex[2 * i]), low = hex_value(hex[2 * i + 1]);
+    if (high < 0 || low < 0) return make_error(Code::protocol_violation, "a digest has 64 hexadecimal digits");
+    digest.bytes[i] = static_cast<std::byte>(high << 4 | low);
+  }
+  return digest;
+}
+
+Result<std::uint64_t> parse_size(std::string_view text) {
+  const Error bad = make_error(
+      Code::usage, "'" + std::string(text.substr(0, 40)) + "' is not a size: expected e.g. 512MB, 16GiB, 1.5TB");
+  const std::string copy(text.substr(0, 64));
+  if (copy.empty() || copy[0] < '0' || copy[0] > '9') return bad;
+  char* end = nullptr;
+  const double number = std::strtod(copy.c_str(), &end);
+  std::string_view unit(end);
+  while (!unit.empty() && unit[0] == ' ') unit.remove_prefix(1);
+  double factor = 1;
+  if (!unit.empty() && unit != "B" && unit != "b") {
+    static constexpr std::string_view k_letters = "kmgtp";
+    const char letter = static_cast<char>(unit[0] | 0x20);
+    const std::size_t power = k_letters.find(letter);
+    if (power == std::string_view::npos) return bad;
+    unit.remove_prefix(1);
+    const bool binary = !unit.empty() && unit[0] == 'i';
+    if (binary) unit.remove_prefix(1);
+    if (!(unit.empty() || unit == "B" || unit == "b")) return bad;
+    factor = std::pow(binary ? 1024.0 : 1000.0, static_cast<double>(power + 1));
+  }
+  const double bytes = number * factor;
+  if (!(bytes >= 0) || bytes > 9e18) return bad;
+  return static_cast<std::uint64_t>(bytes);
+}
+
+std::string format_size(std::uint64_t bytes) {
+  static constexpr const char* k_units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit < 6) value /= 1024, ++unit;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), value < 10 && unit > 0 ? "%.1f %s" : "%.0f %s", value, k_units[unit]);
+  return text.data();
+}
+
+}  // namespace gridctl

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Byte spans, digests and sizes.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace gridctl {
+
+using Bytes = std::vector<std::byte>;
+using ByteView = std::span<const std::byte>;
+
+[[nodiscard]] inline ByteView as_bytes(std::string_view text) {
+  return std::as_bytes(std::span{text.data(), text.size()});
+}
+[[nodiscard]] inline std::string_view as_text(ByteView bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// A SHA-256 value: content hash of a chunk, root of a tree.
+struct Digest {
+  std::array<std::byte, 32> bytes{};
+  auto operator<=>(const Digest&) const = default;
+};
+
+[[nodiscard]] std::string to_hex(ByteView bytes);
+[[nodiscard]] inline std::string to_hex(const Digest& digest) { return to_hex(ByteView{digest.bytes}); }
+// Exactly 64 lower-case hexadecimal digits.
+[[nodiscard]] Result<Digest> parse_digest(std::string_view hex);
+
+// "512", "16GiB", "40GB", "1.5TB", "64k": bytes. k/M/G/T with or without B are powers of 1000; Ki/Mi/Gi/Ti of 1024.
+[[nodiscard]] Result<std::uint64_t> parse_size(std::string_view text);
+// "1.5 GiB", "812 KiB", "97 B".
+[[nodiscard]] std::string format_size(std::uint64_t bytes);
+
+}  // namespace gridctl
+
+template <>
+struct std::hash<gridctl::Digest> {
+  std::size_t operator()(const gridctl::Digest& digest) const noexcept {
+    std::size_t value = 0;  // a digest is uniform already: its first bytes do
+    for (std::size_t i = 0; i < sizeof value; ++i) value = value << 8 | static_cast<std::size_t>(digest.bytes[i]);
+    return value;
+  }
+};

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <numeric>
+
+namespace gridctl {
+
+std::string_view trim(std::string_view text) {
+  static constexpr std::string_view k_space = " \t\r\n\v\f";
+  const std::size_t first = text.find_first_not_of(k_space);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(k_space) - first + 1);
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0;;) {
+    const std::size_t end = text.find(separator, at);
+    parts.emplace_back(text.substr(at, end - at));
+    if (end == std::string_view::npos) return parts;
+    at = end + 1;
+  }
+}
+
+std::vector<std::string> split_lines(std::string_view text) {
+  std::vector<std::string> lines = split(text, '\n');
+  if (!lines.empty() && lines.back().empty()) lines.pop_back();
+  for (std::string& line : lines)
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+  return lines;
+}
+
+std::string join(std::span<const std::string> parts, std::string_view separator) {
+  std::string text;
+  for (const std::string& part : parts) {
+    if (&part != parts.data()) text += separator;
+    text += part;
+  }
+  return text;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+namespace {
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+    }
+  }
+  return row[b.size()];
+}
+}  // namespace
+
+std::string nearest(std::string_view word, std::span<const std::string> known) {
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(word.size(), 3) / 3 + 1;
+  const std::string low = lower(word.substr(0, 64));
+  for (const std::string& candidate : known) {
+    const std::size_t distance = edit_distance(low, lower(candidate));
+    if (distance < best_distance) best = candidate, best_distance = distance;
+  }
+  return best;
+}
+
+namespace {
+// Decodes one UTF-8 character at text[at]; returns its length, or 0 when invalid (overlong, surrogate, cut off).
+std::size_t decode_utf8(std::string_view text, std::size_t at, std::uint32_t& code) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
+  const std::uint8_t first = byte(at);
+  std::size_t length = first < 0x80                    ? 1
+                       : first >= 0xC2 && first < 0xE0 ? 2
+                       : first >= 0xE0 && first < 0xF0 ? 3
+                       : first >= 0xF0 && first < 0xF5 ? 4
+                                                       : 0;
+  if (length == 0 || at + length > text.size()) return 0;
+  code = length == 1 ? first : first & (0x7Fu >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xC0) != 0x80) return 0;
+    code = code << 6 | (byte(at + i) & 0x3F);
+  }
+  const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
+  if (overlong || (code >= 0xD800 && code < 0xE000) || code > 0x10FFFF) return 0;
+  return length;
+}
+
+bool is_deceptive(std::uint32_t c) {  // C1 controls, bidirectional, invisible and tag characters
+  return (c >= 0x80 && c < 0xA0) || c == 0xAD || c == 0x61C || c == 0x180E || (c >= 0x200B && c <= 0x200F) ||
+         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF || (c >= 0xFFF9 && c <= 0xFFFB) ||
+         (c >= 0xE0000 && c <= 0xE0FFF) || (c >= 0xFE00 && c <= 0xFE0F && c != 0xFE0F);
+}
+
+void append_safe(std::string& out, std::string_view text, std::size_t& at) {
+  std::array<char, 16> buffer{};
+  std::uint32_t code = 0;
+  const std::size_t length = decode_utf8(text, at, code);
+  if (length == 0) {
+    std::snprintf(buffer.data(), buffer.size(), "\\x%02X", static_cast<unsigned>(static_cast<std::uint8_t>(text[at])));
+    out += buffer.data();
+    ++at;
+    return;
+  }
+  if (code == '\t') out += '\t';
+  else if (code < 0x20) out += {'^', static_cast<char>(code + '@')};
+  else if (code == 0x7F) out += "^?";
+  else if (is_deceptive(code)) {
+    std::snprintf(buffer.data(), buffer.size(), "<U+%04X>", code);
+    out += buffer.data();
+  } else out += text.substr(at, length);
+  at += length;
+}
+}  // namespace
+
+std::string sanitize(std::string_view text, std::size_t line_max) {
+  std::string out;
+  out.reserve(text.size());
+  std::size_t line_start = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == '\r' && at + 1 < text.size() && text[at + 1] == '\n') ++at;
+    if (text[at] == '\n') {
+      out += '\n';
+      line_start = out.size();
+      ++at;
+    } else if (out.size() - line_start >= line_max) {
+      out += "…";
+      at = std::min(text.find('\n', at), text.size());
+    } else {
+      append_safe(out, text, at);
+    }
+  }
+  return out;
+}
+
+std::string shell_quote(std::string_view text) {
+  static constexpr std::string_view k_plain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+  if (!text.empty() && text.find_first_not_of(k_plain) == std::string_view::npos) return std::string(text);
+  std::string out = "'";
+  for (char c : text) {
+    if (c == '\'') out += "'\\''";
+    else out += c;
+  }
+  return out + "'";
+}
+
+}  // namespace gridctl

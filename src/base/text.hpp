@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pure text functions that more than one room needs.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gridctl {
+
+[[nodiscard]] std::string_view trim(std::string_view text);
+[[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
+[[nodiscard]] std::vector<std::string> split_lines(std::string_view text);  // '\n' or "\r\n"; no empty last line
+[[nodiscard]] std::string join(std::span<const std::string> parts, std::string_view separator);
+[[nodiscard]] std::string lower(std::string_view text);  // ASCII
+
+// The known word nearest to `word` by edit distance, or empty when none is near enough to be meant (distance <= 1/3).
+[[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> known);
+
+// Makes foreign text safe for a terminal: keeps '\n' and '\t'; control characters, ESC and DEL become caret notation
+// (^[), C1 and bidirectional or invisible characters become <U+XXXX>, invalid UTF-8 becomes \xNN, '\r' before '\n' is
+// dropped. Lines are cut at `line_max` bytes. Every byte of a host that reaches a terminal goes through here.
+[[nodiscard]] std::string sanitize(std::string_view text, std::size_t line_max = 4096);
+
+// Quotes for /bin/sh: 'it'\''s'. Plain words are left as they are.
+[[nodiscard]] std::string shell_quote(std::string_view text);
+
+}  // namespace gridctl

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user asks for: the parsed and checked job file. A value; it is stored with the job as JSON.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/inventory.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace gridctl::job {
+
+// vendor:names:memory range:count, each part optional ("nvidia:A100,H100:40GB..:2").
+struct GpuRequest {
+  std::optional<Vendor> vendor;
+  std::vector<std::string> names;           // any of; matched without case, spaces, '-' and '_'; empty = any
+  std::optional<std::uint64_t> memory_min;  // bytes per GPU
+  std::optional<std::uint64_t> memory_max;
+  int count_min = 1;  // 1..256
+  int count_max = 1;
+  bool operator==(const GpuRequest&) const = default;
+};
+
+struct Resources {
+  std::vector<GpuRequest> gpus;    // alternatives in order of preference; empty = no GPU
+  double cpus = 0;                 // at least; 0 = 1
+  std::uint64_t memory_bytes = 0;  // at least; 0 = unlimited share
+  std::uint64_t disk_bytes = 0;    // free on the host
+  bool operator==(const Resources&) const = default;
+};
+
+struct Mount {
+  std::string target;  // path in the job
+  std::string source;  // local path, absolute
+  bool operator==(const Mount&) const = default;
+};
+
+struct CheckpointPolicy {
+  std::string path;  // relative to the working directory, or absolute; empty = $GRIDCTL_CKPT_DIR
+  enum class Interval : std::uint8_t { automatic, fixed, off } interval = Interval::automatic;
+  Duration every{};  // with Interval::fixed
+  int keep = 3;      // newest so many are kept; 1..1000
+  bool operator==(const CheckpointPolicy&) const = default;
+};
+
+struct RecoveryPolicy {
+  Duration lost_after = std::chrono::seconds{60};
+  int max_failures = 3;         // failures of the job's own code; 0..1000
+  std::vector<int> restart_on;  // exit codes that always restart
+  std::vector<int> fail_on;     // exit codes that never do
+  Duration lease = std::chrono::hours{24};
+  bool operator==(const RecoveryPolicy&) const = default;
+};
+
+struct Constraints {
+  std::vector<std::string> region_in, region_not;
+  std::vector<std::string> classes;           // datacenter, cloud, market, home; empty = any
+  std::optional<double> max_price;            // USD per hour
+  std::vector<std::string> providers;         // pin (--provider); empty = any
+  std::map<std::string, std::string> labels;  // all must match
+  bool operator==(const Constraints&) const = default;
+};
+
+struct Spec {
+  std::string name;
+  Resources resources;
+  int num_nodes = 1;
+  std::string image;              // engine reference, path of an archive, or empty: plain process
+  bool image_is_archive = false;  // then `image` is an absolute local path
+  std::string workdir;            // absolute local path, or empty
+  std::map<std::string, std::string> envs;
+  std::vector<std::string> secrets;  // names only; values never enter a Spec
+  std::vector<Mount> file_mounts;
+  std::string setup;       // shell text, may be empty
+  std::string run;         // shell text
+  std::string resume_run;  // shell text, empty = run
+  CheckpointPolicy checkpoint;
+  RecoveryPolicy recovery;
+  Constraints constraints;
+  std::optional<double> budget_total;  // USD
+  std::optional<Duration> max_duration;
+  bool operator==(const Spec&) const = default;
+};
+
+[[nodiscard]] std::string to_json(const Spec& spec);
+[[nodiscard]] Result<Spec> parse_spec(std::string_view json);  // state_unreadable when it is not ours
+
+}  // namespace gridctl::job

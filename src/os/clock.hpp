@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/time.hpp"
+
+namespace gridctl::os {
+
+// Passed by reference to whoever needs time; the simulator supplies another.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  [[nodiscard]] virtual BootTime boot() const = 0;  // CLOCK_BOOTTIME: goes on while the machine sleeps
+  [[nodiscard]] virtual WallTime wall() const = 0;  // for display and stored stamps only
+};
+
+[[nodiscard]] Clock& system_clock();
+
+}  // namespace gridctl::os

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files: whole reads and durable writes, descriptors, locks, and opening strictly beneath a directory.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+
+namespace gridctl::os {
+
+using Path = std::filesystem::path;
+
+// Owns a descriptor; close-on-exec always.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept;
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd();
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] bool valid() const { return fd_ >= 0; }
+  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+  void reset();
+
+ private:
+  int fd_ = -1;
+};
+
+[[nodiscard]] Result<std::string> read_file(const Path& path, std::uint64_t bytes_max = 64ull << 20);
+// Writes to a temporary name beside it, fsyncs, renames, fsyncs the directory: whole or not at all, durable.
+[[nodiscard]] Result<void> write_file_durably(const Path& path, std::string_view content, unsigned mode = 0600);
+// The same without the two fsyncs: whole or not at all, for state that a crash of the machine may lose.
+[[nodiscard]] Result<void> write_file_atomically(const Path& path, std::string_view content, unsigned mode = 0600);
+[[nodiscard]] Result<void> sync_directory(const Path& directory);
+[[nodiscard]] Result<void> make_directories(const Path& path, unsigned mode = 0700);
+// Removes a tree without following symbolic links and without crossing into other file systems' mounts; makes
+// directories writable first where needed. Missing is success.
+[[nodiscard]] Result<void> remove_tree(const Path& path);
+[[nodiscard]] Result<Fd> open_file(const Path& path, int flags, unsigned mode = 0600);
+[[nodiscard]] bool exists(const Path& path);  // no error is ever taken for "absent": lstat ENOENT only
+[[nodiscard]] Result<std::uint64_t> free_bytes(const Path& path);  // for an ordinary user
+[[nodiscard]] Result<void> read_exactly(int fd, std::byte* into, std::size_t count, std::uint64_t offset);  // pread
+[[nodiscard]] Result<void> write_all(int fd, ByteView bytes);  // blocking descriptor
+[[nodiscard]] Result<void> sync_fd(int fd);                    // fsync
+// Copies content; shares extents where the file system can (FICLONE), else copy_file_range, else read and write.
+[[nodiscard]] Result<void> clone_file(int from_fd, int to_fd);
+
+// Opens `relative` strictly beneath the directory: no "..", no absolute path, no symbolic link in any component
+// (openat2 RESOLVE_BENEATH|NO_SYMLINKS|NO_MAGICLINKS, or a component walk on kernels without it).
+[[nodiscard]] Result<Fd> open_beneath(int directory_fd, std::string_view relative, int flags, unsigned mode = 0600);
+[[nodiscard]] Result<void> make_directories_beneath(int directory_fd, std::string_view relative, unsigned mode = 0700);
+
+// An exclusive advisory lock on a file (flock), held until destruction or process death.
+class FileLock {
+ public:
+  // nullopt when someone else holds it. Writes our pid into the file.
+  [[nodiscard]] static Result<std::optional<FileLock>> try_acquire(const Path& path, unsigned mode = 0600);
+  [[nodiscard]] static Result<FileLock> acquire(const Path& path, unsigned mode = 0600);  // waits
+  [[nodiscard]] int fd() const { return fd_.get(); }
+
+ private:
+  explicit FileLock(Fd fd) : fd_(std::move(fd)) {}
+  Fd fd_;
+};
+
+[[nodiscard]] std::optional<std::string> environment(std::string_view name);
+[[nodiscard]] Path home_directory();           // $HOME
+[[nodiscard]] Result<Path> executable_path();  // /proc/self/exe
+[[nodiscard]] Path temporary_directory();      // $TMPDIR, else /tmp
+// "tmpfs", "ext4", "nfs"… of the file system that holds `path`, or "unknown".
+[[nodiscard]] std::string file_system_kind(const Path& path);
+
+}  // namespace gridctl::os

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages of the controller <-> agent protocol as values, with their JSON. Field meanings: gridctl-agent(7).
+// parse_* refuse missing or mistyped required fields (protocol_violation) and ignore unknown ones.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/ids.hpp"
+#include "base/inventory.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace gridctl::wire {
+
+inline constexpr int k_version_min = 1, k_version_max = 1;
+
+// First frame each way (kind request from the controller, reply from the agent).
+struct ControllerHello {
+  int version_min = k_version_min, version_max = k_version_max;
+  std::vector<std::string> features;
+  ControllerId controller;
+};
+struct AgentHello {
+  int version = k_version_max;
+  std::vector<std::string> features;
+  std::string build;  // SHA-256 of the agent binary, hex
+  std::string machine_id, boot_id;
+  BootTime host_time;  // CLOCK_BOOTTIME of the host
+};
+
+// A tree the attempt needs, already pushed to the host's cache ("put" operations).
+struct TreeRef {
+  Digest root;         // SHA-256 of the manifest
+  std::string target;  // see AttemptSpec
+};
+
+// Everything the host must know to run one attempt. Secrets' values are in StartRequest, never stored in this.
+struct AttemptSpec {
+  JobId job;
+  std::string job_name;
+  AttemptNumber attempt;
+  Epoch epoch;
+  EngineKind engine = EngineKind::process;
+  std::string image;                        // engine reference, or empty with process
+  std::optional<Digest> image_archive;      // tree of one file "image.tar", loaded into the engine
+  std::optional<Digest> workdir;            // tree put into the working directory
+  std::vector<TreeRef> mounts;              // target: absolute path in the container, or relative to the working dir
+  std::optional<Digest> restore;            // checkpoint tree; its content fills the checkpoint directory
+  std::string restore_name;                 // "JOB@SEQ", value of GRIDCTL_RESUME_FROM
+  std::string checkpoint_path;              // as in the job file; empty = the default directory
+  bool checkpoints = true;                  // false: interval off
+  Duration checkpoint_min_interval{};       // do not snapshot more often
+  std::string setup, run;                   // shell texts; run is resume_run when something was restored
+  std::map<std::string, std::string> envs;  // all of them, GRIDCTL_* included
+  std::vector<std::string> secret_names;
+  std::vector<std::string> gpu_uuids;  // leased and shown to the job; empty = none
+  double cpus = 0;                     // limit and lease; 0 = none
+  std::uint64_t memory_bytes = 0;      // limit and lease; 0 = none
+  Duration stop_grace = std::chrono::seconds{30};
+  std::uint64_t log_ring_bytes = 64ull << 20;
+  std::uint64_t disk_bytes_max = 0;  // quota of the attempt folder's checkpoints; 0 = none
+};
+
+struct PrepareRequest {
+  OpId op;
+  JobId job;
+  Epoch epoch;
+};
+struct PrepareReply {
+  BootTime host_time;
+  std::string boot_id;
+};
+
+struct StartRequest {
+  OpId op;
+  BootTime echo;        // PrepareReply::host_time; the lease runs from here
+  std::string boot_id;  // of the same reply
+  Duration lease{};
+  AttemptSpec spec;
+  std::map<std::string, std::string> secrets;
+};
+// Refusals are errors (refused: stale epoch, boot id changed, echo too old; busy: a resource is held). Before it
+// answers so, the host durably raises max_epoch to the request's epoch: the refusal is a promise.
+struct StartReply {
+  bool already = false;
+};  // already: this very op was accepted before
+
+struct StopRequest {
+  OpId op;
+  JobId job;
+  Epoch epoch;       // this and all lower epochs are stopped and refused from now on
+  Duration grace{};  // TERM, then KILL after so long; 0 = at once
+};
+
+// Removes what is left of ended attempts up to this epoch (folder, container, secrets); keeps the fence.
+struct CleanRequest {
+  OpId op;
+  JobId job;
+  Epoch epoch;
+};
+
+enum class AttemptPhase : std::uint8_t {
+  absent,    // not here, and promised never to start (fence raised)
+  starting,  // accepted; fetching image, restoring, setup not begun
+  running,   // the payload is up
+  stopping,  // TERM sent
+  ended,     // see `end`
+};
+[[nodiscard]] std::string_view phase_name(AttemptPhase phase);
+
+enum class EndReason : std::uint8_t {
+  none,
+  exited,         // the program ended by itself: exit_code
+  signalled,      // killed by a signal nobody of us sent: signal
+  oom,            // the memory limit killed it
+  stopped,        // by a StopRequest
+  lease_expired,  // nobody renewed
+  host_rebooted,  // boot id differs from the one it ran under
+  vanished,       // processes gone and no exit record: killed from outside
+  start_failed,   // the host could not start it (engine, image, restore…): detail
+  disk_full,      // the host's disk is full
+};
+[[nodiscard]] std::string_view end_reason_name(EndReason reason);
+[[nodiscard]] Result<EndReason> parse_end_reason(std::string_view name);
+
+// A checkpoint snapshot on the host, whole and hashed.
+struct HostCheckpoint {
+  std::uint64_t number = 0;  // 1, 2, 3… within the attempt
+  Digest root;               // SHA-256 of the manifest
+  std::uint64_t bytes = 0;
+  std::uint64_t files = 0;
+  std::int64_t age_ms = 0;  // host time since it was taken
+  std::string how;          // "commit-marker", "format", "quiet", "exit"
+};
+
+struct AttemptStatus {
+  JobId job;
+  Epoch epoch;
+  AttemptPhase phase = AttemptPhase::absent;
+  std::string doing;  // one word while starting: "image", "restore", "workdir", "setup"
+  EndReason end = EndReason::none;
+  int exit_code = -1;                // with exited
+  int signal = 0;                    // with signalled
+  std::string detail;                // for people; foreign text
+  std::int64_t started_ms_ago = -1;  // since the payload started, -1 = not yet
+  std::int64_t ended_ms_ago = -1;
+  std::uint64_t log_bytes = 0;              // bytes of output ever written (offset of the log's end)
+  std::vector<HostCheckpoint> checkpoints;  // those the host still holds, oldest first
+  Epoch max_epoch;                          // the host's fence for this job
+};
+
+// The heartbeat: desired state down, observed state up. Safe to repeat, to lose, to receive twice.
+struct PollRequest {
+  BootTime echo;  // newest host_time seen; 0 on the first
+  Duration lease{};
+  struct Want {
+    JobId job;
+    Epoch epoch;
+    std::uint64_t checkpoints_kept_from = 0;
+  };                           // older snapshots may go
+  std::vector<Want> attempts;  // renewed, and reported in the reply
+};
+struct PollReply {
+  BootTime host_time;
+  std::string boot_id;
+  std::vector<AttemptStatus> attempts;  // those asked for, then others of this controller that the host still holds
+  double load1 = 0;
+  std::uint64_t disk_free_bytes = 0;
+};
+
+struct LogRequest {
+  JobId job;
+  Epoch epoch;
+  std::uint64_t offset = 0;
+  std::uint32_t max_bytes = 256 * 1024;
+};
+// Answered by reply LogReply, data, end. `offset` is where the data begins: later than asked when the ring overran.
+struct LogReply {
+  std::uint64_t offset = 0;
+  std::uint64_t end_offset = 0;
+};
+
+// Bulk operations (own connection):
+//   have  {"chunks":[hex…<=4096]} -> reply {"missing":[index…]}
+//   put   {"chunk":hex,"bytes":n} + data* + end -> reply {"stored":true}
+//   seal  {} -> reply {}: everything put on this connection is durable in the host's cache
+//   manifest {"job","epoch","number"} -> reply {"bytes":n} data* end     (checkpoint manifest)
+//   get   {"job","epoch","number","chunks":[hex…]} -> reply {} then for each chunk in order: data* (chunk bytes), end
+struct HaveRequest {
+  std::vector<Digest> chunks;
+};
+struct HaveReply {
+  std::vector<std::uint32_t> missing;
+};
+struct PutRequest {
+  Digest chunk;
+  std::uint32_t bytes = 0;
+};
+struct CheckpointRef {
+  JobId job;
+  Epoch epoch;
+  std::uint64_t number = 0;
+};
+struct GetRequest {
+  CheckpointRef checkpoint;
+  std::vector<Digest> chunks;
+};
+struct EndRecord {
+  std::uint64_t bytes = 0;
+  std::optional<Error> error;
+};
+
+// Encoding: request payload is {"op":NAME, …}. The name is the first word of each function pair below.
+[[nodiscard]] std::string request_name(std::string_view payload);  // "" when it is no JSON object with "op"
+
+// Every reply that is an error is {"error":{"code","message","hint"}}.
+[[nodiscard]] std::string error_payload(const Error& error);
+[[nodiscard]] std::optional<Error> payload_error(std::string_view payload);  // set when the payload carries an error
+
+[[nodiscard]] std::string encode(const ControllerHello&);  // op "hello"
+[[nodiscard]] std::string encode(const AgentHello&);
+[[nodiscard]] std::string encode(const PrepareRequest&);  // op "prepare"
+[[nodiscard]] std::string encode(const PrepareReply&);
+[[nodiscard]] std::string encode(const AttemptSpec&);   // also the host's durable record of the attempt
+[[nodiscard]] std::string encode(const StartRequest&);  // op "start"
+[[nodiscard]] std::string encode(const StartReply&);
+[[nodiscard]] std::string encode(const StopRequest&);    // op "stop"   -> reply {}
+[[nodiscard]] std::string encode(const CleanRequest&);   // op "clean"  -> reply {}
+[[nodiscard]] std::string encode(const PollRequest&);    // op "poll"
+[[nodiscard]] std::string encode(const PollReply&);      // also the payload of unsolicited events
+[[nodiscard]] std::string encode(const AttemptStatus&);  // also the host's status file
+[[nodiscard]] std::string encode(const LogRequest&);     // op "log"
+[[nodiscard]] std::string encode(const LogReply&);
+[[nodiscard]] std::string encode(const HaveRequest&);  // op "have"
+[[nodiscard]] std::string encode(const HaveReply&);
+[[nodiscard]] std::string encode(const PutRequest&);              // op "put"
+[[nodiscard]] std::string encode(const GetRequest&);              // op "get"
+[[nodiscard]] std::string encode_manifest(const CheckpointRef&);  // op "manifest"
+[[nodiscard]] std::string encode(const EndRecord&);
+[[nodiscard]] std::string encode_plain(std::string_view op);  // {"op":OP}: "probe" (reply Inventory), "seal"
+
+[[nodiscard]] Result<ControllerHello> parse_controller_hello(std::string_view);
+[[nodiscard]] Result<AgentHello> parse_agent_hello(std::string_view);
+[[nodiscard]] Result<PrepareRequest> parse_prepare(std::string_view);
+[[nodiscard]] Result<PrepareReply> parse_prepare_reply(std::string_view);
+[[nodiscard]] Result<AttemptSpec> parse_attempt_spec(std::string_view);
+[[nodiscard]] Result<StartRequest> parse_start(std::string_view);
+[[nodiscard]] Result<StartReply> parse_start_reply(std::string_view);
+[[nodiscard]] Result<StopRequest> parse_stop(std::string_view);
+[[nodiscard]] Result<CleanRequest> parse_clean(std::string_view);
+[[nodiscard]] Result<PollRequest> parse_poll(std::string_view);
+[[nodiscard]] Result<PollReply> parse_poll_reply(std::string_view);
+[[nodiscard]] Result<AttemptStatus> parse_attempt_status(std::string_view);
+[[nodiscard]] Result<LogRequest> parse_log(std::string_view);
+[[nodiscard]] Result<LogReply> parse_log_reply(std::string_view);
+[[nodiscard]] Result<HaveRequest> parse_have(std::string_view);
+[[nodiscard]] Result<HaveReply> parse_have_reply(std::string_view);
+[[nodiscard]] Result<PutRequest> parse_put(std::string_view);
+[[nodiscard]] Result<GetRequest> parse_get(std::string_view);
+[[nodiscard]] Result<CheckpointRef> parse_manifest_request(std::string_view);
+[[nodiscard]] Result<EndRecord> parse_end(std::string_view);
+
+}  // namespace gridctl::wire
