@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where things lie in a state directory.
+#pragma once
+
+#include "base/ids.hpp"
+#include "os/files.hpp"
+
+namespace gridctl::control {
+
+struct Paths {
+  os::Path root;
+  [[nodiscard]] os::Path known_hosts() const { return root / "known_hosts"; }
+  [[nodiscard]] os::Path chunk_store() const { return root / "store"; }
+  [[nodiscard]] os::Path log_of(const JobId& job, AttemptNumber attempt) const {
+    return root / "logs" / job.value / ("attempt-" + std::to_string(attempt.value) + ".log");
+  }
+  [[nodiscard]] os::Path logs_of(const JobId& job) const { return root / "logs" / job.value; }
+  [[nodiscard]] os::Path secrets_of(const JobId& job) const { return root / "secrets" / job.value; }  // NAME: 0600 files
+  [[nodiscard]] os::Path daemon_lock() const { return root / "daemon.lock"; }
+  [[nodiscard]] os::Path daemon_info() const { return root / "daemon.json"; }
+  [[nodiscard]] os::Path daemon_log() const { return root / "daemon.log"; }
+};
+
+}  // namespace gridctl::control

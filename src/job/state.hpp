@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// The supervisor's state machine of one job. Pure: no clock, no I/O, no randomness; time arrives in the event.
+//
+// A job's life:  Waiting -> Launching -> Running -> Collecting -> Done, or back to Waiting with a higher epoch.
+// Stopping takes the place of Running while a cancellation is carried out. What may still be alive or lie around on
+// hosts from former attempts is kept in `loose_ends` until the host has confirmed that it is gone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/inventory.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "job/spec.hpp"
+
+namespace gridctl::job {
+
+// What users see.
+enum class JobState : std::uint8_t { pending, starting, running, recovering, succeeded, failed, cancelled };
+[[nodiscard]] std::string_view state_name(JobState state);  // "PENDING"
+[[nodiscard]] Result<JobState> parse_state_name(std::string_view name);
+[[nodiscard]] bool is_final(JobState state);
+
+// Where and with what an attempt runs. A job on one host is a gang with one member.
+struct Member {
+  int rank = 0;
+  HostName host;
+  EngineKind engine = EngineKind::process;
+  std::vector<std::string> gpu_uuids;
+  double cpus = 0;
+  std::uint64_t memory_bytes = 0;
+  double price_per_hour = 0;  // USD, at placement
+  bool operator==(const Member&) const = default;
+};
+
+struct Attempt {
+  AttemptNumber number;
+  Epoch epoch;
+  std::vector<Member> members;
+  CheckpointSeq resumed_from;           // 0 = fresh start
+  std::string placement_reason;         // why this host
+  std::optional<WallTime> started_at;   // the payload came up
+  std::optional<WallTime> last_saved_at;  // newest checkpoint committed from this attempt
+  bool operator==(const Attempt&) const = default;
+  [[nodiscard]] const HostName& host() const { return members.front().host; }  // REQUIRES: members not empty
+};
+
+// How an attempt ended, as far as is known.
+enum class EndKind : std::uint8_t {
+  exited,         // by itself, exit_code
+  signalled,      // by a signal that was not ours
+  oom,            // memory limit
+  stopped,        // by our order
+  lease_expired,  // it was not renewed
+  host_rebooted,  // proof of death: other boot id
+  vanished,       // its processes are gone without an exit record
+  start_failed,   // the host could not start it
+  disk_full,      // the host's disk
+  absent,         // the host promised that it is not there and never will be
+  host_lost,      // silence beyond lost_after
+};
+[[nodiscard]] std::string_view end_kind_name(EndKind kind);  // "host_rebooted"
+struct End {
+  EndKind kind = EndKind::exited;
+  int exit_code = -1;
+  int signal = 0;
+  std::string detail;
+  bool operator==(const End&) const = default;
+  [[nodiscard]] bool success() const { return kind == EndKind::exited && exit_code == 0; }
+};
+
+struct Waiting {            // for a host
+  Duration backoff{};       // wait so long before asking the scheduler (again)
+  std::string why;          // machine word: "submitted", "no_provider_fits", "host_lost", …
+  std::string detail;
+  bool operator==(const Waiting&) const = default;
+};
+struct Launching { Attempt attempt; bool operator==(const Launching&) const = default; };  // intent committed
+struct Running { Attempt attempt; bool operator==(const Running&) const = default; };
+struct Stopping { Attempt attempt; Duration grace{}; bool operator==(const Stopping&) const = default; };
+struct Collecting {         // ended; its last checkpoint and output are being fetched
+  Attempt attempt;
+  End end;
+  bool operator==(const Collecting&) const = default;
+};
+struct Done {
+  JobState state = JobState::succeeded;  // succeeded, failed or cancelled
+  std::optional<int> exit_code;
+  WallTime at;
+  bool operator==(const Done&) const = default;
+};
+using Phase = std::variant<Waiting, Launching, Running, Stopping, Collecting, Done>;
+
+struct LooseEnd {  // (host, epoch) that may hold processes, files or checkpoints of this job
+  HostName host;
+  Epoch epoch;
+  AttemptNumber attempt;
+  bool stale = false;  // it was given up while possibly alive: what it saved later is a stray
+  bool operator==(const LooseEnd&) const = default;
+};
+struct Avoided { HostName host; std::string reason; bool operator==(const Avoided&) const = default; };
+struct Failure { HostName host; int exit_code = -1; int signal = 0; bool operator==(const Failure&) const = default; };
+
+struct State {
+  JobId id;
+  RecoveryPolicy policy;
+  Phase phase = Waiting{};
+  std::string reason;                     // machine word, as in `job show`
+  std::string reason_text;                // for people
+  Epoch epoch;                            // highest ever used
+  AttemptNumber attempts;                 // how many were launched
+  CheckpointSeq head;                     // newest committed checkpoint
+  std::optional<CheckpointSeq> restore;   // the next attempt starts from this instead of the head
+  std::vector<Failure> failures;          // of the job's own code, since submit or resume
+  int restarts_in_row = 0;                // attempts that ended without a new checkpoint: drives the backoff
+  std::vector<Avoided> avoided;
+  std::vector<LooseEnd> loose_ends;
+  int recoveries = 0;
+  Duration lost{};                        // work thrown away so far
+  std::optional<Duration> cancel;         // requested, with this grace
+  bool operator==(const State&) const = default;
+
+  [[nodiscard]] JobState visible() const;
+  [[nodiscard]] const Attempt* attempt() const;  // the current one, or nullptr
+  [[nodiscard]] bool needs_supervisor() const { return !std::holds_alternative<Done>(phase) || !loose_ends.empty(); }
+};
+
+// --- Events ------------------------------------------------------------------------------------------------------
+struct Placed { std::vector<Member> members; std::string reason; };
+struct NotPlaced { bool could_ever_fit = true; std::string summary; };
+// Why a launch did not succeed. `host_max_epoch` is set when the host knows a higher epoch than ours.
+struct LaunchFailed { Epoch epoch; std::string detail; bool host_fault = true; Epoch host_max_epoch; };
+struct LaunchAccepted { Epoch epoch; };
+struct PayloadStarted { Epoch epoch; };
+struct AttemptEnded { Epoch epoch; End end; };     // proof, from the host
+struct HostLost { Epoch epoch; Duration silent_for{}; };
+struct Collected { Epoch epoch; std::string problem; };  // problem: empty when everything was fetched
+struct CheckpointCommitted { Epoch epoch; CheckpointSeq seq; };
+struct CancelRequested { Duration grace{}; };
+struct ResumeRequested { std::optional<CheckpointSeq> from; };
+struct Settled { HostName host; Epoch epoch; };    // nothing of it is left on the host
+struct HostForgotten { HostName host; };           // removed from the registry by force
+using Happening = std::variant<Placed, NotPlaced, LaunchFailed, LaunchAccepted, PayloadStarted, AttemptEnded, HostLost,
+                               Collected, CheckpointCommitted, CancelRequested, ResumeRequested, Settled, HostForgotten>;
+struct Event {
+  WallTime at;  // for stamps only
+  Happening what;
+};
+
+// --- Effects: what the shell shall do. Idempotent; named by job, epoch and kind. ------------------------------------
+struct Place { Duration after{}; bool operator==(const Place&) const = default; };
+struct Launch { Attempt attempt; CheckpointSeq restore; bool operator==(const Launch&) const = default; };
+struct Stop { HostName host; Epoch epoch; Duration grace{}; bool operator==(const Stop&) const = default; };
+struct Collect { HostName host; Epoch epoch; AttemptNumber attempt; bool operator==(const Collect&) const = default; };
+struct Settle { LooseEnd end; bool operator==(const Settle&) const = default; };
+using Effect = std::variant<Place, Launch, Stop, Collect, Settle>;
+// Stable name within a job: "launch/7". Two effects with one name are the same work.
+[[nodiscard]] std::string effect_name(const Effect& effect);
+
+// One line of the job's history.
+struct Record {
+  std::string kind;   // "placed", "attempt_started", "host_lost", …
+  std::string text;   // for people, with the reason
+  Epoch epoch;        // 0 = none
+  HostName host;      // may be empty
+};
+// The row of `job show`'s attempts to insert or update.
+struct AttemptRow {
+  Attempt attempt;
+  std::string state;  // "starting", "running", "succeeded", "failed", "lost", "stopped"
+  std::string reason;
+  std::optional<WallTime> ended_at;
+  std::optional<int> exit_code;
+};
+
+struct Step {
+  State state;
+  std::vector<Effect> effects;  // newly due; the same as pending(state) less those pending before
+  std::vector<Record> records;
+  std::vector<AttemptRow> attempts;
+};
+
+// A job just submitted.
+[[nodiscard]] Step submitted(JobId id, const Spec& spec, WallTime at);
+// Total: an event that does not apply (stale epoch, already done) changes nothing and records nothing.
+[[nodiscard]] Step step(const State& state, const Event& event);
+// Everything unfinished: what a supervisor that just started must (re)do.
+[[nodiscard]] std::vector<Effect> pending(const State& state);
+
+[[nodiscard]] std::string to_json(const State& state);
+[[nodiscard]] Result<State> parse_state(std::string_view json);
+
+}  // namespace gridctl::job

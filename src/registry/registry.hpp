@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state directory's database: event log and projections. Several processes may have it open; each call is one
+// short transaction. Errors: state_unreadable (damaged, newer schema), state_in_use (locked for over 5 s), no_space.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "os/files.hpp"
+#include "registry/records.hpp"
+
+namespace gridctl::registry {
+
+struct JobFilter {
+  std::vector<job::JobState> states;  // empty = all
+  bool active_only = false;           // not final
+  std::size_t limit = 0;              // newest so many, 0 = all
+};
+
+class Registry {
+ public:
+  // Creates the directory (0700) and the database when missing.
+  [[nodiscard]] static Result<Registry> open(const os::Path& state_directory);
+  // The same, but a missing database is not_found-free: an empty registry in memory, for read-only listings.
+  [[nodiscard]] static Result<Registry> open_for_reading(const os::Path& state_directory);
+  Registry(Registry&&) noexcept;
+  Registry& operator=(Registry&&) noexcept;
+  ~Registry();
+
+  [[nodiscard]] const os::Path& directory() const;
+  [[nodiscard]] Result<ControllerId> controller_id();
+  // Changes whenever any process commits. Cheap.
+  [[nodiscard]] Result<std::int64_t> data_version();
+
+  // Providers.
+  [[nodiscard]] Result<void> add_provider(const Provider& provider);       // exists when the name is taken
+  [[nodiscard]] Result<void> update_provider(const Provider& provider);
+  [[nodiscard]] Result<void> set_liveness(const HostName& name, const std::string& liveness, std::optional<WallTime> seen);
+  [[nodiscard]] Result<void> remove_provider(const HostName& name);
+  [[nodiscard]] Result<Provider> provider(const HostName& name);           // not_found names the nearest
+  [[nodiscard]] Result<std::vector<Provider>> providers();                 // by name
+  // Jobs that have something on this host (current attempt or loose end).
+  [[nodiscard]] Result<std::vector<JobId>> jobs_on(const HostName& name);
+
+  // Jobs.
+  [[nodiscard]] Result<job::Step> submit(const JobId& id, const job::Spec& spec, WallTime at);
+  // Loads the job's state, runs job::step, and commits the new state, records and rows in one transaction.
+  [[nodiscard]] Result<job::Step> apply(const JobId& id, const job::Event& event);
+  [[nodiscard]] Result<void> note(const JobId& id, WallTime at, const job::Record& record);  // a record without a step
+  // The job an ID of the contract means: id, unique prefix, name (the newest of it), or "@last".
+  [[nodiscard]] Result<JobId> resolve(const std::string& id_or_name);
+  [[nodiscard]] Result<Job> job(const JobId& id);
+  [[nodiscard]] Result<std::vector<JobRow>> jobs(const JobFilter& filter);  // newest first
+  [[nodiscard]] Result<std::vector<JobId>> unfinished();                    // State::needs_supervisor()
+  [[nodiscard]] Result<std::vector<AttemptRecord>> attempts(const JobId& id);
+  // Events after event id `after`, oldest first; at most `limit` (0 = all).
+  [[nodiscard]] Result<std::vector<EventRecord>> events(const JobId& id, std::int64_t after, std::size_t limit);
+  // Why the scheduler did what it did, newest decision: lines for `job explain`.
+  [[nodiscard]] Result<void> save_explanation(const JobId& id, const std::vector<std::string>& lines);
+  [[nodiscard]] Result<std::vector<std::string>> explanation(const JobId& id);
+
+  // Checkpoints. Commits as head only when the job's epoch is still `checkpoint.epoch` (tested in the SQL statement
+  // that moves the head); otherwise it is kept as a stray. Sets seq. A repeat of (epoch, host_number) changes nothing
+  // and returns the former row.
+  struct Commit { Checkpoint checkpoint; bool became_head = false; job::Step step; };
+  [[nodiscard]] Result<Commit> commit_checkpoint(Checkpoint checkpoint);
+  [[nodiscard]] Result<std::vector<Checkpoint>> checkpoints(const JobId& id);           // oldest first, strays included
+  [[nodiscard]] Result<Checkpoint> checkpoint(const JobId& id, std::optional<CheckpointSeq> seq);  // nullopt = head
+  [[nodiscard]] Result<void> set_pinned(const JobId& id, CheckpointSeq seq, bool pinned);
+  [[nodiscard]] Result<void> set_verified(const JobId& id, CheckpointSeq seq, bool verified);
+  [[nodiscard]] Result<void> remove_checkpoint(const JobId& id, CheckpointSeq seq);     // refused for the head of an unfinished job
+  // Checkpoints beyond `keep` newest that are neither pinned, head, nor the last two: may go.
+  [[nodiscard]] Result<std::vector<Checkpoint>> prunable(const JobId& id, int keep);
+  [[nodiscard]] Result<std::vector<Digest>> live_roots();                                // of every checkpoint kept
+
+ private:
+  struct Impl;
+  explicit Registry(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// "JOB[@SEQ]" -> job part and sequence number.
+struct CheckpointName { std::string job; std::optional<CheckpointSeq> seq; };
+[[nodiscard]] Result<CheckpointName> parse_checkpoint_name(const std::string& text);
+
+}  // namespace gridctl::registry
