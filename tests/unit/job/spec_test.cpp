@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job/spec.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gridctl::job {
+namespace {
+using namespace std::chrono_literals;
+
+Spec a_full_spec() {
+  Spec spec;
+  spec.name = "train-gpt";
+  spec.resources.gpus = {{Vendor::nvidia, {"A100", "H100"}, 40'000'000'000ull, std::nullopt, 2, 4},
+                         {std::nullopt, {}, std::nullopt, 24'000'000'000ull, 1, 1}};
+  spec.resources.cpus = 4.5;
+  spec.resources.memory_bytes = 16ull << 30;
+  spec.resources.disk_bytes = 50ull << 30;
+  spec.num_nodes = 2;
+  spec.image = "/home/ada/image.tar";
+  spec.image_is_archive = true;
+  spec.workdir = "/home/ada/code";
+  spec.envs = {{"LR", "3e-4"}, {"TEXT", "é \"quoted\"\n"}};
+  spec.secrets = {"HF_TOKEN"};
+  spec.file_mounts = {{"/data", "/home/ada/data"}};
+  spec.setup = "pip install -r requirements.txt";
+  spec.run = "python train.py\n";
+  spec.resume_run = "python train.py --resume";
+  spec.checkpoint = {"out", CheckpointPolicy::Interval::fixed, 15min, 5};
+  spec.recovery = {90s, 7, {33, 34}, {2}, 36h};
+  spec.constraints = {{"DE", "NO"}, {"US"}, {"home"}, 1.5, {"ada"}, {{"rack", "7"}}};
+  spec.budget_total = 50;
+  spec.max_duration = 48h;
+  return spec;
+}
+
+TEST(Spec, ReturnsUnchangedFromJson) {
+  for (const Spec& spec : {Spec{}, a_full_spec()}) {
+    const auto back = parse_spec(to_json(spec));
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_EQ(*back, spec);
+    EXPECT_EQ(to_json(*back), to_json(spec));
+  }
+}
+
+TEST(Spec, KeepsEveryCheckpointIntervalKind) {
+  for (auto kind :
+       {CheckpointPolicy::Interval::automatic, CheckpointPolicy::Interval::fixed, CheckpointPolicy::Interval::off}) {
+    Spec spec;
+    spec.checkpoint.interval = kind;
+    EXPECT_EQ(parse_spec(to_json(spec))->checkpoint.interval, kind);
+  }
+}
+
+TEST(Spec, IgnoresKeysItDoesNotKnowAndFillsMissingOnes) {
+  const auto spec = parse_spec(R"({"format":1,"name":"a","run":"true","future":{"x":1}})");
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_EQ(spec->recovery, RecoveryPolicy{});
+  EXPECT_EQ(spec->checkpoint, CheckpointPolicy{});
+}
+
+TEST(Spec, RefusesWhatIsNotItsOwnWithStateUnreadable) {
+  for (const char* text :
+       {"", "null", "[]", "{}", "{\"name\":1}", R"({"format":1,"name":"a","run":7})",
+        R"({"format":2,"name":"a","run":"x"})", R"({"format":1,"name":"a","run":"x","envs":{"A":1}})",
+        R"({"format":1,"name":"a","run":"x","resources":{"gpus":[{"vendor":"voodoo"}]}})", "{\"name\":\"a\""}) {
+    const auto spec = parse_spec(text);
+    ASSERT_FALSE(spec) << text;
+    EXPECT_EQ(spec.error().code, Code::state_unreadable) << text;
+  }
+}
+
+TEST(Spec, NeverFailsToSerialiseInvalidUtf8) {
+  Spec spec = a_full_spec();
+  spec.run = "echo \xff";
+  EXPECT_TRUE(parse_spec(to_json(spec)));
+}
+}  // namespace
+}  // namespace gridctl::job
