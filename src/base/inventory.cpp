@@ -79,6 +79,40 @@ Engine engine_of(const json& in) {
   return engine;
 }
 
+json facts_json(const HostFacts& facts) {
+  return {{"user", facts.user},
+          {"uid", facts.uid},
+          {"home_path", facts.home_path},
+          {"home_file_system", facts.home_file_system},
+          {"home_writable", facts.home_writable},
+          {"home_noexec", facts.home_noexec},
+          {"home_problem", facts.home_problem},
+          {"shm_bytes", facts.shm_bytes},
+          {"subuid", facts.subuid},
+          {"newuidmap", facts.newuidmap},
+          {"cgroup_version", facts.cgroup_version},
+          {"cgroup_delegated", facts.cgroup_delegated},
+          {"clock_wall_ms", facts.clock_wall_ms}};
+}
+
+HostFacts facts_of(const json& in) {
+  HostFacts facts;
+  facts.user = in.value("user", "");
+  facts.uid = in.value("uid", std::uint32_t{0});
+  facts.home_path = in.value("home_path", "");
+  facts.home_file_system = in.value("home_file_system", "");
+  facts.home_writable = in.value("home_writable", false);
+  facts.home_noexec = in.value("home_noexec", false);
+  facts.home_problem = in.value("home_problem", "");
+  facts.shm_bytes = in.value("shm_bytes", std::uint64_t{0});
+  facts.subuid = in.value("subuid", false);
+  facts.newuidmap = in.value("newuidmap", false);
+  facts.cgroup_version = in.value("cgroup_version", 0);
+  facts.cgroup_delegated = in.value("cgroup_delegated", false);
+  facts.clock_wall_ms = in.value("clock_wall_ms", std::int64_t{0});
+  return facts;
+}
+
 Inventory inventory_of(const json& in) {
   Inventory out;
   out.machine_id = in.value("machine_id", "");
@@ -98,6 +132,7 @@ Inventory inventory_of(const json& in) {
   for (const json& engine : in.value("engines", json::array())) out.engines.push_back(engine_of(engine));
   for (const json& gpu : in.value("gpus", json::array())) out.gpus.push_back(gpu_of(gpu));
   for (const json& note : in.value("notes", json::array())) out.notes.push_back(note.get<std::string>());
+  out.facts = facts_of(in.value("facts", json::object()));
   return out;
 }
 }  // namespace
@@ -117,7 +152,8 @@ std::string to_json(const Inventory& inventory) {
            {"cuda", inventory.cuda},
            {"rocm", inventory.rocm},
            {"oneapi", inventory.oneapi},
-           {"notes", inventory.notes}};
+           {"notes", inventory.notes},
+           {"facts", facts_json(inventory.facts)}};
   out["engines"] = json::array();
   for (const Engine& engine : inventory.engines) out["engines"].push_back(engine_json(engine));
   out["gpus"] = json::array();

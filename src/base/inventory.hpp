@@ -41,6 +41,24 @@ struct Engine {
   auto operator<=>(const Engine&) const = default;
 };
 
+// What the preflight judges besides the inventory proper. An empty home_path means that it was not looked at.
+struct HostFacts {
+  std::string user;
+  std::uint32_t uid = 0;
+  std::string home_path;         // where the agent keeps its data
+  std::string home_file_system;  // "ext4", "nfs"…
+  bool home_writable = false;
+  bool home_noexec = false;
+  std::string home_problem;        // why it cannot be written, empty when it can
+  std::uint64_t shm_bytes = 0;     // size of /dev/shm, 0 = there is none
+  bool subuid = false;             // the user has ranges in /etc/subuid and /etc/subgid
+  bool newuidmap = false;          // newuidmap and newgidmap are installed
+  int cgroup_version = 0;          // 1, 2 or 0 = none mounted
+  bool cgroup_delegated = false;   // cpu and memory controllers reach our own cgroup
+  std::int64_t clock_wall_ms = 0;  // the host's wall clock
+  bool operator==(const HostFacts&) const = default;
+};
+
 struct Inventory {
   std::string machine_id;
   std::string boot_id;
@@ -59,6 +77,7 @@ struct Inventory {
   std::string rocm;
   std::string oneapi;
   std::vector<std::string> notes;  // facts that could not be had and why, one line each
+  HostFacts facts;
   bool operator==(const Inventory&) const = default;
 };
 
