@@ -43,9 +43,9 @@ struct Attempt {
   AttemptNumber number;
   Epoch epoch;
   std::vector<Member> members;
-  CheckpointSeq resumed_from;           // 0 = fresh start
-  std::string placement_reason;         // why this host
-  std::optional<WallTime> started_at;   // the payload came up
+  CheckpointSeq resumed_from;             // 0 = fresh start
+  std::string placement_reason;           // why this host
+  std::optional<WallTime> started_at;     // the payload came up
   std::optional<WallTime> last_saved_at;  // newest checkpoint committed from this attempt
   bool operator==(const Attempt&) const = default;
   [[nodiscard]] const HostName& host() const { return members.front().host; }  // REQUIRES: members not empty
@@ -75,16 +75,26 @@ struct End {
   [[nodiscard]] bool success() const { return kind == EndKind::exited && exit_code == 0; }
 };
 
-struct Waiting {            // for a host
-  Duration backoff{};       // wait so long before asking the scheduler (again)
-  std::string why;          // machine word: "submitted", "no_provider_fits", "host_lost", …
+struct Waiting {       // for a host
+  Duration backoff{};  // wait so long before asking the scheduler (again)
+  std::string why;     // machine word: "submitted", "no_provider_fits", "host_lost", …
   std::string detail;
   bool operator==(const Waiting&) const = default;
 };
-struct Launching { Attempt attempt; bool operator==(const Launching&) const = default; };  // intent committed
-struct Running { Attempt attempt; bool operator==(const Running&) const = default; };
-struct Stopping { Attempt attempt; Duration grace{}; bool operator==(const Stopping&) const = default; };
-struct Collecting {         // ended; its last checkpoint and output are being fetched
+struct Launching {
+  Attempt attempt;
+  bool operator==(const Launching&) const = default;
+};  // intent committed
+struct Running {
+  Attempt attempt;
+  bool operator==(const Running&) const = default;
+};
+struct Stopping {
+  Attempt attempt;
+  Duration grace{};
+  bool operator==(const Stopping&) const = default;
+};
+struct Collecting {  // ended; its last checkpoint and output are being fetched
   Attempt attempt;
   End end;
   bool operator==(const Collecting&) const = default;
@@ -104,26 +114,37 @@ struct LooseEnd {  // (host, epoch) that may hold processes, files or checkpoint
   bool stale = false;  // it was given up while possibly alive: what it saved later is a stray
   bool operator==(const LooseEnd&) const = default;
 };
-struct Avoided { HostName host; std::string reason; bool operator==(const Avoided&) const = default; };
-struct Failure { HostName host; int exit_code = -1; int signal = 0; bool operator==(const Failure&) const = default; };
+struct Avoided {
+  HostName host;
+  std::string reason;
+  bool operator==(const Avoided&) const = default;
+};
+struct Failure {
+  HostName host;
+  int exit_code = -1;
+  int signal = 0;
+  bool operator==(const Failure&) const = default;
+};
 
 struct State {
   JobId id;
   RecoveryPolicy policy;
   Phase phase = Waiting{};
-  std::string reason;                     // machine word, as in `job show`
-  std::string reason_text;                // for people
-  Epoch epoch;                            // highest ever used
-  AttemptNumber attempts;                 // how many were launched
-  CheckpointSeq head;                     // newest committed checkpoint
-  std::optional<CheckpointSeq> restore;   // the next attempt starts from this instead of the head
-  std::vector<Failure> failures;          // of the job's own code, since submit or resume
-  int restarts_in_row = 0;                // attempts that ended without a new checkpoint: drives the backoff
+  std::string reason;                    // machine word, as in `job show`
+  std::string reason_text;               // for people
+  Epoch epoch;                           // highest ever used
+  AttemptNumber attempts;                // how many were launched
+  CheckpointSeq head;                    // newest committed checkpoint
+  std::optional<CheckpointSeq> restore;  // the next attempt starts from this instead of the head
+  std::vector<Failure> failures;         // of the job's own code, since submit or resume
+  int restarts_in_row = 0;               // attempts that ended without a new checkpoint: drives the backoff
   std::vector<Avoided> avoided;
   std::vector<LooseEnd> loose_ends;
   int recoveries = 0;
-  Duration lost{};                        // work thrown away so far
-  std::optional<Duration> cancel;         // requested, with this grace
+  Duration lost{};                 // work thrown away so far
+  int start_failures_in_row = 0;   // hosts that could not even start it, without a start between
+  bool recovering = false;         // an attempt was lost and its successor does not run yet
+  std::optional<Duration> cancel;  // requested, with this grace
   bool operator==(const State&) const = default;
 
   [[nodiscard]] JobState visible() const;
@@ -132,43 +153,101 @@ struct State {
 };
 
 // --- Events ------------------------------------------------------------------------------------------------------
-struct Placed { std::vector<Member> members; std::string reason; };
-struct NotPlaced { bool could_ever_fit = true; std::string summary; };
+struct Placed {
+  std::vector<Member> members;
+  std::string reason;
+};
+struct NotPlaced {
+  bool could_ever_fit = true;
+  std::string summary;
+};
 // Why a launch did not succeed. `host_max_epoch` is set when the host knows a higher epoch than ours.
-struct LaunchFailed { Epoch epoch; std::string detail; bool host_fault = true; Epoch host_max_epoch; };
-struct LaunchAccepted { Epoch epoch; };
-struct PayloadStarted { Epoch epoch; };
-struct AttemptEnded { Epoch epoch; End end; };     // proof, from the host
-struct HostLost { Epoch epoch; Duration silent_for{}; };
-struct Collected { Epoch epoch; std::string problem; };  // problem: empty when everything was fetched
-struct CheckpointCommitted { Epoch epoch; CheckpointSeq seq; };
-struct CancelRequested { Duration grace{}; };
-struct ResumeRequested { std::optional<CheckpointSeq> from; };
-struct Settled { HostName host; Epoch epoch; };    // nothing of it is left on the host
-struct HostForgotten { HostName host; };           // removed from the registry by force
-using Happening = std::variant<Placed, NotPlaced, LaunchFailed, LaunchAccepted, PayloadStarted, AttemptEnded, HostLost,
-                               Collected, CheckpointCommitted, CancelRequested, ResumeRequested, Settled, HostForgotten>;
+struct LaunchFailed {
+  Epoch epoch;
+  std::string detail;
+  bool host_fault = true;
+  Epoch host_max_epoch;
+};
+struct LaunchAccepted {
+  Epoch epoch;
+};
+struct PayloadStarted {
+  Epoch epoch;
+};
+struct AttemptEnded {
+  Epoch epoch;
+  End end;
+};  // proof, from the host
+struct HostLost {
+  Epoch epoch;
+  Duration silent_for{};
+};
+struct Collected {
+  Epoch epoch;
+  std::string problem;
+};  // problem: empty when everything was fetched
+struct CheckpointCommitted {
+  Epoch epoch;
+  CheckpointSeq seq;
+  std::string detail;
+};  // detail: size, how whole
+struct CancelRequested {
+  Duration grace{};
+};
+struct ResumeRequested {
+  std::optional<CheckpointSeq> from;
+};
+struct Settled {
+  HostName host;
+  Epoch epoch;
+};  // nothing of it is left on the host
+struct HostForgotten {
+  HostName host;
+};  // removed from the registry by force
+using Happening =
+    std::variant<Placed, NotPlaced, LaunchFailed, LaunchAccepted, PayloadStarted, AttemptEnded, HostLost, Collected,
+                 CheckpointCommitted, CancelRequested, ResumeRequested, Settled, HostForgotten>;
 struct Event {
   WallTime at;  // for stamps only
   Happening what;
 };
 
 // --- Effects: what the shell shall do. Idempotent; named by job, epoch and kind. ------------------------------------
-struct Place { Duration after{}; bool operator==(const Place&) const = default; };
-struct Launch { Attempt attempt; CheckpointSeq restore; bool operator==(const Launch&) const = default; };
-struct Stop { HostName host; Epoch epoch; Duration grace{}; bool operator==(const Stop&) const = default; };
-struct Collect { HostName host; Epoch epoch; AttemptNumber attempt; bool operator==(const Collect&) const = default; };
-struct Settle { LooseEnd end; bool operator==(const Settle&) const = default; };
+struct Place {
+  Duration after{};
+  bool operator==(const Place&) const = default;
+};
+struct Launch {
+  Attempt attempt;
+  CheckpointSeq restore;
+  bool operator==(const Launch&) const = default;
+};
+struct Stop {
+  HostName host;
+  Epoch epoch;
+  Duration grace{};
+  bool operator==(const Stop&) const = default;
+};
+struct Collect {
+  HostName host;
+  Epoch epoch;
+  AttemptNumber attempt;
+  bool operator==(const Collect&) const = default;
+};
+struct Settle {
+  LooseEnd end;
+  bool operator==(const Settle&) const = default;
+};
 using Effect = std::variant<Place, Launch, Stop, Collect, Settle>;
 // Stable name within a job: "launch/7". Two effects with one name are the same work.
 [[nodiscard]] std::string effect_name(const Effect& effect);
 
 // One line of the job's history.
 struct Record {
-  std::string kind;   // "placed", "attempt_started", "host_lost", …
-  std::string text;   // for people, with the reason
-  Epoch epoch;        // 0 = none
-  HostName host;      // may be empty
+  std::string kind;  // "placed", "attempt_started", "host_lost", …
+  std::string text;  // for people, with the reason
+  Epoch epoch;       // 0 = none
+  HostName host;     // may be empty
 };
 // The row of `job show`'s attempts to insert or update.
 struct AttemptRow {
