@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Directory entries: listing, status, links, and the single steps (rename, remove, resize) of those who build files.
+// Nothing here follows a symbolic link in the last component.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+#include "os/files.hpp"
+
+namespace gridctl::os {
+
+enum class FileKind : std::uint8_t { regular, directory, symlink, other };
+
+struct FileStatus {
+  FileKind kind = FileKind::other;
+  unsigned mode = 0;  // permission bits, 07777
+  std::uint64_t size = 0;
+  std::uint64_t blocks_bytes = 0;  // what it takes on disk
+  std::int64_t mtime_ns = 0, ctime_ns = 0;
+  std::uint64_t inode = 0, device = 0;
+  bool operator==(const FileStatus&) const = default;
+};
+
+// Names in a directory, sorted, without "." and "..". A failure half-way is an error, never a shorter list.
+[[nodiscard]] Result<std::vector<std::string>> list_directory(int directory_fd);
+[[nodiscard]] Result<std::vector<std::string>> list_directory(const Path& directory);
+
+[[nodiscard]] Result<FileStatus> status_of(int fd);
+// `name` is one component; nullopt when it does not exist.
+[[nodiscard]] Result<std::optional<FileStatus>> status_at(int directory_fd, std::string_view name);
+[[nodiscard]] Result<std::optional<FileStatus>> status_of(const Path& path);
+[[nodiscard]] Result<std::string> read_link_at(int directory_fd, std::string_view name);  // at most 4,095 bytes
+[[nodiscard]] Result<void> make_link_at(int directory_fd, std::string_view name, std::string_view target);
+
+[[nodiscard]] Result<void> rename_path(const Path& from, const Path& to);  // atomic, replaces; not synced
+[[nodiscard]] Result<void> remove_file(const Path& path);                  // missing is success
+[[nodiscard]] Result<bool> touch_file(const Path& path);                   // sets mtime to now; false when missing
+[[nodiscard]] Result<void> set_mode(int fd, unsigned mode);
+[[nodiscard]] Result<void> set_size(int fd, std::uint64_t size);
+[[nodiscard]] Result<void> write_at(int fd, ByteView bytes, std::uint64_t offset);  // pwrite, all of it
+// pread until `into` is full or the file ends; the count read.
+[[nodiscard]] Result<std::size_t> read_at(int fd, std::span<std::byte> into, std::uint64_t offset);
+
+}  // namespace gridctl::os
