@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thin wrapper over SQLite. Rollback journal (TRUNCATE), synchronous EXTRA: Debian 12's SQLite 3.40.1 is in the range
+// of the WAL-reset corruption bug. One Database per thread. Errors: no_space (SQLITE_FULL), state_in_use (busy for over
+// 5 s), state_unreadable (corrupt, not a database), io.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "os/files.hpp"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace gridctl::db {
+
+class Database;
+
+// A prepared statement in use. Binding and stepping go on until it is destroyed, which resets it for the next use.
+// Bind errors are kept and returned by the next step.
+class Statement {
+ public:
+  Statement(Statement&& other) noexcept;
+  Statement& operator=(Statement&&) = delete;
+  ~Statement();
+
+  // Binds the next parameter, in order.
+  Statement& bind(std::int64_t value);
+  Statement& bind(int value) { return bind(static_cast<std::int64_t>(value)); }
+  Statement& bind(std::uint64_t value) { return bind(static_cast<std::int64_t>(value)); }
+  Statement& bind(bool value) { return bind(static_cast<std::int64_t>(value)); }
+  Statement& bind(double value);
+  Statement& bind(std::string_view text);
+  Statement& bind(const char* text) { return bind(std::string_view{text}); }
+  Statement& bind(const std::string& text) { return bind(std::string_view{text}); }
+  Statement& bind_null();
+  template <class T>
+  Statement& bind(const std::optional<T>& value) {
+    return value ? bind(*value) : bind_null();
+  }
+
+  [[nodiscard]] Result<bool> next();  // true: a row is there
+  [[nodiscard]] Result<void> run();   // for statements without rows
+
+  // Columns of the current row, from 0. REQUIRES: next() gave true.
+  [[nodiscard]] std::int64_t integer(int column) const;
+  [[nodiscard]] double real(int column) const;
+  [[nodiscard]] std::string text(int column) const;
+  [[nodiscard]] bool is_null(int column) const;
+
+ private:
+  friend class Database;
+  Statement(sqlite3* db, sqlite3_stmt* statement, Result<void> problem);
+  sqlite3* db_;
+  sqlite3_stmt* statement_;
+  int bound_ = 0;
+  Result<void> problem_;
+};
+
+// BEGIN IMMEDIATE … COMMIT; rolls back unless committed.
+class Transaction {
+ public:
+  [[nodiscard]] static Result<Transaction> begin(Database& db);
+  Transaction(Transaction&& other) noexcept : db_(other.db_) { other.db_ = nullptr; }
+  Transaction& operator=(Transaction&&) = delete;
+  ~Transaction();
+  [[nodiscard]] Result<void> commit();
+
+ private:
+  explicit Transaction(Database& db) : db_(&db) {}
+  Database* db_;
+};
+
+class Database {
+ public:
+  // Creates it (0600) when missing. ":memory:" is a private one in memory.
+  [[nodiscard]] static Result<Database> open(const os::Path& path);
+  Database(Database&&) noexcept;
+  Database& operator=(Database&&) noexcept;
+  ~Database();
+
+  // One or more statements without parameters or rows.
+  [[nodiscard]] Result<void> execute(const std::string& sql);
+  // Prepared once per text and kept. `sql` must outlive the call only.
+  [[nodiscard]] Statement prepare(std::string_view sql);
+  [[nodiscard]] std::int64_t changes() const;  // rows of the last INSERT, UPDATE or DELETE
+  [[nodiscard]] std::int64_t last_row_id() const;
+  [[nodiscard]] Result<std::int64_t> data_version();  // changes when another connection commits
+  [[nodiscard]] Result<std::int64_t> user_version();
+  [[nodiscard]] Result<void> set_user_version(std::int64_t version);
+  [[nodiscard]] Result<void> quick_check();  // state_unreadable with SQLite's finding
+  [[nodiscard]] Result<void> back_up_to(const os::Path& path);
+
+ private:
+  struct Impl;
+  explicit Database(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gridctl::db
