@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// TCP connections, local sockets, and waiting for several descriptors at once. Deadlines are BootTimes; every
+// wait is cut into slices of at most a second, so that a laptop that slept notices its deadline at once.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "os/clock.hpp"
+#include "os/files.hpp"
+#include "os/loop.hpp"
+
+namespace gridctl::os {
+
+struct Poll {
+  int fd = -1;
+  Interest want;
+  Interest ready;  // filled in; an error or hang-up counts as ready for all that was wanted, and as read
+};
+// Waits until one is ready, or `deadline`. False when the deadline passed with nothing ready.
+[[nodiscard]] Result<bool> wait_any(std::span<Poll> polls, BootTime deadline, Clock& clock);
+// Readiness now, without waiting.
+[[nodiscard]] bool is_writable(int fd);
+
+void shut_down(int socket_fd);  // both ways; the peer and blocked calls notice
+
+struct TcpOptions {
+  Duration user_timeout = std::chrono::seconds{20};  // unacknowledged data for so long breaks the connection
+  bool no_delay = true;
+};
+// Resolves and connects, trying all addresses in turn with a share of the time each; the descriptor is non-blocking.
+// Every error names HOST:PORT: host_unreachable (no such name, refused, no route), timed_out.
+[[nodiscard]] Result<Fd> connect_tcp(const std::string& host, std::uint16_t port, BootTime deadline, Clock& clock,
+                                     const TcpOptions& options = {});
+// A listening socket on 127.0.0.1 and its port (given by the kernel).
+[[nodiscard]] Result<std::pair<Fd, std::uint16_t>> listen_loopback();
+[[nodiscard]] Result<Fd> connect_local(const Path& socket_path);  // AF_UNIX stream, non-blocking
+
+}  // namespace gridctl::os
