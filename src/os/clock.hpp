@@ -15,4 +15,7 @@ class Clock {
 
 [[nodiscard]] Clock& system_clock();
 
+// Blocks the calling thread; goes on after signals. Never on a loop's thread.
+void pause_for(Duration duration);
+
 }  // namespace gridctl::os

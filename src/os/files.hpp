@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files: whole reads and durable writes, descriptors, locks, and opening strictly beneath a directory.
+// Errors name the path; a missing file is Code::not_found, one in the way Code::exists, a full disk Code::no_space.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +37,9 @@ class Fd {
   int fd_ = -1;
 };
 
+[[nodiscard]] Result<std::pair<Fd, Fd>> make_pipe();  // read end, write end
+
+// Whole content; refuses (Code::io) what is larger than `bytes_max`. Reads of /proc work.
 [[nodiscard]] Result<std::string> read_file(const Path& path, std::uint64_t bytes_max = 64ull << 20);
 // Writes to a temporary name beside it, fsyncs, renames, fsyncs the directory: whole or not at all, durable.
 [[nodiscard]] Result<void> write_file_durably(const Path& path, std::string_view content, unsigned mode = 0600);
@@ -56,11 +60,13 @@ class Fd {
 [[nodiscard]] Result<void> clone_file(int from_fd, int to_fd);
 
 // Opens `relative` strictly beneath the directory: no "..", no absolute path, no symbolic link in any component
-// (openat2 RESOLVE_BENEATH|NO_SYMLINKS|NO_MAGICLINKS, or a component walk on kernels without it).
+// (openat2 RESOLVE_BENEATH|NO_SYMLINKS|NO_MAGICLINKS, or a component walk on kernels without it). A path that breaks
+// these rules is a protocol_violation, for such paths come from the other side.
 [[nodiscard]] Result<Fd> open_beneath(int directory_fd, std::string_view relative, int flags, unsigned mode = 0600);
 [[nodiscard]] Result<void> make_directories_beneath(int directory_fd, std::string_view relative, unsigned mode = 0700);
 
-// An exclusive advisory lock on a file (flock), held until destruction or process death.
+// An exclusive advisory lock on a file (flock), held until destruction or process death. The file stays; when somebody
+// removes it meanwhile, the lock is taken on the new one. Not for NFS shared between machines.
 class FileLock {
  public:
   // nullopt when someone else holds it. Writes our pid into the file.

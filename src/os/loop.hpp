@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One event loop over libuv: descriptors, timers, work from other threads, signals. An instance, not a singleton.
-// Everything but post() is for the loop's own thread.
+// Everything but post() is for the loop's own thread. Callbacks must not throw. Timers stand still while the machine
+// sleeps (libuv counts CLOCK_MONOTONIC): whoever waits for an instant compares Clock::boot() when the timer fires and
+// keeps a short periodic timer besides.
 #pragma once
 
 #include <functional>
@@ -28,10 +30,13 @@ class Loop {
   using Watch = std::shared_ptr<Handle>;
   using Timer = std::shared_ptr<Handle>;
 
+  // Level-triggered; makes the descriptor non-blocking. At most one watch per descriptor; drop the watch before closing
+  // the descriptor. A broken descriptor is reported as ready for both, once: reading or writing then tells the error.
+  // Null when the descriptor cannot be watched (a regular file: always ready).
   [[nodiscard]] Watch watch(int fd, Interest interest, std::function<void(Interest ready)> ready);
-  void change(const Watch& watch, Interest interest);
-  [[nodiscard]] Timer after(Duration delay, std::function<void()> due);  // once
-  [[nodiscard]] Timer every(Duration period, std::function<void()> due);
+  void change(const Watch& watch, Interest interest);                     // neither = paused
+  [[nodiscard]] Timer after(Duration delay, std::function<void()> due);   // once
+  [[nodiscard]] Timer every(Duration period, std::function<void()> due);  // period >= 1 ms
   [[nodiscard]] Watch on_signal(int signal, std::function<void()> received);
   void post(std::function<void()> work);  // from any thread; runs in the loop, in order
   void run();                             // until stop()
@@ -42,12 +47,14 @@ class Loop {
   std::unique_ptr<State> state_;
 };
 
-// A bounded pool for what blocks (name lookup, handshakes, hashing). Destruction waits for running work.
+// A fixed number of threads for what blocks (name lookup, handshakes, hashing). Destruction waits for running work and
+// drops what has not begun. Bound what you submit by pending().
 class Pool {
  public:
   explicit Pool(unsigned threads);
   ~Pool();
-  void submit(std::function<void()> work);
+  void submit(std::function<void()> work);    // from any thread
+  [[nodiscard]] std::size_t pending() const;  // submitted and not begun
 
  private:
   struct State;

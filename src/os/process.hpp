@@ -30,19 +30,23 @@ struct RunOutcome {
   ExitStatus status;
   std::string out, err;
 };
-// Runs argv to its end. not_found when argv[0] does not exist.
+// Runs argv to its end. not_found when argv[0] does not exist. Output that grandchildren write after argv[0] itself has
+// ended is not waited for.
 [[nodiscard]] Result<RunOutcome> run(const std::vector<std::string>& argv, const RunOptions& options = {});
 
 struct SpawnOptions {
   int stdin_fd = -1, stdout_fd = -1, stderr_fd = -1;  // -1 = /dev/null; borrowed for the call
   std::vector<int> keep_fds;                          // passed on under their own numbers
   bool new_session = false;                           // setsid
+  bool new_group = false;                             // setpgid: kill(-pid) reaches all of it
   bool detach = false;                                // double fork: the child is not ours to wait for; pid is returned
-  bool die_with_parent = false;                       // PR_SET_PDEATHSIG SIGKILL
+  bool die_with_parent = false;  // SIGKILL when the calling *thread* ends (PR_SET_PDEATHSIG); not with detach
   std::optional<std::map<std::string, std::string>> environment;  // whole environment; nullopt = ours
   Path directory;
 };
-// Returns the pid. Errors of exec are reported (through a close-on-exec pipe), not lost.
+// Returns the pid. The child has default signal dispositions, no blocked signals and no descriptors but 0, 1, 2 and
+// keep_fds; argv[0] without '/' is looked up in our PATH. Errors of exec are reported (through a close-on-exec pipe),
+// not lost.
 [[nodiscard]] Result<int> spawn(const std::vector<std::string>& argv, const SpawnOptions& options);
 
 [[nodiscard]] Result<std::optional<ExitStatus>> try_wait(int pid);  // our child; nullopt = still running
@@ -58,9 +62,13 @@ struct ProcessId {
 [[nodiscard]] bool is_alive(const ProcessId& process);
 // Every live descendant of `pid` (children of children…), not itself.
 [[nodiscard]] std::vector<ProcessId> descendants(int pid);
-[[nodiscard]] Result<Fd> open_pidfd(const ProcessId& process);            // readable when it has ended
-[[nodiscard]] std::string boot_id();                                      // /proc/sys/kernel/random/boot_id
-[[nodiscard]] std::string machine_id();                                   // /etc/machine-id, or empty
+// Readable when it has ended; not_found when it has ended already, unsupported on kernels before 5.3.
+[[nodiscard]] Result<Fd> open_pidfd(const ProcessId& process);
+// False when the process is gone (also when its pid was reused).
+[[nodiscard]] Result<bool> send_signal(const ProcessId& process, int signal);
+void ignore_broken_pipes();              // SIGPIPE -> EPIPE, for the whole process; children get the default back
+[[nodiscard]] std::string boot_id();     // /proc/sys/kernel/random/boot_id
+[[nodiscard]] std::string machine_id();  // /etc/machine-id, or empty
 [[nodiscard]] std::optional<Path> find_program(const std::string& name);  // in PATH
 
 }  // namespace gridctl::os

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "os/files.hpp"
+#include "os/path_error.hpp"
+
+namespace gridctl::os {
+
+namespace {
+bool is_still_at(int fd, const Path& path) {
+  struct stat held {
+  }, named{};
+  return ::fstat(fd, &held) == 0 && ::stat(path.c_str(), &named) == 0 && held.st_dev == named.st_dev &&
+         held.st_ino == named.st_ino;
+}
+
+// An invalid Fd: somebody else holds the lock.
+Result<Fd> lock_file(const Path& path, unsigned mode, int how) {
+  for (;;) {
+    TRY_ASSIGN(Fd fd, open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW, mode));
+    while (::flock(fd.get(), how) != 0) {
+      if (errno == EWOULDBLOCK) return Fd{};
+      if (errno != EINTR) return path_error(errno, "lock", path);
+    }
+    // The file may have been removed between opening and locking: then the lock is on a file that nobody else finds.
+    if (!is_still_at(fd.get(), path)) continue;
+    const std::string pid = std::to_string(::getpid()) + "\n";
+    // The pid is for people; on a full disk the lock holds all the same.
+    if (::ftruncate(fd.get(), 0) == 0 && ::pwrite(fd.get(), pid.data(), pid.size(), 0) < 0) return fd;
+    return fd;
+  }
+}
+}  // namespace
+
+Result<std::optional<FileLock>> FileLock::try_acquire(const Path& path, unsigned mode) {
+  TRY_ASSIGN(Fd fd, lock_file(path, mode, LOCK_EX | LOCK_NB));
+  if (!fd.valid()) return std::optional<FileLock>{};
+  return std::optional<FileLock>{FileLock{std::move(fd)}};
+}
+
+Result<FileLock> FileLock::acquire(const Path& path, unsigned mode) {
+  TRY_ASSIGN(Fd fd, lock_file(path, mode, LOCK_EX));
+  return FileLock{std::move(fd)};
+}
+
+}  // namespace gridctl::os

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/log.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <mutex>
+
+#include "base/text.hpp"
+#include "os/clock.hpp"
+
+namespace gridctl::os {
+
+namespace {
+constexpr std::uint64_t k_log_bytes_max = 16ull << 20;  // of one file; three files at most
+constexpr int k_level_none = 100;
+
+struct Sink {
+  std::mutex mutex;
+  Path path;  // empty = stderr
+  Fd file;
+  std::uint64_t bytes = 0;
+};
+std::atomic<int> g_level{k_level_none};
+
+Sink& sink() {
+  static Sink* the_sink = new Sink;  // never destroyed: threads may log while the process ends
+  return *the_sink;
+}
+
+void open_log(Sink& to) {
+  Result<Fd> fd = open_file(to.path, O_WRONLY | O_APPEND | O_CREAT);
+  to.file = fd ? std::move(*fd) : Fd{};
+  struct stat info {};
+  to.bytes = to.file.valid() && ::fstat(to.file.get(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
+}
+
+void rotate(Sink& to) {
+  const std::string name = to.path.native();
+  ::rename((name + ".1").c_str(), (name + ".2").c_str());
+  ::rename(name.c_str(), (name + ".1").c_str());
+  open_log(to);
+}
+
+const char* level_name(LogLevel level) {
+  switch (level) {
+    case LogLevel::debug: return "debug";
+    case LogLevel::info: return "info";
+    case LogLevel::warn: return "warn";
+    case LogLevel::error: return "error";
+  }
+  return "error";
+}
+}  // namespace
+
+void log_to_file(const Path& path, LogLevel level) {
+  Sink& to = sink();
+  const std::lock_guard lock(to.mutex);
+  to.path = path;
+  open_log(to);
+  g_level = static_cast<int>(level);
+}
+
+void log_to_stderr(LogLevel level) {
+  Sink& to = sink();
+  const std::lock_guard lock(to.mutex);
+  to.path.clear();
+  to.file.reset();
+  g_level = static_cast<int>(level);
+}
+
+bool log_enabled(LogLevel level) { return static_cast<int>(level) >= g_level.load(std::memory_order_relaxed); }
+
+void log(LogLevel level, std::string_view line) {
+  if (!log_enabled(level)) return;
+  std::string text = format_rfc3339(system_clock().wall()) + " " + level_name(level) + " ";
+  // One entry is one line, whatever a host put into it.
+  for (char c : sanitize(line)) {
+    if (c == '\n') text += " | ";
+    else text += c;
+  }
+  text += '\n';
+  Sink& to = sink();
+  const std::lock_guard lock(to.mutex);
+  if (to.path.empty()) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    return;
+  }
+  if (to.bytes + text.size() > k_log_bytes_max) rotate(to);
+  // A log that cannot be written must never stop what it tells about.
+  if (to.file.valid() && write_all(to.file.get(), as_bytes(text))) to.bytes += text.size();
+}
+
+}  // namespace gridctl::os
