@@ -19,17 +19,17 @@ namespace gridctl::registry {
 
 struct Provider {
   HostName name;
-  std::string address;              // "user@host:port" as shown to people
+  std::string address;  // "user@host:port" as shown to people
   // How to reach it.
   std::string user, host;
   int port = 22;
   std::vector<std::string> identities;  // key files
-  std::string jump;                 // -J value, or empty
-  std::string alias;                // the name given to ssh when it is one of the user's own config, or empty
-  std::string transport;            // "libssh2" or "openssh": what worked at registration
+  std::string jump;                     // -J value, or empty
+  std::string alias;                    // the name given to ssh when it is one of the user's own config, or empty
+  std::string transport;                // "libssh2" or "openssh": what worked at registration
   // What the user said.
-  std::string engine = "auto";      // auto, docker, podman, process
-  double price_per_hour = 0;        // USD for the whole host
+  std::string engine = "auto";  // auto, docker, podman, process
+  double price_per_hour = 0;    // USD for the whole host
   std::string region, site;
   std::string host_class = "home";  // datacenter, cloud, market, home
   std::map<std::string, std::string> labels;
@@ -38,26 +38,26 @@ struct Provider {
   Inventory inventory;
   WallTime registered_at;
   std::optional<WallTime> last_seen_at;
-  std::string liveness = "unknown"; // unknown, answering, suspect, unreachable, lost; as the supervisor last judged
+  std::string liveness = "unknown";  // unknown, answering, suspect, unreachable, lost; as the supervisor last judged
 };
 
-struct JobRow {                     // a line of `job ls`
+struct JobRow {  // a line of `job ls`
   JobId id;
   std::string name;
   job::JobState state = job::JobState::pending;
   std::string reason;
-  HostName provider;                // of the current attempt, may be empty
+  HostName provider;  // of the current attempt, may be empty
   std::optional<int> exit_code;
   WallTime submitted_at;
   std::optional<WallTime> ended_at;
   int recoveries = 0;
-  std::string resources;            // "1x A100, 4 cpus"
+  std::string resources;  // "1x A100, 4 cpus"
 };
 
 struct Job : JobRow {
   job::Spec spec;
   job::State machine;
-  double cost = 0;                  // USD so far
+  double cost = 0;  // USD so far
 };
 
 struct AttemptRecord {
@@ -73,7 +73,7 @@ struct AttemptRecord {
 };
 
 struct EventRecord {
-  std::int64_t id = 0;              // grows; unique in the state directory
+  std::int64_t id = 0;  // grows; unique in the state directory
   JobId job;
   WallTime at;
   std::string kind, text;
@@ -87,14 +87,14 @@ struct Checkpoint {
   CheckpointSeq seq;
   Epoch epoch;
   AttemptNumber attempt;
-  Digest root;                      // SHA-256 of the manifest; the manifest itself lies in the chunk store under it
+  Digest root;  // SHA-256 of the manifest; the manifest itself lies in the chunk store under it
   WallTime created_at;
   std::uint64_t bytes = 0, stored_bytes = 0, files = 0;
-  std::uint64_t host_number = 0;    // the agent's number of it within the attempt
+  std::uint64_t host_number = 0;  // the agent's number of it within the attempt
   bool verified = true;
   bool pinned = false;
-  bool stray = false;               // from a stale epoch: kept, never restored by itself
-  std::string how;                  // how it was known to be whole: "commit-marker", "format", "quiet", "exit", "push"
+  bool stray = false;  // from a stale epoch: kept, never restored by itself
+  std::string how;     // how it was known to be whole: "commit-marker", "format", "quiet", "exit", "push"
 };
 
 }  // namespace gridctl::registry

@@ -37,12 +37,13 @@ class Registry {
   [[nodiscard]] Result<std::int64_t> data_version();
 
   // Providers.
-  [[nodiscard]] Result<void> add_provider(const Provider& provider);       // exists when the name is taken
+  [[nodiscard]] Result<void> add_provider(const Provider& provider);  // exists when the name is taken
   [[nodiscard]] Result<void> update_provider(const Provider& provider);
-  [[nodiscard]] Result<void> set_liveness(const HostName& name, const std::string& liveness, std::optional<WallTime> seen);
+  [[nodiscard]] Result<void> set_liveness(const HostName& name, const std::string& liveness,
+                                          std::optional<WallTime> seen);
   [[nodiscard]] Result<void> remove_provider(const HostName& name);
-  [[nodiscard]] Result<Provider> provider(const HostName& name);           // not_found names the nearest
-  [[nodiscard]] Result<std::vector<Provider>> providers();                 // by name
+  [[nodiscard]] Result<Provider> provider(const HostName& name);  // not_found names the nearest
+  [[nodiscard]] Result<std::vector<Provider>> providers();        // by name
   // Jobs that have something on this host (current attempt or loose end).
   [[nodiscard]] Result<std::vector<JobId>> jobs_on(const HostName& name);
 
@@ -50,6 +51,7 @@ class Registry {
   [[nodiscard]] Result<job::Step> submit(const JobId& id, const job::Spec& spec, WallTime at);
   // Loads the job's state, runs job::step, and commits the new state, records and rows in one transaction.
   [[nodiscard]] Result<job::Step> apply(const JobId& id, const job::Event& event);
+  [[nodiscard]] Result<void> update_spec(const JobId& id, const job::Spec& spec);
   [[nodiscard]] Result<void> note(const JobId& id, WallTime at, const job::Record& record);  // a record without a step
   // The job an ID of the contract means: id, unique prefix, name (the newest of it), or "@last".
   [[nodiscard]] Result<JobId> resolve(const std::string& id_or_name);
@@ -66,16 +68,21 @@ class Registry {
   // Checkpoints. Commits as head only when the job's epoch is still `checkpoint.epoch` (tested in the SQL statement
   // that moves the head); otherwise it is kept as a stray. Sets seq. A repeat of (epoch, host_number) changes nothing
   // and returns the former row.
-  struct Commit { Checkpoint checkpoint; bool became_head = false; job::Step step; };
+  struct Commit {
+    Checkpoint checkpoint;
+    bool became_head = false;
+    job::Step step;
+  };
   [[nodiscard]] Result<Commit> commit_checkpoint(Checkpoint checkpoint);
-  [[nodiscard]] Result<std::vector<Checkpoint>> checkpoints(const JobId& id);           // oldest first, strays included
+  [[nodiscard]] Result<std::vector<Checkpoint>> checkpoints(const JobId& id);  // oldest first, strays included
   [[nodiscard]] Result<Checkpoint> checkpoint(const JobId& id, std::optional<CheckpointSeq> seq);  // nullopt = head
   [[nodiscard]] Result<void> set_pinned(const JobId& id, CheckpointSeq seq, bool pinned);
   [[nodiscard]] Result<void> set_verified(const JobId& id, CheckpointSeq seq, bool verified);
-  [[nodiscard]] Result<void> remove_checkpoint(const JobId& id, CheckpointSeq seq);     // refused for the head of an unfinished job
+  [[nodiscard]] Result<void> remove_checkpoint(const JobId& id,
+                                               CheckpointSeq seq);  // refused for the head of an unfinished job
   // Checkpoints beyond `keep` newest that are neither pinned, head, nor the last two: may go.
   [[nodiscard]] Result<std::vector<Checkpoint>> prunable(const JobId& id, int keep);
-  [[nodiscard]] Result<std::vector<Digest>> live_roots();                                // of every checkpoint kept
+  [[nodiscard]] Result<std::vector<Digest>> live_roots();  // of every checkpoint kept
 
  private:
   struct Impl;
@@ -84,7 +91,10 @@ class Registry {
 };
 
 // "JOB[@SEQ]" -> job part and sequence number.
-struct CheckpointName { std::string job; std::optional<CheckpointSeq> seq; };
+struct CheckpointName {
+  std::string job;
+  std::optional<CheckpointSeq> seq;
+};
 [[nodiscard]] Result<CheckpointName> parse_checkpoint_name(const std::string& text);
 
 }  // namespace gridctl::registry

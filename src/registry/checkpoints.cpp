@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "registry/impl.hpp"
+
+namespace gridctl::registry {
+
+namespace {
+
+constexpr std::string_view k_columns =
+    "SELECT seq, epoch, attempt, root, created_ms, bytes, stored_bytes, files, host_number, verified, pinned, stray, "
+    "how "
+    "FROM checkpoints WHERE job = ? ";
+
+Result<Checkpoint> read_checkpoint(const JobId& id, const db::Statement& row) {
+  Checkpoint c;
+  c.job = id;
+  c.seq = {static_cast<std::uint64_t>(row.integer(0))};
+  c.epoch = {static_cast<std::uint64_t>(row.integer(1))};
+  c.attempt = {static_cast<std::uint64_t>(row.integer(2))};
+  Result<Digest> root = parse_digest(row.text(3));
+  if (!root) return make_error(Code::state_unreadable, "a stored checkpoint has no valid root");
+  c.root = *root;
+  c.created_at = {row.integer(4)};
+  c.bytes = static_cast<std::uint64_t>(row.integer(5));
+  c.stored_bytes = static_cast<std::uint64_t>(row.integer(6));
+  c.files = static_cast<std::uint64_t>(row.integer(7));
+  c.host_number = static_cast<std::uint64_t>(row.integer(8));
+  c.verified = row.integer(9) != 0;
+  c.pinned = row.integer(10) != 0;
+  c.stray = row.integer(11) != 0;
+  c.how = row.text(12);
+  return c;
+}
+
+Error no_checkpoint(const JobId& id, std::optional<CheckpointSeq> seq) {
+  const std::string which =
+      seq ? "no checkpoint " + checkpoint_name(id, *seq) : "job " + id.value + " has no checkpoint";
+  return make_error(Code::not_found, which, "gridctl checkpoint ls " + id.value);
+}
+
+std::string describe(const Checkpoint& c) {
+  return format_size(c.bytes) + " in " + std::to_string(c.files) + (c.files == 1 ? " file" : " files") + ", whole by " +
+         c.how;
+}
+
+// Moves the head in the statement that tests the fence: a stale epoch changes no row.
+Result<bool> move_head(db::Database& db, const Checkpoint& c) {
+  db::Statement update = db.prepare("UPDATE jobs SET head = ? WHERE id = ? AND epoch = ? AND head < ?");
+  TRY(update.bind(c.seq.value).bind(c.job.value).bind(c.epoch.value).bind(c.seq.value).run());
+  return db.changes() == 1;
+}
+
+Result<void> insert(db::Database& db, const Checkpoint& c) {
+  db::Statement statement = db.prepare(
+      "INSERT INTO checkpoints(job, seq, epoch, attempt, root, created_ms, bytes, stored_bytes, files, host_number, "
+      "verified, pinned, stray, how) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  return statement.bind(c.job.value)
+      .bind(c.seq.value)
+      .bind(c.epoch.value)
+      .bind(c.attempt.value)
+      .bind(to_hex(c.root))
+      .bind(c.created_at.ms)
+      .bind(c.bytes)
+      .bind(c.stored_bytes)
+      .bind(c.files)
+      .bind(c.host_number)
+      .bind(c.verified)
+      .bind(c.pinned)
+      .bind(c.stray)
+      .bind(c.how)
+      .run();
+}
+
+}  // namespace
+
+Result<Registry::Commit> Registry::commit_checkpoint(Checkpoint c) {
+  TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
+  TRY_ASSIGN(const job::State state, impl_->load_machine(c.job));
+  if (c.host_number > 0) {
+    db::Statement query = impl_->db.prepare(std::string(k_columns) + "AND epoch = ? AND host_number = ?");
+    TRY_ASSIGN(const bool known, query.bind(c.job.value).bind(c.epoch.value).bind(c.host_number).next());
+    if (known) {
+      TRY_ASSIGN(Checkpoint former, read_checkpoint(c.job, query));
+      return Commit{std::move(former), false, {state, {}, {}, {}}};
+    }
+  }
+  {
+    db::Statement query = impl_->db.prepare("SELECT coalesce(max(seq), 0) FROM checkpoints WHERE job = ?");
+    TRY_ASSIGN(const bool row, query.bind(c.job.value).next());
+    const std::uint64_t newest = row ? static_cast<std::uint64_t>(query.integer(0)) : 0;
+    c.seq = {std::max(newest, state.head.value) + 1};
+  }
+  TRY_ASSIGN(const bool became_head, move_head(impl_->db, c));
+  c.stray = !became_head;
+  TRY(insert(impl_->db, c));
+  Commit out{c, became_head, {state, {}, {}, {}}};
+  if (became_head) {
+    out.step = job::step(state, {c.created_at, job::CheckpointCommitted{c.epoch, c.seq, describe(c)}});
+    TRY(impl_->save_step(c.job, out.step, c.created_at));
+  } else {
+    TRY(impl_->save_record(
+        c.job, c.created_at, c.attempt,
+        {"stray_checkpoint",
+         "checkpoint " + std::to_string(c.seq.value) + " of a stale attempt is kept as a stray: " + describe(c),
+         c.epoch,
+         {}}));
+  }
+  TRY(transaction.commit());
+  return out;
+}
+
+Result<std::vector<Checkpoint>> Registry::checkpoints(const JobId& id) {
+  db::Statement query = impl_->db.prepare(std::string(k_columns) + "ORDER BY seq");
+  query.bind(id.value);
+  std::vector<Checkpoint> list;
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return list;
+    TRY_ASSIGN(Checkpoint c, read_checkpoint(id, query));
+    list.push_back(std::move(c));
+  }
+}
+
+Result<Checkpoint> Registry::checkpoint(const JobId& id, std::optional<CheckpointSeq> seq) {
+  CheckpointSeq wanted;
+  if (seq) {
+    wanted = *seq;
+  } else {
+    TRY_ASSIGN(const job::State state, impl_->load_machine(id));
+    wanted = state.head;
+  }
+  db::Statement query = impl_->db.prepare(std::string(k_columns) + "AND seq = ?");
+  TRY_ASSIGN(const bool row, query.bind(id.value).bind(wanted.value).next());
+  if (!row) return no_checkpoint(id, seq);
+  return read_checkpoint(id, query);
+}
+
+Result<void> Registry::set_pinned(const JobId& id, CheckpointSeq seq, bool pinned) {
+  db::Statement update = impl_->db.prepare("UPDATE checkpoints SET pinned = ? WHERE job = ? AND seq = ?");
+  TRY(update.bind(pinned).bind(id.value).bind(seq.value).run());
+  if (impl_->db.changes() == 0) return no_checkpoint(id, seq);
+  return {};
+}
+
+Result<void> Registry::set_verified(const JobId& id, CheckpointSeq seq, bool verified) {
+  db::Statement update = impl_->db.prepare("UPDATE checkpoints SET verified = ? WHERE job = ? AND seq = ?");
+  return update.bind(verified).bind(id.value).bind(seq.value).run();
+}
+
+Result<void> Registry::remove_checkpoint(const JobId& id, CheckpointSeq seq) {
+  TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
+  TRY_ASSIGN(const job::State state, impl_->load_machine(id));
+  TRY_ASSIGN(const Checkpoint c, checkpoint(id, seq));
+  const job::Attempt* attempt = state.attempt();
+  const bool in_use = (attempt != nullptr && attempt->resumed_from == seq) || state.restore == seq;
+  if (c.pinned)
+    return make_error(Code::usage, checkpoint_name(id, seq) + " is pinned",
+                      "gridctl checkpoint pin --off " + checkpoint_name(id, seq));
+  if ((state.head == seq || in_use) && !is_final(state.visible()))
+    return make_error(Code::usage, checkpoint_name(id, seq) + " is what the unfinished job would restart from");
+  TRY(impl_->db.prepare("DELETE FROM checkpoints WHERE job = ? AND seq = ?").bind(id.value).bind(seq.value).run());
+  return transaction.commit();
+}
+
+Result<std::vector<Checkpoint>> Registry::prunable(const JobId& id, int keep) {
+  TRY_ASSIGN(const job::State state, impl_->load_machine(id));
+  TRY_ASSIGN(std::vector<Checkpoint> list, checkpoints(id));
+  std::vector<Checkpoint> own;
+  for (Checkpoint& c : list)
+    if (!c.stray) own.push_back(std::move(c));
+  const std::size_t kept = static_cast<std::size_t>(std::max(keep, 2));
+  std::vector<Checkpoint> out;
+  for (std::size_t i = 0; i + kept < own.size(); ++i) {
+    const job::Attempt* attempt = state.attempt();
+    const bool in_use = own[i].seq == state.head || (attempt != nullptr && attempt->resumed_from == own[i].seq) ||
+                        state.restore == own[i].seq;
+    if (!own[i].pinned && !in_use) out.push_back(own[i]);
+  }
+  return out;
+}
+
+Result<std::vector<Digest>> Registry::live_roots() {
+  db::Statement query = impl_->db.prepare("SELECT DISTINCT root FROM checkpoints");
+  std::vector<Digest> roots;
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return roots;
+    TRY_ASSIGN(const Digest root, parse_digest(query.text(0)));
+    roots.push_back(root);
+  }
+}
+
+}  // namespace gridctl::registry

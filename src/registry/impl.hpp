@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the registry's source files share. Not for other rooms.
+#pragma once
+
+#include "db/database.hpp"
+#include "registry/registry.hpp"
+
+namespace gridctl::registry {
+
+struct Registry::Impl {
+  os::Path directory;
+  db::Database db;
+
+  Impl(os::Path dir, db::Database database) : directory(std::move(dir)), db(std::move(database)) {}
+
+  [[nodiscard]] Result<job::State> load_machine(const JobId& id);
+  // Within a transaction of the caller: the state with its projections, records and attempt rows.
+  [[nodiscard]] Result<void> save_step(const JobId& id, const job::Step& step, WallTime at);
+  [[nodiscard]] Result<void> save_record(const JobId& id, WallTime at, AttemptNumber attempt,
+                                         const job::Record& record);
+  [[nodiscard]] Result<void> save_attempt(const JobId& id, const job::AttemptRow& row);
+};
+
+}  // namespace gridctl::registry

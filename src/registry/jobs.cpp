@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs, attempts and events.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/text.hpp"
+#include "registry/impl.hpp"
+
+namespace gridctl::registry {
+
+namespace {
+
+std::optional<std::int64_t> ms(const std::optional<WallTime>& time) {
+  return time ? std::optional{time->ms} : std::nullopt;
+}
+
+// "1x A100, 4 cpus, 16 GiB"
+std::string describe(const job::Resources& r) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (!r.gpus.empty()) {
+    const job::GpuRequest& gpu = r.gpus.front();
+    add(std::to_string(gpu.count_min) + "x " + (gpu.names.empty() ? "GPU" : join(gpu.names, "|")));
+  }
+  char number[32];
+  std::snprintf(number, sizeof number, "%g", r.cpus > 0 ? r.cpus : 1.0);
+  add(std::string(number) + (r.cpus == 1 || r.cpus <= 0 ? " cpu" : " cpus"));
+  if (r.memory_bytes > 0) add(format_size(r.memory_bytes));
+  return text;
+}
+
+constexpr std::string_view k_row_columns =
+    "SELECT id, name, state, reason, provider, exit_code, submitted_ms, ended_ms, recoveries, resources FROM jobs ";
+
+Result<JobRow> read_row(const db::Statement& row) {
+  JobRow out;
+  out.id = {row.text(0)};
+  out.name = row.text(1);
+  TRY_ASSIGN(out.state, job::parse_state_name(row.text(2)));
+  out.reason = row.text(3);
+  out.provider = {row.text(4)};
+  if (!row.is_null(5)) out.exit_code = static_cast<int>(row.integer(5));
+  out.submitted_at = {row.integer(6)};
+  if (!row.is_null(7)) out.ended_at = WallTime{row.integer(7)};
+  out.recoveries = static_cast<int>(row.integer(8));
+  out.resources = row.text(9);
+  return out;
+}
+
+// USD: wall time of each attempt at its host's price.
+double cost_of(const std::vector<AttemptRecord>& attempts, WallTime now) {
+  double cost = 0;
+  for (const AttemptRecord& a : attempts) {
+    if (!a.started_at) continue;
+    const std::int64_t end = a.ended_at ? a.ended_at->ms : now.ms;
+    cost += a.price_per_hour * static_cast<double>(std::max<std::int64_t>(end - a.started_at->ms, 0)) / 3.6e6;
+  }
+  return cost;
+}
+
+}  // namespace
+
+Result<job::State> Registry::Impl::load_machine(const JobId& id) {
+  db::Statement query = db.prepare("SELECT machine FROM jobs WHERE id = ?");
+  TRY_ASSIGN(const bool row, query.bind(id.value).next());
+  if (!row) return make_error(Code::not_found, "no job '" + id.value.substr(0, 64) + "'", "gridctl job ls");
+  return job::parse_state(query.text(0));
+}
+
+Result<void> Registry::Impl::save_record(const JobId& id, WallTime at, AttemptNumber attempt,
+                                         const job::Record& record) {
+  db::Statement insert =
+      db.prepare("INSERT INTO events(job, at_ms, kind, text, epoch, attempt, host) VALUES(?,?,?,?,?,?,?)");
+  return insert.bind(id.value)
+      .bind(at.ms)
+      .bind(record.kind)
+      .bind(record.text)
+      .bind(record.epoch.value)
+      .bind(attempt.value)
+      .bind(record.host.value)
+      .run();
+}
+
+Result<void> Registry::Impl::save_attempt(const JobId& id, const job::AttemptRow& row) {
+  const job::Attempt& a = row.attempt;
+  double price = 0;
+  for (const job::Member& member : a.members) price += member.price_per_hour;
+  db::Statement insert = db.prepare(
+      "INSERT INTO attempts(job, number, epoch, provider, state, reason, why, price, started_ms, ended_ms, "
+      "resumed_from, "
+      "exit_code) VALUES(?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(job, number) DO UPDATE SET state = excluded.state, "
+      "reason = excluded.reason, started_ms = excluded.started_ms, ended_ms = excluded.ended_ms, "
+      "exit_code = excluded.exit_code");
+  return insert.bind(id.value)
+      .bind(a.number.value)
+      .bind(a.epoch.value)
+      .bind(a.host().value)
+      .bind(row.state)
+      .bind(row.reason)
+      .bind(a.placement_reason)
+      .bind(price)
+      .bind(ms(a.started_at))
+      .bind(ms(row.ended_at))
+      .bind(a.resumed_from.value)
+      .bind(row.exit_code)
+      .run();
+}
+
+Result<void> Registry::Impl::save_step(const JobId& id, const job::Step& step, WallTime at) {
+  const job::State& s = step.state;
+  const auto* done = std::get_if<job::Done>(&s.phase);
+  const job::Attempt* attempt = s.attempt();
+  {
+    db::Statement update = db.prepare(
+        "UPDATE jobs SET machine = ?, state = ?, reason = ?, provider = ?, epoch = ?, head = ?, unfinished = ?, "
+        "exit_code = ?, recoveries = ?, ended_ms = ? WHERE id = ?");
+    TRY(update.bind(job::to_json(s))
+            .bind(job::state_name(s.visible()))
+            .bind(s.reason)
+            .bind(attempt != nullptr ? attempt->host().value : std::string{})
+            .bind(s.epoch.value)
+            .bind(s.head.value)
+            .bind(s.needs_supervisor())
+            .bind(done != nullptr ? done->exit_code : std::nullopt)
+            .bind(s.recoveries)
+            .bind(done != nullptr ? std::optional{done->at.ms} : std::nullopt)
+            .bind(id.value)
+            .run());
+  }
+  for (const job::Record& record : step.records) TRY(save_record(id, at, s.attempts, record));
+  for (const job::AttemptRow& row : step.attempts) TRY(save_attempt(id, row));
+  return {};
+}
+
+Result<job::Step> Registry::submit(const JobId& id, const job::Spec& spec, WallTime at) {
+  job::Step step = job::submitted(id, spec, at);
+  TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
+  {
+    db::Statement insert = impl_->db.prepare(
+        "INSERT INTO jobs(id, name, spec, machine, state, reason, provider, resources, epoch, head, unfinished, "
+        "recoveries, submitted_ms) VALUES(?,?,?,'','','','',?,0,0,1,0,?)");
+    TRY(insert.bind(id.value)
+            .bind(spec.name)
+            .bind(job::to_json(spec))
+            .bind(describe(spec.resources))
+            .bind(at.ms)
+            .run());
+  }
+  TRY(impl_->save_step(id, step, at));
+  TRY(transaction.commit());
+  return step;
+}
+
+Result<job::Step> Registry::apply(const JobId& id, const job::Event& event) {
+  TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
+  TRY_ASSIGN(const job::State state, impl_->load_machine(id));
+  job::Step step = job::step(state, event);
+  if (step.state == state && step.records.empty() && step.attempts.empty()) return step;
+  TRY(impl_->save_step(id, step, event.at));
+  TRY(transaction.commit());
+  return step;
+}
+
+Result<void> Registry::note(const JobId& id, WallTime at, const job::Record& record) {
+  TRY_ASSIGN(const job::State state, impl_->load_machine(id));
+  return impl_->save_record(id, at, state.attempts, record);
+}
+
+Result<void> Registry::update_spec(const JobId& id, const job::Spec& spec) {
+  return impl_->db.prepare("UPDATE jobs SET spec = ? WHERE id = ?").bind(job::to_json(spec)).bind(id.value).run();
+}
+
+Result<JobId> Registry::resolve(const std::string& text) {
+  const auto first = [&](std::string_view sql, const std::string& value) -> Result<std::optional<JobId>> {
+    db::Statement query = impl_->db.prepare(sql);
+    if (!value.empty()) query.bind(value);
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return std::optional<JobId>{};
+    return std::optional{JobId{query.text(0)}};
+  };
+  if (text == "@last") {
+    TRY_ASSIGN(const auto last, first("SELECT id FROM jobs ORDER BY n DESC LIMIT 1", ""));
+    if (last) return *last;
+    return make_error(Code::not_found, "there is no job yet", "gridctl job submit FILE.yaml");
+  }
+  TRY_ASSIGN(const auto exact, first("SELECT id FROM jobs WHERE id = ?", text));
+  if (exact) return *exact;
+  TRY_ASSIGN(const auto named, first("SELECT id FROM jobs WHERE name = ? ORDER BY n DESC LIMIT 1", text));
+  if (named) return *named;
+  const bool id_like =
+      !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") == std::string::npos;
+  if (id_like) {
+    db::Statement query = impl_->db.prepare("SELECT id FROM jobs WHERE id >= ? AND id < ? LIMIT 2");
+    TRY_ASSIGN(const bool row, query.bind(text).bind(text + "~").next());
+    if (row) {
+      const JobId id{query.text(0)};
+      TRY_ASSIGN(const bool another, query.next());
+      if (!another) return id;
+      return make_error(Code::not_found, "'" + text + "' is the beginning of several jobs' ids", "gridctl job ls");
+    }
+  }
+  return make_error(Code::not_found, "no job '" + text.substr(0, 64) + "'", "gridctl job ls");
+}
+
+Result<Job> Registry::job(const JobId& id) {
+  Job out;
+  {
+    db::Statement query = impl_->db.prepare(std::string(k_row_columns) + "WHERE id = ?");
+    TRY_ASSIGN(const bool row, query.bind(id.value).next());
+    if (!row) return make_error(Code::not_found, "no job '" + id.value.substr(0, 64) + "'", "gridctl job ls");
+    TRY_ASSIGN(static_cast<JobRow&>(out), read_row(query));
+  }
+  {
+    db::Statement query = impl_->db.prepare("SELECT spec FROM jobs WHERE id = ?");
+    TRY_ASSIGN(const bool row, query.bind(id.value).next());
+    if (!row) return make_error(Code::not_found, "no job '" + id.value.substr(0, 64) + "'");
+    TRY_ASSIGN(out.spec, job::parse_spec(query.text(0)));
+  }
+  TRY_ASSIGN(out.machine, impl_->load_machine(id));
+  TRY_ASSIGN(const std::vector<AttemptRecord> list, attempts(id));
+  out.cost = cost_of(list, out.ended_at.value_or(out.submitted_at));
+  return out;
+}
+
+Result<std::vector<JobRow>> Registry::jobs(const JobFilter& filter) {
+  std::string where;
+  for (const job::JobState state : filter.states)
+    where += std::string(where.empty() ? "WHERE state IN (" : ",") + "'" + std::string(job::state_name(state)) + "'";
+  if (!where.empty()) where += ") ";
+  if (filter.active_only) where += std::string(where.empty() ? "WHERE " : "AND ") + "ended_ms IS NULL ";
+  std::string sql = std::string(k_row_columns) + where + "ORDER BY n DESC";
+  if (filter.limit > 0) sql += " LIMIT " + std::to_string(filter.limit);
+  db::Statement query = impl_->db.prepare(sql);
+  std::vector<JobRow> rows;
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return rows;
+    TRY_ASSIGN(JobRow read, read_row(query));
+    rows.push_back(std::move(read));
+  }
+}
+
+Result<std::vector<JobId>> Registry::unfinished() {
+  db::Statement query = impl_->db.prepare("SELECT id FROM jobs WHERE unfinished = 1 ORDER BY n");
+  std::vector<JobId> ids;
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return ids;
+    ids.push_back({query.text(0)});
+  }
+}
+
+Result<std::vector<AttemptRecord>> Registry::attempts(const JobId& id) {
+  db::Statement query = impl_->db.prepare(
+      "SELECT number, epoch, provider, state, reason, why, price, started_ms, ended_ms, resumed_from, exit_code "
+      "FROM attempts WHERE job = ? ORDER BY number");
+  query.bind(id.value);
+  std::vector<AttemptRecord> list;
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return list;
+    AttemptRecord a;
+    a.number = {static_cast<std::uint64_t>(query.integer(0))};
+    a.epoch = {static_cast<std::uint64_t>(query.integer(1))};
+    a.provider = {query.text(2)};
+    a.state = query.text(3);
+    a.reason = query.text(4);
+    a.placement_reason = query.text(5);
+    a.price_per_hour = query.real(6);
+    if (!query.is_null(7)) a.started_at = WallTime{query.integer(7)};
+    if (!query.is_null(8)) a.ended_at = WallTime{query.integer(8)};
+    a.resumed_from = {static_cast<std::uint64_t>(query.integer(9))};
+    if (!query.is_null(10)) a.exit_code = static_cast<int>(query.integer(10));
+    list.push_back(std::move(a));
+  }
+}
+
+Result<std::vector<EventRecord>> Registry::events(const JobId& id, std::int64_t after, std::size_t limit) {
+  db::Statement query = impl_->db.prepare(
+      "SELECT id, at_ms, kind, text, epoch, attempt, host FROM events WHERE job = ? AND id > ? ORDER BY id LIMIT ?");
+  query.bind(id.value).bind(after).bind(limit == 0 ? std::int64_t{-1} : static_cast<std::int64_t>(limit));
+  std::vector<EventRecord> list;
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return list;
+    EventRecord e;
+    e.id = query.integer(0);
+    e.job = id;
+    e.at = {query.integer(1)};
+    e.kind = query.text(2);
+    e.text = query.text(3);
+    e.epoch = {static_cast<std::uint64_t>(query.integer(4))};
+    e.attempt = {static_cast<std::uint64_t>(query.integer(5))};
+    e.host = {query.text(6)};
+    list.push_back(std::move(e));
+  }
+}
+
+Result<void> Registry::save_explanation(const JobId& id, const std::vector<std::string>& lines) {
+  return impl_->db.prepare("UPDATE jobs SET explanation = ? WHERE id = ? AND explanation IS NOT ?")
+      .bind(join(lines, "\n"))
+      .bind(id.value)
+      .bind(join(lines, "\n"))
+      .run();
+}
+
+Result<std::vector<std::string>> Registry::explanation(const JobId& id) {
+  db::Statement query = impl_->db.prepare("SELECT explanation FROM jobs WHERE id = ?");
+  TRY_ASSIGN(const bool row, query.bind(id.value).next());
+  if (!row) return make_error(Code::not_found, "no job '" + id.value.substr(0, 64) + "'", "gridctl job ls");
+  return split_lines(query.text(0));
+}
+
+}  // namespace gridctl::registry

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "registry/registry.hpp"
+
+#include <utility>
+
+#include "base/text.hpp"
+#include "os/random.hpp"
+#include "registry/impl.hpp"
+#include "registry/provider_json.hpp"
+#include "registry/schema.hpp"
+
+namespace gridctl::registry {
+
+namespace {
+
+constexpr std::size_t k_controller_id_characters = 26;  // 130 bits: never met twice
+
+Result<void> prepare_schema(db::Database& db, const os::Path& path) {
+  TRY_ASSIGN(std::int64_t version, db.user_version());
+  if (version > k_schema_version)
+    return make_error(Code::state_unreadable, path.string() + " was written by a newer gridctl (schema " +
+                                                  std::to_string(version) + ", this one knows " +
+                                                  std::to_string(k_schema_version) + ")");
+  if (version == k_schema_version) return {};
+  TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(db));
+  TRY_ASSIGN(version, db.user_version());  // another process may have made it meanwhile
+  if (version == k_schema_version) return {};
+  TRY(db.execute(k_schema));
+  TRY(db.prepare("INSERT INTO meta(key, value) VALUES('controller_id', ?)")
+          .bind(os::random_id(k_controller_id_characters))
+          .run());
+  TRY(db.set_user_version(k_schema_version));
+  return transaction.commit();
+}
+
+}  // namespace
+
+Registry::Registry(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Registry::Registry(Registry&&) noexcept = default;
+Registry& Registry::operator=(Registry&&) noexcept = default;
+Registry::~Registry() = default;
+
+Result<Registry> Registry::open(const os::Path& state_directory) {
+  TRY(os::make_directories(state_directory, 0700).context("while making the state directory"));
+  const os::Path path = state_directory / "state.db";
+  TRY_ASSIGN(db::Database db, db::Database::open(path));
+  Result<void> prepared = prepare_schema(db, path);
+  if (!prepared && prepared.error().code == Code::state_unreadable)
+    return std::move(prepared).error().with_hint("gridctl doctor --state " + shell_quote(state_directory.string()));
+  TRY(prepared);
+  return Registry(std::make_unique<Impl>(state_directory, std::move(db)));
+}
+
+Result<Registry> Registry::open_for_reading(const os::Path& state_directory) {
+  if (os::exists(state_directory / "state.db")) return open(state_directory);
+  TRY_ASSIGN(db::Database db, db::Database::open(":memory:"));
+  TRY(prepare_schema(db, ":memory:"));
+  return Registry(std::make_unique<Impl>(state_directory, std::move(db)));
+}
+
+const os::Path& Registry::directory() const { return impl_->directory; }
+
+Result<ControllerId> Registry::controller_id() {
+  db::Statement query = impl_->db.prepare("SELECT value FROM meta WHERE key = 'controller_id'");
+  TRY_ASSIGN(const bool row, query.next());
+  if (!row) return make_error(Code::state_unreadable, "the state database has no controller id");
+  return ControllerId{query.text(0)};
+}
+
+Result<std::int64_t> Registry::data_version() { return impl_->db.data_version(); }
+
+// --- Providers -----------------------------------------------------------------------------------------------------
+
+Result<void> Registry::add_provider(const Provider& p) {
+  db::Statement insert = impl_->db.prepare(
+      "INSERT INTO providers(name, facts, drained, liveness, last_seen_ms) VALUES(?,?,?,?,?) "
+      "ON CONFLICT(name) DO NOTHING");
+  const auto seen = p.last_seen_at ? std::optional{p.last_seen_at->ms} : std::nullopt;
+  TRY(insert.bind(p.name.value).bind(to_json(p)).bind(p.drained).bind(p.liveness).bind(seen).run());
+  if (impl_->db.changes() == 0)
+    return make_error(Code::exists, "a provider named '" + p.name.value + "' is registered already",
+                      "gridctl provider rm " + p.name.value);
+  return {};
+}
+
+Result<void> Registry::update_provider(const Provider& p) {
+  db::Statement update = impl_->db.prepare("UPDATE providers SET facts = ?, drained = ? WHERE name = ?");
+  return update.bind(to_json(p)).bind(p.drained).bind(p.name.value).run();
+}
+
+Result<void> Registry::set_liveness(const HostName& name, const std::string& liveness, std::optional<WallTime> seen) {
+  db::Statement update =
+      impl_->db.prepare("UPDATE providers SET liveness = ?, last_seen_ms = coalesce(?, last_seen_ms) WHERE name = ?");
+  return update.bind(liveness).bind(seen ? std::optional{seen->ms} : std::nullopt).bind(name.value).run();
+}
+
+Result<void> Registry::remove_provider(const HostName& name) {
+  return impl_->db.prepare("DELETE FROM providers WHERE name = ?").bind(name.value).run();
+}
+
+namespace {
+Result<Provider> read_provider(const db::Statement& row) {
+  TRY_ASSIGN(Provider p, parse_provider(row.text(0)));
+  p.drained = row.integer(1) != 0;
+  p.liveness = row.text(2);
+  if (!row.is_null(3)) p.last_seen_at = WallTime{row.integer(3)};
+  return p;
+}
+}  // namespace
+
+Result<Provider> Registry::provider(const HostName& name) {
+  db::Statement query =
+      impl_->db.prepare("SELECT facts, drained, liveness, last_seen_ms FROM providers WHERE name = ?");
+  TRY_ASSIGN(const bool row, query.bind(name.value).next());
+  if (row) return read_provider(query);
+  TRY_ASSIGN(const std::vector<Provider> all, providers());
+  std::vector<std::string> names;
+  for (const Provider& p : all) names.push_back(p.name.value);
+  const std::string near = nearest(name.value, names);
+  return make_error(
+      Code::not_found,
+      "no provider named '" + name.value.substr(0, 64) + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?"),
+      "gridctl provider ls");
+}
+
+Result<std::vector<Provider>> Registry::providers() {
+  db::Statement query = impl_->db.prepare("SELECT facts, drained, liveness, last_seen_ms FROM providers ORDER BY name");
+  std::vector<Provider> all;
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return all;
+    TRY_ASSIGN(Provider p, read_provider(query));
+    all.push_back(std::move(p));
+  }
+}
+
+Result<std::vector<JobId>> Registry::jobs_on(const HostName& name) {
+  TRY_ASSIGN(const std::vector<JobId> ids, unfinished());
+  std::vector<JobId> found;
+  for (const JobId& id : ids) {
+    TRY_ASSIGN(const job::State state, impl_->load_machine(id));
+    const job::Attempt* attempt = state.attempt();
+    bool here = attempt != nullptr && attempt->host() == name;
+    for (const job::LooseEnd& end : state.loose_ends) here = here || end.host == name;
+    if (here) found.push_back(id);
+  }
+  return found;
+}
+
+Result<CheckpointName> parse_checkpoint_name(const std::string& text) {
+  CheckpointName name{text, std::nullopt};
+  const std::size_t at = text.rfind('@');
+  if (at == std::string::npos || at == 0) return name;
+  const std::string number = text.substr(at + 1);
+  if (number.empty() || number.size() > 18 || number.find_first_not_of("0123456789") != std::string::npos)
+    return make_error(Code::usage,
+                      "'" + text.substr(0, 80) + "' does not name a checkpoint: expected JOB or JOB@NUMBER");
+  name.job = text.substr(0, at);
+  name.seq = CheckpointSeq{std::stoull(number)};
+  return name;
+}
+
+}  // namespace gridctl::registry
