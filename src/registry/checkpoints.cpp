@@ -182,7 +182,7 @@ Result<std::vector<Checkpoint>> Registry::prunable(const JobId& id, int keep) {
 }
 
 Result<std::vector<Digest>> Registry::live_roots() {
-  db::Statement query = impl_->db.prepare("SELECT DISTINCT root FROM checkpoints");
+  db::Statement query = impl_->db.prepare("SELECT root FROM checkpoints UNION SELECT root FROM inputs");
   std::vector<Digest> roots;
   for (;;) {
     TRY_ASSIGN(const bool row, query.next());

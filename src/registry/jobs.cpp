@@ -133,7 +133,8 @@ Result<void> Registry::Impl::save_step(const JobId& id, const job::Step& step, W
   return {};
 }
 
-Result<job::Step> Registry::submit(const JobId& id, const job::Spec& spec, WallTime at) {
+Result<job::Step> Registry::submit(const JobId& id, const job::Spec& spec, WallTime at,
+                                   const std::vector<Input>& inputs) {
   job::Step step = job::submitted(id, spec, at);
   TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
   {
@@ -147,9 +148,25 @@ Result<job::Step> Registry::submit(const JobId& id, const job::Spec& spec, WallT
             .bind(at.ms)
             .run());
   }
+  for (const Input& input : inputs) {
+    db::Statement insert = impl_->db.prepare("INSERT INTO inputs(job, role, target, root, bytes) VALUES(?,?,?,?,?)");
+    TRY(insert.bind(id.value).bind(input.role).bind(input.target).bind(to_hex(input.root)).bind(input.bytes).run());
+  }
   TRY(impl_->save_step(id, step, at));
   TRY(transaction.commit());
   return step;
+}
+
+Result<std::vector<Input>> Registry::inputs(const JobId& id) {
+  db::Statement query = impl_->db.prepare("SELECT role, target, root, bytes FROM inputs WHERE job = ?");
+  query.bind(id.value);
+  std::vector<Input> list;
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return list;
+    TRY_ASSIGN(const Digest root, parse_digest(query.text(2)));
+    list.push_back({query.text(0), query.text(1), root, static_cast<std::uint64_t>(query.integer(3))});
+  }
 }
 
 Result<job::Step> Registry::apply(const JobId& id, const job::Event& event) {

@@ -60,6 +60,14 @@ struct Job : JobRow {
   double cost = 0;  // USD so far
 };
 
+// What a job brings along, stored as a tree when it was submitted, so that every attempt runs the same code.
+struct Input {
+  std::string role;    // "workdir", "mount", "image"
+  std::string target;  // of a mount
+  Digest root;         // its manifest lies in the chunk store
+  std::uint64_t bytes = 0;
+};
+
 struct AttemptRecord {
   AttemptNumber number;
   Epoch epoch;

@@ -48,7 +48,9 @@ class Registry {
   [[nodiscard]] Result<std::vector<JobId>> jobs_on(const HostName& name);
 
   // Jobs.
-  [[nodiscard]] Result<job::Step> submit(const JobId& id, const job::Spec& spec, WallTime at);
+  [[nodiscard]] Result<job::Step> submit(const JobId& id, const job::Spec& spec, WallTime at,
+                                         const std::vector<Input>& inputs = {});
+  [[nodiscard]] Result<std::vector<Input>> inputs(const JobId& id);
   // Loads the job's state, runs job::step, and commits the new state, records and rows in one transaction.
   [[nodiscard]] Result<job::Step> apply(const JobId& id, const job::Event& event);
   [[nodiscard]] Result<void> update_spec(const JobId& id, const job::Spec& spec);
@@ -82,7 +84,7 @@ class Registry {
                                                CheckpointSeq seq);  // refused for the head of an unfinished job
   // Checkpoints beyond `keep` newest that are neither pinned, head, nor the last two: may go.
   [[nodiscard]] Result<std::vector<Checkpoint>> prunable(const JobId& id, int keep);
-  [[nodiscard]] Result<std::vector<Digest>> live_roots();  // of every checkpoint kept
+  [[nodiscard]] Result<std::vector<Digest>> live_roots();  // of every checkpoint kept and every job's inputs
 
  private:
   struct Impl;

@@ -41,6 +41,15 @@ CREATE TABLE jobs(
 CREATE INDEX jobs_by_name ON jobs(name, n);
 CREATE INDEX jobs_unfinished ON jobs(n) WHERE unfinished = 1;
 
+CREATE TABLE inputs(
+  job TEXT NOT NULL,
+  role TEXT NOT NULL,
+  target TEXT NOT NULL,
+  root TEXT NOT NULL,             -- hex
+  bytes INTEGER NOT NULL,
+  PRIMARY KEY(job, role, target)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE attempts(
   job TEXT NOT NULL,
   number INTEGER NOT NULL,
