@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the scheduler is told of one host: what its owner said, what was found, and what is free just now.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/inventory.hpp"
+
+namespace gridctl::sched {
+
+struct HostFacts {
+  HostName name;
+  Inventory inventory;  // as last seen, also when the host does not answer now
+  std::string region, site;
+  std::string host_class;     // datacenter, cloud, market, home
+  double price_per_hour = 0;  // USD for the whole host
+  std::map<std::string, std::string> labels;
+  std::optional<EngineKind> engine;  // the one its owner chose; nullopt = auto
+  bool drained = false;
+  bool reachable = true;
+  std::vector<std::string> busy_gpus;        // UUIDs that someone holds (any user, any controller)
+  std::optional<double> cpus_free;           // nullopt = as many as the inventory has
+  std::optional<std::uint64_t> memory_free;  // bytes; nullopt = as much as the inventory has
+};
+
+}  // namespace gridctl::sched

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often to take a checkpoint: too often wastes time on saving, too seldom loses work. Pure.
+//
+// Symbols: C time that one checkpoint stalls the job; M mean time between failures of the job, 1/M = sum of the rates
+// of all hosts it needs; tau useful work between two checkpoints; R time from a failure until work goes on.
+//   Young 1974:               tau = sqrt(2 C M)                                                        for C << M
+//   Daly 2006, eq. 37:        tau = sqrt(2 C M) (1 + 1/3 sqrt(C/2M) + 1/9 (C/2M)) - C                  for C < 2M, else
+//   M exact, from Daly's complete model T = M e^(R/M) (e^((tau+C)/M) - 1) Ts/tau by setting dT/dtau = 0:
+//                             tau = M (1 + W0(-e^(-C/M - 1))),   efficiency = (1 - tau/M) e^(-R/M)
+// Failures are taken as exponential. The exact form is used; the others are here to be compared with.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/time.hpp"
+
+namespace gridctl::sched {
+
+// All in seconds. REQUIRES: cost_s >= 0, mtbf_s > 0.
+[[nodiscard]] double young_interval(double cost_s, double mtbf_s);
+[[nodiscard]] double daly_interval(double cost_s, double mtbf_s);
+[[nodiscard]] double optimal_interval(double cost_s, double mtbf_s);
+// Share of the time that is useful work at the optimal interval, 0..1.
+[[nodiscard]] double best_efficiency(double cost_s, double mtbf_s, double restart_s);
+
+// What was seen of one host. Failures are counted over all hours observed, also those of attempts that did not fail.
+struct HostHistory {
+  std::string host_class;  // datacenter, cloud, market, home: gives the prior
+  double hours = 0;
+  double failures = 0;
+};
+// Expected failures per hour: Gamma prior of the class (half a failure's weight, so that a week of own data outweighs
+// it) updated with the history: (a0 + failures) / (b0 + hours).
+[[nodiscard]] double failure_rate_per_hour(const HostHistory& history);
+// Of a job that needs all these hosts: the rates add up.
+[[nodiscard]] double mtbf_seconds(const std::vector<HostHistory>& hosts);
+
+struct CheckpointCost {
+  Duration stall{};    // C, measured: how long a checkpoint stops the work
+  Duration upload{};   // until it is safe elsewhere: no interval is shorter, and that much more is lost on a failure
+  Duration restart{};  // R: detection, a new host, start and restore
+};
+struct Interval {
+  Duration every{};
+  double efficiency = 0;  // expected, 0..1, at this interval
+  std::string reason;     // "every 15m: a checkpoint stalls 5s, one failure in 1d expected"
+};
+constexpr Duration k_interval_min = std::chrono::seconds{10};  // shorter ones thrash the disk of the host
+constexpr Duration k_interval_max = std::chrono::hours{4};     // longer ones lose more than anybody forgives
+// The optimum within [max(upload, 10 s), 4 h]. Keeps `current` while the optimum is within 10 % of it (hysteresis).
+[[nodiscard]] Interval checkpoint_interval(const CheckpointCost& cost, const std::vector<HostHistory>& hosts,
+                                           Duration current = {});
+
+}  // namespace gridctl::sched

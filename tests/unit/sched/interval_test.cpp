@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sched/interval.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace gridctl::sched {
+namespace {
+using namespace std::chrono_literals;
+
+// Reference values computed apart from this code from Daly's 2006 complete model; Daly's higher order as coded in
+// LLNL SCR's scr_ckpt_interval.py.
+struct Row {
+  double mtbf, cost, restart, young, daly, exact, efficiency;
+};
+constexpr Row k_rows[] = {
+    {900, 5, 70, 94.868, 91.564, 91.565, 0.831045},
+    {900, 120, 300, 464.758, 388.201, 388.444, 0.407273},
+    {3600, 5, 70, 189.737, 186.418, 186.418, 0.929958},
+    {3600, 120, 300, 929.516, 851.237, 851.297, 0.70248},
+    {21600, 5, 70, 464.758, 461.431, 461.431, 0.975471},
+    {21600, 120, 300, 2276.84, 2197.543, 2197.553, 0.885872},
+    {86400, 5, 70, 929.516, 926.186, 926.186, 0.988479},
+    {86400, 120, 300, 4553.68, 4474.031, 4474.034, 0.94493},
+    {604800, 5, 70, 2459.268, 2455.936, 2455.936, 0.995824},
+    {604800, 120, 300, 12047.904, 11968.037, 11968.038, 0.979725},
+};
+
+TEST(CheckpointInterval, AgreesWithTheReferenceTable) {
+  for (const Row& row : k_rows) {
+    EXPECT_NEAR(young_interval(row.cost, row.mtbf), row.young, 1e-3);
+    EXPECT_NEAR(daly_interval(row.cost, row.mtbf), row.daly, 1e-3);
+    EXPECT_NEAR(optimal_interval(row.cost, row.mtbf), row.exact, 1e-3);
+    EXPECT_NEAR(best_efficiency(row.cost, row.mtbf, row.restart), row.efficiency, 1e-6);
+  }
+}
+
+TEST(CheckpointInterval, SolvesItsEquationOverTwelveDecades) {
+  for (double x = 1e-11; x < 30; x *= 3.7) {
+    const double y = optimal_interval(x, 1);
+    ASSERT_GT(y, 0);
+    ASSERT_LE(y, 1);
+    EXPECT_NEAR(std::log1p(-y) + y, -x, x * 1e-4) << x;
+  }
+}
+
+TEST(CheckpointInterval, NeverExceedsTheTimeBetweenFailures) {
+  EXPECT_DOUBLE_EQ(daly_interval(300, 100), 100);
+  EXPECT_LE(optimal_interval(1e6, 100), 100);
+  EXPECT_EQ(optimal_interval(0, 100), 0);
+}
+
+TEST(FailureRate, StartsFromTheClassAndFollowsTheData) {
+  EXPECT_NEAR(failure_rate_per_hour({"home", 0, 0}), 0.011, 1e-9);
+  EXPECT_NEAR(failure_rate_per_hour({"datacenter", 0, 0}), 1 / 6240.0, 1e-9);
+  // 182 interruptions in 16,800 host-hours: a rate of 0.0108 per hour whatever the class promised
+  EXPECT_NEAR(failure_rate_per_hour({"market", 16800, 182}), 0.01086, 1e-4);
+  // one quiet week on a home host outweighs the prior
+  EXPECT_LT(failure_rate_per_hour({"home", 168, 0}), 0.011 / 3);
+}
+
+TEST(FailureRate, AddsUpOverTheHostsOfAJob) {
+  EXPECT_NEAR(mtbf_seconds({{"home", 0, 0}}), 3600 / 0.011, 1);
+  EXPECT_NEAR(mtbf_seconds({{"home", 0, 0}, {"home", 0, 0}}), 3600 / 0.022, 1);
+  EXPECT_GT(mtbf_seconds({}), 0);
+}
+
+TEST(CheckpointInterval, StaysWithinItsBounds) {
+  EXPECT_EQ(checkpoint_interval({0s, 0s, 10s}, {{"market", 0, 0}}).every, k_interval_min);
+  EXPECT_EQ(checkpoint_interval({600s, 0s, 10s}, {{"datacenter", 9000, 0}}).every, k_interval_max);
+  EXPECT_EQ(checkpoint_interval({10ms, 300s, 10s}, {{"market", 10, 9}}).every, 300s);
+  const Interval usual = checkpoint_interval({5s, 20s, 60s}, {{"home", 100, 1}});
+  EXPECT_GT(usual.every, 10min);
+  EXPECT_LT(usual.every, 40min);
+  EXPECT_GT(usual.efficiency, 0.98);
+  EXPECT_NE(usual.reason.find("a checkpoint stalls 5s"), std::string::npos) << usual.reason;
+}
+
+TEST(CheckpointInterval, KeepsTheCurrentOneForSmallChanges) {
+  const Duration fresh = checkpoint_interval({5s, 20s, 60s}, {{"home", 100, 1}}).every;
+  EXPECT_EQ(checkpoint_interval({5500ms, 20s, 60s}, {{"home", 100, 1}}, fresh).every, fresh);
+  EXPECT_NE(checkpoint_interval({10s, 20s, 60s}, {{"home", 100, 1}}, fresh).every, fresh);
+}
+}  // namespace
+}  // namespace gridctl::sched

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sched/place.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gridctl::sched {
+namespace {
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class AHost {
+ public:
+  explicit AHost(std::string name) {
+    facts_.name = {std::move(name)};
+    facts_.host_class = "home";
+    facts_.inventory.cpus = 8;
+    facts_.inventory.memory_bytes = 32ull << 30;
+    facts_.inventory.disk_free_bytes = 100ull << 30;
+    facts_.inventory.engines = {{EngineKind::docker, "24", false, true, ""},
+                                {EngineKind::podman, "4.3", true, true, ""},
+                                {EngineKind::process, "", false, false, ""}};
+  }
+  AHost with_gpus(int count, std::string name, std::uint64_t mib, Vendor vendor = Vendor::nvidia) && {
+    for (int i = 0; i < count; ++i)
+      facts_.inventory.gpus.push_back({vendor,
+                                       name,
+                                       facts_.name.value + "-gpu" + std::to_string(facts_.inventory.gpus.size()),
+                                       mib << 20,
+                                       "",
+                                       "",
+                                       {}});
+    return std::move(*this);
+  }
+  AHost at(double price) && {
+    facts_.price_per_hour = price;
+    return std::move(*this);
+  }
+  AHost in(std::string region) && {
+    facts_.region = std::move(region);
+    return std::move(*this);
+  }
+  AHost set(auto change) && {
+    change(facts_);
+    return std::move(*this);
+  }
+  operator HostFacts() && { return std::move(facts_); }  // NOLINT: reads as a value
+
+ private:
+  HostFacts facts_;
+};
+
+job::Spec a_job() {
+  job::Spec spec;
+  spec.name = "train";
+  spec.image = "python:3.11";
+  spec.run = "true";
+  return spec;
+}
+job::Spec a_gpu_job(std::vector<std::string> names, int count = 1) {
+  job::Spec spec = a_job();
+  spec.resources.gpus = {{std::nullopt, std::move(names), std::nullopt, std::nullopt, count, count}};
+  return spec;
+}
+std::vector<std::string> codes(const Decision& decision) {
+  std::vector<std::string> out;
+  for (const Rejection& no : decision.rejections) out.push_back(no.host.value + " " + no.code);
+  return out;
+}
+std::string code_of(const job::Spec& spec, HostFacts host) {
+  const Decision decision = place(spec, {std::move(host)}, {});
+  return decision.placement ? "placed" : decision.rejections.at(0).code + (decision.could_ever_fit ? "?" : "");
+}
+
+TEST(Place, TakesTheCheapestThenTheFirstByName) {
+  const Decision decision = place(a_job(), {AHost("cyd").at(1), AHost("bob").at(0.5), AHost("ada").at(0.5)}, {});
+  ASSERT_TRUE(decision.placement);
+  EXPECT_EQ(decision.placement->host.value, "ada");
+  ASSERT_EQ(decision.runners_up.size(), 2u);
+  EXPECT_EQ(decision.runners_up[0].host.value, "bob");
+  EXPECT_THAT(decision.runners_up[0].reason, HasSubstr("later by name"));
+  EXPECT_THAT(decision.runners_up[1].reason, HasSubstr("dearer"));
+  EXPECT_THAT(decision.placement->reason, HasSubstr("best of 3 that fit"));
+  EXPECT_TRUE(decision.could_ever_fit);
+}
+
+TEST(Place, DoesNotDependOnTheOrderOfHosts) {
+  std::vector<HostFacts> hosts{AHost("ada").at(2), AHost("bob").at(1), AHost("cyd").at(1), AHost("dan").in("US")};
+  job::Spec spec = a_job();
+  spec.constraints.region_not = {"US"};
+  for (HostFacts& host : hosts)
+    if (host.region.empty()) host.region = "DE";
+  const auto first = explain(place(spec, hosts, {}));
+  std::reverse(hosts.begin(), hosts.end());
+  EXPECT_EQ(explain(place(spec, hosts, {})), first);
+}
+
+TEST(Place, RefusesEachHostWithItsReason) {
+  job::Spec spec = a_gpu_job({"A100"});
+  spec.constraints.region_in = {"DE", "FI"};
+  spec.constraints.max_price = 1.5;
+  spec.constraints.classes = {"home"};
+  spec.constraints.labels = {{"rack", "7"}};
+  const auto good = [&](const char* name) {
+    return AHost(name).with_gpus(1, "NVIDIA A100-SXM4-80GB", 81920).in("DE").at(1).set([](HostFacts& h) {
+      h.labels["rack"] = "7";
+    });
+  };
+  const auto but = [&](auto change) { return code_of(spec, good("ada").set(change)); };
+  EXPECT_EQ(but([](HostFacts&) {}), "placed");
+  EXPECT_EQ(but([](HostFacts& h) { h.region = "de-by"; }), "placed");
+  EXPECT_EQ(but([](HostFacts& h) { h.region = "US"; }), "region");
+  EXPECT_EQ(but([](HostFacts& h) { h.region = ""; }), "region");
+  EXPECT_EQ(but([](HostFacts& h) { h.price_per_hour = 1.51; }), "price");
+  EXPECT_EQ(but([](HostFacts& h) { h.host_class = "cloud"; }), "class");
+  EXPECT_EQ(but([](HostFacts& h) { h.labels["rack"] = "8"; }), "label");
+  EXPECT_EQ(but([](HostFacts& h) { h.labels.clear(); }), "label");
+  EXPECT_EQ(but([](HostFacts& h) { h.drained = true; }), "drained");
+  EXPECT_EQ(but([](HostFacts& h) { h.inventory.gpus[0].name = "NVIDIA H100"; }), "gpu");
+  EXPECT_EQ(but([](HostFacts& h) { h.inventory.gpus.clear(); }), "gpu");
+  EXPECT_EQ(but([](HostFacts& h) { h.reachable = false; }), "unreachable?");
+  EXPECT_EQ(but([](HostFacts& h) { h.busy_gpus = {"ada-gpu0"}; }), "busy?");
+  EXPECT_EQ(but([](HostFacts& h) { h.cpus_free = 0; }), "busy?");
+  // what waiting cannot cure is named first
+  EXPECT_EQ(but([](HostFacts& h) {
+              h.reachable = false;
+              h.region = "US";
+            }),
+            "region");
+  EXPECT_EQ(but([](HostFacts& h) {
+              h.reachable = false;
+              h.inventory.gpus.clear();
+            }),
+            "gpu");
+}
+
+TEST(Place, ChecksCpusMemoryAndDisk) {
+  job::Spec spec = a_job();
+  spec.resources = {{}, 16, 0, 0};
+  EXPECT_EQ(code_of(spec, AHost("ada")), "cpus");
+  spec.resources = {{}, 0, 64ull << 30, 0};
+  EXPECT_EQ(code_of(spec, AHost("ada")), "memory");
+  spec.resources = {{}, 0, 0, 500ull << 30};
+  EXPECT_EQ(code_of(spec, AHost("ada")), "disk");
+  spec.resources = {{}, 4, 16ull << 30, 50ull << 30};
+  const Decision decision = place(spec, {AHost("ada")}, {});
+  ASSERT_TRUE(decision.placement);
+  EXPECT_EQ(decision.placement->cpus, 4);
+  EXPECT_EQ(decision.placement->memory_bytes, 16ull << 30);
+  EXPECT_EQ(code_of(spec, AHost("ada").set([](HostFacts& h) { h.memory_free = 1ull << 30; })), "busy?");
+}
+
+TEST(Place, GivesAJobWithoutCpusOneCpu) {
+  EXPECT_EQ(place(a_job(), {AHost("ada")}, {}).placement->cpus, 1);
+  EXPECT_EQ(place(a_job(), {AHost("ada").set([](HostFacts& h) { h.inventory.cpus = 0.5; })}, {}).placement->cpus, 0.5);
+}
+
+TEST(Place, TellsGpuMemoryFromModelAndCount) {
+  job::Spec spec = a_gpu_job({"A100"}, 2);
+  EXPECT_EQ(code_of(spec, AHost("a").with_gpus(1, "NVIDIA A100-SXM4-80GB", 81920)), "gpu_count");
+  spec.resources.gpus[0].memory_min = 60'000'000'000;
+  EXPECT_EQ(code_of(spec, AHost("a").with_gpus(2, "NVIDIA A100-SXM4-40GB", 40960)), "gpu_memory");
+  EXPECT_EQ(code_of(spec, AHost("a").with_gpus(2, "NVIDIA H100 PCIe", 81559)), "gpu");
+  EXPECT_EQ(code_of(spec, AHost("a").with_gpus(2, "NVIDIA A100-SXM4-80GB", 81920)), "placed");
+}
+
+TEST(Place, LeasesFreeGpusOnlyAndUpToTheMaximum) {
+  job::Spec spec = a_gpu_job({"L4"}, 2);
+  spec.resources.gpus[0].count_max = 3;
+  HostFacts host = AHost("ada").with_gpus(5, "NVIDIA L4", 23034);
+  host.busy_gpus = {"ada-gpu1"};
+  EXPECT_THAT(place(spec, {host}, {}).placement->gpu_uuids, ElementsAre("ada-gpu0", "ada-gpu2", "ada-gpu3"));
+  host.busy_gpus = {"ada-gpu0", "ada-gpu1", "ada-gpu2"};
+  EXPECT_THAT(place(spec, {host}, {}).placement->gpu_uuids, ElementsAre("ada-gpu3", "ada-gpu4"));
+  host.busy_gpus.push_back("ada-gpu3");
+  EXPECT_EQ(code_of(spec, host), "busy?");
+}
+
+TEST(Place, PrefersOneModelAndNeverMixesVendors) {
+  job::Spec spec = a_job();
+  spec.resources.gpus = {{std::nullopt, {}, std::nullopt, std::nullopt, 2, 2}};
+  HostFacts mixed = AHost("ada").with_gpus(1, "NVIDIA L4", 23034).with_gpus(2, "NVIDIA L40S", 46068);
+  EXPECT_THAT(place(spec, {mixed}, {}).placement->gpu_uuids, ElementsAre("ada-gpu1", "ada-gpu2"));
+  spec.resources.gpus[0].count_min = spec.resources.gpus[0].count_max = 3;
+  EXPECT_EQ(place(spec, {mixed}, {}).placement->gpu_uuids.size(), 3u);
+  const HostFacts vendors =
+      AHost("ada").with_gpus(2, "NVIDIA L4", 23034).with_gpus(1, "AMD Instinct MI210", 65520, Vendor::amd);
+  EXPECT_EQ(code_of(spec, vendors), "gpu_count");
+}
+
+TEST(Place, TakesAnEarlierAlternativeBeforeACheaperHost) {
+  job::Spec spec = a_gpu_job({"H100"});
+  spec.resources.gpus.push_back({std::nullopt, {"A100"}, std::nullopt, std::nullopt, 1, 1});
+  const HostFacts h100 = AHost("zoe").with_gpus(1, "NVIDIA H100 PCIe", 81559).at(3);
+  const HostFacts a100 = AHost("ada").with_gpus(1, "NVIDIA A100-SXM4-80GB", 81920).at(1);
+  EXPECT_EQ(place(spec, {a100, h100}, {}).placement->host.value, "zoe");
+  EXPECT_THAT(place(spec, {a100, h100}, {}).runners_up[0].reason, HasSubstr("later choice"));
+  EXPECT_EQ(place(spec, {a100}, {}).placement->host.value, "ada");
+}
+
+TEST(Place, ChoosesAnEngineThatWorks) {
+  const auto engine_for = [](const job::Spec& spec, auto change) -> std::string {
+    const Decision d = place(spec, {AHost("ada").set(change)}, {});
+    return d.placement ? std::string(engine_name(d.placement->engine)) : d.rejections.at(0).code;
+  };
+  job::Spec image = a_job(), plain = a_job();
+  plain.image.clear();
+  EXPECT_EQ(engine_for(image, [](HostFacts&) {}), "docker");
+  EXPECT_EQ(engine_for(image, [](HostFacts& h) { h.engine = EngineKind::podman; }), "podman");
+  EXPECT_EQ(engine_for(image, [](HostFacts& h) { h.inventory.engines[0].problem = "no permission"; }), "podman");
+  EXPECT_EQ(engine_for(image, [](HostFacts& h) { h.inventory.engines[0].limits_enforced = false; }), "podman");
+  EXPECT_EQ(engine_for(image,
+                       [](HostFacts& h) {
+                         h.engine = EngineKind::docker;
+                         h.inventory.engines[0].problem = "x";
+                       }),
+            "engine");
+  EXPECT_EQ(engine_for(image, [](HostFacts& h) { h.inventory.engines.clear(); }), "engine");
+  EXPECT_EQ(engine_for(image, [](HostFacts& h) { h.engine = EngineKind::process; }), "engine");
+  EXPECT_EQ(engine_for(plain, [](HostFacts&) {}), "process");
+  EXPECT_EQ(engine_for(plain, [](HostFacts& h) { h.engine = EngineKind::docker; }), "engine");
+  EXPECT_EQ(engine_for(plain, [](HostFacts& h) { h.inventory.engines[2].problem = "no bash"; }), "engine");
+}
+
+TEST(Place, StaysAwayFromAvoidedHostsWhileAnotherMayTakeTheJob) {
+  const std::vector<Avoid> avoided{{HostName{"ada"}, "exit 139 there"}};
+  const Decision other = place(a_job(), {AHost("ada").at(0), AHost("bob").at(9)}, avoided);
+  EXPECT_EQ(other.placement->host.value, "bob");
+  EXPECT_THAT(codes(other), ElementsAre("ada avoided"));
+  const Decision wait =
+      place(a_job(), {AHost("ada"), AHost("bob").set([](HostFacts& h) { h.cpus_free = 0; })}, avoided);
+  EXPECT_FALSE(wait.placement);
+  EXPECT_TRUE(wait.could_ever_fit);
+  EXPECT_THAT(codes(wait), ElementsAre("ada avoided", "bob busy"));
+}
+
+TEST(Place, TakesAnAvoidedHostWhenNoOtherCanAndSaysSo) {
+  const std::vector<Avoid> avoided{{HostName{"ada"}, "exit 139 there"}};
+  const auto gone = [](HostFacts& h) { h.reachable = false; };
+  for (const HostFacts& other :
+       {HostFacts(AHost("bob").set(gone)), HostFacts(AHost("bob").set([](HostFacts& h) { h.drained = true; }))}) {
+    const Decision decision = place(a_job(), {AHost("ada"), other}, avoided);
+    ASSERT_TRUE(decision.placement);
+    EXPECT_EQ(decision.placement->host.value, "ada");
+    EXPECT_THAT(decision.placement->reason, HasSubstr("it is avoided (exit 139 there)"));
+  }
+}
+
+TEST(Place, TwoAvoidedHostsDoNotWaitForEachOther) {
+  const std::vector<Avoid> avoided{{HostName{"ada"}, "exit 1"}, {HostName{"bob"}, "exit 1"}};
+  const Decision decision =
+      place(a_job(), {AHost("ada"), AHost("bob").set([](HostFacts& h) { h.cpus_free = 0; })}, avoided);
+  ASSERT_TRUE(decision.placement);
+  EXPECT_EQ(decision.placement->host.value, "ada");
+}
+
+TEST(Place, HonoursAPin) {
+  job::Spec spec = a_job();
+  spec.constraints.providers = {"bob"};
+  const Decision decision = place(spec, {AHost("ada"), AHost("bob").at(9)}, {{HostName{"bob"}, "exit 1"}});
+  EXPECT_EQ(decision.placement->host.value, "bob");
+  EXPECT_THAT(codes(decision), ElementsAre("ada pinned"));
+}
+
+TEST(Place, RefusesSeveralHostsPerJob) {
+  job::Spec spec = a_job();
+  spec.num_nodes = 2;
+  EXPECT_EQ(code_of(spec, AHost("ada")), "nodes");
+}
+
+TEST(Explain, NamesTheChoiceTheOthersAndEachReason) {
+  job::Spec spec = a_gpu_job({"A100"}, 2);
+  spec.resources.gpus[0].memory_min = 60'000'000'000;
+  const Decision decision =
+      place(spec,
+            {AHost("ada").with_gpus(2, "NVIDIA A100-SXM4-80GB", 81920).at(1.2),
+             AHost("bob").with_gpus(2, "NVIDIA A100-SXM4-80GB", 81920).at(1.3),
+             AHost("cyd").with_gpus(2, "NVIDIA A100-SXM4-40GB", 40960),
+             AHost("dan").with_gpus(2, "NVIDIA A100-SXM4-80GB", 81920).set([](HostFacts& h) { h.reachable = false; })},
+            {});
+  EXPECT_THAT(explain(decision),
+              ElementsAre("placed on ada: best of 2 that fit, by GPU preference, price, name: 2x NVIDIA A100-SXM4-80GB "
+                          "(80 GiB), docker, 1.20 USD/h",
+                          "bob would do too: dearer: 2x NVIDIA A100-SXM4-80GB (80 GiB), docker, 1.30 USD/h",
+                          "cyd cannot (gpu_memory): it has 2x NVIDIA A100-SXM4-40GB (40 GiB), wanted A100:60GB..:2",
+                          "dan cannot (unreachable, for now): it does not answer"));
+}
+
+TEST(Explain, CountsTheReasonsOfAPendingJob) {
+  const Decision decision =
+      place(a_gpu_job({"A100"}),
+            {AHost("ada"), AHost("bob"),
+             AHost("cyd").with_gpus(1, "NVIDIA A100-SXM4-80GB", 81920).set([](HostFacts& h) { h.reachable = false; })},
+            {});
+  EXPECT_EQ(summary(decision), "0 of 3 providers fit: 2 gpu, 1 unreachable");
+  EXPECT_EQ(summary(place(a_job(), {}, {})), "no provider is registered");
+  EXPECT_FALSE(place(a_job(), {}, {}).could_ever_fit);
+}
+}  // namespace
+}  // namespace gridctl::sched
