@@ -36,7 +36,7 @@ struct Frame {
 };
 
 // Header: "GF" magic, kind (1 byte), flags (1 byte, zero), stream (4, big endian), payload length (4, BE),
-// CRC-32 of the payload (4, BE); then the payload.
+// CRC-32 of these twelve bytes and the payload (4, BE); then the payload.
 [[nodiscard]] std::string encode(const Frame& frame);  // REQUIRES: payload <= k_frame_max
 
 // Incremental decoder: feed bytes as they come, take whole frames.
@@ -44,20 +44,27 @@ class Decoder {
  public:
   // With `await_preamble`, skips login noise first (at most k_noise_max bytes).
   explicit Decoder(bool await_preamble) : awaiting_preamble_(await_preamble) {}
+  // The caller stops reading while buffered() exceeds what it is willing to hold; one frame needs k_frame_max and
+  // header.
   void feed(ByteView bytes);
   // A frame, nullopt when more bytes are needed, or protocol_violation (then the connection must be dropped). When the
-  // preamble never comes, the error quotes the noise.
+  // preamble never comes, the error quotes the noise. After an error every call returns it again.
   [[nodiscard]] Result<std::optional<Frame>> next();
   [[nodiscard]] bool preamble_seen() const { return !awaiting_preamble_; }
   [[nodiscard]] std::size_t buffered() const { return buffer_.size() - taken_; }
 
  private:
+  Result<bool> skip_noise();
+  Result<std::optional<Frame>> take_frame();
+
   std::string buffer_;
   std::size_t taken_ = 0;
   bool awaiting_preamble_;
+  std::optional<Error> broken_;
 };
 
-[[nodiscard]] std::uint32_t crc32(std::string_view bytes);
+// The CRC-32 of zlib and Ethernet; `before` is the value of what came before these bytes.
+[[nodiscard]] std::uint32_t crc32(std::string_view bytes, std::uint32_t before = 0);
 
 // A frame link: one connection. Implementations: over an SSH channel (control), over two descriptors (agent, tests).
 // Deadlines are BootTimes of this machine. One thread at a time per direction.

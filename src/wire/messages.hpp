@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages of the controller <-> agent protocol as values, with their JSON. Field meanings: gridctl-agent(7).
-// parse_* refuse missing or mistyped required fields (protocol_violation) and ignore unknown ones.
+// parse_* refuse missing or mistyped required fields (protocol_violation) and ignore unknown ones. Ids are checked to
+// be safe as file names; digests, counts and lengths to be within the limits below. Durations travel as milliseconds.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,12 @@
 namespace gridctl::wire {
 
 inline constexpr int k_version_min = 1, k_version_max = 1;
+inline constexpr std::size_t k_text_max = 64 * 1024;           // bytes of one string
+inline constexpr std::size_t k_script_max = 256 * 1024;        // bytes of `setup` or `run`
+inline constexpr std::size_t k_chunks_max = 4096;              // digests in one have or get
+inline constexpr std::size_t k_attempts_max = 1000;            // in one poll or its reply
+inline constexpr std::size_t k_checkpoints_listed_max = 1000;  // of one attempt
+inline constexpr std::size_t k_list_max = 4096;                // any other list or map
 
 // First frame each way (kind request from the controller, reply from the agent).
 struct ControllerHello {
@@ -221,7 +228,9 @@ struct EndRecord {
 
 // Every reply that is an error is {"error":{"code","message","hint"}}.
 [[nodiscard]] std::string error_payload(const Error& error);
-[[nodiscard]] std::optional<Error> payload_error(std::string_view payload);  // set when the payload carries an error
+// Set when the payload carries an error. Its text is made safe for a terminal; a hint survives only as a plain gridctl
+// command, for what a host says must not become what a user types. A code we do not know becomes protocol_violation.
+[[nodiscard]] std::optional<Error> payload_error(std::string_view payload);
 
 [[nodiscard]] std::string encode(const ControllerHello&);  // op "hello"
 [[nodiscard]] std::string encode(const AgentHello&);
