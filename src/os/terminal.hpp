@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The terminal of a person at the keyboard, and the three standard streams.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace gridctl::os {
+
+[[nodiscard]] bool is_terminal(int fd);
+// Columns of the terminal behind `fd`, else $COLUMNS, else 80; at least 20.
+[[nodiscard]] int terminal_columns(int fd);
+
+enum class WriteEnd { written, reader_gone };
+// Writes all of it to a standard stream; `reader_gone` when nobody reads any more (EPIPE).
+[[nodiscard]] Result<WriteEnd> write_stream(int fd, std::string_view bytes);
+// One line typed by the person, without the newline; interrupted at end of input.
+[[nodiscard]] Result<std::string> read_typed_line();
+// Everything on standard input, at most `bytes_max`.
+[[nodiscard]] Result<std::string> read_standard_input(std::size_t bytes_max);
+
+}  // namespace gridctl::os
