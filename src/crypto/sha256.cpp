@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "crypto/sha256.hpp"
+
+// OpenSSL 3 deprecates the direct functions in favour of EVP, which drags the provider machinery into a static program:
+// several megabytes in an agent that is copied to every host. The direct ones are the same assembler.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
+
+#include <new>
+
+namespace gridctl::crypto {
+
+namespace {
+constexpr std::size_t k_block_bytes = 64;  // of SHA-256, for HMAC's padding
+
+SHA256_CTX* context(std::array<std::byte, 112>& state) {
+  static_assert(sizeof(SHA256_CTX) == 112 && alignof(SHA256_CTX) <= 8);
+  return std::launder(reinterpret_cast<SHA256_CTX*>(state.data()));
+}
+}  // namespace
+
+Sha256::Sha256() { SHA256_Init(new (state_.data()) SHA256_CTX); }
+
+Sha256& Sha256::update(ByteView bytes) {
+  SHA256_Update(context(state_), bytes.data(), bytes.size());
+  return *this;
+}
+
+Digest Sha256::finish() {
+  Digest digest;
+  SHA256_Final(reinterpret_cast<unsigned char*>(digest.bytes.data()), context(state_));
+  SHA256_Init(context(state_));
+  return digest;
+}
+
+Digest sha256(ByteView bytes) { return Sha256().update(bytes).finish(); }
+
+// By hand: OpenSSL's HMAC goes through EVP.
+Digest hmac_sha256(ByteView key, ByteView message) {
+  std::array<std::byte, k_block_bytes> inner{}, outer{};
+  Digest short_key;
+  if (key.size() > k_block_bytes) {
+    short_key = sha256(key);
+    key = short_key.bytes;
+  }
+  for (std::size_t i = 0; i < k_block_bytes; ++i) {
+    const std::byte b = i < key.size() ? key[i] : std::byte{0};
+    inner[i] = b ^ std::byte{0x36};
+    outer[i] = b ^ std::byte{0x5C};
+  }
+  const Digest first = Sha256().update(inner).update(message).finish();
+  return Sha256().update(outer).update(ByteView{first.bytes}).finish();
+}
+
+bool equal_constant_time(ByteView a, ByteView b) {
+  if (a.size() != b.size()) return false;
+  std::byte difference{0};
+  for (std::size_t i = 0; i < a.size(); ++i) difference |= a[i] ^ b[i];
+  return difference == std::byte{0};
+}
+
+}  // namespace gridctl::crypto
