@@ -14,13 +14,14 @@ router() { nsenter -t "$(remembered_pid "$STATE/router.pid")" -n "$@"; }
 # Prints the subnet to use. Several grids may be started at once, so this is called under a lock of the machine
 # that is held until the address is taken.
 free_subnet() {
-  local part
+  local part routes
+  routes=$(ip -4 route show)
   if [ -n "${GRIDCTL_TESTGRID_NET:-}" ]; then
     echo "$GRIDCTL_TESTGRID_NET"
     return
   fi
   for ((part = 0; part <= 250; part++)); do
-    ip -4 route show | grep -q "^10\.77\.$part\." || { echo "10.77.$part"; return; }
+    [[ $'\n'$routes == *$'\n'"10.77.$part."* ]] || { echo "10.77.$part"; return; }
   done
   fail "all of 10.77.0 to 10.77.250 is in use; set GRIDCTL_TESTGRID_NET"
 }
@@ -134,7 +135,7 @@ network_unshape() {
   router tc qdisc del dev "w$i" root 2> /dev/null || true
   pid=$(remembered_pid "$STATE/h$i/pid")
   [ -z "$pid" ] || nsenter -t "$pid" -n tc qdisc del dev eth0 root 2> /dev/null || true
-  router iptables -w -t mangle -S FORWARD | grep -- "-o w$i " | sed 's/^-A/-D/' | while read -r rule; do
+  router iptables -w -t mangle -S FORWARD | sed -n "/-o w$i /s/^-A/-D/p" | while read -r rule; do
     # shellcheck disable=SC2086  # the rule is a list of arguments
     router iptables -w -t mangle $rule
   done
