@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probe/facts.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "os/random.hpp"
+#include "probe/cgroup.hpp"
+#include "probe/tool_text.hpp"
+
+namespace gridctl::probe {
+namespace {
+
+constexpr std::uint64_t k_ids_wanted = 65536;  // an image's files are owned by ids up to 65535
+
+std::uint32_t own_uid(const HostFiles& files) {
+  for (const std::string& line : split_lines(files.read("/proc/self/status").value_or("")))
+    if (line.starts_with("Uid:")) {
+      const std::vector<std::string> ids = split(std::string(trim(std::string_view(line).substr(4))), '\t');
+      return static_cast<std::uint32_t>(whole_number(trim(ids.front())).value_or(0));
+    }
+  return 0;
+}
+
+// Mount points are written with \040 for a blank.
+std::string unescaped(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto octal = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '7'; };
+    if (text[i] == '\\' && octal(i + 1) && octal(i + 2) && octal(i + 3)) {
+      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+// Tries what the agent will do: make the folder and put a file into it.
+void try_home(const os::Path& home, HostFacts& facts) {
+  if (auto made = os::make_directories(home); !made) {
+    facts.home_problem = made.error().message;
+    return;
+  }
+  const os::Path probe = home / (".probe-" + os::random_id(8));
+  auto written = os::write_file_atomically(probe, "gridctl\n");
+  std::error_code ignored;
+  std::filesystem::remove(probe, ignored);
+  if (!written) facts.home_problem = written.error().message;
+  else facts.home_writable = true;
+}
+
+}  // namespace
+
+bool has_id_range(std::string_view subid_file, std::string_view user, std::uint32_t uid) {
+  for (const std::string& line : split_lines(subid_file)) {
+    const std::vector<std::string> fields = split(line, ':');
+    if (fields.size() != 3 || (fields[0] != user && fields[0] != std::to_string(uid))) continue;
+    if (whole_number(fields[2]).value_or(0) >= k_ids_wanted) return true;
+  }
+  return false;
+}
+
+std::string user_name(std::string_view passwd, std::uint32_t uid) {
+  for (const std::string& line : split_lines(passwd)) {
+    const std::vector<std::string> fields = split(line, ':');
+    if (fields.size() >= 3 && fields[2] == std::to_string(uid)) return fields[0];
+  }
+  return {};
+}
+
+std::string mount_options(std::string_view mountinfo, const os::Path& path) {
+  const std::string wanted = path.lexically_normal().string();
+  std::size_t best = 0;
+  std::string options;
+  for (const std::string& line : split_lines(mountinfo)) {
+    const std::vector<std::string> fields = split(line, ' ');
+    if (fields.size() < 6) continue;
+    const std::string point = unescaped(fields[4]);
+    const bool holds = point == "/" || wanted == point || wanted.starts_with(point + "/");
+    if (!holds || point.size() < best) continue;  // a later mount on the same point hides the earlier one
+    best = point.size();
+    options = fields[5];
+  }
+  return options;
+}
+
+HostFacts read_facts(const HostFiles& files, const Toolbox& toolbox, const os::Path& home, os::Clock& clock) {
+  HostFacts facts;
+  facts.uid = own_uid(files);
+  facts.user = user_name(files.read("/etc/passwd").value_or(""), facts.uid);
+  // Users of LDAP and the like are not in the file; login programs name them.
+  for (const char* variable : {"USER", "LOGNAME"})
+    if (facts.user.empty()) facts.user = os::environment(variable).value_or("");
+  facts.home_path = home.string();
+  try_home(home, facts);
+  facts.home_file_system = os::file_system_kind(home);
+  std::error_code error;
+  const os::Path real = std::filesystem::weakly_canonical(home, error);
+  const std::string options = mount_options(files.read("/proc/self/mountinfo").value_or(""), error ? home : real);
+  const std::vector<std::string> words = split(options, ',');
+  facts.home_noexec = std::find(words.begin(), words.end(), "noexec") != words.end();
+  const auto shm = std::filesystem::space(files.at("/dev/shm"), error);
+  if (!error && files.exists("/dev/shm")) facts.shm_bytes = shm.capacity;
+  facts.subuid = has_id_range(files.read("/etc/subuid").value_or(""), facts.user, facts.uid) &&
+                 has_id_range(files.read("/etc/subgid").value_or(""), facts.user, facts.uid);
+  facts.newuidmap = find_tool(toolbox, "newuidmap") && find_tool(toolbox, "newgidmap");
+  const CgroupLimits limits = cgroup_limits(files);
+  facts.cgroup_version = limits.version;
+  facts.cgroup_delegated = limits.delegated;
+  facts.clock_wall_ms = clock.wall().ms;
+  return facts;
+}
+
+}  // namespace gridctl::probe

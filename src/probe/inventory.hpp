@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this machine has. Never fails: what could not be had is a note.
+#pragma once
+
+#include "base/inventory.hpp"
+#include "os/clock.hpp"
+#include "probe/tools.hpp"
+#include "probe/vendor.hpp"
+
+namespace gridctl::probe {
+
+struct ProbeOptions {
+  os::Path home;        // where the agent keeps its data; empty = ~/.gridctl
+  os::Path root = "/";  // where /proc, /sys and /etc are; tests have their own
+  Toolbox toolbox;
+};
+
+// All tools are asked at once. With none that hangs this takes as long as the slowest (docker or podman, some 100 ms);
+// a hanging tool costs its deadline, nothing more.
+[[nodiscard]] Inventory take_inventory(os::Clock& clock, const ProbeOptions& options);
+
+// Asks one vendor's tools, in at most two rounds.
+[[nodiscard]] VendorReading read_vendor(const VendorPlugin& vendor, const Toolbox& toolbox);
+
+}  // namespace gridctl::probe

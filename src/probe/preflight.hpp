@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judges an inventory: may jobs run there, and which command mends what is wrong. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/inventory.hpp"
+#include "base/time.hpp"
+
+namespace gridctl::probe {
+
+struct Finding {
+  std::string point;  // stable name: "home", "disk", "engine", "limits", "subuid", "clock", "shm", "gpu"
+  bool ok = true;
+  std::string detail;    // one line for people; foreign text
+  std::string fix;       // the command to type on that host, empty when ok
+  bool required = true;  // when false, jobs run in spite of it
+  bool operator==(const Finding&) const = default;
+};
+
+// `wanted`: the engine the user asked for; nullopt = any (docker, then podman, then process).
+// `now`: the judging machine's wall clock, to compare the host's with; nullopt = only an absurd clock is found.
+[[nodiscard]] std::vector<Finding> preflight(const Inventory& inventory,
+                                             std::optional<EngineKind> wanted = std::nullopt,
+                                             std::optional<WallTime> now = std::nullopt);
+
+// True when nothing that is required failed.
+[[nodiscard]] bool passed(const std::vector<Finding>& findings);
+
+// The engine that jobs will use: the wanted one, or the first usable of docker, podman, process; nullptr = none.
+[[nodiscard]] const Engine* choose_engine(const Inventory& inventory, std::optional<EngineKind> wanted);
+
+}  // namespace gridctl::probe

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probe/engines.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gridctl::probe {
+namespace {
+
+ToolAnswer answer(int exit_code, std::string out, std::string err = {}) {
+  ToolAnswer a;
+  a.found = a.answered = true;
+  a.exit_code = exit_code;
+  a.out = std::move(out);
+  a.err = std::move(err);
+  return a;
+}
+
+TEST(Docker, IsReadWithItsLimits) {
+  const Engine engine = read_docker(
+      answer(0, R"({"ID":"x","MemoryLimit":true,"CpuCfsQuota":true,"CgroupDriver":"systemd","CgroupVersion":"2",
+                    "SecurityOptions":["name=apparmor","name=seccomp,profile=builtin"],"ServerVersion":"27.3.1"})"),
+      "ada");
+  EXPECT_EQ(engine, (Engine{EngineKind::docker, "27.3.1", false, true, ""}));
+}
+
+TEST(Docker, WithoutDelegatedGroupsEnforcesNothing) {
+  const Engine engine = read_docker(answer(0, R"({"MemoryLimit":true,"CpuCfsQuota":true,"CgroupDriver":"none",
+                                "SecurityOptions":["name=rootless"],"ServerVersion":"20.10.24"})",
+                                           "WARNING: Running in rootless-mode without cgroups"),
+                                    "ada");
+  EXPECT_TRUE(engine.rootless);
+  EXPECT_FALSE(engine.limits_enforced);
+  EXPECT_EQ(engine.problem, "");
+}
+
+TEST(Docker, TellsHowToBeAllowedOnItsSocket) {
+  const Engine engine = read_docker(
+      answer(
+          1,
+          R"({"ServerErrors":["permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: Get \"http://x\": dial unix"],"ServerVersion":""})"),
+      "ada");
+  EXPECT_EQ(
+      engine.problem,
+      "docker: permission denied on /var/run/docker.sock: add the user to group docker: sudo usermod -aG docker ada");
+}
+
+TEST(Docker, TellsHowToStartItsDaemon) {
+  const Engine engine = read_docker(
+      answer(1, "",
+             "Cannot connect to the Docker daemon at unix:///run/user/1000/docker.sock. Is the docker daemon running?"),
+      "ada");
+  EXPECT_EQ(engine.problem,
+            "docker: no daemon answers on /run/user/1000/docker.sock: sudo systemctl enable --now docker");
+}
+
+TEST(Docker, ThatIsPodmanIsNotUsed) {
+  const Engine engine = read_docker(answer(0, R"({"host":{},"store":{},"version":{"Version":"4.3.1"}})"), "ada");
+  EXPECT_FALSE(engine.problem.empty());
+}
+
+TEST(Docker, ThatPrintsGarbageHasAProblem) {
+  EXPECT_EQ(read_docker(answer(0, "\x1b[31mwat\n"), "ada").problem, "docker: \x1b[31mwat");
+  EXPECT_EQ(read_docker(answer(3, ""), "ada").problem, "docker: gave no server version");
+}
+
+constexpr const char* k_rootless_v1 =
+    R"({"host":{"cgroupControllers":[],"cgroupManager":"cgroupfs","cgroupVersion":"v1",
+        "ociRuntime":{"name":"crun","path":"/usr/bin/crun"},"security":{"rootless":true}},"version":{"Version":"4.3.1"}})";
+
+TEST(Podman, RootlessOnCgroupV1EnforcesNothing) {
+  EXPECT_EQ(read_podman(answer(0, k_rootless_v1), "ada"), (Engine{EngineKind::podman, "4.3.1", true, false, ""}));
+}
+
+TEST(Podman, RootlessOnCgroupV2EnforcesWhenControllersAreDelegated) {
+  const Engine engine =
+      read_podman(answer(0, R"({"host":{"cgroupControllers":["cpu","memory","pids"],"cgroupVersion":"v2",
+                    "security":{"rootless":true}},"version":{"Version":"5.2.0"}})"),
+                  "ada");
+  EXPECT_TRUE(engine.limits_enforced);
+}
+
+TEST(Podman, TellsHowToGetSubordinateIds) {
+  const Engine engine = read_podman(
+      answer(125, "",
+             "Error: cannot find mappings for user ada: no subuid ranges found for user \"ada\" in /etc/subuid"),
+      "ada");
+  EXPECT_NE(engine.problem.find("sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 ada"),
+            std::string::npos);
+}
+
+TEST(Podman, AbsentOrHangingSaysSo) {
+  ToolAnswer none;
+  none.problem = "podman: not installed";
+  EXPECT_EQ(read_podman(none, "ada").problem, "podman: not installed");
+}
+
+}  // namespace
+}  // namespace gridctl::probe

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A temporary folder with a fake root and fake tools.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "probe/inventory.hpp"
+
+namespace gridctl::probe {
+
+class ProbeTest : public testing::Test {
+ protected:
+  ProbeTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "gridctl-probe-XXXXXX").string();
+    directory_ = ::mkdtemp(pattern.data());
+    std::filesystem::create_directories(bin());
+    std::filesystem::create_directories(root());
+  }
+  ~ProbeTest() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+  [[nodiscard]] std::filesystem::path bin() const { return directory_ / "bin"; }
+  [[nodiscard]] std::filesystem::path root() const { return directory_ / "root"; }
+  [[nodiscard]] std::filesystem::path home() const { return directory_ / "home" / ".gridctl"; }
+
+  // A shell script in our PATH.
+  void tool(const std::string& name, const std::string& body) const {
+    std::ofstream(bin() / name) << "#!/bin/sh\n" << body << "\n";
+    std::filesystem::permissions(bin() / name, std::filesystem::perms{0755});
+  }
+  // A file of the fake root.
+  void file(const std::string& path, const std::string& content) const {
+    const auto at = root() / path.substr(1);
+    std::filesystem::create_directories(at.parent_path());
+    std::ofstream(at) << content;
+  }
+  [[nodiscard]] Toolbox toolbox(Duration deadline = std::chrono::seconds{5}) const {
+    Toolbox box;
+    box.directories = {os::Path(bin())};
+    box.deadline = deadline;
+    return box;
+  }
+  [[nodiscard]] ProbeOptions options(Duration deadline = std::chrono::seconds{5}) const {
+    ProbeOptions out;
+    out.home = home();
+    out.toolbox = toolbox(deadline);
+    return out;
+  }
+
+ private:
+  std::filesystem::path directory_;
+};
+
+}  // namespace gridctl::probe
