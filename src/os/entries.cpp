@@ -104,6 +104,11 @@ Result<void> make_link_at(int directory_fd, std::string_view name, std::string_v
   return errno_error(errno, "cannot make the link " + in_quotes(name));
 }
 
+Result<void> link_file(const Path& from, const Path& to) {
+  if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0) == 0) return {};
+  return errno_error(errno, "cannot link " + in_quotes(from.native()) + " as " + in_quotes(to.native()));
+}
+
 Result<void> rename_path(const Path& from, const Path& to) {
   if (::rename(from.c_str(), to.c_str()) == 0) return {};
   return errno_error(errno, "cannot rename " + in_quotes(from.native()) + " to " + in_quotes(to.native()));

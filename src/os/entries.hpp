@@ -40,6 +40,7 @@ struct FileStatus {
 [[nodiscard]] Result<std::string> read_link_at(int directory_fd, std::string_view name);  // at most 4,095 bytes
 [[nodiscard]] Result<void> make_link_at(int directory_fd, std::string_view name, std::string_view target);
 
+[[nodiscard]] Result<void> link_file(const Path& from, const Path& to);    // a second name (hard link)
 [[nodiscard]] Result<void> rename_path(const Path& from, const Path& to);  // atomic, replaces; not synced
 [[nodiscard]] Result<void> remove_file(const Path& path);                  // missing is success
 [[nodiscard]] Result<bool> touch_file(const Path& path);                   // sets mtime to now; false when missing

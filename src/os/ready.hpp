@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for one descriptor with a deadline, and reading or writing what it takes at once.
+// Reading and writing what a descriptor takes at once; os::wait_ready waits in between.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,9 @@
 
 #include "base/bytes.hpp"
 #include "base/result.hpp"
-#include "base/time.hpp"
 
 namespace gridctl::os {
 
-enum class Direction { read, write };
-
-// True when the descriptor is ready (or broken: the next read or write tells), false when the deadline has passed.
-[[nodiscard]] Result<bool> wait_ready(int fd, Direction direction, BootTime deadline);
 [[nodiscard]] Result<void> set_nonblocking(int fd);
 
 struct Moved {

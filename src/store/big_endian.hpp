@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Integers and byte runs of the store's formats. A Reader never reads past its end: it turns bad instead.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.hpp"
+
+namespace gridctl::store {
+
+template <std::unsigned_integral T>
+void put_big_endian(Bytes& out, T value) {
+  for (std::size_t i = sizeof(T); i-- > 0;) out.push_back(static_cast<std::byte>(value >> (8 * i)));
+}
+inline void put_bytes(Bytes& out, ByteView bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }
+
+class Reader {
+ public:
+  explicit Reader(ByteView bytes) : rest_(bytes) {}
+  [[nodiscard]] bool good() const { return good_; }
+  [[nodiscard]] std::size_t left() const { return rest_.size(); }
+
+  ByteView bytes(std::size_t count) {
+    if (!good_ || rest_.size() < count) {
+      good_ = false;
+      return {};
+    }
+    const ByteView taken = rest_.first(count);
+    rest_ = rest_.subspan(count);
+    return taken;
+  }
+  template <std::unsigned_integral T>
+  T number() {
+    std::uint64_t value = 0;
+    for (const std::byte byte : bytes(sizeof(T))) value = value << 8 | static_cast<std::uint64_t>(byte);
+    return static_cast<T>(value);
+  }
+  Digest digest() {
+    Digest value;
+    const ByteView taken = bytes(value.bytes.size());
+    std::copy(taken.begin(), taken.end(), value.bytes.begin());
+    return value;
+  }
+
+ private:
+  ByteView rest_;
+  bool good_ = true;
+};
+
+}  // namespace gridctl::store

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Garbage collection and verification of a ChunkStore.
+#include <fcntl.h>
+
+#include <utility>
+
+#include "os/entries.hpp"
+#include "store/store_state.hpp"
+
+namespace gridctl::store {
+namespace {
+
+constexpr std::size_t k_damages_max = 1000;  // kept in a report
+
+struct Candidate {
+  std::string name;
+  std::int64_t mtime_ns = 0;
+  std::uint64_t bytes = 0;
+};
+
+// nullopt when the pack vanished or cannot be parsed: neither is ours to remove.
+Result<std::optional<PackIndex>> index_of(const os::Path& path, const std::string& name) {
+  auto fd = os::open_file(path, O_RDONLY);
+  if (!fd && fd.error().code == Code::not_found) return std::optional<PackIndex>();
+  if (!fd) return std::move(fd).error();
+  auto index = read_pack(fd->get(), name);
+  if (index) return std::optional(*std::move(index));
+  const Code code = index.error().code;
+  if (code == Code::checkpoint_damaged || code == Code::unsupported) return std::optional<PackIndex>();
+  return std::move(index).error();
+}
+
+PackUse measure(const std::string& name, const PackIndex& index, const std::function<bool(const Digest&)>& live) {
+  PackUse use{name, 0, 0, {}};
+  for (const PackEntry& entry : index.entries) {
+    use.bytes += entry.length;
+    if (live(entry.id)) use.live_bytes += entry.length;
+  }
+  return use;
+}
+
+Result<std::uint64_t> sweep_unfinished(const os::Path& directory, WallTime now, Duration age_min) {
+  std::uint64_t removed = 0;
+  TRY_ASSIGN(const auto names, os::list_directory(directory));
+  for (const std::string& name : names) {
+    if (!name.ends_with(".part")) continue;
+    TRY_ASSIGN(const auto status, os::status_of(directory / name));
+    if (!status || Duration{now.ms * 1'000'000 - status->mtime_ns} < age_min) continue;
+    TRY(os::remove_file(directory / name));
+    ++removed;
+  }
+  return removed;
+}
+
+// Looks at the time again under the lock: a writer that claimed the pack since the plan keeps it.
+Result<bool> remove_if_unclaimed(const os::Path& path, const Candidate& pack, const os::Path& lock_path) {
+  TRY_ASSIGN(const os::FileLock lock, os::FileLock::acquire(lock_path));
+  TRY_ASSIGN(const auto status, os::status_of(path));
+  if (!status || status->mtime_ns != pack.mtime_ns) return false;
+  TRY(os::remove_file(path));
+  return true;
+}
+
+}  // namespace
+
+Result<GcReport> ChunkStore::collect(const std::function<bool(const Digest&)>& live, const GcPolicy& policy) {
+  State& state = *state_;
+  TRY_ASSIGN(const auto only_one, os::FileLock::try_acquire(state.directory / "collect.lock"));
+  if (!only_one)
+    return make_error(Code::busy, "another process collects garbage in '" + state.directory.native() + "'");
+  const std::lock_guard lock(state.mutex);
+  TRY(state.refresh(true));
+
+  GcReport report;
+  std::vector<Candidate> remove;
+  TRY_ASSIGN(const auto names, os::list_directory(state.packs_directory()));
+  for (const std::string& name : names) {
+    if (!name.ends_with(".pack")) continue;
+    TRY_ASSIGN(const auto status, os::status_of(state.pack_path(name)));
+    TRY_ASSIGN(const auto index, index_of(state.pack_path(name), name));
+    if (!status || !index) continue;
+    PackUse use = measure(name, *index, live);
+    use.used_at = {status->mtime_ns / 1'000'000};
+    const PackFate fate = decide(use, state.clock().wall(), policy).fate;
+    bool sound = true;
+    if (fate == PackFate::rewrite) {
+      TRY_ASSIGN(const SharedFd fd, state.open_pack(name));
+      for (const PackEntry& entry : index->entries) {
+        if (!live(entry.id)) continue;
+        const auto content = read_blob(fd->get(), name, entry.offset, entry.length, entry.id);
+        if (!content && content.error().code == Code::checkpoint_damaged) sound = false;  // then nothing of it goes
+        if (!sound) break;
+        TRY(content);
+        TRY(state.append(entry.id, *content));
+        report.bytes_copied += entry.length;
+        if (state.unfinished.end >= state.options.pack_bytes_max) TRY(state.publish());
+      }
+    }
+    if (fate == PackFate::keep || !sound) {
+      ++report.packs_kept;
+      continue;
+    }
+    ++(fate == PackFate::remove ? report.packs_removed : report.packs_rewritten);
+    remove.push_back({name, status->mtime_ns, use.bytes});
+  }
+  TRY(state.publish());  // copies are durable before any original goes
+
+  for (const Candidate& pack : remove) {
+    TRY_ASSIGN(const bool removed,
+               remove_if_unclaimed(state.pack_path(pack.name), pack, state.directory / "write.lock"));
+    if (removed) report.bytes_freed += pack.bytes;
+  }
+  if (!remove.empty()) TRY(os::sync_directory(state.packs_directory()));
+  TRY_ASSIGN(report.unfinished_removed,
+             sweep_unfinished(state.directory / "tmp", state.clock().wall(), policy.unfinished_age));
+  TRY(state.refresh(true));
+  return report;
+}
+
+namespace {
+
+struct Verifier {
+  const ChunkStore::VerifyProgress& progress;
+  std::uint64_t total = 0;
+  VerifyReport report;
+
+  void damage(Damage found) {
+    ++report.damages_total;
+    if (report.damages.size() < k_damages_max) report.damages.push_back(std::move(found));
+  }
+
+  Result<void> check(const os::Path& path, const std::string& name) {
+    auto fd = os::open_file(path, O_RDONLY);
+    if (!fd && fd.error().code == Code::not_found) return {};  // collected meanwhile
+    if (!fd) return std::move(fd).error();
+    const auto index = read_pack(fd->get(), name);
+    ++report.packs;
+    if (!index) {
+      damage({name, 0, {}, index.error().one_line()});
+      return {};
+    }
+    for (const PackEntry& entry : index->entries) {
+      const auto content = read_blob(fd->get(), name, entry.offset, entry.length, entry.id);
+      ++report.blobs;
+      report.bytes += entry.length;
+      if (!content) damage({name, entry.offset, entry.id, content.error().one_line()});
+      if (progress && !progress(report.bytes, total)) return make_error(Code::cancelled, "verification was stopped");
+    }
+    return {};
+  }
+};
+
+}  // namespace
+
+Result<VerifyReport> ChunkStore::verify(const VerifyProgress& progress) {
+  TRY_ASSIGN(const auto names, os::list_directory(state_->packs_directory()));
+  Verifier verifier{progress, 0, {}};
+  for (const std::string& name : names) {
+    TRY_ASSIGN(const auto status, os::status_of(state_->pack_path(name)));
+    if (status) verifier.total += status->size;
+  }
+  for (const std::string& name : names) {
+    if (name.ends_with(".pack")) TRY(verifier.check(state_->pack_path(name), name));
+  }
+  return verifier.report;
+}
+
+}  // namespace gridctl::store

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be told of checkpoint files from lengths and offsets alone: safetensors and zip archives (torch.save).
+// Nothing is unpickled or decompressed. All bytes are foreign.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+
+namespace gridctl::store {
+
+inline constexpr std::size_t k_safetensors_header_max = 64u << 20;  // bytes; the format's own limit is 100 MB
+inline constexpr std::size_t k_zip_directory_max = 64u << 20;       // bytes of a central directory
+inline constexpr std::size_t k_zip_end_max =
+    65'535 + 22 + 20 + 56;  // end record, comment, zip64 locator and end record
+
+// Reads `size` bytes at `offset`; fewer only at the end of the file.
+using ReadAt = std::function<Result<Bytes>(std::uint64_t offset, std::size_t size)>;
+
+struct Extent {
+  std::uint64_t begin = 0, end = 0;
+  bool operator==(const Extent&) const = default;
+};
+
+// Extents of the tensors, ascending; an error says why the file is not whole or not safetensors: header length, JSON,
+// data offsets without gaps, dtype times shape equal to the length, the last one ending exactly at `file_size`.
+[[nodiscard]] Result<std::vector<Extent>> safetensors_extents(std::uint64_t file_size, const ReadAt& read);
+
+// Extents of the entries' data, ascending; an error says why the archive is not whole: end record at the very end,
+// zip64 records where needed, a central directory of exactly the told length and count, every local header inside the
+// file.
+[[nodiscard]] Result<std::vector<Extent>> zip_extents(std::uint64_t file_size, const ReadAt& read);
+
+enum class Format : std::uint8_t { unknown, safetensors, zip, truncated };
+// By name and first bytes. `truncated`: a name that torch or safetensors writes, and too few bytes to be anything.
+[[nodiscard]] Format guess_format(std::string_view name, std::uint64_t file_size, ByteView first_bytes);
+
+}  // namespace gridctl::store

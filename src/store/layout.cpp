@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/layout.hpp"
+
+#include <algorithm>
+
+#include "store/tree.hpp"
+
+namespace gridctl::store {
+namespace {
+
+void cut_segment(std::uint64_t length, std::vector<std::uint32_t>& lengths) {
+  for (; length > k_chunk_max; length -= k_chunk_max) lengths.push_back(k_chunk_max);
+  if (length > 0) lengths.push_back(static_cast<std::uint32_t>(length));
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> cut_file(std::uint64_t file_size, const std::vector<Extent>& tensors) {
+  std::vector<std::uint32_t> lengths;
+  std::uint64_t done = 0;
+  for (const Extent& tensor : tensors) {
+    if (tensor.end < tensor.begin || tensor.end - tensor.begin < k_aligned_tensor_min) continue;
+    if (tensor.begin < done || tensor.end > file_size) continue;
+    cut_segment(tensor.begin - done, lengths);
+    cut_segment(tensor.end - tensor.begin, lengths);
+    done = tensor.end;
+  }
+  cut_segment(file_size - done, lengths);
+  return lengths;
+}
+
+std::vector<std::uint32_t> plan_chunks(std::string_view name, std::uint64_t file_size, const ReadAt& read) {
+  if (file_size <= k_aligned_tensor_min) return cut_file(file_size, {});
+  const Result<Bytes> first = read(0, 4);
+  if (!first) return cut_file(file_size, {});
+  const auto extents = [&]() -> Result<std::vector<Extent>> {
+    switch (guess_format(name, file_size, *first)) {
+      case Format::safetensors: return safetensors_extents(file_size, read);
+      case Format::zip: return zip_extents(file_size, read);
+      case Format::truncated:
+      case Format::unknown: break;
+    }
+    return std::vector<Extent>{};
+  }();
+  return cut_file(file_size, extents ? *extents : std::vector<Extent>{});
+}
+
+}  // namespace gridctl::store

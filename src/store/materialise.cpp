@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/materialise.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+#include "os/entries.hpp"
+
+namespace gridctl::store {
+namespace {
+
+constexpr std::size_t k_hole_min = 64 * 1024;  // bytes; shorter runs of zeros are written
+
+bool all_zero(ByteView bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
+}
+
+class Builder {
+ public:
+  Builder(int root, ChunkReader& chunks, const MaterialiseOptions& options)
+      : root_(root), chunks_(chunks), options_(options) {}
+
+  Result<void> build(const Tree& tree) {
+    for (const Entry& entry : tree.entries) {
+      if (entry.kind == EntryKind::directory) TRY(os::make_directories_beneath(root_, entry.path, 0700));
+      if (entry.kind == EntryKind::file) TRY(write(entry).context("while writing '" + sanitize(entry.path) + "'"));
+    }
+    for (const Entry& entry : tree.entries) {
+      if (entry.kind == EntryKind::symlink) TRY(link(entry));
+    }
+    // Deepest first, so that a directory that may not be written is full before it says so.
+    for (auto entry = tree.entries.rbegin(); entry != tree.entries.rend(); ++entry) {
+      if (entry->kind == EntryKind::directory) TRY(finish_directory(*entry));
+    }
+    return options_.sync ? os::sync_fd(root_) : Result<void>();
+  }
+
+ private:
+  Result<void> write(const Entry& entry) {
+    TRY_ASSIGN(const os::Fd fd, os::open_beneath(root_, entry.path, O_WRONLY | O_CREAT | O_EXCL, 0600));
+    std::uint64_t offset = 0;
+    for (const Chunk& chunk : entry.chunks) {
+      TRY_ASSIGN(const Bytes content, chunks_.read(chunk.digest));
+      if (content.size() != chunk.size) {
+        return make_error(Code::checkpoint_damaged, "chunk " + to_hex(chunk.digest) + " has " +
+                                                        std::to_string(content.size()) + " bytes, not " +
+                                                        std::to_string(chunk.size));
+      }
+      if (content.size() < k_hole_min || !all_zero(content)) TRY(os::write_at(fd.get(), content, offset));
+      offset += chunk.size;
+      done_ += chunk.size;
+      if (options_.progress) options_.progress(done_);
+    }
+    if (offset != 0) TRY(os::set_size(fd.get(), offset));
+    TRY(os::set_mode(fd.get(), entry.mode & 0777u));
+    return options_.sync ? os::sync_fd(fd.get()) : Result<void>();
+  }
+
+  Result<void> link(const Entry& entry) {
+    if (options_.links_stay_inside && !link_stays_inside(entry.path, entry.target)) {
+      return make_error(Code::checkpoint_damaged,
+                        "link '" + sanitize(entry.path) + "' may lead out of the directory and is not made");
+    }
+    const std::size_t slash = entry.path.rfind('/');
+    const std::string parent = slash == std::string::npos ? "." : entry.path.substr(0, slash);
+    TRY_ASSIGN(const os::Fd fd, os::open_beneath(root_, parent, O_RDONLY | O_DIRECTORY));
+    return os::make_link_at(fd.get(), slash == std::string::npos ? entry.path : entry.path.substr(slash + 1),
+                            entry.target);
+  }
+
+  Result<void> finish_directory(const Entry& entry) {
+    TRY_ASSIGN(const os::Fd fd, os::open_beneath(root_, entry.path, O_RDONLY | O_DIRECTORY));
+    if (options_.sync) TRY(os::sync_fd(fd.get()));
+    return os::set_mode(fd.get(), entry.mode & 0777u);
+  }
+
+  int root_;
+  ChunkReader& chunks_;
+  const MaterialiseOptions& options_;
+  std::uint64_t done_ = 0;
+};
+
+}  // namespace
+
+Result<void> materialise(const Tree& tree, ChunkReader& chunks, const os::Path& directory,
+                         const MaterialiseOptions& options) {
+  const bool was_there = os::exists(directory);
+  TRY(os::make_directories(directory));
+  TRY_ASSIGN(const os::Fd root, os::open_file(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  TRY_ASSIGN(const auto names, os::list_directory(root.get()));
+  if (!names.empty()) return make_error(Code::exists, "directory '" + directory.native() + "' is not empty");
+  auto built = Builder(root.get(), chunks, options).build(tree);
+  if (built) return options.sync && !was_there ? os::sync_directory(directory.parent_path()) : Result<void>();
+  if (!was_there) {
+    static_cast<void>(os::remove_tree(directory));
+  } else if (const auto left = os::list_directory(root.get())) {
+    for (const std::string& name : *left) static_cast<void>(os::remove_tree(directory / name));
+  }
+  return std::move(built).context("while writing a tree to '" + directory.native() + "'");
+}
+
+}  // namespace gridctl::store

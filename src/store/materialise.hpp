@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a tree to a directory that holds exactly it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "os/files.hpp"
+#include "store/chunk_store.hpp"
+#include "store/tree.hpp"
+
+namespace gridctl::store {
+
+struct MaterialiseOptions {
+  bool sync = false;              // fsync files and directories
+  bool links_stay_inside = true;  // refuse other links (checkpoints); false for working directories and mounts
+  std::function<void(std::uint64_t bytes_done)> progress;
+};
+
+// Writes the tree into `directory`, which must be missing or empty (else exists). Nothing outside of it is created or
+// followed: files are opened strictly beneath it, links are made last. On failure the content is removed again; the
+// directory itself stays when it was there.
+[[nodiscard]] Result<void> materialise(const Tree& tree, ChunkReader& chunks, const os::Path& directory,
+                                       const MaterialiseOptions& options = {});
+
+}  // namespace gridctl::store

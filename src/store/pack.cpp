@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/pack.hpp"
+
+#include <string_view>
+#include <utility>
+
+#include "base/check.hpp"
+#include "crypto/sha256.hpp"
+#include "store/big_endian.hpp"
+#include "store/tree.hpp"
+
+namespace gridctl::store {
+namespace {
+
+constexpr std::string_view k_magic = "GRIDPACK", k_end_magic = "GRIDPEND";
+constexpr std::uint16_t k_version = 1;
+constexpr std::size_t k_covered = 56;  // bytes of the trailer in front of the index digest
+
+Error damaged(std::string message) { return make_error(Code::checkpoint_damaged, std::move(message)); }
+
+void put_zeros(Bytes& out, std::size_t count) { out.insert(out.end(), count, std::byte{0}); }
+bool all_zero(ByteView bytes) {
+  for (const std::byte byte : bytes) {
+    if (byte != std::byte{0}) return false;
+  }
+  return true;
+}
+
+Result<void> check_header(ByteView header) {
+  Reader in(header);
+  if (as_text(in.bytes(k_magic.size())) != k_magic) return damaged("file does not begin like a pack");
+  const auto version = in.number<std::uint16_t>(), features = in.number<std::uint16_t>();
+  if (version != k_version || features != 0) {
+    return make_error(Code::unsupported, "pack has version " + std::to_string(version) + " and features " +
+                                             std::to_string(features) + "; this gridctl knows version 1");
+  }
+  return all_zero(in.bytes(4)) ? Result<void>() : damaged("reserved bytes in the header are not zero");
+}
+
+Result<PackEntry> read_entry(Reader& in, std::uint64_t expected_offset) {
+  PackEntry entry;
+  entry.id = in.digest();
+  entry.offset = in.number<std::uint64_t>();
+  entry.length = in.number<std::uint32_t>();
+  const auto plain = in.number<std::uint32_t>();
+  if (!all_zero(in.bytes(16)))
+    return make_error(Code::unsupported, "pack uses a codec or cipher this gridctl does not know");
+  if (entry.offset != expected_offset || entry.length == 0 || entry.length > k_blob_max || plain != entry.length)
+    return damaged("index entry is inconsistent");
+  return entry;
+}
+
+}  // namespace
+
+Bytes pack_header() {
+  Bytes out;
+  put_bytes(out, as_bytes(k_magic));
+  put_big_endian(out, k_version);
+  put_zeros(out, 2 + 4);
+  return out;
+}
+
+PackEnd pack_end(const std::vector<PackEntry>& entries) {
+  GRIDCTL_CHECK(!entries.empty() && entries.size() <= k_pack_blobs_max);
+  PackEnd end;
+  for (const PackEntry& entry : entries) {
+    put_bytes(end.bytes, entry.id.bytes);
+    put_big_endian(end.bytes, entry.offset);
+    put_big_endian(end.bytes, entry.length);
+    put_big_endian(end.bytes, entry.length);
+    put_zeros(end.bytes, 16);
+  }
+  put_big_endian(end.bytes, entries.back().offset + entries.back().length);
+  put_big_endian(end.bytes, static_cast<std::uint32_t>(entries.size()));
+  put_zeros(end.bytes, 4 + 16 + 24);
+  crypto::Sha256 hash;
+  hash.update(pack_header());
+  hash.update(end.bytes);
+  end.id = hash.finish();
+  put_bytes(end.bytes, end.id.bytes);
+  put_bytes(end.bytes, as_bytes(k_end_magic));
+  return end;
+}
+
+Result<PackIndex> read_pack_index(std::uint64_t file_size, const ReadAt& read) {
+  if (file_size < k_pack_header_bytes + 1 + k_pack_entry_bytes + k_pack_trailer_bytes)
+    return damaged("file is too short for a pack");
+  TRY_ASSIGN(const Bytes header, read(0, k_pack_header_bytes));
+  if (header.size() != k_pack_header_bytes) return damaged("file became shorter");
+  TRY(check_header(header));
+  TRY_ASSIGN(const Bytes trailer, read(file_size - k_pack_trailer_bytes, k_pack_trailer_bytes));
+  if (trailer.size() != k_pack_trailer_bytes) return damaged("file became shorter");
+  Reader in(trailer);
+  const auto index_offset = in.number<std::uint64_t>();
+  const auto count = in.number<std::uint32_t>();
+  const bool reserved_zero = all_zero(in.bytes(4 + 16 + 24));
+  const Digest told = in.digest();
+  if (as_text(in.bytes(k_end_magic.size())) != k_end_magic) return damaged("file does not end like a pack");
+  const std::uint64_t index_bytes = std::uint64_t{count} * k_pack_entry_bytes;
+  if (count == 0 || count > k_pack_blobs_max || index_offset < k_pack_header_bytes || index_offset > file_size ||
+      file_size - index_offset != index_bytes + k_pack_trailer_bytes)
+    return damaged("index does not fit the file");
+  TRY_ASSIGN(const Bytes index, read(index_offset, static_cast<std::size_t>(index_bytes)));
+  crypto::Sha256 hash;
+  hash.update(header);
+  hash.update(index);
+  hash.update(ByteView(trailer).first(k_covered));
+  if (hash.finish() != told) return damaged("index digest does not match");
+  if (!reserved_zero) return make_error(Code::unsupported, "pack uses a store key, which this gridctl does not know");
+  PackIndex result{told, {}};
+  result.entries.reserve(count);
+  Reader entries(index);
+  std::uint64_t offset = k_pack_header_bytes;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    TRY_ASSIGN(const PackEntry entry, read_entry(entries, offset));
+    offset += entry.length;
+    result.entries.push_back(entry);
+  }
+  if (offset != index_offset) return damaged("blobs do not end at the index");
+  return result;
+}
+
+std::string pack_name(const Digest& id) { return to_hex(id) + ".pack"; }
+
+}  // namespace gridctl::store

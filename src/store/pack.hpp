@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a pack around its blobs: header, index, trailer; gridctl-store(5). Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+#include "store/formats.hpp"
+
+namespace gridctl::store {
+
+inline constexpr std::uint64_t k_pack_bytes_max = 64ull << 20;  // of blobs; then the pack is closed
+inline constexpr std::uint32_t k_pack_blobs_max = 1u << 20;
+inline constexpr std::uint64_t k_pack_header_bytes = 16;
+inline constexpr std::uint64_t k_pack_entry_bytes = 64;
+inline constexpr std::uint64_t k_pack_trailer_bytes = 96;
+
+struct PackEntry {
+  Digest id;  // storage id; the digest itself as long as stores have no key
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0;
+  bool operator==(const PackEntry&) const = default;
+};
+
+struct PackIndex {
+  Digest id;  // names the file
+  std::vector<PackEntry> entries;
+};
+
+[[nodiscard]] Bytes pack_header();
+// Index and trailer for blobs that lie without gaps behind the header. REQUIRES: 1..k_pack_blobs_max entries.
+struct PackEnd {
+  Digest id;
+  Bytes bytes;
+};
+[[nodiscard]] PackEnd pack_end(const std::vector<PackEntry>& entries);
+
+// Reads and checks everything of a pack but its blobs. checkpoint_damaged, or unsupported for a newer version.
+[[nodiscard]] Result<PackIndex> read_pack_index(std::uint64_t file_size, const ReadAt& read);
+
+[[nodiscard]] std::string pack_name(const Digest& id);  // "HEX.pack"
+
+}  // namespace gridctl::store

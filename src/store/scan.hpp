@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a directory to a tree: walks without following links, reads in pieces of at most 4 MiB, hashes, and notices
+// files that change meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "os/entries.hpp"
+#include "os/files.hpp"
+#include "store/chunk_store.hpp"
+#include "store/tree.hpp"
+
+namespace gridctl::store {
+
+struct ScanOptions {
+  bool ignore_files = false;             // honour .gitignore and .gridctlignore, and leave out .git
+  std::vector<std::string> skip_at_top;  // names left out directly below the directory (".commit")
+  bool links_stay_inside = false;        // leave out, with a note, links that could lead out of the tree (checkpoints)
+  bool tolerate_vanished = false;        // a file that is gone when it is its turn is left out with a note
+  std::uint64_t bytes_max = 0;           // give up (no_space) beyond so many bytes; 0 = no limit
+  // Gets each chunk as it is read, equal ones too. An error stops the scan.
+  std::function<Result<void>(const Digest&, ByteView)> on_chunk;
+  // Entry of a file whose content is known already, or nullptr; its chunks are taken over unread.
+  std::function<const Entry*(const std::string& path)> known;
+};
+
+struct Scan {
+  Tree tree;
+  std::vector<std::string> notes;  // what was left out and why; foreign text
+};
+
+// busy (retry later) when files kept changing while they were read.
+[[nodiscard]] Result<Scan> scan(int directory_fd, const ScanOptions& options);
+[[nodiscard]] Result<Scan> scan(const os::Path& directory, const ScanOptions& options);
+
+// What a walk sees, without reading contents; ascending by path. Also the input of wholeness rules.
+struct Seen {
+  std::string path;
+  os::FileStatus status;
+};
+// Paths as the options want them; special files and refused names give notes.
+[[nodiscard]] Result<std::vector<Seen>> walk(int directory_fd, const ScanOptions& options,
+                                             std::vector<std::string>& notes);
+
+// Reads chunks of a tree back from the files it was made of, and checks that they still are what they were.
+class DirectoryChunks : public ChunkReader {
+ public:
+  // Both must outlive it.
+  DirectoryChunks(int directory_fd, const Tree& tree);
+  [[nodiscard]] Result<Bytes> read(const Digest& digest) override;  // busy when the file has changed
+
+ private:
+  struct Place {
+    const Entry* entry;
+    std::uint64_t offset;
+    std::uint32_t size;
+  };
+  int directory_fd_;
+  std::unordered_map<Digest, Place> places_;
+  const Entry* open_entry_ = nullptr;
+  os::Fd open_file_;
+};
+
+}  // namespace gridctl::store

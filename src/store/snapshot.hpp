@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A private copy of a checkpoint directory at an instant when it was whole, and the tree of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+#include "os/files.hpp"
+#include "store/scan.hpp"
+#include "store/tree.hpp"
+#include "store/whole.hpp"
+
+namespace gridctl::store {
+
+// What WholeWatch looks at. busy when entries vanish meanwhile. Links count as files; `.commit` is the marker.
+[[nodiscard]] Result<Listing> list_checkpoint(int directory_fd);
+// WholeWatch's look into files of this directory, which must stay open.
+[[nodiscard]] Inspect inspect_in(int directory_fd);
+
+struct Snapshot {
+  Tree tree;
+  Bytes manifest;
+  Digest root;
+  Listing listing;                 // of the source, as it was copied
+  std::vector<std::string> notes;  // what was left out and why; foreign text
+};
+
+struct SnapshotOptions {
+  std::uint64_t bytes_max = 0;  // no_space beyond; 0 = no limit
+  // An earlier snapshot of the same source: its unchanged files are hard-linked and not hashed again.
+  const Snapshot* previous = nullptr;
+  os::Path previous_directory;
+};
+
+// Copies (sharing extents where the file system can) into `into`, which must not exist, then hashes the copy. The
+// source is listed before and after: when it is not `expected` both times, busy (look again later), and `into` is
+// removed.
+[[nodiscard]] Result<Snapshot> take_snapshot(int source_fd, const Listing& expected, const os::Path& into,
+                                             const SnapshotOptions& options = {});
+
+}  // namespace gridctl::store

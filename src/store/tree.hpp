@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tree as a value, and its one canonical encoding, the manifest: gridctl-store(5). Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+
+namespace gridctl::store {
+
+inline constexpr std::uint32_t k_chunk_max = 4u << 20;                  // bytes of one chunk
+inline constexpr std::size_t k_manifest_max = 64u << 20;                // bytes; about 7 TiB of chunks
+inline constexpr std::uint32_t k_blob_max = k_manifest_max;             // bytes of what a store keeps under one digest
+inline constexpr std::uint32_t k_entries_max = 2'000'000;               // of one tree
+inline constexpr std::size_t k_component_max = 255, k_path_max = 4095;  // bytes, as Linux has it
+inline constexpr std::size_t k_depth_max = 64;                          // components of a path
+inline constexpr std::size_t k_target_max = 4095;                       // bytes of a link's target
+
+struct Chunk {
+  Digest digest;
+  std::uint32_t size = 0;  // 1..k_chunk_max
+  bool operator==(const Chunk&) const = default;
+};
+
+enum class EntryKind : std::uint8_t { directory = 1, file = 2, symlink = 3 };
+
+struct Entry {
+  EntryKind kind = EntryKind::file;
+  std::uint16_t mode = 0;  // bits 0777
+  std::string path;        // relative to the tree; bytes, foreign
+  std::uint64_t size = 0;  // of files
+  std::vector<Chunk> chunks;
+  std::string target;  // of links
+  bool operator==(const Entry&) const = default;
+};
+
+struct Tree {
+  std::vector<Entry> entries;  // ascending by path, each parent among them
+  bool operator==(const Tree&) const = default;
+
+  [[nodiscard]] std::uint64_t total_bytes() const;
+  [[nodiscard]] std::uint64_t file_count() const;
+  // Each digest once, in the order of the files.
+  [[nodiscard]] std::vector<Chunk> unique_chunks() const;
+  [[nodiscard]] const Entry* find(std::string_view path) const;
+};
+
+// What a reader of a foreign manifest is willing to take.
+struct TreeLimits {
+  std::uint64_t bytes_max = 0;  // quota: sum of file sizes; 0 = none
+  std::uint32_t entries_max = k_entries_max;
+  bool links_stay_inside = false;  // refuse links that could lead out of the tree (checkpoints)
+};
+
+// A path that a tree may hold; the error says what is wrong with it.
+[[nodiscard]] Result<void> check_path(std::string_view path);
+// True when a link at `path` to `target` cannot leave the tree, whatever other such links the tree holds: the target is
+// relative and has ".." only in front, not more of them than the link is deep.
+[[nodiscard]] bool link_stays_inside(std::string_view path, std::string_view target);
+
+// Sorts, then checks every rule of a tree.
+[[nodiscard]] Result<Tree> make_tree(std::vector<Entry> entries, const TreeLimits& limits = {});
+
+// REQUIRES: the tree came from make_tree or parse_manifest.
+[[nodiscard]] Bytes to_manifest(const Tree& tree);
+// checkpoint_damaged when it is not a canonical manifest within the limits.
+[[nodiscard]] Result<Tree> parse_manifest(ByteView manifest, const TreeLimits& limits = {});
+// SHA-256 of the manifest.
+[[nodiscard]] Digest root_of(ByteView manifest);
+
+}  // namespace gridctl::store
