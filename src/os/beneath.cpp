@@ -78,6 +78,13 @@ Result<Fd> open_beneath(int directory_fd, std::string_view relative, int flags, 
   return Fd{static_cast<int>(fd)};
 }
 
+Result<Fd> open_beneath_by_walk(int directory_fd, std::string_view relative, int flags, unsigned mode) {
+  TRY_ASSIGN(const std::vector<std::string> parts, components_of(relative));
+  const int fd = open_by_walk(directory_fd, parts, flags, mode);
+  if (fd < 0) return beneath_error(errno, "open", relative);
+  return Fd{fd};
+}
+
 Result<void> make_directories_beneath(int directory_fd, std::string_view relative, unsigned mode) {
   TRY_ASSIGN(const std::vector<std::string> parts, components_of(relative));
   Fd held;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -12,6 +13,7 @@
 #include <cerrno>
 #include <climits>
 
+#include "os/clock.hpp"
 #include "os/path_error.hpp"
 #include "os/random.hpp"
 
@@ -19,7 +21,8 @@ namespace gridctl::os {
 
 namespace {
 constexpr std::size_t k_copy_buffer_bytes = 1 << 20;  // large enough that the system call does not matter
-}
+constexpr std::int64_t k_wait_step_max_ms = 60'000;   // poll(2) stands still while the machine sleeps: look again
+}  // namespace
 
 Error path_error(int err, const std::string& verb, const Path& path) {
   Error error = errno_error(err, "cannot " + verb + " '" + path.native() + "'");
@@ -48,6 +51,19 @@ Result<std::pair<Fd, Fd>> make_pipe() {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error(errno, "cannot make a pipe");
   return std::pair{Fd{ends[0]}, Fd{ends[1]}};
+}
+
+Result<bool> wait_ready(int fd, bool read, bool write, Duration timeout) {
+  pollfd entry{fd, static_cast<short>((read ? POLLIN : 0) | (write ? POLLOUT : 0)), 0};
+  const BootTime deadline = system_clock().boot() + timeout;
+  for (;;) {
+    const std::int64_t left_ns = (deadline - system_clock().boot()).count();
+    const std::int64_t left_ms = std::clamp<std::int64_t>((left_ns + 999'999) / 1'000'000, 0, k_wait_step_max_ms);
+    const int ready = ::poll(&entry, 1, static_cast<int>(left_ms));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return errno_error(errno, "cannot wait for a descriptor");
+    if (left_ns <= 0) return false;
+  }
 }
 
 Result<std::string> read_file(const Path& path, std::uint64_t bytes_max) {

@@ -13,6 +13,7 @@
 
 #include "base/bytes.hpp"
 #include "base/result.hpp"
+#include "base/time.hpp"
 
 namespace gridctl::os {
 
@@ -38,6 +39,9 @@ class Fd {
 };
 
 [[nodiscard]] Result<std::pair<Fd, Fd>> make_pipe();  // read end, write end
+// Blocks until the descriptor is ready (or broken: then reading or writing tells); false when the time is over, which
+// goes on while the machine sleeps.
+[[nodiscard]] Result<bool> wait_ready(int fd, bool read, bool write, Duration timeout);
 
 // Whole content; refuses (Code::io) what is larger than `bytes_max`. Reads of /proc work.
 [[nodiscard]] Result<std::string> read_file(const Path& path, std::uint64_t bytes_max = 64ull << 20);
@@ -63,6 +67,9 @@ class Fd {
 // (openat2 RESOLVE_BENEATH|NO_SYMLINKS|NO_MAGICLINKS, or a component walk on kernels without it). A path that breaks
 // these rules is a protocol_violation, for such paths come from the other side.
 [[nodiscard]] Result<Fd> open_beneath(int directory_fd, std::string_view relative, int flags, unsigned mode = 0600);
+// The walk alone; what open_beneath falls back to.
+[[nodiscard]] Result<Fd> open_beneath_by_walk(int directory_fd, std::string_view relative, int flags,
+                                              unsigned mode = 0600);
 [[nodiscard]] Result<void> make_directories_beneath(int directory_fd, std::string_view relative, unsigned mode = 0700);
 
 // An exclusive advisory lock on a file (flock), held until destruction or process death. The file stays; when somebody
