@@ -66,7 +66,7 @@ cgroup_processes() {
   local top
   for top in $(hierarchies); do
     [ ! -d "$top/$PREFIX" ] || find "$top/$PREFIX" -name cgroup.procs -exec cat {} + 2> /dev/null || true
-  done | sort -nu
+  done | sort -nu | sed '/^0$/d'  # 0 stands for one that is not to be seen from here
 }
 
 cgroup_kill_all() {
