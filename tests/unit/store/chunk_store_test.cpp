@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/chunk_store.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include "store/tree.hpp"
+#include "unit/store/fixtures.hpp"
+
+namespace gridctl::store {
+namespace {
+
+using namespace testing;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+namespace fs = std::filesystem;
+
+ChunkStore opened(const os::Path& path, const StoreOptions& options = {}) {
+  auto store = ChunkStore::open(path, options);
+  EXPECT_TRUE(store) << store.error().one_line();
+  return *std::move(store);
+}
+std::vector<os::Path> packs_of(const os::Path& store) {
+  std::vector<os::Path> packs;
+  for (const auto& entry : fs::directory_iterator(store / "packs")) packs.push_back(entry.path());
+  return packs;
+}
+
+TEST(ChunkStore, GivesBackWhatWasPutBeforeAndAfterSealAndReopen) {
+  Folder dir;
+  const std::string big = noise(k_chunk_max, 1);
+  Digest small_id, big_id;
+  {
+    ChunkStore store = opened(dir / "s");
+    small_id = put(store, "small");
+    big_id = put(store, big);
+    EXPECT_EQ(as_text(*store.get(small_id)), "small");
+    ASSERT_TRUE(store.seal());
+    EXPECT_EQ(as_text(*store.get(big_id)), big);
+  }
+  ChunkStore store = opened(dir / "s");
+  EXPECT_TRUE(*store.has(small_id));
+  EXPECT_EQ(as_text(*store.get(big_id)), big);
+  EXPECT_EQ(store.get(digest_of("absent")).error().code, Code::not_found);
+}
+
+TEST(ChunkStore, ShowsOtherInstancesOnlyWhatIsSealed) {
+  Folder dir;
+  ChunkStore writer = opened(dir / "s"), reader = opened(dir / "s");
+  const Digest id = put(writer, "news");
+  EXPECT_FALSE(*reader.has(id));
+  ASSERT_TRUE(writer.seal());
+  EXPECT_TRUE(*reader.has(id));
+  EXPECT_EQ(as_text(*reader.get(id)), "news");
+}
+
+TEST(ChunkStore, RefusesContentThatDoesNotHashToItsName) {
+  Folder dir;
+  ChunkStore store = opened(dir / "s");
+  EXPECT_EQ(store.put(digest_of("a"), as_bytes("b")).error().code, Code::checkpoint_damaged);
+  EXPECT_EQ(store.put(digest_of(""), as_bytes("")).error().code, Code::checkpoint_damaged);
+  EXPECT_EQ(store.stats()->unsealed_blobs, 0u);
+}
+
+TEST(ChunkStore, WritesEqualChunksOnce) {
+  Folder dir;
+  ChunkStore store = opened(dir / "s");
+  for (int i = 0; i < 3; ++i) put(store, "same");
+  ASSERT_TRUE(store.seal());
+  put(store, "same");
+  ASSERT_TRUE(store.seal());
+  EXPECT_EQ(store.stats()->put_blobs, 1u);
+  EXPECT_THAT(packs_of(dir / "s"), SizeIs(1));
+}
+
+TEST(ChunkStore, LeavesNothingBehindWhenItIsClosedUnsealed) {
+  Folder dir;
+  Digest id;
+  {
+    ChunkStore store = opened(dir / "s");
+    id = put(store, "lost");
+  }
+  EXPECT_TRUE(fs::is_empty(dir / "s/tmp"));
+  ChunkStore store = opened(dir / "s");
+  EXPECT_FALSE(*store.has(id));
+}
+
+TEST(ChunkStore, FindsAChangeOfAnyByteOfAPack) {
+  Folder dir;
+  {
+    ChunkStore store = opened(dir / "s");
+    put(store, "first blob");
+    put(store, "second");
+    ASSERT_TRUE(store.seal());
+  }
+  const os::Path pack = packs_of(dir / "s").at(0);
+  const std::string sound = slurp(pack);
+  ChunkStore store = opened(dir / "s");
+  for (std::size_t i = 0; i < sound.size(); ++i) {
+    std::string bad = sound;
+    bad[i] = static_cast<char>(bad[i] ^ (1 << (i % 8)));
+    write(pack, bad);
+    EXPECT_EQ(store.verify()->damages_total, 1u) << "byte " << i;
+  }
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, sound.size() / 2, sound.size() - 1}) {
+    write(pack, sound.substr(0, size));
+    EXPECT_EQ(store.verify()->damages_total, 1u) << "cut to " << size;
+  }
+  write(pack, sound + "x");
+  EXPECT_EQ(store.verify()->damages_total, 1u);
+  write(pack, sound);
+  EXPECT_EQ(store.verify()->damages_total, 0u);
+}
+
+TEST(ChunkStore, NamesPackAndOffsetOfADamagedChunkAndTakesASoundCopyWhenPutAgain) {
+  Folder dir;
+  Digest id;
+  {
+    ChunkStore store = opened(dir / "s");
+    id = put(store, "precious");
+    ASSERT_TRUE(store.seal());
+  }
+  const os::Path pack = packs_of(dir / "s").at(0);
+  std::string bytes = slurp(pack);
+  bytes[20] ^= 1;
+  write(pack, bytes);
+  ChunkStore store = opened(dir / "s");
+  const auto got = store.get(id);
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, Code::checkpoint_damaged);
+  EXPECT_THAT(got.error().message, HasSubstr(pack.filename().string()));
+  EXPECT_THAT(got.error().message, HasSubstr("offset 16"));
+  EXPECT_FALSE(*store.has(id));
+  put(store, "precious");
+  ASSERT_TRUE(store.seal());
+  EXPECT_EQ(as_text(*store.get(id)), "precious");
+}
+
+TEST(ChunkStore, RefusesAStoreOfAnotherVersionOrWithAnUnknownRequirement) {
+  Folder dir;
+  opened(dir / "s");
+  write(dir / "s/format", "gridctl-store 2\n");
+  EXPECT_EQ(ChunkStore::open(dir / "s").error().code, Code::state_unreadable);
+  write(dir / "s/format", "gridctl-store 1\nKey abc\n");
+  EXPECT_EQ(ChunkStore::open(dir / "s").error().code, Code::state_unreadable);
+  write(dir / "s/format", "gridctl-store 1\nnote abc\n");
+  EXPECT_TRUE(ChunkStore::open(dir / "s"));
+  fs::remove(dir / "s/format");
+  EXPECT_EQ(ChunkStore::open(dir / "s").error().code, Code::state_unreadable);
+}
+
+TEST(ChunkStore, ReportsAListingThatFailsInsteadOfAnEmptyStore) {
+  Folder dir;
+  ChunkStore store = opened(dir / "s");
+  const Digest id = put(store, "x");
+  ASSERT_TRUE(store.seal());
+  ChunkStore other = opened(dir / "s");
+  fs::rename(dir / "s/packs", dir / "s/elsewhere");
+  EXPECT_FALSE(other.has(id));
+  EXPECT_FALSE(other.collect([](const Digest&) { return false; }));
+  fs::rename(dir / "s/elsewhere", dir / "s/packs");
+  EXPECT_TRUE(*other.has(id));
+}
+
+class Collect : public ::testing::Test {
+ protected:
+  Folder dir;
+  FakeClock clock;
+  ChunkStore store = opened(dir / "s", {&clock, k_pack_bytes_max});
+  std::vector<Digest> pack_of(const std::vector<std::string>& texts) {
+    std::vector<Digest> ids;
+    for (const std::string& text : texts) ids.push_back(put(store, text));
+    EXPECT_TRUE(store.seal());
+    return ids;
+  }
+};
+
+TEST_F(Collect, RemovesDeadPacksRewritesMostlyDeadOnesAndKeepsTheRest) {
+  const auto dead = pack_of({noise(1000, 1), noise(1000, 2)});
+  const auto mixed = pack_of({noise(1000, 3), noise(5000, 4)});
+  const auto whole = pack_of({noise(1000, 5)});
+  clock.ahead = std::chrono::hours{25};
+  const auto report = store.collect([&](const Digest& id) { return id == mixed[0] || id == whole[0]; });
+  ASSERT_TRUE(report) << report.error().one_line();
+  EXPECT_EQ(report->packs_removed, 1u);
+  EXPECT_EQ(report->packs_rewritten, 1u);
+  EXPECT_EQ(report->bytes_freed, 8000u);
+  EXPECT_EQ(report->bytes_copied, 1000u);
+  EXPECT_FALSE(*store.has(dead[0]));
+  EXPECT_FALSE(*store.has(mixed[1]));
+  EXPECT_EQ(as_text(*store.get(mixed[0])), noise(1000, 3));
+  EXPECT_EQ(as_text(*store.get(whole[0])), noise(1000, 5));
+  EXPECT_EQ(store.verify()->damages_total, 0u);
+}
+
+TEST_F(Collect, LeavesYoungPacksAlone) {
+  const auto ids = pack_of({"young"});
+  clock.ahead = std::chrono::hours{23};
+  EXPECT_EQ(store.collect([](const Digest&) { return false; })->packs_removed, 0u);
+  EXPECT_TRUE(*store.has(ids[0]));
+}
+
+TEST_F(Collect, KeepsAnOldPackThatAWriterClaims) {
+  const auto ids = pack_of({"old but wanted"});
+  const os::Path pack = packs_of(dir / "s").at(0);
+  fs::last_write_time(pack, fs::file_time_type::clock::now() - std::chrono::hours{30});
+  ChunkStore writer = opened(dir / "s");
+  EXPECT_THAT(*writer.missing(ids), IsEmpty());
+  EXPECT_EQ(store.collect([](const Digest&) { return false; })->packs_removed, 0u);
+  EXPECT_TRUE(*writer.has(ids[0]));
+}
+
+TEST_F(Collect, IsNoticedByReadersAndWritersThatHaveTheStoreOpen) {
+  const auto ids = pack_of({noise(100, 1), noise(9000, 2)});
+  ChunkStore reader = opened(dir / "s");
+  EXPECT_TRUE(*reader.has(ids[0]));
+  clock.ahead = std::chrono::hours{25};
+  ASSERT_TRUE(store.collect([&](const Digest& id) { return id == ids[0]; }));
+  EXPECT_EQ(as_text(*reader.get(ids[0])), noise(100, 1));
+  put(reader, noise(9000, 2));  // gone: must be written anew
+  ASSERT_TRUE(reader.seal());
+  EXPECT_EQ(as_text(*store.get(ids[1])), noise(9000, 2));
+}
+
+TEST_F(Collect, NeverRemovesAPackItCannotRead) {
+  pack_of({"a"});
+  const os::Path pack = packs_of(dir / "s").at(0);
+  write(pack, slurp(pack).substr(1));
+  clock.ahead = std::chrono::hours{100};
+  ASSERT_TRUE(store.collect([](const Digest&) { return false; }));
+  EXPECT_TRUE(fs::exists(pack));
+}
+
+TEST_F(Collect, DoesNotDropTheSoundRestOfADamagedPack) {
+  const auto ids = pack_of({noise(100, 1), noise(100, 2), noise(9000, 3)});
+  const os::Path pack = packs_of(dir / "s").at(0);
+  std::string bytes = slurp(pack);
+  bytes[16] ^= 1;
+  write(pack, bytes);
+  clock.ahead = std::chrono::hours{25};
+  ASSERT_TRUE(store.collect([&](const Digest& id) { return id == ids[0] || id == ids[1]; }));
+  EXPECT_TRUE(fs::exists(pack));
+  EXPECT_EQ(as_text(*store.get(ids[1])), noise(100, 2));
+}
+
+TEST_F(Collect, SweepsOldUnfinishedPacksOnly) {
+  write(dir / "s/tmp/old.part", "x");
+  write(dir / "s/tmp/young.part", "x");
+  fs::last_write_time(dir / "s/tmp/old.part", fs::file_time_type::clock::now() - std::chrono::hours{30});
+  EXPECT_EQ(store.collect([](const Digest&) { return true; })->unfinished_removed, 1u);
+  EXPECT_TRUE(fs::exists(dir / "s/tmp/young.part"));
+}
+
+TEST(ChunkStore, TakesTenThousandSmallFilesWithAFewSyncs) {
+  Folder dir;
+  ChunkStore store = opened(dir / "s");
+  const BootTime begin = os::system_clock().boot();
+  for (std::uint64_t i = 0; i < 10'000; ++i) put(store, noise(1000, i + 1));
+  ASSERT_TRUE(store.seal());
+  const double took = seconds(os::system_clock().boot() - begin);
+  RecordProperty("seconds", std::to_string(took));
+  std::printf("10,000 chunks of 1000 bytes put and sealed in %.2f s\n", took);
+  EXPECT_THAT(packs_of(dir / "s"), SizeIs(1));
+  EXPECT_EQ(opened(dir / "s").stats()->blobs, 10'000u);
+}
+
+TEST(ChunkStore, ClosesPacksAtTheirSize) {
+  Folder dir;
+  ChunkStore store = opened(dir / "s", {nullptr, 10'000});
+  for (std::uint64_t i = 0; i < 10; ++i) put(store, noise(3000, i + 1));
+  ASSERT_TRUE(store.seal());
+  EXPECT_THAT(packs_of(dir / "s"), SizeIs(3));
+}
+
+}  // namespace
+}  // namespace gridctl::store
