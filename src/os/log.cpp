@@ -15,14 +15,13 @@
 namespace gridctl::os {
 
 namespace {
-constexpr std::uint64_t k_log_bytes_max = 16ull << 20;  // of one file; three files at most
 constexpr int k_level_none = 100;
 
 struct Sink {
   std::mutex mutex;
   Path path;  // empty = stderr
   Fd file;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0, bytes_max = 0;
 };
 std::atomic<int> g_level{k_level_none};
 
@@ -56,10 +55,11 @@ const char* level_name(LogLevel level) {
 }
 }  // namespace
 
-void log_to_file(const Path& path, LogLevel level) {
+void log_to_file(const Path& path, LogLevel level, std::uint64_t bytes_max) {
   Sink& to = sink();
   const std::lock_guard lock(to.mutex);
   to.path = path;
+  to.bytes_max = bytes_max;
   open_log(to);
   g_level = static_cast<int>(level);
 }
@@ -89,7 +89,7 @@ void log(LogLevel level, std::string_view line) {
     std::fwrite(text.data(), 1, text.size(), stderr);
     return;
   }
-  if (to.bytes + text.size() > k_log_bytes_max) rotate(to);
+  if (to.bytes + text.size() > to.bytes_max) rotate(to);
   // A log that cannot be written must never stop what it tells about.
   if (to.file.valid() && write_all(to.file.get(), as_bytes(text))) to.bytes += text.size();
 }

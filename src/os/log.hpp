@@ -2,6 +2,7 @@
 // The diagnostic log (not the event log): to a file of the daemon or to stderr with --verbose. Never secrets.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -10,7 +11,8 @@
 namespace gridctl::os {
 
 enum class LogLevel { debug, info, warn, error };
-void log_to_file(const Path& path, LogLevel level);  // rotated at 16 MiB, two old ones kept
+// Rotated at `bytes_max`; two old ones are kept as PATH.1 and PATH.2.
+void log_to_file(const Path& path, LogLevel level, std::uint64_t bytes_max = 16ull << 20);
 void log_to_stderr(LogLevel level);
 void log(LogLevel level, std::string_view line);  // before either call: dropped
 [[nodiscard]] bool log_enabled(LogLevel level);

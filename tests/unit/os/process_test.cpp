@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/process.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/text.hpp"
+#include "support/results.hpp"
+#include "support/temp_dir.hpp"
+
+namespace gridctl::os {
+namespace {
+
+using gridctl::testing::FailsWith;
+using gridctl::testing::IsOk;
+using gridctl::testing::TempDir;
+
+// Starts argv with its output into a file, waits, and returns the output.
+std::string output_of(const std::vector<std::string>& argv, SpawnOptions options = {}) {
+  const TempDir dir;
+  const Fd out = open_file(dir / "out", O_RDWR | O_CREAT).value();
+  options.stdout_fd = out.get();
+  const Result<int> pid = spawn(argv, options);
+  if (!pid) return pid.error().one_line();
+  if (!wait(*pid)) return "cannot wait";
+  return read_file(dir / "out").value_or("unreadable");
+}
+
+TEST(Spawn, ReportsThatAProgramDoesNotExist) {
+  EXPECT_THAT(spawn({"/no/such/program"}, {}), FailsWith(Code::not_found));
+  EXPECT_THAT(spawn({"no-such-program-anywhere"}, {}), FailsWith(Code::not_found));
+}
+
+TEST(Spawn, ReportsThatAFileCannotBeRun) {
+  EXPECT_THAT(spawn({"/etc/passwd"}, {}), FailsWith(Code::io));
+  SpawnOptions elsewhere;
+  elsewhere.directory = "/no/such/folder";
+  EXPECT_THAT(spawn({"true"}, elsewhere), FailsWith(Code::not_found));
+  EXPECT_THAT(wait(-1), FailsWith(Code::io)) << "a child that never ran was left unreaped";
+}
+
+TEST(Spawn, PassesOnlyTheDescriptorsThatWereNamed) {
+  const Fd kept = open_file("/dev/null", O_RDONLY).value();
+  const Fd other{::fcntl(kept.get(), F_DUPFD, 200)};  // without close-on-exec, as a careless library would
+  SpawnOptions options;
+  options.keep_fds = {kept.get()};
+  const std::string listing = output_of({"ls", "/proc/self/fd"}, options);
+  const std::vector<std::string> numbers = split_lines(listing);
+  // 0, 1, 2, the kept one, and the folder that ls reads.
+  EXPECT_EQ(numbers.size(), 5u) << listing;
+  EXPECT_NE(std::find(numbers.begin(), numbers.end(), std::to_string(kept.get())), numbers.end()) << listing;
+  EXPECT_EQ(std::find(numbers.begin(), numbers.end(), "200"), numbers.end()) << listing;
+}
+
+TEST(Spawn, PlacesStandardDescriptorsAlsoWhenTheyAreSwapped) {
+  const TempDir dir;
+  const Fd a = open_file(dir / "a", O_RDWR | O_CREAT).value();
+  const Fd b = open_file(dir / "b", O_RDWR | O_CREAT).value();
+  const Fd saved_out{::fcntl(1, F_DUPFD_CLOEXEC, 3)}, saved_err{::fcntl(2, F_DUPFD_CLOEXEC, 3)};
+  ::dup2(a.get(), 1);
+  ::dup2(b.get(), 2);
+  SpawnOptions options;
+  options.stdout_fd = 2;
+  options.stderr_fd = 1;
+  const Result<int> pid = spawn({"sh", "-c", "echo out; echo err >&2"}, options);
+  ::dup2(saved_out.get(), 1);
+  ::dup2(saved_err.get(), 2);
+  ASSERT_THAT(pid, IsOk());
+  ASSERT_THAT(wait(*pid), IsOk());
+  EXPECT_EQ(*read_file(dir / "a"), "err\n");
+  EXPECT_EQ(*read_file(dir / "b"), "out\n");
+}
+
+TEST(Spawn, GivesTheChildAnEnvironmentADirectoryAndDefaultSignals) {
+  ignore_broken_pipes();
+  SpawnOptions options;
+  options.environment = {{"ONLY", "this"}, {"PATH", "/usr/bin:/bin"}};
+  options.directory = "/";
+  EXPECT_EQ(output_of({"env"}, options), "ONLY=this\nPATH=/usr/bin:/bin\n");
+  EXPECT_EQ(output_of({"pwd"}, options), "/\n");
+  const std::string signals = output_of({"grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status"});
+  EXPECT_EQ(signals, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+  ::signal(SIGPIPE, SIG_DFL);
+}
+
+TEST(Spawn, ADetachedProcessIsNotOurChildAndLeadsItsOwnSession) {
+  Result<std::pair<Fd, Fd>> ends = make_pipe();
+  SpawnOptions options;
+  options.stdout_fd = ends->second.get();
+  options.detach = true;
+  options.new_session = true;
+  const Result<int> pid = spawn({"sh", "-c", "echo $$; exec sleep 60"}, options);
+  ASSERT_THAT(pid, IsOk());
+  ends->second.reset();
+  std::array<char, 32> text{};
+  ASSERT_GT(::read(ends->first.get(), text.data(), text.size()), 0);
+  EXPECT_EQ(std::string(text.data()), std::to_string(*pid) + "\n");
+  EXPECT_EQ(::getsid(*pid), *pid);
+  EXPECT_FALSE(try_wait(*pid));
+  EXPECT_TRUE(send_signal(*identify(*pid), SIGKILL).value());
+}
+
+TEST(Spawn, ADetachedProcessThatCannotRunIsReportedToo) {
+  SpawnOptions options;
+  options.detach = true;
+  EXPECT_THAT(spawn({"/no/such/program"}, options), FailsWith(Code::not_found));
+}
+
+TEST(Spawn, TryWaitTellsRunningFromEnded) {
+  const int pid = spawn({"sleep", "60"}, {}).value();
+  EXPECT_FALSE(try_wait(pid)->has_value());
+  ::kill(pid, SIGTERM);
+  const Result<ExitStatus> status = wait(pid);
+  ASSERT_THAT(status, IsOk());
+  EXPECT_EQ(status->signal, SIGTERM);
+  EXPECT_FALSE(status->success());
+}
+
+}  // namespace
+}  // namespace gridctl::os
