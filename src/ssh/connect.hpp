@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "os/clock.hpp"
+#include "ssh/channel.hpp"
+#include "ssh/target.hpp"
+
+namespace gridctl::ssh {
+
+// Logs in and starts `command` (no terminal). Blocks, until `deadline` at most: for threads of a pool. At most 8
+// logins to one host are under way at once in this process; a host that is busy with logins (MaxStartups) is tried
+// again with growing pauses until the deadline. With TransportKind::automatic libssh2 is tried first and the `ssh`
+// program when libssh2 cannot; Channel::transport() tells which it was, to be pinned in Target::transport.
+//
+// Errors: host_unreachable (no such name, refused, no route, not an SSH server, link broke), timed_out,
+// host_key_mismatch (changed or not pinned; both fingerprints in the message), auth_refused (with the keys tried),
+// unsupported (the pinned transport cannot do it).
+[[nodiscard]] Result<std::unique_ptr<Channel>> connect(const Target& target, const std::string& command,
+                                                       BootTime deadline, os::Clock& clock);
+
+}  // namespace gridctl::ssh

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// libssh2 1.10 has no queue for what it cannot send at once: a call that returns EAGAIN with a packet half sent must be
+// repeated, and any other call that wants to send meanwhile (a read sends window adjustments, too) fails with BAD_USE
+// and loses the session. Hence `sender_`: while it is set, only that call goes on.
+#include "ssh/libssh2_channel.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "os/net.hpp"
+
+namespace gridctl::ssh {
+
+namespace {
+
+constexpr std::size_t k_inbound_bytes = 64 * 1024;          // per read; larger ones gain nothing
+constexpr std::size_t k_outbound_bytes_max = 256 * 1024;    // below it uploads on a 100 Mbit/s, 40 ms link slow down
+constexpr std::size_t k_stderr_turn_bytes_max = 1u << 20;   // then others get their turn
+constexpr Duration k_keepalive = std::chrono::seconds{15};  // home routers forget a connection after 60 s and less
+
+class Libssh2Channel : public Channel {
+ public:
+  Libssh2Channel(std::unique_ptr<Session> session, LIBSSH2_CHANNEL* channel, std::string peer)
+      : session_(std::move(session)), channel_(channel), peer_(std::move(peer)), inbound_(k_inbound_bytes) {
+    // Only after login: configured before, it breaks the key exchange. Without wanting replies: libssh2 queues them
+    // for ever, and walks that queue at each read.
+    libssh2_keepalive_config(session_->raw(), 0, 2);
+    kept_alive_at_ = session_->clock().boot();
+  }
+
+  Result<std::optional<std::size_t>> read(std::span<std::byte> into) override {
+    pump();
+    if (taken_ < filled_) {
+      const std::size_t count = std::min(into.size(), filled_ - taken_);
+      std::memcpy(into.data(), inbound_.data() + taken_, count);
+      taken_ += count;
+      return std::optional{count};
+    }
+    if (failure_) return *failure_;
+    if (closed_) return std::optional<std::size_t>{0};
+    return std::optional<std::size_t>{};
+  }
+
+  Result<std::optional<std::size_t>> write(ByteView bytes) override {
+    GRIDCTL_CHECK(!end_wanted_);
+    const std::size_t count = std::min(bytes.size(), k_outbound_bytes_max - std::min(k_outbound_bytes_max, pending()));
+    outbound_.insert(outbound_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(count));
+    pump();
+    if (failure_) return *failure_;
+    if (count == 0) return std::optional<std::size_t>{};
+    return std::optional{count};
+  }
+
+  [[nodiscard]] bool flushed() const override { return pending() == 0 && (!end_wanted_ || end_sent_); }
+
+  void close_write() override {
+    end_wanted_ = true;
+    pump();
+  }
+
+  [[nodiscard]] std::vector<Watched> wants(bool output_pending) const override {
+    const bool to_send = pending() > 0 || (output_pending && !end_wanted_) || (end_wanted_ && !end_sent_);
+    // With the window of the host used up, only its answer helps: waiting to write would spin.
+    return {{session_->fd(), {.read = true, .write = sender_ != Sender::none || more_ || (to_send && !window_full_)}}};
+  }
+
+  void keepalive(BootTime now) override {
+    if (failure_ || closed_ || now - kept_alive_at_ < k_keepalive) return;
+    // It cannot be repeated when half sent, so only when it is sure to go out whole.
+    if (sender_ != Sender::none || session_->sending() || !os::is_writable(session_->fd())) return;
+    kept_alive_at_ = now;
+    int next = 0;
+    if (libssh2_keepalive_send(session_->raw(), &next) != 0) fail("sending a keepalive");
+  }
+
+  [[nodiscard]] std::string stderr_tail() const override { return stderr_tail_; }
+  [[nodiscard]] TransportKind transport() const override { return TransportKind::libssh2; }
+  [[nodiscard]] const std::string& peer() const override { return peer_; }
+
+ private:
+  enum class Sender { none, read, write, end };
+
+  [[nodiscard]] std::size_t pending() const { return outbound_.size() - sent_; }
+
+  void pump() {
+    if (failure_) return;
+    more_ = false;
+    if (sender_ == Sender::none || sender_ == Sender::read) pull();
+    if (sender_ == Sender::none || sender_ == Sender::write) push();
+    if (sender_ == Sender::none || sender_ == Sender::end) end();
+    if (sender_ == Sender::none) pull();
+  }
+
+  // To be called after each libssh2 call; false when it must be repeated before any other.
+  bool note(Sender caller, long rc) {
+    sender_ = rc == LIBSSH2_ERROR_EAGAIN && session_->sending() ? caller : Sender::none;
+    return sender_ == Sender::none;
+  }
+
+  void pull() {
+    if (failure_ || closed_) return;
+    if (taken_ == filled_) {
+      const long count = libssh2_channel_read(channel_, reinterpret_cast<char*>(inbound_.data()), inbound_.size());
+      if (!note(Sender::read, count)) return;
+      if (count < 0 && count != LIBSSH2_ERROR_EAGAIN) return fail("reading");
+      taken_ = 0;
+      filled_ = count > 0 ? static_cast<std::size_t>(count) : 0;
+    }
+    drain_stderr();
+    if (!failure_ && sender_ == Sender::none && libssh2_channel_eof(channel_) == 1) closed_ = true;
+  }
+
+  // stdout and stderr share one window: a stderr that nobody reads stops both.
+  void drain_stderr() {
+    std::array<char, 16 * 1024> buffer;
+    for (std::size_t total = 0; total < k_stderr_turn_bytes_max;) {
+      const long count = libssh2_channel_read_stderr(channel_, buffer.data(), buffer.size());
+      if (!note(Sender::read, count) || count == LIBSSH2_ERROR_EAGAIN || count == 0) return;
+      if (count < 0) return fail("reading");
+      keep_tail(stderr_tail_, {buffer.data(), static_cast<std::size_t>(count)});
+      total += static_cast<std::size_t>(count);
+    }
+    more_ = true;  // queued inside libssh2, where no poll sees it
+  }
+
+  void push() {
+    window_full_ = false;
+    while (pending() > 0 && !failure_) {
+      const long count =
+          libssh2_channel_write(channel_, reinterpret_cast<const char*>(outbound_.data()) + sent_, pending());
+      if (!note(Sender::write, count)) break;
+      if (count == LIBSSH2_ERROR_EAGAIN || count == 0) {
+        window_full_ = true;
+        break;
+      }
+      if (count < 0) return closed_ ? drop_output() : fail("writing");
+      sent_ += static_cast<std::size_t>(count);
+    }
+    if (pending() == 0) drop_output();
+    if (sent_ >= k_outbound_bytes_max) {
+      outbound_.erase(outbound_.begin(), outbound_.begin() + static_cast<std::ptrdiff_t>(sent_));
+      sent_ = 0;
+    }
+  }
+
+  void drop_output() {
+    outbound_.clear();
+    sent_ = 0;
+  }
+
+  void end() {
+    if (!end_wanted_ || end_sent_ || pending() > 0 || failure_) return;
+    const long rc = libssh2_channel_send_eof(channel_);
+    if (!note(Sender::end, rc) || rc == LIBSSH2_ERROR_EAGAIN) return;
+    end_sent_ = true;  // a refusal means that the host has closed already
+  }
+
+  void fail(const char* doing) {
+    sender_ = Sender::none;
+    failure_ = make_error(Code::host_unreachable,
+                          "the connection to " + peer_ + " broke while " + doing + ": " + session_->last_error());
+  }
+
+  std::unique_ptr<Session> session_;  // frees the channel, too
+  LIBSSH2_CHANNEL* channel_;
+  std::string peer_;
+  std::vector<std::byte> inbound_;
+  std::size_t taken_ = 0, filled_ = 0;
+  std::vector<std::byte> outbound_;
+  std::size_t sent_ = 0;
+  std::string stderr_tail_;
+  std::optional<Error> failure_;
+  Sender sender_ = Sender::none;
+  bool closed_ = false, end_wanted_ = false, end_sent_ = false;
+  bool window_full_ = false;
+  bool more_ = false;
+  BootTime kept_alive_at_;
+};
+
+}  // namespace
+
+std::unique_ptr<Channel> make_libssh2_channel(std::unique_ptr<Session> session, LIBSSH2_CHANNEL* channel,
+                                              std::string peer) {
+  return std::make_unique<Libssh2Channel>(std::move(session), channel, std::move(peer));
+}
+
+}  // namespace gridctl::ssh

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssh/libssh2_login.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "base/text.hpp"
+#include "ssh/agent_client.hpp"
+#include "ssh/encoding.hpp"
+#include "ssh/key_file.hpp"
+
+namespace gridctl::ssh {
+namespace {
+
+constexpr std::size_t k_offers_max = 5;
+
+struct Signer {
+  Session& session;
+  AgentClient& agent;
+  const AgentKey& key;
+};
+
+// libssh2's callback: no exception may leave it.
+int sign_with_agent(LIBSSH2_SESSION*, unsigned char** signature, std::size_t* length, const unsigned char* data,
+                    std::size_t data_length, void** abstract) {
+  const Signer& signer = *static_cast<Signer*>(*abstract);
+  const auto bare = signer.agent.sign(signer.key, {reinterpret_cast<const char*>(data), data_length});
+  if (!bare) return -1;
+  void* block = signer.session.allocate(bare->size());
+  if (block == nullptr) return -1;
+  std::memcpy(block, bare->data(), bare->size());
+  *signature = static_cast<unsigned char*>(block);
+  *length = bare->size();
+  return 0;
+}
+
+class Login {
+ public:
+  Login(Session& session, const Target& target, BootTime deadline)
+      : session_(session), target_(target), deadline_(deadline) {}
+
+  Result<void> run() {
+    ask_agent();
+    for (const os::Path& path : target_.identities) {
+      TRY_ASSIGN(const bool in, offer_file(path));
+      if (in) return {};
+    }
+    for (const AgentKey& key : agent_keys_) {
+      if (target_.identities_only || was_tried(key.blob)) continue;
+      TRY_ASSIGN(const bool in, offer_agent_key(key));
+      if (in) return {};
+    }
+    return refusal();
+  }
+
+ private:
+  void ask_agent() {
+    if (target_.agent_socket.empty()) return;
+    auto agent = AgentClient::open(target_.agent_socket, deadline_, session_.clock());
+    if (!agent) return remark("ssh-agent cannot be reached");
+    auto keys = agent->identities();
+    if (!keys) return remark(keys.error().message);
+    agent_.emplace(std::move(agent).value());
+    agent_keys_ = std::move(keys).value();
+  }
+
+  Result<bool> offer_file(const os::Path& path) {
+    const auto facts = inspect_key(path);
+    if (!facts) {
+      remark(facts.error().message);
+      return false;
+    }
+    if (facts->has_certificate) leave_to_ssh(path.native() + " has a certificate");
+    if (!facts->type.empty() && !libssh2_signs_with(facts->type)) {
+      leave_to_ssh(path.native() + " is an " + facts->type + " key");
+      return false;
+    }
+    if (!facts->public_blob.empty()) {
+      const auto in_agent = std::find_if(agent_keys_.begin(), agent_keys_.end(),
+                                         [&](const AgentKey& key) { return key.blob == facts->public_blob; });
+      if (in_agent != agent_keys_.end()) return offer_agent_key(*in_agent);
+    }
+    if (facts->encrypted) {
+      locked_.push_back(path.native());
+      return false;
+    }
+    if (offered_.size() >= k_offers_max) return false;
+    tried_.push_back(facts->public_blob);
+    offered_.push_back(path.native() + fingerprint(facts->public_blob));
+    const std::string file = path.native();
+    TRY_ASSIGN(const long rc, session_.drive(
+                                  [&] {
+                                    return libssh2_userauth_publickey_fromfile_ex(
+                                        session_.raw(), target_.user.c_str(),
+                                        static_cast<unsigned>(target_.user.size()), nullptr, file.c_str(), nullptr);
+                                  },
+                                  deadline_));
+    if (rc == LIBSSH2_ERROR_FILE) leave_to_ssh(file + " cannot be read by libssh2");
+    if (rc == LIBSSH2_ERROR_FILE) return false;
+    return judge(rc);
+  }
+
+  Result<bool> offer_agent_key(const AgentKey& key) {
+    if (!libssh2_signs_with(key.type)) {
+      leave_to_ssh("ssh-agent holds an " + sanitize(key.type, 64) + " key");
+      return false;
+    }
+    if (offered_.size() >= k_offers_max) return false;
+    tried_.push_back(key.blob);
+    offered_.push_back("ssh-agent's " + sanitize(key.comment, 100) + fingerprint(key.blob));
+    Signer signer{session_, *agent_, key};
+    void* context = &signer;
+    TRY_ASSIGN(const long rc, session_.drive(
+                                  [&] {
+                                    return libssh2_userauth_publickey(
+                                        session_.raw(), target_.user.c_str(),
+                                        reinterpret_cast<const unsigned char*>(key.blob.data()), key.blob.size(),
+                                        &sign_with_agent, &context);
+                                  },
+                                  deadline_));
+    return judge(rc);
+  }
+
+  // True: we are in. False: this key is not accepted.
+  Result<bool> judge(long rc) {
+    switch (rc) {
+      case 0: return true;
+      case LIBSSH2_ERROR_AUTHENTICATION_FAILED:
+      case LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED: return false;
+      case LIBSSH2_ERROR_TIMEOUT:
+        return make_error(Code::timed_out, target_.address() + " did not answer in time while we logged in");
+      default:
+        return make_error(Code::host_unreachable,
+                          "logging in to " + target_.peer() + " failed: " + session_.last_error());
+    }
+  }
+
+  Error refusal() const {
+    std::string message = target_.peer() + " accepts none of our keys: ";
+    message += offered_.empty() ? "there was none to offer" : "offered " + join(offered_, ", ");
+    for (const std::string& key : locked_) message += "; " + key + " is encrypted and no ssh-agent holds it";
+    for (const std::string& line : remarks_) message += "; " + line;
+    if (ssh_may_) return make_error(Code::unsupported, message);
+    std::string hint = "ssh-copy-id " + target_.user + "@" + target_.host;
+    if (!locked_.empty()) hint = "ssh-add " + shell_quote(locked_.front());
+    return make_error(Code::auth_refused, message, hint);
+  }
+
+  [[nodiscard]] bool was_tried(const std::string& blob) const {
+    return std::find(tried_.begin(), tried_.end(), blob) != tried_.end();
+  }
+  static std::string fingerprint(const std::string& blob) {
+    return blob.empty() ? std::string{} : " (" + fingerprint_of(blob) + ")";
+  }
+  void remark(std::string line) { remarks_.push_back(std::move(line)); }
+  void leave_to_ssh(const std::string& what) {
+    ssh_may_ = true;
+    remark(what + ", which libssh2 cannot use");
+  }
+
+  Session& session_;
+  const Target& target_;
+  BootTime deadline_;
+  std::optional<AgentClient> agent_;
+  std::vector<AgentKey> agent_keys_;
+  std::vector<std::string> tried_;    // public blobs
+  std::vector<std::string> offered_;  // for people
+  std::vector<std::string> remarks_;
+  std::vector<std::string> locked_;  // encrypted, and not in the agent
+  bool ssh_may_ = false;             // something was left out that the ssh program can use
+};
+
+}  // namespace
+
+Result<void> log_in(Session& session, const Target& target, BootTime deadline) {
+  return Login{session, target, deadline}.run();
+}
+
+}  // namespace gridctl::ssh

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Proving to a server who we are, with libssh2: key files first, then the keys of ssh-agent.
+#pragma once
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "ssh/libssh2_session.hpp"
+#include "ssh/target.hpp"
+
+namespace gridctl::ssh {
+
+// auth_refused with the keys that were offered and why others were not; unsupported when one of those others may be the
+// right one and the `ssh` program could offer it. At most 5 keys are offered (MaxAuthTries is 6).
+[[nodiscard]] Result<void> log_in(Session& session, const Target& target, BootTime deadline);
+
+}  // namespace gridctl::ssh

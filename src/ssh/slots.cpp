@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssh/slots.hpp"
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace gridctl::ssh {
+namespace {
+
+struct Slots {
+  std::mutex mutex;
+  std::condition_variable freed;
+  std::map<std::string, int> taken;
+};
+
+Slots& slots() {
+  static Slots all;
+  return all;
+}
+
+}  // namespace
+
+Result<LoginSlot> LoginSlot::acquire(const std::string& address, BootTime deadline, os::Clock& clock) {
+  Slots& all = slots();
+  std::unique_lock lock{all.mutex};
+  while (all.taken[address] >= k_logins_per_host_max) {
+    if (clock.boot() >= deadline)
+      return make_error(Code::timed_out, "cannot log in to " + address + ": " + std::to_string(k_logins_per_host_max) +
+                                             " other logins to it were under way until the deadline");
+    all.freed.wait_for(lock, std::chrono::milliseconds{200});  // the deadline's clock is not the condition's
+  }
+  ++all.taken[address];
+  return LoginSlot{address};
+}
+
+LoginSlot::LoginSlot(LoginSlot&& other) noexcept : address_(std::exchange(other.address_, {})) {}
+
+LoginSlot::~LoginSlot() {
+  if (address_.empty()) return;
+  Slots& all = slots();
+  const std::lock_guard lock{all.mutex};
+  if (--all.taken[address_] == 0) all.taken.erase(address_);
+  all.freed.notify_all();
+}
+
+}  // namespace gridctl::ssh

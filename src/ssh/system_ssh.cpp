@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssh/system_ssh.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "os/net.hpp"
+#include "os/process.hpp"
+#include "os/random.hpp"
+#include "ssh/known_hosts.hpp"
+#include "ssh/process_channel.hpp"
+
+namespace gridctl::ssh {
+namespace {
+
+// ssh's line at LogLevel VERBOSE once it is in. A server's banner could print it too: then connect() merely returns
+// early, and the first read fails.
+constexpr std::string_view k_logged_in = "Authenticated to ";
+constexpr int k_lost = 255;  // ssh's exit status when the connection failed or broke
+
+std::string option_path(const os::Path& path) {
+  std::string text = "\"";
+  for (const char c : path.native()) text += c == '%' ? "%%" : std::string{c};
+  return text + "\"";
+}
+
+std::vector<std::string> base_argv(const Target& target, const os::Path& known_hosts, const char* checking,
+                                   Duration left) {
+  const auto whole_seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(left).count());
+  std::vector<std::string> argv = {"ssh", "-T", "-x", "-a"};
+  if (!target.config.empty()) argv.insert(argv.end(), {"-F", target.config.native()});
+  // The user's configuration holds for everything but what decides whom we trust and what would disturb the stream.
+  for (const std::string& option : {std::string{"BatchMode=yes"},
+                                    "StrictHostKeyChecking=" + std::string{checking},
+                                    "UserKnownHostsFile=" + option_path(known_hosts),
+                                    std::string{"GlobalKnownHostsFile=/dev/null"},
+                                    "HostKeyAlias=" + target.pin_name(),
+                                    std::string{"CheckHostIP=no"},
+                                    std::string{"VerifyHostKeyDNS=no"},
+                                    std::string{"UpdateHostKeys=no"},
+                                    std::string{"HashKnownHosts=no"},
+                                    std::string{"ControlMaster=no"},
+                                    std::string{"ControlPath=none"},
+                                    std::string{"ClearAllForwardings=yes"},
+                                    std::string{"PermitLocalCommand=no"},
+                                    std::string{"RemoteCommand=none"},
+                                    std::string{"RequestTTY=no"},
+                                    std::string{"LogLevel=VERBOSE"},
+                                    "ConnectTimeout=" + std::to_string(whole_seconds),
+                                    std::string{"ConnectionAttempts=1"},
+                                    std::string{"ServerAliveInterval=15"},
+                                    std::string{"ServerAliveCountMax=3"}})
+    argv.insert(argv.end(), {"-o", option});
+  for (const os::Path& key : target.identities) argv.insert(argv.end(), {"-i", key.native()});
+  if (target.identities_only) argv.insert(argv.end(), {"-o", "IdentitiesOnly=yes"});
+  if (!target.jump.empty()) argv.insert(argv.end(), {"-J", target.jump});
+  argv.insert(argv.end(), {"-p", std::to_string(target.port), "-l", target.user});
+  return argv;
+}
+
+bool has(std::string_view words, std::string_view part) { return words.find(part) != std::string_view::npos; }
+
+// ssh's last words without our own noise, fit for one line.
+std::string quote(std::string_view words) {
+  std::vector<std::string> lines;
+  for (const std::string& line : split_lines(sanitize(words, 300))) {
+    const std::string text{trim(line)};
+    if (!text.empty() && text.find_first_not_of('@') != std::string::npos && !text.starts_with("Connecting to ") &&
+        !text.starts_with("Connection established"))
+      lines.push_back(text);
+  }
+  if (lines.size() > 3) lines.erase(lines.begin(), lines.end() - 3);
+  return join(lines, "; ");
+}
+
+// The word after the last `before`, e.g. a fingerprint.
+std::string word_after(std::string_view words, std::string_view before) {
+  const std::size_t at = words.rfind(before);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = words.substr(at + before.size());
+  return sanitize(rest.substr(0, rest.find_first_of(" \r\n.;,'\"")), 100);
+}
+
+std::string shown_key(std::string_view words) {
+  const std::size_t at = words.rfind("SHA256:");
+  const std::string fingerprint = word_after(words, "SHA256:");
+  if (at == std::string_view::npos || fingerprint.empty()) {
+    const std::string type = word_after(words, "No ");
+    return type.empty() ? "another one" : "a key of type " + type;
+  }
+  return "SHA256:" + fingerprint;
+}
+
+Result<void> judge_end(const std::string& peer, const os::ExitStatus& status, const std::string& words) {
+  if (status.code != k_lost && status.signal == 0) return {};
+  return make_error(Code::host_unreachable, "the connection to " + peer + " broke, or its command was killed: " +
+                                                (words.empty() ? "ssh gave no reason" : quote(words)));
+}
+
+Error missing_program() {
+  return make_error(Code::not_found, "there is no ssh program on this machine", "apt-get install openssh-client");
+}
+
+}  // namespace
+
+Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, std::string_view words) {
+  const std::string said = quote(words), at = target.address();
+  const std::string via = target.proxied ? " (through " + (target.jump.empty() ? "a proxy" : target.jump) + ")" : "";
+  if (has(words, "Host key verification failed") || has(words, "HOST IDENTIFICATION HAS CHANGED")) {
+    // The user's own known_hosts speaks for jump hosts: the key in question need not be the target's.
+    if (target.proxied && !has(words, target.pin_name()))
+      return make_error(Code::host_key_mismatch,
+                        "the jump host on the way to " + at + " is not trusted by your ssh: " + said,
+                        "ssh " + (target.jump.empty() ? target.alias : target.jump));
+    return mismatch_error(target, pins, shown_key(words));
+  }
+  if (has(words, "Exceeded MaxStartups") || has(words, "Not allowed at this time"))
+    return make_error(Code::busy, at + " is busy with other logins");
+  if (has(words, "Permission denied") || has(words, "Too many authentication failures")) {
+    std::string keys;
+    for (const os::Path& key : target.identities) keys += (keys.empty() ? "" : ", ") + key.native();
+    return make_error(
+        Code::auth_refused,
+        target.peer() + " accepts none of our keys" + (keys.empty() ? "" : " (" + keys + ")") + ": " + said,
+        "ssh-copy-id " + target.user + "@" + target.host);
+  }
+  if (has(words, "Could not resolve hostname"))
+    return make_error(Code::host_unreachable, "cannot find the address of " + at + via + ": " + said);
+  if (has(words, "Connection refused"))
+    return make_error(Code::host_unreachable,
+                      "cannot connect to " + at + via + ": connection refused (nothing listens on this port)");
+  if (has(words, "timed out during banner exchange"))
+    return make_error(Code::timed_out, at + " accepts connections but says nothing: no SSH server, or it hangs");
+  if (has(words, "timed out"))
+    return make_error(Code::timed_out, "cannot connect to " + at + via + ": no answer in time");
+  if (has(words, "banner line contains invalid characters") || has(words, "banner line 0: ") ||
+      has(words, "client sent invalid protocol identifier") || has(words, "Bad remote protocol version"))
+    return make_error(Code::host_unreachable, at + " is not an SSH server: " + said, "check the port");
+  if (has(words, "kex_exchange_identification") || has(words, "banner exchange"))
+    return make_error(Code::busy, at + " closed the connection before it said anything: " + said);
+  if (has(words, "Unable to negotiate"))
+    return make_error(Code::unsupported, at + " and ssh have no algorithm in common: " + said);
+  if (has(words, "Bad configuration option") || has(words, "terminating, ") || has(words, "Can't open user config"))
+    return make_error(Code::usage, "ssh cannot read its configuration: " + said);
+  return make_error(Code::host_unreachable,
+                    "cannot reach " + at + via + ": " + (said.empty() ? "ssh gave no reason" : said));
+}
+
+Result<std::unique_ptr<Channel>> connect_system(const Target& target, std::span<const HostKey> pins,
+                                                const std::string& command, BootTime deadline, os::Clock& clock) {
+  if (!os::find_program("ssh")) return missing_program();
+  // ssh would say "unknown key" for no pins at all too, but only after it has fallen back to other files.
+  const os::Path known_hosts = target.known_hosts.empty() ? os::Path{"/dev/null"} : target.known_hosts;
+  const BootTime silent_until = std::min(deadline, clock.boot() + target.connect_timeout);
+  std::vector<std::string> argv = base_argv(target, known_hosts, "yes", silent_until - clock.boot());
+  argv.insert(argv.end(), {"--", target.alias, command});
+  ProcessChannelOptions options;
+  options.peer = target.peer();
+  options.judge = [peer = target.peer()](const os::ExitStatus& status, const std::string& words) {
+    return judge_end(peer, status, words);
+  };
+  TRY_ASSIGN(auto channel, ProcessChannel::open(argv, std::move(options), clock));
+  std::string words;
+  for (;;) {
+    words += channel->take_stderr();
+    const std::size_t at = words.starts_with(k_logged_in) ? 0 : words.find("\n" + std::string{k_logged_in});
+    if (at != std::string::npos) return std::unique_ptr<Channel>{std::move(channel)};
+    if (words.size() > 64 * 1024) return make_error(Code::protocol_violation, target.address() + " floods its banner");
+    TRY_ASSIGN(const bool ended, channel->has_ended());
+    if (ended) return classify_ssh_error(target, pins, words + channel->take_stderr());
+    std::vector<os::Poll> polls;
+    for (const Watched& watched : channel->wants(false)) polls.push_back({watched.fd, watched.interest, {}});
+    TRY_ASSIGN(const bool ready, os::wait_any(polls, deadline, clock));
+    if (!ready)
+      return make_error(Code::timed_out, "logging in to " + target.peer() + " with ssh took too long" +
+                                             (quote(words).empty() ? "" : ": " + quote(words)));
+  }
+}
+
+Result<std::vector<HostKey>> scan_with_system(const Target& target, BootTime deadline, os::Clock& clock) {
+  if (!os::find_program("ssh")) return missing_program();
+  const Duration left = deadline - clock.boot();
+  const os::Path file = os::temporary_directory() / ("gridctl-scan-" + os::random_id(16));
+  std::vector<std::string> argv = base_argv(target, file, "accept-new", std::min(left, target.connect_timeout));
+  // No login: the key is written down before it, which is all we want.
+  argv.insert(argv.end(), {"-o", "PreferredAuthentications=none", "--", target.alias, "true"});
+  os::RunOptions options;
+  options.timeout = std::max<Duration>(left, std::chrono::milliseconds{1});
+  auto outcome = os::run(argv, options);
+  const auto text = os::read_file(file);
+  (void)os::remove_tree(file);
+  if (text) {
+    std::vector<HostKey> keys = parse_known_hosts(*text, target.pin_name());
+    if (!keys.empty()) return keys;
+  }
+  if (!outcome && outcome.error().code == Code::timed_out)
+    return make_error(Code::timed_out, "asking " + target.address() + " for its host key took too long");
+  if (!outcome) return std::move(outcome).error();
+  return classify_ssh_error(target, {}, outcome->err);
+}
+
+}  // namespace gridctl::ssh

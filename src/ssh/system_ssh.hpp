@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The second transport: the user's own `ssh` program, with the user's configuration and our pins.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "os/clock.hpp"
+#include "ssh/channel.hpp"
+#include "ssh/target.hpp"
+
+namespace gridctl::ssh {
+
+// As connect(), without retries; Code::busy: the server takes no more logins now. not_found: there is no ssh program.
+[[nodiscard]] Result<std::unique_ptr<Channel>> connect_system(const Target& target, std::span<const HostKey> pins,
+                                                              const std::string& command, BootTime deadline,
+                                                              os::Clock& clock);
+
+// The key the host shows to ssh; reaches hosts behind jump hosts, and RSA keys.
+[[nodiscard]] Result<std::vector<HostKey>> scan_with_system(const Target& target, BootTime deadline, os::Clock& clock);
+
+// What ssh's words mean, when it ended before it logged in.
+[[nodiscard]] Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, std::string_view words);
+
+}  // namespace gridctl::ssh

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ssh/target.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "base/text.hpp"
+#include "os/process.hpp"
+
+namespace gridctl::ssh {
+namespace {
+
+constexpr Duration k_config_timeout = std::chrono::seconds{5};  // `Match exec` in a user's configuration may hang
+constexpr std::string_view k_default_keys[] = {"id_ed25519", "id_ecdsa", "id_rsa"};
+
+bool all_in(std::string_view text, std::string_view extra) {
+  return std::all_of(text.begin(), text.end(), [extra](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           extra.find(c) != std::string_view::npos;
+  });
+}
+
+Error bad_address(std::string_view text, const std::string& why) {
+  return make_error(Code::usage, "'" + sanitize(text, 200) + "' is no address: " + why,
+                    "[ssh://]user@host[:port], or a name from your ssh configuration");
+}
+
+std::optional<std::uint16_t> parse_port(std::string_view text) {
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error != std::errc{} || end != text.data() + text.size() || port == 0) return std::nullopt;
+  return port;
+}
+
+Result<void> check_jump(const std::string& jump) {
+  for (const std::string& hop : split(jump, ',')) TRY(parse_address(hop).context("while reading the jump host"));
+  return {};
+}
+
+os::Path expand_home(const std::string& text) {
+  if (text.starts_with("~/")) return os::home_directory() / text.substr(2);
+  return text;
+}
+
+// Lines "key value" of `ssh -G`; keys may repeat.
+std::multimap<std::string, std::string> parse_config(std::string_view text) {
+  std::multimap<std::string, std::string> values;
+  for (const std::string& line : split_lines(text)) {
+    const std::size_t space = line.find(' ');
+    if (space != std::string::npos) values.emplace(line.substr(0, space), line.substr(space + 1));
+  }
+  return values;
+}
+
+std::optional<std::multimap<std::string, std::string>> ask_ssh(const Address& address, const Overrides& overrides) {
+  if (!os::find_program("ssh")) return std::nullopt;
+  std::vector<std::string> argv = {"ssh", "-G"};
+  if (!overrides.config.empty()) argv.insert(argv.end(), {"-F", overrides.config.native()});
+  if (const auto port = overrides.port ? overrides.port : address.port)
+    argv.insert(argv.end(), {"-p", std::to_string(*port)});
+  if (!address.user.empty()) argv.insert(argv.end(), {"-l", address.user});
+  argv.insert(argv.end(), {"--", address.host});
+  os::RunOptions options;
+  options.timeout = k_config_timeout;
+  const auto outcome = os::run(argv, options);
+  if (!outcome || !outcome->status.success()) return std::nullopt;
+  return parse_config(outcome->out);
+}
+
+void apply_config(const std::multimap<std::string, std::string>& config, Target& target) {
+  const auto value = [&config](const char* key) {
+    const auto found = config.find(key);
+    return found == config.end() ? std::string{} : found->second;
+  };
+  if (!value("hostname").empty()) target.host = value("hostname");
+  if (target.user.empty()) target.user = value("user");
+  if (const auto port = parse_port(value("port"))) target.port = *port;
+  const std::string jump = value("proxyjump"), command = value("proxycommand"), agent = value("identityagent");
+  target.proxied = (!jump.empty() && jump != "none") || (!command.empty() && command != "none");
+  target.identities_only = value("identitiesonly") == "yes";
+  if (agent == "none") {
+    target.agent_socket.clear();
+  } else if (!agent.empty() && agent != "SSH_AUTH_SOCK" && !agent.starts_with('$')) {
+    target.agent_socket = expand_home(agent);
+  }
+  const auto [first, last] = config.equal_range("identityfile");
+  for (auto item = first; item != last; ++item) {
+    const os::Path path = expand_home(item->second);
+    if (os::exists(path)) target.identities.push_back(path);
+  }
+}
+
+void apply_defaults(Target& target) {
+  for (const std::string_view name : k_default_keys) {
+    const os::Path path = os::home_directory() / ".ssh" / name;
+    if (os::exists(path)) target.identities.push_back(path);
+  }
+}
+
+}  // namespace
+
+std::string_view transport_name(TransportKind kind) {
+  switch (kind) {
+    case TransportKind::automatic: return "auto";
+    case TransportKind::libssh2: return "libssh2";
+    case TransportKind::system: return "ssh";
+  }
+  return "auto";
+}
+
+Result<TransportKind> parse_transport(std::string_view name) {
+  for (const auto kind : {TransportKind::automatic, TransportKind::libssh2, TransportKind::system})
+    if (name == transport_name(kind)) return kind;
+  return make_error(Code::usage, "unknown transport '" + sanitize(name, 64) + "'", "auto, libssh2 or ssh");
+}
+
+std::string Target::address() const {
+  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
+}
+
+std::string Target::peer() const { return (user.empty() ? "" : user + "@") + address(); }
+
+std::string Target::pin_name() const {
+  std::string name = port == 22 ? host : "[" + host + "]:" + std::to_string(port);
+  // The same private address behind two jump hosts is two hosts.
+  if (!jump.empty() || proxied) name += "@" + (jump.empty() ? alias : jump);
+  for (char& c : name)
+    if (!all_in({&c, 1}, "@:.[]_-%")) c = '_';
+  return lower(name);
+}
+
+Result<Address> parse_address(std::string_view text) {
+  std::string_view rest = text;
+  if (rest.starts_with("ssh://")) rest.remove_prefix(6);
+  if (rest.ends_with('/')) rest.remove_suffix(1);
+  Address address;
+  if (const std::size_t at = rest.rfind('@'); at != std::string_view::npos) {
+    address.user = rest.substr(0, at);
+    rest.remove_prefix(at + 1);
+    if (address.user.empty()) return bad_address(text, "the user name is empty");
+  }
+  std::string_view port;
+  if (rest.starts_with('[')) {
+    const std::size_t close = rest.find(']');
+    if (close == std::string_view::npos) return bad_address(text, "']' is missing");
+    address.host = rest.substr(1, close - 1);
+    port = rest.substr(close + 1);
+    if (!port.empty() && port[0] != ':') return bad_address(text, "':' is missing before the port");
+  } else if (const std::size_t colon = rest.find(':'); colon != std::string_view::npos && rest.rfind(':') == colon) {
+    address.host = rest.substr(0, colon);
+    port = rest.substr(colon);
+  } else {
+    address.host = rest;
+  }
+  if (!port.empty()) {
+    address.port = parse_port(port.substr(1));
+    if (!address.port) return bad_address(text, "the port is no number from 1 to 65535");
+  }
+  // Both may reach a shell by %h and %r of the user's configuration, or be read as an option.
+  if (address.host.empty() || address.host[0] == '-' || address.host.size() > 255 || !all_in(address.host, "._:%-"))
+    return bad_address(text, "a host is letters, digits and ._:%-");
+  if (address.user.starts_with('-') || address.user.size() > 255 || !all_in(address.user, "._@+-"))
+    return bad_address(text, "a user is letters, digits and ._@+-");
+  return address;
+}
+
+Result<Target> resolve(std::string_view text, const Overrides& overrides) {
+  TRY_ASSIGN(Address address, parse_address(text));
+  if (!overrides.user.empty()) {
+    TRY(parse_address(overrides.user + "@host"));
+    address.user = overrides.user;
+  }
+  if (!overrides.jump.empty()) TRY(check_jump(overrides.jump));
+  Target target;
+  target.alias = target.host = address.host;
+  target.user = address.user;
+  if (const auto port = overrides.port ? overrides.port : address.port) target.port = *port;
+  target.agent_socket = os::environment("SSH_AUTH_SOCK").value_or("");
+  if (const auto config = ask_ssh(address, overrides)) {
+    apply_config(*config, target);
+  } else {
+    apply_defaults(target);
+  }
+  if (target.user.empty()) target.user = os::environment("USER").value_or("root");
+  for (const os::Path& key : overrides.identities)
+    if (!os::exists(key)) return make_error(Code::not_found, "there is no key file " + key.native());
+  if (!overrides.identities.empty()) {
+    target.identities = overrides.identities;
+    target.identities_only = true;
+  }
+  target.jump = overrides.jump;
+  if (!target.jump.empty()) target.proxied = true;
+  target.config = overrides.config;
+  target.known_hosts = overrides.known_hosts;
+  target.transport = overrides.transport;
+  if (overrides.connect_timeout) target.connect_timeout = *overrides.connect_timeout;
+  return target;
+}
+
+}  // namespace gridctl::ssh

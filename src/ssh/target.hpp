@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whom to connect to: an address with everything needed to log in, and the host keys that prove it is the same host.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "os/clock.hpp"
+#include "os/files.hpp"
+
+namespace gridctl::ssh {
+
+// How bytes travel. libssh2 (Debian 12's 1.10) is light and runs by the thousand, but cannot do RSA keys, FIDO keys,
+// certificates, jump hosts, proxy commands and servers with AEAD ciphers only; the `ssh` program can.
+enum class TransportKind : std::uint8_t { automatic, libssh2, system };
+[[nodiscard]] std::string_view transport_name(TransportKind kind);  // "auto", "libssh2", "ssh"
+[[nodiscard]] Result<TransportKind> parse_transport(std::string_view name);
+
+struct Target {
+  std::string alias;  // the host as the user typed it: the user's ssh configuration knows it by this name
+  std::string host;   // what it resolves to by that configuration: a name or an address
+  std::uint16_t port = 22;
+  std::string user;
+  std::vector<os::Path> identities;                     // private key files that exist, in order
+  bool identities_only = false;                         // no other key of the agent is offered
+  std::string jump;                                     // as given with -J; empty = what the user's configuration says
+  bool proxied = false;                                 // reached through a jump host or proxy command: only `ssh` can
+  os::Path agent_socket;                                // of ssh-agent; empty = none
+  os::Path config;                                      // ssh configuration file; empty = the user's own
+  os::Path known_hosts;                                 // ours, in the state directory, OpenSSH format
+  Duration connect_timeout = std::chrono::seconds{10};  // for TCP and for the server's first line, each
+  TransportKind transport = TransportKind::automatic;
+
+  [[nodiscard]] std::string address() const;  // "host:port", "[::1]:22"
+  [[nodiscard]] std::string peer() const;     // "user@host:port", for messages
+  // The name under which known_hosts keeps its keys; differs for one address behind different jump hosts.
+  [[nodiscard]] std::string pin_name() const;
+};
+
+struct Overrides {
+  std::vector<os::Path> identities;  // given: these and no other
+  std::string jump;                  // ssh -J syntax
+  std::optional<std::uint16_t> port;
+  std::string user;
+  os::Path config;
+  os::Path known_hosts;
+  TransportKind transport = TransportKind::automatic;
+  std::optional<Duration> connect_timeout;
+};
+
+// The parts of "[ssh://][user@]host[:port]" or "[user@][::1]:port"; refuses what could be taken for an option or reach
+// a shell through the user's ssh configuration.
+struct Address {
+  std::string user, host;
+  std::optional<std::uint16_t> port;
+};
+[[nodiscard]] Result<Address> parse_address(std::string_view text);
+
+// What `text` means. Asks `ssh -G` for the user's own configuration where there is an ssh program (at most 5 s, else
+// plain parsing and the default key files). No connection is made. Code::usage when it is no address, not_found when a
+// key file given does not exist.
+[[nodiscard]] Result<Target> resolve(std::string_view text, const Overrides& overrides);
+
+struct HostKey {
+  std::string type;         // "ssh-ed25519"
+  std::string blob;         // base64
+  std::string fingerprint;  // "SHA256:…"
+  bool operator==(const HostKey&) const = default;
+};
+
+// Asks the host for its keys (Ed25519 and ECDSA; RSA only where there is nothing else), best first. Not authenticated:
+// whoever answers gives them. Errors as of connect().
+[[nodiscard]] Result<std::vector<HostKey>> scan_host_keys(const Target& target, BootTime deadline, os::Clock& clock);
+// The keys pinned for this host, Ed25519 first; empty when none.
+[[nodiscard]] Result<std::vector<HostKey>> pinned(const Target& target);
+// Makes exactly these the pinned keys of the host, durably (none: forgets it). Safe against concurrent processes.
+[[nodiscard]] Result<void> pin(const Target& target, std::span<const HostKey> keys);
+
+}  // namespace gridctl::ssh
