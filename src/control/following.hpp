@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the supervisor keeps in memory of a job and of a host. Everything here can be lost: the registry has the truth.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "control/supervisor.hpp"
+
+namespace gridctl::control {
+
+struct Supervisor::Following {
+  job::State state;
+  std::set<std::string> under_way;              // names of effects and pulls at work
+  std::map<std::string, os::Loop::Timer> later; // names waiting for another try
+  os::Loop::Timer place_timer;
+  std::set<std::uint64_t> accepted;             // epochs whose START the host has answered: they may be polled
+  std::map<std::uint64_t, std::uint64_t> saved; // epoch -> newest host number of a committed checkpoint
+};
+
+struct Supervisor::Host {
+  registry::Provider provider;
+  std::shared_ptr<HostMonitor> monitor;
+  job::Liveness liveness = job::Liveness::answering;
+  BootTime busy_until{};  // it said that a resource is taken: do not offer it before
+  BootTime seen_saved{};  // when last_seen was last written
+};
+
+}  // namespace gridctl::control

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/host_monitor.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace gridctl::control {
+
+namespace {
+constexpr Duration k_first_pause = std::chrono::milliseconds{500};
+constexpr Duration k_answer_patience = std::chrono::seconds{10};  // an unanswered poll this old: a new connection is tried
+}  // namespace
+
+HostMonitor::HostMonitor(os::Loop& loop, os::Pool& pool, os::Clock& clock, Connect connect, Listener listener)
+    : loop_(loop), pool_(pool), clock_(clock), connect_(std::move(connect)), listener_(std::move(listener)) {}
+
+void HostMonitor::set_wants(std::vector<Want> wants, Duration heartbeat) {
+  const bool changed = !(wants == wants_);
+  wants_ = std::move(wants);
+  if (heartbeat < heartbeat_ || changed) next_poll_ = std::min(next_poll_, clock_.boot());
+  heartbeat_ = heartbeat;
+}
+
+void HostMonitor::poll_now() { next_poll_ = clock_.boot(); }
+
+void HostMonitor::tick(BootTime now, bool others_answer) {
+  silence_.tick(now, others_answer);
+  if (link_ == nullptr) {
+    if (!connecting_ && now >= next_connect_) connect(now);
+    return;
+  }
+  const Duration patience = std::max(k_answer_patience, heartbeat_ * 3);
+  if (!asked_.empty() && now - asked_since_ > patience) {
+    drop(make_error(Code::timed_out, "no answer from the agent for " + format_duration(now - asked_since_)));
+    return;
+  }
+  if (now >= next_poll_ && asked_.empty()) send_polls(now);
+}
+
+void HostMonitor::connect(BootTime now) {
+  connecting_ = true;
+  pool_.submit([self = shared_from_this(), connect = connect_, deadline = now + k_connect_timeout] {
+    auto session = std::make_shared<Result<AgentSession>>(connect(deadline));
+    self->loop_.post([self, session] { self->take_over(std::move(*session)); });
+  });
+}
+
+void HostMonitor::take_over(Result<AgentSession> session) {
+  connecting_ = false;
+  tried_ = true;
+  const BootTime now = clock_.boot();
+  if (!session) {
+    reconnect_pause_ = std::clamp(reconnect_pause_ * 2, k_first_pause, k_reconnect_max);
+    next_connect_ = now + reconnect_pause_;
+    trouble_ = session.error().one_line();
+    listener_.failed(session.error());
+    return;
+  }
+  reconnect_pause_ = Duration::zero();
+  trouble_.clear();
+  asked_.clear();
+  echo_ = session->hello.host_time;
+  last_answer_ = now;
+  silence_.answered(now);
+  const wire::AgentHello hello = session->hello;
+  link_ = std::make_unique<LoopLink>(loop_, std::move(*session));
+  const std::weak_ptr<HostMonitor> weak = weak_from_this();
+  link_->on_frame = [weak](const wire::Frame& frame) {
+    if (const auto self = weak.lock()) self->on_frame(frame);
+  };
+  link_->on_closed = [weak](const Error& error) {
+    if (const auto self = weak.lock()) self->drop(error);
+  };
+  next_poll_ = now;
+  listener_.connected(hello);
+}
+
+void HostMonitor::drop(const Error& error) {
+  if (link_ == nullptr) return;
+  // Destroyed from the loop, not from inside its own callback.
+  loop_.post([link = std::shared_ptr<LoopLink>(std::move(link_))] {});
+  asked_.clear();
+  trouble_ = error.one_line();
+  next_connect_ = clock_.boot();  // the first try is at once: a broken connection says nothing about the host
+  listener_.failed(error);
+}
+
+void HostMonitor::send(Asked asked, std::string payload) {
+  asked.stream = next_stream_++;
+  if (asked_.empty()) asked_since_ = clock_.boot();
+  wire::Frame frame{wire::FrameKind::request, asked.stream, std::move(payload)};
+  asked_.push_back(std::move(asked));
+  link_->send(frame);
+}
+
+void HostMonitor::send_polls(BootTime now) {
+  next_poll_ = now + heartbeat_;
+  std::map<Duration, wire::PollRequest> by_lease;
+  for (const Want& want : wants_) {
+    wire::PollRequest& request = by_lease[want.lease];
+    request.lease = want.lease;
+    request.attempts.push_back(want.attempt);
+  }
+  if (by_lease.empty()) by_lease[Duration::zero()] = {};
+  for (auto& [lease, request] : by_lease) {
+    request.echo = echo_;
+    send({}, wire::encode(request));
+  }
+}
+
+bool HostMonitor::request_log(const wire::LogRequest& request) {
+  if (link_ == nullptr) return false;
+  for (const Asked& asked : asked_)
+    if (asked.log) return false;
+  Asked asked;
+  asked.log = request;
+  send(std::move(asked), wire::encode(request));
+  return true;
+}
+
+void HostMonitor::on_frame(const wire::Frame& frame) {
+  if (frame.kind == wire::FrameKind::event) {
+    Result<wire::PollReply> reply = wire::parse_poll_reply(frame.payload);
+    if (!reply) return drop(reply.error());
+    last_answer_ = clock_.boot();
+    silence_.answered(*last_answer_);
+    echo_ = std::max(echo_, reply->host_time);
+    return listener_.polled(*reply);
+  }
+  if (asked_.empty() || asked_.front().stream != frame.stream)
+    return drop(make_error(Code::protocol_violation, "the agent answered what was not asked"));
+  asked_since_ = clock_.boot();
+  if (asked_.front().log) return on_log_frame(asked_.front(), frame);
+  if (frame.kind != wire::FrameKind::reply)
+    return drop(make_error(Code::protocol_violation, "the agent sent data where a reply was due"));
+  asked_.pop_front();
+  if (std::optional<Error> error = wire::payload_error(frame.payload)) return drop(*error);
+  Result<wire::PollReply> reply = wire::parse_poll_reply(frame.payload);
+  if (!reply) return drop(reply.error());
+  last_answer_ = clock_.boot();
+  silence_.answered(*last_answer_);
+  echo_ = std::max(echo_, reply->host_time);
+  listener_.polled(*reply);
+}
+
+void HostMonitor::on_log_frame(Asked& asked, const wire::Frame& frame) {
+  if (frame.kind == wire::FrameKind::reply) {
+    if (wire::payload_error(frame.payload)) {  // nothing there (yet, or any more): no trouble of the host's
+      asked_.pop_front();
+      return;
+    }
+    Result<wire::LogReply> reply = wire::parse_log_reply(frame.payload);
+    if (!reply) return drop(reply.error());
+    asked.log_offset = reply->offset;
+    asked.log_reply_seen = true;
+    return;
+  }
+  if (!asked.log_reply_seen) return drop(make_error(Code::protocol_violation, "the agent sent data before its reply"));
+  if (frame.kind == wire::FrameKind::data) {
+    if (asked.log_bytes.size() + frame.payload.size() > asked.log->max_bytes)
+      return drop(make_error(Code::protocol_violation, "the agent sent more output than was asked for"));
+    asked.log_bytes += frame.payload;
+    return;
+  }
+  Asked whole = std::move(asked);
+  asked_.pop_front();
+  Result<wire::EndRecord> end = wire::parse_end(frame.payload);
+  if (!end) return drop(end.error());
+  if (!end->error && end->bytes == whole.log_bytes.size()) listener_.logged(*whole.log, whole.log_offset, whole.log_bytes);
+}
+
+}  // namespace gridctl::control

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/inputs.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "crypto/sha256.hpp"
+#include "os/entries.hpp"
+#include "store/scan.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+Result<registry::Input> keep(store::ChunkStore& store, const store::Tree& tree, std::string role, std::string target) {
+  const Bytes manifest = store::to_manifest(tree);
+  const Digest root = store::root_of(manifest);
+  TRY(store.put(root, manifest));
+  return registry::Input{std::move(role), std::move(target), root, tree.total_bytes()};
+}
+
+// A tree of one file under a given name; read in pieces, whatever its size.
+Result<store::Tree> single_file(store::ChunkStore& store, const os::Path& path, const std::string& name) {
+  TRY_ASSIGN(const os::Fd fd, os::open_file(path, O_RDONLY));
+  TRY_ASSIGN(const os::FileStatus status, os::status_of(fd.get()));
+  if (status.kind != os::FileKind::regular)
+    return make_error(Code::bad_job_file, path.string() + " is neither a file nor a directory");
+  store::Entry entry{store::EntryKind::file, static_cast<std::uint16_t>(status.mode & 0777), name, 0, {}, {}};
+  Bytes piece(store::k_chunk_max);
+  for (;;) {
+    TRY_ASSIGN(const std::size_t count, os::read_at(fd.get(), piece, entry.size));
+    if (count == 0) break;
+    const ByteView bytes{piece.data(), count};
+    const Digest digest = crypto::sha256(bytes);
+    TRY(store.put(digest, bytes));
+    entry.chunks.push_back({digest, static_cast<std::uint32_t>(count)});
+    entry.size += count;
+  }
+  return store::make_tree({std::move(entry)});
+}
+
+Result<store::Scan> directory(store::ChunkStore& store, const os::Path& path, bool ignore_files) {
+  store::ScanOptions options;
+  options.ignore_files = ignore_files;
+  options.on_chunk = [&store](const Digest& digest, ByteView bytes) { return store.put(digest, bytes); };
+  return store::scan(path, options).context("while reading " + path.string());
+}
+
+}  // namespace
+
+Result<ImportedInputs> import_inputs(const job::Spec& spec, store::ChunkStore& store) {
+  ImportedInputs out;
+  const auto add_directory = [&](const os::Path& path, bool ignore, std::string role, std::string target) -> Result<void> {
+    TRY_ASSIGN(store::Scan scan, directory(store, path, ignore));
+    TRY_ASSIGN(registry::Input input, keep(store, scan.tree, std::move(role), std::move(target)));
+    out.inputs.push_back(std::move(input));
+    std::move(scan.notes.begin(), scan.notes.end(), std::back_inserter(out.notes));
+    return {};
+  };
+  const auto add_file = [&](const os::Path& path, const char* name, std::string role, std::string target) -> Result<void> {
+    TRY_ASSIGN(const store::Tree tree, single_file(store, path, name));
+    TRY_ASSIGN(registry::Input input, keep(store, tree, std::move(role), std::move(target)));
+    out.inputs.push_back(std::move(input));
+    return {};
+  };
+  if (!spec.workdir.empty()) TRY(add_directory(spec.workdir, true, "workdir", ""));
+  for (const job::Mount& mount : spec.file_mounts) {
+    TRY_ASSIGN(const auto status, os::status_of(os::Path(mount.source)));
+    const bool is_directory = status && status->kind == os::FileKind::directory;
+    TRY(is_directory ? add_directory(mount.source, false, "mount", mount.target)
+                     : add_file(mount.source, k_single_file, "mount", mount.target));
+  }
+  if (spec.image_is_archive) TRY(add_file(spec.image, k_image_file, "image", ""));
+  TRY(store.seal());
+  return out;
+}
+
+}  // namespace gridctl::control

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a job brings along (working directory, mounts, image archive), stored as trees when it is submitted.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "job/spec.hpp"
+#include "registry/records.hpp"
+#include "store/chunk_store.hpp"
+
+namespace gridctl::control {
+
+// A tree with this one file stands for a mount of a single file instead of a directory.
+inline constexpr const char* k_single_file = ".gridctl-file";
+inline constexpr const char* k_image_file = "image.tar";
+
+struct ImportedInputs {
+  std::vector<registry::Input> inputs;
+  std::vector<std::string> notes;  // files left out and why
+};
+// Reads everything into the store and seals it. Errors name the path that could not be read.
+[[nodiscard]] Result<ImportedInputs> import_inputs(const job::Spec& spec, store::ChunkStore& store);
+
+}  // namespace gridctl::control

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The local copy of one attempt's output. Appends name the offset in the attempt's whole output, so that the same bytes
+// may come twice, and a hole left by the host's bounded ring is marked instead of hidden.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "os/files.hpp"
+
+namespace gridctl::control {
+
+inline constexpr std::uint64_t k_log_bytes_max = 1ull << 30;  // kept of one attempt; the rest is counted, not kept
+
+// Where the next append should begin: bytes of output seen so far. 0 when there is no file.
+[[nodiscard]] Result<std::uint64_t> log_next_offset(const os::Path& path);
+// Safe against concurrent callers (threads and processes).
+[[nodiscard]] Result<void> log_append(const os::Path& path, std::uint64_t offset, std::string_view bytes);
+
+}  // namespace gridctl::control

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Follows every unfinished job of one state directory: turns what hosts say into events of the state machine, commits
+// them, and carries out the effects. All decisions are job::step's; all state is in the registry. Loop thread only.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "control/host_monitor.hpp"
+#include "control/paths.hpp"
+#include "control/work.hpp"
+#include "os/clock.hpp"
+#include "os/loop.hpp"
+#include "registry/registry.hpp"
+
+namespace gridctl::control {
+
+class Supervisor {
+ public:
+  Supervisor(os::Loop& loop, os::Clock& clock, registry::Registry registry, ControllerId controller,
+             std::shared_ptr<store::ChunkStore> store);
+  ~Supervisor();
+
+  // Loads what is unfinished and begins. The registry's errors later are logged and met by trying again.
+  [[nodiscard]] Result<void> start();
+  // Nothing to follow, nothing under way.
+  [[nodiscard]] bool is_idle() const;
+
+ private:
+  struct Following;
+  struct Host;
+  using JobPtr = std::shared_ptr<Following>;
+
+  // Keeping up with the registry.
+  void tick();
+  void reload();
+  void load_providers();
+  void apply(const JobPtr& job, job::Happening what);
+  void adopt(const JobPtr& job, const job::State& state);
+
+  // Effects.
+  void carry_out(const JobPtr& job);
+  void carry_out(const JobPtr& job, const job::Place& effect);
+  void carry_out(const JobPtr& job, const job::Launch& effect);
+  void carry_out(const JobPtr& job, const job::Stop& effect);
+  void carry_out(const JobPtr& job, const job::Collect& effect);
+  void carry_out(const JobPtr& job, const job::Settle& effect);
+  void place(const JobPtr& job);
+  // Runs `work` on the pool under the effect's name, then `then` in the loop; once per name at a time.
+  template <class Work, class Then>
+  void in_background(const JobPtr& job, const std::string& name, Work work, Then then);
+  void try_later(const JobPtr& job, const std::string& name, Duration pause);
+
+  // What hosts say.
+  void on_poll(Host& host, const wire::PollReply& reply);
+  void on_status(Host& host, const JobPtr& job, const wire::AttemptStatus& status);
+  void pull_newest(const JobPtr& job, const Host& host, const wire::AttemptStatus& status);
+  void fetch_log(Host& host, const JobPtr& job, const wire::AttemptStatus& status);
+  void commit(const JobPtr& job, Epoch epoch, AttemptNumber attempt, const Pulled& pulled);
+  void judge_hosts(BootTime now);
+  void renew_wants();
+
+  [[nodiscard]] std::optional<WorkPlace> work_place(const HostName& name);
+  [[nodiscard]] std::vector<sched::HostFacts> host_facts() const;
+  void report(const Error& error, const std::string& doing);
+
+  os::Loop& loop_;
+  os::Clock& clock_;
+  registry::Registry registry_;
+  ControllerId controller_;
+  Paths paths_;
+  std::shared_ptr<store::ChunkStore> store_;
+  std::map<std::string, std::unique_ptr<Host>> hosts_;  // by name
+  std::map<std::string, JobPtr> jobs_;                  // by id
+  std::int64_t seen_version_ = -1;
+  BootTime next_reload_{};
+  os::Loop::Timer timer_;
+  // Last members: their destructors wait for work that refers to those above.
+  std::unique_ptr<os::Pool> connect_pool_;
+  std::unique_ptr<os::Pool> work_pool_;
+};
+
+}  // namespace gridctl::control

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// What hosts say, and what their silence means.
+#include <algorithm>
+#include <utility>
+
+#include "control/following.hpp"
+#include "control/log_file.hpp"
+#include "control/supervisor.hpp"
+#include "os/log.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr Duration k_seen_pause = std::chrono::seconds{30};  // last_seen is written no more often
+
+job::EndKind end_kind_of(wire::EndReason reason) {
+  switch (reason) {
+    case wire::EndReason::none:
+    case wire::EndReason::vanished: return job::EndKind::vanished;
+    case wire::EndReason::exited: return job::EndKind::exited;
+    case wire::EndReason::signalled: return job::EndKind::signalled;
+    case wire::EndReason::oom: return job::EndKind::oom;
+    case wire::EndReason::stopped: return job::EndKind::stopped;
+    case wire::EndReason::lease_expired: return job::EndKind::lease_expired;
+    case wire::EndReason::host_rebooted: return job::EndKind::host_rebooted;
+    case wire::EndReason::start_failed: return job::EndKind::start_failed;
+    case wire::EndReason::disk_full: return job::EndKind::disk_full;
+  }
+  return job::EndKind::vanished;
+}
+
+std::string_view liveness_name(job::Liveness liveness) {
+  switch (liveness) {
+    case job::Liveness::answering: return "answering";
+    case job::Liveness::suspect: return "suspect";
+    case job::Liveness::unreachable: return "unreachable";
+    case job::Liveness::lost: return "lost";
+  }
+  return "unknown";
+}
+
+constexpr Duration k_idle_lost_after = std::chrono::seconds{60};  // for judging hosts without jobs
+
+}  // namespace
+
+void Supervisor::on_poll(Host& host, const wire::PollReply& reply) {
+  const BootTime now = clock_.boot();
+  if (now - host.seen_saved > k_seen_pause) {
+    host.seen_saved = now;
+    const auto saved = registry_.set_liveness(host.provider.name, "answering", clock_.wall());
+    if (!saved) report(saved.error(), "while noting that a host answers");
+  }
+  for (const wire::AttemptStatus& status : reply.attempts) {
+    const auto job = jobs_.find(status.job.value);
+    if (job != jobs_.end()) on_status(host, JobPtr(job->second), status);
+  }
+}
+
+void Supervisor::on_status(Host& host, const JobPtr& job, const wire::AttemptStatus& status) {
+  const job::Attempt* attempt = job->state.attempt();
+  if (attempt == nullptr || attempt->epoch != status.epoch || attempt->host() != host.provider.name) return;
+  const bool launching = std::holds_alternative<job::Launching>(job->state.phase);
+  const bool asked_for = job->accepted.contains(status.epoch.value);
+  if (std::holds_alternative<job::Collecting>(job->state.phase)) return;
+  switch (status.phase) {
+    case wire::AttemptPhase::absent:
+      // Before START was answered, "not here" is no news: the launch itself will learn the host's answer.
+      if (asked_for) apply(job, job::AttemptEnded{status.epoch, {job::EndKind::absent, -1, 0, status.detail}});
+      return;
+    case wire::AttemptPhase::starting: return;
+    case wire::AttemptPhase::running:
+    case wire::AttemptPhase::stopping:
+      if (launching) apply(job, job::PayloadStarted{status.epoch});
+      fetch_log(host, job, status);
+      pull_newest(job, host, status);
+      return;
+    case wire::AttemptPhase::ended:
+      if (launching && status.started_ms_ago >= 0) apply(job, job::PayloadStarted{status.epoch});
+      apply(job, job::AttemptEnded{status.epoch,
+                                   {end_kind_of(status.end), status.exit_code, status.signal, status.detail}});
+      return;
+  }
+}
+
+void Supervisor::fetch_log(Host& host, const JobPtr& job, const wire::AttemptStatus& status) {
+  const job::Attempt* attempt = job->state.attempt();
+  const Result<std::uint64_t> offset = log_next_offset(paths_.log_of(job->state.id, attempt->number));
+  if (!offset) return report(offset.error(), "while reading a job's log");
+  if (*offset >= status.log_bytes) return;
+  if (host.monitor->request_log({status.job, status.epoch, *offset, k_log_piece}) && status.log_bytes - *offset > k_log_piece)
+    host.monitor->poll_now();  // there is more: come again at once
+}
+
+void Supervisor::pull_newest(const JobPtr& job, const Host& host, const wire::AttemptStatus& status) {
+  if (status.checkpoints.empty()) return;
+  const wire::HostCheckpoint newest = *std::max_element(
+      status.checkpoints.begin(), status.checkpoints.end(),
+      [](const wire::HostCheckpoint& a, const wire::HostCheckpoint& b) { return a.number < b.number; });
+  const std::string name = "pull/" + std::to_string(status.epoch.value);
+  if (newest.number <= job->saved[status.epoch.value] || job->under_way.contains(name) || job->later.contains(name)) return;
+  const std::optional<WorkPlace> place = work_place(host.provider.name);
+  const job::Attempt* attempt = job->state.attempt();
+  if (!place || attempt == nullptr) return;
+  in_background(
+      job, name,
+      [place = *place, id = job->state.id, epoch = status.epoch, newest] { return pull(place, id, epoch, newest); },
+      [this, job, name, epoch = status.epoch, number = attempt->number](Result<Pulled> result) {
+        if (result) return commit(job, epoch, number, *result);
+        report(result.error(), "while fetching a checkpoint of job " + job->state.id.value);
+        const auto noted = registry_.note(job->state.id, clock_.wall(),
+                                          {"checkpoint_fetch_failed", result.error().one_line(), epoch, {}});
+        if (!noted) report(noted.error(), "while recording it");
+        try_later(job, name, std::chrono::seconds{3});
+      });
+}
+
+void Supervisor::commit(const JobPtr& job, Epoch epoch, AttemptNumber attempt, const Pulled& pulled) {
+  registry::Checkpoint row;
+  row.job = job->state.id;
+  row.epoch = epoch;
+  row.attempt = attempt;
+  row.root = pulled.from.root;
+  row.created_at = clock_.wall();
+  row.bytes = pulled.bytes;
+  row.stored_bytes = pulled.stored_bytes;
+  row.files = pulled.files;
+  row.host_number = pulled.from.number;
+  row.how = pulled.from.how;
+  const Result<registry::Registry::Commit> committed = registry_.commit_checkpoint(row);
+  if (!committed) return report(committed.error(), "while committing a checkpoint of job " + job->state.id.value);
+  job->saved[epoch.value] = std::max(job->saved[epoch.value], pulled.from.number);
+  if (committed->became_head) adopt(job, committed->step.state);
+  const Result<registry::Job> full = registry_.job(job->state.id);
+  const auto old = full ? registry_.prunable(job->state.id, full->spec.checkpoint.keep)
+                        : Result<std::vector<registry::Checkpoint>>(full.error());
+  if (!old) return report(old.error(), "while looking for old checkpoints");
+  for (const registry::Checkpoint& c : *old) {
+    const Result<void> removed = registry_.remove_checkpoint(c.job, c.seq);
+    if (!removed) report(removed.error(), "while removing an old checkpoint");
+  }
+  renew_wants();
+}
+
+// Tells every monitor which attempts to renew and how often to ask.
+void Supervisor::renew_wants() {
+  for (auto& [name, host] : hosts_) {
+    std::vector<HostMonitor::Want> wants;
+    Duration heartbeat = jobs_.empty() ? k_heartbeat_idle : k_heartbeat_max;
+    for (auto& [id, job] : jobs_) {
+      const job::Attempt* attempt = job->state.attempt();
+      if (attempt == nullptr || attempt->host().value != name) continue;
+      heartbeat = std::min(heartbeat, std::clamp(job->state.policy.lost_after / 6, k_heartbeat_min, k_heartbeat_max));
+      if (!job->accepted.contains(attempt->epoch.value)) continue;
+      const std::uint64_t saved = job->saved[attempt->epoch.value];
+      wants.push_back({{job->state.id, attempt->epoch, saved}, job->state.policy.lease});
+    }
+    host->monitor->set_wants(std::move(wants), heartbeat);
+  }
+}
+
+void Supervisor::judge_hosts(BootTime now) {
+  for (auto& [name, host] : hosts_) {
+    bool others_answer = false;
+    for (const auto& [other_name, other] : hosts_) {
+      const std::optional<BootTime> answered = other->monitor->last_answer();
+      if (other_name != name && answered && now - *answered <= other->monitor->heartbeat() * 2 + k_nap)
+        others_answer = true;
+    }
+    host->monitor->tick(now, others_answer);
+  }
+  for (auto& [name, host] : hosts_) {
+    Duration shortest = k_idle_lost_after;
+    for (const auto& [id, job] : jobs_)
+      if (const job::Attempt* attempt = job->state.attempt(); attempt != nullptr && attempt->host().value == name)
+        shortest = std::min(shortest, job->state.policy.lost_after);
+    const job::Liveness liveness = host->monitor->silence().judge(shortest);
+    if (liveness != host->liveness) {
+      host->liveness = liveness;
+      const auto saved = registry_.set_liveness(host->provider.name, std::string(liveness_name(liveness)), std::nullopt);
+      if (!saved) report(saved.error(), "while noting a host's state");
+      const std::string silent = format_duration(host->monitor->silence().counted());
+      const std::string text = liveness == job::Liveness::answering
+                                   ? name + " answers again"
+                                   : name + " is " + std::string(liveness_name(liveness)) + ": silent for " + silent;
+      for (const auto& [id, job] : jobs_)
+        if (const job::Attempt* attempt = job->state.attempt(); attempt != nullptr && attempt->host().value == name) {
+          const auto noted = registry_.note(job->state.id, clock_.wall(),
+                                            {"host_" + std::string(liveness_name(liveness)), text, attempt->epoch,
+                                             host->provider.name});
+          if (!noted) report(noted.error(), "while recording a host's state");
+        }
+    }
+  }
+  for (const auto& [id, job] : std::map<std::string, JobPtr>(jobs_)) {
+    const job::Attempt* attempt = job->state.attempt();
+    const auto host = attempt == nullptr ? hosts_.end() : hosts_.find(attempt->host().value);
+    if (host == hosts_.end()) continue;
+    const job::Silence& silence = host->second->monitor->silence();
+    if (silence.judge(job->state.policy.lost_after) == job::Liveness::lost)
+      apply(job, job::HostLost{attempt->epoch, silence.counted()});
+  }
+}
+
+}  // namespace gridctl::control

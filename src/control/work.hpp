@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The supervisor's blocking work with one host, each over a connection of its own: for threads of a pool. None of it
+// touches the registry; results are values that the loop turns into events.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "control/paths.hpp"
+#include "os/clock.hpp"
+#include "registry/records.hpp"
+#include "store/chunk_store.hpp"
+#include "wire/messages.hpp"
+
+namespace gridctl::control {
+
+struct WorkPlace {
+  registry::Provider provider;
+  ControllerId controller;
+  Paths paths;
+  os::Clock* clock = nullptr;
+  std::shared_ptr<store::ChunkStore> store;  // of the state directory
+};
+
+struct LaunchOrder {
+  wire::AttemptSpec spec;
+  Duration lease{};
+  std::map<std::string, std::string> secrets;
+};
+struct LaunchResult {
+  enum class Kind : std::uint8_t {
+    accepted,     // the host has it
+    not_started,  // certain: it will never run under this epoch
+    unknown,      // the answer to START was lost: ask again with the same operation
+  } kind = Kind::not_started;
+  std::string detail;
+  bool host_fault = false;  // this host cannot run it; else something that passes (network, a resource just taken)
+  bool busy = false;        // the resource is held by somebody
+  Epoch host_max_epoch;     // the host's fence when it refused
+};
+[[nodiscard]] LaunchResult launch(const WorkPlace& place, const LaunchOrder& order);
+
+[[nodiscard]] Result<void> stop(const WorkPlace& place, const JobId& job, Epoch epoch, Duration grace);
+
+// A checkpoint of an attempt, whole and verified in the local store.
+struct Pulled {
+  wire::HostCheckpoint from;
+  std::uint64_t bytes = 0, stored_bytes = 0, files = 0;
+  std::vector<std::string> problems;
+};
+[[nodiscard]] Result<Pulled> pull(const WorkPlace& place, const JobId& job, Epoch epoch,
+                                  const wire::HostCheckpoint& checkpoint);
+
+// After an attempt's end: its newest checkpoint beyond number `known`, and its output to the end.
+struct Gathered {
+  std::optional<Pulled> checkpoint;
+  std::string problem;  // empty: everything was fetched
+};
+[[nodiscard]] Result<Gathered> collect(const WorkPlace& place, const JobId& job, Epoch epoch, AttemptNumber attempt,
+                                       std::uint64_t known);
+// Makes sure that nothing of (job, epoch) runs or lies on the host. With `keep_strays` its newest checkpoint beyond
+// number `known` is fetched first.
+[[nodiscard]] Result<Gathered> settle(const WorkPlace& place, const JobId& job, const job::LooseEnd& end,
+                                      std::uint64_t known);
+
+}  // namespace gridctl::control

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job/state.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "job/silence.hpp"
+
+namespace gridctl::job {
+namespace {
+
+using testing::ElementsAre;
+
+// Drives one job and keeps what a shell would keep.
+class Driver {
+ public:
+  explicit Driver(Spec spec = {}) { take(submitted({"job1"}, spec, at())); }
+
+  void happen(Happening what) { take(step(state, {at(), std::move(what)})); }
+  void advance(std::int64_t ms) { now_ms += ms; }
+  void place(const std::string& host) {
+    happen(Placed{{Member{0, {host}, EngineKind::podman, {}, 1, 0, 0.5}}, "cheapest"});
+  }
+  void run_on(const std::string& host) {
+    place(host);
+    happen(LaunchAccepted{state.epoch});
+    happen(PayloadStarted{state.epoch});
+  }
+  void end(End how) {
+    happen(AttemptEnded{state.epoch, std::move(how)});
+    if (std::holds_alternative<Collecting>(state.phase)) happen(Collected{state.epoch, ""});
+  }
+  void exit_with(int code) { end({EndKind::exited, code, 0, ""}); }
+  void lose() { happen(HostLost{state.epoch, std::chrono::seconds{60}}); }
+  std::vector<std::string> due() const {
+    std::vector<std::string> names;
+    for (const Effect& effect : pending(state)) names.push_back(effect_name(effect));
+    return names;
+  }
+  bool recorded(const std::string& kind) const {
+    for (const Record& record : records)
+      if (record.kind == kind) return true;
+    return false;
+  }
+  WallTime at() const { return {now_ms}; }
+
+  State state;
+  std::vector<Record> records;
+  std::vector<AttemptRow> rows;
+  std::vector<Effect> effects;  // of the last step
+  std::int64_t now_ms = 1'000'000;
+
+ private:
+  void take(Step step) {
+    state = std::move(step.state);
+    effects = std::move(step.effects);
+    records.insert(records.end(), step.records.begin(), step.records.end());
+    rows.insert(rows.end(), step.attempts.begin(), step.attempts.end());
+  }
+};
+
+TEST(JobState, GoesFromSubmitToSuccessAndLeavesTheHostClean) {
+  Driver job;
+  EXPECT_EQ(job.state.visible(), JobState::pending);
+  EXPECT_THAT(job.due(), ElementsAre("place"));
+  job.place("a");
+  EXPECT_EQ(job.state.visible(), JobState::starting);
+  EXPECT_THAT(job.due(), ElementsAre("launch/1"));
+  job.happen(PayloadStarted{{1}});
+  EXPECT_EQ(job.state.visible(), JobState::running);
+  EXPECT_THAT(job.due(), ElementsAre());
+  job.happen(AttemptEnded{{1}, {EndKind::exited, 0, 0, ""}});
+  EXPECT_THAT(job.due(), ElementsAre("collect/1"));
+  job.happen(Collected{{1}, ""});
+  EXPECT_EQ(job.state.visible(), JobState::succeeded);
+  EXPECT_THAT(job.due(), ElementsAre("settle/1/a"));
+  EXPECT_TRUE(job.state.needs_supervisor());
+  job.happen(Settled{{"a"}, {1}});
+  EXPECT_FALSE(job.state.needs_supervisor());
+}
+
+TEST(JobState, MovesToAnotherHostFromTheHeadWhenItsHostIsLost) {
+  Driver job;
+  job.run_on("a");
+  job.happen(CheckpointCommitted{{1}, {1}, ""});
+  job.happen(CheckpointCommitted{{1}, {2}, ""});
+  job.advance(5000);
+  job.lose();
+  EXPECT_EQ(job.state.visible(), JobState::recovering);
+  EXPECT_THAT(job.due(), ElementsAre("place", "settle/1/a"));
+  EXPECT_EQ(std::get<Waiting>(job.state.phase).backoff, Duration::zero());
+  job.place("b");
+  EXPECT_EQ(job.state.epoch.value, 2u);
+  EXPECT_EQ(job.state.attempt()->resumed_from.value, 2u);
+  EXPECT_EQ(job.state.visible(), JobState::recovering);
+  job.happen(PayloadStarted{{2}});
+  EXPECT_EQ(job.state.visible(), JobState::running);
+  EXPECT_EQ(job.state.recoveries, 1);
+  EXPECT_EQ(job.state.lost, Duration{std::chrono::milliseconds{5000}});
+  EXPECT_TRUE(job.state.failures.empty());
+}
+
+TEST(JobState, IgnoresEverythingAStaleEpochSays) {
+  Driver job;
+  job.run_on("a");
+  job.lose();
+  job.run_on("b");
+  const State before = job.state;
+  job.happen(AttemptEnded{{1}, {EndKind::exited, 0, 0, ""}});
+  job.happen(PayloadStarted{{1}});
+  job.happen(HostLost{{1}, {}});
+  job.happen(Collected{{1}, ""});
+  job.happen(LaunchFailed{{1}, "late", true, {}});
+  EXPECT_EQ(job.state, before);
+}
+
+TEST(JobState, NeverChargesLostHostsToTheJob) {
+  Spec spec;
+  spec.recovery.max_failures = 1;
+  Driver job(spec);
+  for (int i = 0; i < 50; ++i) {
+    job.run_on("h" + std::to_string(i));
+    job.lose();
+  }
+  EXPECT_EQ(job.state.visible(), JobState::recovering);
+  EXPECT_TRUE(job.state.failures.empty());
+  EXPECT_LE(std::get<Waiting>(job.state.phase).backoff, Duration{std::chrono::seconds{60}});
+}
+
+TEST(JobState, EndsAfterMaxFailuresAndSaysWhenItIsTheProgram) {
+  Driver job;
+  job.run_on("a");
+  job.exit_with(7);
+  EXPECT_EQ(job.state.visible(), JobState::recovering);
+  EXPECT_EQ(job.state.avoided.at(0).host.value, "a");
+  job.run_on("b");
+  job.exit_with(7);
+  job.run_on("a");
+  job.exit_with(7);
+  EXPECT_EQ(job.state.visible(), JobState::failed);
+  EXPECT_EQ(job.state.reason, "program_failed");
+  EXPECT_EQ(std::get<Done>(job.state.phase).exit_code, 7);
+  EXPECT_NE(job.state.reason_text.find("the same on 2 hosts: it is the program"), std::string::npos);
+}
+
+TEST(JobState, ObeysTheExitCodesTheUserListed) {
+  Spec spec;
+  spec.recovery.restart_on = {33};
+  spec.recovery.fail_on = {2};
+  Driver job(spec);
+  for (int i = 0; i < 10; ++i) {
+    job.run_on("a");
+    job.exit_with(33);
+    ASSERT_EQ(job.state.visible(), JobState::recovering);
+  }
+  job.run_on("a");
+  job.exit_with(2);
+  EXPECT_EQ(job.state.visible(), JobState::failed);
+  EXPECT_EQ(job.state.reason, "exit_code");
+}
+
+TEST(JobState, BacksOffUntilACheckpointShowsProgress) {
+  Driver job;
+  for (int i = 0; i < 4; ++i) {
+    job.run_on("a");
+    job.lose();
+  }
+  EXPECT_EQ(std::get<Waiting>(job.state.phase).backoff, Duration{std::chrono::seconds{4}});
+  job.run_on("a");
+  job.happen(CheckpointCommitted{job.state.epoch, {1}, ""});
+  job.lose();
+  EXPECT_EQ(std::get<Waiting>(job.state.phase).backoff, Duration::zero());
+}
+
+TEST(JobState, StopsBeforeItIsCancelledAndSettlesAfterwards) {
+  Driver job;
+  job.run_on("a");
+  job.happen(CancelRequested{std::chrono::seconds{30}});
+  EXPECT_THAT(job.due(), ElementsAre("stop/1"));
+  EXPECT_EQ(job.state.visible(), JobState::running);
+  job.end({EndKind::stopped, -1, 0, ""});
+  EXPECT_EQ(job.state.visible(), JobState::cancelled);
+  EXPECT_THAT(job.due(), ElementsAre("settle/1/a"));
+}
+
+TEST(JobState, CancelsAtOnceWhileItWaitsAndAgainstALostHost) {
+  Driver waiting;
+  waiting.happen(CancelRequested{{}});
+  EXPECT_EQ(waiting.state.visible(), JobState::cancelled);
+  EXPECT_FALSE(waiting.state.needs_supervisor());
+  Driver lost;
+  lost.run_on("a");
+  lost.happen(CancelRequested{{}});
+  lost.lose();
+  EXPECT_EQ(lost.state.visible(), JobState::cancelled);
+  EXPECT_THAT(lost.due(), ElementsAre("settle/1/a"));
+}
+
+TEST(JobState, KeepsAResultThatCameBeforeTheCancellation) {
+  Driver job;
+  job.run_on("a");
+  job.happen(AttemptEnded{{1}, {EndKind::exited, 0, 0, ""}});
+  job.happen(CancelRequested{{}});
+  job.happen(Collected{{1}, ""});
+  EXPECT_EQ(job.state.visible(), JobState::succeeded);
+}
+
+TEST(JobState, KeepsAResultWhenTheHostDiesBeforeItsLastFilesAreFetched) {
+  Driver job;
+  job.run_on("a");
+  job.happen(AttemptEnded{{1}, {EndKind::exited, 0, 0, ""}});
+  job.lose();
+  EXPECT_EQ(job.state.visible(), JobState::succeeded);
+}
+
+TEST(JobState, NeverChangesAFinalStateExceptByResume) {
+  Driver job;
+  job.run_on("a");
+  job.exit_with(0);
+  const Phase done = job.state.phase;
+  job.happen(CancelRequested{{}});
+  job.exit_with(1);
+  job.lose();
+  job.place("b");
+  EXPECT_EQ(job.state.phase, done);
+  job.happen(ResumeRequested{CheckpointSeq{3}});
+  EXPECT_EQ(job.state.visible(), JobState::pending);
+  job.place("b");
+  EXPECT_EQ(job.state.attempt()->resumed_from.value, 3u);
+  EXPECT_EQ(job.state.recoveries, 0);
+}
+
+TEST(JobState, AdoptsAHigherEpochThatAHostKnows) {
+  Driver job;
+  job.place("a");
+  job.happen(LaunchFailed{{1}, "stale epoch", false, {9}});
+  job.place("a");
+  EXPECT_EQ(job.state.epoch.value, 10u);
+}
+
+TEST(JobState, GivesUpWhenNoHostCanEvenStartIt) {
+  Driver job;
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_EQ(is_final(job.state.visible()), false);
+    job.place("h" + std::to_string(i));
+    job.end({EndKind::start_failed, -1, 0, "no such image"});
+  }
+  EXPECT_EQ(job.state.visible(), JobState::failed);
+  EXPECT_EQ(job.state.reason, "start_failed");
+}
+
+TEST(JobState, TakesAKillFromOutsideAsTheHostsFaultAndASegfaultAsTheJobs) {
+  Driver job;
+  job.run_on("a");
+  job.end({EndKind::signalled, -1, 9, ""});
+  EXPECT_TRUE(job.state.failures.empty());
+  job.run_on("a");
+  job.end({EndKind::signalled, -1, 11, ""});
+  EXPECT_EQ(job.state.failures.size(), 1u);
+}
+
+TEST(JobState, FailsAtOnceWhenItsMemoryLimitKilledIt) {
+  Driver job;
+  job.run_on("a");
+  job.end({EndKind::oom, -1, 0, "used 63.9 of 64 GiB"});
+  EXPECT_EQ(job.state.visible(), JobState::failed);
+  EXPECT_EQ(job.state.reason, "oom");
+}
+
+TEST(JobState, AsksTheSchedulerAgainWhenNothingFits) {
+  Driver job;
+  job.happen(NotPlaced{true, "0 of 2 providers fit: 2 busy"});
+  ASSERT_EQ(job.effects.size(), 1u);
+  EXPECT_EQ(job.state.reason, "waiting_for_provider");
+  const std::size_t records = job.records.size();
+  job.happen(NotPlaced{true, "0 of 2 providers fit: 2 busy"});
+  EXPECT_EQ(job.effects.size(), 1u) << "the question must be asked again";
+  EXPECT_EQ(job.records.size(), records) << "the same answer is recorded once";
+}
+
+TEST(JobState, ForgetsAHostThatTheUserRemoved) {
+  Driver job;
+  job.run_on("a");
+  job.lose();
+  job.happen(HostForgotten{{"a"}});
+  EXPECT_TRUE(job.state.loose_ends.empty());
+  job.run_on("b");
+  job.happen(HostForgotten{{"b"}});
+  EXPECT_EQ(job.state.visible(), JobState::recovering);
+  EXPECT_TRUE(job.state.loose_ends.empty());
+}
+
+TEST(JobState, ComesBackFromItsStoredFormUnchangedInEveryPhase) {
+  Driver job;
+  const auto check = [&] {
+    const Result<State> again = parse_state(to_json(job.state));
+    ASSERT_TRUE(again);
+    EXPECT_EQ(*again, job.state);
+  };
+  check();
+  job.place("a");
+  check();
+  job.happen(PayloadStarted{{1}});
+  job.happen(CheckpointCommitted{{1}, {4}, "x"});
+  check();
+  job.happen(AttemptEnded{{1}, {EndKind::exited, 9, 0, "why"}});
+  check();
+  job.happen(Collected{{1}, ""});
+  check();
+  job.run_on("b");
+  job.happen(CancelRequested{std::chrono::seconds{3}});
+  check();
+  job.end({EndKind::stopped, -1, 0, ""});
+  check();
+  EXPECT_FALSE(parse_state("{}"));
+  EXPECT_FALSE(parse_state("nonsense"));
+}
+
+BootTime at_ms(std::int64_t ms) { return {ms * 1'000'000}; }
+
+TEST(Silence, GivesUpOnlyAfterLostAfterOfCountedSilence) {
+  Silence silence(std::chrono::seconds{5});
+  silence.answered(at_ms(1000));
+  for (int s = 1; s <= 59; ++s) silence.tick(at_ms(1000 + s * 1000), true);
+  EXPECT_EQ(silence.judge(std::chrono::seconds{60}), Liveness::unreachable);
+  silence.tick(at_ms(61000), true);
+  EXPECT_EQ(silence.judge(std::chrono::seconds{60}), Liveness::lost);
+  silence.answered(at_ms(61100));
+  EXPECT_EQ(silence.judge(std::chrono::seconds{60}), Liveness::answering);
+}
+
+TEST(Silence, DoesNotCountOurOwnSleepNorOurOwnNetworksTrouble) {
+  Silence silence(std::chrono::seconds{5});
+  silence.answered(at_ms(1000));
+  silence.tick(at_ms(8 * 3600 * 1000), true);  // the laptop slept
+  EXPECT_EQ(silence.judge(std::chrono::seconds{60}), Liveness::answering);
+  for (int s = 1; s <= 600; ++s) silence.tick(at_ms(8 * 3600 * 1000 + s * 1000), false);  // nobody answers
+  EXPECT_EQ(silence.judge(std::chrono::seconds{60}), Liveness::answering);
+}
+
+}  // namespace
+}  // namespace gridctl::job

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "registry/registry.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "db/database.hpp"
+#include "os/random.hpp"
+
+namespace gridctl::registry {
+namespace {
+
+class RegistryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory = os::temporary_directory() / ("gridctl-registry-" + os::random_id(10));
+    reopen();
+  }
+  void TearDown() override {
+    registry.reset();
+    EXPECT_TRUE(os::remove_tree(directory));
+  }
+  void reopen() {
+    registry.reset();
+    Result<Registry> opened = Registry::open(directory);
+    ASSERT_TRUE(opened) << opened.error().one_line();
+    registry.emplace(std::move(*opened));
+  }
+  JobId submit(const std::string& name = "train") {
+    job::Spec spec;
+    spec.name = name;
+    spec.run = "true";
+    const JobId id{"job" + std::to_string(++count)};
+    EXPECT_TRUE(registry->submit(id, spec, {1000}, {{"workdir", "", Digest{}, 5}}));
+    return id;
+  }
+  Epoch run(const JobId& id, const std::string& host) {
+    EXPECT_TRUE(registry->apply(id, {{2000}, job::Placed{{job::Member{0, {host}, {}, {}, 1, 0, 3.6}}, "cheapest"}}));
+    const Epoch epoch = registry->job(id)->machine.epoch;
+    EXPECT_TRUE(registry->apply(id, {{3000}, job::PayloadStarted{epoch}}));
+    return epoch;
+  }
+  Checkpoint checkpoint(const JobId& id, Epoch epoch, std::uint64_t number) {
+    Checkpoint c;
+    c.job = id;
+    c.epoch = epoch;
+    c.host_number = number;
+    c.root.bytes[0] = static_cast<std::byte>(number);
+    c.created_at = {4000};
+    c.bytes = 100;
+    c.files = 1;
+    c.how = "format";
+    return c;
+  }
+
+  os::Path directory;
+  std::optional<Registry> registry;
+  int count = 0;
+};
+
+TEST_F(RegistryTest, KeepsWhatItAcknowledgedOverAReopening) {
+  const JobId id = submit();
+  const Epoch epoch = run(id, "a");
+  ASSERT_TRUE(registry->commit_checkpoint(checkpoint(id, epoch, 1)));
+  const ControllerId controller = *registry->controller_id();
+  reopen();
+  EXPECT_EQ(registry->controller_id()->value, controller.value);
+  const Result<Job> job = registry->job(id);
+  ASSERT_TRUE(job) << job.error().one_line();
+  EXPECT_EQ(job->state, job::JobState::running);
+  EXPECT_EQ(job->provider.value, "a");
+  EXPECT_EQ(job->machine.head.value, 1u);
+  EXPECT_EQ(registry->inputs(id)->at(0).role, "workdir");
+  EXPECT_EQ(registry->attempts(id)->at(0).state, "running");
+}
+
+TEST_F(RegistryTest, MovesTheHeadOnlyForTheCurrentEpoch) {
+  const JobId id = submit();
+  const Epoch old = run(id, "a");
+  ASSERT_TRUE(registry->apply(id, {{5000}, job::HostLost{old, {}}}));
+  const Epoch now = run(id, "b");
+  const auto late = registry->commit_checkpoint(checkpoint(id, old, 7));
+  ASSERT_TRUE(late) << late.error().one_line();
+  EXPECT_FALSE(late->became_head);
+  EXPECT_TRUE(late->checkpoint.stray);
+  EXPECT_EQ(registry->job(id)->machine.head.value, 0u);
+  const auto good = registry->commit_checkpoint(checkpoint(id, now, 1));
+  ASSERT_TRUE(good);
+  EXPECT_TRUE(good->became_head);
+  EXPECT_EQ(registry->job(id)->machine.head, good->checkpoint.seq);
+  EXPECT_EQ(registry->checkpoint(id, std::nullopt)->epoch, now);
+}
+
+TEST_F(RegistryTest, CommitsTheSameCheckpointOnce) {
+  const JobId id = submit();
+  const Epoch epoch = run(id, "a");
+  const auto first = registry->commit_checkpoint(checkpoint(id, epoch, 3));
+  const auto again = registry->commit_checkpoint(checkpoint(id, epoch, 3));
+  ASSERT_TRUE(first && again);
+  EXPECT_EQ(again->checkpoint.seq, first->checkpoint.seq);
+  EXPECT_EQ(registry->checkpoints(id)->size(), 1u);
+}
+
+TEST_F(RegistryTest, PrunesOldCheckpointsButNeverPinnedOnesNorTheLastTwo) {
+  const JobId id = submit();
+  const Epoch epoch = run(id, "a");
+  for (std::uint64_t n = 1; n <= 6; ++n) ASSERT_TRUE(registry->commit_checkpoint(checkpoint(id, epoch, n)));
+  ASSERT_TRUE(registry->set_pinned(id, {2}, true));
+  std::vector<std::uint64_t> prunable;
+  for (const Checkpoint& c : *registry->prunable(id, 1)) prunable.push_back(c.seq.value);
+  EXPECT_THAT(prunable, testing::ElementsAre(1, 3, 4));
+  EXPECT_EQ(registry->remove_checkpoint(id, {2}).error().code, Code::usage);
+  EXPECT_EQ(registry->remove_checkpoint(id, {6}).error().code, Code::usage) << "the head of an unfinished job";
+  EXPECT_TRUE(registry->remove_checkpoint(id, {1}));
+  EXPECT_EQ(registry->checkpoint(id, CheckpointSeq{1}).error().code, Code::not_found);
+}
+
+TEST_F(RegistryTest, FindsJobsByIdPrefixNameAndLast) {
+  const JobId one = submit("alpha");
+  const JobId two = submit("alpha");
+  EXPECT_EQ(registry->resolve(one.value)->value, one.value);
+  EXPECT_EQ(registry->resolve("alpha")->value, two.value);
+  EXPECT_EQ(registry->resolve("@last")->value, two.value);
+  EXPECT_EQ(registry->resolve("job").error().code, Code::not_found) << "ambiguous";
+  EXPECT_EQ(registry->resolve("nope").error().code, Code::not_found);
+  EXPECT_EQ(registry->resolve("x' OR 1=1 --").error().code, Code::not_found);
+}
+
+TEST_F(RegistryTest, ListsEventsInOrderFromAnyPoint) {
+  const JobId id = submit();
+  run(id, "a");
+  const auto all = registry->events(id, 0, 0);
+  ASSERT_TRUE(all);
+  ASSERT_GE(all->size(), 3u);
+  EXPECT_EQ(all->front().kind, "submitted");
+  EXPECT_EQ(registry->events(id, all->front().id, 1)->at(0).id, all->at(1).id);
+}
+
+TEST_F(RegistryTest, RefusesASecondProviderOfOneNameAndSuggestsTheNearest) {
+  Provider provider;
+  provider.name = {"lab-one"};
+  ASSERT_TRUE(registry->add_provider(provider));
+  EXPECT_EQ(registry->add_provider(provider).error().code, Code::exists);
+  EXPECT_NE(registry->provider({"lab-on"}).error().message.find("lab-one"), std::string::npos);
+}
+
+TEST_F(RegistryTest, ShowsOtherProcessesCommitsByItsDataVersion) {
+  Result<Registry> other = Registry::open(directory);
+  ASSERT_TRUE(other);
+  const std::int64_t before = *other->data_version();
+  submit();
+  EXPECT_NE(*other->data_version(), before);
+}
+
+TEST_F(RegistryTest, RefusesANewerSchemaAndADamagedFile) {
+  registry.reset();
+  {
+    Result<db::Database> raw = db::Database::open(directory / "state.db");
+    ASSERT_TRUE(raw);
+    ASSERT_TRUE(raw->set_user_version(999));
+  }
+  const Result<Registry> newer = Registry::open(directory);
+  ASSERT_FALSE(newer);
+  EXPECT_EQ(newer.error().code, Code::state_unreadable);
+  EXPECT_NE(newer.error().message.find("newer gridctl"), std::string::npos);
+  ASSERT_TRUE(os::write_file_durably(directory / "state.db", std::string(8192, 'x')));
+  const Result<Registry> damaged = Registry::open(directory);
+  ASSERT_FALSE(damaged);
+  EXPECT_EQ(damaged.error().code, Code::state_unreadable);
+}
+
+}  // namespace
+}  // namespace gridctl::registry
