@@ -16,7 +16,13 @@ constexpr int k_levels_max = 64;                  // nesting of groups
 
 struct Mount {
   std::string root, point, kind, options;
+  bool writable = false;
 };
+
+bool has_word(std::string_view list, std::string_view word, char separator) {
+  const std::vector<std::string> words = split(list, separator);
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
 
 std::vector<Mount> mounts_of(const HostFiles& files) {
   std::vector<Mount> mounts;
@@ -27,14 +33,9 @@ std::vector<Mount> mounts_of(const HostFiles& files) {
     const std::vector<std::string> left = split(std::string_view(line).substr(0, dash), ' ');
     const std::vector<std::string> right = split(std::string_view(line).substr(dash + 3), ' ');
     if (left.size() < 5 || right.size() < 3 || !right[0].starts_with("cgroup")) continue;
-    mounts.push_back({left[3], left[4], right[0], right[2]});
+    mounts.push_back({left[3], left[4], right[0], right[2], left.size() > 5 && has_word(left[5], "rw", ',')});
   }
   return mounts;
-}
-
-bool has_word(std::string_view list, std::string_view word, char separator) {
-  const std::vector<std::string> words = split(list, separator);
-  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 // Directories of our group and those above it, innermost first; empty when the controller is not mounted.
@@ -105,6 +106,13 @@ CgroupLimits cgroup_limits(const HostFiles& files) {
   }
   const std::vector<std::string> unified = group_directories(files, mounts, "");
   take_v2(files, unified, limits);
+  const auto writable = [&](std::string_view controller) {
+    return std::any_of(mounts.begin(), mounts.end(), [&](const Mount& mount) {
+      return mount.writable &&
+             (controller.empty() ? mount.kind == "cgroup2" : has_word(mount.options, controller, ','));
+    });
+  };
+  limits.writable = memory.empty() ? !unified.empty() && writable("") : writable("memory") && writable("cpu");
   if (!memory.empty()) limits.version = 1;
   else if (!unified.empty()) limits.version = 2;
   if (limits.version == 2) {

@@ -117,9 +117,10 @@ Engine read_podman(const ToolAnswer& answer, std::string_view user) {
   return engine;
 }
 
-Engine process_engine() {
+Engine process_engine(bool limits_enforced) {
   Engine engine;
   engine.kind = EngineKind::process;
+  engine.limits_enforced = limits_enforced;
   return engine;
 }
 

@@ -14,7 +14,7 @@ namespace gridctl::probe {
 // `user` is named in the advice.
 [[nodiscard]] Engine read_docker(const ToolAnswer& answer, std::string_view user);
 [[nodiscard]] Engine read_podman(const ToolAnswer& answer, std::string_view user);
-// The plain process: always usable; nothing holds its limits.
-[[nodiscard]] Engine process_engine();
+// The plain process: always usable. The agent holds its limits where it may make control groups.
+[[nodiscard]] Engine process_engine(bool limits_enforced);
 
 }  // namespace gridctl::probe

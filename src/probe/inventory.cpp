@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "probe/cgroup.hpp"
 #include "probe/engines.hpp"
 #include "probe/facts.hpp"
 #include "probe/gather.hpp"
@@ -97,7 +98,8 @@ Inventory take_inventory(os::Clock& clock, const ProbeOptions& options) {
   read_machine(files, home, inventory);
   inventory.facts = read_facts(files, options.toolbox, home, clock);
   inventory.engines = {read_docker(answer_of(found[0], "docker"), inventory.facts.user),
-                       read_podman(answer_of(found[1], "podman"), inventory.facts.user), process_engine()};
+                       read_podman(answer_of(found[1], "podman"), inventory.facts.user),
+                       process_engine(inventory.facts.uid == 0 && cgroup_limits(files).writable)};
   std::size_t slot = 2;
   for (const VendorPlugin& vendor : vendors()) {
     VendorReading reading;

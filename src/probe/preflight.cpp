@@ -78,8 +78,8 @@ Finding limits_finding(const Inventory& inventory, const Engine& engine) {
   const std::string name(engine_name(engine.kind));
   if (engine.limits_enforced) return {"limits", true, name + " enforces memory and CPU limits", "", false};
   if (engine.kind == EngineKind::process)
-    return {"limits", false, "plain processes have no memory and CPU limits", "sudo apt-get install podman uidmap",
-            false};
+    return {"limits", false, "plain processes of an ordinary user have no memory and CPU limits",
+            "sudo apt-get install podman uidmap", false};
   if (inventory.facts.cgroup_version == 1 && engine.rootless)
     return {"limits", false, "rootless " + name + " cannot limit memory and CPU on cgroup v1",
             "sudo sed -i 's/^GRUB_CMDLINE_LINUX=\"/&systemd.unified_cgroup_hierarchy=1 /' /etc/default/grub && sudo "

@@ -59,6 +59,7 @@ TEST_F(MachineFiles, ObeysCgroupV1LimitsOfAContainer) {
   read_machine(HostFiles(root()), home(), inventory);
   EXPECT_DOUBLE_EQ(inventory.cpus, 1.5);
   EXPECT_EQ(inventory.memory_bytes, 4ull << 30);
+  EXPECT_FALSE(cgroup_limits(HostFiles(root())).writable);
 }
 
 TEST_F(MachineFiles, TakesNoLimitForNone) {
@@ -71,6 +72,7 @@ TEST_F(MachineFiles, TakesNoLimitForNone) {
   file("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
   const CgroupLimits limits = cgroup_limits(HostFiles(root()));
   EXPECT_EQ(limits.version, 1);
+  EXPECT_TRUE(limits.writable);
   EXPECT_FALSE(limits.memory_bytes);
   EXPECT_FALSE(limits.cpus);
 }
