@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transfer/serve.hpp"
+
+#include <utility>
+
+#include "store/tree.hpp"
+
+namespace gridctl::transfer {
+
+using wire::FrameKind;
+
+bool BulkServer::serves(std::string_view operation) {
+  return operation == "have" || operation == "put" || operation == "seal" || operation == "manifest" ||
+         operation == "get";
+}
+
+Result<void> BulkServer::handle(const wire::Frame& request) {
+  if (request.kind != FrameKind::request)
+    return make_error(Code::protocol_violation, "frame came that belongs to no operation");
+  const std::string operation = wire::request_name(request.payload);
+  if (operation == "have") return have(request);
+  if (operation == "put") return put(request);
+  if (operation == "seal") return seal(request);
+  if (operation == "manifest") return manifest(request);
+  if (operation == "get") return get(request);
+  return refuse(request, make_error(Code::unsupported, "unknown bulk operation"));
+}
+
+Result<void> BulkServer::refuse(const wire::Frame& request, const Error& error) {
+  return with_.send(FrameKind::reply, request.stream, wire::error_payload(error));
+}
+
+Result<void> BulkServer::have(const wire::Frame& request) {
+  const auto wanted = wire::parse_have(request.payload);
+  if (!wanted) return refuse(request, wanted.error());
+  if (wanted->chunks.size() > k_have_batch)
+    return refuse(request, make_error(Code::protocol_violation, "more than 4096 chunks in one request"));
+  auto missing = cache_.missing(wanted->chunks);
+  if (!missing) return refuse(request, missing.error());
+  return with_.send(FrameKind::reply, request.stream, wire::encode(wire::HaveReply{*std::move(missing)}));
+}
+
+// The data follow the request at once, so they are read even when the request is refused: unless nothing tells how much
+// that is.
+Result<void> BulkServer::put(const wire::Frame& request) {
+  TRY_ASSIGN(const wire::PutRequest wanted, wire::parse_put(request.payload));
+  if (wanted.bytes == 0 || wanted.bytes > store::k_blob_max)
+    return make_error(Code::protocol_violation, "chunk of " + std::to_string(wanted.bytes) + " bytes was announced");
+  auto content = with_.data(request.stream, wanted.bytes);
+  if (!content) return std::move(content).error();
+  if (content->size() != wanted.bytes)
+    return refuse(request, make_error(Code::protocol_violation, "chunk has another length than announced"));
+  if (const auto done = cache_.put(wanted.chunk, *content); !done) return refuse(request, done.error());
+  return with_.send(FrameKind::reply, request.stream, R"({"stored":true})");
+}
+
+Result<void> BulkServer::seal(const wire::Frame& request) {
+  if (const auto done = cache_.seal(); !done) return refuse(request, done.error());
+  return with_.send(FrameKind::reply, request.stream, "{}");
+}
+
+Result<void> BulkServer::manifest(const wire::Frame& request) {
+  const auto wanted = wire::parse_manifest_request(request.payload);
+  if (!wanted) return refuse(request, wanted.error());
+  const auto content = snapshots_.manifest(*wanted);
+  if (!content) return refuse(request, content.error());
+  TRY(with_.send(FrameKind::reply, request.stream, "{\"bytes\":" + std::to_string(content->size()) + "}"));
+  return with_.send_data(request.stream, *content);
+}
+
+// The first chunk that cannot be given ends the operation with an error in its end record.
+Result<void> BulkServer::get(const wire::Frame& request) {
+  const auto wanted = wire::parse_get(request.payload);
+  if (!wanted) return refuse(request, wanted.error());
+  TRY(with_.send(FrameKind::reply, request.stream, "{}"));
+  for (const Digest& digest : wanted->chunks) {
+    const auto content = snapshots_.chunk(wanted->checkpoint, digest);
+    if (!content) return with_.send_error_end(request.stream, content.error());
+    TRY(with_.send_data(request.stream, *content));
+  }
+  return {};
+}
+
+}  // namespace gridctl::transfer

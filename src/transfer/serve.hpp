@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's side of bulk transfers. A controller's bytes are not trusted either.
+#pragma once
+
+#include "store/chunk_store.hpp"
+#include "transfer/stream.hpp"
+
+namespace gridctl::transfer {
+
+// Where the agent keeps snapshots. not_found for what is not there.
+class SnapshotSource {
+ public:
+  virtual ~SnapshotSource() = default;
+  [[nodiscard]] virtual Result<Bytes> manifest(const wire::CheckpointRef& checkpoint) = 0;
+  [[nodiscard]] virtual Result<Bytes> chunk(const wire::CheckpointRef& checkpoint, const Digest& digest) = 0;
+};
+
+class BulkServer {
+ public:
+  // All must outlive it.
+  BulkServer(wire::Link& link, store::ChunkStore& cache, SnapshotSource& snapshots, const os::Clock& clock)
+      : with_{link, clock}, cache_(cache), snapshots_(snapshots) {}
+
+  // True for the operations that this class serves: have, put, seal, manifest, get.
+  [[nodiscard]] static bool serves(std::string_view operation);
+  // Serves one request, reading its data from the link where it has some. An operation that fails is answered with its
+  // error; an error returned from here means that the link is of no more use.
+  [[nodiscard]] Result<void> handle(const wire::Frame& request);
+
+ private:
+  Result<void> have(const wire::Frame& request);
+  Result<void> put(const wire::Frame& request);
+  Result<void> seal(const wire::Frame& request);
+  Result<void> manifest(const wire::Frame& request);
+  Result<void> get(const wire::Frame& request);
+  Result<void> refuse(const wire::Frame& request, const Error& error);
+
+  Conversation with_;
+  store::ChunkStore& cache_;
+  SnapshotSource& snapshots_;
+};
+
+}  // namespace gridctl::transfer
