@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/fields.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/text.hpp"
+
+namespace gridctl::config {
+
+namespace {
+// Words that people bring from other tools, with what they are called here.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 22> k_synonyms{{
+    {"gpu", "accelerators"},
+    {"gpus", "accelerators"},
+    {"accelerator", "accelerators"},
+    {"ram", "memory"},
+    {"mem", "memory"},
+    {"cpu", "cpus"},
+    {"disk_space", "disk"},
+    {"env", "envs"},
+    {"environment", "envs"},
+    {"command", "run"},
+    {"commands", "run"},
+    {"cmd", "run"},
+    {"script", "run"},
+    {"nodes", "num_nodes"},
+    {"working_dir", "workdir"},
+    {"mounts", "file_mounts"},
+    {"container", "image"},
+    {"docker", "image"},
+    {"max_restarts", "max_failures"},
+    {"timeout", "max_duration"},
+    {"regions", "region"},
+    {"provider", "providers"},
+}};
+
+std::string brief(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.10g", value);
+  return text;
+}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+}  // namespace
+
+std::string shown(const Node& node) {
+  switch (node.kind) {
+    case Node::Kind::null: return "nothing";
+    case Node::Kind::scalar: return "'" + excerpt(node.text) + "'";
+    case Node::Kind::list: return "a list";
+    case Node::Kind::map: return "a mapping";
+  }
+  return "nothing";
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string>& known) {
+  std::string best = nearest(word, known);
+  const auto letters = [](std::string text) {
+    std::sort(text.begin(), text.end());
+    return text;
+  };
+  for (const std::string& candidate : known)  // swapped letters: "nmae"
+    if (letters(lower(word)) == letters(candidate)) best = candidate;
+  for (const auto& [other, ours] : k_synonyms)
+    if (lower(word) == other && std::find(known.begin(), known.end(), ours) != known.end()) best = ours;
+  return best.empty() ? "" : "; did you mean '" + best + "'?";
+}
+
+Result<double> parse_decimal(std::string_view text, Limits limits) {
+  const Error bad = make_error(Code::usage, "a decimal number from " + brief(limits.min) + " to " + brief(limits.max));
+  std::size_t i = 0;
+  while (i < text.size() && is_digit(text[i])) ++i;
+  const bool leading_zero = i > 1 && text[0] == '0';
+  if (i == 0 || leading_zero) return bad;
+  if (i < text.size()) {
+    if (text[i] != '.' || i + 1 == text.size()) return bad;
+    for (++i; i < text.size(); ++i)
+      if (!is_digit(text[i])) return bad;
+  }
+  if (text.size() > 40) return bad;
+  const double value = std::strtod(std::string(text).c_str(), nullptr);
+  if (!(value >= limits.min && value <= limits.max)) return bad;
+  return value;
+}
+
+Result<int> parse_integer(std::string_view text, int min, int max) {
+  const Error bad =
+      make_error(Code::usage, "a whole number from " + std::to_string(min) + " to " + std::to_string(max));
+  if (text.empty() || text.size() > 9 || !std::all_of(text.begin(), text.end(), is_digit)) return bad;
+  if (text.size() > 1 && text[0] == '0') return bad;  // 010 would be 8 to YAML 1.1
+  const int value = std::atoi(std::string(text).c_str());
+  if (value < min || value > max) return bad;
+  return value;
+}
+
+Result<Fields> Fields::open(Source& source, const Node& node, std::string path,
+                            std::initializer_list<std::string_view> known) {
+  const std::string where = path.empty() ? "" : "key '" + path + "': ";
+  if (node.kind != Node::Kind::map)
+    return error_at(source.file, node.at, where + "expected a mapping of keys to values, got " + shown(node));
+  const std::vector<std::string> names(known.begin(), known.end());
+  Fields fields(source, node, std::move(path));
+  for (const Key& key : node.keys)
+    if (std::find(names.begin(), names.end(), key.text) == names.end())
+      return error_at(source.file, key.at,
+                      "key '" + excerpt(fields.path(key.text)) + "': not a known key" + suggestion(key.text, names));
+  return fields;
+}
+
+const Node* Fields::find(std::string_view key) const {
+  const Node* value = node_->find(key);
+  return value == nullptr || value->kind == Node::Kind::null ? nullptr : value;
+}
+
+Position Fields::at(std::string_view key) const {
+  for (const Key& candidate : node_->keys)
+    if (candidate.text == key) return candidate.at;
+  return node_->at;
+}
+
+Error Fields::error(std::string_view key, const std::string& what) const {
+  const Node* value = find(key);
+  return error_at(source_->file, value != nullptr ? value->at : at(key), "key '" + path(key) + "': " + what);
+}
+
+Error Fields::expected(std::string_view key, const std::string& what) const {
+  const Node* value = find(key);
+  return error(key, "expected " + what + ", got " + (value != nullptr ? shown(*value) : "nothing"));
+}
+
+void Fields::ignore(std::string_view key, const std::string& why) const {
+  if (find(key) != nullptr) source_->warn(at(key), "key '" + path(key) + "' is ignored: " + why);
+}
+
+Result<void> Fields::text(std::string_view key, std::string& into) const {
+  const Node* value = find(key);
+  if (value == nullptr) return {};
+  if (value->kind != Node::Kind::scalar) return expected(key, "text");
+  into = value->text;
+  return {};
+}
+
+Result<void> Fields::integer(std::string_view key, int min, int max, int& into) const {
+  const Node* value = find(key);
+  if (value == nullptr) return {};
+  const auto parsed = parse_integer(value->kind == Node::Kind::scalar ? value->text : "", min, max);
+  if (!parsed) return expected(key, parsed.error().message);
+  into = *parsed;
+  return {};
+}
+
+Result<void> Fields::number(std::string_view key, Limits limits, double& into) const {
+  const Node* value = find(key);
+  if (value == nullptr) return {};
+  const auto parsed = parse_decimal(value->kind == Node::Kind::scalar ? value->text : "", limits);
+  if (!parsed) return expected(key, parsed.error().message);
+  into = *parsed;
+  return {};
+}
+
+Result<void> Fields::duration(std::string_view key, Duration min, Duration max, Duration& into) const {
+  const Node* value = find(key);
+  if (value == nullptr) return {};
+  const std::string range = "a duration from " + format_duration(min) + " to " + format_duration(max);
+  const auto parsed = parse_duration(value->kind == Node::Kind::scalar ? value->text : "");
+  if (!parsed || *parsed < min || *parsed > max) return expected(key, range + " such as 90s, 15m or 1h30m");
+  into = *parsed;
+  return {};
+}
+
+Result<void> Fields::boolean(std::string_view key, bool& into) const {
+  const Node* value = find(key);
+  if (value == nullptr) return {};
+  const std::string word = value->kind == Node::Kind::scalar ? lower(value->text) : "";
+  if (word != "true" && word != "false") return expected(key, "true or false");
+  into = word == "true";
+  return {};
+}
+
+Result<void> Fields::words(std::string_view key, std::vector<std::string>& into) const {
+  const Node* value = find(key);
+  if (value == nullptr) return {};
+  std::vector<const Node*> items{value};
+  if (value->kind == Node::Kind::list) {
+    items.clear();
+    for (const Node& item : value->items) items.push_back(&item);
+  }
+  into.clear();
+  for (const Node* item : items) {
+    if (item->kind != Node::Kind::scalar || item->text.empty() || item->text.size() > 128)
+      return error_at(source_->file, item->at,
+                      "key '" + path(key) + "': expected a word or a list of words, got " + shown(*item));
+    into.push_back(item->text);
+  }
+  return {};
+}
+
+Result<void> Fields::exit_codes(std::string_view key, std::vector<int>& into) const {
+  const Node* value = find(key);
+  if (value == nullptr) return {};
+  std::vector<const Node*> items{value};
+  if (value->kind == Node::Kind::list) {
+    items.clear();
+    for (const Node& item : value->items) items.push_back(&item);
+  }
+  into.clear();
+  for (const Node* item : items) {
+    const auto code = parse_integer(item->kind == Node::Kind::scalar ? item->text : "", 1, 255);
+    if (!code)
+      return error_at(source_->file, item->at,
+                      "key '" + path(key) + "': expected exit codes from 1 to 255, got " + shown(*item));
+    if (std::find(into.begin(), into.end(), *code) == into.end()) into.push_back(*code);
+  }
+  return {};
+}
+
+}  // namespace gridctl::config

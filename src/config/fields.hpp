@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Typed reading of one mapping of a job file. Each reader leaves its target alone when the key is missing or null, and
+// gives "FILE:LINE:COLUMN: key 'a.b': expected …, got …" otherwise.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "config/yaml.hpp"
+
+namespace gridctl::config {
+
+struct Source {
+  std::string file;
+  std::vector<std::string> warnings;
+  void warn(Position at, const std::string& text) {
+    warnings.push_back(file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " + text);
+  }
+};
+
+// "the list [..]", "'abc'": for "got …".
+[[nodiscard]] std::string shown(const Node& node);
+// "; did you mean 'x'?" or "".
+[[nodiscard]] std::string suggestion(std::string_view word, const std::vector<std::string>& known);
+
+struct Limits {
+  double min = 0;
+  double max = 0;
+};
+
+class Fields {
+ public:
+  // `path`: "" for the file itself, else "resources". Refuses what is not a mapping and keys not among `known`.
+  [[nodiscard]] static Result<Fields> open(Source& source, const Node& node, std::string path,
+                                           std::initializer_list<std::string_view> known);
+
+  [[nodiscard]] const Node* find(std::string_view key) const;  // nullptr when missing or null
+  [[nodiscard]] Position at(std::string_view key) const;       // of the key
+  [[nodiscard]] std::string path(std::string_view key) const {
+    return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
+  }
+  [[nodiscard]] Error error(std::string_view key, const std::string& what) const;     // at the value
+  [[nodiscard]] Error expected(std::string_view key, const std::string& what) const;  // "expected WHAT, got …"
+  void ignore(std::string_view key, const std::string& why) const;                    // warns when the key is given
+  [[nodiscard]] Source& source() const { return *source_; }
+  [[nodiscard]] const Node& node() const { return *node_; }
+
+  [[nodiscard]] Result<void> text(std::string_view key, std::string& into) const;
+  [[nodiscard]] Result<void> integer(std::string_view key, int min, int max, int& into) const;
+  [[nodiscard]] Result<void> number(std::string_view key, Limits limits, double& into) const;
+  [[nodiscard]] Result<void> duration(std::string_view key, Duration min, Duration max, Duration& into) const;
+  [[nodiscard]] Result<void> boolean(std::string_view key, bool& into) const;
+  // One word or a list of words.
+  [[nodiscard]] Result<void> words(std::string_view key, std::vector<std::string>& into) const;
+  // One exit code or a list of them, 1..255.
+  [[nodiscard]] Result<void> exit_codes(std::string_view key, std::vector<int>& into) const;
+
+ private:
+  Fields(Source& source, const Node& node, std::string path) : source_(&source), node_(&node), path_(std::move(path)) {}
+  Source* source_;
+  const Node* node_;
+  std::string path_;
+};
+
+// Strict decimal numbers: no exponent, no leading zero, no hexadecimal, no sign.
+[[nodiscard]] Result<double> parse_decimal(std::string_view text, Limits limits);
+[[nodiscard]] Result<int> parse_integer(std::string_view text, int min, int max);
+
+}  // namespace gridctl::config

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/job_file.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.hpp"
+#include "config/gpu_spec.hpp"
+#include "config/job_parts.hpp"
+
+namespace gridctl::config {
+
+namespace {
+using namespace std::chrono_literals;
+constexpr std::size_t k_variables_max = 1000;         // envs and secrets, each
+constexpr std::size_t k_value_bytes_max = 64 * 1024;  // execve takes 128 KiB per variable
+constexpr int k_num_nodes_max = 1024;
+
+// Keys of SkyPilot that ask for something this version does not do.
+struct Unsupported {
+  std::string_view key, why;
+};
+constexpr Unsupported k_unsupported[] = {
+    {"service", "services are not supported yet"},
+    {"pool", "pools are not supported yet"},
+    {"volumes", "volumes are not supported yet; use file_mounts"},
+    {"storage_mounts", "bucket mounts are not supported yet"},
+    {"inputs", "inputs are not supported; use file_mounts"},
+    {"outputs", "outputs are not supported; they are in the checkpoint directory"},
+};
+
+std::string stem_of(const std::string& file) {
+  std::string name = file.substr(file.find_last_of('/') + 1);
+  for (std::string_view suffix : {".yaml", ".yml", ".sky", ".json"})
+    if (name.size() > suffix.size() && name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+  return name;
+}
+
+Result<void> read_name(const Fields& root, job::Spec& spec) {
+  TRY(root.text("name", spec.name));
+  if (spec.name.empty()) {
+    if (root.find("name") != nullptr) return root.expected("name", "a name");
+    spec.name = to_name(stem_of(root.source().file));
+    return {};
+  }
+  const auto checked = check_name("job", spec.name);
+  if (checked) return {};
+  const bool harmless = spec.name.size() <= 63 && std::all_of(spec.name.begin(), spec.name.end(), [](char c) {
+                          return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+                        });
+  const std::string name = to_name(spec.name);
+  if (!harmless)
+    return root.expected("name", "at most 63 lower-case letters, digits and inner '-', e.g. '" + name + "'");
+  root.source().warn(root.at("name"), "key 'name': '" + spec.name + "' is written '" + name + "'");
+  spec.name = name;
+  return {};
+}
+
+const Node* mapping(const Fields& root, std::string_view key, Result<void>& problem) {
+  const Node* value = root.find(key);
+  if (value == nullptr) return nullptr;
+  if (value->kind != Node::Kind::map) problem = root.expected(key, "a mapping of names to values");
+  else if (value->keys.size() > k_variables_max)
+    problem = root.error(key, "more than " + std::to_string(k_variables_max) + " variables");
+  return problem ? value : nullptr;
+}
+
+// --env and --secret: "K=V", or "K" for the value in this environment.
+Result<std::pair<std::string, std::string>> assignment(std::string_view option, std::string_view text,
+                                                       const Context& context) {
+  const std::size_t equals = text.find('=');
+  std::string name(text.substr(0, equals));
+  if (const auto checked = check_env_name(name); !checked)
+    return make_error(Code::usage, std::string(option) + ": " + checked.error().message);
+  if (equals != std::string_view::npos) return std::pair{std::move(name), std::string(text.substr(equals + 1))};
+  const auto value = context.environment ? context.environment(name) : std::nullopt;
+  if (!value)
+    return make_error(Code::usage, std::string(option) + ": " + name + " is not set in this environment; write " +
+                                       std::string(option) + " " + name + "=VALUE");
+  return std::pair{std::move(name), *value};
+}
+
+// What a key of `envs` or `secrets` holds: text, or nothing for null.
+Result<std::optional<std::string>> variable(Source& source, std::string_view key, const Key& name, const Node& value) {
+  const std::string head = "key '" + std::string(key) + "." + excerpt(name.text) + "': ";
+  if (const auto checked = check_env_name(name.text); !checked)
+    return error_at(source.file, name.at, head + checked.error().message);
+  if (value.kind == Node::Kind::null) return std::optional<std::string>{};
+  if (value.kind != Node::Kind::scalar)
+    return error_at(source.file, value.at, head + "expected text, got " + shown(value));
+  if (value.text.size() > k_value_bytes_max)
+    return error_at(source.file, value.at, head + "longer than 64 KiB; use file_mounts");
+  return std::optional<std::string>{value.text};
+}
+
+Result<void> read_envs(const Fields& root, const Context& context, job::Spec& spec) {
+  std::map<std::string, std::string> given;
+  for (const std::string& text : context.overrides.envs) {
+    TRY_ASSIGN(auto pair, assignment("--env", text, context));
+    given.insert_or_assign(std::move(pair.first), std::move(pair.second));
+  }
+  Result<void> problem;
+  const Node* envs = mapping(root, "envs", problem);
+  TRY(problem);
+  for (std::size_t i = 0; envs != nullptr && i < envs->keys.size(); ++i) {
+    const Key& name = envs->keys[i];
+    TRY_ASSIGN(const auto value, variable(root.source(), "envs", name, envs->items[i]));
+    if (!value && given.count(name.text) == 0)
+      return error_at(root.source().file, name.at,
+                      "key 'envs." + name.text + "': has no value; give --env " + name.text + "=VALUE");
+    spec.envs[name.text] = value.value_or("");
+  }
+  for (auto& [name, value] : given) spec.envs[name] = value;
+  return {};
+}
+
+Result<void> read_secrets(const Fields& root, const Context& context, ParsedJob& job) {
+  for (const std::string& text : context.overrides.secrets) {
+    TRY_ASSIGN(auto pair, assignment("--secret", text, context));
+    job.secrets.insert_or_assign(std::move(pair.first), std::move(pair.second));
+  }
+  Result<void> problem;
+  const Node* secrets = mapping(root, "secrets", problem);
+  TRY(problem);
+  for (std::size_t i = 0; secrets != nullptr && i < secrets->keys.size(); ++i) {
+    const Key& name = secrets->keys[i];
+    TRY_ASSIGN(const auto literal, variable(root.source(), "secrets", name, secrets->items[i]));
+    if (job.secrets.count(name.text) != 0) continue;
+    if (literal) {
+      root.source().warn(name.at, "key 'secrets." + name.text + "': a secret in a file may leak; write null and set " +
+                                      name.text + " in the environment");
+      job.secrets[name.text] = *literal;
+      continue;
+    }
+    const auto value = context.environment ? context.environment(name.text) : std::nullopt;
+    if (!value)
+      return error_at(
+          root.source().file, name.at,
+          "key 'secrets." + name.text + "': " + name.text + " is not set in this environment; set it and submit again");
+    job.secrets[name.text] = *value;
+  }
+  for (const auto& [name, value] : job.secrets) {
+    if (job.spec.envs.count(name) != 0)
+      return error_at(root.source().file, root.at("secrets"), "key 'secrets." + name + "': is also in 'envs'");
+    job.spec.secrets.push_back(name);
+  }
+  return {};
+}
+
+Result<void> read_image(const Fields& root, const Context& context, const std::string& image_id, job::Spec& spec) {
+  if (context.overrides.image) return {};
+  std::string image;
+  TRY(root.text("image", image));
+  if (!image.empty() && !image_id.empty())
+    return root.error("image", "means the same as 'resources.image_id'; give one of them");
+  const std::string text = expand_envs(image.empty() ? image_id : image, spec.envs);
+  if (text.empty() || text == "none") return {};
+  const auto set = set_image(text, context, spec);
+  if (set) return {};
+  const bool ours = !image.empty();
+  const Node* resources = root.find("resources");
+  const Node* at = ours ? root.find("image") : resources->find("image_id");
+  return error_at(root.source().file, at->at,
+                  std::string("key '") + (ours ? "image" : "resources.image_id") + "': " + set.error().message);
+}
+
+Result<void> read_scripts(const Fields& root, const Context& context, job::Spec& spec) {
+  TRY(root.text("setup", spec.setup));
+  TRY(root.text("run", spec.run));
+  TRY(root.text("resume_run", spec.resume_run));
+  if (trim(spec.run).empty()) return root.error("run", "missing: the command to run");
+  const Node* workdir = root.find("workdir");
+  if (workdir == nullptr) return {};
+  if (workdir->kind == Node::Kind::map)
+    return root.error("workdir", "a working directory from git is not supported yet; clone it first");
+  std::string text;
+  TRY(root.text("workdir", text));
+  const auto path = checked_workdir(expand_envs(text, spec.envs), context);
+  if (!path) return root.error("workdir", path.error().message);
+  spec.workdir = *path;
+  return {};
+}
+
+Result<void> read_policies(const Fields& root, job::Spec& spec) {
+  Source& source = root.source();
+  if (const Node* value = root.find("checkpoint")) TRY(read_checkpoint(source, *value, spec.checkpoint));
+  if (const Node* value = root.find("recovery")) TRY(read_recovery(source, *value, spec.recovery));
+  TRY(check_recovery(root, spec.recovery));
+  if (const Node* value = root.find("constraints")) TRY(read_constraints(source, *value, spec.constraints));
+  if (const Node* value = root.find("budget")) TRY(read_budget(source, *value, spec.budget_total));
+  Duration most{};
+  TRY(root.duration("max_duration", 1s, 24h * 3650, most));
+  if (most > Duration{}) spec.max_duration = most;
+  return {};
+}
+
+Result<Fields> open_root(Source& source, const Node& root) {
+  if (root.kind == Node::Kind::null) return error_at(source.file, {}, "the file is empty; it needs at least 'run'");
+  if (root.kind == Node::Kind::map)
+    for (const Key& key : root.keys)
+      for (const Unsupported& no : k_unsupported)
+        if (key.text == no.key) return error_at(source.file, key.at, "key '" + key.text + "': " + std::string(no.why));
+  return Fields::open(source, root, "",
+                      {"name", "resources", "num_nodes", "image", "workdir", "envs", "secrets", "file_mounts", "setup",
+                       "run", "resume_run", "checkpoint", "recovery", "constraints", "budget", "max_duration", "config",
+                       "experimental", "event_callback"});
+}
+}  // namespace
+
+Result<void> check_env_name(std::string_view name) {
+  const auto allowed = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  const bool plain = !name.empty() && name.size() <= 256 && std::all_of(name.begin(), name.end(), allowed) &&
+                     !std::isdigit(static_cast<unsigned char>(name[0]));
+  if (!plain) return make_error(Code::usage, "expected a name of letters, digits and '_', got '" + excerpt(name) + "'");
+  if (name.starts_with("GRIDCTL_"))
+    return make_error(Code::usage, "names that begin with GRIDCTL_ are set by gridctl, got '" + excerpt(name) + "'");
+  return {};
+}
+
+Result<void> read_variables(const Fields& root, const Context& context, ParsedJob& job) {
+  TRY(read_envs(root, context, job.spec));
+  return read_secrets(root, context, job);
+}
+
+Result<void> apply_overrides(const Context& context, ParsedJob& job) {
+  const Overrides& options = context.overrides;
+  const auto bad = [](std::string_view option, const Error& error, std::string_view value = {}) {
+    const std::string got = value.data() == nullptr ? "" : ", got '" + excerpt(value) + "'";
+    return make_error(Code::usage, std::string(option) + ": " + (got.empty() ? "" : "expected ") + error.message + got);
+  };
+  if (options.name) {
+    if (const auto ok = check_name("job", *options.name); !ok) return bad("--name", ok.error());
+    job.spec.name = *options.name;
+  }
+  if (options.gpu) {
+    job.spec.resources.gpus.clear();
+    if (lower(*options.gpu) != "none" && *options.gpu != "0") {
+      const auto gpu = parse_gpu_spec(*options.gpu);
+      if (!gpu) return bad("--gpu", gpu.error());
+      job.spec.resources.gpus = {*gpu};
+    }
+  }
+  if (options.cpus) {
+    const auto cpus = parse_cpus(*options.cpus);
+    if (!cpus) return bad("--cpus", cpus.error(), *options.cpus);
+    job.spec.resources.cpus = *cpus;
+  }
+  for (const auto& [option, text, into] : {std::tuple{"--memory", &options.memory, &job.spec.resources.memory_bytes},
+                                           std::tuple{"--disk", &options.disk, &job.spec.resources.disk_bytes}}) {
+    if (!*text) continue;
+    const auto size = parse_gib(**text);
+    if (!size) return bad(option, size.error(), **text);
+    *into = *size;
+  }
+  if (options.image) {
+    if (const auto ok = set_image(*options.image, context, job.spec); !ok) return bad("--image", ok.error());
+  }
+  if (!options.providers.empty()) job.spec.constraints.providers = options.providers;
+  for (const std::string& name : options.providers)
+    if (const auto ok = check_name("provider", name); !ok) return bad("--provider", ok.error());
+  return {};
+}
+
+Result<ParsedJob> parse_job_file(std::string_view text, const std::string& file_name, const Context& context) {
+  TRY_ASSIGN(const Node tree, parse_yaml(text, file_name));
+  Source source{file_name, {}};
+  ParsedJob job;
+  TRY_ASSIGN(const Fields root, open_root(source, tree));
+  for (std::string_view key : {"config", "experimental", "event_callback"}) root.ignore(key, "it is SkyPilot's own");
+  TRY(read_name(root, job.spec));
+  TRY(read_variables(root, context, job));
+  std::string image_id;
+  if (const Node* node = root.find("resources")) TRY(read_resources(source, *node, context, job.spec, image_id));
+  TRY(root.integer("num_nodes", 1, k_num_nodes_max, job.spec.num_nodes));
+  TRY(read_image(root, context, image_id, job.spec));
+  TRY(read_scripts(root, context, job.spec));
+  if (const Node* node = root.find("file_mounts")) TRY(read_file_mounts(source, *node, context, job.spec));
+  TRY(read_policies(root, job.spec));
+  TRY(apply_overrides(context, job));
+  job.warnings = std::move(source.warnings);
+  return job;
+}
+
+}  // namespace gridctl::config

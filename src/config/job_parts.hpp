@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of the job file's reader; inside config only.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "config/fields.hpp"
+#include "config/job_file.hpp"
+
+namespace gridctl::config {
+
+// policies.cpp
+[[nodiscard]] Result<void> read_checkpoint(Source& source, const Node& node, job::CheckpointPolicy& into);
+[[nodiscard]] Result<void> read_recovery(Source& source, const Node& node, job::RecoveryPolicy& into);
+[[nodiscard]] Result<void> read_constraints(Source& source, const Node& node, job::Constraints& into);
+[[nodiscard]] Result<void> read_budget(Source& source, const Node& node, std::optional<double>& total);
+[[nodiscard]] Result<void> check_recovery(const Fields& root, const job::RecoveryPolicy& policy);
+
+// resources.cpp. `image` receives resources.image_id.
+[[nodiscard]] Result<void> read_resources(Source& source, const Node& node, const Context& context, job::Spec& spec,
+                                          std::string& image);
+[[nodiscard]] Result<double> parse_cpus(std::string_view text);        // "4", "4+"
+[[nodiscard]] Result<std::uint64_t> parse_gib(std::string_view text);  // "16", "16+" GiB, or "16GB"
+
+// paths.cpp
+// Makes a local path absolute and normal: "~/" and what is relative to the job file's directory.
+[[nodiscard]] std::string resolve_path(std::string_view path, const Context& context);
+// Writes $NAME and ${NAME} of the job's own envs out, as SkyPilot does; others stay.
+[[nodiscard]] std::string expand_envs(std::string_view text, const std::map<std::string, std::string>& envs);
+// Errors are Code::usage without a place.
+[[nodiscard]] Result<void> set_image(std::string_view text, const Context& context, job::Spec& spec);
+[[nodiscard]] Result<std::string> checked_workdir(std::string_view text, const Context& context);
+[[nodiscard]] Result<void> read_file_mounts(Source& source, const Node& node, const Context& context, job::Spec& spec);
+
+// job_file.cpp
+// Envs and secrets of the file and of the command line.
+[[nodiscard]] Result<void> read_variables(const Fields& root, const Context& context, ParsedJob& job);
+[[nodiscard]] Result<void> apply_overrides(const Context& context, ParsedJob& job);
+[[nodiscard]] Result<void> check_env_name(std::string_view name);
+
+}  // namespace gridctl::config

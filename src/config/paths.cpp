@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "base/text.hpp"
+#include "config/job_parts.hpp"
+
+namespace gridctl::config {
+
+namespace {
+constexpr std::size_t k_path_max = 4096;
+constexpr std::size_t k_image_max = 512;
+constexpr std::size_t k_mounts_max = 256;
+
+bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+bool is_remote(std::string_view text) { return text.find("://") != std::string_view::npos; }
+
+bool has_dot_dot(std::string_view path) {
+  const auto parts = split(path, '/');
+  return std::find(parts.begin(), parts.end(), "..") != parts.end();
+}
+
+bool is_archive_path(std::string_view text) {
+  const bool path =
+      text.starts_with("./") || text.starts_with("../") || text.starts_with("/") || text.starts_with("~/");
+  const bool suffix =
+      text.ends_with(".tar") || text.ends_with(".tar.gz") || text.ends_with(".tgz") || text.ends_with(".tar.zst");
+  return path || suffix;
+}
+
+// Where a mount may appear in the job.
+std::string target_problem(std::string_view target) {
+  if (target.empty() || target.size() > k_path_max) return "expected a path in the job";
+  if (is_remote(target)) return "expected a path in the job, got '" + excerpt(target) + "'";
+  if (has_dot_dot(target)) return "a path in the job may not contain '..'";
+  std::string_view plain = target;
+  while (plain.size() > 1 && plain.ends_with('/')) plain.remove_suffix(1);
+  for (std::string_view taken : {"/", "/proc", "/sys", "/dev", "/etc", "/usr", "/bin", "/lib"})
+    if (plain == taken) return "'" + std::string(taken) + "' of the job cannot be replaced";
+  for (std::string_view kernel : {"/proc/", "/sys/", "/dev/"})
+    if (plain.starts_with(kernel)) return "nothing can be put under " + std::string(kernel);
+  return "";
+}
+}  // namespace
+
+std::string resolve_path(std::string_view path, const Context& context) {
+  std::string text(path);
+  if (text == "~" || text.starts_with("~/")) {
+    const auto home = context.environment ? context.environment("HOME") : std::nullopt;
+    if (home) text = *home + text.substr(1);
+  }
+  const std::filesystem::path joined = std::filesystem::path(context.base_directory) / text;
+  std::string normal = joined.lexically_normal().string();
+  while (normal.size() > 1 && normal.back() == '/') normal.pop_back();
+  return normal;
+}
+
+std::string expand_envs(std::string_view text, const std::map<std::string, std::string>& envs) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    const bool braced = text.substr(i).starts_with("${");
+    std::size_t end = i + (braced ? 2 : 1);
+    const std::size_t first = end;
+    while (text[i] == '$' && end < text.size() && is_name_char(text[end])) ++end;
+    const auto found = envs.find(std::string(text.substr(first, end - first)));
+    const bool closed = !braced || (end < text.size() && text[end] == '}');
+    if (text[i] != '$' || end == first || !closed || found == envs.end() || out.size() > k_path_max) {
+      out += text[i++];
+      continue;
+    }
+    out += found->second;
+    i = end + (braced ? 1 : 0);
+  }
+  return out;
+}
+
+Result<void> set_image(std::string_view text, const Context& context, job::Spec& spec) {
+  if (text.starts_with("docker:")) text.remove_prefix(7);
+  if (text.empty() || text.size() > k_image_max)
+    return make_error(Code::usage,
+                      "expected an image reference or the path of an archive, got '" + excerpt(text) + "'");
+  spec.image_is_archive = is_archive_path(text);
+  if (spec.image_is_archive) {
+    spec.image = resolve_path(text, context);
+    if (context.path_kind(spec.image) == PathKind::file) return {};
+    return make_error(Code::usage, "there is no image archive '" + excerpt(spec.image) + "'");
+  }
+  const auto allowed = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("._-/:@").find(c) != std::string_view::npos;
+  };
+  if (!std::isalnum(static_cast<unsigned char>(text[0])) || !std::all_of(text.begin(), text.end(), allowed) ||
+      is_remote(text))
+    return make_error(Code::usage,
+                      "expected an image reference such as pytorch/pytorch:2.4.0 or the path of an "
+                      "archive such as ./image.tar, got '" +
+                          excerpt(text) + "'");
+  spec.image = std::string(text);
+  return {};
+}
+
+Result<std::string> checked_workdir(std::string_view text, const Context& context) {
+  if (is_remote(text) || text.starts_with("git@"))
+    return make_error(Code::usage, "a working directory from git is not supported yet; clone it first");
+  if (text.empty() || text.size() > k_path_max) return make_error(Code::usage, "expected a local directory");
+  std::string path = resolve_path(text, context);
+  const PathKind kind = context.path_kind(path);
+  if (kind == PathKind::directory) return path;
+  return make_error(Code::usage, (kind == PathKind::missing ? "there is no directory '" : "not a directory: '") +
+                                     excerpt(path) + "'");
+}
+
+Result<void> read_file_mounts(Source& source, const Node& node, const Context& context, job::Spec& spec) {
+  if (node.kind == Node::Kind::null) return {};
+  const std::string head = "key 'file_mounts': ";
+  if (node.kind != Node::Kind::map)
+    return error_at(source.file, node.at, head + "expected paths in the job with local paths, got " + shown(node));
+  if (node.keys.size() > k_mounts_max)
+    return error_at(source.file, node.at, head + "more than " + std::to_string(k_mounts_max) + " mounts");
+  for (std::size_t i = 0; i < node.keys.size(); ++i) {
+    const Node& value = node.items[i];
+    const std::string key = "key 'file_mounts." + excerpt(node.keys[i].text) + "': ";
+    const std::string target = expand_envs(node.keys[i].text, spec.envs);
+    if (const std::string problem = target_problem(target); !problem.empty())
+      return error_at(source.file, node.keys[i].at, key + problem);
+    if (value.kind == Node::Kind::map)
+      return error_at(source.file, value.at, key + "bucket mounts are not supported yet; give a local path");
+    if (value.kind != Node::Kind::scalar || value.text.empty() || value.text.size() > k_path_max)
+      return error_at(source.file, value.at, key + "expected a local path, got " + shown(value));
+    const std::string local = expand_envs(value.text, spec.envs);
+    if (is_remote(local))
+      return error_at(source.file, value.at,
+                      key + "buckets and URLs are not supported yet; give a local path, got " + shown(value));
+    const std::string path = resolve_path(local, context);
+    if (context.path_kind(path) == PathKind::missing)
+      return error_at(source.file, value.at, key + "there is no file or directory '" + excerpt(path) + "'");
+    spec.file_mounts.push_back({target, path});
+  }
+  return {};
+}
+
+}  // namespace gridctl::config

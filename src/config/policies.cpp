@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.hpp"
+#include "config/job_parts.hpp"
+
+namespace gridctl::config {
+
+namespace {
+using namespace std::chrono_literals;
+constexpr Duration k_interval_min = 1s, k_interval_max = 24h * 30;
+constexpr Duration k_lost_after_min = 1s, k_lost_after_max = 24h * 7;
+constexpr Duration k_lease_min = 5s, k_lease_max = 24h * 365;
+constexpr int k_keep_max = 1000;
+constexpr int k_failures_max = 1000;
+constexpr double k_money_max = 1e9;  // USD
+const std::vector<std::string> k_classes{"datacenter", "cloud", "market", "home"};
+
+Result<void> read_interval(const Fields& fields, job::CheckpointPolicy& into) {
+  using Interval = job::CheckpointPolicy::Interval;
+  const Node* value = fields.find("interval");
+  if (value == nullptr) return {};
+  const std::string word = value->kind == Node::Kind::scalar ? value->text : "";
+  if (word == "auto" || word == "off") {
+    into.interval = word == "auto" ? Interval::automatic : Interval::off;
+    return {};
+  }
+  const auto every = parse_duration(word);
+  if (!every || *every < k_interval_min || *every > k_interval_max)
+    return fields.expected("interval", "auto, off or a duration from 1s to 30d such as 15m");
+  into.interval = Interval::fixed;
+  into.every = *every;
+  return {};
+}
+
+Result<void> check_regions(const Fields& fields, std::string_view key, const std::vector<std::string>& regions) {
+  const auto is_region_char = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '-'; };
+  for (const std::string& region : regions)
+    if (region.size() > 32 || !std::all_of(region.begin(), region.end(), is_region_char))
+      return fields.error(key, "expected regions such as DE, got '" + excerpt(region) + "'");
+  return {};
+}
+
+Result<void> read_region(const Fields& constraints, job::Constraints& into) {
+  const Node* value = constraints.find("region");
+  if (value == nullptr) return {};
+  if (value->kind != Node::Kind::map) {
+    TRY(constraints.words("region", into.region_in));
+    return check_regions(constraints, "region", into.region_in);
+  }
+  TRY_ASSIGN(const Fields region, Fields::open(constraints.source(), *value, "constraints.region", {"in", "not"}));
+  TRY(region.words("in", into.region_in));
+  TRY(region.words("not", into.region_not));
+  TRY(check_regions(region, "in", into.region_in));
+  TRY(check_regions(region, "not", into.region_not));
+  for (const std::string& wanted : into.region_in)
+    if (std::find(into.region_not.begin(), into.region_not.end(), wanted) != into.region_not.end())
+      return region.error("not", "'" + excerpt(wanted) + "' is both wanted and excluded");
+  return {};
+}
+
+Result<void> read_labels(const Fields& fields, job::Constraints& into) {
+  const Node* value = fields.find("labels");
+  if (value == nullptr) return {};
+  if (value->kind != Node::Kind::map) return fields.expected("labels", "a mapping of labels to values");
+  for (std::size_t i = 0; i < value->keys.size(); ++i) {
+    const Node& item = value->items[i];
+    if (item.kind != Node::Kind::scalar || item.text.size() > 256)
+      return error_at(
+          fields.source().file, item.at,
+          "key 'constraints.labels." + excerpt(value->keys[i].text) + "': expected text, got " + shown(item));
+    into.labels[value->keys[i].text] = item.text;
+  }
+  return {};
+}
+}  // namespace
+
+Result<void> read_checkpoint(Source& source, const Node& node, job::CheckpointPolicy& into) {
+  TRY_ASSIGN(const Fields fields, Fields::open(source, node, "checkpoint", {"path", "interval", "keep"}));
+  TRY(fields.text("path", into.path));
+  if (into.path.size() > 4096) return fields.error("path", "longer than 4096 bytes");
+  const auto parts = split(into.path, '/');
+  if (std::find(parts.begin(), parts.end(), "..") != parts.end())
+    return fields.error("path", "a path in the job may not contain '..', got '" + excerpt(into.path) + "'");
+  if (into.path == "/" || into.path == "." || into.path == "./")
+    return fields.error("path", "expected a directory of its own for checkpoints, got '" + into.path + "'");
+  TRY(read_interval(fields, into));
+  return fields.integer("keep", 1, k_keep_max, into.keep);
+}
+
+Result<void> read_recovery(Source& source, const Node& node, job::RecoveryPolicy& into) {
+  TRY_ASSIGN(const Fields fields,
+             Fields::open(source, node, "recovery", {"lost_after", "max_failures", "on_exit", "lease"}));
+  TRY(fields.duration("lost_after", k_lost_after_min, k_lost_after_max, into.lost_after));
+  TRY(fields.integer("max_failures", 0, k_failures_max, into.max_failures));
+  TRY(fields.duration("lease", k_lease_min, k_lease_max, into.lease));
+  if (const Node* on_exit = fields.find("on_exit")) {
+    TRY_ASSIGN(const Fields exits, Fields::open(source, *on_exit, "recovery.on_exit", {"restart", "fail"}));
+    TRY(exits.exit_codes("restart", into.restart_on));
+    TRY(exits.exit_codes("fail", into.fail_on));
+    for (int code : into.restart_on)
+      if (std::find(into.fail_on.begin(), into.fail_on.end(), code) != into.fail_on.end())
+        return exits.error("fail", "exit code " + std::to_string(code) + " is also in 'restart'");
+  }
+  return {};
+}
+
+Result<void> check_recovery(const Fields& root, const job::RecoveryPolicy& policy) {
+  if (policy.lease > policy.lost_after) return {};
+  return root.error("recovery", "the lease (" + format_duration(policy.lease) + ") must be longer than lost_after (" +
+                                    format_duration(policy.lost_after) + ")");
+}
+
+Result<void> read_constraints(Source& source, const Node& node, job::Constraints& into) {
+  TRY_ASSIGN(const Fields fields,
+             Fields::open(source, node, "constraints", {"region", "class", "max_price", "providers", "labels"}));
+  TRY(read_region(fields, into));
+  TRY(fields.words("class", into.classes));
+  for (const std::string& word : into.classes)
+    if (std::find(k_classes.begin(), k_classes.end(), word) == k_classes.end())
+      return fields.error("class", "expected datacenter, cloud, market or home, got '" + excerpt(word) + "'" +
+                                       suggestion(word, k_classes));
+  double price = -1;
+  TRY(fields.number("max_price", {0, k_money_max}, price));
+  if (price >= 0) into.max_price = price;
+  TRY(fields.words("providers", into.providers));
+  for (const std::string& name : into.providers)
+    if (auto checked = check_name("provider", name); !checked)
+      return fields.error("providers", checked.error().message);
+  return read_labels(fields, into);
+}
+
+Result<void> read_budget(Source& source, const Node& node, std::optional<double>& total) {
+  TRY_ASSIGN(const Fields fields, Fields::open(source, node, "budget", {"total"}));
+  double value = -1;
+  TRY(fields.number("total", {0, k_money_max}, value));
+  if (value >= 0) total = value;
+  return {};
+}
+
+}  // namespace gridctl::config

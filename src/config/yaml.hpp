@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A harmless subset of YAML as a tree with positions: no anchors, aliases, tags or merge keys, one document, bounded
+// size and depth. Scalars stay text: what they mean is decided by the schema, so `NO` is Norway and never false.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace gridctl::config {
+
+constexpr std::size_t k_yaml_bytes_max = 256 * 1024;  // no job file of a person is larger; bombs are
+constexpr int k_yaml_depth_max = 16;                  // the schema needs 6
+constexpr std::size_t k_yaml_nodes_max = 20'000;      // keys and values: bounds memory and time
+
+struct Position {
+  int line = 1;  // both from 1, as editors count
+  int column = 1;
+};
+struct Key {
+  std::string text;
+  Position at;
+};
+struct Node {
+  enum class Kind { null, scalar, list, map };
+  Kind kind = Kind::null;
+  std::string text;  // of a scalar
+  Position at;
+  std::vector<Key> keys;    // of a map, unique; keys[i] belongs to items[i]
+  std::vector<Node> items;  // of a list or a map
+  [[nodiscard]] const Node* find(std::string_view key) const;
+};
+
+// bad_job_file with "FILE:LINE:COLUMN: what is wrong" on one line.
+[[nodiscard]] Result<Node> parse_yaml(std::string_view text, const std::string& file);
+[[nodiscard]] Error error_at(const std::string& file, Position at, const std::string& what);
+// Foreign text for a message: one line, printable, at most 60 characters.
+[[nodiscard]] std::string excerpt(std::string_view text);
+
+}  // namespace gridctl::config

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/job_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/config/job_context.hpp"
+
+namespace gridctl::config {
+namespace {
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Interval = job::CheckpointPolicy::Interval;
+
+ParsedJob parsed(std::string_view text, Overrides overrides = {}) {
+  auto job = parse_job_file(text, "job.yaml", ada_s_laptop(std::move(overrides)));
+  EXPECT_TRUE(job) << job.error().message;
+  return job ? *std::move(job) : ParsedJob{};
+}
+std::string refusal(std::string_view text, Overrides overrides = {}) {
+  const auto job = parse_job_file(text, "job.yaml", ada_s_laptop(std::move(overrides)));
+  return job ? "accepted" : job.error().message;
+}
+
+TEST(JobFile, ReadsEveryKeyOfTheContract) {
+  const ParsedJob job = parsed(R"(name: train-gpt
+resources: {accelerators: "nvidia:A100,H100:40GB..:2", cpus: 4+, memory: 16+, disk: 50+}
+num_nodes: 1
+image: pytorch/pytorch:2.4.0
+workdir: .
+envs: {LR: "3e-4"}
+secrets: {HF_TOKEN: null}
+file_mounts: {/data: ./data}
+setup: pip install -r requirements.txt
+run: python train.py
+resume_run: python train.py --resume
+checkpoint: {path: out, interval: 15m, keep: 5}
+recovery: {lost_after: 90s, max_failures: 4, on_exit: {restart: [33], fail: [2]}, lease: 12h}
+constraints: {region: {in: [DE, FI], not: [US]}, class: [datacenter, home], max_price: 1.5}
+budget: {total: 50}
+max_duration: 2d
+)");
+  job::Spec want;
+  want.name = "train-gpt";
+  want.resources = {{{Vendor::nvidia, {"A100", "H100"}, 40'000'000'000, {}, 2, 2}}, 4, 16ull << 30, 50ull << 30};
+  want.image = "pytorch/pytorch:2.4.0";
+  want.workdir = "/home/ada/job";
+  want.envs = {{"LR", "3e-4"}};
+  want.secrets = {"HF_TOKEN"};
+  want.file_mounts = {{"/data", "/home/ada/job/data"}};
+  want.setup = "pip install -r requirements.txt";
+  want.run = "python train.py";
+  want.resume_run = "python train.py --resume";
+  want.checkpoint = {"out", Interval::fixed, 15min, 5};
+  want.recovery = {90s, 4, {33}, {2}, 12h};
+  want.constraints = {{"DE", "FI"}, {"US"}, {"datacenter", "home"}, 1.5, {}, {}};
+  want.budget_total = 50;
+  want.max_duration = 48h;
+  EXPECT_EQ(job.spec, want) << job::to_json(job.spec);
+  EXPECT_EQ(job.secrets, (std::map<std::string, std::string>{{"HF_TOKEN", "hf_canary"}}));
+  EXPECT_TRUE(job.warnings.empty());
+}
+
+TEST(JobFile, HasDefaults) {
+  const job::Spec spec = parsed("run: x\n").spec;
+  EXPECT_EQ(spec.name, "job");
+  EXPECT_EQ(spec.recovery, job::RecoveryPolicy{});
+  EXPECT_EQ(spec.checkpoint, job::CheckpointPolicy{});
+  EXPECT_EQ(parse_job_file("run: x", "dir/Train GPT.yaml", ada_s_laptop())->spec.name, "train-gpt");
+}
+
+TEST(JobFile, TakesScalarsAsTheSchemaWantsThem) {
+  const job::Spec spec =
+      parsed("constraints: {region: NO}\nenvs: {A: NO, B: 010, C: 1e999, D: yes, E: ~x}\nrun: on\n").spec;
+  EXPECT_THAT(spec.constraints.region_in, ElementsAre("NO"));
+  EXPECT_EQ(spec.envs.at("A"), "NO");
+  EXPECT_EQ(spec.envs.at("B"), "010");
+  EXPECT_EQ(spec.envs.at("C"), "1e999");
+  EXPECT_EQ(spec.envs.at("D"), "yes");
+  EXPECT_EQ(spec.run, "on");
+}
+
+TEST(JobFile, KnowsTheThreeKindsOfCheckpointInterval) {
+  EXPECT_EQ(parsed("checkpoint: {interval: auto}\nrun: x").spec.checkpoint.interval, Interval::automatic);
+  EXPECT_EQ(parsed("checkpoint: {interval: off}\nrun: x").spec.checkpoint.interval, Interval::off);
+  EXPECT_EQ(parsed("checkpoint: {interval: 90}\nrun: x").spec.checkpoint.every, 90s);
+}
+
+TEST(JobFile, ResolvesPathsAgainstItsOwnDirectory) {
+  const job::Spec spec = parsed("image: ./image.tar\nworkdir: ~/code\nfile_mounts: {/d/: data/../data/}\nrun: x").spec;
+  EXPECT_EQ(spec.image, "/home/ada/job/image.tar");
+  EXPECT_TRUE(spec.image_is_archive);
+  EXPECT_EQ(spec.workdir, "/home/ada/code");
+  EXPECT_EQ(spec.file_mounts.at(0).source, "/home/ada/job/data");
+}
+
+TEST(JobFile, WarnsOfASecretWrittenOut) {
+  const ParsedJob job = parsed("secrets: {TOKEN: abc}\nrun: x");
+  EXPECT_EQ(job.secrets.at("TOKEN"), "abc");
+  EXPECT_THAT(job.warnings, ElementsAre(HasSubstr("job.yaml:1:11: key 'secrets.TOKEN'")));
+  EXPECT_THAT(job.warnings.at(0), Not(HasSubstr("abc")));
+}
+
+TEST(JobFile, NeverShowsASecretInAnError) {
+  EXPECT_THAT(refusal("secrets: {TOKEN: [canary]}\nrun: x"), Not(HasSubstr("canary")));
+}
+
+TEST(JobFile, LetsTheCommandLineWin) {
+  Overrides options;
+  options.name = "other";
+  options.gpu = "H100:8";
+  options.cpus = "8";
+  options.memory = "32+";
+  options.image = "ubuntu:22.04";
+  options.envs = {"MODEL=7b", "LR"};
+  options.providers = {"bob"};
+  const job::Spec spec =
+      parsed("name: a\nenvs: {MODEL: null, LR: 1}\nimage: ./none.tar\nresources: {accelerators: T4}\nrun: x", options)
+          .spec;
+  EXPECT_EQ(spec.name, "other");
+  EXPECT_EQ(spec.resources.gpus, (std::vector<job::GpuRequest>{{{}, {"H100"}, {}, {}, 8, 8}}));
+  EXPECT_EQ(spec.resources.cpus, 8);
+  EXPECT_EQ(spec.resources.memory_bytes, 32ull << 30);
+  EXPECT_EQ(spec.image, "ubuntu:22.04");
+  EXPECT_EQ(spec.envs, (std::map<std::string, std::string>{{"LR", "0.5"}, {"MODEL", "7b"}}));
+  EXPECT_THAT(spec.constraints.providers, ElementsAre("bob"));
+}
+
+TEST(JobFile, NamesABadOption) {
+  const auto with = [](auto set) {
+    Overrides options;
+    set(options);
+    return refusal("run: x", options);
+  };
+  EXPECT_THAT(with([](Overrides& o) { o.gpu = "A100:8:x"; }), HasSubstr("--gpu: expected vendor:names"));
+  EXPECT_THAT(with([](Overrides& o) { o.cpus = "x"; }), HasSubstr("--cpus: expected a number of CPUs"));
+  EXPECT_THAT(with([](Overrides& o) { o.memory = "x"; }), HasSubstr("--memory: expected a number of GiB"));
+  EXPECT_THAT(with([](Overrides& o) { o.name = "A b"; }), HasSubstr("--name: job name 'A b'"));
+  EXPECT_THAT(with([](Overrides& o) { o.envs = {"1X=2"}; }), HasSubstr("--env: expected a name"));
+  EXPECT_THAT(with([](Overrides& o) { o.envs = {"NOPE"}; }), HasSubstr("NOPE is not set in this environment"));
+  EXPECT_THAT(with([](Overrides& o) { o.image = "-x"; }), HasSubstr("--image: expected an image reference"));
+  EXPECT_THAT(with([](Overrides& o) { o.providers = {"X_"}; }), HasSubstr("--provider: "));
+}
+
+TEST(SkyPilotFile, MapsItsRecoveryOntoOurs) {
+  const job::Spec spec = parsed(
+                             "resources:\n  job_recovery: {strategy: EAGER_NEXT_REGION, max_restarts_on_errors: 7, "
+                             "recover_on_exit_codes: [33, 34]}\nrun: x")
+                             .spec;
+  EXPECT_EQ(spec.recovery.max_failures, 7);
+  EXPECT_THAT(spec.recovery.restart_on, ElementsAre(33, 34));
+}
+
+TEST(SkyPilotFile, TakesListsInOrderAndMappingsAsAnyOf) {
+  const auto gpus = [](const char* value) {
+    return parsed(std::string("resources: {accelerators: ") + value + "}\nrun: x").spec.resources.gpus;
+  };
+  EXPECT_EQ(gpus("[H100:8, A100:8]").size(), 2u);
+  ASSERT_EQ(gpus("{L4: 1, A100: 1}").size(), 1u);
+  EXPECT_THAT(gpus("{L4: 1, A100: 1}")[0].names, ElementsAre("L4", "A100"));
+  EXPECT_EQ(gpus("{L4: 2, A100: 1}").size(), 2u);
+  EXPECT_TRUE(gpus("none").empty());
+}
+
+TEST(SkyPilotFile, TakesAnyOfAndOrdered) {
+  const ParsedJob any =
+      parsed("resources:\n  any_of:\n  - {accelerators: A100:1, infra: aws}\n  - {accelerators: H100:1}\nrun: x");
+  ASSERT_EQ(any.spec.resources.gpus.size(), 1u);
+  EXPECT_THAT(any.spec.resources.gpus[0].names, ElementsAre("A100", "H100"));
+  EXPECT_THAT(any.warnings, ElementsAre(HasSubstr("'resources.any_of[0].infra' is ignored")));
+  const ParsedJob ordered = parsed("resources:\n  ordered:\n  - accelerators: A100\n  - accelerators: H100\nrun: x");
+  EXPECT_EQ(ordered.spec.resources.gpus.size(), 2u);
+}
+
+TEST(SkyPilotFile, PinsInfraToARegisteredProviderOnly) {
+  EXPECT_THAT(parsed("resources: {infra: ssh/bob}\nrun: x").spec.constraints.providers, ElementsAre("bob"));
+  const ParsedJob other = parsed("resources: {infra: ssh/pool}\nrun: x");
+  EXPECT_TRUE(other.spec.constraints.providers.empty());
+  EXPECT_THAT(other.warnings, ElementsAre(HasSubstr("no provider is called 'pool'")));
+}
+
+TEST(SkyPilotFile, IgnoresCloudKeysWithAWarningEach) {
+  const ParsedJob job =
+      parsed("resources: {cloud: aws, region: us-east-1, use_spot: true, disk_tier: best, ports: 80}\nrun: x");
+  EXPECT_EQ(job.warnings.size(), 5u);
+}
+
+TEST(SkyPilotFile, WritesItsEnvsIntoMountsAndImage) {
+  const job::Spec spec = parsed(
+                             "envs: {D: data, IMG: ubuntu}\nresources: {image_id: 'docker:${IMG}:22.04'}\n"
+                             "file_mounts: {'/in/$D': './${D}'}\nrun: echo $D")
+                             .spec;
+  EXPECT_EQ(spec.image, "ubuntu:22.04");
+  EXPECT_EQ(spec.file_mounts.at(0), (job::Mount{"/in/data", "/home/ada/job/data"}));
+  EXPECT_EQ(spec.run, "echo $D");
+}
+
+TEST(SkyPilotFile, RenamesWhatOurNamesDoNotAllow) {
+  const ParsedJob job = parsed("name: My_Task.1\nrun: x");
+  EXPECT_EQ(job.spec.name, "my-task-1");
+  EXPECT_EQ(job.warnings.size(), 1u);
+}
+
+TEST(JobFile, LeavesSeveralHostsToTheCaller) { EXPECT_EQ(parsed("num_nodes: 4\nrun: x").spec.num_nodes, 4); }
+}  // namespace
+}  // namespace gridctl::config
