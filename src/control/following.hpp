@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "control/supervisor.hpp"
 
@@ -26,5 +27,18 @@ struct Supervisor::Host {
   BootTime busy_until{};  // it said that a resource is taken: do not offer it before
   BootTime seen_saved{};  // when last_seen was last written
 };
+
+template <class Work, class Then>
+void Supervisor::in_background(const JobPtr& job, const std::string& name, Work work, Then then) {
+  job->under_way.insert(name);
+  work_pool_->submit([this, job, name, work = std::move(work), then = std::move(then)]() mutable {
+    auto outcome = std::make_shared<decltype(work())>(work());
+    loop_.post([this, job, name, outcome, then = std::move(then)]() mutable {
+      job->under_way.erase(name);
+      then(std::move(*outcome));
+      carry_out(job);
+    });
+  });
+}
 
 }  // namespace gridctl::control

@@ -64,7 +64,7 @@ void HostMonitor::take_over(Result<AgentSession> session) {
   last_answer_ = now;
   silence_.answered(now);
   const wire::AgentHello hello = session->hello;
-  link_ = std::make_unique<LoopLink>(loop_, std::move(*session));
+  link_ = std::make_unique<LoopLink>(loop_, clock_, std::move(*session));
   const std::weak_ptr<HostMonitor> weak = weak_from_this();
   link_->on_frame = [weak](const wire::Frame& frame) {
     if (const auto self = weak.lock()) self->on_frame(frame);

@@ -6,6 +6,8 @@
 
 #include "control/attempt_spec.hpp"
 #include "control/following.hpp"
+#include "control/log_file.hpp"
+#include "control/reach.hpp"
 #include "control/secrets.hpp"
 #include "os/log.hpp"
 #include "sched/interval.hpp"
@@ -162,19 +164,6 @@ void Supervisor::carry_out(const JobPtr& job) {
     if (job->under_way.contains(name) || job->later.contains(name)) continue;
     std::visit([&](const auto& one) { carry_out(job, one); }, effect);
   }
-}
-
-template <class Work, class Then>
-void Supervisor::in_background(const JobPtr& job, const std::string& name, Work work, Then then) {
-  job->under_way.insert(name);
-  work_pool_->submit([this, job, name, work = std::move(work), then = std::move(then)]() mutable {
-    auto outcome = std::make_shared<decltype(work())>(work());
-    loop_.post([this, job, name, outcome, then = std::move(then)]() mutable {
-      job->under_way.erase(name);
-      then(std::move(*outcome));
-      carry_out(job);
-    });
-  });
 }
 
 void Supervisor::try_later(const JobPtr& job, const std::string& name, Duration pause) {

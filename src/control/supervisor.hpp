@@ -15,6 +15,7 @@
 #include "os/clock.hpp"
 #include "os/loop.hpp"
 #include "registry/registry.hpp"
+#include "sched/host_facts.hpp"
 
 namespace gridctl::control {
 
