@@ -71,15 +71,26 @@ Result<std::unique_ptr<Channel>> connect_libssh2(const Target& target, const Pin
   return make_libssh2_channel(std::move(session).value(), channel, target.peer());
 }
 
+// ssh does not tell what a server said instead of its banner; libssh2 does.
+Result<std::unique_ptr<Channel>> connect_with_ssh(const Target& target, const Pins& pins, const std::string& command,
+                                                  BootTime deadline, os::Clock& clock) {
+  auto channel = connect_system(target, pins, command, deadline, clock);
+  if (channel || channel.error().code != Code::busy || target.proxied) return channel;
+  const std::vector<std::string> any = libssh2_host_key_types();
+  auto session = Session::open(target, any, deadline, clock);
+  if (!session && session.error().code == Code::host_unreachable) return std::move(session).error();
+  return channel;
+}
+
 Result<std::unique_ptr<Channel>> attempt(const Target& target, const Pins& pins, const std::string& command,
                                          BootTime deadline, os::Clock& clock) {
   TRY_ASSIGN(const LoginSlot slot, LoginSlot::acquire(target.address(), deadline, clock));
-  if (target.transport == TransportKind::system) return connect_system(target, pins, command, deadline, clock);
+  if (target.transport == TransportKind::system) return connect_with_ssh(target, pins, command, deadline, clock);
   auto channel = connect_libssh2(target, pins, command, deadline, clock);
   if (channel || channel.error().code != Code::unsupported || target.transport == TransportKind::libssh2)
     return channel;
   os::log(os::LogLevel::info, channel.error().message + "; trying the ssh program");
-  auto other = connect_system(target, pins, command, deadline, clock);
+  auto other = connect_with_ssh(target, pins, command, deadline, clock);
   // Without an ssh program, the reason why it would be needed is the news.
   if (!other && other.error().code == Code::not_found)
     return std::move(channel).error().with_hint("apt-get install openssh-client");

@@ -73,9 +73,10 @@ Result<bool> ProcessChannel::has_ended() {
 
 void ProcessChannel::drain_stderr() {
   std::array<std::byte, 16 * 1024> buffer;
-  for (std::size_t total = 0; stderr_.valid() && total < k_stderr_turn_bytes_max;) {
+  for (std::size_t total = 0; !stderr_ended_ && total < k_stderr_turn_bytes_max;) {
     const auto moved = os::read_now(stderr_.get(), buffer);
-    if (!moved || moved->closed) return stderr_.reset();
+    stderr_ended_ = !moved || moved->closed;  // closed only with the channel: a loop may be watching it
+    if (stderr_ended_) return;
     if (moved->blocked) return;
     keep_tail(stderr_tail_, as_text(ByteView{buffer}.first(moved->bytes)));
     total += moved->bytes;
@@ -120,7 +121,7 @@ std::vector<Watched> ProcessChannel::wants(bool output_pending) const {
   std::vector<Watched> watched;
   if (!closed_at_) watched.push_back({stdout_.get(), {.read = true}});
   if (closed_at_ && !status_ && pidfd_.valid()) watched.push_back({pidfd_.get(), {.read = true}});
-  if (stderr_.valid()) watched.push_back({stderr_.get(), {.read = true}});
+  if (!stderr_ended_) watched.push_back({stderr_.get(), {.read = true}});
   if (output_pending && stdin_.valid()) watched.push_back({stdin_.get(), {.write = true}});
   return watched;
 }

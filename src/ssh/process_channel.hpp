@@ -53,6 +53,7 @@ class ProcessChannel : public Channel {
   os::Fd stdin_, stdout_, stderr_, pidfd_;
   int pid_ = 0;
   os::ProcessId process_;
+  bool stderr_ended_ = false;
   std::optional<os::ExitStatus> status_;
   std::optional<BootTime> closed_at_;  // when stdout ended
   std::string stderr_tail_;

@@ -52,6 +52,8 @@ std::vector<std::string> base_argv(const Target& target, const os::Path& known_h
                                     std::string{"ServerAliveCountMax=3"}})
     argv.insert(argv.end(), {"-o", option});
   for (const os::Path& key : target.identities) argv.insert(argv.end(), {"-i", key.native()});
+  argv.insert(argv.end(), {"-o", "IdentityAgent=" + (target.agent_socket.empty() ? std::string{"none"}
+                                                                                 : option_path(target.agent_socket))});
   if (target.identities_only) argv.insert(argv.end(), {"-o", "IdentitiesOnly=yes"});
   if (!target.jump.empty()) argv.insert(argv.end(), {"-J", target.jump});
   argv.insert(argv.end(), {"-p", std::to_string(target.port), "-l", target.user});

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <csignal>
 #include <thread>
 
@@ -287,10 +289,15 @@ TEST_P(Transport, HonoursTheDeadlineWhenTheServerIsFrozen) {
 
 TEST_P(Transport, WaitsForABusyServer) {
   Target target = serve({.config = "MaxStartups 1:100:1\nLoginGraceTime 2\n"});
-  // Takes the only place until LoginGraceTime ends it.
-  const auto idle = os::connect_tcp("127.0.0.1", target.port, in(k_patience), clock());
-  ASSERT_TRUE(idle.has_value());
-  os::pause_for(std::chrono::milliseconds{100});
+  // Takes the only place until LoginGraceTime ends it: whoever is shown the banner has it.
+  Result<os::Fd> idle = os::Fd{};
+  for (std::string said; !said.starts_with("SSH-");) {
+    idle = os::connect_tcp("127.0.0.1", target.port, in(k_patience), clock());
+    ASSERT_TRUE(idle.has_value());
+    ASSERT_TRUE(*os::wait_ready(idle->get(), true, false, k_patience));
+    std::array<std::byte, 64> buffer;
+    said = as_text(ByteView{buffer}.first(os::read_now(idle->get(), buffer)->bytes));
+  }
   const Error error = refusal(target, std::chrono::seconds{1});
   EXPECT_EQ(error.code, Code::host_unreachable) << error.one_line();
   const auto channel = open(target, "echo in");
