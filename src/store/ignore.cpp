@@ -65,14 +65,14 @@ bool IgnorePattern::parse(std::string_view line, IgnorePattern& into) {
   return true;
 }
 
-// "**" means more than "*" only as a whole component of an anchored pattern.
+// Two or more stars mean more than one only as a whole component of an anchored pattern.
 void IgnorePattern::compile(std::string_view glob) {
   for (std::size_t i = 0; i < glob.size();) {
     const bool component_start = i == 0 || glob[i - 1] == '/';
     if (glob[i] == '*') {
       std::size_t end = i;
       while (end < glob.size() && glob[end] == '*') ++end;
-      const bool deep = end - i == 2 && component_start && anchored_;
+      const bool deep = end - i >= 2 && component_start && anchored_;
       if (deep && end < glob.size() && glob[end] == '/') {
         tokens_.push_back({Op::directories});
         i = end + 1;
