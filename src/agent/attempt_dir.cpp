@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/attempt_dir.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "agent/log_ring.hpp"
+#include "base/text.hpp"
+#include "os/process.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+constexpr std::uint64_t k_small_bytes = 4096;        // a number or a record of a few lines
+constexpr std::uint64_t k_document_bytes = 4u << 20;  // a spec of 1 MiB may grow when it is encoded again
+
+template <class Number>
+std::optional<Number> to_number(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool is_memory(const Path& path) { return os::file_system_kind(path) == "tmpfs"; }
+
+std::int64_t aged(std::int64_t age, std::int64_t passed) { return age < 0 ? age : age + std::max<std::int64_t>(0, passed); }
+
+}  // namespace
+
+Path agent_home() {
+  if (auto home = os::environment("GRIDCTL_AGENT_HOME"); home && !home->empty()) return *home;
+  return os::home_directory() / ".gridctl";
+}
+
+Path lease_directory() {
+  if (auto directory = os::environment("GRIDCTL_LEASE_DIR"); directory && !directory->empty()) return *directory;
+  return "/var/tmp/gridctl-leases";
+}
+
+Result<void> check_component(std::string_view what, std::string_view id) {
+  const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+  if (id.empty() || id.size() > 64 || id.front() == '-' || !std::all_of(id.begin(), id.end(), allowed))
+    return make_error(Code::refused, std::string(what) + " is no valid id: '" + sanitize(id.substr(0, 80)) + "'");
+  return {};
+}
+
+Result<JobDir> JobDir::at(const Path& home, const ControllerId& controller, const JobId& job) {
+  TRY(check_component("the controller id", controller.value));
+  TRY(check_component("the job id", job.value));
+  return JobDir{controller, job, home / "jobs" / controller.value / job.value};
+}
+
+Result<os::FileLock> JobDir::lock() const {
+  TRY(os::make_directories(path));
+  return os::FileLock::acquire(path / "lock");
+}
+
+Result<std::vector<Epoch>> JobDir::epochs() const {
+  std::vector<Epoch> found;
+  std::error_code failed;
+  std::filesystem::directory_iterator entries(path, failed);
+  if (failed == std::errc::no_such_file_or_directory) return found;
+  if (failed) return errno_error(failed.value(), "cannot list " + path.string());
+  for (const auto& entry : entries)
+    if (const auto number = to_number<std::uint64_t>(entry.path().filename().string())) found.push_back(Epoch{*number});
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+Epoch AttemptDir::epoch() const { return Epoch{to_number<std::uint64_t>(path.filename().string()).value_or(0)}; }
+JobId AttemptDir::job() const { return {path.parent_path().filename().string()}; }
+ControllerId AttemptDir::controller() const { return {path.parent_path().parent_path().filename().string()}; }
+Path AttemptDir::agent_home() const { return path.parent_path().parent_path().parent_path().parent_path(); }
+
+Result<Path> AttemptDir::secrets() const {
+  const std::string uid = std::to_string(::geteuid());
+  const std::string name = controller().value + "." + job().value + "." + std::to_string(epoch().value);
+  for (const Path& base : {Path("/dev/shm"), Path("/run/user") / uid})
+    if (is_memory(base) && ::access(base.c_str(), W_OK) == 0) return base / ("gridctl-" + uid) / name;
+  return make_error(Code::unsupported, "this host has no tmpfs for secrets: neither /dev/shm nor /run/user/" + uid);
+}
+
+Result<void> create_attempt(const AttemptDir& attempt, const NewAttempt& content) {
+  const Path parent = attempt.path.parent_path();
+  const AttemptDir draft{parent / (".new-" + attempt.path.filename().string())};
+  TRY(os::remove_tree(draft.path));
+  for (const Path& folder : {draft.path, draft.control(), draft.runs(), draft.log()}) TRY(os::make_directories(folder));
+  TRY(os::write_file_atomically(draft.spec_file(), wire::encode(content.spec)));
+  TRY(os::write_file_atomically(draft.op_file(), content.op.value + "\n"));
+  TRY(os::write_file_atomically(draft.boot_file(), content.boot_id + "\n"));
+  TRY(os::write_file_atomically(draft.deadline_file(), std::to_string(content.deadline.ns) + "\n"));
+  if (::rename(draft.path.c_str(), attempt.path.c_str()) != 0)
+    return errno_error(errno, "cannot make the attempt folder " + attempt.path.string());
+  return os::sync_directory(parent);
+}
+
+Result<void> write_secrets(const AttemptDir& attempt, const std::map<std::string, std::string>& secrets) {
+  if (secrets.empty()) return {};
+  TRY_ASSIGN(const Path folder, attempt.secrets());
+  TRY(os::make_directories(folder.parent_path()));
+  struct stat owner {};
+  // /dev/shm is open to all: a folder somebody else made in our name must not receive secrets.
+  if (::lstat(folder.parent_path().c_str(), &owner) != 0 || !S_ISDIR(owner.st_mode) || owner.st_uid != ::geteuid() ||
+      (owner.st_mode & 077) != 0)
+    return make_error(Code::refused, folder.parent_path().string() + " is not a folder of ours with mode 0700");
+  TRY(os::remove_tree(folder));
+  TRY(os::make_directories(folder));
+  for (const auto& [name, value] : secrets) TRY(os::write_file_atomically(folder / name, value));
+  return {};
+}
+
+Result<wire::AttemptSpec> read_spec(const AttemptDir& attempt) {
+  TRY_ASSIGN(const std::string text, os::read_file(attempt.spec_file(), k_document_bytes));
+  return wire::parse_attempt_spec(text);
+}
+
+Result<std::optional<std::int64_t>> read_number(const Path& path) {
+  auto text = os::read_file(path, k_small_bytes);
+  if (!text) {
+    if (!os::exists(path)) return std::optional<std::int64_t>{};
+    return std::move(text).error();
+  }
+  const auto number = to_number<std::int64_t>(trim(*text));
+  if (!number || *number < 0) return make_error(Code::io, path.string() + " does not hold a number");
+  return number;
+}
+
+Result<void> write_status(const AttemptDir& attempt, const wire::AttemptStatus& status, os::Clock& clock, bool announce) {
+  const std::string text = os::boot_id() + " " + std::to_string(clock.boot().ns) + " " +
+                           std::to_string(clock.wall().ms) + "\n" + wire::encode(status) + "\n";
+  if (status.phase == wire::AttemptPhase::ended) {
+    TRY(os::write_file_durably(attempt.status_file(), text));
+  } else {
+    TRY(os::write_file_atomically(attempt.status_file(), text));
+  }
+  if (!announce) return {};
+  const Path notify = attempt.path.parent_path().parent_path() / "notify";
+  TRY(os::make_directories(notify));
+  return os::write_file_atomically(notify / (status.job.value + "." + std::to_string(status.epoch.value)), "");
+}
+
+Result<std::optional<StoredStatus>> read_stored_status(const AttemptDir& attempt, os::Clock& clock) {
+  StoredStatus stored;
+  stored.status.job = attempt.job();
+  stored.status.epoch = attempt.epoch();
+  stored.status.phase = wire::AttemptPhase::starting;
+  auto text = os::read_file(attempt.status_file(), k_document_bytes);
+  if (!text) {
+    if (os::exists(attempt.status_file())) return std::move(text).error();
+    if (!os::exists(attempt.path)) return std::optional<StoredStatus>{};
+    TRY_ASSIGN(const std::string accepted, os::read_file(attempt.boot_file(), k_small_bytes));
+    stored.boot_id = trim(accepted);
+    return std::optional{std::move(stored)};
+  }
+  const auto cut = text->find('\n');
+  const auto stamps = split(std::string_view(*text).substr(0, cut), ' ');
+  if (cut == std::string::npos || stamps.size() != 3) return make_error(Code::io, "damaged status in " + attempt.path.string());
+  TRY_ASSIGN(stored.status, wire::parse_attempt_status(trim(std::string_view(*text).substr(cut + 1))));
+  stored.boot_id = stamps[0];
+  const bool same_boot = stored.boot_id == os::boot_id();
+  const std::int64_t passed_ms =
+      same_boot ? (clock.boot().ns - to_number<std::int64_t>(stamps[1]).value_or(0)) / 1'000'000
+                : clock.wall().ms - to_number<std::int64_t>(stamps[2]).value_or(0);
+  stored.status.started_ms_ago = aged(stored.status.started_ms_ago, passed_ms);
+  stored.status.ended_ms_ago = aged(stored.status.ended_ms_ago, passed_ms);
+  for (auto& checkpoint : stored.status.checkpoints) checkpoint.age_ms = aged(checkpoint.age_ms, passed_ms);
+  return std::optional{std::move(stored)};
+}
+
+Result<std::optional<wire::AttemptStatus>> read_status(const AttemptDir& attempt, os::Clock& clock) {
+  TRY_ASSIGN(auto stored, read_stored_status(attempt, clock));
+  if (!stored) return std::optional<wire::AttemptStatus>{};
+  wire::AttemptStatus& status = stored->status;
+  status.log_bytes = log_end(attempt.log());
+  if (!stored->ended() && stored->boot_id != os::boot_id()) {
+    status.phase = wire::AttemptPhase::ended;
+    status.doing.clear();
+    status.ended_ms_ago = 0;
+    status.end = wire::EndReason::host_rebooted;
+    if (const auto record = read_exit_record(attempt.run(newest_launch(attempt)))) apply_exit(*record, 0, status);
+  }
+  return std::optional{std::move(status)};
+}
+
+// --- init's records ---------------------------------------------------------------------------------------------------
+
+std::optional<std::string> read_hostile(const Path& directory, std::string_view name) {
+  auto folder = os::open_file(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!folder) return std::nullopt;
+  auto file = os::open_beneath(folder->get(), name, O_RDONLY | O_NONBLOCK);
+  if (!file) return std::nullopt;
+  struct stat info {};
+  if (::fstat(file->get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  std::string text(k_small_bytes, '\0');
+  const ssize_t got = ::read(file->get(), text.data(), text.size());
+  if (got < 0) return std::nullopt;
+  text.resize(static_cast<std::size_t>(got));
+  return text;
+}
+
+std::string to_text(const ExitRecord& record) {
+  return "phase=" + record.phase + "\ncode=" + std::to_string(record.code) + "\nsignal=" + std::to_string(record.signal) +
+         "\noom_kills=" + std::to_string(record.oom_kills) + "\nmemory_peak=" + std::to_string(record.memory_peak) +
+         "\nterm=" + (record.term_received ? "1" : "0") + "\nlease=" + (record.lease_passed ? "1" : "0") + "\n";
+}
+
+std::optional<ExitRecord> parse_exit_record(std::string_view text) {
+  ExitRecord record;
+  bool complete = false;
+  for (const std::string& line : split_lines(text)) {
+    const auto cut = line.find('=');
+    if (cut == std::string::npos) return std::nullopt;
+    const std::string key = line.substr(0, cut), value = line.substr(cut + 1);
+    if (key == "phase") record.phase = value == "setup" ? "setup" : "run";
+    if (key == "code") record.code = to_number<int>(value).value_or(-1);
+    if (key == "signal") record.signal = to_number<int>(value).value_or(0);
+    if (key == "oom_kills") record.oom_kills = to_number<std::uint64_t>(value).value_or(0);
+    if (key == "memory_peak") record.memory_peak = to_number<std::uint64_t>(value).value_or(0);
+    if (key == "term") record.term_received = value == "1";
+    if (key == "lease") complete = true, record.lease_passed = value == "1";
+  }
+  if (!complete || record.code < -1 || record.code > 255 || record.signal < 0 || record.signal > 64) return std::nullopt;
+  return record;
+}
+
+std::optional<ExitRecord> read_exit_record(const Path& run) {
+  const auto text = read_hostile(run, "exit");
+  return text ? parse_exit_record(*text) : std::nullopt;
+}
+
+void apply_exit(const ExitRecord& record, std::uint64_t memory_limit, wire::AttemptStatus& status) {
+  status.end = record.lease_passed ? wire::EndReason::lease_expired
+               : record.signal > 0 ? wire::EndReason::signalled
+                                   : wire::EndReason::exited;
+  status.exit_code = record.code;
+  status.signal = record.signal;
+  if (record.phase == "setup") status.detail = "setup failed";
+  if (record.oom_kills == 0 || record.code == 0) {
+    if (record.oom_kills > 0) status.detail = "the memory limit killed a process of the job, which went on";
+    return;
+  }
+  if (record.signal != 0 || record.code > 0) {
+    status.end = wire::EndReason::oom;
+    status.detail = "out of memory";
+    if (record.memory_peak > 0) status.detail += ": used " + format_size(record.memory_peak);
+    if (memory_limit > 0) status.detail += " of " + format_size(memory_limit);
+  }
+}
+
+unsigned newest_launch(const AttemptDir& attempt) {
+  unsigned newest = 0;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(attempt.runs(), failed))
+    newest = std::max(newest, to_number<unsigned>(entry.path().filename().string()).value_or(0));
+  return newest;
+}
+
+}  // namespace gridctl::agent

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folders of jobs and attempts on the host; layout in gridctl-agent(7), FILES ON THE HOST.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "os/clock.hpp"
+#include "os/files.hpp"
+#include "wire/messages.hpp"
+
+namespace gridctl::agent {
+
+using os::Path;
+
+[[nodiscard]] Path agent_home();       // $GRIDCTL_AGENT_HOME, default ~/.gridctl
+[[nodiscard]] Path lease_directory();  // $GRIDCTL_LEASE_DIR, default /var/tmp/gridctl-leases
+
+// An id that may become a path component: [a-z0-9-]{1,64}, not beginning with '-'. `refused` otherwise.
+[[nodiscard]] Result<void> check_component(std::string_view what, std::string_view id);
+
+// jobs/CONTROLLER/JOB
+struct JobDir {
+  ControllerId controller;
+  JobId job;
+  Path path;
+
+  // Checks both ids; touches nothing on disk.
+  [[nodiscard]] static Result<JobDir> at(const Path& home, const ControllerId& controller, const JobId& job);
+  [[nodiscard]] Path attempt(Epoch epoch) const { return path / std::to_string(epoch.value); }
+  // Makes the folder where needed and waits for the job's lock.
+  [[nodiscard]] Result<os::FileLock> lock() const;
+  // Epochs that have a folder here, ascending.
+  [[nodiscard]] Result<std::vector<Epoch>> epochs() const;
+};
+
+// jobs/CONTROLLER/JOB/EPOCH
+struct AttemptDir {
+  Path path;
+
+  [[nodiscard]] Path spec_file() const { return path / "spec.json"; }
+  [[nodiscard]] Path op_file() const { return path / "op"; }
+  [[nodiscard]] Path boot_file() const { return path / "boot"; }
+  [[nodiscard]] Path supervisor_lock() const { return path / "supervisor.lock"; }
+  [[nodiscard]] Path status_file() const { return path / "status"; }
+  [[nodiscard]] Path control() const { return path / "ctl"; }
+  [[nodiscard]] Path deadline_file() const { return control() / "deadline"; }
+  [[nodiscard]] Path stop_file() const { return control() / "stop"; }
+  [[nodiscard]] Path kept_file() const { return control() / "kept_from"; }
+  [[nodiscard]] Path runs() const { return path / "run"; }
+  [[nodiscard]] Path run(unsigned launch) const { return runs() / std::to_string(launch); }
+  [[nodiscard]] Path work() const { return path / "work"; }
+  [[nodiscard]] Path checkpoints() const { return path / "ckpt"; }
+  [[nodiscard]] Path home() const { return path / "home"; }
+  [[nodiscard]] Path mounts() const { return path / "mounts"; }
+  [[nodiscard]] Path snapshots() const { return path / "snap"; }
+  [[nodiscard]] Path log() const { return path / "log"; }
+
+  [[nodiscard]] Epoch epoch() const;
+  [[nodiscard]] JobId job() const;
+  [[nodiscard]] ControllerId controller() const;
+  [[nodiscard]] Path agent_home() const;
+  // Where the secrets of this attempt lie: a folder on a tmpfs, which may not exist.
+  [[nodiscard]] Result<Path> secrets() const;
+};
+
+// What a start leaves on disk before it is answered.
+struct NewAttempt {
+  OpId op;
+  std::string boot_id;
+  BootTime deadline;
+  wire::AttemptSpec spec;
+};
+// Makes the folder under a temporary name and renames it: whole or not there. REQUIRES: the job's lock.
+[[nodiscard]] Result<void> create_attempt(const AttemptDir& attempt, const NewAttempt& content);
+// Secrets onto the tmpfs, 0600 in a 0700 folder. unsupported when the host has no tmpfs for us.
+[[nodiscard]] Result<void> write_secrets(const AttemptDir& attempt, const std::map<std::string, std::string>& secrets);
+[[nodiscard]] Result<wire::AttemptSpec> read_spec(const AttemptDir& attempt);
+
+// Small numbers in files of ours (ctl/…, fence): nullopt when the file does not exist.
+[[nodiscard]] Result<std::optional<std::int64_t>> read_number(const Path& path);
+
+// --- status -------------------------------------------------------------------------------------------------------
+
+// `status` with ages as of now. A status that ended goes to disk before this returns. Tells the connections of the
+// controller (notify folder) when `announce`.
+[[nodiscard]] Result<void> write_status(const AttemptDir& attempt, const wire::AttemptStatus& status, os::Clock& clock,
+                                        bool announce);
+// What the status file itself says, without interpretation. `boot_id` is that of the writer.
+struct StoredStatus {
+  std::string boot_id;
+  wire::AttemptStatus status;
+  [[nodiscard]] bool ended() const { return status.phase == wire::AttemptPhase::ended; }
+};
+// An attempt without a status file is `starting` under the boot that accepted it. nullopt: no such attempt.
+[[nodiscard]] Result<std::optional<StoredStatus>> read_stored_status(const AttemptDir& attempt, os::Clock& clock);
+// The last status written, its ages brought to now, log_bytes from the ring. An attempt of another boot that had not
+// ended is given as ended: from its exit record, else host_rebooted. nullopt: nothing was written yet.
+[[nodiscard]] Result<std::optional<wire::AttemptStatus>> read_status(const AttemptDir& attempt, os::Clock& clock);
+
+// --- init's records (written inside the job: hostile) -----------------------------------------------------------------
+
+struct ExitRecord {
+  std::string phase;  // "setup" or "run"
+  int code = -1;      // when it exited
+  int signal = 0;     // when it was killed
+  std::uint64_t oom_kills = 0;
+  std::uint64_t memory_peak = 0;
+  bool term_received = false;
+  bool lease_passed = false;  // init itself ended the job because nobody else did
+};
+[[nodiscard]] std::string to_text(const ExitRecord& record);
+[[nodiscard]] std::optional<ExitRecord> parse_exit_record(std::string_view text);
+// nullopt: there is none (or none that can be believed).
+[[nodiscard]] std::optional<ExitRecord> read_exit_record(const Path& run);
+// Text of a small file that the job could have replaced: no link is followed, regular files only, at most 4 KiB.
+[[nodiscard]] std::optional<std::string> read_hostile(const Path& directory, std::string_view name);
+
+// What an exit record says about the end when nobody of us stopped the job.
+void apply_exit(const ExitRecord& record, std::uint64_t memory_limit, wire::AttemptStatus& status);
+
+// The newest launch folder, 0 when there is none.
+[[nodiscard]] unsigned newest_launch(const AttemptDir& attempt);
+
+}  // namespace gridctl::agent

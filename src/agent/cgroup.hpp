@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Control groups, version 1, 2 or hybrid: what the kernel says about memory, and groups of our own for plain processes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "os/process.hpp"
+
+namespace gridctl::agent {
+
+struct MemoryEvents {
+  std::uint64_t oom_kills = 0;
+  std::uint64_t peak_bytes = 0;  // 0 = not known
+};
+// Of the memory group that a process is in ("self" or a pid), as far as it can be read from here.
+[[nodiscard]] std::optional<MemoryEvents> memory_events(const std::string& process);
+// Folder of that group; empty when there is none. Stays readable for a moment after the process died.
+[[nodiscard]] os::Path memory_group(const std::string& process);
+[[nodiscard]] std::optional<MemoryEvents> memory_events_in(const os::Path& group);
+
+struct GroupLimits {
+  double cpus = 0;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t processes = 0;  // 0 each: none
+};
+
+// Groups made for one attempt of the process engine; one folder per hierarchy, possibly none.
+class Group {
+ public:
+  // Makes what the host lets us make; never fails, may be empty.
+  [[nodiscard]] static Group make(const std::string& name, const GroupLimits& limits);
+  // The same folders, found again after the maker died.
+  [[nodiscard]] static Group find(const std::string& name);
+  [[nodiscard]] bool empty() const { return folders_.empty(); }
+  [[nodiscard]] const std::vector<os::Path>& folders() const { return folders_; }
+  [[nodiscard]] std::vector<os::ProcessId> members() const;
+  void remove();  // REQUIRES: no members; what cannot go stays
+
+ private:
+  std::vector<os::Path> folders_;
+};
+
+// Moves the calling process into the group.
+void join_group(const os::Path& folder);
+
+}  // namespace gridctl::agent

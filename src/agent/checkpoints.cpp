@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/checkpoints.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/text.hpp"
+#include "os/entries.hpp"
+#include "os/process.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+constexpr int k_look_ms = 1000;       // WholeWatch counts quiet time by looks, at least one a second
+constexpr int k_settle_ms = 20;       // gathers the events of one rename storm into one look
+constexpr std::size_t k_keep = 2;     // newest snapshots that stay whatever the controller says
+constexpr std::uint64_t k_info_bytes_max = 4096;
+constexpr Duration k_final_wait = std::chrono::seconds{15};  // for a killed writer's files to be judged
+
+void signal_fd(int fd) {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto wrote = ::write(fd, &one, sizeof one);
+}
+
+std::string info_text(const HeldSnapshot& held) {
+  const auto& checkpoint = held.checkpoint;
+  return os::boot_id() + " " + std::to_string(held.taken_at.ns) + " " + to_hex(checkpoint.root) + " " +
+         std::to_string(checkpoint.bytes) + " " + std::to_string(checkpoint.files) + " " + checkpoint.how + "\n";
+}
+
+std::optional<HeldSnapshot> parse_info(std::string_view text, std::uint64_t number) {
+  const auto words = split(trim(text), ' ');
+  if (words.size() != 6) return std::nullopt;
+  HeldSnapshot held;
+  held.checkpoint.number = number;
+  const auto root = parse_digest(words[2]);
+  if (!root) return std::nullopt;
+  held.checkpoint.root = *root;
+  std::from_chars(words[1].data(), words[1].data() + words[1].size(), held.taken_at.ns);
+  std::from_chars(words[3].data(), words[3].data() + words[3].size(), held.checkpoint.bytes);
+  std::from_chars(words[4].data(), words[4].data() + words[4].size(), held.checkpoint.files);
+  held.checkpoint.how = words[5];
+  return held;
+}
+
+}  // namespace
+
+Path snapshot_files(const AttemptDir& attempt, std::uint64_t number) {
+  return attempt.snapshots() / std::to_string(number) / "files";
+}
+Path snapshot_manifest(const AttemptDir& attempt, std::uint64_t number) {
+  return attempt.snapshots() / std::to_string(number) / "manifest";
+}
+
+std::vector<HeldSnapshot> held_snapshots(const AttemptDir& attempt, bool tidy) {
+  std::vector<HeldSnapshot> held;
+  const auto names = os::list_directory(attempt.snapshots());
+  if (!names) return held;
+  for (const std::string& name : *names) {
+    std::uint64_t number = 0;
+    std::from_chars(name.data(), name.data() + name.size(), number);
+    const auto text = os::read_file(attempt.snapshots() / name / "info", k_info_bytes_max);
+    const auto info = text && number > 0 ? parse_info(*text, number) : std::nullopt;
+    if (info) held.push_back(*info);
+    else if (tidy) (void)os::remove_tree(attempt.snapshots() / name);
+  }
+  std::sort(held.begin(), held.end(),
+            [](const HeldSnapshot& a, const HeldSnapshot& b) { return a.checkpoint.number < b.checkpoint.number; });
+  return held;
+}
+
+CheckpointWatch::CheckpointWatch(const AttemptDir& attempt, const wire::AttemptSpec& spec, JobView view, os::Clock& clock,
+                                 int changed_fd)
+    : attempt_(attempt), spec_(spec), view_(std::move(view)), clock_(clock), changed_fd_(changed_fd),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), held_(held_snapshots(attempt, true)) {
+  if (!held_.empty()) next_ = held_.back().checkpoint.number + 1;
+}
+
+CheckpointWatch::~CheckpointWatch() {
+  stop_ = true;
+  signal_fd(wake_.get());
+  if (thread_.joinable()) thread_.join();
+}
+
+void CheckpointWatch::start() {
+  if (!spec_.checkpoints || thread_.joinable()) return;
+  thread_ = std::thread([this] { watch(); });
+}
+
+void CheckpointWatch::watch() {
+  // What was restored is no news. Another boot's or supervisor's snapshots are recognised by their root.
+  if (spec_.restore && held_.empty()) {
+    if (const auto directory = open_checkpoint_directory(view_, false))
+      if (const auto listing = store::list_checkpoint(directory->get())) whole_.taken(*listing);
+  }
+  const os::Fd events(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  const std::string folder = (view_.checkpoint_base / view_.checkpoint_relative).string();
+  ::inotify_add_watch(events.get(), folder.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_DONT_FOLLOW);
+  while (!stop_) {
+    look(store::Writer::running, false);
+    pollfd waiting[] = {{wake_.get(), POLLIN, 0}, {events.get(), POLLIN, 0}};
+    if (::poll(waiting, 2, k_look_ms) <= 0 || waiting[1].revents == 0) continue;
+    ::poll(waiting, 1, k_settle_ms);
+    char drained[4096];
+    while (::read(events.get(), drained, sizeof drained) > 0) continue;
+  }
+}
+
+void CheckpointWatch::finish(store::Writer writer) {
+  stop_ = true;
+  signal_fd(wake_.get());
+  if (thread_.joinable()) thread_.join();
+  if (!spec_.checkpoints) return;
+  const BootTime give_up = clock_.boot() + k_final_wait;
+  do {
+    last_verdict_ = {};
+    look(writer, true);
+    if (last_verdict_.whole != store::Whole::not_yet) return;
+    ::poll(nullptr, 0, 200);
+  } while (clock_.boot() < give_up);
+}
+
+Result<store::Verdict> CheckpointWatch::judge(int directory, store::Writer writer, store::Listing& listing) {
+  TRY_ASSIGN(listing, store::list_checkpoint(directory));
+  return whole_.look(listing, clock_.boot(), writer, store::inspect_in(directory));
+}
+
+void CheckpointWatch::look(store::Writer writer, bool last) {
+  auto directory = open_checkpoint_directory(view_, false);
+  if (!directory) {
+    // The job may have removed its own directory for a while.
+    last_verdict_.whole = store::Whole::never;
+    return;
+  }
+  store::Listing listing;
+  auto verdict = judge(directory->get(), writer, listing);
+  if (!verdict) {
+    if (verdict.error().code != Code::busy) set_problem("cannot look for checkpoints: " + verdict.error().message);
+    return;
+  }
+  last_verdict_ = *verdict;
+  if (!verdict->is_whole()) return;
+  if (!last && taken_at_ && clock_.boot() < *taken_at_ + spec_.checkpoint_min_interval) return;
+  auto taken = take(directory->get(), listing, std::string(store::how_name(verdict->whole)));
+  if (!taken && taken.error().code == Code::no_space) {
+    prune(1);  // the last good one stays; the next look tries again
+    taken = take(directory->get(), listing, std::string(store::how_name(verdict->whole)));
+  }
+  if (taken) {
+    out_of_space_ = false;
+    set_problem({});
+  } else if (taken.error().code == Code::busy) {
+    last_verdict_.whole = store::Whole::not_yet;
+  } else {
+    out_of_space_ = taken.error().code == Code::no_space;
+    set_problem("no checkpoint could be taken: " + taken.error().one_line());
+  }
+}
+
+std::uint64_t CheckpointWatch::next_number() const {
+  const std::scoped_lock guard(mutex_);
+  return next_;
+}
+
+// The same content as the newest snapshot, or as what was restored: a supervisor before us may have seen it.
+bool CheckpointWatch::is_known(const Digest& root) const {
+  const std::scoped_lock guard(mutex_);
+  return held_.empty() ? spec_.restore == root : held_.back().checkpoint.root == root;
+}
+
+Result<void> CheckpointWatch::take(int directory, const store::Listing& listing, const std::string& how) {
+  const std::uint64_t number = next_number();
+  const Path folder = attempt_.snapshots() / std::to_string(number);
+  TRY(os::remove_tree(folder));
+  TRY(os::make_directories(folder));
+  store::SnapshotOptions options;
+  options.bytes_max = spec_.disk_bytes_max;
+  if (previous_ && os::exists(snapshot_files(attempt_, previous_number_))) {
+    options.previous = &*previous_;
+    options.previous_directory = snapshot_files(attempt_, previous_number_);
+  }
+  const auto abandon = [&](Error error) {
+    (void)os::remove_tree(folder);
+    return error;
+  };
+  auto snapshot = store::take_snapshot(directory, listing, snapshot_files(attempt_, number), options);
+  if (!snapshot) return abandon(std::move(snapshot).error());
+  whole_.taken(snapshot->listing);
+  if (is_known(snapshot->root)) return os::remove_tree(folder);
+  HeldSnapshot held;
+  held.taken_at = clock_.boot();
+  held.checkpoint = {number, snapshot->root, snapshot->tree.total_bytes(), snapshot->tree.file_count(), 0, how};
+  auto written = os::write_file_atomically(snapshot_manifest(attempt_, number), as_text(snapshot->manifest));
+  if (written) written = os::write_file_atomically(folder / "info", info_text(held));
+  if (!written) return abandon(std::move(written).error());
+  previous_ = std::move(*snapshot);
+  previous_number_ = number;
+  taken_at_ = held.taken_at;
+  {
+    const std::scoped_lock guard(mutex_);
+    held_.push_back(held);
+    next_ = number + 1;
+  }
+  prune(k_keep);
+  signal_fd(changed_fd_);
+  return {};
+}
+
+// Oldest first: released ones, then, over the quota, unreleased ones too; never the newest `keep_newest`.
+void CheckpointWatch::prune(std::size_t keep_newest) {
+  const std::scoped_lock guard(mutex_);
+  const auto total = [this] {
+    std::uint64_t bytes = 0;
+    for (const HeldSnapshot& held : held_) bytes += held.checkpoint.bytes;
+    return bytes;
+  };
+  while (held_.size() > keep_newest) {
+    const bool released = held_.front().checkpoint.number < kept_from_;
+    const bool crowded = keep_newest < k_keep || (spec_.disk_bytes_max > 0 && total() > spec_.disk_bytes_max);
+    if (!released && !crowded) return;
+    (void)os::remove_tree(attempt_.snapshots() / std::to_string(held_.front().checkpoint.number));
+    held_.erase(held_.begin());
+  }
+}
+
+void CheckpointWatch::release(std::uint64_t kept_from) {
+  {
+    const std::scoped_lock guard(mutex_);
+    if (kept_from <= kept_from_) return;
+    kept_from_ = kept_from;
+  }
+  prune(k_keep);
+}
+
+std::vector<wire::HostCheckpoint> CheckpointWatch::list() const {
+  const std::scoped_lock guard(mutex_);
+  std::vector<wire::HostCheckpoint> checkpoints;
+  for (const HeldSnapshot& held : held_) {
+    checkpoints.push_back(held.checkpoint);
+    checkpoints.back().age_ms = std::max<std::int64_t>(0, (clock_.boot() - held.taken_at).count() / 1'000'000);
+  }
+  return checkpoints;
+}
+
+std::string CheckpointWatch::problem() const {
+  const std::scoped_lock guard(mutex_);
+  return problem_;
+}
+
+void CheckpointWatch::set_problem(std::string problem) {
+  const std::scoped_lock guard(mutex_);
+  if (problem_ == problem) return;
+  problem_ = std::move(problem);
+  signal_fd(changed_fd_);
+}
+
+}  // namespace gridctl::agent

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Watches the checkpoint directory of a running attempt on a thread of its own and keeps snapshots of it in snap/N.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "agent/job_view.hpp"
+#include "os/clock.hpp"
+#include "store/snapshot.hpp"
+#include "store/whole.hpp"
+
+namespace gridctl::agent {
+
+// A snapshot as it lies in snap/NUMBER: files/ manifest info.
+struct HeldSnapshot {
+  wire::HostCheckpoint checkpoint;  // age_ms is not filled in
+  BootTime taken_at;
+};
+[[nodiscard]] Path snapshot_files(const AttemptDir& attempt, std::uint64_t number);
+[[nodiscard]] Path snapshot_manifest(const AttemptDir& attempt, std::uint64_t number);
+// Whole ones, ascending; half-made ones are removed when `tidy`.
+[[nodiscard]] std::vector<HeldSnapshot> held_snapshots(const AttemptDir& attempt, bool tidy);
+
+class CheckpointWatch {
+ public:
+  // `changed_fd` is an eventfd, written when list() or problem() changed. All arguments outlive this.
+  CheckpointWatch(const AttemptDir& attempt, const wire::AttemptSpec& spec, JobView view, os::Clock& clock, int changed_fd);
+  ~CheckpointWatch();
+
+  void start();
+  // Stops the thread; then takes the last snapshot if the directory is whole. Waits for it.
+  void finish(store::Writer writer);
+  void release(std::uint64_t kept_from);
+  [[nodiscard]] std::vector<wire::HostCheckpoint> list() const;
+  [[nodiscard]] std::string problem() const;  // empty = none
+  [[nodiscard]] bool out_of_space() const { return out_of_space_; }
+
+ private:
+  void watch();
+  void look(store::Writer writer, bool last);
+  [[nodiscard]] Result<store::Verdict> judge(int directory, store::Writer writer, store::Listing& listing);
+  [[nodiscard]] Result<void> take(int directory, const store::Listing& listing, const std::string& how);
+  [[nodiscard]] bool is_known(const Digest& root) const;
+  [[nodiscard]] std::uint64_t next_number() const;
+  void prune(std::size_t keep_newest);
+  void set_problem(std::string problem);
+
+  const AttemptDir& attempt_;
+  const wire::AttemptSpec& spec_;
+  const JobView view_;
+  os::Clock& clock_;
+  const int changed_fd_;
+  os::Fd wake_;
+  std::thread thread_;
+  std::atomic<bool> stop_ = false, out_of_space_ = false;
+  store::WholeWatch whole_;
+  std::optional<store::Snapshot> previous_;
+  std::uint64_t previous_number_ = 0;
+  std::optional<BootTime> taken_at_;
+  store::Verdict last_verdict_;
+
+  mutable std::mutex mutex_;  // guards the rest
+  std::vector<HeldSnapshot> held_;
+  std::uint64_t next_ = 1;
+  std::uint64_t kept_from_ = 0;
+  std::string problem_;
+};
+
+}  // namespace gridctl::agent

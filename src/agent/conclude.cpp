@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of an attempt: nothing of it lives, what it made is kept, what it held is free, the record says how it went.
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "agent/cgroup.hpp"
+#include "agent/process_tree.hpp"
+#include "agent/supervise.hpp"
+#include "os/log.hpp"
+#include "os/process.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+constexpr Duration k_unkillable_after = std::chrono::seconds{60};  // as Slurm's UnkillableStepTimeout
+constexpr int k_first_wait_ms = 2, k_last_wait_ms = 1000;
+constexpr std::uint64_t k_full_bytes = 16u << 20;  // free space below which a failure is the disk's
+constexpr int k_write_tries = 600;                 // one a second: a full disk may be emptied meanwhile
+
+}  // namespace
+
+// Returns when no process is left. The lease stays as long as one is: a GPU must never have two users.
+void Supervisor::kill_rest() {
+  if (!engine_ || launch_ == 0) return;
+  const BootTime complain_at = now() + k_unkillable_after;
+  bool complained = false;
+  for (int wait_ms = k_first_wait_ms;; wait_ms = std::min(wait_ms * 2, k_last_wait_ms)) {
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) continue;  // orphans that came to us
+    const auto left = engine_->members(name(), attempt_.run(launch_));
+    if (left.empty()) return;
+    signal_each(left, SIGKILL);
+    if (now() > complain_at && !complained) {
+      status_.phase = wire::AttemptPhase::stopping;
+      status_.detail = "a process cannot be killed; its resources stay leased";
+      publish();
+      complained = true;
+    }
+    ::poll(nullptr, 0, wait_ms);
+  }
+}
+
+void Supervisor::decide_end() {
+  if (status_.end != wire::EndReason::none) return;  // start failed, or another boot
+  const auto record = launch_ > 0 ? read_exit_record(attempt_.run(launch_)) : std::nullopt;
+  if (record && !(stop_wanted() && record->term_received)) {
+    apply_exit(*record, spec_.memory_bytes, status_);
+    note_full_disk();
+    return;
+  }
+  if (stop_wanted()) {
+    status_.end = stop_reason_;
+    if (record) status_.exit_code = record->code, status_.signal = record->signal;
+    return;
+  }
+  const auto events = memory_events_in(memory_group_);
+  const bool oom = events && events->oom_kills > 0;
+  status_.end = oom ? wire::EndReason::oom : wire::EndReason::vanished;
+  status_.detail = oom ? "out of memory: the job's first process was killed"
+                       : "its processes are gone and left no exit record: killed from outside";
+}
+
+void Supervisor::note_full_disk() {
+  if (status_.end != wire::EndReason::exited || status_.exit_code == 0) return;
+  const auto free = os::free_bytes(attempt_.path);
+  if (!(free && *free < k_full_bytes) && !(checkpoints_ && checkpoints_->out_of_space())) return;
+  status_.end = wire::EndReason::disk_full;
+  status_.detail = "the job failed while the host's disk was full";
+}
+
+void Supervisor::release_lease() {
+  const auto released = ledger_.release(attempt_.controller(), attempt_.job(), attempt_.epoch());
+  if (!released) os::log(os::LogLevel::error, "cannot release the lease: " + released.error().one_line());
+}
+
+void Supervisor::final_checkpoint() {
+  if (!checkpoints_ || launch_ == 0 || status_.end == wire::EndReason::host_rebooted) return;
+  status_.phase = wire::AttemptPhase::stopping;
+  status_.doing = "checkpoint";
+  publish();
+  const bool well = status_.exit_code == 0 && status_.signal == 0;
+  checkpoints_->finish(well ? store::Writer::exited : store::Writer::killed);
+  if (status_.detail.empty()) status_.detail = checkpoints_->problem();
+}
+
+void Supervisor::conclude() {
+  if (log_pipe_.valid()) read_log();
+  kill_rest();
+  if (log_pipe_.valid()) {
+    read_log();
+    ring_->finish();
+  }
+  decide_end();
+  if (engine_) {
+    if (const auto removed = engine_->remove(name()); !removed) {
+      os::log(os::LogLevel::error, removed.error().one_line());
+      (void)os::write_file_atomically(attempt_.path / "leftover", removed.error().one_line());  // clean tries again
+    }
+  }
+  release_lease();
+  remove_links(attempt_);
+  final_checkpoint();
+  if (const auto secrets = attempt_.secrets()) (void)os::remove_tree(*secrets);
+  status_.phase = wire::AttemptPhase::ended;
+  status_.doing.clear();
+  status_.ended_ms_ago = 0;
+  if (started_at_) status_.started_ms_ago = std::max<std::int64_t>(0, (now() - *started_at_).count() / 1'000'000);
+  if (ring_) status_.log_bytes = ring_->end();
+  if (checkpoints_) status_.checkpoints = checkpoints_->list();
+  for (int tries = 0; tries < k_write_tries; ++tries) {
+    if (write_status(attempt_, status_, clock_, true)) return;
+    ::poll(nullptr, 0, 1000);
+  }
+}
+
+}  // namespace gridctl::agent

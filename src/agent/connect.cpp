@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/connect.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "agent/log_ring.hpp"
+#include "agent/requests.hpp"
+#include "agent/self.hpp"
+#include "agent/snapshots.hpp"
+#include "base/text.hpp"
+#include "os/process.hpp"
+#include "probe/inventory.hpp"
+#include "store/chunk_store.hpp"
+#include "transfer/fd_link.hpp"
+#include "transfer/serve.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+constexpr Duration k_hello_wait = std::chrono::seconds{60};  // a connection that says nothing is dropped
+constexpr Duration k_idle_max = std::chrono::hours{24 * 30};  // then SSH itself has long noticed
+constexpr Duration k_send_wait = std::chrono::minutes{10};    // a peer that reads nothing for so long is gone
+constexpr int k_adopt_ms = 2000;                              // how long a dead supervisor may go unnoticed
+constexpr std::uint32_t k_log_bytes_max = 512 * 1024;         // of one log reply, half a frame
+
+// Events and replies share the way out.
+class SharedLink final : public wire::Link {
+ public:
+  SharedLink(transfer::FdLink& link, os::Clock& clock) : link_(link), clock_(clock) {}
+  Result<void> send(const wire::Frame& frame, BootTime deadline) override {
+    const std::scoped_lock guard(mutex_);
+    return link_.send(frame, std::max(deadline, clock_.boot() + k_send_wait));
+  }
+  Result<wire::Frame> receive(BootTime deadline) override { return link_.receive(deadline); }
+
+ private:
+  transfer::FdLink& link_;
+  os::Clock& clock_;
+  std::mutex mutex_;
+};
+
+// Tells the controller of changes, and gives attempts whose supervisor died another one.
+class Watcher {
+ public:
+  Watcher(Path home, ControllerId controller, SharedLink& link, os::Clock& clock)
+      : requests_(home, controller, clock), folder_(home / "jobs" / controller.value / "notify"), link_(link),
+        clock_(clock), stop_(::eventfd(0, EFD_CLOEXEC)) {
+    (void)os::make_directories(folder_);
+    events_ = os::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+    ::inotify_add_watch(events_.get(), folder_.c_str(), IN_MOVED_TO);
+    requests_.adopt_all();
+    thread_ = std::thread([this] { watch(); });
+  }
+  ~Watcher() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto wrote = ::write(stop_.get(), &one, sizeof one);
+    thread_.join();
+  }
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+ private:
+  void watch() {
+    for (;;) {
+      pollfd waiting[] = {{stop_.get(), POLLIN, 0}, {events_.get(), POLLIN, 0}};
+      const int ready = ::poll(waiting, 2, k_adopt_ms);
+      if (waiting[0].revents != 0) return;
+      if (ready == 0) requests_.adopt_all();
+      if (waiting[1].revents == 0) continue;
+      for (const std::string& name : changed())
+        if (!push(name)) return;
+    }
+  }
+
+  [[nodiscard]] std::set<std::string> changed() {
+    std::set<std::string> names;
+    alignas(inotify_event) char buffer[16384];
+    ssize_t got = 0;
+    while ((got = ::read(events_.get(), buffer, sizeof buffer)) > 0) {
+      for (ssize_t at = 0; at < got;) {
+        const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
+        if (event->len > 0) names.insert(event->name);
+        at += static_cast<ssize_t>(sizeof(inotify_event)) + event->len;
+      }
+    }
+    return names;
+  }
+
+  [[nodiscard]] bool push(const std::string& name) {
+    const auto cut = name.find('.');
+    Epoch epoch;
+    if (cut == std::string::npos ||
+        std::from_chars(name.data() + cut + 1, name.data() + name.size(), epoch.value).ec != std::errc{})
+      return true;
+    const auto reply = requests_.report({name.substr(0, cut)}, epoch);
+    if (!reply) return true;
+    return link_.send({wire::FrameKind::event, 0, wire::encode(*reply)}, clock_.boot() + k_send_wait).has_value();
+  }
+
+  Requests requests_;
+  Path folder_;
+  SharedLink& link_;
+  os::Clock& clock_;
+  os::Fd stop_, events_;
+  std::thread thread_;
+};
+
+class Connection {
+ public:
+  Connection(SharedLink& link, os::Clock& clock) : link_(link), clock_(clock), home_(agent_home()) {}
+
+  Result<void> serve() {
+    TRY(greet());
+    for (;;) {
+      TRY_ASSIGN(const wire::Frame request, link_.receive(clock_.boot() + k_idle_max));
+      if (request.kind != wire::FrameKind::request)
+        return make_error(Code::protocol_violation, "a frame came that belongs to no operation");
+      TRY(handle(request));
+    }
+  }
+
+ private:
+  Result<void> greet() {
+    TRY_ASSIGN(const wire::Frame frame, link_.receive(clock_.boot() + k_hello_wait));
+    if (frame.kind != wire::FrameKind::request || wire::request_name(frame.payload) != "hello")
+      return make_error(Code::protocol_violation, "the connection does not begin with hello");
+    TRY_ASSIGN(const wire::ControllerHello hello, wire::parse_controller_hello(frame.payload));
+    const int version = std::min(hello.version_max, wire::k_version_max);
+    Result<void> good = check_component("the controller id", hello.controller.value);
+    if (good && (version < hello.version_min || version < wire::k_version_min))
+      good = make_error(Code::unsupported, "no common protocol version: this agent speaks 1, gridctl " +
+                                               std::to_string(hello.version_min) + " to " +
+                                               std::to_string(hello.version_max));
+    if (!good) {
+      TRY(reply(frame.stream, wire::error_payload(good.error())));
+      return good;
+    }
+    TRY(os::make_directories(home_));
+    wire::AgentHello answer;
+    answer.version = version;
+    answer.features = {"events", "bulk"};
+    answer.build = self_hash();
+    answer.machine_id = os::machine_id();
+    answer.boot_id = os::boot_id();
+    answer.host_time = clock_.boot();
+    TRY(reply(frame.stream, wire::encode(answer)));
+    requests_.emplace(home_, hello.controller, clock_);
+    snapshots_.emplace(*requests_);
+    watcher_.emplace(home_, hello.controller, link_, clock_);
+    return {};
+  }
+
+  Result<void> reply(std::uint32_t stream, std::string payload) {
+    return link_.send({wire::FrameKind::reply, stream, std::move(payload)}, clock_.boot() + k_send_wait);
+  }
+  // An error of the operation is its answer; only an error of the link ends the connection.
+  template <class T>
+  Result<void> answer(std::uint32_t stream, const Result<T>& outcome) {
+    if (!outcome) return reply(stream, wire::error_payload(outcome.error()));
+    if constexpr (std::is_void_v<T>) {
+      return reply(stream, "{}");
+    } else {
+      return reply(stream, wire::encode(*outcome));
+    }
+  }
+
+  Result<void> handle(const wire::Frame& frame) {
+    const std::string operation = wire::request_name(frame.payload);
+    if (transfer::BulkServer::serves(operation)) return bulk(frame);
+    if (operation == "probe") return probe(frame.stream);
+    if (operation == "log") return log(frame);
+    if (operation == "prepare") {
+      TRY_ASSIGN(const auto request, wire::parse_prepare(frame.payload));
+      return answer(frame.stream, requests_->prepare(request));
+    }
+    if (operation == "start") {
+      TRY_ASSIGN(const auto request, wire::parse_start(frame.payload));
+      return answer(frame.stream, requests_->start(request));
+    }
+    if (operation == "stop") {
+      TRY_ASSIGN(const auto request, wire::parse_stop(frame.payload));
+      return answer(frame.stream, requests_->stop(request));
+    }
+    if (operation == "clean") {
+      TRY_ASSIGN(const auto request, wire::parse_clean(frame.payload));
+      return answer(frame.stream, requests_->clean(request));
+    }
+    if (operation == "poll") {
+      TRY_ASSIGN(const auto request, wire::parse_poll(frame.payload));
+      return answer(frame.stream, requests_->poll(request));
+    }
+    return reply(frame.stream, wire::error_payload(make_error(
+                                   Code::unsupported, "unknown operation '" + sanitize(operation.substr(0, 40)) + "'")));
+  }
+
+  Result<void> probe(std::uint32_t stream) {
+    probe::ProbeOptions options;
+    options.home = home_;
+    return reply(stream, to_json(probe::take_inventory(clock_, options)));
+  }
+
+  Result<void> log(const wire::Frame& frame) {
+    TRY_ASSIGN(const auto request, wire::parse_log(frame.payload));
+    const auto attempt = requests_->attempt(request.job, request.epoch);
+    if (!attempt) return reply(frame.stream, wire::error_payload(attempt.error()));
+    if (!os::exists(attempt->path))
+      return reply(frame.stream, wire::error_payload(make_error(Code::not_found, "this attempt is not on this host")));
+    const auto slice = read_log(attempt->log(), request.offset, std::min(request.max_bytes, k_log_bytes_max));
+    if (!slice) return reply(frame.stream, wire::error_payload(slice.error()));
+    TRY(reply(frame.stream, wire::encode(wire::LogReply{slice->offset, slice->end_offset})));
+    const BootTime deadline = clock_.boot() + k_send_wait;
+    if (!slice->bytes.empty()) TRY(link_.send({wire::FrameKind::data, frame.stream, slice->bytes}, deadline));
+    wire::EndRecord end;
+    end.bytes = slice->bytes.size();
+    return link_.send({wire::FrameKind::end, frame.stream, wire::encode(end)}, deadline);
+  }
+
+  Result<void> bulk(const wire::Frame& frame) {
+    if (!cache_) {
+      TRY_ASSIGN(auto opened, store::ChunkStore::open(home_ / "cache"));
+      cache_.emplace(std::move(opened));
+      bulk_.emplace(link_, *cache_, *snapshots_, clock_);
+    }
+    return bulk_->handle(frame);
+  }
+
+  SharedLink& link_;
+  os::Clock& clock_;
+  Path home_;
+  std::optional<Requests> requests_;
+  std::optional<HostSnapshots> snapshots_;
+  std::optional<store::ChunkStore> cache_;
+  std::optional<transfer::BulkServer> bulk_;
+  std::optional<Watcher> watcher_;
+};
+
+}  // namespace
+
+int run_connect(int read_fd, int write_fd, os::Clock& clock) {
+  ::signal(SIGPIPE, SIG_IGN);
+  transfer::FdLink link(read_fd, write_fd, false, clock);
+  if (!link.send_raw(wire::k_preamble, clock.boot() + k_hello_wait)) return 1;
+  SharedLink shared(link, clock);
+  const auto outcome = Connection(shared, clock).serve();
+  return outcome.error().code == Code::host_unreachable ? 0 : 1;
+}
+
+}  // namespace gridctl::agent

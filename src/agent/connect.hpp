@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// One connection of a controller: preamble, handshake, then requests until standard input ends.
+#pragma once
+
+#include "os/clock.hpp"
+
+namespace gridctl::agent {
+
+// Speaks over the two descriptors. Exit status: 0 when the peer closed, 1 when it broke the protocol.
+[[nodiscard]] int run_connect(int read_fd, int write_fd, os::Clock& clock);
+
+}  // namespace gridctl::agent

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "agent/engine_container.hpp"
+#include "agent/engine_process.hpp"
+#include "base/text.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+constexpr std::uint64_t k_processes_max = 4096;                 // a fork bomb stays inside
+constexpr std::uint64_t k_shared_memory_default = 1ull << 30;  // data loaders pass batches through /dev/shm
+
+std::string vendor_list(const std::vector<Gpu>& gpus, Vendor vendor) {
+  std::vector<std::string> ids;
+  for (const Gpu& gpu : gpus)
+    if (gpu.vendor == vendor) ids.push_back(vendor == Vendor::nvidia || !gpu.index ? gpu.uuid : std::to_string(*gpu.index));
+  return join(ids, ",");
+}
+
+// /dev/dri nodes of a PCI device.
+std::vector<std::string> render_nodes(const std::string& pci) {
+  std::vector<std::string> nodes;
+  const std::string address = pci.size() > 12 ? pci.substr(pci.size() - 12) : pci;  // "0000:03:00.0"
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/bus/pci/devices/" + lower(address) + "/drm", failed)) {
+    const std::string node = "/dev/dri/" + entry.path().filename().string();
+    if (os::exists(node)) nodes.push_back(node);
+  }
+  std::sort(nodes.begin(), nodes.end());
+  return nodes;
+}
+
+void add_device(std::vector<std::string>& arguments, const std::string& node) {
+  arguments.insert(arguments.end(), {"--device", node});
+  struct stat info {};
+  if (::stat(node.c_str(), &info) == 0) arguments.insert(arguments.end(), {"--group-add", std::to_string(info.st_gid)});
+}
+
+}  // namespace
+
+std::string attempt_name(const JobId& job, Epoch epoch) { return "gridctl-" + job.value + "-e" + std::to_string(epoch.value); }
+
+std::unique_ptr<Engine> make_engine(EngineKind kind) {
+  if (kind == EngineKind::process) return make_process_engine();
+  return make_container_engine(kind);
+}
+
+std::vector<std::string> gpu_arguments(EngineKind kind, const std::vector<Gpu>& gpus) {
+  std::vector<std::string> arguments;
+  const std::string nvidia = vendor_list(gpus, Vendor::nvidia);
+  if (!nvidia.empty() && kind == EngineKind::docker)
+    arguments.insert(arguments.end(), {"--gpus", "\"device=" + nvidia + "\""});  // docker splits at commas outside quotes
+  bool kfd = false;
+  for (const Gpu& gpu : gpus) {
+    if (gpu.vendor == Vendor::nvidia) {
+      if (kind == EngineKind::podman) arguments.insert(arguments.end(), {"--device", "nvidia.com/gpu=" + gpu.uuid});
+      continue;
+    }
+    if (gpu.vendor == Vendor::amd && !kfd) add_device(arguments, "/dev/kfd"), kfd = true;
+    const auto nodes = render_nodes(gpu.pci);
+    if (nodes.empty()) arguments.insert(arguments.end(), {"--device", "/dev/dri"});
+    for (const std::string& node : nodes) add_device(arguments, node);
+  }
+  return arguments;
+}
+
+std::vector<std::pair<std::string, std::string>> gpu_variables(const std::vector<Gpu>& gpus) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  const auto set = [&](const char* name, Vendor vendor) {
+    if (const std::string ids = vendor_list(gpus, vendor); !ids.empty()) variables.emplace_back(name, ids);
+  };
+  set("CUDA_VISIBLE_DEVICES", Vendor::nvidia);
+  set("ROCR_VISIBLE_DEVICES", Vendor::amd);
+  set("ZE_AFFINITY_MASK", Vendor::intel);
+  return variables;
+}
+
+std::vector<std::string> container_arguments(EngineKind kind, const wire::AttemptSpec& spec, const LaunchPlan& plan,
+                                             const ContainerUser& user) {
+  std::vector<std::string> arguments{
+      "run", "--detach", "--name", plan.name, "--hostname", "job", "--pull", "never", "--cap-drop", "all", "--security-opt",
+      "no-new-privileges", "--read-only", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777", "--ulimit", "core=0:0",
+      "--log-driver", "none", "--no-healthcheck", "--label", "gridctl.job=" + spec.job.value, "--label",
+      "gridctl.epoch=" + std::to_string(spec.epoch.value), "--label", "gridctl.controller=" + plan.controller.value,
+      "--pids-limit", std::to_string(k_processes_max)};
+  const auto add = [&](std::initializer_list<std::string> more) { arguments.insert(arguments.end(), more); };
+  if (kind == EngineKind::docker) add({"--user", std::to_string(user.uid) + ":" + std::to_string(user.gid)});
+  if (kind == EngineKind::podman) add({"--image-volume", "ignore"});
+  if (spec.memory_bytes > 0) {
+    const std::string memory = std::to_string(spec.memory_bytes);
+    add({"--memory", memory, "--memory-swap", memory, "--shm-size", std::to_string(std::max(spec.memory_bytes / 2, 1ul << 20))});
+  } else {
+    add({"--shm-size", std::to_string(k_shared_memory_default)});
+  }
+  if (spec.cpus > 0) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2f", spec.cpus);
+    add({"--cpus", text});
+  }
+  const auto gpus = gpu_arguments(kind, plan.gpus);
+  arguments.insert(arguments.end(), gpus.begin(), gpus.end());
+  // --mount, not --volume: a colon in a path would cut it.
+  for (const Bind& bind : plan.binds)
+    add({"--mount", "type=bind,source=" + bind.host.string() + ",target=" + bind.target + (bind.read_only ? ",readonly" : "")});
+  add({"--entrypoint", "/gridctl/agent", plan.image, "init"});
+  const auto init = to_arguments(plan.init);
+  arguments.insert(arguments.end(), init.begin(), init.end());
+  return arguments;
+}
+
+std::string loaded_image(std::string_view output) {
+  std::string image;
+  for (const std::string& line : split_lines(output)) {
+    if (!line.starts_with("Loaded image")) continue;
+    const auto cut = line.find(": ");
+    if (cut != std::string::npos) image = std::string(trim(std::string_view(line).substr(cut + 2)));
+  }
+  return image;
+}
+
+}  // namespace gridctl::agent

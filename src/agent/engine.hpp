@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs a job: docker, podman, or a plain process. An engine is asked to launch and to tidy up; whether the job lives
+// is never its word but that of init's lock, pid and start time.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/attempt_dir.hpp"
+#include "agent/init.hpp"
+#include "base/inventory.hpp"
+#include "base/result.hpp"
+#include "os/process.hpp"
+#include "wire/messages.hpp"
+
+namespace gridctl::agent {
+
+struct Bind {
+  Path host;
+  std::string target;
+  bool read_only = false;
+};
+
+struct LaunchPlan {
+  std::string name;  // gridctl-JOB-eEPOCH
+  ControllerId controller;
+  Path agent;      // our own binary
+  InitPlan init;   // paths as the job sees them
+  Path host_run;   // init's run folder as the host sees it
+  std::string image;
+  std::vector<Bind> binds;
+  std::vector<Gpu> gpus;
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  // Makes the image of the spec present; `archive` is a file to load. The reference to launch with.
+  [[nodiscard]] virtual Result<std::string> ensure_image(const wire::AttemptSpec& spec, const Path& archive) = 0;
+  // Starts init. Success means only that the engine said so.
+  [[nodiscard]] virtual Result<void> launch(const wire::AttemptSpec& spec, const LaunchPlan& plan) = 0;
+  // Every process of the attempt that lives, as far as the engine's kind lets us know; init included.
+  [[nodiscard]] virtual std::vector<os::ProcessId> members(const std::string& name, const Path& host_run) = 0;
+  // Removes what the engine keeps under the name, whatever its state. Missing is success.
+  [[nodiscard]] virtual Result<void> remove(const std::string& name) = 0;
+};
+
+[[nodiscard]] std::unique_ptr<Engine> make_engine(EngineKind kind);
+[[nodiscard]] std::string attempt_name(const JobId& job, Epoch epoch);
+
+// Arguments of `docker|podman run` behind the program's name.
+struct ContainerUser {
+  unsigned uid = 0, gid = 0;
+};
+[[nodiscard]] std::vector<std::string> container_arguments(EngineKind kind, const wire::AttemptSpec& spec,
+                                                           const LaunchPlan& plan, const ContainerUser& user);
+// Device arguments for the leased GPUs.
+[[nodiscard]] std::vector<std::string> gpu_arguments(EngineKind kind, const std::vector<Gpu>& gpus);
+// What a plain process gets instead.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> gpu_variables(const std::vector<Gpu>& gpus);
+// The image named in the output of `docker|podman load`; empty when none is.
+[[nodiscard]] std::string loaded_image(std::string_view output);
+
+}  // namespace gridctl::agent

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine_container.hpp"
+
+#include <unistd.h>
+
+#include "agent/process_tree.hpp"
+#include "base/text.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+constexpr Duration k_call_wait = std::chrono::seconds{60};  // a loaded host starts a container in seconds
+constexpr Duration k_pull_wait = std::chrono::hours{1};     // images of 20 GB over slow links
+constexpr std::size_t k_complaint_bytes = 400;              // of an engine's error text that reaches people
+
+class ContainerEngine final : public Engine {
+ public:
+  explicit ContainerEngine(EngineKind kind) : kind_(kind), program_(engine_name(kind)) {}
+
+  Result<std::string> ensure_image(const wire::AttemptSpec& spec, const Path& archive) override {
+    if (!archive.empty()) return load(spec, archive);
+    if (spec.image.empty()) return make_error(Code::refused, "no image is named and a container engine is asked for");
+    TRY_ASSIGN(const bool here, has_image(spec.image));
+    if (!here) TRY(call({"pull", "--quiet", spec.image}, k_pull_wait, "pull the image " + spec.image));
+    return spec.image;
+  }
+
+  Result<void> launch(const wire::AttemptSpec& spec, const LaunchPlan& plan) override {
+    const ContainerUser user{::geteuid(), ::getegid()};
+    return to_void(call(container_arguments(kind_, spec, plan, user), k_call_wait, "start the container " + plan.name));
+  }
+
+  std::vector<os::ProcessId> members(const std::string&, const Path& host_run) override {
+    // Init is PID 1 of the container: the kernel ends all others with it, and it is gone only when they are.
+    const auto init = lock_holder(host_run / "lock");
+    return init ? std::vector{*init} : std::vector<os::ProcessId>{};
+  }
+
+  Result<void> remove(const std::string& name) override {
+    std::vector<std::string> arguments{"rm", "--force", "--volumes"};
+    if (kind_ == EngineKind::podman) arguments.insert(arguments.end(), {"--time", "0", "--ignore"});
+    arguments.push_back(name);
+    auto removed = call(arguments, k_call_wait, "remove the container " + name);
+    if (removed || lower(removed.error().message).find("no such container") != std::string::npos) return {};
+    return std::move(removed).error();
+  }
+
+ private:
+  static Result<void> to_void(Result<std::string> result) {
+    if (!result) return std::move(result).error();
+    return {};
+  }
+
+  Result<std::string> call(std::vector<std::string> arguments, Duration wait, const std::string& what) {
+    arguments.insert(arguments.begin(), program_);
+    os::RunOptions options;
+    options.timeout = wait;
+    auto outcome = os::run(arguments, options);
+    if (!outcome) return std::move(outcome).error().with_context("while trying to " + what);
+    if (outcome->status.success()) return std::move(outcome->out);
+    const std::string_view complaint = trim(outcome->err);
+    const auto tail = complaint.size() > k_complaint_bytes ? complaint.substr(complaint.size() - k_complaint_bytes) : complaint;
+    return make_error(Code::engine, program_ + " could not " + what + ": " + sanitize(tail));
+  }
+
+  Result<bool> has_image(const std::string& image) {
+    auto found = call({"image", "inspect", "--format", "{{.Id}}", image}, k_call_wait, "look for the image " + image);
+    if (found) return true;
+    if (found.error().code != Code::engine) return std::move(found).error();
+    const std::string text = lower(found.error().message);
+    if (text.find("no such") != std::string::npos || text.find("not known") != std::string::npos ||
+        text.find("not found") != std::string::npos)
+      return false;
+    return std::move(found).error();
+  }
+
+  Result<std::string> load(const wire::AttemptSpec& spec, const Path& archive) {
+    // Named by content, so that a second attempt finds it loaded.
+    const std::string tag = "gridctl-archive:" + to_hex(*spec.image_archive).substr(0, 32);
+    TRY_ASSIGN(const bool here, has_image(tag));
+    if (here) return tag;
+    TRY_ASSIGN(const std::string output, call({"load", "--input", archive.string()}, k_pull_wait, "load the image archive"));
+    const std::string image = loaded_image(output);
+    if (image.empty()) return make_error(Code::engine, program_ + " loaded the image archive but named no image");
+    TRY(call({"tag", image, tag}, k_call_wait, "name the loaded image"));
+    return tag;
+  }
+
+  EngineKind kind_;
+  std::string program_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_container_engine(EngineKind kind) { return std::make_unique<ContainerEngine>(kind); }
+
+}  // namespace gridctl::agent

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/init.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "agent/attempt_dir.hpp"
+#include "agent/cgroup.hpp"
+#include "base/text.hpp"
+#include "os/clock.hpp"
+#include "os/entries.hpp"
+#include "os/process.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+constexpr std::uint64_t k_environment_bytes = 2u << 20;       // 512 KiB by the protocol, with room for ours
+constexpr int k_pipe_bytes = 1 << 20;                         // lets the job go on while a supervisor is replaced
+constexpr Duration k_drain_wait = std::chrono::seconds{10};   // for a supervisor to take the last output
+constexpr int k_oom_score = 200;                              // the host's OOM killer should prefer a job to a daemon
+
+struct Outcome {
+  int code = -1;
+  int signal = 0;
+};
+
+class Init {
+ public:
+  explicit Init(const InitPlan& plan) : plan_(plan) {}
+  int run();
+
+ private:
+  bool claim();
+  bool prepare();
+  void load_environment();
+  void load_secrets();
+  void arm_deadline();
+  [[nodiscard]] bool deadline_passed() const;
+  [[nodiscard]] bool run_phase(const char* phase);
+  [[nodiscard]] pid_t start(const os::Path& script);
+  [[nodiscard]] Outcome follow(pid_t main);
+  void handle_signal();
+  bool reap(pid_t main, Outcome& outcome);
+  void signal_all(int signal) const;
+  void kill_rest();
+  void write_exit();
+  void wait_for_drain() const;
+  [[nodiscard]] BootTime now() const { return os::system_clock().boot(); }
+
+  const InitPlan& plan_;
+  os::Fd lock_, log_keeper_, log_, signals_, timer_;
+  std::vector<std::string> environment_;
+  std::uint64_t oom_before_ = 0;
+  std::optional<BootTime> kill_at_;
+  ExitRecord record_;
+  bool no_children_ = false;
+};
+
+// One init per launch folder, ever: the lock tells that it lives, `once` that it began.
+bool Init::claim() {
+  const int lock = ::open((plan_.run / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (lock < 0 || ::flock(lock, LOCK_EX | LOCK_NB) != 0) return false;
+  lock_ = os::Fd(lock);
+  const int once = ::open((plan_.run / "once").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (once < 0) return false;
+  const os::Fd file(once);
+  const auto self = os::identify(::getpid());
+  const std::string text = std::to_string(::getpid()) + " " + std::to_string(self ? self->start_ticks : 0) + "\n";
+  return ::write(once, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+bool Init::prepare() {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  sigset_t all;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  for (const os::Path& group : plan_.groups) join_group(group);
+  signals_ = os::Fd(::signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK));
+  timer_ = os::Fd(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
+  // Held for reading too, so that the job never gets SIGPIPE while no supervisor reads.
+  log_keeper_ = os::Fd(::open((plan_.run / "log").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  log_ = os::Fd(::open((plan_.run / "log").c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!log_keeper_.valid() || !log_.valid() || !signals_.valid() || !timer_.valid()) return false;
+  ::fcntl(log_.get(), F_SETPIPE_SZ, k_pipe_bytes);
+  if (const auto events = memory_events("self")) oom_before_ = events->oom_kills;
+  load_environment();
+  load_secrets();
+  arm_deadline();
+  return true;
+}
+
+void Init::load_environment() {
+  for (char** entry = environ; *entry != nullptr; ++entry) environment_.emplace_back(*entry);
+  auto text = os::read_file(plan_.run / "env", k_environment_bytes);
+  if (!text) return;
+  const auto set = [this](std::string assignment) {
+    const std::string name = assignment.substr(0, assignment.find('=') + 1);
+    std::erase_if(environment_, [&](const std::string& other) { return other.starts_with(name); });
+    environment_.push_back(std::move(assignment));
+  };
+  for (std::string& assignment : split(*text, '\0'))
+    if (assignment.find('=') != std::string::npos) set(std::move(assignment));
+  const bool chosen = std::any_of(environment_.begin(), environment_.end(), [](const std::string& assignment) {
+    return assignment.starts_with("PYTHONUNBUFFERED=");
+  });
+  if (!chosen) environment_.push_back("PYTHONUNBUFFERED=1");
+}
+
+void Init::load_secrets() {
+  if (plan_.secrets.empty()) return;
+  const auto names = os::list_directory(plan_.secrets);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (auto value = os::read_file(plan_.secrets / name, k_environment_bytes)) {
+      std::erase_if(environment_, [&](const std::string& other) { return other.starts_with(name + "="); });
+      environment_.push_back(name + "=" + *value);
+    }
+  }
+}
+
+void Init::arm_deadline() {
+  // Unreadable means that our folder is being removed: then the last known deadline stands.
+  if (const auto deadline = read_number(plan_.control / "deadline"); deadline && deadline->has_value())
+    kill_at_ = BootTime{**deadline} + plan_.grace + k_init_slack;
+  if (!kill_at_) return;
+  itimerspec when{};
+  when.it_value.tv_sec = kill_at_->ns / 1'000'000'000;
+  when.it_value.tv_nsec = kill_at_->ns % 1'000'000'000 + 1;
+  ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+bool Init::deadline_passed() const { return kill_at_ && now() >= *kill_at_; }
+
+pid_t Init::start(const os::Path& script) {
+  const char* shell = "/bin/sh";
+  for (const char* bash : {"/bin/bash", "/usr/bin/bash"})
+    if (::access(bash, X_OK) == 0) shell = bash;
+  const std::string path = script.string(), work = plan_.work.string();
+  std::vector<char*> variables;
+  for (std::string& assignment : environment_) variables.push_back(assignment.data());
+  variables.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
+  const int nothing = ::open("/dev/null", O_RDONLY);
+  ::dup2(nothing, 0);
+  ::dup2(log_.get(), 1);
+  ::dup2(log_.get(), 2);
+  const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (score >= 0) ::dprintf(score, "%d", k_oom_score);
+  if (::chdir(work.c_str()) != 0) {
+    ::dprintf(2, "gridctl: cannot enter the working directory %s\n", work.c_str());
+    ::_exit(126);
+  }
+  const char* arguments[] = {shell, path.c_str(), nullptr};
+  ::execve(shell, const_cast<char**>(arguments), variables.data());
+  ::dprintf(2, "gridctl: cannot run %s: the image has no shell\n", shell);
+  ::_exit(127);
+}
+
+void Init::signal_all(int signal) const {
+  if (::getpid() == 1) {
+    ::kill(-1, signal);
+    return;
+  }
+  for (const os::ProcessId& process : os::descendants(::getpid())) ::kill(process.pid, signal);
+}
+
+// Collects what ended. True when `main` is among it.
+bool Init::reap(pid_t main, Outcome& outcome) {
+  bool ended = false;
+  for (;;) {
+    int status = 0;
+    const pid_t child = ::waitpid(-1, &status, WNOHANG);
+    no_children_ = child < 0 && errno == ECHILD;
+    if (child <= 0) return ended;
+    if (child != main) continue;
+    ended = true;
+    outcome = WIFEXITED(status) ? Outcome{WEXITSTATUS(status), 0} : Outcome{-1, WTERMSIG(status)};
+  }
+}
+
+void Init::handle_signal() {
+  signalfd_siginfo info;
+  while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    const int signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGTERM || signal == SIGINT) {
+      record_.term_received = true;
+      signal_all(SIGTERM);
+    } else if (signal == SIGUSR1 || signal == SIGUSR2) {
+      signal_all(signal);
+    }
+  }
+}
+
+Outcome Init::follow(pid_t main) {
+  Outcome outcome;
+  bool main_ended = false;
+  for (;;) {
+    if (reap(main, outcome)) main_ended = true;
+    // After TERM the others keep their grace; otherwise what the commands left running ends with them.
+    if (main_ended && (!record_.term_received || no_children_)) return outcome;
+    pollfd waiting[] = {{signals_.get(), POLLIN, 0}, {timer_.get(), POLLIN, 0}};
+    ::poll(waiting, 2, -1);
+    handle_signal();
+    if (waiting[1].revents == 0) continue;
+    std::uint64_t expirations = 0;
+    if (::read(timer_.get(), &expirations, sizeof expirations) < 0) continue;
+    arm_deadline();
+    if (!deadline_passed()) continue;
+    record_.lease_passed = true;
+    kill_rest();
+    return outcome;
+  }
+}
+
+void Init::kill_rest() {
+  Outcome ignored;
+  const BootTime give_up = now() + std::chrono::seconds{5};
+  do {
+    signal_all(SIGKILL);
+    pollfd waiting{signals_.get(), POLLIN, 0};
+    reap(0, ignored);
+    if (no_children_) return;
+    ::poll(&waiting, 1, 100);
+    handle_signal();
+  } while (now() < give_up);
+}
+
+bool Init::run_phase(const char* phase) {
+  const os::Path script = plan_.run / (std::string(phase) + ".sh");
+  if (!os::exists(script)) return true;
+  record_.phase = phase;
+  (void)os::write_file_atomically(plan_.run / "phase", std::string(phase) + "\n");
+  const pid_t main = start(script);
+  const Outcome outcome = main < 0 ? Outcome{126, 0} : follow(main);
+  record_.code = outcome.code;
+  record_.signal = outcome.signal;
+  return outcome.code == 0 && outcome.signal == 0 && !record_.lease_passed && !record_.term_received;
+}
+
+void Init::write_exit() {
+  if (const auto events = memory_events("self")) {
+    record_.oom_kills = events->oom_kills - std::min(events->oom_kills, oom_before_);
+    record_.memory_peak = events->peak_bytes;
+  }
+  (void)os::write_file_durably(plan_.run / "exit", to_text(record_));
+}
+
+// Output that no supervisor has read is lost when the last holder of the pipe ends.
+void Init::wait_for_drain() const {
+  const BootTime give_up = now() + k_drain_wait;
+  for (int waiting = 1; waiting > 0 && now() < give_up;) {
+    if (::ioctl(log_keeper_.get(), FIONREAD, &waiting) != 0) return;
+    const timespec moment{0, 1'000'000};
+    if (waiting > 0) ::nanosleep(&moment, nullptr);
+  }
+}
+
+int Init::run() {
+  if (!claim()) return k_init_refused;
+  if (!prepare()) return 1;
+  if (run_phase("setup")) (void)run_phase("run");
+  write_exit();
+  kill_rest();
+  wait_for_drain();
+  return 0;
+}
+
+}  // namespace
+
+std::vector<std::string> to_arguments(const InitPlan& plan) {
+  std::vector<std::string> arguments{plan.run.string(), plan.control.string(), plan.work.string(),
+                                     plan.secrets.empty() ? "-" : plan.secrets.string(), std::to_string(plan.grace.count())};
+  for (const os::Path& group : plan.groups) arguments.push_back(group.string());
+  return arguments;
+}
+
+Result<InitPlan> parse_init(std::span<char* const> arguments) {
+  if (arguments.size() < 5) return make_error(Code::usage, "init needs RUN CONTROL WORK SECRETS|- GRACE_NS [GROUP…]");
+  InitPlan plan{arguments[0], arguments[1], arguments[2], {}, {}, {}};
+  if (const std::string_view secrets = arguments[3]; secrets != "-") plan.secrets = secrets;
+  std::int64_t grace = 0;
+  const std::string_view number = arguments[4];
+  if (std::from_chars(number.data(), number.data() + number.size(), grace).ec != std::errc{} || grace < 0)
+    return make_error(Code::usage, "init's grace is no number of nanoseconds");
+  plan.grace = Duration{grace};
+  for (char* group : arguments.subspan(5)) plan.groups.emplace_back(group);
+  return plan;
+}
+
+int run_init(const InitPlan& plan) { return Init(plan).run(); }
+
+}  // namespace gridctl::agent

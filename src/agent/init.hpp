@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The job's first process: `gridctl-agent init`. In a container it is PID 1, else the subreaper of all that the job starts.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "os/files.hpp"
+
+namespace gridctl::agent {
+
+inline constexpr int k_init_refused = 125;                   // exit status: this launch was already used up
+inline constexpr Duration k_init_slack = std::chrono::seconds{15};  // after deadline + grace init acts by itself
+
+// Paths are as the job sees them.
+struct InitPlan {
+  os::Path run;      // once, lock, log, phase, exit, env, setup.sh, run.sh
+  os::Path control;  // deadline
+  os::Path work;
+  os::Path secrets;  // empty = none
+  Duration grace{};
+  std::vector<os::Path> groups;  // control groups to join first
+};
+[[nodiscard]] std::vector<std::string> to_arguments(const InitPlan& plan);  // behind "init"
+[[nodiscard]] Result<InitPlan> parse_init(std::span<char* const> arguments);
+
+// Runs the job to its end; returns the exit status of this process. REQUIRES: no other thread.
+[[nodiscard]] int run_init(const InitPlan& plan);
+
+}  // namespace gridctl::agent

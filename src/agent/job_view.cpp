@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/job_view.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+constexpr std::size_t k_script_bytes_max = 256 * 1024;
+constexpr std::size_t k_variables_max = 1024;
+constexpr std::size_t k_variable_bytes_max = 128 * 1024;       // the kernel's limit for one string
+constexpr std::size_t k_variables_bytes_max = 512 * 1024;      // together; the kernel allows a quarter of the stack
+constexpr std::size_t k_list_max = 256;                        // mounts, GPUs
+constexpr Duration k_grace_max = std::chrono::hours{24};
+
+Error refuse(std::string why) { return make_error(Code::refused, "the attempt's specification is refused: " + std::move(why)); }
+
+bool is_variable_name(std::string_view name) {
+  const auto good = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
+  return !name.empty() && name.size() <= 255 && !(name[0] >= '0' && name[0] <= '9') && std::all_of(name.begin(), name.end(), good);
+}
+
+// A path that may stand in a mount argument and stays where it says.
+bool is_plain_path(std::string_view path) {
+  if (path.empty() || path.size() > 1024) return false;
+  for (const char c : path)
+    if (static_cast<unsigned char>(c) < ' ' || c == ',' || c == '"' || c == '\\' || c == 0x7f) return false;
+  const auto parts = split(path, '/');
+  return std::none_of(parts.begin(), parts.end(), [](const std::string& part) { return part == ".." || part == "."; });
+}
+
+Result<void> check_variables(const std::map<std::string, std::string>& variables, std::string_view what) {
+  if (variables.size() > k_variables_max) return refuse("too many " + std::string(what));
+  std::size_t total = 0;
+  for (const auto& [name, value] : variables) {
+    if (!is_variable_name(name)) return refuse("bad name among the " + std::string(what) + ": '" + sanitize(name.substr(0, 64)) + "'");
+    if (value.find('\0') != std::string::npos || value.size() > k_variable_bytes_max) return refuse("the value of " + name);
+    total += name.size() + value.size() + 2;
+  }
+  if (total > k_variables_bytes_max) return refuse("the " + std::string(what) + " are larger than 512 KiB");
+  return {};
+}
+
+bool beneath_work(const std::string& path) { return path.starts_with("/work/") && path.size() > 6; }
+
+}  // namespace
+
+Result<void> check_spec(const wire::AttemptSpec& spec) {
+  TRY(check_component("the job id", spec.job.value));
+  TRY(check_variables(spec.envs, "variables"));
+  if (spec.setup.size() > k_script_bytes_max || spec.run.size() > k_script_bytes_max) return refuse("a script is larger than 256 KiB");
+  if (spec.run.empty()) return refuse("there is no command to run");
+  if (spec.mounts.size() > k_list_max || spec.gpu_uuids.size() > k_list_max) return refuse("more than 256 mounts or GPUs");
+  for (const auto& mount : spec.mounts)
+    if (!is_plain_path(mount.target)) return refuse("bad mount target '" + sanitize(mount.target.substr(0, 200)) + "'");
+  if (!spec.checkpoint_path.empty() && (!is_plain_path(spec.checkpoint_path) || spec.checkpoint_path == "/"))
+    return refuse("bad checkpoint path '" + sanitize(spec.checkpoint_path.substr(0, 200)) + "'");
+  for (const std::string& gpu : spec.gpu_uuids)
+    if (gpu.empty() || gpu.size() > 60 || !is_plain_path(gpu) || gpu.find('=') != std::string::npos) return refuse("bad gpu id");
+  const bool container = spec.engine != EngineKind::process;
+  if (container && !spec.image_archive && (spec.image.empty() || spec.image[0] == '-' || spec.image.size() > 512))
+    return refuse("bad image reference");
+  if (!(spec.cpus >= 0) || spec.cpus > 65536) return refuse("bad number of CPUs");
+  if (spec.stop_grace < Duration{} || spec.stop_grace > k_grace_max) return refuse("bad stop grace");
+  return {};
+}
+
+Result<void> check_secrets(const wire::AttemptSpec& spec, const std::map<std::string, std::string>& secrets) {
+  TRY(check_variables(secrets, "secrets"));
+  for (const std::string& name : spec.secret_names)
+    if (!secrets.contains(name)) return refuse("the value of secret " + sanitize(name.substr(0, 64)) + " is missing");
+  if (secrets.size() != spec.secret_names.size()) return refuse("a secret has a value but is not declared");
+  return {};
+}
+
+JobView view_of(const AttemptDir& attempt, const wire::AttemptSpec& spec, unsigned launch) {
+  const bool container = spec.engine != EngineKind::process;
+  JobView view;
+  view.work = container ? Path("/work") : attempt.work();
+  view.run = container ? Path("/gridctl/run") : attempt.run(launch);
+  view.control = container ? Path("/gridctl/ctl") : attempt.control();
+  if (container) view.home = "/gridctl/home";
+  if (!spec.secret_names.empty()) {
+    if (container) view.secrets = "/run/secrets";
+    else if (auto folder = attempt.secrets()) view.secrets = *folder;
+  }
+  const std::string& path = spec.checkpoint_path;
+  const bool relative = !path.empty() && (path[0] != '/' || (container && beneath_work(path)));
+  if (relative) {
+    view.checkpoint_base = attempt.work();
+    view.checkpoint_relative = Path(path[0] == '/' ? path.substr(6) : path).lexically_normal().string();
+    while (view.checkpoint_relative.ends_with('/')) view.checkpoint_relative.pop_back();
+    view.checkpoints = view.work / view.checkpoint_relative;
+  } else {
+    view.checkpoint_base = attempt.path;
+    view.checkpoint_relative = attempt.checkpoints().filename().string();
+    view.checkpoints = !path.empty() ? Path(path) : container ? Path("/ckpt") : attempt.checkpoints();
+  }
+  return view;
+}
+
+Result<os::Fd> open_checkpoint_directory(const JobView& view, bool make) {
+  TRY_ASSIGN(const os::Fd base, os::open_file(view.checkpoint_base, O_RDONLY | O_DIRECTORY));
+  if (make) TRY(os::make_directories_beneath(base.get(), view.checkpoint_relative, 0755));
+  return os::open_beneath(base.get(), view.checkpoint_relative, O_RDONLY | O_DIRECTORY);
+}
+
+std::string job_environment(const wire::AttemptSpec& spec, const JobView& view, const std::vector<Gpu>& gpus) {
+  std::map<std::string, std::string> variables = spec.envs;
+  variables.try_emplace("GRIDCTL_RESUME_FROM", spec.restore ? spec.restore_name : "");
+  variables["GRIDCTL_CKPT_DIR"] = view.checkpoints.string();
+  variables["GRIDCTL_METRICS"] = (view.run / "metrics").string();
+  if (!view.home.empty()) {
+    variables.try_emplace("HOME", view.home.string());
+    for (const char* name : {"USER", "LOGNAME"}) variables.try_emplace(name, "job");  // for those who ask who they are
+  }
+  if (spec.engine == EngineKind::process)
+    for (auto& [name, value] : gpu_variables(gpus)) variables[name] = value;
+  std::string text;
+  for (const auto& [name, value] : variables) text += name + "=" + value + std::string(1, '\0');
+  return text;
+}
+
+Result<void> make_run_folder(const AttemptDir& attempt, const wire::AttemptSpec& spec, const JobView& view, unsigned launch,
+                             const std::vector<Gpu>& gpus) {
+  const Path run = attempt.run(launch);
+  TRY(os::make_directories(run));
+  TRY(os::write_file_atomically(run / "env", job_environment(spec, view, gpus)));
+  if (!spec.setup.empty()) TRY(os::write_file_atomically(run / "setup.sh", spec.setup + "\n"));
+  TRY(os::write_file_atomically(run / "run.sh", spec.run + "\n"));
+  if (::mkfifo((run / "log").c_str(), 0600) != 0) return errno_error(errno, "cannot make the log pipe in " + run.string());
+  return {};
+}
+
+}  // namespace gridctl::agent

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine-wide ledger of leases on GPUs, CPUs and memory, shared by all users; format in gridctl-agent(7), The ledger.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "os/clock.hpp"
+#include "os/files.hpp"
+#include "os/process.hpp"
+
+namespace gridctl::agent {
+
+struct Lease {
+  ControllerId controller;
+  JobId job;
+  Epoch epoch;
+  unsigned uid = 0;
+  std::string boot_id;
+  std::uint64_t pid_namespace = 0;  // pids below mean something only inside it
+  os::ProcessId supervisor;         // {0,0}: none yet
+  os::ProcessId payload;
+  bool launching = false;  // a launch was begun and its outcome is not recorded yet
+  BootTime deadline;
+  Duration grace{};
+  double cpus = 0;
+  std::uint64_t memory_bytes = 0;
+  std::vector<std::string> gpus;
+
+  [[nodiscard]] bool same_attempt(const Lease& other) const {
+    return controller == other.controller && job == other.job && epoch == other.epoch;
+  }
+};
+
+// What the machine has; 0 = not known, not limited.
+struct Capacity {
+  double cpus = 0;
+  std::uint64_t memory_bytes = 0;
+};
+[[nodiscard]] Capacity machine_capacity();
+
+// The facts by which a lease is judged; tests supply others.
+struct Machine {
+  std::string boot_id;
+  std::uint64_t pid_namespace = 0;
+  std::function<bool(const os::ProcessId&)> alive;
+
+  [[nodiscard]] static Machine real();
+};
+
+// True when nobody can be using what the lease names.
+[[nodiscard]] bool is_void(const Lease& lease, const Machine& machine, BootTime now);
+
+class Ledger {
+ public:
+  Ledger(os::Path directory, Machine machine, os::Clock& clock)
+      : directory_(std::move(directory)), machine_(std::move(machine)), clock_(clock) {}
+
+  // Enters the lease, or replaces the entry of the same attempt. busy when a GPU is held or the machine would be
+  // overcommitted; the message tells until when, never by whom.
+  [[nodiscard]] Result<void> take(const Lease& lease, const Capacity& capacity);
+  // Removes the attempt's entry; missing is success.
+  [[nodiscard]] Result<void> release(const ControllerId& controller, const JobId& job, Epoch epoch);
+  [[nodiscard]] Result<std::vector<Lease>> valid();
+  // The attempt's own entry, valid or not.
+  [[nodiscard]] Result<std::optional<Lease>> find(const ControllerId& controller, const JobId& job, Epoch epoch);
+
+ private:
+  struct Slots;
+  [[nodiscard]] Result<Slots> open() const;
+
+  os::Path directory_;
+  Machine machine_;
+  os::Clock& clock_;
+};
+
+// Text of one slot, exposed for tests.
+[[nodiscard]] std::string to_text(const Lease& lease);
+[[nodiscard]] std::optional<Lease> parse_lease(std::string_view text);
+
+}  // namespace gridctl::agent

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/log_ring.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+namespace gridctl::agent {
+namespace {
+
+constexpr std::uint64_t k_pieces = 8;                       // of the ring: the coarseness of forgetting
+constexpr std::uint64_t k_ring_bytes_min = 64 * 1024;       // below this a ring could not hold a stack trace
+constexpr double k_bytes_per_second = 32.0 * 1024 * 1024;  // sustained; spares the host's disk, bursts of one ring pass
+
+std::string piece_name(std::uint64_t offset) {
+  std::string digits = std::to_string(offset);
+  return std::string(20 - digits.size(), '0') + digits;
+}
+
+// Offset -> size of every piece.
+std::map<std::uint64_t, std::uint64_t> pieces(const os::Path& folder) {
+  std::map<std::uint64_t, std::uint64_t> found;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
+    const std::string name = entry.path().filename().string();
+    std::uint64_t offset = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), offset);
+    struct stat info {};
+    if (error != std::errc{} || end != name.data() + name.size()) continue;
+    if (::lstat(entry.path().c_str(), &info) == 0) found[offset] = static_cast<std::uint64_t>(info.st_size);
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<LogRing> LogRing::open(const os::Path& folder, std::uint64_t bytes_max) {
+  TRY(os::make_directories(folder));
+  LogRing ring(folder, std::max(bytes_max, k_ring_bytes_min));
+  ring.tokens_ = static_cast<double>(ring.bytes_max_);
+  ring.end_ = log_end(folder);
+  return ring;
+}
+
+void LogRing::append(std::string_view output, BootTime now) {
+  const double passed = refilled_.ns == 0 ? 0.0 : seconds(now - refilled_);
+  refilled_ = now;
+  tokens_ = std::min(static_cast<double>(bytes_max_), tokens_ + passed * k_bytes_per_second);
+  if (tokens_ < static_cast<double>(output.size())) {
+    dropped_ += output.size();
+    return;
+  }
+  tell_dropped();
+  if (store(output)) {
+    tokens_ -= static_cast<double>(output.size());
+  } else {
+    dropped_ += output.size();
+  }
+}
+
+void LogRing::finish() { tell_dropped(); }
+
+void LogRing::tell_dropped() {
+  if (dropped_ == 0) return;
+  const std::string line = "\n[gridctl: " + std::to_string(dropped_) + " bytes of output dropped]\n";
+  if (store(line)) dropped_ = 0;
+}
+
+bool LogRing::store(std::string_view output) {
+  while (!output.empty()) {
+    if ((!piece_.valid() || piece_bytes_ >= bytes_max_ / k_pieces) && !next_piece()) return false;
+    const auto part = output.substr(0, bytes_max_ / k_pieces - piece_bytes_);
+    const ssize_t wrote = ::write(piece_.get(), part.data(), part.size());
+    out_of_space_ = wrote < 0 && (errno == ENOSPC || errno == EDQUOT);
+    if (wrote <= 0) return false;
+    piece_bytes_ += static_cast<std::uint64_t>(wrote);
+    end_ += static_cast<std::uint64_t>(wrote);
+    output.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+  return true;
+}
+
+bool LogRing::next_piece() {
+  trim_oldest();
+  auto file = os::open_file(folder_ / piece_name(end_), O_WRONLY | O_CREAT | O_APPEND);
+  if (!file) {
+    out_of_space_ = file.error().code == Code::no_space;
+    return false;
+  }
+  piece_ = std::move(*file);
+  piece_bytes_ = 0;
+  return true;
+}
+
+void LogRing::trim_oldest() {
+  auto all = pieces(folder_);
+  std::uint64_t total = 0;
+  for (const auto& [offset, size] : all) total += size;
+  while (!all.empty() && total + bytes_max_ / k_pieces > bytes_max_) {
+    ::unlink((folder_ / piece_name(all.begin()->first)).c_str());
+    total -= all.begin()->second;
+    all.erase(all.begin());
+  }
+}
+
+Result<LogSlice> read_log(const os::Path& folder, std::uint64_t offset, std::uint32_t bytes_max) {
+  const auto all = pieces(folder);
+  LogSlice slice;
+  if (all.empty()) return slice;
+  slice.end_offset = all.rbegin()->first + all.rbegin()->second;
+  slice.offset = std::clamp(offset, all.begin()->first, slice.end_offset);
+  auto piece = std::prev(all.upper_bound(slice.offset));
+  for (; piece != all.end() && slice.bytes.size() < bytes_max; ++piece) {
+    const std::uint64_t position = slice.offset + slice.bytes.size();
+    if (position < piece->first && !slice.bytes.empty()) break;  // a gap: the next request begins behind it
+    if (position < piece->first) slice.offset = piece->first;
+    const std::uint64_t from = slice.offset + slice.bytes.size() - piece->first;
+    if (from >= piece->second) continue;
+    const auto count = std::min<std::uint64_t>(piece->second - from, bytes_max - slice.bytes.size());
+    auto file = os::open_file(folder / piece_name(piece->first), O_RDONLY);
+    if (!file) continue;
+    const std::size_t had = slice.bytes.size();
+    slice.bytes.resize(had + count);
+    TRY(os::read_exactly(file->get(), reinterpret_cast<std::byte*>(slice.bytes.data() + had), count, from));
+  }
+  return slice;
+}
+
+std::uint64_t log_end(const os::Path& folder) {
+  const auto all = pieces(folder);
+  return all.empty() ? 0 : all.rbegin()->first + all.rbegin()->second;
+}
+
+}  // namespace gridctl::agent

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bounded output log of an attempt: pieces in a folder, named by the offset of their first byte, the oldest removed.
+// Append-only files with offsets in their names need no index, so any process may die at any instant.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "os/files.hpp"
+
+namespace gridctl::agent {
+
+class LogRing {
+ public:
+  // Goes on behind what the folder already holds. At most about `bytes_max` bytes stay on disk.
+  [[nodiscard]] static Result<LogRing> open(const os::Path& folder, std::uint64_t bytes_max);
+
+  // Never fails: what comes faster than the host may store, or finds no space, is dropped and counted; a line tells how
+  // much before the next bytes that are kept.
+  void append(std::string_view output, BootTime now);
+  // Writes the drop line that is still due. Call when the output has ended.
+  void finish();
+  [[nodiscard]] std::uint64_t end() const { return end_; }
+  [[nodiscard]] bool out_of_space() const { return out_of_space_; }
+
+ private:
+  LogRing(os::Path folder, std::uint64_t bytes_max) : folder_(std::move(folder)), bytes_max_(bytes_max) {}
+  bool store(std::string_view output);
+  bool next_piece();
+  void trim_oldest();
+  void tell_dropped();
+
+  os::Path folder_;
+  std::uint64_t bytes_max_;
+  os::Fd piece_;
+  std::uint64_t piece_bytes_ = 0;
+  std::uint64_t end_ = 0;
+  std::uint64_t dropped_ = 0;
+  double tokens_ = 0;
+  BootTime refilled_{};
+  bool out_of_space_ = false;
+};
+
+struct LogSlice {
+  std::uint64_t offset = 0;      // where `bytes` begin: later than asked when the ring overran
+  std::uint64_t end_offset = 0;  // of the whole log
+  std::string bytes;
+};
+// Missing pieces (removed while we read) only move the offset on.
+[[nodiscard]] Result<LogSlice> read_log(const os::Path& folder, std::uint64_t offset, std::uint32_t bytes_max);
+[[nodiscard]] std::uint64_t log_end(const os::Path& folder);
+
+}  // namespace gridctl::agent

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// gridctl-agent: the host's side of gridctl; gridctl-agent(7).
+#include <unistd.h>
+
+#include <cstdio>
+#include <span>
+#include <string_view>
+
+#include "agent/connect.hpp"
+#include "agent/init.hpp"
+#include "agent/self.hpp"
+#include "agent/supervise.hpp"
+#include "os/clock.hpp"
+
+namespace {
+
+int usage() {
+  std::fputs(
+      "gridctl-agent connect            serve one controller over stdin and stdout\n"
+      "gridctl-agent supervise DIR      follow the attempt in DIR to its end\n"
+      "gridctl-agent init RUN CONTROL WORK SECRETS|- GRACE_NS [GROUP...]\n"
+      "gridctl-agent --self-hash        print the SHA-256 of this binary\n"
+      "gridctl-agent --version\n",
+      stderr);
+  return 2;
+}
+
+int run_init_command(std::span<char* const> arguments) {
+  const auto plan = gridctl::agent::parse_init(arguments);
+  if (plan) return gridctl::agent::run_init(*plan);
+  std::fprintf(stderr, "gridctl-agent: %s\n", plan.error().message.c_str());
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::span<char* const> arguments(argv, static_cast<std::size_t>(argc));
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "connect" && argc == 2)
+    return gridctl::agent::run_connect(STDIN_FILENO, STDOUT_FILENO, gridctl::os::system_clock());
+  if (command == "supervise" && argc == 3)
+    return gridctl::agent::run_supervisor(argv[2], gridctl::os::system_clock());
+  if (command == "init") return run_init_command(arguments.subspan(2));
+  if (command == "--self-hash") return std::puts(gridctl::agent::self_hash().c_str()) < 0 ? 1 : 0;
+  if (command == "--version") return std::puts("gridctl-agent " GRIDCTL_VERSION) < 0 ? 1 : 0;
+  return usage();
+}

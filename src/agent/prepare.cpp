@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/prepare.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.hpp"
+#include "os/entries.hpp"
+#include "store/chunk_store.hpp"
+#include "store/materialise.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+constexpr std::uint64_t k_links_bytes_max = 1u << 20;
+
+Path cache_of(const AttemptDir& attempt) { return attempt.agent_home() / "cache"; }
+Path links_file(const AttemptDir& attempt) { return attempt.path / "links"; }
+
+Result<store::Tree> load_tree(store::ChunkStore& cache, const Digest& root, const std::string& what) {
+  auto manifest = cache.get(root);
+  if (!manifest) return std::move(manifest).error().with_context("while reading the tree of " + what);
+  return store::parse_manifest(*manifest);
+}
+
+class Preparation {
+ public:
+  Preparation(const AttemptDir& attempt, const wire::AttemptSpec& spec, store::ChunkStore cache)
+      : attempt_(attempt), spec_(spec), view_(view_of(attempt, spec, 1)), cache_(std::move(cache)) {}
+
+  Result<Prepared> run(const std::function<void(const std::string&)>& doing) {
+    doing("workdir");
+    TRY(clear());
+    TRY(fill_work());
+    for (std::size_t i = 0; i < spec_.mounts.size(); ++i) TRY(mount(spec_.mounts[i], i));
+    if (spec_.restore) doing("restore");
+    TRY(restore());
+    if (spec_.image_archive && container()) TRY(unpack_image());
+    return std::move(prepared_);
+  }
+
+ private:
+  [[nodiscard]] bool container() const { return spec_.engine != EngineKind::process; }
+
+  Result<void> clear() {
+    remove_links(attempt_);
+    for (const Path& folder : {attempt_.work(), attempt_.mounts(), attempt_.checkpoints(), attempt_.home()})
+      TRY(os::remove_tree(folder));
+    for (const Path& folder : {attempt_.work(), attempt_.mounts(), attempt_.checkpoints(), attempt_.home()})
+      TRY(os::make_directories(folder));
+    return {};
+  }
+
+  Result<void> fill(const Digest& root, const Path& folder, const std::string& what) {
+    TRY_ASSIGN(const store::Tree tree, load_tree(cache_, root, what));
+    store::MaterialiseOptions options;
+    options.links_stay_inside = false;
+    return store::materialise(tree, cache_, folder, options).context("while filling " + what);
+  }
+
+  Result<void> fill_work() {
+    if (!spec_.workdir) return {};
+    return fill(*spec_.workdir, attempt_.work(), "the working directory");
+  }
+
+  Result<void> mount(const wire::TreeRef& wanted, std::size_t index) {
+    std::string target = wanted.target;
+    if (target.starts_with("~/")) target = container() ? view_.home.string() + target.substr(1) : os::home_directory().string() + target.substr(1);
+    const bool absolute = target[0] == '/';
+    const Path folder = attempt_.mounts() / std::to_string(index);
+    TRY(fill(wanted.root, folder, "the mount " + sanitize(target)));
+    TRY_ASSIGN(const Path source, mounted_part(folder, target));
+    while (target.size() > 1 && target.ends_with('/')) target.pop_back();
+    if (!absolute) return move_into_work(source, target);
+    if (container()) {
+      prepared_.binds.push_back({source, target, false});
+      return {};
+    }
+    return link(target, source);
+  }
+
+  // The folder, or the single file in it that is named as the target.
+  [[nodiscard]] static Result<Path> mounted_part(const Path& folder, const std::string& target) {
+    if (target.ends_with('/')) return folder;
+    TRY_ASSIGN(const auto names, os::list_directory(folder));
+    const std::string last = Path(target).filename().string();
+    if (names.size() != 1 || names[0] != last) return folder;
+    TRY_ASSIGN(const auto status, os::status_of(folder / last));
+    return status && status->kind == os::FileKind::regular ? folder / last : folder;
+  }
+
+  Result<void> move_into_work(const Path& source, const std::string& target) {
+    TRY_ASSIGN(const os::Fd work, os::open_file(attempt_.work(), O_RDONLY | O_DIRECTORY));
+    const Path relative = Path(target).lexically_normal();
+    os::Fd parent;
+    if (relative.has_parent_path()) {
+      TRY(os::make_directories_beneath(work.get(), relative.parent_path().string(), 0755));
+      TRY_ASSIGN(parent, os::open_beneath(work.get(), relative.parent_path().string(), O_RDONLY | O_DIRECTORY));
+    }
+    const int at = parent.valid() ? parent.get() : work.get();
+    if (::renameat(AT_FDCWD, source.c_str(), at, relative.filename().c_str()) != 0)
+      return errno_error(errno, "cannot put the mount " + sanitize(target) + " into the working directory");
+    return {};
+  }
+
+  // A plain process sees the host's own file system: an absolute path becomes a link, if nothing is there.
+  Result<void> link(const std::string& at, const Path& to) {
+    if (os::exists(at)) return make_error(Code::refused, at + " exists on this host; a plain process cannot have it as its own");
+    std::string known;
+    if (auto text = os::read_file(links_file(attempt_), k_links_bytes_max)) known = *text;
+    TRY(os::write_file_atomically(links_file(attempt_), known + at + "\n"));  // first, so that it is never left behind
+    if (::symlink(to.c_str(), at.c_str()) != 0) return errno_error(errno, "cannot make the link " + at);
+    return {};
+  }
+
+  Result<void> restore() {
+    const bool elsewhere = !spec_.checkpoint_path.empty() && view_.checkpoint_base == attempt_.path;
+    if (spec_.restore) {
+      TRY_ASSIGN(const os::Fd base, os::open_file(view_.checkpoint_base, O_RDONLY | O_DIRECTORY));
+      const Path relative = view_.checkpoint_relative;
+      if (relative.has_parent_path()) TRY(os::make_directories_beneath(base.get(), relative.parent_path().string(), 0755));
+      const Path folder = view_.checkpoint_base / relative;
+      // The parents were just made or checked to be no links, and no process of the job exists yet.
+      TRY(os::remove_tree(folder));
+      TRY_ASSIGN(const store::Tree tree, load_tree(cache_, *spec_.restore, "the checkpoint " + sanitize(spec_.restore_name)));
+      TRY(store::materialise(tree, cache_, folder, {}).context("while restoring " + sanitize(spec_.restore_name)));
+    }
+    TRY_ASSIGN(const os::Fd made, open_checkpoint_directory(view_, true));
+    if (!elsewhere) {
+      if (container() && view_.checkpoint_base == attempt_.path) prepared_.binds.push_back({attempt_.checkpoints(), "/ckpt", false});
+      return {};
+    }
+    if (!container()) return link(spec_.checkpoint_path, attempt_.checkpoints());
+    prepared_.binds.push_back({attempt_.checkpoints(), spec_.checkpoint_path, false});
+    return {};
+  }
+
+  Result<void> unpack_image() {
+    const Path folder = attempt_.path / "image";
+    TRY(os::remove_tree(folder));
+    TRY(fill(*spec_.image_archive, folder, "the image archive"));
+    TRY_ASSIGN(const auto names, os::list_directory(folder));
+    if (names.size() != 1) return make_error(Code::refused, "the image archive's tree does not hold exactly one file");
+    prepared_.image_archive = folder / names[0];
+    return {};
+  }
+
+  const AttemptDir& attempt_;
+  const wire::AttemptSpec& spec_;
+  JobView view_;
+  store::ChunkStore cache_;
+  Prepared prepared_;
+};
+
+}  // namespace
+
+Result<Prepared> prepare_folders(const AttemptDir& attempt, const wire::AttemptSpec& spec,
+                                 const std::function<void(const std::string&)>& doing) {
+  TRY_ASSIGN(store::ChunkStore cache, store::ChunkStore::open(cache_of(attempt)));
+  return Preparation(attempt, spec, std::move(cache)).run(doing);
+}
+
+void remove_links(const AttemptDir& attempt) {
+  const auto text = os::read_file(links_file(attempt), k_links_bytes_max);
+  if (!text) return;
+  for (const std::string& line : split_lines(*text)) {
+    std::error_code failed;
+    const Path to = std::filesystem::read_symlink(line, failed);
+    if (!failed && to.string().starts_with(attempt.path.string() + "/")) ::unlink(line.c_str());
+  }
+  ::unlink(links_file(attempt).c_str());
+}
+
+}  // namespace gridctl::agent

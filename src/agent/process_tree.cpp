@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/process_tree.hpp"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+
+#include "base/text.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+constexpr std::uint64_t k_locks_bytes_max = 16u << 20;
+constexpr std::uint64_t k_environ_bytes_max = 4u << 20;
+
+struct LockLine {
+  int pid = 0;
+  unsigned major = 0, minor = 0;
+  unsigned long long inode = 0;
+};
+
+// "5: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF"; waiters have "->" behind the number.
+std::optional<LockLine> parse_lock(const std::string& line) {
+  LockLine lock;
+  if (std::sscanf(line.c_str(), "%*d: FLOCK %*s %*s %d %x:%x:%llu", &lock.pid, &lock.major, &lock.minor, &lock.inode) != 4)
+    return std::nullopt;
+  return lock;
+}
+
+}  // namespace
+
+std::optional<os::ProcessId> lock_holder(const os::Path& file) {
+  struct stat info {};
+  if (::lstat(file.c_str(), &info) != 0) return std::nullopt;
+  auto locks = os::read_file("/proc/locks", k_locks_bytes_max);
+  if (!locks) return std::nullopt;
+  std::optional<int> by_inode;
+  for (const std::string& line : split_lines(*locks)) {
+    const auto lock = parse_lock(line);
+    if (!lock || lock->inode != info.st_ino || lock->pid <= 0) continue;
+    if (lock->major == major(info.st_dev) && lock->minor == minor(info.st_dev)) return os::identify(lock->pid);
+    by_inode = lock->pid;  // btrfs tells another device number here than in stat
+  }
+  return by_inode && os::file_system_kind(file) == "btrfs" ? os::identify(*by_inode) : std::nullopt;
+}
+
+std::vector<os::ProcessId> marked_processes(const std::string& mark) {
+  std::vector<os::ProcessId> found;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", failed)) {
+    const std::string name = entry.path().filename().string();
+    int pid = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error != std::errc{} || end != name.data() + name.size()) continue;
+    const auto variables = os::read_file(entry.path() / "environ", k_environ_bytes_max);
+    if (!variables || variables->find(mark) == std::string::npos) continue;
+    if (const auto process = os::identify(pid)) found.push_back(*process);
+  }
+  return found;
+}
+
+void merge(std::vector<os::ProcessId>& processes, const std::vector<os::ProcessId>& more) {
+  for (const os::ProcessId& process : more)
+    if (std::find(processes.begin(), processes.end(), process) == processes.end()) processes.push_back(process);
+}
+
+void signal_each(const std::vector<os::ProcessId>& processes, int signal) {
+  for (const os::ProcessId& process : processes) {
+    if (const auto pidfd = os::open_pidfd(process)) {
+      ::syscall(SYS_pidfd_send_signal, pidfd->get(), signal, nullptr, 0);
+    } else if (os::is_alive(process)) {  // kernels before 5.3
+      ::kill(process.pid, signal);
+    }
+  }
+}
+
+}  // namespace gridctl::agent

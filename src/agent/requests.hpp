@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the controller may ask, carried out on the folders of the host. No state in memory: any number of these may work
+// on one home at once, in any processes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/attempt_dir.hpp"
+#include "agent/ledger.hpp"
+#include "base/result.hpp"
+#include "os/clock.hpp"
+#include "wire/messages.hpp"
+
+namespace gridctl::agent {
+
+class Requests {
+ public:
+  Requests(Path home, ControllerId controller, os::Clock& clock);
+
+  [[nodiscard]] Result<wire::PrepareReply> prepare(const wire::PrepareRequest& request);
+  [[nodiscard]] Result<wire::StartReply> start(const wire::StartRequest& request);
+  [[nodiscard]] Result<void> stop(const wire::StopRequest& request);
+  [[nodiscard]] Result<void> clean(const wire::CleanRequest& request);
+  [[nodiscard]] Result<wire::PollReply> poll(const wire::PollRequest& request);
+
+  // A poll reply about one attempt, as pushed in events; nullopt when it is gone.
+  [[nodiscard]] std::optional<wire::PollReply> report(const JobId& job, Epoch epoch);
+  // Gives every attempt of this controller that has not ended a live supervisor.
+  void adopt_all();
+  [[nodiscard]] Result<AttemptDir> attempt(const JobId& job, Epoch epoch) const;
+
+ private:
+  [[nodiscard]] Result<void> accept(const JobDir& job, const wire::StartRequest& request);
+  [[nodiscard]] Result<void> check_no_older(const JobDir& job, Epoch epoch);
+  [[nodiscard]] Result<wire::AttemptStatus> poll_one(const wire::PollRequest& request, const wire::PollRequest::Want& want);
+  [[nodiscard]] Result<void> renew(const AttemptDir& attempt, const wire::PollRequest& request, std::uint64_t kept_from);
+  [[nodiscard]] wire::PollReply blank_reply() const;
+  [[nodiscard]] std::vector<JobId> jobs() const;
+  void adopt(const AttemptDir& attempt);
+
+  Path home_;
+  ControllerId controller_;
+  os::Clock& clock_;
+  Ledger ledger_;
+};
+
+}  // namespace gridctl::agent

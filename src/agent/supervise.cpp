@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// Beginning: what an earlier supervisor left, preparation, launch. The rest is in follow.cpp and conclude.cpp.
+#include "agent/supervise.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "agent/cgroup.hpp"
+#include "agent/process_tree.hpp"
+#include "base/text.hpp"
+#include "os/log.hpp"
+#include "os/process.hpp"
+#include "probe/inventory.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+constexpr Duration k_init_wait = std::chrono::seconds{60};  // from the engine's success to init's first act
+constexpr int k_look_ms = 100;                              // beside notifications, which odd mounts may lose
+
+// GPUs of the machine with these ids; one that it does not have is an error.
+Result<std::vector<Gpu>> find_gpus(const std::vector<std::string>& uuids, os::Clock& clock, const Path& home) {
+  std::vector<Gpu> found;
+  if (uuids.empty()) return found;
+  probe::ProbeOptions options;
+  options.home = home;
+  const Inventory inventory = probe::take_inventory(clock, options);
+  for (const std::string& uuid : uuids) {
+    const auto gpu =
+        std::find_if(inventory.gpus.begin(), inventory.gpus.end(), [&](const Gpu& g) { return g.uuid == uuid; });
+    if (gpu == inventory.gpus.end())
+      return make_error(Code::refused, "gpu " + sanitize(uuid) + " is not on this host (any more)");
+    found.push_back(*gpu);
+  }
+  return found;
+}
+
+void ask_to_be_spared() {
+  // Only root may; without it the kernel's OOM killer chooses by size, and we are small.
+  const os::Fd score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  if (score.valid()) [[maybe_unused]]
+    const auto wrote = ::write(score.get(), "-500", 4);
+}
+
+void add_one(int event_fd) {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto wrote = ::write(event_fd, &one, sizeof one);
+}
+
+}  // namespace
+
+Supervisor::Supervisor(AttemptDir attempt, os::Clock& clock)
+    : attempt_(std::move(attempt)), clock_(clock), ledger_(lease_directory(), Machine::real(), clock) {}
+Supervisor::~Supervisor() = default;
+
+int Supervisor::run() {
+  auto lock = os::FileLock::try_acquire(attempt_.supervisor_lock());
+  if (!lock || !*lock) return lock ? 0 : 1;
+  lock_ = std::move(**lock);
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGQUIT}) ::signal(signal, SIG_IGN);
+  ask_to_be_spared();
+  os::log_to_file(attempt_.path / "supervisor.log", os::LogLevel::info);
+  auto outcome = begin();
+  if (outcome && status_.phase != wire::AttemptPhase::ended) outcome = live();
+  if (!outcome) {
+    os::log(os::LogLevel::error, outcome.error().one_line());
+    status_.end = outcome.error().code == Code::no_space ? wire::EndReason::disk_full : wire::EndReason::start_failed;
+    status_.detail = outcome.error().one_line();
+  }
+  conclude();
+  return 0;
+}
+
+Result<void> Supervisor::begin() {
+  status_.job = attempt_.job();
+  status_.epoch = attempt_.epoch();
+  status_.phase = wire::AttemptPhase::starting;
+  TRY_ASSIGN(spec_, read_spec(attempt_));
+  engine_ = make_engine(spec_.engine);
+  TRY_ASSIGN(auto before, read_status(attempt_, clock_));
+  if (before) status_ = std::move(*before);
+  if (status_.started_ms_ago >= 0) started_at_ = now() - std::chrono::milliseconds{status_.started_ms_ago};
+  TRY_ASSIGN(const auto deadline, read_number(attempt_.deadline_file()));
+  deadline_ = BootTime{deadline.value_or(0)};
+  launch_ = newest_launch(attempt_);
+  view_ = view_of(attempt_, spec_, std::max(launch_, 1u));
+  notifications_ = os::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  ::inotify_add_watch(notifications_.get(), attempt_.control().c_str(), IN_MOVED_TO);
+  timer_ = os::Fd(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
+  checkpoints_changed_ = os::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  TRY_ASSIGN(auto ring, LogRing::open(attempt_.log(), spec_.log_ring_bytes));
+  ring_.emplace(std::move(ring));
+  checkpoints_.emplace(attempt_, spec_, view_, clock_, checkpoints_changed_.get());
+  if (status_.phase != wire::AttemptPhase::ended) read_control();
+  return {};
+}
+
+Supervisor::Found Supervisor::examine() {
+  if (launch_ == 0) return Found::nothing;
+  const Path run = attempt_.run(launch_);
+  for (;;) {
+    // Looked at before the lock: init takes its lock before it writes `once`, so `once` without a holder is an end.
+    const bool began = os::exists(run / "once");
+    payload_id_ = lock_holder(run / "lock");
+    if (payload_id_) return Found::alive;
+    if (began) return Found::ended;
+    if (claim_once()) return Found::in_doubt;
+  }
+}
+
+Result<void> Supervisor::live() {
+  const Found found = examine();
+  if (found == Found::ended) return {};
+  if (found != Found::alive) {
+    // An engine may still be at work on a launch whose init can no longer begin.
+    if (found == Found::in_doubt) TRY(engine_->remove(name()));
+    if (stop_wanted()) return {};
+    TRY(prepare());
+    if (stop_wanted()) return {};
+    TRY(launch());
+    if (!payload_id_) return {};  // it began and has ended already
+  }
+  adopt();
+  follow();
+  return {};
+}
+
+Result<void> Supervisor::prepare() {
+  TRY(ledger_.take(lease(), machine_capacity()));
+  const os::Fd told(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  std::mutex mutex;  // guards doing and outcome
+  std::string doing;
+  std::optional<Result<void>> outcome;
+  const auto say = [&](const std::string& word) {
+    const std::scoped_lock guard(mutex);
+    doing = word;
+    add_one(told.get());
+  };
+  const auto work = [&]() -> Result<void> {
+    TRY_ASSIGN(gpus_, find_gpus(spec_.gpu_uuids, clock_, attempt_.agent_home()));
+    TRY_ASSIGN(prepared_, prepare_folders(attempt_, spec_, say));
+    if (spec_.engine != EngineKind::process) say("image");
+    TRY_ASSIGN(image_, engine_->ensure_image(spec_, prepared_.image_archive));
+    return {};
+  };
+  std::thread worker([&] {
+    auto result = work();
+    const std::scoped_lock guard(mutex);
+    outcome = std::move(result);
+    add_one(told.get());
+  });
+  for (;;) {
+    arm_timer();
+    pollfd waiting[] = {{told.get(), POLLIN, 0}, {notifications_.get(), POLLIN, 0}, {timer_.get(), POLLIN, 0}};
+    ::poll(waiting, 3, -1);
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto got = ::read(told.get(), &count, sizeof count);
+    if (drain_notifications()) read_control();
+    act_on_time();
+    const std::scoped_lock guard(mutex);
+    if (outcome) break;
+    if (stop_wanted()) {
+      // A pull may take an hour. Nothing of the job runs yet, so the record is all that is owed; the thread ends with us.
+      release_lease();
+      status_.end = stop_reason_;
+      status_.phase = wire::AttemptPhase::ended;
+      status_.doing.clear();
+      status_.ended_ms_ago = 0;
+      publish();
+      ::_exit(0);
+    }
+    if (!doing.empty() && doing != status_.doing) {
+      status_.doing = doing;
+      publish();
+    }
+  }
+  worker.join();
+  return std::move(*outcome);
+}
+
+Result<LaunchPlan> Supervisor::plan_launch() const {
+  LaunchPlan plan;
+  plan.name = name();
+  plan.controller = attempt_.controller();
+  TRY_ASSIGN(plan.agent, os::executable_path());
+  plan.init = {view_.run, view_.control, view_.work, view_.secrets, spec_.stop_grace, {}};
+  plan.host_run = attempt_.run(launch_);
+  plan.image = image_;
+  plan.gpus = gpus_;
+  plan.binds = {{plan.agent, "/gridctl/agent", true},
+                {plan.host_run, view_.run.string(), false},
+                {attempt_.control(), view_.control.string(), true},
+                {attempt_.home(), view_.home.string(), false},
+                {attempt_.work(), view_.work.string(), false}};
+  if (!view_.secrets.empty() && spec_.engine != EngineKind::process) {
+    TRY_ASSIGN(const Path secrets, attempt_.secrets());
+    plan.binds.push_back({secrets, view_.secrets.string(), true});
+  }
+  plan.binds.insert(plan.binds.end(), prepared_.binds.begin(), prepared_.binds.end());
+  return plan;
+}
+
+Result<void> Supervisor::launch() {
+  ++launch_;
+  view_ = view_of(attempt_, spec_, launch_);
+  const Path run = attempt_.run(launch_);
+  TRY(make_run_folder(attempt_, spec_, view_, launch_, gpus_));
+  log_pipe_ = os::Fd(::open((run / "log").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
+  ::inotify_add_watch(notifications_.get(), run.c_str(), IN_MOVED_TO | IN_CREATE);
+  TRY_ASSIGN(const LaunchPlan plan, plan_launch());
+  update_lease(true);
+  auto launched = engine_->launch(spec_, plan);
+  // What the engine says is a hint; whether init began is written in the run folder.
+  if (!launched && claim_once()) return std::move(launched).error();
+  return await_init();
+}
+
+Result<void> Supervisor::await_init() {
+  const Path run = attempt_.run(launch_);
+  const BootTime give_up = now() + k_init_wait;
+  while (!os::exists(run / "once")) {
+    if (now() > give_up && claim_once())
+      return make_error(Code::engine,
+                        "the engine said that it started the job, but its first process did not begin within 60 s");
+    pollfd waiting{notifications_.get(), POLLIN, 0};
+    ::poll(&waiting, 1, k_look_ms);
+    if (drain_notifications()) read_control();
+  }
+  payload_id_ = lock_holder(run / "lock");
+  return {};
+}
+
+bool Supervisor::claim_once() const {
+  const int fd = ::open((attempt_.run(launch_) / "once").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd >= 0) ::close(fd);
+  return fd >= 0;
+}
+
+void Supervisor::adopt() {
+  const Path run = attempt_.run(launch_);
+  if (!log_pipe_.valid()) {
+    log_pipe_ = os::Fd(::open((run / "log").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
+    ::inotify_add_watch(notifications_.get(), run.c_str(), IN_MOVED_TO | IN_CREATE);
+  }
+  if (auto pidfd = os::open_pidfd(*payload_id_)) payload_ = std::move(*pidfd);
+  memory_group_ = memory_group(std::to_string(payload_id_->pid));
+  if (!started_at_) started_at_ = now();
+  update_lease(false);
+  if (stop_wanted()) {
+    // It was to be stopped before we had it: the TERM may never have been sent.
+    status_.phase = wire::AttemptPhase::stopping;
+    signal_each({*payload_id_}, SIGTERM);
+  }
+  read_phase();
+  publish();
+  checkpoints_->start();
+}
+
+Lease Supervisor::lease() const {
+  Lease lease;
+  lease.controller = attempt_.controller();
+  lease.job = spec_.job;
+  lease.epoch = spec_.epoch;
+  lease.uid = ::geteuid();
+  const Machine machine = Machine::real();
+  lease.boot_id = machine.boot_id;
+  lease.pid_namespace = machine.pid_namespace;
+  lease.supervisor = os::identify(::getpid()).value_or(os::ProcessId{});
+  lease.payload = payload_id_.value_or(os::ProcessId{});
+  lease.deadline = deadline_;
+  lease.grace = spec_.stop_grace;
+  lease.cpus = spec_.cpus;
+  lease.memory_bytes = spec_.memory_bytes;
+  lease.gpus = spec_.gpu_uuids;
+  return lease;
+}
+
+void Supervisor::update_lease(bool launching) {
+  Lease current = lease();
+  current.launching = launching;
+  if (const auto taken = ledger_.take(current, machine_capacity()); !taken)
+    os::log(os::LogLevel::error, "cannot update the lease: " + taken.error().one_line());
+}
+
+int run_supervisor(const Path& directory, os::Clock& clock) {
+  return Supervisor(AttemptDir{directory}, clock).run();
+}
+
+Result<int> spawn_supervisor(const AttemptDir& attempt) {
+  TRY_ASSIGN(const Path self, os::executable_path());
+  os::SpawnOptions options;
+  options.new_session = true;
+  options.detach = true;
+  options.directory = "/";
+  return os::spawn({self.string(), "supervise", attempt.path.string()}, options);
+}
+
+}  // namespace gridctl::agent

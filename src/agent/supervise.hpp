@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The per-attempt supervisor: launches or adopts the job, follows it to its end, and leaves nothing behind.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "agent/attempt_dir.hpp"
+#include "agent/checkpoints.hpp"
+#include "agent/engine.hpp"
+#include "agent/job_view.hpp"
+#include "agent/ledger.hpp"
+#include "agent/log_ring.hpp"
+#include "agent/prepare.hpp"
+
+namespace gridctl::agent {
+
+class Supervisor {
+ public:
+  Supervisor(AttemptDir attempt, os::Clock& clock);
+  ~Supervisor();
+  // Returns when the attempt has ended, or at once when another supervisor has it. Exit status of the process.
+  int run();
+
+ private:
+  // What an earlier supervisor left in the newest launch folder.
+  enum class Found { nothing, alive, ended, in_doubt };
+
+  Result<void> begin();  // reads everything, decides nothing
+  Result<void> live();   // up to the end of the payload
+  [[nodiscard]] Found examine();
+  Result<void> prepare();     // folders and image, on a thread, watching for stop
+  Result<void> launch();      // payload_id_ is set when init lives
+  Result<void> await_init();  // until init began or provably never will
+  void adopt();               // init lives: hold on to it
+  void follow();              // until init ended
+  void conclude();            // kill what is left, final checkpoint, release, record
+
+  // Pieces of follow()
+  [[nodiscard]] bool drain_notifications();
+  void read_control();
+  void read_phase();
+  void read_log();
+  void arm_timer();
+  void act_on_time();
+  void begin_stop(wire::EndReason why, Duration grace);
+  void publish();
+  void update_lease(bool launching);
+
+  // Pieces of launch() and conclude()
+  [[nodiscard]] Result<LaunchPlan> plan_launch() const;
+  void kill_rest();
+  void decide_end();
+  void release_lease();
+  void note_full_disk();
+  void final_checkpoint();
+
+  [[nodiscard]] Lease lease() const;
+  [[nodiscard]] std::string name() const { return attempt_name(attempt_.job(), attempt_.epoch()); }
+  [[nodiscard]] bool claim_once() const;  // true: no init can ever begin in the newest launch folder
+  [[nodiscard]] bool stop_wanted() const { return stop_reason_ != wire::EndReason::none; }
+  [[nodiscard]] BootTime now() const { return clock_.boot(); }
+
+  AttemptDir attempt_;
+  os::Clock& clock_;
+  std::optional<os::FileLock> lock_;
+  wire::AttemptSpec spec_;
+  wire::AttemptStatus status_;
+  JobView view_;
+  Ledger ledger_;
+  std::unique_ptr<Engine> engine_;
+  Prepared prepared_;
+  std::vector<Gpu> gpus_;
+  std::string image_;
+  unsigned launch_ = 0;  // newest launch folder
+
+  os::Fd payload_, log_pipe_, notifications_, timer_, checkpoints_changed_;
+  std::optional<os::ProcessId> payload_id_;
+  Path memory_group_;
+  std::optional<LogRing> ring_;
+  std::optional<CheckpointWatch> checkpoints_;
+  BootTime deadline_;
+  std::optional<BootTime> started_at_, kill_at_;
+  wire::EndReason stop_reason_ = wire::EndReason::none;
+};
+
+// `gridctl-agent supervise DIR`
+[[nodiscard]] int run_supervisor(const Path& directory, os::Clock& clock);
+// Starts one in a session of its own. The pid.
+[[nodiscard]] Result<int> spawn_supervisor(const AttemptDir& attempt);
+
+}  // namespace gridctl::agent
