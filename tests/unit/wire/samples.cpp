@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples.hpp"
+
+namespace gridctl::wire::samples {
+
+using std::chrono::milliseconds;
+
+Digest digest(unsigned char fill) {
+  Digest value;
+  value.bytes.fill(std::byte{fill});
+  return value;
+}
+
+AttemptSpec spec() {
+  AttemptSpec spec;
+  spec.job = {"k3jf7qw2mxnpa"};
+  spec.job_name = "train-gpt";
+  spec.attempt = {2};
+  spec.epoch = {7};
+  spec.engine = EngineKind::podman;
+  spec.image = "pytorch/pytorch:2.4.0";
+  spec.image_archive = digest(0x11);
+  spec.workdir = digest(0x22);
+  spec.mounts = {{digest(0x33), "/data"}, {digest(0x34), "relative/dir"}};
+  spec.restore = digest(0x44);
+  spec.restore_name = "k3jf7qw2mxnpa@12";
+  spec.checkpoint_path = "out";
+  spec.checkpoints = true;
+  spec.checkpoint_min_interval = milliseconds{15'000};
+  spec.setup = "pip install -r requirements.txt\n";
+  spec.run = "python train.py --resume \"$GRIDCTL_RESUME_FROM\" # läuft\n";
+  spec.envs = {{"LR", "3e-4"}, {"EMPTY", ""}, {"QUOTED", "a\"b\\c\td"}};
+  spec.secret_names = {"HF_TOKEN"};
+  spec.gpu_uuids = {"GPU-6f1c9e10-0000-4000-8000-000000000001"};
+  spec.cpus = 3.5;
+  spec.memory_bytes = 17'179'869'184;
+  spec.stop_grace = milliseconds{30'500};
+  spec.log_ring_bytes = 1 << 20;
+  spec.disk_bytes_max = 18'446'744'073'709'551'615ull;
+  return spec;
+}
+
+AttemptStatus status() {
+  AttemptStatus status;
+  status.job = {"k3jf7qw2mxnpa"};
+  status.epoch = {7};
+  status.phase = AttemptPhase::ended;
+  status.doing = "setup";
+  status.end = EndReason::oom;
+  status.exit_code = 137;
+  status.signal = 9;
+  status.detail = "killed by the memory limit";
+  status.started_ms_ago = 60'000;
+  status.ended_ms_ago = 5;
+  status.log_bytes = 123'456;
+  status.checkpoints = {{1, digest(0x55), 1'000'000, 3, 40'000, "format"}, {2, digest(0x56), 1'000'001, 4, 0, "exit"}};
+  status.max_epoch = {9};
+  return status;
+}
+
+namespace {
+template <class T>
+Sample sample(std::string name, const T& value, Result<T> (*parse)(std::string_view)) {
+  return {std::move(name), encode(value), [parse](std::string_view text) -> Result<std::string> {
+            TRY_ASSIGN(const T parsed, parse(text));
+            return encode(parsed);
+          }};
+}
+
+EndRecord failed_end() {
+  EndRecord record{4096, make_error(Code::checkpoint_damaged, "chunk is missing", "gridctl checkpoint verify k3jf7")};
+  record.error->retry = Retry::other_host;
+  return record;
+}
+
+std::vector<Sample> make_all() {
+  const JobId job{"k3jf7qw2mxnpa"};
+  const CheckpointRef ref{job, {7}, 3};
+  std::vector<Sample> samples{
+      sample("hello", ControllerHello{1, 3, {"bulk", "log"}, {"abcdefghijkmnpqrstuvwxyz23"}}, &parse_controller_hello),
+      sample("hello-reply", AgentHello{1, {"bulk"}, to_hex(digest(0xAB)), "m1", "b1", {123'456'789'012'345}},
+             &parse_agent_hello),
+      sample("prepare", PrepareRequest{{"k3jf7:7:start"}, job, {7}}, &parse_prepare),
+      sample("prepare-reply", PrepareReply{{5}, "b1"}, &parse_prepare_reply),
+      sample("spec", spec(), &parse_attempt_spec),
+      sample("start", StartRequest{{"op-1"}, {77}, "b1", milliseconds{86'400'000}, spec(), {{"HF_TOKEN", "hf_secret"}}},
+             &parse_start),
+      sample("start-reply", StartReply{true}, &parse_start_reply),
+      sample("stop", StopRequest{{"op-2"}, job, {7}, milliseconds{30'000}}, &parse_stop),
+      sample("clean", CleanRequest{{"op-3"}, job, {6}}, &parse_clean),
+      sample("poll", PollRequest{{99}, milliseconds{60'000}, {{job, {7}, 2}, {{"other"}, {1}, 0}}}, &parse_poll),
+      sample("poll-reply", PollReply{{101}, "b1", {status(), status()}, 0.25, 1ull << 40}, &parse_poll_reply),
+      sample("status", status(), &parse_attempt_status),
+      sample("log", LogRequest{job, {7}, 1000, 4096}, &parse_log),
+      sample("log-reply", LogReply{1000, 123'456}, &parse_log_reply),
+      sample("have", HaveRequest{{digest(1), digest(2)}}, &parse_have),
+      sample("have-reply", HaveReply{{0, 4095}}, &parse_have_reply),
+      sample("put", PutRequest{digest(3), 4u << 20}, &parse_put),
+      sample("get", GetRequest{ref, {digest(1), digest(9)}}, &parse_get),
+      sample("end", EndRecord{4096, {}}, &parse_end),
+      sample("end-failed", failed_end(), &parse_end),
+  };
+  samples.push_back({"manifest", encode_manifest(ref), [](std::string_view text) -> Result<std::string> {
+                       TRY_ASSIGN(const CheckpointRef parsed, parse_manifest_request(text));
+                       return encode_manifest(parsed);
+                     }});
+  return samples;
+}
+}  // namespace
+
+const std::vector<Sample>& all() {
+  static const std::vector<Sample> samples = make_all();
+  return samples;
+}
+
+}  // namespace gridctl::wire::samples
