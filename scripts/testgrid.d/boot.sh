@@ -25,7 +25,8 @@ boot() {  # I
   if [ -e /etc/testgrid-dockerd ]; then
     setsid env -i PATH="$HOST_PATH" HOME=/root dockerd < /dev/null > /var/log/dockerd.log 2>&1 &
   fi
-  exec env -i PATH="$HOST_PATH" /usr/bin/catatonit -- /usr/sbin/sshd -D -e
+  setsid env -i PATH="$HOST_PATH" /usr/sbin/sshd -D -e &
+  exec env -i PATH="$HOST_PATH" /usr/bin/catatonit -P  # only waits, and reaps what loses its parent
 }
 
 HOST_PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin

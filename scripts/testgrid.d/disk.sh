@@ -102,7 +102,7 @@ KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
 UsePAM no
 UseDNS no
-PidFile none
+PidFile /run/sshd.pid
 Subsystem sftp /usr/lib/openssh/sftp-server
 ${GRIDCTL_TESTGRID_SSHD:-}
 Match User worker

@@ -47,6 +47,19 @@ host_enter() {  # I CMD...
     env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM="${TERM:-dumb}" "$@"
 }
 
+# shellcheck disable=SC2016  # expanded by the shell in the host
+# Stopping ends the listener; sessions go on, as they do on a real host.
+host_sshd() {  # I start|stop
+  case $2 in
+    stop) (host_enter "$1" sh -c 'kill -9 "$(cat /run/sshd.pid)"; rm /run/sshd.pid') ;;
+    start)
+      (host_enter "$1" sh -c 'test -e /run/sshd.pid || setsid /usr/sbin/sshd -D -e < /dev/null > /var/log/sshd.log 2>&1 &')
+      wait_ssh "$1"
+      ;;
+    *) wrong_usage ;;
+  esac
+}
+
 host_dockerd() {
   command -v dockerd > /dev/null || fail "no dockerd on this machine; scripts/install-deps test installs it"
   # shellcheck disable=SC2016  # for the shell in the host

@@ -119,7 +119,10 @@ network_shape() {  # I RATE DELAY LOSS
       --probability "$(awk "BEGIN { print $loss / 100 }")" -j DROP
   fi
   if [ "$delay" != 0 ]; then
-    [ -x "$STATE/nfdelay" ] || cc -O2 -Wall -o "$STATE/nfdelay" "$PARTS/nfdelay.c"
+    if [ ! -x "$STATE/nfdelay" ]; then
+      cc -O2 -Wall -o "$STATE/nfdelay.$i" "$PARTS/nfdelay.c"
+      mv "$STATE/nfdelay.$i" "$STATE/nfdelay"
+    fi
     (
       cgroup_join wan
       exec setsid nsenter -t "$(remembered_pid "$STATE/router.pid")" -n "$STATE/nfdelay" "$i" "$delay" 9>&-
