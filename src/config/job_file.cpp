@@ -12,7 +12,7 @@ namespace gridctl::config {
 
 namespace {
 using namespace std::chrono_literals;
-constexpr std::size_t k_variables_max = 1000;         // envs and secrets, each
+constexpr std::size_t k_variables_max = 900;          // envs and secrets, each; the agent takes 1024 with our own
 constexpr std::size_t k_value_bytes_max = 64 * 1024;  // execve takes 128 KiB per variable
 constexpr int k_num_nodes_max = 1024;
 
@@ -31,6 +31,7 @@ constexpr Unsupported k_unsupported[] = {
 
 std::string stem_of(const std::string& file) {
   std::string name = file.substr(file.find_last_of('/') + 1);
+  if (name == "-" || name == "standard input") return "job";
   for (std::string_view suffix : {".yaml", ".yml", ".sky", ".json"})
     if (name.size() > suffix.size() && name.ends_with(suffix)) name.resize(name.size() - suffix.size());
   return name;
@@ -209,7 +210,7 @@ Result<Fields> open_root(Source& source, const Node& root) {
 
 Result<void> check_env_name(std::string_view name) {
   const auto allowed = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  const bool plain = !name.empty() && name.size() <= 256 && std::all_of(name.begin(), name.end(), allowed) &&
+  const bool plain = !name.empty() && name.size() <= 255 && std::all_of(name.begin(), name.end(), allowed) &&
                      !std::isdigit(static_cast<unsigned char>(name[0]));
   if (!plain) return make_error(Code::usage, "expected a name of letters, digits and '_', got '" + excerpt(name) + "'");
   if (name.starts_with("GRIDCTL_"))

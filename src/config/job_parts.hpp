@@ -26,6 +26,9 @@ namespace gridctl::config {
 // paths.cpp
 // Makes a local path absolute and normal: "~/" and what is relative to the job file's directory.
 [[nodiscard]] std::string resolve_path(std::string_view path, const Context& context);
+// A path inside the job as the agent takes it: "./out//a" becomes "out/a"; a last '/' stays, it says "a directory".
+// Errors are Code::usage without a place.
+[[nodiscard]] Result<std::string> job_path(std::string_view text);
 // Writes $NAME and ${NAME} of the job's own envs out, as SkyPilot does; others stay.
 [[nodiscard]] std::string expand_envs(std::string_view text, const std::map<std::string, std::string>& envs);
 // Errors are Code::usage without a place.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <set>
 
 #include "base/text.hpp"
 #include "config/job_parts.hpp"
@@ -10,6 +11,7 @@ namespace gridctl::config {
 
 namespace {
 constexpr std::size_t k_path_max = 4096;
+constexpr std::size_t k_job_path_max = 1024;  // the agent takes no longer ones
 constexpr std::size_t k_image_max = 512;
 constexpr std::size_t k_mounts_max = 256;
 
@@ -32,18 +34,31 @@ bool is_archive_path(std::string_view text) {
 
 // Where a mount may appear in the job.
 std::string target_problem(std::string_view target) {
-  if (target.empty() || target.size() > k_path_max) return "expected a path in the job";
-  if (is_remote(target)) return "expected a path in the job, got '" + excerpt(target) + "'";
-  if (has_dot_dot(target)) return "a path in the job may not contain '..'";
   std::string_view plain = target;
   while (plain.size() > 1 && plain.ends_with('/')) plain.remove_suffix(1);
-  for (std::string_view taken : {"/", "/proc", "/sys", "/dev", "/etc", "/usr", "/bin", "/lib"})
+  for (std::string_view taken : {"/", ".", "~", "/proc", "/sys", "/dev", "/etc", "/usr", "/bin", "/lib"})
     if (plain == taken) return "'" + std::string(taken) + "' of the job cannot be replaced";
   for (std::string_view kernel : {"/proc/", "/sys/", "/dev/"})
     if (plain.starts_with(kernel)) return "nothing can be put under " + std::string(kernel);
   return "";
 }
 }  // namespace
+
+Result<std::string> job_path(std::string_view text) {
+  const auto is_odd = [](char c) {
+    return static_cast<unsigned char>(c) < ' ' || c == 0x7F || c == ',' || c == '"' || c == '\\';
+  };
+  if (text.empty() || text.size() > k_job_path_max || is_remote(text) || std::any_of(text.begin(), text.end(), is_odd))
+    return make_error(Code::usage,
+                      "expected a path in the job without quotes, commas and backslashes, got '" + excerpt(text) + "'");
+  if (has_dot_dot(text))
+    return make_error(Code::usage, "a path in the job may not contain '..', got '" + excerpt(text) + "'");
+  std::vector<std::string> parts;
+  for (const std::string& part : split(text, '/'))
+    if (!part.empty() && part != ".") parts.push_back(part);
+  const std::string plain = (text[0] == '/' ? "/" : "") + join(parts, "/");
+  return plain.empty() ? "." : text.ends_with('/') && plain != "/" ? plain + "/" : plain;
+}
 
 std::string resolve_path(std::string_view path, const Context& context) {
   std::string text(path);
@@ -118,10 +133,15 @@ Result<void> read_file_mounts(Source& source, const Node& node, const Context& c
     return error_at(source.file, node.at, head + "expected paths in the job with local paths, got " + shown(node));
   if (node.keys.size() > k_mounts_max)
     return error_at(source.file, node.at, head + "more than " + std::to_string(k_mounts_max) + " mounts");
+  std::set<std::string> targets;
   for (std::size_t i = 0; i < node.keys.size(); ++i) {
     const Node& value = node.items[i];
     const std::string key = "key 'file_mounts." + excerpt(node.keys[i].text) + "': ";
-    const std::string target = expand_envs(node.keys[i].text, spec.envs);
+    const auto target_path = job_path(expand_envs(node.keys[i].text, spec.envs));
+    if (!target_path) return error_at(source.file, node.keys[i].at, key + target_path.error().message);
+    const std::string& target = *target_path;
+    if (!targets.insert(target.ends_with('/') ? target.substr(0, target.size() - 1) : target).second)
+      return error_at(source.file, node.keys[i].at, key + "is mounted twice");
     if (const std::string problem = target_problem(target); !problem.empty())
       return error_at(source.file, node.keys[i].at, key + problem);
     if (value.kind == Node::Kind::map)

@@ -79,11 +79,12 @@ Result<void> read_labels(const Fields& fields, job::Constraints& into) {
 Result<void> read_checkpoint(Source& source, const Node& node, job::CheckpointPolicy& into) {
   TRY_ASSIGN(const Fields fields, Fields::open(source, node, "checkpoint", {"path", "interval", "keep"}));
   TRY(fields.text("path", into.path));
-  if (into.path.size() > 4096) return fields.error("path", "longer than 4096 bytes");
-  const auto parts = split(into.path, '/');
-  if (std::find(parts.begin(), parts.end(), "..") != parts.end())
-    return fields.error("path", "a path in the job may not contain '..', got '" + excerpt(into.path) + "'");
-  if (into.path == "/" || into.path == "." || into.path == "./")
+  if (!into.path.empty()) {
+    const auto path = job_path(into.path);
+    if (!path) return fields.error("path", path.error().message);
+    into.path = path->size() > 1 && path->ends_with('/') ? path->substr(0, path->size() - 1) : *path;
+  }
+  if (into.path == "/" || into.path == "." || into.path == "/work")
     return fields.error("path", "expected a directory of its own for checkpoints, got '" + into.path + "'");
   TRY(read_interval(fields, into));
   return fields.integer("keep", 1, k_keep_max, into.keep);

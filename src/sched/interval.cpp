@@ -69,16 +69,18 @@ double mtbf_seconds(const std::vector<HostHistory>& hosts) {
 
 Interval checkpoint_interval(const CheckpointCost& cost, const std::vector<HostHistory>& hosts, Duration current) {
   const double mtbf = mtbf_seconds(hosts);
-  const double stall = std::max(0.0, seconds(cost.stall));
+  const bool measured = cost.stall > Duration{};
+  const double stall = seconds(measured ? cost.stall : k_stall_assumed);
   const double low = std::max(seconds(k_interval_min), seconds(cost.upload));
-  const double high = std::max(low, seconds(k_interval_max));
+  const double high = std::max(low, seconds(measured ? k_interval_max : k_interval_unmeasured_max));
   double tau = std::clamp(optimal_interval(stall, mtbf), low, high);
   const double now = seconds(current);
   if (now >= low && now <= high && std::abs(tau - now) <= k_hysteresis * now) tau = now;
   Interval out;
   out.every = from_seconds(tau);
   out.efficiency = efficiency_at(tau, stall, mtbf, seconds(cost.restart) + seconds(cost.upload));
-  out.reason = "every " + format_duration(out.every) + ": a checkpoint stalls " + format_duration(from_seconds(stall)) +
+  out.reason = "every " + format_duration(out.every) + ": a checkpoint " +
+               (measured ? "stalls " : "is assumed to stall ") + format_duration(from_seconds(stall)) +
                ", one failure in " + format_duration(from_seconds(mtbf)) + " expected";
   return out;
 }

@@ -37,7 +37,7 @@ struct HostHistory {
 [[nodiscard]] double mtbf_seconds(const std::vector<HostHistory>& hosts);
 
 struct CheckpointCost {
-  Duration stall{};    // C, measured: how long a checkpoint stops the work
+  Duration stall{};    // C, measured: how long a checkpoint stops the work; 0 = not measured yet
   Duration upload{};   // until it is safe elsewhere: no interval is shorter, and that much more is lost on a failure
   Duration restart{};  // R: detection, a new host, start and restore
 };
@@ -48,6 +48,9 @@ struct Interval {
 };
 constexpr Duration k_interval_min = std::chrono::seconds{10};  // shorter ones thrash the disk of the host
 constexpr Duration k_interval_max = std::chrono::hours{4};     // longer ones lose more than anybody forgives
+// Until a checkpoint was measured 5 s are assumed, and no interval is longer than 30 minutes.
+constexpr Duration k_stall_assumed = std::chrono::seconds{5};
+constexpr Duration k_interval_unmeasured_max = std::chrono::minutes{30};
 // The optimum within [max(upload, 10 s), 4 h]. Keeps `current` while the optimum is within 10 % of it (hysteresis).
 [[nodiscard]] Interval checkpoint_interval(const CheckpointCost& cost, const std::vector<HostHistory>& hosts,
                                            Duration current = {});

@@ -96,6 +96,17 @@ TEST(JobFile, ResolvesPathsAgainstItsOwnDirectory) {
   EXPECT_EQ(spec.file_mounts.at(0).source, "/home/ada/job/data");
 }
 
+TEST(JobFile, NormalisesPathsInTheJob) {
+  const job::Spec spec =
+      parsed("checkpoint: {path: ./out//a/}\nfile_mounts: {./in//: ./data, ~/x: ./data, /d/: ./data}\nrun: x").spec;
+  EXPECT_EQ(spec.checkpoint.path, "out/a");
+  EXPECT_EQ(spec.file_mounts.at(0).target, "in/");
+  EXPECT_EQ(spec.file_mounts.at(1).target, "~/x");
+  EXPECT_EQ(spec.file_mounts.at(2).target, "/d/");
+  EXPECT_THAT(refusal("file_mounts: {/d: ./data, /d/: ./data}\nrun: x"), HasSubstr("is mounted twice"));
+  EXPECT_THAT(refusal("file_mounts: {'/a,b': ./data}\nrun: x"), HasSubstr("without quotes, commas and backslashes"));
+}
+
 TEST(JobFile, WarnsOfASecretWrittenOut) {
   const ParsedJob job = parsed("secrets: {TOKEN: abc}\nrun: x");
   EXPECT_EQ(job.secrets.at("TOKEN"), "abc");

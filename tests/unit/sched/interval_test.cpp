@@ -67,7 +67,7 @@ TEST(FailureRate, AddsUpOverTheHostsOfAJob) {
 }
 
 TEST(CheckpointInterval, StaysWithinItsBounds) {
-  EXPECT_EQ(checkpoint_interval({0s, 0s, 10s}, {{"market", 0, 0}}).every, k_interval_min);
+  EXPECT_EQ(checkpoint_interval({1ms, 0s, 10s}, {{"market", 0, 0}}).every, k_interval_min);
   EXPECT_EQ(checkpoint_interval({600s, 0s, 10s}, {{"datacenter", 9000, 0}}).every, k_interval_max);
   EXPECT_EQ(checkpoint_interval({10ms, 300s, 10s}, {{"market", 10, 9}}).every, 300s);
   const Interval usual = checkpoint_interval({5s, 20s, 60s}, {{"home", 100, 1}});
@@ -75,6 +75,14 @@ TEST(CheckpointInterval, StaysWithinItsBounds) {
   EXPECT_LT(usual.every, 40min);
   EXPECT_GT(usual.efficiency, 0.98);
   EXPECT_NE(usual.reason.find("a checkpoint stalls 5s"), std::string::npos) << usual.reason;
+}
+
+TEST(CheckpointInterval, IsModestUntilACheckpointWasMeasured) {
+  const Interval home = checkpoint_interval({}, {{"home", 0, 0}});
+  EXPECT_GT(home.every, 10min);
+  EXPECT_LE(home.every, k_interval_unmeasured_max);
+  EXPECT_EQ(checkpoint_interval({}, {{"datacenter", 0, 0}}).every, k_interval_unmeasured_max);
+  EXPECT_NE(home.reason.find("is assumed to stall 5s"), std::string::npos) << home.reason;
 }
 
 TEST(CheckpointInterval, KeepsTheCurrentOneForSmallChanges) {
