@@ -24,7 +24,7 @@ Result<ParsedJob> load_job_file(const os::Path& path, Overrides overrides, std::
     return make_error(Code::bad_job_file, "cannot read the job file '" + path.string() + "': " + text.error().message);
   Context context = local_context(std::filesystem::absolute(path).parent_path().string(), std::move(overrides));
   context.known_providers = std::move(known_providers);
-  return parse_job_file(*text, path.filename().string(), context);
+  return parse_job_file(*text, path.string(), context);
 }
 
 }  // namespace gridctl::config
