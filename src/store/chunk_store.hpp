@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A store of blobs under their digests, in packs: gridctl-store(5). Several processes may use one directory; within a
-// process an instance may be used by several threads. Every read is hashed again.
+// process an instance may be used by several threads; a failed seal() of one loses what all have put since the last
+// one, so whoever shares an instance asks missing() at its end. Every read is hashed again.
 #pragma once
 
 #include <cstdint>
@@ -85,6 +86,10 @@ class ChunkStore : public ChunkReader {
   // Reads everything. `progress` gets bytes done and in all; false stops (cancelled).
   using VerifyProgress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
   [[nodiscard]] Result<VerifyReport> verify(const VerifyProgress& progress = {});
+  // Repair, by copying out: what is sound in the reported packs is written into new ones, then the packs are moved to
+  // `damaged/`. The damaged blobs are missing from then on, so that the next transfer brings them again. Returns the
+  // number of packs set aside.
+  [[nodiscard]] Result<std::uint64_t> set_aside(const VerifyReport& report);
   [[nodiscard]] Result<StoreStats> stats();
   [[nodiscard]] const os::Path& directory() const;
 

@@ -165,4 +165,41 @@ Result<VerifyReport> ChunkStore::verify(const VerifyProgress& progress) {
   return verifier.report;
 }
 
+// Sound blobs of a pack whose index can be read; nothing otherwise.
+Result<void> ChunkStore::State::copy_sound(const std::string& name) {
+  TRY_ASSIGN(const os::Fd fd, os::open_file(pack_path(name), O_RDONLY));
+  const auto pack = read_pack(fd.get(), name);
+  if (!pack) return {};
+  for (const PackEntry& entry : pack->entries) {
+    const auto content = read_blob(fd.get(), name, entry.offset, entry.length, entry.id);
+    if (!content && content.error().code != Code::checkpoint_damaged) return content.error();
+    if (content) TRY(append(entry.id, *content));
+    if (unfinished.end >= options.pack_bytes_max) TRY(publish());
+  }
+  return {};
+}
+
+Result<std::uint64_t> ChunkStore::set_aside(const VerifyReport& report) {
+  State& state = *state_;
+  TRY_ASSIGN(const auto only_one, os::FileLock::try_acquire(state.directory / "collect.lock"));
+  if (!only_one)
+    return make_error(Code::busy, "another process collects garbage in '" + state.directory.native() + "'");
+  const std::lock_guard lock(state.mutex);
+  std::set<std::string> packs;
+  for (const Damage& damage : report.damages) {
+    if (os::exists(state.pack_path(damage.pack))) packs.insert(damage.pack);
+  }
+  for (const std::string& name : packs) TRY(state.copy_sound(name));
+  TRY(state.publish());
+  TRY(os::make_directories(state.directory / "damaged"));
+  for (const std::string& name : packs) {
+    TRY_ASSIGN(const os::FileLock set_lock, state.lock_pack_set());
+    TRY(os::rename_path(state.pack_path(name), state.directory / "damaged" / name));
+  }
+  TRY(os::sync_directory(state.directory / "damaged"));
+  TRY(os::sync_directory(state.packs_directory()));
+  TRY(state.refresh(true));
+  return packs.size();
+}
+
 }  // namespace gridctl::store

@@ -10,8 +10,10 @@
 
 namespace gridctl::store {
 
+inline constexpr Duration k_gc_age_floor = std::chrono::minutes{30};  // three claim periods: less would race writers
+
 struct GcPolicy {
-  Duration age_min = std::chrono::hours{24};         // packs written or claimed later are left alone
+  Duration age_min = std::chrono::hours{24};         // packs written or claimed later are left alone; the floor holds
   Duration unfinished_age = std::chrono::hours{24};  // after so long without a write, an unfinished pack is an orphan
   double rewrite_below = 0.5;                        // share of live bytes under which they are copied out
 };

@@ -70,6 +70,7 @@ struct ChunkStore::State {
   Result<void> append(const Digest& digest, ByteView content);
   Result<void> publish();
   void discard_unfinished();
+  Result<void> copy_sound(const std::string& name);
 };
 
 [[nodiscard]] ReadAt reader_of(int fd);

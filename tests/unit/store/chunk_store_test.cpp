@@ -137,6 +137,28 @@ TEST(ChunkStore, NamesPackAndOffsetOfADamagedChunkAndTakesASoundCopyWhenPutAgain
   EXPECT_EQ(as_text(*store.get(id)), "precious");
 }
 
+TEST(ChunkStore, SetsDamagedPacksAsideAndKeepsWhatIsSound) {
+  Folder dir;
+  ChunkStore store = opened(dir / "s");
+  const Digest bad = put(store, "will be damaged"), good = put(store, "stays sound");
+  ASSERT_TRUE(store.seal());
+  const Digest other = put(store, "another pack");
+  ASSERT_TRUE(store.seal());
+  for (const os::Path& pack : packs_of(dir / "s")) {
+    std::string bytes = slurp(pack);
+    if (bytes.find("will be") == std::string::npos) continue;
+    bytes[20] ^= 1;
+    write(pack, bytes);
+  }
+  ChunkStore before = opened(dir / "s");
+  EXPECT_TRUE(before.missing(std::vector{bad})->empty()) << "nobody has read it yet";
+  EXPECT_EQ(*store.set_aside(*store.verify()), 1u);
+  EXPECT_EQ(*before.missing(std::vector{bad, good, other}), std::vector<std::uint32_t>{0});
+  EXPECT_EQ(as_text(*before.get(good)), "stays sound");
+  EXPECT_EQ(store.verify()->damages_total, 0u);
+  EXPECT_EQ(*store.set_aside(*store.verify()), 0u);
+}
+
 TEST(ChunkStore, RefusesAStoreOfAnotherVersionOrWithAnUnknownRequirement) {
   Folder dir;
   opened(dir / "s");
