@@ -52,9 +52,13 @@ class SharedLink final : public wire::Link {
 // Tells the controller of changes, and gives attempts whose supervisor died another one.
 class Watcher {
  public:
-  Watcher(Path home, ControllerId controller, SharedLink& link, os::Clock& clock)
-      : requests_(home, controller, clock), folder_(home / "jobs" / controller.value / "notify"), link_(link),
-        clock_(clock), stop_(::eventfd(0, EFD_CLOEXEC)) {
+  Watcher(Path home, ControllerId controller, SharedLink& link, bool push_events, os::Clock& clock)
+      : requests_(home, controller, clock),
+        folder_(home / "jobs" / controller.value / "notify"),
+        link_(link),
+        push_events_(push_events),
+        clock_(clock),
+        stop_(::eventfd(0, EFD_CLOEXEC)) {
     (void)os::make_directories(folder_);
     events_ = os::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
     ::inotify_add_watch(events_.get(), folder_.c_str(), IN_MOVED_TO);
@@ -78,7 +82,7 @@ class Watcher {
       if (ready == 0) requests_.adopt_all();
       if (waiting[1].revents == 0) continue;
       for (const std::string& name : changed())
-        if (!push(name)) return;
+        if (push_events_ && !push(name)) return;
     }
   }
 
@@ -110,6 +114,7 @@ class Watcher {
   Requests requests_;
   Path folder_;
   SharedLink& link_;
+  const bool push_events_;
   os::Clock& clock_;
   os::Fd stop_, events_;
   std::thread thread_;
@@ -156,7 +161,8 @@ class Connection {
     TRY(reply(frame.stream, wire::encode(answer)));
     requests_.emplace(home_, hello.controller, clock_);
     snapshots_.emplace(*requests_);
-    watcher_.emplace(home_, hello.controller, link_, clock_);
+    const bool events = std::find(hello.features.begin(), hello.features.end(), "events") != hello.features.end();
+    watcher_.emplace(home_, hello.controller, link_, events, clock_);
     return {};
   }
 

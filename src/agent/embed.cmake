@@ -1,0 +1,11 @@
+# Writes OUT, the list of agent binaries for control/embedded_agent.cpp. AGENTS is arch=file,arch=file…
+string(REPLACE "," ";" agents "${AGENTS}")
+set(text "")
+foreach(agent ${agents})
+  string(REGEX MATCH "^([^=]+)=(.+)$" matched "${agent}")
+  set(arch ${CMAKE_MATCH_1})
+  set(file ${CMAKE_MATCH_2})
+  file(SHA256 ${file} hash)
+  string(APPEND text "GRIDCTL_EMBED(${arch}, \"${file}\", \"${hash}\")\n")
+endforeach()
+file(WRITE ${OUT} "${text}")
