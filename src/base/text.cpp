@@ -68,9 +68,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest(std::string_view word, std::span<const std::string> known) {
+  static constexpr std::size_t k_word_max = 64;  // bytes; nobody means a known word by more
+  if (word.size() > k_word_max) return {};
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(word.size(), 3) / 3 + 1;
-  const std::string low = lower(word.substr(0, 64));
+  const std::string low = lower(word);
   for (const std::string& candidate : known) {
     const std::size_t distance = edit_distance(low, lower(candidate));
     if (distance < best_distance) best = candidate, best_distance = distance;

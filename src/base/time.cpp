@@ -47,10 +47,12 @@ Result<WallTime> parse_rfc3339(std::string_view text) {
   int y = 0, mo = 0, d = 0, h = 0, mi = 0, s = 0, ms = 0;
   const bool head = digits(text, 0, 4, y) && digits(text, 5, 2, mo) && digits(text, 8, 2, d) &&
                     digits(text, 11, 2, h) && digits(text, 14, 2, mi) && digits(text, 17, 2, s);
+  const auto is = [&](std::size_t at, char c) { return at < text.size() && text[at] == c; };
+  const bool marks = is(4, '-') && is(7, '-') && is(10, 'T') && is(13, ':') && is(16, ':');
   const bool whole = text.size() == 20 && text[19] == 'Z';
   const bool fraction = text.size() == 24 && text[19] == '.' && text[23] == 'Z' && digits(text, 20, 3, ms);
   const year_month_day date{year{y}, month{static_cast<unsigned>(mo)}, day{static_cast<unsigned>(d)}};
-  if (!head || !(whole || fraction) || !date.ok() || h > 23 || mi > 59 || s > 60)
+  if (!head || !marks || !(whole || fraction) || !date.ok() || h > 23 || mi > 59 || s > 60)
     return make_error(Code::usage, "'" + std::string(text.substr(0, 40)) + "' is not a time like 2026-01-31T12:00:00Z");
   const auto point = sys_days{date} + hours{h} + minutes{mi} + std::chrono::seconds{s} + milliseconds{ms};
   return WallTime{duration_cast<milliseconds>(point.time_since_epoch()).count()};
