@@ -1,164 +1,224 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/agent_link.hpp"
 
+#include <algorithm>
 #include <array>
-#include <utility>
 
 #include "base/text.hpp"
 #include "os/net.hpp"
 
 namespace gridctl::control {
-
 namespace {
-constexpr std::size_t k_read_bytes = 64 * 1024;
-constexpr std::size_t k_turn_bytes = 512 * 1024;         // per turn of the loop: one talkative host must not starve others
-constexpr std::size_t k_output_max = 4u << 20;           // waiting for a peer that takes nothing
-constexpr Duration k_keepalive = std::chrono::seconds{15};  // below the 60 s after which home routers forget
 
-Error closed_error(const ssh::Channel& channel) {
-  std::string text = "the agent on " + channel.peer() + " closed the connection";
-  const std::string last = sanitize(std::string(trim(channel.stderr_tail())), 300);
-  if (!last.empty()) text += ": " + last;
-  return make_error(Code::host_unreachable, text);
+constexpr std::size_t k_read_bytes = 64 * 1024;
+constexpr std::size_t k_taken_in_max = 8u << 20;  // frames waiting to be received: eight of the largest
+constexpr std::size_t k_output_max = 8u << 20;    // heartbeats are under 1 KiB: a host that reads never gets there
+constexpr std::size_t k_turn_bytes = 256 * 1024;  // then other hosts get their turn of the loop
+constexpr Duration k_look_again = std::chrono::milliseconds{250};  // another thread may have taken what we wait for
+constexpr Duration k_heartbeat = std::chrono::seconds{5};
+
+Error ended_error(const ssh::Channel& channel) {
+  const std::string words{trim(channel.stderr_tail())};
+  return make_error(Code::host_unreachable, "the agent on " + channel.peer() + " closed the connection" +
+                                                (words.empty() ? "" : ": " + sanitize(words, 300)));
 }
+
+Result<bool> wait_for(const ssh::Channel& channel, bool output_pending, BootTime deadline, os::Clock& clock) {
+  std::vector<os::Poll> polls;
+  for (const ssh::Watched& watched : channel.wants(output_pending)) polls.push_back({watched.fd, watched.interest, {}});
+  return os::wait_any(polls, std::min(deadline, clock.boot() + k_look_again), clock);
+}
+
+Error too_late(const ssh::Channel& channel, const char* what) {
+  return make_error(Code::timed_out, channel.peer() + " did not " + what + " in time");
+}
+
 }  // namespace
 
-BlockingLink::BlockingLink(std::unique_ptr<ssh::Channel> channel, wire::Decoder decoder, os::Clock& clock)
-    : channel_(std::move(channel)), decoder_(std::move(decoder)), clock_(clock) {}
+Result<std::size_t> read_blocking(ssh::Channel& channel, std::span<std::byte> into, BootTime deadline,
+                                  os::Clock& clock) {
+  for (;;) {
+    TRY_ASSIGN(const auto count, channel.read(into));
+    if (count) return *count;
+    if (clock.boot() >= deadline) return too_late(channel, "answer");
+    TRY(wait_for(channel, !channel.flushed(), deadline, clock));
+    channel.keepalive(clock.boot());
+  }
+}
 
-Error BlockingLink::closed() const { return closed_error(*channel_); }
-
-Result<void> BlockingLink::wait(bool output_pending, BootTime deadline) {
-  std::vector<os::Poll> polls;
-  for (const ssh::Watched& watched : channel_->wants(output_pending)) polls.push_back({watched.fd, watched.interest, {}});
-  TRY_ASSIGN(const bool ready, os::wait_any(polls, deadline, clock_));
-  if (!ready) return make_error(Code::timed_out, "no answer from " + channel_->peer() + " in time");
+Result<void> write_blocking(ssh::Channel& channel, ByteView bytes, BootTime deadline, os::Clock& clock) {
+  while (!bytes.empty() || !channel.flushed()) {
+    TRY_ASSIGN(const auto count, channel.write(bytes));
+    if (count) bytes = bytes.subspan(*count);
+    if (count && *count > 0) continue;
+    if (clock.boot() >= deadline) return too_late(channel, "take what we sent");
+    TRY(wait_for(channel, true, deadline, clock));
+  }
   return {};
 }
 
-Result<std::size_t> BlockingLink::receive_bytes(std::span<std::byte> into, BootTime deadline) {
-  for (;;) {
-    TRY_ASSIGN(const std::optional<std::size_t> count, channel_->read(into));
-    if (count) return *count;
-    TRY(wait(!channel_->flushed(), deadline));
-  }
+Result<bool> BlockingLink::take_in() {
+  if (ended_ || decoder_.buffered() >= k_taken_in_max) return false;
+  std::array<std::byte, k_read_bytes> buffer;
+  TRY_ASSIGN(const auto count, channel_->read(buffer));
+  if (!count) return false;
+  ended_ = *count == 0;
+  decoder_.feed(ByteView{buffer}.first(*count));
+  return !ended_;
 }
 
-Result<void> BlockingLink::send_bytes(ByteView bytes, BootTime deadline) {
-  std::size_t sent = 0;
-  while (sent < bytes.size() || !channel_->flushed()) {
-    TRY_ASSIGN(const std::optional<std::size_t> count, channel_->write(bytes.subspan(sent)));
-    sent += count.value_or(0);
-    if (count && *count > 0) continue;
-    // What the peer says meanwhile must be taken in, or both sides wait for ever.
-    std::array<std::byte, 16 * 1024> piece;
-    TRY_ASSIGN(const std::optional<std::size_t> got, channel_->read(piece));
-    if (got && *got == 0) return closed();
-    if (got) {
-      decoder_.feed(ByteView{piece.data(), *got});
-      continue;
-    }
-    if (sent == bytes.size() && channel_->flushed()) break;
-    TRY(wait(true, deadline));
+Result<void> BlockingLink::pause(bool output_pending, BootTime deadline) {
+  std::vector<os::Poll> polls;
+  {
+    const std::lock_guard lock{mutex_};
+    channel_->keepalive(clock_.boot());
+    const bool full = output_pending && (ended_ || decoder_.buffered() >= k_taken_in_max);
+    for (const ssh::Watched& watched : channel_->wants(output_pending))
+      if (!full || watched.interest.write) polls.push_back({watched.fd, watched.interest, {}});
+    if (full)
+      for (os::Poll& poll : polls) poll.want.read = false;
   }
+  TRY(os::wait_any(polls, std::min(deadline, clock_.boot() + k_look_again), clock_));
   return {};
 }
 
 Result<void> BlockingLink::send(const wire::Frame& frame, BootTime deadline) {
-  return send_bytes(as_bytes(wire::encode(frame)), deadline);
+  const std::string bytes = wire::encode(frame);
+  ByteView rest = as_bytes(bytes);
+  for (;;) {
+    {
+      const std::lock_guard lock{mutex_};
+      TRY_ASSIGN(const auto count, channel_->write(rest));
+      if (count) rest = rest.subspan(*count);
+      if (rest.empty() && channel_->flushed()) return {};
+      if (count && *count > 0) continue;
+      TRY(take_in());
+    }
+    if (clock_.boot() >= deadline) return too_late(*channel_, "take what we sent");
+    TRY(pause(true, deadline));
+  }
 }
 
 Result<wire::Frame> BlockingLink::receive(BootTime deadline) {
-  std::vector<std::byte> piece(k_read_bytes);
   for (;;) {
-    TRY_ASSIGN(std::optional<wire::Frame> frame, decoder_.next());
-    if (frame) return std::move(*frame);
-    TRY_ASSIGN(const std::size_t count, receive_bytes(piece, deadline));
-    if (count == 0) return closed();
-    decoder_.feed(ByteView{piece.data(), count});
+    {
+      const std::lock_guard lock{mutex_};
+      TRY_ASSIGN(auto frame, decoder_.next());
+      if (frame) return *std::move(frame);
+      if (ended_) return ended_error(*channel_);
+      TRY_ASSIGN(const bool more, take_in());
+      if (more || ended_) continue;
+    }
+    if (clock_.boot() >= deadline) return too_late(*channel_, "answer");
+    TRY(pause(false, deadline));
   }
-}
-
-AgentSession BlockingLink::release(wire::AgentHello hello) && {
-  return {std::move(channel_), std::move(decoder_), std::move(hello)};
 }
 
 LoopLink::LoopLink(os::Loop& loop, os::Clock& clock, AgentSession session)
-    : loop_(loop), channel_(std::move(session.channel)), decoder_(std::move(session.decoder)) {
-  keepalive_ = loop_.every(k_keepalive, [this, &clock] { channel_->keepalive(clock.boot()); });
-  again();
+    : loop_(loop), clock_(clock), session_(std::move(session)), self_(std::make_shared<LoopLink*>(this)) {
+  // Also notices what no descriptor tells, e.g. the end of an ssh program on kernels without pidfd.
+  heartbeat_ = loop_.every(k_heartbeat, [this] {
+    session_.channel->keepalive(clock_.boot());
+    turn();
+  });
+  later();
 }
 
-LoopLink::~LoopLink() { watches_.clear(); }  // before the descriptors are closed
+LoopLink::~LoopLink() {
+  watches_.clear();  // before the channel closes its descriptors
+  heartbeat_.reset();
+}
 
-void LoopLink::again() {
-  soon_ = loop_.after(Duration::zero(), [this] { pump(); });
+void LoopLink::later() {
+  if (posted_) return;
+  posted_ = true;
+  loop_.post([weak = std::weak_ptr<LoopLink*>(self_)] {
+    const auto self = weak.lock();
+    if (!self) return;
+    (*self)->posted_ = false;
+    (*self)->turn();
+  });
 }
 
 void LoopLink::send(const wire::Frame& frame) {
-  if (failed_) return;
-  output_.erase(0, std::exchange(sent_, 0));
+  if (closed_) return;
   output_ += wire::encode(frame);
-  again();
+  later();
 }
 
-void LoopLink::pump() {
-  if (failed_ || !pump_output() || !pump_input() || !pump_output()) return;
-  watch();
+void LoopLink::turn() {
+  if (closed_) return;
+  const std::weak_ptr<LoopLink*> alive = self_;
+  if (output_.size() > k_output_max)
+    return close(make_error(Code::host_unreachable, session_.channel->peer() + " does not read what we send"));
+  if (!read_turn()) return;
+  flush();
+  if (!alive.expired() && !closed_) follow_wants();
 }
 
-bool LoopLink::pump_output() {
-  while (sent_ < output_.size() || !channel_->flushed()) {
-    const Result<std::optional<std::size_t>> count =
-        channel_->write(as_bytes(std::string_view(output_).substr(sent_)));
-    if (!count) return fail(count.error()), false;
-    if (!count->has_value() || **count == 0) break;
-    sent_ += **count;
+// The channel may hold bytes that no descriptor announces, until a read says "nothing now".
+bool LoopLink::read_turn() {
+  if (!deliver()) return false;
+  std::array<std::byte, k_read_bytes> buffer;
+  for (std::size_t total = 0; total < k_turn_bytes;) {
+    const auto count = session_.channel->read(buffer);
+    if (!count) return close(count.error()), false;
+    if (!*count) return true;
+    if (**count == 0) return close(ended_error(*session_.channel)), false;
+    session_.decoder.feed(ByteView{buffer}.first(**count));
+    total += **count;
+    if (!deliver()) return false;
   }
-  if (output_.size() - sent_ > k_output_max)
-    return fail(make_error(Code::host_unreachable, channel_->peer() + " takes no more bytes")), false;
+  later();
   return true;
 }
 
-bool LoopLink::pump_input() {
-  std::vector<std::byte> piece(k_read_bytes);
-  for (std::size_t taken = 0; taken < k_turn_bytes;) {
-    for (;;) {
-      Result<std::optional<wire::Frame>> frame = decoder_.next();
-      if (!frame) return fail(frame.error()), false;
-      if (!frame->has_value()) break;
-      on_frame(**frame);
-      if (failed_) return false;
+bool LoopLink::deliver() {
+  const std::weak_ptr<LoopLink*> alive = self_;
+  for (;;) {
+    auto frame = session_.decoder.next();
+    if (!frame) return close(frame.error()), false;
+    if (!*frame) return true;
+    if (on_frame) on_frame(**frame);
+    if (alive.expired() || closed_) return false;
+  }
+}
+
+void LoopLink::flush() {
+  std::size_t sent = 0;
+  while (sent < output_.size()) {
+    const auto count = session_.channel->write(as_bytes(std::string_view{output_}.substr(sent)));
+    if (!count) return close(count.error());
+    if (!*count) break;
+    sent += **count;
+  }
+  output_.erase(0, sent);
+}
+
+void LoopLink::follow_wants() {
+  std::map<int, os::Interest> wanted;
+  for (const ssh::Watched& watched : session_.channel->wants(!output_.empty())) wanted[watched.fd] = watched.interest;
+  std::erase_if(watches_, [&](const auto& item) { return !wanted.contains(item.first); });
+  for (const auto& [fd, interest] : wanted) {
+    const auto found = watches_.find(fd);
+    if (found == watches_.end()) {
+      watches_[fd] = {interest, loop_.watch(fd, interest, [this](os::Interest) { turn(); })};
+    } else if (!(found->second.first == interest)) {
+      found->second.first = interest;
+      loop_.change(found->second.second, interest);
     }
-    const Result<std::optional<std::size_t>> count = channel_->read(piece);
-    if (!count) return fail(count.error()), false;
-    if (!count->has_value()) return true;
-    if (**count == 0) return fail(closed_error(*channel_)), false;
-    decoder_.feed(ByteView{piece.data(), **count});
-    taken += **count;
   }
-  again();  // more is there; others first
-  return true;
 }
 
-void LoopLink::fail(Error error) {
-  failed_ = true;
+void LoopLink::close(const Error& error) {
+  if (closed_) return;
+  closed_ = true;
   watches_.clear();
-  keepalive_.reset();
-  soon_.reset();
-  on_closed(error);
-}
-
-void LoopLink::watch() {
-  const std::vector<ssh::Watched> wanted = channel_->wants(sent_ < output_.size());
-  bool same_fds = wanted.size() == watched_.size();
-  for (std::size_t i = 0; same_fds && i < wanted.size(); ++i) same_fds = wanted[i].fd == watched_[i].fd;
-  if (!same_fds) watches_.clear();
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (!same_fds) watches_.push_back(loop_.watch(wanted[i].fd, wanted[i].interest, [this](os::Interest) { pump(); }));
-    else if (wanted[i].interest != watched_[i].interest) loop_.change(watches_[i], wanted[i].interest);
-  }
-  watched_ = wanted;
+  heartbeat_.reset();
+  // A copy: the callback may destroy this.
+  const auto report = on_closed;
+  const Error reason = error;
+  if (report) report(reason);
 }
 
 }  // namespace gridctl::control

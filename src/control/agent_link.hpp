@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames over an SSH channel: blocking for worker threads, event-driven for the loop.
+// Frames over an SSH channel: one kind of link for worker threads, one for the event loop.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
-#include <vector>
 
+#include "base/result.hpp"
+#include "base/time.hpp"
 #include "os/clock.hpp"
 #include "os/loop.hpp"
 #include "ssh/channel.hpp"
@@ -15,66 +18,84 @@
 
 namespace gridctl::control {
 
-// A connected agent after the handshake. Nothing that the agent sent after its hello is lost: `decoder` has it.
+// A connected agent that has answered our hello. The decoder may hold bytes that came after it.
 struct AgentSession {
   std::unique_ptr<ssh::Channel> channel;
   wire::Decoder decoder{true};
   wire::AgentHello hello;
 };
 
+// Reads at least a byte, 0 at the end; writes all. timed_out at the deadline.
+[[nodiscard]] Result<std::size_t> read_blocking(ssh::Channel& channel, std::span<std::byte> into, BootTime deadline,
+                                                os::Clock& clock);
+[[nodiscard]] Result<void> write_blocking(ssh::Channel& channel, ByteView bytes, BootTime deadline, os::Clock& clock);
+
+// For worker threads. One thread may send while another receives. While it sends it also takes in what arrives (at most
+// 8 MiB), so that two sides that both send do not wait for each other for ever.
 class BlockingLink : public wire::Link {
  public:
-  BlockingLink(std::unique_ptr<ssh::Channel> channel, wire::Decoder decoder, os::Clock& clock);
-  Result<void> send(const wire::Frame& frame, BootTime deadline) override;
-  Result<wire::Frame> receive(BootTime deadline) override;
+  BlockingLink(std::unique_ptr<ssh::Channel> channel, wire::Decoder decoder, os::Clock& clock)
+      : channel_(std::move(channel)), decoder_(std::move(decoder)), clock_(clock) {}
+  BlockingLink(AgentSession session, os::Clock& clock)
+      : BlockingLink(std::move(session.channel), std::move(session.decoder), clock) {}
 
-  // Raw bytes, for what is said before frames begin. 0 = the other side closed.
-  [[nodiscard]] Result<std::size_t> receive_bytes(std::span<std::byte> into, BootTime deadline);
-  [[nodiscard]] Result<void> send_bytes(ByteView bytes, BootTime deadline);
-  [[nodiscard]] ssh::Channel& channel() { return *channel_; }
-  [[nodiscard]] AgentSession release(wire::AgentHello hello) &&;
+  Result<void> send(const wire::Frame& frame, BootTime deadline) override;
+  // timed_out leaves the link usable; host_unreachable at the end of the stream; protocol_violation ends it.
+  Result<wire::Frame> receive(BootTime deadline) override;
+  [[nodiscard]] const ssh::Channel& channel() const { return *channel_; }
+  // Gives the connection up to another owner, e.g. a LoopLink.
+  [[nodiscard]] AgentSession release(wire::AgentHello hello) && {
+    return {std::move(channel_), std::move(decoder_), std::move(hello)};
+  }
 
  private:
-  [[nodiscard]] Result<void> wait(bool output_pending, BootTime deadline);
-  [[nodiscard]] Error closed() const;
+  Result<bool> take_in();  // false when nothing more is there now
+  Result<void> pause(bool output_pending, BootTime deadline);
 
+  std::mutex mutex_;  // of channel_ and decoder_
   std::unique_ptr<ssh::Channel> channel_;
   wire::Decoder decoder_;
   os::Clock& clock_;
+  bool ended_ = false;
 };
 
-// Loop thread only. The callbacks are set by the owner before the loop turns; on_closed comes at most once, and nothing
-// after it. Not to be destroyed from inside its own callbacks.
+// For the loop's thread. The callbacks may destroy the link, by way of Loop::post or at once.
 class LoopLink {
  public:
+  // Frames that came already are delivered from the loop, after this returns.
   LoopLink(os::Loop& loop, os::Clock& clock, AgentSession session);
   ~LoopLink();
   LoopLink(const LoopLink&) = delete;
   LoopLink& operator=(const LoopLink&) = delete;
 
-  std::function<void(const wire::Frame&)> on_frame;
-  std::function<void(const Error&)> on_closed;
-
-  // Queued; a peer that takes nothing while 4 MiB wait is cut off.
+  // Queues at most 8 MiB; more means that the host does not read, and closes the link. Errors come by on_closed, never
+  // from inside send.
   void send(const wire::Frame& frame);
+  [[nodiscard]] std::size_t queued_bytes() const { return output_.size(); }
+  [[nodiscard]] const wire::AgentHello& hello() const { return session_.hello; }
+  [[nodiscard]] ssh::TransportKind transport() const { return session_.channel->transport(); }
+
+  std::function<void(const wire::Frame&)> on_frame;
+  std::function<void(const Error&)> on_closed;  // once; nothing comes after it
 
  private:
-  void pump();
-  bool pump_output();
-  bool pump_input();
-  void fail(Error error);
-  void watch();
-  void again();
+  void turn();
+  bool read_turn();  // false when this is destroyed or closed
+  bool deliver();
+  void flush();
+  void follow_wants();
+  void later();
+  void close(const Error& error);
 
   os::Loop& loop_;
-  std::unique_ptr<ssh::Channel> channel_;
-  wire::Decoder decoder_;
+  os::Clock& clock_;
+  AgentSession session_;
   std::string output_;
-  std::size_t sent_ = 0;
-  std::vector<ssh::Watched> watched_;
-  std::vector<os::Loop::Watch> watches_;
-  os::Loop::Timer keepalive_, soon_;
-  bool failed_ = false;
+  std::map<int, std::pair<os::Interest, os::Loop::Watch>> watches_;
+  os::Loop::Timer heartbeat_;
+  std::shared_ptr<LoopLink*> self_;  // what posted work holds weakly
+  bool posted_ = false;
+  bool closed_ = false;
 };
 
 }  // namespace gridctl::control

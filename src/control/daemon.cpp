@@ -12,10 +12,10 @@
 #include "control/paths.hpp"
 #include "control/supervisor.hpp"
 #include "control/version.hpp"
-#include "os/log.hpp"
-#include "os/process.hpp"
 #include "os/entries.hpp"
+#include "os/log.hpp"
 #include "os/net.hpp"
+#include "os/process.hpp"
 
 namespace gridctl::control {
 
@@ -25,7 +25,7 @@ using nlohmann::json;
 
 constexpr Duration k_start_timeout = std::chrono::seconds{10};
 constexpr Duration k_stop_timeout = std::chrono::seconds{15};
-constexpr Duration k_idle_before_exit = std::chrono::seconds{20};     // so that a row of submits meets one daemon
+constexpr Duration k_idle_before_exit = std::chrono::seconds{20};  // so that a row of submits meets one daemon
 constexpr Duration k_idle_check = std::chrono::seconds{1};
 constexpr Duration k_stop_poll = std::chrono::milliseconds{20};
 

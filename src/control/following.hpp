@@ -13,11 +13,11 @@ namespace gridctl::control {
 
 struct Supervisor::Following {
   job::State state;
-  std::set<std::string> under_way;              // names of effects and pulls at work
-  std::map<std::string, os::Loop::Timer> later; // names waiting for another try
+  std::set<std::string> under_way;               // names of effects and pulls at work
+  std::map<std::string, os::Loop::Timer> later;  // names waiting for another try
   os::Loop::Timer place_timer;
-  std::set<std::uint64_t> accepted;             // epochs whose START the host has answered: they may be polled
-  std::map<std::uint64_t, std::uint64_t> saved; // epoch -> newest host number of a committed checkpoint
+  std::set<std::uint64_t> accepted;              // epochs whose START the host has answered: they may be polled
+  std::map<std::uint64_t, std::uint64_t> saved;  // epoch -> newest host number of a committed checkpoint
 };
 
 struct Supervisor::Host {

@@ -9,7 +9,8 @@ namespace gridctl::control {
 
 namespace {
 constexpr Duration k_first_pause = std::chrono::milliseconds{500};
-constexpr Duration k_answer_patience = std::chrono::seconds{10};  // an unanswered poll this old: a new connection is tried
+constexpr Duration k_answer_patience =
+    std::chrono::seconds{10};  // an unanswered poll this old: a new connection is tried
 }  // namespace
 
 HostMonitor::HostMonitor(os::Loop& loop, os::Pool& pool, os::Clock& clock, Connect connect, Listener listener)
@@ -167,7 +168,8 @@ void HostMonitor::on_log_frame(Asked& asked, const wire::Frame& frame) {
   asked_.pop_front();
   Result<wire::EndRecord> end = wire::parse_end(frame.payload);
   if (!end) return drop(end.error());
-  if (!end->error && end->bytes == whole.log_bytes.size()) listener_.logged(*whole.log, whole.log_offset, whole.log_bytes);
+  if (!end->error && end->bytes == whole.log_bytes.size())
+    listener_.logged(*whole.log, whole.log_offset, whole.log_bytes);
 }
 
 }  // namespace gridctl::control

@@ -52,14 +52,16 @@ Result<store::Scan> directory(store::ChunkStore& store, const os::Path& path, bo
 
 Result<ImportedInputs> import_inputs(const job::Spec& spec, store::ChunkStore& store) {
   ImportedInputs out;
-  const auto add_directory = [&](const os::Path& path, bool ignore, std::string role, std::string target) -> Result<void> {
+  const auto add_directory = [&](const os::Path& path, bool ignore, std::string role,
+                                 std::string target) -> Result<void> {
     TRY_ASSIGN(store::Scan scan, directory(store, path, ignore));
     TRY_ASSIGN(registry::Input input, keep(store, scan.tree, std::move(role), std::move(target)));
     out.inputs.push_back(std::move(input));
     std::move(scan.notes.begin(), scan.notes.end(), std::back_inserter(out.notes));
     return {};
   };
-  const auto add_file = [&](const os::Path& path, const char* name, std::string role, std::string target) -> Result<void> {
+  const auto add_file = [&](const os::Path& path, const char* name, std::string role,
+                            std::string target) -> Result<void> {
     TRY_ASSIGN(const store::Tree tree, single_file(store, path, name));
     TRY_ASSIGN(registry::Input input, keep(store, tree, std::move(role), std::move(target)));
     out.inputs.push_back(std::move(input));

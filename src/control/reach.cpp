@@ -21,7 +21,8 @@ Result<AgentSession> call(const registry::Provider& provider, const Paths& paths
 std::vector<AgentImage> agent_images() {
   std::vector<AgentImage> images;
   for (const char* arch : {"x86_64", "aarch64"})
-    if (const EmbeddedAgent* agent = embedded_agent(arch)) images.push_back({agent->arch, agent->bytes, agent->sha256_hex});
+    if (const EmbeddedAgent* agent = embedded_agent(arch))
+      images.push_back({agent->arch, agent->bytes, agent->sha256_hex});
   return images;
 }
 
@@ -34,8 +35,8 @@ Result<ssh::Target> target_of(const registry::Provider& provider, const Paths& p
   return ssh::resolve(provider.address, overrides);
 }
 
-Result<AgentSession> open_session(const registry::Provider& provider, const Paths& paths, const ControllerId& controller,
-                                  BootTime deadline, os::Clock& clock) {
+Result<AgentSession> open_session(const registry::Provider& provider, const Paths& paths,
+                                  const ControllerId& controller, BootTime deadline, os::Clock& clock) {
   return call(provider, paths, controller, {"events"}, deadline, clock);
 }
 

@@ -14,7 +14,8 @@ Result<void> write_secrets(const os::Path& directory, const std::map<std::string
   return {};
 }
 
-Result<std::map<std::string, std::string>> read_secrets(const os::Path& directory, const std::vector<std::string>& names) {
+Result<std::map<std::string, std::string>> read_secrets(const os::Path& directory,
+                                                        const std::vector<std::string>& names) {
   std::map<std::string, std::string> secrets;
   for (const std::string& name : names) {
     Result<std::string> value = os::read_file(directory / name, k_secret_bytes_max);

@@ -18,8 +18,9 @@ namespace gridctl::control {
 namespace {
 constexpr unsigned k_connect_threads = 16;  // a login to a dead host blocks one for up to 20 s
 constexpr unsigned k_work_threads = 8;
-constexpr Duration k_reload_pause = std::chrono::seconds{5};     // full look at the registry, even without a sign of change
-constexpr Duration k_busy_memory = std::chrono::seconds{10};     // how long a host that was just full is not asked again
+constexpr Duration k_reload_pause =
+    std::chrono::seconds{5};  // full look at the registry, even without a sign of change
+constexpr Duration k_busy_memory = std::chrono::seconds{10};  // how long a host that was just full is not asked again
 constexpr Duration k_settle_retry = std::chrono::seconds{5};
 constexpr Duration k_launch_retry = std::chrono::seconds{1};
 constexpr Duration k_stop_retry = std::chrono::seconds{2};
@@ -87,7 +88,8 @@ void Supervisor::reload() {
       if (list)
         for (const registry::Checkpoint& c : *list)
           job->saved[c.epoch.value] = std::max(job->saved[c.epoch.value], c.host_number);
-      if (std::holds_alternative<job::Running>(row->machine.phase) || std::holds_alternative<job::Stopping>(row->machine.phase))
+      if (std::holds_alternative<job::Running>(row->machine.phase) ||
+          std::holds_alternative<job::Stopping>(row->machine.phase))
         job->accepted.insert(row->machine.epoch.value);
     } else if (job->state == row->machine) {
       continue;
@@ -128,9 +130,8 @@ void Supervisor::load_providers() {
         [name](const Error& error) { os::log(os::LogLevel::info, name + ": " + error.one_line()); }};
     host->monitor = std::make_shared<HostMonitor>(
         loop_, *connect_pool_, clock_,
-        [provider, paths = paths_, controller = controller_, &clock = clock_](BootTime deadline) -> Result<AgentSession> {
-          return open_session(provider, paths, controller, deadline, clock);
-        },
+        [provider, paths = paths_, controller = controller_, &clock = clock_](BootTime deadline)
+            -> Result<AgentSession> { return open_session(provider, paths, controller, deadline, clock); },
         std::move(listener));
   }
   std::erase_if(hosts_, [&](const auto& entry) { return !present.contains(entry.first); });
@@ -154,7 +155,8 @@ void Supervisor::apply(const JobPtr& job, job::Happening what) {
     report(step.error(), "while recording an event of job " + job->state.id.value);
     return;
   }
-  if (!step->state.needs_supervisor() || !(step->state == job->state) || !step->effects.empty()) adopt(job, step->state);
+  if (!step->state.needs_supervisor() || !(step->state == job->state) || !step->effects.empty())
+    adopt(job, step->state);
   renew_wants();
 }
 
@@ -270,7 +272,8 @@ void Supervisor::carry_out(const JobPtr& job, const job::Launch& effect) {
     }
     restore = *found;
   }
-  Result<std::map<std::string, std::string>> secrets = read_secrets(paths_.secrets_of(job->state.id), row->spec.secrets);
+  Result<std::map<std::string, std::string>> secrets =
+      read_secrets(paths_.secrets_of(job->state.id), row->spec.secrets);
   if (!secrets) return apply(job, job::LaunchFailed{attempt.epoch, secrets.error().one_line(), false, {}});
 
   const job::Member& member = attempt.members.front();
@@ -285,8 +288,7 @@ void Supervisor::carry_out(const JobPtr& job, const job::Launch& effect) {
   std::string restart_reason;
   for (const registry::AttemptRecord& former : *history)
     if (former.number < attempt.number) restart_reason = former.reason;
-  const AttemptFacts facts{*row,   attempt,  *inputs,       restore, place->provider.host,
-                           vendor, interval, restart_reason};
+  const AttemptFacts facts{*row, attempt, *inputs, restore, place->provider.host, vendor, interval, restart_reason};
   LaunchOrder order{build_attempt_spec(facts), row->spec.recovery.lease, *secrets};
   in_background(
       job, name, [place = *place, order = std::move(order)] { return launch(place, order); },

@@ -77,8 +77,8 @@ void Supervisor::on_status(Host& host, const JobPtr& job, const wire::AttemptSta
       return;
     case wire::AttemptPhase::ended:
       if (launching && status.started_ms_ago >= 0) apply(job, job::PayloadStarted{status.epoch});
-      apply(job, job::AttemptEnded{status.epoch,
-                                   {end_kind_of(status.end), status.exit_code, status.signal, status.detail}});
+      apply(job,
+            job::AttemptEnded{status.epoch, {end_kind_of(status.end), status.exit_code, status.signal, status.detail}});
       return;
   }
 }
@@ -88,7 +88,8 @@ void Supervisor::fetch_log(Host& host, const JobPtr& job, const wire::AttemptSta
   const Result<std::uint64_t> offset = log_next_offset(paths_.log_of(job->state.id, attempt->number));
   if (!offset) return report(offset.error(), "while reading a job's log");
   if (*offset >= status.log_bytes) return;
-  if (host.monitor->request_log({status.job, status.epoch, *offset, k_log_piece}) && status.log_bytes - *offset > k_log_piece)
+  if (host.monitor->request_log({status.job, status.epoch, *offset, k_log_piece}) &&
+      status.log_bytes - *offset > k_log_piece)
     host.monitor->poll_now();  // there is more: come again at once
 }
 
@@ -98,7 +99,8 @@ void Supervisor::pull_newest(const JobPtr& job, const Host& host, const wire::At
       status.checkpoints.begin(), status.checkpoints.end(),
       [](const wire::HostCheckpoint& a, const wire::HostCheckpoint& b) { return a.number < b.number; });
   const std::string name = "pull/" + std::to_string(status.epoch.value);
-  if (newest.number <= job->saved[status.epoch.value] || job->under_way.contains(name) || job->later.contains(name)) return;
+  if (newest.number <= job->saved[status.epoch.value] || job->under_way.contains(name) || job->later.contains(name))
+    return;
   const std::optional<WorkPlace> place = work_place(host.provider.name);
   const job::Attempt* attempt = job->state.attempt();
   if (!place || attempt == nullptr) return;
@@ -177,7 +179,8 @@ void Supervisor::judge_hosts(BootTime now) {
     const job::Liveness liveness = host->monitor->silence().judge(shortest);
     if (liveness != host->liveness) {
       host->liveness = liveness;
-      const auto saved = registry_.set_liveness(host->provider.name, std::string(liveness_name(liveness)), std::nullopt);
+      const auto saved =
+          registry_.set_liveness(host->provider.name, std::string(liveness_name(liveness)), std::nullopt);
       if (!saved) report(saved.error(), "while noting a host's state");
       const std::string silent = format_duration(host->monitor->silence().counted());
       const std::string text = liveness == job::Liveness::answering
@@ -185,9 +188,9 @@ void Supervisor::judge_hosts(BootTime now) {
                                    : name + " is " + std::string(liveness_name(liveness)) + ": silent for " + silent;
       for (const auto& [id, job] : jobs_)
         if (const job::Attempt* attempt = job->state.attempt(); attempt != nullptr && attempt->host().value == name) {
-          const auto noted = registry_.note(job->state.id, clock_.wall(),
-                                            {"host_" + std::string(liveness_name(liveness)), text, attempt->epoch,
-                                             host->provider.name});
+          const auto noted = registry_.note(
+              job->state.id, clock_.wall(),
+              {"host_" + std::string(liveness_name(liveness)), text, attempt->epoch, host->provider.name});
           if (!noted) report(noted.error(), "while recording a host's state");
         }
     }

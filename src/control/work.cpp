@@ -14,8 +14,8 @@ namespace gridctl::control {
 
 namespace {
 
-constexpr Duration k_reach = std::chrono::seconds{20};        // login, agent upload, hello
-constexpr Duration k_answer = std::chrono::seconds{15};       // one small request
+constexpr Duration k_reach = std::chrono::seconds{20};          // login, agent upload, hello
+constexpr Duration k_answer = std::chrono::seconds{15};         // one small request
 constexpr Duration k_stop_patience = std::chrono::seconds{90};  // beyond the grace, until a stop is complete
 constexpr Duration k_stop_look = std::chrono::milliseconds{200};
 constexpr std::uint64_t k_checkpoint_bytes_max = 16ull << 40;  // a larger one is a lie (or needs another tool)
