@@ -261,6 +261,22 @@ TEST_F(Transfer, AnswersARefusedPutAndGoesOn) {
   EXPECT_EQ(wire::parse_have_reply(*with.reply(3))->missing, std::vector<std::uint32_t>{0});
 }
 
+TEST_F(Transfer, DropsAPeerThatSendsEmptyDataOrAnotherStream) {
+  const BootTime soon = os::system_clock().boot() + std::chrono::seconds{20};
+  for (const wire::Frame& odd : std::vector<wire::Frame>{{wire::FrameKind::data, 1, ""},
+                                                         {wire::FrameKind::data, 2, "x"},
+                                                         {wire::FrameKind::reply, 1, "{}"},
+                                                         {wire::FrameKind::data, 1, "more than announced"},
+                                                         {wire::FrameKind::end, 1, R"({"ok":true,"bytes":5})"},
+                                                         {wire::FrameKind::end, 1, "[]"}}) {
+    Host host(cache, snapshots);
+    const wire::PutRequest request{digest_of("a"), 1};
+    ASSERT_THAT(host.link->send({wire::FrameKind::request, 1, wire::encode(request)}, soon), IsOk());
+    ASSERT_THAT(host.link->send(odd, soon), IsOk());
+    EXPECT_THAT(host.link->receive(soon), FailsWith(Code::host_unreachable)) << odd.payload;
+  }
+}
+
 TEST(FdLink, TimesOutWhenNothingComesAndReportsAClosedLink) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
