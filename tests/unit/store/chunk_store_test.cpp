@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <atomic>
+#include <thread>
+
 #include "store/tree.hpp"
 #include "unit/store/fixtures.hpp"
 
@@ -285,6 +288,29 @@ TEST(ChunkStore, TakesTenThousandSmallFilesWithAFewSyncs) {
   std::printf("10,000 chunks of 1000 bytes put and sealed in %.2f s\n", took);
   EXPECT_THAT(packs_of(dir / "s"), SizeIs(1));
   EXPECT_EQ(opened(dir / "s").stats()->blobs, 10'000u);
+}
+
+TEST(ChunkStore, ServesSeveralThreads) {
+  Folder dir;
+  ChunkStore store = opened(dir / "s", {nullptr, 50'000});
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (std::uint64_t thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (std::uint64_t i = 0; i < 60; ++i) {
+        const std::string text = noise(2000, thread % 2 * 1000 + i + 1);
+        if (!store.put(digest_of(text), as_bytes(text))) ++wrong;
+        const auto got = store.get(digest_of(text));
+        if (!got || as_text(*got) != text) ++wrong;
+        if (i % 20 == 0 && !store.seal()) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_TRUE(store.seal());
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(store.stats()->put_blobs, 120u);
+  EXPECT_EQ(store.verify()->damages_total, 0u);
 }
 
 TEST(ChunkStore, ClosesPacksAtTheirSize) {
