@@ -26,7 +26,9 @@ void HostMonitor::set_wants(std::vector<Want> wants, Duration heartbeat) {
 void HostMonitor::poll_now() { next_poll_ = clock_.boot(); }
 
 void HostMonitor::tick(BootTime now, bool others_answer) {
-  silence_.tick(now, others_answer);
+  // A host that was not asked is not silent: between polls nothing is counted.
+  const bool asked = link_ == nullptr || !asked_.empty();
+  silence_.tick(now, asked && others_answer);
   if (link_ == nullptr) {
     if (!connecting_ && now >= next_connect_) connect(now);
     return;
