@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/bytes.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "ui/human.hpp"
+#include "ui/json.hpp"
+#include "ui/table.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Example k_examples[] = {
+    {"What a job could continue from", "gridctl checkpoint ls train-gpt"},
+    {"The newest one's name", "gridctl checkpoint ls @last --json | jq -r '.[-1].checkpoint_id'"}};
+constexpr Positional k_positionals[] = {{"ID", Offer::job}};
+
+std::string marks(const registry::Checkpoint& checkpoint, CheckpointSeq head) {
+  std::string text;
+  const auto add = [&text](std::string_view word) { text += (text.empty() ? "" : ", ") + std::string(word); };
+  if (checkpoint.seq == head) add("head");
+  if (checkpoint.pinned) add("pinned");
+  if (checkpoint.stray) add("stray");
+  if (!checkpoint.verified) add("DAMAGED");
+  return text.empty() ? "-" : text;
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
+  TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
+  TRY_ASSIGN(const registry::Job job, registry.job(id));
+  TRY_ASSIGN(const std::vector<registry::Checkpoint> checkpoints, registry.checkpoints(id));
+  if (context.json) {
+    context.print_line(ui::checkpoints_json(checkpoints));
+    return 0;
+  }
+  if (checkpoints.empty()) {
+    context.note(job.name + " (" + id.value + ") has no checkpoint yet");
+    return 0;
+  }
+  ui::Table table({{.title = "CHECKPOINT"},
+                   {.title = "ATTEMPT", .right = true},
+                   {.title = "AGE", .right = true},
+                   {.title = "SIZE", .right = true},
+                   {.title = "STORED", .right = true},
+                   {.title = "FILES", .right = true},
+                   {.title = "HOW", .shrinks = true},
+                   {.title = "MARKS", .shrinks = true}});
+  const WallTime now = context.now();
+  for (const registry::Checkpoint& checkpoint : checkpoints)
+    table.add({checkpoint_name(id, checkpoint.seq),
+               checkpoint.attempt.value == 0 ? "-" : std::to_string(checkpoint.attempt.value),
+               ui::age(checkpoint.created_at, now), format_size(checkpoint.bytes), format_size(checkpoint.stored_bytes),
+               std::to_string(checkpoint.files), checkpoint.how, marks(checkpoint, job.machine.head)},
+              {ui::Paint::bold});
+  context.print(table.render(context.columns_out(), context.out_style));
+  return 0;
+}
+}  // namespace
+
+const Command k_checkpoint_ls{.noun = "checkpoint",
+                              .verb = "ls",
+                              .summary = "list a job's checkpoints, oldest first",
+                              .examples = k_examples,
+                              .description =
+                                  "STORED is what the checkpoint added to the store: content that others have "
+                                  "too is kept once. A stray was saved by an attempt that had been given up; it "
+                                  "is kept, and restored only when asked for by name.",
+                              .positionals = k_positionals,
+                              .exit_codes = k_exits_job,
+                              .run = run};
+
+}  // namespace gridctl::cmd

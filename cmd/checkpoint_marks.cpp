@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keep and remove: `checkpoint pin` and `checkpoint rm`.
+#include "cmd/checkpoint_lookup.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Example k_pin_examples[] = {
+    {"Keep a checkpoint whatever the job's keep rule says", "gridctl checkpoint pin train-gpt@3"},
+    {"No longer", "gridctl checkpoint pin train-gpt@3 --off"}};
+constexpr Example k_rm_examples[] = {{"Remove one checkpoint", "gridctl checkpoint rm train-gpt@3"}};
+constexpr Positional k_positionals[] = {{"ID", Offer::checkpoint}};
+constexpr Option k_pin_options[] = {{"off", 0, "", "let it go again"}};
+
+Result<int> pin(Context& context, const Parsed& parsed) {
+  const bool pinned = !parsed.has("off");
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(registry::Checkpoint checkpoint, find_checkpoint(registry, parsed.positionals[0]));
+  TRY(registry.set_pinned(checkpoint.job, checkpoint.seq, pinned));
+  checkpoint.pinned = pinned;
+  const std::string name = checkpoint_name(checkpoint.job, checkpoint.seq);
+  context.print_line(context.json ? ui::checkpoint_json(checkpoint)
+                                  : name + (pinned ? " is pinned" : " is not pinned"));
+  return 0;
+}
+
+Result<int> remove(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const registry::CheckpointName name, registry::parse_checkpoint_name(parsed.positionals[0]));
+  if (!name.seq)
+    return make_error(Code::usage, "name the checkpoint to remove as JOB@NUMBER", "gridctl checkpoint ls " + name.job);
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(const registry::Checkpoint checkpoint, find_checkpoint(registry, parsed.positionals[0]));
+  const std::string full = checkpoint_name(checkpoint.job, checkpoint.seq);
+  if (checkpoint.pinned)
+    return make_error(Code::usage, "checkpoint " + full + " is pinned", "gridctl checkpoint pin " + full + " --off");
+  TRY(registry.remove_checkpoint(checkpoint.job, checkpoint.seq));
+  context.print_line(context.json ? "{\"checkpoint_id\":" + ui::quoted(full) + ",\"removed\":true}"
+                                  : full + " removed; its chunks go with the next collection");
+  return 0;
+}
+constexpr int k_exits_rm[] = {3, 5, 7};
+}  // namespace
+
+const Command k_checkpoint_pin{.noun = "checkpoint",
+                               .verb = "pin",
+                               .summary = "keep a checkpoint",
+                               .examples = k_pin_examples,
+                               .description = "A pinned checkpoint is never removed by the job's keep rule.",
+                               .positionals = k_positionals,
+                               .options = k_pin_options,
+                               .exit_codes = k_exits_job,
+                               .run = pin};
+const Command k_checkpoint_rm{.noun = "checkpoint",
+                              .verb = "rm",
+                              .summary = "remove a checkpoint",
+                              .examples = k_rm_examples,
+                              .description =
+                                  "Removes one checkpoint. Refused when it is pinned, or when it is what an "
+                                  "unfinished job would continue from.",
+                              .positionals = k_positionals,
+                              .exit_codes = k_exits_rm,
+                              .run = remove};
+
+}  // namespace gridctl::cmd

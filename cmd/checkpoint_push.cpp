@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/bytes.hpp"
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "store/scan.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Example k_examples[] = {{"Give a job a checkpoint made elsewhere, then go on from it",
+                                   "gridctl checkpoint push train-gpt ./ckpt && gridctl job resume train-gpt"}};
+constexpr Positional k_positionals[] = {{"JOB", Offer::job}, {"DIR", Offer::directory}};
+
+Result<registry::Checkpoint> store_directory(Context& context, const os::Path& directory) {
+  TRY_ASSIGN(store::ChunkStore chunks, store::ChunkStore::open(context.paths().chunk_store()));
+  store::ScanOptions options;
+  options.skip_at_top = {".commit"};
+  options.links_stay_inside = true;
+  options.on_chunk = [&chunks](const Digest& digest, ByteView bytes) { return chunks.put(digest, bytes); };
+  TRY_ASSIGN(const store::Scan scan, store::scan(directory, options).context("while reading " + directory.string()));
+  for (const std::string& note : scan.notes) context.note("left out: " + sanitize(note));
+  if (scan.tree.entries.empty())
+    return make_error(Code::usage, directory.string() + " is empty: a checkpoint must hold something");
+  const Bytes manifest = store::to_manifest(scan.tree);
+  registry::Checkpoint checkpoint;
+  checkpoint.root = store::root_of(manifest);
+  TRY(chunks.put(checkpoint.root, manifest));
+  TRY_ASSIGN(const store::StoreStats stats, chunks.stats());
+  TRY(chunks.seal());
+  checkpoint.bytes = scan.tree.total_bytes();
+  checkpoint.files = scan.tree.file_count();
+  checkpoint.stored_bytes = stats.put_bytes;
+  checkpoint.how = "push";
+  return checkpoint;
+}
+
+// Then nothing of the job could commit a checkpoint of its own meanwhile.
+Result<void> check_idle(const registry::Job& job) {
+  if (job.machine.attempt() == nullptr) return {};
+  return make_error(Code::busy, "job " + job.name + " (" + job.id.value + ") has an attempt under way",
+                    "gridctl job cancel " + job.id.value + " --wait");
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
+  TRY_ASSIGN(const registry::Job job, registry.job(id));
+  TRY(check_idle(job));
+  TRY_ASSIGN(registry::Checkpoint checkpoint, store_directory(context, parsed.positionals[1]));
+  checkpoint.job = id;
+  checkpoint.epoch = job.machine.epoch;
+  checkpoint.created_at = context.now();
+  TRY_ASSIGN(const registry::Registry::Commit commit, registry.commit_checkpoint(checkpoint));
+  const std::string name = checkpoint_name(id, commit.checkpoint.seq);
+  if (!commit.became_head)
+    return make_error(Code::busy,
+                      "job " + id.value + " was started meanwhile: what you pushed is kept as stray " + name,
+                      "gridctl job resume " + id.value + " --from " + name);
+  if (context.json) context.print_line(ui::checkpoint_json(commit.checkpoint));
+  else
+    context.print_line(name + ": " + std::to_string(checkpoint.files) + " files, " + format_size(checkpoint.bytes) +
+                       "; the next attempt starts from it");
+  return 0;
+}
+constexpr int k_exits[] = {3, 5, 7};
+}  // namespace
+
+const Command k_checkpoint_push{.noun = "checkpoint",
+                                .verb = "push",
+                                .summary = "bring a checkpoint in",
+                                .examples = k_examples,
+                                .description =
+                                    "Stores a directory as the job's newest checkpoint, so that its next attempt "
+                                    "starts from it. Refused while an attempt is under way.",
+                                .positionals = k_positionals,
+                                .exit_codes = k_exits,
+                                .run = run};
+
+}  // namespace gridctl::cmd

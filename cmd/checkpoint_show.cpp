@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/bytes.hpp"
+#include "cmd/checkpoint_lookup.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "ui/human.hpp"
+#include "ui/json.hpp"
+#include "ui/table.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Example k_examples[] = {{"What is in the newest checkpoint", "gridctl checkpoint show train-gpt"},
+                                  {"In the third one", "gridctl checkpoint show train-gpt@3"}};
+constexpr Positional k_positionals[] = {{"ID", Offer::checkpoint}};
+
+std::string_view kind_name(store::EntryKind kind) {
+  switch (kind) {
+    case store::EntryKind::directory: return "directory";
+    case store::EntryKind::file: return "file";
+    case store::EntryKind::symlink: return "symlink";
+  }
+  return "file";
+}
+
+std::string json_of(const registry::Checkpoint& checkpoint, const store::Tree& tree, CheckpointSeq resumed_from) {
+  std::string text = ui::checkpoint_json(checkpoint);
+  text.pop_back();  // the closing brace: more keys follow
+  text += ",\"resumed_from\":" +
+          (resumed_from.value == 0 ? std::string("null") : ui::quoted(checkpoint_name(checkpoint.job, resumed_from)));
+  text += ",\"entries\":[";
+  bool first = true;
+  for (const store::Entry& entry : tree.entries) {
+    text += first ? "" : ",";
+    first = false;
+    text += "{\"path\":" + ui::quoted(entry.path) + ",\"kind\":" + ui::quoted(kind_name(entry.kind)) +
+            ",\"bytes\":" + std::to_string(entry.size) + ",\"chunks\":" + std::to_string(entry.chunks.size()) + "}";
+  }
+  return text + "]}";
+}
+
+// The checkpoint that the attempt which made this one began with.
+Result<CheckpointSeq> parent_of(registry::Registry& registry, const registry::Checkpoint& checkpoint) {
+  TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, registry.attempts(checkpoint.job));
+  for (const registry::AttemptRecord& attempt : attempts)
+    if (attempt.number == checkpoint.attempt) return attempt.resumed_from;
+  return CheckpointSeq{};
+}
+
+ui::Facts facts_of(const registry::Checkpoint& checkpoint, CheckpointSeq from, WallTime now) {
+  ui::Facts facts;
+  facts.add("checkpoint", checkpoint_name(checkpoint.job, checkpoint.seq));
+  facts.add("created", ui::moment(checkpoint.created_at) + " UTC, " + ui::age(checkpoint.created_at, now));
+  if (checkpoint.attempt.value != 0)
+    facts.add("attempt",
+              std::to_string(checkpoint.attempt.value) + ", epoch " + std::to_string(checkpoint.epoch.value));
+  facts.add("continues", from.value == 0 ? "a fresh start" : checkpoint_name(checkpoint.job, from));
+  facts.add("whole by", checkpoint.how);
+  facts.add("size", format_size(checkpoint.bytes) + " in " + std::to_string(checkpoint.files) + " files, added " +
+                        format_size(checkpoint.stored_bytes) + " to the store");
+  facts.add("verified", checkpoint.verified ? "yes" : "NO: damaged");
+  facts.add("pinned", checkpoint.pinned ? "yes" : "");
+  facts.add("stray", checkpoint.stray ? "yes: from an attempt that had been given up" : "");
+  facts.add("root", to_hex(checkpoint.root));
+  return facts;
+}
+
+ui::Table table_of(const store::Tree& tree) {
+  ui::Table table(
+      {{.title = "SIZE", .right = true}, {.title = "CHUNKS", .right = true}, {.title = "PATH", .shrinks = true}});
+  for (const store::Entry& entry : tree.entries) {
+    const bool file = entry.kind == store::EntryKind::file;
+    table.add({file ? format_size(entry.size) : "-", file ? std::to_string(entry.chunks.size()) : "-",
+               entry.path + (entry.kind == store::EntryKind::directory ? "/" : "") +
+                   (entry.kind == store::EntryKind::symlink ? " -> " + entry.target : "")});
+  }
+  return table;
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
+  TRY_ASSIGN(const registry::Checkpoint checkpoint, find_checkpoint(registry, parsed.positionals[0]));
+  TRY_ASSIGN(store::ChunkStore chunks, store::ChunkStore::open(context.paths().chunk_store()));
+  TRY_ASSIGN(const store::Tree tree, tree_of(chunks, checkpoint));
+  TRY_ASSIGN(const CheckpointSeq from, parent_of(registry, checkpoint));
+  if (context.json) {
+    context.print_line(json_of(checkpoint, tree, from));
+    return 0;
+  }
+  context.print(facts_of(checkpoint, from, context.now()).render(context.out_style) + "\n");
+  context.print(table_of(tree).render(context.columns_out(), context.out_style));
+  return 0;
+}
+}  // namespace
+
+const Command k_checkpoint_show{.noun = "checkpoint",
+                                .verb = "show",
+                                .summary = "lineage and contents of one checkpoint",
+                                .examples = k_examples,
+                                .description =
+                                    "Shows where a checkpoint comes from and which files it holds. ID is a job, "
+                                    "then its newest checkpoint is meant, or JOB@NUMBER.",
+                                .positionals = k_positionals,
+                                .exit_codes = k_exits_checkpoint,
+                                .run = run};
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <map>
+
+#include "base/bytes.hpp"
+#include "cmd/checkpoint_lookup.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Example k_examples[] = {
+    {"Hash every chunk of every checkpoint of a job again", "gridctl checkpoint verify train-gpt"},
+    {"Only of one", "gridctl checkpoint verify train-gpt@3"}};
+constexpr Positional k_positionals[] = {{"ID", Offer::checkpoint}};
+constexpr std::size_t k_damages_named = 20;  // of one checkpoint; the rest is counted
+
+class Verifier {
+ public:
+  explicit Verifier(store::ChunkStore& chunks) : chunks_(&chunks) {}
+
+  // What is wrong, one line each; an error when the store itself cannot be read.
+  Result<std::vector<std::string>> check(const registry::Checkpoint& checkpoint) {
+    std::vector<std::string> damages;
+    Result<store::Tree> tree = tree_of(*chunks_, checkpoint);
+    if (!tree) {
+      if (tree.error().code != Code::checkpoint_damaged) return std::move(tree).error();
+      damages.push_back("manifest: " + tree.error().message);
+      return damages;
+    }
+    for (const store::Entry& entry : tree->entries) {
+      std::uint64_t offset = 0;
+      for (const store::Chunk& chunk : entry.chunks) {
+        TRY_ASSIGN(const std::string problem, check(chunk));
+        if (!problem.empty())
+          damages.push_back(entry.path + " at byte " + std::to_string(offset) + ", chunk " + to_hex(chunk.digest) +
+                            ": " + problem);
+        offset += chunk.size;
+      }
+    }
+    return damages;
+  }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  // Empty when the chunk is there and whole. Each is read once, however many checkpoints share it.
+  Result<std::string> check(const store::Chunk& chunk) {
+    const auto known = seen_.find(chunk.digest);
+    if (known != seen_.end()) return known->second;
+    std::string problem;
+    Result<Bytes> content = chunks_->get(chunk.digest);
+    if (content && content->size() != chunk.size) problem = "has another size than the manifest says";
+    else if (content) bytes_ += content->size();
+    else if (content.error().code == Code::not_found) problem = "is missing";
+    else if (content.error().code == Code::checkpoint_damaged) problem = content.error().message;
+    else return std::move(content).error();
+    seen_.emplace(chunk.digest, problem);
+    return problem;
+  }
+  store::ChunkStore* chunks_;
+  std::map<Digest, std::string> seen_;
+  std::uint64_t bytes_ = 0;
+};
+
+Result<std::vector<registry::Checkpoint>> wanted(registry::Registry& registry, const std::string& text) {
+  TRY_ASSIGN(const registry::CheckpointName name, registry::parse_checkpoint_name(text));
+  if (name.seq) {
+    TRY_ASSIGN(registry::Checkpoint one, find_checkpoint(registry, text));
+    return std::vector<registry::Checkpoint>{std::move(one)};
+  }
+  TRY_ASSIGN(const JobId id, registry.resolve(name.job));
+  return registry.checkpoints(id);
+}
+
+struct Findings {
+  std::vector<std::string> damaged, details;
+};
+
+void take_down(Findings& findings, const std::string& name, const std::vector<std::string>& damages) {
+  if (damages.empty()) return;
+  findings.damaged.push_back(name);
+  for (std::size_t i = 0; i < damages.size() && i < k_damages_named; ++i)
+    findings.details.push_back(name + ": " + damages[i]);
+  if (damages.size() > k_damages_named)
+    findings.details.push_back(name + ": and " + std::to_string(damages.size() - k_damages_named) + " more");
+}
+
+Error damage_error(Findings findings) {
+  std::string names;
+  for (const std::string& name : findings.damaged) names += (names.empty() ? "" : ", ") + name;
+  Error error = make_error(Code::checkpoint_damaged,
+                           "damaged: checkpoint" + std::string(findings.damaged.size() == 1 ? " " : "s ") + names);
+  error.context = std::move(findings.details);
+  return error;
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(const std::vector<registry::Checkpoint> checkpoints, wanted(registry, parsed.positionals[0]));
+  TRY_ASSIGN(store::ChunkStore chunks, store::ChunkStore::open(context.paths().chunk_store()));
+  Verifier verifier(chunks);
+  Findings findings;
+  for (const registry::Checkpoint& checkpoint : checkpoints) {
+    const std::string name = checkpoint_name(checkpoint.job, checkpoint.seq);
+    TRY_ASSIGN(const std::vector<std::string> damages, verifier.check(checkpoint));
+    if (damages.empty() != checkpoint.verified)
+      TRY(registry.set_verified(checkpoint.job, checkpoint.seq, damages.empty()));
+    take_down(findings, name, damages);
+    if (!context.json) context.print_line(name + ": " + (damages.empty() ? "whole" : "DAMAGED"));
+  }
+  if (context.json)
+    context.print_line("{\"checkpoints\":" + std::to_string(checkpoints.size()) +
+                       ",\"damaged\":" + std::to_string(findings.damaged.size()) +
+                       ",\"bytes\":" + std::to_string(verifier.bytes()) + "}");
+  else context.note(format_size(verifier.bytes()) + " hashed");
+  if (!findings.damaged.empty()) return damage_error(std::move(findings));
+  return 0;
+}
+}  // namespace
+
+const Command k_checkpoint_verify{.noun = "checkpoint",
+                                  .verb = "verify",
+                                  .summary = "hash everything again",
+                                  .examples = k_examples,
+                                  .description =
+                                      "Reads every chunk of the checkpoints and compares it with its hash. A "
+                                      "damaged checkpoint is marked so, is named with file and place, and is "
+                                      "not restored. ID is a job (all its checkpoints) or JOB@NUMBER.",
+                                  .positionals = k_positionals,
+                                  .exit_codes = k_exits_checkpoint,
+                                  .run = run};
+
+}  // namespace gridctl::cmd

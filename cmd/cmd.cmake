@@ -1,0 +1,40 @@
+# The program itself. Every command is a source file here.
+foreach(library libssh2 openssl sqlite3 libuv yaml-cpp)
+  string(TOUPPER ${library} key)
+  string(REPLACE "SQLITE3" "SQLITE" key ${key})
+  string(REPLACE "YAML-CPP" "YAML" key ${key})
+  execute_process(COMMAND ${PKG_CONFIG_EXECUTABLE} --modversion ${library} OUTPUT_VARIABLE version
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(NOT version)
+    set(version "unknown")
+  endif()
+  list(APPEND built_with GRIDCTL_BUILT_${key}="${version}")
+endforeach()
+
+add_executable(gridctl
+  checkpoint_ls.cpp checkpoint_lookup.cpp checkpoint_marks.cpp checkpoint_pull.cpp checkpoint_push.cpp checkpoint_show.cpp checkpoint_verify.cpp
+  cli.cpp commands.cpp complete.cpp completion_scripts.cpp completions.cpp context.cpp daemon_control.cpp daemon_run.cpp
+  doctor.cpp findings.cpp follow.cpp help.cpp job_cancel.cpp job_events.cpp job_explain.cpp job_logs.cpp job_ls.cpp job_resume.cpp
+  job_show.cpp job_submit.cpp job_watch.cpp log_printer.cpp log_reader.cpp manual.cpp outcome.cpp provider_check.cpp provider_drain.cpp
+  provider_facts.cpp provider_ls.cpp provider_query.cpp provider_register.cpp provider_rm.cpp provider_show.cpp
+  version.cpp)
+target_include_directories(gridctl PRIVATE ${CMAKE_SOURCE_DIR})
+target_compile_definitions(gridctl PRIVATE GRIDCTL_VERSION="${PROJECT_VERSION}" ${built_with})
+target_link_libraries(gridctl PRIVATE gridctl_flags gridctl_sanitize)
+foreach(room ui control registry transfer store probe config sched job ssh db crypto wire os base)
+  if(TARGET gridctl_${room})
+    target_link_libraries(gridctl PRIVATE gridctl_${room})
+  endif()
+endforeach()
+
+include(GNUInstallDirs)
+install(TARGETS gridctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/man/*.[1-8])
+foreach(page ${pages})
+  string(REGEX MATCH "[1-8]$" section ${page})
+  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+endforeach()
+install(FILES ${CMAKE_SOURCE_DIR}/completions/gridctl.bash RENAME gridctl
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${CMAKE_SOURCE_DIR}/completions/_gridctl DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${CMAKE_SOURCE_DIR}/completions/gridctl.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// A command is data: the same text makes its parser, its --help, its man page and its completions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace gridctl::cmd {
+
+class Context;
+
+// What a shell offers for a value.
+enum class Offer : std::uint8_t { nothing, file, directory, job, provider, checkpoint, choices };
+
+struct Example {
+  std::string_view what;  // "Submit a job file and follow it until it ends"
+  std::string_view line;  // "gridctl job submit train.yaml"
+};
+
+struct Option {
+  std::string_view name;   // long form, without dashes
+  char letter = 0;         // short form, 0 = none
+  std::string_view value;  // name of its value in help; empty: a flag
+  std::string_view help;
+  std::string_view fallback = {};  // its default, as shown to people
+  Offer offer = Offer::nothing;
+  std::string_view choices = {};  // "auto|docker|podman": anything else is refused
+  bool many = false;              // may be given several times
+};
+
+struct Positional {
+  std::string_view name;
+  Offer offer = Offer::nothing;
+  bool required = true;
+  std::string_view choices = {};
+};
+
+// What the command line said. Names are those of the command's own options.
+struct Parsed {
+  std::map<std::string, std::vector<std::string>, std::less<>> options;
+  std::vector<std::string> positionals;
+  std::vector<std::string> command;  // after "--"
+  bool has_command = false;          // "--" was given
+
+  [[nodiscard]] bool has(std::string_view name) const { return options.contains(name); }
+  // The last value given, or empty.
+  [[nodiscard]] std::string value(std::string_view name) const;
+  [[nodiscard]] std::vector<std::string> values(std::string_view name) const;
+  [[nodiscard]] Result<std::optional<Duration>> duration(std::string_view name) const;
+  [[nodiscard]] Result<std::optional<double>> number(std::string_view name) const;  // not negative
+  [[nodiscard]] Result<std::optional<std::uint64_t>> whole(std::string_view name) const;
+};
+
+struct Command {
+  std::string_view noun;
+  std::string_view verb;  // empty: a command of one word
+  std::string_view summary;
+  std::span<const Example> examples;
+  std::string_view description;  // paragraphs divided by an empty line
+  std::span<const Positional> positionals = {};
+  std::span<const Option> options = {};
+  std::string_view tail = {};            // name of what follows "--", empty: nothing may
+  std::span<const int> exit_codes = {};  // beyond 0 and 2
+  bool waits = false;                    // has --timeout
+  bool hidden = false;
+  // Its result is the exit code of success (0, or what the contract says); failures are errors.
+  Result<int> (*run)(Context&, const Parsed&) = nullptr;
+};
+
+// Every command, in the order of help; hidden ones last.
+[[nodiscard]] std::span<const Command* const> all_commands();
+[[nodiscard]] const Command* find_command(std::string_view noun, std::string_view verb);
+// "job submit"
+[[nodiscard]] std::string full_name(const Command& command);
+
+// Options that every command has; `timeout` only those that wait.
+[[nodiscard]] std::span<const Option> global_options();
+[[nodiscard]] const Option& timeout_option();
+struct NounText {
+  std::string_view noun, summary;
+};
+[[nodiscard]] std::span<const NounText> nouns();
+struct ExitText {
+  int code;
+  std::string_view meaning;
+};
+[[nodiscard]] std::span<const ExitText> exit_texts();
+[[nodiscard]] std::string_view exit_meaning(int code);
+// Beyond 0 and 2, of commands that read the state; that name a job, provider or checkpoint; that follow a job.
+inline constexpr int k_exits_state[] = {7};
+inline constexpr int k_exits_job[] = {3, 7};
+inline constexpr int k_exits_follow[] = {1, 3, 7, 9, 130};
+inline constexpr int k_exits_host[] = {3, 5, 6, 7};
+inline constexpr int k_exits_checkpoint[] = {3, 7, 8};
+
+}  // namespace gridctl::cmd

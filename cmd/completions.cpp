@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/commands.hpp"
+#include "cmd/complete.hpp"
+#include "cmd/context.hpp"
+#include "cmd/help.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Example k_examples[] = {
+    {"Complete in this bash, now", "source <(gridctl completions bash)"},
+    {"For every zsh of yours", "gridctl completions zsh > ~/.zfunc/_gridctl"},
+    {"For every fish of yours", "gridctl completions fish > ~/.config/fish/completions/gridctl.fish"},
+};
+constexpr Positional k_positionals[] = {{"SHELL", Offer::choices, true, "bash|zsh|fish"}};
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  context.print(completion_script(parsed.positionals[0]));
+  return 0;
+}
+
+constexpr Example k_docs_examples[] = {{"Write the manual pages anew", "gridctl __docs man man"},
+                                       {"Write the completions anew", "gridctl __docs completions completions"}};
+constexpr Positional k_docs_positionals[] = {{"KIND", Offer::choices, true, "man|completions"},
+                                             {"DIR", Offer::directory}};
+
+Result<int> run_docs(Context&, const Parsed& parsed) {
+  const os::Path directory = parsed.positionals[1];
+  TRY(os::make_directories(directory, 0755));
+  if (parsed.positionals[0] == "man") {
+    for (const auto& [name, text] : manual_pages()) TRY(os::write_file_atomically(directory / name, text, 0644));
+    return 0;
+  }
+  TRY(os::write_file_atomically(directory / "gridctl.bash", completion_script("bash"), 0644));
+  TRY(os::write_file_atomically(directory / "_gridctl", completion_script("zsh"), 0644));
+  TRY(os::write_file_atomically(directory / "gridctl.fish", completion_script("fish"), 0644));
+  return 0;
+}
+
+Result<int> run_complete(Context& context, const Parsed& parsed) { return complete(context, parsed.positionals); }
+}  // namespace
+
+const Command k_completions{.noun = "completions",
+                            .verb = "",
+                            .summary = "print the completion script of a shell",
+                            .examples = k_examples,
+                            .description =
+                                "Prints a script that completes commands, options, jobs, checkpoints and "
+                                "providers. An installed gridctl has it in place already.",
+                            .positionals = k_positionals,
+                            .run = run};
+
+const Command k_docs{.noun = "__docs",
+                     .verb = "",
+                     .summary = "write the generated files",
+                     .examples = k_docs_examples,
+                     .description = "Writes manual pages or completions from the texts of the commands.",
+                     .positionals = k_docs_positionals,
+                     .hidden = true,
+                     .run = run_docs};
+
+const Command k_complete{.noun = "__complete",
+                         .verb = "",
+                         .summary = "candidates for a command line",
+                         .examples = {},
+                         .description = "Asked by the completion scripts.",
+                         .hidden = true,
+                         .run = run_complete};
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/context.hpp"
+
+#include "os/terminal.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr int k_stdout = 1, k_stderr = 2;
+}
+
+std::size_t Context::columns_out() const {
+  return terminal_out ? static_cast<std::size_t>(os::terminal_columns(k_stdout)) : 0;
+}
+std::size_t Context::columns_err() const {
+  return terminal_err ? static_cast<std::size_t>(os::terminal_columns(k_stderr)) : 0;
+}
+
+void Context::print(std::string_view text) {
+  if (reader_gone_ || broken_) return;
+  Result<os::WriteEnd> end = os::write_stream(k_stdout, text);
+  if (!end) broken_ = std::move(end).error();
+  else reader_gone_ = *end == os::WriteEnd::reader_gone;
+}
+
+void Context::print_line(std::string_view line) { print(std::string(line) + "\n"); }
+
+void Context::note(std::string_view line) {
+  if (!json) write_err(std::string(line) + "\n");
+}
+
+void Context::write_err(std::string_view text) { (void)os::write_stream(k_stderr, text); }
+
+Result<void> Context::finish() const {
+  if (broken_) return *broken_;
+  return {};
+}
+
+Result<os::Path> state_directory(const std::optional<std::string>& given) {
+  if (given && !given->empty()) return std::filesystem::absolute(*given);
+  if (const auto chosen = os::environment("GRIDCTL_STATE"); chosen && !chosen->empty())
+    return std::filesystem::absolute(*chosen);
+  if (const auto xdg = os::environment("XDG_STATE_HOME"); xdg && xdg->starts_with('/'))
+    return os::Path(*xdg) / "gridctl";
+  const os::Path home = os::home_directory();
+  if (home.empty())
+    return make_error(Code::usage, "cannot tell where to keep state: neither --state, GRIDCTL_STATE nor HOME is set",
+                      "gridctl --state DIR …");
+  return home / ".local" / "state" / "gridctl";
+}
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every command works with: the state directory, how to print, how long to wait.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "control/paths.hpp"
+#include "os/clock.hpp"
+#include "registry/registry.hpp"
+#include "ui/style.hpp"
+
+namespace gridctl::cmd {
+
+class Context {
+ public:
+  os::Path state;  // the state directory; may not exist yet
+  bool json = false;
+  bool verbose = false;
+  std::optional<Duration> timeout;
+  bool terminal_in = false, terminal_out = false, terminal_err = false;
+  ui::Style out_style, err_style;
+  os::Clock& clock = os::system_clock();
+  // Set by a command whose error has an exit code of its own (124 of --timeout).
+  std::optional<int> exit_code_of_error;
+
+  [[nodiscard]] control::Paths paths() const { return {state}; }
+  [[nodiscard]] WallTime now() const { return clock.wall(); }
+  // Width for tables: of the terminal, 0 (unlimited) into pipes and files.
+  [[nodiscard]] std::size_t columns_out() const;
+  [[nodiscard]] std::size_t columns_err() const;
+
+  // Standard output: the result. Errors are kept for finish(); after the reader has gone nothing more is written.
+  void print(std::string_view text);
+  void print_line(std::string_view line);
+  // Standard error: for people, never with --json. A line without its newline; not sanitised.
+  void note(std::string_view line);
+  void write_err(std::string_view text);
+  [[nodiscard]] bool reader_gone() const { return reader_gone_; }
+  // The error of writing standard output (a full disk), if there was one.
+  [[nodiscard]] Result<void> finish() const;
+
+  [[nodiscard]] Result<registry::Registry> open() const { return registry::Registry::open(state); }
+  [[nodiscard]] Result<registry::Registry> open_for_reading() const {
+    return registry::Registry::open_for_reading(state);
+  }
+
+ private:
+  bool reader_gone_ = false;
+  std::optional<Error> broken_;
+};
+
+// The state directory: `given`, else $GRIDCTL_STATE, else $XDG_STATE_HOME/gridctl, else ~/.local/state/gridctl.
+[[nodiscard]] Result<os::Path> state_directory(const std::optional<std::string>& given);
+
+}  // namespace gridctl::cmd

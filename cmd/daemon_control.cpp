@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "control/daemon.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Example k_start_examples[] = {{"Have jobs followed, also over a logout", "gridctl daemon start"}};
+constexpr Example k_stop_examples[] = {{"Before shutting down; jobs go on at their hosts", "gridctl daemon stop"}};
+constexpr Example k_status_examples[] = {{"Does one run?", "gridctl daemon status"},
+                                         {"For a script", "gridctl daemon status --json | jq .running"}};
+
+std::string quoted_or_null(const std::string& text) { return text.empty() ? "null" : ui::quoted(text); }
+
+void show(Context& context, const control::DaemonStatus& status, std::string_view when_running,
+          std::string_view when_not) {
+  if (context.json) {
+    context.print_line(std::string("{\"running\":") + (status.running ? "true" : "false") +
+                       ",\"pid\":" + (status.pid > 0 ? std::to_string(status.pid) : "null") + ",\"version\":" +
+                       quoted_or_null(status.version) + ",\"started_at\":" + quoted_or_null(status.started_at) + "}");
+    return;
+  }
+  if (!status.running) return context.print_line(when_not);
+  std::string line(when_running);
+  if (status.pid > 0) line += ", pid " + std::to_string(status.pid);
+  if (!status.version.empty()) line += ", version " + status.version;
+  if (!status.started_at.empty()) line += ", since " + status.started_at;
+  context.print_line(line);
+}
+
+Result<int> start(Context& context, const Parsed&) {
+  TRY_ASSIGN(const control::DaemonStatus status, control::ensure_daemon(context.state, false));
+  show(context, status, "running", "not running");
+  return 0;
+}
+
+Result<int> stop(Context& context, const Parsed&) {
+  TRY_ASSIGN(const control::DaemonStatus before, control::daemon_status(context.state));
+  if (before.running) {
+    TRY_ASSIGN(const control::DaemonStatus after, control::stop_daemon(context.state));
+    show(context, after, "still running", "stopped; jobs go on at their hosts");
+    return 0;
+  }
+  show(context, before, "running", "not running");
+  return 0;
+}
+
+Result<int> status(Context& context, const Parsed&) {
+  TRY_ASSIGN(const control::DaemonStatus now, control::daemon_status(context.state));
+  show(context, now, "running", "not running");
+  return 0;
+}
+}  // namespace
+
+const Command k_daemon_start{.noun = "daemon",
+                             .verb = "start",
+                             .summary = "start the supervisor in the background",
+                             .examples = k_start_examples,
+                             .description =
+                                 "Starts the supervisor of this state directory unless one runs, and returns "
+                                 "when it is ready. It stays until 'gridctl daemon stop'; one that was started "
+                                 "by 'job submit' ends by itself when nothing is left to follow.",
+                             .exit_codes = k_exits_state,
+                             .run = start};
+const Command k_daemon_stop{.noun = "daemon",
+                            .verb = "stop",
+                            .summary = "stop it; jobs go on at their hosts",
+                            .examples = k_stop_examples,
+                            .description =
+                                "Asks the supervisor to end and waits for it. Attempts go on at their hosts "
+                                "until their lease ends; a supervisor started later takes them up again.",
+                            .exit_codes = k_exits_state,
+                            .run = stop};
+const Command k_daemon_status{.noun = "daemon",
+                              .verb = "status",
+                              .summary = "does one run?",
+                              .examples = k_status_examples,
+                              .description =
+                                  "Says whether a supervisor follows the jobs of this state directory. The exit "
+                                  "code is 0 in both cases.",
+                              .exit_codes = k_exits_state,
+                              .run = status};
+
+}  // namespace gridctl::cmd

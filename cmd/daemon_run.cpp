@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "control/daemon.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Example k_examples[] = {{"Under systemd or in a terminal of its own", "gridctl daemon run"}};
+constexpr Option k_options[] = {{"exit-when-idle", 0, "", "end when nothing is left to follow"}};
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY(os::make_directories(context.state));
+  TRY(control::run_daemon(context.state, parsed.has("exit-when-idle")));
+  return 0;
+}
+}  // namespace
+
+const Command k_daemon_run{.noun = "daemon",
+                           .verb = "run",
+                           .summary = "be the supervisor, in the foreground",
+                           .examples = k_examples,
+                           .description =
+                               "Follows the jobs of this state directory until SIGTERM or SIGINT. Exits with 7 "
+                               "when another supervisor has the state directory.",
+                           .options = k_options,
+                           .exit_codes = k_exits_state,
+                           .run = run};
+
+}  // namespace gridctl::cmd

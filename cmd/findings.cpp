@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/findings.hpp"
+
+#include "base/text.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+std::string finding_text(ui::Style style, const probe::Finding& finding) {
+  const std::string mark = finding.ok         ? style(ui::Paint::green, "ok  ")
+                           : finding.required ? style(ui::Paint::red, "FAIL")
+                                              : style(ui::Paint::yellow, "warn");
+  std::string text = "  " + mark + "  " + sanitize(finding.point) + ": " + sanitize(finding.detail) + "\n";
+  if (!finding.ok && !finding.fix.empty()) text += "        fix: " + sanitize(finding.fix) + "\n";
+  return text;
+}
+
+std::vector<probe::Finding> findings_of(const registry::Provider& provider) {
+  std::optional<EngineKind> wanted;
+  if (Result<EngineKind> engine = parse_engine(provider.engine); engine) wanted = *engine;
+  return probe::preflight(provider.inventory, wanted);
+}
+
+void show_findings(Context& context, const std::vector<probe::Finding>& findings) {
+  if (context.json) return;
+  for (const probe::Finding& finding : findings) context.write_err(finding_text(context.err_style, finding));
+}
+
+void show_problems(Context& context, const std::vector<probe::Finding>& findings) {
+  if (context.json) return;
+  for (const probe::Finding& finding : findings)
+    if (!finding.ok) context.write_err(finding_text(context.err_style, finding));
+}
+
+std::string findings_json(const std::vector<probe::Finding>& findings) {
+  std::string list;
+  for (const probe::Finding& finding : findings)
+    list += (list.empty() ? "" : ",") + ("{\"point\":" + ui::quoted(finding.point)) +
+            ",\"ok\":" + (finding.ok ? "true" : "false") + ",\"required\":" + (finding.required ? "true" : "false") +
+            ",\"detail\":" + ui::quoted(finding.detail) +
+            ",\"fix\":" + (finding.fix.empty() ? "null" : ui::quoted(finding.fix)) + "}";
+  return "[" + list + "]";
+}
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What preflight found, shown to people with the command that mends it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cmd/context.hpp"
+#include "probe/preflight.hpp"
+#include "registry/records.hpp"
+
+namespace gridctl::cmd {
+
+// Judged anew from the inventory of the last check.
+[[nodiscard]] std::vector<probe::Finding> findings_of(const registry::Provider& provider);
+// "  ok    disk: 12 GiB free", with the fix on a line of its own.
+[[nodiscard]] std::string finding_text(ui::Style style, const probe::Finding& finding);
+// Every finding, one line each, to stderr; fixes beneath.
+void show_findings(Context& context, const std::vector<probe::Finding>& findings);
+// Only those that are not ok.
+void show_problems(Context& context, const std::vector<probe::Finding>& findings);
+// JSON array of {"point","ok","required","detail","fix"}.
+[[nodiscard]] std::string findings_json(const std::vector<probe::Finding>& findings);
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/follow.hpp"
+
+#include <csignal>
+
+#include "base/text.hpp"
+#include "cmd/log_printer.hpp"
+#include "control/daemon.hpp"
+#include "os/loop.hpp"
+#include "ui/job_view.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Duration k_daemon_check = std::chrono::seconds{2};  // how often a lost supervisor is noticed
+constexpr std::uint64_t k_tail_lines = 10;                    // of output shown by `watch` before what is new
+constexpr std::size_t k_events_page = 200;                    // events read at once
+constexpr std::size_t k_events_before = 5;                    // shown by `watch` before what is new
+
+Error stopped_error(Code code, std::string what, const JobId& id) {
+  return make_error(code, std::move(what) + "; the job goes on", "gridctl job watch " + id.value);
+}
+
+// The block at the bottom of a terminal that is drawn anew when it changes.
+class Block {
+ public:
+  explicit Block(Context& context) : context_(&context) {}
+  void erase() {
+    std::string text;
+    for (std::size_t i = 0; i < drawn_.size(); ++i) text += "\033[1A\033[2K";
+    if (!text.empty()) context_->write_err("\r" + text);
+    drawn_.clear();
+  }
+  void draw(std::vector<std::string> lines) {
+    if (lines == drawn_) return;
+    erase();
+    std::string text;
+    for (const std::string& line : lines) text += line + "\n";
+    context_->write_err(text);
+    drawn_ = std::move(lines);
+  }
+
+ private:
+  Context* context_;
+  std::vector<std::string> drawn_;
+};
+
+// What one `watch` shows, tick by tick.
+class Watcher {
+ public:
+  Watcher(Context& context, registry::Registry& registry, JobId id, const WatchOptions& options)
+      : context_(&context),
+        registry_(&registry),
+        id_(std::move(id)),
+        options_(options),
+        block_(context),
+        printer_(context),
+        reader_(context.paths(), id_),
+        live_(context.terminal_err && !options.quiet) {}
+
+  Result<void> begin() {
+    if (options_.from_start) return {};
+    TRY(reader_.begin_at_tail(k_tail_lines));
+    TRY_ASSIGN(const std::vector<registry::EventRecord> events, registry_->events(id_, 0, 0));
+    if (events.size() > k_events_before) after_event_ = events[events.size() - k_events_before - 1].id;
+    return {};
+  }
+
+  // True when the job is final and everything is shown.
+  Result<bool> tick(const registry::Job& job) {
+    const bool final = job::is_final(job.state);
+    TRY(print_events());
+    if (options_.logs) {
+      TRY_ASSIGN(const bool any, printer_.print_new(reader_, [this] { block_.erase(); }));
+      (void)any;
+      if (final) printer_.flush();
+    }
+    TRY(look_after_daemon(job));
+    if (live_) TRY(draw(job));
+    return final || context_->reader_gone();
+  }
+
+ private:
+  Result<void> print_events() {
+    TRY_ASSIGN(const std::int64_t version, registry_->data_version());
+    if (version == version_) return {};
+    version_ = version;
+    for (;;) {
+      TRY_ASSIGN(const std::vector<registry::EventRecord> events, registry_->events(id_, after_event_, k_events_page));
+      if (!events.empty()) block_.erase();
+      for (const registry::EventRecord& event : events) {
+        after_event_ = event.id;
+        if (options_.events_json) context_->print_line(ui::event_json(event));
+        else if (!options_.quiet) context_->note(ui::event_line(event, context_->err_style));
+      }
+      if (events.size() < k_events_page) return {};
+    }
+  }
+
+  // Whoever watches a job wants it followed: a supervisor that died is started again.
+  Result<void> look_after_daemon(const registry::Job& job) {
+    const BootTime now = context_->clock.boot();
+    if (job::is_final(job.state) || now < next_check_) return {};
+    next_check_ = now + k_daemon_check;
+    TRY_ASSIGN(const control::DaemonStatus status, control::daemon_status(context_->state));
+    if (!status.running) TRY(control::ensure_daemon(context_->state, true));
+    return {};
+  }
+
+  Result<void> draw(const registry::Job& job) {
+    if (version_ != drawn_version_) {
+      TRY_ASSIGN(view_.attempts, registry_->attempts(id_));
+      TRY_ASSIGN(const std::vector<registry::Checkpoint> checkpoints, registry_->checkpoints(id_));
+      view_.job = job;
+      view_.checkpoints = checkpoints.size();
+      view_.head.reset();
+      for (const registry::Checkpoint& checkpoint : checkpoints)
+        if (checkpoint.seq == job.machine.head) view_.head = checkpoint;
+      drawn_version_ = version_;
+    }
+    block_.draw(ui::job_block(view_, context_->now(), context_->columns_err(), context_->err_style));
+    return {};
+  }
+
+  Context* context_;
+  registry::Registry* registry_;
+  JobId id_;
+  WatchOptions options_;
+  Block block_;
+  LogPrinter printer_;
+  LogReader reader_;
+  bool live_;
+  ui::JobView view_;
+  std::int64_t version_ = -1, drawn_version_ = -2;
+  std::int64_t after_event_ = 0;
+  BootTime next_check_{};
+};
+}  // namespace
+
+Result<void> follow(Context& context, registry::Registry& registry, const JobId& id,
+                    const std::function<Result<bool>(const registry::Job&)>& look) {
+  os::Loop loop;
+  std::optional<Error> problem;
+  std::optional<registry::Job> job;
+  std::int64_t version = -1;
+  const auto end_with = [&](Error error) {
+    problem = std::move(error);
+    loop.stop();
+  };
+  const auto tick = [&]() -> Result<bool> {
+    TRY_ASSIGN(const std::int64_t now, registry.data_version());
+    if (!job || now != version) {
+      TRY_ASSIGN(job, registry.job(id));
+      version = now;
+    }
+    return look(*job);
+  };
+  const std::optional<BootTime> deadline =
+      context.timeout ? std::optional(context.clock.boot() + *context.timeout) : std::nullopt;
+  const auto turn = [&] {
+    Result<bool> done = tick();
+    if (!done) return end_with(std::move(done).error());
+    if (*done) return loop.stop();
+    if (!deadline || context.clock.boot() < *deadline) return;
+    context.exit_code_of_error = 124;
+    end_with(stopped_error(Code::timed_out, "--timeout " + format_duration(*context.timeout) + " ran out", id));
+  };
+  const auto interrupted = [&] { end_with(stopped_error(Code::interrupted, "interrupted", id)); };
+  const os::Loop::Watch on_int = loop.on_signal(SIGINT, interrupted);
+  const os::Loop::Watch on_term = loop.on_signal(SIGTERM, interrupted);
+  const os::Loop::Timer first = loop.after(Duration{0}, turn);
+  const os::Loop::Timer period = loop.every(k_follow_period, turn);
+  loop.run();
+  if (problem) return *problem;
+  return {};
+}
+
+Result<registry::Job> watch(Context& context, registry::Registry& registry, const JobId& id,
+                            const WatchOptions& options) {
+  Watcher watcher(context, registry, id, options);
+  TRY(watcher.begin());
+  TRY(follow(context, registry, id, [&](const registry::Job& job) { return watcher.tick(job); }));
+  return registry.job(id);
+}
+
+}  // namespace gridctl::cmd

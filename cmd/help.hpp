@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands' data look like as help and as manual pages. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cmd/command.hpp"
+
+namespace gridctl::cmd {
+
+// `columns` 0: 80.
+[[nodiscard]] std::string help_of(const Command& command, std::size_t columns);
+[[nodiscard]] std::string help_of_noun(std::string_view noun, std::size_t columns);
+[[nodiscard]] std::string help_of_all(std::size_t columns);
+// "-n, --name NAME"
+[[nodiscard]] std::string option_text(const Option& option);
+// "gridctl job submit FILE.yaml [options]", without the program's options listed.
+[[nodiscard]] std::string synopsis(const Command& command);
+
+// Manual pages: file name and roff text, for man/.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> manual_pages();
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/follow.hpp"
+#include "control/daemon.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Duration k_grace = std::chrono::seconds{30};
+
+constexpr Example k_examples[] = {{"Stop a job, with 30 s to save its work", "gridctl job cancel train-gpt"},
+                                  {"At once, and wait until it is gone", "gridctl job cancel @last --now --wait"}};
+constexpr Positional k_positionals[] = {{"ID", Offer::job}};
+constexpr Option k_options[] = {{"grace", 0, "TIME", "between the request to end and the kill", "30s"},
+                                {"now", 0, "", "kill at once"},
+                                {"wait", 0, "", "return when it has ended"}};
+
+Result<void> tell(Context& context, registry::Registry& registry, const JobId& id, std::string_view what) {
+  TRY_ASSIGN(const registry::Job job, registry.job(id));
+  if (context.json) context.print_line(ui::submitted_json(id, job.name, job.state));
+  else context.print_line(job.name + " (" + id.value + ") " + std::string(what));
+  return {};
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  if (parsed.has("now") && parsed.has("grace"))
+    return make_error(Code::usage, "--now and --grace exclude each other", "gridctl job cancel --help");
+  TRY_ASSIGN(const std::optional<Duration> grace, parsed.duration("grace"));
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
+  TRY_ASSIGN(const registry::Job before, registry.job(id));
+  if (job::is_final(before.state)) {
+    TRY(tell(context, registry, id, "has ended already: " + std::string(job::state_name(before.state))));
+    return 0;
+  }
+  const Duration wanted = parsed.has("now") ? Duration{0} : grace.value_or(k_grace);
+  TRY_ASSIGN(const job::Step step, registry.apply(id, {context.now(), job::CancelRequested{wanted}}));
+  if (step.state.needs_supervisor()) TRY(control::ensure_daemon(context.state, true));
+  if (parsed.has("wait")) {
+    TRY(follow(context, registry, id,
+               [](const registry::Job& job) -> Result<bool> { return job::is_final(job.state); }));
+  }
+  TRY_ASSIGN(const registry::Job after, registry.job(id));
+  TRY(tell(context, registry, id,
+           job::is_final(after.state) ? "ended: " + std::string(job::state_name(after.state))
+                                      : std::string("is being cancelled")));
+  return 0;
+}
+}  // namespace
+
+const Command k_job_cancel{.noun = "job",
+                           .verb = "cancel",
+                           .summary = "stop a job",
+                           .examples = k_examples,
+                           .description =
+                               "Asks the job to end (SIGTERM), kills it after the grace, and saves its last "
+                               "checkpoint and output. A cancelled job can be resumed. Cancelling a job that has "
+                               "ended changes nothing.",
+                           .positionals = k_positionals,
+                           .options = k_options,
+                           .exit_codes = k_exits_follow,
+                           .waits = true,
+                           .run = run};
+
+}  // namespace gridctl::cmd

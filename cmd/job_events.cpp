@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/follow.hpp"
+#include "ui/job_view.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Example k_examples[] = {{"What happened to a job", "gridctl job events train-gpt"},
+                                  {"Follow until it ends", "gridctl job events -f @last"},
+                                  {"One JSON object a line", "gridctl job events @last --json"}};
+constexpr Positional k_positionals[] = {{"ID", Offer::job}};
+constexpr Option k_options[] = {{"follow", 'f', "", "go on until the job ends"}};
+constexpr std::size_t k_page = 1000;  // events read at once
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
+  TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
+  std::int64_t after = 0;
+  const auto print_new = [&]() -> Result<void> {
+    for (;;) {
+      TRY_ASSIGN(const std::vector<registry::EventRecord> events, registry.events(id, after, k_page));
+      for (const registry::EventRecord& event : events) {
+        context.print_line(context.json ? ui::event_json(event) : ui::event_line(event, context.out_style));
+        after = event.id;
+      }
+      if (events.size() < k_page) return {};
+    }
+  };
+  if (!parsed.has("follow")) {
+    TRY(print_new());
+    return 0;
+  }
+  const auto look = [&](const registry::Job& job) -> Result<bool> {
+    TRY(print_new());
+    return job::is_final(job.state) || context.reader_gone();
+  };
+  TRY(follow(context, registry, id, look));
+  return 0;
+}
+}  // namespace
+
+const Command k_job_events{.noun = "job",
+                           .verb = "events",
+                           .summary = "what happened to a job, in order",
+                           .examples = k_examples,
+                           .description = "Prints the job's events, oldest first; times are UTC.",
+                           .positionals = k_positionals,
+                           .options = k_options,
+                           .exit_codes = k_exits_job,
+                           .waits = true,
+                           .run = run};
+
+}  // namespace gridctl::cmd

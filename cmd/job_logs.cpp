@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/follow.hpp"
+#include "cmd/log_printer.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Example k_examples[] = {
+    {"All output of a job, over all its attempts", "gridctl job logs train-gpt"},
+    {"The last 50 lines, then what comes", "gridctl job logs -f --tail 50 @last"},
+    {"Only the second attempt's", "gridctl job logs train-gpt --attempt 2 > attempt2.log"}};
+constexpr Positional k_positionals[] = {{"ID", Offer::job}};
+constexpr Option k_options[] = {{"follow", 'f', "", "go on until the job ends"},
+                                {"tail", 'n', "N", "begin with the last N lines"},
+                                {"attempt", 0, "K", "only this attempt"},
+                                {"rank", 0, "R", "only this host of the job; a job on one host has rank 0", "0"}};
+
+Result<std::optional<AttemptNumber>> wanted_attempt(registry::Registry& registry, const JobId& id,
+                                                    const Parsed& parsed) {
+  TRY_ASSIGN(const std::optional<std::uint64_t> number, parsed.whole("attempt"));
+  if (!number) return std::optional<AttemptNumber>{};
+  TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, registry.attempts(id));
+  for (const registry::AttemptRecord& attempt : attempts)
+    if (attempt.number.value == *number) return std::optional{attempt.number};
+  return make_error(Code::not_found,
+                    "job " + id.value + " has no attempt " + std::to_string(*number) + ", only " +
+                        std::to_string(attempts.size()) + (attempts.size() == 1 ? " attempt" : " attempts"),
+                    "gridctl job show " + id.value);
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
+  TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
+  TRY_ASSIGN(const std::optional<std::uint64_t> rank, parsed.whole("rank"));
+  if (rank && *rank != 0)
+    return make_error(Code::not_found,
+                      "job " + id.value + " runs on one host: there is no rank " + std::to_string(*rank),
+                      "gridctl job logs " + id.value);
+  TRY_ASSIGN(const std::optional<std::uint64_t> tail, parsed.whole("tail"));
+  TRY_ASSIGN(const std::optional<AttemptNumber> attempt, wanted_attempt(registry, id, parsed));
+  LogReader reader(context.paths(), id, attempt);
+  if (tail) TRY(reader.begin_at_tail(*tail));
+  LogPrinter printer(context);
+  const auto print_new = [&](const registry::Job& job) -> Result<bool> {
+    TRY(printer.print_new(reader));
+    return job::is_final(job.state) || context.reader_gone();
+  };
+  if (parsed.has("follow")) TRY(follow(context, registry, id, print_new));
+  else TRY(printer.print_new(reader));
+  printer.flush();
+  return 0;
+}
+}  // namespace
+
+const Command k_job_logs{.noun = "job",
+                         .verb = "logs",
+                         .summary = "a job's output, one stream over all attempts",
+                         .examples = k_examples,
+                         .description =
+                             "Prints what the job wrote. Into a pipe or a file the bytes go as they are; on a "
+                             "terminal control characters are made visible. A line on standard error tells "
+                             "where an attempt begins.",
+                         .positionals = k_positionals,
+                         .options = k_options,
+                         .exit_codes = k_exits_job,
+                         .waits = true,
+                         .run = run};
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/follow.hpp"
+#include "cmd/outcome.hpp"
+#include "cmd/provider_facts.hpp"
+#include "control/daemon.hpp"
+#include "control/secrets.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Example k_examples[] = {{"Go on from the newest checkpoint", "gridctl job resume train-gpt"},
+                                  {"From the third one, on a certain host, and follow it",
+                                   "gridctl job resume train-gpt --from 3 --provider ada --wait"}};
+constexpr Positional k_positionals[] = {{"ID", Offer::job}};
+constexpr Option k_options[] = {
+    {"from", 0, "CHECKPOINT", "start from this one, JOB@NUMBER or NUMBER", "the newest", Offer::checkpoint},
+    {"provider", 'p', "NAME", "run there and nowhere else", "", Offer::provider, "", true},
+    {"wait", 0, "", "follow it until it ends"}};
+constexpr int k_exits[] = {1, 3, 4, 7, 8, 9, 130};
+
+Result<std::optional<CheckpointSeq>> wanted_checkpoint(registry::Registry& registry, const JobId& id,
+                                                       const Parsed& parsed) {
+  if (!parsed.has("from")) return std::optional<CheckpointSeq>{};
+  std::string text = parsed.value("from");
+  if (text.find('@') == std::string::npos) text = id.value + "@" + text;
+  TRY_ASSIGN(const registry::CheckpointName name, registry::parse_checkpoint_name(text));
+  TRY_ASSIGN(const JobId owner, registry.resolve(name.job));
+  if (owner != id)
+    return make_error(Code::usage, "checkpoint " + text + " is of another job",
+                      "gridctl checkpoint pull " + text + " DIR && gridctl checkpoint push " + id.value + " DIR");
+  TRY_ASSIGN(const registry::Checkpoint checkpoint, registry.checkpoint(id, name.seq));
+  if (!checkpoint.verified)
+    return make_error(Code::checkpoint_damaged, "checkpoint " + checkpoint_name(id, checkpoint.seq) + " is damaged",
+                      "gridctl checkpoint ls " + id.value);
+  return std::optional{checkpoint.seq};
+}
+
+// Secrets go when a job ends: what is no longer there is taken from the environment, as at submit.
+Result<void> renew_secrets(const control::Paths& paths, const registry::Job& job) {
+  if (job.spec.secrets.empty()) return {};
+  std::map<std::string, std::string> values;
+  if (Result<std::map<std::string, std::string>> kept =
+          control::read_secrets(paths.secrets_of(job.id), job.spec.secrets);
+      kept)
+    values = *std::move(kept);
+  for (const std::string& name : job.spec.secrets)
+    if (const std::optional<std::string> value = os::environment(name)) values[name] = *value;
+  for (const std::string& name : job.spec.secrets)
+    if (!values.contains(name))
+      return make_error(Code::usage, "secret " + name + " is not in the environment; it is not kept after a job's end",
+                        name + "=… gridctl job resume " + job.id.value);
+  return control::write_secrets(paths.secrets_of(job.id), values);
+}
+
+Result<job::Spec> check_fit(registry::Registry& registry, const registry::Job& job, const Parsed& parsed) {
+  job::Spec spec = job.spec;
+  for (const std::string& name : parsed.values("provider")) TRY(registry.provider(HostName{name}));
+  if (parsed.has("provider")) spec.constraints.providers = parsed.values("provider");
+  TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(registry));
+  const sched::Decision decision = sched::place(spec, hosts, {});
+  if (!decision.could_ever_fit) return nothing_fits(spec.name, decision);
+  return spec;
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
+  TRY_ASSIGN(const registry::Job job, registry.job(id));
+  if (!job::is_final(job.state))
+    return make_error(Code::usage,
+                      "job " + job.name + " (" + id.value + ") is still " + std::string(job::state_name(job.state)),
+                      "gridctl job watch " + id.value);
+  TRY_ASSIGN(const std::optional<CheckpointSeq> from, wanted_checkpoint(registry, id, parsed));
+  TRY_ASSIGN(const job::Spec spec, check_fit(registry, job, parsed));
+  TRY(renew_secrets(context.paths(), job));
+  if (!(spec == job.spec)) TRY(registry.update_spec(id, spec));
+  TRY(registry.apply(id, {context.now(), job::ResumeRequested{from}}));
+  TRY(control::ensure_daemon(context.state, true));
+  if (parsed.has("wait")) {
+    TRY_ASSIGN(const registry::Job after,
+               watch(context, registry, id, {.logs = !context.json, .from_start = false, .quiet = context.json}));
+    if (context.json) context.print_line(ui::submitted_json(id, after.name, after.state));
+    return job::is_final(after.state) ? outcome_of(after) : Result<int>(0);
+  }
+  TRY_ASSIGN(const registry::Job now, registry.job(id));
+  context.print_line(context.json ? ui::submitted_json(id, now.name, now.state)
+                                  : now.name + " (" + id.value + ") goes on");
+  context.note("follow it: gridctl job watch " + id.value);
+  return 0;
+}
+}  // namespace
+
+const Command k_job_resume{.noun = "job",
+                           .verb = "resume",
+                           .summary = "continue a job that has ended, under the same id",
+                           .examples = k_examples,
+                           .description =
+                               "Starts a failed, cancelled or finished job again from a checkpoint, as a new "
+                               "attempt of the same job. Its counted failures begin anew. Secrets are taken "
+                               "from the environment again.",
+                           .positionals = k_positionals,
+                           .options = k_options,
+                           .exit_codes = k_exits,
+                           .waits = true,
+                           .run = run};
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/follow.hpp"
+#include "cmd/outcome.hpp"
+#include "cmd/provider_facts.hpp"
+#include "config/job_file.hpp"
+#include "control/daemon.hpp"
+#include "control/inputs.hpp"
+#include "control/secrets.hpp"
+#include "os/random.hpp"
+#include "os/terminal.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr std::size_t k_job_file_max = 256 * 1024;  // bytes on standard input, as of a file
+constexpr std::size_t k_id_characters = 13;
+
+constexpr Example k_examples[] = {
+    {"Submit a job file and follow it until it ends", "gridctl job submit train.yaml"},
+    {"Leave it to the background", "gridctl job submit -d train.yaml"},
+    {"In a script: wait, then exit as the job did", "gridctl job submit --wait --timeout 2h train.yaml"},
+    {"One command on one GPU", "gridctl job submit -n hello --gpu 1 -- nvidia-smi"},
+    {"Where would it run?", "gridctl job submit --dry-run train.yaml"}};
+constexpr Positional k_positionals[] = {{"FILE.yaml", Offer::file, false}};
+constexpr Option k_options[] = {
+    {"name", 'n', "NAME", "the job's name", "of the file or the command"},
+    {"detach", 'd', "", "return as soon as the job is recorded"},
+    {"wait", 0, "", "wait for its end without showing its output"},
+    {"yes", 'y', "", "do not ask (nothing is asked yet; for scripts written for other tools)"},
+    {"dry-run", 0, "", "say where it would run and why, and submit nothing"},
+    {"gpu", 0, "SPEC", "GPUs: 1, A100:2, nvidia:24GB..:1"},
+    {"cpus", 0, "N", "CPUs, at least"},
+    {"memory", 0, "GIB", "memory, at least"},
+    {"disk", 0, "GIB", "free disk, at least"},
+    {"image", 0, "IMAGE", "container image, or an archive of one", "", Offer::file},
+    {"workdir", 'w', "DIR", "directory sent along, with a command after --", "none", Offer::directory},
+    {"env", 'e', "K=V", "environment variable; K alone takes it from this environment", "", Offer::nothing, "", true},
+    {"secret", 0, "K=V", "secret; K alone takes it from this environment", "", Offer::nothing, "", true},
+    {"provider", 'p', "NAME", "run there and nowhere else", "", Offer::provider, "", true}};
+constexpr int k_exits[] = {1, 3, 4, 5, 7, 9, 130};
+
+config::Overrides overrides_of(const Parsed& parsed) {
+  const auto given = [&parsed](std::string_view name) {
+    return parsed.has(name) ? std::optional(parsed.value(name)) : std::nullopt;
+  };
+  config::Overrides overrides;
+  overrides.name = given("name");
+  overrides.gpu = given("gpu");
+  overrides.cpus = given("cpus");
+  overrides.memory = given("memory");
+  overrides.disk = given("disk");
+  overrides.image = given("image");
+  overrides.envs = parsed.values("env");
+  overrides.secrets = parsed.values("secret");
+  overrides.providers = parsed.values("provider");
+  return overrides;
+}
+
+Result<config::ParsedJob> read_job(const Parsed& parsed, std::vector<std::string> known_providers) {
+  const bool from_file = !parsed.positionals.empty();
+  if (from_file && parsed.has_command)
+    return make_error(Code::usage, "a job file and a command after -- exclude each other", "gridctl job submit --help");
+  if (!from_file && !parsed.has_command)
+    return make_error(Code::usage, "'gridctl job submit' needs FILE.yaml, or a command after --",
+                      "gridctl job submit --help");
+  if (from_file && parsed.has("workdir"))
+    return make_error(Code::usage, "--workdir goes with a command after --; in a job file write workdir:");
+  const std::string here = std::filesystem::current_path().string();
+  if (from_file && parsed.positionals[0] != "-")
+    return config::load_job_file(parsed.positionals[0], overrides_of(parsed), std::move(known_providers));
+  config::Context context = config::local_context(here, overrides_of(parsed));
+  context.known_providers = std::move(known_providers);
+  if (!from_file) return config::spec_from_command(parsed.command, context, parsed.value("workdir"));
+  TRY_ASSIGN(const std::string text, os::read_standard_input(k_job_file_max));
+  return config::parse_job_file(text, "standard input", context);
+}
+
+Result<void> check_supported(registry::Registry& registry, const job::Spec& spec) {
+  if (spec.num_nodes > 1)
+    return make_error(Code::unsupported,
+                      "gangs over several hosts are not supported yet: num_nodes is " + std::to_string(spec.num_nodes));
+  for (const std::string& name : spec.constraints.providers) TRY(registry.provider(HostName{name}));
+  return {};
+}
+
+std::string dry_run_json(const job::Spec& spec, const sched::Decision& decision) {
+  std::string lines;
+  for (const sched::Rejection& rejection : decision.rejections)
+    lines += (lines.empty() ? "" : ",") + ("{\"provider\":" + ui::quoted(rejection.host.value)) +
+             ",\"code\":" + ui::quoted(rejection.code) + ",\"detail\":" + ui::quoted(rejection.detail) +
+             ",\"temporary\":" + (rejection.temporary ? "true" : "false") + "}";
+  const auto& placement = decision.placement;
+  return "{\"name\":" + ui::quoted(spec.name) +
+         ",\"provider\":" + (placement ? ui::quoted(placement->host.value) : "null") +
+         ",\"engine\":" + (placement ? ui::quoted(engine_name(placement->engine)) : "null") +
+         ",\"reason\":" + (placement ? ui::quoted(placement->reason) : "null") + ",\"rejections\":[" + lines + "]}";
+}
+
+Result<int> dry_run(Context& context, const job::Spec& spec, const sched::Decision& decision) {
+  if (context.json) context.print_line(dry_run_json(spec, decision));
+  else
+    for (const std::string& line : sched::explain(decision)) context.print_line(sanitize(line));
+  if (decision.placement) return 0;
+  return nothing_fits(spec.name, decision);
+}
+
+// Everything durable, secrets first: a supervisor may take the job up the moment it is recorded.
+Result<JobId> record(Context& context, registry::Registry& registry, const config::ParsedJob& job) {
+  TRY_ASSIGN(store::ChunkStore chunks, store::ChunkStore::open(context.paths().chunk_store()));
+  TRY_ASSIGN(const control::ImportedInputs inputs, control::import_inputs(job.spec, chunks));
+  for (const std::string& note : inputs.notes) context.note("left out: " + sanitize(note));
+  const JobId id{os::random_id(k_id_characters)};
+  if (!job.secrets.empty()) TRY(control::write_secrets(context.paths().secrets_of(id), job.secrets));
+  Result<job::Step> submitted = registry.submit(id, job.spec, context.now(), inputs.inputs);
+  if (submitted) return id;
+  (void)os::remove_tree(context.paths().secrets_of(id));  // the error to tell is the first one
+  return std::move(submitted).error();
+}
+
+Result<int> wait_for(Context& context, registry::Registry& registry, const JobId& id, const Parsed& parsed) {
+  const bool quiet = context.json;
+  Result<registry::Job> job =
+      watch(context, registry, id, {.logs = !parsed.has("wait") && !quiet, .from_start = true, .quiet = quiet});
+  if (quiet) {
+    TRY_ASSIGN(const registry::Job now, registry.job(id));
+    context.print_line(ui::submitted_json(id, now.name, now.state));
+  }
+  if (!job) return std::move(job).error();
+  if (!job::is_final(job->state)) return 0;  // the reader of our output has gone
+  return outcome_of(*job);
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  if (parsed.has("detach") && parsed.has("wait"))
+    return make_error(Code::usage, "--detach and --wait exclude each other", "gridctl job submit --help");
+  TRY_ASSIGN(registry::Registry registry, parsed.has("dry-run") ? context.open_for_reading() : context.open());
+  TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(registry));
+  std::vector<std::string> names;
+  for (const sched::HostFacts& host : hosts) names.push_back(host.name.value);
+  TRY_ASSIGN(const config::ParsedJob job, read_job(parsed, std::move(names)));
+  for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));
+  TRY(check_supported(registry, job.spec));
+  const sched::Decision decision = sched::place(job.spec, hosts, {});
+  if (parsed.has("dry-run")) return dry_run(context, job.spec, decision);
+  if (!decision.could_ever_fit) return nothing_fits(job.spec.name, decision);
+  TRY_ASSIGN(const JobId id, record(context, registry, job));
+  TRY(control::ensure_daemon(context.state, true).context("the job is recorded as " + id.value));
+  if (parsed.has("detach")) {
+    context.print_line(context.json ? ui::submitted_json(id, job.spec.name, job::JobState::pending)
+                                    : job.spec.name + " " + id.value);
+    context.note("follow it: gridctl job watch " + id.value);
+    return 0;
+  }
+  context.note("job " + job.spec.name + " (" + id.value + ")");
+  return wait_for(context, registry, id, parsed);
+}
+}  // namespace
+
+const Command k_job_submit{
+    .noun = "job",
+    .verb = "submit",
+    .summary = "start a job from a file or a command",
+    .examples = k_examples,
+    .description =
+        "Checks the job, records it, and starts it on a provider that fits. Its working directory, mounts and "
+        "image archive are stored now: later changes do not reach it. Without -d the job is followed until it "
+        "ends; Ctrl-C ends the following, not the job.\n\n"
+        "FILE.yaml is described in gridctl-job(5); - reads it from standard input. Options replace what the "
+        "file says. A supervisor is started in the background when none runs.",
+    .positionals = k_positionals,
+    .options = k_options,
+    .tail = "CMD...",
+    .exit_codes = k_exits,
+    .waits = true,
+    .run = run};
+
+}  // namespace gridctl::cmd

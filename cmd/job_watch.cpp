@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/follow.hpp"
+#include "cmd/outcome.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Example k_examples[] = {{"Follow the job submitted last until it ends", "gridctl job watch @last"},
+                                  {"For at most an hour", "gridctl job watch train-gpt --timeout 1h"},
+                                  {"Events as JSON lines", "gridctl job watch train-gpt --json"}};
+constexpr Positional k_positionals[] = {{"ID", Offer::job}};
+constexpr Option k_options[] = {{"no-logs", 0, "", "do not show the job's output"}};
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
+  TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
+  TRY_ASSIGN(const registry::Job job, watch(context, registry, id,
+                                            {.logs = !context.json && !parsed.has("no-logs"),
+                                             .from_start = context.json,
+                                             .quiet = context.json,
+                                             .events_json = context.json}));
+  if (!job::is_final(job.state)) return 0;  // the reader of our output has gone
+  return outcome_of(job);
+}
+}  // namespace
+
+const Command k_job_watch{.noun = "job",
+                          .verb = "watch",
+                          .summary = "live view of a job until it ends",
+                          .examples = k_examples,
+                          .description =
+                              "Shows what happens to the job and its output until it ends, and exits as the "
+                              "job did. Output goes to standard output, events and the live view to standard "
+                              "error. Ctrl-C ends the watching, not the job. A supervisor is started when none "
+                              "runs.",
+                          .positionals = k_positionals,
+                          .options = k_options,
+                          .exit_codes = k_exits_follow,
+                          .waits = true,
+                          .run = run};
+
+}  // namespace gridctl::cmd

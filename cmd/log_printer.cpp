@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/log_printer.hpp"
+
+#include "base/text.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr std::size_t k_partial_max = 4096;  // bytes of an unfinished line held back from a terminal
+}
+
+Result<bool> LogPrinter::print_new(LogReader& reader, const std::function<void()>& before) {
+  bool any = false;
+  TRY(reader.read_new([&](AttemptNumber attempt, std::string_view bytes) {
+    if (!any && before) before();
+    any = true;
+    put(attempt, bytes);
+  }));
+  return any;
+}
+
+void LogPrinter::put(AttemptNumber attempt, std::string_view bytes) {
+  if (last_.value != 0 && attempt != last_) {
+    flush();
+    context_->note(context_->err_style(ui::Paint::dim, "--- attempt " + std::to_string(attempt.value) + " ---"));
+  }
+  last_ = attempt;
+  if (context_->terminal_out) put_lines(bytes);
+  else context_->print(bytes);
+}
+
+void LogPrinter::put_lines(std::string_view bytes) {
+  for (const char c : bytes) {
+    const bool carriage_return = !partial_.empty() && partial_.back() == '\r' && c != '\n';
+    if (carriage_return) partial_.back() = '\n';  // progress bars overwrite their line; a log keeps each
+    partial_ += c;
+  }
+  std::size_t end = partial_.rfind('\n');
+  if (end == std::string::npos && partial_.size() < k_partial_max) return;
+  if (end == std::string::npos) end = partial_.size() - 1;
+  context_->print(sanitize(std::string_view(partial_).substr(0, end + 1)));
+  partial_.erase(0, end + 1);
+}
+
+void LogPrinter::flush() {
+  if (!partial_.empty()) context_->print(sanitize(partial_) + "\n");
+  partial_.clear();
+}
+
+}  // namespace gridctl::cmd

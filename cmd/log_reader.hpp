@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// One stream over the outputs of all attempts of a job, from the files that the supervisor writes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "control/paths.hpp"
+
+namespace gridctl::cmd {
+
+class LogReader {
+ public:
+  // `only`: that attempt and no other.
+  LogReader(control::Paths paths, JobId job, std::optional<AttemptNumber> only = {})
+      : paths_(std::move(paths)), job_(std::move(job)), only_(only) {}
+
+  // Gives what was written since the last call, in pieces of at most 256 KiB. An attempt's file is finished before the
+  // next one's begins.
+  using Sink = std::function<void(AttemptNumber attempt, std::string_view bytes)>;
+  [[nodiscard]] Result<void> read_new(const Sink& sink);
+  // Sets out so that read_new gives the last `lines` lines there are now (of the newest attempts that have them).
+  [[nodiscard]] Result<void> begin_at_tail(std::uint64_t lines);
+  // Attempts that have a file, ascending.
+  [[nodiscard]] Result<std::vector<AttemptNumber>> attempts() const;
+
+ private:
+  control::Paths paths_;
+  JobId job_;
+  std::optional<AttemptNumber> only_;
+  AttemptNumber current_{};   // 0 = none begun
+  std::uint64_t offset_ = 0;  // within the current one's file
+};
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/outcome.hpp"
+
+namespace gridctl::cmd {
+
+Result<int> outcome_of(const registry::Job& job) {
+  if (job.state == job::JobState::succeeded) return 0;
+  const std::string& why = job.machine.reason_text.empty() ? job.reason : job.machine.reason_text;
+  const std::string who = "job " + job.name + " (" + job.id.value + ")";
+  if (job.state == job::JobState::cancelled)
+    return make_error(Code::cancelled, who + " was cancelled" + (why.empty() || why == "cancelled" ? "" : ": " + why),
+                      "gridctl job resume " + job.id.value);
+  if (job.reason == "no_provider_fits")
+    return make_error(Code::no_provider_fits, who + " fits no provider: " + why, "gridctl job explain " + job.id.value);
+  return make_error(Code::job_failed, who + " failed" + (why.empty() ? "" : ": " + why),
+                    "gridctl job logs " + job.id.value + " --tail 50");
+}
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What waiting for a job means for the exit code.
+#pragma once
+
+#include "base/result.hpp"
+#include "registry/records.hpp"
+
+namespace gridctl::cmd {
+
+// 0 for a job that succeeded; else job_failed (1), no_provider_fits (4) or cancelled (9) with the reason.
+// REQUIRES: the job is final.
+[[nodiscard]] Result<int> outcome_of(const registry::Job& job);
+
+}  // namespace gridctl::cmd

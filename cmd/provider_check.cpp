@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/findings.hpp"
+#include "control/enroll.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Duration k_timeout = std::chrono::minutes{2};  // login, upload of the agent over a slow link, inventory
+
+constexpr Example k_examples[] = {{"Can jobs run there?", "gridctl provider check ada"},
+                                  {"For a script", "gridctl provider check ada --json"}};
+constexpr Positional k_positionals[] = {{"NAME", Offer::provider}};
+
+// What the check found goes into the row as it is now: somebody may have drained it meanwhile.
+Result<void> save(registry::Registry& registry, const registry::Provider& found) {
+  TRY_ASSIGN(registry::Provider now, registry.provider(found.name));
+  now.inventory = found.inventory;
+  now.transport = found.transport;
+  now.last_seen_at = found.last_seen_at;
+  now.liveness = found.liveness;
+  return registry.update_provider(now);
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(const registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
+  TRY_ASSIGN(const ControllerId controller, registry.controller_id());
+  const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
+  TRY_ASSIGN(const control::Examined examined,
+             control::examine(provider, context.paths(), controller, deadline, context.clock));
+  TRY(save(registry, examined.provider));
+  const bool passed = probe::passed(examined.findings);
+  if (context.json)
+    context.print_line("{\"name\":" + ui::quoted(provider.name.value) + ",\"passed\":" + (passed ? "true" : "false") +
+                       ",\"findings\":" + findings_json(examined.findings) + "}");
+  show_findings(context, examined.findings);
+  if (!passed)
+    return make_error(Code::engine, "jobs cannot run on " + provider.name.value + " until what failed is mended");
+  if (!context.json) context.print_line(provider.name.value + " is ready");
+  return 0;
+}
+}  // namespace
+
+const Command k_provider_check{.noun = "provider",
+                               .verb = "check",
+                               .summary = "look at a host again",
+                               .examples = k_examples,
+                               .description =
+                                   "Connects, takes inventory anew and checks whether jobs can run. The pinned "
+                                   "host key is never changed by this.",
+                               .positionals = k_positionals,
+                               .exit_codes = k_exits_host,
+                               .waits = true,
+                               .run = run};
+
+}  // namespace gridctl::cmd

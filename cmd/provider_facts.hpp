@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Providers as the scheduler sees them, for commands that decide or explain without a supervisor.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "registry/registry.hpp"
+#include "sched/host_facts.hpp"
+#include "sched/place.hpp"
+
+namespace gridctl::cmd {
+
+[[nodiscard]] sched::HostFacts host_facts(const registry::Provider& provider);
+// Of all providers; what jobs of this state directory hold is busy.
+[[nodiscard]] Result<std::vector<sched::HostFacts>> all_host_facts(registry::Registry& registry);
+// no_provider_fits with one line of context for each host and its reason.
+[[nodiscard]] Error nothing_fits(const std::string& job_name, const sched::Decision& decision);
+
+}  // namespace gridctl::cmd

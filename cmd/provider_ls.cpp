@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/bytes.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/provider_query.hpp"
+#include "ui/human.hpp"
+#include "ui/json.hpp"
+#include "ui/table.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Example k_examples[] = {{"All providers", "gridctl provider ls"},
+                                  {"Those with two RTX 4090 in Germany or Finland, cheapest first",
+                                   "gridctl provider ls 'gpu_name=RTX_4090 num_gpus>=2 region in [DE,FI]' -o price"},
+                                  {"For a script", "gridctl provider ls --json"}};
+constexpr Positional k_positionals[] = {{"QUERY", Offer::nothing, false}};
+constexpr Option k_options[] = {{"order", 'o', "FIELD", "order by a field; FIELD- is descending", "name"}};
+
+ui::Table table_of(const std::vector<registry::Provider>& providers, WallTime now) {
+  ui::Table table({{.title = "NAME", .shrinks = true},
+                   {.title = "STATE", .width_min = 9},
+                   {.title = "GPUS", .shrinks = true},
+                   {.title = "CPUS", .right = true},
+                   {.title = "MEMORY", .right = true},
+                   {.title = "ENGINE"},
+                   {.title = "REGION"},
+                   {.title = "CLASS"},
+                   {.title = "$/H", .right = true},
+                   {.title = "SEEN", .right = true},
+                   {.title = "ADDRESS", .shrinks = true}});
+  for (const registry::Provider& provider : providers)
+    table.add({provider.name.value, provider.drained ? "drained" : provider.liveness, ui::gpus(provider.inventory),
+               ui::number(provider.inventory.cpus), format_size(provider.inventory.memory_bytes), provider.engine,
+               provider.region.empty() ? "-" : provider.region, provider.host_class, ui::money(provider.price_per_hour),
+               ui::age(provider.last_seen_at, now), provider.address},
+              {ui::Paint::bold, ui::paint_of_liveness(provider.drained ? "drained" : provider.liveness)});
+  return table;
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const std::vector<QueryTerm> query, parse_query(parsed.positionals.empty() ? "" : parsed.positionals[0]));
+  TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
+  TRY_ASSIGN(std::vector<registry::Provider> providers, registry.providers());
+  const bool any = !providers.empty();
+  std::erase_if(providers, [&](const registry::Provider& provider) { return !matches(query, provider); });
+  if (parsed.has("order")) TRY(sort_by(providers, parsed.value("order")));
+  if (context.json) {
+    context.print_line(ui::providers_json(providers));
+    return 0;
+  }
+  if (providers.empty()) {
+    context.note(any ? "no provider matches"
+                     : "no providers yet; register one: gridctl provider register NAME ssh://user@host");
+    return 0;
+  }
+  context.print(table_of(providers, context.now()).render(context.columns_out(), context.out_style));
+  return 0;
+}
+}  // namespace
+
+const Command k_provider_ls{
+    .noun = "provider",
+    .verb = "ls",
+    .summary = "list providers",
+    .examples = k_examples,
+    .description =
+        "Lists the registry. QUERY is a row of terms that must all hold, FIELD OPERATOR VALUE, in Vast.ai's "
+        "way. Fields: name, state, region, site, class, engine, gpu_name, gpu_ram (GiB), num_gpus, cpus, ram "
+        "(GiB), disk (GiB), price, label.KEY. Operators: = != > >= < <= in notin.",
+    .positionals = k_positionals,
+    .options = k_options,
+    .exit_codes = k_exits_state,
+    .run = run};
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/bytes.hpp"
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/findings.hpp"
+#include "control/enroll.hpp"
+#include "os/terminal.hpp"
+#include "ui/human.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Duration k_timeout = std::chrono::minutes{2};  // login, upload of the agent over a slow link, inventory
+
+constexpr Example k_examples[] = {
+    {"A host that 'ssh ada' reaches", "gridctl provider register ada ada"},
+    {"With everything said",
+     "gridctl provider register ada ssh://me@ada.example.org:2222 -i ~/.ssh/id_ed25519 --class datacenter --region DE"},
+    {"In a script: the key must be known", "gridctl provider register ada me@10.0.0.7 --host-key SHA256:l5Kx..."}};
+constexpr Positional k_positionals[] = {{"NAME"}, {"[ssh://][USER@]HOST[:PORT]"}};
+constexpr Option k_options[] = {
+    {"identity", 'i', "KEY", "private key file to log in with", "as ssh does", Offer::file, "", true},
+    {"jump", 'J', "JUMP", "log in through this host, as with ssh -J"},
+    {"host-key", 0, "SHA256:...", "the host's key has this fingerprint: no question is asked"},
+    {"engine", 0, "ENGINE", "what runs containers there", "auto", Offer::choices, "auto|docker|podman|process"},
+    {"price", 0, "USD", "price of the whole host an hour", "0"},
+    {"region", 0, "REGION", "country or region, as DE"},
+    {"site", 0, "NAME", "hosts at one site are near each other"},
+    {"class", 0, "CLASS", "how reliable it is", "home", Offer::choices, "datacenter|cloud|market|home"},
+    {"label", 'l', "K=V", "label to be matched by jobs", "", Offer::nothing, "", true}};
+constexpr int k_exits[] = {5, 6, 7};
+
+Result<registry::Provider> described(const Context& context, const Parsed& parsed) {
+  TRY(check_name("provider", parsed.positionals[0]));
+  registry::Provider provider;
+  provider.name = HostName{parsed.positionals[0]};
+  for (const std::string& key : parsed.values("identity"))
+    provider.identities.push_back(std::filesystem::absolute(key).string());
+  provider.jump = parsed.value("jump");
+  if (parsed.has("engine")) provider.engine = parsed.value("engine");
+  TRY_ASSIGN(const std::optional<double> price, parsed.number("price"));
+  provider.price_per_hour = price.value_or(0);
+  provider.region = parsed.value("region");
+  provider.site = parsed.value("site");
+  if (parsed.has("class")) provider.host_class = parsed.value("class");
+  for (const std::string& label : parsed.values("label")) {
+    const std::size_t equals = label.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return make_error(Code::usage, "--label " + sanitize(label) + " is not of the form KEY=VALUE");
+    provider.labels[label.substr(0, equals)] = label.substr(equals + 1);
+  }
+  provider.registered_at = context.now();
+  return provider;
+}
+
+Result<void> check_new(registry::Registry& registry, const registry::Provider& provider) {
+  Result<registry::Provider> known = registry.provider(provider.name);
+  if (known)
+    return make_error(
+        Code::exists, "provider " + provider.name.value + " is registered already, at " + known->address,
+        "gridctl provider check " + provider.name.value + ", or gridctl provider rm " + provider.name.value);
+  if (known.error().code != Code::not_found) return std::move(known).error();
+  return {};
+}
+
+// Trust on first use: only when somebody is there to compare the fingerprint.
+bool ask_person(Context& context, const std::string& peer, std::span<const ssh::HostKey> keys) {
+  context.note("the host keys of " + sanitize(peer) + " are not known:");
+  for (const ssh::HostKey& key : keys) context.note("  " + sanitize(key.type) + " " + sanitize(key.fingerprint));
+  context.write_err("compare with: ssh-keyscan on the host, or what its owner says. Trust them? [yes/no] ");
+  const Result<std::string> answer = os::read_typed_line();
+  return answer && lower(trim(*answer)) == "yes";
+}
+
+std::string accept_command(const Parsed& parsed) {
+  std::string command = "gridctl provider register " + parsed.positionals[0] + " " + shell_quote(parsed.positionals[1]);
+  for (const std::string& key : parsed.values("identity")) command += " -i " + shell_quote(key);
+  if (parsed.has("jump")) command += " -J " + shell_quote(parsed.value("jump"));
+  return command + " --host-key HOST_KEY";
+}
+
+void print_result(Context& context, const control::Examined& examined) {
+  const registry::Provider& provider = examined.provider;
+  if (context.json) return context.print_line(ui::provider_json(provider));
+  context.print_line(provider.name.value + " is registered: " + sanitize(provider.address) + ", " +
+                     sanitize(ui::gpus(provider.inventory)) + (provider.inventory.gpus.empty() ? " (no GPU), " : ", ") +
+                     ui::number(provider.inventory.cpus) + " CPUs, " + format_size(provider.inventory.memory_bytes));
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const registry::Provider provider, described(context, parsed));
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY(check_new(registry, provider));
+  TRY_ASSIGN(const ControllerId controller, registry.controller_id());
+  control::EnrollRequest request{provider, parsed.positionals[1], parsed.value("host-key"), {}, accept_command(parsed)};
+  const auto ci = os::environment("CI");
+  if (context.terminal_in && context.terminal_err && !context.json && !(ci && !ci->empty()))
+    request.ask = [&](const std::string& peer, std::span<const ssh::HostKey> keys) {
+      return ask_person(context, peer, keys);
+    };
+  const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
+  TRY_ASSIGN(const control::Examined examined,
+             control::enroll(request, context.paths(), controller, deadline, context.clock));
+  TRY(registry.add_provider(examined.provider));
+  show_findings(context, examined.findings);
+  print_result(context, examined);
+  if (probe::passed(examined.findings)) return 0;
+  return make_error(Code::engine, "jobs cannot run on " + provider.name.value + " until what failed is mended",
+                    "gridctl provider check " + provider.name.value);
+}
+}  // namespace
+
+const Command k_provider_register{
+    .noun = "provider",
+    .verb = "register",
+    .summary = "record a host that jobs may run on",
+    .examples = k_examples,
+    .description =
+        "Logs in over SSH, pins the host's key, installs the agent in ~/.gridctl there, takes inventory and "
+        "checks whether jobs can run; each failing point is shown with the command that mends it. No root is "
+        "needed on the host.\n\n"
+        "Names of ~/.ssh/config work as they do with ssh, with their users, ports, keys and jump hosts. An "
+        "unknown host key is accepted only from a person at a terminal or with --host-key.",
+    .positionals = k_positionals,
+    .options = k_options,
+    .exit_codes = k_exits,
+    .waits = true,
+    .run = run};
+
+}  // namespace gridctl::cmd

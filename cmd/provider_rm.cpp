@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "control/daemon.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Example k_examples[] = {{"Forget a host", "gridctl provider rm ada"},
+                                  {"Although jobs are on it: they go on elsewhere", "gridctl provider rm ada --force"}};
+constexpr Positional k_positionals[] = {{"NAME", Offer::provider}};
+constexpr Option k_options[] = {{"force", 'f', "", "also when jobs are on it"}};
+constexpr int k_exits[] = {3, 5, 7};
+
+Error busy_error(const HostName& name, const std::vector<JobId>& jobs) {
+  std::string ids;
+  for (const JobId& job : jobs) ids += (ids.empty() ? "" : ", ") + job.value;
+  return make_error(Code::busy, "provider " + name.value + " has jobs: " + ids,
+                    "gridctl provider drain " + name.value + ", or gridctl provider rm " + name.value + " --force");
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(const registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
+  TRY_ASSIGN(const std::vector<JobId> jobs, registry.jobs_on(provider.name));
+  if (!jobs.empty() && !parsed.has("force")) return busy_error(provider.name, jobs);
+  TRY(registry.remove_provider(provider.name));  // first: nothing new is placed there
+  for (const JobId& job : jobs) TRY(registry.apply(job, {context.now(), job::HostForgotten{provider.name}}));
+  if (!jobs.empty()) TRY(control::ensure_daemon(context.state, true));
+  context.print_line(context.json ? "{\"name\":" + ui::quoted(provider.name.value) + ",\"removed\":true}"
+                                  : provider.name.value + " is forgotten");
+  if (!jobs.empty()) context.note("what still runs there ends by itself when its lease does");
+  return 0;
+}
+}  // namespace
+
+const Command k_provider_rm{.noun = "provider",
+                            .verb = "rm",
+                            .summary = "forget a host",
+                            .examples = k_examples,
+                            .description =
+                                "Removes a host from the registry. Refused while jobs are on it; with --force "
+                                "they are given up there and go on elsewhere. Its pinned host key is kept.",
+                            .positionals = k_positionals,
+                            .options = k_options,
+                            .exit_codes = k_exits,
+                            .run = run};
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Touches neither the state directory nor a library: scripts ask for it often.
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Example k_examples[] = {{"Which gridctl is this", "gridctl version"},
+                                  {"With the libraries it was built with", "gridctl version --json"}};
+
+struct Library {
+  std::string_view name, version;
+};
+constexpr Library k_libraries[] = {{"libssh2", GRIDCTL_BUILT_LIBSSH2},
+                                   {"openssl", GRIDCTL_BUILT_OPENSSL},
+                                   {"sqlite", GRIDCTL_BUILT_SQLITE},
+                                   {"libuv", GRIDCTL_BUILT_LIBUV},
+                                   {"yaml-cpp", GRIDCTL_BUILT_YAML}};
+
+Result<int> run(Context& context, const Parsed&) {
+  if (!context.json) {
+    context.print_line("gridctl " GRIDCTL_VERSION);
+    if (context.verbose)
+      for (const Library& library : k_libraries)
+        context.print_line("  " + std::string(library.name) + " " + std::string(library.version));
+    return 0;
+  }
+  std::string libraries;
+  for (const Library& library : k_libraries) {
+    if (!libraries.empty()) libraries += ",";
+    libraries += ui::quoted(library.name) + ":" + ui::quoted(library.version);
+  }
+  context.print_line("{\"version\":" + ui::quoted(GRIDCTL_VERSION) + ",\"libraries\":{" + libraries + "}}");
+  return 0;
+}
+}  // namespace
+
+const Command k_version{.noun = "version",
+                        .verb = "",
+                        .summary = "print the version",
+                        .examples = k_examples,
+                        .description =
+                            "Prints the version; with --json or --verbose also those of the libraries that it "
+                            "was built with.",
+                        .run = run};
+
+}  // namespace gridctl::cmd

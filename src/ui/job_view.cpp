@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/job_view.hpp"
+
+#include "base/bytes.hpp"
+#include "base/text.hpp"
+#include "ui/human.hpp"
+#include "ui/width.hpp"
+
+namespace gridctl::ui {
+
+namespace {
+std::string flat(std::string_view text) {
+  std::string line = sanitize(text);
+  for (char& c : line)
+    if (c == '\n' || c == '\t') c = ' ';
+  return line;
+}
+
+// The last attempts; those before are counted, not listed.
+constexpr std::size_t k_attempts_shown = 4;
+
+std::string attempt_line(const JobId& job, const registry::AttemptRecord& attempt, WallTime now) {
+  std::string line = "attempt " + std::to_string(attempt.number.value) + "  " + pad_right(attempt.provider.value, 12) +
+                     "  " + pad_right(attempt.state, 9) + "  " + span(attempt.started_at, attempt.ended_at, now);
+  if (attempt.resumed_from.value != 0) line += "  from " + checkpoint_name(job, attempt.resumed_from);
+  if (!attempt.reason.empty()) line += "  " + flat(attempt.reason);
+  return line;
+}
+}  // namespace
+
+std::vector<std::string> job_block(const JobView& view, WallTime now, std::size_t columns, Style style) {
+  const registry::Job& job = view.job;
+  std::vector<std::string> lines;
+  const std::string state(job::state_name(job.state));
+  std::string rest = "  " + flat(job.name) + " (" + job.id.value + ")  " + span(job.submitted_at, job.ended_at, now);
+  if (!job.reason.empty()) rest += "  " + flat(job.reason);
+  rest = truncate(rest, columns > state.size() ? columns - state.size() : 0);
+  lines.push_back(style(paint_of(job.state), state) + rest);
+  const std::size_t skipped = view.attempts.size() > k_attempts_shown ? view.attempts.size() - k_attempts_shown : 0;
+  for (std::size_t i = skipped; i < view.attempts.size(); ++i)
+    lines.push_back(style(Paint::dim, truncate("  " + attempt_line(job.id, view.attempts[i], now), columns)));
+  if (view.head)
+    lines.push_back(style(
+        Paint::dim,
+        truncate("  checkpoint " + checkpoint_name(job.id, view.head->seq) + "  " + format_size(view.head->bytes) +
+                     "  " + age(view.head->created_at, now) + "  " + std::to_string(view.checkpoints) + " kept",
+                 columns)));
+  if (!view.daemon_running && !job::is_final(job.state))
+    lines.push_back(style(Paint::yellow, truncate("  nobody follows this job: gridctl daemon start", columns)));
+  return lines;
+}
+
+std::string event_line(const registry::EventRecord& event, Style style) {
+  const std::string time = format_rfc3339(event.at).substr(11, 8);
+  std::string line = style(Paint::dim, time) + "  " + flat(event.text.empty() ? event.kind : event.text);
+  return line;
+}
+
+std::string job_line(const registry::JobRow& job) {
+  std::string line = flat(job.name) + " (" + job.id.value + ") " + std::string(job::state_name(job.state));
+  if (!job.provider.empty()) line += " on " + job.provider.value;
+  if (!job.reason.empty()) line += ": " + flat(job.reason);
+  return line;
+}
+
+}  // namespace gridctl::ui

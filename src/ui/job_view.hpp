@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// One job on a terminal: the block that `job watch` redraws, and the lines it prints where it may not.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "registry/records.hpp"
+#include "ui/style.hpp"
+
+namespace gridctl::ui {
+
+struct JobView {
+  registry::Job job;
+  std::vector<registry::AttemptRecord> attempts;  // oldest first
+  std::optional<registry::Checkpoint> head;
+  std::size_t checkpoints = 0;
+  bool daemon_running = true;
+};
+
+// The block: a few lines without newlines, each at most `columns` wide.
+[[nodiscard]] std::vector<std::string> job_block(const JobView& view, WallTime now, std::size_t columns, Style style);
+// "12:16:25  attempt 2 started on ada" of an event; sanitised, one line.
+[[nodiscard]] std::string event_line(const registry::EventRecord& event, Style style);
+// "train-gpt (k3j…) RUNNING on ada, attempt 2"
+[[nodiscard]] std::string job_line(const registry::JobRow& job);
+
+}  // namespace gridctl::ui

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/json.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace gridctl::ui {
+
+namespace {
+using Json = nlohmann::ordered_json;
+
+// Foreign text may hold any bytes: replaced, never an exception.
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Json time_or_null(std::optional<WallTime> time) { return time ? Json(format_rfc3339(*time)) : Json(); }
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+Json attempt_value(const JobId& job, const registry::AttemptRecord& attempt) {
+  return Json{
+      {"number", attempt.number.value},
+      {"epoch", attempt.epoch.value},
+      {"provider", text_or_null(attempt.provider.value)},
+      {"state", attempt.state},
+      {"reason", text_or_null(attempt.reason)},
+      {"started_at", time_or_null(attempt.started_at)},
+      {"ended_at", time_or_null(attempt.ended_at)},
+      {"resumed_from", attempt.resumed_from.value == 0 ? Json() : Json(checkpoint_name(job, attempt.resumed_from))},
+      {"exit_code", or_null(attempt.exit_code)},
+      {"placement_reason", text_or_null(attempt.placement_reason)}};
+}
+
+Json job_head(const registry::JobRow& job) {
+  return Json{{"job_id", job.id.value},
+              {"name", job.name},
+              {"state", std::string(job::state_name(job.state))},
+              {"reason", text_or_null(job.reason)},
+              {"exit_code", or_null(job.exit_code)},
+              {"submitted_at", format_rfc3339(job.submitted_at)},
+              {"ended_at", time_or_null(job.ended_at)}};
+}
+
+Json provider_value(const registry::Provider& provider) {
+  Json gpus = Json::array();
+  for (const Gpu& gpu : provider.inventory.gpus)
+    gpus.push_back(Json{{"vendor", std::string(vendor_name(gpu.vendor))},
+                        {"name", gpu.name},
+                        {"memory_bytes", gpu.memory_bytes},
+                        {"uuid", gpu.uuid}});
+  return Json{{"name", provider.name.value},
+              {"address", provider.address},
+              {"state", provider.drained ? std::string("drained") : provider.liveness},
+              {"engine", provider.engine},
+              {"gpus", std::move(gpus)},
+              {"cpus", provider.inventory.cpus},
+              {"memory_bytes", provider.inventory.memory_bytes},
+              {"price", provider.price_per_hour},
+              {"region", text_or_null(provider.region)},
+              {"reliability", Json()},  // measured by the history of hosts, which is not kept yet
+              {"last_seen", time_or_null(provider.last_seen_at)},
+              {"class", provider.host_class},
+              {"site", text_or_null(provider.site)},
+              {"labels", Json(provider.labels)},
+              {"disk_free_bytes", provider.inventory.disk_free_bytes},
+              {"transport", text_or_null(provider.transport)},
+              {"registered_at", format_rfc3339(provider.registered_at)}};
+}
+
+Json checkpoint_value(const registry::Checkpoint& checkpoint) {
+  return Json{{"checkpoint_id", checkpoint_name(checkpoint.job, checkpoint.seq)},
+              {"job_id", checkpoint.job.value},
+              {"attempt", checkpoint.attempt.value == 0 ? Json() : Json(checkpoint.attempt.value)},
+              {"epoch", checkpoint.epoch.value},
+              {"created_at", format_rfc3339(checkpoint.created_at)},
+              {"bytes", checkpoint.bytes},
+              {"stored_bytes", checkpoint.stored_bytes},
+              {"files", checkpoint.files},
+              {"verified", checkpoint.verified},
+              {"pinned", checkpoint.pinned},
+              {"stray", checkpoint.stray},
+              {"how", text_or_null(checkpoint.how)},
+              {"root", to_hex(checkpoint.root)}};
+}
+}  // namespace
+
+std::string submitted_json(const JobId& id, const std::string& name, job::JobState state) {
+  return dump(Json{{"job_id", id.value}, {"name", name}, {"state", std::string(job::state_name(state))}});
+}
+
+std::string job_json(const registry::Job& job, std::span<const registry::AttemptRecord> attempts) {
+  Json value = job_head(job);
+  Json list = Json::array();
+  for (const registry::AttemptRecord& attempt : attempts) list.push_back(attempt_value(job.id, attempt));
+  value["attempts"] = std::move(list);
+  value["recoveries"] = job.recoveries;
+  value["lost_seconds"] = seconds(job.machine.lost);
+  value["cost"] = job.cost;
+  value["provider"] = text_or_null(job.provider.value);
+  value["resources"] = text_or_null(job.resources);
+  value["checkpoint"] = job.machine.head.value == 0 ? Json() : Json(checkpoint_name(job.id, job.machine.head));
+  return dump(value);
+}
+
+std::string jobs_json(std::span<const registry::JobRow> jobs) {
+  Json list = Json::array();
+  for (const registry::JobRow& job : jobs) {
+    Json value = job_head(job);
+    value["provider"] = text_or_null(job.provider.value);
+    value["recoveries"] = job.recoveries;
+    value["resources"] = text_or_null(job.resources);
+    list.push_back(std::move(value));
+  }
+  return dump(list);
+}
+
+std::string event_json(const registry::EventRecord& event) {
+  return dump(Json{{"id", event.id},
+                   {"job_id", event.job.value},
+                   {"at", format_rfc3339(event.at)},
+                   {"kind", event.kind},
+                   {"text", event.text},
+                   {"epoch", event.epoch.value == 0 ? Json() : Json(event.epoch.value)},
+                   {"attempt", event.attempt.value == 0 ? Json() : Json(event.attempt.value)},
+                   {"provider", text_or_null(event.host.value)}});
+}
+
+std::string provider_json(const registry::Provider& provider) { return dump(provider_value(provider)); }
+
+std::string providers_json(std::span<const registry::Provider> providers) {
+  Json list = Json::array();
+  for (const registry::Provider& provider : providers) list.push_back(provider_value(provider));
+  return dump(list);
+}
+
+std::string checkpoint_json(const registry::Checkpoint& checkpoint) { return dump(checkpoint_value(checkpoint)); }
+
+std::string checkpoints_json(std::span<const registry::Checkpoint> checkpoints) {
+  Json list = Json::array();
+  for (const registry::Checkpoint& checkpoint : checkpoints) list.push_back(checkpoint_value(checkpoint));
+  return dump(list);
+}
+
+std::string error_json(const Error& error, int exit_code) {
+  return dump(Json{{"type", "error"},
+                   {"code", std::string(code_name(error.code))},
+                   {"exit_code", exit_code},
+                   {"message", error.message},
+                   {"context", error.context},
+                   {"hint", text_or_null(error.hint)},
+                   {"retry", std::string(retry_name(error.retry))}});
+}
+
+std::string quoted(std::string_view text) { return dump(Json(std::string(text))); }
+
+}  // namespace gridctl::ui

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON that users' scripts read: keys of contract.md in their order, then additions. Absent is null, times RFC 3339
+// UTC with milliseconds, sizes bytes, money USD. Every function returns text without a newline at its end.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "base/error.hpp"
+#include "registry/records.hpp"
+
+namespace gridctl::ui {
+
+[[nodiscard]] std::string submitted_json(const JobId& id, const std::string& name, job::JobState state);
+[[nodiscard]] std::string job_json(const registry::Job& job, std::span<const registry::AttemptRecord> attempts);
+[[nodiscard]] std::string jobs_json(std::span<const registry::JobRow> jobs);
+[[nodiscard]] std::string event_json(const registry::EventRecord& event);
+[[nodiscard]] std::string provider_json(const registry::Provider& provider);
+[[nodiscard]] std::string providers_json(std::span<const registry::Provider> providers);
+[[nodiscard]] std::string checkpoint_json(const registry::Checkpoint& checkpoint);
+[[nodiscard]] std::string checkpoints_json(std::span<const registry::Checkpoint> checkpoints);
+// {"type":"error","code",…}, as printed on stderr with --json.
+[[nodiscard]] std::string error_json(const Error& error, int exit_code);
+// A JSON string with its quotes; invalid UTF-8 becomes U+FFFD.
+[[nodiscard]] std::string quoted(std::string_view text);
+
+}  // namespace gridctl::ui

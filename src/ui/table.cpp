@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/table.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "ui/width.hpp"
+
+namespace gridctl::ui {
+
+namespace {
+constexpr std::size_t k_gap = 2;  // spaces between two columns
+
+std::string one_line(std::string_view text) {
+  std::string line = sanitize(text);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  return line;
+}
+}  // namespace
+
+void Table::add(std::vector<std::string> cells, std::vector<Paint> paints) {
+  cells.resize(columns_.size());
+  paints.resize(columns_.size(), Paint::none);
+  for (std::string& cell : cells) cell = one_line(cell);
+  rows_.push_back({std::move(cells), std::move(paints)});
+}
+
+std::vector<std::size_t> Table::widths(std::size_t columns_max) const {
+  std::vector<std::size_t> widths;
+  std::size_t total = columns_.empty() ? 0 : (columns_.size() - 1) * k_gap;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    std::size_t width = display_width(columns_[i].title);
+    for (const Row& row : rows_) width = std::max(width, display_width(row.cells[i]));
+    widths.push_back(width);
+    total += width;
+  }
+  if (columns_max == 0) return widths;
+  for (const bool shrinking_ones : {true, false}) {  // first those that said they shrink, the widest of them first
+    while (total > columns_max) {
+      std::size_t widest = columns_.size();
+      for (std::size_t i = 0; i < columns_.size(); ++i)
+        if ((columns_[i].shrinks || !shrinking_ones) && widths[i] > columns_[i].width_min &&
+            (widest == columns_.size() || widths[i] > widths[widest]))
+          widest = i;
+      if (widest == columns_.size()) break;
+      --widths[widest], --total;
+    }
+  }
+  return widths;
+}
+
+std::string Table::render(std::size_t columns_max, Style style) const {
+  const std::vector<std::size_t> width = widths(columns_max);
+  std::string text;
+  const auto put = [&](const std::vector<std::string>& cells, const std::vector<Paint>& paints) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const bool last = i + 1 == cells.size();
+      const std::string cut = columns_max == 0 ? cells[i] : truncate(cells[i], width[i]);
+      const std::size_t used = display_width(cut), fill = width[i] > used ? width[i] - used : 0;
+      if (columns_[i].right) text += std::string(fill, ' ');
+      text += style(paints[i], cut);
+      if (!last) text += std::string((columns_[i].right ? 0 : fill) + k_gap, ' ');
+    }
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+    text += '\n';
+  };
+  std::vector<std::string> titles;
+  for (const Column& column : columns_) titles.push_back(column.title);
+  put(titles, std::vector<Paint>(columns_.size(), Paint::dim));
+  for (const Row& row : rows_) put(row.cells, row.paints);
+  return text;
+}
+
+void Facts::add(std::string key, std::string value) {
+  if (!value.empty()) facts_.emplace_back(std::move(key), sanitize(value));
+}
+
+std::string Facts::render(Style style) const {
+  std::size_t width = 0;
+  for (const auto& [key, value] : facts_) width = std::max(width, display_width(key));
+  std::string text;
+  for (const auto& [key, value] : facts_) {
+    text += style(Paint::dim, pad_right(key, width)) + "  ";
+    for (const char c : value) {
+      text += c;
+      if (c == '\n') text += std::string(width + 2, ' ');
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace gridctl::ui

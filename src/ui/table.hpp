@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A table of text: columns aligned by display width, fitted to the terminal.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "ui/style.hpp"
+
+namespace gridctl::ui {
+
+struct Column {
+  std::string title;
+  bool right = false;         // numbers
+  std::size_t width_min = 6;  // not truncated below this
+  bool shrinks = false;       // gives way first when the terminal is narrow
+};
+
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  // Cells are sanitised and put on one line; missing cells are empty.
+  void add(std::vector<std::string> cells, std::vector<Paint> paints = {});
+  [[nodiscard]] bool empty() const { return rows_.empty(); }
+  // Whole lines with their newlines. `columns_max` 0: nothing is cut, for pipes.
+  [[nodiscard]] std::string render(std::size_t columns_max, Style style) const;
+
+ private:
+  struct Row {
+    std::vector<std::string> cells;
+    std::vector<Paint> paints;
+  };
+  [[nodiscard]] std::vector<std::size_t> widths(std::size_t columns_max) const;
+  std::vector<Column> columns_;
+  std::vector<Row> rows_;
+};
+
+// "key   value" lines, keys padded to the longest; values sanitised.
+class Facts {
+ public:
+  void add(std::string key, std::string value);  // an empty value is left out
+  [[nodiscard]] std::string render(Style style) const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> facts_;
+};
+
+}  // namespace gridctl::ui

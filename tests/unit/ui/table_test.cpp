@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/table.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/text.hpp"
+#include "ui/width.hpp"
+
+namespace gridctl::ui {
+namespace {
+
+Table hosts() {
+  Table table({{.title = "NAME"}, {.title = "GPUS", .right = true}, {.title = "ADDRESS", .shrinks = true}});
+  table.add({"ada", "2", "me@ada.example.org:22"});
+  table.add({"grüße", "10", "me@b:22"});
+  return table;
+}
+
+TEST(Table, AlignsColumnsByDisplayWidth) {
+  EXPECT_EQ(hosts().render(0, {}),
+            "NAME   GPUS  ADDRESS\n"
+            "ada       2  me@ada.example.org:22\n"
+            "grüße    10  me@b:22\n");
+}
+
+TEST(Table, ShrinksTheColumnThatMayShrinkOnANarrowTerminal) {
+  const std::string text = hosts().render(24, {});
+  for (const std::string& line : split_lines(text)) EXPECT_LE(display_width(line), 24u) << line;
+  EXPECT_NE(text.find("me@ada.exa…"), std::string::npos) << text;
+  EXPECT_NE(text.find("grüße"), std::string::npos);
+}
+
+TEST(Table, StaysReadableWhenEverythingIsTooWide) {
+  for (const std::string& line : split_lines(hosts().render(20, {}))) EXPECT_LE(display_width(line), 20u) << line;
+}
+
+TEST(Table, PutsForeignTextOnOneHarmlessLine) {
+  Table table({{.title = "A"}, {.title = "B"}});
+  table.add({"x\n\033[31my", "z"});
+  EXPECT_EQ(table.render(0, {}), "A          B\nx ^[[31my  z\n");
+}
+
+TEST(Table, PaintsOnlyWithColour) {
+  Table table({{.title = "A"}});
+  table.add({"x"}, {Paint::red});
+  EXPECT_EQ(table.render(0, {}).find('\033'), std::string::npos);
+  EXPECT_NE(table.render(0, {true}).find("\033[31mx\033[0m"), std::string::npos);
+}
+
+TEST(Facts, PadsKeysAndIndentsFurtherLines) {
+  Facts facts;
+  facts.add("name", "ada");
+  facts.add("region", "");
+  facts.add("note", "one\ntwo");
+  EXPECT_EQ(facts.render({}), "name  ada\nnote  one\n      two\n");
+}
+
+}  // namespace
+}  // namespace gridctl::ui
