@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/deploy.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake_agent.hpp"
+#include "os/process.hpp"
+
+namespace gridctl::control {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class Deploy : public testing::Test {
+ protected:
+  Result<AgentSession> open(const std::string& before = {}) {
+    return open_agent(host_.connector(before), host_.call(), deadline(), clock_);
+  }
+  Error refusal() {
+    auto session = open();
+    EXPECT_FALSE(session.has_value());
+    return session ? make_error(Code::internal, "it started") : std::move(session).error();
+  }
+  [[nodiscard]] BootTime deadline() const { return clock_.boot() + std::chrono::seconds{20}; }
+
+  os::Clock& clock_ = os::system_clock();
+  test::FakeHost host_;
+};
+
+TEST_F(Deploy, PutsTheAgentOnAHostThatLacksItAndGreetsIt) {
+  const auto session = open();
+  ASSERT_TRUE(session.has_value()) << session.error().one_line();
+  EXPECT_EQ(session->hello.machine_id, "machine");
+  EXPECT_EQ(session->hello.host_time.ns, 123);
+  EXPECT_TRUE(os::exists(host_.installed()));
+  EXPECT_EQ(host_.commands(), 3) << "start, store, start";
+}
+
+TEST_F(Deploy, DoesNotUploadAgain) {
+  ASSERT_TRUE(open().has_value());
+  const int before = host_.commands();
+  ASSERT_TRUE(open().has_value());
+  EXPECT_EQ(host_.commands() - before, 1);
+}
+
+TEST_F(Deploy, ToleratesTheNoiseOfALoginShell) {
+  const auto session = open("echo Welcome; echo; echo 'to the cluster'; ");
+  ASSERT_TRUE(session.has_value()) << session.error().one_line();
+}
+
+TEST_F(Deploy, QuotesEndlessNoise) {
+  auto session = open("yes 'Password expired' | head -c 200000; exit; ");
+  ASSERT_FALSE(session.has_value());
+  EXPECT_EQ(session.error().code, Code::protocol_violation);
+  EXPECT_THAT(session.error().message, AllOf(HasSubstr("Password expired"), HasSubstr("worker@fake:22")));
+}
+
+TEST_F(Deploy, QuotesAShellThatSaysNo) {
+  auto session = open("echo 'This account is currently not available.'; exit 1; ");
+  ASSERT_FALSE(session.has_value());
+  EXPECT_THAT(session.error().message, HasSubstr("not available"));
+}
+
+TEST_F(Deploy, SaysThatTheHostsDiskIsFull) {
+  host_.replace_program("cat", "echo 'cat: write error: No space left on device' >&2; exit 1");
+  const Error error = refusal();
+  EXPECT_EQ(error.code, Code::no_space) << error.one_line();
+  EXPECT_THAT(error.hint, HasSubstr("GRIDCTL_AGENT_HOME"));
+  EXPECT_FALSE(os::exists(host_.installed()));
+}
+
+TEST_F(Deploy, SaysThatTheQuotaIsUsedUp) {
+  host_.replace_program("mkdir", "echo \"mkdir: cannot create directory: Disk quota exceeded\" >&2; exit 1");
+  EXPECT_EQ(refusal().code, Code::no_space);
+}
+
+TEST_F(Deploy, SaysThatTheHomeForbidsExecution) {
+  host_.replace_program("chmod", "exec /bin/chmod 600 \"$2\"");
+  const Error error = refusal();
+  EXPECT_EQ(error.code, Code::unsupported) << error.one_line();
+  EXPECT_THAT(error.message, HasSubstr("noexec"));
+}
+
+TEST_F(Deploy, RefusesAnAgentThatArrivedShort) {
+  host_.replace_program("cat", "exec head -c 10");
+  const Error error = refusal();
+  EXPECT_EQ(error.code, Code::protocol_violation) << error.one_line();
+  EXPECT_THAT(error.message, HasSubstr("damaged"));
+  EXPECT_FALSE(os::exists(host_.installed()));
+}
+
+TEST_F(Deploy, RefusesAnAgentThatNamesAnotherHash) {
+  host_.replace_program("sha256sum", "echo 0123");
+  EXPECT_THAT(refusal().message, HasSubstr("damaged"));
+}
+
+TEST_F(Deploy, SaysThatThereIsNoAgentForTheMachineType) {
+  host_.replace_program("uname", "echo riscv64");
+  const Error error = refusal();
+  EXPECT_EQ(error.code, Code::unsupported);
+  EXPECT_THAT(error.message, HasSubstr("riscv64"));
+}
+
+TEST_F(Deploy, PassesOnWhatAFailingAgentSays) {
+  host_.set_agent("echo 'kernel too old' >&2; exit 1\n");
+  EXPECT_THAT(refusal().message, HasSubstr("kernel too old"));
+}
+
+TEST_F(Deploy, GivesUpAtTheDeadlineWhenTheHostSaysNothing) {
+  const BootTime begun = clock_.boot();
+  const auto session =
+      open_agent(host_.connector("exec sleep 60; "), host_.call(), begun + std::chrono::milliseconds{300}, clock_);
+  ASSERT_FALSE(session.has_value());
+  EXPECT_EQ(session.error().code, Code::timed_out);
+  EXPECT_LT(seconds(clock_.boot() - begun), 1.5);
+}
+
+}  // namespace
+}  // namespace gridctl::control
