@@ -54,6 +54,8 @@ struct WholeRules {
   Duration quiet = std::chrono::seconds{5};             // without a change, for files of unknown format
   Duration known_quiet = std::chrono::seconds{1};       // the same when every file is of a known format and valid
   Duration temporary_stale = std::chrono::minutes{10};  // a temporary name unchanged for so long is just a name
+  // The job is known to use `.commit` (its restored checkpoint was taken by it): only markers count from the start.
+  bool marker_expected = false;
 };
 
 enum class Whole : std::uint8_t {
@@ -76,7 +78,7 @@ struct Verdict {
 // Follows one checkpoint directory. A value: no I/O, no clock.
 class WholeWatch {
  public:
-  explicit WholeWatch(WholeRules rules = {}) : rules_(rules) {}
+  explicit WholeWatch(const WholeRules& rules = {}) : rules_(rules), marker_used_(rules.marker_expected) {}
   // Every look counts for quiet time, so look at least once per second. `inspect` is asked only about files whose
   // facts changed since it was last asked.
   [[nodiscard]] Verdict look(const Listing& listing, BootTime now, Writer writer, const Inspect& inspect);

@@ -136,6 +136,17 @@ TEST_F(Wholeness, OnlyBelievesTheMarkerOnceAJobUsesIt) {
   EXPECT_EQ(look().whole, Whole::commit_marker);
 }
 
+TEST_F(Wholeness, WaitsForTheFirstMarkerOfAJobThatIsKnownToUseOne) {
+  WholeRules rules;
+  rules.marker_expected = true;
+  watch = WholeWatch(rules);
+  save("ckpt.pt", archive(1));
+  look();
+  EXPECT_EQ(look_after(100'000).whole, Whole::not_yet);
+  save(".commit", "");
+  EXPECT_EQ(look().whole, Whole::commit_marker);
+}
+
 TEST_F(Wholeness, DoesNotBelieveAMarkerThatIsOlderThanAFile) {
   save(".commit", "");
   pass(1000);
