@@ -58,6 +58,8 @@ std::vector<int> all_pids() {
 }
 }  // namespace
 
+int process_id() { return ::getpid(); }
+
 std::optional<ProcessId> identify(int pid) {
   const std::optional<ProcEntry> entry = pid > 0 ? read_entry(pid) : std::nullopt;
   if (!entry || !is_live(*entry)) return std::nullopt;

@@ -60,6 +60,7 @@ struct ProcessId {
 };
 [[nodiscard]] std::optional<ProcessId> identify(int pid);  // nullopt when there is none (zombies count as none)
 [[nodiscard]] bool is_alive(const ProcessId& process);
+[[nodiscard]] int process_id();  // our own pid
 // Every live descendant of `pid` (children of children…), not itself.
 [[nodiscard]] std::vector<ProcessId> descendants(int pid);
 // Readable when it has ended; not_found when it has ended already, unsupported on kernels before 5.3.

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules.hpp"
+
+#include <algorithm>
+#include <regex>
+#include <set>
+
+#include "base/text.hpp"
+
+namespace gridctl::tidy {
+
+namespace {
+using Rooms = std::set<std::string>;
+
+// A room and the rooms it may include besides itself.
+const std::map<std::string, Rooms>& layers() {
+  static const std::map<std::string, Rooms> table{
+      {"base", {}},
+      {"os", {"base"}},
+      {"wire", {"base"}},
+      {"crypto", {"base", "os"}},
+      {"db", {"base", "os"}},
+      {"ssh", {"base", "os"}},
+      {"job", {"base"}},
+      {"sched", {"base", "job"}},
+      {"config", {"base", "os", "job"}},
+      {"probe", {"base", "os", "wire"}},
+      {"store", {"base", "os", "wire", "crypto"}},
+      {"registry", {"base", "os", "db", "job", "config"}},
+      {"transfer", {"base", "os", "wire", "store", "ssh"}},
+      {"agent", {"base", "os", "wire", "crypto", "job", "probe", "store", "transfer"}},
+      {"control",
+       {"base", "os", "wire", "crypto", "db", "ssh", "job", "sched", "config", "probe", "store", "registry",
+        "transfer"}},
+      {"ui", {"base", "job", "sched", "registry"}},
+      {"cmd",
+       {"base", "os", "wire", "crypto", "db", "ssh", "job", "sched", "config", "probe", "store", "registry", "transfer",
+        "agent", "control", "ui"}},
+  };
+  return table;
+}
+
+// Headers of a library (by the beginning of their name) and where they may be included (a room or a file).
+const std::map<std::string, std::string>& third_parties() {
+  static const std::map<std::string, std::string> table{
+      {"libssh2", "ssh"}, {"sqlite3", "db"}, {"openssl/", "crypto"},  {"yaml-cpp/", "config"},
+      {"uv.h", "os"},     {"uv/", "os"},     {"CLI/", "cmd/cli.cpp"},
+  };
+  return table;
+}
+
+// Prefixes of the system's own headers: clocks, files, processes, sockets.
+const std::vector<std::string>& system_headers() {
+  static const std::vector<std::string> names{"sys/",     "linux/",  "netinet/", "arpa/",    "fcntl.h", "unistd.h",
+                                              "poll.h",   "pwd.h",   "netdb.h",  "dirent.h", "sched.h", "termios.h",
+                                              "signal.h", "csignal", "time.h",   "ctime"};
+  return names;
+}
+
+struct Banned {
+  std::string word;  // looked for first: regular expressions are slow
+  std::regex pattern;
+  const char* instead;
+};
+const std::vector<Banned>& banned_words() {
+  // Not after '.', '>' or a letter: members and longer names are somebody else's.
+  static const std::vector<Banned> words = [] {
+    std::vector<Banned> list;
+    const auto call = [&](const std::string& name, const char* instead) {
+      list.push_back({name, std::regex("(^|[^\\w.>:]|std::|(^|[^\\w:])::)" + name + "\\s*\\("), instead});
+    };
+    list.push_back({"_clock::now", std::regex("(steady|system|high_resolution)_clock::now"), "os::Clock"});
+    list.push_back({"random_device", std::regex("\\brandom_device\\b"), "os/random.hpp"});
+    list.push_back({"sleep_", std::regex("\\bsleep_(for|until)\\b"), "a timer, or os::pause_for"});
+    for (const char* name : {"time", "gettimeofday", "clock_gettime"}) call(name, "os::Clock");
+    for (const char* name : {"rand", "srand", "random", "getrandom"}) call(name, "os/random.hpp");
+    for (const char* name : {"sleep", "usleep", "nanosleep"}) call(name, "a timer, or os::pause_for");
+    for (const char* name : {"getenv", "secure_getenv"}) call(name, "os::environment");
+    for (const char* name : {"system", "popen"}) call(name, "os::run");
+    return list;
+  }();
+  return words;
+}
+
+std::string at(const Source& source, int line, const std::string& what) {
+  return source.path + ":" + std::to_string(line) + ": " + what;
+}
+
+bool starts_with_any(const std::string& name, const std::vector<std::string>& prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(), [&](const std::string& prefix) {
+    return prefix.back() == '/' ? name.starts_with(prefix) : name == prefix;
+  });
+}
+}  // namespace
+
+Findings check_layers(const Source& source) {
+  Findings findings;
+  const std::string room = room_of(source.path);
+  const auto allowed = layers().find(room);
+  if (allowed == layers().end()) return {at(source, 1, "stands in no room of the house")};
+  for (const Include& include : includes_of(source)) {
+    const std::string target = include.quoted ? split(include.name, '/').front() : "";
+    if (!layers().contains(target)) continue;
+    if (target != room && !allowed->second.contains(target))
+      findings.push_back(at(source, include.line, room + " must not include " + target));
+  }
+  return findings;
+}
+
+Findings check_third_party(const Source& source) {
+  Findings findings;
+  for (const Include& include : includes_of(source)) {
+    for (const auto& [prefix, place] : third_parties())
+      if (include.name.starts_with(prefix) && place != room_of(source.path) && place != source.path)
+        findings.push_back(at(source, include.line, "<" + include.name + "> belongs into " + place + " alone"));
+    if (include.name == "nlohmann/json.hpp" && !source.path.ends_with(".cpp"))
+      findings.push_back(at(source, include.line, "json.hpp belongs into .cpp files"));
+  }
+  return findings;
+}
+
+Findings check_system_calls(const Source& source) {
+  const std::string room = room_of(source.path);
+  Findings findings;
+  if (room == "os" || room == "agent") return findings;
+  for (const Include& include : includes_of(source))
+    // <fcntl.h> names the flags of os::open_file, <csignal> the numbers of os::send_signal.
+    if (starts_with_any(include.name, system_headers()) && include.name != "fcntl.h" && include.name != "csignal")
+      findings.push_back(
+          at(source, include.line, "<" + include.name + "> is for os and agent: system calls stand there"));
+  return findings;
+}
+
+Findings check_words(const Source& source) {
+  Findings findings;
+  int number = 0;
+  static const std::regex unfinished("\\b(TODO|FIXME|XXX)\\b");
+  for (const std::string& line : split_lines(source.text)) {
+    ++number;
+    if (line.find_first_of("TFX") != std::string::npos && std::regex_search(line, unfinished))
+      findings.push_back(at(source, number, "unfinished work"));
+  }
+  if (room_of(source.path) == "os") return findings;
+  number = 0;
+  for (const std::string& line : split_lines(without_comments_and_literals(source.text))) {
+    ++number;
+    for (const Banned& banned : banned_words())
+      if (std::smatch match;
+          line.find(banned.word) != std::string::npos && std::regex_search(line, match, banned.pattern))
+        findings.push_back(at(source, number, "'" + banned.word + "' stands in os alone; use " + banned.instead));
+  }
+  return findings;
+}
+
+Findings check_shape(const Source& source) {
+  Findings findings;
+  const std::vector<std::string> lines = split_lines(source.text);
+  if (lines.empty() || lines[0] != "// SPDX-License-Identifier: Apache-2.0")
+    findings.push_back(at(source, 1, "the first line is no licence identifier"));
+  if (static_cast<int>(lines.size()) > k_file_lines_max)
+    findings.push_back(at(source, static_cast<int>(lines.size()), "is longer than 600 lines"));
+  const std::string file = split(source.path, '/').back();
+  const std::string stem = file.substr(0, file.find('.'));
+  if (stem.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
+    findings.push_back(at(source, 1, "file names are snake_case"));
+  for (const char* banned : {"util", "utils", "common", "misc", "helper", "helpers"})
+    if (stem == banned) findings.push_back(at(source, 1, "a name that says nothing"));
+  if (file.ends_with(".hpp") && source.text.find("#pragma once") == std::string::npos)
+    findings.push_back(at(source, 1, "a header without #pragma once"));
+  for (const Include& include : includes_of(source))
+    if (include.quoted && include.name.find("..") != std::string::npos)
+      findings.push_back(at(source, include.line, "includes are written from src"));
+  return findings;
+}
+
+Findings check_functions(const Source& source, const std::map<std::string, int>& allowed) {
+  Findings findings;
+  for (const Function& function : functions_of(source)) {
+    const auto entry = allowed.find(source.path + ":" + function.name);
+    const int limit = entry == allowed.end() ? k_function_lines_max : entry->second;
+    if (function.lines > limit)
+      findings.push_back(at(source, function.line,
+                            function.name + " has " + std::to_string(function.lines) + " lines; " +
+                                std::to_string(limit) + " is the limit"));
+  }
+  return findings;
+}
+
+const std::map<std::string, int>& long_functions() {
+  static const std::map<std::string, int> list{};
+  return list;
+}
+
+const std::vector<std::string>& known_findings() {
+  static const std::vector<std::string> list{
+      "src/agent/init.cpp: 'nanosleep' stands in os alone; use a timer, or os::pause_for",
+      "src/agent/ledger.cpp: 'nanosleep' stands in os alone; use a timer, or os::pause_for",
+      "src/control/daemon.cpp: <unistd.h> is for os and agent: system calls stand there",
+  };
+  return list;
+}
+
+}  // namespace gridctl::tidy

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of the house, as functions over source files. What they allow is data, in rules.cpp.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "source_text.hpp"
+
+namespace gridctl::tidy {
+
+// "src/x/y.cpp:12: what is wrong", one per finding.
+using Findings = std::vector<std::string>;
+
+[[nodiscard]] Findings check_layers(const Source& source);        // which room may include which
+[[nodiscard]] Findings check_third_party(const Source& source);   // each library in one room
+[[nodiscard]] Findings check_system_calls(const Source& source);  // headers of the system in os and agent
+[[nodiscard]] Findings check_words(const Source& source);         // clocks, randomness, shells; unfinished work
+[[nodiscard]] Findings check_shape(const Source& source);         // licence line, length, name, include style
+[[nodiscard]] Findings check_functions(const Source& source, const std::map<std::string, int>& allowed);
+
+inline constexpr int k_file_lines_max = 600;
+inline constexpr int k_function_lines_max = 90;
+
+// Functions that are longer today, "path:name" -> lines. They may shrink, and then the entry must too.
+[[nodiscard]] const std::map<std::string, int>& long_functions();
+
+// Findings that are known and not mended yet, without their line numbers. This list only shrinks.
+[[nodiscard]] const std::vector<std::string>& known_findings();
+
+}  // namespace gridctl::tidy

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules, applied to the sources.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <sstream>
+
+#include "base/text.hpp"
+#include "rules.hpp"
+
+namespace gridctl::tidy {
+namespace {
+
+std::vector<Source> read_sources(const std::vector<std::string>& folders) {
+  const std::filesystem::path top = GRIDCTL_SOURCE_DIR;
+  std::vector<Source> sources;
+  for (const std::string& folder : folders)
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(top / folder)) {
+      const std::string extension = entry.path().extension();
+      if (!entry.is_regular_file() || (extension != ".cpp" && extension != ".hpp")) continue;
+      std::ifstream in(entry.path(), std::ios::binary);
+      std::stringstream content;
+      content << in.rdbuf();
+      sources.push_back({entry.path().lexically_relative(top).generic_string(), content.str()});
+    }
+  return sources;
+}
+
+const std::vector<Source>& product() {
+  static const std::vector<Source> sources = read_sources({"src", "cmd"});
+  return sources;
+}
+
+// "path:12: what" -> "path: what"
+std::string without_line(const std::string& finding) {
+  const std::size_t colon = finding.find(':');
+  return finding.substr(0, colon) + finding.substr(finding.find(':', colon + 1));
+}
+
+bool is_known(const std::string& finding) {
+  const std::vector<std::string>& known = known_findings();
+  return std::find(known.begin(), known.end(), without_line(finding)) != known.end();
+}
+
+void expect_clean(const std::vector<Source>& sources, const std::function<Findings(const Source&)>& rule) {
+  ASSERT_GT(sources.size(), 20u) << "the sources were not found";
+  for (const Source& source : sources)
+    for (const std::string& finding : rule(source))
+      if (!is_known(finding)) ADD_FAILURE() << finding;
+}
+
+TEST(Tree, RoomsIncludeOnlyWhatTheTableAllows) { expect_clean(product(), &check_layers); }
+
+TEST(Tree, LibrariesStayInTheirRooms) { expect_clean(product(), &check_third_party); }
+
+TEST(Tree, SystemHeadersStayInOsAndAgent) { expect_clean(product(), &check_system_calls); }
+
+TEST(Tree, UsesNoBannedWords) { expect_clean(product(), &check_words); }
+
+TEST(Tree, FilesHaveTheirShape) { expect_clean(product(), &check_shape); }
+
+TEST(Tree, TestsHaveTheirLicenceToo) { expect_clean(read_sources({"tests"}), &check_shape); }
+
+TEST(Tree, FunctionsFitTheirScreens) {
+  expect_clean(product(), [](const Source& source) { return check_functions(source, long_functions()); });
+}
+
+TEST(Tree, TheListOfLongFunctionsOnlyShrinks) {
+  std::map<std::string, int> longest;
+  for (const Source& source : product())
+    for (const Function& function : functions_of(source)) {
+      int& lines = longest[source.path + ":" + function.name];
+      lines = std::max(lines, function.lines);
+    }
+  for (const auto& [name, lines] : long_functions()) {
+    EXPECT_GT(lines, k_function_lines_max) << name << " needs no entry";
+    EXPECT_EQ(longest[name], lines) << name << ": write down what it has now";
+  }
+}
+
+TEST(Tree, TheListOfKnownFindingsOnlyShrinks) {
+  std::set<std::string> found;
+  for (const Source& source : product())
+    for (const auto& rule : {&check_layers, &check_third_party, &check_system_calls, &check_words, &check_shape})
+      for (const std::string& finding : rule(source)) found.insert(without_line(finding));
+  for (const std::string& known : known_findings()) EXPECT_TRUE(found.contains(known)) << "mended, remove: " << known;
+}
+
+TEST(Tree, MostFunctionsAreFound) {
+  std::size_t count = 0;
+  for (const Source& source : product()) count += functions_of(source).size();
+  EXPECT_GT(count, product().size() * 2) << "the search for functions is blind";
+}
+
+}  // namespace
+}  // namespace gridctl::tidy
