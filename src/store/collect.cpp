@@ -84,17 +84,9 @@ Result<GcReport> ChunkStore::collect(const std::function<bool(const Digest&)>& l
     const PackFate fate = decide(use, state.clock().wall(), policy).fate;
     bool sound = true;
     if (fate == PackFate::rewrite) {
-      TRY_ASSIGN(const SharedFd fd, state.open_pack(name));
-      for (const PackEntry& entry : index->entries) {
-        if (!live(entry.id)) continue;
-        const auto content = read_blob(fd->get(), name, entry.offset, entry.length, entry.id);
-        if (!content && content.error().code == Code::checkpoint_damaged) sound = false;  // then nothing of it goes
-        if (!sound) break;
-        TRY(content);
-        TRY(state.append(entry.id, *content));
-        report.bytes_copied += entry.length;
-        if (state.unfinished.end >= state.options.pack_bytes_max) TRY(state.publish());
-      }
+      // Checked before anything is copied: a damaged pack stays as it is, and is not copied again by each collection.
+      TRY_ASSIGN(sound, state.copy_out(name, *index, live, State::OnDamage::check_first));
+      if (sound) report.bytes_copied += use.live_bytes;
     }
     if (fate == PackFate::keep || !sound) {
       ++report.packs_kept;
@@ -165,18 +157,23 @@ Result<VerifyReport> ChunkStore::verify(const VerifyProgress& progress) {
   return verifier.report;
 }
 
-// Sound blobs of a pack whose index can be read; nothing otherwise.
-Result<void> ChunkStore::State::copy_sound(const std::string& name) {
-  TRY_ASSIGN(const os::Fd fd, os::open_file(pack_path(name), O_RDONLY));
-  const auto pack = read_pack(fd.get(), name);
-  if (!pack) return {};
-  for (const PackEntry& entry : pack->entries) {
-    const auto content = read_blob(fd.get(), name, entry.offset, entry.length, entry.id);
-    if (!content && content.error().code != Code::checkpoint_damaged) return content.error();
-    if (content) TRY(append(entry.id, *content));
-    if (unfinished.end >= options.pack_bytes_max) TRY(publish());
+Result<bool> ChunkStore::State::copy_out(const std::string& name, const PackIndex& pack,
+                                         const std::function<bool(const Digest&)>& wanted, OnDamage on_damage) {
+  TRY_ASSIGN(const SharedFd fd, open_pack(name));
+  const bool checking[] = {true, false};
+  for (const bool check_only : checking) {
+    if (check_only && on_damage == OnDamage::skip) continue;
+    for (const PackEntry& entry : pack.entries) {
+      if (!wanted(entry.id)) continue;
+      const auto content = read_blob(fd->get(), name, entry.offset, entry.length, entry.id);
+      if (!content && content.error().code != Code::checkpoint_damaged) return content.error();
+      if (!content && on_damage == OnDamage::check_first) return false;
+      if (!content || check_only) continue;
+      TRY(append(entry.id, *content));
+      if (unfinished.end >= options.pack_bytes_max) TRY(publish());
+    }
   }
-  return {};
+  return true;
 }
 
 Result<std::uint64_t> ChunkStore::set_aside(const VerifyReport& report) {
@@ -189,7 +186,12 @@ Result<std::uint64_t> ChunkStore::set_aside(const VerifyReport& report) {
   for (const Damage& damage : report.damages) {
     if (os::exists(state.pack_path(damage.pack))) packs.insert(damage.pack);
   }
-  for (const std::string& name : packs) TRY(state.copy_sound(name));
+  for (const std::string& name : packs) {
+    TRY_ASSIGN(const auto index, index_of(state.pack_path(name), name));
+    if (index)
+      TRY(state.copy_out(
+          name, *index, [](const Digest&) { return true; }, State::OnDamage::skip));
+  }
   TRY(state.publish());
   TRY(os::make_directories(state.directory / "damaged"));
   for (const std::string& name : packs) {

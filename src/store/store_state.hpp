@@ -70,7 +70,11 @@ struct ChunkStore::State {
   Result<void> append(const Digest& digest, ByteView content);
   Result<void> publish();
   void discard_unfinished();
-  Result<void> copy_sound(const std::string& name);
+  // Appends the wanted blobs of a pack to the unfinished one. With check_first, false and nothing copied when one of
+  // them is damaged; with skip, damaged ones are left out.
+  enum class OnDamage : std::uint8_t { check_first, skip };
+  Result<bool> copy_out(const std::string& name, const PackIndex& pack,
+                        const std::function<bool(const Digest&)>& wanted, OnDamage on_damage);
 };
 
 [[nodiscard]] ReadAt reader_of(int fd);
