@@ -54,13 +54,13 @@ Result<std::unique_ptr<Channel>> connect_libssh2(const Target& target, const Pin
   if (types.empty())
     return make_error(Code::unsupported, "the pinned host key of " + target.address() + " is " + describe(pins) +
                                              ", which libssh2 cannot check");
-  auto session = Session::open(target, types, deadline, clock);
+  bool lacks_key_types = false;
+  auto session = Session::open(target, types, deadline, clock, &lacks_key_types);
   if (!session) {
-    // Nothing in common may mean that the host's keys were exchanged for others.
-    const bool only_usable = !pins.empty() && types.size() == types_of(pins).size();
-    if (session.error().code == Code::unsupported && only_usable &&
-        session.error().message.find("it offers host keys") != std::string::npos)
-      return mismatch_error(target, pins, shown_instead(target, deadline, clock));
+    // Where all pins are ours to check, a host without any of these types had its keys exchanged for others.
+    const bool changed = session.error().code == Code::unsupported && lacks_key_types && !pins.empty() &&
+                         types.size() == types_of(pins).size();
+    if (changed) return mismatch_error(target, pins, shown_instead(target, deadline, clock));
     return std::move(session).error();
   }
   TRY_ASSIGN(const HostKey key, (*session)->host_key());

@@ -169,13 +169,20 @@ Result<void> Session::shake_hands(const Target& target, std::span<const std::str
   return {};
 }
 
+bool Session::lacks(std::span<const std::string> key_types) const {
+  const auto offer = parse_kex_offer(hooks_->first_bytes);
+  return offer && !offer->offers_any(key_types);
+}
+
 Result<std::unique_ptr<Session>> Session::open(const Target& target, std::span<const std::string> key_types,
-                                               BootTime deadline, os::Clock& clock) {
+                                               BootTime deadline, os::Clock& clock, bool* lacks_key_types) {
   const BootTime connect_by = std::min(deadline, clock.boot() + target.connect_timeout);
   TRY_ASSIGN(os::Fd fd, os::connect_tcp(target.host, target.port, connect_by, clock));
   std::unique_ptr<Session> session{new Session(std::move(fd), target.address(), clock)};
-  TRY(session->shake_hands(target, key_types, deadline));
-  return session;
+  auto shaken = session->shake_hands(target, key_types, deadline);
+  if (shaken) return session;
+  if (lacks_key_types != nullptr) *lacks_key_types = session->lacks(key_types);
+  return std::move(shaken).error();
 }
 
 Result<HostKey> Session::host_key() const {

@@ -22,9 +22,10 @@ namespace gridctl::ssh {
 class Session {
  public:
   // Connects and exchanges keys; the server's key is one of the wanted types (e.g. those pinned), and not yet trusted.
+  // With unsupported, `lacks_key_types` tells that the server has a key of none of them (it may have been exchanged).
   [[nodiscard]] static Result<std::unique_ptr<Session>> open(const Target& target,
                                                              std::span<const std::string> key_types, BootTime deadline,
-                                                             os::Clock& clock);
+                                                             os::Clock& clock, bool* lacks_key_types = nullptr);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -61,6 +62,7 @@ class Session {
   Result<bool> wait(BootTime deadline);
   Result<void> prefer(std::span<const std::string> key_types);
   Result<void> shake_hands(const Target& target, std::span<const std::string> key_types, BootTime deadline);
+  [[nodiscard]] bool lacks(std::span<const std::string> key_types) const;
   Error handshake_error(long rc, std::span<const std::string> key_types) const;
 
   os::Fd fd_;
