@@ -15,7 +15,7 @@
 namespace gridctl::agent {
 namespace {
 
-constexpr std::uint64_t k_small_bytes = 4096;        // a number or a record of a few lines
+constexpr std::uint64_t k_small_bytes = 4096;         // a number or a record of a few lines
 constexpr std::uint64_t k_document_bytes = 4u << 20;  // a spec of 1 MiB may grow when it is encoded again
 
 template <class Number>
@@ -28,7 +28,9 @@ std::optional<Number> to_number(std::string_view text) {
 
 bool is_memory(const Path& path) { return os::file_system_kind(path) == "tmpfs"; }
 
-std::int64_t aged(std::int64_t age, std::int64_t passed) { return age < 0 ? age : age + std::max<std::int64_t>(0, passed); }
+std::int64_t aged(std::int64_t age, std::int64_t passed) {
+  return age < 0 ? age : age + std::max<std::int64_t>(0, passed);
+}
 
 }  // namespace
 
@@ -130,7 +132,8 @@ Result<std::optional<std::int64_t>> read_number(const Path& path) {
   return number;
 }
 
-Result<void> write_status(const AttemptDir& attempt, const wire::AttemptStatus& status, os::Clock& clock, bool announce) {
+Result<void> write_status(const AttemptDir& attempt, const wire::AttemptStatus& status, os::Clock& clock,
+                          bool announce) {
   const std::string text = os::boot_id() + " " + std::to_string(clock.boot().ns) + " " +
                            std::to_string(clock.wall().ms) + "\n" + wire::encode(status) + "\n";
   if (status.phase == wire::AttemptPhase::ended) {
@@ -159,13 +162,14 @@ Result<std::optional<StoredStatus>> read_stored_status(const AttemptDir& attempt
   }
   const auto cut = text->find('\n');
   const auto stamps = split(std::string_view(*text).substr(0, cut), ' ');
-  if (cut == std::string::npos || stamps.size() != 3) return make_error(Code::io, "damaged status in " + attempt.path.string());
+  if (cut == std::string::npos || stamps.size() != 3)
+    return make_error(Code::io, "damaged status in " + attempt.path.string());
   TRY_ASSIGN(stored.status, wire::parse_attempt_status(trim(std::string_view(*text).substr(cut + 1))));
   stored.boot_id = stamps[0];
   const bool same_boot = stored.boot_id == os::boot_id();
-  const std::int64_t passed_ms =
-      same_boot ? (clock.boot().ns - to_number<std::int64_t>(stamps[1]).value_or(0)) / 1'000'000
-                : clock.wall().ms - to_number<std::int64_t>(stamps[2]).value_or(0);
+  const std::int64_t passed_ms = same_boot
+                                     ? (clock.boot().ns - to_number<std::int64_t>(stamps[1]).value_or(0)) / 1'000'000
+                                     : clock.wall().ms - to_number<std::int64_t>(stamps[2]).value_or(0);
   stored.status.started_ms_ago = aged(stored.status.started_ms_ago, passed_ms);
   stored.status.ended_ms_ago = aged(stored.status.ended_ms_ago, passed_ms);
   for (auto& checkpoint : stored.status.checkpoints) checkpoint.age_ms = aged(checkpoint.age_ms, passed_ms);
@@ -187,7 +191,8 @@ Result<std::optional<wire::AttemptStatus>> read_status(const AttemptDir& attempt
   return std::optional{std::move(status)};
 }
 
-// --- init's records ---------------------------------------------------------------------------------------------------
+// --- init's records
+// ---------------------------------------------------------------------------------------------------
 
 std::optional<std::string> read_hostile(const Path& directory, std::string_view name) {
   auto folder = os::open_file(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
@@ -204,9 +209,10 @@ std::optional<std::string> read_hostile(const Path& directory, std::string_view 
 }
 
 std::string to_text(const ExitRecord& record) {
-  return "phase=" + record.phase + "\ncode=" + std::to_string(record.code) + "\nsignal=" + std::to_string(record.signal) +
-         "\noom_kills=" + std::to_string(record.oom_kills) + "\nmemory_peak=" + std::to_string(record.memory_peak) +
-         "\nterm=" + (record.term_received ? "1" : "0") + "\nlease=" + (record.lease_passed ? "1" : "0") + "\n";
+  return "phase=" + record.phase + "\ncode=" + std::to_string(record.code) +
+         "\nsignal=" + std::to_string(record.signal) + "\noom_kills=" + std::to_string(record.oom_kills) +
+         "\nmemory_peak=" + std::to_string(record.memory_peak) + "\nterm=" + (record.term_received ? "1" : "0") +
+         "\nlease=" + (record.lease_passed ? "1" : "0") + "\n";
 }
 
 std::optional<ExitRecord> parse_exit_record(std::string_view text) {
@@ -224,7 +230,8 @@ std::optional<ExitRecord> parse_exit_record(std::string_view text) {
     if (key == "term") record.term_received = value == "1";
     if (key == "lease") complete = true, record.lease_passed = value == "1";
   }
-  if (!complete || record.code < -1 || record.code > 255 || record.signal < 0 || record.signal > 64) return std::nullopt;
+  if (!complete || record.code < -1 || record.code > 255 || record.signal < 0 || record.signal > 64)
+    return std::nullopt;
   return record;
 }
 

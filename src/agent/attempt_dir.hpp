@@ -103,7 +103,8 @@ struct StoredStatus {
 // ended is given as ended: from its exit record, else host_rebooted. nullopt: nothing was written yet.
 [[nodiscard]] Result<std::optional<wire::AttemptStatus>> read_status(const AttemptDir& attempt, os::Clock& clock);
 
-// --- init's records (written inside the job: hostile) -----------------------------------------------------------------
+// --- init's records (written inside the job: hostile)
+// -----------------------------------------------------------------
 
 struct ExitRecord {
   std::string phase;  // "setup" or "run"

@@ -50,8 +50,8 @@ std::string group_path(const std::string& process, std::string_view controller) 
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string names = line.substr(first + 1, second - first - 1);
     const auto listed = split(names, ',');
-    const bool wanted = controller.empty() ? names.empty()
-                                           : std::find(listed.begin(), listed.end(), controller) != listed.end();
+    const bool wanted =
+        controller.empty() ? names.empty() : std::find(listed.begin(), listed.end(), controller) != listed.end();
     if (wanted) return line.substr(second + 1);
   }
   return {};
@@ -126,7 +126,9 @@ std::optional<MemoryEvents> memory_events_in(const Path& group) {
   return std::nullopt;
 }
 
-std::optional<MemoryEvents> memory_events(const std::string& process) { return memory_events_in(memory_group(process)); }
+std::optional<MemoryEvents> memory_events(const std::string& process) {
+  return memory_events_in(memory_group(process));
+}
 
 Group Group::make(const std::string& name, const GroupLimits& limits) {
   Group group;

@@ -17,9 +17,9 @@
 namespace gridctl::agent {
 namespace {
 
-constexpr int k_look_ms = 1000;       // WholeWatch counts quiet time by looks, at least one a second
-constexpr int k_settle_ms = 20;       // gathers the events of one rename storm into one look
-constexpr std::size_t k_keep = 2;     // newest snapshots that stay whatever the controller says
+constexpr int k_look_ms = 1000;    // WholeWatch counts quiet time by looks, at least one a second
+constexpr int k_settle_ms = 20;    // gathers the events of one rename storm into one look
+constexpr std::size_t k_keep = 2;  // newest snapshots that stay whatever the controller says
 constexpr std::uint64_t k_info_bytes_max = 4096;
 constexpr Duration k_final_wait = std::chrono::seconds{15};  // for a killed writer's files to be judged
 
@@ -75,10 +75,15 @@ std::vector<HeldSnapshot> held_snapshots(const AttemptDir& attempt, bool tidy) {
   return held;
 }
 
-CheckpointWatch::CheckpointWatch(const AttemptDir& attempt, const wire::AttemptSpec& spec, JobView view, os::Clock& clock,
-                                 int changed_fd)
-    : attempt_(attempt), spec_(spec), view_(std::move(view)), clock_(clock), changed_fd_(changed_fd),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), held_(held_snapshots(attempt, true)) {
+CheckpointWatch::CheckpointWatch(const AttemptDir& attempt, const wire::AttemptSpec& spec, JobView view,
+                                 os::Clock& clock, int changed_fd)
+    : attempt_(attempt),
+      spec_(spec),
+      view_(std::move(view)),
+      clock_(clock),
+      changed_fd_(changed_fd),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      held_(held_snapshots(attempt, true)) {
   if (!held_.empty()) next_ = held_.back().checkpoint.number + 1;
 }
 
@@ -101,7 +106,8 @@ void CheckpointWatch::watch() {
   }
   const os::Fd events(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   const std::string folder = (view_.checkpoint_base / view_.checkpoint_relative).string();
-  ::inotify_add_watch(events.get(), folder.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_DONT_FOLLOW);
+  ::inotify_add_watch(events.get(), folder.c_str(),
+                      IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_DONT_FOLLOW);
   while (!stop_) {
     look(store::Writer::running, false);
     pollfd waiting[] = {{wake_.get(), POLLIN, 0}, {events.get(), POLLIN, 0}};

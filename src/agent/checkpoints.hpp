@@ -30,7 +30,8 @@ struct HeldSnapshot {
 class CheckpointWatch {
  public:
   // `changed_fd` is an eventfd, written when list() or problem() changed. All arguments outlive this.
-  CheckpointWatch(const AttemptDir& attempt, const wire::AttemptSpec& spec, JobView view, os::Clock& clock, int changed_fd);
+  CheckpointWatch(const AttemptDir& attempt, const wire::AttemptSpec& spec, JobView view, os::Clock& clock,
+                  int changed_fd);
   ~CheckpointWatch();
 
   void start();

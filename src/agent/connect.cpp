@@ -27,7 +27,7 @@
 namespace gridctl::agent {
 namespace {
 
-constexpr Duration k_hello_wait = std::chrono::seconds{60};  // a connection that says nothing is dropped
+constexpr Duration k_hello_wait = std::chrono::seconds{60};   // a connection that says nothing is dropped
 constexpr Duration k_idle_max = std::chrono::hours{24 * 30};  // then SSH itself has long noticed
 constexpr Duration k_send_wait = std::chrono::minutes{10};    // a peer that reads nothing for so long is gone
 constexpr int k_adopt_ms = 2000;                              // how long a dead supervisor may go unnoticed
@@ -205,8 +205,9 @@ class Connection {
       TRY_ASSIGN(const auto request, wire::parse_poll(frame.payload));
       return answer(frame.stream, requests_->poll(request));
     }
-    return reply(frame.stream, wire::error_payload(make_error(
-                                   Code::unsupported, "unknown operation '" + sanitize(operation.substr(0, 40)) + "'")));
+    return reply(frame.stream,
+                 wire::error_payload(
+                     make_error(Code::unsupported, "unknown operation '" + sanitize(operation.substr(0, 40)) + "'")));
   }
 
   Result<void> probe(std::uint32_t stream) {

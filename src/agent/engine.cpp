@@ -13,13 +13,14 @@
 namespace gridctl::agent {
 namespace {
 
-constexpr std::uint64_t k_processes_max = 4096;                 // a fork bomb stays inside
+constexpr std::uint64_t k_processes_max = 4096;                // a fork bomb stays inside
 constexpr std::uint64_t k_shared_memory_default = 1ull << 30;  // data loaders pass batches through /dev/shm
 
 std::string vendor_list(const std::vector<Gpu>& gpus, Vendor vendor) {
   std::vector<std::string> ids;
   for (const Gpu& gpu : gpus)
-    if (gpu.vendor == vendor) ids.push_back(vendor == Vendor::nvidia || !gpu.index ? gpu.uuid : std::to_string(*gpu.index));
+    if (gpu.vendor == vendor)
+      ids.push_back(vendor == Vendor::nvidia || !gpu.index ? gpu.uuid : std::to_string(*gpu.index));
   return join(ids, ",");
 }
 
@@ -28,7 +29,8 @@ std::vector<std::string> render_nodes(const std::string& pci) {
   std::vector<std::string> nodes;
   const std::string address = pci.size() > 12 ? pci.substr(pci.size() - 12) : pci;  // "0000:03:00.0"
   std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator("/sys/bus/pci/devices/" + lower(address) + "/drm", failed)) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/sys/bus/pci/devices/" + lower(address) + "/drm", failed)) {
     const std::string node = "/dev/dri/" + entry.path().filename().string();
     if (os::exists(node)) nodes.push_back(node);
   }
@@ -44,7 +46,9 @@ void add_device(std::vector<std::string>& arguments, const std::string& node) {
 
 }  // namespace
 
-std::string attempt_name(const JobId& job, Epoch epoch) { return "gridctl-" + job.value + "-e" + std::to_string(epoch.value); }
+std::string attempt_name(const JobId& job, Epoch epoch) {
+  return "gridctl-" + job.value + "-e" + std::to_string(epoch.value);
+}
 
 std::unique_ptr<Engine> make_engine(EngineKind kind) {
   if (kind == EngineKind::process) return make_process_engine();
@@ -55,7 +59,8 @@ std::vector<std::string> gpu_arguments(EngineKind kind, const std::vector<Gpu>& 
   std::vector<std::string> arguments;
   const std::string nvidia = vendor_list(gpus, Vendor::nvidia);
   if (!nvidia.empty() && kind == EngineKind::docker)
-    arguments.insert(arguments.end(), {"--gpus", "\"device=" + nvidia + "\""});  // docker splits at commas outside quotes
+    arguments.insert(arguments.end(),
+                     {"--gpus", "\"device=" + nvidia + "\""});  // docker splits at commas outside quotes
   bool kfd = false;
   for (const Gpu& gpu : gpus) {
     if (gpu.vendor == Vendor::nvidia) {
@@ -84,8 +89,9 @@ std::vector<std::pair<std::string, std::string>> gpu_variables(const std::vector
 std::vector<std::string> container_arguments(EngineKind kind, const wire::AttemptSpec& spec, const LaunchPlan& plan,
                                              const ContainerUser& user) {
   std::vector<std::string> arguments{
-      "run", "--detach", "--name", plan.name, "--hostname", "job", "--pull", "never", "--cap-drop", "all", "--security-opt",
-      "no-new-privileges", "--read-only", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777", "--ulimit", "core=0:0",
+      "run", "--detach", "--name", plan.name, "--hostname", "job", "--pull", "never", "--cap-drop", "all",
+      "--security-opt", "no-new-privileges", "--read-only", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777",
+      // No --ulimit: with podman one of them drops the administrator's others. Init forbids core files itself.
       "--log-driver", "none", "--no-healthcheck", "--label", "gridctl.job=" + spec.job.value, "--label",
       "gridctl.epoch=" + std::to_string(spec.epoch.value), "--label", "gridctl.controller=" + plan.controller.value,
       "--pids-limit", std::to_string(k_processes_max)};
@@ -94,7 +100,8 @@ std::vector<std::string> container_arguments(EngineKind kind, const wire::Attemp
   if (kind == EngineKind::podman) add({"--image-volume", "ignore"});
   if (spec.memory_bytes > 0) {
     const std::string memory = std::to_string(spec.memory_bytes);
-    add({"--memory", memory, "--memory-swap", memory, "--shm-size", std::to_string(std::max(spec.memory_bytes / 2, 1ul << 20))});
+    add({"--memory", memory, "--memory-swap", memory, "--shm-size",
+         std::to_string(std::max(spec.memory_bytes / 2, 1ul << 20))});
   } else {
     add({"--shm-size", std::to_string(k_shared_memory_default)});
   }
@@ -107,7 +114,8 @@ std::vector<std::string> container_arguments(EngineKind kind, const wire::Attemp
   arguments.insert(arguments.end(), gpus.begin(), gpus.end());
   // --mount, not --volume: a colon in a path would cut it.
   for (const Bind& bind : plan.binds)
-    add({"--mount", "type=bind,source=" + bind.host.string() + ",target=" + bind.target + (bind.read_only ? ",readonly" : "")});
+    add({"--mount",
+         "type=bind,source=" + bind.host.string() + ",target=" + bind.target + (bind.read_only ? ",readonly" : "")});
   add({"--entrypoint", "/gridctl/agent", plan.image, "init"});
   const auto init = to_arguments(plan.init);
   arguments.insert(arguments.end(), init.begin(), init.end());

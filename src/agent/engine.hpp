@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs a job: docker, podman, or a plain process. An engine is asked to launch and to tidy up; whether the job lives
-// is never its word but that of init's lock, pid and start time.
+// What runs a job: docker, podman, or a plain process. An engine is asked to launch and to tidy up; whether the job
+// lives is never its word but that of init's lock, pid and start time.
 #pragma once
 
 #include <memory>
@@ -26,9 +26,9 @@ struct Bind {
 struct LaunchPlan {
   std::string name;  // gridctl-JOB-eEPOCH
   ControllerId controller;
-  Path agent;      // our own binary
-  InitPlan init;   // paths as the job sees them
-  Path host_run;   // init's run folder as the host sees it
+  Path agent;     // our own binary
+  InitPlan init;  // paths as the job sees them
+  Path host_run;  // init's run folder as the host sees it
   std::string image;
   std::vector<Bind> binds;
   std::vector<Gpu> gpus;

@@ -59,7 +59,8 @@ class ContainerEngine final : public Engine {
     if (!outcome) return std::move(outcome).error().with_context("while trying to " + what);
     if (outcome->status.success()) return std::move(outcome->out);
     const std::string_view complaint = trim(outcome->err);
-    const auto tail = complaint.size() > k_complaint_bytes ? complaint.substr(complaint.size() - k_complaint_bytes) : complaint;
+    const auto tail =
+        complaint.size() > k_complaint_bytes ? complaint.substr(complaint.size() - k_complaint_bytes) : complaint;
     return make_error(Code::engine, program_ + " could not " + what + ": " + sanitize(tail));
   }
 
@@ -79,7 +80,8 @@ class ContainerEngine final : public Engine {
     const std::string tag = "gridctl-archive:" + to_hex(*spec.image_archive).substr(0, 32);
     TRY_ASSIGN(const bool here, has_image(tag));
     if (here) return tag;
-    TRY_ASSIGN(const std::string output, call({"load", "--input", archive.string()}, k_pull_wait, "load the image archive"));
+    TRY_ASSIGN(const std::string output,
+               call({"load", "--input", archive.string()}, k_pull_wait, "load the image archive"));
     const std::string image = loaded_image(output);
     if (image.empty()) return make_error(Code::engine, program_ + " loaded the image archive but named no image");
     TRY(call({"tag", image, tag}, k_call_wait, "name the loaded image"));

@@ -29,10 +29,10 @@
 namespace gridctl::agent {
 namespace {
 
-constexpr std::uint64_t k_environment_bytes = 2u << 20;       // 512 KiB by the protocol, with room for ours
-constexpr int k_pipe_bytes = 1 << 20;                         // lets the job go on while a supervisor is replaced
-constexpr Duration k_drain_wait = std::chrono::seconds{10};   // for a supervisor to take the last output
-constexpr int k_oom_score = 200;                              // the host's OOM killer should prefer a job to a daemon
+constexpr std::uint64_t k_environment_bytes = 2u << 20;      // 512 KiB by the protocol, with room for ours
+constexpr int k_pipe_bytes = 1 << 20;                        // lets the job go on while a supervisor is replaced
+constexpr Duration k_drain_wait = std::chrono::seconds{10};  // for a supervisor to take the last output
+constexpr int k_oom_score = 200;                             // the host's OOM killer should prefer a job to a daemon
 
 struct Outcome {
   int code = -1;
@@ -292,7 +292,8 @@ int Init::run() {
 
 std::vector<std::string> to_arguments(const InitPlan& plan) {
   std::vector<std::string> arguments{plan.run.string(), plan.control.string(), plan.work.string(),
-                                     plan.secrets.empty() ? "-" : plan.secrets.string(), std::to_string(plan.grace.count())};
+                                     plan.secrets.empty() ? "-" : plan.secrets.string(),
+                                     std::to_string(plan.grace.count())};
   for (const os::Path& group : plan.groups) arguments.push_back(group.string());
   return arguments;
 }

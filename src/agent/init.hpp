@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job's first process: `gridctl-agent init`. In a container it is PID 1, else the subreaper of all that the job starts.
+// The job's first process: `gridctl-agent init`. In a container it is PID 1, else the subreaper of all that the job
+// starts.
 #pragma once
 
 #include <span>
@@ -12,7 +13,7 @@
 
 namespace gridctl::agent {
 
-inline constexpr int k_init_refused = 125;                   // exit status: this launch was already used up
+inline constexpr int k_init_refused = 125;                          // exit status: this launch was already used up
 inline constexpr Duration k_init_slack = std::chrono::seconds{15};  // after deadline + grace init acts by itself
 
 // Paths are as the job sees them.

@@ -14,16 +14,21 @@ namespace {
 
 constexpr std::size_t k_script_bytes_max = 256 * 1024;
 constexpr std::size_t k_variables_max = 1024;
-constexpr std::size_t k_variable_bytes_max = 128 * 1024;       // the kernel's limit for one string
-constexpr std::size_t k_variables_bytes_max = 512 * 1024;      // together; the kernel allows a quarter of the stack
-constexpr std::size_t k_list_max = 256;                        // mounts, GPUs
+constexpr std::size_t k_variable_bytes_max = 128 * 1024;   // the kernel's limit for one string
+constexpr std::size_t k_variables_bytes_max = 512 * 1024;  // together; the kernel allows a quarter of the stack
+constexpr std::size_t k_list_max = 256;                    // mounts, GPUs
 constexpr Duration k_grace_max = std::chrono::hours{24};
 
-Error refuse(std::string why) { return make_error(Code::refused, "the attempt's specification is refused: " + std::move(why)); }
+Error refuse(std::string why) {
+  return make_error(Code::refused, "the attempt's specification is refused: " + std::move(why));
+}
 
 bool is_variable_name(std::string_view name) {
-  const auto good = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
-  return !name.empty() && name.size() <= 255 && !(name[0] >= '0' && name[0] <= '9') && std::all_of(name.begin(), name.end(), good);
+  const auto good = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  return !name.empty() && name.size() <= 255 && !(name[0] >= '0' && name[0] <= '9') &&
+         std::all_of(name.begin(), name.end(), good);
 }
 
 // A path that may stand in a mount argument and stays where it says.
@@ -39,8 +44,10 @@ Result<void> check_variables(const std::map<std::string, std::string>& variables
   if (variables.size() > k_variables_max) return refuse("too many " + std::string(what));
   std::size_t total = 0;
   for (const auto& [name, value] : variables) {
-    if (!is_variable_name(name)) return refuse("bad name among the " + std::string(what) + ": '" + sanitize(name.substr(0, 64)) + "'");
-    if (value.find('\0') != std::string::npos || value.size() > k_variable_bytes_max) return refuse("the value of " + name);
+    if (!is_variable_name(name))
+      return refuse("bad name among the " + std::string(what) + ": '" + sanitize(name.substr(0, 64)) + "'");
+    if (value.find('\0') != std::string::npos || value.size() > k_variable_bytes_max)
+      return refuse("the value of " + name);
     total += name.size() + value.size() + 2;
   }
   if (total > k_variables_bytes_max) return refuse("the " + std::string(what) + " are larger than 512 KiB");
@@ -54,15 +61,18 @@ bool beneath_work(const std::string& path) { return path.starts_with("/work/") &
 Result<void> check_spec(const wire::AttemptSpec& spec) {
   TRY(check_component("the job id", spec.job.value));
   TRY(check_variables(spec.envs, "variables"));
-  if (spec.setup.size() > k_script_bytes_max || spec.run.size() > k_script_bytes_max) return refuse("a script is larger than 256 KiB");
+  if (spec.setup.size() > k_script_bytes_max || spec.run.size() > k_script_bytes_max)
+    return refuse("a script is larger than 256 KiB");
   if (spec.run.empty()) return refuse("there is no command to run");
-  if (spec.mounts.size() > k_list_max || spec.gpu_uuids.size() > k_list_max) return refuse("more than 256 mounts or GPUs");
+  if (spec.mounts.size() > k_list_max || spec.gpu_uuids.size() > k_list_max)
+    return refuse("more than 256 mounts or GPUs");
   for (const auto& mount : spec.mounts)
     if (!is_plain_path(mount.target)) return refuse("bad mount target '" + sanitize(mount.target.substr(0, 200)) + "'");
   if (!spec.checkpoint_path.empty() && (!is_plain_path(spec.checkpoint_path) || spec.checkpoint_path == "/"))
     return refuse("bad checkpoint path '" + sanitize(spec.checkpoint_path.substr(0, 200)) + "'");
   for (const std::string& gpu : spec.gpu_uuids)
-    if (gpu.empty() || gpu.size() > 60 || !is_plain_path(gpu) || gpu.find('=') != std::string::npos) return refuse("bad gpu id");
+    if (gpu.empty() || gpu.size() > 60 || !is_plain_path(gpu) || gpu.find('=') != std::string::npos)
+      return refuse("bad gpu id");
   const bool container = spec.engine != EngineKind::process;
   if (container && !spec.image_archive && (spec.image.empty() || spec.image[0] == '-' || spec.image.size() > 512))
     return refuse("bad image reference");
@@ -127,14 +137,15 @@ std::string job_environment(const wire::AttemptSpec& spec, const JobView& view, 
   return text;
 }
 
-Result<void> make_run_folder(const AttemptDir& attempt, const wire::AttemptSpec& spec, const JobView& view, unsigned launch,
-                             const std::vector<Gpu>& gpus) {
+Result<void> make_run_folder(const AttemptDir& attempt, const wire::AttemptSpec& spec, const JobView& view,
+                             unsigned launch, const std::vector<Gpu>& gpus) {
   const Path run = attempt.run(launch);
   TRY(os::make_directories(run));
   TRY(os::write_file_atomically(run / "env", job_environment(spec, view, gpus)));
   if (!spec.setup.empty()) TRY(os::write_file_atomically(run / "setup.sh", spec.setup + "\n"));
   TRY(os::write_file_atomically(run / "run.sh", spec.run + "\n"));
-  if (::mkfifo((run / "log").c_str(), 0600) != 0) return errno_error(errno, "cannot make the log pipe in " + run.string());
+  if (::mkfifo((run / "log").c_str(), 0600) != 0)
+    return errno_error(errno, "cannot make the log pipe in " + run.string());
   return {};
 }
 

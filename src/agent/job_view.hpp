@@ -12,15 +12,16 @@ namespace gridctl::agent {
 
 struct JobView {
   Path work, checkpoints, run, control, home, secrets;  // as the job sees them; home empty = the user's own
-  // On the host the checkpoint directory is `checkpoint_base` / `checkpoint_relative`; no component of the latter may be
-  // a symbolic link, for the job can write there.
+  // On the host the checkpoint directory is `checkpoint_base` / `checkpoint_relative`; no component of the latter may
+  // be a symbolic link, for the job can write there.
   Path checkpoint_base;
   std::string checkpoint_relative;
 };
 
 // Limits and names of a spec from a controller, which the host does not trust. `refused` otherwise.
 [[nodiscard]] Result<void> check_spec(const wire::AttemptSpec& spec);
-[[nodiscard]] Result<void> check_secrets(const wire::AttemptSpec& spec, const std::map<std::string, std::string>& secrets);
+[[nodiscard]] Result<void> check_secrets(const wire::AttemptSpec& spec,
+                                         const std::map<std::string, std::string>& secrets);
 
 [[nodiscard]] JobView view_of(const AttemptDir& attempt, const wire::AttemptSpec& spec, unsigned launch);
 
@@ -28,10 +29,11 @@ struct JobView {
 [[nodiscard]] Result<os::Fd> open_checkpoint_directory(const JobView& view, bool make);
 
 // The job's variables, NUL-separated: the spec's, and those that only the host knows.
-[[nodiscard]] std::string job_environment(const wire::AttemptSpec& spec, const JobView& view, const std::vector<Gpu>& gpus);
+[[nodiscard]] std::string job_environment(const wire::AttemptSpec& spec, const JobView& view,
+                                          const std::vector<Gpu>& gpus);
 
 // Fills run/K: scripts, environment, log pipe.
-[[nodiscard]] Result<void> make_run_folder(const AttemptDir& attempt, const wire::AttemptSpec& spec, const JobView& view,
-                                           unsigned launch, const std::vector<Gpu>& gpus);
+[[nodiscard]] Result<void> make_run_folder(const AttemptDir& attempt, const wire::AttemptSpec& spec,
+                                           const JobView& view, unsigned launch, const std::vector<Gpu>& gpus);
 
 }  // namespace gridctl::agent

@@ -116,7 +116,8 @@ std::string to_text(const Lease& lease) {
                      "\nepoch=" + std::to_string(lease.epoch.value) + "\nuid=" + std::to_string(lease.uid) +
                      "\nboot=" + lease.boot_id + "\npidns=" + std::to_string(lease.pid_namespace) +
                      "\nsupervisor=" + process_text(lease.supervisor) + "\npayload=" + process_text(lease.payload) +
-                     "\nlaunching=" + (lease.launching ? "1" : "0") + "\ndeadline=" + std::to_string(lease.deadline.ns) +
+                     "\nlaunching=" + (lease.launching ? "1" : "0") +
+                     "\ndeadline=" + std::to_string(lease.deadline.ns) +
                      "\ngrace=" + std::to_string(lease.grace.count()) + "\ncpus=" + std::string(cpus, printed.ptr) +
                      "\nmemory=" + std::to_string(lease.memory_bytes) + "\n";
   for (const std::string& gpu : lease.gpus) text += "gpu=" + gpu + "\n";
@@ -161,7 +162,8 @@ struct Ledger::Slots {
     std::string padded = content;
     padded.resize(k_slot_bytes, '\0');
     const auto wrote = ::pwrite(file.get(), padded.data(), padded.size(), static_cast<off_t>(slot * k_slot_bytes));
-    if (wrote != static_cast<ssize_t>(padded.size())) return errno_error(wrote < 0 ? errno : ENOSPC, "cannot write the lease ledger");
+    if (wrote != static_cast<ssize_t>(padded.size()))
+      return errno_error(wrote < 0 ? errno : ENOSPC, "cannot write the lease ledger");
     return {};
   }
 };
@@ -243,7 +245,8 @@ Result<void> Ledger::take(const Lease& lease, const Capacity& capacity) {
         return make_error(Code::busy, "gpu " + sanitize(gpu) + " is leased; it is free " + until(*held, now));
     cpus += held->cpus;
     memory += held->memory_bytes;
-    if ((held->cpus > 0 || held->memory_bytes > 0) && held->deadline < soonest) soonest = held->deadline, holder = &*held;
+    if ((held->cpus > 0 || held->memory_bytes > 0) && held->deadline < soonest)
+      soonest = held->deadline, holder = &*held;
   }
   const std::string next = holder == nullptr ? "" : "; some is free " + until(*holder, now);
   if (lease.cpus > 0 && capacity.cpus > 0 && cpus + lease.cpus > capacity.cpus + k_cpu_tolerance)
@@ -270,7 +273,8 @@ Result<std::vector<Lease>> Ledger::valid() {
   std::vector<Lease> found;
   for (const auto& held : slots.leases) {
     if (!held || is_void(*held, machine_, clock_.boot())) continue;
-    const auto twin = std::find_if(found.begin(), found.end(), [&](const Lease& other) { return other.same_attempt(*held); });
+    const auto twin =
+        std::find_if(found.begin(), found.end(), [&](const Lease& other) { return other.same_attempt(*held); });
     if (twin == found.end()) found.push_back(*held);
   }
   return found;

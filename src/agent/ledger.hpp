@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine-wide ledger of leases on GPUs, CPUs and memory, shared by all users; format in gridctl-agent(7), The ledger.
+// The machine-wide ledger of leases on GPUs, CPUs and memory, shared by all users; format in gridctl-agent(7), The
+// ledger.
 #pragma once
 
 #include <functional>

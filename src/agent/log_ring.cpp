@@ -12,8 +12,8 @@
 namespace gridctl::agent {
 namespace {
 
-constexpr std::uint64_t k_pieces = 8;                       // of the ring: the coarseness of forgetting
-constexpr std::uint64_t k_ring_bytes_min = 64 * 1024;       // below this a ring could not hold a stack trace
+constexpr std::uint64_t k_pieces = 8;                      // of the ring: the coarseness of forgetting
+constexpr std::uint64_t k_ring_bytes_min = 64 * 1024;      // below this a ring could not hold a stack trace
 constexpr double k_bytes_per_second = 32.0 * 1024 * 1024;  // sustained; spares the host's disk, bursts of one ring pass
 
 std::string piece_name(std::uint64_t offset) {

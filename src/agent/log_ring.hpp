@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bounded output log of an attempt: pieces in a folder, named by the offset of their first byte, the oldest removed.
-// Append-only files with offsets in their names need no index, so any process may die at any instant.
+// The bounded output log of an attempt: pieces in a folder, named by the offset of their first byte, the oldest
+// removed. Append-only files with offsets in their names need no index, so any process may die at any instant.
 #pragma once
 
 #include <cstdint>

@@ -39,8 +39,7 @@ int main(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "connect" && argc == 2)
     return gridctl::agent::run_connect(STDIN_FILENO, STDOUT_FILENO, gridctl::os::system_clock());
-  if (command == "supervise" && argc == 3)
-    return gridctl::agent::run_supervisor(argv[2], gridctl::os::system_clock());
+  if (command == "supervise" && argc == 3) return gridctl::agent::run_supervisor(argv[2], gridctl::os::system_clock());
   if (command == "init") return run_init_command(arguments.subspan(2));
   if (command == "--self-hash") return std::puts(gridctl::agent::self_hash().c_str()) < 0 ? 1 : 0;
   if (command == "--version") return std::puts("gridctl-agent " GRIDCTL_VERSION) < 0 ? 1 : 0;

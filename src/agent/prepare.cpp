@@ -66,7 +66,8 @@ class Preparation {
 
   Result<void> mount(const wire::TreeRef& wanted, std::size_t index) {
     std::string target = wanted.target;
-    if (target.starts_with("~/")) target = container() ? view_.home.string() + target.substr(1) : os::home_directory().string() + target.substr(1);
+    if (target.starts_with("~/"))
+      target = container() ? view_.home.string() + target.substr(1) : os::home_directory().string() + target.substr(1);
     const bool absolute = target[0] == '/';
     const Path folder = attempt_.mounts() / std::to_string(index);
     TRY(fill(wanted.root, folder, "the mount " + sanitize(target)));
@@ -106,7 +107,8 @@ class Preparation {
 
   // A plain process sees the host's own file system: an absolute path becomes a link, if nothing is there.
   Result<void> link(const std::string& at, const Path& to) {
-    if (os::exists(at)) return make_error(Code::refused, at + " exists on this host; a plain process cannot have it as its own");
+    if (os::exists(at))
+      return make_error(Code::refused, at + " exists on this host; a plain process cannot have it as its own");
     std::string known;
     if (auto text = os::read_file(links_file(attempt_), k_links_bytes_max)) known = *text;
     TRY(os::write_file_atomically(links_file(attempt_), known + at + "\n"));  // first, so that it is never left behind
@@ -119,16 +121,19 @@ class Preparation {
     if (spec_.restore) {
       TRY_ASSIGN(const os::Fd base, os::open_file(view_.checkpoint_base, O_RDONLY | O_DIRECTORY));
       const Path relative = view_.checkpoint_relative;
-      if (relative.has_parent_path()) TRY(os::make_directories_beneath(base.get(), relative.parent_path().string(), 0755));
+      if (relative.has_parent_path())
+        TRY(os::make_directories_beneath(base.get(), relative.parent_path().string(), 0755));
       const Path folder = view_.checkpoint_base / relative;
       // The parents were just made or checked to be no links, and no process of the job exists yet.
       TRY(os::remove_tree(folder));
-      TRY_ASSIGN(const store::Tree tree, load_tree(cache_, *spec_.restore, "the checkpoint " + sanitize(spec_.restore_name)));
+      TRY_ASSIGN(const store::Tree tree,
+                 load_tree(cache_, *spec_.restore, "the checkpoint " + sanitize(spec_.restore_name)));
       TRY(store::materialise(tree, cache_, folder, {}).context("while restoring " + sanitize(spec_.restore_name)));
     }
     TRY_ASSIGN(const os::Fd made, open_checkpoint_directory(view_, true));
     if (!elsewhere) {
-      if (container() && view_.checkpoint_base == attempt_.path) prepared_.binds.push_back({attempt_.checkpoints(), "/ckpt", false});
+      if (container() && view_.checkpoint_base == attempt_.path)
+        prepared_.binds.push_back({attempt_.checkpoints(), "/ckpt", false});
       return {};
     }
     if (!container()) return link(spec_.checkpoint_path, attempt_.checkpoints());

@@ -28,7 +28,8 @@ struct LockLine {
 // "5: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF"; waiters have "->" behind the number.
 std::optional<LockLine> parse_lock(const std::string& line) {
   LockLine lock;
-  if (std::sscanf(line.c_str(), "%*d: FLOCK %*s %*s %d %x:%x:%llu", &lock.pid, &lock.major, &lock.minor, &lock.inode) != 4)
+  if (std::sscanf(line.c_str(), "%*d: FLOCK %*s %*s %d %x:%x:%llu", &lock.pid, &lock.major, &lock.minor, &lock.inode) !=
+      4)
     return std::nullopt;
   return lock;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/requests.hpp"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,7 +19,8 @@
 namespace gridctl::agent {
 namespace {
 
-constexpr std::size_t k_reported_max = 256;                   // attempts in one reply: it stays below a frame
+constexpr std::size_t k_reported_max = 256;                     // attempts in one reply: it stays below a frame
+constexpr Duration k_settle_wait = std::chrono::seconds{30};    // an engine's call and a ledger's write
 constexpr Duration k_lease_max = std::chrono::hours{24 * 366};  // keeps sums of times far from overflow
 
 Error stale(Epoch asked, Epoch fence) {
@@ -29,14 +31,17 @@ Error stale(Epoch asked, Epoch fence) {
 Result<void> check_lease(BootTime echo, Duration lease, BootTime now) {
   if (lease <= Duration{} || lease > k_lease_max) return make_error(Code::refused, "the lease has no sensible length");
   if (echo.ns <= 0 || echo > now) return make_error(Code::refused, "the echoed time was never given out by this host");
-  if (now >= echo + lease) return make_error(Code::refused, "the lease would have ended before it began: the echo is too old");
+  if (now >= echo + lease)
+    return make_error(Code::refused, "the lease would have ended before it began: the echo is too old");
   return {};
 }
 
 }  // namespace
 
 Requests::Requests(Path home, ControllerId controller, os::Clock& clock)
-    : home_(std::move(home)), controller_(std::move(controller)), clock_(clock),
+    : home_(std::move(home)),
+      controller_(std::move(controller)),
+      clock_(clock),
       ledger_(lease_directory(), Machine::real(), clock) {}
 
 Result<AttemptDir> Requests::attempt(const JobId& job, Epoch epoch) const {
@@ -145,6 +150,18 @@ Result<void> Requests::stop(const wire::StopRequest& request) {
   return {};
 }
 
+// An attempt of an earlier boot is told as ended at once; its supervisor needs a moment to tidy up after it.
+bool Requests::await_settled(const AttemptDir& attempt, const std::string& boot_id) {
+  adopt(attempt);
+  if (boot_id == os::boot_id()) return false;
+  for (const BootTime give_up = clock_.boot() + k_settle_wait; clock_.boot() < give_up;) {
+    const auto stored = read_stored_status(attempt, clock_);
+    if (stored && *stored && (*stored)->ended()) return true;
+    ::poll(nullptr, 0, 20);
+  }
+  return false;
+}
+
 Result<void> Requests::clean(const wire::CleanRequest& request) {
   TRY_ASSIGN(const JobDir job, JobDir::at(home_, controller_, request.job));
   TRY_ASSIGN(const os::FileLock lock, job.lock());
@@ -154,10 +171,8 @@ Result<void> Requests::clean(const wire::CleanRequest& request) {
     const AttemptDir attempt{job.attempt(epoch)};
     TRY_ASSIGN(const auto stored, read_stored_status(attempt, clock_));
     if (!stored) continue;
-    if (!stored->ended()) {
-      adopt(attempt);
+    if (!stored->ended() && !await_settled(attempt, stored->boot_id))
       return make_error(Code::busy, "attempt with epoch " + std::to_string(epoch.value) + " has not ended yet");
-    }
     // Its supervisor has written its last word and is about to go.
     TRY_ASSIGN(const os::FileLock over, os::FileLock::acquire(attempt.supervisor_lock()));
     if (os::exists(attempt.path / "leftover")) {
@@ -190,7 +205,8 @@ Result<wire::PollReply> Requests::poll(const wire::PollRequest& request) {
                        [&](const wire::AttemptStatus& status) { return status.job == job && status.epoch == epoch; });
   };
   for (const auto& want : request.attempts) {
-    if (reply.attempts.size() >= k_reported_max) return make_error(Code::refused, "a poll names more than 256 attempts");
+    if (reply.attempts.size() >= k_reported_max)
+      return make_error(Code::refused, "a poll names more than 256 attempts");
     TRY_ASSIGN(auto status, poll_one(request, want));
     reply.attempts.push_back(std::move(status));
   }

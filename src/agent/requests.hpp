@@ -34,10 +34,13 @@ class Requests {
  private:
   [[nodiscard]] Result<void> accept(const JobDir& job, const wire::StartRequest& request);
   [[nodiscard]] Result<void> check_no_older(const JobDir& job, Epoch epoch);
-  [[nodiscard]] Result<wire::AttemptStatus> poll_one(const wire::PollRequest& request, const wire::PollRequest::Want& want);
-  [[nodiscard]] Result<void> renew(const AttemptDir& attempt, const wire::PollRequest& request, std::uint64_t kept_from);
+  [[nodiscard]] Result<wire::AttemptStatus> poll_one(const wire::PollRequest& request,
+                                                     const wire::PollRequest::Want& want);
+  [[nodiscard]] Result<void> renew(const AttemptDir& attempt, const wire::PollRequest& request,
+                                   std::uint64_t kept_from);
   [[nodiscard]] wire::PollReply blank_reply() const;
   [[nodiscard]] std::vector<JobId> jobs() const;
+  [[nodiscard]] bool await_settled(const AttemptDir& attempt, const std::string& boot_id);
   void adopt(const AttemptDir& attempt);
 
   Path home_;

@@ -168,7 +168,8 @@ Result<void> Supervisor::prepare() {
     const std::scoped_lock guard(mutex);
     if (outcome) break;
     if (stop_wanted()) {
-      // A pull may take an hour. Nothing of the job runs yet, so the record is all that is owed; the thread ends with us.
+      // A pull may take an hour. Nothing of the job runs yet, so the record is all that is owed; the thread ends with
+      // us.
       release_lease();
       status_.end = stop_reason_;
       status_.phase = wire::AttemptPhase::ended;
@@ -290,9 +291,7 @@ void Supervisor::update_lease(bool launching) {
     os::log(os::LogLevel::error, "cannot update the lease: " + taken.error().one_line());
 }
 
-int run_supervisor(const Path& directory, os::Clock& clock) {
-  return Supervisor(AttemptDir{directory}, clock).run();
-}
+int run_supervisor(const Path& directory, os::Clock& clock) { return Supervisor(AttemptDir{directory}, clock).run(); }
 
 Result<int> spawn_supervisor(const AttemptDir& attempt) {
   TRY_ASSIGN(const Path self, os::executable_path());
