@@ -102,7 +102,7 @@ TEST(Files, ReadsExactlyOrNotAtAll) {
 TEST(Files, ClonesContent) {
   const TempDir dir;
   std::string content;
-  for (int i = 0; i < 300000; ++i) content += static_cast<char>(i * 7919 >> 3);
+  for (unsigned i = 0; i < 300000; ++i) content += static_cast<char>(i * 7919 >> 3);
   ASSERT_THAT(write_file_atomically(dir / "from", content), IsOk());
   const Fd from = open_file(dir / "from", O_RDONLY).value();
   const Fd to = open_file(dir / "to", O_WRONLY | O_CREAT).value();
