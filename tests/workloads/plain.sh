@@ -15,6 +15,7 @@ COMMIT=${COMMIT:-0} WRITE_PACE=${WRITE_PACE:-0.05}
 newest() { ls out | sed -n 's/^step-//p' | sort -n | tail -n 1; }
 
 save() {  # STEP
+  [ "$COMMIT" = 0 ] || rm -f out/.commit
   case $MODE in
     overwrite) cat steps > out/state ;;
     torn)
