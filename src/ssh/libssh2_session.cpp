@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
 
 #include "base/text.hpp"
 #include "os/net.hpp"
@@ -17,6 +19,13 @@ namespace gridctl::ssh {
 
 // Memory limits and the first bytes of the server, kept to say what went wrong.
 struct Session::Hooks {
+  // Stands before each piece of memory that libssh2 asked for. Kept in a list, because libssh2 1.10 forgets some (the
+  // public key at each login with an Ed25519 file): what is left when the session ends is freed by us.
+  struct alignas(std::max_align_t) Block {
+    std::size_t size = 0;
+    Block *previous = nullptr, *next = nullptr;
+  };
+  Block* blocks = nullptr;
   std::size_t allocated = 0;
   std::string first_bytes;
   bool closed = false;
@@ -30,35 +39,38 @@ constexpr std::size_t k_noise_max = 8 * 1024;         // lines before the banner
 // most one window of 2 MiB, in packets that may be tiny.
 constexpr std::size_t k_allocation_max = 1u << 20;
 constexpr std::size_t k_allocated_max = 64u << 20;
-constexpr std::size_t k_prefix = 16;  // keeps the size and malloc's alignment
 
 Session::Hooks& hooks_of(void** abstract) { return *static_cast<Session::Hooks*>(*abstract); }
+
+using Block = Session::Hooks::Block;
 
 void* take_memory(std::size_t count, void** abstract) {
   Session::Hooks& hooks = hooks_of(abstract);
   if (count > k_allocation_max || hooks.allocated + count > k_allocated_max) return nullptr;
-  auto* block = static_cast<std::byte*>(std::malloc(k_prefix + count));
-  if (block == nullptr) return nullptr;
-  std::memcpy(block, &count, sizeof count);
+  void* memory = std::malloc(sizeof(Block) + count);
+  if (memory == nullptr) return nullptr;
+  auto* block = new (memory) Block{count, nullptr, hooks.blocks};
+  if (hooks.blocks != nullptr) hooks.blocks->previous = block;
+  hooks.blocks = block;
   hooks.allocated += count;
-  return block + k_prefix;
+  return block + 1;
+}
+
+void drop(Block* block, Session::Hooks& hooks) {
+  (block->previous != nullptr ? block->previous->next : hooks.blocks) = block->next;
+  if (block->next != nullptr) block->next->previous = block->previous;
+  hooks.allocated -= block->size;
+  std::free(block);
 }
 
 void release(void* pointer, void** abstract) {
-  if (pointer == nullptr) return;
-  std::byte* block = static_cast<std::byte*>(pointer) - k_prefix;
-  std::size_t count = 0;
-  std::memcpy(&count, block, sizeof count);
-  hooks_of(abstract).allocated -= count;
-  std::free(block);
+  if (pointer != nullptr) drop(static_cast<Block*>(pointer) - 1, hooks_of(abstract));
 }
 
 void* reallocate(void* pointer, std::size_t count, void** abstract) {
   void* fresh = take_memory(count, abstract);
   if (fresh == nullptr || pointer == nullptr) return fresh;
-  std::size_t old = 0;
-  std::memcpy(&old, static_cast<std::byte*>(pointer) - k_prefix, sizeof old);
-  std::memcpy(fresh, pointer, std::min(old, count));
+  std::memcpy(fresh, pointer, std::min((static_cast<Block*>(pointer) - 1)->size, count));
   release(pointer, abstract);
   return fresh;
 }
@@ -102,6 +114,7 @@ Session::~Session() {
   // With the socket shut, nothing that freeing wants to send can block; the server sees the connection end.
   os::shut_down(fd_.get());
   for (int i = 0; i < 1000 && libssh2_session_free(session_) == LIBSSH2_ERROR_EAGAIN; ++i) continue;
+  while (hooks_->blocks != nullptr) drop(hooks_->blocks, *hooks_);
 }
 
 std::string Session::last_error() const {
