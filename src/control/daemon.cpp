@@ -56,16 +56,14 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   os::Clock& clock = os::system_clock();
   TRY(write_info(paths, clock.wall()));
   TRY_ASSIGN(const ControllerId controller, registry.controller_id());
-  TRY_ASSIGN(store::ChunkStore opened, store::ChunkStore::open(paths.chunk_store()));
-  const auto store = std::make_shared<store::ChunkStore>(std::move(opened));
 
   os::Loop loop;
-  Supervisor supervisor(loop, clock, std::move(registry), controller, store);
+  Supervisor supervisor(loop, clock, std::move(registry), controller);
   TRY(supervisor.start());
   const auto on_term = loop.on_signal(SIGTERM, [&] { loop.stop(); });
   const auto on_int = loop.on_signal(SIGINT, [&] { loop.stop(); });
   const auto on_hup = loop.on_signal(SIGHUP, [] {});
-  Housekeeping housekeeping(loop, clock, paths, store);
+  Housekeeping housekeeping(loop, paths);
   BootTime busy_at = clock.boot();
   const auto idle_check = loop.every(k_idle_check, [&] {
     const BootTime now = clock.boot();

@@ -56,6 +56,13 @@ Result<Inventory> probe_host(AgentSession session, BootTime deadline, os::Clock&
   }
 }
 
+// A key file that is not there is the user's mistake, not an unknown provider.
+Result<ssh::Target> resolved(const registry::Provider& provider, const Paths& paths) {
+  Result<ssh::Target> target = target_of(provider, paths);
+  if (!target && target.error().code == Code::not_found) target.error().code = Code::usage;
+  return target;
+}
+
 Error wrong_key(const ssh::Target& target, const std::string& wanted, std::span<const ssh::HostKey> keys) {
   return make_error(Code::host_key_mismatch,
                     "the host key of " + target.address() + " is not " + sanitize(wanted) + ": the host shows " +
@@ -104,6 +111,7 @@ Result<void> trust_host(const ssh::Target& target, const EnrollRequest& request,
 
 Result<Examined> examine(registry::Provider provider, const Paths& paths, const ControllerId& controller,
                          BootTime deadline, os::Clock& clock) {
+  TRY(resolved(provider, paths));
   TRY_ASSIGN(AgentSession session, open_session(provider, paths, controller, deadline, clock));
   provider.transport = ssh::transport_name(session.channel->transport());
   TRY_ASSIGN(
@@ -121,7 +129,7 @@ Result<Examined> enroll(const EnrollRequest& request, const Paths& paths, const 
                         BootTime deadline, os::Clock& clock) {
   registry::Provider provider = request.provider;
   provider.address = request.address;
-  TRY_ASSIGN(const ssh::Target target, target_of(provider, paths));
+  TRY_ASSIGN(const ssh::Target target, resolved(provider, paths));
   TRY(trust_host(target, request, deadline, clock));
   return examine(addressed(std::move(provider), target, request.address), paths, controller, deadline, clock);
 }

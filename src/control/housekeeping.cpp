@@ -14,7 +14,8 @@ namespace {
 constexpr Duration k_period = std::chrono::hours{1};
 }
 
-Result<store::GcReport> collect_garbage(const Paths& paths, store::ChunkStore& store) {
+Result<store::GcReport> collect_garbage(const Paths& paths) {
+  TRY_ASSIGN(store::ChunkStore store, store::ChunkStore::open(paths.chunk_store()));
   TRY_ASSIGN(registry::Registry registry, registry::Registry::open(paths.root));
   TRY_ASSIGN(const std::vector<Digest> roots, registry.live_roots());
   std::unordered_set<Digest> live;
@@ -28,11 +29,11 @@ Result<store::GcReport> collect_garbage(const Paths& paths, store::ChunkStore& s
   return store.collect([&](const Digest& digest) { return live.contains(digest); });
 }
 
-Housekeeping::Housekeeping(os::Loop& loop, os::Clock&, Paths paths, std::shared_ptr<store::ChunkStore> store) {
-  timer_ = loop.every(k_period, [this, paths = std::move(paths), store = std::move(store)] {
+Housekeeping::Housekeeping(os::Loop& loop, Paths paths) {
+  timer_ = loop.every(k_period, [this, paths = std::move(paths)] {
     if (pool_.pending() > 0) return;
-    pool_.submit([paths, store] {
-      const Result<store::GcReport> report = collect_garbage(paths, *store);
+    pool_.submit([paths] {
+      const Result<store::GcReport> report = collect_garbage(paths);
       if (!report) os::log(os::LogLevel::warn, "garbage was not collected: " + report.error().one_line());
       else if (report->bytes_freed > 0) os::log(os::LogLevel::info, "freed " + format_size(report->bytes_freed));
     });

@@ -2,10 +2,7 @@
 // Collects the chunk store's garbage now and then, off the loop.
 #pragma once
 
-#include <memory>
-
 #include "control/paths.hpp"
-#include "os/clock.hpp"
 #include "os/loop.hpp"
 #include "store/chunk_store.hpp"
 
@@ -13,11 +10,11 @@ namespace gridctl::control {
 
 // Removes chunks that neither a kept checkpoint nor a job's input needs. Lists what is live first; any failure to list
 // or read a manifest means that nothing is removed.
-[[nodiscard]] Result<store::GcReport> collect_garbage(const Paths& paths, store::ChunkStore& store);
+[[nodiscard]] Result<store::GcReport> collect_garbage(const Paths& paths);
 
 class Housekeeping {
  public:
-  Housekeeping(os::Loop& loop, os::Clock& clock, Paths paths, std::shared_ptr<store::ChunkStore> store);
+  Housekeeping(os::Loop& loop, Paths paths);
 
  private:
   os::Loop::Timer timer_;

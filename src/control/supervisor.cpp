@@ -27,14 +27,12 @@ constexpr Duration k_stop_retry = std::chrono::seconds{2};
 constexpr Duration k_first_contact = std::chrono::milliseconds{200};  // placing waits for the first try of every host
 }  // namespace
 
-Supervisor::Supervisor(os::Loop& loop, os::Clock& clock, registry::Registry registry, ControllerId controller,
-                       std::shared_ptr<store::ChunkStore> store)
+Supervisor::Supervisor(os::Loop& loop, os::Clock& clock, registry::Registry registry, ControllerId controller)
     : loop_(loop),
       clock_(clock),
       registry_(std::move(registry)),
       controller_(std::move(controller)),
       paths_{registry_.directory()},
-      store_(std::move(store)),
       connect_pool_(std::make_unique<os::Pool>(k_connect_threads)),
       work_pool_(std::make_unique<os::Pool>(k_work_threads)) {}
 
@@ -183,7 +181,7 @@ void Supervisor::carry_out(const JobPtr& job, const job::Place& effect) {
   job->place_timer = loop_.after(effect.after, [this, job] { place(job); });
 }
 
-std::vector<sched::HostFacts> Supervisor::host_facts() const {
+std::vector<sched::HostFacts> Supervisor::host_facts(Duration lost_after) const {
   const BootTime now = clock_.boot();
   std::vector<sched::HostFacts> all;
   for (const auto& [name, host] : hosts_) {
@@ -198,7 +196,8 @@ std::vector<sched::HostFacts> Supervisor::host_facts() const {
     facts.labels = p.labels;
     if (const Result<EngineKind> engine = parse_engine(p.engine)) facts.engine = *engine;
     facts.drained = p.drained;
-    facts.reachable = host->monitor->is_up() && host->liveness == job::Liveness::answering;
+    // As the job itself would judge it: the host that it has just left must not get it again.
+    facts.reachable = host->monitor->is_up() && host->monitor->silence().judge(lost_after) == job::Liveness::answering;
     facts.cpus_free = p.inventory.cpus;
     facts.memory_free = p.inventory.memory_bytes;
     for (const auto& [id, job] : jobs_) {
@@ -232,7 +231,8 @@ void Supervisor::place(const JobPtr& job) {
   }
   const Result<registry::Job> row = registry_.job(job->state.id);
   if (!row) return report(row.error(), "while placing");
-  const sched::Decision decision = sched::place(row->spec, host_facts(), job->state.avoided);
+  const sched::Decision decision =
+      sched::place(row->spec, host_facts(row->spec.recovery.lost_after), job->state.avoided);
   const Result<void> explained = registry_.save_explanation(job->state.id, sched::explain(decision));
   if (!explained) report(explained.error(), "while saving an explanation");
   if (!decision.placement) return apply(job, job::NotPlaced{decision.could_ever_fit, sched::summary(decision)});
@@ -247,7 +247,7 @@ void Supervisor::place(const JobPtr& job) {
 std::optional<WorkPlace> Supervisor::work_place(const HostName& name) {
   const auto found = hosts_.find(name.value);
   if (found == hosts_.end()) return std::nullopt;
-  return WorkPlace{found->second->provider, controller_, paths_, &clock_, store_};
+  return WorkPlace{found->second->provider, controller_, paths_, &clock_};
 }
 
 void Supervisor::carry_out(const JobPtr& job, const job::Launch& effect) {

@@ -21,8 +21,7 @@ namespace gridctl::control {
 
 class Supervisor {
  public:
-  Supervisor(os::Loop& loop, os::Clock& clock, registry::Registry registry, ControllerId controller,
-             std::shared_ptr<store::ChunkStore> store);
+  Supervisor(os::Loop& loop, os::Clock& clock, registry::Registry registry, ControllerId controller);
   ~Supervisor();
 
   // Loads what is unfinished and begins. The registry's errors later are logged and met by trying again.
@@ -65,7 +64,7 @@ class Supervisor {
   void renew_wants();
 
   [[nodiscard]] std::optional<WorkPlace> work_place(const HostName& name);
-  [[nodiscard]] std::vector<sched::HostFacts> host_facts() const;
+  [[nodiscard]] std::vector<sched::HostFacts> host_facts(Duration lost_after) const;
   void report(const Error& error, const std::string& doing);
 
   os::Loop& loop_;
@@ -73,7 +72,6 @@ class Supervisor {
   registry::Registry registry_;
   ControllerId controller_;
   Paths paths_;
-  std::shared_ptr<store::ChunkStore> store_;
   std::map<std::string, std::unique_ptr<Host>> hosts_;  // by name
   std::map<std::string, JobPtr> jobs_;                  // by id
   std::int64_t seen_version_ = -1;

@@ -40,6 +40,7 @@ std::string_view liveness_name(job::Liveness liveness) {
   return "unknown";
 }
 
+constexpr Duration k_witness_delay = std::chrono::seconds{1};     // of an answer on a slow link, beyond the heartbeat
 constexpr Duration k_idle_lost_after = std::chrono::seconds{60};  // for judging hosts without jobs
 
 }  // namespace
@@ -146,13 +147,16 @@ void Supervisor::commit(const JobPtr& job, Epoch epoch, AttemptNumber attempt, c
 
 // Tells every monitor which attempts to renew and how often to ask.
 void Supervisor::renew_wants() {
+  // One pace for all hosts: those without jobs are the witnesses that a silence is not our own network's.
+  Duration heartbeat = jobs_.empty() ? k_heartbeat_idle : k_heartbeat_max;
+  for (const auto& [id, job] : jobs_)
+    if (job->state.attempt() != nullptr)
+      heartbeat = std::min(heartbeat, std::clamp(job->state.policy.lost_after / 6, k_heartbeat_min, k_heartbeat_max));
   for (auto& [name, host] : hosts_) {
     std::vector<HostMonitor::Want> wants;
-    Duration heartbeat = jobs_.empty() ? k_heartbeat_idle : k_heartbeat_max;
     for (auto& [id, job] : jobs_) {
       const job::Attempt* attempt = job->state.attempt();
       if (attempt == nullptr || attempt->host().value != name) continue;
-      heartbeat = std::min(heartbeat, std::clamp(job->state.policy.lost_after / 6, k_heartbeat_min, k_heartbeat_max));
       if (!job->accepted.contains(attempt->epoch.value)) continue;
       const std::uint64_t saved = job->saved[attempt->epoch.value];
       wants.push_back({{job->state.id, attempt->epoch, saved}, job->state.policy.lease});
@@ -166,7 +170,7 @@ void Supervisor::judge_hosts(BootTime now) {
     bool others_answer = false;
     for (const auto& [other_name, other] : hosts_) {
       const std::optional<BootTime> answered = other->monitor->last_answer();
-      if (other_name != name && answered && now - *answered <= other->monitor->heartbeat() * 2 + k_nap)
+      if (other_name != name && answered && now - *answered <= other->monitor->heartbeat() + k_witness_delay)
         others_answer = true;
     }
     host->monitor->tick(now, others_answer);

@@ -6,7 +6,7 @@
 
 #include "control/log_file.hpp"
 #include "control/reach.hpp"
-#include "os/log.hpp"
+#include "store/chunk_store.hpp"
 #include "transfer/pull.hpp"
 #include "transfer/push.hpp"
 
@@ -56,19 +56,26 @@ OpId operation(const JobId& job, Epoch epoch, const char* what) {
   return {job.value + ".e" + std::to_string(epoch.value) + "." + what};
 }
 
-Result<void> push_one(const WorkPlace& place, wire::Link& link, const Digest& root) {
-  TRY_ASSIGN(const Bytes manifest, place.store->get(root));
+// Each piece of work has an instance of its own: what one cannot seal must not cost another what it has put.
+Result<store::ChunkStore> open_store(const WorkPlace& place) {
+  return store::ChunkStore::open(place.paths.chunk_store());
+}
+
+Result<void> push_one(const WorkPlace& place, store::ChunkStore& store, wire::Link& link, const Digest& root) {
+  TRY_ASSIGN(const Bytes manifest, store.get(root));
   TRY_ASSIGN(const store::Tree tree, store::parse_manifest(manifest));
-  TRY(transfer::push_tree(link, tree, manifest, *place.store, *place.clock));
+  TRY(transfer::push_tree(link, tree, manifest, store, *place.clock));
   return {};
 }
 
 Result<void> push_all(const WorkPlace& place, wire::Link& link, const wire::AttemptSpec& spec) {
-  if (spec.workdir) TRY(push_one(place, link, *spec.workdir).context("while sending the working directory"));
+  TRY_ASSIGN(store::ChunkStore store, open_store(place));
+  if (spec.workdir) TRY(push_one(place, store, link, *spec.workdir).context("while sending the working directory"));
   for (const wire::TreeRef& mount : spec.mounts)
-    TRY(push_one(place, link, mount.root).context("while sending the mount " + mount.target));
-  if (spec.image_archive) TRY(push_one(place, link, *spec.image_archive).context("while sending the image"));
-  if (spec.restore) TRY(push_one(place, link, *spec.restore).context("while sending checkpoint " + spec.restore_name));
+    TRY(push_one(place, store, link, mount.root).context("while sending the mount " + mount.target));
+  if (spec.image_archive) TRY(push_one(place, store, link, *spec.image_archive).context("while sending the image"));
+  if (spec.restore)
+    TRY(push_one(place, store, link, *spec.restore).context("while sending checkpoint " + spec.restore_name));
   return {};
 }
 
@@ -133,10 +140,11 @@ Result<void> stop(const WorkPlace& place, const JobId& job, Epoch epoch, Duratio
 }
 
 Result<Pulled> pull(const WorkPlace& place, const JobId& job, Epoch epoch, const wire::HostCheckpoint& checkpoint) {
+  TRY_ASSIGN(store::ChunkStore store, open_store(place));
   TRY_ASSIGN(const LinkPtr link, reach(place));
   TRY_ASSIGN(const transfer::Pulled result,
              transfer::pull_checkpoint(*link, {job, epoch, checkpoint.number}, checkpoint.root, k_checkpoint_bytes_max,
-                                       *place.store, *place.clock));
+                                       store, *place.clock));
   Pulled pulled;
   pulled.from = checkpoint;
   pulled.bytes = result.tree.total_bytes();

@@ -3,9 +3,7 @@
 // touches the registry; results are values that the loop turns into events.
 #pragma once
 
-#include <atomic>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,7 +12,6 @@
 #include "control/paths.hpp"
 #include "os/clock.hpp"
 #include "registry/records.hpp"
-#include "store/chunk_store.hpp"
 #include "wire/messages.hpp"
 
 namespace gridctl::control {
@@ -24,7 +21,6 @@ struct WorkPlace {
   ControllerId controller;
   Paths paths;
   os::Clock* clock = nullptr;
-  std::shared_ptr<store::ChunkStore> store;  // of the state directory
 };
 
 struct LaunchOrder {

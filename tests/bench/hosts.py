@@ -1,0 +1,127 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures on real hosts of the testgrid (needs root) and prints: how fast a job goes on after its host died, and what
+following many jobs costs.
+
+    tests/bench/hosts.py [failover] [follow] [--jobs 100] [--hosts 8] [--state-mb 100]
+"""
+import argparse
+import os
+import statistics
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
+import grid  # noqa: E402
+
+LOST_AFTER = 6.0
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def stateful(megabytes):
+    """Prints when it begins; saves so much once, says "whole now", and goes on."""
+    return {"name": "failover", "resources": {"cpus": 0.5}, "checkpoint": {"path": "out"},
+            "recovery": {"lost_after": f"{LOST_AFTER:.0f}s"},
+            "run": "date +BEGIN=%s.%N\n[ -f out/state ] || { mkdir -p out; head -c " + str(megabytes) + "M /dev/urandom > out/state; "
+                   ": > out/.commit; }\nwhile :; do sleep 0.2; done"}
+
+
+def begins(job):
+    return [float(line.split("=")[1]) for line in job.logs().splitlines() if line.startswith("BEGIN=")]
+
+
+def failover(the_grid, engine, megabytes, rounds):
+    laptop = the_grid.laptop(f"failover-{engine}")
+    for host in the_grid.hosts:
+        laptop.register(host, engine=engine)
+    proof, silence = [], []
+    for turn in range(rounds * 2):
+        spec = stateful(megabytes)
+        if engine != "process":
+            spec["image"] = "localhost/busybox:1"
+        job = laptop.submit(spec)
+        job.wait_checkpoint(1)
+        host = job.host()
+        died = time.time()
+        if turn % 2 == 0:
+            the_grid.reboot(host)
+        else:
+            the_grid.kill(host)
+        job.wait_attempt(2)
+        began = grid.wait_until("the resumed program's first line", 30, lambda: begins(job)[1:])[0]
+        if turn % 2 == 0:
+            ended = grid.iso(job.events("attempt_ended")[0]["at"])
+            proof.append(began - ended)
+        else:
+            silence.append(began - died - LOST_AFTER)
+            the_grid.start(host)
+        laptop.run("job", "cancel", job.id, "--now")
+        job.wait_state("CANCELLED")
+        the_grid.wait_clean()
+    print(f"{engine:8} {megabytes} MB state: proof of death to first line of the resumed program  "
+          f"median {statistics.median(proof):.2f} s  max {max(proof):.2f} s")
+    print(f"{engine:8} {megabytes} MB state: power loss to that line, beyond lost_after            "
+          f"median {statistics.median(silence):.2f} s  max {max(silence):.2f} s")
+    laptop.close()
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def memory_mb(pid):
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+        values = {line.split(":")[0]: int(line.split()[1]) for line in file if "kB" in line}
+    return values["Rss"] / 1024, values["Pss"] / 1024
+
+
+def follow(the_grid, jobs):
+    laptop = the_grid.laptop("follow")
+    for host in the_grid.hosts:
+        laptop.register(host, engine="process")
+    spec = {"name": "idle", "resources": {"cpus": 0.1}, "checkpoint": {"interval": "off"},
+            "run": "while :; do date; sleep 10; done"}
+    began = time.monotonic()
+    running = [laptop.submit(spec) for _ in range(jobs)]
+    print(f"{jobs} submits: {(time.monotonic() - began) / jobs * 1000:.0f} ms each")
+    grid.wait_until("all jobs to run", 180, lambda: sum(
+        row["state"] == "RUNNING" for row in laptop.run("job", "ls", "--json").json) == jobs, laptop.evidence)
+    pid = laptop.daemon_pid()
+    before, start = cpu_seconds(pid), time.monotonic()
+    window = 30.0
+    grid.wait_until("the window of measurement", window + 5, lambda: time.monotonic() - start >= window)
+    share = (cpu_seconds(pid) - before) / (time.monotonic() - start)
+    rss, pss = memory_mb(pid)
+    print(f"following {jobs} attempts on {the_grid.count} hosts: {share * 100:.2f} % of a core, RSS {rss:.0f} MB, PSS {pss:.0f} MB")
+    for job in running:
+        laptop.run("job", "cancel", job.id, "--now")
+    laptop.close()
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("what", nargs="*", default=["failover", "follow"])
+    options.add_argument("--jobs", type=int, default=100)
+    options.add_argument("--hosts", type=int, default=8)
+    options.add_argument("--state-mb", type=int, default=100)
+    options.add_argument("--rounds", type=int, default=3)
+    args = options.parse_args()
+    if "failover" in args.what:
+        three = grid.Grid(3)
+        try:
+            for engine in ("process", "podman"):
+                failover(three, engine, args.state_mb, args.rounds)
+        finally:
+            three.down()
+    if "follow" in args.what:
+        many = grid.Grid(args.hosts)
+        try:
+            follow(many, args.jobs)
+        finally:
+            many.down()
+
+
+if __name__ == "__main__":
+    main()
