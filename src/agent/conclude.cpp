@@ -48,6 +48,11 @@ void Supervisor::decide_end() {
   const auto record = launch_ > 0 ? read_exit_record(attempt_.run(launch_)) : std::nullopt;
   if (record && !(stop_wanted() && record->term_received)) {
     apply_exit(*record, spec_.memory_bytes, status_);
+    // Whoever removes a container kills its processes one by one, so that init may still see the job die.
+    if (status_.end == wire::EndReason::signalled && status_.signal == SIGKILL && spec_.engine != EngineKind::process) {
+      status_.end = wire::EndReason::vanished;
+      status_.detail = "killed from outside with SIGKILL";
+    }
     note_full_disk();
     return;
   }

@@ -26,20 +26,17 @@ namespace {
 constexpr Duration k_init_wait = std::chrono::seconds{60};  // from the engine's success to init's first act
 constexpr int k_look_ms = 100;                              // beside notifications, which odd mounts may lose
 
-// GPUs of the machine with these ids; one that it does not have is an error.
-Result<std::vector<Gpu>> find_gpus(const std::vector<std::string>& uuids, os::Clock& clock, const Path& home) {
+// GPUs of the machine with these ids; one that it does not have is an error. Asks GPU tools only, not the engines.
+Result<std::vector<Gpu>> find_gpus(const std::vector<std::string>& uuids) {
   std::vector<Gpu> found;
-  if (uuids.empty()) return found;
-  probe::ProbeOptions options;
-  options.home = home;
-  const Inventory inventory = probe::take_inventory(clock, options);
-  for (const std::string& uuid : uuids) {
-    const auto gpu =
-        std::find_if(inventory.gpus.begin(), inventory.gpus.end(), [&](const Gpu& g) { return g.uuid == uuid; });
-    if (gpu == inventory.gpus.end())
-      return make_error(Code::refused, "gpu " + sanitize(uuid) + " is not on this host (any more)");
-    found.push_back(*gpu);
+  for (const probe::VendorPlugin& vendor : probe::vendors()) {
+    if (found.size() == uuids.size()) break;
+    for (const Gpu& gpu : probe::read_vendor(vendor, {}).gpus)
+      if (std::find(uuids.begin(), uuids.end(), gpu.uuid) != uuids.end()) found.push_back(gpu);
   }
+  for (const std::string& uuid : uuids)
+    if (std::none_of(found.begin(), found.end(), [&](const Gpu& gpu) { return gpu.uuid == uuid; }))
+      return make_error(Code::refused, "gpu " + sanitize(uuid) + " is not on this host (any more)");
   return found;
 }
 
@@ -145,7 +142,7 @@ Result<void> Supervisor::prepare() {
     add_one(told.get());
   };
   const auto work = [&]() -> Result<void> {
-    TRY_ASSIGN(gpus_, find_gpus(spec_.gpu_uuids, clock_, attempt_.agent_home()));
+    TRY_ASSIGN(gpus_, find_gpus(spec_.gpu_uuids));
     TRY_ASSIGN(prepared_, prepare_folders(attempt_, spec_, say));
     if (spec_.engine != EngineKind::process) say("image");
     TRY_ASSIGN(image_, engine_->ensure_image(spec_, prepared_.image_archive));

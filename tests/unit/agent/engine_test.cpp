@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/engine.hpp"
+
+#include <gmock/gmock.h>
+
+#include "agent/job_view.hpp"
+#include "base/text.hpp"
+#include "support/results.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+wire::AttemptSpec a_spec() {
+  wire::AttemptSpec spec;
+  spec.job = {"j"};
+  spec.epoch = Epoch{3};
+  spec.engine = EngineKind::docker;
+  spec.image = "img:1";
+  spec.run = "true";
+  return spec;
+}
+
+std::string command_line(EngineKind kind, const wire::AttemptSpec& spec, std::vector<Gpu> gpus = {}) {
+  LaunchPlan plan;
+  plan.name = attempt_name(spec.job, spec.epoch);
+  plan.image = spec.image;
+  plan.init = {"/gridctl/run", "/gridctl/ctl", "/work", {}, std::chrono::seconds{1}, {}};
+  plan.binds = {{"/host/work", "/work", false}};
+  plan.gpus = std::move(gpus);
+  return join(container_arguments(kind, spec, plan, {1000, 1001}), " ");
+}
+
+TEST(Engine, HardensEveryContainer) {
+  for (const EngineKind kind : {EngineKind::docker, EngineKind::podman}) {
+    const std::string line = command_line(kind, a_spec());
+    for (const char* flag : {"--cap-drop all", "no-new-privileges", "--read-only", "--pids-limit 4096", "--pull never",
+                             "--tmpfs /tmp", "--name gridctl-j-e3", "--label gridctl.job=j"})
+      EXPECT_THAT(line, HasSubstr(flag));
+    for (const char* never : {"--privileged", "--network host", "--pid", "docker.sock"})
+      EXPECT_THAT(line + " ", Not(HasSubstr(std::string(never) + " ")));
+  }
+  EXPECT_THAT(command_line(EngineKind::docker, a_spec()), HasSubstr("--user 1000:1001"));
+}
+
+TEST(Engine, SetsLimits) {
+  auto spec = a_spec();
+  spec.memory_bytes = 1u << 30;
+  spec.cpus = 1.5;
+  EXPECT_THAT(command_line(EngineKind::podman, spec), HasSubstr("--memory 1073741824 --memory-swap 1073741824"));
+  EXPECT_THAT(command_line(EngineKind::podman, spec), HasSubstr("--cpus 1.50"));
+}
+
+TEST(Engine, ShowsOnlyTheLeasedGpus) {
+  Gpu one, two;
+  one.uuid = "GPU-1", two.uuid = "GPU-2";
+  EXPECT_THAT(command_line(EngineKind::docker, a_spec(), {one, two}), HasSubstr("--gpus \"device=GPU-1,GPU-2\""));
+  EXPECT_THAT(command_line(EngineKind::podman, a_spec(), {one}), HasSubstr("--device nvidia.com/gpu=GPU-1"));
+  const auto variables = gpu_variables({one, two});
+  ASSERT_EQ(variables.size(), 1u);
+  EXPECT_EQ(variables[0].second, "GPU-1,GPU-2");
+}
+
+TEST(Engine, ReadsTheNameOfALoadedImage) {
+  EXPECT_EQ(loaded_image("Getting image source\nLoaded image: localhost/a:1\n"), "localhost/a:1");
+  EXPECT_EQ(loaded_image("Loaded image ID: sha256:abc\n"), "sha256:abc");
+  EXPECT_EQ(loaded_image("nothing"), "");
+}
+
+TEST(Spec, IsRefusedWhenItCouldLeadOutOfTheAttempt) {
+  EXPECT_THAT(check_spec(a_spec()), testing::IsOk());
+  for (const char* bad : {"../x", "/a/../b", "a,b", "a\"b", "a\nb", "./a"}) {
+    auto spec = a_spec();
+    spec.checkpoint_path = bad;
+    EXPECT_THAT(check_spec(spec), testing::FailsWith(Code::refused)) << bad;
+    spec = a_spec();
+    spec.mounts.push_back({Digest{}, bad});
+    EXPECT_THAT(check_spec(spec), testing::FailsWith(Code::refused)) << bad;
+  }
+  auto option = a_spec();
+  option.image = "--privileged";
+  EXPECT_THAT(check_spec(option), testing::FailsWith(Code::refused));
+  auto variable = a_spec();
+  variable.envs["A=B"] = "x";
+  EXPECT_THAT(check_spec(variable), testing::FailsWith(Code::refused));
+  EXPECT_THAT(check_secrets(a_spec(), {{"../x", "y"}}), testing::FailsWith(Code::refused));
+}
+
+TEST(JobView, PutsTheCheckpointDirectoryWhereTheJobFileSays) {
+  const AttemptDir attempt{"/h/jobs/c/j/3"};
+  auto spec = a_spec();
+  EXPECT_EQ(view_of(attempt, spec, 1).checkpoints, "/ckpt");
+  spec.checkpoint_path = "out/";
+  EXPECT_EQ(view_of(attempt, spec, 1).checkpoints, "/work/out");
+  EXPECT_EQ(view_of(attempt, spec, 1).checkpoint_base, "/h/jobs/c/j/3/work");
+  spec.checkpoint_path = "/work/a/b";
+  EXPECT_EQ(view_of(attempt, spec, 1).checkpoint_relative, "a/b");
+  spec.checkpoint_path = "/data";
+  EXPECT_EQ(view_of(attempt, spec, 1).checkpoint_base, "/h/jobs/c/j/3");
+  spec.engine = EngineKind::process;
+  spec.checkpoint_path = "";
+  EXPECT_EQ(view_of(attempt, spec, 1).checkpoints, "/h/jobs/c/j/3/ckpt");
+}
+
+}  // namespace
+}  // namespace gridctl::agent

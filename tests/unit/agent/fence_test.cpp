@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/fence.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "support/results.hpp"
+#include "support/temp_dir.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+using testing::FailsWith;
+using testing::IsOk;
+
+TEST(Fence, IsZeroForAJobThatWasNeverSeen) {
+  const testing::TempDir home;
+  const auto job = JobDir::at(home.path(), {"c"}, {"j"});
+  EXPECT_EQ(read_fence(*job)->value, 0u);
+}
+
+TEST(Fence, OnlyRises) {
+  const testing::TempDir home;
+  const auto job = JobDir::at(home.path(), {"c"}, {"j"});
+  const auto lock = job->lock();
+  ASSERT_THAT(lock, IsOk());
+  EXPECT_EQ(raise_fence(*job, Epoch{5})->value, 5u);
+  EXPECT_EQ(raise_fence(*job, Epoch{3})->value, 5u);
+  EXPECT_EQ(read_fence(*job)->value, 5u);
+}
+
+TEST(Fence, IsAnErrorWhenItCannotBeRead) {
+  const testing::TempDir home;
+  const auto job = JobDir::at(home.path(), {"c"}, {"j"});
+  const auto lock = job->lock();
+  std::ofstream(job->path / "fence") << "garbage";
+  EXPECT_THAT(read_fence(*job), FailsWith(Code::io));
+  EXPECT_THAT(raise_fence(*job, Epoch{5}), FailsWith(Code::io));
+}
+
+TEST(JobDir, TakesNoIdThatLeadsElsewhere) {
+  for (const char* bad : {"", "..", "a/b", "A", "-x", "a b", "a.b"}) {
+    EXPECT_THAT(JobDir::at("/home", {bad}, {"j"}), FailsWith(Code::refused)) << bad;
+    EXPECT_THAT(JobDir::at("/home", {"c"}, {bad}), FailsWith(Code::refused)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace gridctl::agent

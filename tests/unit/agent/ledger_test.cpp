@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/ledger.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <set>
+
+#include "support/results.hpp"
+#include "support/temp_dir.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+using testing::FailsWith;
+using testing::IsOk;
+using testing::TempDir;
+
+class HandClock : public os::Clock {
+ public:
+  BootTime now{1'000'000'000};
+  [[nodiscard]] BootTime boot() const override { return now; }
+  [[nodiscard]] WallTime wall() const override { return {0}; }
+};
+
+class LedgerTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] Machine machine(const std::string& boot = "boot-1") {
+    return {boot, 7, [this](const os::ProcessId& process) { return living_.contains(process.pid); }};
+  }
+  [[nodiscard]] Ledger ledger(const std::string& boot = "boot-1") {
+    return {folder_ / "leases", machine(boot), clock_};
+  }
+  [[nodiscard]] Lease lease(const std::string& controller, std::vector<std::string> gpus, int supervisor) {
+    Lease lease;
+    lease.controller = {controller};
+    lease.job = {"job"};
+    lease.epoch = Epoch{1};
+    lease.boot_id = "boot-1";
+    lease.pid_namespace = 7;
+    lease.supervisor = {supervisor, 1};
+    lease.deadline = clock_.now + std::chrono::hours{3};
+    lease.grace = std::chrono::seconds{30};
+    lease.gpus = std::move(gpus);
+    return lease;
+  }
+
+  TempDir folder_;
+  HandClock clock_;
+  std::set<int> living_{10, 11};
+};
+
+TEST_F(LedgerTest, RefusesASecondHolderOfOneGpu) {
+  ASSERT_THAT(ledger().take(lease("ada", {"GPU-1", "GPU-2"}, 10), {}), IsOk());
+  const auto refused = ledger().take(lease("bob", {"GPU-2"}, 11), {});
+  ASSERT_THAT(refused, FailsWith(Code::busy));
+  EXPECT_NE(refused.error().message.find("3h"), std::string::npos) << refused.error().message;
+  EXPECT_EQ(refused.error().message.find("ada"), std::string::npos);
+  EXPECT_THAT(ledger().take(lease("bob", {"GPU-3"}, 11), {}), IsOk());
+}
+
+TEST_F(LedgerTest, GivesAGpuOnAfterRelease) {
+  ASSERT_THAT(ledger().take(lease("ada", {"GPU-1"}, 10), {}), IsOk());
+  ASSERT_THAT(ledger().release({"ada"}, {"job"}, Epoch{1}), IsOk());
+  EXPECT_THAT(ledger().take(lease("bob", {"GPU-1"}, 11), {}), IsOk());
+}
+
+TEST_F(LedgerTest, RefusesMoreCpusAndMemoryThanThereAre) {
+  auto first = lease("ada", {}, 10), second = lease("bob", {}, 11);
+  first.cpus = 1.5, second.cpus = 1.0;
+  EXPECT_THAT(ledger().take(first, {2, 100}), IsOk());
+  EXPECT_THAT(ledger().take(second, {2, 100}), FailsWith(Code::busy));
+  second.cpus = 0.5, second.memory_bytes = 101;
+  EXPECT_THAT(ledger().take(second, {2, 100}), FailsWith(Code::busy));
+  second.memory_bytes = 100;
+  EXPECT_THAT(ledger().take(second, {2, 100}), IsOk());
+}
+
+TEST_F(LedgerTest, HoldsAsLongAsSupervisorOrPayloadLives) {
+  auto held = lease("ada", {"GPU-1"}, 10);
+  held.payload = {11, 1};
+  ASSERT_THAT(ledger().take(held, {}), IsOk());
+  living_ = {11};
+  clock_.now = held.deadline + std::chrono::hours{1};
+  EXPECT_THAT(ledger().take(lease("bob", {"GPU-1"}, 12), {}), FailsWith(Code::busy));
+  living_ = {};
+  EXPECT_THAT(ledger().take(lease("bob", {"GPU-1"}, 12), {}), IsOk());
+}
+
+TEST_F(LedgerTest, HoldsALaunchInDoubtUntilItsLeaseIsOver) {
+  auto held = lease("ada", {"GPU-1"}, 99);
+  held.launching = true;
+  ASSERT_THAT(ledger().take(held, {}), IsOk());
+  EXPECT_THAT(ledger().take(lease("bob", {"GPU-1"}, 11), {}), FailsWith(Code::busy));
+  clock_.now = held.deadline + held.grace + std::chrono::seconds{61};
+  EXPECT_THAT(ledger().take(lease("bob", {"GPU-1"}, 11), {}), IsOk());
+}
+
+TEST_F(LedgerTest, ForgetsAnotherBoot) {
+  ASSERT_THAT(ledger().take(lease("ada", {"GPU-1"}, 10), {}), IsOk());
+  auto later = lease("bob", {"GPU-1"}, 11);
+  later.boot_id = "boot-2";
+  EXPECT_THAT(ledger("boot-2").take(later, {}), IsOk());
+}
+
+TEST_F(LedgerTest, DoesNotJudgePidsOfAnotherNamespace) {
+  auto held = lease("ada", {"GPU-1"}, 99);
+  held.pid_namespace = 8;
+  ASSERT_THAT(ledger().take(held, {}), IsOk());
+  EXPECT_THAT(ledger().take(lease("bob", {"GPU-1"}, 11), {}), FailsWith(Code::busy));
+}
+
+TEST_F(LedgerTest, ReplacesTheEntryOfTheSameAttempt) {
+  ASSERT_THAT(ledger().take(lease("ada", {"GPU-1"}, 10), {}), IsOk());
+  auto renewed = lease("ada", {"GPU-1"}, 11);
+  renewed.deadline = clock_.now + std::chrono::hours{9};
+  ASSERT_THAT(ledger().take(renewed, {}), IsOk());
+  const auto valid = ledger().valid();
+  ASSERT_THAT(valid, IsOk());
+  ASSERT_EQ(valid->size(), 1u);
+  EXPECT_EQ(valid->front().deadline, renewed.deadline);
+}
+
+TEST_F(LedgerTest, SkipsADamagedSlot) {
+  ASSERT_THAT(ledger().take(lease("ada", {"GPU-1"}, 10), {}), IsOk());
+  {
+    std::fstream file(folder_ / "leases/ledger", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(40);
+    file.put('~');
+  }
+  EXPECT_THAT(ledger().take(lease("bob", {"GPU-1"}, 11), {}), IsOk());
+}
+
+TEST_F(LedgerTest, IsOpenToAllUsers) {
+  const mode_t before = ::umask(077);
+  const auto taken = ledger().take(lease("ada", {"GPU-1"}, 10), {});
+  ::umask(before);
+  ASSERT_THAT(taken, IsOk());
+  struct stat info {};
+  ASSERT_EQ(::stat((folder_ / "leases").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 01777u);
+  ASSERT_EQ(::stat((folder_ / "leases/ledger").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0666u);
+}
+
+TEST(LeaseText, ComesBackAsItWas) {
+  Lease lease;
+  lease.controller = {"c"}, lease.job = {"j"}, lease.epoch = Epoch{7}, lease.uid = 1000, lease.boot_id = "b";
+  lease.supervisor = {12, 34}, lease.payload = {56, 78}, lease.launching = true, lease.deadline = BootTime{99};
+  lease.cpus = 2.5, lease.memory_bytes = 1u << 30, lease.gpus = {"GPU-1", "GPU-2"};
+  const auto back = parse_lease(to_text(lease));
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(to_text(*back), to_text(lease));
+}
+
+}  // namespace
+}  // namespace gridctl::agent
