@@ -31,6 +31,36 @@ void Context::note(std::string_view line) {
 
 void Context::write_err(std::string_view text) { (void)os::write_stream(k_stderr, text); }
 
+namespace {
+// A file system's "not found" is not the user's "no such job".
+Error state_error(Error error) {
+  if (error.code == Code::not_found || error.code == Code::io) error.code = Code::state_unreadable;
+  return error;
+}
+
+Result<void> check_is_directory(const os::Path& state) {
+  std::error_code problem;
+  if (!os::exists(state) || std::filesystem::is_directory(state, problem)) return {};
+  return make_error(Code::state_unreadable, "the state directory " + state.string() + " is no directory",
+                    "gridctl --state DIR …");
+}
+}  // namespace
+
+Result<registry::Registry> Context::open() const {
+  TRY(check_is_directory(state));
+  if (Result<void> made = os::make_directories(state); !made) return state_error(std::move(made).error());
+  Result<registry::Registry> opened = registry::Registry::open(state);
+  if (!opened) return state_error(std::move(opened).error());
+  return opened;
+}
+
+Result<registry::Registry> Context::open_for_reading() const {
+  TRY(check_is_directory(state));
+  Result<registry::Registry> opened = registry::Registry::open_for_reading(state);
+  if (!opened) return state_error(std::move(opened).error());
+  return opened;
+}
+
 Result<void> Context::finish() const {
   if (broken_) return *broken_;
   return {};

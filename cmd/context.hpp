@@ -44,10 +44,10 @@ class Context {
   // The error of writing standard output (a full disk), if there was one.
   [[nodiscard]] Result<void> finish() const;
 
-  [[nodiscard]] Result<registry::Registry> open() const { return registry::Registry::open(state); }
-  [[nodiscard]] Result<registry::Registry> open_for_reading() const {
-    return registry::Registry::open_for_reading(state);
-  }
+  // Makes the directory when it is missing; state_unreadable when it cannot be made.
+  [[nodiscard]] Result<registry::Registry> open() const;
+  // An empty registry when there is none yet.
+  [[nodiscard]] Result<registry::Registry> open_for_reading() const;
 
  private:
   bool reader_gone_ = false;

@@ -10,7 +10,7 @@ constexpr Example k_examples[] = {{"Under systemd or in a terminal of its own", 
 constexpr Option k_options[] = {{"exit-when-idle", 0, "", "end when nothing is left to follow"}};
 
 Result<int> run(Context& context, const Parsed& parsed) {
-  TRY(os::make_directories(context.state));
+  TRY(context.open());  // says what is wrong with the state directory, before the lock is asked for
   TRY(control::run_daemon(context.state, parsed.has("exit-when-idle")));
   return 0;
 }

@@ -31,14 +31,14 @@ Result<std::optional<AttemptNumber>> wanted_attempt(registry::Registry& registry
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const std::optional<std::uint64_t> rank, parsed.whole("rank"));
+  TRY_ASSIGN(const std::optional<std::uint64_t> tail, parsed.whole("tail"));
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
-  TRY_ASSIGN(const std::optional<std::uint64_t> rank, parsed.whole("rank"));
   if (rank && *rank != 0)
     return make_error(Code::not_found,
                       "job " + id.value + " runs on one host: there is no rank " + std::to_string(*rank),
                       "gridctl job logs " + id.value);
-  TRY_ASSIGN(const std::optional<std::uint64_t> tail, parsed.whole("tail"));
   TRY_ASSIGN(const std::optional<AttemptNumber> attempt, wanted_attempt(registry, id, parsed));
   LogReader reader(context.paths(), id, attempt);
   if (tail) TRY(reader.begin_at_tail(*tail));

@@ -105,7 +105,9 @@ Result<int> dry_run(Context& context, const job::Spec& spec, const sched::Decisi
   else
     for (const std::string& line : sched::explain(decision)) context.print_line(sanitize(line));
   if (decision.placement) return 0;
-  return nothing_fits(spec.name, decision);
+  Error error = nothing_fits(spec.name, decision);
+  if (!context.json) error.context.clear();  // said above already
+  return error;
 }
 
 // Everything durable, secrets first: a supervisor may take the job up the moment it is recorded.
@@ -137,16 +139,17 @@ Result<int> wait_for(Context& context, registry::Registry& registry, const JobId
 Result<int> run(Context& context, const Parsed& parsed) {
   if (parsed.has("detach") && parsed.has("wait"))
     return make_error(Code::usage, "--detach and --wait exclude each other", "gridctl job submit --help");
-  TRY_ASSIGN(registry::Registry registry, parsed.has("dry-run") ? context.open_for_reading() : context.open());
-  TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(registry));
+  TRY_ASSIGN(registry::Registry known, context.open_for_reading());  // a refused job leaves nothing behind
+  TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(known));
   std::vector<std::string> names;
   for (const sched::HostFacts& host : hosts) names.push_back(host.name.value);
   TRY_ASSIGN(const config::ParsedJob job, read_job(parsed, std::move(names)));
   for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));
-  TRY(check_supported(registry, job.spec));
+  TRY(check_supported(known, job.spec));
   const sched::Decision decision = sched::place(job.spec, hosts, {});
   if (parsed.has("dry-run")) return dry_run(context, job.spec, decision);
   if (!decision.could_ever_fit) return nothing_fits(job.spec.name, decision);
+  TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const JobId id, record(context, registry, job));
   TRY(control::ensure_daemon(context.state, true).context("the job is recorded as " + id.value));
   if (parsed.has("detach")) {

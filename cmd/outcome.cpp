@@ -8,7 +8,7 @@ Result<int> outcome_of(const registry::Job& job) {
   const std::string& why = job.machine.reason_text.empty() ? job.reason : job.machine.reason_text;
   const std::string who = "job " + job.name + " (" + job.id.value + ")";
   if (job.state == job::JobState::cancelled)
-    return make_error(Code::cancelled, who + " was cancelled" + (why.empty() || why == "cancelled" ? "" : ": " + why),
+    return make_error(Code::cancelled, who + " was " + (why.starts_with("cancelled") ? why : "cancelled: " + why),
                       "gridctl job resume " + job.id.value);
   if (job.reason == "no_provider_fits")
     return make_error(Code::no_provider_fits, who + " fits no provider: " + why, "gridctl job explain " + job.id.value);

@@ -84,8 +84,8 @@ std::string accept_command(const Parsed& parsed) {
 void print_result(Context& context, const control::Examined& examined) {
   const registry::Provider& provider = examined.provider;
   if (context.json) return context.print_line(ui::provider_json(provider));
-  context.print_line(provider.name.value + " is registered: " + sanitize(provider.address) + ", " +
-                     sanitize(ui::gpus(provider.inventory)) + (provider.inventory.gpus.empty() ? " (no GPU), " : ", ") +
+  const std::string gpus = provider.inventory.gpus.empty() ? "no GPU" : sanitize(ui::gpus(provider.inventory));
+  context.print_line(provider.name.value + " is registered: " + sanitize(provider.address) + ", " + gpus + ", " +
                      ui::number(provider.inventory.cpus) + " CPUs, " + format_size(provider.inventory.memory_bytes));
 }
 

@@ -33,7 +33,8 @@ void add_hardware(ui::Facts& facts, const Inventory& inventory) {
   facts.add("rocm", inventory.rocm);
   facts.add("oneapi", inventory.oneapi);
   for (const Engine& engine : inventory.engines) {
-    std::string text = std::string(engine_name(engine.kind)) + " " + engine.version;
+    std::string text(engine_name(engine.kind));
+    if (!engine.version.empty()) text += " " + engine.version;
     if (engine.rootless) text += ", rootless";
     if (engine.limits_enforced) text += ", limits hold";
     if (!engine.problem.empty()) text += ": " + engine.problem;
