@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same core scenarios over every engine and both transports."""
+import subprocess
+import time
+import unittest
+
+import grid
+from grid import plain
+
+LOST_AFTER = 5  # seconds
+IMAGE = "localhost/busybox:1"
+
+
+def load_docker(host):
+    """The engines share no images: dockerd gets its own from the archive."""
+    folder = subprocess.run([grid.SOURCE + "/scripts/mk-images", "--dir"], stdout=subprocess.PIPE, text=True,
+                            check=True).stdout.strip()
+    with open(f"{folder}/busybox.tar", "rb") as archive:
+        subprocess.run([grid.TESTGRID, "enter", str(host), "docker", "load", "-q"], stdin=archive, check=True,
+                       env=the_grid.environment, stdout=subprocess.DEVNULL)
+
+
+def setUpModule():
+    global the_grid
+    the_grid = grid.up(3, dockerd=(1, 2, 3))
+    for host in the_grid.hosts:
+        load_docker(host)
+
+
+class Core:
+    """What every pair of engine and transport must do."""
+    engine = transport = None
+
+    @classmethod
+    def setUpClass(cls):
+        if cls.transport == "openssh":
+            for host in the_grid.hosts:  # something that libssh2 cannot speak
+                the_grid.enter(host, "sed -i '1i Ciphers aes256-gcm@openssh.com' /etc/ssh/sshd_config")
+                the_grid.reboot(host)
+        cls.laptop = the_grid.laptop(cls.__name__)
+        for host in the_grid.hosts:
+            registered = cls.laptop.register(host, None, cls.engine, "--json").json
+            assert registered["transport"] == cls.transport, registered
+            assert registered["engine"] == cls.engine, registered
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.laptop.close()
+        if cls.transport == "openssh":
+            for host in the_grid.hosts:
+                the_grid.enter(host, "sed -i 1d /etc/ssh/sshd_config")
+                the_grid.reboot(host)
+
+    def tearDown(self):
+        super().tearDown()
+        self.grid.heal_all()
+
+    def submit(self, name, **options):
+        if self.engine != "process":
+            options.setdefault("image", IMAGE)
+        return self.laptop.submit(plain(name, **options))
+
+    def test_it_succeeds_and_leaves_nothing(self):
+        job = self.submit("succeeds", envs={"STEPS": 20})
+        job.wait_success()
+        self.assert_steps_once(job, 20, attempts=1)
+        self.assertEqual(grid.steps_of(job.logs()), list(range(1, 21)))
+        self.grid.wait_clean()
+
+    def test_it_outlives_its_host(self):
+        job = self.submit("outlives", envs={"STEPS": 120})
+        job.wait_checkpoint(2)
+        host = job.host()
+        killed = time.time()
+        self.grid.kill(host)
+        job.wait_attempt(2, deadline=LOST_AFTER + 20)
+        lost, moved = job.events("host_lost")[0], job.events("attempt_started")[1]
+        grid.figure(f"{self.engine}/{self.transport}: given up until the program runs again",
+                    f"{grid.iso(moved['at']) - grid.iso(lost['at']):.2f} s")
+        self.assertLess(grid.iso(lost["at"]) - killed, LOST_AFTER + 3)
+        job.wait_success()
+        self.assert_continues(job, 10)
+        self.assert_steps_once(job, 120, attempts=2)
+        self.grid.start(host)
+        self.grid.wait_clean()
+
+    def test_a_short_cut_changes_nothing_and_a_dead_connection_neither(self):
+        job = self.submit("short-cut", envs={"STEPS": 100})
+        job.wait_checkpoint(1)
+        host = job.host()
+        self.grid.partition(host)
+        time.sleep(LOST_AFTER / 2)  # the length of the cut
+        self.grid.heal(host)
+        self.grid.enter(host, "pkill -9 -f 'gridctl-agent connect' || true")
+        job.wait_success()
+        self.assert_steps_once(job, 100, attempts=1)
+        self.assertEqual(grid.steps_of(job.logs()), list(range(1, 101)))
+
+    def test_cancel_gives_it_time_to_save(self):
+        job = self.submit("graceful", envs={"STEPS": 1000},
+                          run="trap 'mkdir -p out; echo saved > out/last; echo goodbye; exit 0' TERM\n"
+                              "echo ready; while true; do sleep 0.1; done")
+        job.wait_output("ready")
+        self.laptop.run("job", "cancel", job.id, "--grace", "10s", "--wait", timeout=40)
+        self.assertEqual(job.state, "CANCELLED", job.evidence())
+        self.assertIn("goodbye", job.logs())
+        self.grid.wait_clean()
+
+    def test_its_exit_code_is_the_programs(self):
+        job = self.submit("exits", run="exit 7", recovery={"max_failures": 1})
+        job.wait_state("FAILED")
+        self.assertEqual(job.show()["exit_code"], 7)
+        self.grid.wait_clean()
+
+
+class Podman(Core, grid.Case):
+    engine, transport = "podman", "libssh2"
+
+
+class Docker(Core, grid.Case):
+    engine, transport = "docker", "libssh2"
+
+
+class Process(Core, grid.Case):
+    engine, transport = "process", "libssh2"
+
+
+class ProcessOverOpenssh(Core, grid.Case):
+    engine, transport = "process", "openssh"
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
