@@ -37,7 +37,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     context.note(job.name + " (" + id.value + ") has no checkpoint yet");
     return 0;
   }
-  ui::Table table({{.title = "CHECKPOINT"},
+  ui::Table table({{.title = "CHECKPOINT", .width_min = 15},
                    {.title = "ATTEMPT", .right = true},
                    {.title = "AGE", .right = true},
                    {.title = "SIZE", .right = true},

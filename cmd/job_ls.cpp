@@ -18,7 +18,7 @@ constexpr Option k_options[] = {{"active", 'a', "", "only jobs that are not fini
                                 {"limit", 'n', "N", "the newest N", "50; with --json all"}};
 
 ui::Table table_of(const std::vector<registry::JobRow>& jobs, WallTime now) {
-  ui::Table table({{.title = "ID"},
+  ui::Table table({{.title = "ID", .width_min = 13},
                    {.title = "NAME", .shrinks = true},
                    {.title = "STATE", .width_min = 10},
                    {.title = "PROVIDER", .shrinks = true},

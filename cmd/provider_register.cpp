@@ -69,7 +69,8 @@ Result<void> check_new(registry::Registry& registry, const registry::Provider& p
 bool ask_person(Context& context, const std::string& peer, std::span<const ssh::HostKey> keys) {
   context.note("the host keys of " + sanitize(peer) + " are not known:");
   for (const ssh::HostKey& key : keys) context.note("  " + sanitize(key.type) + " " + sanitize(key.fingerprint));
-  context.write_err("compare with: ssh-keyscan on the host, or what its owner says. Trust them? [yes/no] ");
+  context.write_err(
+      "compare with what 'ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub' says on the host. Trust them? [yes/no] ");
   const Result<std::string> answer = os::read_typed_line();
   return answer && lower(trim(*answer)) == "yes";
 }
