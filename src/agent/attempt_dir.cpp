@@ -26,6 +26,16 @@ std::optional<Number> to_number(std::string_view text) {
   return value;
 }
 
+// nullopt when there is no such file. It may appear between our two looks: then it is read again.
+Result<std::optional<std::string>> read_if_there(const Path& path, std::uint64_t bytes_max) {
+  for (bool again = true;; again = false) {
+    auto text = os::read_file(path, bytes_max);
+    if (text) return std::optional{std::move(*text)};
+    if (!os::exists(path)) return std::optional<std::string>{};
+    if (!again) return std::move(text).error();
+  }
+}
+
 bool is_memory(const Path& path) { return os::file_system_kind(path) == "tmpfs"; }
 
 std::int64_t aged(std::int64_t age, std::int64_t passed) {
@@ -122,11 +132,8 @@ Result<wire::AttemptSpec> read_spec(const AttemptDir& attempt) {
 }
 
 Result<std::optional<std::int64_t>> read_number(const Path& path) {
-  auto text = os::read_file(path, k_small_bytes);
-  if (!text) {
-    if (!os::exists(path)) return std::optional<std::int64_t>{};
-    return std::move(text).error();
-  }
+  TRY_ASSIGN(const auto text, read_if_there(path, k_small_bytes));
+  if (!text) return std::optional<std::int64_t>{};
   const auto number = to_number<std::int64_t>(trim(*text));
   if (!number || *number < 0) return make_error(Code::io, path.string() + " does not hold a number");
   return number;
@@ -152,9 +159,8 @@ Result<std::optional<StoredStatus>> read_stored_status(const AttemptDir& attempt
   stored.status.job = attempt.job();
   stored.status.epoch = attempt.epoch();
   stored.status.phase = wire::AttemptPhase::starting;
-  auto text = os::read_file(attempt.status_file(), k_document_bytes);
+  TRY_ASSIGN(const auto text, read_if_there(attempt.status_file(), k_document_bytes));
   if (!text) {
-    if (os::exists(attempt.status_file())) return std::move(text).error();
     if (!os::exists(attempt.path)) return std::optional<StoredStatus>{};
     TRY_ASSIGN(const std::string accepted, os::read_file(attempt.boot_file(), k_small_bytes));
     stored.boot_id = trim(accepted);

@@ -44,6 +44,7 @@ class ProcessEngine final : public Engine {
     options.environment = clean_environment();
     auto pid = os::spawn(arguments, options);
     if (!pid) return std::move(pid).error();
+    launched_here_ = true;
     return {};
   }
 
@@ -55,7 +56,8 @@ class ProcessEngine final : public Engine {
       merge(all, os::descendants(init->pid));
     }
     merge(all, group_.members());
-    merge(all, marked_processes(host_run.string()));
+    // Orphans of a supervisor before us did not come to us; they are known by their environment.
+    if (!launched_here_) merge(all, marked_processes((host_run / "metrics").string()));
     std::erase_if(all, [](const os::ProcessId& process) { return process.pid == ::getpid(); });
     return all;
   }
@@ -68,6 +70,7 @@ class ProcessEngine final : public Engine {
 
  private:
   Group group_;
+  bool launched_here_ = false;
 };
 
 }  // namespace

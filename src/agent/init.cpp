@@ -237,6 +237,8 @@ Outcome Init::follow(pid_t main) {
 
 void Init::kill_rest() {
   Outcome ignored;
+  reap(0, ignored);
+  if (no_children_) return;  // as PID 1 or subreaper we are the parent of whatever is left
   const BootTime give_up = now() + std::chrono::seconds{5};
   do {
     signal_all(SIGKILL);

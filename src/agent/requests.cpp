@@ -20,6 +20,7 @@ namespace gridctl::agent {
 namespace {
 
 constexpr std::size_t k_reported_max = 256;                     // attempts in one reply: it stays below a frame
+constexpr Duration k_first_word = std::chrono::seconds{2};      // from a start to its supervisor's lock
 constexpr Duration k_settle_wait = std::chrono::seconds{30};    // an engine's call and a ledger's write
 constexpr Duration k_lease_max = std::chrono::hours{24 * 366};  // keeps sums of times far from overflow
 
@@ -279,11 +280,21 @@ std::vector<JobId> Requests::jobs() const {
   return found;
 }
 
+// Its first supervisor was started a moment ago and has not said anything yet.
+bool Requests::just_accepted(const AttemptDir& attempt) const {
+  if (os::exists(attempt.status_file())) return false;
+  const auto made = os::status_of(attempt.op_file());
+  if (!made || !*made) return false;
+  const Duration age{clock_.wall().ms * 1'000'000 - (*made)->mtime_ns};
+  return age >= Duration{-k_first_word.count()} && age < k_first_word;
+}
+
 void Requests::adopt(const AttemptDir& attempt) {
   const auto stored = read_stored_status(attempt, clock_);
   if (!stored || !*stored || (*stored)->ended()) return;
   // Asked of the kernel, not by taking the lock: a supervisor that begins at this moment would find it held and go.
   if (lock_holder(attempt.supervisor_lock())) return;
+  if (just_accepted(attempt)) return;
   if (const auto spawned = spawn_supervisor(attempt); !spawned)
     os::log(os::LogLevel::error, "cannot start a supervisor: " + spawned.error().one_line());
 }

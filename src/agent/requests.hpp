@@ -41,6 +41,7 @@ class Requests {
   [[nodiscard]] wire::PollReply blank_reply() const;
   [[nodiscard]] std::vector<JobId> jobs() const;
   [[nodiscard]] bool await_settled(const AttemptDir& attempt, const std::string& boot_id);
+  [[nodiscard]] bool just_accepted(const AttemptDir& attempt) const;
   void adopt(const AttemptDir& attempt);
 
   Path home_;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <barrier>
 #include <fstream>
 #include <thread>
 
@@ -555,6 +556,7 @@ TEST(AgentRace, GivesOneGpuToOneOfTwoControllersAThousandTimes) {
   host.environment["PATH"] = (folder / "bin").string() + ":" + os::environment("PATH").value_or("/usr/bin:/bin");
   constexpr std::uint64_t k_races = 1000;
   std::atomic<int> won = 0, refused = 0, failed = 0;
+  std::barrier line(2);
   const auto compete = [&](const std::string& name) {
     AgentClient agent(host, ControllerId{name});
     wire::AttemptSpec job;
@@ -564,6 +566,7 @@ TEST(AgentRace, GivesOneGpuToOneOfTwoControllersAThousandTimes) {
     job.run = "mkdir " + (folder / "held").string() + " && rmdir " + (folder / "held").string();
     for (std::uint64_t epoch = 1; epoch <= k_races; ++epoch) {
       job.epoch = Epoch{epoch};
+      line.arrive_and_wait();  // both ask at the same moment, a thousand times
       if (const auto started = agent.start(job); !started) {
         ++(started.error().code == Code::busy ? refused : failed);
         continue;
