@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/daemon.hpp"
 
-#include <unistd.h>
-
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -23,20 +22,23 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int k_stdout = 1;
 constexpr Duration k_start_timeout = std::chrono::seconds{10};
 constexpr Duration k_stop_timeout = std::chrono::seconds{15};
 constexpr Duration k_idle_before_exit = std::chrono::seconds{20};  // so that a row of submits meets one daemon
 constexpr Duration k_idle_check = std::chrono::seconds{1};
 constexpr Duration k_stop_poll = std::chrono::milliseconds{20};
+constexpr Duration k_lock_patience =
+    std::chrono::seconds{1};  // of a daemon: whoever asks for its state holds the lock a moment
 
 // Whoever starts a daemon reads this word from its standard output.
 void say_ready() {
-  const Result<void> told = os::write_all(STDOUT_FILENO, as_bytes("ready\n"));
+  const Result<void> told = os::write_all(k_stdout, as_bytes("ready\n"));
   if (!told) os::log(os::LogLevel::debug, "nobody waits for this daemon's start any more");
 }
 
 Result<void> write_info(const Paths& paths, WallTime now) {
-  const json info{{"pid", ::getpid()}, {"version", k_version}, {"started_at", format_rfc3339(now)}};
+  const json info{{"pid", os::process_id()}, {"version", k_version}, {"started_at", format_rfc3339(now)}};
   return os::write_file_atomically(paths.daemon_info(), info.dump());
 }
 
@@ -45,15 +47,23 @@ Error already_running(const Paths& paths) {
                     "gridctl daemon status");
 }
 
+Result<std::optional<os::FileLock>> become_the_daemon(const Paths& paths, os::Clock& clock) {
+  for (const BootTime deadline = clock.boot() + k_lock_patience;;) {
+    TRY_ASSIGN(std::optional<os::FileLock> lock, os::FileLock::try_acquire(paths.daemon_lock()));
+    if (lock || clock.boot() > deadline) return lock;
+    os::pause_for(k_stop_poll);
+  }
+}
+
 }  // namespace
 
 Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   const Paths paths{state_directory};
   TRY_ASSIGN(registry::Registry registry, registry::Registry::open(state_directory));
-  TRY_ASSIGN(std::optional<os::FileLock> lock, os::FileLock::try_acquire(paths.daemon_lock()));
+  os::Clock& clock = os::system_clock();
+  TRY_ASSIGN(const std::optional<os::FileLock> lock, become_the_daemon(paths, clock));
   if (!lock) return already_running(paths);
   os::log_to_file(paths.daemon_log(), os::LogLevel::info);
-  os::Clock& clock = os::system_clock();
   TRY(write_info(paths, clock.wall()));
   TRY_ASSIGN(const ControllerId controller, registry.controller_id());
 
@@ -68,13 +78,22 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   const auto idle_check = loop.every(k_idle_check, [&] {
     const BootTime now = clock.boot();
     if (!supervisor.is_idle()) busy_at = now;
-    if (exit_when_idle && now - busy_at > k_idle_before_exit) loop.stop();
+    if (!exit_when_idle || now - busy_at <= k_idle_before_exit) return;
+    // First it says that it ends, then it looks for work a last time: a command that records a job looks in the other
+    // order, so one of the two sees the other.
+    const Result<void> removed = os::remove_file(paths.daemon_info());
+    if (removed && !supervisor.has_work()) return loop.stop();
+    busy_at = now;
+    if (const Result<void> written = write_info(paths, clock.wall()); !written)
+      os::log(os::LogLevel::warn, "while going on: " + written.error().one_line());
   });
   os::log(os::LogLevel::info, "gridctl " + std::string(k_version) + " follows " + paths.root.string());
   say_ready();
   loop.run();
   os::log(os::LogLevel::info, "daemon ends; jobs go on at their hosts");
-  return os::remove_file(paths.daemon_info());
+  TRY(os::remove_file(paths.daemon_info()));
+  // Threads may still be waiting for a dead host. They are left: all that counts is durable.
+  std::quick_exit(0);
 }
 
 Result<DaemonStatus> daemon_status(const os::Path& state_directory) {
@@ -95,7 +114,14 @@ Result<DaemonStatus> daemon_status(const os::Path& state_directory) {
 }
 
 Result<DaemonStatus> ensure_daemon(const os::Path& state_directory, bool exit_when_idle) {
+  os::Clock& clock = os::system_clock();
   TRY_ASSIGN(DaemonStatus status, daemon_status(state_directory));
+  // One that does not say who it is begins or ends this moment; of one that ends, its end is waited for.
+  for (const BootTime deadline = clock.boot() + k_start_timeout; status.running && status.pid == 0;) {
+    if (clock.boot() > deadline) break;
+    os::pause_for(k_stop_poll);
+    TRY_ASSIGN(status, daemon_status(state_directory));
+  }
   if (status.running) return status;
   TRY_ASSIGN(const os::Path self, os::executable_path());
   TRY_ASSIGN(auto pipe, os::make_pipe());
@@ -107,7 +133,6 @@ Result<DaemonStatus> ensure_daemon(const os::Path& state_directory, bool exit_wh
   options.stdout_fd = pipe.second.get();
   TRY(os::spawn(argv, options).context("while starting the daemon"));
   pipe.second.reset();
-  os::Clock& clock = os::system_clock();
   std::array<os::Poll, 1> ready{{{pipe.first.get(), {true, false}, {}}}};
   TRY(os::wait_any(ready, clock.boot() + k_start_timeout, clock));
   TRY_ASSIGN(status, daemon_status(state_directory));

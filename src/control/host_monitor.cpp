@@ -54,7 +54,9 @@ void HostMonitor::take_over(Result<AgentSession> session) {
   tried_ = true;
   const BootTime now = clock_.boot();
   if (!session) {
-    reconnect_pause_ = std::clamp(reconnect_pause_ * 2, k_first_pause, k_reconnect_max);
+    // A host with jobs is tried about as often as it would be asked: the pause must not eat up `lost_after`.
+    const Duration longest = wants_.empty() ? k_reconnect_max : std::max(heartbeat_, k_first_pause);
+    reconnect_pause_ = std::clamp(reconnect_pause_ * 2, k_first_pause, longest);
     next_connect_ = now + reconnect_pause_;
     trouble_ = session.error().one_line();
     listener_.failed(session.error());

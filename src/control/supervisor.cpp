@@ -52,6 +52,11 @@ bool Supervisor::is_idle() const {
   });
 }
 
+bool Supervisor::has_work() {
+  const Result<std::vector<JobId>> ids = registry_.unfinished();
+  return !ids || !ids->empty() || !is_idle();
+}
+
 void Supervisor::report(const Error& error, const std::string& doing) {
   os::log(os::LogLevel::warn, doing + ": " + error.one_line());
 }

@@ -28,6 +28,8 @@ class Supervisor {
   [[nodiscard]] Result<void> start();
   // Nothing to follow, nothing under way.
   [[nodiscard]] bool is_idle() const;
+  // Asks the registry anew. True also when it cannot say.
+  [[nodiscard]] bool has_work();
 
  private:
   struct Following;
