@@ -41,6 +41,9 @@ Result<store::Tree> single_file(store::ChunkStore& store, const os::Path& path, 
   return store::make_tree({std::move(entry)});
 }
 
+// The name by which the host knows that a tree of one file is a mount of that file: gridctl-agent(7).
+std::string last_component(const std::string& target) { return os::Path(target).filename().string(); }
+
 Result<store::Scan> directory(store::ChunkStore& store, const os::Path& path, bool ignore_files) {
   store::ScanOptions options;
   options.ignore_files = ignore_files;
@@ -60,7 +63,7 @@ Result<ImportedInputs> import_inputs(const job::Spec& spec, store::ChunkStore& s
     std::move(scan.notes.begin(), scan.notes.end(), std::back_inserter(out.notes));
     return {};
   };
-  const auto add_file = [&](const os::Path& path, const char* name, std::string role,
+  const auto add_file = [&](const os::Path& path, const std::string& name, std::string role,
                             std::string target) -> Result<void> {
     TRY_ASSIGN(const store::Tree tree, single_file(store, path, name));
     TRY_ASSIGN(registry::Input input, keep(store, tree, std::move(role), std::move(target)));
@@ -72,7 +75,7 @@ Result<ImportedInputs> import_inputs(const job::Spec& spec, store::ChunkStore& s
     TRY_ASSIGN(const auto status, os::status_of(os::Path(mount.source)));
     const bool is_directory = status && status->kind == os::FileKind::directory;
     TRY(is_directory ? add_directory(mount.source, false, "mount", mount.target)
-                     : add_file(mount.source, k_single_file, "mount", mount.target));
+                     : add_file(mount.source, last_component(mount.target), "mount", mount.target));
   }
   if (spec.image_is_archive) TRY(add_file(spec.image, k_image_file, "image", ""));
   TRY(store.seal());

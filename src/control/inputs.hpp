@@ -12,8 +12,6 @@
 
 namespace gridctl::control {
 
-// A tree with this one file stands for a mount of a single file instead of a directory.
-inline constexpr const char* k_single_file = ".gridctl-file";
 inline constexpr const char* k_image_file = "image.tar";
 
 struct ImportedInputs {

@@ -69,6 +69,7 @@ std::optional<ProcessId> identify(int pid) {
 bool is_alive(const ProcessId& process) { return identify(process.pid) == process; }
 
 std::vector<ProcessId> descendants(int pid) {
+  if (pid <= 0) return {};  // "the parent of everything" is never what a caller wants to end
   std::multimap<int, int> children;
   std::map<int, ProcEntry> entries;
   for (int candidate : all_pids())

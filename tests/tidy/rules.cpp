@@ -195,7 +195,6 @@ const std::vector<std::string>& known_findings() {
   static const std::vector<std::string> list{
       "src/agent/init.cpp: 'nanosleep' stands in os alone; use a timer, or os::pause_for",
       "src/agent/ledger.cpp: 'nanosleep' stands in os alone; use a timer, or os::pause_for",
-      "src/control/daemon.cpp: <unistd.h> is for os and agent: system calls stand there",
   };
   return list;
 }
