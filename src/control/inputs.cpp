@@ -42,7 +42,10 @@ Result<store::Tree> single_file(store::ChunkStore& store, const os::Path& path, 
 }
 
 // The name by which the host knows that a tree of one file is a mount of that file: gridctl-agent(7).
-std::string last_component(const std::string& target) { return os::Path(target).filename().string(); }
+std::string name_in(const job::Mount& mount) {
+  const bool into_folder = mount.target.ends_with('/');
+  return os::Path(into_folder ? mount.source : mount.target).filename().string();
+}
 
 Result<store::Scan> directory(store::ChunkStore& store, const os::Path& path, bool ignore_files) {
   store::ScanOptions options;
@@ -75,7 +78,7 @@ Result<ImportedInputs> import_inputs(const job::Spec& spec, store::ChunkStore& s
     TRY_ASSIGN(const auto status, os::status_of(os::Path(mount.source)));
     const bool is_directory = status && status->kind == os::FileKind::directory;
     TRY(is_directory ? add_directory(mount.source, false, "mount", mount.target)
-                     : add_file(mount.source, last_component(mount.target), "mount", mount.target));
+                     : add_file(mount.source, name_in(mount), "mount", mount.target));
   }
   if (spec.image_is_archive) TRY(add_file(spec.image, k_image_file, "image", ""));
   TRY(store.seal());
