@@ -75,6 +75,14 @@ std::vector<HeldSnapshot> held_snapshots(const AttemptDir& attempt, bool tidy) {
   return held;
 }
 
+namespace {
+store::WholeRules rules_of(const wire::AttemptSpec& spec) {
+  store::WholeRules rules;
+  rules.marker_expected = spec.checkpoint_by_marker;
+  return rules;
+}
+}  // namespace
+
 CheckpointWatch::CheckpointWatch(const AttemptDir& attempt, const wire::AttemptSpec& spec, JobView view,
                                  os::Clock& clock, int changed_fd)
     : attempt_(attempt),
@@ -83,6 +91,7 @@ CheckpointWatch::CheckpointWatch(const AttemptDir& attempt, const wire::AttemptS
       clock_(clock),
       changed_fd_(changed_fd),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      whole_(rules_of(spec)),
       held_(held_snapshots(attempt, true)) {
   if (!held_.empty()) next_ = held_.back().checkpoint.number + 1;
 }

@@ -128,7 +128,12 @@ void append_safe(std::string& out, std::string_view text, std::size_t& at) {
 }
 }  // namespace
 
+bool is_plain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
+}
+
 std::string sanitize(std::string_view text, std::size_t line_max) {
+  if (text.size() <= line_max && is_plain(text)) return std::string(text);  // nearly all of what listings show
   std::string out;
   out.reserve(text.size());
   std::size_t line_start = 0;

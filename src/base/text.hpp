@@ -19,6 +19,9 @@ namespace gridctl {
 // The known word nearest to `word` by edit distance, or empty when none is near enough to be meant (distance <= 1/3).
 [[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> known);
 
+// Printable ASCII only: one byte is one column, and nothing needs to be made safe.
+[[nodiscard]] bool is_plain(std::string_view text);
+
 // Makes foreign text safe for a terminal: keeps '\n' and '\t'; control characters, ESC and DEL become caret notation
 // (^[), C1 and bidirectional or invisible characters become <U+XXXX>, invalid UTF-8 becomes \xNN, '\r' before '\n' is
 // dropped. Lines are cut at `line_max` bytes. Every byte of a host that reaches a terminal goes through here.

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "store/whole.hpp"
+
 namespace gridctl::control {
 
 namespace {
@@ -88,6 +90,7 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   if (facts.restore) {
     out.restore = facts.restore->root;
     out.restore_name = checkpoint_name(facts.job.id, facts.restore->seq);
+    out.checkpoint_by_marker = facts.restore->how == store::how_name(store::Whole::commit_marker);
   }
   out.checkpoint_path = spec.checkpoint.path;
   out.checkpoints = spec.checkpoint.interval != job::CheckpointPolicy::Interval::off;

@@ -68,6 +68,7 @@ std::vector<std::string> wrap_line(std::string_view line, std::size_t columns) {
 }  // namespace
 
 std::size_t display_width(std::string_view text) {
+  if (is_plain(text)) return text.size();
   std::size_t width = 0;
   while (!text.empty()) {
     const Character character = decode(text);

@@ -61,6 +61,7 @@ struct AttemptSpec {
   std::optional<Digest> restore;            // checkpoint tree; its content fills the checkpoint directory
   std::string restore_name;                 // "JOB@SEQ", value of GRIDCTL_RESUME_FROM
   std::string checkpoint_path;              // as in the job file; empty = the default directory
+  bool checkpoint_by_marker = false;  // the restored one was taken by `.commit`: from the start only markers count
   bool checkpoints = true;                  // false: interval off
   Duration checkpoint_min_interval{};       // do not snapshot more often
   std::string setup, run;                   // shell texts; run is resume_run when something was restored

@@ -25,30 +25,32 @@ TreeRef read_mount(const Fields& fields) { return {fields.digest("root"), fields
 json spec_json(const AttemptSpec& spec) {
   json mounts = json::array();
   for (const TreeRef& mount : spec.mounts) mounts.push_back({{"root", to_hex(mount.root)}, {"target", mount.target}});
-  return {{"job", spec.job.value},
-          {"job_name", spec.job_name},
-          {"attempt", spec.attempt.value},
-          {"epoch", spec.epoch.value},
-          {"engine", engine_name(spec.engine)},
-          {"image", spec.image},
-          {"image_archive", optional_hex(spec.image_archive)},
-          {"workdir", optional_hex(spec.workdir)},
-          {"mounts", std::move(mounts)},
-          {"restore", optional_hex(spec.restore)},
-          {"restore_name", spec.restore_name},
-          {"checkpoint_path", spec.checkpoint_path},
-          {"checkpoints", spec.checkpoints},
-          {"checkpoint_min_interval_ms", to_ms(spec.checkpoint_min_interval)},
-          {"setup", spec.setup},
-          {"run", spec.run},
-          {"envs", spec.envs},
-          {"secret_names", spec.secret_names},
-          {"gpu_uuids", spec.gpu_uuids},
-          {"cpus", spec.cpus},
-          {"memory_bytes", spec.memory_bytes},
-          {"stop_grace_ms", to_ms(spec.stop_grace)},
-          {"log_ring_bytes", spec.log_ring_bytes},
-          {"disk_bytes_max", spec.disk_bytes_max}};
+  json out{{"job", spec.job.value},
+           {"job_name", spec.job_name},
+           {"attempt", spec.attempt.value},
+           {"epoch", spec.epoch.value},
+           {"engine", engine_name(spec.engine)},
+           {"image", spec.image},
+           {"image_archive", optional_hex(spec.image_archive)},
+           {"workdir", optional_hex(spec.workdir)},
+           {"mounts", std::move(mounts)},
+           {"restore", optional_hex(spec.restore)},
+           {"restore_name", spec.restore_name},
+           {"checkpoint_path", spec.checkpoint_path},
+           {"checkpoints", spec.checkpoints},
+           {"checkpoint_min_interval_ms", to_ms(spec.checkpoint_min_interval)},
+           {"setup", spec.setup},
+           {"run", spec.run},
+           {"envs", spec.envs},
+           {"secret_names", spec.secret_names},
+           {"gpu_uuids", spec.gpu_uuids},
+           {"cpus", spec.cpus},
+           {"memory_bytes", spec.memory_bytes},
+           {"stop_grace_ms", to_ms(spec.stop_grace)},
+           {"log_ring_bytes", spec.log_ring_bytes},
+           {"disk_bytes_max", spec.disk_bytes_max}};
+  if (spec.checkpoint_by_marker) out["checkpoint_by_marker"] = true;  // newer than the others: absent means no
+  return out;
 }
 
 AttemptSpec read_spec(const Fields& fields) {
@@ -65,6 +67,7 @@ AttemptSpec read_spec(const Fields& fields) {
   spec.restore = fields.optional_digest("restore");
   spec.restore_name = fields.text("restore_name");
   spec.checkpoint_path = fields.text("checkpoint_path");
+  spec.checkpoint_by_marker = fields.has("checkpoint_by_marker") && fields.flag("checkpoint_by_marker");
   spec.checkpoints = fields.flag("checkpoints");
   spec.checkpoint_min_interval = fields.duration("checkpoint_min_interval_ms");
   spec.setup = fields.text("setup", k_script_max);
