@@ -159,9 +159,7 @@ class Inputs(grid.Case):
         for image in (None, "localhost/busybox:1"):
             with self.subTest(image or "process"):
                 spec = plain("secretive", secrets={"TOKEN": None}, envs={"STEPS": 60},
-                             run='[ "$TOKEN" = "$WANTED" ] || { echo wrong; exit 3; }; '
-                                 '[ "$(echo $TOKEN | md5sum | cut -c1-8)" ] && echo got it; sh plain.sh')
-                spec["run"] = 'echo "length ${#TOKEN}"; sh plain.sh'
+                             run='echo "length ${#TOKEN}"; sh plain.sh')
                 if image:
                     spec["image"] = image
                 job = laptop.submit(spec, env={"TOKEN": CANARY})
@@ -187,7 +185,7 @@ class Inputs(grid.Case):
             inspected = self.grid.as_worker(host, f"podman inspect {name}", check=False)
             self.assertNotIn(CANARY, inspected)
         if ended:
-            self.assertEqual(self.grid.enter(host, f"grep -rlaF {CANARY} /dev/shm /run 2>/dev/null || true"), "")
+            self.assertEqual(self.grid.enter(host, f"grep -rlaF {CANARY} /dev/shm /run/user /tmp 2>/dev/null || true"), "")
 
     def test_secrets_survive_a_failover(self):
         job = laptop.submit(plain("secret-failover", secrets={"TOKEN": None}, run='echo "length ${#TOKEN}"; sh plain.sh',

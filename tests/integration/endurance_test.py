@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """kill -9 of any gridctl process, at any moment, loses nothing and doubles nothing."""
+import json
 import os
 import random
 import signal
-import subprocess
 import time
 import unittest
 
@@ -25,14 +25,15 @@ def setUpModule():
 
 class Host(grid.Case):
     def test_the_agent_is_killed_a_hundred_times(self):
-        job = laptop.submit(plain("agent-killed", envs={"STEPS": 400}))
+        job = laptop.submit(plain("agent-killed", envs={"STEPS": 600}))
         job.wait_checkpoint(1)
         host = job.host()
-        killed = set()
+        killed, chance = set(), random.Random(3)
         while len(killed) < AGENT_KILLS:
-            # within one shell, for an agent lives but milliseconds
-            out = self.grid.enter(host, "for n in $(seq 200); do for pid in $(pgrep -u worker -f 'gridctl-agent connect'); do "
-                                        "kill -9 $pid && echo $pid; done; sleep 0.05; done 2>/dev/null; true", timeout=60)
+            # some of them in the middle of their greeting, some after a heartbeat or two
+            pause = chance.uniform(0.1, 0.6)
+            out = self.grid.enter(host, "for n in 1 2 3 4 5 6 7 8; do for pid in $(pgrep -u worker -f 'gridctl-agent connect'); do "
+                                        f"kill -9 $pid && echo $pid; done; sleep {pause:.2f}; done 2>/dev/null; true")
             killed.update(out.split())
             if job.state != "RUNNING":
                 break
@@ -93,7 +94,7 @@ class Daemon(grid.Case):
         laptop.need_daemon()
         done = laptop.run("daemon", "run", check=False, timeout=20)
         self.assertEqual(done.code, 7, str(done))
-        self.assertIn(str(laptop.daemon_pid()), done.err)
+        self.assertIn("another", done.err)
 
     def test_killed_at_many_moments_it_loses_and_doubles_nothing(self):
         chance = random.Random(7)
@@ -106,12 +107,13 @@ class Daemon(grid.Case):
             while kills < DAEMON_KILLS:
                 pid = laptop.need_daemon()
                 # up to beyond the time of start, launch, pulls and the end
-                time.sleep(chance.uniform(0, 0.5))
+                time.sleep(chance.uniform(0, 1))
                 try:
                     os.kill(pid, signal.SIGKILL)
                     kills += 1
                 except ProcessLookupError:
                     pass
+                grid.wait_until("its death", 5, lambda: not grid.is_alive(pid))
                 if job.state in grid.FINAL:
                     break
             laptop.need_daemon()
@@ -132,7 +134,6 @@ class Submit(grid.Case):
         path = os.path.join(laptop.folder, "killed.yaml")
         before = {job["job_id"] for job in laptop.run("job", "ls", "--json").json}
         with open(path, "w", encoding="utf-8") as file:
-            import json
             json.dump(plain("killed", run="true", envs={}), file)
         for _ in range(12):
             process = laptop.spawn("job", "submit", "-d", path)

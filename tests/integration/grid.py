@@ -49,6 +49,15 @@ def wait_until(what, deadline, look, evidence=None):
         time.sleep(LOOK)
 
 
+def is_alive(pid):
+    """A process that has ended but not been reaped is not."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(") ")[2][:1] != "Z"
+    except OSError:
+        return False
+
+
 def figure(name, value):
     """A measured number, for whoever reads the log."""
     print(f"FIGURE {name}: {value}", flush=True)
@@ -278,7 +287,7 @@ class Laptop:
         return Job(self, self.run("job", "submit", "-d", "-y", "--json", path, *more, env=env).json["job_id"])
 
     def daemon_pid(self):
-        """Pid of the daemon that holds the lock, asked of the kernel."""
+        """Pid of a daemon of this state directory, asked of the kernel."""
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open(f"/proc/{pid}/cmdline", "rb") as file:

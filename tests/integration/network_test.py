@@ -158,7 +158,8 @@ class HostKey(grid.Case):
 
     def test_an_unknown_key_is_trusted_by_no_script(self):
         facts = self.grid.facts[1]
-        done = laptop.run("provider", "register", "new", f"worker@{facts['address']}", "-i", self.grid.key, check=False)
+        new = self.grid.laptop("stranger")
+        done = new.run("provider", "register", "new", f"worker@{facts['address']}", "-i", self.grid.key, check=False)
         self.assertEqual(done.code, 6, str(done))
         self.assertIn(facts["host_key"], done.err)
         self.assertIn("--host-key", done.err)
