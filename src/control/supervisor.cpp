@@ -24,7 +24,8 @@ constexpr Duration k_busy_memory = std::chrono::seconds{10};  // how long a host
 constexpr Duration k_settle_retry = std::chrono::seconds{5};
 constexpr Duration k_launch_retry = std::chrono::seconds{1};
 constexpr Duration k_stop_retry = std::chrono::seconds{2};
-constexpr Duration k_first_contact = std::chrono::milliseconds{200};  // placing waits for the first try of every host
+constexpr Duration k_first_contact = std::chrono::milliseconds{200};  // placing looks so often for the first try of all
+constexpr Duration k_first_contact_max = std::chrono::seconds{3};     // hosts, but does not wait longer for a dead one
 }  // namespace
 
 Supervisor::Supervisor(os::Loop& loop, os::Clock& clock, registry::Registry registry, ControllerId controller)
@@ -39,8 +40,8 @@ Supervisor::Supervisor(os::Loop& loop, os::Clock& clock, registry::Registry regi
 Supervisor::~Supervisor() = default;
 
 Result<void> Supervisor::start() {
-  TRY_ASSIGN(const std::vector<registry::Provider> all, registry_.providers());
-  load_providers();
+  started_at_ = clock_.boot();
+  TRY(registry_.data_version());  // a registry that cannot be read is an error now, not a line in the log
   timer_ = loop_.every(k_tick, [this] { tick(); });
   tick();
   return {};
@@ -227,9 +228,10 @@ std::vector<sched::HostFacts> Supervisor::host_facts(Duration lost_after) const 
 void Supervisor::place(const JobPtr& job) {
   job->place_timer.reset();
   if (!std::holds_alternative<job::Waiting>(job->state.phase)) return;
-  const bool all_tried = std::all_of(hosts_.begin(), hosts_.end(), [](const auto& entry) {
-    return entry.second->monitor->is_up() || entry.second->monitor->was_tried();
-  });
+  const bool all_tried = clock_.boot() - started_at_ > k_first_contact_max ||
+                         std::all_of(hosts_.begin(), hosts_.end(), [](const auto& entry) {
+                           return entry.second->monitor->is_up() || entry.second->monitor->was_tried();
+                         });
   if (!all_tried) {
     job->place_timer = loop_.after(k_first_contact, [this, job] { place(job); });
     return;

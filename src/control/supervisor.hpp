@@ -77,7 +77,7 @@ class Supervisor {
   std::map<std::string, std::unique_ptr<Host>> hosts_;  // by name
   std::map<std::string, JobPtr> jobs_;                  // by id
   std::int64_t seen_version_ = -1;
-  BootTime next_reload_{};
+  BootTime started_at_{}, next_reload_{};
   os::Loop::Timer timer_;
   // Last members: their destructors wait for work that refers to those above.
   std::unique_ptr<os::Pool> connect_pool_;
