@@ -1,38 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/provider_facts.hpp"
 
-#include <algorithm>
+#include "control/host_facts.hpp"
 
 namespace gridctl::cmd {
-
-namespace {
-void take_away(sched::HostFacts& host, const job::Member& member) {
-  host.busy_gpus.insert(host.busy_gpus.end(), member.gpu_uuids.begin(), member.gpu_uuids.end());
-  host.cpus_free = std::max(0.0, host.cpus_free.value_or(host.inventory.cpus) - member.cpus);
-  const std::uint64_t memory = host.memory_free.value_or(host.inventory.memory_bytes);
-  host.memory_free = memory - std::min(memory, member.memory_bytes);
-}
-}  // namespace
-
-sched::HostFacts host_facts(const registry::Provider& provider) {
-  sched::HostFacts facts;
-  facts.name = provider.name;
-  facts.inventory = provider.inventory;
-  facts.region = provider.region;
-  facts.site = provider.site;
-  facts.host_class = provider.host_class;
-  facts.price_per_hour = provider.price_per_hour;
-  facts.labels = provider.labels;
-  if (Result<EngineKind> engine = parse_engine(provider.engine); engine) facts.engine = *engine;
-  facts.drained = provider.drained;
-  facts.reachable = provider.liveness != "unreachable" && provider.liveness != "lost";
-  return facts;
-}
 
 Result<std::vector<sched::HostFacts>> all_host_facts(registry::Registry& registry) {
   TRY_ASSIGN(const std::vector<registry::Provider> providers, registry.providers());
   std::vector<sched::HostFacts> hosts;
-  for (const registry::Provider& provider : providers) hosts.push_back(host_facts(provider));
+  for (const registry::Provider& provider : providers) hosts.push_back(control::facts_of(provider));
   TRY_ASSIGN(const std::vector<JobId> unfinished, registry.unfinished());
   for (const JobId& id : unfinished) {
     TRY_ASSIGN(const registry::Job job, registry.job(id));
@@ -40,7 +16,7 @@ Result<std::vector<sched::HostFacts>> all_host_facts(registry::Registry& registr
     if (attempt == nullptr) continue;
     for (const job::Member& member : attempt->members)
       for (sched::HostFacts& host : hosts)
-        if (host.name == member.host) take_away(host, member);
+        if (host.name == member.host) control::take_away(host, member);
   }
   return hosts;
 }

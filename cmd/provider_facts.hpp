@@ -12,7 +12,6 @@
 
 namespace gridctl::cmd {
 
-[[nodiscard]] sched::HostFacts host_facts(const registry::Provider& provider);
 // Of all providers; what jobs of this state directory hold is busy.
 [[nodiscard]] Result<std::vector<sched::HostFacts>> all_host_facts(registry::Registry& registry);
 // no_provider_fits with one line of context for each host and its reason.

@@ -6,6 +6,7 @@
 
 #include "control/attempt_spec.hpp"
 #include "control/following.hpp"
+#include "control/host_facts.hpp"
 #include "control/log_file.hpp"
 #include "control/reach.hpp"
 #include "control/secrets.hpp"
@@ -191,34 +192,18 @@ std::vector<sched::HostFacts> Supervisor::host_facts(Duration lost_after) const 
   const BootTime now = clock_.boot();
   std::vector<sched::HostFacts> all;
   for (const auto& [name, host] : hosts_) {
-    const registry::Provider& p = host->provider;
-    sched::HostFacts facts;
-    facts.name = p.name;
-    facts.inventory = p.inventory;
-    facts.region = p.region;
-    facts.site = p.site;
-    facts.host_class = p.host_class;
-    facts.price_per_hour = p.price_per_hour;
-    facts.labels = p.labels;
-    if (const Result<EngineKind> engine = parse_engine(p.engine)) facts.engine = *engine;
-    facts.drained = p.drained;
+    sched::HostFacts facts = facts_of(host->provider);
     // As the job itself would judge it: the host that it has just left must not get it again.
     facts.reachable = host->monitor->is_up() && host->monitor->silence().judge(lost_after) == job::Liveness::answering;
-    facts.cpus_free = p.inventory.cpus;
-    facts.memory_free = p.inventory.memory_bytes;
     for (const auto& [id, job] : jobs_) {
       const job::Attempt* attempt = job->state.attempt();
       if (attempt == nullptr) continue;
-      for (const job::Member& member : attempt->members) {
-        if (member.host != p.name) continue;
-        facts.busy_gpus.insert(facts.busy_gpus.end(), member.gpu_uuids.begin(), member.gpu_uuids.end());
-        *facts.cpus_free -= member.cpus;
-        *facts.memory_free -= std::min(*facts.memory_free, member.memory_bytes);
-      }
+      for (const job::Member& member : attempt->members)
+        if (member.host == facts.name) take_away(facts, member);
     }
     if (now < host->busy_until) {
       facts.cpus_free = 0;
-      for (const Gpu& gpu : p.inventory.gpus) facts.busy_gpus.push_back(gpu.uuid);
+      for (const Gpu& gpu : facts.inventory.gpus) facts.busy_gpus.push_back(gpu.uuid);
     }
     all.push_back(std::move(facts));
   }

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/host_facts.hpp"
+
+#include <algorithm>
+
+namespace gridctl::control {
+
+sched::HostFacts facts_of(const registry::Provider& provider) {
+  sched::HostFacts facts;
+  facts.name = provider.name;
+  facts.inventory = provider.inventory;
+  facts.region = provider.region;
+  facts.site = provider.site;
+  facts.host_class = provider.host_class;
+  facts.price_per_hour = provider.price_per_hour;
+  facts.labels = provider.labels;
+  if (const Result<EngineKind> engine = parse_engine(provider.engine)) facts.engine = *engine;
+  facts.drained = provider.drained;
+  facts.reachable = provider.liveness != "unreachable" && provider.liveness != "lost";
+  return facts;
+}
+
+void take_away(sched::HostFacts& host, const job::Member& member) {
+  host.busy_gpus.insert(host.busy_gpus.end(), member.gpu_uuids.begin(), member.gpu_uuids.end());
+  host.cpus_free = std::max(0.0, host.cpus_free.value_or(host.inventory.cpus) - member.cpus);
+  const std::uint64_t memory = host.memory_free.value_or(host.inventory.memory_bytes);
+  host.memory_free = memory - std::min(memory, member.memory_bytes);
+}
+
+}  // namespace gridctl::control

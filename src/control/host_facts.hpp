@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Providers as the scheduler sees them. Pure.
+#pragma once
+
+#include "job/state.hpp"
+#include "registry/records.hpp"
+#include "sched/host_facts.hpp"
+
+namespace gridctl::control {
+
+// What the registry knows of it; reachable as the supervisor last judged, nothing taken.
+[[nodiscard]] sched::HostFacts facts_of(const registry::Provider& provider);
+// What one member of a running attempt holds there.
+void take_away(sched::HostFacts& host, const job::Member& member);
+
+}  // namespace gridctl::control
