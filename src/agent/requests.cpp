@@ -241,7 +241,11 @@ Result<wire::AttemptStatus> Requests::poll_one(const wire::PollRequest& request,
   TRY_ASSIGN(status->max_epoch, read_fence(job));
   TRY_ASSIGN(const auto stored, read_stored_status(attempt, clock_));
   if (stored && !stored->ended()) {
-    if (status->phase != wire::AttemptPhase::ended) TRY(renew(attempt, request, want.checkpoints_kept_from));
+    if (status->phase != wire::AttemptPhase::ended) {
+      // A full disk takes the renewal, not the answer: a host that is silent for want of a block would be given up.
+      if (const auto renewed = renew(attempt, request, want.checkpoints_kept_from); !renewed)
+        os::log(os::LogLevel::warn, "cannot renew: " + renewed.error().one_line());
+    }
     adopt(attempt);
   }
   return std::move(*status);
