@@ -42,6 +42,7 @@ Result<std::uint64_t> parse_size(std::string_view text) {
       Code::usage, "'" + std::string(text.substr(0, 40)) + "' is not a size: expected e.g. 512MB, 16GiB, 1.5TB");
   const std::string copy(text.substr(0, 64));
   if (copy.empty() || copy[0] < '0' || copy[0] > '9') return bad;
+  if (copy.find_first_of("xX") != std::string::npos) return bad;  // strtod would take hexadecimal
   char* end = nullptr;
   const double number = std::strtod(copy.c_str(), &end);
   std::string_view unit(end);
