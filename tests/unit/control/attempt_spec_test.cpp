@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/attempt_spec.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gridctl::control {
+namespace {
+
+class AttemptSpec : public ::testing::Test {
+ protected:
+  AttemptSpec() {
+    job.id = {"abc"};
+    job.name = "train";
+    job.spec.run = "python train.py";
+    job.spec.resume_run = "python train.py --resume";
+    attempt.number = {2};
+    attempt.epoch = {5};
+    attempt.members = {job::Member{0, {"lab"}, EngineKind::podman, {"GPU-1", "GPU-2"}, 4, 1 << 30, 0}};
+  }
+  wire::AttemptSpec build() {
+    return build_attempt_spec(
+        {job, attempt, inputs, restore, "10.0.0.7", Vendor::nvidia, std::chrono::minutes{15}, "host_lost"});
+  }
+  registry::Checkpoint checkpoint(const std::string& how) {
+    registry::Checkpoint c;
+    c.seq = {3};
+    c.root.bytes[0] = std::byte{7};
+    c.how = how;
+    return c;
+  }
+
+  registry::Job job;
+  job::Attempt attempt;
+  std::vector<registry::Input> inputs;
+  std::optional<registry::Checkpoint> restore;
+};
+
+TEST_F(AttemptSpec, UsesResumeRunOnlyWhenSomethingIsRestored) {
+  EXPECT_EQ(build().run, "python train.py");
+  EXPECT_EQ(build().envs.at("GRIDCTL_RESUME_FROM"), "");
+  restore = checkpoint("format");
+  EXPECT_EQ(build().run, "python train.py --resume");
+  EXPECT_EQ(build().envs.at("GRIDCTL_RESUME_FROM"), "abc@3");
+  EXPECT_EQ(build().restore, restore->root);
+}
+
+TEST_F(AttemptSpec, KeepsAJobToItsCommitMarkers) {
+  restore = checkpoint("quiet");
+  EXPECT_FALSE(build().checkpoint_by_marker);
+  restore = checkpoint("commit-marker");
+  EXPECT_TRUE(build().checkpoint_by_marker);
+}
+
+TEST_F(AttemptSpec, TellsTheJobWhatTheContractPromises) {
+  const auto env = build().envs;
+  for (const char* name :
+       {"JOB_ID", "JOB_NAME", "ATTEMPT", "EPOCH", "NODE_RANK", "NUM_NODES", "NODE_IPS", "MASTER_ADDR", "MASTER_PORT",
+        "GPUS_PER_NODE", "GPU_VENDOR", "BACKEND", "CKPT_INTERVAL", "RESUME_FROM", "RESTART_REASON"})
+    EXPECT_TRUE(env.contains(std::string("GRIDCTL_") + name)) << name;
+  EXPECT_EQ(env.at("GRIDCTL_GPUS_PER_NODE"), "2");
+  EXPECT_EQ(env.at("GRIDCTL_BACKEND"), "nccl");
+  EXPECT_EQ(env.at("GRIDCTL_CKPT_INTERVAL"), "900");
+  EXPECT_EQ(env.at("GRIDCTL_RESTART_REASON"), "host_lost");
+  EXPECT_EQ(env.at("SKYPILOT_TASK_ID"), "abc");
+  EXPECT_EQ(env.at("WORLD_SIZE"), "1");
+}
+
+TEST_F(AttemptSpec, LetsTheUsersVariablesWin) {
+  job.spec.envs = {{"WORLD_SIZE", "8"}, {"LR", "3e-4"}};
+  EXPECT_EQ(build().envs.at("WORLD_SIZE"), "8");
+  EXPECT_EQ(build().envs.at("LR"), "3e-4");
+}
+
+TEST_F(AttemptSpec, SendsInputsByTheirRoles) {
+  Digest root;
+  root.bytes[1] = std::byte{1};
+  inputs = {{"workdir", "", root, 1}, {"mount", "/data", root, 1}, {"image", "", root, 1}};
+  job.spec.image = "/home/me/image.tar";
+  job.spec.image_is_archive = true;
+  const wire::AttemptSpec spec = build();
+  EXPECT_EQ(spec.workdir, root);
+  EXPECT_EQ(spec.image_archive, root);
+  EXPECT_EQ(spec.image, "") << "the laptop's path is none of the host's business";
+  ASSERT_EQ(spec.mounts.size(), 1u);
+  EXPECT_EQ(spec.mounts[0].target, "/data");
+}
+
+}  // namespace
+}  // namespace gridctl::control
