@@ -32,6 +32,7 @@ namespace {
 constexpr std::uint64_t k_environment_bytes = 2u << 20;      // 512 KiB by the protocol, with room for ours
 constexpr int k_pipe_bytes = 1 << 20;                        // lets the job go on while a supervisor is replaced
 constexpr Duration k_drain_wait = std::chrono::seconds{10};  // for a supervisor to take the last output
+constexpr std::size_t k_exit_room = 512;                     // bytes kept for the exit record; it has about 100
 constexpr int k_oom_score = 200;                             // the host's OOM killer should prefer a job to a daemon
 
 struct Outcome {
@@ -59,8 +60,10 @@ class Init {
   void signal_all(int signal) const;
   void kill_rest();
   void write_exit();
+  [[nodiscard]] bool write_into_room(const std::string& text) const;
   void wait_for_drain() const;
   [[nodiscard]] BootTime now() const { return os::system_clock().boot(); }
+  [[nodiscard]] os::Path exit_room() const { return plan_.run / "exit.room"; }
 
   const InitPlan& plan_;
   os::Fd lock_, log_keeper_, log_, signals_, timer_;
@@ -104,6 +107,7 @@ bool Init::prepare() {
   load_environment();
   load_secrets();
   arm_deadline();
+  (void)os::write_file_durably(exit_room(), std::string(k_exit_room, '\n'));
   return true;
 }
 
@@ -262,12 +266,22 @@ bool Init::run_phase(const char* phase) {
   return outcome.code == 0 && outcome.signal == 0 && !record_.lease_passed && !record_.term_received;
 }
 
+// Blocks that were allocated at the start: on a disk that the job has filled, its end is still told.
+bool Init::write_into_room(const std::string& text) const {
+  if (text.size() > k_exit_room) return false;
+  const os::Fd room(::open(exit_room().c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  return room.valid() && os::write_all(room.get(), as_bytes(text)) &&
+         ::ftruncate(room.get(), static_cast<off_t>(text.size())) == 0 && ::fsync(room.get()) == 0 &&
+         ::rename(exit_room().c_str(), (plan_.run / "exit").c_str()) == 0 && os::sync_directory(plan_.run);
+}
+
 void Init::write_exit() {
   if (const auto events = memory_events("self")) {
     record_.oom_kills = events->oom_kills - std::min(events->oom_kills, oom_before_);
     record_.memory_peak = events->peak_bytes;
   }
-  (void)os::write_file_durably(plan_.run / "exit", to_text(record_));
+  const std::string text = to_text(record_);
+  if (!write_into_room(text)) (void)os::write_file_durably(plan_.run / "exit", text);
 }
 
 // Output that no supervisor has read is lost when the last holder of the pipe ends.
