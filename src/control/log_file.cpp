@@ -3,14 +3,18 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 
+#include "base/text.hpp"
 #include "os/entries.hpp"
 
 namespace gridctl::control {
 
 namespace {
+
+constexpr std::uint64_t k_tail_bytes = 4096;  // enough for a stack trace
 
 // Beside the log: "SEEN" bytes of output accounted for. Without it the log has neither holes nor a cut end.
 os::Path seen_path(const os::Path& path) { return path.string() + ".seen"; }
@@ -55,6 +59,21 @@ Result<void> log_append(const os::Path& path, std::uint64_t offset, std::string_
   if (full || !hole.empty() || os::exists(seen_path(path)))
     return os::write_file_atomically(seen_path(path), std::to_string(now_seen));
   return {};
+}
+
+Result<std::string> log_tail(const os::Path& path, std::size_t lines) {
+  TRY_ASSIGN(const os::Fd fd, os::open_file(path, O_RDONLY));
+  TRY_ASSIGN(const os::FileStatus status, os::status_of(fd.get()));
+  Bytes piece(std::min<std::uint64_t>(status.size, k_tail_bytes));
+  TRY_ASSIGN(const std::size_t count, os::read_at(fd.get(), piece, status.size - piece.size()));
+  std::string_view text = trim(as_text(ByteView{piece.data(), count}));
+  std::size_t begin = text.size();
+  for (std::size_t found = 0; begin > 0 && found < lines; ++found) {
+    const std::size_t line_break = text.rfind('\n', begin - 1);
+    begin = line_break == std::string_view::npos ? 0 : line_break;
+  }
+  text.remove_prefix(begin);
+  return std::string(trim(text));
 }
 
 }  // namespace gridctl::control

@@ -3,7 +3,9 @@
 // may come twice, and a hole left by the host's bounded ring is marked instead of hidden.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/result.hpp"
@@ -17,5 +19,8 @@ inline constexpr std::uint64_t k_log_bytes_max = 1ull << 30;  // kept of one att
 [[nodiscard]] Result<std::uint64_t> log_next_offset(const os::Path& path);
 // Safe against concurrent callers (threads and processes).
 [[nodiscard]] Result<void> log_append(const os::Path& path, std::uint64_t offset, std::string_view bytes);
+
+// The last lines, at most `lines` and 4 KiB of them; foreign text.
+[[nodiscard]] Result<std::string> log_tail(const os::Path& path, std::size_t lines);
 
 }  // namespace gridctl::control

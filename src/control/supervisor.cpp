@@ -23,6 +23,7 @@ constexpr Duration k_reload_pause =
     std::chrono::seconds{5};  // full look at the registry, even without a sign of change
 constexpr Duration k_busy_memory = std::chrono::seconds{10};  // how long a host that was just full is not asked again
 constexpr Duration k_settle_retry = std::chrono::seconds{5};
+constexpr std::size_t k_last_lines = 20;  // of a failed job's output, into its history
 constexpr Duration k_launch_retry = std::chrono::seconds{1};
 constexpr Duration k_stop_retry = std::chrono::seconds{2};
 constexpr Duration k_first_contact = std::chrono::milliseconds{200};  // placing looks so often for the first try of all
@@ -160,9 +161,19 @@ void Supervisor::apply(const JobPtr& job, job::Happening what) {
     report(step.error(), "while recording an event of job " + job->state.id.value);
     return;
   }
+  const bool failed = step->state.visible() == job::JobState::failed && !job::is_final(job->state.visible());
+  if (failed) note_last_output(*job, step->state);
   if (!step->state.needs_supervisor() || !(step->state == job->state) || !step->effects.empty())
     adopt(job, step->state);
   renew_wants();
+}
+
+// A program that failed is explained by what it said last.
+void Supervisor::note_last_output(const Following& job, const job::State& failed) {
+  const Result<std::string> tail = log_tail(paths_.log_of(job.state.id, failed.attempts), k_last_lines);
+  if (!tail || tail->empty()) return;
+  const auto noted = registry_.note(job.state.id, clock_.wall(), {"last_output", *tail, failed.epoch, {}});
+  if (!noted) report(noted.error(), "while recording the last output");
 }
 
 void Supervisor::carry_out(const JobPtr& job) {

@@ -43,6 +43,8 @@ class Supervisor {
   void apply(const JobPtr& job, job::Happening what);
   void adopt(const JobPtr& job, const job::State& state);
 
+  void note_last_output(const Following& job, const job::State& failed);
+
   // Effects.
   void carry_out(const JobPtr& job);
   void carry_out(const JobPtr& job, const job::Place& effect);

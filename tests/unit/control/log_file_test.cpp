@@ -38,6 +38,13 @@ TEST_F(LogFile, MarksAHoleAndGoesOnBehindIt) {
   EXPECT_EQ(text().substr(text().size() - 11), "late\nlater\n");
 }
 
+TEST_F(LogFile, GivesItsLastLines) {
+  ASSERT_TRUE(log_append(path_, 0, "one\ntwo\nthree\n"));
+  EXPECT_EQ(*log_tail(path_, 2), "two\nthree");
+  EXPECT_EQ(*log_tail(path_, 9), "one\ntwo\nthree");
+  EXPECT_FALSE(log_tail(path_.parent_path() / "none", 2));
+}
+
 TEST_F(LogFile, BeginsAtZeroWhereThereIsNoFile) { EXPECT_EQ(*log_next_offset(path_), 0u); }
 
 TEST_F(LogFile, LosesNothingWhenTwoThreadsBringTheSameOutput) {
