@@ -125,11 +125,11 @@ bool HostMonitor::request_log(const wire::LogRequest& request) {
 }
 
 void HostMonitor::on_frame(const wire::Frame& frame) {
+  last_answer_ = clock_.boot();  // whatever it says: it is alive
+  silence_.answered(*last_answer_);
   if (frame.kind == wire::FrameKind::event) {
     Result<wire::PollReply> reply = wire::parse_poll_reply(frame.payload);
     if (!reply) return drop(reply.error());
-    last_answer_ = clock_.boot();
-    silence_.answered(*last_answer_);
     echo_ = std::max(echo_, reply->host_time);
     return listener_.polled(*reply);
   }
@@ -143,8 +143,6 @@ void HostMonitor::on_frame(const wire::Frame& frame) {
   if (std::optional<Error> error = wire::payload_error(frame.payload)) return drop(*error);
   Result<wire::PollReply> reply = wire::parse_poll_reply(frame.payload);
   if (!reply) return drop(reply.error());
-  last_answer_ = clock_.boot();
-  silence_.answered(*last_answer_);
   echo_ = std::max(echo_, reply->host_time);
   listener_.polled(*reply);
 }
