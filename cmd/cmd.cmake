@@ -34,6 +34,9 @@ foreach(page ${pages})
   string(REGEX MATCH "[1-8]$" section ${page})
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
+# The specifications are read as they are written.
+install(FILES ${CMAKE_SOURCE_DIR}/man/gridctl-agent.7.md ${CMAKE_SOURCE_DIR}/man/gridctl-job.5.md
+              ${CMAKE_SOURCE_DIR}/man/gridctl-store.5.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES ${CMAKE_SOURCE_DIR}/completions/gridctl.bash RENAME gridctl
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${CMAKE_SOURCE_DIR}/completions/_gridctl DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
