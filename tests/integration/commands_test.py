@@ -33,7 +33,7 @@ class Following(grid.Case):
         self.grid.heal_all()
 
     def test_cancel_with_grace_then_resume_where_it_was(self):
-        job = laptop.submit(plain("cancelled", envs={"STEPS": 100}))
+        job = laptop.submit(plain("cancelled", envs={"STEPS": 60}))
         job.wait_checkpoint(2)
         done = laptop.run("job", "cancel", job.id, "--grace", "5s", "--wait", timeout=40)
         self.assertIn("CANCELLED", done.out + job.state)
@@ -43,21 +43,20 @@ class Following(grid.Case):
         job.wait_success()
         self.assert_continues(job, 10)
         self.assertGreaterEqual(min(grid.steps_of(job.logs("--attempt", "2"))), at_stop - 20)
-        self.assert_steps_once(job, 100, attempts=2)
+        self.assert_steps_once(job, 60, attempts=2)
 
     def test_resume_from_an_older_checkpoint(self):
-        job = laptop.submit(plain("older", envs={"STEPS": 60}, checkpoint={"keep": 50}))
+        job = laptop.submit(plain("older", envs={"STEPS": 40}, checkpoint={"keep": 50}))
         job.wait_success()
-        oldest = job.checkpoints()[0]["checkpoint_id"]
         oldest = min((one["checkpoint_id"] for one in job.checkpoints()), key=lambda name: int(name.split("@")[1]))
         laptop.run("job", "resume", job.id, "--from", oldest, "--wait", timeout=60)
         second = job.attempts()[1]
         self.assertEqual(second["resumed_from"], oldest)
         self.assert_continues(job, 10)
-        self.assert_steps_once(job, 60, attempts=2)
+        self.assert_steps_once(job, 40, attempts=2)
 
     def test_one_log_stream_over_a_failover(self):
-        job = laptop.submit(plain("stream", envs={"STEPS": 100}))
+        job = laptop.submit(plain("stream", envs={"STEPS": 70}))
         follower = laptop.spawn("job", "logs", "-f", job.id)
         job.wait_checkpoint(2)
         self.grid.kill(job.host())
@@ -70,7 +69,7 @@ class Following(grid.Case):
         for run in runs:  # within one attempt: no line lost, none twice
             steps = grid.steps_of(run)
             self.assertEqual(steps, list(range(steps[0], steps[0] + len(steps))))
-        self.assertEqual(set(grid.steps_of(out)), set(range(1, 101)))
+        self.assertEqual(set(grid.steps_of(out)), set(range(1, 71)))
 
     def test_watch_shows_it_and_exits_as_it_did(self):
         job = laptop.submit(plain("watched", envs={"STEPS": 20}))
@@ -79,7 +78,7 @@ class Following(grid.Case):
         self.assertIn("succeeded", done.err)
 
     def test_interrupting_the_watching_does_not_end_the_job(self):
-        job = laptop.submit(plain("interrupted", envs={"STEPS": 60}))
+        job = laptop.submit(plain("interrupted", envs={"STEPS": 30}))
         watcher = laptop.spawn("job", "watch", job.id)
         job.wait_state("RUNNING")
         watcher.send_signal(signal.SIGINT)
@@ -158,7 +157,7 @@ class Inputs(grid.Case):
     def test_secrets_are_nowhere_but_in_the_job(self):
         for image in (None, "localhost/busybox:1"):
             with self.subTest(image or "process"):
-                spec = plain("secretive", secrets={"TOKEN": None}, envs={"STEPS": 60},
+                spec = plain("secretive", secrets={"TOKEN": None}, envs={"STEPS": 30},
                              run='echo "length ${#TOKEN}"; sh plain.sh')
                 if image:
                     spec["image"] = image
@@ -189,7 +188,7 @@ class Inputs(grid.Case):
 
     def test_secrets_survive_a_failover(self):
         job = laptop.submit(plain("secret-failover", secrets={"TOKEN": None}, run='echo "length ${#TOKEN}"; sh plain.sh',
-                                  envs={"STEPS": 80}), env={"TOKEN": CANARY})
+                                  envs={"STEPS": 50}), env={"TOKEN": CANARY})
         job.wait_checkpoint(1)
         host = job.host()
         self.grid.kill(host)

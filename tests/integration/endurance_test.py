@@ -31,7 +31,7 @@ class Host(grid.Case):
         killed, chance = set(), random.Random(3)
         while len(killed) < AGENT_KILLS:
             # some of them in the middle of their greeting, some after a heartbeat or two
-            pause = chance.uniform(0.1, 0.6)
+            pause = chance.uniform(0.1, 0.5)
             out = self.grid.enter(host, "for n in 1 2 3 4 5 6 7 8; do for pid in $(pgrep -u worker -f 'gridctl-agent connect'); do "
                                         f"kill -9 $pid && echo $pid; done; sleep {pause:.2f}; done 2>/dev/null; true")
             killed.update(out.split())
@@ -47,7 +47,7 @@ class Host(grid.Case):
         self.grid.wait_clean()
 
     def test_the_supervisor_of_an_attempt_is_killed(self):
-        job = laptop.submit(plain("supervisor-killed", envs={"STEPS": 120}))
+        job = laptop.submit(plain("supervisor-killed", envs={"STEPS": 60}))
         job.wait_checkpoint(1)
         host = job.host()
         program = self.grid.pids(host, r"sh plain\.sh")
@@ -60,8 +60,8 @@ class Host(grid.Case):
         made = len(job.events("checkpoint"))
         job.wait_checkpoint(made + 1)
         job.wait_success()
-        self.assert_steps_once(job, 120, attempts=1)
-        self.assertEqual(grid.steps_of(job.logs()), list(range(1, 121)))
+        self.assert_steps_once(job, 60, attempts=1)
+        self.assertEqual(grid.steps_of(job.logs()), list(range(1, 61)))
         self.grid.wait_clean()
 
     def test_program_and_supervisor_are_killed_together(self):

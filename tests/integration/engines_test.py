@@ -68,7 +68,7 @@ class Core:
         self.grid.wait_clean()
 
     def test_it_outlives_its_host(self):
-        job = self.submit("outlives", envs={"STEPS": 120})
+        job = self.submit("outlives", envs={"STEPS": 60})
         job.wait_checkpoint(2)
         host = job.host()
         killed = time.time()
@@ -80,12 +80,12 @@ class Core:
         self.assertLess(grid.iso(lost["at"]) - killed, LOST_AFTER + 5)
         job.wait_success()
         self.assert_continues(job, 10)
-        self.assert_steps_once(job, 120, attempts=2)
+        self.assert_steps_once(job, 60, attempts=2)
         self.grid.start(host)
         self.grid.wait_clean()
 
     def test_a_short_cut_changes_nothing_and_a_dead_connection_neither(self):
-        job = self.submit("short-cut", envs={"STEPS": 100})
+        job = self.submit("short-cut", envs={"STEPS": 50})
         job.wait_checkpoint(1)
         host = job.host()
         self.grid.partition(host)
@@ -93,8 +93,8 @@ class Core:
         self.grid.heal(host)
         self.grid.enter(host, "pkill -9 -u worker -f 'gridctl-agent connect' || true")
         job.wait_success()
-        self.assert_steps_once(job, 100, attempts=1)
-        self.assertEqual(grid.steps_of(job.logs()), list(range(1, 101)))
+        self.assert_steps_once(job, 50, attempts=1)
+        self.assertEqual(grid.steps_of(job.logs()), list(range(1, 51)))
 
     def test_cancel_gives_it_time_to_save(self):
         job = self.submit("graceful", envs={"STEPS": 1000},

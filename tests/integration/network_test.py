@@ -36,15 +36,15 @@ class Network(grid.Case):
         self.grid.heal(host)
 
     def test_a_cut_of_half_lost_after_changes_nothing(self):
-        job, host = self.started("short-cut", envs={"STEPS": 120})
+        job, host = self.started("short-cut", envs={"STEPS": 60})
         self.grid.partition(host)
         self.sure_silence(host, LOST_AFTER / 2)
         job.wait_success()
-        self.assert_steps_once(job, 120, attempts=1)
-        self.assertEqual(steps_seen(job), list(range(1, 121)))
+        self.assert_steps_once(job, 60, attempts=1)
+        self.assertEqual(steps_seen(job), list(range(1, 61)))
 
     def test_a_longer_cut_moves_the_job_and_its_stale_attempt_is_stopped(self):
-        job, host = self.started("long-cut", envs={"STEPS": 200, "SAVE_EVERY": 10})
+        job, host = self.started("long-cut", envs={"STEPS": 150, "SAVE_EVERY": 10})
         before = len(job.checkpoints())
         self.grid.partition(host)
         job.wait_attempt(2, deadline=LOST_AFTER + 20)
@@ -60,7 +60,7 @@ class Network(grid.Case):
         self.assertEqual({stray["attempt"] for stray in strays}, {1})
         job.wait_success()
         self.assertEqual(job.attempts()[0]["state"], "lost")
-        self.assert_steps_once(job, 200, attempts=2)
+        self.assert_steps_once(job, 150, attempts=2)
         self.assert_continues(job, 10)
         self.assertEqual(len(job.events("succeeded")), 1)
         self.assertTrue(any(one["stray"] for one in job.checkpoints()))
@@ -83,18 +83,18 @@ class Network(grid.Case):
         self.grid.wait_clean()
 
     def test_lost_replies_of_a_running_job_start_nothing_twice(self):
-        job, host = self.started("one-way-running", envs={"STEPS": 150})
+        job, host = self.started("one-way-running", envs={"STEPS": 110})
         self.grid.partition(host, "out")
         job.wait_attempt(2, deadline=LOST_AFTER + 20)
         self.grid.heal(host)
         job.wait_event("settled")
         self.assertFalse(self.grid.pids(host, r"plain\.sh"))
         job.wait_success()
-        self.assert_steps_once(job, 150, attempts=2)
+        self.assert_steps_once(job, 110, attempts=2)
         self.grid.wait_clean()
 
     def test_sshd_gone_for_a_while_harms_nothing(self):
-        job, host = self.started("sshd", envs={"STEPS": 120})
+        job, host = self.started("sshd", envs={"STEPS": 80})
         self.grid.command("sshd", host, "stop")
         # the listener ends and so do the sessions, as when the machine is short of memory
         self.grid.enter(host, "pkill -9 -x sshd || true")
@@ -104,21 +104,21 @@ class Network(grid.Case):
         finally:
             self.grid.command("sshd", host, "start")
         job.wait_success()
-        self.assert_steps_once(job, 120, attempts=1)
-        self.assertEqual(steps_seen(job), list(range(1, 121)))
+        self.assert_steps_once(job, 80, attempts=1)
+        self.assertEqual(steps_seen(job), list(range(1, 81)))
 
     def test_silence_of_everybody_is_our_own_trouble(self):
-        job, host = self.started("own-trouble", envs={"STEPS": 160})
+        job, host = self.started("own-trouble", envs={"STEPS": 110})
         for each in self.grid.hosts:
             self.grid.partition(each)
         self.sure_silence(host, LOST_AFTER * 2)
         for each in self.grid.hosts:
             self.grid.heal(each)
         job.wait_success()
-        self.assert_steps_once(job, 160, attempts=1)
+        self.assert_steps_once(job, 110, attempts=1)
 
     def test_a_slow_lossy_link_is_enough(self):
-        job = laptop.submit(plain("slow", envs={"STEPS": 40}))
+        job = laptop.submit(plain("slow", envs={"STEPS": 30}))
         job.wait_event("placed")
         host = job.host()
         self.grid.command("shape", host, "20mbit", "80ms", "2")
@@ -126,7 +126,7 @@ class Network(grid.Case):
             job.wait_success()
         finally:
             self.grid.command("unshape", host)
-        self.assert_steps_once(job, 40, attempts=1)
+        self.assert_steps_once(job, 30, attempts=1)
 
 
 class HostKey(grid.Case):
