@@ -161,18 +161,21 @@ void Supervisor::apply(const JobPtr& job, job::Happening what) {
     report(step.error(), "while recording an event of job " + job->state.id.value);
     return;
   }
-  const bool failed = step->state.visible() == job::JobState::failed && !job::is_final(job->state.visible());
-  if (failed) note_last_output(*job, step->state);
   if (!step->state.needs_supervisor() || !(step->state == job->state) || !step->effects.empty())
     adopt(job, step->state);
   renew_wants();
 }
 
-// A program that failed is explained by what it said last.
-void Supervisor::note_last_output(const Following& job, const job::State& failed) {
-  const Result<std::string> tail = log_tail(paths_.log_of(job.state.id, failed.attempts), k_last_lines);
+// A program that failed by itself is explained by what it said last.
+void Supervisor::note_last_output(const Following& job) {
+  const auto* collecting = std::get_if<job::Collecting>(&job.state.phase);
+  if (collecting == nullptr || collecting->end.success()) return;
+  const job::EndKind kind = collecting->end.kind;
+  if (kind != job::EndKind::exited && kind != job::EndKind::signalled && kind != job::EndKind::oom) return;
+  const Result<std::string> tail = log_tail(paths_.log_of(job.state.id, collecting->attempt.number), k_last_lines);
   if (!tail || tail->empty()) return;
-  const auto noted = registry_.note(job.state.id, clock_.wall(), {"last_output", *tail, failed.epoch, {}});
+  const auto noted = registry_.note(job.state.id, clock_.wall(),
+                                    {"last_output", *tail, collecting->attempt.epoch, collecting->attempt.host()});
   if (!noted) report(noted.error(), "while recording the last output");
 }
 
@@ -346,6 +349,7 @@ void Supervisor::carry_out(const JobPtr& job, const job::Collect& effect) {
           return try_later(job, name, k_launch_retry);
         }
         if (result->checkpoint) commit(job, effect.epoch, effect.attempt, *result->checkpoint);
+        note_last_output(*job);
         apply(job, job::Collected{effect.epoch, result->problem});
       });
 }

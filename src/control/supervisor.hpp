@@ -43,7 +43,7 @@ class Supervisor {
   void apply(const JobPtr& job, job::Happening what);
   void adopt(const JobPtr& job, const job::State& state);
 
-  void note_last_output(const Following& job, const job::State& failed);
+  void note_last_output(const Following& job);
 
   // Effects.
   void carry_out(const JobPtr& job);

@@ -26,7 +26,7 @@ struct Provider {
   std::vector<std::string> identities;  // key files
   std::string jump;                     // -J value, or empty
   std::string alias;                    // the name given to ssh when it is one of the user's own config, or empty
-  std::string transport;                // "libssh2" or "openssh": what worked at registration
+  std::string transport;                // "libssh2" or "ssh": what worked at registration
   // What the user said.
   std::string engine = "auto";  // auto, docker, podman, process
   double price_per_hour = 0;    // USD for the whole host

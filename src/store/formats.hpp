@@ -37,7 +37,12 @@ struct Extent {
 // file.
 [[nodiscard]] Result<std::vector<Extent>> zip_extents(std::uint64_t file_size, const ReadAt& read);
 
-enum class Format : std::uint8_t { unknown, safetensors, zip, truncated };
+inline constexpr std::uint64_t k_json_max = 16u << 20;  // bytes; what trainers keep beside their tensors is far smaller
+
+// That the file is one whole JSON object or array: a cut-off one never is.
+[[nodiscard]] Result<void> check_json(std::uint64_t file_size, const ReadAt& read);
+
+enum class Format : std::uint8_t { unknown, safetensors, zip, json, truncated };
 // By name and first bytes. `truncated`: a name that torch or safetensors writes, and too few bytes to be anything.
 [[nodiscard]] Format guess_format(std::string_view name, std::uint64_t file_size, ByteView first_bytes);
 

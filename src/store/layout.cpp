@@ -37,6 +37,7 @@ std::vector<std::uint32_t> plan_chunks(std::string_view name, std::uint64_t file
     switch (guess_format(name, file_size, *first)) {
       case Format::safetensors: return safetensors_extents(file_size, read);
       case Format::zip: return zip_extents(file_size, read);
+      case Format::json:
       case Format::truncated:
       case Format::unknown: break;
     }

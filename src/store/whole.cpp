@@ -134,6 +134,9 @@ Inspection inspect_file(std::string_view path, std::uint64_t size, const ReadAt&
   switch (guess_format(name_of(path), size, *first)) {
     case Format::safetensors: return judge(safetensors_extents(size, read));
     case Format::zip: return judge(zip_extents(size, read));
+    case Format::json:  // invalid: perhaps torn, perhaps lines of JSON under that name; only quiet time can tell
+      if (check_json(size, read)) return {FileState::whole, ""};
+      break;
     case Format::truncated: return {FileState::torn, "only " + std::to_string(size) + " bytes so far"};
     case Format::unknown: break;
   }

@@ -165,6 +165,7 @@ Format guess_format(std::string_view name, std::uint64_t file_size, ByteView fir
   // torch.save empties the file first and may take seconds until the first byte.
   if (known ? file_size < k_shortest_known : file_size == 0 && name.ends_with(".bin")) return Format::truncated;
   if (name.ends_with(".safetensors")) return Format::safetensors;
+  if (name.ends_with(".json") && file_size <= k_json_max) return Format::json;
   if (first_bytes.size() >= 4 && field<std::uint32_t>(first_bytes, 0) == k_local_signature) return Format::zip;
   return Format::unknown;
 }

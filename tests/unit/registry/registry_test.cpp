@@ -107,7 +107,9 @@ TEST_F(RegistryTest, PrunesOldCheckpointsButNeverPinnedOnesNorTheLastTwo) {
   for (std::uint64_t n = 1; n <= 6; ++n) ASSERT_TRUE(registry->commit_checkpoint(checkpoint(id, epoch, n)));
   ASSERT_TRUE(registry->set_pinned(id, {2}, true));
   std::vector<std::uint64_t> prunable;
-  for (const Checkpoint& c : *registry->prunable(id, 1)) prunable.push_back(c.seq.value);
+  const auto list = registry->prunable(id, 1);
+  ASSERT_TRUE(list);
+  for (const Checkpoint& c : *list) prunable.push_back(c.seq.value);
   EXPECT_THAT(prunable, testing::ElementsAre(1, 3, 4));
   EXPECT_EQ(registry->remove_checkpoint(id, {2}).error().code, Code::usage);
   EXPECT_EQ(registry->remove_checkpoint(id, {6}).error().code, Code::usage) << "the head of an unfinished job";

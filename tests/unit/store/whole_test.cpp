@@ -65,6 +65,20 @@ TEST_F(Wholeness, TakesAValidArchiveASecondAfterItsLastChange) {
   EXPECT_EQ(look_after(10'000).whole, Whole::nothing_new);
 }
 
+TEST_F(Wholeness, KnowsWholeJsonBesideTensorsAndWaitsLongerForOther) {
+  save("model.pt", archive(1));
+  save("config.json", R"({"step": 3, "loss": [1.5, 2]})");
+  EXPECT_EQ(look().whole, Whole::not_yet);
+  EXPECT_EQ(look_after(1000).whole, Whole::format);
+  take();
+  save("config.json", R"({"step": 4, "loss": [1.5,)");
+  EXPECT_FALSE(look_after(2000).is_whole()) << "cut off: only quiet time can tell";
+  EXPECT_EQ(look_after(5000).whole, Whole::quiet);
+  writer = Writer::killed;
+  save("config.json", R"({"step": 5)");
+  EXPECT_FALSE(look().is_whole()) << "the writer is dead: it may be torn for ever";
+}
+
 TEST_F(Wholeness, NeverTakesATornArchiveWhateverTimePasses) {
   const std::string whole = archive(1);
   for (std::size_t size = 0; size < whole.size(); size += 7) {
@@ -95,7 +109,7 @@ TEST_F(Wholeness, NeverTakesAnArchiveThatIsBeingOverwrittenInPlace) {
 }
 
 TEST_F(Wholeness, GivesUnknownFormatsTheQuietTime) {
-  save("state.json", "{}");
+  save("state.yaml", "{}");
   save("ckpt.pt", archive(1));
   look();
   EXPECT_EQ(look_after(4999).whole, Whole::not_yet);
