@@ -69,7 +69,9 @@ void Supervisor::on_status(Host& host, const JobPtr& job, const wire::AttemptSta
       // Before START was answered, "not here" is no news: the launch itself will learn the host's answer.
       if (asked_for) apply(job, job::AttemptEnded{status.epoch, {job::EndKind::absent, -1, 0, status.detail}});
       return;
-    case wire::AttemptPhase::starting: return;
+    case wire::AttemptPhase::starting:
+      fetch_log(host, job, status);  // what `setup` says
+      return;
     case wire::AttemptPhase::running:
     case wire::AttemptPhase::stopping:
       if (launching) apply(job, job::PayloadStarted{status.epoch});
