@@ -9,6 +9,9 @@ namespace gridctl::control {
 
 namespace {
 constexpr Duration k_first_pause = std::chrono::milliseconds{500};
+constexpr Duration k_fast_failure = std::chrono::seconds{1};
+constexpr Duration k_quick_pause = std::chrono::milliseconds{100};
+constexpr int k_quick_retries_max = 30;  // with the login's own time, some ten seconds
 constexpr Duration k_answer_patience =
     std::chrono::seconds{10};  // an unanswered poll this old: a new connection is tried
 }  // namespace
@@ -43,6 +46,7 @@ void HostMonitor::tick(BootTime now, bool others_answer) {
 
 void HostMonitor::connect(BootTime now) {
   connecting_ = true;
+  connect_began_ = now;
   pool_.submit([self = shared_from_this(), connect = connect_, deadline = now + k_connect_timeout] {
     auto session = std::make_shared<Result<AgentSession>>(connect(deadline));
     self->loop_.post([self, session] { self->take_over(std::move(*session)); });
@@ -54,15 +58,21 @@ void HostMonitor::take_over(Result<AgentSession> session) {
   tried_ = true;
   const BootTime now = clock_.boot();
   if (!session) {
+    // A host that answered at once, though not as it should (an agent killed in its greeting, sshd in a restart), is
+    // tried again at once, but not for ever. Where only a person can help, haste is of no use.
+    const bool answered_fast = now - connect_began_ < k_fast_failure && session.error().retry != Retry::needs_user;
+    quick_retries_ = answered_fast && !wants_.empty() ? quick_retries_ + 1 : 0;
+    const bool at_once = quick_retries_ > 0 && quick_retries_ <= k_quick_retries_max;
     // A host with jobs is tried about as often as it would be asked: the pause must not eat up `lost_after`.
     const Duration longest = wants_.empty() ? k_reconnect_max : std::max(heartbeat_, k_first_pause);
     reconnect_pause_ = std::clamp(reconnect_pause_ * 2, k_first_pause, longest);
-    next_connect_ = now + reconnect_pause_;
+    next_connect_ = now + (at_once ? k_quick_pause : reconnect_pause_);
     trouble_ = session.error().one_line();
     listener_.failed(session.error());
     return;
   }
   reconnect_pause_ = Duration::zero();
+  quick_retries_ = 0;
   trouble_.clear();
   asked_.clear();
   echo_ = session->hello.host_time;

@@ -90,6 +90,8 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   std::deque<Asked> asked_;
   std::uint32_t next_stream_ = 1;
   BootTime next_poll_{}, next_connect_{}, asked_since_{};
+  BootTime connect_began_{};
+  int quick_retries_ = 0;
   Duration reconnect_pause_{};
   BootTime echo_{};  // newest host time
   std::optional<BootTime> last_answer_;
