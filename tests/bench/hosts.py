@@ -38,7 +38,7 @@ def failover(the_grid, engine, megabytes, rounds):
     for turn in range(rounds * 2):
         spec = stateful(megabytes)
         if engine != "process":
-            spec["image"] = "localhost/busybox:1"
+            spec["image"] = "localhost/torch:cpu"  # its date knows nanoseconds
         job = laptop.submit(spec)
         job.wait_checkpoint(1)
         host = job.host()
