@@ -25,7 +25,7 @@ def setUpModule():
 
 class Host(grid.Case):
     def test_the_agent_is_killed_a_hundred_times(self):
-        job = laptop.submit(plain("agent-killed", envs={"STEPS": 600}, recovery={"lost_after": "10s"}))
+        job = laptop.submit(plain("agent-killed", envs={"STEPS": 600}))
         job.wait_checkpoint(1)
         host = job.host()
         killed, chance = set(), random.Random(3)
