@@ -22,13 +22,18 @@ Result<void> prepare_schema(db::Database& db, const os::Path& path) {
                                                   std::to_string(version) + ", this one knows " +
                                                   std::to_string(k_schema_version) + ")");
   if (version == k_schema_version) return {};
+  if (version > 0)  // what a step gets wrong must not be the end of the state
+    TRY(db.back_up_to(path.string() + ".schema" + std::to_string(version))
+            .context("while keeping a copy of " + path.string()));
   TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(db));
-  TRY_ASSIGN(version, db.user_version());  // another process may have made it meanwhile
-  if (version == k_schema_version) return {};
-  TRY(db.execute(k_schema));
-  TRY(db.prepare("INSERT INTO meta(key, value) VALUES('controller_id', ?)")
-          .bind(os::random_id(k_controller_id_characters))
-          .run());
+  TRY_ASSIGN(version, db.user_version());  // another process may have done it meanwhile
+  if (version >= k_schema_version) return {};
+  const bool is_new = version == 0;
+  for (; version < k_schema_version; ++version) TRY(db.execute(k_schema_steps.at(static_cast<std::size_t>(version))));
+  if (is_new)
+    TRY(db.prepare("INSERT INTO meta(key, value) VALUES('controller_id', ?)")
+            .bind(os::random_id(k_controller_id_characters))
+            .run());
   TRY(db.set_user_version(k_schema_version));
   return transaction.commit();
 }
@@ -95,7 +100,10 @@ Result<void> Registry::set_liveness(const HostName& name, const std::string& liv
 }
 
 Result<void> Registry::remove_provider(const HostName& name) {
-  return impl_->db.prepare("DELETE FROM providers WHERE name = ?").bind(name.value).run();
+  TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
+  TRY(impl_->db.prepare("DELETE FROM providers WHERE name = ?").bind(name.value).run());
+  TRY(impl_->forget_host(name));
+  return transaction.commit();
 }
 
 namespace {

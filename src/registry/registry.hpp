@@ -11,6 +11,7 @@
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "os/files.hpp"
+#include "registry/hosts.hpp"
 #include "registry/records.hpp"
 
 namespace gridctl::registry {
@@ -46,6 +47,20 @@ class Registry {
   [[nodiscard]] Result<std::vector<Provider>> providers();        // by name
   // Jobs that have something on this host (current attempt or loose end).
   [[nodiscard]] Result<std::vector<JobId>> jobs_on(const HostName& name);
+
+  // What is known of hosts over time. Removing a provider removes all of it.
+  [[nodiscard]] Result<void> add_host_event(const HostEvent& event);  // the oldest beyond k_host_events_max go
+  // The newest `limit` (0 = all kept), oldest first; of all hosts when `name` is empty.
+  [[nodiscard]] Result<std::vector<HostEvent>> host_events(const HostName& name, std::size_t limit);
+  [[nodiscard]] Result<void> save_host_report(const HostReport& report);  // replaces the former one of its kind
+  [[nodiscard]] Result<std::optional<HostReport>> host_report(const HostName& name, const std::string& kind);
+  [[nodiscard]] Result<std::vector<HostReport>> host_reports(const std::string& kind);  // of every host, by name
+  // Inserts the span, or replaces the one with the same beginning.
+  [[nodiscard]] Result<void> save_host_span(const HostSpan& span);
+  [[nodiscard]] Result<std::vector<HostSpan>> host_spans(const HostName& name);  // oldest first
+  [[nodiscard]] Result<std::vector<HostSpan>> host_spans();                      // of every host, by name, then time
+  [[nodiscard]] Result<void> save_link(const HostLink& link);  // keeps the former value of what `link` leaves out
+  [[nodiscard]] Result<std::vector<HostLink>> links();
 
   // Jobs.
   [[nodiscard]] Result<job::Step> submit(const JobId& id, const job::Spec& spec, WallTime at,

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schema of state.db. Change it only by a new version with a migration.
+// The schema of state.db as the steps that lead to it: entry n brings version n to version n + 1. Never change a step
+// that was released; add one.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace gridctl::registry {
 
-inline constexpr std::int64_t k_schema_version = 1;
-
-inline constexpr const char* k_schema = R"sql(
+inline constexpr std::array k_schema_steps = {
+    // 0 -> 1: jobs and what they run on
+    R"sql(
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE providers(
@@ -95,6 +97,45 @@ CREATE TABLE checkpoints(
   how TEXT NOT NULL,
   PRIMARY KEY(job, seq)
 ) STRICT, WITHOUT ROWID;
-)sql";
+)sql",
+    // 1 -> 2: what is known of hosts over time
+    R"sql(
+CREATE TABLE host_events(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  provider TEXT NOT NULL,
+  at_ms INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  text TEXT NOT NULL
+) STRICT;
+CREATE INDEX host_events_by_provider ON host_events(provider, id);
+
+CREATE TABLE host_reports(        -- the newest of each kind
+  provider TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  at_ms INTEGER NOT NULL,
+  body TEXT NOT NULL,             -- JSON of the kind's own shape
+  PRIMARY KEY(provider, kind)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE host_spans(          -- how long something was watched, and whether it failed
+  provider TEXT NOT NULL,
+  unit TEXT NOT NULL,             -- '' = the host, else a GPU's uuid
+  began_ms INTEGER NOT NULL,
+  ended_ms INTEGER NOT NULL,
+  cause TEXT NOT NULL,            -- '' = it did not fail: the observation ended or goes on
+  PRIMARY KEY(provider, unit, began_ms)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE links(
+  source TEXT NOT NULL,           -- provider, or '@here' for this machine
+  target TEXT NOT NULL,
+  at_ms INTEGER NOT NULL,
+  rtt_us INTEGER,
+  bits_per_second REAL,           -- from source to target
+  PRIMARY KEY(source, target)
+) STRICT, WITHOUT ROWID;
+)sql"};
+
+inline constexpr std::int64_t k_schema_version = k_schema_steps.size();
 
 }  // namespace gridctl::registry

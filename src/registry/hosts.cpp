@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "registry/hosts.hpp"
+
+#include <algorithm>
+
+#include "registry/impl.hpp"
+
+namespace gridctl::registry {
+
+Result<void> Registry::Impl::forget_host(const HostName& name) {
+  for (const char* table : {"host_events", "host_reports", "host_spans"})
+    TRY(db.prepare(std::string("DELETE FROM ") + table + " WHERE provider = ?").bind(name.value).run());
+  return db.prepare("DELETE FROM links WHERE source = ?1 OR target = ?1").bind(name.value).run();
+}
+
+Result<void> Registry::add_host_event(const HostEvent& event) {
+  db::Database& db = impl_->db;
+  TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(db));
+  TRY(db.prepare("INSERT INTO host_events(provider, at_ms, kind, text) VALUES(?,?,?,?)")
+          .bind(event.provider.value)
+          .bind(event.at.ms)
+          .bind(event.kind)
+          .bind(event.text)
+          .run());
+  TRY(db.prepare("DELETE FROM host_events WHERE provider = ?1 AND id <= (SELECT id FROM host_events "
+                 "WHERE provider = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)")
+          .bind(event.provider.value)
+          .bind(k_host_events_max)
+          .run());
+  return transaction.commit();
+}
+
+Result<std::vector<HostEvent>> Registry::host_events(const HostName& name, std::size_t limit) {
+  db::Statement query = impl_->db.prepare(
+      "SELECT id, provider, at_ms, kind, text FROM host_events WHERE ?1 = '' OR provider = ?1 ORDER BY id DESC LIMIT "
+      "?2");
+  query.bind(name.value).bind(limit == 0 ? std::int64_t{-1} : static_cast<std::int64_t>(limit));
+  std::vector<HostEvent> found;
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) break;
+    found.push_back({query.integer(0), {query.text(1)}, {query.integer(2)}, query.text(3), query.text(4)});
+  }
+  std::reverse(found.begin(), found.end());
+  return found;
+}
+
+Result<void> Registry::save_host_report(const HostReport& report) {
+  if (report.body.size() > k_host_report_max)
+    return make_error(Code::protocol_violation, "the " + report.kind + " report of '" + report.provider.value +
+                                                    "' has " + std::to_string(report.body.size()) + " bytes; at most " +
+                                                    std::to_string(k_host_report_max) + " are kept");
+  return impl_->db.prepare("INSERT OR REPLACE INTO host_reports(provider, kind, at_ms, body) VALUES(?,?,?,?)")
+      .bind(report.provider.value)
+      .bind(report.kind)
+      .bind(report.at.ms)
+      .bind(report.body)
+      .run();
+}
+
+Result<std::optional<HostReport>> Registry::host_report(const HostName& name, const std::string& kind) {
+  db::Statement query = impl_->db.prepare("SELECT at_ms, body FROM host_reports WHERE provider = ? AND kind = ?");
+  TRY_ASSIGN(const bool row, query.bind(name.value).bind(kind).next());
+  if (!row) return std::optional<HostReport>{};
+  return std::optional{HostReport{name, kind, {query.integer(0)}, query.text(1)}};
+}
+
+Result<std::vector<HostReport>> Registry::host_reports(const std::string& kind) {
+  db::Statement query =
+      impl_->db.prepare("SELECT provider, at_ms, body FROM host_reports WHERE kind = ? ORDER BY provider");
+  query.bind(kind);
+  std::vector<HostReport> found;
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return found;
+    found.push_back({{query.text(0)}, kind, {query.integer(1)}, query.text(2)});
+  }
+}
+
+Result<void> Registry::save_host_span(const HostSpan& span) {
+  return impl_->db
+      .prepare("INSERT OR REPLACE INTO host_spans(provider, unit, began_ms, ended_ms, cause) VALUES(?,?,?,?,?)")
+      .bind(span.provider.value)
+      .bind(span.unit)
+      .bind(span.began_at.ms)
+      .bind(span.ended_at.ms)
+      .bind(span.cause)
+      .run();
+}
+
+namespace {
+Result<std::vector<HostSpan>> read_spans(db::Statement query) {
+  std::vector<HostSpan> found;
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return found;
+    found.push_back({{query.text(0)}, query.text(1), {query.integer(2)}, {query.integer(3)}, query.text(4)});
+  }
+}
+}  // namespace
+
+Result<std::vector<HostSpan>> Registry::host_spans(const HostName& name) {
+  db::Statement query = impl_->db.prepare(
+      "SELECT provider, unit, began_ms, ended_ms, cause FROM host_spans WHERE provider = ? ORDER BY began_ms, unit");
+  query.bind(name.value);
+  return read_spans(std::move(query));
+}
+
+Result<std::vector<HostSpan>> Registry::host_spans() {
+  return read_spans(impl_->db.prepare(
+      "SELECT provider, unit, began_ms, ended_ms, cause FROM host_spans ORDER BY provider, began_ms, unit"));
+}
+
+Result<void> Registry::save_link(const HostLink& link) {
+  return impl_->db
+      .prepare(
+          "INSERT INTO links(source, target, at_ms, rtt_us, bits_per_second) VALUES(?,?,?,?,?) "
+          "ON CONFLICT DO UPDATE SET at_ms = excluded.at_ms, rtt_us = coalesce(excluded.rtt_us, rtt_us), "
+          "bits_per_second = coalesce(excluded.bits_per_second, bits_per_second)")
+      .bind(link.source)
+      .bind(link.target)
+      .bind(link.at.ms)
+      .bind(link.rtt_us)
+      .bind(link.bits_per_second)
+      .run();
+}
+
+Result<std::vector<HostLink>> Registry::links() {
+  db::Statement query =
+      impl_->db.prepare("SELECT source, target, at_ms, rtt_us, bits_per_second FROM links ORDER BY source, target");
+  std::vector<HostLink> found;
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return found;
+    HostLink link{query.text(0), query.text(1), {query.integer(2)}, {}, {}};
+    if (!query.is_null(3)) link.rtt_us = query.integer(3);
+    if (!query.is_null(4)) link.bits_per_second = query.real(4);
+    found.push_back(std::move(link));
+  }
+}
+
+}  // namespace gridctl::registry
