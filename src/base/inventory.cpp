@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/inventory.hpp"
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
+
+#include "base/hardware_json.hpp"
 
 namespace gridctl {
 
 using nlohmann::json;
-
-std::string_view vendor_name(Vendor vendor) {
-  switch (vendor) {
-    case Vendor::nvidia: return "nvidia";
-    case Vendor::amd: return "amd";
-    case Vendor::intel: return "intel";
-  }
-  return "nvidia";
-}
-
-Result<Vendor> parse_vendor(std::string_view name) {
-  for (Vendor vendor : {Vendor::nvidia, Vendor::amd, Vendor::intel})
-    if (vendor_name(vendor) == name) return vendor;
-  return make_error(Code::usage, "'" + std::string(name.substr(0, 40)) + "' is not a GPU vendor: nvidia, amd or intel");
-}
 
 std::string_view engine_name(EngineKind kind) {
   switch (kind) {
@@ -39,26 +27,35 @@ Result<EngineKind> parse_engine(std::string_view name) {
 }
 
 namespace {
-constexpr std::size_t k_gpus_max = 256;  // no machine has more; a longer list is a lie
+constexpr std::size_t k_gpus_max = 256;    // no machine has more; a longer list is a lie
+constexpr std::size_t k_links_max = 4096;  // 90 GPUs, each with each; all of 256 would not fit a frame
 constexpr std::size_t k_engines_max = 16;
+constexpr std::size_t k_devices_max = 256;  // disks, network ports
+constexpr std::size_t k_notes_max = 256;
+constexpr std::size_t k_words_max = 64;
 
-json gpu_json(const Gpu& gpu) {
-  json out{{"vendor", vendor_name(gpu.vendor)}, {"name", gpu.name},     {"uuid", gpu.uuid},
-           {"memory_bytes", gpu.memory_bytes},  {"driver", gpu.driver}, {"pci", gpu.pci}};
-  out["index"] = gpu.index ? json(*gpu.index) : json(nullptr);
-  return out;
+json software_json(const Software& software) {
+  const ContainerGpus& gpus = software.container_gpus;
+  return {{"libc", software.libc},
+          {"cuda_toolkit", software.cuda_toolkit},
+          {"hip", software.hip},
+          {"level_zero", software.level_zero},
+          {"container_gpus",
+           {{"toolkit", gpus.toolkit},
+            {"docker", gpus.docker ? json(*gpus.docker) : json(nullptr)},
+            {"devices", gpus.devices}}}};
 }
 
-Gpu gpu_of(const json& in) {
-  Gpu gpu;
-  gpu.vendor = parse_vendor(in.at("vendor").get<std::string>()).value_or(Vendor::nvidia);
-  gpu.name = in.at("name").get<std::string>();
-  gpu.uuid = in.at("uuid").get<std::string>();
-  gpu.memory_bytes = in.at("memory_bytes").get<std::uint64_t>();
-  gpu.driver = in.value("driver", "");
-  gpu.pci = in.value("pci", "");
-  if (in.contains("index") && in["index"].is_number_integer()) gpu.index = in["index"].get<int>();
-  return gpu;
+Software software_of(const JsonFields& in) {
+  Software software;
+  software.libc = in.text("libc");
+  software.cuda_toolkit = in.text("cuda_toolkit");
+  software.hip = in.text("hip");
+  software.level_zero = in.text("level_zero");
+  in.within("container_gpus", [&](const JsonFields& gpus) {
+    software.container_gpus = {gpus.text("toolkit"), gpus.maybe_flag("docker"), gpus.texts("devices", k_words_max)};
+  });
+  return software;
 }
 
 json engine_json(const Engine& engine) {
@@ -69,13 +66,13 @@ json engine_json(const Engine& engine) {
           {"problem", engine.problem}};
 }
 
-Engine engine_of(const json& in) {
+Engine engine_of(const JsonFields& in) {
   Engine engine;
-  engine.kind = parse_engine(in.at("kind").get<std::string>()).value_or(EngineKind::process);
-  engine.version = in.value("version", "");
-  engine.rootless = in.value("rootless", false);
-  engine.limits_enforced = in.value("limits_enforced", false);
-  engine.problem = in.value("problem", "");
+  engine.kind = parse_engine(in.text("kind")).value_or(EngineKind::process);
+  engine.version = in.text("version");
+  engine.rootless = in.flag("rootless");
+  engine.limits_enforced = in.flag("limits_enforced");
+  engine.problem = in.text("problem");
   return engine;
 }
 
@@ -95,80 +92,114 @@ json facts_json(const HostFacts& facts) {
           {"clock_wall_ms", facts.clock_wall_ms}};
 }
 
-HostFacts facts_of(const json& in) {
+HostFacts facts_of(const JsonFields& in) {
   HostFacts facts;
-  facts.user = in.value("user", "");
-  facts.uid = in.value("uid", std::uint32_t{0});
-  facts.home_path = in.value("home_path", "");
-  facts.home_file_system = in.value("home_file_system", "");
-  facts.home_writable = in.value("home_writable", false);
-  facts.home_noexec = in.value("home_noexec", false);
-  facts.home_problem = in.value("home_problem", "");
-  facts.shm_bytes = in.value("shm_bytes", std::uint64_t{0});
-  facts.subuid = in.value("subuid", false);
-  facts.newuidmap = in.value("newuidmap", false);
-  facts.cgroup_version = in.value("cgroup_version", 0);
-  facts.cgroup_delegated = in.value("cgroup_delegated", false);
-  facts.clock_wall_ms = in.value("clock_wall_ms", std::int64_t{0});
+  facts.user = in.text("user");
+  facts.uid = in.small<std::uint32_t>("uid", UINT32_MAX).value_or(0);
+  facts.home_path = in.text("home_path");
+  facts.home_file_system = in.text("home_file_system");
+  facts.home_writable = in.flag("home_writable");
+  facts.home_noexec = in.flag("home_noexec");
+  facts.home_problem = in.text("home_problem");
+  facts.shm_bytes = in.size("shm_bytes");
+  facts.subuid = in.flag("subuid");
+  facts.newuidmap = in.flag("newuidmap");
+  facts.cgroup_version = in.small<int>("cgroup_version", 9).value_or(0);
+  facts.cgroup_delegated = in.flag("cgroup_delegated");
+  facts.clock_wall_ms = in.whole("clock_wall_ms", INT64_MIN, INT64_MAX).value_or(0);
   return facts;
 }
 
-Inventory inventory_of(const json& in) {
+void read_machine(const JsonFields& in, Inventory& out) {
+  constexpr double k_cpus_max = 65536;
+  out.machine_id = in.text("machine_id");
+  out.boot_id = in.text("boot_id");
+  out.hostname = in.text("hostname");
+  out.kernel = in.text("kernel");
+  out.arch = in.text("arch");
+  out.os = in.text("os");
+  out.product = in.text("product");
+  out.virtualization = in.text("virtualization");
+  out.cpu_model = in.text("cpu_model");
+  out.cpus = in.real("cpus", 0, k_cpus_max).value_or(0);
+  in.within("cpu", [&](const JsonFields& cpu) { out.cpu = cpu_of(cpu); });
+  out.memory_bytes = in.size("memory_bytes");
+  out.memory_free_bytes = in.maybe_size("memory_free_bytes");
+  out.disk_free_bytes = in.size("disk_free_bytes");
+  out.disk_total_bytes = in.size("disk_total_bytes");
+  in.each("disks", k_devices_max, [&](const JsonFields& disk) { out.disks.push_back(disk_of(disk)); });
+  in.each("nics", k_devices_max, [&](const JsonFields& nic) { out.nics.push_back(nic_of(nic)); });
+}
+
+Inventory inventory_of(const JsonFields& in) {
   Inventory out;
-  out.machine_id = in.value("machine_id", "");
-  out.boot_id = in.value("boot_id", "");
-  out.hostname = in.value("hostname", "");
-  out.kernel = in.value("kernel", "");
-  out.arch = in.value("arch", "");
-  out.os = in.value("os", "");
-  out.cpu_model = in.value("cpu_model", "");
-  out.cpus = in.value("cpus", 0.0);
-  out.memory_bytes = in.value("memory_bytes", std::uint64_t{0});
-  out.disk_free_bytes = in.value("disk_free_bytes", std::uint64_t{0});
-  out.disk_total_bytes = in.value("disk_total_bytes", std::uint64_t{0});
-  out.cuda = in.value("cuda", "");
-  out.rocm = in.value("rocm", "");
-  out.oneapi = in.value("oneapi", "");
-  for (const json& engine : in.value("engines", json::array())) out.engines.push_back(engine_of(engine));
-  for (const json& gpu : in.value("gpus", json::array())) out.gpus.push_back(gpu_of(gpu));
-  for (const json& note : in.value("notes", json::array())) out.notes.push_back(note.get<std::string>());
-  out.facts = facts_of(in.value("facts", json::object()));
+  out.version = in.small<int>("version", 1'000'000).value_or(1);  // agents before 2 did not say
+  read_machine(in, out);
+  out.gpu_direct = in.texts("gpu_direct", k_words_max);
+  in.each("engines", k_engines_max, [&](const JsonFields& engine) { out.engines.push_back(engine_of(engine)); });
+  in.each("gpus", k_gpus_max, [&](const JsonFields& gpu) { out.gpus.push_back(gpu_of(gpu)); });
+  in.each("links", k_links_max, [&](const JsonFields& link) { out.links.push_back(link_of(link, out.gpus.size())); });
+  out.nvswitch = in.small<int>("nvswitch", 1000);
+  out.cuda = in.text("cuda");
+  out.rocm = in.text("rocm");
+  out.oneapi = in.text("oneapi");
+  in.within("software", [&](const JsonFields& software) { out.software = software_of(software); });
+  out.notes = in.texts("notes", k_notes_max);
+  out.gaps = gaps_of(in);
+  in.within("facts", [&](const JsonFields& facts) { out.facts = facts_of(facts); });
+  return out;
+}
+
+template <class T>
+json list_json(const std::vector<T>& items, json (*one)(const T&)) {
+  json out = json::array();
+  for (const T& item : items) out.push_back(one(item));
   return out;
 }
 }  // namespace
 
 std::string to_json(const Inventory& inventory) {
-  json out{{"machine_id", inventory.machine_id},
-           {"boot_id", inventory.boot_id},
-           {"hostname", inventory.hostname},
-           {"kernel", inventory.kernel},
-           {"arch", inventory.arch},
-           {"os", inventory.os},
-           {"cpu_model", inventory.cpu_model},
-           {"cpus", inventory.cpus},
-           {"memory_bytes", inventory.memory_bytes},
-           {"disk_free_bytes", inventory.disk_free_bytes},
-           {"disk_total_bytes", inventory.disk_total_bytes},
-           {"cuda", inventory.cuda},
-           {"rocm", inventory.rocm},
-           {"oneapi", inventory.oneapi},
-           {"notes", inventory.notes},
-           {"facts", facts_json(inventory.facts)}};
-  out["engines"] = json::array();
-  for (const Engine& engine : inventory.engines) out["engines"].push_back(engine_json(engine));
-  out["gpus"] = json::array();
-  for (const Gpu& gpu : inventory.gpus) out["gpus"].push_back(gpu_json(gpu));
+  const json out{
+      {"version", inventory.version},
+      {"machine_id", inventory.machine_id},
+      {"boot_id", inventory.boot_id},
+      {"hostname", inventory.hostname},
+      {"kernel", inventory.kernel},
+      {"arch", inventory.arch},
+      {"os", inventory.os},
+      {"product", inventory.product},
+      {"virtualization", inventory.virtualization},
+      {"cpu_model", inventory.cpu_model},
+      {"cpus", inventory.cpus},
+      {"cpu", cpu_json(inventory.cpu)},
+      {"memory_bytes", inventory.memory_bytes},
+      {"memory_free_bytes", inventory.memory_free_bytes ? json(*inventory.memory_free_bytes) : json(nullptr)},
+      {"disk_free_bytes", inventory.disk_free_bytes},
+      {"disk_total_bytes", inventory.disk_total_bytes},
+      {"disks", list_json(inventory.disks, disk_json)},
+      {"nics", list_json(inventory.nics, nic_json)},
+      {"gpu_direct", inventory.gpu_direct},
+      {"engines", list_json(inventory.engines, engine_json)},
+      {"gpus", list_json(inventory.gpus, gpu_json)},
+      {"links", list_json(inventory.links, link_json)},
+      {"nvswitch", inventory.nvswitch ? json(*inventory.nvswitch) : json(nullptr)},
+      {"cuda", inventory.cuda},
+      {"rocm", inventory.rocm},
+      {"oneapi", inventory.oneapi},
+      {"software", software_json(inventory.software)},
+      {"notes", inventory.notes},
+      {"gaps", gaps_json(inventory.gaps)},
+      {"facts", facts_json(inventory.facts)}};
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 Result<Inventory> parse_inventory(std::string_view text) {
   try {
     const json in = json::parse(text);
-    if (in.value("gpus", json::array()).size() > k_gpus_max ||
-        in.value("engines", json::array()).size() > k_engines_max)
-      return make_error(Code::protocol_violation, "inventory lists more GPUs or engines than any machine has");
-    return inventory_of(in);
+    return inventory_of(JsonFields(in));
   } catch (const json::exception& e) {
+    return make_error(Code::protocol_violation, std::string("inventory is not what was expected: ") + e.what());
+  } catch (const BadField& e) {
     return make_error(Code::protocol_violation, std::string("inventory is not what was expected: ") + e.what());
   }
 }

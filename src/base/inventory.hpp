@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a host has, as found by the agent's probe and used by the scheduler. Absent facts are nullopt or empty, never
-// guessed. Texts come from the host: sanitise before a terminal sees them.
+// guessed; each absent one has a gap that says why. Texts come from the host: sanitise before a terminal sees them.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hardware.hpp"
 #include "base/result.hpp"
 
 namespace gridctl {
-
-enum class Vendor : std::uint8_t { nvidia, amd, intel };
-[[nodiscard]] std::string_view vendor_name(Vendor vendor);  // "nvidia"
-[[nodiscard]] Result<Vendor> parse_vendor(std::string_view name);
-
-struct Gpu {
-  Vendor vendor = Vendor::nvidia;
-  std::string name;  // the tool's product name, e.g. "NVIDIA GeForce RTX 4090"
-  std::string uuid;  // stable id; "GPU-…" for NVIDIA, unique_id or PCI address elsewhere
-  std::uint64_t memory_bytes = 0;
-  std::string driver;        // driver version
-  std::string pci;           // "00000000:01:00.0"
-  std::optional<int> index;  // the vendor tool's index
-  auto operator<=>(const Gpu&) const = default;
-};
 
 enum class EngineKind : std::uint8_t { docker, podman, process };
 [[nodiscard]] std::string_view engine_name(EngineKind kind);  // "docker"
@@ -39,6 +25,24 @@ struct Engine {
   bool limits_enforced = false;  // memory and cpu limits really hold
   std::string problem;           // why it cannot be used, empty when it can
   auto operator<=>(const Engine&) const = default;
+};
+
+// What lets a container engine hand GPUs to a container.
+struct ContainerGpus {
+  std::string toolkit;               // version of the NVIDIA container toolkit
+  std::optional<bool> docker;        // docker has a runtime for it
+  std::vector<std::string> devices;  // kinds with a CDI specification: "nvidia.com/gpu"
+  bool operator==(const ContainerGpus&) const = default;
+};
+
+// What programs on the host are linked with and compiled for.
+struct Software {
+  std::string libc;          // "glibc 2.36", "musl 1.2.4"
+  std::string cuda_toolkit;  // installed, "12.4"; what the driver supports is Inventory::cuda
+  std::string hip;           // installed HIP runtime
+  std::string level_zero;    // installed Level Zero loader
+  ContainerGpus container_gpus;
+  bool operator==(const Software&) const = default;
 };
 
 // What the preflight judges besides the inventory proper. An empty home_path means that it was not looked at.
@@ -59,29 +63,57 @@ struct HostFacts {
   bool operator==(const HostFacts&) const = default;
 };
 
+inline constexpr int k_inventory_version = 2;  // 2: parts with their gaps; 1: agents before them
+
 struct Inventory {
+  int version = k_inventory_version;  // what the agent that took it knew to look for
   std::string machine_id;
   std::string boot_id;
   std::string hostname;
   std::string kernel;
-  std::string arch;  // uname -m: "x86_64"
-  std::string os;    // PRETTY_NAME
+  std::string arch;            // uname -m: "x86_64"
+  std::string os;              // PRETTY_NAME
+  std::string product;         // the board's or the cloud's name for the machine: "DGXA100 920-23687-2530-000"
+  std::string virtualization;  // "none", "kvm", "docker"…
   std::string cpu_model;
   double cpus = 0;  // usable CPUs (affinity and cgroup quota counted)
-  std::uint64_t memory_bytes = 0;
-  std::uint64_t disk_free_bytes = 0;  // where gridctl keeps its data on the host
+  CpuLayout cpu;
+  std::uint64_t memory_bytes = 0;                  // usable: the lower of the machine's and the control group's
+  std::optional<std::uint64_t> memory_free_bytes;  // available to new programs now
+  std::uint64_t disk_free_bytes = 0;               // where gridctl keeps its data on the host
   std::uint64_t disk_total_bytes = 0;
-  std::vector<Engine> engines;  // every kind that was looked for, also those with a problem
+  std::vector<Disk> disks;
+  std::vector<Nic> nics;
+  std::vector<std::string> gpu_direct;  // ways from network cards into GPU memory: "peermem", "dmabuf"
+  std::vector<Engine> engines;          // every kind that was looked for, also those with a problem
   std::vector<Gpu> gpus;
-  std::string cuda;  // highest CUDA version the driver supports, e.g. "12.4"
+  std::vector<GpuLink> links;   // each pair of GPUs once; pairs of unknown path are left out
+  std::optional<int> nvswitch;  // NVSwitch chips on the bus; guests of a virtual machine may not see theirs
+  std::string cuda;             // highest CUDA version the driver supports, e.g. "12.4"
   std::string rocm;
   std::string oneapi;
-  std::vector<std::string> notes;  // facts that could not be had and why, one line each
+  Software software;
+  std::vector<std::string> notes;  // what is worth a person's eye, one line each
+  std::vector<Gap> gaps;           // of everything but the GPUs, which have their own
   HostFacts facts;
   bool operator==(const Inventory&) const = default;
 };
 
-// JSON of fixed shape; parse ignores unknown keys, refuses wrong types and more than 256 GPUs (protocol_violation).
+// Names of the attributes that are neither filled nor explained by a gap, "gpus[0].power.cap_watts" for those of GPUs.
+// An attribute is filled when its value is known, be it zero or an empty list that was looked at.
+[[nodiscard]] std::vector<std::string> unexplained(const Inventory& inventory);
+// Gives each of those a gap of that reason, so that nothing stays unexplained.
+void explain_rest(Inventory& inventory, GapReason reason, const std::string& detail);
+// Adds a gap unless the attribute has one: the first reason is the nearest to the cause.
+void add_gap(std::vector<Gap>& gaps, std::string attribute, GapReason reason, std::string detail = {});
+[[nodiscard]] const Gap* find_gap(const std::vector<Gap>& gaps, std::string_view attribute);
+
+// Do GPUs reach each other through NVSwitch? No chip has more than 18 NVLinks: more, summed over its peers, are shared.
+[[nodiscard]] bool has_nvswitch(const Inventory& inventory);
+
+// JSON of fixed shape; unknown values are null. parse ignores unknown keys and takes missing ones as unknown (agents of
+// other versions), and refuses with protocol_violation what no machine has: wrong types, texts above 4 KiB, numbers out
+// of range, more than 256 GPUs, links between GPUs that are not listed.
 [[nodiscard]] std::string to_json(const Inventory& inventory);
 [[nodiscard]] Result<Inventory> parse_inventory(std::string_view json);
 

@@ -19,6 +19,7 @@ std::string backend_of(const std::optional<Vendor>& vendor) {
     case Vendor::nvidia: return "nccl";
     case Vendor::amd: return "rccl";
     case Vendor::intel: return "ccl";
+    case Vendor::other: return "gloo";
   }
   return "gloo";
 }
