@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sched/link_schedule.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace gridctl::sched {
+namespace {
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+using Kind = LinkTask::Kind;
+
+LinkHost fresh(const std::string& name, const std::string& site) {
+  LinkHost host{name, site, true, {}, 0, 1 << 20, 1h, 1h};
+  return host;
+}
+
+TEST(LinkSchedule, MeasuresEveryPairOfASiteAndOnePairOfTwoSites) {
+  const std::vector<LinkHost> hosts{fresh("a1", "a"), fresh("a2", "a"), fresh("a3", "a"), fresh("b1", "b"),
+                                    fresh("b2", "b")};
+  EXPECT_THAT(
+      due_links(hosts, {}, false),
+      ElementsAre(LinkTask{Kind::pair, "a1", "a2"}, LinkTask{Kind::pair, "a1", "a3"}, LinkTask{Kind::pair, "a2", "a3"},
+                  LinkTask{Kind::pair, "b1", "b2"}, LinkTask{Kind::pair, "a1", "b1"}));
+}
+
+TEST(LinkSchedule, LeavesFreshLinksAlone) {
+  std::vector<LinkHost> hosts{fresh("a", "s"), fresh("b", "s")};
+  EXPECT_THAT(due_links(hosts, std::vector<LinkAge>{{"b", "a", 24h, false}}, true), IsEmpty());
+  EXPECT_THAT(due_links(hosts, std::vector<LinkAge>{{"b", "a", 8 * 24h, false}}, true).size(), 1U);
+  EXPECT_THAT(due_links(hosts, std::vector<LinkAge>{{"a", "b", 5h, true}}, true), IsEmpty());
+  EXPECT_THAT(due_links(hosts, std::vector<LinkAge>{{"a", "b", 7h, true}}, true).size(), 1U);
+  hosts[0].here_age = 25h;
+  hosts[1].asked_age.reset();
+  EXPECT_THAT(due_links(hosts, std::vector<LinkAge>{{"a", "b", 1h, false}}, true),
+              ElementsAre(LinkTask{Kind::landmarks, "b", ""}, LinkTask{Kind::here, "a", ""}));
+}
+
+TEST(LinkSchedule, StopsAtTheDaysBytes) {
+  std::vector<LinkHost> hosts{fresh("a", "s"), fresh("b", "s")};
+  hosts[1].bytes_today = k_link_day_bytes - (1 << 20) + 1;
+  EXPECT_THAT(due_links(hosts, {}, false), IsEmpty());
+  hosts[1].bytes_today -= 1;
+  EXPECT_EQ(due_links(hosts, {}, false).size(), 1U);
+}
+
+TEST(LinkSchedule, AsksNobodyWhoIsDown) {
+  std::vector<LinkHost> hosts{fresh("a", "s"), fresh("b", "s"), fresh("c", "t")};
+  hosts[1].up = false;
+  hosts[1].here_age.reset();
+  EXPECT_THAT(due_links(hosts, {}, true), ElementsAre(LinkTask{Kind::pair, "a", "c"}));
+}
+
+// O(n^2) is bounded: a thousand hosts cost a thousand times a constant.
+TEST(LinkSchedule, GrowsWithTheHostsNotWithTheirSquare) {
+  std::vector<LinkHost> one_site, own_sites;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string name = "h" + std::to_string(1000 + i);
+    one_site.push_back(fresh(name, "s"));
+    own_sites.push_back(fresh(name, name));
+    own_sites.back().rtt_here = std::chrono::microseconds{i * 37 % 1000};
+  }
+  EXPECT_LE(due_links(one_site, {}, false).size(), 1000 * k_pairs_near_max);
+  const std::vector<LinkTask> tasks = due_links(own_sites, {}, false);
+  EXPECT_LE(tasks.size(), 1000 * k_pairs_far_max);
+  std::set<std::string> seen;
+  for (const LinkTask& task : tasks) seen.insert(task.a), seen.insert(task.b);
+  EXPECT_EQ(seen.size(), 1000U);
+}
+
+}  // namespace
+}  // namespace gridctl::sched
