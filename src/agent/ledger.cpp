@@ -27,6 +27,7 @@ constexpr std::size_t k_head_bytes = 12;
 constexpr std::string_view k_slot_magic = "GLS1";
 constexpr Duration k_void_slack = std::chrono::seconds{60};  // after deadline + grace: init's own last line has acted
 constexpr Duration k_lock_wait = std::chrono::seconds{10};   // another user may hold the lock; then busy, not a hang
+constexpr Duration k_glance_wait = std::chrono::milliseconds{20};  // a write takes less; heartbeats must not wait
 constexpr double k_cpu_tolerance = 1e-6;
 
 template <class Number>
@@ -194,11 +195,12 @@ Result<os::Fd> open_shared(const os::Path& directory) {
   return errno_error(errno, "cannot open the lease ledger " + path.string());
 }
 
-Result<void> lock_shared(int fd, os::Clock& clock) {
-  const BootTime give_up = clock.boot() + k_lock_wait;
+Result<void> lock_shared(int fd, Duration patience, os::Clock& clock) {
+  const BootTime give_up = clock.boot() + patience;
   for (long wait_ns = 100'000; ::flock(fd, LOCK_EX | LOCK_NB) != 0; wait_ns = std::min(wait_ns * 2, 4'000'000L)) {
     if (errno != EWOULDBLOCK && errno != EINTR) return errno_error(errno, "cannot lock the lease ledger");
-    if (clock.boot() > give_up) return make_error(Code::busy, "the lease ledger is locked by another process for 10 s");
+    if (clock.boot() > give_up)
+      return make_error(Code::busy, "the lease ledger is locked by another process for " + format_duration(patience));
     const timespec moment{0, wait_ns};
     ::nanosleep(&moment, nullptr);
   }
@@ -207,9 +209,9 @@ Result<void> lock_shared(int fd, os::Clock& clock) {
 
 }  // namespace
 
-Result<Ledger::Slots> Ledger::open() const {
+Result<Ledger::Slots> Ledger::open(Duration patience) const {
   TRY_ASSIGN(os::Fd file, open_shared(directory_));
-  TRY(lock_shared(file.get(), clock_));
+  TRY(lock_shared(file.get(), patience, clock_));
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return errno_error(errno, "cannot read the lease ledger");
   const auto count = std::min(static_cast<std::size_t>(info.st_size) / k_slot_bytes, k_slots_max);
@@ -222,7 +224,7 @@ Result<Ledger::Slots> Ledger::open() const {
 }
 
 Result<void> Ledger::take(const Lease& lease, const Capacity& capacity) {
-  TRY_ASSIGN(const Slots slots, open());
+  TRY_ASSIGN(const Slots slots, open(k_lock_wait));
   const BootTime now = clock_.boot();
   std::size_t target = slots.leases.size();
   std::vector<std::size_t> own;
@@ -262,14 +264,23 @@ Result<void> Ledger::take(const Lease& lease, const Capacity& capacity) {
 Result<void> Ledger::release(const ControllerId& controller, const JobId& job, Epoch epoch) {
   Lease key;
   key.controller = controller, key.job = job, key.epoch = epoch;
-  TRY_ASSIGN(const Slots slots, open());
+  TRY_ASSIGN(const Slots slots, open(k_lock_wait));
   for (std::size_t i = 0; i < slots.leases.size(); ++i)
     if (slots.leases[i] && slots.leases[i]->same_attempt(key)) TRY(slots.write(i, {}));
   return {};
 }
 
 Result<std::vector<Lease>> Ledger::valid() {
-  TRY_ASSIGN(const Slots slots, open());
+  TRY_ASSIGN(const Slots slots, open(k_lock_wait));
+  return valid_of(slots);
+}
+
+Result<std::vector<Lease>> Ledger::glance() {
+  TRY_ASSIGN(const Slots slots, open(k_glance_wait));
+  return valid_of(slots);
+}
+
+std::vector<Lease> Ledger::valid_of(const Slots& slots) const {
   std::vector<Lease> found;
   for (const auto& held : slots.leases) {
     if (!held || is_void(*held, machine_, clock_.boot())) continue;
@@ -283,7 +294,7 @@ Result<std::vector<Lease>> Ledger::valid() {
 Result<std::optional<Lease>> Ledger::find(const ControllerId& controller, const JobId& job, Epoch epoch) {
   Lease key;
   key.controller = controller, key.job = job, key.epoch = epoch;
-  TRY_ASSIGN(const Slots slots, open());
+  TRY_ASSIGN(const Slots slots, open(k_lock_wait));
   for (const auto& held : slots.leases)
     if (held && held->same_attempt(key)) return held;
   return std::optional<Lease>{};

@@ -69,12 +69,15 @@ class Ledger {
   // Removes the attempt's entry; missing is success.
   [[nodiscard]] Result<void> release(const ControllerId& controller, const JobId& job, Epoch epoch);
   [[nodiscard]] Result<std::vector<Lease>> valid();
+  // The same for a heartbeat: busy at once when another process has the lock.
+  [[nodiscard]] Result<std::vector<Lease>> glance();
   // The attempt's own entry, valid or not.
   [[nodiscard]] Result<std::optional<Lease>> find(const ControllerId& controller, const JobId& job, Epoch epoch);
 
  private:
   struct Slots;
-  [[nodiscard]] Result<Slots> open() const;
+  [[nodiscard]] Result<Slots> open(Duration patience) const;
+  [[nodiscard]] std::vector<Lease> valid_of(const Slots& slots) const;
 
   os::Path directory_;
   Machine machine_;

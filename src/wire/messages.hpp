@@ -16,6 +16,7 @@
 #include "base/inventory.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "wire/held.hpp"
 
 namespace gridctl::wire {
 
@@ -54,17 +55,17 @@ struct AttemptSpec {
   AttemptNumber attempt;
   Epoch epoch;
   EngineKind engine = EngineKind::process;
-  std::string image;                        // engine reference, or empty with process
-  std::optional<Digest> image_archive;      // tree of one file "image.tar", loaded into the engine
-  std::optional<Digest> workdir;            // tree put into the working directory
-  std::vector<TreeRef> mounts;              // target: absolute path in the container, or relative to the working dir
-  std::optional<Digest> restore;            // checkpoint tree; its content fills the checkpoint directory
-  std::string restore_name;                 // "JOB@SEQ", value of GRIDCTL_RESUME_FROM
-  std::string checkpoint_path;              // as in the job file; empty = the default directory
-  bool checkpoint_by_marker = false;  // the restored one was taken by `.commit`: from the start only markers count
-  bool checkpoints = true;                  // false: interval off
-  Duration checkpoint_min_interval{};       // do not snapshot more often
-  std::string setup, run;                   // shell texts; run is resume_run when something was restored
+  std::string image;                    // engine reference, or empty with process
+  std::optional<Digest> image_archive;  // tree of one file "image.tar", loaded into the engine
+  std::optional<Digest> workdir;        // tree put into the working directory
+  std::vector<TreeRef> mounts;          // target: absolute path in the container, or relative to the working dir
+  std::optional<Digest> restore;        // checkpoint tree; its content fills the checkpoint directory
+  std::string restore_name;             // "JOB@SEQ", value of GRIDCTL_RESUME_FROM
+  std::string checkpoint_path;          // as in the job file; empty = the default directory
+  bool checkpoint_by_marker = false;    // the restored one was taken by `.commit`: from the start only markers count
+  bool checkpoints = true;              // false: interval off
+  Duration checkpoint_min_interval{};   // do not snapshot more often
+  std::string setup, run;               // shell texts; run is resume_run when something was restored
   std::map<std::string, std::string> envs;  // all of them, GRIDCTL_* included
   std::vector<std::string> secret_names;
   std::vector<std::string> gpu_uuids;  // leased and shown to the job; empty = none
@@ -180,6 +181,7 @@ struct PollReply {
   std::vector<AttemptStatus> attempts;  // those asked for, then others of this controller that the host still holds
   double load1 = 0;
   std::uint64_t disk_free_bytes = 0;
+  std::optional<std::vector<HeldShare>> held;  // every lease on the host; nullopt: the ledger could not be read
 };
 
 struct LogRequest {

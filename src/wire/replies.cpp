@@ -68,10 +68,30 @@ AttemptStatus read_status(const Fields& fields) {
   return status;
 }
 
+HeldShare read_held(const Fields& fields) {
+  HeldShare share;
+  if (fields.has("job")) share.job = fields.job(), share.epoch = fields.epoch();
+  share.gpu_uuids = fields.texts("gpu_uuids", k_held_max);
+  share.cpus = fields.real("cpus");
+  share.memory_bytes = fields.number("memory_bytes");
+  return share;
+}
+
+json held_json(const HeldShare& share) {
+  json value{{"gpu_uuids", share.gpu_uuids}, {"cpus", share.cpus}, {"memory_bytes", share.memory_bytes}};
+  if (!share.job.empty()) value["job"] = share.job.value, value["epoch"] = share.epoch.value;
+  return value;
+}
+
 PollReply read_poll_reply(const Fields& fields) {
-  return {fields.boot_time("host_time_ns"), fields.text("boot_id"),
-          fields.list("attempts", k_attempts_max, &read_status), fields.real("load1"),
-          fields.number("disk_free_bytes")};
+  PollReply reply{fields.boot_time("host_time_ns"),
+                  fields.text("boot_id"),
+                  fields.list("attempts", k_attempts_max, &read_status),
+                  fields.real("load1"),
+                  fields.number("disk_free_bytes"),
+                  {}};
+  if (fields.has("held")) reply.held = fields.list("held", k_held_max, &read_held);
+  return reply;
 }
 
 LogReply read_log_reply(const Fields& fields) { return {fields.number("offset"), fields.number("end_offset")}; }
@@ -153,11 +173,16 @@ std::string encode(const AttemptStatus& status) { return dump(status_json(status
 std::string encode(const PollReply& reply) {
   json attempts = json::array();
   for (const AttemptStatus& status : reply.attempts) attempts.push_back(status_json(status));
-  return dump({{"host_time_ns", reply.host_time.ns},
-               {"boot_id", reply.boot_id},
-               {"attempts", std::move(attempts)},
-               {"load1", reply.load1},
-               {"disk_free_bytes", reply.disk_free_bytes}});
+  json value{{"host_time_ns", reply.host_time.ns},
+             {"boot_id", reply.boot_id},
+             {"attempts", std::move(attempts)},
+             {"load1", reply.load1},
+             {"disk_free_bytes", reply.disk_free_bytes}};
+  if (reply.held) {
+    value["held"] = json::array();
+    for (const HeldShare& share : *reply.held) value["held"].push_back(held_json(share));
+  }
+  return dump(value);
 }
 
 std::string encode(const LogReply& reply) { return dump({{"offset", reply.offset}, {"end_offset", reply.end_offset}}); }
