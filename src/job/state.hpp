@@ -2,8 +2,12 @@
 // The supervisor's state machine of one job. Pure: no clock, no I/O, no randomness; time arrives in the event.
 //
 // A job's life:  Waiting -> Launching -> Running -> Collecting -> Done, or back to Waiting with a higher epoch.
-// Stopping takes the place of Running while a cancellation is carried out. What may still be alive or lie around on
-// hosts from former attempts is kept in `loose_ends` until the host has confirmed that it is gone.
+// Stopping takes the place of Running while a cancellation or a move is carried out. What may still be alive or lie
+// around on hosts from former attempts is kept in `loose_ends` until the host has confirmed that it is gone.
+//
+// A move (its host is drained) begins with MoveRequested: the attempt runs on until a checkpoint made after it is safe,
+// or patience ends; then MoveDue stops it, its last checkpoint is collected, and it waits for another host. Whether
+// another host can take it is asked before both; as long as none can, MoveBlocked keeps it where it is.
 #pragma once
 
 #include <cstdint>
@@ -81,22 +85,36 @@ struct Waiting {       // for a host
   std::string detail;
   bool operator==(const Waiting&) const = default;
 };
-struct Launching {
+struct Launching {  // intent committed
   Attempt attempt;
+  WallTime placed_at;
+  std::string doing;  // what of the start is under way: "send", then the host's words; see doing_in_words
+  WallTime doing_since;
   bool operator==(const Launching&) const = default;
-};  // intent committed
+};
+// It shall leave its host when a checkpoint made from now on is safe.
+struct Move {
+  std::string why;  // machine word: "drained"
+  WallTime since;
+  std::uint64_t after = 0;  // the host's number of its newest checkpoint when the move was asked for
+  bool saved = false;       // one with a higher number is safe
+  bool operator==(const Move&) const = default;
+};
 struct Running {
   Attempt attempt;
+  std::optional<Move> move;
   bool operator==(const Running&) const = default;
 };
 struct Stopping {
   Attempt attempt;
   Duration grace{};
+  std::string moving;  // why it is moved; empty: the job is cancelled
   bool operator==(const Stopping&) const = default;
 };
 struct Collecting {  // ended; its last checkpoint and output are being fetched
   Attempt attempt;
   End end;
+  std::string moving;  // as in Stopping
   bool operator==(const Collecting&) const = default;
 };
 struct Done {
@@ -149,6 +167,8 @@ struct State {
 
   [[nodiscard]] JobState visible() const;
   [[nodiscard]] const Attempt* attempt() const;  // the current one, or nullptr
+  // Why it is being moved, from the stop until its end is collected; else empty.
+  [[nodiscard]] std::string_view moving() const;
   [[nodiscard]] bool needs_supervisor() const { return !std::holds_alternative<Done>(phase) || !loose_ends.empty(); }
 };
 
@@ -171,6 +191,11 @@ struct LaunchFailed {
 struct LaunchAccepted {
   Epoch epoch;
 };
+// What the host does to start it: "image", "workdir", "restore", "setup".
+struct Preparing {
+  Epoch epoch;
+  std::string doing;  // foreign
+};
 struct PayloadStarted {
   Epoch epoch;
 };
@@ -189,10 +214,31 @@ struct Collected {
 struct CheckpointCommitted {
   Epoch epoch;
   CheckpointSeq seq;
-  std::string detail;
-};  // detail: size, how whole
+  std::string detail;             // size, how whole
+  std::uint64_t host_number = 0;  // the host's count within the attempt
+};
 struct CancelRequested {
   Duration grace{};
+};
+// Its host is to be emptied, and another can take it now.
+struct MoveRequested {
+  Epoch epoch;
+  std::string why;          // machine word: "drained"
+  std::uint64_t after = 0;  // see Move
+  Duration patience{};      // how long the next checkpoint is waited for; told to people, kept by the shell
+};
+// Another host can take it now, and a checkpoint is safe or patience has ended.
+struct MoveDue {
+  Epoch epoch;
+};
+// Its host is to be emptied, but no other can take it now: it stays.
+struct MoveBlocked {
+  Epoch epoch;
+  std::string summary;  // of the scheduler
+};
+// Its host takes jobs again.
+struct MoveWithdrawn {
+  Epoch epoch;
 };
 struct ResumeRequested {
   std::optional<CheckpointSeq> from;
@@ -204,13 +250,18 @@ struct Settled {
 struct HostForgotten {
   HostName host;
 };  // removed from the registry by force
-using Happening =
-    std::variant<Placed, NotPlaced, LaunchFailed, LaunchAccepted, PayloadStarted, AttemptEnded, HostLost, Collected,
-                 CheckpointCommitted, CancelRequested, ResumeRequested, Settled, HostForgotten>;
+using Happening = std::variant<Placed, NotPlaced, LaunchFailed, LaunchAccepted, Preparing, PayloadStarted, AttemptEnded,
+                               HostLost, Collected, CheckpointCommitted, CancelRequested, MoveRequested, MoveDue,
+                               MoveBlocked, MoveWithdrawn, ResumeRequested, Settled, HostForgotten>;
 struct Event {
   WallTime at;  // for stamps only
   Happening what;
 };
+
+inline constexpr Duration k_move_grace = std::chrono::seconds{30};  // to save once more, as with `job cancel`
+
+// "restoring the checkpoint" for "restore"; a word that is not known stands for itself.
+[[nodiscard]] std::string doing_in_words(std::string_view doing);
 
 // --- Effects: what the shell shall do. Idempotent; named by job, epoch and kind. ------------------------------------
 struct Place {

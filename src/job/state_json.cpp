@@ -76,17 +76,34 @@ End end_of(const json& in) {
   return e;
 }
 
+json of(const Move& m) { return {{"why", m.why}, {"since", m.since.ms}, {"after", m.after}, {"saved", m.saved}}; }
+
+Move move_of(const json& in) {
+  return {in.at("why").get<std::string>(),
+          {in.at("since").get<std::int64_t>()},
+          in.at("after").get<std::uint64_t>(),
+          in.at("saved").get<bool>()};
+}
+
 struct PhaseWriter {
   json operator()(const Waiting& p) const {
     return {{"phase", "waiting"}, {"backoff_ns", p.backoff.count()}, {"why", p.why}, {"detail", p.detail}};
   }
-  json operator()(const Launching& p) const { return {{"phase", "launching"}, {"attempt", of(p.attempt)}}; }
-  json operator()(const Running& p) const { return {{"phase", "running"}, {"attempt", of(p.attempt)}}; }
+  json operator()(const Launching& p) const {
+    return {{"phase", "launching"},
+            {"attempt", of(p.attempt)},
+            {"placed_at", p.placed_at.ms},
+            {"doing", p.doing},
+            {"doing_since", p.doing_since.ms}};
+  }
+  json operator()(const Running& p) const {
+    return {{"phase", "running"}, {"attempt", of(p.attempt)}, {"move", p.move ? of(*p.move) : json(nullptr)}};
+  }
   json operator()(const Stopping& p) const {
-    return {{"phase", "stopping"}, {"attempt", of(p.attempt)}, {"grace_ns", p.grace.count()}};
+    return {{"phase", "stopping"}, {"attempt", of(p.attempt)}, {"grace_ns", p.grace.count()}, {"moving", p.moving}};
   }
   json operator()(const Collecting& p) const {
-    return {{"phase", "collecting"}, {"attempt", of(p.attempt)}, {"end", of(p.end)}};
+    return {{"phase", "collecting"}, {"attempt", of(p.attempt)}, {"end", of(p.end)}, {"moving", p.moving}};
   }
   json operator()(const Done& p) const {
     return {{"phase", "done"},
@@ -96,16 +113,27 @@ struct PhaseWriter {
   }
 };
 
+// What states stored before there were moves do not have is read as absent.
 Phase phase_of(const json& in) {
   const auto name = in.at("phase").get<std::string>();
   if (name == "waiting")
     return Waiting{Duration{in.at("backoff_ns").get<std::int64_t>()}, in.at("why").get<std::string>(),
                    in.at("detail").get<std::string>()};
-  if (name == "launching") return Launching{attempt_of(in.at("attempt"))};
-  if (name == "running") return Running{attempt_of(in.at("attempt"))};
+  if (name == "launching")
+    return Launching{attempt_of(in.at("attempt")),
+                     {in.value("placed_at", std::int64_t{0})},
+                     in.value("doing", ""),
+                     {in.value("doing_since", std::int64_t{0})}};
+  if (name == "running") {
+    Running running{attempt_of(in.at("attempt")), {}};
+    if (in.contains("move") && !in.at("move").is_null()) running.move = move_of(in.at("move"));
+    return running;
+  }
   if (name == "stopping")
-    return Stopping{attempt_of(in.at("attempt")), Duration{in.at("grace_ns").get<std::int64_t>()}};
-  if (name == "collecting") return Collecting{attempt_of(in.at("attempt")), end_of(in.at("end"))};
+    return Stopping{attempt_of(in.at("attempt")), Duration{in.at("grace_ns").get<std::int64_t>()},
+                    in.value("moving", "")};
+  if (name == "collecting")
+    return Collecting{attempt_of(in.at("attempt")), end_of(in.at("end")), in.value("moving", "")};
   if (name != "done") throw std::runtime_error("unknown phase '" + name + "'");
   Done done;
   done.state = parse_state_name(in.at("state").get<std::string>()).value_or(JobState::failed);

@@ -97,7 +97,7 @@ Result<Registry::Commit> Registry::commit_checkpoint(Checkpoint c) {
   TRY(insert(impl_->db, c));
   Commit out{c, became_head, {state, {}, {}, {}}};
   if (became_head) {
-    out.step = job::step(state, {c.created_at, job::CheckpointCommitted{c.epoch, c.seq, describe(c)}});
+    out.step = job::step(state, {c.created_at, job::CheckpointCommitted{c.epoch, c.seq, describe(c), c.host_number}});
     TRY(impl_->save_step(c.job, out.step, c.created_at));
   } else {
     TRY(impl_->save_record(

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moves: a running attempt leaves its host although nothing failed.
+#include <utility>
+
+#include "job/state_step.hpp"
+
+namespace gridctl::job {
+
+void Stepper::operator()(const MoveRequested& event) {
+  const Attempt* found = current(event.epoch);
+  if (found == nullptr || event.why.empty()) return;
+  const Attempt attempt = *found;
+  const std::string host = attempt.host().value + " is " + event.why;
+  if (phase<Launching>() != nullptr) return stop_for_move(attempt, event.why, host + ": the start there is broken off");
+  Running* running = phase<Running>();
+  if (running == nullptr || running->move) return;
+  running->move = Move{event.why, at_, event.after, false};
+  std::string text = host + ": the job moves when its next checkpoint is safe";
+  if (event.patience > Duration::zero()) text += ", at the latest in " + format_duration(event.patience);
+  record("move_requested", text, event.epoch, attempt.host());
+  explain("moving", std::move(text));
+}
+
+void Stepper::operator()(const MoveDue& event) {
+  const Attempt* found = current(event.epoch);
+  const Running* running = phase<Running>();
+  if (found == nullptr || running == nullptr || !running->move) return;
+  const Move move = *running->move;
+  const std::string reason = move.saved ? "checkpoint " + std::to_string(s().head.value) + " is safe"
+                                        : "no further checkpoint came within " +
+                                              format_duration(std::chrono::milliseconds{at_.ms - move.since.ms});
+  stop_for_move(Attempt{*found}, move.why, found->host().value + " is " + move.why + ": stopping there, " + reason);
+}
+
+void Stepper::operator()(const MoveBlocked& event) {
+  const Attempt* attempt = current(event.epoch);
+  Running* running = phase<Running>();
+  if (attempt == nullptr || running == nullptr) return;
+  running->move.reset();
+  std::string text =
+      attempt->host().value + " is to be emptied, but no other host can take the job now; it stays: " + event.summary;
+  if (s().reason_text != text) record("move_blocked", text, event.epoch, attempt->host());
+  explain("move_blocked", std::move(text));
+}
+
+void Stepper::operator()(const MoveWithdrawn& event) {
+  const Attempt* attempt = current(event.epoch);
+  Running* running = phase<Running>();
+  if (attempt == nullptr || running == nullptr || (!running->move && s().reason != "move_blocked")) return;
+  running->move.reset();
+  record("move_withdrawn", attempt->host().value + " takes jobs again: the job stays there", event.epoch,
+         attempt->host());
+  explain("running", "running on " + attempt->host().value);
+}
+
+void Stepper::stop_for_move(const Attempt& attempt, const std::string& why, std::string text) {
+  record("moving", text, attempt.epoch, attempt.host());
+  explain("moving", std::move(text));
+  s().phase = Stopping{attempt, k_move_grace, why};
+}
+
+// Neither a failure nor a loss: no charge, no avoidance, no backoff.
+void Stepper::move_on(const Attempt& attempt, const std::string& moving) {
+  const std::string text = attempt.host().value + " is " + moving + ": going on elsewhere";
+  record("moved_away", text, attempt.epoch, attempt.host());
+  explain(moving, text);
+  s().phase = Waiting{Duration::zero(), moving, text};
+}
+
+}  // namespace gridctl::job

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state machine until an attempt ends: placing, starting, running, and what the user asks for.
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+#include "job/state_step.hpp"
+
+namespace gridctl::job {
+
+namespace {
+
+constexpr Duration k_backoff_max = std::chrono::seconds{60};  // a flapping grid is retried at most once a minute
+constexpr Duration k_place_retry = std::chrono::seconds{5};   // until the scheduler is asked again when nothing fits
+constexpr std::size_t k_doing_max = 16;                       // bytes of a host's word for what it does
+
+Duration between(WallTime from, WallTime to) {
+  return std::chrono::milliseconds{std::max<std::int64_t>(to.ms - from.ms, 0)};
+}
+
+// ", sending its files took 1.2s"; nothing when no word was known.
+std::string took(const Launching& launching, WallTime now) {
+  if (launching.doing.empty()) return "";
+  return ", " + doing_in_words(launching.doing) + " took " + format_duration(between(launching.doing_since, now));
+}
+
+}  // namespace
+
+Attempt* Stepper::current(Epoch epoch) {
+  Attempt* attempt =
+      std::visit(Overloaded{[](Launching& p) { return &p.attempt; }, [](Running& p) { return &p.attempt; },
+                            [](Stopping& p) { return &p.attempt; }, [](Collecting& p) { return &p.attempt; },
+                            [](auto&) -> Attempt* { return nullptr; }},
+                 s().phase);
+  return attempt != nullptr && attempt->epoch == epoch ? attempt : nullptr;
+}
+
+void Stepper::row(const Attempt& attempt, std::string state, std::string reason, const End* end) {
+  AttemptRow row{attempt, std::move(state), std::move(reason), {}, {}};
+  if (end != nullptr) {
+    row.ended_at = at_;
+    if (end->kind == EndKind::exited) row.exit_code = end->exit_code;
+  }
+  out_.attempts.push_back(std::move(row));
+}
+
+void Stepper::explain(std::string reason, std::string text) {
+  s().reason = std::move(reason);
+  s().reason_text = std::move(text);
+}
+
+void Stepper::avoid(const HostName& host, std::string reason) {
+  for (Avoided& known : s().avoided)
+    if (known.host == host) {
+      known.reason = std::move(reason);
+      return;
+    }
+  s().avoided.push_back({host, std::move(reason)});
+}
+
+void Stepper::wait(std::string why, std::string detail) {
+  Duration backoff = Duration::zero();  // the first restart is immediate
+  if (s().restarts_in_row > 0) backoff = std::chrono::seconds{1} * (1ll << std::min(s().restarts_in_row - 1, 6));
+  ++s().restarts_in_row;
+  explain(why, detail);
+  s().phase = Waiting{std::min(backoff, k_backoff_max), std::move(why), std::move(detail)};
+}
+
+void Stepper::done(JobState state, std::optional<int> exit_code, std::string reason, std::string text) {
+  record(reason == "cancelled" ? "cancelled" : state == JobState::succeeded ? "succeeded" : "failed", text, s().epoch);
+  explain(std::move(reason), std::move(text));
+  s().recovering = false;
+  s().phase = Done{state, exit_code, at_};
+}
+
+void Stepper::operator()(const Placed& event) {
+  const Waiting* waiting = phase<Waiting>();
+  if (waiting == nullptr || event.members.empty()) return;
+  State& state = s();
+  state.epoch.value += 1;
+  state.attempts.value += 1;
+  if (state.recovering) ++state.recoveries;
+  Attempt attempt{state.attempts, state.epoch, event.members, state.restore.value_or(state.head), event.reason, {}, {}};
+  const std::string from = attempt.resumed_from.value == 0
+                               ? "from the beginning"
+                               : "from checkpoint " + std::to_string(attempt.resumed_from.value);
+  record("placed",
+         "attempt " + std::to_string(attempt.number.value) + " goes to " + attempt.host().value + ", " + from + ": " +
+             event.reason,
+         attempt.epoch, attempt.host());
+  explain("starting", "starting on " + attempt.host().value);
+  row(attempt, "starting", "");
+  state.phase = Launching{std::move(attempt), at_, "send", at_};
+}
+
+void Stepper::operator()(const NotPlaced& event) {
+  Waiting* waiting = phase<Waiting>();
+  if (waiting == nullptr) return;
+  const std::string why = event.could_ever_fit ? "waiting_for_provider" : "no_provider_fits";
+  if (s().reason_text != event.summary) record(why, event.summary);
+  explain(why, event.summary);
+  *waiting = Waiting{k_place_retry, why, event.summary};
+}
+
+void Stepper::operator()(const LaunchFailed& event) {
+  const Attempt* attempt = current(event.epoch);
+  if (attempt == nullptr || phase<Launching>() == nullptr) return;
+  if (event.host_max_epoch > s().epoch) {
+    record("epoch_adopted",
+           attempt->host().value + " knows epoch " + std::to_string(event.host_max_epoch.value) +
+               ": this state directory is older than the host",
+           event.epoch, attempt->host());
+    s().epoch = event.host_max_epoch;
+  }
+  const End end{EndKind::start_failed, -1, 0, event.detail};
+  if (event.host_fault) {
+    finish(Attempt{*attempt}, end, "", true);
+    return;
+  }
+  // Nobody's fault (the resource was taken a moment ago, or this machine's own trouble): ask again, blame no one.
+  record("launch_failed", event.detail, event.epoch, attempt->host());
+  row(*attempt, "failed", "not_started", &end);
+  s().loose_ends.push_back({attempt->host(), attempt->epoch, attempt->number, false});
+  wait("not_started", event.detail);
+}
+
+void Stepper::operator()(const LaunchAccepted& event) {
+  const Attempt* attempt = current(event.epoch);
+  Launching* launching = phase<Launching>();
+  if (attempt == nullptr || launching == nullptr) return;
+  const bool first_word = launching->doing == "send";
+  record("accepted", attempt->host().value + " accepted the attempt" + (first_word ? took(*launching, at_) : ""),
+         event.epoch, attempt->host());
+  if (first_word) launching->doing.clear();
+}
+
+void Stepper::operator()(const Preparing& event) {
+  const Attempt* attempt = current(event.epoch);
+  Launching* launching = phase<Launching>();
+  if (attempt == nullptr || launching == nullptr || event.doing == launching->doing) return;
+  const bool is_word =
+      !event.doing.empty() && event.doing.size() <= k_doing_max &&
+      std::all_of(event.doing.begin(), event.doing.end(), [](char c) { return c == '-' || (c >= 'a' && c <= 'z'); });
+  if (!is_word) return;
+  record("preparing", attempt->host().value + ": " + doing_in_words(event.doing) + took(*launching, at_), event.epoch,
+         attempt->host());
+  explain("starting", "starting on " + attempt->host().value + ": " + doing_in_words(event.doing));
+  launching->doing = event.doing;
+  launching->doing_since = at_;
+}
+
+void Stepper::operator()(const PayloadStarted& event) {
+  Attempt* attempt = current(event.epoch);
+  const Launching* launching = phase<Launching>();
+  if (attempt == nullptr || launching == nullptr) return;
+  attempt->started_at = at_;
+  s().recovering = false;
+  s().start_failures_in_row = 0;
+  record("attempt_started",
+         "attempt " + std::to_string(attempt->number.value) + " runs on " + attempt->host().value + ", " +
+             format_duration(between(launching->placed_at, at_)) + " after it was placed" + took(*launching, at_),
+         event.epoch, attempt->host());
+  explain("running", "running on " + attempt->host().value);
+  row(*attempt, "running", "");
+  s().phase = Running{Attempt{*attempt}, {}};
+}
+
+void Stepper::operator()(const CheckpointCommitted& event) {
+  if (event.seq <= s().head) return;
+  s().head = event.seq;
+  s().restore.reset();
+  record(
+      "checkpoint",
+      "checkpoint " + std::to_string(event.seq.value) + " is safe" + (event.detail.empty() ? "" : ": " + event.detail),
+      event.epoch);
+  if (Attempt* attempt = current(event.epoch)) {
+    attempt->last_saved_at = at_;
+    s().restarts_in_row = 0;
+    Running* running = phase<Running>();
+    if (running != nullptr && running->move && event.host_number > running->move->after) running->move->saved = true;
+  }
+}
+
+void Stepper::operator()(const CancelRequested& event) {
+  if (phase<Done>() != nullptr) return;
+  s().cancel = event.grace;
+  record("cancel_requested", "cancellation requested, grace " + format_duration(event.grace), s().epoch);
+  if (phase<Waiting>() != nullptr) {
+    done(JobState::cancelled, std::nullopt, "cancelled", "cancelled before it ran");
+    return;
+  }
+  if (phase<Collecting>() != nullptr) return;
+  const Attempt attempt = *std::as_const(s()).attempt();
+  explain("cancelling", "stopping on " + attempt.host().value);
+  s().phase = Stopping{attempt, event.grace, ""};
+}
+
+void Stepper::operator()(const ResumeRequested& event) {
+  if (phase<Done>() == nullptr) return;
+  State& state = s();
+  state.failures.clear();
+  state.avoided.clear();
+  state.cancel.reset();
+  state.restarts_in_row = 0;
+  state.start_failures_in_row = 0;
+  state.recovering = false;
+  state.restore = event.from;
+  record(
+      "resumed",
+      event.from ? "resumed by the user from checkpoint " + std::to_string(event.from->value) : "resumed by the user",
+      state.epoch);
+  explain("resumed", "waiting for a host");
+  state.phase = Waiting{Duration::zero(), "resumed", ""};
+}
+
+void Stepper::operator()(const Settled& event) {
+  std::erase_if(s().loose_ends, [&](const LooseEnd& end) {
+    if (end.host != event.host || end.epoch != event.epoch) return false;
+    if (end.stale)
+      record("settled", event.host.value + " is back: its stale attempt is stopped and cleaned up", end.epoch,
+             end.host);
+    return true;
+  });
+}
+
+void Stepper::operator()(const HostForgotten& event) {
+  const Attempt* attempt = std::as_const(s()).attempt();
+  if (attempt != nullptr && attempt->host() == event.host) (*this)(HostLost{attempt->epoch, Duration::zero()});
+  std::erase_if(s().loose_ends, [&](const LooseEnd& end) { return end.host == event.host; });
+}
+
+}  // namespace gridctl::job

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside job only: one step of the state machine under construction.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "job/state.hpp"
+
+namespace gridctl::job {
+
+template <class... Fs>
+struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
+template <class... Fs>
+Overloaded(Fs...) -> Overloaded<Fs...>;
+
+[[nodiscard]] std::string in_words(const End& end);
+
+// One step under construction: the new state and what is to be recorded.
+class Stepper {
+ public:
+  Stepper(const State& state, WallTime at) : at_(at) { out_.state = state; }
+
+  void operator()(const Placed& event);
+  void operator()(const NotPlaced& event);
+  void operator()(const LaunchFailed& event);
+  void operator()(const LaunchAccepted& event);
+  void operator()(const Preparing& event);
+  void operator()(const PayloadStarted& event);
+  void operator()(const AttemptEnded& event);
+  void operator()(const HostLost& event);
+  void operator()(const Collected& event);
+  void operator()(const CheckpointCommitted& event);
+  void operator()(const CancelRequested& event);
+  void operator()(const MoveRequested& event);
+  void operator()(const MoveDue& event);
+  void operator()(const MoveBlocked& event);
+  void operator()(const MoveWithdrawn& event);
+  void operator()(const ResumeRequested& event);
+  void operator()(const Settled& event);
+  void operator()(const HostForgotten& event);
+
+  void record(std::string kind, std::string text, Epoch epoch = {}, HostName host = {}) {
+    out_.records.push_back({std::move(kind), std::move(text), epoch, std::move(host)});
+  }
+  Step take() && { return std::move(out_); }
+
+ private:
+  State& s() { return out_.state; }
+  template <class P>
+  P* phase() {
+    return std::get_if<P>(&s().phase);
+  }
+  // The current attempt when `epoch` is its epoch: the fence of this machine.
+  Attempt* current(Epoch epoch);
+  void row(const Attempt& attempt, std::string state, std::string reason, const End* end = nullptr);
+  void explain(std::string reason, std::string text);
+  void avoid(const HostName& host, std::string reason);
+  void wait(std::string why, std::string detail);
+  void done(JobState state, std::optional<int> exit_code, std::string reason, std::string text);
+  // The attempt is over, `end` says how. Decides what becomes of the job. `moving`: see Collecting; `fetched`: nothing
+  // that it made is left on the host only.
+  void finish(const Attempt& attempt, const End& end, const std::string& moving, bool fetched);
+  void move_on(const Attempt& attempt, const std::string& moving);
+  void stop_for_move(const Attempt& attempt, const std::string& why, std::string text);
+  void charge(const Attempt& attempt, const End& end);
+  void retry_elsewhere(const Attempt& attempt, const End& end);
+  void count_lost_work(const Attempt& attempt);
+
+  WallTime at_;
+  Step out_;
+};
+
+}  // namespace gridctl::job
