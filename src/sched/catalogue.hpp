@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each model of GPU should be able to do: data/gpus.csv, compiled in. Matching happens here and not on hosts, so
+// that a better catalogue needs no new agents and no host names its own model. Pure; the catalogue is read once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/inventory.hpp"
+#include "base/result.hpp"
+
+namespace gridctl::sched {
+
+// Part of the declared peak that a sound device reaches in a good test (theory: fractions of bench results by class).
+struct Band {
+  double low = 0, high = 0;
+};
+
+// How well the row's figures are known: datasheets; computed from units and clocks; from memory. A host is never
+// failed on an unconfirmed figure.
+enum class Confirmed : std::uint8_t { yes, derived, unconfirmed };
+
+// Rates are of dense matrices in TFLOPS (1e12 operations a second), bandwidths in 1e9 bytes a second.
+struct GpuModel {
+  Vendor vendor = Vendor::nvidia;
+  std::string key;  // "H100 SXM5 80GB": unique in the catalogue
+  std::vector<std::string> aliases;
+  std::string arch;      // "Hopper"
+  std::string isa;       // "sm_90"
+  std::string family;    // class of the bands: nv_dc, nv_ws, nv_geforce, nv_old, amd_dc, amd_radeon, intel_dc, …
+  double memory_gb = 0;  // nominal, 1e9 bytes as sold: drivers show 0.93 to 1.08 of it
+  std::string memory_kind;
+  std::optional<double> memory_gbs;
+  std::optional<double> fp32, tf32, fp16, fp16_short, bf16, fp8;  // fp16_short: fp16 accumulation
+  std::optional<double> int8;                                     // TOPS
+  std::optional<std::uint32_t> units, boost_mhz;
+  std::string link;                // "NVLink", "none"
+  std::optional<double> link_gbs;  // both directions together
+  std::optional<int> pcie_generation, pcie_lanes;
+  std::optional<double> tdp_watts;
+  std::optional<Band> gemm_band, fp32_band, memory_band;
+  Confirmed confirmed = Confirmed::unconfirmed;
+  std::string note;
+};
+
+[[nodiscard]] std::span<const GpuModel> catalogue();
+// Reads a catalogue; names the line that is wrong. What is compiled in is read by it, and tested.
+[[nodiscard]] Result<std::vector<GpuModel>> parse_catalogue(std::string_view csv);
+
+// By key, letters of either case, blanks, '-' and '_' alike: "rtx_4090", "H100-SXM5-80GB". nullptr when there is none.
+[[nodiscard]] const GpuModel* model_by_key(std::string_view key);
+
+// Result of recognising a device. `model` is null when it is not surely known, and `why` says why.
+struct ModelMatch {
+  const GpuModel* model = nullptr;
+  double compute_share = 1;  // of the row's rates: a MIG device, a compute partition, one die of two
+  double memory_share = 1;   // of the row's memory and its bandwidth
+  std::string why;           // "a laptop part: the catalogue has desktop parts only"
+};
+
+// What is known of a device. Units, power and memory decide between parts of one name; unknown ones decide nothing.
+struct GpuClues {
+  Vendor vendor = Vendor::nvidia;
+  std::string_view name;           // as the driver or a person says it
+  std::uint64_t memory_bytes = 0;  // 0 = unknown
+  std::optional<std::uint32_t> units{};
+  std::string_view arch{};  // "sm_89", "gfx942"; empty = unknown
+  std::optional<double> default_watts{};
+  std::string_view profile{};  // of a part of a GPU: "3g.40gb"
+};
+
+// Strips maker, memory size, form and partition from the name; takes a row whose key or alias says the same words and
+// whose memory, units and architecture do not contradict. Two rows that fit are none. Laptop and Max-Q parts are never
+// taken for desktop parts, nor the other way round.
+[[nodiscard]] ModelMatch find_model(const GpuClues& clues);
+[[nodiscard]] ModelMatch find_model(const Gpu& gpu);
+
+// All rows that the words allow, whatever the device: "A100" is four. For declarations and queries.
+[[nodiscard]] std::vector<const GpuModel*> models_named(std::string_view name);
+
+// Does a size that the driver shows belong to a nominal one (0.93 to 1.08 of it)?
+[[nodiscard]] bool memory_is_nominal(std::uint64_t bytes, double nominal_gb);
+
+// Writes Gpu::model of every GPU; whatever stood there came from outside.
+void name_models(Inventory& inventory);
+
+}  // namespace gridctl::sched

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of GPUs as words. Pure.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gridctl::sched {
+
+// "80gb", "80g", "80gib" -> 80; at most four digits.
+[[nodiscard]] std::optional<double> gigabytes(std::string_view word);
+// Lower-case words of letters and digits; "(R)" and "(TM)" are blanks, "16 GB" is one word. At most `max` bytes count.
+[[nodiscard]] std::vector<std::string> words_of(std::string_view name, std::size_t max);
+
+}  // namespace gridctl::sched

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which row of the catalogue a device is.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/bytes.hpp"
+#include "base/text.hpp"
+#include "sched/catalogue.hpp"
+#include "sched/gpu_match.hpp"
+#include "sched/gpu_words.hpp"
+
+namespace gridctl::sched {
+
+namespace {
+constexpr std::size_t k_name_max = 160;  // bytes looked at: names come from hosts
+constexpr double k_nominal_low = 0.93;   // of the nominal memory: ECC and firmware take some
+constexpr double k_nominal_high = 1.08;  // nominal GB are GiB on most boards
+constexpr double k_laptop_power = 0.7;   // GeForce boards are delivered with at least their rated power; laptops less
+constexpr int k_mig_slices = 7;          // of a whole GPU
+constexpr int k_mig_slices_a30 = 4;
+
+// Words that tell no model from another.
+constexpr std::array k_noise{"nvidia",   "geforce", "tesla",       "amd",         "ati",         "radeon", "instinct",
+                             "intel",    "gpu",     "graphics",    "series",      "generation",  "data",   "center",
+                             "edition",  "server",  "workstation", "corporation", "accelerator", "oam",    "mcm",
+                             "ac",       "mba",     "hbm2",        "hbm2e",       "hbm3",        "hbm3e",  "laptop",
+                             "notebook", "mobile",  "with",        "design"};
+constexpr std::array k_forms{"sxm", "sxm2", "sxm3", "sxm4", "sxm5", "sxm6", "pcie", "nvl"};
+// Boards of two dies that show themselves as two devices, each with half the row's figures.
+constexpr std::array k_two_dies{"Instinct MI250X", "Instinct MI250"};
+
+bool contains(const auto& list, const auto& word) {
+  return std::find(std::begin(list), std::end(list), word) != std::end(list);
+}
+
+struct Name {
+  std::vector<std::string> core;  // sorted words that make the model
+  std::string form;               // "sxm4", "pcie"
+  std::optional<double> size_gb;
+  bool laptop = false;  // or Max-Q: less power than the board of that name
+
+  [[nodiscard]] bool operator==(const Name& other) const { return core == other.core && laptop == other.laptop; }
+};
+
+Name name_of(std::string_view text) {
+  Name name;
+  const std::string low = lower(text.substr(0, k_name_max));
+  const bool max_q = low.find("max-q") != std::string::npos || low.find("max q") != std::string::npos;
+  const std::vector<std::string> words = words_of(text, k_name_max);
+  name.laptop = max_q || contains(words, "laptop") || contains(words, "notebook") || contains(words, "mobile");
+  for (const std::string& word : words) {
+    if (max_q && (word == "max" || word == "q")) continue;
+    if (contains(k_forms, word)) name.form = word;
+    else if (const auto size = gigabytes(word)) name.size_gb = name.size_gb ? name.size_gb : size;
+    else if (!contains(k_noise, word)) name.core.push_back(word);
+  }
+  std::sort(name.core.begin(), name.core.end());
+  return name;
+}
+
+// The part of the text that names the product: what stands in the last brackets of "Navi 31 [Radeon RX 7900 XTX]", what
+// stands before a partition's profile and before a key's remark in parentheses.
+std::string_view product_of(std::string_view text) {
+  text = text.substr(0, text.find(" MIG "));
+  const std::size_t open = text.rfind('['), close = text.rfind(']');
+  if (open != std::string_view::npos && close != std::string_view::npos && close > open + 1)
+    return text.substr(open + 1, close - open - 1);
+  if (text.ends_with(")")) return text.substr(0, text.find(" (per "));
+  return text;
+}
+
+constexpr std::size_t k_alternatives_max = 8;  // names in one; more is no name
+
+// "RX 7900 XT/7900 XTX/7900M" says that it is one of three: each with the first one's leading words.
+std::vector<Name> alternatives_of(std::string_view text) {
+  std::vector<std::string> parts = split(product_of(text.substr(0, k_name_max)), '/');
+  if (parts.size() > k_alternatives_max) parts.resize(k_alternatives_max);
+  std::vector<Name> names;
+  std::string lead;
+  for (const std::string& part : parts) {
+    names.push_back(name_of(lead + part));
+    if (!lead.empty()) continue;
+    for (const std::string& word : words_of(part, k_name_max)) {
+      if (word.find_first_of("0123456789") != std::string::npos) break;
+      lead += word + " ";
+    }
+  }
+  return names;
+}
+
+// What the catalogue's rows are called, taken apart once.
+struct RowName {
+  const GpuModel* model = nullptr;
+  Name name;
+  std::vector<std::vector<std::string>> aliases;  // words
+};
+
+std::vector<RowName> row_names() {
+  std::vector<RowName> rows;
+  for (const GpuModel& model : catalogue()) {
+    RowName row{&model, name_of(product_of(model.key)), {}};
+    for (const std::string& alias : model.aliases) row.aliases.push_back(words_of(alias, k_name_max));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+enum class Fit { no, words, sure };  // the words allow it; name and form say it
+
+Fit fit_of(const Name& row, const Name& name) {
+  if (!(row == name)) return Fit::no;
+  if (row.form.empty()) return name.form.empty() || name.form == "pcie" ? Fit::sure : Fit::no;
+  if (name.form.empty()) return Fit::words;
+  return row.form.starts_with(name.form) || name.form.starts_with(row.form) ? Fit::sure : Fit::no;
+}
+
+bool has_two_dies(const GpuModel& model) { return contains(k_two_dies, model.key); }
+
+// MIG: "3g.40gb", "1c.3g.40gb", "1g.10gb+me".
+void take_mig_shares(ModelMatch& match, std::string_view profile) {
+  int slices = 0, compute = 0;
+  for (const std::string& part : split(profile.substr(0, profile.find('+')), '.')) {
+    const std::size_t digits = part.find_first_not_of("0123456789");
+    if (digits == 0 || digits == std::string::npos || digits > 2) continue;
+    const int value = std::stoi(part.substr(0, digits));
+    const std::string unit = part.substr(digits);
+    if (unit == "c") compute = value;
+    if (unit == "g") slices = value;
+    if (unit == "gb") match.memory_share = std::min(1.0, value / match.model->memory_gb);
+  }
+  const int whole = match.model->key == "A30" ? k_mig_slices_a30 : k_mig_slices;
+  const int used = compute != 0 ? compute : slices;
+  if (used > 0) match.compute_share = std::min(1.0, static_cast<double>(used) / whole);
+}
+
+void take_shares(ModelMatch& match, const GpuClues& clues) {
+  const GpuModel& model = *match.model;
+  if (clues.profile.empty()) {
+    if (has_two_dies(model) && memory_is_nominal(clues.memory_bytes, model.memory_gb / 2))
+      match.compute_share = match.memory_share = 0.5;
+    return;
+  }
+  if (clues.vendor == Vendor::nvidia) return take_mig_shares(match, clues.profile);
+  if (clues.units && model.units) match.compute_share = std::min(1.0, static_cast<double>(*clues.units) / *model.units);
+  if (clues.memory_bytes != 0)
+    match.memory_share = std::min(1.0, static_cast<double>(clues.memory_bytes) / (model.memory_gb * 1e9));
+}
+
+std::string memory_objection(const GpuModel& model, const Name& name, const GpuClues& clues) {
+  const bool part = !clues.profile.empty();
+  if (part || clues.memory_bytes == 0) {
+    if (!name.size_gb || std::abs(*name.size_gb - model.memory_gb) < 0.5) return {};
+    return "its name says another memory than " + model.key + " has";
+  }
+  if (memory_is_nominal(clues.memory_bytes, model.memory_gb)) return {};
+  if (has_two_dies(model) && memory_is_nominal(clues.memory_bytes, model.memory_gb / 2)) return {};
+  return "its memory of " + format_size(clues.memory_bytes) + " is not that of " + model.key;
+}
+
+// What speaks against the row although the name fits; empty when nothing does.
+std::string objection(const GpuModel& model, const Name& name, const GpuClues& clues) {
+  if (std::string memory = memory_objection(model, name, clues); !memory.empty()) return memory;
+  const bool comparable = (clues.arch.starts_with("sm_") && model.isa.starts_with("sm_")) ||
+                          (clues.arch.starts_with("gfx") && model.isa.starts_with("gfx"));
+  if (comparable && clues.arch != model.isa) return "its architecture is not the " + model.isa + " of " + model.key;
+  if (clues.units && model.units && clues.profile.empty()) {
+    const bool half = has_two_dies(model) && *clues.units * 2 == *model.units;
+    if (*clues.units != *model.units && !half)
+      return "it has " + std::to_string(*clues.units) + " units and not the " + std::to_string(*model.units) + " of " +
+             model.key;
+  }
+  const bool board = model.family == "nv_geforce";
+  if (board && clues.default_watts && model.tdp_watts && *clues.default_watts < *model.tdp_watts * k_laptop_power)
+    return "it is delivered with less power than a board of " + model.key + ": a laptop part?";
+  return {};
+}
+
+struct Candidates {
+  std::vector<const GpuModel*> models;
+  bool exact = false;     // found by alias
+  std::string objection;  // against the one looked at last
+};
+
+Candidates candidates_of(const GpuClues& clues) {
+  static const std::vector<RowName> rows = row_names();
+  const std::vector<Name> names = alternatives_of(clues.name);
+  const std::vector<std::string> words = words_of(clues.name.substr(0, clues.name.find(" MIG ")), k_name_max);
+  const bool one_name = names.size() == 1;
+  Candidates out;
+  const auto consider = [&](const GpuModel& model, const Name& name, Fit fit) {
+    // One of several names, or a form left open, is decided by a count that only this model has.
+    if (fit == Fit::words || !one_name) fit = clues.units && model.units ? Fit::sure : Fit::words;
+    std::string against = objection(model, name, clues);
+    if (against.empty() && fit == Fit::words) against = "its name fits " + model.key + " and others";
+    if (against.empty()) out.models.push_back(&model);
+    else out.objection = std::move(against);
+  };
+  for (const RowName& row : rows) {
+    if (row.model->vendor != clues.vendor || !contains(row.aliases, words)) continue;
+    out.exact = true;
+    consider(*row.model, names.front(), Fit::sure);
+  }
+  if (out.exact) return out;
+  for (const RowName& row : rows) {
+    if (row.model->vendor != clues.vendor) continue;
+    const auto name =
+        std::find_if(names.begin(), names.end(), [&](const Name& one) { return fit_of(row.name, one) != Fit::no; });
+    if (name != names.end()) consider(*row.model, *name, fit_of(row.name, *name));
+  }
+  return out;
+}
+}  // namespace
+
+bool memory_is_nominal(std::uint64_t bytes, double nominal_gb) {
+  const double share = static_cast<double>(bytes) / (nominal_gb * 1e9);
+  return share >= k_nominal_low && share <= k_nominal_high;
+}
+
+ModelMatch find_model(const GpuClues& clues) {
+  ModelMatch match;
+  const Candidates candidates = candidates_of(clues);
+  if (candidates.models.size() == 1) {
+    match.model = candidates.models.front();
+    take_shares(match, clues);
+    return match;
+  }
+  if (candidates.models.size() > 1)
+    match.why = "it may be " + candidates.models[0]->key + " or " + candidates.models[1]->key;
+  else if (!candidates.objection.empty()) match.why = candidates.objection;
+  else if (name_of(clues.name).laptop) match.why = "a laptop or low-power part: the catalogue has none of its name";
+  else match.why = "no model of the catalogue has this name";
+  return match;
+}
+
+ModelMatch find_model(const Gpu& gpu) {
+  return find_model(GpuClues{gpu.vendor, gpu.name, gpu.memory_bytes, gpu.units, gpu.arch, gpu.power.default_watts,
+                             gpu.partition.profile});
+}
+
+std::vector<const GpuModel*> models_named(std::string_view name) {
+  job::GpuRequest request;
+  request.names = {std::string(name)};
+  std::vector<const GpuModel*> models;
+  for (const GpuModel& model : catalogue()) {
+    Gpu gpu;
+    gpu.vendor = model.vendor;
+    gpu.name = model.key;
+    gpu.memory_bytes = static_cast<std::uint64_t>(model.memory_gb * 1e9);
+    if (match_gpu(request, gpu) == GpuMismatch::none) models.push_back(&model);
+  }
+  return models;
+}
+
+void name_models(Inventory& inventory) {
+  for (Gpu& gpu : inventory.gpus) {
+    const ModelMatch match = find_model(gpu);
+    gpu.model = match.model == nullptr ? std::string() : match.model->key;
+  }
+}
+
+}  // namespace gridctl::sched
