@@ -13,6 +13,7 @@
 #include <set>
 #include <thread>
 
+#include "agent/bench.hpp"
 #include "agent/log_ring.hpp"
 #include "agent/requests.hpp"
 #include "agent/self.hpp"
@@ -161,6 +162,7 @@ class Connection {
     TRY(reply(frame.stream, wire::encode(answer)));
     requests_.emplace(home_, hello.controller, clock_);
     snapshots_.emplace(*requests_);
+    bench_.emplace(home_, hello.controller, clock_);
     const bool events = std::find(hello.features.begin(), hello.features.end(), "events") != hello.features.end();
     watcher_.emplace(home_, hello.controller, link_, events, clock_);
     return {};
@@ -184,6 +186,7 @@ class Connection {
     const std::string operation = wire::request_name(frame.payload);
     if (transfer::BulkServer::serves(operation)) return bulk(frame);
     if (operation == "probe") return probe(frame.stream);
+    if (Bench::serves(operation)) return bench(operation, frame);
     if (operation == "log") return log(frame);
     if (operation == "prepare") {
       TRY_ASSIGN(const auto request, wire::parse_prepare(frame.payload));
@@ -216,6 +219,11 @@ class Connection {
     return reply(stream, to_json(probe::take_inventory(clock_, options)));
   }
 
+  Result<void> bench(const std::string& operation, const wire::Frame& frame) {
+    const Result<std::string> answered = bench_->handle(operation, frame.payload);
+    return reply(frame.stream, answered ? *answered : wire::error_payload(answered.error()));
+  }
+
   Result<void> log(const wire::Frame& frame) {
     TRY_ASSIGN(const auto request, wire::parse_log(frame.payload));
     const auto attempt = requests_->attempt(request.job, request.epoch);
@@ -234,7 +242,9 @@ class Connection {
 
   Result<void> bulk(const wire::Frame& frame) {
     if (!cache_) {
-      TRY_ASSIGN(auto opened, store::ChunkStore::open(home_ / "cache"));
+      store::StoreOptions options;
+      options.encode = false;  // what lies here is about to be used, or came from a job that wants its processor
+      TRY_ASSIGN(auto opened, store::ChunkStore::open(home_ / "cache", options));
       cache_.emplace(std::move(opened));
       bulk_.emplace(link_, *cache_, *snapshots_, clock_);
     }
@@ -246,6 +256,7 @@ class Connection {
   Path home_;
   std::optional<Requests> requests_;
   std::optional<HostSnapshots> snapshots_;
+  std::optional<Bench> bench_;
   std::optional<store::ChunkStore> cache_;
   std::optional<transfer::BulkServer> bulk_;
   std::optional<Watcher> watcher_;

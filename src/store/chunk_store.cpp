@@ -121,7 +121,7 @@ Result<Bytes> ChunkStore::get(const Digest& digest) {
         TRY_ASSIGN(fd, std::move(opened));
       }
     }
-    auto content = read_blob(fd->get(), pack, place.offset, place.length, digest);
+    auto content = read_blob(fd->get(), pack, place, digest);
     if (content || content.error().code != Code::checkpoint_damaged) return content;
     // Another pack may hold a sound copy; this one is not looked at again.
     const std::lock_guard lock(state_->mutex);
@@ -139,15 +139,25 @@ Result<void> ChunkStore::put(const Digest& digest, ByteView content) {
   }
   if (crypto::sha256(content) != digest)
     return make_error(Code::checkpoint_damaged, "content does not hash to " + to_hex(digest));
-  const std::lock_guard lock(state_->mutex);
-  if (!state_->loaded) TRY(state_->refresh(true));
-  if (const auto place = state_->index.find(digest); place != state_->index.end()) {
-    TRY_ASSIGN(const bool kept, state_->claim(place->second.pack));
-    if (kept) return {};
-    TRY(state_->refresh(true));
-    if (state_->index.contains(digest)) return {};
+  PackEntry entry{digest, 0, 0, static_cast<std::uint32_t>(content.size()), {}};
+  ByteView stored = content;
+  std::optional<Encoded> encoded;
+  std::unique_lock lock(state_->mutex);
+  TRY_ASSIGN(bool here, state_->keep(digest));
+  if (here) return {};
+  if (state_->options.encode) {
+    lock.unlock();  // the others need not wait for the work
+    encoded = encode(content);
+    lock.lock();
+    TRY_ASSIGN(here, state_->keep(digest));
+    if (here) return {};
   }
-  TRY(state_->append(digest, content));
+  if (encoded) {
+    entry.encoding = encoded->encoding;
+    stored = encoded->bytes;
+  }
+  entry.length = static_cast<std::uint32_t>(stored.size());
+  TRY(state_->append(entry, stored));
   const UnfinishedPack& pack = state_->unfinished;
   if (pack.end - k_pack_header_bytes >= state_->options.pack_bytes_max || pack.entries.size() >= k_pack_blobs_max)
     return state_->publish();

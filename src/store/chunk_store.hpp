@@ -31,13 +31,14 @@ class ChunkReader {
 struct StoreOptions {
   const os::Clock* clock = nullptr;  // nullptr = the system's
   std::uint64_t pack_bytes_max = k_pack_bytes_max;
+  bool encode = true;  // keep blobs compressed where it pays; what is there may be either way
 };
 
 struct StoreStats {
   std::uint64_t packs = 0, damaged_packs = 0;
-  std::uint64_t blobs = 0, blob_bytes = 0;     // published, each digest once
+  std::uint64_t blobs = 0, blob_bytes = 0;     // published, each digest once; bytes as stored
   std::uint64_t unsealed_blobs = 0;            // put here and not sealed yet
-  std::uint64_t put_blobs = 0, put_bytes = 0;  // written by this instance
+  std::uint64_t put_blobs = 0, put_bytes = 0;  // written by this instance; bytes as stored
 };
 
 struct Damage {

@@ -132,7 +132,7 @@ struct Verifier {
       return {};
     }
     for (const PackEntry& entry : index->entries) {
-      const auto content = read_blob(fd->get(), name, entry.offset, entry.length, entry.id);
+      const auto content = read_blob(fd->get(), name, {0, entry}, entry.id);
       ++report.blobs;
       report.bytes += entry.length;
       if (!content) damage({name, entry.offset, entry.id, content.error().one_line()});
@@ -165,11 +165,12 @@ Result<bool> ChunkStore::State::copy_out(const std::string& name, const PackInde
     if (check_only && on_damage == OnDamage::skip) continue;
     for (const PackEntry& entry : pack.entries) {
       if (!wanted(entry.id)) continue;
-      const auto content = read_blob(fd->get(), name, entry.offset, entry.length, entry.id);
+      Bytes stored;
+      const auto content = read_blob(fd->get(), name, {0, entry}, entry.id, &stored);
       if (!content && content.error().code != Code::checkpoint_damaged) return content.error();
       if (!content && on_damage == OnDamage::check_first) return false;
       if (!content || check_only) continue;
-      TRY(append(entry.id, *content));
+      TRY(append(entry, stored));
       if (unfinished.end >= options.pack_bytes_max) TRY(publish());
     }
   }

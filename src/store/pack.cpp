@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/pack.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -14,7 +15,8 @@ namespace {
 
 constexpr std::string_view k_magic = "GRIDPACK", k_end_magic = "GRIDPEND";
 constexpr std::uint16_t k_version = 1;
-constexpr std::size_t k_covered = 56;  // bytes of the trailer in front of the index digest
+constexpr std::uint16_t k_feature_codecs = 1;  // some blob is encoded
+constexpr std::size_t k_covered = 56;          // bytes of the trailer in front of the index digest
 
 Error damaged(std::string message) { return make_error(Code::checkpoint_damaged, std::move(message)); }
 
@@ -26,13 +28,20 @@ bool all_zero(ByteView bytes) {
   return true;
 }
 
+std::uint16_t features_of(const std::vector<PackEntry>& entries) {
+  const bool encoded = std::any_of(entries.begin(), entries.end(),
+                                   [](const PackEntry& entry) { return entry.encoding.codec != Codec::raw; });
+  return encoded ? k_feature_codecs : 0;
+}
+
 Result<void> check_header(ByteView header) {
   Reader in(header);
   if (as_text(in.bytes(k_magic.size())) != k_magic) return damaged("file does not begin like a pack");
   const auto version = in.number<std::uint16_t>(), features = in.number<std::uint16_t>();
-  if (version != k_version || features != 0) {
+  if (version != k_version || (features & ~k_feature_codecs) != 0) {
     return make_error(Code::unsupported, "pack has version " + std::to_string(version) + " and features " +
-                                             std::to_string(features) + "; this gridctl knows version 1");
+                                             std::to_string(features) +
+                                             "; this gridctl knows version 1 with features up to 1");
   }
   return all_zero(in.bytes(4)) ? Result<void>() : damaged("reserved bytes in the header are not zero");
 }
@@ -42,21 +51,27 @@ Result<PackEntry> read_entry(Reader& in, std::uint64_t expected_offset) {
   entry.id = in.digest();
   entry.offset = in.number<std::uint64_t>();
   entry.length = in.number<std::uint32_t>();
-  const auto plain = in.number<std::uint32_t>();
-  if (!all_zero(in.bytes(16)))
+  entry.plain_length = in.number<std::uint32_t>();
+  entry.encoding.codec = static_cast<Codec>(in.number<std::uint8_t>());
+  const auto cipher = in.number<std::uint8_t>();
+  entry.encoding.parameter = in.number<std::uint16_t>();
+  if (entry.encoding.codec > Codec::planes || cipher != 0 || !all_zero(in.bytes(12)))
     return make_error(Code::unsupported, "pack uses a codec or cipher this gridctl does not know");
-  if (entry.offset != expected_offset || entry.length == 0 || entry.length > k_blob_max || plain != entry.length)
+  const bool raw = entry.encoding.codec == Codec::raw;
+  if (entry.offset != expected_offset || entry.length == 0 || entry.plain_length > k_blob_max ||
+      (raw ? entry.length != entry.plain_length : entry.length >= entry.plain_length))
     return damaged("index entry is inconsistent");
   return entry;
 }
 
 }  // namespace
 
-Bytes pack_header() {
+Bytes pack_header(const std::vector<PackEntry>& entries) {
   Bytes out;
   put_bytes(out, as_bytes(k_magic));
   put_big_endian(out, k_version);
-  put_zeros(out, 2 + 4);
+  put_big_endian(out, features_of(entries));
+  put_zeros(out, 4);
   return out;
 }
 
@@ -67,14 +82,17 @@ PackEnd pack_end(const std::vector<PackEntry>& entries) {
     put_bytes(end.bytes, entry.id.bytes);
     put_big_endian(end.bytes, entry.offset);
     put_big_endian(end.bytes, entry.length);
-    put_big_endian(end.bytes, entry.length);
-    put_zeros(end.bytes, 16);
+    put_big_endian(end.bytes, entry.plain_length);
+    put_big_endian(end.bytes, static_cast<std::uint8_t>(entry.encoding.codec));
+    put_zeros(end.bytes, 1);
+    put_big_endian(end.bytes, entry.encoding.parameter);
+    put_zeros(end.bytes, 12);
   }
   put_big_endian(end.bytes, entries.back().offset + entries.back().length);
   put_big_endian(end.bytes, static_cast<std::uint32_t>(entries.size()));
   put_zeros(end.bytes, 4 + 16 + 24);
   crypto::Sha256 hash;
-  hash.update(pack_header());
+  hash.update(pack_header(entries));
   hash.update(end.bytes);
   end.id = hash.finish();
   put_bytes(end.bytes, end.id.bytes);

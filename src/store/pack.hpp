@@ -8,6 +8,7 @@
 
 #include "base/bytes.hpp"
 #include "base/result.hpp"
+#include "store/codec.hpp"
 #include "store/formats.hpp"
 
 namespace gridctl::store {
@@ -21,7 +22,9 @@ inline constexpr std::uint64_t k_pack_trailer_bytes = 96;
 struct PackEntry {
   Digest id;  // storage id; the digest itself as long as stores have no key
   std::uint64_t offset = 0;
-  std::uint32_t length = 0;
+  std::uint32_t length = 0;        // bytes in the pack
+  std::uint32_t plain_length = 0;  // bytes of the blob, 1..k_blob_max; not less than `length`
+  Encoding encoding;
   bool operator==(const PackEntry&) const = default;
 };
 
@@ -30,7 +33,8 @@ struct PackIndex {
   std::vector<PackEntry> entries;
 };
 
-[[nodiscard]] Bytes pack_header();
+// Says which features a reader of such blobs needs.
+[[nodiscard]] Bytes pack_header(const std::vector<PackEntry>& entries);
 // Index and trailer for blobs that lie without gaps behind the header. REQUIRES: 1..k_pack_blobs_max entries.
 struct PackEnd {
   Digest id;

@@ -35,13 +35,27 @@ Result<PackIndex> read_pack(int fd, const std::string& name) {
   return index;
 }
 
-Result<Bytes> read_blob(int fd, const std::string& pack, std::uint64_t offset, std::uint32_t length,
-                        const Digest& digest) {
-  Bytes content(length);
-  TRY_ASSIGN(const std::size_t got, os::read_at(fd, content, offset));
-  if (got == length && crypto::sha256(content) == digest) return content;
-  return make_error(Code::checkpoint_damaged, "chunk " + to_hex(digest) + " is damaged: its bytes in " + pack +
-                                                  " at offset " + std::to_string(offset) + " do not hash to its name");
+Result<Bytes> read_blob(int fd, const std::string& pack, const BlobPlace& place, const Digest& digest, Bytes* stored) {
+  Bytes bytes(place.length);
+  TRY_ASSIGN(const std::size_t got, os::read_at(fd, bytes, place.offset));
+  const auto damaged = [&](const std::string& how) {
+    return make_error(Code::checkpoint_damaged, "chunk " + to_hex(digest) + " is damaged: its bytes in " + pack +
+                                                    " at offset " + std::to_string(place.offset) + " " + how);
+  };
+  if (got != place.length) return damaged("are cut off");
+  const bool raw = place.encoding.codec == Codec::raw;
+  Bytes plain;
+  if (raw) {
+    if (stored != nullptr) *stored = bytes;
+    plain = std::move(bytes);
+  } else {
+    auto decoded = decode(place.encoding, bytes, place.plain_length);
+    if (!decoded && decoded.error().code == Code::checkpoint_damaged) return damaged("cannot be decoded");
+    TRY_ASSIGN(plain, std::move(decoded));
+    if (stored != nullptr) *stored = std::move(bytes);
+  }
+  if (crypto::sha256(plain) != digest) return damaged("do not hash to its name");
+  return plain;
 }
 
 const os::Clock& ChunkStore::State::clock() const {
@@ -54,8 +68,7 @@ void ChunkStore::State::forget_all() {
   damaged.clear();
   index.clear();
   open_packs.clear();
-  for (const PackEntry& entry : unfinished.entries)
-    index[entry.id] = {BlobPlace::k_unfinished, entry.length, entry.offset};
+  for (const PackEntry& entry : unfinished.entries) index[entry.id] = {BlobPlace::k_unfinished, entry};
 }
 
 // Lists again only when the directory's time moved, or moved so lately that a second change may hide behind it.
@@ -95,7 +108,7 @@ Result<void> ChunkStore::State::load(const std::string& name) {
   packs.emplace_back().name = name;
   known_names.insert(name);
   for (const PackEntry& entry : pack->entries) {
-    if (!distrusted.contains({name, entry.offset})) index[entry.id] = {number, entry.length, entry.offset};
+    if (!distrusted.contains({name, entry.offset})) index[entry.id] = {number, entry};
   }
   return {};
 }
@@ -107,6 +120,16 @@ Result<const BlobPlace*> ChunkStore::State::find(const Digest& digest) {
     place = index.find(digest);
   }
   return place == index.end() ? nullptr : &place->second;
+}
+
+Result<bool> ChunkStore::State::keep(const Digest& digest) {
+  if (!loaded) TRY(refresh(true));
+  const auto place = index.find(digest);
+  if (place == index.end()) return false;
+  TRY_ASSIGN(const bool kept, claim(place->second.pack));
+  if (kept) return true;
+  TRY(refresh(true));
+  return index.contains(digest);
 }
 
 Result<bool> ChunkStore::State::claim(std::uint32_t pack) {
@@ -134,21 +157,21 @@ Result<void> ChunkStore::State::begin_pack() {
   const os::Path path = directory / "tmp" / (os::random_id(20) + ".part");
   TRY_ASSIGN(os::Fd fd, os::open_file(path, O_RDWR | O_CREAT | O_EXCL, 0600));
   unfinished = {path, std::make_shared<os::Fd>(std::move(fd)), k_pack_header_bytes, {}};
-  auto written = os::write_at(unfinished.fd->get(), pack_header(), 0);
+  auto written = os::write_at(unfinished.fd->get(), pack_header({}), 0);
   if (!written) discard_unfinished();
   return written;
 }
 
-Result<void> ChunkStore::State::append(const Digest& digest, ByteView content) {
+Result<void> ChunkStore::State::append(PackEntry entry, ByteView stored) {
   if (!unfinished.fd) TRY(begin_pack());
-  TRY(os::write_at(unfinished.fd->get(), content, unfinished.end)
+  TRY(os::write_at(unfinished.fd->get(), stored, unfinished.end)
           .context("while writing to the store '" + directory.native() + "'"));
-  const PackEntry entry{digest, unfinished.end, static_cast<std::uint32_t>(content.size())};
+  entry.offset = unfinished.end;
   unfinished.entries.push_back(entry);
-  unfinished.end += content.size();
-  index[digest] = {BlobPlace::k_unfinished, entry.length, entry.offset};
+  unfinished.end += stored.size();
+  index[entry.id] = {BlobPlace::k_unfinished, entry};
   ++put_blobs;
-  put_bytes += content.size();
+  put_bytes += stored.size();
   return {};
 }
 
@@ -159,6 +182,7 @@ Result<void> ChunkStore::State::publish() {
   const std::string name = pack_name(end.id);
   const auto finish = [&]() -> Result<void> {
     const int fd = unfinished.fd->get();
+    TRY(os::write_at(fd, pack_header(unfinished.entries), 0));
     TRY(os::write_at(fd, end.bytes, unfinished.end));
     TRY(os::set_size(fd, unfinished.end + end.bytes.size()));
     TRY(os::sync_fd(fd));
@@ -173,7 +197,7 @@ Result<void> ChunkStore::State::publish() {
   const auto number = static_cast<std::uint32_t>(packs.size());
   packs.push_back({name, clock().boot()});
   known_names.insert(name);
-  for (const PackEntry& entry : unfinished.entries) index[entry.id] = {number, entry.length, entry.offset};
+  for (const PackEntry& entry : unfinished.entries) index[entry.id] = {number, entry};
   unfinished = {};
   return {};
 }

@@ -18,8 +18,16 @@ namespace gridctl::store {
 struct BlobPlace {
   static constexpr std::uint32_t k_unfinished = UINT32_MAX;  // in the pack being written
   std::uint32_t pack = 0;                                    // index into packs_
-  std::uint32_t length = 0;
+  std::uint32_t length = 0, plain_length = 0;                // bytes in the pack, and of the blob
   std::uint64_t offset = 0;
+  Encoding encoding;
+  BlobPlace() = default;
+  BlobPlace(std::uint32_t number, const PackEntry& entry)
+      : pack(number),
+        length(entry.length),
+        plain_length(entry.plain_length),
+        offset(entry.offset),
+        encoding(entry.encoding) {}
 };
 
 struct PublishedPack {
@@ -62,12 +70,15 @@ struct ChunkStore::State {
   Result<void> load(const std::string& name);
   void forget_all();
   [[nodiscard]] Result<const BlobPlace*> find(const Digest& digest);
+  // True when it is here, and then claims it.
+  Result<bool> keep(const Digest& digest);
   // False when the pack is gone.
   Result<bool> claim(std::uint32_t pack);
   Result<SharedFd> open_pack(const std::string& name);
 
   Result<void> begin_pack();
-  Result<void> append(const Digest& digest, ByteView content);
+  // `entry` without its offset, which is where the unfinished pack ends.
+  Result<void> append(PackEntry entry, ByteView stored);
   Result<void> publish();
   void discard_unfinished();
   // Appends the wanted blobs of a pack to the unfinished one. With check_first, false and nothing copied when one of
@@ -79,8 +90,8 @@ struct ChunkStore::State {
 
 [[nodiscard]] ReadAt reader_of(int fd);
 [[nodiscard]] Result<PackIndex> read_pack(int fd, const std::string& name);  // also checks the name
-// Reads and hashes one blob. No state.
-[[nodiscard]] Result<Bytes> read_blob(int fd, const std::string& pack, std::uint64_t offset, std::uint32_t length,
-                                      const Digest& digest);
+// Reads, decodes and hashes one blob. No state. `stored`, unless null, gets its bytes as they are in the pack.
+[[nodiscard]] Result<Bytes> read_blob(int fd, const std::string& pack, const BlobPlace& place, const Digest& digest,
+                                      Bytes* stored = nullptr);
 
 }  // namespace gridctl::store

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lossless encodings of a blob as a store keeps it: gridctl-store(5), "CODECS". Pure; keeps one zstd context per
+// thread.
+//
+// Trained weights look like noise to a byte compressor, but the exponents of neighbouring numbers are alike: with the
+// exponent in a plane of its own, Gaussian bf16 needs 10.55 of 16 bits, fp32 26.55 of 32, whatever its scale
+// (Hershcovitch et al. 2024, "ZipNN", arXiv 2411.05239). The element width is told from samples, not from file formats,
+// so the same code serves every framework's files.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+
+namespace gridctl::store {
+
+enum class Codec : std::uint8_t { raw = 0, zstd = 1, planes = 2 };  // the numbers of the format
+
+struct Encoding {
+  Codec codec = Codec::raw;
+  std::uint16_t parameter = 0;  // planes: bytes of one element, 2, 4 or 8
+  bool operator==(const Encoding&) const = default;
+};
+
+struct Encoded {
+  Encoding encoding;
+  Bytes bytes;  // shorter than the plain content
+};
+
+// nullopt when it would save less than k_gain_min: then raw is best.
+[[nodiscard]] std::optional<Encoded> encode(ByteView plain);
+inline constexpr double k_gain_min = 0.02;  // of the size; less is not worth the time to decode
+
+// checkpoint_damaged unless `stored` is a whole encoding of exactly `plain_size` bytes; unsupported for an encoding
+// this gridctl does not know. Allocates `plain_size` bytes and little more, whatever `stored` claims.
+[[nodiscard]] Result<Bytes> decode(Encoding encoding, ByteView stored, std::size_t plain_size);
+
+}  // namespace gridctl::store
