@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/bench.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "agent/bench_host.hpp"
+#include "agent/helper_process.hpp"
+#include "agent/host_folders.hpp"
+#include "base/text.hpp"
+#include "os/process.hpp"
+#include "os/random.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+constexpr Duration k_list_wait = std::chrono::seconds{30};  // drivers of eight GPUs that wake up
+constexpr Duration k_slack = std::chrono::seconds{5};       // the lease outlives the test's deadline a little
+constexpr std::array<std::string_view, 4> k_operations{"bench-list", "bench-begin", "bench-seed", "bench-host"};
+
+}  // namespace
+
+Bench::Bench(os::Path home, ControllerId controller, os::Clock& clock)
+    : home_(std::move(home)),
+      controller_(std::move(controller)),
+      clock_(clock),
+      ledger_(lease_directory(), Machine::real(), clock) {}
+Bench::~Bench() { end(); }
+
+bool Bench::serves(std::string_view operation) {
+  return std::find(k_operations.begin(), k_operations.end(), operation) != k_operations.end();
+}
+
+Result<std::string> Bench::handle(std::string_view operation, std::string_view payload) {
+  if (operation == "bench-list") {
+    TRY_ASSIGN(const wire::BenchDevices devices, list());
+    return wire::encode(devices);
+  }
+  if (operation == "bench-begin") {
+    TRY_ASSIGN(const wire::BenchBegin request, wire::parse_bench_begin(payload));
+    TRY_ASSIGN(const wire::BenchStage stage, begin(request));
+    return wire::encode(stage);
+  }
+  if (operation == "bench-seed") {
+    TRY_ASSIGN(const wire::BenchSeed request, wire::parse_bench_seed(payload));
+    TRY_ASSIGN(const wire::BenchStage stage, seed(request));
+    return wire::encode(stage);
+  }
+  TRY_ASSIGN(const wire::BenchHost request, wire::parse_bench_host(payload));
+  wire::BenchStage stage;
+  stage.numbers = bench_host(home_, request.part, clock_);
+  stage.done = true;
+  return wire::encode(stage);
+}
+
+Result<wire::BenchDevices> Bench::list() {
+  end();
+  TRY_ASSIGN(const os::Path path, install_gpubench(home_));
+  TRY_ASSIGN(const auto helper, HelperProcess::start({path.string(), "list"}));
+  wire::BenchDevices devices;
+  wire::BenchStage problems;
+  for (const BootTime deadline = clock_.boot() + k_list_wait;;) {
+    TRY_ASSIGN(const std::string line, helper->receive(deadline, clock_));
+    if (line == "done") break;
+    if (line == "device" && devices.devices.size() < wire::k_bench_devices_max) devices.devices.emplace_back();
+    const bool is_problem = line.starts_with("text cuda ") || line.starts_with("text opencl ");
+    if (is_problem || devices.devices.empty()) take_line(problems, line);
+    else take_line(devices.devices.back(), line);
+  }
+  devices.problems = problems.texts;
+  return devices;
+}
+
+Result<void> Bench::lease(const std::string& gpu, Duration how_long) {
+  if (gpu.empty()) return {};
+  Lease lease;
+  lease.controller = controller_;
+  lease.job = JobId{"bench-" + os::random_id(13)};
+  lease.epoch = Epoch{1};
+  lease.uid = ::geteuid();
+  const Machine machine = Machine::real();
+  lease.boot_id = machine.boot_id;
+  lease.pid_namespace = machine.pid_namespace;
+  lease.supervisor = os::identify(os::process_id()).value_or(os::ProcessId{});
+  lease.deadline = clock_.boot() + how_long + k_slack;
+  lease.gpus = {gpu};
+  TRY(ledger_.take(lease, machine_capacity()));
+  lease_ = lease.job;
+  return {};
+}
+
+void Bench::end() {
+  helper_.reset();
+  if (!lease_.empty()) (void)ledger_.release(controller_, lease_, Epoch{1});
+  lease_ = {};
+}
+
+Result<wire::BenchStage> Bench::begin(const wire::BenchBegin& request) {
+  end();
+  TRY(lease(request.gpu, request.deadline));
+  deadline_ = clock_.boot() + request.deadline;
+  const auto start = [&]() -> Result<wire::BenchStage> {
+    TRY_ASSIGN(const os::Path path, install_gpubench(home_));
+    std::vector<std::string> argv{path.string(), request.test, request.backend, std::to_string(request.index)};
+    for (const auto& [name, value] : request.parameters) argv.push_back(name + "=" + std::to_string(value));
+    TRY_ASSIGN(helper_, HelperProcess::start(argv));
+    return next_stage();
+  };
+  return start();
+}
+
+Result<wire::BenchStage> Bench::seed(const wire::BenchSeed& request) {
+  if (!helper_) return make_error(Code::refused, "no test waits for a seed on this connection");
+  std::array<char, 24> digits{};
+  std::snprintf(digits.data(), digits.size(), "%llx", static_cast<unsigned long long>(request.seed));
+  if (const auto sent = helper_->send("seed " + std::string(digits.data())); !sent) {
+    end();
+    return sent.error();
+  }
+  return next_stage();
+}
+
+// An error ends the test.
+Result<wire::BenchStage> Bench::next_stage() {
+  wire::BenchStage stage;
+  for (;;) {
+    Result<std::string> line = helper_->receive(deadline_, clock_);
+    if (line && line->starts_with("error ")) line = error_of_line(*line);
+    if (!line) {
+      end();
+      return std::move(line).error();
+    }
+    if (*line == "ready") return stage;
+    if (*line == "done") {
+      stage.done = true;
+      end();
+      return stage;
+    }
+    take_line(stage, *line);
+  }
+}
+
+}  // namespace gridctl::agent

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tests whose answers the controller checks.
+#include <algorithm>
+
+#include "gpubench/gemm.hpp"
+#include "gpubench/stopwatch.hpp"
+#include "gpubench/work.hpp"
+#include "os/random.hpp"
+
+namespace gridctl::gpubench {
+namespace {
+
+constexpr double k_warm_up = 3.0;                      // seconds at most until clocks have settled
+constexpr std::uint64_t k_piece_max = 1ull << 30;      // bytes of one buffer of the fill
+constexpr std::uint64_t k_cpu_fill = 64ull << 20;      // a CPU's memory is the host's: programs live there
+constexpr std::uint64_t k_kept_free = 256ull << 20;    // for the driver itself, besides a fiftieth
+constexpr std::uint32_t k_block_words_min = 1u << 18;  // 1 MiB
+
+std::uint32_t low(std::uint64_t seed) { return static_cast<std::uint32_t>(seed); }
+std::uint32_t high(std::uint64_t seed) { return static_cast<std::uint32_t>(seed >> 32); }
+
+double warm_up_limit(const Parameters& parameters) {
+  return static_cast<double>(parameters.number("warm_up_ms", static_cast<std::uint64_t>(k_warm_up * 1000))) / 1000;
+}
+
+// The memory that the test has been able to get, in pieces.
+struct Filled {
+  struct Piece {
+    BufferPtr buffer;
+    std::uint32_t block0 = 0, blocks = 0;
+  };
+  std::vector<Piece> pieces;
+  std::uint32_t blocks = 0, block_words = 0;
+};
+
+Result<Filled> take_memory(Device& device, std::uint64_t bytes_max) {
+  const DeviceFacts& facts = device.facts();
+  const std::uint64_t free = device.free_bytes();
+  std::uint64_t wanted = free - std::min(free, k_kept_free + free / 50);
+  if (facts.kind == "cpu") wanted = std::min(wanted, k_cpu_fill);
+  wanted = std::min(wanted, bytes_max);
+  Filled filled;
+  const std::uint64_t words = wanted / 4 / probe::k_bench_groups_max;
+  filled.block_words =
+      static_cast<std::uint32_t>(std::max<std::uint64_t>(k_block_words_min, (words + 4095) / 4096 * 4096));
+  const std::uint64_t block_bytes = filled.block_words * 4ull;
+  std::uint64_t piece = std::min({k_piece_max, facts.allocation_bytes_max, wanted}) / block_bytes;
+  while (piece > 0 && filled.blocks < probe::k_bench_groups_max) {
+    const std::uint64_t left = (wanted - filled.blocks * block_bytes) / block_bytes;
+    piece = std::min({piece, left, std::uint64_t{probe::k_bench_groups_max} - filled.blocks});
+    if (piece == 0) break;
+    Result<BufferPtr> buffer = device.allocate(piece * block_bytes);
+    if (!buffer) {
+      piece /= 2;  // what is left lies in smaller holes
+      continue;
+    }
+    filled.pieces.push_back({std::move(*buffer), filled.blocks, static_cast<std::uint32_t>(piece)});
+    filled.blocks += static_cast<std::uint32_t>(piece);
+  }
+  if (filled.blocks == 0) return make_error(Code::no_space, "the device gives no memory to fill");
+  return filled;
+}
+
+}  // namespace
+
+Result<void> test_gemm(Device& device, const Parameters& parameters) {
+  TRY_ASSIGN(Gemm gemm, Gemm::make(device, parameters));
+  TRY(gemm.begin(os::random_u64()));
+  TRY(device.finish());
+  const auto batch = [&]() -> Result<void> {
+    if (gemm.done()) TRY(gemm.begin(os::random_u64()));
+    return gemm.run_batch();
+  };
+  TRY_ASSIGN(const double settled, settle(device, batch, warm_up_limit(parameters)));
+  say_text("precision", gemm.precision());
+  say_number("settled_gflops", gemm.batch_flops() / settled * 1e-9);
+  TRY_ASSIGN(const std::uint64_t seed, hear_seed());
+  const double began = now_seconds();
+  TRY(gemm.begin(seed));
+  while (!gemm.done()) TRY(gemm.run_batch());
+  TRY_ASSIGN(const probe::Words answer, gemm.answer());
+  say_number("seconds", now_seconds() - began);
+  probe::Words hashes, projections;
+  for (std::size_t i = 0; i < answer.size(); i += 2) {
+    hashes.push_back(answer[i]);
+    projections.push_back(answer[i + 1]);
+  }
+  say_words("hashes", hashes);
+  say_words("projections", projections);
+  return {};
+}
+
+Result<void> test_fma(Device& device, const Parameters& parameters) {
+  const auto groups = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(parameters.number("groups", 1024), 1, probe::k_bench_groups_max));
+  const auto steps = static_cast<std::uint32_t>(parameters.number("steps", 4096) & 0xffffffffu);
+  TRY_ASSIGN(const BufferPtr answer, device.allocate(groups * 4ull));
+  const auto run = [&](std::uint64_t seed) {
+    return device.launch("fma_f32", groups, 1, {answer.get(), low(seed), high(seed), 0u, steps});
+  };
+  TRY_ASSIGN(const double settled, settle(
+                                       device, [&] { return run(os::random_u64()); }, warm_up_limit(parameters)));
+  say_number("settled_gflops", probe::FmaChallenge{0, groups, steps}.flops() / settled * 1e-9);
+  TRY_ASSIGN(const std::uint64_t seed, hear_seed());
+  const double began = now_seconds();
+  TRY(run(seed));
+  probe::Words words(groups);
+  TRY(device.read(*answer, words.data(), groups * 4ull));
+  say_number("seconds", now_seconds() - began);
+  say_words("hashes", words);
+  return {};
+}
+
+Result<void> test_fill(Device& device, const Parameters& parameters) {
+  TRY_ASSIGN(const Filled filled, take_memory(device, parameters.number("bytes_max", ~std::uint64_t{0})));
+  TRY_ASSIGN(const BufferPtr answer, device.allocate(filled.blocks * 4ull));
+  say_number("blocks", filled.blocks);
+  say_number("block_words", filled.block_words);
+  say_number("free_bytes", static_cast<double>(device.free_bytes()));
+  TRY_ASSIGN(const std::uint64_t seed, hear_seed());
+  double began = now_seconds();
+  for (const Filled::Piece& piece : filled.pieces)
+    TRY(device.launch("fill_memory", piece.blocks, 1,
+                      {piece.buffer.get(), low(seed), high(seed), piece.block0, filled.block_words}));
+  TRY(device.finish());
+  say_number("fill_seconds", now_seconds() - began);
+  TRY_ASSIGN(const std::uint64_t after, hear_seed());
+  began = now_seconds();
+  for (const Filled::Piece& piece : filled.pieces)
+    TRY(device.launch("hash_memory", piece.blocks, 1,
+                      {piece.buffer.get(), answer.get(), low(after), high(after), piece.block0, filled.block_words}));
+  probe::Words words(filled.blocks);
+  TRY(device.read(*answer, words.data(), words.size() * 4));
+  say_number("hash_seconds", now_seconds() - began);
+  say_words("hashes", words);
+  return {};
+}
+
+}  // namespace gridctl::gpubench

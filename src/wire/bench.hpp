@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages of measuring a host; gridctl-agent(7), BENCHMARKS. All bodies are small but the words of a challenge's
+// answer.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace gridctl::wire {
+
+inline constexpr std::size_t k_bench_values_max = 256;        // of one kind in one stage
+inline constexpr std::size_t k_bench_text_max = 4096;         // bytes of one text
+inline constexpr std::size_t k_bench_words_max = 768 * 1024;  // hexadecimal digits of all words of a stage
+inline constexpr std::size_t k_bench_devices_max = 128;       // in a list
+inline constexpr Duration k_bench_stage_max = std::chrono::minutes{15};
+
+// What a test says: before it is ready, between its seeds, at its end. Foreign on the controller's side.
+struct BenchStage {
+  bool done = false;  // it has ended; else it waits for a seed
+  std::map<std::string, double> numbers;
+  std::map<std::string, std::string> texts;
+  std::map<std::string, std::string> words;  // challenges' answers, hexadecimal
+  // 0 and "" when it was not said.
+  [[nodiscard]] double number(const std::string& name) const;
+  [[nodiscard]] std::string text(const std::string& name) const;
+};
+
+// op "bench-list": what the drivers' libraries show. texts "cuda" and "opencl" of `problems` say why one shows nothing.
+struct BenchDevices {
+  std::vector<BenchStage> devices;  // facts of each, in the driver's order per backend
+  std::map<std::string, std::string> problems;
+};
+// op "bench-begin": starts a test in a process of its own; it replaces one that this connection has begun before.
+// With `gpu` the GPU is leased for the test (busy when somebody holds it) until the test has ended, `deadline` after
+// this request, or with the connection.
+struct BenchBegin {
+  std::string test;     // a name of the helper's
+  std::string backend;  // "cuda" or "opencl"
+  std::uint32_t index = 0;
+  std::string gpu;  // uuid as in the inventory, or empty
+  std::map<std::string, std::uint64_t> parameters;
+  Duration deadline{};
+};  // -> BenchStage
+// op "bench-seed": the test that was begun goes on with this seed. -> BenchStage
+struct BenchSeed {
+  std::uint64_t seed = 0;
+};
+// op "bench-host": processors, memory and disk, `part` of time for each. -> BenchStage
+struct BenchHost {
+  Duration part{};
+};
+
+[[nodiscard]] std::string encode(const BenchStage&);
+[[nodiscard]] std::string encode(const BenchDevices&);
+[[nodiscard]] std::string encode(const BenchBegin&);
+[[nodiscard]] std::string encode(const BenchSeed&);
+[[nodiscard]] std::string encode(const BenchHost&);
+
+[[nodiscard]] Result<BenchStage> parse_bench_stage(std::string_view);
+[[nodiscard]] Result<BenchDevices> parse_bench_devices(std::string_view);
+[[nodiscard]] Result<BenchBegin> parse_bench_begin(std::string_view);
+[[nodiscard]] Result<BenchSeed> parse_bench_seed(std::string_view);
+[[nodiscard]] Result<BenchHost> parse_bench_host(std::string_view);
+
+}  // namespace gridctl::wire
