@@ -25,6 +25,7 @@ const std::map<std::string, Rooms>& layers() {
       {"sched", {"base", "job"}},
       {"config", {"base", "os", "job"}},
       {"probe", {"base", "os", "wire"}},
+      {"gpubench", {"base", "os", "probe"}},
       {"store", {"base", "os", "wire", "crypto"}},
       {"registry", {"base", "os", "db", "job", "config"}},
       {"transfer", {"base", "os", "wire", "store", "ssh"}},
