@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numeric internet addresses: what kind one is, and those of this machine. No names are looked up here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gridctl::os {
+
+enum class AddressKind : std::uint8_t {
+  none,      // no numeric IPv4 or IPv6 address
+  own,       // loopback or unspecified: the machine itself
+  special,   // link-local (where clouds keep their metadata), multicast, broadcast, reserved
+  site,      // of a private network: 10/8, 172.16/12, 192.168/16, 100.64/10, fc00::/7
+  internet,  // everything else
+};
+[[nodiscard]] AddressKind address_kind(const std::string& address);
+
+// Of the interfaces that are up, without kinds `own` and `special`; IPv4 first.
+[[nodiscard]] std::vector<std::string> own_addresses();
+
+}  // namespace gridctl::os

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages that measure links: between controller and host, between two hosts, from a host to landmarks. Feature word
+// "links" of the agent; gridctl-agent(7), LINKS.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace gridctl::wire {
+
+inline constexpr std::string_view k_links_feature = "links";
+inline constexpr std::uint64_t k_link_step_max = 32ull << 20;      // bytes of one link_sink or link_source
+inline constexpr std::uint64_t k_link_exchange_max = 64ull << 20;  // bytes of one exchange, each way
+inline constexpr Duration k_link_time_max = std::chrono::seconds{10};
+inline constexpr std::size_t k_link_addresses_max = 8;
+inline constexpr std::size_t k_link_targets_max = 8;  // landmarks in one request
+inline constexpr std::uint32_t k_link_tries_max = 4;  // connects to one of them
+
+// The reply must repeat the nonce: a host cannot answer before it was asked.
+struct PingMessage {
+  std::uint64_t nonce = 0;
+};
+
+// link_sink: `bytes` of data and an end record follow the request; the reply proves by its tally that all came.
+// link_source: reply {}, then data (probe::Noise of the seed), end.
+struct SinkRequest {
+  std::uint64_t bytes = 0;
+};
+struct SinkReply {
+  std::uint64_t bytes = 0, tally = 0;
+};
+struct SourceRequest {
+  std::uint64_t bytes = 0, seed = 0;
+};
+
+// link_listen: reply with the port, then one data frame with a LinkResult and an end record. The token is for one use.
+struct ListenRequest {
+  Digest token;
+  Duration accept_max{}, time_max{};  // for somebody to come; for all of it
+  std::uint64_t bytes_max = 0;        // each way; 0: round trips only
+};
+struct ListenReply {
+  std::uint16_t port = 0;
+  std::vector<std::string> addresses;  // of the host, as it knows them: numeric
+};
+struct ConnectRequest {
+  Digest token;
+  std::vector<std::string> addresses;  // tried in this order
+  std::uint16_t port = 0;
+  Duration time_max{};
+  std::uint64_t bytes_max = 0;
+};
+struct LinkFailure {
+  std::string address, reason;
+};
+// What one end measured by itself: its own round trip, its own sending rate (the other end proves what came).
+struct LinkResult {
+  bool connected = false;
+  std::string address;  // of the peer, where connected
+  std::optional<Duration> rtt;
+  std::optional<double> bits_per_second;
+  std::uint64_t bytes_sent = 0, bytes_received = 0;
+  std::vector<LinkFailure> failures;  // addresses that did not work
+};
+
+// link_reach: how long a TCP connection takes; nothing is sent.
+struct ReachRequest {
+  struct Target {
+    std::string address;  // numeric
+    std::uint16_t port = 0;
+  };
+  std::vector<Target> targets;
+  std::uint32_t tries = 1;
+};
+struct ReachReply {
+  struct Reached {
+    std::optional<Duration> rtt;  // smallest of the tries
+    std::string problem;          // empty where rtt is set
+  };
+  std::vector<Reached> targets;  // in the order of the request
+};
+
+[[nodiscard]] std::string encode_ping(const PingMessage&);  // op "link_ping"
+[[nodiscard]] std::string encode_pong(const PingMessage&);  // its reply
+[[nodiscard]] std::string encode(const SinkRequest&);       // op "link_sink"
+[[nodiscard]] std::string encode(const SinkReply&);
+[[nodiscard]] std::string encode(const SourceRequest&);  // op "link_source"
+[[nodiscard]] std::string encode(const ListenRequest&);  // op "link_listen"
+[[nodiscard]] std::string encode(const ListenReply&);
+[[nodiscard]] std::string encode(const ConnectRequest&);  // op "link_connect"
+[[nodiscard]] std::string encode(const LinkResult&);
+[[nodiscard]] std::string encode(const ReachRequest&);  // op "link_reach"
+[[nodiscard]] std::string encode(const ReachReply&);
+
+[[nodiscard]] Result<PingMessage> parse_ping(std::string_view);
+[[nodiscard]] Result<PingMessage> parse_pong(std::string_view);
+[[nodiscard]] Result<SinkRequest> parse_sink(std::string_view);
+[[nodiscard]] Result<SinkReply> parse_sink_reply(std::string_view);
+[[nodiscard]] Result<SourceRequest> parse_source(std::string_view);
+[[nodiscard]] Result<ListenRequest> parse_listen(std::string_view);
+[[nodiscard]] Result<ListenReply> parse_listen_reply(std::string_view);
+[[nodiscard]] Result<ConnectRequest> parse_connect(std::string_view);
+[[nodiscard]] Result<LinkResult> parse_link_result(std::string_view);
+[[nodiscard]] Result<ReachRequest> parse_reach(std::string_view);
+[[nodiscard]] Result<ReachReply> parse_reach_reply(std::string_view);
+
+}  // namespace gridctl::wire

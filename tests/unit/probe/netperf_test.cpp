@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probe/netperf.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+
+namespace gridctl::probe {
+namespace {
+using namespace std::chrono_literals;
+
+Bytes noise(std::uint64_t seed, std::size_t count, std::size_t piece) {
+  Noise source(seed);
+  Bytes bytes(count);
+  for (std::size_t at = 0; at < count; at += piece)
+    source.fill(std::span(bytes).subspan(at, std::min(piece, count - at)));
+  return bytes;
+}
+
+TEST(Noise, IsTheSameInPiecesOfAnySize) {
+  const Bytes whole = noise(7, 600'000, 600'000);
+  EXPECT_EQ(noise(7, 600'000, 1), whole);
+  EXPECT_EQ(noise(7, 600'000, 4099), whole);
+  EXPECT_NE(noise(8, 600'000, 600'000), whole);
+  Noise again(7);
+  EXPECT_TRUE(again.matches(ByteView(whole).first(5)));
+  EXPECT_TRUE(again.matches(ByteView(whole).subspan(5)));
+}
+
+TEST(Noise, NoticesOneWrongByte) {
+  Bytes bytes = noise(7, 100'000, 100'000);
+  bytes[70'001] ^= std::byte{1};
+  Noise again(7);
+  EXPECT_TRUE(again.matches(ByteView(bytes).first(70'000)));
+  EXPECT_FALSE(again.matches(ByteView(bytes).subspan(70'000)));
+}
+
+TEST(Noise, HoldsAlmostEightBitsInEachByte) {
+  const Bytes bytes = noise(1, 1 << 20, 1 << 20);
+  std::array<double, 256> seen{};
+  for (const std::byte byte : bytes) seen[std::to_integer<std::size_t>(byte)] += 1;
+  double bits = 0;
+  for (const double count : seen)
+    if (count > 0)
+      bits -= count / static_cast<double>(bytes.size()) * std::log2(count / static_cast<double>(bytes.size()));
+  EXPECT_GT(bits, 7.99);
+}
+
+TEST(Tally, ProvesThatEveryPageCame) {
+  const Bytes bytes = noise(7, 100'000, 100'000);
+  Tally whole, pieces, short_one, other;
+  whole.add(bytes);
+  for (std::size_t at = 0; at < bytes.size(); at += 3)
+    pieces.add(ByteView(bytes).subspan(at, std::min<std::size_t>(3, bytes.size() - at)));
+  EXPECT_EQ(whole.value(), pieces.value());
+  short_one.add(ByteView(bytes).first(90'000));
+  EXPECT_NE(whole.value(), short_one.value());
+  other.add(noise(8, 100'000, 100'000));
+  EXPECT_NE(whole.value(), other.value());
+}
+
+// A link that carries so many bits a second, and answers after a round trip.
+std::optional<double> measure(double bits_per_second, Duration rtt, RateSteps& steps) {
+  while (const auto bytes = steps.next()) {
+    const double s = static_cast<double>(*bytes) * 8 / bits_per_second;
+    steps.took(*bytes, rtt + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(s)));
+  }
+  return steps.bits_per_second();
+}
+
+TEST(RateSteps, FindTheRateWithFewBytes) {
+  struct Case {
+    double rate;
+    Duration rtt;
+    double bytes_at_most;
+  };
+  for (const Case& one : {Case{1e6, 20ms, 70e3}, Case{20e6, 100ms, 6e6}, Case{100e6, 40ms, 24e6}, Case{1e9, 5ms, 60e6},
+                          Case{25e9, 50us, 60e6}}) {
+    RateSteps steps(64 << 20, 10s, one.rtt);
+    EXPECT_NEAR(measure(one.rate, one.rtt, steps).value_or(0) / one.rate, 1, 0.01) << one.rate;
+    EXPECT_LE(static_cast<double>(steps.bytes()), one.bytes_at_most) << one.rate;
+  }
+}
+
+TEST(RateSteps, KeepWithinBytesAndTime) {
+  RateSteps few(1 << 20, 10s, 0ms);
+  EXPECT_TRUE(measure(1e9, 0ms, few));
+  EXPECT_LE(few.bytes(), 1U << 20);
+  RateSteps none(0, 10s, 0ms);
+  EXPECT_FALSE(none.next());
+  EXPECT_FALSE(none.bits_per_second());
+  // The next step would take longer than the time that is left.
+  RateSteps hasty(64 << 20, 1s, 90ms);
+  EXPECT_NEAR(measure(1e6, 90ms, hasty).value_or(0), 1e6, 1e4);
+  EXPECT_EQ(hasty.bytes(), k_rate_first);
+}
+
+TEST(RttWindow, KeepsTheNewest) {
+  RttWindow window;
+  EXPECT_FALSE(window.smallest());
+  EXPECT_FALSE(window.median());
+  window.add(1ms);
+  for (int i = 0; i < 32; ++i) window.add(std::chrono::milliseconds{10 + i % 3});
+  EXPECT_EQ(window.count(), 32U);
+  EXPECT_EQ(window.smallest(), 10ms);
+  EXPECT_EQ(window.median(), 11ms);
+}
+
+}  // namespace
+}  // namespace gridctl::probe
