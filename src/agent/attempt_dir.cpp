@@ -154,24 +154,16 @@ Result<void> write_status(const AttemptDir& attempt, const wire::AttemptStatus& 
   return os::write_file_atomically(notify / (status.job.value + "." + std::to_string(status.epoch.value)), "");
 }
 
-Result<std::optional<StoredStatus>> read_stored_status(const AttemptDir& attempt, os::Clock& clock) {
-  StoredStatus stored;
-  stored.status.job = attempt.job();
-  stored.status.epoch = attempt.epoch();
-  stored.status.phase = wire::AttemptPhase::starting;
-  TRY_ASSIGN(const auto text, read_if_there(attempt.status_file(), k_document_bytes));
-  if (!text) {
-    if (!os::exists(attempt.path)) return std::optional<StoredStatus>{};
-    TRY_ASSIGN(const std::string accepted, os::read_file(attempt.boot_file(), k_small_bytes));
-    stored.boot_id = trim(accepted);
-    return std::optional{std::move(stored)};
-  }
-  const auto cut = text->find('\n');
-  const auto stamps = split(std::string_view(*text).substr(0, cut), ' ');
-  if (cut == std::string::npos || stamps.size() != 3)
-    return make_error(Code::io, "damaged status in " + attempt.path.string());
-  TRY_ASSIGN(stored.status, wire::parse_attempt_status(trim(std::string_view(*text).substr(cut + 1))));
-  stored.boot_id = stamps[0];
+namespace {
+
+// Two lines: boot id, boot clock and wall clock of the writer; the status. nullopt when it is damaged.
+std::optional<StoredStatus> parse_stored(std::string_view text, os::Clock& clock) {
+  const auto cut = text.find('\n');
+  const auto stamps = split(text.substr(0, cut), ' ');
+  if (cut == std::string_view::npos || stamps.size() != 3) return std::nullopt;
+  auto status = wire::parse_attempt_status(trim(text.substr(cut + 1)));
+  if (!status) return std::nullopt;
+  StoredStatus stored{stamps[0], std::move(*status)};
   const bool same_boot = stored.boot_id == os::boot_id();
   const std::int64_t passed_ms = same_boot
                                      ? (clock.boot().ns - to_number<std::int64_t>(stamps[1]).value_or(0)) / 1'000'000
@@ -179,6 +171,24 @@ Result<std::optional<StoredStatus>> read_stored_status(const AttemptDir& attempt
   stored.status.started_ms_ago = aged(stored.status.started_ms_ago, passed_ms);
   stored.status.ended_ms_ago = aged(stored.status.ended_ms_ago, passed_ms);
   for (auto& checkpoint : stored.status.checkpoints) checkpoint.age_ms = aged(checkpoint.age_ms, passed_ms);
+  return stored;
+}
+
+}  // namespace
+
+Result<std::optional<StoredStatus>> read_stored_status(const AttemptDir& attempt, os::Clock& clock) {
+  TRY_ASSIGN(const auto text, read_if_there(attempt.status_file(), k_document_bytes));
+  if (text)
+    if (auto stored = parse_stored(*text, clock)) return stored;
+  if (!os::exists(attempt.path)) return std::optional<StoredStatus>{};
+  // None written yet; or a power cut has taken what was never synced. An unknown boot is an earlier one: the attempt is
+  // over, and the host goes on answering for all the others.
+  StoredStatus stored;
+  stored.status.job = attempt.job();
+  stored.status.epoch = attempt.epoch();
+  stored.status.phase = wire::AttemptPhase::starting;
+  TRY_ASSIGN(const auto accepted, read_if_there(attempt.boot_file(), k_small_bytes));
+  if (accepted) stored.boot_id = trim(*accepted);
   return std::optional{std::move(stored)};
 }
 
@@ -187,13 +197,8 @@ Result<std::optional<wire::AttemptStatus>> read_status(const AttemptDir& attempt
   if (!stored) return std::optional<wire::AttemptStatus>{};
   wire::AttemptStatus& status = stored->status;
   status.log_bytes = log_end(attempt.log());
-  if (!stored->ended() && stored->boot_id != os::boot_id()) {
-    status.phase = wire::AttemptPhase::ended;
-    status.doing.clear();
-    status.ended_ms_ago = 0;
-    status.end = wire::EndReason::host_rebooted;
-    if (const auto record = read_exit_record(attempt.run(newest_launch(attempt)))) apply_exit(*record, 0, status);
-  }
+  if (!stored->ended() && stored->boot_id != os::boot_id())
+    judge_other_boot(read_exit_record(attempt.run(newest_launch(attempt))), status);
   return std::optional{std::move(status)};
 }
 
@@ -244,25 +249,6 @@ std::optional<ExitRecord> parse_exit_record(std::string_view text) {
 std::optional<ExitRecord> read_exit_record(const Path& run) {
   const auto text = read_hostile(run, "exit");
   return text ? parse_exit_record(*text) : std::nullopt;
-}
-
-void apply_exit(const ExitRecord& record, std::uint64_t memory_limit, wire::AttemptStatus& status) {
-  status.end = record.lease_passed ? wire::EndReason::lease_expired
-               : record.signal > 0 ? wire::EndReason::signalled
-                                   : wire::EndReason::exited;
-  status.exit_code = record.code;
-  status.signal = record.signal;
-  if (record.phase == "setup") status.detail = "setup failed";
-  if (record.oom_kills == 0 || record.code == 0) {
-    if (record.oom_kills > 0) status.detail = "the memory limit killed a process of the job, which went on";
-    return;
-  }
-  if (record.signal != 0 || record.code > 0) {
-    status.end = wire::EndReason::oom;
-    status.detail = "out of memory";
-    if (record.memory_peak > 0) status.detail += ": used " + format_size(record.memory_peak);
-    if (memory_limit > 0) status.detail += " of " + format_size(memory_limit);
-  }
 }
 
 unsigned newest_launch(const AttemptDir& attempt) {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/host_state.hpp"
+#include "agent/verdict.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
@@ -91,12 +93,6 @@ struct NewAttempt {
 // controller (notify folder) when `announce`.
 [[nodiscard]] Result<void> write_status(const AttemptDir& attempt, const wire::AttemptStatus& status, os::Clock& clock,
                                         bool announce);
-// What the status file itself says, without interpretation. `boot_id` is that of the writer.
-struct StoredStatus {
-  std::string boot_id;
-  wire::AttemptStatus status;
-  [[nodiscard]] bool ended() const { return status.phase == wire::AttemptPhase::ended; }
-};
 // An attempt without a status file is `starting` under the boot that accepted it. nullopt: no such attempt.
 [[nodiscard]] Result<std::optional<StoredStatus>> read_stored_status(const AttemptDir& attempt, os::Clock& clock);
 // The last status written, its ages brought to now, log_bytes from the ring. An attempt of another boot that had not
@@ -106,24 +102,12 @@ struct StoredStatus {
 // --- init's records (written inside the job: hostile)
 // -----------------------------------------------------------------
 
-struct ExitRecord {
-  std::string phase;  // "setup" or "run"
-  int code = -1;      // when it exited
-  int signal = 0;     // when it was killed
-  std::uint64_t oom_kills = 0;
-  std::uint64_t memory_peak = 0;
-  bool term_received = false;
-  bool lease_passed = false;  // init itself ended the job because nobody else did
-};
 [[nodiscard]] std::string to_text(const ExitRecord& record);
 [[nodiscard]] std::optional<ExitRecord> parse_exit_record(std::string_view text);
 // nullopt: there is none (or none that can be believed).
 [[nodiscard]] std::optional<ExitRecord> read_exit_record(const Path& run);
 // Text of a small file that the job could have replaced: no link is followed, regular files only, at most 4 KiB.
 [[nodiscard]] std::optional<std::string> read_hostile(const Path& directory, std::string_view name);
-
-// What an exit record says about the end when nobody of us stopped the job.
-void apply_exit(const ExitRecord& record, std::uint64_t memory_limit, wire::AttemptStatus& status);
 
 // The newest launch folder, 0 when there is none.
 [[nodiscard]] unsigned newest_launch(const AttemptDir& attempt);

@@ -45,27 +45,14 @@ void Supervisor::kill_rest() {
 
 void Supervisor::decide_end() {
   if (status_.end != wire::EndReason::none) return;  // start failed, or another boot
-  const auto record = launch_ > 0 ? read_exit_record(attempt_.run(launch_)) : std::nullopt;
-  if (record && !(stop_wanted() && record->term_received)) {
-    apply_exit(*record, spec_.memory_bytes, status_);
-    // Whoever removes a container kills its processes one by one, so that init may still see the job die.
-    if (status_.end == wire::EndReason::signalled && status_.signal == SIGKILL && spec_.engine != EngineKind::process) {
-      status_.end = wire::EndReason::vanished;
-      status_.detail = "killed from outside with SIGKILL";
-    }
-    note_full_disk();
-    return;
+  Evidence evidence{launch_ > 0 ? read_exit_record(attempt_.run(launch_)) : std::nullopt, stop_.reason(), spec_.engine,
+                    false, spec_.memory_bytes};
+  if (!evidence.record && !stop_wanted()) {
+    const auto events = memory_events_in(memory_group_);
+    evidence.oom_killed = events && events->oom_kills > 0;
   }
-  if (stop_wanted()) {
-    status_.end = stop_reason_;
-    if (record) status_.exit_code = record->code, status_.signal = record->signal;
-    return;
-  }
-  const auto events = memory_events_in(memory_group_);
-  const bool oom = events && events->oom_kills > 0;
-  status_.end = oom ? wire::EndReason::oom : wire::EndReason::vanished;
-  status_.detail = oom ? "out of memory: the job's first process was killed"
-                       : "its processes are gone and left no exit record: killed from outside";
+  judge_end(evidence, status_);
+  if (evidence.record) note_full_disk();
 }
 
 void Supervisor::note_full_disk() {

@@ -9,11 +9,8 @@ Result<Epoch> read_fence(const JobDir& job) {
   return Epoch{number->has_value() ? static_cast<std::uint64_t>(**number) : 0};
 }
 
-Result<Epoch> raise_fence(const JobDir& job, Epoch epoch) {
-  TRY_ASSIGN(const Epoch current, read_fence(job));
-  if (current >= epoch) return current;
-  TRY(os::write_file_durably(job.path / "fence", std::to_string(epoch.value) + "\n"));
-  return epoch;
+Result<void> write_fence(const JobDir& job, Epoch epoch) {
+  return os::write_file_durably(job.path / "fence", std::to_string(epoch.value) + "\n");
 }
 
 }  // namespace gridctl::agent

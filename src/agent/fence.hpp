@@ -9,7 +9,7 @@ namespace gridctl::agent {
 // 0 when the job was never seen. A fence that cannot be read is an error, never 0.
 [[nodiscard]] Result<Epoch> read_fence(const JobDir& job);
 
-// On return the fence on disk is at least `epoch`. REQUIRES: the job's lock.
-[[nodiscard]] Result<Epoch> raise_fence(const JobDir& job, Epoch epoch);
+// On return the fence is on disk, whatever happens next. REQUIRES: the job's lock; a fence only rises.
+[[nodiscard]] Result<void> write_fence(const JobDir& job, Epoch epoch);
 
 }  // namespace gridctl::agent

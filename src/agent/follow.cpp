@@ -18,9 +18,8 @@ namespace gridctl::agent {
 namespace {
 
 constexpr std::size_t k_read_bytes = 256 * 1024;
-constexpr int k_reads_per_turn = 16;                        // 4 MiB of output, then other events have their turn
-constexpr Duration k_kill_again = std::chrono::seconds{1};  // processes may be born while we kill
-constexpr int k_blind_look_ms = 500;                        // without pidfds (kernels before 5.3)
+constexpr int k_reads_per_turn = 16;  // 4 MiB of output, then other events have their turn
+constexpr int k_blind_look_ms = 500;  // without pidfds (kernels before 5.3)
 
 }  // namespace
 
@@ -32,33 +31,21 @@ bool Supervisor::drain_notifications() {
 }
 
 void Supervisor::read_control() {
-  if (const auto number = read_number(attempt_.deadline_file()); number && number->has_value()) {
-    const BootTime wanted{**number};
-    const bool moved = wanted > deadline_;
-    deadline_ = std::max(deadline_, wanted);
-    if (moved && payload_id_ && !stop_wanted()) update_lease(false);
-  }
+  if (const auto number = read_number(attempt_.deadline_file()); number && number->has_value())
+    if (stop_.renew(BootTime{**number}) && payload_id_ && !stop_wanted()) update_lease(false);
   if (const auto kept = read_number(attempt_.kept_file()); kept && kept->has_value())
     checkpoints_->release(static_cast<std::uint64_t>(**kept));
   if (const auto grace = read_number(attempt_.stop_file()); grace && grace->has_value())
-    begin_stop(wire::EndReason::stopped, Duration{**grace});
-  if (!stop_wanted() && now() >= deadline_) begin_stop(wire::EndReason::lease_expired, spec_.stop_grace);
+    begin_stop(stop_.order(wire::EndReason::stopped, Duration{**grace}, now()));
+  begin_stop(stop_.expire(spec_.stop_grace, now()));
 }
 
-// The first reason stands; a later, shorter grace shortens the wait.
-void Supervisor::begin_stop(wire::EndReason why, Duration grace) {
-  const BootTime kill_at = now() + grace;
-  if (stop_wanted()) {
-    if (kill_at_) kill_at_ = std::min(*kill_at_, kill_at);
-    return;
-  }
-  stop_reason_ = why;
-  kill_at_ = kill_at;
-  if (!payload_id_) return;
+void Supervisor::begin_stop(StopStep step) {
+  if (step == StopStep::none || !payload_id_) return;
   status_.phase = wire::AttemptPhase::stopping;
   status_.doing.clear();
   publish();
-  if (grace > Duration{}) signal_each({*payload_id_}, SIGTERM);  // init passes it on to every process of the job
+  if (step == StopStep::terminate) signal_each({*payload_id_}, SIGTERM);  // init passes it on to the whole job
 }
 
 void Supervisor::read_phase() {
@@ -83,7 +70,7 @@ void Supervisor::read_log() {
 }
 
 void Supervisor::arm_timer() {
-  const BootTime due = stop_wanted() ? kill_at_.value_or(now() + k_kill_again) : deadline_;
+  const BootTime due = stop_.due(now());
   itimerspec when{};
   when.it_value.tv_sec = std::max<std::int64_t>(due.ns, 1) / 1'000'000'000;
   when.it_value.tv_nsec = std::max<std::int64_t>(due.ns, 1) % 1'000'000'000;
@@ -94,12 +81,10 @@ void Supervisor::act_on_time() {
   std::uint64_t expirations = 0;
   [[maybe_unused]] const auto got = ::read(timer_.get(), &expirations, sizeof expirations);
   if (!stop_wanted()) {
-    if (now() >= deadline_) read_control();
+    if (now() >= stop_.deadline()) read_control();
     return;
   }
-  if (!payload_id_ || !kill_at_ || now() < *kill_at_) return;
-  signal_each(engine_->members(name(), attempt_.run(launch_)), SIGKILL);
-  kill_at_ = now() + k_kill_again;
+  if (payload_id_ && stop_.kill_now(now())) signal_each(engine_->members(name(), attempt_.run(launch_)), SIGKILL);
 }
 
 void Supervisor::follow() {

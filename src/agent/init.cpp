@@ -21,6 +21,7 @@
 
 #include "agent/attempt_dir.hpp"
 #include "agent/cgroup.hpp"
+#include "agent/stop_clock.hpp"
 #include "base/text.hpp"
 #include "os/clock.hpp"
 #include "os/entries.hpp"
@@ -143,7 +144,7 @@ void Init::load_secrets() {
 void Init::arm_deadline() {
   // Unreadable means that our folder is being removed: then the last known deadline stands.
   if (const auto deadline = read_number(plan_.control / "deadline"); deadline && deadline->has_value())
-    kill_at_ = BootTime{**deadline} + plan_.grace + k_init_slack;
+    kill_at_ = last_line(BootTime{**deadline}, plan_.grace);
   if (!kill_at_) return;
   itimerspec when{};
   when.it_value.tv_sec = kill_at_->ns / 1'000'000'000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the controller may ask, carried out on the folders of the host. No state in memory: any number of these may work
-// on one home at once, in any processes.
+// What the controller may ask: core.hpp's decisions carried out on the folders of the host. No state in memory: any
+// number of these may work on one home at once, in any processes.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "agent/attempt_dir.hpp"
-#include "agent/ledger.hpp"
+#include "agent/core.hpp"
+#include "agent/host_folders.hpp"
 #include "base/result.hpp"
 #include "os/clock.hpp"
 #include "wire/messages.hpp"
@@ -32,22 +33,13 @@ class Requests {
   [[nodiscard]] Result<AttemptDir> attempt(const JobId& job, Epoch epoch) const;
 
  private:
-  [[nodiscard]] Result<void> accept(const JobDir& job, const wire::StartRequest& request);
-  [[nodiscard]] Result<void> check_no_older(const JobDir& job, Epoch epoch);
-  [[nodiscard]] Result<wire::AttemptStatus> poll_one(const wire::PollRequest& request,
-                                                     const wire::PollRequest::Want& want);
-  [[nodiscard]] Result<void> renew(const AttemptDir& attempt, const wire::PollRequest& request,
-                                   std::uint64_t kept_from);
-  [[nodiscard]] wire::PollReply blank_reply() const;
-  [[nodiscard]] std::vector<JobId> jobs() const;
-  [[nodiscard]] bool await_settled(const AttemptDir& attempt, const std::string& boot_id);
-  [[nodiscard]] bool just_accepted(const AttemptDir& attempt) const;
-  void adopt(const AttemptDir& attempt);
+  [[nodiscard]] Result<void> check_id(const JobId& job) const;
 
   Path home_;
   ControllerId controller_;
   os::Clock& clock_;
-  Ledger ledger_;
+  HostFolders host_;
+  Core core_;
 };
 
 }  // namespace gridctl::agent

@@ -86,7 +86,7 @@ Result<void> Supervisor::begin() {
   if (before) status_ = std::move(*before);
   if (status_.started_ms_ago >= 0) started_at_ = now() - std::chrono::milliseconds{status_.started_ms_ago};
   TRY_ASSIGN(const auto deadline, read_number(attempt_.deadline_file()));
-  deadline_ = BootTime{deadline.value_or(0)};
+  stop_.set_deadline(BootTime{deadline.value_or(0)});
   launch_ = newest_launch(attempt_);
   view_ = view_of(attempt_, spec_, std::max(launch_, 1u));
   notifications_ = os::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
@@ -168,7 +168,7 @@ Result<void> Supervisor::prepare() {
       // A pull may take an hour. Nothing of the job runs yet, so the record is all that is owed; the thread ends with
       // us.
       release_lease();
-      status_.end = stop_reason_;
+      status_.end = stop_.reason();
       status_.phase = wire::AttemptPhase::ended;
       status_.doing.clear();
       status_.ended_ms_ago = 0;
@@ -273,7 +273,7 @@ Lease Supervisor::lease() const {
   lease.pid_namespace = machine.pid_namespace;
   lease.supervisor = os::identify(::getpid()).value_or(os::ProcessId{});
   lease.payload = payload_id_.value_or(os::ProcessId{});
-  lease.deadline = deadline_;
+  lease.deadline = stop_.deadline();
   lease.grace = spec_.stop_grace;
   lease.cpus = spec_.cpus;
   lease.memory_bytes = spec_.memory_bytes;

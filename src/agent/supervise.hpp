@@ -13,6 +13,7 @@
 #include "agent/ledger.hpp"
 #include "agent/log_ring.hpp"
 #include "agent/prepare.hpp"
+#include "agent/stop_clock.hpp"
 
 namespace gridctl::agent {
 
@@ -44,7 +45,7 @@ class Supervisor {
   void read_log();
   void arm_timer();
   void act_on_time();
-  void begin_stop(wire::EndReason why, Duration grace);
+  void begin_stop(StopStep step);
   void publish();
   void update_lease(bool launching);
 
@@ -59,7 +60,7 @@ class Supervisor {
   [[nodiscard]] Lease lease() const;
   [[nodiscard]] std::string name() const { return attempt_name(attempt_.job(), attempt_.epoch()); }
   [[nodiscard]] bool claim_once() const;  // true: no init can ever begin in the newest launch folder
-  [[nodiscard]] bool stop_wanted() const { return stop_reason_ != wire::EndReason::none; }
+  [[nodiscard]] bool stop_wanted() const { return stop_.is_stopping(); }
   [[nodiscard]] BootTime now() const { return clock_.boot(); }
 
   AttemptDir attempt_;
@@ -80,9 +81,8 @@ class Supervisor {
   Path memory_group_;
   std::optional<LogRing> ring_;
   std::optional<CheckpointWatch> checkpoints_;
-  BootTime deadline_;
-  std::optional<BootTime> started_at_, kill_at_;
-  wire::EndReason stop_reason_ = wire::EndReason::none;
+  StopClock stop_;
+  std::optional<BootTime> started_at_;
 };
 
 // `gridctl-agent supervise DIR`

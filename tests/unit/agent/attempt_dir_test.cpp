@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "os/entries.hpp"
 #include "os/process.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
@@ -43,6 +44,19 @@ TEST_F(AttemptDirTest, IsStartingBeforeItsFirstStatus) {
   const auto status = read_status(attempt_, os::system_clock());
   ASSERT_THAT(status, IsOk());
   EXPECT_EQ((*status)->phase, wire::AttemptPhase::starting);
+}
+
+TEST_F(AttemptDirTest, IsOverWhenAPowerCutTookWhatWasNeverSynced) {
+  for (const os::Path& emptied : {attempt_.status_file(), attempt_.boot_file()}) {
+    ASSERT_THAT(os::write_file_atomically(emptied, ""), IsOk());
+    const auto status = read_status(attempt_, os::system_clock());
+    ASSERT_THAT(status, IsOk()) << "one damaged attempt must not make the host unable to answer";
+    if (emptied == attempt_.boot_file()) {
+      EXPECT_EQ((*status)->end, wire::EndReason::host_rebooted);
+    }
+  }
+  ASSERT_THAT(os::remove_file(attempt_.boot_file()), IsOk());
+  EXPECT_EQ((*read_status(attempt_, os::system_clock()))->end, wire::EndReason::host_rebooted);
 }
 
 TEST_F(AttemptDirTest, EndsByARestartOfTheHost) {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decisions behind the controller's requests: who may start, what is refused, which refusal is a promise, what a
+// poll renews. No files, clocks or processes here: those are HostState's, so that the simulator runs this very code.
+// Job ids are taken as checked.
+#pragma once
+
+#include "agent/host_state.hpp"
+#include "base/result.hpp"
+#include "wire/messages.hpp"
+
+namespace gridctl::agent {
+
+class Core {
+ public:
+  explicit Core(HostState& host) : host_(host) {}
+
+  [[nodiscard]] Result<wire::PrepareReply> prepare(const wire::PrepareRequest& request);
+  [[nodiscard]] Result<wire::StartReply> start(const wire::StartRequest& request);
+  [[nodiscard]] Result<void> stop(const wire::StopRequest& request);
+  [[nodiscard]] Result<void> clean(const wire::CleanRequest& request);
+  [[nodiscard]] Result<wire::PollReply> poll(const wire::PollRequest& request);
+
+ private:
+  [[nodiscard]] Result<Epoch> raise_fence(const JobId& job, Epoch epoch);
+  [[nodiscard]] Result<void> accept(const wire::StartRequest& request);
+  [[nodiscard]] Result<void> check_no_older(const AttemptKey& key);
+  [[nodiscard]] Result<wire::AttemptStatus> poll_one(const wire::PollRequest& request,
+                                                     const wire::PollRequest::Want& want);
+  [[nodiscard]] Result<void> renew(const AttemptKey& key, const wire::PollRequest& request, std::uint64_t kept_from);
+
+  HostState& host_;
+};
+
+// Is this a lease that we may give (again) now? The echo must be a time of this host that has come, and the deadline
+// `echo + lease` must lie ahead.
+[[nodiscard]] Result<void> check_lease(BootTime echo, Duration lease, BootTime now);
+
+}  // namespace gridctl::agent

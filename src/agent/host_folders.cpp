@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/host_folders.hpp"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "agent/fence.hpp"
+#include "agent/job_view.hpp"
+#include "agent/process_tree.hpp"
+#include "agent/supervise.hpp"
+#include "base/text.hpp"
+#include "os/entries.hpp"
+#include "os/log.hpp"
+#include "os/process.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+constexpr Duration k_first_word = std::chrono::seconds{2};    // from a start to its supervisor's lock
+constexpr Duration k_settle_wait = std::chrono::seconds{30};  // an engine's call and a ledger's write
+
+}  // namespace
+
+HostFolders::HostFolders(Path home, ControllerId controller, os::Clock& clock)
+    : home_(std::move(home)),
+      controller_(std::move(controller)),
+      clock_(clock),
+      ledger_(lease_directory(), Machine::real(), clock) {}
+
+JobDir HostFolders::folder(const JobId& job) const {
+  return {controller_, job, home_ / "jobs" / controller_.value / job.value};
+}
+
+std::string HostFolders::boot_id() { return os::boot_id(); }
+
+wire::PollReply HostFolders::blank_reply() {
+  wire::PollReply reply;
+  reply.host_time = clock_.boot();
+  reply.boot_id = os::boot_id();
+  double load = 0;
+  if (::getloadavg(&load, 1) == 1) reply.load1 = load;
+  if (const auto free = os::free_bytes(home_)) reply.disk_free_bytes = *free;
+  return reply;
+}
+
+std::vector<JobId> HostFolders::jobs() {
+  std::vector<JobId> found;
+  const auto names = os::list_directory(home_ / "jobs" / controller_.value);
+  if (!names) return found;
+  for (const std::string& name : *names)
+    if (name != "notify" && check_component("a job", name)) found.push_back({name});
+  return found;
+}
+
+Result<HostState::Lock> HostFolders::lock(const JobId& job) {
+  TRY_ASSIGN(os::FileLock lock, folder(job).lock());
+  return Lock{std::make_shared<os::FileLock>(std::move(lock))};
+}
+
+Result<Epoch> HostFolders::fence(const JobId& job) { return read_fence(folder(job)); }
+
+Result<void> HostFolders::set_fence(const JobId& job, Epoch epoch) { return write_fence(folder(job), epoch); }
+
+Result<std::vector<Epoch>> HostFolders::epochs(const JobId& job) { return folder(job).epochs(); }
+
+Result<std::optional<StoredStatus>> HostFolders::stored(const AttemptKey& key) {
+  return read_stored_status(attempt(key), clock_);
+}
+
+Result<std::optional<wire::AttemptStatus>> HostFolders::status(const AttemptKey& key) {
+  return read_status(attempt(key), clock_);
+}
+
+std::optional<OpId> HostFolders::accepted_by(const AttemptKey& key) {
+  const auto op = os::read_file(attempt(key).op_file(), 4096);
+  if (!op) return std::nullopt;
+  return OpId{std::string(trim(*op))};
+}
+
+bool HostFolders::exists(const AttemptKey& key) { return os::exists(attempt(key).path); }
+
+Result<Duration> HostFolders::stop_grace(const AttemptKey& key) {
+  TRY_ASSIGN(const auto spec, read_spec(attempt(key)));
+  return spec.stop_grace;
+}
+
+Result<std::optional<std::int64_t>> HostFolders::stop_order(const AttemptKey& key) {
+  return read_number(attempt(key).stop_file());
+}
+
+Result<void> HostFolders::order_stop(const AttemptKey& key, std::int64_t grace_ns) {
+  return os::write_file_durably(attempt(key).stop_file(), std::to_string(grace_ns) + "\n");
+}
+
+Result<std::optional<std::int64_t>> HostFolders::deadline(const AttemptKey& key) {
+  return read_number(attempt(key).deadline_file());
+}
+
+Result<void> HostFolders::set_deadline(const AttemptKey& key, BootTime deadline) {
+  return os::write_file_atomically(attempt(key).deadline_file(), std::to_string(deadline.ns) + "\n");
+}
+
+Result<std::optional<std::int64_t>> HostFolders::kept_from(const AttemptKey& key) {
+  return read_number(attempt(key).kept_file());
+}
+
+Result<void> HostFolders::set_kept_from(const AttemptKey& key, std::uint64_t number) {
+  return os::write_file_atomically(attempt(key).kept_file(), std::to_string(number) + "\n");
+}
+
+Result<void> HostFolders::check(const wire::StartRequest& request) {
+  TRY(check_spec(request.spec));
+  return check_secrets(request.spec, request.secrets);
+}
+
+Lease HostFolders::lease_of(const wire::StartRequest& request) const {
+  const wire::AttemptSpec& spec = request.spec;
+  Lease lease;
+  lease.controller = controller_;
+  lease.job = spec.job;
+  lease.epoch = spec.epoch;
+  lease.uid = ::geteuid();
+  const Machine machine = Machine::real();
+  lease.boot_id = machine.boot_id;
+  lease.pid_namespace = machine.pid_namespace;
+  lease.deadline = request.echo + request.lease;
+  lease.grace = spec.stop_grace;
+  lease.cpus = spec.cpus;
+  lease.memory_bytes = spec.memory_bytes;
+  lease.gpus = spec.gpu_uuids;
+  return lease;
+}
+
+Result<void> HostFolders::take_lease(const wire::StartRequest& request) {
+  Lease lease = lease_of(request);
+  lease.supervisor = os::identify(::getpid()).value_or(os::ProcessId{});  // until the real one has taken over
+  return ledger_.take(lease, machine_capacity());
+}
+
+Result<void> HostFolders::release_lease(const AttemptKey& key) {
+  return ledger_.release(controller_, key.job, key.epoch);
+}
+
+Result<void> HostFolders::create(const wire::StartRequest& request) {
+  const AttemptDir dir = attempt({request.spec.job, request.spec.epoch});
+  TRY(write_secrets(dir, request.secrets));
+  return create_attempt(dir, {request.op, request.boot_id, request.echo + request.lease, request.spec});
+}
+
+Result<void> HostFolders::begin(const wire::StartRequest& request) {
+  TRY_ASSIGN(const int pid, spawn_supervisor(attempt({request.spec.job, request.spec.epoch})));
+  Lease lease = lease_of(request);
+  lease.supervisor = os::identify(pid).value_or(os::identify(::getpid()).value_or(os::ProcessId{}));
+  return ledger_.take(lease, machine_capacity());
+}
+
+// Its first supervisor was started a moment ago and has not said anything yet.
+bool HostFolders::just_accepted(const AttemptDir& attempt) const {
+  if (os::exists(attempt.status_file())) return false;
+  const auto made = os::status_of(attempt.op_file());
+  if (!made || !*made) return false;
+  const Duration age{clock_.wall().ms * 1'000'000 - (*made)->mtime_ns};
+  return age >= Duration{-k_first_word.count()} && age < k_first_word;
+}
+
+void HostFolders::adopt(const AttemptKey& key) {
+  const AttemptDir dir = attempt(key);
+  const auto stored = read_stored_status(dir, clock_);
+  if (!stored || !*stored || (*stored)->ended()) return;
+  // Asked of the kernel, not by taking the lock: a supervisor that begins at this moment would find it held and go.
+  if (lock_holder(dir.supervisor_lock())) return;
+  if (just_accepted(dir)) return;
+  if (const auto spawned = spawn_supervisor(dir); !spawned)
+    os::log(os::LogLevel::error, "cannot start a supervisor: " + spawned.error().one_line());
+}
+
+bool HostFolders::await_settled(const AttemptKey& key) {
+  for (const BootTime give_up = clock_.boot() + k_settle_wait; clock_.boot() < give_up;) {
+    const auto found = stored(key);
+    if (found && *found && (*found)->ended()) return true;
+    ::poll(nullptr, 0, 20);
+  }
+  return false;
+}
+
+Result<void> HostFolders::remove(const AttemptKey& key) {
+  const AttemptDir dir = attempt(key);
+  // Its supervisor has written its last word and is about to go.
+  TRY_ASSIGN(const os::FileLock over, os::FileLock::acquire(dir.supervisor_lock()));
+  if (os::exists(dir.path / "leftover")) {
+    TRY_ASSIGN(const auto spec, read_spec(dir));
+    TRY(make_engine(spec.engine)->remove(attempt_name(key.job, key.epoch)));
+  }
+  remove_links(dir);
+  if (const auto secrets = dir.secrets()) TRY(os::remove_tree(*secrets));
+  TRY(ledger_.release(controller_, key.job, key.epoch));
+  TRY(os::remove_tree(dir.path));
+  return os::remove_file(folder(key.job).path.parent_path() / "notify" /
+                         (key.job.value + "." + std::to_string(key.epoch.value)));
+}
+
+}  // namespace gridctl::agent

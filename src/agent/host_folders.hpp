@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's state as it lies in folders (gridctl-agent(7), FILES ON THE HOST). No state in memory: any number of these
+// may work on one home at once, in any processes.
+#pragma once
+
+#include "agent/attempt_dir.hpp"
+#include "agent/host_state.hpp"
+#include "agent/ledger.hpp"
+#include "os/clock.hpp"
+
+namespace gridctl::agent {
+
+class HostFolders : public HostState {
+ public:
+  HostFolders(Path home, ControllerId controller, os::Clock& clock);
+
+  BootTime now() override { return clock_.boot(); }
+  std::string boot_id() override;
+  wire::PollReply blank_reply() override;
+
+  std::vector<JobId> jobs() override;
+  Result<Lock> lock(const JobId& job) override;
+  Result<Epoch> fence(const JobId& job) override;
+  Result<void> set_fence(const JobId& job, Epoch epoch) override;
+  Result<std::vector<Epoch>> epochs(const JobId& job) override;
+
+  Result<std::optional<StoredStatus>> stored(const AttemptKey& key) override;
+  Result<std::optional<wire::AttemptStatus>> status(const AttemptKey& key) override;
+  std::optional<OpId> accepted_by(const AttemptKey& key) override;
+  bool exists(const AttemptKey& key) override;
+  Result<Duration> stop_grace(const AttemptKey& key) override;
+  Result<std::optional<std::int64_t>> stop_order(const AttemptKey& key) override;
+  Result<void> order_stop(const AttemptKey& key, std::int64_t grace_ns) override;
+  Result<std::optional<std::int64_t>> deadline(const AttemptKey& key) override;
+  Result<void> set_deadline(const AttemptKey& key, BootTime deadline) override;
+  Result<std::optional<std::int64_t>> kept_from(const AttemptKey& key) override;
+  Result<void> set_kept_from(const AttemptKey& key, std::uint64_t number) override;
+
+  Result<void> check(const wire::StartRequest& request) override;
+  Result<void> take_lease(const wire::StartRequest& request) override;
+  Result<void> release_lease(const AttemptKey& key) override;
+  Result<void> create(const wire::StartRequest& request) override;
+  Result<void> begin(const wire::StartRequest& request) override;
+  void adopt(const AttemptKey& key) override;
+
+  bool await_settled(const AttemptKey& key) override;
+  Result<void> remove(const AttemptKey& key) override;
+
+  // REQUIRES of all members with a job: its id is a safe path component (JobDir::at has said so).
+  [[nodiscard]] JobDir folder(const JobId& job) const;
+  [[nodiscard]] AttemptDir attempt(const AttemptKey& key) const { return {folder(key.job).attempt(key.epoch)}; }
+
+ private:
+  [[nodiscard]] Lease lease_of(const wire::StartRequest& request) const;
+  [[nodiscard]] bool just_accepted(const AttemptDir& attempt) const;
+
+  Path home_;
+  ControllerId controller_;
+  os::Clock& clock_;
+  Ledger ledger_;
+};
+
+}  // namespace gridctl::agent

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// When an attempt has to end: by order, or because its lease has passed. Pure; the per-attempt supervisor and the
+// simulator ask it. Times are the host's boot clock.
+#pragma once
+
+#include <optional>
+
+#include "base/time.hpp"
+#include "wire/messages.hpp"
+
+namespace gridctl::agent {
+
+// What the shell has to do now.
+enum class StopStep : std::uint8_t {
+  none,
+  terminate,  // TERM to the job, with KILL to follow at due()
+  wait,       // KILL follows at due(), which may be now
+};
+
+class StopClock {
+ public:
+  void set_deadline(BootTime deadline) { deadline_ = deadline; }
+  // Only forward. True when it moved.
+  bool renew(BootTime wanted);
+  // The first reason stands; a later, shorter grace shortens the wait.
+  StopStep order(wire::EndReason why, Duration grace, BootTime now);
+  // Ends the lease that has passed.
+  StopStep expire(Duration grace, BootTime now);
+  // True when everything is to be killed now; next asked again a second later, for processes may be born while we kill.
+  bool kill_now(BootTime now);
+
+  [[nodiscard]] bool is_stopping() const { return reason_ != wire::EndReason::none; }
+  [[nodiscard]] wire::EndReason reason() const { return reason_; }
+  [[nodiscard]] BootTime deadline() const { return deadline_; }
+  [[nodiscard]] BootTime due(BootTime now) const;  // when to look again
+
+ private:
+  BootTime deadline_;
+  wire::EndReason reason_ = wire::EndReason::none;
+  std::optional<BootTime> kill_at_;
+};
+
+// The last line of defence, in the job's own first process: with supervisor and agent dead it ends the job by itself.
+[[nodiscard]] BootTime last_line(BootTime deadline, Duration grace);
+
+}  // namespace gridctl::agent

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// How did an attempt end? Pure: evidence in, status out. A container engine's word is no evidence.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/inventory.hpp"
+#include "wire/messages.hpp"
+
+namespace gridctl::agent {
+
+// What init wrote when the commands had ended (inside the job: hostile, but bounded).
+struct ExitRecord {
+  std::string phase;  // "setup" or "run"
+  int code = -1;      // when it exited
+  int signal = 0;     // when it was killed
+  std::uint64_t oom_kills = 0;
+  std::uint64_t memory_peak = 0;
+  bool term_received = false;
+  bool lease_passed = false;  // init itself ended the job because nobody else did
+};
+
+struct Evidence {
+  std::optional<ExitRecord> record;                     // none: nothing of the job could write it
+  wire::EndReason stop_reason = wire::EndReason::none;  // why we stopped it, if we did
+  EngineKind engine = EngineKind::process;
+  bool oom_killed = false;         // the kernel killed in the job's memory group
+  std::uint64_t memory_limit = 0;  // bytes, 0 = none
+};
+
+// What an exit record says about the end when nobody of us stopped the job.
+void apply_exit(const ExitRecord& record, std::uint64_t memory_limit, wire::AttemptStatus& status);
+// Fills in end, exit_code, signal and detail. An end that is known already (start failed, another boot) stands.
+void judge_end(const Evidence& evidence, wire::AttemptStatus& status);
+// An attempt of another boot that had not ended is told as ended: from its exit record, else host_rebooted.
+void judge_other_boot(const std::optional<ExitRecord>& record, wire::AttemptStatus& status);
+
+}  // namespace gridctl::agent
