@@ -12,8 +12,6 @@ constexpr Duration k_first_pause = std::chrono::milliseconds{500};
 constexpr Duration k_fast_failure = std::chrono::seconds{1};
 constexpr Duration k_quick_pause = std::chrono::milliseconds{100};
 constexpr int k_quick_retries_max = 30;  // with the login's own time, some ten seconds
-constexpr Duration k_answer_patience =
-    std::chrono::seconds{10};  // an unanswered poll this old: a new connection is tried
 }  // namespace
 
 HostMonitor::HostMonitor(os::Loop& loop, os::Pool& pool, os::Clock& clock, Connect connect, Listener listener)

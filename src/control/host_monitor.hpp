@@ -12,6 +12,7 @@
 
 #include "control/agent_link.hpp"
 #include "control/deploy.hpp"
+#include "control/pace.hpp"
 #include "job/silence.hpp"
 #include "os/clock.hpp"
 #include "os/loop.hpp"
@@ -19,14 +20,7 @@
 
 namespace gridctl::control {
 
-inline constexpr Duration k_tick = std::chrono::milliseconds{200};    // how often monitors are called
-inline constexpr Duration k_nap = std::chrono::seconds{5};            // a longer gap between ticks: we slept
-inline constexpr Duration k_heartbeat_max = std::chrono::seconds{5};  // between polls of a host with jobs
-inline constexpr Duration k_heartbeat_min = std::chrono::milliseconds{500};
-inline constexpr Duration k_heartbeat_idle = std::chrono::seconds{10};   // of a host without
-inline constexpr Duration k_connect_timeout = std::chrono::seconds{20};  // login, agent upload and hello
-inline constexpr Duration k_reconnect_max = std::chrono::seconds{15};    // longest pause between two tries
-inline constexpr std::uint32_t k_log_piece = 64 * 1024;                  // per request: heartbeats wait behind it
+inline constexpr std::uint32_t k_log_piece = 64 * 1024;  // per request: heartbeats wait behind it
 
 class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
  public:

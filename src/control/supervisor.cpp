@@ -19,13 +19,7 @@ namespace gridctl::control {
 namespace {
 constexpr unsigned k_connect_threads = 16;  // a login to a dead host blocks one for up to 20 s
 constexpr unsigned k_work_threads = 8;
-constexpr Duration k_reload_pause =
-    std::chrono::seconds{5};  // full look at the registry, even without a sign of change
-constexpr Duration k_busy_memory = std::chrono::seconds{10};  // how long a host that was just full is not asked again
-constexpr Duration k_settle_retry = std::chrono::seconds{5};
 constexpr std::size_t k_last_lines = 20;  // of a failed job's output, into its history
-constexpr Duration k_launch_retry = std::chrono::seconds{1};
-constexpr Duration k_stop_retry = std::chrono::seconds{2};
 constexpr Duration k_first_contact = std::chrono::milliseconds{200};  // placing looks so often for the first try of all
 constexpr Duration k_first_contact_max = std::chrono::seconds{3};     // hosts, but does not wait longer for a dead one
 }  // namespace

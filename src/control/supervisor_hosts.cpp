@@ -5,6 +5,7 @@
 
 #include "control/following.hpp"
 #include "control/log_file.hpp"
+#include "control/reading.hpp"
 #include "control/supervisor.hpp"
 #include "os/log.hpp"
 
@@ -13,22 +14,6 @@ namespace gridctl::control {
 namespace {
 
 constexpr Duration k_seen_pause = std::chrono::seconds{30};  // last_seen is written no more often
-
-job::EndKind end_kind_of(wire::EndReason reason) {
-  switch (reason) {
-    case wire::EndReason::none:
-    case wire::EndReason::vanished: return job::EndKind::vanished;
-    case wire::EndReason::exited: return job::EndKind::exited;
-    case wire::EndReason::signalled: return job::EndKind::signalled;
-    case wire::EndReason::oom: return job::EndKind::oom;
-    case wire::EndReason::stopped: return job::EndKind::stopped;
-    case wire::EndReason::lease_expired: return job::EndKind::lease_expired;
-    case wire::EndReason::host_rebooted: return job::EndKind::host_rebooted;
-    case wire::EndReason::start_failed: return job::EndKind::start_failed;
-    case wire::EndReason::disk_full: return job::EndKind::disk_full;
-  }
-  return job::EndKind::vanished;
-}
 
 std::string_view liveness_name(job::Liveness liveness) {
   switch (liveness) {
@@ -40,7 +25,6 @@ std::string_view liveness_name(job::Liveness liveness) {
   return "unknown";
 }
 
-constexpr Duration k_witness_delay = std::chrono::seconds{1};     // of an answer on a slow link, beyond the heartbeat
 constexpr Duration k_idle_lost_after = std::chrono::seconds{60};  // for judging hosts without jobs
 
 }  // namespace
@@ -59,31 +43,10 @@ void Supervisor::on_poll(Host& host, const wire::PollReply& reply) {
 }
 
 void Supervisor::on_status(Host& host, const JobPtr& job, const wire::AttemptStatus& status) {
-  const job::Attempt* attempt = job->state.attempt();
-  if (attempt == nullptr || attempt->epoch != status.epoch || attempt->host() != host.provider.name) return;
-  const bool launching = std::holds_alternative<job::Launching>(job->state.phase);
-  const bool asked_for = job->accepted.contains(status.epoch.value);
-  if (std::holds_alternative<job::Collecting>(job->state.phase)) return;
-  switch (status.phase) {
-    case wire::AttemptPhase::absent:
-      // Before START was answered, "not here" is no news: the launch itself will learn the host's answer.
-      if (asked_for) apply(job, job::AttemptEnded{status.epoch, {job::EndKind::absent, -1, 0, status.detail}});
-      return;
-    case wire::AttemptPhase::starting:
-      fetch_log(host, job, status);  // what `setup` says
-      return;
-    case wire::AttemptPhase::running:
-    case wire::AttemptPhase::stopping:
-      if (launching) apply(job, job::PayloadStarted{status.epoch});
-      fetch_log(host, job, status);
-      pull_newest(job, host, status);
-      return;
-    case wire::AttemptPhase::ended:
-      if (launching && status.started_ms_ago >= 0) apply(job, job::PayloadStarted{status.epoch});
-      apply(job,
-            job::AttemptEnded{status.epoch, {end_kind_of(status.end), status.exit_code, status.signal, status.detail}});
-      return;
-  }
+  Reading reading = read_status(job->state, host.provider.name, job->accepted.contains(status.epoch.value), status);
+  for (job::Happening& event : reading.events) apply(job, std::move(event));
+  if (reading.output) fetch_log(host, job, status);
+  if (reading.checkpoints) pull_newest(job, host, status);
 }
 
 void Supervisor::fetch_log(Host& host, const JobPtr& job, const wire::AttemptStatus& status) {
@@ -97,13 +60,10 @@ void Supervisor::fetch_log(Host& host, const JobPtr& job, const wire::AttemptSta
 }
 
 void Supervisor::pull_newest(const JobPtr& job, const Host& host, const wire::AttemptStatus& status) {
-  if (status.checkpoints.empty()) return;
-  const wire::HostCheckpoint newest = *std::max_element(
-      status.checkpoints.begin(), status.checkpoints.end(),
-      [](const wire::HostCheckpoint& a, const wire::HostCheckpoint& b) { return a.number < b.number; });
+  const wire::HostCheckpoint* found = newest_beyond(status, job->saved[status.epoch.value]);
   const std::string name = "pull/" + std::to_string(status.epoch.value);
-  if (newest.number <= job->saved[status.epoch.value] || job->under_way.contains(name) || job->later.contains(name))
-    return;
+  if (found == nullptr || job->under_way.contains(name) || job->later.contains(name)) return;
+  const wire::HostCheckpoint newest = *found;
   const std::optional<WorkPlace> place = work_place(host.provider.name);
   const job::Attempt* attempt = job->state.attempt();
   if (!place || attempt == nullptr) return;
@@ -116,7 +76,7 @@ void Supervisor::pull_newest(const JobPtr& job, const Host& host, const wire::At
         const auto noted = registry_.note(job->state.id, clock_.wall(),
                                           {"checkpoint_fetch_failed", result.error().one_line(), epoch, {}});
         if (!noted) report(noted.error(), "while recording it");
-        try_later(job, name, std::chrono::seconds{3});
+        try_later(job, name, k_pull_retry);
       });
 }
 
@@ -149,11 +109,10 @@ void Supervisor::commit(const JobPtr& job, Epoch epoch, AttemptNumber attempt, c
 
 // Tells every monitor which attempts to renew and how often to ask.
 void Supervisor::renew_wants() {
-  // One pace for all hosts: those without jobs are the witnesses that a silence is not our own network's.
-  Duration heartbeat = jobs_.empty() ? k_heartbeat_idle : k_heartbeat_max;
+  std::vector<Duration> patience;
   for (const auto& [id, job] : jobs_)
-    if (job->state.attempt() != nullptr)
-      heartbeat = std::min(heartbeat, std::clamp(job->state.policy.lost_after / 6, k_heartbeat_min, k_heartbeat_max));
+    if (job->state.attempt() != nullptr) patience.push_back(job->state.policy.lost_after);
+  const Duration heartbeat = heartbeat_for(patience, !jobs_.empty());
   for (auto& [name, host] : hosts_) {
     std::vector<HostMonitor::Want> wants;
     for (auto& [id, job] : jobs_) {
@@ -171,8 +130,7 @@ void Supervisor::judge_hosts(BootTime now) {
   for (auto& [name, host] : hosts_) {
     bool others_answer = false;
     for (const auto& [other_name, other] : hosts_) {
-      const std::optional<BootTime> answered = other->monitor->last_answer();
-      if (other_name != name && answered && now - *answered <= other->monitor->heartbeat() + k_witness_delay)
+      if (other_name != name && is_witness(other->monitor->last_answer(), other->monitor->heartbeat(), now))
         others_answer = true;
     }
     host->monitor->tick(now, others_answer);
@@ -205,9 +163,7 @@ void Supervisor::judge_hosts(BootTime now) {
     const job::Attempt* attempt = job->state.attempt();
     const auto host = attempt == nullptr ? hosts_.end() : hosts_.find(attempt->host().value);
     if (host == hosts_.end()) continue;
-    const job::Silence& silence = host->second->monitor->silence();
-    if (silence.judge(job->state.policy.lost_after) == job::Liveness::lost)
-      apply(job, job::HostLost{attempt->epoch, silence.counted()});
+    if (const auto lost = read_silence(job->state, host->second->monitor->silence())) apply(job, *lost);
   }
 }
 

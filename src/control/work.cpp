@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "control/log_file.hpp"
+#include "control/pace.hpp"
 #include "control/reach.hpp"
+#include "control/reading.hpp"
 #include "store/chunk_store.hpp"
 #include "transfer/pull.hpp"
 #include "transfer/push.hpp"
@@ -15,7 +17,6 @@ namespace gridctl::control {
 namespace {
 
 constexpr Duration k_reach = std::chrono::seconds{20};          // login, agent upload, hello
-constexpr Duration k_answer = std::chrono::seconds{15};         // one small request
 constexpr Duration k_stop_patience = std::chrono::seconds{90};  // beyond the grace, until a stop is complete
 constexpr Duration k_stop_look = std::chrono::milliseconds{200};
 constexpr std::uint64_t k_checkpoint_bytes_max = 16ull << 40;  // a larger one is a lie (or needs another tool)
@@ -29,7 +30,7 @@ Result<LinkPtr> reach(const WorkPlace& place) {
 
 // One request and its one reply. An error that the agent sent is returned as that error.
 Result<std::string> ask(wire::Link& link, os::Clock& clock, std::uint32_t stream, std::string payload) {
-  const BootTime deadline = clock.boot() + k_answer;
+  const BootTime deadline = clock.boot() + k_work_answer;
   TRY(link.send({wire::FrameKind::request, stream, std::move(payload)}, deadline));
   for (;;) {
     TRY_ASSIGN(wire::Frame frame, link.receive(deadline));
@@ -41,19 +42,24 @@ Result<std::string> ask(wire::Link& link, os::Clock& clock, std::uint32_t stream
   }
 }
 
-// What the host says of one attempt. With lease zero nothing is renewed.
-Result<wire::AttemptStatus> look(wire::Link& link, os::Clock& clock, const JobId& job, Epoch epoch) {
-  wire::PollRequest request;
-  request.attempts.push_back({job, epoch, 0});
-  TRY_ASSIGN(const std::string payload, ask(link, clock, 1, wire::encode(request)));
-  TRY_ASSIGN(wire::PollReply reply, wire::parse_poll_reply(payload));
-  for (wire::AttemptStatus& status : reply.attempts)
-    if (status.job == job && status.epoch == epoch) return std::move(status);
-  return make_error(Code::protocol_violation, "the agent's poll reply leaves out the attempt that was asked for");
+// The same, typed: what the conversations of talk.hpp want to know, and what they hear.
+Result<Answer> put(wire::Link& link, os::Clock& clock, std::uint32_t stream, const Ask& question) {
+  const std::string payload = std::visit([](const auto& request) { return wire::encode(request); }, question);
+  TRY_ASSIGN(const std::string text, ask(link, clock, stream, payload));
+  if (std::holds_alternative<wire::PrepareRequest>(question)) {
+    TRY_ASSIGN(wire::PrepareReply reply, wire::parse_prepare_reply(text));
+    return Answer{std::move(reply)};
+  }
+  if (std::holds_alternative<wire::PollRequest>(question)) {
+    TRY_ASSIGN(wire::PollReply reply, wire::parse_poll_reply(text));
+    return Answer{std::move(reply)};
+  }
+  return Answer{Yes{}};
 }
 
-OpId operation(const JobId& job, Epoch epoch, const char* what) {
-  return {job.value + ".e" + std::to_string(epoch.value) + "." + what};
+Result<wire::AttemptStatus> look(wire::Link& link, os::Clock& clock, const JobId& job, Epoch epoch) {
+  TRY_ASSIGN(const Answer answer, put(link, clock, 1, Ask{look_request(job, epoch)}));
+  return look_answer(answer, job, epoch);
 }
 
 // Each piece of work has an instance of its own: what one cannot seal must not cost another what it has put.
@@ -79,31 +85,6 @@ Result<void> push_all(const WorkPlace& place, wire::Link& link, const wire::Atte
   return {};
 }
 
-LaunchResult not_started(const Error& error, bool host_fault) {
-  LaunchResult result;
-  result.detail = error.one_line();
-  result.host_fault = host_fault;
-  return result;
-}
-
-// A refusal is a promise that this epoch never runs there; unless the very attempt is there already, because an earlier
-// START of ours got through and only its answer was lost.
-LaunchResult refused(const WorkPlace& place, wire::Link& link, const Error& error, const wire::AttemptSpec& spec) {
-  LaunchResult result = not_started(error, error.code != Code::busy && error.code != Code::refused);
-  result.busy = error.code == Code::busy;
-  if (error.code != Code::refused) return result;
-  const Result<wire::AttemptStatus> status = look(link, *place.clock, spec.job, spec.epoch);
-  if (!status) return {LaunchResult::Kind::unknown, status.error().one_line(), false, false, {}};
-  if (status->phase != wire::AttemptPhase::absent) return {LaunchResult::Kind::accepted, "", false, false, {}};
-  result.host_max_epoch = status->max_epoch;
-  return result;
-}
-
-// The link broke or fell silent: nothing is known.
-bool is_uncertain(Code code) {
-  return code == Code::host_unreachable || code == Code::timed_out || code == Code::protocol_violation;
-}
-
 }  // namespace
 
 LaunchResult launch(const WorkPlace& place, const LaunchOrder& order) {
@@ -111,31 +92,16 @@ LaunchResult launch(const WorkPlace& place, const LaunchOrder& order) {
   if (!link) return not_started(link.error(), false);
   if (const Result<void> pushed = push_all(place, **link, order.spec); !pushed)
     return not_started(pushed.error(), pushed.error().code == Code::no_space);
-  const wire::PrepareRequest prepare{operation(order.spec.job, order.spec.epoch, "prepare"), order.spec.job,
-                                     order.spec.epoch};
-  Result<std::string> answer = ask(**link, *place.clock, 2, wire::encode(prepare));
-  if (!answer && is_uncertain(answer.error().code)) return not_started(answer.error(), false);
-  if (!answer) return refused(place, **link, answer.error(), order.spec);
-  const Result<wire::PrepareReply> prepared = wire::parse_prepare_reply(*answer);
-  if (!prepared) return not_started(prepared.error(), true);
-  const wire::StartRequest start{operation(order.spec.job, order.spec.epoch, "start"),
-                                 prepared->host_time,
-                                 prepared->boot_id,
-                                 order.lease,
-                                 order.spec,
-                                 order.secrets};
-  answer = ask(**link, *place.clock, 3, wire::encode(start));
-  if (answer) return {LaunchResult::Kind::accepted, "", false, false, {}};
-  if (is_uncertain(answer.error().code))
-    return {LaunchResult::Kind::unknown, answer.error().one_line(), false, false, {}};
-  return refused(place, **link, answer.error(), order.spec);
+  LaunchTalk talk(order.spec, order.lease, order.secrets);
+  LaunchTalk::Next next = talk.first();
+  for (std::uint32_t stream = 2; std::holds_alternative<Ask>(next); ++stream)
+    next = talk.next(put(**link, *place.clock, stream, std::get<Ask>(next)));
+  return std::get<LaunchResult>(next);
 }
 
 Result<void> stop(const WorkPlace& place, const JobId& job, Epoch epoch, Duration grace) {
   TRY_ASSIGN(const LinkPtr link, reach(place));
-  // The grace is part of the name: a second request with less patience is another operation.
-  const OpId op = operation(job, epoch, ("stop-" + std::to_string(grace.count() / 1'000'000)).c_str());
-  TRY(ask(*link, *place.clock, 1, wire::encode(wire::StopRequest{op, job, epoch, grace})));
+  TRY(put(*link, *place.clock, 1, Ask{stop_request(job, epoch, grace)}));
   return {};
 }
 
@@ -166,7 +132,7 @@ Result<void> read_log(const WorkPlace& place, wire::Link& link, const JobId& job
     TRY_ASSIGN(const wire::LogReply reply, wire::parse_log_reply(payload));
     std::string bytes;
     for (;;) {
-      TRY_ASSIGN(const wire::Frame frame, link.receive(place.clock->boot() + k_answer));
+      TRY_ASSIGN(const wire::Frame frame, link.receive(place.clock->boot() + k_work_answer));
       if (frame.kind == wire::FrameKind::event) continue;
       if (frame.kind == wire::FrameKind::end) {
         TRY_ASSIGN(const wire::EndRecord record, wire::parse_end(frame.payload));
@@ -182,13 +148,6 @@ Result<void> read_log(const WorkPlace& place, wire::Link& link, const JobId& job
   }
 }
 
-const wire::HostCheckpoint* newest(const wire::AttemptStatus& status, std::uint64_t known) {
-  const wire::HostCheckpoint* best = nullptr;
-  for (const wire::HostCheckpoint& c : status.checkpoints)
-    if (c.number > known && (best == nullptr || c.number > best->number)) best = &c;
-  return best;
-}
-
 }  // namespace
 
 Result<Gathered> collect(const WorkPlace& place, const JobId& job, Epoch epoch, AttemptNumber attempt,
@@ -200,7 +159,7 @@ Result<Gathered> collect(const WorkPlace& place, const JobId& job, Epoch epoch, 
     if (is_uncertain(read.error().code)) return read.error();
     out.problem = "the end of the output is missing: " + read.error().one_line();
   }
-  if (const wire::HostCheckpoint* checkpoint = newest(status, known)) {
+  if (const wire::HostCheckpoint* checkpoint = newest_beyond(status, known)) {
     Result<Pulled> pulled = pull(place, job, epoch, *checkpoint);
     if (pulled) {
       out.checkpoint = std::move(*pulled);
@@ -216,26 +175,24 @@ Result<Gathered> collect(const WorkPlace& place, const JobId& job, Epoch epoch, 
 Result<Gathered> settle(const WorkPlace& place, const JobId& job, const job::LooseEnd& end, std::uint64_t known) {
   const BootTime patience = place.clock->boot() + k_stop_patience;
   Gathered out;
-  bool stop_sent = false;
-  {
-    TRY_ASSIGN(const LinkPtr link, reach(place));
-    for (;;) {
-      TRY_ASSIGN(const wire::AttemptStatus status, look(*link, *place.clock, job, end.epoch));
-      const bool over = status.phase == wire::AttemptPhase::ended || status.phase == wire::AttemptPhase::absent;
-      if (over && end.stale) {
-        TRY_ASSIGN(out, collect(place, job, end.epoch, end.attempt, known));
-      }
-      if (over) break;
-      if (!stop_sent) TRY(stop(place, job, end.epoch, Duration::zero()));
-      stop_sent = true;
+  TRY_ASSIGN(const LinkPtr link, reach(place));
+  SettleTalk talk(job, end);
+  SettleTalk::Next next = talk.first();
+  for (std::uint32_t stream = 1;; ++stream) {
+    if (const auto* failed = std::get_if<Error>(&next)) return *failed;
+    if (std::holds_alternative<SettleTalk::Settled>(next)) return out;
+    if (std::holds_alternative<SettleTalk::Fetch>(next)) {
+      TRY_ASSIGN(out, collect(place, job, end.epoch, end.attempt, known));
+      next = talk.fetched();
+    } else if (std::holds_alternative<SettleTalk::Pause>(next)) {
       if (place.clock->boot() > patience)
         return make_error(Code::timed_out, "the attempt on " + end.host.value + " does not end");
       os::pause_for(k_stop_look);
+      next = talk.repeat();
+    } else {
+      next = talk.next(put(*link, *place.clock, stream, std::get<Ask>(next)));
     }
-    const OpId op = operation(job, end.epoch, "clean");
-    TRY(ask(*link, *place.clock, 2, wire::encode(wire::CleanRequest{op, job, end.epoch})));
   }
-  return out;
 }
 
 }  // namespace gridctl::control

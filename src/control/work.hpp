@@ -10,6 +10,7 @@
 
 #include "base/ids.hpp"
 #include "control/paths.hpp"
+#include "control/talk.hpp"
 #include "os/clock.hpp"
 #include "registry/records.hpp"
 #include "wire/messages.hpp"
@@ -27,17 +28,6 @@ struct LaunchOrder {
   wire::AttemptSpec spec;
   Duration lease{};
   std::map<std::string, std::string> secrets;
-};
-struct LaunchResult {
-  enum class Kind : std::uint8_t {
-    accepted,     // the host has it
-    not_started,  // certain: it will never run under this epoch
-    unknown,      // the answer to START was lost: ask again with the same operation
-  } kind = Kind::not_started;
-  std::string detail;
-  bool host_fault = false;  // this host cannot run it; else something that passes (network, a resource just taken)
-  bool busy = false;        // the resource is held by somebody
-  Epoch host_max_epoch;     // the host's fence when it refused
 };
 [[nodiscard]] LaunchResult launch(const WorkPlace& place, const LaunchOrder& order);
 

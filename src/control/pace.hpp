@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often hosts are looked after.
+#pragma once
+
+#include "base/time.hpp"
+
+namespace gridctl::control {
+
+inline constexpr Duration k_tick = std::chrono::milliseconds{200};    // how often monitors are called
+inline constexpr Duration k_nap = std::chrono::seconds{5};            // a longer gap between ticks: we slept
+inline constexpr Duration k_heartbeat_max = std::chrono::seconds{5};  // between polls of a host with jobs
+inline constexpr Duration k_heartbeat_min = std::chrono::milliseconds{500};
+inline constexpr Duration k_heartbeat_idle = std::chrono::seconds{10};   // of a host without
+inline constexpr Duration k_connect_timeout = std::chrono::seconds{20};  // login, agent upload and hello
+inline constexpr Duration k_reconnect_max = std::chrono::seconds{15};    // longest pause between two tries
+inline constexpr Duration k_answer_patience = std::chrono::seconds{10};  // an unanswered poll this old: reconnect
+inline constexpr Duration k_work_answer = std::chrono::seconds{15};      // one small request of a worker
+
+// After START or STOP could not be carried out, or something could not be fetched.
+inline constexpr Duration k_launch_retry = std::chrono::seconds{1};
+inline constexpr Duration k_stop_retry = std::chrono::seconds{2};
+inline constexpr Duration k_pull_retry = std::chrono::seconds{3};
+inline constexpr Duration k_settle_retry = std::chrono::seconds{5};
+inline constexpr Duration k_busy_memory = std::chrono::seconds{10};  // a host that was just full is not asked again
+inline constexpr Duration k_reload_pause = std::chrono::seconds{5};  // full look at the registry, without a sign
+
+}  // namespace gridctl::control
