@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sched/verdict.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "base/bytes.hpp"
+#include "base/text.hpp"
+
+namespace gridctl::sched {
+namespace {
+
+constexpr double k_mismatch_part = 0.5;  // of the band's low edge
+constexpr double k_hashed_low = 0.85;    // of the reported memory: the rest is the driver's, or another program's
+constexpr double k_ratio_max = 2.2;      // between two fractions that should be alike
+constexpr double k_sustained_low = 0.9;  // a sound device keeps nine tenths of its first rate
+constexpr double k_cap_low = 0.97;       // of the default power limit: below it is a cap
+constexpr std::uint64_t k_foreign_min = 256ull << 20;  // bytes: a display's or a daemon's share is less
+constexpr std::size_t k_last_max = 9;
+constexpr double k_weight_of_new = 0.2;
+
+std::string number(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), value >= 100 ? "%.0f" : "%.3g", value);
+  return text.data();
+}
+std::string percent(double part) { return number(part * 100) + " %"; }
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+bool is_rate(Metric metric) { return metric <= Metric::gemm8; }
+
+// Bytes a second of one lane in one direction, as the bus carries them.
+double lane_gbs(int generation) {
+  static constexpr std::array k_lanes{0.0, 0.25, 0.5, 0.985, 1.969, 3.938, 7.563};
+  return generation > 0 && generation < static_cast<int>(k_lanes.size()) ? k_lanes[static_cast<std::size_t>(generation)]
+                                                                         : 0;
+}
+
+// What slows a sound device down, in words; empty when its tools tell nothing.
+std::string cause_of(const Examination& found) {
+  std::vector<std::string> causes;
+  const Gpu& gpu = found.loaded ? *found.loaded : found.declared;
+  if (gpu.power.cap_watts && gpu.power.default_watts && *gpu.power.cap_watts < *gpu.power.default_watts * k_cap_low)
+    causes.push_back("power cap " + number(*gpu.power.cap_watts) + " of " + number(*gpu.power.default_watts) + " W");
+  if (gpu.throttle)
+    for (const std::string& reason : *gpu.throttle) causes.push_back("throttled: " + reason);
+  if (gpu.heat.now_c && gpu.heat.slowdown_c && *gpu.heat.now_c >= *gpu.heat.slowdown_c)
+    causes.push_back("heat: " + std::to_string(*gpu.heat.now_c) + " degrees");
+  if (gpu.pcie.width && gpu.pcie.width_max && *gpu.pcie.width < *gpu.pcie.width_max)
+    causes.push_back("PCIe width " + std::to_string(*gpu.pcie.width) + " of " + std::to_string(*gpu.pcie.width_max));
+  if (gpu.ecc == true && gpu.model.starts_with("RTX")) causes.push_back("ECC is on");
+  if (found.foreign_memory >= k_foreign_min)
+    causes.push_back("another process holds " + format_size(found.foreign_memory));
+  if (found.sustained > 0 && found.sustained < k_sustained_low && causes.empty())
+    causes.push_back("heat or power: it keeps " + percent(found.sustained) + " of its first rate");
+  return join(causes, ", ");
+}
+
+class Judge {
+ public:
+  explicit Judge(const Examination& found) : found_(found), match_(find_model(found.declared)) {
+    if (match_.model == nullptr && !found.declared.model.empty()) match_.model = model_by_key(found.declared.model);
+  }
+
+  Verdict judge() {
+    if (!found_.no_device.empty()) add(VerdictKind::mismatch, "driver", found_.no_device);
+    for (const std::string& why : found_.wrong_answers) add(VerdictKind::mismatch, "answer", why);
+    for (const std::string& why : found_.wrong_clocks) add(VerdictKind::suspect, "clock", why);
+    look_at_memory();
+    look_at_link();
+    if (found_.sustained > 0 && found_.sustained < k_sustained_low)
+      add(VerdictKind::degraded, "sustained",
+          "under load it falls to " + percent(found_.sustained) + " of its first rate");
+    if (match_.model == nullptr) {
+      verdict_.notes.push_back("not compared with a model: " + (match_.why.empty() ? "none is declared" : match_.why));
+    } else {
+      look_at_units();
+      for (const Reading& reading : found_.readings) look_at(reading);
+      look_at_ratios();
+    }
+    finish();
+    return std::move(verdict_);
+  }
+
+ private:
+  void add(VerdictKind kind, const char* what, std::string text) {
+    verdict_.findings.push_back({kind, what, std::move(text)});
+  }
+  // What compares with the catalogue: an unconfirmed row is told, never held against the host.
+  void compare(VerdictKind kind, const char* what, std::string text) {
+    if (kind != VerdictKind::ok && match_.model->confirmed == Confirmed::unconfirmed) {
+      verdict_.notes.push_back(text + " (the catalogue's figure is not confirmed)");
+      return;
+    }
+    add(kind, what, std::move(text));
+  }
+  std::string model_text() const { return "a " + match_.model->key; }
+
+  void look_at_units() {
+    if (!found_.units || !match_.model->units || match_.compute_share != 1) return;
+    const bool same = *found_.units == *match_.model->units;
+    // An OpenCL driver may count pairs of units as one.
+    const bool pairs = *found_.units * 2 == *match_.model->units || *found_.units == *match_.model->units * 2;
+    const bool good = same || (pairs && match_.model->vendor != Vendor::nvidia);
+    compare(good ? VerdictKind::ok : VerdictKind::mismatch, "units",
+            std::to_string(*found_.units) + " units, " + model_text() + " has " + std::to_string(*match_.model->units));
+  }
+
+  void look_at_memory() {
+    const double reported = found_.memory_reported;
+    if (match_.model != nullptr && reported > 0) {
+      const double expected = match_.model->memory_gb * match_.memory_share;
+      const bool good = memory_is_nominal(static_cast<std::uint64_t>(reported), expected);
+      compare(good ? VerdictKind::ok : VerdictKind::mismatch, "memory",
+              "the driver shows " + format_size(static_cast<std::uint64_t>(reported)) + ", " + model_text() + " has " +
+                  number(expected) + " GB");
+    }
+    if (found_.memory_hashed <= 0 || reported <= 0) return;
+    const double part = (found_.memory_hashed + static_cast<double>(found_.foreign_memory)) / reported;
+    const VerdictKind kind = part >= k_hashed_low      ? VerdictKind::ok
+                             : part >= k_mismatch_part ? VerdictKind::degraded
+                                                       : VerdictKind::mismatch;
+    add(kind, "memory",
+        format_size(static_cast<std::uint64_t>(found_.memory_hashed)) + " could be filled and read back of " +
+            format_size(static_cast<std::uint64_t>(reported)));
+  }
+
+  void look_at_link() {
+    const PcieLink& link = found_.loaded ? found_.loaded->pcie : found_.declared.pcie;
+    if (!link.width || !link.width_max || *link.width >= *link.width_max) return;
+    std::string text =
+        "PCIe runs with " + std::to_string(*link.width) + " of " + std::to_string(*link.width_max) + " lanes";
+    const double gbs = lane_gbs(link.generation_max.value_or(0)) * *link.width;
+    if (gbs > 0) text += ": expect " + number(gbs) + " GB/s";
+    add(VerdictKind::degraded, "pcie", text);
+  }
+
+  std::optional<double> nominal_here(Metric metric) const {
+    if (metric == Metric::host_copy || metric == Metric::host_copy_pageable || metric == Metric::host_copy_shared) {
+      const PcieLink& link = found_.loaded ? found_.loaded->pcie : found_.declared.pcie;
+      const double gbs = lane_gbs(link.generation_max.value_or(0)) * link.width.value_or(0);
+      return gbs > 0 ? std::optional(gbs) : std::nullopt;
+    }
+    const auto figure = nominal(*match_.model, metric);
+    if (!figure) return std::nullopt;
+    return *figure * (is_rate(metric) ? match_.compute_share : match_.memory_share);
+  }
+
+  void look_at(const Reading& reading) {
+    const std::optional<double> expected = nominal_here(reading.metric);
+    const char* const unit = is_rate(reading.metric) ? " TFLOPS" : " GB/s";
+    const std::string name(metric_name(reading.metric));
+    if (!expected) {
+      verdict_.notes.push_back(name + " " + number(reading.value) + unit + ": no figure to compare with");
+      return;
+    }
+    const double fraction = reading.value / *expected;
+    const Band band = band_of(reading.metric, reading.tool, match_.model->family, match_.model);
+    const VerdictKind kind = excused(judge_fraction(fraction, band));
+    compare(kind, name.c_str(),
+            name + " " + number(reading.value) + " of " + number(*expected) + unit + ", " + percent(fraction) +
+                ", expected " + percent(band.low) + " to " + percent(band.high));
+    if (reading.metric == Metric::gemm16) gemm_ = fraction / middle(band);
+    if (reading.metric == Metric::fp32) fp32_ = fraction / middle(band);
+    if (reading.metric == Metric::memory_read) memory_ = fraction / middle(band);
+  }
+  static double middle(const Band& band) { return (band.low + band.high) / 2; }
+
+  // Who shares a device, or is told to save power, is slow for a reason that shows.
+  VerdictKind excused(VerdictKind kind) const {
+    const Gpu& gpu = found_.loaded ? *found_.loaded : found_.declared;
+    const bool capped =
+        gpu.power.cap_watts && gpu.power.default_watts && *gpu.power.cap_watts < *gpu.power.default_watts * k_cap_low;
+    const bool shared = found_.foreign_memory >= k_foreign_min;
+    return kind == VerdictKind::mismatch && (capped || shared) ? VerdictKind::degraded : kind;
+  }
+
+  // Ratios are harder to fake than figures: a slowed-down big chip is no small one.
+  void look_at_ratios() {
+    const auto compare_pair = [&](const std::optional<double>& a, const std::optional<double>& b, const char* text) {
+      if (!a || !b || *a <= 0 || *b <= 0) return;
+      const double ratio = *a / *b;
+      const bool good = ratio < k_ratio_max && ratio > 1 / k_ratio_max;
+      if (!good)
+        compare(VerdictKind::suspect, "ratio",
+                std::string("the ratio of ") + text + " is " + number(ratio) + " times that of " + model_text());
+    };
+    compare_pair(gemm_, memory_, "16-bit matrices to memory");
+    compare_pair(fp32_, gemm_, "fp32 to 16-bit matrices");
+    compare_pair(fp32_, memory_, "fp32 to memory");
+  }
+
+  void finish() {
+    std::stable_sort(verdict_.findings.begin(), verdict_.findings.end(),
+                     [](const Finding& a, const Finding& b) { return a.kind > b.kind; });
+    if (!verdict_.findings.empty()) verdict_.kind = verdict_.findings.front().kind;
+    if (verdict_.kind == VerdictKind::degraded) verdict_.cause = cause_of(found_);
+  }
+
+  const Examination& found_;
+  ModelMatch match_;
+  Verdict verdict_;
+  std::optional<double> gemm_, fp32_, memory_;  // fractions, as parts of the middle of their bands
+};
+
+}  // namespace
+
+std::string_view verdict_name(VerdictKind kind) {
+  static constexpr std::array<std::string_view, 4> k_names{"ok", "degraded", "suspect", "mismatch"};
+  return k_names[static_cast<std::size_t>(kind)];
+}
+std::optional<VerdictKind> parse_verdict(std::string_view name) {
+  for (const VerdictKind kind : {VerdictKind::ok, VerdictKind::degraded, VerdictKind::suspect, VerdictKind::mismatch})
+    if (verdict_name(kind) == name) return kind;
+  return std::nullopt;
+}
+
+VerdictKind judge_fraction(double fraction, const Band& band) {
+  if (fraction > band.high) return VerdictKind::suspect;
+  if (fraction >= band.low) return VerdictKind::ok;
+  return fraction < band.low * k_mismatch_part ? VerdictKind::mismatch : VerdictKind::degraded;
+}
+
+Verdict judge(const Examination& examination) { return Judge(examination).judge(); }
+
+void extend(Trend& trend, double value) {
+  trend.last.push_back(value);
+  if (trend.last.size() > k_last_max) trend.last.erase(trend.last.begin());
+  const double median = median_of(trend.last);
+  trend.baseline = trend.baseline == 0 ? median : trend.baseline + k_weight_of_new * (median - trend.baseline);
+}
+
+double fall_of(const Trend& trend) {
+  if (trend.last.size() < 3 || trend.baseline <= 0) return 0;
+  const double now = median_of({trend.last.end() - 3, trend.last.end()});
+  return std::max(0.0, 1 - now / trend.baseline);
+}
+
+}  // namespace gridctl::sched

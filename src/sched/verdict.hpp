@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does a GPU do what its model should? Measured figures against the catalogue's, with a band for each kind of test and
+// tool. Pure.
+//
+// fraction = measured / nominal. Inside the band: ok. Below it: degraded, with the cause as far as the host's own tools
+// tell it. Below half of it: mismatch, it is another device. Above it: suspect, for no device is faster than its model:
+// wrong model, faked driver, wrong clock. An unconfirmed row of the catalogue never makes a verdict worse.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sched/catalogue.hpp"
+
+namespace gridctl::sched {
+
+enum class Metric : std::uint8_t {
+  fp32,          // multiply-adds of the vector units
+  gemm_fp32,     // matrix products in fp32
+  gemm_tf32,     //
+  gemm16,        // in fp16 or bf16, accumulated in fp32
+  gemm16_short,  // accumulated in fp16
+  gemm8,         // in fp8
+  memory_read,
+  memory_copy,         // read and written bytes
+  memory_fill,         // written and read back once, by the controller's clock: a lower bound
+  host_copy,           // between host and device, page-locked
+  host_copy_pageable,  //
+  host_copy_shared,    // one of both directions at once
+  peer_copy,           // to another device, one direction
+  collective,          // of several devices, bus bandwidth
+  collective_message,  // the same with messages too small to fill the link
+  network,             // between hosts, point to point
+};
+[[nodiscard]] std::string_view metric_name(Metric metric);  // "memory_read"
+
+// Who measured: bands differ, for tools do.
+enum class Tool : std::uint8_t {
+  gridctl_cuda,    // our kernels: portable matrix instructions, which newer chips run below their peak
+  gridctl_opencl,  // our kernels by OpenCL
+  clpeak,          // by OpenCL
+  vendor,          // the maker's own tuned libraries: cuBLAS, hipBLASLt, PyTorch, nvbandwidth, NCCL
+};
+
+// One figure: TFLOPS for rates, 1e9 bytes a second for bandwidths.
+struct Reading {
+  Metric metric = Metric::fp32;
+  Tool tool = Tool::vendor;
+  double value = 0;
+};
+
+// The nominal figure of a model, nullopt when the catalogue has none (the model cannot do it, or nobody wrote it down).
+[[nodiscard]] std::optional<double> nominal(const GpuModel& model, Metric metric);
+// The band of a test by a tool on a device of that family (GpuModel::family). `model` narrows it where one is given.
+[[nodiscard]] Band band_of(Metric metric, Tool tool, std::string_view family, const GpuModel* model = nullptr);
+
+// In the order of gravity.
+enum class VerdictKind : std::uint8_t { ok, degraded, suspect, mismatch };
+[[nodiscard]] std::string_view verdict_name(VerdictKind kind);  // "ok"
+[[nodiscard]] std::optional<VerdictKind> parse_verdict(std::string_view name);
+
+[[nodiscard]] VerdictKind judge_fraction(double fraction, const Band& band);
+
+struct Finding {
+  VerdictKind kind = VerdictKind::ok;
+  std::string what;  // machine word: a metric's name, "units", "memory", "answer", "clock", "driver", "ratio", "drift"
+  std::string text;  // for people: measured, expected, why
+  bool operator==(const Finding&) const = default;
+};
+struct Verdict {
+  VerdictKind kind = VerdictKind::ok;
+  std::string cause;               // of degraded: "power cap 300 of 450 W", or empty when nothing tells it
+  std::vector<Finding> findings;   // all that was compared, the gravest first
+  std::vector<std::string> notes;  // what could not be compared and why
+  bool operator==(const Verdict&) const = default;
+};
+
+// What one test run of a device has found.
+struct Examination {
+  Gpu declared;                            // as the inventory has it: model, memory, units, PCIe, power
+  std::vector<Reading> readings;           //
+  std::optional<std::uint32_t> units;      // as the driver tells it
+  double memory_reported = 0;              // bytes, as the driver tells it
+  double memory_hashed = 0;                // bytes that were filled and came back right; 0 = not tested
+  std::vector<std::string> wrong_answers;  // challenges that failed, and why
+  std::vector<std::string> wrong_clocks;   // times that cannot be, by the controller's clock
+  std::string no_device;                   // the driver shows no such device: why
+  double sustained = 0;                    // last rate of the sustained run as a part of the first; 0 = not tested
+  std::uint64_t foreign_memory = 0;        // bytes that other programs hold
+  std::optional<Gpu> loaded;               // the inventory's view while the device was under load
+};
+[[nodiscard]] Verdict judge(const Examination& examination);
+
+// A figure over time. The baseline is an exponentially weighted mean of medians of nine: outliers do not move it.
+struct Trend {
+  std::vector<double> last;  // at most nine, oldest first
+  double baseline = 0;       // 0: nothing yet
+  bool operator==(const Trend&) const = default;
+};
+void extend(Trend& trend, double value);
+// How far it has fallen: 0.15 = 15 % below the baseline; judged by the median of the last three.
+[[nodiscard]] double fall_of(const Trend& trend);
+inline constexpr double k_drift_alert = 0.10;
+
+}  // namespace gridctl::sched
