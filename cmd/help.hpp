@@ -22,5 +22,7 @@ namespace gridctl::cmd {
 
 // Manual pages: file name and roff text, for man/.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> manual_pages();
+// gridctl-query(7) without its heading.
+[[nodiscard]] std::string query_page_body();
 
 }  // namespace gridctl::cmd

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "base/bytes.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
-#include "cmd/provider_query.hpp"
+#include "control/host_facts.hpp"
+#include "sched/query.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
@@ -15,7 +18,8 @@ constexpr Example k_examples[] = {{"All providers", "gridctl provider ls"},
                                    "gridctl provider ls 'gpu_name=RTX_4090 num_gpus>=2 region in [DE,FI]' -o price"},
                                   {"For a script", "gridctl provider ls --json"}};
 constexpr Positional k_positionals[] = {{"QUERY", Offer::nothing, false}};
-constexpr Option k_options[] = {{"order", 'o', "FIELD", "order by a field; FIELD- is descending", "name"}};
+constexpr Option k_options[] = {
+    {"order", 'o', "FIELDS", "order by fields, the first counts most: price,num_gpus-; FIELD- is descending", "name"}};
 
 ui::Table table_of(const std::vector<registry::Provider>& providers, WallTime now) {
   ui::Table table({{.title = "NAME", .shrinks = true},
@@ -39,12 +43,15 @@ ui::Table table_of(const std::vector<registry::Provider>& providers, WallTime no
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {
-  TRY_ASSIGN(const std::vector<QueryTerm> query, parse_query(parsed.positionals.empty() ? "" : parsed.positionals[0]));
+  TRY_ASSIGN(const sched::Query query, sched::Query::parse(parsed.positionals.empty() ? "" : parsed.positionals[0]));
+  TRY_ASSIGN(const sched::Order order, sched::Order::parse(parsed.has("order") ? parsed.value("order") : "name"));
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(std::vector<registry::Provider> providers, registry.providers());
   const bool any = !providers.empty();
-  std::erase_if(providers, [&](const registry::Provider& provider) { return !matches(query, provider); });
-  if (parsed.has("order")) TRY(sort_by(providers, parsed.value("order")));
+  std::erase_if(providers, [&](const registry::Provider& p) { return !query.matches(control::subject_of(p)); });
+  std::stable_sort(providers.begin(), providers.end(), [&](const registry::Provider& a, const registry::Provider& b) {
+    return order.before(control::subject_of(a), control::subject_of(b));
+  });
   if (context.json) {
     context.print_line(ui::providers_json(providers));
     return 0;
@@ -65,9 +72,11 @@ const Command k_provider_ls{
     .summary = "list providers",
     .examples = k_examples,
     .description =
-        "Lists the registry. QUERY is a row of terms that must all hold, FIELD OPERATOR VALUE, in Vast.ai's "
-        "way. Fields: name, state, region, site, class, engine, gpu_name, gpu_ram (GiB), num_gpus, cpus, ram "
-        "(GiB), disk (GiB), price, label.KEY. Operators: = != > >= < <= in notin.",
+        "Lists the registry. QUERY is a row of terms that must all hold, in Vast.ai's way: FIELD OPERATOR VALUE with "
+        "the "
+        "operators = != > >= < <= in notin, units and ranges (gpu_ram=24GB.. price<$0.5), flags (rentable, "
+        "!datacenter), and dstack's GPU notation (A100:40GB..:2). Every field, with Vast.ai's names, is in "
+        "gridctl-query(7). The same language stands under `constraints` in a job file.",
     .positionals = k_positionals,
     .options = k_options,
     .exit_codes = k_exits_state,

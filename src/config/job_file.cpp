@@ -5,8 +5,8 @@
 #include <cctype>
 
 #include "base/text.hpp"
-#include "config/gpu_spec.hpp"
 #include "config/job_parts.hpp"
+#include "sched/gpu_spec.hpp"
 
 namespace gridctl::config {
 
@@ -236,7 +236,7 @@ Result<void> apply_overrides(const Context& context, ParsedJob& job) {
   if (options.gpu) {
     job.spec.resources.gpus.clear();
     if (lower(*options.gpu) != "none" && *options.gpu != "0") {
-      const auto gpu = parse_gpu_spec(*options.gpu);
+      const auto gpu = sched::parse_gpu_spec(*options.gpu);
       if (!gpu) return bad("--gpu", gpu.error());
       job.spec.resources.gpus = {*gpu};
     }

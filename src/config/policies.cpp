@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "config/job_parts.hpp"
+#include "sched/query.hpp"
 
 namespace gridctl::config {
 
@@ -113,9 +114,28 @@ Result<void> check_recovery(const Fields& root, const job::RecoveryPolicy& polic
                                     format_duration(policy.lost_after) + ")");
 }
 
+namespace {
+Result<void> read_query(const Source& source, const Node& node, const std::string& path, std::string& into) {
+  Result<sched::Query> query = sched::Query::parse(node.text);
+  if (query) {
+    into = node.text;
+    return {};
+  }
+  Error error = error_at(source.file, node.at, "key '" + path + "': " + query.error().message);
+  error.context = query.error().context;
+  error.hint = query.error().hint;
+  return error;
+}
+}  // namespace
+
 Result<void> read_constraints(Source& source, const Node& node, job::Constraints& into) {
-  TRY_ASSIGN(const Fields fields,
-             Fields::open(source, node, "constraints", {"region", "class", "max_price", "providers", "labels"}));
+  if (node.kind == Node::Kind::scalar) return read_query(source, node, "constraints", into.query);
+  TRY_ASSIGN(const Fields fields, Fields::open(source, node, "constraints",
+                                               {"region", "class", "max_price", "providers", "labels", "query"}));
+  if (const Node* query = fields.find("query")) {
+    if (query->kind != Node::Kind::scalar) return fields.expected("query", "a text such as 'num_gpus>=2'");
+    TRY(read_query(source, *query, "constraints.query", into.query));
+  }
   TRY(read_region(fields, into));
   TRY(fields.words("class", into.classes));
   for (const std::string& word : into.classes)

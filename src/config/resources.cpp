@@ -4,8 +4,8 @@
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
-#include "config/gpu_spec.hpp"
 #include "config/job_parts.hpp"
+#include "sched/gpu_spec.hpp"
 
 namespace gridctl::config {
 
@@ -27,7 +27,7 @@ Result<job::GpuRequest> counted_gpu(const Fields& fields, const Key& name, const
     return error_at(
         fields.source().file, count.at,
         "key '" + fields.path("accelerators") + "." + excerpt(name.text) + "': expected a count, got " + shown(count));
-  auto parsed = parse_gpu_spec(spec);
+  auto parsed = sched::parse_gpu_spec(spec);
   if (!parsed) return gpu_error(fields, Node{Node::Kind::scalar, "", name.at, {}, {}}, parsed.error());
   return parsed;
 }
@@ -80,7 +80,7 @@ Result<std::vector<job::GpuRequest>> read_accelerators(const Fields& fields) {
       return error_at(fields.source().file, item->at,
                       "key '" + fields.path("accelerators") + "': expected a GPU such as A100:2, got " + shown(*item));
     if (item->kind == Node::Kind::scalar && lower(item->text) == "none" && items.size() == 1) return gpus;
-    auto parsed = parse_gpu_spec(item->text);
+    auto parsed = sched::parse_gpu_spec(item->text);
     if (!parsed) return gpu_error(fields, *item, parsed.error());
     gpus.push_back(*std::move(parsed));
   }

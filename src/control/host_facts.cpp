@@ -16,8 +16,25 @@ sched::HostFacts facts_of(const registry::Provider& provider) {
   facts.labels = provider.labels;
   if (const Result<EngineKind> engine = parse_engine(provider.engine)) facts.engine = *engine;
   facts.drained = provider.drained;
+  facts.figures = provider.figures;
   facts.reachable = provider.liveness != "unreachable" && provider.liveness != "lost";
   return facts;
+}
+
+sched::Subject subject_of(const registry::Provider& provider) {
+  sched::Subject subject;
+  subject.name = provider.name.value;
+  subject.address = provider.address;
+  subject.state = provider.drained ? "drained" : std::string_view(provider.liveness);
+  subject.region = provider.region;
+  subject.site = provider.site;
+  subject.host_class = provider.host_class;
+  subject.engine = provider.engine;
+  subject.price_per_hour = provider.price_per_hour;
+  subject.labels = &provider.labels;
+  subject.inventory = &provider.inventory;
+  subject.figures = &provider.figures;
+  return subject;
 }
 
 void take_away(sched::HostFacts& host, const job::Member& member) {

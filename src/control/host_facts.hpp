@@ -10,6 +10,8 @@ namespace gridctl::control {
 
 // What the registry knows of it; reachable as the supervisor last judged, nothing taken.
 [[nodiscard]] sched::HostFacts facts_of(const registry::Provider& provider);
+// As a query sees it. The provider must outlive the result.
+[[nodiscard]] sched::Subject subject_of(const registry::Provider& provider);
 // What one member of a running attempt holds there.
 void take_away(sched::HostFacts& host, const job::Member& member);
 

@@ -120,7 +120,8 @@ RecoveryPolicy recovery_of(const json& in) {
 json constraints_json(const Constraints& constraints) {
   return {{"region_in", constraints.region_in}, {"region_not", constraints.region_not},
           {"classes", constraints.classes},     {"max_price", optional_json(constraints.max_price)},
-          {"providers", constraints.providers}, {"labels", constraints.labels}};
+          {"providers", constraints.providers}, {"labels", constraints.labels},
+          {"query", constraints.query}};
 }
 
 Constraints constraints_of(const json& in) {
@@ -131,6 +132,7 @@ Constraints constraints_of(const json& in) {
   constraints.max_price = optional_of<double>(in, "max_price");
   constraints.providers = in.value("providers", constraints.providers);
   constraints.labels = in.value("labels", constraints.labels);
+  constraints.query = in.value("query", "");
   return constraints;
 }
 

@@ -64,6 +64,7 @@ struct Constraints {
   std::optional<double> max_price;            // USD per hour
   std::vector<std::string> providers;         // pin (--provider); empty = any
   std::map<std::string, std::string> labels;  // all must match
+  std::string query{};                        // in Vast.ai's language, see sched/query.hpp; empty = any host
   bool operator==(const Constraints&) const = default;
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view k_columns =
     "SELECT seq, epoch, attempt, root, created_ms, bytes, stored_bytes, files, host_number, verified, pinned, stray, "
-    "how "
+    "how, stall_ms, upload_ms "
     "FROM checkpoints WHERE job = ? ";
 
 Result<Checkpoint> read_checkpoint(const JobId& id, const db::Statement& row) {
@@ -31,6 +31,8 @@ Result<Checkpoint> read_checkpoint(const JobId& id, const db::Statement& row) {
   c.pinned = row.integer(10) != 0;
   c.stray = row.integer(11) != 0;
   c.how = row.text(12);
+  if (!row.is_null(13)) c.stall = std::chrono::milliseconds{row.integer(13)};
+  if (!row.is_null(14)) c.upload = std::chrono::milliseconds{row.integer(14)};
   return c;
 }
 
@@ -52,10 +54,15 @@ Result<bool> move_head(db::Database& db, const Checkpoint& c) {
   return db.changes() == 1;
 }
 
+std::optional<std::int64_t> in_ms(const std::optional<Duration>& duration) {
+  if (!duration) return std::nullopt;
+  return std::chrono::duration_cast<std::chrono::milliseconds>(*duration).count();
+}
+
 Result<void> insert(db::Database& db, const Checkpoint& c) {
   db::Statement statement = db.prepare(
       "INSERT INTO checkpoints(job, seq, epoch, attempt, root, created_ms, bytes, stored_bytes, files, host_number, "
-      "verified, pinned, stray, how) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      "verified, pinned, stray, how, stall_ms, upload_ms) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   return statement.bind(c.job.value)
       .bind(c.seq.value)
       .bind(c.epoch.value)
@@ -70,6 +77,8 @@ Result<void> insert(db::Database& db, const Checkpoint& c) {
       .bind(c.pinned)
       .bind(c.stray)
       .bind(c.how)
+      .bind(in_ms(c.stall))
+      .bind(in_ms(c.upload))
       .run();
 }
 

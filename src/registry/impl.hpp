@@ -18,6 +18,9 @@ struct Registry::Impl {
   [[nodiscard]] Result<void> save_step(const JobId& id, const job::Step& step, WallTime at);
   [[nodiscard]] Result<void> save_record(const JobId& id, WallTime at, AttemptNumber attempt,
                                          const job::Record& record);
+  // Within a transaction of the caller.
+  [[nodiscard]] Result<void> save_listing(const Provider& provider);
+  [[nodiscard]] Result<void> load_figures(Provider& provider);
   [[nodiscard]] Result<void> forget_host(const HostName& name);  // within a transaction of the caller
   [[nodiscard]] Result<void> save_attempt(const JobId& id, const job::AttemptRow& row);
 };

@@ -36,6 +36,7 @@ struct Provider {
   bool drained = false;
   // What was found.
   Inventory inventory;
+  std::map<std::string, double, std::less<>> figures;  // measured numbers, by their names in queries (gridctl-query(7))
   WallTime registered_at;
   std::optional<WallTime> last_seen_at;
   std::string liveness = "unknown";  // unknown, answering, suspect, unreachable, lost; as the supervisor last judged
@@ -101,8 +102,10 @@ struct Checkpoint {
   std::uint64_t host_number = 0;  // the agent's number of it within the attempt
   bool verified = true;
   bool pinned = false;
-  bool stray = false;  // from a stale epoch: kept, never restored by itself
-  std::string how;     // how it was known to be whole: "commit-marker", "format", "quiet", "exit", "push"
+  bool stray = false;              // from a stale epoch: kept, never restored by itself
+  std::string how;                 // how it was known to be whole: "commit-marker", "format", "quiet", "exit", "push"
+  std::optional<Duration> stall;   // how long saving it held the job up
+  std::optional<Duration> upload;  // from taking it on the host until it was whole and verified here
 };
 
 }  // namespace gridctl::registry

@@ -77,6 +77,7 @@ Result<std::int64_t> Registry::data_version() { return impl_->db.data_version();
 // --- Providers -----------------------------------------------------------------------------------------------------
 
 Result<void> Registry::add_provider(const Provider& p) {
+  TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
   db::Statement insert = impl_->db.prepare(
       "INSERT INTO providers(name, facts, drained, liveness, last_seen_ms) VALUES(?,?,?,?,?) "
       "ON CONFLICT(name) DO NOTHING");
@@ -85,12 +86,19 @@ Result<void> Registry::add_provider(const Provider& p) {
   if (impl_->db.changes() == 0)
     return make_error(Code::exists, "a provider named '" + p.name.value + "' is registered already",
                       "gridctl provider rm " + p.name.value);
-  return {};
+  TRY(impl_->save_listing(p));
+  return transaction.commit();
 }
 
 Result<void> Registry::update_provider(const Provider& p) {
-  db::Statement update = impl_->db.prepare("UPDATE providers SET facts = ?, drained = ? WHERE name = ?");
-  return update.bind(to_json(p)).bind(p.drained).bind(p.name.value).run();
+  TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
+  TRY(impl_->db.prepare("UPDATE providers SET facts = ?, drained = ? WHERE name = ?")
+          .bind(to_json(p))
+          .bind(p.drained)
+          .bind(p.name.value)
+          .run());
+  if (impl_->db.changes() > 0) TRY(impl_->save_listing(p));
+  return transaction.commit();
 }
 
 Result<void> Registry::set_liveness(const HostName& name, const std::string& liveness, std::optional<WallTime> seen) {
@@ -120,7 +128,11 @@ Result<Provider> Registry::provider(const HostName& name) {
   db::Statement query =
       impl_->db.prepare("SELECT facts, drained, liveness, last_seen_ms FROM providers WHERE name = ?");
   TRY_ASSIGN(const bool row, query.bind(name.value).next());
-  if (row) return read_provider(query);
+  if (row) {
+    TRY_ASSIGN(Provider found, read_provider(query));
+    TRY(impl_->load_figures(found));
+    return found;
+  }
   TRY_ASSIGN(const std::vector<Provider> all, providers());
   std::vector<std::string> names;
   for (const Provider& p : all) names.push_back(p.name.value);
@@ -138,6 +150,7 @@ Result<std::vector<Provider>> Registry::providers() {
     TRY_ASSIGN(const bool row, query.next());
     if (!row) return all;
     TRY_ASSIGN(Provider p, read_provider(query));
+    TRY(impl_->load_figures(p));
     all.push_back(std::move(p));
   }
 }

@@ -3,6 +3,8 @@
 // short transaction. Errors: state_unreadable (damaged, newer schema), state_in_use (locked for over 5 s), no_space.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +47,12 @@ class Registry {
   [[nodiscard]] Result<void> remove_provider(const HostName& name);
   [[nodiscard]] Result<Provider> provider(const HostName& name);  // not_found names the nearest
   [[nodiscard]] Result<std::vector<Provider>> providers();        // by name
+  // Those that `wanted` takes, by name, with as much of their inventories as queries and listings need. Ten thousand
+  // take some 30 ms. What `wanted` is shown lives only during the call.
+  [[nodiscard]] Result<std::vector<Provider>> rows(const std::function<bool(const Provider&)>& wanted);
+  // Keeps the others. nullopt forgets one. Names are words.
+  [[nodiscard]] Result<void> save_figures(const HostName& name,
+                                          const std::map<std::string, std::optional<double>>& figures);
   // Jobs that have something on this host (current attempt or loose end).
   [[nodiscard]] Result<std::vector<JobId>> jobs_on(const HostName& name);
 

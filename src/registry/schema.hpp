@@ -134,6 +134,21 @@ CREATE TABLE links(
   bits_per_second REAL,           -- from source to target
   PRIMARY KEY(source, target)
 ) STRICT, WITHOUT ROWID;
+)sql",
+    // 2 -> 3: what listings read without unpacking inventories; what checkpoints cost
+    R"sql(
+CREATE TABLE listings(            -- made from providers.facts, again whenever `format` is not this program's
+  provider TEXT PRIMARY KEY,
+  format INTEGER NOT NULL,
+  line TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE figures(
+  provider TEXT PRIMARY KEY,
+  numbers TEXT NOT NULL           -- measured, "name=value name=value"
+) STRICT, WITHOUT ROWID;
+CREATE INDEX providers_by_state ON providers(name, drained, liveness, last_seen_ms);
+ALTER TABLE checkpoints ADD COLUMN stall_ms INTEGER;   -- how long it held the job up; NULL = not known
+ALTER TABLE checkpoints ADD COLUMN upload_ms INTEGER;  -- until it was whole and verified here
 )sql"};
 
 inline constexpr std::int64_t k_schema_version = k_schema_steps.size();

@@ -10,6 +10,7 @@
 
 #include "base/ids.hpp"
 #include "base/inventory.hpp"
+#include "sched/query_fields.hpp"
 
 namespace gridctl::sched {
 
@@ -23,9 +24,18 @@ struct HostFacts {
   std::optional<EngineKind> engine;  // the one its owner chose; nullopt = auto
   bool drained = false;
   bool reachable = true;
+  std::string mismatch;  // why its GPUs are not what it declares, as measured; empty while nothing is known
   std::vector<std::string> busy_gpus;        // UUIDs that someone holds (any user, any controller)
   std::optional<double> cpus_free;           // nullopt = as many as the inventory has
   std::optional<std::uint64_t> memory_free;  // bytes; nullopt = as much as the inventory has
+  std::string quarantined;                            // why it gets nothing new, or empty
+  std::map<std::string, std::string> unhealthy_gpus;  // UUID -> why it gets nothing new
+  bool on_probation = false;                          // it was quarantined lately: others are preferred
+  Figures figures;                           // what was measured of it
+  std::string shunned;                       // why every job stays away from it while there are others, or empty
 };
+
+// As a query sees it. The facts must outlive the result.
+[[nodiscard]] Subject subject_of(const HostFacts& host);
 
 }  // namespace gridctl::sched

@@ -9,6 +9,7 @@
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "sched/gpu_match.hpp"
+#include "sched/query.hpp"
 
 namespace gridctl::sched {
 
@@ -57,6 +58,9 @@ bool policy_allows(Candidate& c, const job::Spec& spec) {
       std::find(want.providers.begin(), want.providers.end(), host.name.value) == want.providers.end())
     return c.reject("pinned", "the job is pinned to " + quoted(want.providers));
   if (host.drained) return c.reject("drained", "it is drained; `gridctl provider undrain` puts it back");
+  if (!host.mismatch.empty())
+    return c.reject("mismatch", "it is not what it is declared to be: " + host.mismatch +
+                                    "; `gridctl provider bench` lets it prove itself");
   if (!want.classes.empty() &&
       std::find(want.classes.begin(), want.classes.end(), host.host_class) == want.classes.end())
     return c.reject("class", "its class is " + host.host_class + ", wanted " + quoted(want.classes));
@@ -147,6 +151,8 @@ struct GpuChoice {
   std::vector<const Gpu*> gpus;  // as many as may be taken now; empty = cannot now
   std::size_t matching = 0;      // GPUs of one vendor that answer the request, busy ones included
   bool memory_short = false;     // some have the right name but the wrong memory
+  std::size_t unhealthy = 0;     // of the matching, those that are quarantined
+  std::string why_unhealthy;     // the first of them and its reason
 };
 
 GpuChoice choose_gpus(const job::GpuRequest& request, const HostFacts& host) {
@@ -158,6 +164,10 @@ GpuChoice choose_gpus(const job::GpuRequest& request, const HostFacts& host) {
     choice.memory_short = choice.memory_short || mismatch == GpuMismatch::memory;
     if (mismatch != GpuMismatch::none) continue;
     choice.matching = std::max(choice.matching, ++matching[gpu.vendor]);
+    if (const auto sick = host.unhealthy_gpus.find(gpu.uuid); sick != host.unhealthy_gpus.end()) {
+      if (choice.unhealthy++ == 0) choice.why_unhealthy = gpu.uuid + ": " + sick->second;
+      continue;
+    }
     if (std::find(host.busy_gpus.begin(), host.busy_gpus.end(), gpu.uuid) != host.busy_gpus.end()) continue;
     free[gpu.vendor][gpu.name].push_back(&gpu);
     ++free_count[gpu.vendor];
@@ -192,6 +202,7 @@ std::string all_gpus_text(const HostFacts& host) {
 bool choose_among_gpus(Candidate& c, const std::vector<job::GpuRequest>& requests) {
   if (requests.empty()) return true;
   bool enough = false, some = false, memory_short = false;
+  std::string unhealthy;
   std::vector<std::string> wanted;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const GpuChoice choice = choose_gpus(requests[i], *c.host);
@@ -204,9 +215,12 @@ bool choose_among_gpus(Candidate& c, const std::vector<job::GpuRequest>& request
     wanted.push_back(describe(requests[i]));
     enough = enough || choice.matching >= static_cast<std::size_t>(requests[i].count_min);
     some = some || choice.matching > 0;
+    if (choice.matching < static_cast<std::size_t>(requests[i].count_min) + choice.unhealthy)
+      unhealthy = unhealthy.empty() ? choice.why_unhealthy : unhealthy;
     memory_short = memory_short || choice.memory_short;
   }
   const std::string text = "it has " + all_gpus_text(*c.host) + ", wanted " + join(wanted, " or ");
+  if (enough && !unhealthy.empty()) return c.reject("unhealthy", unhealthy, true);
   if (enough) return c.reject("busy", "its GPUs are in use: " + text, true);
   if (some) return c.reject("gpu_count", text);
   return c.reject(memory_short ? "gpu_memory" : "gpu", text);
@@ -228,7 +242,7 @@ bool free_now(Candidate& c, const job::Resources& want) {
   return true;
 }
 
-Candidate consider(const job::Spec& spec, const HostFacts& host) {
+Candidate consider(const job::Spec& spec, const Result<Query>& query, const HostFacts& host) {
   Candidate c;
   c.host = &host;
   c.placement.host = host.name;
@@ -237,17 +251,29 @@ Candidate consider(const job::Spec& spec, const HostFacts& host) {
     c.reject("nodes", "the job wants " + std::to_string(spec.num_nodes) + " hosts at once, which is not supported yet");
     return c;
   }
-  if (!policy_allows(c, spec) || !choose_engine(c, spec) || !choose_shares(c, spec.resources)) return c;
+  if (!policy_allows(c, spec)) return c;
+  if (!query) {  // another gridctl stored it
+    c.reject("query", query.error().message);
+    return c;
+  }
+  const std::optional<Query::Refusal> refusal = query->refusal(subject_of(host));
+  if (refusal && !refusal->passing) {
+    c.reject("query", refusal->text);
+    return c;
+  }
+  if (!choose_engine(c, spec) || !choose_shares(c, spec.resources)) return c;
   const bool gpus_fit = choose_among_gpus(c, spec.resources.gpus);
   if (!gpus_fit && !c.rejection->temporary) return c;
   if (!host.reachable) c.reject("unreachable", "it does not answer", true);
+  else if (!host.quarantined.empty()) c.reject("quarantined", host.quarantined, true);
+  else if (refusal) c.reject("query", refusal->text, true);
   else if (gpus_fit) free_now(c, spec.resources);
   return c;
 }
 
 bool better(const Candidate& a, const Candidate& b) {
-  return std::tie(a.alternative, a.host->price_per_hour, a.host->name) <
-         std::tie(b.alternative, b.host->price_per_hour, b.host->name);
+  return std::tie(a.alternative, a.host->on_probation, a.host->price_per_hour, a.host->name) <
+         std::tie(b.alternative, b.host->on_probation, b.host->price_per_hour, b.host->name);
 }
 
 std::string facts_text(const Candidate& c) {
@@ -265,6 +291,7 @@ std::string winner_reason(const Candidate& best, std::size_t fitting, std::size_
 
 std::string runner_reason(const Candidate& c, const Candidate& best) {
   if (c.alternative > best.alternative) return "a later choice among the GPUs wanted: " + facts_text(c);
+  if (c.host->on_probation && !best.host->on_probation) return "on probation: " + facts_text(c);
   if (c.host->price_per_hour > best.host->price_per_hour) return "dearer: " + facts_text(c);
   return "equal, but later by name: " + facts_text(c);
 }
@@ -284,10 +311,12 @@ void keep_away(std::vector<Candidate>& fitting, std::vector<Rejection>& rejectio
 
 Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const std::vector<Avoid>& avoided) {
   Decision decision;
+  const Result<Query> query = Query::parse(spec.constraints.query);
   std::vector<Candidate> fitting;
   std::vector<Rejection> avoided_busy;
   for (const HostFacts& host : hosts) {
-    Candidate c = consider(spec, host);
+    Candidate c = consider(spec, query, host);
+    c.avoided = host.shunned;
     for (const Avoid& avoid : avoided)
       if (avoid.host == host.name) c.avoided = avoid.reason.empty() ? "it failed this job" : avoid.reason;
     if (!c.rejection) fitting.push_back(std::move(c));

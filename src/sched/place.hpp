@@ -26,8 +26,8 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
-// `code` is a stable word: pinned, drained, class, region, label, price, engine, gpu, gpu_memory, gpu_count, cpus,
-// memory, disk, nodes; and, curable by waiting: unreachable, busy, avoided.
+// `code` is a stable word: pinned, drained, mismatch, class, region, label, price, query, engine, gpu, gpu_memory, gpu_count,
+// cpus, memory, disk, nodes; and, curable by waiting: unreachable, quarantined, unhealthy, busy, avoided, query (about what changes by itself).
 struct Rejection {
   HostName host;
   std::string code;
@@ -47,7 +47,8 @@ struct Decision {
 
 // Filters, then orders by preference among the GPU alternatives, price, and name.
 // * What can never be cured by waiting is reported before what can, so that could_ever_fit is honest.
-// * An avoided host is taken only when no other host fits now and none that answers is merely busy. Hosts that do not
+// * An avoided host (one that failed this job, or breaks jobs of all kinds) is taken only when no other host fits now
+// and none that answers is merely busy. Hosts that do not
 //   answer do not hold the job back: they may never return.
 // * Engine: a job with an image needs docker or podman. On a host set to `auto` that is the working one that enforces
 //   limits, docker before podman; a host set to one engine uses only that. A job without an image runs as a plain

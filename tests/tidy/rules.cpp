@@ -23,7 +23,7 @@ const std::map<std::string, Rooms>& layers() {
       {"ssh", {"base", "os"}},
       {"job", {"base"}},
       {"sched", {"base", "job"}},
-      {"config", {"base", "os", "job"}},
+      {"config", {"base", "os", "job", "sched"}},
       {"probe", {"base", "os", "wire"}},
       {"gpubench", {"base", "os", "probe"}},
       {"store", {"base", "os", "wire", "crypto"}},

@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/gpu_spec.hpp"
+#include "sched/gpu_spec.hpp"
 
 #include <algorithm>
 #include <cctype>
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
-#include "config/yaml.hpp"
 
-namespace gridctl::config {
+namespace gridctl::sched {
 
 namespace {
 constexpr int k_gpus_max = 256;  // per host; as in the inventory
 constexpr std::size_t k_names_max = 32;
 constexpr std::size_t k_name_length_max = 64;
+constexpr std::size_t k_shown_max = 60;  // bytes of what was given, in a message
 constexpr std::string_view k_shape = "expected vendor:names:memory:count, e.g. A100,H100:40GB..:2";
+
+std::string excerpt(std::string_view text) {
+  std::string flat = sanitize(text.substr(0, k_shown_max));
+  std::replace_if(
+      flat.begin(), flat.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return flat;
+}
 
 Error bad(std::string_view text, const std::string& why) {
   return make_error(Code::usage, std::string(k_shape) + ", got '" + excerpt(text) + "'; " + why);
@@ -131,4 +138,4 @@ Result<job::GpuRequest> parse_gpu_spec(std::string_view text) {
   return request;
 }
 
-}  // namespace gridctl::config
+}  // namespace gridctl::sched

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/gpu_spec.hpp"
+#include "sched/gpu_spec.hpp"
 
 #include <gtest/gtest.h>
 
-namespace gridctl::config {
+namespace gridctl::sched {
 namespace {
 using job::GpuRequest;
 constexpr std::uint64_t k_gb = 1'000'000'000;
@@ -69,4 +69,4 @@ TEST(GpuSpec, RefusesWhatItDoesNotUnderstand) {
   EXPECT_NE(parse_gpu_spec("4090").error().message.find("did you mean 'RTX4090'?"), std::string::npos);
 }
 }  // namespace
-}  // namespace gridctl::config
+}  // namespace gridctl::sched

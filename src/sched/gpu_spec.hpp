@@ -7,11 +7,11 @@
 #include "base/result.hpp"
 #include "job/spec.hpp"
 
-namespace gridctl::config {
+namespace gridctl::sched {
 
 // vendor:name,name:memory range:count range, each part optional but in this order: "H100:8", "A100:40GB..80GB:2..8",
 // "24GB..", "nvidia", "2". A single size is exact ("A100:80GB"); counts are 1..256. Errors are Code::usage without a
 // place, fit to follow "key 'x': " or "--gpu: ".
 [[nodiscard]] Result<job::GpuRequest> parse_gpu_spec(std::string_view text);
 
-}  // namespace gridctl::config
+}  // namespace gridctl::sched

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// gridctl-query(7), from the table that the parser uses.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "cmd/help.hpp"
+#include "sched/query_fields.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == '-' ? std::string("\\-") : c == '\\' ? std::string("\\e") : std::string(1, c);
+  return out;
+}
+
+std::string_view kind_of(const sched::Field& field) {
+  switch (field.unit) {
+    case sched::Unit::text:
+    case sched::Unit::part:
+    case sched::Unit::gpu_name:
+    case sched::Unit::region: return "text";
+    case sched::Unit::flag: return "true or false";
+    case sched::Unit::gpu_spec: return "GPUs";
+    case sched::Unit::version:
+    case sched::Unit::capability: return "version";
+    default: return sched::unit_name(field.unit).empty() ? "number" : sched::unit_name(field.unit);
+  }
+}
+
+std::string field_entry(const sched::Field& field) {
+  std::string text =
+      ".TP\n.BR " + escaped(field.name) + " \" (" + escaped(kind_of(field)) + ")\"\n" + escaped(field.meaning) + ".";
+  if (!field.aliases.empty()) {
+    std::string others(field.aliases);
+    std::replace(others.begin(), others.end(), ' ', ',');
+    text += "\nAlso: " + escaped(join(split(others, ','), ", ")) + ".";
+  }
+  return text + "\n";
+}
+
+constexpr std::string_view k_head =
+    ".SH NAME\ngridctl\\-query \\- the language that asks for providers\n"
+    ".SH EXAMPLES\n.nf\n"
+    "gridctl provider ls 'gpu_name=RTX_4090 num_gpus>=2 reliability>0.98 region in [DE,FI]' \\-o price\n"
+    "gridctl provider ls '24GB.. rentable mtbf>=7d' \\-o 'total_flops\\-,price'\n"
+    "gridctl provider ls 'A100:40GB..80GB:2 not class=market inet_up>=500Mbps' \\-\\-json\n"
+    ".fi\n.PP\nIn a job file:\n.PP\n.RS 4\n.nf\n"
+    "constraints: gpu_ram>=24 cuda_vers>=12.1 geolocation notin [CN,VN]\n"
+    "constraints: {class: [datacenter], query: 'pcie_bw>10 verified'}\n"
+    ".fi\n.RE\n"
+    ".SH DESCRIPTION\n"
+    "A query is a row of terms, divided by blanks or commas, that must all hold:\n.I FIELD OPERATOR VALUE.\n"
+    "It is Vast.ai's language; its field names are known beside gridctl's own.\n"
+    ".SS Operators\n"
+    "= (==), != (<>), <, <=, >, >=, in, notin (not in), and Vast.ai's words eq neq lt lte gt gte nin.\n"
+    "in and notin take a list: [DE,FI]. A term behind\n.B not\nor\n.B !\nholds when it would not.\n"
+    "A flag may stand alone: rentable, !datacenter.\n"
+    ".SS Values\n"
+    "Text is compared without case; '_' and '\\-' count as blanks; quotes hold blanks together.\n"
+    "Numbers are in the unit of their field, or carry one: 24GB, 512GiB, 1Gbps, 7d, 90m, 98%, $0.5.\n"
+    "Ranges count both ends: 16GB..24GB, 2.., ..8.\n"
+    "FIELD = any holds always.\n"
+    "GPU memory is nominal: a card sold as 24 GB answers to gpu_ram>=24 although its driver reports 23.99 GiB.\n"
+    ".PP\n"
+    "A term about something that is not known of a host does not hold, whatever its operator and also behind not:\n"
+    "a host without a region is neither in DE nor outside it. A label that was not given is empty.\n"
+    "Before a host was watched, reliability and mtbf are those of its class.\n"
+    ".SS GPUs\n"
+    "dstack's notation, vendor:names:memory:count with each part optional, may follow gpu= or stand alone:\n"
+    "A100:2..4, 24GB.., nvidia:H100,H200:8.\n"
+    ".SS Order\n"
+    "\\-o price,num_gpus\\- orders by price and, where it is equal, by falling number of GPUs. What is not known comes "
+    "last.\n"
+    ".SH FIELDS\n";
+}  // namespace
+
+std::string query_page_body() {
+  std::string out(k_head);
+  for (const sched::Field& field : sched::query_fields()) out += field_entry(field);
+  out += ".SS Vast.ai's fields without meaning here\n";
+  for (const sched::Foreign& foreign : sched::foreign_fields())
+    out += ".TP\n.B " + escaped(foreign.name) + "\n" + escaped(foreign.why) + ".\n";
+  return out + ".SH SEE ALSO\n.BR gridctl\\-provider (1),\n.BR gridctl\\-job (1)\n";
+}
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sched/query.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "base/bytes.hpp"
+#include "base/text.hpp"
+#include "sched/gpu_match.hpp"
+#include "sched/host_facts.hpp"
+#include "sched/query_text.hpp"
+
+namespace gridctl::sched {
+
+namespace {
+constexpr double k_same = 1e-9;  // relative difference of equal numbers
+// A nominal GPU memory, as `match_gpu` takes it.
+constexpr double k_memory_less = 0.95, k_memory_more = 1.08;
+constexpr double k_gib = 1024.0 * 1024 * 1024;
+constexpr std::size_t k_order_keys_max = 16;
+
+double slack_down(const Field& field, double bound) {
+  return field.unit == Unit::gpu_gib ? bound * k_memory_less : bound - std::abs(bound) * k_same;
+}
+double slack_up(const Field& field, double bound) {
+  return field.unit == Unit::gpu_gib ? bound * k_memory_more : bound + std::abs(bound) * k_same;
+}
+
+bool number_holds(const Term& term, double own) {
+  const auto holds = [&](const NumberRange& range) {
+    switch (term.op) {
+      case Term::Op::equal:
+        return own >= slack_down(*term.field, range.low) && own <= slack_up(*term.field, range.high);
+      case Term::Op::less: return own < slack_down(*term.field, range.low);
+      case Term::Op::at_most: return own <= slack_up(*term.field, range.high);
+      case Term::Op::more: return own > slack_up(*term.field, range.high);
+      case Term::Op::at_least: return own >= slack_down(*term.field, range.low);
+    }
+    return false;
+  };
+  return std::any_of(term.numbers.begin(), term.numbers.end(), holds);
+}
+
+bool text_holds(const Term& term, std::string_view own) {
+  const Unit unit = term.field->unit;
+  if (unit == Unit::gpu_name)
+    return std::any_of(term.texts.begin(), term.texts.end(),
+                       [&](const std::string& wanted) { return gpu_name_matches(wanted, own); });
+  const std::string normal = normal_text(own);
+  return std::any_of(term.texts.begin(), term.texts.end(), [&](const std::string& wanted) {
+    if (unit == Unit::part) return normal.find(wanted) != std::string::npos;
+    return normal == wanted || (unit == Unit::region && normal.starts_with(wanted + " "));
+  });
+}
+
+// Enough GPUs answer the request; a job would get no more than it allows.
+bool gpus_hold(const Term& term, const Inventory& inventory) {
+  return std::any_of(term.gpus.begin(), term.gpus.end(), [&](const job::GpuRequest& request) {
+    const auto count = std::count_if(inventory.gpus.begin(), inventory.gpus.end(),
+                                     [&](const Gpu& gpu) { return match_gpu(request, gpu) == GpuMismatch::none; });
+    return count >= request.count_min;
+  });
+}
+
+std::string_view label_of(const Subject& host, const std::string& key) {
+  if (host.labels == nullptr) return {};
+  const auto found = host.labels->find(key);
+  return found == host.labels->end() ? std::string_view{} : std::string_view(found->second);
+}
+
+// What is known of a host to a text term. A label that was not given is known to be empty.
+std::vector<std::string_view> texts_of(const Field& field, const std::string& label, const Subject& host) {
+  std::vector<std::string_view> out;
+  if (field.texts != nullptr) field.texts(host, out);
+  else if (!label.empty()) out.push_back(label_of(host, label));
+  return out;
+}
+
+std::optional<bool> raw(const Term& term, const Subject& host) {
+  if (term.field->unit == Unit::gpu_spec) return gpus_hold(term, *host.inventory);
+  if (term.field->number != nullptr) {
+    const std::optional<double> own = term.field->number(host);
+    return own ? std::optional{number_holds(term, *own)} : std::nullopt;
+  }
+  const std::vector<std::string_view> own = texts_of(*term.field, term.label, host);
+  if (own.empty()) return std::nullopt;
+  return std::any_of(own.begin(), own.end(), [&](std::string_view text) { return text_holds(term, text); });
+}
+
+bool holds(const Term& term, const Subject& host) {
+  if (term.always) return true;
+  const std::optional<bool> result = raw(term, host);
+  return result && *result != term.negated;
+}
+
+std::string number_text(const Field& field, double value) {
+  if (field.unit == Unit::flag) return value > 0 ? "true" : "false";
+  if (field.unit == Unit::version) return version_text(value);
+  if (field.unit == Unit::gib || field.unit == Unit::gpu_gib)
+    return format_size(static_cast<std::uint64_t>(std::max(0.0, value) * k_gib));
+  char text[48];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  const std::string_view unit = field.unit == Unit::share ? std::string_view{} : unit_name(field.unit);
+  return unit.empty() ? text : std::string(text) + " " + std::string(unit);
+}
+
+std::string own_text(const Term& term, const Subject& host) {
+  if (term.field->unit == Unit::gpu_spec) {
+    std::vector<std::string> names;
+    for (const Gpu& gpu : host.inventory->gpus) names.push_back(describe(gpu));
+    return names.empty() ? "it has no GPU" : "it has " + join(names, ", ");
+  }
+  if (term.field->number != nullptr) {
+    const std::optional<double> own = term.field->number(host);
+    return own ? "it is " + number_text(*term.field, *own) : "that is not known of it";
+  }
+  std::vector<std::string> own;
+  for (const std::string_view text : texts_of(*term.field, term.label, host))
+    if (std::find(own.begin(), own.end(), text) == own.end()) own.emplace_back(text);
+  return own.empty() ? "that is not known of it" : "it is " + join(own, ", ");
+}
+}  // namespace
+
+Subject subject_of(const HostFacts& host) {
+  Subject subject;
+  subject.name = host.name.value;
+  subject.state = host.drained ? "drained" : host.reachable ? "answering" : "unreachable";
+  subject.region = host.region;
+  subject.site = host.site;
+  subject.host_class = host.host_class;
+  subject.engine = host.engine ? engine_name(*host.engine) : "auto";
+  subject.price_per_hour = host.price_per_hour;
+  subject.labels = &host.labels;
+  subject.inventory = &host.inventory;
+  subject.figures = &host.figures;
+  return subject;
+}
+
+bool Query::matches(const Subject& host) const {
+  return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) { return holds(term, host); });
+}
+
+std::optional<Query::Refusal> Query::refusal(const Subject& host) const {
+  std::optional<Refusal> passing;
+  for (const Term& term : terms_) {
+    if (holds(term, host)) continue;
+    Refusal refusal{sanitize(term.source) + ": " + own_text(term, host), term.field->passing};
+    if (!refusal.passing) return refusal;  // what waiting cannot cure is told first
+    if (!passing) passing = std::move(refusal);
+  }
+  return passing;
+}
+
+bool Query::asks(FieldSource source) const {
+  return std::any_of(terms_.begin(), terms_.end(), [&](const Term& term) { return term.field->source == source; });
+}
+
+Result<Order> Order::parse(std::string_view text) {
+  Order order;
+  std::string words(text);
+  std::replace(words.begin(), words.end(), ' ', ',');
+  for (const std::string& word : split(words, ',')) {
+    if (trim(word).empty()) continue;
+    Key key;
+    std::string name(trim(word));
+    if (name.ends_with('-') || name.ends_with('+')) {
+      key.descending = name.back() == '-';
+      name.pop_back();
+    }
+    key.field = find_field(name);
+    if (key.field == nullptr || key.field->unit == Unit::gpu_spec) {
+      const std::string near = nearest_field(name);
+      return make_error(Code::usage,
+                        "cannot order by '" + sanitize(name.substr(0, 40)) + "'" +
+                            (near.empty() ? "" : "; did you mean " + near + "?"),
+                        "man gridctl-query");
+    }
+    if (key.field->name == "label.KEY") key.label = name.substr(6);
+    if (order.keys_.size() == k_order_keys_max) return make_error(Code::usage, "ordered by more than 16 fields");
+    order.keys_.push_back(std::move(key));
+  }
+  if (order.keys_.empty()) return make_error(Code::usage, "no field to order by", "gridctl provider ls -o price");
+  return order;
+}
+
+bool Order::before(const Subject& a, const Subject& b) const {
+  for (const Key& key : keys_) {
+    if (key.field->number != nullptr) {
+      const std::optional<double> x = key.field->number(a), y = key.field->number(b);
+      if (x.has_value() != y.has_value()) return x.has_value();
+      if (x && *x != *y) return key.descending ? *x > *y : *x < *y;
+      continue;
+    }
+    const std::vector<std::string_view> x = texts_of(*key.field, key.label, a), y = texts_of(*key.field, key.label, b);
+    if (x.empty() != y.empty()) return !x.empty();
+    if (x != y) return key.descending ? y < x : x < y;
+  }
+  return false;
+}
+
+bool Order::asks(FieldSource source) const {
+  return std::any_of(keys_.begin(), keys_.end(), [&](const Key& key) { return key.field->source == source; });
+}
+
+}  // namespace gridctl::sched

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the two halves of the query language share. Not for other rooms.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace gridctl::sched {
+
+// Lower case, '_' and '-' as blanks, trimmed: how texts are compared.
+[[nodiscard]] std::string normal_text(std::string_view text);
+// The field's name or alias that was probably meant, or empty.
+[[nodiscard]] std::string nearest_field(std::string_view word);
+
+}  // namespace gridctl::sched

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "db/database.hpp"
+#include "registry/listing.hpp"
+#include "registry/registry.hpp"
+#include "registry/schema.hpp"
+#include "support/results.hpp"
+#include "support/temp_dir.hpp"
+
+namespace gridctl::registry {
+namespace {
+using ::gridctl::testing::IsOk;
+using ::testing::ElementsAre;
+
+Provider a_provider(const std::string& name, int gpus = 2) {
+  Provider p;
+  p.name = {name};
+  p.address = "ssh://me@" + name;
+  p.transport = "libssh2";
+  p.price_per_hour = 0.1;
+  p.region = "DE";
+  p.labels = {{"rack", "7"}, {"odd", "a\x1f b"}};
+  p.registered_at = {1234567890123};
+  p.inventory.kernel = "6.1.0";
+  p.inventory.arch = "x86_64";
+  p.inventory.cpu.features = {"avx2", "avx512f"};
+  p.inventory.cpus = 7.5;
+  p.inventory.memory_bytes = 64ull << 30;
+  for (int i = 0; i < gpus; ++i) {
+    Gpu gpu;
+    gpu.vendor = Vendor::amd;
+    gpu.name = "AMD Instinct MI300X";
+    gpu.uuid = "uuid-" + std::to_string(i);
+    gpu.memory_bytes = 192ull << 30;
+    if (i != 1) gpu.power.cap_watts = 750;
+    if (i > 0) gpu.ecc = true;
+    p.inventory.gpus.push_back(gpu);
+  }
+  if (gpus > 1) p.inventory.links = {{0, 1, LinkKind::xgmi, 1, 512e9}};
+  return p;
+}
+
+std::vector<std::string> names(const Result<std::vector<Provider>>& rows) {
+  std::vector<std::string> out;
+  for (const Provider& p : *rows) out.push_back(p.name.value);
+  return out;
+}
+bool all(const Provider&) { return true; }
+
+class Rows : public ::testing::Test {
+ protected:
+  Registry open() { return *Registry::open(dir.path()); }
+  gridctl::testing::TempDir dir;
+};
+
+TEST(Listing, KeepsWhatQueriesAndTablesNeed) {
+  const Provider before = a_provider("ada", 4);
+  Provider after;
+  after.labels["old"] = "goes";
+  after.inventory.gpus.resize(9);
+  ASSERT_TRUE(read_listing(listing_of(before), after));
+  EXPECT_EQ(after.address, before.address);
+  EXPECT_EQ(after.price_per_hour, 0.1);
+  EXPECT_EQ(after.registered_at, before.registered_at);
+  EXPECT_EQ(after.labels.at("rack"), "7");
+  EXPECT_EQ(after.labels.at("odd"), "a  b");  // the separator cannot be smuggled in
+  EXPECT_EQ(after.inventory.cpus, 7.5);
+  EXPECT_THAT(after.inventory.cpu.features, ElementsAre("avx2", "avx512f"));
+  EXPECT_EQ(after.inventory.gpus, before.inventory.gpus);
+  ASSERT_EQ(after.inventory.links.size(), 1u);
+  EXPECT_EQ(after.inventory.links[0].bits_per_second, 512e9);
+}
+
+TEST(Listing, RefusesWhatIsNotOne) {
+  const std::string line = listing_of(a_provider("ada"));
+  Provider into;
+  for (std::size_t i = 0; i < line.size(); ++i) EXPECT_FALSE(read_listing(line.substr(0, i), into)) << i;
+  EXPECT_FALSE(read_listing(line + "x", into));
+  for (std::size_t i = 0; i < line.size(); ++i)
+    for (const char c : {'\x1f', '9', '-', 'x'}) {
+      std::string changed = line;
+      changed[i] = c;
+      (void)read_listing(changed, into);  // whatever it says, it ends and stays within its limits
+    }
+}
+
+TEST(Figures, SurviveTheirText) {
+  Figures figures{{"mtbf", 91.5}, {"rtt", 1e-3}, {"bench_drift", -0.25}}, back{{"old", 1}};
+  read_figures(figures_text(figures), back);
+  EXPECT_EQ(back, figures);
+  read_figures("a=1 b= c=x =2 d=nan e=3", back);
+  EXPECT_EQ(back, (Figures{{"", 2}, {"a", 1}, {"e", 3}}));
+}
+
+TEST_F(Rows, ShowOnlyThoseWanted) {
+  Registry registry = open();
+  for (const char* name : {"cyd", "ada", "bob"}) ASSERT_THAT(registry.add_provider(a_provider(name)), IsOk());
+  ASSERT_THAT(registry.set_liveness({"bob"}, "lost", WallTime{5}), IsOk());
+  EXPECT_THAT(names(registry.rows(all)), ElementsAre("ada", "bob", "cyd"));
+  const auto lost = *registry.rows([](const Provider& p) { return p.liveness == "lost"; });
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_EQ(lost[0].name.value, "bob");
+  EXPECT_EQ(lost[0].last_seen_at, WallTime{5});
+  EXPECT_EQ(lost[0].inventory.gpus.size(), 2u);
+}
+
+TEST_F(Rows, FollowEveryChangeOfAProvider) {
+  Registry registry = open();
+  Provider p = a_provider("ada");
+  ASSERT_THAT(registry.add_provider(p), IsOk());
+  p.price_per_hour = 3;
+  p.drained = true;
+  p.inventory.gpus.pop_back();
+  ASSERT_THAT(registry.update_provider(p), IsOk());
+  const Provider row = registry.rows(all)->front();
+  EXPECT_EQ(row.price_per_hour, 3);
+  EXPECT_TRUE(row.drained);
+  EXPECT_EQ(row.inventory.gpus.size(), 1u);
+  p.name = {"nobody"};
+  ASSERT_THAT(registry.update_provider(p), IsOk());
+  EXPECT_EQ(registry.rows(all)->size(), 1u);
+}
+
+TEST_F(Rows, BringTheFiguresAlong) {
+  Registry registry = open();
+  ASSERT_THAT(registry.add_provider(a_provider("ada")), IsOk());
+  ASSERT_THAT(registry.add_provider(a_provider("bob")), IsOk());
+  ASSERT_THAT(registry.save_figures({"bob"}, {{"mtbf", 12.0}, {"rtt", 3.0}}), IsOk());
+  ASSERT_THAT(registry.save_figures({"bob"}, {{"rtt", std::nullopt}, {"failures", 2.0}}), IsOk());
+  const Figures wanted{{"failures", 2}, {"mtbf", 12}};
+  EXPECT_EQ(registry.rows(all)->at(1).figures, wanted);
+  EXPECT_EQ(registry.provider({"bob"})->figures, wanted);
+  EXPECT_EQ(registry.providers()->at(1).figures, wanted);
+  EXPECT_TRUE(registry.rows(all)->at(0).figures.empty());
+  ASSERT_THAT(registry.remove_provider({"bob"}), IsOk());
+  ASSERT_THAT(registry.add_provider(a_provider("bob")), IsOk());
+  EXPECT_TRUE(registry.rows(all)->at(1).figures.empty());
+}
+
+TEST_F(Rows, AreMadeAnewWhenAnotherVersionWroteThem) {
+  Registry registry = open();
+  for (const char* name : {"ada", "bob", "cyd"}) ASSERT_THAT(registry.add_provider(a_provider(name)), IsOk());
+  Result<db::Database> raw = db::Database::open(dir.path() / "state.db");
+  ASSERT_TRUE(raw);
+  ASSERT_THAT(raw->execute("UPDATE listings SET format = 0 WHERE provider = 'ada'"), IsOk());
+  ASSERT_THAT(raw->execute("UPDATE listings SET line = 'broken' WHERE provider = 'bob'"), IsOk());
+  ASSERT_THAT(raw->execute("DELETE FROM listings WHERE provider = 'cyd'"), IsOk());
+  EXPECT_THAT(names(registry.rows(all)), ElementsAre("ada", "bob", "cyd"));
+  db::Statement count = raw->prepare("SELECT count(*) FROM listings WHERE format = ?");
+  ASSERT_TRUE(*count.bind(k_listing_format).next());
+  EXPECT_EQ(count.integer(0), 3);
+}
+
+TEST_F(Rows, AreMadeForAStateOfTheSecondSchema) {
+  {
+    Registry registry = open();
+    ASSERT_THAT(registry.add_provider(a_provider("ada")), IsOk());
+  }
+  {
+    Result<db::Database> raw = db::Database::open(dir.path() / "state.db");
+    ASSERT_TRUE(raw);
+    for (const char* sql :
+         {"DROP TABLE listings", "DROP TABLE figures", "DROP INDEX providers_by_state",
+          "ALTER TABLE checkpoints DROP COLUMN stall_ms", "ALTER TABLE checkpoints DROP COLUMN upload_ms"})
+      ASSERT_THAT(raw->execute(sql), IsOk());
+    ASSERT_THAT(raw->set_user_version(2), IsOk());
+  }
+  Registry registry = open();
+  EXPECT_THAT(names(registry.rows(all)), ElementsAre("ada"));
+  EXPECT_EQ(registry.rows(all)->front().inventory.gpus.size(), 2u);
+}
+
+}  // namespace
+}  // namespace gridctl::registry
