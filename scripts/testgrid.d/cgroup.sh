@@ -17,6 +17,14 @@ hierarchies() {  # the folders in which a cgroup has to be made
   done
 }
 
+cgroup_allowed() {
+  local top try
+  for top in $(hierarchies); do
+    try=$(mktemp -d "$top/$PREFIX.XXXXXX" 2> /dev/null) || return 1
+    rmdir "$try"
+  done
+}
+
 cgroup_make() {  # NAME
   local top group
   for top in $(hierarchies); do

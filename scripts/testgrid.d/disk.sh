@@ -111,11 +111,13 @@ SSHD
 }
 
 # Ulimits: podman would raise them to its own wishes, which needs a right that containers in containers lack.
+# Without the kernel's tun device rootless containers can have no network but their host's.
 # Network: configuration left by other tools on this machine must not make podman choose CNI.
 containers_conf() {
-  cat <<'CONF'
+  cat <<CONF
 [containers]
 default_ulimits = ["nofile=20000:20000", "nproc=90000:90000"]
+$([ -e /sys/class/misc/tun ] || echo 'netns = "host"')
 [engine]
 runtime = "runc"
 cgroup_manager = "cgroupfs"

@@ -11,8 +11,9 @@ LOST_AFTER = 5  # seconds
 IMAGE = "localhost/busybox:1"
 
 
-def load_docker(host):
+def start_docker(host):
     """The engines share no images: dockerd gets its own from the archive."""
+    the_grid.command("dockerd", host)
     folder = subprocess.run([grid.SOURCE + "/scripts/mk-images", "--dir"], stdout=subprocess.PIPE, text=True,
                             check=True).stdout.strip()
     with open(f"{folder}/busybox.tar", "rb") as archive:
@@ -22,9 +23,7 @@ def load_docker(host):
 
 def setUpModule():
     global the_grid
-    the_grid = grid.up(3, dockerd=(1, 2, 3))
-    for host in the_grid.hosts:
-        load_docker(host)
+    the_grid = grid.up(3)
 
 
 class Core:
@@ -33,10 +32,13 @@ class Core:
 
     @classmethod
     def setUpClass(cls):
-        if cls.transport == "ssh":
-            for host in the_grid.hosts:  # something that libssh2 cannot speak
-                the_grid.enter(host, "sed -i '1i Ciphers aes256-gcm@openssh.com' /etc/ssh/sshd_config")
+        for host in the_grid.hosts:
+            if cls.transport == "ssh":  # something that libssh2 cannot speak
+                the_grid.enter(host, "grep -q ^Ciphers /etc/ssh/sshd_config || "
+                                     "sed -i '1i Ciphers aes256-gcm@openssh.com' /etc/ssh/sshd_config")
                 the_grid.reboot(host)
+            if cls.engine == "docker":
+                start_docker(host)
         cls.laptop = the_grid.laptop(cls.__name__)
         for host in the_grid.hosts:
             registered = cls.laptop.register(host, None, cls.engine, "--json").json
@@ -48,7 +50,7 @@ class Core:
         cls.laptop.close()
         if cls.transport == "ssh":
             for host in the_grid.hosts:
-                the_grid.enter(host, "sed -i 1d /etc/ssh/sshd_config")
+                the_grid.enter(host, "sed -i /^Ciphers/d /etc/ssh/sshd_config")
                 the_grid.reboot(host)
 
     def tearDown(self):
@@ -91,6 +93,8 @@ class Core:
         self.grid.partition(host)
         time.sleep(LOST_AFTER / 2)  # the length of the cut
         self.grid.heal(host)
+        made = len(job.events("checkpoint"))
+        job.wait_checkpoint(made + 1)  # heard of again
         self.grid.enter(host, "pkill -9 -u worker -f 'gridctl-agent connect' || true")
         job.wait_success()
         self.assert_steps_once(job, 50, attempts=1)
@@ -117,8 +121,16 @@ class Podman(Core, grid.Case):
     engine, transport = "podman", "libssh2"
 
 
+class PodmanOverSsh(Core, grid.Case):
+    engine, transport = "podman", "ssh"
+
+
 class Docker(Core, grid.Case):
     engine, transport = "docker", "libssh2"
+
+
+class DockerOverSsh(Core, grid.Case):
+    engine, transport = "docker", "ssh"
 
 
 class Process(Core, grid.Case):
