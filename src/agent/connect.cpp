@@ -15,6 +15,7 @@
 
 #include "agent/bench.hpp"
 #include "agent/log_ring.hpp"
+#include "agent/network.hpp"
 #include "agent/requests.hpp"
 #include "agent/self.hpp"
 #include "agent/snapshots.hpp"
@@ -154,7 +155,7 @@ class Connection {
     TRY(os::make_directories(home_));
     wire::AgentHello answer;
     answer.version = version;
-    answer.features = {"events", "bulk"};
+    answer.features = {"events", "bulk", "links"};
     answer.build = self_hash();
     answer.machine_id = os::machine_id();
     answer.boot_id = os::boot_id();
@@ -187,6 +188,7 @@ class Connection {
     if (transfer::BulkServer::serves(operation)) return bulk(frame);
     if (operation == "probe") return probe(frame.stream);
     if (Bench::serves(operation)) return bench(operation, frame);
+    if (Links::serves(operation)) return Links(link_, home_, clock_).handle(frame);
     if (operation == "log") return log(frame);
     if (operation == "prepare") {
       TRY_ASSIGN(const auto request, wire::parse_prepare(frame.payload));

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What two hosts say to each other over a connection of a few seconds: first both prove that they have the token, then
+// each in turn measures round trips and its sending rate. gridctl-agent(7), BETWEEN HOSTS.
+#pragma once
+
+#include <optional>
+
+#include "agent/peer_socket.hpp"
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+
+namespace gridctl::agent {
+
+// Before the other side has proved itself it is sent 24 bytes (connector) or 48 (listener). protocol_violation when it
+// has not the token.
+[[nodiscard]] Result<void> prove_as_connector(PeerStream& peer, const Digest& token);
+[[nodiscard]] Result<void> prove_as_listener(PeerStream& peer, const Digest& token);
+
+struct Driven {
+  Duration rtt{};  // smallest
+  std::optional<double> bits_per_second;
+  std::uint64_t bytes = 0;
+};
+// Measures; the other side must follow() meanwhile. Sends at most `bytes_max`, none when it is 0, for `time_max`.
+[[nodiscard]] Result<Driven> drive(PeerStream& peer, std::uint64_t bytes_max, Duration time_max);
+// Answers a drive() of the other side; gives the bytes that came. Takes no more than `bytes_max`.
+[[nodiscard]] Result<std::uint64_t> follow(PeerStream& peer, std::uint64_t bytes_max);
+
+}  // namespace gridctl::agent
