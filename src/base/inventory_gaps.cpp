@@ -84,6 +84,14 @@ std::vector<std::string> missing_of(const std::array<Attribute<Owner>, N>& attri
   return names;
 }
 
+// What one source did not know, another may have told since.
+template <class Owner, std::size_t N>
+void drop_filled(const std::array<Attribute<Owner>, N>& attributes, Owner& owner) {
+  for (const Attribute<Owner>& attribute : attributes)
+    if (attribute.filled(owner))
+      std::erase_if(owner.gaps, [&](const Gap& gap) { return gap.attribute == attribute.name; });
+}
+
 constexpr int k_nvlinks_max = 18;  // of one chip: 6 on V100, 12 on A100, 18 since H100
 
 }  // namespace
@@ -106,9 +114,12 @@ std::vector<std::string> unexplained(const Inventory& inventory) {
 }
 
 void explain_rest(Inventory& inventory, GapReason reason, const std::string& detail) {
+  drop_filled(k_of_host, inventory);
   for (std::string& name : missing_of(k_of_host, inventory)) add_gap(inventory.gaps, std::move(name), reason, detail);
-  for (Gpu& gpu : inventory.gpus)
+  for (Gpu& gpu : inventory.gpus) {
+    drop_filled(k_of_gpu, gpu);
     for (std::string& name : missing_of(k_of_gpu, gpu)) add_gap(gpu.gaps, std::move(name), reason, detail);
+  }
 }
 
 bool has_nvswitch(const Inventory& inventory) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "probe/amd_details.hpp"
 #include "probe/tool_text.hpp"
 #include "probe/vendor.hpp"
 
@@ -12,10 +13,9 @@ namespace {
 
 using nlohmann::json;
 
-enum Query : std::size_t { amd_smi, amd_smi_version, rocm_smi, k_queries };
+enum Query : std::size_t { amd_smi, amd_smi_version, rocm_smi, k_queries, metric = k_queries, topology, rocm_topology };
 
-std::vector<ToolCall> ask(std::span<const ToolAnswer> answers) {
-  if (!answers.empty()) return {};
+std::vector<ToolCall> ask_first() {
   return {{{"amd-smi", "static", "--json"}},
           {{"amd-smi", "version", "--json"}},
           {{"rocm-smi", "--showproductname", "--showmeminfo", "vram", "--showuniqueid", "--showbus",
@@ -75,6 +75,7 @@ Gpu gpu_of_static(const json& entry) {
   gpu.driver = driver_of(member(entry, "driver"));
   for (const std::string_view key : {"size", "vram_size", "vram_size_mb"})
     if (gpu.memory_bytes == 0) gpu.memory_bytes = size_of(member(vram, key));
+  read_amd_static(entry, gpu);
   return gpu;
 }
 
@@ -136,13 +137,56 @@ void complete(std::vector<Gpu>& gpus, const std::vector<Gpu>& others) {
     }
 }
 
+std::vector<Gpu> read_lists(std::span<const ToolAnswer> answers) {
+  std::vector<Gpu> old = read_rocm_smi(answers[rocm_smi].out);
+  std::vector<Gpu> gpus = read_static(answers[amd_smi].out);
+  if (gpus.empty()) return old;
+  complete(gpus, old);
+  return gpus;
+}
+
+std::vector<ToolCall> ask(std::span<const ToolAnswer> answers) {
+  if (answers.empty()) return ask_first();
+  if (answers.size() != k_queries) return {};
+  const std::size_t gpus = read_lists(answers).size();
+  if (gpus == 0) return {};
+  std::vector<ToolCall> calls{{{"amd-smi", "metric", "--json"}}};
+  if (gpus > 1) {
+    calls.push_back({{"amd-smi", "topology", "--json"}});
+    calls.push_back({{"rocm-smi", "--showtopotype", "--json"}});
+  }
+  return calls;
+}
+
+// xGMI ports of a GPU are its links to peers.
+void count_ports(VendorReading& reading) {
+  for (const GpuLink& link : reading.links)
+    for (const std::uint32_t end : {link.a, link.b}) {
+      FabricPorts& ports = reading.gpus[end].fabric;
+      ports.active = ports.active.value_or(0) + 1;
+      if (link.bits_per_second) ports.bits_per_second = link.bits_per_second;
+    }
+}
+
+void read_second_round(std::span<const ToolAnswer> answers, VendorReading& reading) {
+  if (answers.size() > metric) {
+    read_amd_metric(answers[metric].out, reading.gpus);
+    if (answers[metric].found && !answers[metric].answered) reading.notes.push_back(answers[metric].problem);
+  }
+  if (answers.size() <= rocm_topology) return;
+  reading.links = read_amd_topology(answers[topology].out, reading.gpus);
+  if (reading.links.empty()) reading.links = read_rocm_topology(answers[rocm_topology].out, reading.gpus);
+  count_ports(reading);
+  for (Gpu& gpu : reading.gpus)
+    if (!gpu.fabric.active && (answers[topology].ok() || answers[rocm_topology].ok()))
+      add_gap(gpu.gaps, "fabric.active", GapReason::not_supported, "no xGMI link to another GPU");
+}
+
 VendorReading read(std::span<const ToolAnswer> answers) {
   VendorReading reading;
   if (answers.size() < k_queries) return reading;
-  std::vector<Gpu> old = read_rocm_smi(answers[rocm_smi].out);
-  reading.gpus = read_static(answers[amd_smi].out);
-  if (reading.gpus.empty()) reading.gpus = std::move(old);
-  else complete(reading.gpus, old);
+  reading.gpus = read_lists(answers);
+  read_second_round(answers, reading);
   for (Gpu& gpu : reading.gpus) {
     if (gpu.name.empty()) gpu.name = "AMD GPU";
     if (gpu.uuid.empty()) gpu.uuid = gpu.pci;
@@ -176,7 +220,14 @@ std::string installed_rocm(const HostFiles& files) {
 
 }  // namespace
 
-const VendorPlugin k_amd{Vendor::amd, "0x1002",      "sudo amdgpu-install --usecase=rocm", &Inventory::rocm, ask,
-                         read,        installed_rocm};
+const VendorPlugin k_amd{.vendor = Vendor::amd,
+                         .name = "amd",
+                         .pci_vendor_id = "0x1002",
+                         .driver_advice = "sudo amdgpu-install --usecase=rocm",
+                         .toolkit = &Inventory::rocm,
+                         .ask = ask,
+                         .read = read,
+                         .installed_toolkit = installed_rocm,
+                         .complete = complete_amd};
 
 }  // namespace gridctl::probe

@@ -22,21 +22,6 @@ std::uint32_t own_uid(const HostFiles& files) {
   return 0;
 }
 
-// Mount points are written with \040 for a blank.
-std::string unescaped(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto octal = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '7'; };
-    if (text[i] == '\\' && octal(i + 1) && octal(i + 2) && octal(i + 3)) {
-      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
 // Tries what the agent will do: make the folder and put a file into it.
 void try_home(const os::Path& home, HostFacts& facts) {
   if (auto made = os::make_directories(home); !made) {
@@ -52,6 +37,20 @@ void try_home(const os::Path& home, HostFacts& facts) {
 }
 
 }  // namespace
+
+std::string unescaped_mount(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto octal = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '7'; };
+    if (text[i] == '\\' && octal(i + 1) && octal(i + 2) && octal(i + 3)) {
+      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
 
 bool has_id_range(std::string_view subid_file, std::string_view user, std::uint32_t uid) {
   for (const std::string& line : split_lines(subid_file)) {
@@ -77,7 +76,7 @@ std::string mount_options(std::string_view mountinfo, const os::Path& path) {
   for (const std::string& line : split_lines(mountinfo)) {
     const std::vector<std::string> fields = split(line, ' ');
     if (fields.size() < 6) continue;
-    const std::string point = unescaped(fields[4]);
+    const std::string point = unescaped_mount(fields[4]);
     const bool holds = point == "/" || wanted == point || wanted.starts_with(point + "/");
     if (!holds || point.size() < best) continue;  // a later mount on the same point hides the earlier one
     best = point.size();

@@ -16,6 +16,9 @@ namespace gridctl::probe {
 // Options of the mount that holds `path`, by /proc/self/mountinfo; empty when unknown.
 [[nodiscard]] std::string mount_options(std::string_view mountinfo, const os::Path& path);
 
+// A path of mountinfo, where a blank is written \040.
+[[nodiscard]] std::string unescaped_mount(std::string_view text);
+
 [[nodiscard]] HostFacts read_facts(const HostFiles& files, const Toolbox& toolbox, const os::Path& home,
                                    os::Clock& clock);
 

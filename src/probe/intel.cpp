@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intel through xpu-smi: the list of devices, then each device's own facts (only these tell memory and driver).
+// Intel through xpu-smi: the list of devices, then each device's own facts (only these tell memory and driver) and how
+// they are joined; frequencies and power limits by the kernel's i915 or xe.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "probe/intel_details.hpp"
 #include "probe/tool_text.hpp"
 #include "probe/vendor.hpp"
 
@@ -55,11 +57,13 @@ std::vector<ToolCall> ask(std::span<const ToolAnswer> answers) {
   if (answers.empty()) return {{{"xpu-smi", "discovery", "-j"}}};
   if (answers.size() > 1) return {};
   std::vector<ToolCall> calls;
-  for (const json& device : usable(devices_of(answers[0].out))) {
+  const std::vector<json> devices = usable(devices_of(answers[0].out));
+  for (const json& device : devices) {
     const auto id = id_of(device);
-    if (!id || memory_of(device) != 0 || calls.size() >= k_details_max) continue;
+    if (!id || calls.size() >= k_details_max) continue;
     calls.push_back({{"xpu-smi", "discovery", "-d", std::to_string(*id), "-j"}});
   }
+  if (devices.size() > 1) calls.push_back({{"xpu-smi", "topology", "-m"}});
   return calls;
 }
 
@@ -72,6 +76,7 @@ void take_facts(Gpu& gpu, const json& device) {
   take(gpu.driver, "driver_version");
   if (gpu.pci.empty()) gpu.pci = pci_address(text_of(member(device, "pci_bdf_address")));
   if (gpu.memory_bytes == 0) gpu.memory_bytes = memory_of(device);
+  read_xpu_facts(device, gpu);
 }
 
 VendorReading read(std::span<const ToolAnswer> answers) {
@@ -81,7 +86,7 @@ VendorReading read(std::span<const ToolAnswer> answers) {
     if (reading.notes.size() < 8) reading.notes.push_back(std::move(line));
   };
   for (const ToolAnswer& answer : answers)
-    if (!answer.answered) note(answer.problem);
+    if (answer.found && !answer.answered) note(answer.problem);
   std::vector<json> details;
   for (const ToolAnswer& answer : answers.subspan(1))
     for (json& device : devices_of(answer.out)) details.push_back(std::move(device));
@@ -99,6 +104,8 @@ VendorReading read(std::span<const ToolAnswer> answers) {
       note("xpu-smi: device " + std::to_string(id.value_or(0)) + " does not report its memory");
     reading.gpus.push_back(std::move(gpu));
   }
+  for (const ToolAnswer& answer : answers.subspan(1))
+    if (reading.links.empty()) reading.links = read_xpu_topology(answer.out, reading.gpus);
   if (answers[0].answered && reading.gpus.empty()) {
     const std::string error = available(text_of(member(find_json(answers[0].out), "error")));
     note("xpu-smi: no device listed: " + (error.empty() ? complaint(answers[0].out, answers[0].err) : error));
@@ -119,7 +126,14 @@ std::string installed_oneapi(const HostFiles& files) {
 
 }  // namespace
 
-const VendorPlugin k_intel{Vendor::intel, "0x8086",        "sudo apt-get install xpu-smi", &Inventory::oneapi, ask,
-                           read,          installed_oneapi};
+const VendorPlugin k_intel{.vendor = Vendor::intel,
+                           .name = "intel",
+                           .pci_vendor_id = "0x8086",
+                           .driver_advice = "sudo apt-get install xpu-smi",
+                           .toolkit = &Inventory::oneapi,
+                           .ask = ask,
+                           .read = read,
+                           .installed_toolkit = installed_oneapi,
+                           .complete = complete_intel};
 
 }  // namespace gridctl::probe

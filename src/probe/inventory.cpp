@@ -5,10 +5,15 @@
 #include <variant>
 
 #include "probe/cgroup.hpp"
+#include "probe/cpu.hpp"
+#include "probe/disks.hpp"
 #include "probe/engines.hpp"
 #include "probe/facts.hpp"
 #include "probe/gather.hpp"
 #include "probe/machine.hpp"
+#include "probe/nics.hpp"
+#include "probe/pci.hpp"
+#include "probe/software.hpp"
 
 namespace gridctl::probe {
 namespace {
@@ -17,7 +22,8 @@ constexpr int k_rounds_max = 2;          // a list of devices, then each device
 constexpr std::size_t k_notes_max = 32;  // more lines nobody reads
 constexpr std::size_t k_note_max = 300;  // bytes of one note
 
-using Found = std::variant<std::monostate, VendorReading, ToolAnswer>;
+using Found = std::variant<std::monostate, VendorReading, ToolAnswer, std::vector<ToolAnswer>>;
+enum Work : std::size_t { docker, podman, software, first_vendor };
 
 // Leases are taken by uuid: two GPUs with one uuid (partitions of one chip on older drivers) must differ.
 void make_unique(std::vector<Gpu>& gpus) {
@@ -37,25 +43,66 @@ void add_missing_tools(const HostFiles& files, const VendorPlugin& vendor, const
   if (!reading.gpus.empty() || !reading.notes.empty()) return;
   const std::vector<std::string> devices = pci_gpus(files, vendor.pci_vendor_id);
   if (devices.empty()) return;
-  inventory.notes.push_back(std::string(vendor_name(vendor.vendor)) + ": " + std::to_string(devices.size()) +
-                            " GPU(s) on the bus (" + devices.front() +
+  inventory.notes.push_back(std::string(vendor.name) + ": " + std::to_string(devices.size()) + " GPU(s) on the bus (" +
+                            devices.front() +
                             "), but no tool of the vendor is installed: " + std::string(vendor.driver_advice));
+  add_gap(inventory.gaps, "gpus", GapReason::no_driver, inventory.notes.back());
 }
 
-void take_reading(const HostFiles& files, const VendorPlugin& vendor, VendorReading reading, Inventory& inventory) {
-  add_missing_tools(files, vendor, reading, inventory);
+// The version of the vendor's toolkit, or why there is none.
+void take_toolkit(const HostFiles& files, const VendorPlugin& vendor, const VendorReading& reading,
+                  Inventory& inventory) {
+  if (vendor.toolkit == nullptr) return;
   std::string& toolkit = inventory.*vendor.toolkit;
   toolkit = reading.toolkit;
   if (toolkit.empty() && vendor.installed_toolkit) toolkit = vendor.installed_toolkit(files);
+}
+
+void take_reading(const HostFiles& files, const VendorPlugin& vendor, VendorReading reading, Inventory& inventory) {
+  if (vendor.complete) vendor.complete(files, reading);
+  complete_from_bus(files, reading.gpus);
+  add_missing_tools(files, vendor, reading, inventory);
+  take_toolkit(files, vendor, reading, inventory);
+  const auto first = static_cast<std::uint32_t>(inventory.gpus.size());
+  for (GpuLink link : reading.links) {
+    link.a += first;
+    link.b += first;
+    inventory.links.push_back(link);
+  }
   for (Gpu& gpu : reading.gpus) inventory.gpus.push_back(std::move(gpu));
   for (std::string& note : reading.notes) inventory.notes.push_back(std::move(note));
 }
 
-std::vector<std::function<Found()>> works_of(const Toolbox& toolbox) {
+// What makes sense only with GPUs, or with GPUs of one maker.
+void explain_gpus(const HostFiles& files, std::span<const VendorPlugin> plugins, Inventory& inventory) {
+  auto& gaps = inventory.gaps;
+  if (inventory.gpus.empty()) add_gap(gaps, "gpus", GapReason::not_applicable, "no GPU on the bus");
+  if (inventory.gpus.size() < 2)
+    add_gap(gaps, "links", GapReason::not_applicable, inventory.gpus.empty() ? "no GPU" : "one GPU");
+  if (inventory.links.empty())
+    add_gap(gaps, "links", GapReason::not_reported, "neither the tools nor /sys show how the GPUs are joined");
+  if (files.exists("/sys/bus/pci/devices")) inventory.nvswitch = count_nvswitches(files);
+  else add_gap(gaps, "nvswitch", GapReason::not_reported, "/sys/bus/pci is not there");
+  constexpr std::pair<Vendor, const char*> toolkits[] = {
+      {Vendor::nvidia, "cuda"}, {Vendor::amd, "rocm"}, {Vendor::intel, "oneapi"}};
+  for (const auto& [vendor, attribute] : toolkits) {
+    const bool present =
+        std::any_of(inventory.gpus.begin(), inventory.gpus.end(), [&](const Gpu& gpu) { return gpu.vendor == vendor; });
+    const auto plugin =
+        std::find_if(plugins.begin(), plugins.end(), [&](const VendorPlugin& one) { return one.vendor == vendor; });
+    const bool on_bus = plugin != plugins.end() && !pci_gpus(files, plugin->pci_vendor_id).empty();
+    if (present) add_gap(gaps, attribute, GapReason::not_reported, "no tool tells it and it is in none of its places");
+    else if (on_bus) add_gap(gaps, attribute, GapReason::no_driver, "there is a GPU, but no tool that knows it");
+    else add_gap(gaps, attribute, GapReason::not_applicable, "no GPU of " + std::string(vendor_name(vendor)));
+  }
+}
+
+std::vector<std::function<Found()>> works_of(const Toolbox& toolbox, std::span<const VendorPlugin> plugins) {
   std::vector<std::function<Found()>> works;
   works.push_back([toolbox]() -> Found { return ask_tool(toolbox, docker_call()); });
   works.push_back([toolbox]() -> Found { return ask_tool(toolbox, podman_call()); });
-  for (const VendorPlugin& vendor : vendors())
+  works.push_back([toolbox]() -> Found { return ask_tools(toolbox, software_calls()); });
+  for (const VendorPlugin& vendor : plugins)
     works.push_back([toolbox, &vendor]() -> Found { return read_vendor(vendor, toolbox); });
   return works;
 }
@@ -90,25 +137,38 @@ VendorReading read_vendor(const VendorPlugin& vendor, const Toolbox& toolbox) {
 Inventory take_inventory(os::Clock& clock, const ProbeOptions& options) {
   const HostFiles files(options.root);
   const os::Path home = options.home.empty() ? os::home_directory() / ".gridctl" : options.home;
+  const std::span<const VendorPlugin> plugins = options.plugins.empty() ? vendors() : options.plugins;
   // Two rounds of tools, and what it takes to kill and reap them.
   const Duration limit = options.toolbox.deadline * k_rounds_max + std::chrono::seconds{2};
-  auto found = gather<Found>(works_of(options.toolbox), limit);
+  auto found = gather<Found>(works_of(options.toolbox, plugins), limit);
 
   Inventory inventory;
   read_machine(files, home, inventory);
+  add_platform(files, inventory);
+  add_cpu(files, inventory);
   inventory.facts = read_facts(files, options.toolbox, home, clock);
-  inventory.engines = {read_docker(answer_of(found[0], "docker"), inventory.facts.user),
-                       read_podman(answer_of(found[1], "podman"), inventory.facts.user),
+  const ToolAnswer docker_answer = answer_of(found[docker], "docker");
+  inventory.engines = {read_docker(docker_answer, inventory.facts.user),
+                       read_podman(answer_of(found[podman], "podman"), inventory.facts.user),
                        process_engine(inventory.facts.uid == 0 && cgroup_limits(files).writable)};
-  std::size_t slot = 2;
-  for (const VendorPlugin& vendor : vendors()) {
+  std::size_t slot = first_vendor;
+  for (const VendorPlugin& vendor : plugins) {
     VendorReading reading;
     if (auto& result = found[slot++]; result && std::holds_alternative<VendorReading>(*result))
       reading = std::move(std::get<VendorReading>(*result));
-    else reading.notes.push_back(std::string(vendor_name(vendor.vendor)) + ": its tools are stuck in the kernel");
+    else reading.notes.push_back(std::string(vendor.name) + ": its tools are stuck in the kernel");
     take_reading(files, vendor, std::move(reading), inventory);
   }
   make_unique(inventory.gpus);
+  add_bus_links(files, inventory);
+  explain_gpus(files, plugins, inventory);
+  std::vector<ToolAnswer> said;
+  if (found[software])
+    if (auto* answers = std::get_if<std::vector<ToolAnswer>>(&*found[software])) said = std::move(*answers);
+  add_software(files, said, docker_answer.out, inventory);
+  add_nics(files, inventory);
+  add_disks(files, options.toolbox, inventory);
+  explain_rest(inventory, GapReason::not_reported, "nothing that was asked tells it");
   bound_notes(inventory.notes);
   return inventory;
 }

@@ -2,6 +2,8 @@
 // What this machine has. Never fails: what could not be had is a note.
 #pragma once
 
+#include <span>
+
 #include "base/inventory.hpp"
 #include "os/clock.hpp"
 #include "probe/tools.hpp"
@@ -13,6 +15,7 @@ struct ProbeOptions {
   os::Path home;        // where the agent keeps its data; empty = ~/.gridctl
   os::Path root = "/";  // where /proc, /sys and /etc are; tests have their own
   Toolbox toolbox;
+  std::span<const VendorPlugin> plugins;  // empty = vendors()
 };
 
 // All tools are asked at once. With none that hangs this takes as long as the slowest (docker or podman, some 100 ms);

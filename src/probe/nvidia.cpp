@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVIDIA through nvidia-smi: the CSV query for the GPUs, the summary table for the CUDA version and the memory of MIG
-// devices, -L for the MIG devices themselves.
+// devices, -L for the MIG devices themselves, XML for all else of each GPU; when there are GPUs, a second round for
+// what joins them. The CSV and the table stand alone because the XML of old drivers is cut short by a sick GPU.
 #include <array>
 #include <charconv>
 #include <map>
 #include <utility>
 
 #include "base/text.hpp"
+#include "probe/nvidia_details.hpp"
 #include "probe/tool_text.hpp"
 #include "probe/vendor.hpp"
 
 namespace gridctl::probe {
 namespace {
 
-enum Query : std::size_t { csv, table, list, k_queries };
+enum Query : std::size_t { csv, table, list, xml, k_queries, capability = k_queries, nvlink, topology };
 
-std::vector<ToolCall> ask(std::span<const ToolAnswer> answers) {
-  if (!answers.empty()) return {};
+std::vector<ToolCall> ask_first() {
   return {{{"nvidia-smi", "--query-gpu=index,name,uuid,memory.total,driver_version,pci.bus_id",
             "--format=csv,noheader,nounits"}},
           {{"nvidia-smi"}},
-          {{"nvidia-smi", "-L"}}};
+          {{"nvidia-smi", "-L"}},
+          {{"nvidia-smi", "-q", "-x"}}};
 }
 
 std::optional<int> small_number(std::string_view text) {
@@ -81,6 +83,18 @@ void read_rows(std::string_view text, VendorReading& reading) {
     if (auto gpu = gpu_of_row(line, reading)) reading.gpus.push_back(std::move(*gpu));
     else add_note(reading, complaint_note(line));
   }
+}
+
+std::vector<ToolCall> ask(std::span<const ToolAnswer> answers) {
+  if (answers.empty()) return ask_first();
+  if (answers.size() != k_queries) return {};
+  VendorReading reading;
+  read_rows(answers[csv].out, reading);
+  if (reading.gpus.empty()) return {};
+  std::vector<ToolCall> calls{{{"nvidia-smi", "--query-gpu=uuid,compute_cap", "--format=csv,noheader"}},
+                              {{"nvidia-smi", "nvlink", "-s"}}};
+  if (reading.gpus.size() > 1) calls.push_back({{"nvidia-smi", "topo", "-m"}});
+  return calls;
 }
 
 // "CUDA Version: 12.4" or, since driver 610, "CUDA UMD Version: 13.3"; "N/A" where there is none.
@@ -191,29 +205,43 @@ std::uint64_t profile_memory(std::string_view profile) {
   return bytes;
 }
 
-std::uint64_t mig_memory(const MigDevice& device, const Table& table) {
+std::uint64_t mig_memory(const MigDevice& device, const Table& table, const std::vector<MigDetails>& details) {
   for (const MigRow& row : table.mig) {
     if (row.gpu != device.gpu || row.device != device.device) continue;
     std::uint64_t sharing = 0;  // compute instances of one GPU instance share its memory
     for (const MigRow& other : table.mig) sharing += other.gpu == row.gpu && other.instance == row.instance ? 1 : 0;
     return row.memory_bytes / sharing;
   }
+  for (const MigDetails& one : details)
+    if (one.gpu == device.gpu && one.device == device.device && one.memory_bytes != 0) return one.memory_bytes;
   return profile_memory(device.profile);
 }
 
+Gpu part_of(const Gpu& gpu, const MigDevice& device, const Table& table, const std::vector<MigDetails>& details) {
+  Gpu part = gpu;
+  part.name += " MIG " + device.profile;
+  part.uuid = device.uuid;
+  part.memory_bytes = mig_memory(device, table, details);
+  part.partition = {true, device.profile, gpu.uuid};
+  for (const MigDetails& one : details)
+    if (one.gpu == device.gpu && one.device == device.device && one.units != 0) part.units = one.units;
+  part.fabric = {};
+  add_gap(part.gaps, "fabric.active", GapReason::not_applicable, "MIG devices have no NVLink");
+  return part;
+}
+
 // Programs see MIG devices, not the GPU that is cut into them.
-void replace_by_mig_devices(VendorReading& reading, const std::vector<MigDevice>& devices, const Table& table) {
+void replace_by_mig_devices(VendorReading& reading, const std::vector<MigDevice>& devices, const Table& table,
+                            const std::vector<MigDetails>& details) {
   std::vector<Gpu> out;
-  for (Gpu& gpu : reading.gpus) {
+  std::vector<std::optional<std::uint32_t>> moved(reading.gpus.size());  // whole GPUs' new positions
+  for (std::size_t i = 0; i < reading.gpus.size(); ++i) {
+    Gpu& gpu = reading.gpus[i];
     bool cut = false;
     for (const MigDevice& device : devices) {
       if (device.gpu != gpu.index) continue;
       cut = true;
-      Gpu part = gpu;
-      part.name += " MIG " + device.profile;
-      part.uuid = device.uuid;
-      part.memory_bytes = mig_memory(device, table);
-      if (out.size() < k_gpus_max) out.push_back(std::move(part));
+      if (out.size() < k_gpus_max) out.push_back(part_of(gpu, device, table, details));
     }
     if (cut) continue;
     bool mig_mode = false;
@@ -224,16 +252,54 @@ void replace_by_mig_devices(VendorReading& reading, const std::vector<MigDevice>
                             index + " -mig 0");
       continue;
     }
+    moved[i] = static_cast<std::uint32_t>(out.size());
     out.push_back(std::move(gpu));
   }
   reading.gpus = std::move(out);
+  std::vector<GpuLink> links;
+  for (GpuLink link : reading.links) {
+    if (!moved[link.a] || !moved[link.b]) continue;
+    link.a = *moved[link.a];
+    link.b = *moved[link.b];
+    links.push_back(link);
+  }
+  reading.links = std::move(links);
+}
+
+// Why what an answer should have told is unknown; nothing when it answered well.
+void explain(const ToolAnswer& answer, std::initializer_list<const char*> attributes, std::vector<Gpu>& gpus) {
+  if (answer.ok()) return;
+  const GapReason reason = !answer.found     ? GapReason::no_tool
+                           : answer.answered ? GapReason::not_reported
+                                             : GapReason::timed_out;
+  const std::string detail = answer.answered ? "nvidia-smi: " + complaint(answer.out, answer.err) : answer.problem;
+  for (Gpu& gpu : gpus)
+    for (const char* attribute : attributes) add_gap(gpu.gaps, attribute, reason, detail);
+}
+
+void read_second_round(std::span<const ToolAnswer> answers, VendorReading& reading) {
+  if (answers.size() > capability) {
+    read_compute_capability(answers[capability], reading.gpus);
+    explain(answers[capability], {"arch"}, reading.gpus);
+  }
+  if (answers.size() > nvlink) {
+    read_nvlinks(answers[nvlink], reading.gpus);
+    explain(answers[nvlink], {"fabric.active"}, reading.gpus);
+    for (Gpu& gpu : reading.gpus)
+      if (answers[nvlink].ok() && !gpu.fabric.active)
+        add_gap(gpu.gaps, "fabric.active", GapReason::not_supported, "nvidia-smi nvlink -s lists no link");
+  }
+  if (answers.size() > topology) {
+    reading.links = read_nvidia_topology(answers[topology].out, reading.gpus);
+    if (!answers[topology].answered) add_note(reading, answers[topology].problem);
+  }
 }
 
 VendorReading read(std::span<const ToolAnswer> answers) {
   VendorReading reading;
   if (answers.size() < k_queries || !answers[csv].found) return reading;
   for (const ToolAnswer& answer : answers.first(k_queries))
-    if (!answer.answered) add_note(reading, answer.problem);
+    if (answer.found && !answer.answered) add_note(reading, answer.problem);
   read_rows(answers[csv].out, reading);
   if (answers[csv].answered && reading.gpus.empty()) {
     read_rows(answers[csv].err, reading);  // some versions complain there
@@ -243,13 +309,28 @@ VendorReading read(std::span<const ToolAnswer> answers) {
                                               : complaint(answers[csv].out, answers[csv].err)));
   }
   reading.toolkit = cuda_version(answers[table].out);
-  replace_by_mig_devices(reading, read_list(answers[list].out), read_table(answers[table].out));
+  if (reading.toolkit.empty()) reading.toolkit = cuda_of_xml(answers[xml].out);
+  const std::vector<MigDetails> details = read_nvidia_xml(answers[xml], reading.gpus);
+  explain(answers[xml],
+          {"clocks.core_mhz", "clocks.core_max_mhz", "clocks.memory_mhz", "clocks.memory_max_mhz", "power.cap_watts",
+           "power.default_watts", "heat.slowdown_c", "ecc", "partition.enabled", "throttle"},
+          reading.gpus);
+  for (Gpu& gpu : reading.gpus)
+    for (const char* attribute : {"units", "memory_bus_bits"})
+      add_gap(gpu.gaps, attribute, GapReason::needs_bench, "nvidia-smi does not tell");
+  read_second_round(answers, reading);
+  replace_by_mig_devices(reading, read_list(answers[list].out), read_table(answers[table].out), details);
   return reading;
 }
 
 }  // namespace
 
-const VendorPlugin k_nvidia{Vendor::nvidia, "0x10de", "sudo ubuntu-drivers install", &Inventory::cuda, ask,
-                            read,           nullptr};
+const VendorPlugin k_nvidia{.vendor = Vendor::nvidia,
+                            .name = "nvidia",
+                            .pci_vendor_id = "0x10de",
+                            .driver_advice = "sudo ubuntu-drivers install",
+                            .toolkit = &Inventory::cuda,
+                            .ask = ask,
+                            .read = read};
 
 }  // namespace gridctl::probe

@@ -7,6 +7,9 @@
 #include "fixture.hpp"
 
 namespace gridctl::probe {
+
+extern const VendorPlugin k_acme;  // fourth_vendor.cpp
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -126,6 +129,66 @@ TEST_F(InventoryTest, NotesAGpuWhoseToolIsNotInstalled) {
   ProbeOptions how = options();
   how.root = root();
   EXPECT_TRUE(any_note(take_inventory(os::system_clock(), how), "nvidia: 1 GPU(s) on the bus (0000:01:00.0)"));
+}
+
+TEST_F(InventoryTest, LeavesNothingUnexplainedOnThisMachine) {
+  const Inventory inventory = take_inventory(os::system_clock(), options());
+  EXPECT_TRUE(unexplained(inventory).empty());
+  EXPECT_EQ(find_gap(inventory.gaps, "gpus")->reason, GapReason::not_applicable);
+  EXPECT_FALSE(inventory.disks.empty());
+  EXPECT_FALSE(inventory.virtualization.empty());
+}
+
+TEST_F(InventoryTest, SaysWhyEachAttributeOfAGpuIsUnknown) {
+  tool("nvidia-smi", std::string("case \"$*\" in --query-gpu=index*) echo '") + k_gpu_row +
+                         "';; *compute_cap*) echo 'GPU-0a, 9.0';; -q*) exec sleep 1000;; *nvlink*) exit 6;; esac");
+  const Inventory inventory = take_inventory(os::system_clock(), options(400ms));
+  ASSERT_EQ(inventory.gpus.size(), 1u);
+  EXPECT_TRUE(unexplained(inventory).empty());
+  const Gpu& gpu = inventory.gpus[0];
+  EXPECT_EQ(gpu.arch, "sm_90");
+  EXPECT_EQ(find_gap(gpu.gaps, "clocks.core_mhz")->reason, GapReason::timed_out);
+  EXPECT_EQ(find_gap(gpu.gaps, "units")->reason, GapReason::needs_bench);
+  EXPECT_EQ(find_gap(gpu.gaps, "fabric.active")->reason, GapReason::not_reported);
+  EXPECT_EQ(find_gap(inventory.gaps, "links")->reason, GapReason::not_applicable);
+}
+
+TEST_F(InventoryTest, ReadsAFourthMakerFromOneFile) {
+  tool("acme-smi", "echo '0 acme-1234 16384 MiB 0000:41:00.0 Acme Roadrunner 9'");
+  ProbeOptions how = options();
+  const VendorPlugin all[] = {k_nvidia, k_acme};
+  how.plugins = all;
+  const Inventory inventory = take_inventory(os::system_clock(), how);
+  ASSERT_EQ(inventory.gpus.size(), 1u);
+  EXPECT_EQ(inventory.gpus[0].vendor, Vendor::other);
+  EXPECT_EQ(inventory.gpus[0].name, "Acme Roadrunner 9");
+  EXPECT_EQ(inventory.gpus[0].memory_bytes, 16384ull << 20);
+  EXPECT_TRUE(unexplained(inventory).empty());
+}
+
+TEST_F(InventoryTest, JoinsTheLinksOfSeveralMakers) {
+  tool("nvidia-smi",
+       "case \"$*\" in --query-gpu=index*) echo '0, A, GPU-0, 1000, 1, 00000000:01:00.0'; "
+       "echo '1, A, GPU-1, 1000, 1, 00000000:02:00.0';; topo*) printf '\\tGPU0\\tGPU1\\nGPU0\\t "
+       "X\\tNV4\\nGPU1\\tNV4\\t X\\n';; esac");
+  tool("rocm-smi",
+       "case \"$*\" in *topotype*) echo '{\"system\": {\"(Topology) Link type between DRM devices 0 and "
+       "1\": \"XGMI\"}}';; *) echo '{\"card0\": {\"Unique ID\": \"0x1\"}, \"card1\": {\"Unique ID\": "
+       "\"0x2\"}}';; esac");
+  const Inventory inventory = take_inventory(os::system_clock(), options());
+  ASSERT_EQ(inventory.gpus.size(), 4u);
+  ASSERT_EQ(inventory.links.size(), 2u);
+  EXPECT_EQ(inventory.links[0], (GpuLink{0, 1, LinkKind::nvlink, 4, {}}));
+  EXPECT_EQ(inventory.links[1], (GpuLink{2, 3, LinkKind::xgmi, {}, {}}));
+}
+
+TEST_F(InventoryTest, OfTheLargestMachineFitsOneFrame) {
+  tool("nvidia-smi",
+       "case \"$*\" in --query-gpu=index*) i=0; while [ $i -lt 128 ]; do echo \"$i, NVIDIA A100-SXM4-40GB, "
+       "GPU-0000$i, 40960, 550.54.15, 00000000:07:00.0\"; i=$((i+1)); done;; esac");
+  const Inventory inventory = take_inventory(os::system_clock(), options());
+  ASSERT_EQ(inventory.gpus.size(), 128u);
+  EXPECT_LT(to_json(inventory).size(), 1u << 20);
 }
 
 }  // namespace

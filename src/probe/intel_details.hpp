@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Intel's tool and driver tell beyond the list of GPUs.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/inventory.hpp"
+#include "probe/host_files.hpp"
+#include "probe/vendor.hpp"
+
+namespace gridctl::probe {
+
+// One device as `xpu-smi discovery -d N -j` tells it: units, clock, bus, ECC. "-1" is unknown there.
+void read_xpu_facts(const nlohmann::json& device, Gpu& gpu);
+// `xpu-smi topology -m`: by the first tile of each device.
+[[nodiscard]] std::vector<GpuLink> read_xpu_topology(std::string_view text, const std::vector<Gpu>& gpus);
+// Frequencies, throttling and power limits as i915 or xe show them.
+void complete_intel(const HostFiles& files, VendorReading& reading);
+
+}  // namespace gridctl::probe

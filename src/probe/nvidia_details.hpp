@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What nvidia-smi tells beyond the list of GPUs. Pure.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/inventory.hpp"
+#include "probe/tools.hpp"
+
+namespace gridctl::probe {
+
+// One MIG device as -q -x tells it: only SMs and memory, no uuid.
+struct MigDetails {
+  int gpu = 0, device = 0;  // the tool's indexes
+  std::uint32_t units = 0;
+  std::uint64_t memory_bytes = 0;
+};
+
+// `nvidia-smi -q -x`: clocks, power, heat, PCIe, ECC, MIG, throttling of the GPUs by uuid; what it does not tell
+// becomes a gap. Returns the MIG devices.
+std::vector<MigDetails> read_nvidia_xml(const ToolAnswer& answer, std::vector<Gpu>& gpus);
+// "cuda_version" of the same, or empty.
+[[nodiscard]] std::string cuda_of_xml(std::string_view text);
+// `--query-gpu=uuid,compute_cap`: "GPU-…, 9.0" becomes sm_90.
+void read_compute_capability(const ToolAnswer& answer, std::vector<Gpu>& gpus);
+// `nvidia-smi nvlink -s`: active links of each GPU and the rate of one.
+void read_nvlinks(const ToolAnswer& answer, std::vector<Gpu>& gpus);
+// `nvidia-smi topo -m`: the upper half of the matrix between GPUs, positions being those of `gpus` by their index.
+[[nodiscard]] std::vector<GpuLink> read_nvidia_topology(std::string_view text, const std::vector<Gpu>& gpus);
+
+}  // namespace gridctl::probe

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What programs on the host are linked with, what hands GPUs to containers, and what kind of machine it is.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/inventory.hpp"
+#include "probe/host_files.hpp"
+#include "probe/tools.hpp"
+
+namespace gridctl::probe {
+
+// What to ask for it, in this order.
+[[nodiscard]] std::vector<ToolCall> software_calls();
+// "glibc 2.36" of getconf, or "musl 1.2.4" of what ldd says.
+[[nodiscard]] std::string parse_libc(std::string_view getconf, std::string_view ldd);
+// "NVIDIA Container Toolkit CLI version 1.17.4" of nvidia-ctk.
+[[nodiscard]] std::string parse_container_toolkit(std::string_view nvidia_ctk);
+// "kind: nvidia.com/gpu" of a CDI specification in YAML or JSON; empty when there is none.
+[[nodiscard]] std::string parse_cdi_kind(std::string_view specification);
+
+// Fills software; `answers` are those to software_calls(), `docker_info` is what `docker info` said.
+void add_software(const HostFiles& files, const std::vector<ToolAnswer>& answers, std::string_view docker_info,
+                  Inventory& inventory);
+// Fills product and virtualization.
+void add_platform(const HostFiles& files, Inventory& inventory);
+
+}  // namespace gridctl::probe
