@@ -16,15 +16,20 @@ struct Supervisor::Following {
   std::set<std::string> under_way;               // names of effects and pulls at work
   std::map<std::string, os::Loop::Timer> later;  // names waiting for another try
   os::Loop::Timer place_timer;
-  std::set<std::uint64_t> accepted;              // epochs whose START the host has answered: they may be polled
-  std::map<std::uint64_t, std::uint64_t> saved;  // epoch -> newest host number of a committed checkpoint
+  std::set<std::uint64_t> accepted;               // epochs whose START the host has answered: they may be polled
+  std::map<std::uint64_t, std::uint64_t> saved;   // epoch -> newest host number of a committed checkpoint
+  std::map<std::uint64_t, std::uint64_t> listed;  // epoch -> newest host number that the host has told of
+  std::optional<job::Member> promised;            // where it goes when its stop for a move is done
+  std::vector<std::string> explained;             // saved last
 };
 
 struct Supervisor::Host {
   registry::Provider provider;
   std::shared_ptr<HostMonitor> monitor;
   job::Liveness liveness = job::Liveness::answering;
-  BootTime busy_until{};  // it said that a resource is taken: do not offer it before
+  std::string boot_id;                               // as it said last
+  std::optional<std::vector<wire::HeldShare>> held;  // what is leased there, as it said last
+  BootTime busy_until{};  // it said that a resource is taken: do not offer it before it has told what is
   BootTime seen_saved{};  // when last_seen was last written
 };
 

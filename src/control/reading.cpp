@@ -34,7 +34,7 @@ Reading read_status(const job::State& state, const HostName& host, bool asked_fo
   const job::Attempt* attempt = state.attempt();
   if (attempt == nullptr || attempt->epoch != status.epoch || attempt->host() != host) return out;
   if (std::holds_alternative<job::Collecting>(state.phase)) return out;
-  const bool launching = std::holds_alternative<job::Launching>(state.phase);
+  const auto* launching = std::get_if<job::Launching>(&state.phase);
   switch (status.phase) {
     case wire::AttemptPhase::absent:
       // Before START was answered, "not here" is no news: the launch itself will learn the host's answer.
@@ -42,16 +42,18 @@ Reading read_status(const job::State& state, const HostName& host, bool asked_fo
         out.events.push_back(job::AttemptEnded{status.epoch, {job::EndKind::absent, -1, 0, status.detail}});
       break;
     case wire::AttemptPhase::starting:
+      if (launching != nullptr && !status.doing.empty() && status.doing != launching->doing)
+        out.events.push_back(job::Preparing{status.epoch, status.doing});
       out.output = true;  // what `setup` says
       break;
     case wire::AttemptPhase::running:
     case wire::AttemptPhase::stopping:
-      if (launching) out.events.push_back(job::PayloadStarted{status.epoch});
+      if (launching != nullptr) out.events.push_back(job::PayloadStarted{status.epoch});
       out.output = true;
       out.checkpoints = true;
       break;
     case wire::AttemptPhase::ended:
-      if (launching && status.started_ms_ago >= 0) out.events.push_back(job::PayloadStarted{status.epoch});
+      if (launching != nullptr && status.started_ms_ago >= 0) out.events.push_back(job::PayloadStarted{status.epoch});
       out.events.push_back(
           job::AttemptEnded{status.epoch, {end_kind_of(status.end), status.exit_code, status.signal, status.detail}});
       break;

@@ -16,6 +16,7 @@
 #include "os/loop.hpp"
 #include "registry/registry.hpp"
 #include "sched/host_facts.hpp"
+#include "sched/place.hpp"
 
 namespace gridctl::control {
 
@@ -53,6 +54,16 @@ class Supervisor {
   void carry_out(const JobPtr& job, const job::Collect& effect);
   void carry_out(const JobPtr& job, const job::Settle& effect);
   void place(const JobPtr& job);
+  [[nodiscard]] sched::Decision decide(const Following& job, const job::Spec& spec);
+  void explain(const JobPtr& job, std::vector<std::string> lines);
+  void capacity_freed();  // jobs that wait for room are asked for soon
+  void wake_waiting(BootTime now);
+
+  // Moves off hosts that are to be emptied.
+  void judge_moves(BootTime now);
+  void judge_move(const JobPtr& job, const Host& host);
+  [[nodiscard]] bool is_drained(const Host& host) const;  // under any name of its machine
+
   // Runs `work` on the pool under the effect's name, then `then` in the loop; once per name at a time.
   template <class Work, class Then>
   void in_background(const JobPtr& job, const std::string& name, Work work, Then then);
@@ -60,6 +71,7 @@ class Supervisor {
 
   // What hosts say.
   void on_poll(Host& host, const wire::PollReply& reply);
+  void note_room(Host& host, const wire::PollReply& reply);
   void on_status(Host& host, const JobPtr& job, const wire::AttemptStatus& status);
   void pull_newest(const JobPtr& job, const Host& host, const wire::AttemptStatus& status);
   void fetch_log(Host& host, const JobPtr& job, const wire::AttemptStatus& status);
@@ -68,7 +80,7 @@ class Supervisor {
   void renew_wants();
 
   [[nodiscard]] std::optional<WorkPlace> work_place(const HostName& name);
-  [[nodiscard]] std::vector<sched::HostFacts> host_facts(Duration lost_after) const;
+  [[nodiscard]] std::vector<sched::HostFacts> host_facts(const Following& asking, Duration lost_after) const;
   void report(const Error& error, const std::string& doing);
 
   os::Loop& loop_;
@@ -79,7 +91,8 @@ class Supervisor {
   std::map<std::string, std::unique_ptr<Host>> hosts_;  // by name
   std::map<std::string, JobPtr> jobs_;                  // by id
   std::int64_t seen_version_ = -1;
-  BootTime started_at_{}, next_reload_{};
+  BootTime started_at_{}, next_reload_{}, next_moves_{}, next_wake_{};
+  bool wake_wanted_ = false;
   os::Loop::Timer timer_;
   // Last members: their destructors wait for work that refers to those above.
   std::unique_ptr<os::Pool> connect_pool_;

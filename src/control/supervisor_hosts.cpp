@@ -25,6 +25,13 @@ std::string_view liveness_name(job::Liveness liveness) {
   return "unknown";
 }
 
+// Something that was held is held no more.
+bool is_less(const std::vector<wire::HeldShare>& now, const std::vector<wire::HeldShare>& before) {
+  return std::any_of(before.begin(), before.end(), [&](const wire::HeldShare& share) {
+    return std::find(now.begin(), now.end(), share) == now.end();
+  });
+}
+
 constexpr Duration k_idle_lost_after = std::chrono::seconds{60};  // for judging hosts without jobs
 
 }  // namespace
@@ -36,14 +43,26 @@ void Supervisor::on_poll(Host& host, const wire::PollReply& reply) {
     const auto saved = registry_.set_liveness(host.provider.name, "answering", clock_.wall());
     if (!saved) report(saved.error(), "while noting that a host answers");
   }
+  note_room(host, reply);
   for (const wire::AttemptStatus& status : reply.attempts) {
     const auto job = jobs_.find(status.job.value);
     if (job != jobs_.end()) on_status(host, JobPtr(job->second), status);
   }
 }
 
+// What is leased there; jobs that wait are asked for when something was given back.
+void Supervisor::note_room(Host& host, const wire::PollReply& reply) {
+  host.boot_id = reply.boot_id;
+  if (!reply.held) return;
+  host.busy_until = {};
+  if (host.held && is_less(*reply.held, *host.held)) capacity_freed();
+  host.held = reply.held;
+}
+
 void Supervisor::on_status(Host& host, const JobPtr& job, const wire::AttemptStatus& status) {
   Reading reading = read_status(job->state, host.provider.name, job->accepted.contains(status.epoch.value), status);
+  if (const wire::HostCheckpoint* newest = newest_beyond(status, job->listed[status.epoch.value]))
+    job->listed[status.epoch.value] = newest->number;
   for (job::Happening& event : reading.events) apply(job, std::move(event));
   if (reading.output) fetch_log(host, job, status);
   if (reading.checkpoints) pull_newest(job, host, status);

@@ -23,6 +23,7 @@ std::string to_json(const Provider& p) {
                  {"site", p.site},
                  {"class", p.host_class},
                  {"labels", p.labels},
+                 {"drain_within_ms", std::chrono::duration_cast<std::chrono::milliseconds>(p.drain_within).count()},
                  {"registered_ms", p.registered_at.ms},
                  {"inventory", gridctl::to_json(p.inventory)}};
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -47,6 +48,8 @@ Result<Provider> parse_provider(std::string_view text) {
     p.site = in.at("site").get<std::string>();
     p.host_class = in.at("class").get<std::string>();
     p.labels = in.at("labels").get<std::map<std::string, std::string>>();
+    if (in.contains("drain_within_ms"))  // later than version 1 of the schema
+      p.drain_within = std::chrono::milliseconds{in.at("drain_within_ms").get<std::int64_t>()};
     p.registered_at = {in.at("registered_ms").get<std::int64_t>()};
     TRY_ASSIGN(p.inventory, parse_inventory(in.at("inventory").get<std::string>()));
     return p;

@@ -33,7 +33,8 @@ struct Provider {
   std::string region, site;
   std::string host_class = "home";  // datacenter, cloud, market, home
   std::map<std::string, std::string> labels;
-  bool drained = false;
+  bool drained = false;                              // no new jobs; those there move away
+  Duration drain_within = std::chrono::minutes{10};  // how long a job's next checkpoint is waited for
   // What was found.
   Inventory inventory;
   std::map<std::string, double, std::less<>> figures;  // measured numbers, by their names in queries (gridctl-query(7))

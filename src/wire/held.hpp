@@ -20,6 +20,7 @@ struct HeldShare {
   std::vector<std::string> gpu_uuids;
   double cpus = 0;
   std::uint64_t memory_bytes = 0;
+  bool operator==(const HeldShare&) const = default;
 };
 
 }  // namespace gridctl::wire

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/moves.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr const char* k_why = "drained";
+
+Duration since(WallTime then, WallTime now) { return std::chrono::milliseconds{now.ms - then.ms}; }
+
+}  // namespace
+
+bool may_move(const job::State& state, bool drained) {
+  if (std::holds_alternative<job::Launching>(state.phase)) return drained;
+  const auto* running = std::get_if<job::Running>(&state.phase);
+  return running != nullptr && (drained || running->move || state.reason == "move_blocked");
+}
+
+std::optional<job::Happening> judge_move(const job::State& state, const MoveFacts& facts, WallTime now) {
+  const job::Attempt* attempt = state.attempt();
+  if (attempt == nullptr || !may_move(state, facts.drained)) return std::nullopt;
+  const Epoch epoch = attempt->epoch;
+  if (!facts.drained) return job::MoveWithdrawn{epoch};
+  if (!facts.answers) return std::nullopt;
+  const auto* running = std::get_if<job::Running>(&state.phase);
+  const bool possible = facts.decision.placement.has_value();
+  if (running == nullptr)
+    return possible ? std::optional<job::Happening>{job::MoveRequested{epoch, k_why, 0, {}}} : std::nullopt;
+  if (!possible) {
+    const std::string summary = sched::summary(facts.decision);
+    const bool told = state.reason == "move_blocked" && state.reason_text.ends_with(summary);
+    return told ? std::nullopt : std::optional<job::Happening>{job::MoveBlocked{epoch, summary}};
+  }
+  if (!running->move) return job::MoveRequested{epoch, k_why, facts.newest_there, facts.patience};
+  if (running->move->saved || since(running->move->since, now) >= facts.patience) return job::MoveDue{epoch};
+  return std::nullopt;
+}
+
+std::vector<std::string> explain_move(const job::State& state, const sched::Decision& decision) {
+  const job::Attempt* attempt = state.attempt();
+  std::vector<std::string> lines;
+  if (attempt == nullptr) return lines;
+  const std::string where = attempt->host().value + " is to be emptied: ";
+  lines.push_back(where + (decision.placement ? "the job goes to " + decision.placement->host.value +
+                                                    " when its next checkpoint is safe"
+                                              : "the job stays until another host can run it"));
+  for (std::string& line : sched::explain(decision)) lines.push_back(std::move(line));
+  return lines;
+}
+
+}  // namespace gridctl::control

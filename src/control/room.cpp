@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/room.hpp"
+
+#include <algorithm>
+
+#include "control/host_facts.hpp"
+
+namespace gridctl::control {
+
+job::Member member_of(const sched::Placement& placement) {
+  return {0,
+          placement.host,
+          placement.engine,
+          placement.gpu_uuids,
+          placement.cpus,
+          placement.memory_bytes,
+          placement.price_per_hour};
+}
+
+bool is_same_machine(const NamedMachine& a, const NamedMachine& b) {
+  if (a.provider->name == b.provider->name) return true;
+  const auto boot = [](const NamedMachine& m) { return m.boot_id.empty() ? m.provider->inventory.boot_id : m.boot_id; };
+  const std::string& machine = a.provider->inventory.machine_id;
+  return !machine.empty() && machine == b.provider->inventory.machine_id && !boot(a).empty() && boot(a) == boot(b);
+}
+
+std::vector<sched::HostFacts> facts_now(const std::vector<HostNow>& hosts, const std::vector<Claim>& claims) {
+  const auto is_ours = [&](const wire::HeldShare& share) {
+    return std::any_of(claims.begin(), claims.end(),
+                       [&](const Claim& claim) { return claim.job == share.job && claim.epoch == share.epoch; });
+  };
+  std::vector<sched::HostFacts> all;
+  for (const HostNow& host : hosts) {
+    sched::HostFacts facts = facts_of(*host.provider);
+    facts.reachable = host.reachable;
+    for (const HostNow& other : hosts) {
+      if (!is_same_machine(host, other)) continue;
+      facts.drained = facts.drained || other.provider->drained;
+      for (const Claim& claim : claims)
+        if (claim.member != nullptr && claim.member->host == other.provider->name) take_away(facts, *claim.member);
+    }
+    if (host.held != nullptr)
+      for (const wire::HeldShare& share : *host.held)
+        if (share.job.empty() || !is_ours(share))
+          take_away(facts, {0, facts.name, EngineKind::process, share.gpu_uuids, share.cpus, share.memory_bytes, 0});
+    if (host.full) {
+      facts.cpus_free = 0;
+      for (const Gpu& gpu : facts.inventory.gpus) facts.busy_gpus.push_back(gpu.uuid);
+    }
+    all.push_back(std::move(facts));
+  }
+  return all;
+}
+
+}  // namespace gridctl::control

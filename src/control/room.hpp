@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is free at each host now: what it has, less what jobs of ours hold or were promised, less what its ledger tells
+// of everybody else. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "job/state.hpp"
+#include "registry/records.hpp"
+#include "sched/host_facts.hpp"
+#include "sched/place.hpp"
+#include "wire/held.hpp"
+
+namespace gridctl::control {
+
+[[nodiscard]] job::Member member_of(const sched::Placement& placement);
+
+// A machine under one of its names, with the boot id that it told last (or at registration, when empty).
+struct NamedMachine {
+  const registry::Provider* provider = nullptr;
+  std::string boot_id;
+};
+// Proven: the same machine id and the same run of its kernel. Cloned images share the former, never the latter.
+[[nodiscard]] bool is_same_machine(const NamedMachine& a, const NamedMachine& b);
+
+struct HostNow : NamedMachine {
+  const std::vector<wire::HeldShare>* held = nullptr;  // of its ledger; nullptr: not told
+  bool full = false;                                   // it has just refused for want of room
+  bool reachable = true;
+};
+// What a job of ours holds or was promised.
+struct Claim {
+  JobId job;
+  Epoch epoch;                          // 0: a promise
+  const job::Member* member = nullptr;  // nullptr: it holds nothing any more, whatever the host told before
+};
+// What is free at each host now. Names of one machine share its room; what the ledger tells of our own current
+// attempts is not counted twice.
+[[nodiscard]] std::vector<sched::HostFacts> facts_now(const std::vector<HostNow>& hosts,
+                                                      const std::vector<Claim>& claims);
+
+}  // namespace gridctl::control

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where jobs go: placing those that wait, moving those whose host is to be emptied.
+#include <algorithm>
+#include <utility>
+
+#include "control/following.hpp"
+#include "control/moves.hpp"
+#include "control/pace.hpp"
+#include "control/room.hpp"
+#include "control/supervisor.hpp"
+#include "os/log.hpp"
+
+namespace gridctl::control {
+
+namespace {
+constexpr Duration k_first_contact = std::chrono::milliseconds{200};  // placing looks so often for the first try of all
+constexpr Duration k_first_contact_max = std::chrono::seconds{3};     // hosts, but does not wait longer for a dead one
+constexpr Duration k_moves_pause = std::chrono::seconds{1};  // between two looks at jobs on hosts to be emptied
+constexpr Duration k_wake_pause = std::chrono::seconds{1};   // between two rounds of asking for all that wait
+}  // namespace
+
+std::vector<sched::HostFacts> Supervisor::host_facts(const Following& asking, Duration lost_after) const {
+  std::vector<HostNow> now;
+  for (const auto& [name, host] : hosts_) {
+    HostNow one;
+    one.provider = &host->provider;
+    one.boot_id = host->boot_id;
+    one.held = host->held ? &*host->held : nullptr;
+    one.full = clock_.boot() < host->busy_until;
+    // As the job itself would judge it: the host that it has just left must not get it again.
+    one.reachable = host->monitor->is_up() && host->monitor->silence().judge(lost_after) == job::Liveness::answering;
+    now.push_back(one);
+  }
+  std::vector<Claim> claims;
+  for (const auto& [id, job] : jobs_) {
+    // What has ended holds nothing any more, also while its last files are fetched.
+    const job::Attempt* attempt = job->state.attempt();
+    const bool ended = std::holds_alternative<job::Collecting>(job->state.phase);
+    if (attempt != nullptr)
+      for (const job::Member& member : attempt->members)
+        claims.push_back({job->state.id, attempt->epoch, ended ? nullptr : &member});
+    if (job->promised && job.get() != &asking) claims.push_back({job->state.id, {}, &*job->promised});
+  }
+  return facts_now(now, claims);
+}
+
+// Where the job would go now.
+sched::Decision Supervisor::decide(const Following& job, const job::Spec& spec) {
+  return sched::place(spec, host_facts(job, spec.recovery.lost_after), job.state.avoided);
+}
+
+// --- Placing ---------------------------------------------------------------------------------------------------------
+
+void Supervisor::carry_out(const JobPtr& job, const job::Place& effect) {
+  if (job->place_timer != nullptr) return;
+  job->place_timer = loop_.after(effect.after, [this, job] { place(job); });
+}
+
+void Supervisor::place(const JobPtr& job) {
+  job->place_timer.reset();
+  if (!std::holds_alternative<job::Waiting>(job->state.phase)) return;
+  const bool all_tried = clock_.boot() - started_at_ > k_first_contact_max ||
+                         std::all_of(hosts_.begin(), hosts_.end(), [](const auto& entry) {
+                           return entry.second->monitor->is_up() || entry.second->monitor->was_tried();
+                         });
+  if (!all_tried) {
+    job->place_timer = loop_.after(k_first_contact, [this, job] { place(job); });
+    return;
+  }
+  const Result<registry::Job> row = registry_.job(job->state.id);
+  if (!row) return report(row.error(), "while placing");
+  const sched::Decision decision = decide(*job, row->spec);
+  explain(job, sched::explain(decision));
+  if (!decision.placement) {
+    job->promised.reset();
+    return apply(job, job::NotPlaced{decision.could_ever_fit, sched::summary(decision)});
+  }
+  apply(job, job::Placed{{member_of(*decision.placement)}, decision.placement->reason});
+}
+
+void Supervisor::explain(const JobPtr& job, std::vector<std::string> lines) {
+  if (lines == job->explained) return;
+  const Result<void> saved = registry_.save_explanation(job->state.id, lines);
+  if (!saved) return report(saved.error(), "while saving an explanation");
+  job->explained = std::move(lines);
+}
+
+void Supervisor::capacity_freed() { wake_wanted_ = true; }
+
+// Asks at once for those that wait for room. Those that wait for the end of a backoff are left alone.
+void Supervisor::wake_waiting(BootTime now) {
+  if (!wake_wanted_ || now < next_wake_) return;
+  wake_wanted_ = false;
+  next_wake_ = now + k_wake_pause;
+  for (const auto& [id, job] : std::map<std::string, JobPtr>(jobs_)) {
+    const auto* waiting = std::get_if<job::Waiting>(&job->state.phase);
+    if (waiting == nullptr || job->place_timer == nullptr) continue;
+    const bool for_room = waiting->why == "waiting_for_provider" || waiting->why == "not_started";
+    if (for_room) place(job);
+  }
+}
+
+// --- Moving ----------------------------------------------------------------------------------------------------------
+
+void Supervisor::judge_moves(BootTime now) {
+  if (now < next_moves_) return;
+  next_moves_ = now + k_moves_pause;
+  for (const auto& [id, job] : std::map<std::string, JobPtr>(jobs_)) {
+    const job::Attempt* attempt = job->state.attempt();
+    const auto host = attempt == nullptr ? hosts_.end() : hosts_.find(attempt->host().value);
+    if (host == hosts_.end()) continue;
+    const bool unpromised = !job->state.moving().empty() && !job->promised;  // we were started in the middle
+    if (unpromised || may_move(job->state, is_drained(*host->second))) judge_move(job, *host->second);
+  }
+}
+
+bool Supervisor::is_drained(const Host& host) const {
+  return std::any_of(hosts_.begin(), hosts_.end(), [&](const auto& entry) {
+    const Host& other = *entry.second;
+    return other.provider.drained &&
+           (&other == &host || is_same_machine({&other.provider, other.boot_id}, {&host.provider, host.boot_id}));
+  });
+}
+
+void Supervisor::judge_move(const JobPtr& job, const Host& host) {
+  const Result<registry::Job> row = registry_.job(job->state.id);
+  if (!row) return report(row.error(), "while looking for another host");
+  const Epoch epoch = job->state.attempt()->epoch;
+  MoveFacts facts;
+  facts.drained = is_drained(host);
+  facts.answers =
+      host.monitor->is_up() && host.monitor->silence().judge(job->state.policy.lost_after) == job::Liveness::answering;
+  facts.patience = host.provider.drain_within;
+  facts.newest_there = std::max(job->saved[epoch.value], job->listed[epoch.value]);
+  facts.decision = decide(*job, row->spec);
+  const std::optional<job::Happening> next = control::judge_move(job->state, facts, clock_.wall());
+  if (std::get_if<job::Running>(&job->state.phase) != nullptr)
+    explain(job, facts.drained ? explain_move(job->state, facts.decision)
+                               : std::vector{"placed on " + job->state.attempt()->host().value + ": " +
+                                             job->state.attempt()->placement_reason});
+  if (next) apply(job, *next);
+  // From the stop to the next placement nobody else is given that place.
+  if (!job->state.moving().empty() && !job->promised && facts.decision.placement)
+    job->promised = member_of(*facts.decision.placement);
+}
+
+}  // namespace gridctl::control

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/moves.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gridctl::control {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr WallTime k_begin{1'000'000};
+
+// A job that runs on "a", and the facts around it.
+struct Scene {
+  job::State state;
+  MoveFacts facts;
+  WallTime now = k_begin;
+
+  Scene() {
+    happen(job::Placed{{job::Member{0, {"a"}, EngineKind::process, {}, 1, 0, 0}}, "x"});
+    facts.drained = true;
+    facts.answers = true;
+    facts.patience = std::chrono::minutes{10};
+    facts.newest_there = 4;
+    facts.decision.placement = sched::Placement{{"b"}, EngineKind::process, {}, 1, 0, 0, "the only one that fits"};
+  }
+  void run() { happen(job::PayloadStarted{{1}}); }
+  void happen(job::Happening what) { state = job::step(state, {now, std::move(what)}).state; }
+  void taken() {
+    facts.decision = {};
+    facts.decision.rejections.push_back({{"b"}, "busy", "its CPUs are taken", true});
+  }
+  // Judges once; what comes of it happens.
+  template <class E>
+  bool next_is() {
+    std::optional<job::Happening> next = judge_move(state, facts, now);
+    if (!next || !std::holds_alternative<E>(*next)) return false;
+    happen(std::move(*next));
+    return true;
+  }
+  bool quiet() const { return !judge_move(state, facts, now); }
+};
+
+TEST(Moves, AskThenWaitForACheckpointThenStop) {
+  Scene scene;
+  scene.run();
+  ASSERT_TRUE(scene.next_is<job::MoveRequested>());
+  EXPECT_EQ(std::get<job::Running>(scene.state.phase).move->after, 4u);
+  EXPECT_TRUE(scene.quiet());
+  scene.happen(job::CheckpointCommitted{{1}, {1}, "", 5});
+  EXPECT_TRUE(scene.next_is<job::MoveDue>());
+  EXPECT_TRUE(scene.quiet()) << "what was begun needs no more judging";
+}
+
+TEST(Moves, StopWhenPatienceEnds) {
+  Scene scene;
+  scene.run();
+  ASSERT_TRUE(scene.next_is<job::MoveRequested>());
+  scene.now.ms += 599'000;
+  EXPECT_TRUE(scene.quiet());
+  scene.now.ms += 1'000;
+  EXPECT_TRUE(scene.next_is<job::MoveDue>());
+}
+
+TEST(Moves, LeaveTheJobAloneAsLongAsNoOtherHostCanTakeIt) {
+  Scene scene;
+  scene.run();
+  scene.taken();
+  ASSERT_TRUE(scene.next_is<job::MoveBlocked>());
+  EXPECT_THAT(scene.state.reason_text, HasSubstr("1 busy"));
+  EXPECT_TRUE(scene.quiet()) << "said once";
+  EXPECT_THAT(explain_move(scene.state, scene.facts.decision).front(), HasSubstr("stays until another host"));
+  scene.facts.decision = Scene().facts.decision;
+  EXPECT_TRUE(scene.next_is<job::MoveRequested>());
+}
+
+TEST(Moves, LookAgainBeforeTheStop) {
+  Scene scene;
+  scene.run();
+  ASSERT_TRUE(scene.next_is<job::MoveRequested>());
+  scene.happen(job::CheckpointCommitted{{1}, {1}, "", 5});
+  scene.taken();
+  EXPECT_TRUE(scene.next_is<job::MoveBlocked>());
+  EXPECT_TRUE(std::holds_alternative<job::Running>(scene.state.phase));
+}
+
+TEST(Moves, AreTakenBackByUndrain) {
+  Scene scene;
+  scene.run();
+  ASSERT_TRUE(scene.next_is<job::MoveRequested>());
+  scene.facts.drained = false;
+  EXPECT_TRUE(scene.next_is<job::MoveWithdrawn>());
+  EXPECT_TRUE(scene.quiet());
+  EXPECT_FALSE(may_move(scene.state, false));
+}
+
+TEST(Moves, DoNotTouchAHostThatDoesNotAnswer) {
+  Scene scene;
+  scene.run();
+  scene.facts.answers = false;
+  EXPECT_TRUE(scene.quiet());
+}
+
+TEST(Moves, BreakOffAStartOnlyForAnotherHost) {
+  Scene scene;
+  scene.taken();
+  EXPECT_TRUE(scene.quiet());
+  scene.facts.decision = Scene().facts.decision;
+  ASSERT_TRUE(scene.next_is<job::MoveRequested>());
+  EXPECT_TRUE(std::holds_alternative<job::Stopping>(scene.state.phase));
+}
+
+}  // namespace
+}  // namespace gridctl::control
