@@ -95,6 +95,15 @@ Error place_error(const std::string& peer, const std::string& stage, const std::
                     elsewhere + "writable directory");
 }
 
+Error machine_error(const std::vector<AgentImage>& images, const std::string& peer, const std::string& machine) {
+  std::string carried;
+  for (const AgentImage& image : images) carried += (carried.empty() ? "" : " and ") + std::string{image.arch};
+  return make_error(Code::unsupported,
+                    "this gridctl carries no agent for " + peer + ", which is a " + sanitize(machine, 64) +
+                        " machine, but only for " + carried,
+                    machine == "aarch64" ? "scripts/install-deps cross   # then build gridctl again" : "");
+}
+
 // Reads until `found` is satisfied with the text so far; false at the end of the stream.
 template <class Found>
 Result<bool> read_until(ssh::Channel& channel, std::string& text, BootTime deadline, os::Clock& clock, Found found) {
@@ -179,9 +188,7 @@ Result<AgentSession> open_agent(const Connector& connector, const AgentCall& cal
     started.channel.reset();
     const auto image = std::find_if(call.images.begin(), call.images.end(),
                                     [&](const AgentImage& one) { return one.arch == started.missing_arch; });
-    if (image == call.images.end())
-      return make_error(Code::unsupported, "this gridctl carries no agent for " + peer + ", which is a " +
-                                               sanitize(started.missing_arch, 64) + " machine");
+    if (image == call.images.end()) return machine_error(call.images, peer, started.missing_arch);
     TRY(store(connector, *image, deadline, clock).context("while putting the agent on " + peer));
     TRY_ASSIGN(started, start(connector, call.images, deadline, clock));
     if (!started.missing_arch.empty())

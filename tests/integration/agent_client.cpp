@@ -41,7 +41,9 @@ AgentClient::AgentClient(const AgentHost& host, ControllerId controller, std::ve
   options.stdin_fd = child_in.get();
   options.stdout_fd = child_out.get();
   options.environment = whole_environment(host);
-  auto pid = os::spawn({std::string(GRIDCTL_BINARY_DIR) + "/bin/gridctl-agent", "connect"}, options);
+  std::vector<std::string> command = host.command;
+  command.emplace_back("connect");
+  auto pid = os::spawn(command, options);
   if (!pid) {
     ADD_FAILURE() << pid.error().one_line();
     std::abort();

@@ -16,10 +16,11 @@
 
 namespace gridctl::testing {
 
-// A host's folders, and the environment of every agent that runs on it.
+// A host's folders, and how every agent on it is run.
 struct AgentHost {
   os::Path home, leases;
   std::map<std::string, std::string> environment;  // added to ours
+  std::vector<std::string> command{std::string(GRIDCTL_BINARY_DIR) + "/bin/gridctl-agent"};
 };
 
 class AgentClient {

@@ -100,7 +100,18 @@ TEST_F(Deploy, SaysThatThereIsNoAgentForTheMachineType) {
   host_.replace_program("uname", "echo riscv64");
   const Error error = refusal();
   EXPECT_EQ(error.code, Code::unsupported);
-  EXPECT_THAT(error.message, HasSubstr("riscv64"));
+  EXPECT_THAT(error.message,
+              AllOf(HasSubstr("riscv64"), HasSubstr("only for " + std::string{host_.call().images[0].arch})));
+}
+
+TEST_F(Deploy, ChoosesTheAgentByTheMachineType) {
+  host_.replace_program("uname", "echo sparc64");
+  AgentCall call = host_.call();
+  const AgentImage right{"sparc64", call.images[0].bytes, call.images[0].sha256_hex};
+  call.images = {{"x86_64", "of another machine", "0000"}, right, {"aarch64", "of yet another", "1111"}};
+  const auto session = open_agent(host_.connector(), call, deadline(), clock_);
+  ASSERT_TRUE(session.has_value()) << session.error().one_line();
+  EXPECT_TRUE(os::exists(host_.installed()));
 }
 
 TEST_F(Deploy, PassesOnWhatAFailingAgentSays) {
