@@ -45,9 +45,11 @@ void HostMonitor::tick(BootTime now, bool others_answer) {
 void HostMonitor::connect(BootTime now) {
   connecting_ = true;
   connect_began_ = now;
-  pool_.submit([self = shared_from_this(), connect = connect_, deadline = now + k_connect_timeout] {
+  pool_.submit([self = shared_from_this(), connect = connect_, deadline = now + k_connect_timeout]() mutable {
     auto session = std::make_shared<Result<AgentSession>>(connect(deadline));
-    self->loop_.post([self, session] { self->take_over(std::move(*session)); });
+    os::Loop& loop = self->loop_;
+    // Moved, for the last reference must not end on this thread: the connection is watched by the loop.
+    loop.post([self = std::move(self), session] { self->take_over(std::move(*session)); });
   });
 }
 
