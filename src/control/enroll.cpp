@@ -8,6 +8,7 @@
 #include "control/agent_link.hpp"
 #include "control/reach.hpp"
 #include "wire/messages.hpp"
+#include "sched/catalogue.hpp"
 
 namespace gridctl::control {
 
@@ -117,6 +118,7 @@ Result<Examined> examine(registry::Provider provider, const Paths& paths, const 
   TRY_ASSIGN(
       provider.inventory,
       probe_host(std::move(session), deadline, clock).context("while taking the inventory of " + provider.name.value));
+  sched::name_models(provider.inventory);  // the catalogue is ours: what the host says of models is not believed
   provider.last_seen_at = clock.wall();
   provider.liveness = "answering";
   std::optional<EngineKind> wanted;

@@ -31,6 +31,7 @@ struct Supervisor::Host {
   std::optional<std::vector<wire::HeldShare>> held;  // what is leased there, as it said last
   BootTime busy_until{};  // it said that a resource is taken: do not offer it before it has told what is
   BootTime seen_saved{};  // when last_seen was last written
+  bool rescanning = false;
 };
 
 template <class Work, class Then>

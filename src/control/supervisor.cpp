@@ -121,7 +121,10 @@ void Supervisor::load_providers() {
           const Result<void> written = log_append(paths_.log_of(asked.job, attempt->number), offset, bytes);
           if (!written) report(written.error(), "while writing a job's output");
         },
-        [name](const wire::AgentHello&) { os::log(os::LogLevel::info, name + ": connected"); },
+        [this, name](const wire::AgentHello& hello) {
+          os::log(os::LogLevel::info, name + ": connected");
+          if (const auto found = hosts_.find(name); found != hosts_.end()) on_connected(*found->second, hello);
+        },
         [name](const Error& error) { os::log(os::LogLevel::info, name + ": " + error.one_line()); }};
     host->monitor = std::make_shared<HostMonitor>(
         loop_, *connect_pool_, clock_,

@@ -70,6 +70,7 @@ class Supervisor {
   void try_later(const JobPtr& job, const std::string& name, Duration pause);
 
   // What hosts say.
+  void on_connected(Host& host, const wire::AgentHello& hello);  // host_rescan.cpp
   void on_poll(Host& host, const wire::PollReply& reply);
   void note_room(Host& host, const wire::PollReply& reply);
   void on_status(Host& host, const JobPtr& job, const wire::AttemptStatus& status);

@@ -23,6 +23,7 @@ std::string to_json(const Provider& p) {
                  {"site", p.site},
                  {"class", p.host_class},
                  {"labels", p.labels},
+                 {"declared_gpus", p.declared_gpus},
                  {"drain_within_ms", std::chrono::duration_cast<std::chrono::milliseconds>(p.drain_within).count()},
                  {"registered_ms", p.registered_at.ms},
                  {"inventory", gridctl::to_json(p.inventory)}};
@@ -48,6 +49,7 @@ Result<Provider> parse_provider(std::string_view text) {
     p.site = in.at("site").get<std::string>();
     p.host_class = in.at("class").get<std::string>();
     p.labels = in.at("labels").get<std::map<std::string, std::string>>();
+    p.declared_gpus = in.value("declared_gpus", "");
     if (in.contains("drain_within_ms"))  // later than version 1 of the schema
       p.drain_within = std::chrono::milliseconds{in.at("drain_within_ms").get<std::int64_t>()};
     p.registered_at = {in.at("registered_ms").get<std::int64_t>()};

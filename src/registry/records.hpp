@@ -33,6 +33,7 @@ struct Provider {
   std::string region, site;
   std::string host_class = "home";  // datacenter, cloud, market, home
   std::map<std::string, std::string> labels;
+  std::string declared_gpus;                         // "RTX_4090:2", what its owner says it has; may be empty
   bool drained = false;                              // no new jobs; those there move away
   Duration drain_within = std::chrono::minutes{10};  // how long a job's next checkpoint is waited for
   // What was found.

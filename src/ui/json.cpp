@@ -128,6 +128,18 @@ std::string event_json(const registry::EventRecord& event) {
 
 std::string provider_json(const registry::Provider& provider) { return dump(provider_value(provider)); }
 
+std::string provider_detail_json(const registry::Provider& provider, std::span<const std::string> contradictions,
+                                 std::span<const registry::HostEvent> history) {
+  Json value = provider_value(provider);
+  value["declared_gpus"] = text_or_null(provider.declared_gpus);
+  value["contradictions"] = std::vector<std::string>(contradictions.begin(), contradictions.end());
+  value["inventory"] = Json::parse(to_json(provider.inventory));
+  value["history"] = Json::array();
+  for (const registry::HostEvent& event : history)
+    value["history"].push_back(Json{{"at", format_rfc3339(event.at)}, {"kind", event.kind}, {"text", event.text}});
+  return dump(value);
+}
+
 std::string providers_json(std::span<const registry::Provider> providers) {
   Json list = Json::array();
   for (const registry::Provider& provider : providers) list.push_back(provider_value(provider));

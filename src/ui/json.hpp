@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "registry/hosts.hpp"
 #include "registry/records.hpp"
 
 namespace gridctl::ui {
@@ -16,6 +17,11 @@ namespace gridctl::ui {
 [[nodiscard]] std::string jobs_json(std::span<const registry::JobRow> jobs);
 [[nodiscard]] std::string event_json(const registry::EventRecord& event);
 [[nodiscard]] std::string provider_json(const registry::Provider& provider);
+// The same and all that was found: "inventory" as base/inventory.hpp writes it, "declared_gpus", "contradictions",
+// "history" (newest last).
+[[nodiscard]] std::string provider_detail_json(const registry::Provider& provider,
+                                               std::span<const std::string> contradictions,
+                                               std::span<const registry::HostEvent> history);
 [[nodiscard]] std::string providers_json(std::span<const registry::Provider> providers);
 [[nodiscard]] std::string checkpoint_json(const registry::Checkpoint& checkpoint);
 [[nodiscard]] std::string checkpoints_json(std::span<const registry::Checkpoint> checkpoints);

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything about one provider, for a terminal: what its owner said, what was found, what is unknown and why.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "registry/hosts.hpp"
+#include "registry/records.hpp"
+#include "ui/style.hpp"
+
+namespace gridctl::ui {
+
+struct ProviderView {
+  registry::Provider provider;
+  std::vector<std::string> contradictions;   // what was declared and is otherwise
+  std::vector<registry::HostEvent> history;  // oldest first
+  std::vector<JobId> jobs;
+};
+
+// Whole lines. `columns` 0: nothing is cut, for pipes.
+[[nodiscard]] std::string provider_view(const ProviderView& view, WallTime now, std::size_t columns, Style style);
+
+// "gen 4 x16", "gen 1 of 4, x8 of 16": what it is now and at most.
+[[nodiscard]] std::string pcie_text(const PcieLink& link);
+// "700 W", "500 W, made for 700 W"
+[[nodiscard]] std::string power_text(const GpuPower& power);
+// "NV18", "xGMI", "PIX": as the vendors' tools call it.
+[[nodiscard]] std::string link_text(const GpuLink& link);
+// Gaps of one reason and detail together: "needs_bench: units of every GPU (nvidia-smi does not tell)".
+[[nodiscard]] std::vector<std::string> gap_lines(const Inventory& inventory);
+
+}  // namespace gridctl::ui
