@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/provider_facts.hpp"
 
+#include "control/bench.hpp"
 #include "control/host_facts.hpp"
 
 namespace gridctl::cmd {
@@ -9,6 +10,7 @@ Result<std::vector<sched::HostFacts>> all_host_facts(registry::Registry& registr
   TRY_ASSIGN(const std::vector<registry::Provider> providers, registry.providers());
   std::vector<sched::HostFacts> hosts;
   for (const registry::Provider& provider : providers) hosts.push_back(control::facts_of(provider));
+  TRY(control::apply_bench(registry, hosts));
   TRY_ASSIGN(const std::vector<JobId> unfinished, registry.unfinished());
   for (const JobId& id : unfinished) {
     TRY_ASSIGN(const registry::Job job, registry.job(id));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "control/bench.hpp"
 #include "control/following.hpp"
 #include "control/moves.hpp"
 #include "control/pace.hpp"
@@ -46,7 +47,9 @@ std::vector<sched::HostFacts> Supervisor::host_facts(const Following& asking, Du
 
 // Where the job would go now.
 sched::Decision Supervisor::decide(const Following& job, const job::Spec& spec) {
-  return sched::place(spec, host_facts(job, spec.recovery.lost_after), job.state.avoided);
+  std::vector<sched::HostFacts> hosts = host_facts(job, spec.recovery.lost_after);
+  if (const Result<void> benched = apply_bench(registry_, hosts); !benched) report(benched.error(), "while placing");
+  return sched::place(spec, hosts, job.state.avoided);
 }
 
 // --- Placing ---------------------------------------------------------------------------------------------------------

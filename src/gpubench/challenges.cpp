@@ -10,10 +10,13 @@
 namespace gridctl::gpubench {
 namespace {
 
-constexpr double k_warm_up = 3.0;                      // seconds at most until clocks have settled
-constexpr std::uint64_t k_piece_max = 1ull << 30;      // bytes of one buffer of the fill
-constexpr std::uint64_t k_cpu_fill = 64ull << 20;      // a CPU's memory is the host's: programs live there
-constexpr std::uint64_t k_kept_free = 256ull << 20;    // for the driver itself, besides a fiftieth
+constexpr double k_warm_up = 3.0;                    // seconds at most until clocks have settled
+constexpr std::uint64_t k_piece_max = 1ull << 30;    // bytes of one buffer of the fill
+constexpr std::uint64_t k_cpu_fill = 64ull << 20;    // a CPU's memory is the host's: programs live there
+constexpr std::uint64_t k_kept_free = 256ull << 20;  // for the driver itself, besides a fiftieth
+constexpr std::uint32_t k_fma_groups_first = 16;
+constexpr std::uint32_t k_fma_groups_per_unit = 64;  // parts of the answer: many, for each is checked whole
+constexpr std::uint32_t k_fma_steps_min = 1024, k_fma_steps_max = 1u << 22;
 constexpr std::uint32_t k_block_words_min = 1u << 18;  // 1 MiB
 
 std::uint32_t low(std::uint64_t seed) { return static_cast<std::uint32_t>(seed); }
@@ -61,6 +64,21 @@ Result<Filled> take_memory(Device& device, std::uint64_t bytes_max) {
   return filled;
 }
 
+// The answer is named before it is sent: the controller's clock then counts the work and not the words' way.
+Result<void> give(const probe::Words& words, std::string_view name) {
+  say_words(name, words);
+  return {};
+}
+Result<void> commit(const probe::Words& words) {
+  say_words("commit", probe::bench_commitment(words));
+  TRY(hear_seed());
+  return {};
+}
+
+std::uint64_t target_ms(const Parameters& parameters) {
+  return std::clamp<std::uint64_t>(parameters.number("target_ms", 400), 1, 60'000);
+}
+
 }  // namespace
 
 Result<void> test_gemm(Device& device, const Parameters& parameters) {
@@ -72,43 +90,55 @@ Result<void> test_gemm(Device& device, const Parameters& parameters) {
     return gemm.run_batch();
   };
   TRY_ASSIGN(const double settled, settle(device, batch, warm_up_limit(parameters)));
+  TRY(gemm.resize(static_cast<double>(target_ms(parameters)) / 1000 / settled));
   say_text("precision", gemm.precision());
   say_number("settled_gflops", gemm.batch_flops() / settled * 1e-9);
+  const probe::GemmChallenge& sizes = gemm.challenge();
+  say_number("groups", sizes.groups);
+  say_number("rows_per_group", sizes.rows_per_group);
+  say_number("columns", sizes.columns);
+  say_number("inner", sizes.inner);
   TRY_ASSIGN(const std::uint64_t seed, hear_seed());
   const double began = now_seconds();
   TRY(gemm.begin(seed));
   while (!gemm.done()) TRY(gemm.run_batch());
   TRY_ASSIGN(const probe::Words answer, gemm.answer());
   say_number("seconds", now_seconds() - began);
-  probe::Words hashes, projections;
-  for (std::size_t i = 0; i < answer.size(); i += 2) {
-    hashes.push_back(answer[i]);
-    projections.push_back(answer[i + 1]);
-  }
-  say_words("hashes", hashes);
-  say_words("projections", projections);
-  return {};
+  TRY(commit(answer));
+  return give(answer, "answer");
 }
 
 Result<void> test_fma(Device& device, const Parameters& parameters) {
-  const auto groups = static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(parameters.number("groups", 1024), 1, probe::k_bench_groups_max));
-  const auto steps = static_cast<std::uint32_t>(parameters.number("steps", 4096) & 0xffffffffu);
-  TRY_ASSIGN(const BufferPtr answer, device.allocate(groups * 4ull));
+  TRY_ASSIGN(const BufferPtr answer, device.allocate(probe::k_bench_answer_groups_max * 4ull));
+  std::uint32_t groups = k_fma_groups_first, steps = k_fma_steps_min;
   const auto run = [&](std::uint64_t seed) {
     return device.launch("fma_f32", groups, 1, {answer.get(), low(seed), high(seed), 0u, steps});
   };
-  TRY_ASSIGN(const double settled, settle(
-                                       device, [&] { return run(os::random_u64()); }, warm_up_limit(parameters)));
-  say_number("settled_gflops", probe::FmaChallenge{0, groups, steps}.flops() / settled * 1e-9);
+  const Work some = [&] { return run(os::random_u64()); };
+  const double target = static_cast<double>(target_ms(parameters)) / 1000;
+  // As many parts as keep the device busy, but no more than it does in that time.
+  TRY(time_of(device, some));
+  TRY_ASSIGN(const double trial, time_of(device, some));
+  const double affordable = std::max(1.0, target / 4 / trial) * k_fma_groups_first;
+  const std::uint32_t wanted =
+      std::clamp(device.facts().units * k_fma_groups_per_unit, k_fma_groups_first, probe::k_bench_answer_groups_max);
+  groups = static_cast<std::uint32_t>(std::min<double>(wanted, affordable));
+  TRY_ASSIGN(double time, settle(device, some, warm_up_limit(parameters)));
+  while (time < target / 2 && steps < k_fma_steps_max) {
+    steps = std::min(k_fma_steps_max, steps * 2);
+    TRY_ASSIGN(time, time_of(device, some));
+  }
+  say_number("settled_gflops", probe::FmaChallenge{0, groups, steps}.flops() / time * 1e-9);
+  say_number("groups", groups);
+  say_number("steps", steps);
   TRY_ASSIGN(const std::uint64_t seed, hear_seed());
   const double began = now_seconds();
   TRY(run(seed));
   probe::Words words(groups);
   TRY(device.read(*answer, words.data(), groups * 4ull));
   say_number("seconds", now_seconds() - began);
-  say_words("hashes", words);
-  return {};
+  TRY(commit(words));
+  return give(words, "answer");
 }
 
 Result<void> test_fill(Device& device, const Parameters& parameters) {
@@ -132,8 +162,8 @@ Result<void> test_fill(Device& device, const Parameters& parameters) {
   probe::Words words(filled.blocks);
   TRY(device.read(*answer, words.data(), words.size() * 4));
   say_number("hash_seconds", now_seconds() - began);
-  say_words("hashes", words);
-  return {};
+  TRY(commit(words));
+  return give(words, "answer");
 }
 
 }  // namespace gridctl::gpubench

@@ -1,13 +1,270 @@
 // SPDX-License-Identifier: Apache-2.0
+// NVIDIA through the driver's own library; the kernels come as PTX, which the driver compiles.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+
+#include "gpubench/cuda_api.hpp"
 #include "gpubench/device.hpp"
+#include "gpubench/library.hpp"
+#include "gpubench/stopwatch.hpp"
+#include "gpubench/texts.hpp"
 
 namespace gridctl::gpubench {
+namespace {
+
+constexpr unsigned k_lanes = 256;
+constexpr int k_devices_max = 64;
+
+Result<const cuda::Api*> api() {
+  static cuda::Api table;
+#define ENTRY(name) \
+  Entry { #name, static_cast < void*>(&table.name) }
+  static const std::array entries{ENTRY(cuInit),
+                                  ENTRY(cuDriverGetVersion),
+                                  ENTRY(cuGetErrorString),
+                                  ENTRY(cuDeviceGetCount),
+                                  ENTRY(cuDeviceGet),
+                                  ENTRY(cuDeviceGetName),
+                                  ENTRY(cuDeviceGetUuid),
+                                  ENTRY(cuDeviceGetPCIBusId),
+                                  ENTRY(cuDeviceGetAttribute),
+                                  ENTRY(cuDeviceTotalMem_v2),
+                                  ENTRY(cuDevicePrimaryCtxRetain),
+                                  ENTRY(cuCtxSetCurrent),
+                                  ENTRY(cuCtxSynchronize),
+                                  ENTRY(cuModuleLoadData),
+                                  ENTRY(cuModuleGetFunction),
+                                  ENTRY(cuLaunchKernel),
+                                  ENTRY(cuMemGetInfo_v2),
+                                  ENTRY(cuMemAlloc_v2),
+                                  ENTRY(cuMemFree_v2),
+                                  ENTRY(cuMemAllocHost_v2),
+                                  ENTRY(cuMemFreeHost),
+                                  ENTRY(cuMemsetD8_v2),
+                                  ENTRY(cuMemcpyDtoH_v2),
+                                  ENTRY(cuMemcpyDtoHAsync_v2),
+                                  ENTRY(cuMemcpyHtoDAsync_v2),
+                                  ENTRY(cuDeviceCanAccessPeer),
+                                  ENTRY(cuCtxEnablePeerAccess),
+                                  ENTRY(cuMemcpyPeerAsync)};
+#undef ENTRY
+  TRY(load({"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}, entries));
+  return &table;
+}
+
+Error failed(const cuda::Api& cuda, const char* what, cuda::Result code) {
+  const char* why = nullptr;
+  if (cuda.cuGetErrorString(code, &why) != cuda::k_success || why == nullptr) why = "unknown";
+  return make_error(code == cuda::k_out_of_memory ? Code::no_space : Code::io,
+                    std::string(what) + " failed in the CUDA driver: " + why + " (" + std::to_string(code) + ")");
+}
+#define CU_TRY(call, what)                                                                              \
+  do {                                                                                                  \
+    if (const cuda::Result code_ = (call); code_ != cuda::k_success) return failed(cuda_, what, code_); \
+  } while (false)
+
+Result<int> count_devices(const cuda::Api& cuda_) {
+  CU_TRY(cuda_.cuInit(0), "starting");
+  int count = 0;
+  CU_TRY(cuda_.cuDeviceGetCount(&count), "counting devices");
+  return std::clamp(count, 0, k_devices_max);
+}
+
+std::string uuid_text(const std::array<unsigned char, 16>& id) {
+  std::string text = "GPU-";
+  for (std::size_t i = 0; i < id.size(); ++i) {
+    std::array<char, 4> digits{};
+    std::snprintf(digits.data(), digits.size(), "%02x", id[i]);
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += digits.data();
+  }
+  return text;
+}
+
+DeviceFacts facts_of(const cuda::Api& cuda, cuda::DeviceNumber device) {
+  const auto attribute = [&](cuda::Attribute what) {
+    int value = 0;
+    (void)cuda.cuDeviceGetAttribute(&value, what, device);
+    return static_cast<std::uint32_t>(std::max(value, 0));
+  };
+  DeviceFacts facts;
+  facts.backend = "cuda";
+  facts.kind = "gpu";
+  facts.vendor = "NVIDIA Corporation";
+  std::array<char, 256> text{};
+  if (cuda.cuDeviceGetName(text.data(), text.size() - 1, device) == cuda::k_success) facts.name = text.data();
+  int version = 0;
+  if (cuda.cuDriverGetVersion(&version) == cuda::k_success)
+    facts.driver = "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  std::array<unsigned char, 16> id{};
+  if (cuda.cuDeviceGetUuid(id.data(), device) == cuda::k_success) facts.uuid = uuid_text(id);
+  text.fill('\0');
+  if (cuda.cuDeviceGetPCIBusId(text.data(), text.size() - 1, device) == cuda::k_success) facts.pci = text.data();
+  std::size_t bytes = 0;
+  if (cuda.cuDeviceTotalMem_v2(&bytes, device) == cuda::k_success) facts.memory_bytes = bytes;
+  facts.allocation_bytes_max = facts.memory_bytes;
+  facts.units = attribute(cuda::k_multiprocessors);
+  facts.clock_mhz = attribute(cuda::k_clock_khz) / 1000;
+  const std::uint32_t major = attribute(cuda::k_capability_major);
+  facts.isa = "sm_" + std::to_string(major) + std::to_string(attribute(cuda::k_capability_minor));
+  facts.tensor = major >= 7;
+  facts.bf16 = major >= 8;
+  return facts;
+}
+
+class CudaBuffer final : public Buffer {
+ public:
+  CudaBuffer(const cuda::Api& api, cuda::Pointer at) : cuda(api), pointer(at) {}
+  ~CudaBuffer() override { (void)cuda.cuMemFree_v2(pointer); }
+  const cuda::Api& cuda;
+  const cuda::Pointer pointer;
+};
+cuda::Pointer pointer_of(Buffer& buffer) { return static_cast<CudaBuffer&>(buffer).pointer; }
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(const cuda::Api& api, cuda::DeviceNumber number)
+      : cuda_(api), number_(number), facts_(facts_of(api, number)) {}
+  ~CudaDevice() override {
+    if (locked_ != nullptr) (void)cuda_.cuMemFreeHost(locked_);
+  }
+  Result<void> open() {
+    CU_TRY(cuda_.cuDevicePrimaryCtxRetain(&context_, number_), "making a context");
+    CU_TRY(cuda_.cuCtxSetCurrent(context_), "making a context");
+    if (!facts_.tensor)
+      return make_error(Code::unsupported, "this GPU is older than our kernels: they need compute capability 7.0");
+    const char* const text = (facts_.bf16 ? ptx_80() : ptx_70()).data();
+    CU_TRY(cuda_.cuModuleLoadData(&module_, text), "compiling our kernels");
+    return {};
+  }
+
+  const DeviceFacts& facts() const override { return facts_; }
+  std::uint64_t free_bytes() override {
+    std::size_t free = 0, total = 0;
+    return cuda_.cuMemGetInfo_v2(&free, &total) == cuda::k_success ? free : 0;
+  }
+  Result<BufferPtr> allocate(std::uint64_t bytes) override {
+    cuda::Pointer pointer = 0;
+    CU_TRY(cuda_.cuMemAlloc_v2(&pointer, bytes), "allocating memory");
+    return BufferPtr(std::make_unique<CudaBuffer>(cuda_, pointer));
+  }
+
+  Result<void> launch(const std::string& name, std::uint32_t columns, std::uint32_t rows,
+                      const std::vector<Argument>& arguments) override {
+    TRY_ASSIGN(const cuda::Function function, find(name));
+    std::vector<std::uint64_t> values(arguments.size(), 0);
+    std::vector<void*> places;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (const auto* word = std::get_if<std::uint32_t>(&arguments[i])) std::memcpy(&values[i], word, sizeof *word);
+      else if (const auto* real = std::get_if<float>(&arguments[i])) std::memcpy(&values[i], real, sizeof *real);
+      else values[i] = pointer_of(*std::get<Buffer*>(arguments[i]));
+      places.push_back(&values[i]);
+    }
+    CU_TRY(cuda_.cuLaunchKernel(function, columns, rows, 1, k_lanes, 1, 1, 0, nullptr, places.data(), nullptr),
+           "starting a kernel");
+    return {};
+  }
+  Result<void> finish() override {
+    CU_TRY(cuda_.cuCtxSynchronize(), "running a kernel");
+    return {};
+  }
+  Result<void> clear(Buffer& buffer, std::uint64_t bytes) override {
+    CU_TRY(cuda_.cuMemsetD8_v2(pointer_of(buffer), 0, bytes), "clearing memory");
+    return {};
+  }
+  Result<void> read(Buffer& buffer, void* into, std::uint64_t bytes) override {
+    CU_TRY(cuda_.cuMemcpyDtoH_v2(into, pointer_of(buffer), bytes), "reading memory");
+    return {};
+  }
+
+  Result<void> transfer(Buffer& buffer, std::uint64_t bytes, Direction direction, bool pinned,
+                        std::uint32_t times) override {
+    if (pinned && locked_bytes_ < bytes) {
+      if (locked_ != nullptr) (void)cuda_.cuMemFreeHost(locked_);
+      locked_ = nullptr;
+      CU_TRY(cuda_.cuMemAllocHost_v2(&locked_, bytes), "allocating locked memory");
+      locked_bytes_ = bytes;
+      std::memset(locked_, 1, bytes);
+    }
+    if (!pinned) pageable_.resize(bytes, std::byte{1});
+    void* const host = pinned ? locked_ : pageable_.data();
+    for (std::uint32_t i = 0; i < times; ++i) {
+      if (direction == Direction::to_device)
+        CU_TRY(cuda_.cuMemcpyHtoDAsync_v2(pointer_of(buffer), host, bytes, nullptr), "writing memory");
+      else CU_TRY(cuda_.cuMemcpyDtoHAsync_v2(host, pointer_of(buffer), bytes, nullptr), "reading memory");
+    }
+    return finish();
+  }
+
+  Result<double> peer_copy(std::uint32_t other, std::uint64_t bytes, std::uint32_t times) override {
+    cuda::DeviceNumber peer = 0;
+    int possible = 0;
+    CU_TRY(cuda_.cuDeviceGet(&peer, static_cast<int>(other)), "finding the other device");
+    if (peer == number_) return make_error(Code::unsupported, "a device is no peer of itself");
+    CU_TRY(cuda_.cuDeviceCanAccessPeer(&possible, number_, peer), "asking for the way to the other device");
+    cuda::Context there = nullptr;
+    CU_TRY(cuda_.cuDevicePrimaryCtxRetain(&there, peer), "making a context on the other device");
+    if (possible != 0) (void)cuda_.cuCtxEnablePeerAccess(there, 0);
+    CU_TRY(cuda_.cuCtxSetCurrent(there), "using the other device");
+    auto far = allocate(bytes);
+    CU_TRY(cuda_.cuCtxSetCurrent(context_), "using the device");
+    if (!far) return std::move(far).error();
+    TRY_ASSIGN(const BufferPtr near, allocate(bytes));
+    const Work copies = [&]() -> gridctl::Result<void> {
+      for (std::uint32_t i = 0; i < times; ++i)
+        CU_TRY(cuda_.cuMemcpyPeerAsync(pointer_of(**far), there, pointer_of(*near), context_, bytes, nullptr),
+               "copying to the other device");
+      return {};
+    };
+    TRY(time_of(*this, copies));
+    return time_of(*this, copies);
+  }
+
+ private:
+  Result<cuda::Function> find(const std::string& name) {
+    if (const auto found = functions_.find(name); found != functions_.end()) return found->second;
+    cuda::Function function = nullptr;
+    CU_TRY(cuda_.cuModuleGetFunction(&function, module_, name.c_str()), ("finding the kernel " + name).c_str());
+    functions_[name] = function;
+    return function;
+  }
+
+  const cuda::Api& cuda_;
+  cuda::DeviceNumber number_;
+  DeviceFacts facts_;
+  cuda::Context context_ = nullptr;
+  cuda::Module module_ = nullptr;
+  std::map<std::string, cuda::Function> functions_;
+  void* locked_ = nullptr;
+  std::uint64_t locked_bytes_ = 0;
+  std::vector<std::byte> pageable_;
+};
+
+}  // namespace
 
 Result<std::vector<DeviceFacts>> list_cuda() {
-  return make_error(Code::unsupported, "this build has no kernels for CUDA");
+  TRY_ASSIGN(const cuda::Api* cuda, api());
+  TRY_ASSIGN(const int count, count_devices(*cuda));
+  std::vector<DeviceFacts> all;
+  for (int i = 0; i < count; ++i) {
+    cuda::DeviceNumber device = 0;
+    if (cuda->cuDeviceGet(&device, i) == cuda::k_success) all.push_back(facts_of(*cuda, device));
+  }
+  return all;
 }
-Result<std::unique_ptr<Device>> open_cuda(std::uint32_t) {
-  return make_error(Code::unsupported, "this build has no kernels for CUDA");
+
+Result<std::unique_ptr<Device>> open_cuda(std::uint32_t index) {
+  TRY_ASSIGN(const cuda::Api* cuda, api());
+  TRY_ASSIGN(const int count, count_devices(*cuda));
+  cuda::DeviceNumber number = 0;
+  if (index >= static_cast<std::uint32_t>(count) ||
+      cuda->cuDeviceGet(&number, static_cast<int>(index)) != cuda::k_success)
+    return make_error(Code::not_found, "there is no such CUDA device");
+  auto device = std::make_unique<CudaDevice>(*cuda, number);
+  TRY(device->open());
+  return std::unique_ptr<Device>(std::move(device));
 }
 
 }  // namespace gridctl::gpubench

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 
+#include "gpubench/stopwatch.hpp"
+
 namespace gridctl::gpubench {
 namespace {
 
 constexpr std::uint64_t k_b_seed = 0x7f4a7c15f39cc060u;  // as in the checker
-constexpr std::uint32_t k_batch_rows_max = 8192;         // 256 MiB of A in 32 bits
 constexpr std::uint32_t k_make_groups = 2048;
 
 std::uint32_t low(std::uint64_t seed) { return static_cast<std::uint32_t>(seed); }
@@ -19,40 +20,55 @@ std::string precision_for(const DeviceFacts& facts, std::uint64_t wanted) {
   return "bf16";
 }
 
-Result<probe::GemmChallenge> sizes(const Parameters& parameters) {
-  const auto size = [&](const char* name, std::uint64_t fallback) {
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(parameters.number(name, fallback), 1u << 30));
-  };
-  probe::GemmChallenge challenge;
-  challenge.groups = size("groups", 64);
-  challenge.rows_per_group = size("rows_per_group", 128);
-  challenge.columns = size("columns", 1024);
-  challenge.inner = size("inner", 1024);
-  const auto fits = [](std::uint32_t value) { return value > 0 && value % probe::k_bench_tile == 0; };
-  if (!fits(challenge.rows_per_group) || !fits(challenge.columns) || !fits(challenge.inner) ||
-      challenge.inner > probe::k_bench_inner_max || challenge.groups == 0 ||
-      challenge.groups > probe::k_bench_groups_max ||
-      static_cast<std::uint64_t>(challenge.groups) * challenge.rows_per_group > 0xffffffffu)
-    return make_error(Code::usage, "matrices of this size are not multiplied");
-  return challenge;
-}
+// Inner dimension and columns: small enough to be checked, large enough to keep every unit of a fast device busy.
+constexpr std::uint32_t k_size_small = 256, k_size_plain = 2048, k_size_tensor = 4096;
+constexpr double k_fast_flops = 2e11;  // slower devices are processors, or are sold as what they are not
 
 }  // namespace
 
 Result<Gemm> Gemm::make(Device& device, const Parameters& parameters) {
   Gemm gemm(device);
-  TRY_ASSIGN(gemm.challenge_, sizes(parameters));
   gemm.precision_ = precision_for(device.facts(), parameters.number("numbers", 0));
   const std::uint64_t width = gemm.precision_ == "f32" ? 4 : 2;
   gemm.tile_ = gemm.precision_ == "f32" ? 64 : 128;
-  // Whole tiles, all of one size: the total is a multiple of the tile, so are its halves until they are small.
-  gemm.batch_rows_ = gemm.rows();
-  if (gemm.batch_rows_ > k_batch_rows_max) gemm.batch_rows_ = k_batch_rows_max;
-  const std::uint64_t inner = gemm.challenge_.inner;
-  TRY_ASSIGN(gemm.a_, device.allocate(gemm.batch_rows_ * inner * width));
-  TRY_ASSIGN(gemm.b_, device.allocate(gemm.challenge_.columns * inner * width));
-  TRY_ASSIGN(gemm.answer_, device.allocate(gemm.challenge_.groups * 8ull));
+  TRY_ASSIGN(gemm.answer_, device.allocate(probe::k_bench_answer_groups_max * 8ull));
+  if (gemm.precision_ != "f32") {
+    TRY(gemm.take(k_size_tensor, width));
+    return gemm;
+  }
+  TRY(gemm.take(k_size_small, width));
+  const Work batch = [&]() -> Result<void> {
+    TRY(gemm.begin(1));
+    return gemm.run_batch();
+  };
+  TRY(time_of(device, batch));
+  TRY_ASSIGN(const double seconds, time_of(device, batch));
+  if (gemm.batch_flops() / seconds > k_fast_flops) TRY(gemm.take(k_size_plain, width));
   return gemm;
+}
+
+Result<void> Gemm::take(std::uint32_t size, std::uint64_t width) {
+  challenge_.columns = challenge_.inner = size;
+  batch_rows_ = 2 * size;
+  challenge_.rows_per_group = probe::k_bench_tile;
+  challenge_.groups = batch_rows_ / probe::k_bench_tile;
+  TRY_ASSIGN(a_, device_->allocate(std::uint64_t{batch_rows_} * size * width));
+  TRY_ASSIGN(b_, device_->allocate(std::uint64_t{size} * size * width));
+  return {};
+}
+
+Result<void> Gemm::resize(double batches) {
+  const std::uint32_t per_batch = batch_rows_ / probe::k_bench_tile;
+  // Whole batches, whole parts, and no more rows than a word counts.
+  const double most = static_cast<double>(0xffffffffu / batch_rows_ - 1);
+  auto count = static_cast<std::uint32_t>(std::clamp(batches, 1.0, most));
+  std::uint32_t tiles_per_part = 1;
+  while (std::uint64_t{count} * per_batch / tiles_per_part > probe::k_bench_answer_groups_max) tiles_per_part *= 2;
+  count = (count + tiles_per_part - 1) / tiles_per_part * tiles_per_part;
+  while (std::uint64_t{count} * per_batch / tiles_per_part > probe::k_bench_answer_groups_max) count -= tiles_per_part;
+  challenge_.rows_per_group = tiles_per_part * probe::k_bench_tile;
+  challenge_.groups = count * per_batch / tiles_per_part;
+  return {};
 }
 
 Result<void> Gemm::fill(Buffer& buffer, std::uint64_t seed, std::uint32_t row0, std::uint32_t count) {

@@ -10,10 +10,13 @@ namespace gridctl::gpubench {
 
 class Gemm {
  public:
-  // Sizes of the parameters groups, rows_per_group, columns, inner; numbers: 0 = the widest that it has (fp32, fp16,
-  // bf16), 1 = fp32, 2 = fp16, 3 = bf16.
+  // Sizes that suit the device; the parameter numbers: 0 = bf16, fp16 or fp32, the first that it has matrix units for,
+  // 1 = fp32, 2 = fp16, 3 = bf16.
   [[nodiscard]] static Result<Gemm> make(Device& device, const Parameters& parameters);
 
+  // So many batches, as parts of one answer.
+  [[nodiscard]] Result<void> resize(double batches);
+  [[nodiscard]] const probe::GemmChallenge& challenge() const { return challenge_; }
   [[nodiscard]] Result<void> begin(std::uint64_t seed);  // queues B, and clears the answer
   [[nodiscard]] Result<void> run_batch();                // queues the next rows
   [[nodiscard]] bool done() const { return next_row_ >= rows(); }
@@ -25,6 +28,7 @@ class Gemm {
  private:
   explicit Gemm(Device& device) : device_(&device) {}
   [[nodiscard]] std::uint32_t rows() const { return challenge_.groups * challenge_.rows_per_group; }
+  [[nodiscard]] Result<void> take(std::uint32_t size, std::uint64_t width);  // memory for matrices of that size
   [[nodiscard]] Result<void> fill(Buffer& buffer, std::uint64_t seed, std::uint32_t row0, std::uint32_t count);
 
   Device* device_;

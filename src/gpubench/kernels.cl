@@ -19,7 +19,7 @@ typedef unsigned int uint;
 typedef unsigned short ushort;
 #else
 #define KERNEL __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void
-#define DEVICE inline
+#define DEVICE
 #define GLOBAL __global
 #define LOCAL __local
 #define LANE ((uint)get_local_id(0))
@@ -40,7 +40,7 @@ DEVICE uint mix(uint h) {
   h *= 0xc2b2ae35u;
   return h ^ (h >> 16);
 }
-DEVICE uint row_key(uint low, uint high, uint row) { return mix(mix(row ^ low) + high); }
+DEVICE uint row_key(uint low, uint high, uint row) { return mix(mix((row * 0x9e3779b1u) ^ low) + high); }
 DEVICE uint word_of(uint key, uint at) { return mix(key ^ (at * 0x9e3779b1u)); }
 // Byte `at` of a word as a whole number in -127..127.
 DEVICE float entry_of(uint word, uint at) {

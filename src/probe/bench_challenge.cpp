@@ -27,7 +27,9 @@ struct Seed {
       : low(static_cast<std::uint32_t>(seed)), high(static_cast<std::uint32_t>(seed >> 32)) {}
 };
 
-std::uint32_t row_key(Seed seed, std::uint32_t row) { return bench_mix(bench_mix(row ^ seed.low) + seed.high); }
+std::uint32_t row_key(Seed seed, std::uint32_t row) {
+  return bench_mix(bench_mix((row * k_golden) ^ seed.low) + seed.high);
+}
 std::uint32_t word_of(std::uint32_t key, std::uint32_t at) { return bench_mix(key ^ (at * k_golden)); }
 std::int16_t entry_of(std::uint32_t word, std::uint32_t at) {
   const int value = static_cast<int>((word >> (8 * at)) & 255u) - 128;
@@ -51,9 +53,11 @@ std::int32_t dot_plain(const std::int16_t* a, const std::int16_t* b, std::size_t
   for (std::size_t i = 0; i < count; ++i) sum += a[i] * b[i];
   return sum;
 }
-float iterate_plain(float x, float c, std::uint32_t steps) {
-  for (std::uint32_t i = 0; i < steps; ++i) x = std::fma(x, x, c);
-  return x;
+// The chains of four lanes at once.
+constexpr std::size_t k_together = 4 * k_bench_chains;
+void iterate_plain(float* x, const float* c, std::uint32_t steps) {
+  for (std::uint32_t step = 0; step < steps; ++step)
+    for (std::size_t i = 0; i < k_together; ++i) x[i] = std::fma(x[i], x[i], c[i]);
 }
 #ifdef GRIDCTL_FAST
 GRIDCTL_FAST std::int32_t dot_fast(const std::int16_t* a, const std::int16_t* b, std::size_t count) {
@@ -61,9 +65,12 @@ GRIDCTL_FAST std::int32_t dot_fast(const std::int16_t* a, const std::int16_t* b,
   for (std::size_t i = 0; i < count; ++i) sum += a[i] * b[i];
   return sum;
 }
-GRIDCTL_FAST float iterate_fast(float x, float c, std::uint32_t steps) {
-  for (std::uint32_t i = 0; i < steps; ++i) x = __builtin_fmaf(x, x, c);
-  return x;
+GRIDCTL_FAST void iterate_fast(float* x, const float* c, std::uint32_t steps) {
+  float values[k_together], offsets[k_together];  // in registers
+  for (std::size_t i = 0; i < k_together; ++i) values[i] = x[i], offsets[i] = c[i];
+  for (std::uint32_t step = 0; step < steps; ++step)
+    for (std::size_t i = 0; i < k_together; ++i) values[i] = __builtin_fmaf(values[i], values[i], offsets[i]);
+  for (std::size_t i = 0; i < k_together; ++i) x[i] = values[i];
 }
 const auto dot = GRIDCTL_HAS_FAST ? &dot_fast : &dot_plain;
 const auto iterate = GRIDCTL_HAS_FAST ? &iterate_fast : &iterate_plain;
@@ -130,7 +137,7 @@ Error wrong(const char* what, std::uint32_t part, std::uint32_t parts) {
 Result<void> expect_size(const char* what, const Words& words, std::uint32_t groups) {
   if (words.size() == groups) return {};
   return make_error(Code::protocol_violation, std::string("the answer to the ") + what + " challenge has " +
-                                                  std::to_string(words.size()) + " parts instead of " +
+                                                  std::to_string(words.size()) + " words instead of " +
                                                   std::to_string(groups));
 }
 Result<void> sensible(bool good, const char* what) {
@@ -147,16 +154,26 @@ GemmPart gemm_part(const GemmChallenge& challenge, std::uint32_t group) {
 
 std::uint32_t fma_part(const FmaChallenge& challenge, std::uint32_t group) {
   std::uint32_t sum = 0;
-  for (std::uint32_t lane = 0; lane < k_bench_lanes; ++lane) {
-    const std::uint32_t key = row_key(Seed{challenge.seed}, group * k_bench_lanes + lane);
-    const auto unit = [&](std::uint32_t at, std::uint32_t exponent) {
-      return std::bit_cast<float>(exponent | (word_of(key, at) >> 9));
-    };
-    const float c = -(1.875f + unit(8, 0x3f800000u) * 0.0625f - 0.0625f);
-    std::uint32_t hash = key;
-    for (std::uint32_t chain = 0; chain < k_bench_chains; ++chain)
-      hash = bench_mix(std::bit_cast<std::uint32_t>(iterate(unit(chain, 0x3f000000u), c, challenge.steps)) + hash);
-    sum += hash;
+  for (std::uint32_t lane = 0; lane < k_bench_lanes; lane += 4) {
+    std::array<float, k_together> x{}, c{};
+    std::array<std::uint32_t, 4> hashes{};
+    for (std::uint32_t one = 0; one < 4; ++one) {
+      const std::uint32_t key = row_key(Seed{challenge.seed}, group * k_bench_lanes + lane + one);
+      const auto unit = [&](std::uint32_t at, std::uint32_t exponent) {
+        return std::bit_cast<float>(exponent | (word_of(key, at) >> 9));
+      };
+      hashes[one] = key;
+      for (std::uint32_t chain = 0; chain < k_bench_chains; ++chain) {
+        x[one * k_bench_chains + chain] = unit(chain, 0x3f000000u);
+        c[one * k_bench_chains + chain] = -(1.875f + unit(8, 0x3f800000u) * 0.0625f - 0.0625f);
+      }
+    }
+    iterate(x.data(), c.data(), challenge.steps);
+    for (std::uint32_t i = 0; i < k_together; ++i) {
+      std::uint32_t& hash = hashes[i / k_bench_chains];
+      hash = bench_mix(std::bit_cast<std::uint32_t>(x[i]) + hash);
+    }
+    for (const std::uint32_t hash : hashes) sum += hash;
   }
   return sum;
 }
@@ -178,51 +195,58 @@ std::uint32_t fill_part(const FillChallenge& challenge, std::uint32_t block) {
   return sum;
 }
 
-Result<void> check_gemm(const GemmChallenge& challenge, const Words& hashes, const Words& projections,
-                        std::uint32_t parts, const Draw& draw) {
-  TRY(sensible(challenge.groups > 0 && challenge.groups <= k_bench_groups_max && challenge.columns > 0 &&
+Result<void> check_gemm(const GemmChallenge& challenge, const Words& answer, std::uint32_t parts, const Draw& draw) {
+  TRY(sensible(challenge.groups > 0 && challenge.groups <= k_bench_answer_groups_max && challenge.columns > 0 &&
                    challenge.columns <= k_columns_max && challenge.inner > 0 && challenge.inner <= k_bench_inner_max &&
                    challenge.inner % k_bench_tile == 0,
                "matrix"));
-  TRY(expect_size("matrix", hashes, challenge.groups));
-  TRY(expect_size("matrix", projections, challenge.groups));
+  TRY(expect_size("matrix", answer, 2 * challenge.groups));
   const std::vector<Row> b = columns_of_b(challenge);
   const Words projected = projected_b(challenge, b);
   const bool all = challenge.groups <= k_projected_parts;
   for (std::uint32_t i = 0; i < std::min(challenge.groups, k_projected_parts); ++i) {
     const std::uint32_t group = all ? i : pick(draw, challenge.groups);
-    if (projection_of(challenge, projected, group) != projections[group])
+    if (projection_of(challenge, projected, group) != answer[2 * group + 1])
       return wrong("matrix", group, challenge.groups);
   }
   for (std::uint32_t i = 0; i < parts; ++i) {
     const std::uint32_t group = pick(draw, challenge.groups);
     const GemmPart part = compute_gemm_part(challenge, b, group);
-    if (part.hash != hashes[group] || part.projection != projections[group])
+    if (part.hash != answer[2 * group] || part.projection != answer[2 * group + 1])
       return wrong("matrix", group, challenge.groups);
   }
   return {};
 }
 
-Result<void> check_fma(const FmaChallenge& challenge, const Words& hashes, std::uint32_t parts, const Draw& draw) {
-  TRY(sensible(challenge.groups > 0 && challenge.groups <= k_bench_groups_max, "fp32"));
-  TRY(expect_size("fp32", hashes, challenge.groups));
+Result<void> check_fma(const FmaChallenge& challenge, const Words& answer, std::uint32_t parts, const Draw& draw) {
+  TRY(sensible(challenge.groups > 0 && challenge.groups <= k_bench_answer_groups_max, "fp32"));
+  TRY(expect_size("fp32", answer, challenge.groups));
   for (std::uint32_t i = 0; i < parts; ++i) {
     const std::uint32_t group = pick(draw, challenge.groups);
-    if (fma_part(challenge, group) != hashes[group]) return wrong("fp32", group, challenge.groups);
+    if (fma_part(challenge, group) != answer[group]) return wrong("fp32", group, challenge.groups);
   }
   return {};
 }
 
-Result<void> check_fill(const FillChallenge& challenge, const Words& hashes, std::uint32_t parts, const Draw& draw) {
+Result<void> check_fill(const FillChallenge& challenge, const Words& answer, std::uint32_t parts, const Draw& draw) {
   TRY(sensible(challenge.blocks > 0 && challenge.blocks <= k_bench_groups_max &&
                    challenge.block_words % (4 * k_bench_lanes) == 0,
                "memory"));
-  TRY(expect_size("memory", hashes, challenge.blocks));
+  TRY(expect_size("memory", answer, challenge.blocks));
   for (std::uint32_t i = 0; i < parts; ++i) {
     const std::uint32_t block = pick(draw, challenge.blocks);
-    if (fill_part(challenge, block) != hashes[block]) return wrong("memory", block, challenge.blocks);
+    if (fill_part(challenge, block) != answer[block]) return wrong("memory", block, challenge.blocks);
   }
   return {};
+}
+
+Words bench_commitment(const Words& answer) {
+  Words two{0x243f6a88u, 0x85a308d3u};
+  for (const std::uint32_t word : answer) {
+    two[0] = bench_mix(two[0] ^ word);
+    two[1] = bench_mix(two[1] + word * k_golden);
+  }
+  return two;
 }
 
 std::string words_to_hex(std::span<const std::uint32_t> words) {

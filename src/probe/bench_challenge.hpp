@@ -31,11 +31,12 @@ using Draw = std::function<std::uint64_t()>;  // 64 random bits that nobody can 
   return h ^ (h >> 16);
 }
 
-inline constexpr std::uint32_t k_bench_lanes = 256;         // work-items of a group, on every device
-inline constexpr std::uint32_t k_bench_groups_max = 65536;  // parts of one answer: half a frame as hex digits
-inline constexpr std::uint32_t k_bench_tile = 128;          // matrix sizes are multiples of it
-inline constexpr std::uint32_t k_bench_inner_max = 8192;    // partial sums of longer rows could pass 2^24
-inline constexpr std::uint32_t k_bench_chains = 8;          // independent FMA chains of a work-item
+inline constexpr std::uint32_t k_bench_lanes = 256;                // work-items of a group, on every device
+inline constexpr std::uint32_t k_bench_groups_max = 65536;         // parts of one answer: half a frame as hex digits
+inline constexpr std::uint32_t k_bench_answer_groups_max = 16384;  // of computing challenges: two words each
+inline constexpr std::uint32_t k_bench_tile = 128;                 // matrix sizes are multiples of it
+inline constexpr std::uint32_t k_bench_inner_max = 8192;           // partial sums of longer rows could pass 2^24
+inline constexpr std::uint32_t k_bench_chains = 8;                 // independent FMA chains of a work-item
 
 // C = A B: A has groups * rows_per_group rows, B is inner x columns, entries are whole numbers in -127..127.
 struct GemmChallenge {
@@ -68,17 +69,20 @@ struct GemmPart {
 [[nodiscard]] std::uint32_t fma_part(const FmaChallenge& challenge, std::uint32_t group);
 [[nodiscard]] std::uint32_t fill_part(const FillChallenge& challenge, std::uint32_t block);
 
-// Checks answers: hashes (and projections) of all parts, in order. refused when one is wrong, with the first part that
-// is; protocol_violation when the answer has another size or a challenge is none that we pose.
+// Checks answers: the words of all parts in order, of a GEMM hash and projection in turn. refused when one is wrong,
+// with the first part that is; protocol_violation when the answer has another size or a challenge is none that we pose.
 //
 // A GEMM costs the checker `parts` * rows_per_group * columns * inner multiplications, and inner * columns words of
 // memory; projections of up to 256 groups are checked besides, which is cheap.
-[[nodiscard]] Result<void> check_gemm(const GemmChallenge& challenge, const Words& hashes, const Words& projections,
-                                      std::uint32_t parts, const Draw& draw);
-[[nodiscard]] Result<void> check_fma(const FmaChallenge& challenge, const Words& hashes, std::uint32_t parts,
-                                     const Draw& draw);
-[[nodiscard]] Result<void> check_fill(const FillChallenge& challenge, const Words& hashes, std::uint32_t parts,
+[[nodiscard]] Result<void> check_gemm(const GemmChallenge& challenge, const Words& answer, std::uint32_t parts,
                                       const Draw& draw);
+[[nodiscard]] Result<void> check_fma(const FmaChallenge& challenge, const Words& answer, std::uint32_t parts,
+                                     const Draw& draw);
+[[nodiscard]] Result<void> check_fill(const FillChallenge& challenge, const Words& answer, std::uint32_t parts,
+                                      const Draw& draw);
+
+// Two words that stand for an answer until it comes.
+[[nodiscard]] Words bench_commitment(const Words& answer);
 
 // Words as hexadecimal digits, eight each; parse refuses anything else and more than `words_max`.
 [[nodiscard]] std::string words_to_hex(std::span<const std::uint32_t> words);

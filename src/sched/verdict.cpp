@@ -68,8 +68,9 @@ class Judge {
     if (match_.model == nullptr && !found.declared.model.empty()) match_.model = model_by_key(found.declared.model);
   }
 
-  Verdict judge() {
+  GpuVerdict judge() {
     if (!found_.no_device.empty()) add(VerdictKind::mismatch, "driver", found_.no_device);
+    if (!found_.unproven.empty()) add(VerdictKind::suspect, "driver", found_.unproven);
     for (const std::string& why : found_.wrong_answers) add(VerdictKind::mismatch, "answer", why);
     for (const std::string& why : found_.wrong_clocks) add(VerdictKind::suspect, "clock", why);
     look_at_memory();
@@ -198,14 +199,14 @@ class Judge {
 
   void finish() {
     std::stable_sort(verdict_.findings.begin(), verdict_.findings.end(),
-                     [](const Finding& a, const Finding& b) { return a.kind > b.kind; });
+                     [](const GpuFinding& a, const GpuFinding& b) { return a.kind > b.kind; });
     if (!verdict_.findings.empty()) verdict_.kind = verdict_.findings.front().kind;
     if (verdict_.kind == VerdictKind::degraded) verdict_.cause = cause_of(found_);
   }
 
   const Examination& found_;
   ModelMatch match_;
-  Verdict verdict_;
+  GpuVerdict verdict_;
   std::optional<double> gemm_, fp32_, memory_;  // fractions, as parts of the middle of their bands
 };
 
@@ -227,7 +228,7 @@ VerdictKind judge_fraction(double fraction, const Band& band) {
   return fraction < band.low * k_mismatch_part ? VerdictKind::mismatch : VerdictKind::degraded;
 }
 
-Verdict judge(const Examination& examination) { return Judge(examination).judge(); }
+GpuVerdict judge(const Examination& examination) { return Judge(examination).judge(); }
 
 void extend(Trend& trend, double value) {
   trend.last.push_back(value);

@@ -64,18 +64,18 @@ enum class VerdictKind : std::uint8_t { ok, degraded, suspect, mismatch };
 
 [[nodiscard]] VerdictKind judge_fraction(double fraction, const Band& band);
 
-struct Finding {
+struct GpuFinding {
   VerdictKind kind = VerdictKind::ok;
   std::string what;  // machine word: a metric's name, "units", "memory", "answer", "clock", "driver", "ratio", "drift"
   std::string text;  // for people: measured, expected, why
-  bool operator==(const Finding&) const = default;
+  bool operator==(const GpuFinding&) const = default;
 };
-struct Verdict {
+struct GpuVerdict {
   VerdictKind kind = VerdictKind::ok;
-  std::string cause;               // of degraded: "power cap 300 of 450 W", or empty when nothing tells it
-  std::vector<Finding> findings;   // all that was compared, the gravest first
-  std::vector<std::string> notes;  // what could not be compared and why
-  bool operator==(const Verdict&) const = default;
+  std::string cause;                 // of degraded: "power cap 300 of 450 W", or empty when nothing tells it
+  std::vector<GpuFinding> findings;  // all that was compared, the gravest first
+  std::vector<std::string> notes;    // what could not be compared and why
+  bool operator==(const GpuVerdict&) const = default;
 };
 
 // What one test run of a device has found.
@@ -87,12 +87,13 @@ struct Examination {
   double memory_hashed = 0;                // bytes that were filled and came back right; 0 = not tested
   std::vector<std::string> wrong_answers;  // challenges that failed, and why
   std::vector<std::string> wrong_clocks;   // times that cannot be, by the controller's clock
-  std::string no_device;                   // the driver shows no such device: why
+  std::string no_device;                   // the driver shows no such device, or hangs: why
+  std::string unproven;                    // there is no driver that could show it
   double sustained = 0;                    // last rate of the sustained run as a part of the first; 0 = not tested
   std::uint64_t foreign_memory = 0;        // bytes that other programs hold
   std::optional<Gpu> loaded;               // the inventory's view while the device was under load
 };
-[[nodiscard]] Verdict judge(const Examination& examination);
+[[nodiscard]] GpuVerdict judge(const Examination& examination);
 
 // A figure over time. The baseline is an exponentially weighted mean of medians of nine: outliers do not move it.
 struct Trend {

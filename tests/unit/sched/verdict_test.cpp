@@ -181,7 +181,7 @@ const GpuModel& model(const char* key) {
 TEST(Verdict, ASoundDeviceOfEveryModelIsOk) {
   for (const GpuModel& one : catalogue()) {
     if (one.family == "gaudi") continue;
-    const Verdict verdict = judge(sound(one));
+    const GpuVerdict verdict = judge(sound(one));
     EXPECT_EQ(verdict_name(verdict.kind), "ok")
         << one.key << ": " << (verdict.findings.empty() ? "" : verdict.findings[0].text);
   }
@@ -207,7 +207,7 @@ TEST(Verdict, AnUnconfirmedRowFailsNoHost) {
   Examination found = sound(model("RTX 4090"));
   found.declared = gpu_of(model("H20"));
   found.memory_hashed = 0;
-  const Verdict verdict = judge(found);
+  const GpuVerdict verdict = judge(found);
   EXPECT_EQ(verdict_name(verdict.kind), "ok");
   EXPECT_FALSE(verdict.notes.empty());
 }
@@ -215,7 +215,7 @@ TEST(Verdict, AnUnconfirmedRowFailsNoHost) {
 TEST(Verdict, AWrongAnswerIsAMismatchWhateverTheSpeed) {
   Examination found = sound(model("A100 SXM4 80GB"));
   found.wrong_answers = {"the answer to the matrix challenge is wrong in part 7 of 64"};
-  const Verdict verdict = judge(found);
+  const GpuVerdict verdict = judge(found);
   EXPECT_EQ(verdict_name(verdict.kind), "mismatch");
   EXPECT_EQ(verdict.findings[0].what, "answer");
 }
@@ -251,7 +251,7 @@ TEST(Verdict, SlownessHasItsCause) {
   found.loaded->pcie.width = 4;
   found.loaded->pcie.width_max = 16;
   found.loaded->pcie.generation_max = 4;
-  const Verdict verdict = judge(found);
+  const GpuVerdict verdict = judge(found);
   EXPECT_EQ(verdict.cause, "PCIe width 4 of 16");
   EXPECT_EQ(verdict_name(verdict.kind), "degraded");
   found.loaded.reset();
@@ -273,9 +273,9 @@ TEST(Verdict, RatiosGiveAwayASlowedDownOtherChip) {
   Examination found = sound(model("A100 SXM4 80GB"));
   for (Reading& reading : found.readings)
     if (reading.metric == Metric::gemm16) reading.value *= 0.42;
-  const Verdict verdict = judge(found);
+  const GpuVerdict verdict = judge(found);
   bool told = false;
-  for (const Finding& finding : verdict.findings) told = told || finding.what == "ratio";
+  for (const GpuFinding& finding : verdict.findings) told = told || finding.what == "ratio";
   EXPECT_TRUE(told);
   EXPECT_EQ(verdict_name(verdict.kind), "suspect");
 }
@@ -286,7 +286,7 @@ TEST(Verdict, ADeviceOfNoModelIsOkAndSaysThatItWasNotCompared) {
   found.declared.name = "a processor";
   found.memory_reported = 16e9;
   found.readings = {{Metric::fp32, Tool::gridctl_opencl, 0.01}};
-  const Verdict verdict = judge(found);
+  const GpuVerdict verdict = judge(found);
   EXPECT_EQ(verdict_name(verdict.kind), "ok");
   ASSERT_EQ(verdict.notes.size(), 1u);
 }

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <cstdio>
+
+#include "base/bytes.hpp"
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "control/bench.hpp"
+#include "control/enroll.hpp"
+#include "ui/human.hpp"
+#include "ui/json.hpp"
+#include "ui/table.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Duration k_timeout = std::chrono::minutes{2};  // of reaching the host; the tests have deadlines of their own
+
+constexpr Example k_examples[] = {{"Measure a host and prove its GPUs", "gridctl provider bench ada"},
+                                  {"Half a minute a GPU instead of two", "gridctl provider bench ada --quick"},
+                                  {"For a script", "gridctl provider bench ada --quick --json | jq -r .verdict"}};
+constexpr Positional k_positionals[] = {{"NAME", Offer::provider}};
+constexpr Option k_options[] = {{"quick", 0, "", "leaves out the minute under load; shorter measurements"},
+                                {"gpu", 0, "UUID", "only this GPU", "all", Offer::nothing, "", true}};
+
+std::string number(double value, const char* unit) {
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), value >= 100 ? "%.0f %s" : "%.3g %s", value, unit);
+  return text.data();
+}
+
+struct Shown {
+  const char* name;
+  const char* title;
+  const char* unit;
+};
+constexpr Shown k_host_figures[] = {
+    {"cpu_gflops", "one processor", "GFLOPS"},  {"cpu_all_gflops", "all processors", "GFLOPS"},
+    {"memory_copy_gbs", "memory copy", "GB/s"}, {"disk_write_mbs", "disk write", "MB/s"},
+    {"disk_read_mbs", "disk read", "MB/s"},     {"disk_sync_ms", "durable write", "ms"}};
+constexpr Shown k_gpu_figures[] = {{"gemm16_tflops", "16-bit matrices", "TFLOPS"},
+                                   {"gemm_fp32_tflops", "fp32 matrices", "TFLOPS"},
+                                   {"fp32_tflops", "fp32", "TFLOPS"},
+                                   {"fp16_peak_tflops", "fp16 vectors", "TFLOPS"},
+                                   {"memory_read_gbs", "memory read", "GB/s"},
+                                   {"memory_copy_gbs", "memory copy", "GB/s"},
+                                   {"h2d_gbs", "host to device", "GB/s"},
+                                   {"d2h_gbs", "device to host", "GB/s"}};
+
+void add_figures(ui::Facts& facts, std::span<const Shown> shown, const std::map<std::string, double>& figures) {
+  for (const Shown& one : shown)
+    if (const auto found = figures.find(one.name); found != figures.end())
+      facts.add(one.title, number(found->second, one.unit));
+}
+
+void show(Context& context, const control::BenchReport& report) {
+  ui::Facts host;
+  host.add("verdict", report.summary());
+  add_figures(host, k_host_figures, report.host);
+  context.print(host.render(context.out_style));
+  for (const control::GpuBench& gpu : report.gpus) {
+    ui::Facts facts;
+    facts.add("gpu", gpu.gpu.name + (gpu.gpu.uuid.empty() ? "" : ", " + gpu.gpu.uuid));
+    facts.add("verdict", std::string(sched::verdict_name(gpu.verdict.kind)) +
+                             (gpu.verdict.cause.empty() ? "" : ": " + gpu.verdict.cause));
+    if (const auto bytes = gpu.figures.find("memory_hashed_bytes"); bytes != gpu.figures.end())
+      facts.add("memory hashed", format_size(static_cast<std::uint64_t>(bytes->second)));
+    add_figures(facts, k_gpu_figures, gpu.figures);
+    for (const sched::GpuFinding& finding : gpu.verdict.findings)
+      if (finding.kind != sched::VerdictKind::ok)
+        facts.add(std::string(sched::verdict_name(finding.kind)), finding.text);
+    for (const std::string& note : gpu.verdict.notes) facts.add("note", note);
+    context.print("\n" + facts.render(context.out_style));
+  }
+  for (const std::string& problem : report.problems) context.note("not measured: " + sanitize(problem));
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
+  TRY_ASSIGN(const ControllerId controller, registry.controller_id());
+  // Tests are of the GPUs that are there now.
+  const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
+  TRY_ASSIGN(const control::Examined examined,
+             control::examine(provider, context.paths(), controller, deadline, context.clock));
+  provider.inventory = examined.provider.inventory;
+  control::BenchOptions options;
+  options.quick = parsed.has("quick");
+  options.gpus = parsed.values("gpu");
+  options.progress = [&](const std::string& line) { context.note(sanitize(line)); };
+  const control::WorkPlace place{provider, controller, context.paths(), &context.clock};
+  TRY_ASSIGN(const auto before, control::load_bench_report(registry, provider.name));
+  TRY_ASSIGN(const control::BenchReport report, control::bench_host(place, options, before));
+  TRY(control::save_bench_report(registry, provider.name, report, before));
+  if (context.json) context.print_line(control::to_json(report));
+  else show(context, report);
+  if (report.mismatch().empty()) return 0;
+  return make_error(Code::refused,
+                    provider.name.value +
+                        " is not what it is declared to be, no job is offered to it: " + sanitize(report.mismatch()),
+                    "gridctl provider bench " + provider.name.value);
+}
+}  // namespace
+
+const Command k_provider_bench{
+    .noun = "provider",
+    .verb = "bench",
+    .summary = "measure a host and prove its GPUs",
+    .examples = k_examples,
+    .description =
+        "Measures processors, memory, disk and every GPU of a host, without root, container or toolkit there. GPUs "
+        "are tested through the CUDA driver or OpenCL: their memory is filled and hashed, matrices are multiplied, "
+        "each from a fresh random seed; answers are checked here and timed by the clock here. A GPU that somebody "
+        "uses is left alone.\n\n"
+        "The verdict compares with the model that the host declares: ok, degraded (with the cause as far as its tools "
+        "tell it), suspect, or mismatch. A host with a mismatch gets no job until it passes. The daemon repeats the "
+        "challenges at random times while a GPU is idle; GRIDCTL_RECHECK says how often on average (default 12h, off "
+        "for never).",
+    .positionals = k_positionals,
+    .options = k_options,
+    .exit_codes = k_exits_host,
+    .waits = true,
+    .run = run};
+
+}  // namespace gridctl::cmd
