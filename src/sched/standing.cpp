@@ -24,7 +24,7 @@ class Judge {
     rebooted_ = !before.boot_id.empty() && before.boot_id != look.boot_id;
   }
 
-  Verdict run() {
+  Judgement run() {
     HostStanding& next = verdict_.next;
     next.boot_id = look_.boot_id;
     next.log_us = rebooted_ ? look_.log_us : std::max(next.log_us, look_.log_us);
@@ -141,7 +141,7 @@ class Judge {
   const Look& look_;
   bool checked_;
   bool rebooted_ = false;
-  Verdict verdict_;
+  Judgement verdict_;
 };
 
 }  // namespace
@@ -160,7 +160,7 @@ UnitState HostStanding::state_of(const std::string& unit) const {
   return found == units.end() ? UnitState::ok : found->second.state;
 }
 
-Verdict judge(const HostStanding& before, const Look& look) { return Judge(before, look, false).run(); }
-Verdict judge_checked(const HostStanding& before, const Look& look) { return Judge(before, look, true).run(); }
+Judgement judge(const HostStanding& before, const Look& look) { return Judge(before, look, false).run(); }
+Judgement judge_checked(const HostStanding& before, const Look& look) { return Judge(before, look, true).run(); }
 
 }  // namespace gridctl::sched

@@ -89,14 +89,14 @@ struct Change {
   std::string code, text;
 };
 
-struct Verdict {
+struct Judgement {
   HostStanding next;
   std::vector<Change> changes;
 };
-[[nodiscard]] Verdict judge(const HostStanding& before, const Look& look);
+[[nodiscard]] Judgement judge(const HostStanding& before, const Look& look);
 
 // A person had it checked: units without a bad sign in this look are ok at once, their strikes forgotten.
-[[nodiscard]] Verdict judge_checked(const HostStanding& before, const Look& look);
+[[nodiscard]] Judgement judge_checked(const HostStanding& before, const Look& look);
 
 // What an Xid of NVIDIA's driver means, by NVIDIA's "Xid catalog" (resolution buckets, driver 590): RESTART_APP and
 // IGNORE are the program's fault or nobody's (note), 63 and 94 leave a usable GPU with bad memory (bad), what needs a

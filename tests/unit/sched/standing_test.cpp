@@ -24,13 +24,13 @@ Sign lasting(Weight weight, const std::string& code = "disk_full", const std::st
 // A host that is looked at again and again.
 class Host {
  public:
-  Verdict look(std::int64_t at, std::vector<Sign> signs = {}, bool checked = false) {
+  Judgement look(std::int64_t at, std::vector<Sign> signs = {}, bool checked = false) {
     Look look;
     look.now = {at};
     look.boot_id = boot;
     look.signs = std::move(signs);
     look.looked_at = {"", k_gpu};
-    Verdict verdict = checked ? judge_checked(standing, look) : judge(standing, look);
+    Judgement verdict = checked ? judge_checked(standing, look) : judge(standing, look);
     standing = verdict.next;
     return verdict;
   }
@@ -55,7 +55,7 @@ TEST(Standing, AHostWithoutASignIsOkAndRemembersNothing) {
 
 TEST(Standing, ABadEventQuarantinesItsGpuAlone) {
   Host host;
-  const Verdict verdict = host.look(0, {event(Weight::bad, 0)});
+  const Judgement verdict = host.look(0, {event(Weight::bad, 0)});
   ASSERT_EQ(verdict.changes.size(), 1u);
   EXPECT_EQ(verdict.changes[0].kind, "quarantined");
   EXPECT_EQ(verdict.changes[0].text, "uncontained memory error");
@@ -138,7 +138,7 @@ TEST(Standing, ARestartOfTheMachineEndsWhatOnlyARestartMends) {
   std::int64_t now = k_minute;
   EXPECT_TRUE(host.clean_until(now, 120 * k_minute).empty());
   host.boot = "two";
-  const Verdict verdict = host.look(now);
+  const Judgement verdict = host.look(now);
   ASSERT_EQ(verdict.changes.size(), 1u);
   EXPECT_EQ(verdict.changes[0].kind, "probation");
 }
@@ -153,7 +153,7 @@ TEST(Standing, ARestartDoesNotMendWhatIsStillBroken) {
 
 TEST(Standing, WhatHappenedLongAgoIsHistory) {
   Host host;
-  const Verdict verdict = host.look(100 * k_minute, {event(Weight::bad, 10 * k_minute)});
+  const Judgement verdict = host.look(100 * k_minute, {event(Weight::bad, 10 * k_minute)});
   ASSERT_EQ(verdict.changes.size(), 1u);
   EXPECT_EQ(verdict.changes[0].kind, "noted");
   EXPECT_EQ(host.state(), UnitState::ok);
@@ -184,7 +184,7 @@ TEST(Standing, AGpuThatWasNotLookedAtIsNeitherCleanNorForgotten) {
 TEST(Standing, ACheckByAPersonLiftsWhatIsCleanNow) {
   Host host;
   host.look(0, {event(Weight::grave, 0), lasting(Weight::bad)});
-  const Verdict verdict = host.look(k_minute, {lasting(Weight::bad)}, true);
+  const Judgement verdict = host.look(k_minute, {lasting(Weight::bad)}, true);
   ASSERT_EQ(verdict.changes.size(), 1u);
   EXPECT_EQ(verdict.changes[0].kind, "cleared");
   EXPECT_EQ(verdict.changes[0].unit, k_gpu);
