@@ -61,7 +61,7 @@ ToolAnswer ask_tool(const Toolbox& toolbox, const ToolCall& call) {
   argv.front() = path->string();
   os::RunOptions options;
   options.timeout = toolbox.deadline;
-  options.output_max = k_tool_output_max;
+  options.output_max = toolbox.output_max;
   options.environment_extra = {{"LC_ALL", "C"}, {"NO_COLOR", "1"}};
   auto outcome = os::run(argv, options);
   if (!outcome) {

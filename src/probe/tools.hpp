@@ -33,6 +33,7 @@ struct Toolbox {
   // Where to look, in this order; nullopt = PATH and then the places where vendors install.
   std::optional<std::vector<os::Path>> directories;
   Duration deadline = k_tool_deadline;
+  std::size_t output_max = k_tool_output_max;
 };
 
 [[nodiscard]] std::optional<os::Path> find_tool(const Toolbox& toolbox, const std::string& name);

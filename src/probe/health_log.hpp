@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel log says of GPUs, memory, disks and hangs. Pure; the log is foreign text and anything but a known
+// line is passed over.
+//
+// Sources of the forms: NVIDIA "XID Errors" (NVRM lines); Linux drivers/gpu/drm/amd/amdgpu/amdgpu_{device,ras}.c,
+// drivers/gpu/drm/i915/i915_gpu_error.c, drivers/gpu/drm/xe/xe_device.c, drivers/pci/pcie/aer.c, kernel/hung_task.c,
+// mm/oom_kill.c, fs/ext4/super.c, block/blk-core.c.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wire/health.hpp"
+
+namespace gridctl::probe {
+
+// A log as it was read.
+enum class LogForm : std::uint8_t {
+  kmsg,       // /dev/kmsg: "6,339,5140900,-;text", continued by lines that begin with a blank
+  journal,    // journalctl -k -o short-monotonic: "[    5.140900] host kernel: text"
+  dmesg_raw,  // dmesg -r: "<6>[    5.140900] text"
+};
+struct LogLine {
+  std::uint64_t stamp_us = 0;  // since boot, by the log's own clock
+  std::string_view text;
+};
+
+// Lines in order; those that are not of the form are left out.
+[[nodiscard]] std::vector<LogLine> split_log(std::string_view log, LogForm form);
+
+// One line's meaning; an event of empty kind is none. Age and stamp are left at zero.
+[[nodiscard]] wire::KernelEvent read_log_line(std::string_view text);
+
+// The newest events, oldest first, equal ones (kind, code, device) counted together. `now_us` by the log's clock.
+[[nodiscard]] std::vector<wire::KernelEvent> read_kernel_log(std::string_view log, LogForm form, std::uint64_t now_us);
+
+}  // namespace gridctl::probe
