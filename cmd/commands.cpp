@@ -12,6 +12,7 @@ std::span<const Command* const> all_commands() {
                                              &k_provider_ls,
                                              &k_provider_show,
                                              &k_provider_check,
+                                             &k_provider_rescan,
                                              &k_provider_bench,
                                              &k_provider_drain,
                                              &k_provider_undrain,

@@ -3,6 +3,7 @@
 #include "cmd/context.hpp"
 #include "cmd/findings.hpp"
 #include "control/enroll.hpp"
+#include "control/rescan.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -14,16 +15,6 @@ constexpr Example k_examples[] = {{"Can jobs run there?", "gridctl provider chec
                                   {"For a script", "gridctl provider check ada --json"}};
 constexpr Positional k_positionals[] = {{"NAME", Offer::provider}};
 
-// What the check found goes into the row as it is now: somebody may have drained it meanwhile.
-Result<void> save(registry::Registry& registry, const registry::Provider& found) {
-  TRY_ASSIGN(registry::Provider now, registry.provider(found.name));
-  now.inventory = found.inventory;
-  now.transport = found.transport;
-  now.last_seen_at = found.last_seen_at;
-  now.liveness = found.liveness;
-  return registry.update_provider(now);
-}
-
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
@@ -31,7 +22,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
   TRY_ASSIGN(const control::Examined examined,
              control::examine(provider, context.paths(), controller, deadline, context.clock));
-  TRY(save(registry, examined.provider));
+  TRY(control::keep_examined(registry, examined.provider, context.now()));
   const bool passed = probe::passed(examined.findings);
   if (context.json)
     context.print_line("{\"name\":" + ui::quoted(provider.name.value) + ",\"passed\":" + (passed ? "true" : "false") +

@@ -6,6 +6,7 @@
 #include "cmd/findings.hpp"
 #include "control/enroll.hpp"
 #include "os/terminal.hpp"
+#include "sched/gpu_spec.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
 
@@ -25,6 +26,7 @@ constexpr Option k_options[] = {
     {"jump", 'J', "JUMP", "log in through this host, as with ssh -J"},
     {"host-key", 0, "SHA256:...", "the host's key has this fingerprint: no question is asked"},
     {"engine", 0, "ENGINE", "what runs containers there", "auto", Offer::choices, "auto|docker|podman|process"},
+    {"gpu", 0, "SPEC", "what its owner says it has, as RTX_4090:2; shown when the machine shows otherwise"},
     {"price", 0, "USD", "price of the whole host an hour", "0"},
     {"region", 0, "REGION", "country or region, as DE"},
     {"site", 0, "NAME", "hosts at one site are near each other"},
@@ -42,6 +44,10 @@ Result<registry::Provider> described(const Context& context, const Parsed& parse
   if (parsed.has("engine")) provider.engine = parsed.value("engine");
   TRY_ASSIGN(const std::optional<double> price, parsed.number("price"));
   provider.price_per_hour = price.value_or(0);
+  if (parsed.has("gpu")) {
+    TRY(sched::parse_gpu_spec(parsed.value("gpu")));
+    provider.declared_gpus = parsed.value("gpu");
+  }
   provider.region = parsed.value("region");
   provider.site = parsed.value("site");
   if (parsed.has("class")) provider.host_class = parsed.value("class");

@@ -1,90 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/bytes.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/findings.hpp"
-#include "ui/human.hpp"
+#include "control/rescan.hpp"
+#include "sched/catalogue.hpp"
 #include "ui/json.hpp"
-#include "ui/table.hpp"
+#include "ui/provider_view.hpp"
 
 namespace gridctl::cmd {
 
 namespace {
+constexpr std::size_t k_history_shown = 12;  // events; --json has all
+
 constexpr Example k_examples[] = {{"What a host has", "gridctl provider show ada"},
-                                  {"For a script", "gridctl provider show ada --json | jq .gpus"}};
+                                  {"For a script", "gridctl provider show ada --json | jq .inventory.gpus"}};
 constexpr Positional k_positionals[] = {{"NAME", Offer::provider}};
-
-std::string joined(const std::map<std::string, std::string>& labels) {
-  std::string text;
-  for (const auto& [key, value] : labels) text += (text.empty() ? "" : ", ") + key + "=" + value;
-  return text;
-}
-
-void add_hardware(ui::Facts& facts, const Inventory& inventory) {
-  facts.add("hostname", inventory.hostname);
-  facts.add("system", inventory.os + (inventory.kernel.empty() ? "" : ", kernel " + inventory.kernel) +
-                          (inventory.arch.empty() ? "" : ", " + inventory.arch));
-  facts.add("cpus", ui::number(inventory.cpus) + (inventory.cpu_model.empty() ? "" : "  " + inventory.cpu_model));
-  facts.add("memory", format_size(inventory.memory_bytes));
-  facts.add("disk", format_size(inventory.disk_free_bytes) + " free of " + format_size(inventory.disk_total_bytes));
-  for (const Gpu& gpu : inventory.gpus)
-    facts.add("gpu", gpu.name + ", " + format_size(gpu.memory_bytes) + ", driver " + gpu.driver + ", " + gpu.uuid);
-  facts.add("cuda", inventory.cuda);
-  facts.add("rocm", inventory.rocm);
-  facts.add("oneapi", inventory.oneapi);
-  for (const Engine& engine : inventory.engines) {
-    std::string text(engine_name(engine.kind));
-    if (!engine.version.empty()) text += " " + engine.version;
-    if (engine.rootless) text += ", rootless";
-    if (engine.limits_enforced) text += ", limits hold";
-    if (!engine.problem.empty()) text += ": " + engine.problem;
-    facts.add("engine", text);
-  }
-  facts.add("machine", inventory.machine_id);
-  facts.add("boot", inventory.boot_id);
-  for (const std::string& note : inventory.notes) facts.add("note", note);
-}
 
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
-  TRY_ASSIGN(const registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
+  ui::ProviderView view;
+  TRY_ASSIGN(view.provider, registry.provider(HostName{parsed.positionals[0]}));
+  sched::name_models(view.provider.inventory);  // by today's catalogue
+  view.contradictions = control::contradictions(view.provider);
+  TRY_ASSIGN(view.history, registry.host_events(view.provider.name, context.json ? 0 : k_history_shown));
   if (context.json) {
-    context.print_line(ui::provider_json(provider));
+    context.print_line(ui::provider_detail_json(view.provider, view.contradictions, view.history));
     return 0;
   }
-  TRY_ASSIGN(const std::vector<JobId> jobs, registry.jobs_on(provider.name));
-  const WallTime now = context.now();
-  ui::Facts facts;
-  facts.add("name", provider.name.value);
-  facts.add("address", provider.address);
-  facts.add("jump", provider.jump);
-  facts.add("transport", provider.transport);
-  facts.add("state", provider.drained ? "drained" : provider.liveness);
-  facts.add("seen", ui::age(provider.last_seen_at, now));
-  facts.add("registered", ui::moment(provider.registered_at) + " UTC");
-  facts.add("runs with", provider.engine);
-  facts.add("class", provider.host_class);
-  facts.add("region", provider.region);
-  facts.add("site", provider.site);
-  facts.add("price", provider.price_per_hour == 0 ? "" : ui::money(provider.price_per_hour) + " an hour");
-  facts.add("labels", joined(provider.labels));
-  add_hardware(facts, provider.inventory);
-  for (const JobId& job : jobs) facts.add("job", job.value);
-  context.print(facts.render(context.out_style));
-  show_problems(context, findings_of(provider));
+  TRY_ASSIGN(view.jobs, registry.jobs_on(view.provider.name));
+  context.print(ui::provider_view(view, context.now(), context.columns_out(), context.out_style));
+  TRY(show_health(context, registry, view.provider.name));
+  show_problems(context, findings_of(view.provider));
   return 0;
 }
 }  // namespace
 
-const Command k_provider_show{.noun = "provider",
-                              .verb = "show",
-                              .summary = "facts of one provider",
-                              .examples = k_examples,
-                              .description =
-                                  "Shows what was found on a host when it was last checked, what its owner said "
-                                  "of it, and what stands in the way of jobs.",
-                              .positionals = k_positionals,
-                              .exit_codes = k_exits_job,
-                              .run = run};
+const Command k_provider_show{
+    .noun = "provider",
+    .verb = "show",
+    .summary = "everything known of one provider",
+    .examples = k_examples,
+    .description =
+        "Shows what was found on a host when it was last looked at (GPUs with clocks, power and buses, the links "
+        "between them, disks, network cards, software), what its owner said of it and the machine shows "
+        "otherwise, its history, and what stands in the way of jobs. What is unknown is listed with the reason: "
+        "not_applicable, not_supported, not_reported, needs_bench, no_tool, no_driver, denied, timed_out or "
+        "unreadable.\n\n"
+        "A device is called by a model of the catalogue only when its name, memory and what else is known of it leave "
+        "no doubt; laptop parts are never taken for desktop parts.",
+    .positionals = k_positionals,
+    .exit_codes = k_exits_job,
+    .run = run};
 
 }  // namespace gridctl::cmd

@@ -21,10 +21,13 @@ void Supervisor::on_connected(Host& host, const wire::AgentHello& hello) {
     auto found = std::make_shared<Result<Examined>>(
         examine(provider, paths, controller_, clock_.boot() + k_rescan_within, clock_));
     loop_.post([this, name = provider.name, found] {
-      if (const auto host_now = hosts_.find(name.value); host_now != hosts_.end()) host_now->second->rescanning = false;
+      const auto host_now = hosts_.find(name.value);
+      if (host_now != hosts_.end()) host_now->second->rescanning = false;
       if (!*found) return report(found->error(), "while taking the inventory of " + name.value + " anew");
       const auto kept = keep_examined(registry_, (*found)->provider, clock_.wall());
       if (!kept) return report(kept.error(), "while recording the inventory of " + name.value);
+      // What we write ourselves is not read again: without this, each new connection would look like a new start.
+      if (host_now != hosts_.end()) host_now->second->provider.inventory = (*found)->provider.inventory;
     });
   });
 }

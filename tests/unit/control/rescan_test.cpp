@@ -100,7 +100,7 @@ TEST(Rescan, KeepsASummaryShort) {
   EXPECT_NE(text.find("; 2 more"), std::string::npos) << text;
 }
 
-class KeepExamined : public testing::Test {
+class KeepExamined : public ::testing::Test {
  protected:
   KeepExamined() {
     auto opened = registry::Registry::open(directory_.path());

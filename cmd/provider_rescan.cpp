@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "control/rescan.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Duration k_timeout = std::chrono::minutes{2};  // login, upload of the agent over a slow link, inventory
+
+constexpr Example k_examples[] = {{"After a card was added", "gridctl provider rescan ada"},
+                                  {"For a script", "gridctl provider rescan ada --json | jq .changes"}};
+constexpr Positional k_positionals[] = {{"NAME", Offer::provider}};
+
+std::string changes_json(const HostName& name, std::span<const control::InventoryChange> changes) {
+  std::string list;
+  for (const control::InventoryChange& change : changes)
+    list += (list.empty() ? "" : ",") + std::string("{\"what\":") + ui::quoted(change.what) +
+            ",\"before\":" + ui::quoted(change.before) + ",\"after\":" + ui::quoted(change.after) + "}";
+  return "{\"name\":" + ui::quoted(name.value) + ",\"changes\":[" + list + "]}";
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(const registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
+  TRY_ASSIGN(const ControllerId controller, registry.controller_id());
+  const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
+  TRY_ASSIGN(const control::Examined examined,
+             control::examine(provider, context.paths(), controller, deadline, context.clock));
+  TRY_ASSIGN(const std::vector<control::InventoryChange> changes,
+             control::keep_examined(registry, examined.provider, context.now()));
+  if (context.json) {
+    context.print_line(changes_json(provider.name, changes));
+    return 0;
+  }
+  for (const control::InventoryChange& change : changes) context.print_line(sanitize(control::describe(change)));
+  if (changes.empty()) context.print_line(provider.name.value + " is as it was");
+  return 0;
+}
+}  // namespace
+
+const Command k_provider_rescan{
+    .noun = "provider",
+    .verb = "rescan",
+    .summary = "take a host's inventory anew",
+    .examples = k_examples,
+    .description =
+        "Connects, takes inventory and prints what is different from before: parts that came or went, other "
+        "versions, limits and links. The difference goes into the host's history, which 'gridctl provider show' "
+        "lists. What changes by itself, as clocks, temperatures and free space, is no difference. The daemon does "
+        "the same by itself when a host was started anew.",
+    .positionals = k_positionals,
+    .exit_codes = k_exits_host,
+    .waits = true,
+    .run = run};
+
+}  // namespace gridctl::cmd
