@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "agent/bench.hpp"
+#include "agent/health.hpp"
 #include "agent/log_ring.hpp"
 #include "agent/network.hpp"
 #include "agent/requests.hpp"
@@ -155,7 +156,7 @@ class Connection {
     TRY(os::make_directories(home_));
     wire::AgentHello answer;
     answer.version = version;
-    answer.features = {"events", "bulk", "links"};
+    answer.features = {"events", "bulk", "links", "health"};
     answer.build = self_hash();
     answer.machine_id = os::machine_id();
     answer.boot_id = os::boot_id();
@@ -163,6 +164,7 @@ class Connection {
     TRY(reply(frame.stream, wire::encode(answer)));
     requests_.emplace(home_, hello.controller, clock_);
     snapshots_.emplace(*requests_);
+    health_.emplace(home_, clock_);
     bench_.emplace(home_, hello.controller, clock_);
     const bool events = std::find(hello.features.begin(), hello.features.end(), "events") != hello.features.end();
     watcher_.emplace(home_, hello.controller, link_, events, clock_);
@@ -190,6 +192,10 @@ class Connection {
     if (Bench::serves(operation)) return bench(operation, frame);
     if (Links::serves(operation)) return Links(link_, home_, clock_).handle(frame);
     if (operation == "log") return log(frame);
+    if (operation == "health") {
+      TRY_ASSIGN(const auto request, wire::parse_health_request(frame.payload));
+      return reply(frame.stream, wire::encode(health_->answer(request)));
+    }
     if (operation == "prepare") {
       TRY_ASSIGN(const auto request, wire::parse_prepare(frame.payload));
       return answer(frame.stream, requests_->prepare(request));
@@ -258,6 +264,7 @@ class Connection {
   Path home_;
   std::optional<Requests> requests_;
   std::optional<HostSnapshots> snapshots_;
+  std::optional<Health> health_;
   std::optional<Bench> bench_;
   std::optional<store::ChunkStore> cache_;
   std::optional<transfer::BulkServer> bulk_;

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/health.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "agent/attempt_dir.hpp"
+#include "base/text.hpp"
+#include "os/log.hpp"
+#include "os/process.hpp"
+#include "probe/health_machine.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+constexpr std::uint64_t k_kept_bytes_max = 4u << 20;            // of the kept report
+constexpr Duration k_engines_every = std::chrono::minutes{10};  // asking an engine costs 0.1 s of a core
+constexpr Duration k_look = std::chrono::milliseconds{50};      // while another process takes the report
+constexpr std::size_t k_ancestry_max = 64;                      // deeper trees are not ours
+constexpr std::uint64_t k_environ_bytes_max = 1u << 20;
+
+// The report on disk, and what decides whether it still holds.
+struct Kept {
+  std::string leases;   // who held what when it was taken
+  BootTime engines_at;  // when engines were last asked
+  wire::HealthReport report;
+};
+
+std::string lease_key(const std::vector<Lease>& leases) {
+  std::vector<std::string> words;
+  for (const Lease& lease : leases)
+    if (!lease.gpus.empty())
+      words.push_back(lease.controller.value + "." + lease.job.value + "." + std::to_string(lease.epoch.value));
+  std::sort(words.begin(), words.end());
+  return words.empty() ? "-" : join(words, ",");
+}
+
+std::optional<Kept> read_kept(const os::Path& file) {
+  const auto text = os::read_file(file, k_kept_bytes_max);
+  if (!text) return std::nullopt;
+  const std::size_t end = text->find('\n');
+  if (end == std::string::npos) return std::nullopt;
+  const std::vector<std::string> head = split(std::string_view(*text).substr(0, end), ' ');
+  Kept kept;
+  if (head.size() != 2) return std::nullopt;
+  kept.leases = head[0];
+  std::from_chars(head[1].data(), head[1].data() + head[1].size(), kept.engines_at.ns);
+  auto report = wire::parse_health_report(std::string_view(*text).substr(end + 1));
+  if (!report || report->boot_id != os::boot_id()) return std::nullopt;
+  kept.report = std::move(*report);
+  return kept;
+}
+
+// Tools that hung: "TOOL TIMES LAST_NS" a line, of this boot.
+std::map<std::string, probe::HungNote> read_hung(const os::Path& file) {
+  std::map<std::string, probe::HungNote> notes;
+  const auto text = os::read_file(file, 64 * 1024);
+  if (!text) return notes;
+  const std::vector<std::string> lines = split_lines(*text);
+  if (lines.empty() || lines.front() != os::boot_id()) return notes;
+  for (const std::string& line : lines) {
+    const std::vector<std::string> words = split(line, ' ');
+    if (words.size() != 3) continue;
+    probe::HungNote note;
+    std::from_chars(words[1].data(), words[1].data() + words[1].size(), note.times);
+    std::from_chars(words[2].data(), words[2].data() + words[2].size(), note.last.ns);
+    notes[words[0]] = note;
+  }
+  return notes;
+}
+
+void write_hung(const os::Path& file, const std::map<std::string, probe::HungNote>& notes) {
+  std::string text = os::boot_id() + "\n";
+  for (const auto& [tool, note] : notes)
+    text += tool + " " + std::to_string(note.times) + " " + std::to_string(note.last.ns) + "\n";
+  (void)os::write_file_atomically(file, text);  // at worst the tool is tried once more
+}
+
+int parent_of(int pid) {
+  const auto stat = os::read_file("/proc/" + std::to_string(pid) + "/stat", 64 * 1024);
+  if (!stat) return 0;
+  const std::size_t close = stat->rfind(')');
+  if (close == std::string::npos) return 0;
+  const std::vector<std::string> fields = split(std::string_view(*stat).substr(close + 1), ' ');
+  int parent = 0;
+  if (fields.size() > 2) std::from_chars(fields[2].data(), fields[2].data() + fields[2].size(), parent);
+  return parent;
+}
+
+}  // namespace
+
+struct Health::Shared : std::enable_shared_from_this<Health::Shared> {
+  Shared(os::Path at, os::Clock& time)
+      : home(std::move(at)), folder(home / "health"), clock(time), ledger(lease_directory(), Machine::real(), time) {}
+
+  [[nodiscard]] os::Path file() const { return folder / "report"; }
+
+  void begin(const wire::HealthRequest& request);
+  void take(const wire::HealthRequest& request);
+  wire::HealthReport look(const wire::HealthRequest& request, const std::optional<Kept>& before,
+                          const std::vector<Lease>& leases, bool engines);
+
+  const os::Path home, folder;
+  os::Clock& clock;
+  Ledger ledger;
+  std::mutex mutex;
+  std::condition_variable done;
+  bool under_way = false;
+  std::optional<std::uint64_t> busy_ticks;
+  BootTime busy_at;
+};
+
+void Health::Shared::begin(const wire::HealthRequest& request) {
+  {
+    const std::lock_guard lock(mutex);
+    if (under_way) return;
+    under_way = true;
+  }
+  const auto work = [self = shared_from_this(), request] {
+    self->take(request);
+    const std::lock_guard lock(self->mutex);
+    self->under_way = false;
+    self->done.notify_all();
+  };
+  try {
+    std::thread(work).detach();
+  } catch (const std::system_error&) {
+    work();  // no thread to be had: the connection waits
+  }
+}
+
+void Health::Shared::take(const wire::HealthRequest& request) {
+  if (!os::make_directories(folder)) return;
+  const auto lock = os::FileLock::try_acquire(folder / "lock");
+  if (!lock || !*lock) return;  // another connection's agent is at it
+  const auto leases = ledger.valid().value_or(std::vector<Lease>{});
+  const std::optional<Kept> before = read_kept(file());
+  const BootTime now = clock.boot();
+  const bool engines = !before || now - before->engines_at > k_engines_every;
+  wire::HealthReport report = look(request, before, leases, engines);
+  const std::string head = lease_key(leases) + " " + std::to_string(engines ? now.ns : before->engines_at.ns) + "\n";
+  if (const auto written = os::write_file_atomically(file(), head + wire::encode(report)); !written)
+    os::log(os::LogLevel::warn, "cannot keep the health report: " + written.error().one_line());
+}
+
+wire::HealthReport Health::Shared::look(const wire::HealthRequest& request, const std::optional<Kept>& before,
+                                        const std::vector<Lease>& leases, bool engines) {
+  probe::HealthOptions options;
+  options.home = home;
+  options.engines = engines;
+  options.packages = request.packages;
+  // Tools of the vendor disturb who measures and may wait for who computes: beside jobs only when asked.
+  options.gpu_tools = request.gpus || lease_key(leases) == "-";
+  auto hung = read_hung(folder / "hung");
+  for (const auto& [tool, note] : hung)
+    if (!probe::may_try(note, clock.boot())) options.skip_tools.push_back(tool);
+  options.log = read_kernel_log(options.toolbox);
+  wire::HealthReport report = probe::take_health(clock, options);
+
+  std::map<std::string, probe::HungNote> still;
+  for (const wire::HungTool& tool : report.hung) {
+    probe::HungNote note = hung[tool.tool];
+    const bool tried =
+        std::find(options.skip_tools.begin(), options.skip_tools.end(), tool.tool) == options.skip_tools.end();
+    if (tried) ++note.times, note.last = report.taken_at;
+    still[tool.tool] = note;
+  }
+  // One that was not asked this time has not answered yet.
+  if (!options.gpu_tools)
+    for (const auto& [tool, note] : hung) still.try_emplace(tool, note);
+  if (!still.empty() || !hung.empty()) write_hung(folder / "hung", still);
+
+  if (report.gpus.empty() && !options.gpu_tools && before) {
+    report.gpus = before->report.gpus;
+    report.gpus_at = before->report.gpus_at;
+  } else if (!report.gpus.empty() && report.gpus_at.ns == 0) {
+    report.gpus_at = report.taken_at;  // told by files alone
+  }
+  if (!engines && before) report.engines = before->report.engines;
+  for (wire::GpuHealth& gpu : report.gpus)
+    if (gpu.processes && report.gpus_fresh())
+      for (wire::GpuProcess& process : *gpu.processes)
+        process.owner = owner_of(facts_of_process(process.pid), gpu.uuid.empty() ? gpu.pci : gpu.uuid, leases);
+  for (const Lease& lease : leases) report.leased_cpus += std::max(0.0, lease.cpus);
+  const auto ticks = probe::busy_ticks(probe::HostFiles{});
+  if (ticks && busy_ticks && *ticks >= *busy_ticks && report.taken_at > busy_at)
+    report.busy_cpus = static_cast<double>(*ticks - *busy_ticks) / 100.0 / seconds(report.taken_at - busy_at);
+  busy_ticks = ticks;
+  busy_at = report.taken_at;
+  return report;
+}
+
+ProcessFacts facts_of_process(int pid) {
+  ProcessFacts facts;
+  for (int at = pid; at > 1 && facts.ancestry.size() < k_ancestry_max; at = parent_of(at)) facts.ancestry.push_back(at);
+  const auto variables = os::read_file("/proc/" + std::to_string(pid) + "/environ", k_environ_bytes_max);
+  facts.marked = variables && variables->find("GRIDCTL_JOB_ID=") != std::string::npos;
+  return facts;
+}
+
+wire::ProcessOwner owner_of(const ProcessFacts& process, const std::string& gpu_uuid,
+                            const std::vector<Lease>& leases) {
+  const auto descends_from = [&](const os::ProcessId& from) {
+    return from.pid > 1 &&
+           std::find(process.ancestry.begin(), process.ancestry.end(), from.pid) != process.ancestry.end();
+  };
+  for (const Lease& lease : leases) {
+    if (!descends_from(lease.supervisor) && !descends_from(lease.payload)) continue;
+    const bool covers = std::find(lease.gpus.begin(), lease.gpus.end(), gpu_uuid) != lease.gpus.end();
+    return covers ? wire::ProcessOwner::leased : wire::ProcessOwner::foreign;
+  }
+  return process.marked ? wire::ProcessOwner::leftover : wire::ProcessOwner::foreign;
+}
+
+Health::Health(os::Path home, os::Clock& clock) : shared_(std::make_shared<Shared>(std::move(home), clock)) {}
+
+wire::HealthReply Health::answer(const wire::HealthRequest& request) {
+  Shared& shared = *shared_;
+  const BootTime give_up = shared.clock.boot() + std::min(request.wait, wire::k_health_wait_max);
+  const BootTime asked = shared.clock.boot();
+  std::optional<Kept> kept;
+  const auto holds = [&] {
+    kept = read_kept(shared.file());
+    if (!kept) return false;
+    const wire::HealthReport& report = kept->report;
+    if (request.packages && (report.packages.empty() || report.taken_at < asked)) return false;
+    if (request.gpus && !report.gpus_fresh()) return false;
+    if (asked - report.taken_at > request.max_age) return false;
+    const auto leases = shared.ledger.glance();
+    return leases && kept->leases == lease_key(*leases);
+  };
+  bool fresh = holds();
+  while (!fresh) {
+    shared.begin(request);
+    const Duration left = give_up - shared.clock.boot();
+    if (left <= Duration::zero()) break;
+    std::unique_lock lock(shared.mutex);
+    shared.done.wait_for(lock, left, [&] { return !shared.under_way; });
+    lock.unlock();
+    fresh = holds();
+    if (!fresh) os::pause_for(std::min(k_look, left));
+  }
+  wire::HealthReply reply;
+  reply.host_time = shared.clock.boot();
+  reply.wall_ms = shared.clock.wall().ms;
+  reply.under_way = !fresh;
+  if (kept && kept->report.taken_at != request.known) reply.report = std::move(kept->report);
+  return reply;
+}
+
+}  // namespace gridctl::agent

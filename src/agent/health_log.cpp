@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading the kernel log as far as this user may.
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "agent/health.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+constexpr std::size_t k_record_max = 16 * 1024;     // the kernel's own limit is 8 KiB with its head
+constexpr std::size_t k_log_bytes_max = 16u << 20;  // the largest ring anybody configures
+
+std::uint64_t monotonic_us() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);  // what the kernel stamps its records by: it stands still in suspend
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(now.tv_nsec) / 1000;
+}
+
+// One record a read; at the end of what there is the kernel says EAGAIN, and EPIPE where records were overwritten.
+bool read_kmsg(probe::KernelLogText& log) {
+  const os::Fd file(::open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!file.valid()) {
+    log.problem = std::string("/dev/kmsg: ") + std::strerror(errno);
+    return false;
+  }
+  std::array<char, k_record_max> record;
+  while (log.text.size() < k_log_bytes_max) {
+    const ssize_t got = ::read(file.get(), record.data(), record.size());
+    if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;
+    if (got < 0 && errno != EAGAIN) {
+      log.problem = std::string("/dev/kmsg: ") + std::strerror(errno);
+      return false;
+    }
+    if (got <= 0) break;
+    log.text.append(record.data(), static_cast<std::size_t>(got));
+  }
+  log.form = probe::LogForm::kmsg;
+  return true;
+}
+
+bool read_journal(const probe::Toolbox& toolbox, probe::KernelLogText& log) {
+  probe::ToolAnswer answer =
+      probe::ask_tool(toolbox, {{"journalctl", "-k", "-b", "-q", "-o", "short-monotonic", "--no-pager", "-n", "5000"}});
+  if (!answer.ok() || answer.out.find("kernel: ") == std::string::npos) return false;
+  log.text = std::move(answer.out);
+  log.form = probe::LogForm::journal;
+  return true;
+}
+
+}  // namespace
+
+probe::KernelLogText read_kernel_log(const probe::Toolbox& toolbox) {
+  probe::KernelLogText log;
+  log.now_us = monotonic_us();
+  if (read_kmsg(log) || read_journal(toolbox, log)) log.problem.clear();
+  else
+    log.problem += "; the journal shows no kernel messages to this user: groups adm or systemd-journal may read them";
+  return log;
+}
+
+}  // namespace gridctl::agent
