@@ -23,6 +23,16 @@ struct Supervisor::Following {
   std::vector<std::string> explained;             // saved last
 };
 
+// How a host was when it last told.
+struct HostHealth {
+  sched::HostStanding standing;
+  WallTime saved_at;
+  BootTime next{};                        // when to ask
+  BootTime known{};                       // taken_at of the newest report, by the host's clock
+  int tries = 0;                          // for a report that is being made
+  std::set<std::string> leased, vacated;  // GPUs of our attempts; those given back and not yet verified
+};
+
 struct Supervisor::Host {
   registry::Provider provider;
   std::shared_ptr<HostMonitor> monitor;
@@ -31,6 +41,7 @@ struct Supervisor::Host {
   std::optional<std::vector<wire::HeldShare>> held;  // what is leased there, as it said last
   BootTime busy_until{};  // it said that a resource is taken: do not offer it before it has told what is
   BootTime seen_saved{};  // when last_seen was last written
+  HostHealth health;
   bool rescanning = false;
 };
 

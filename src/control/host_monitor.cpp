@@ -79,6 +79,7 @@ void HostMonitor::take_over(Result<AgentSession> session) {
   last_answer_ = now;
   silence_.answered(now);
   const wire::AgentHello hello = session->hello;
+  knows_health_ = std::find(hello.features.begin(), hello.features.end(), "health") != hello.features.end();
   link_ = std::make_unique<LoopLink>(loop_, clock_, std::move(*session));
   const std::weak_ptr<HostMonitor> weak = weak_from_this();
   link_->on_frame = [weak](const wire::Frame& frame) {
@@ -134,6 +135,22 @@ bool HostMonitor::request_log(const wire::LogRequest& request) {
   return true;
 }
 
+bool HostMonitor::request_health(const wire::HealthRequest& request) {
+  if (link_ == nullptr || !knows_health_) return false;
+  if (std::any_of(asked_.begin(), asked_.end(), [](const Asked& asked) { return asked.health; })) return false;
+  Asked asked;
+  asked.health = true;
+  send(std::move(asked), wire::encode(request));
+  return true;
+}
+
+void HostMonitor::on_health_frame(const wire::Frame& frame) {
+  if (wire::payload_error(frame.payload)) return;  // it cannot tell now; the heartbeat says whether it is there
+  const Result<wire::HealthReply> reply = wire::parse_health_reply(frame.payload);
+  if (!reply) return drop(reply.error());
+  if (listener_.told_health) listener_.told_health(*reply);
+}
+
 void HostMonitor::on_frame(const wire::Frame& frame) {
   last_answer_ = clock_.boot();  // whatever it says: it is alive
   silence_.answered(*last_answer_);
@@ -149,7 +166,9 @@ void HostMonitor::on_frame(const wire::Frame& frame) {
   if (asked_.front().log) return on_log_frame(asked_.front(), frame);
   if (frame.kind != wire::FrameKind::reply)
     return drop(make_error(Code::protocol_violation, "the agent sent data where a reply was due"));
+  const bool health = asked_.front().health;
   asked_.pop_front();
+  if (health) return on_health_frame(frame);
   if (std::optional<Error> error = wire::payload_error(frame.payload)) return drop(*error);
   Result<wire::PollReply> reply = wire::parse_poll_reply(frame.payload);
   if (!reply) return drop(reply.error());

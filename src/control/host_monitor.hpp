@@ -16,6 +16,7 @@
 #include "job/silence.hpp"
 #include "os/clock.hpp"
 #include "os/loop.hpp"
+#include "wire/health.hpp"
 #include "wire/messages.hpp"
 
 namespace gridctl::control {
@@ -30,6 +31,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
     std::function<void(const wire::LogRequest&, std::uint64_t offset, const std::string& bytes)> logged;
     std::function<void(const wire::AgentHello&)> connected;
     std::function<void(const Error&)> failed;
+    std::function<void(const wire::HealthReply&)> told_health;  // may be empty
   };
   // What to renew and ask for, with each job's own lease.
   struct Want {
@@ -46,6 +48,8 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   void set_wants(std::vector<Want> wants, Duration heartbeat);
   // At most one at a time is under way; false when one is.
   bool request_log(const wire::LogRequest& request);
+  // The same for the host's health; also false when its agent knows none.
+  bool request_health(const wire::HealthRequest& request);
   void tick(BootTime now, bool others_answer);
   void poll_now();  // without waiting for the next heartbeat
 
@@ -60,6 +64,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
  private:
   struct Asked {  // in the order of sending; the agent answers in this order
     std::uint32_t stream = 0;
+    bool health = false;
     std::optional<wire::LogRequest> log;
     std::uint64_t log_offset = 0;
     std::string log_bytes;
@@ -69,6 +74,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   void take_over(Result<AgentSession> session);
   void on_frame(const wire::Frame& frame);
   void on_log_frame(Asked& asked, const wire::Frame& frame);
+  void on_health_frame(const wire::Frame& frame);
   void drop(const Error& error);
   void send_polls(BootTime now);
   void send(Asked asked, std::string payload);
@@ -90,7 +96,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   BootTime echo_{};  // newest host time
   std::optional<BootTime> last_answer_;
   job::Silence silence_{k_nap};
-  bool connecting_ = false, tried_ = false;
+  bool connecting_ = false, tried_ = false, knows_health_ = false;
   std::string trouble_;
 };
 

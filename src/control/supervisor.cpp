@@ -58,11 +58,14 @@ void Supervisor::tick() {
   const Result<std::int64_t> version = registry_.data_version();
   if (!version) report(version.error(), "while looking at the registry");
   if (version && (*version != seen_version_ || now >= next_reload_)) {
+    const bool others_wrote = *version != seen_version_;
     seen_version_ = *version;
     next_reload_ = now + k_reload_pause;
     reload();
+    if (others_wrote) load_standings();
   }
   judge_hosts(now);
+  sweep_health(now);
 }
 
 void Supervisor::reload() {
@@ -125,7 +128,10 @@ void Supervisor::load_providers() {
           os::log(os::LogLevel::info, name + ": connected");
           if (const auto found = hosts_.find(name); found != hosts_.end()) on_connected(*found->second, hello);
         },
-        [name](const Error& error) { os::log(os::LogLevel::info, name + ": " + error.one_line()); }};
+        [name](const Error& error) { os::log(os::LogLevel::info, name + ": " + error.one_line()); },
+        [this, name](const wire::HealthReply& reply) {
+          if (const auto found = hosts_.find(name); found != hosts_.end()) on_health(*found->second, reply);
+        }};
     host->monitor = std::make_shared<HostMonitor>(
         loop_, *connect_pool_, clock_,
         [provider, paths = paths_, controller = controller_, &clock = clock_](BootTime deadline)

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "control/health.hpp"
 #include "control/host_monitor.hpp"
 #include "control/paths.hpp"
 #include "control/work.hpp"
@@ -78,6 +79,12 @@ class Supervisor {
   void fetch_log(Host& host, const JobPtr& job, const wire::AttemptStatus& status);
   void commit(const JobPtr& job, Epoch epoch, AttemptNumber attempt, const Pulled& pulled);
   void judge_hosts(BootTime now);
+  // How hosts are (health_sweep.cpp).
+  void load_standings();
+  void sweep_health(BootTime now);
+  void on_health(Host& host, const wire::HealthReply& reply);
+  void keep_health(Host& host, const wire::HealthReport& told, sched::Judgement verdict, WallTime now);
+  void leave_gpu(const Host& host, const std::string& gpu, const std::string& why);
   void renew_wants();
 
   [[nodiscard]] std::optional<WorkPlace> work_place(const HostName& name);
@@ -91,6 +98,8 @@ class Supervisor {
   Paths paths_;
   std::map<std::string, std::unique_ptr<Host>> hosts_;  // by name
   std::map<std::string, JobPtr> jobs_;                  // by id
+  std::map<std::string, std::int64_t> clock_offsets_;   // milliseconds that a host's wall clock is ahead of ours
+  const Duration health_every_ = health_period();
   std::int64_t seen_version_ = -1;
   BootTime started_at_{}, next_reload_{}, next_moves_{}, next_wake_{};
   bool wake_wanted_ = false;

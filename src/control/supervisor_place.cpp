@@ -42,7 +42,10 @@ std::vector<sched::HostFacts> Supervisor::host_facts(const Following& asking, Du
         claims.push_back({job->state.id, attempt->epoch, ended ? nullptr : &member});
     if (job->promised && job.get() != &asking) claims.push_back({job->state.id, {}, &*job->promised});
   }
-  return facts_now(now, claims);
+  std::vector<sched::HostFacts> all = facts_now(now, claims);
+  for (sched::HostFacts& facts : all)
+    apply_standing(facts, hosts_.at(facts.name.value)->health.standing, clock_.wall());
+  return all;
 }
 
 // Where the job would go now.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "control/health.hpp"
 #include "control/log_file.hpp"
 #include "control/pace.hpp"
 #include "control/reach.hpp"
@@ -92,6 +93,8 @@ LaunchResult launch(const WorkPlace& place, const LaunchOrder& order) {
   if (!link) return not_started(link.error(), false);
   if (const Result<void> pushed = push_all(place, **link, order.spec); !pushed)
     return not_started(pushed.error(), pushed.error().code == Code::no_space);
+  if (const auto unfit = unfit_to_start(**link, *place.clock, place.provider.inventory, order.spec.gpu_uuids))
+    return unfit->result();
   LaunchTalk talk(order.spec, order.lease, order.secrets);
   LaunchTalk::Next next = talk.first();
   for (std::uint32_t stream = 2; std::holds_alternative<Ask>(next); ++stream)

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sched/place.hpp"
 #include "support/results.hpp"
 
 namespace gridctl::sched {
@@ -209,6 +210,62 @@ TEST(Standing, XidsOfTheProgramAreNotesAndThoseOfTheHardwareAreNot) {
   for (const int code : {63, 94, 59, 999}) EXPECT_EQ(xid_meaning(code).weight, Weight::bad) << code;
   EXPECT_EQ(xid_meaning(92).weight, Weight::note);
   EXPECT_FALSE(xid_meaning(92).jobs_fault);
+}
+
+HostFacts with_gpus(const std::string& name, int count) {
+  HostFacts facts;
+  facts.name = {name};
+  facts.inventory.cpus = 8;
+  facts.inventory.engines = {{EngineKind::process, "", false, false, ""}};
+  for (int i = 0; i < count; ++i) {
+    Gpu gpu;
+    gpu.name = "NVIDIA A100-SXM4-80GB";
+    gpu.uuid = name + "-gpu" + std::to_string(i);
+    facts.inventory.gpus.push_back(gpu);
+  }
+  return facts;
+}
+job::Spec wants_gpus(int count) {
+  job::Spec spec;
+  spec.run = "true";
+  job::GpuRequest request;
+  request.count_min = request.count_max = count;
+  spec.resources.gpus = {request};
+  return spec;
+}
+
+TEST(StandingAndPlacing, AQuarantinedHostIsRefusedForNow) {
+  HostFacts ada = with_gpus("ada", 1);
+  ada.quarantined = "quarantined for at least 2m: its disk is full";
+  const Decision decision = place(wants_gpus(1), {ada}, {});
+  ASSERT_FALSE(decision.placement);
+  ASSERT_EQ(decision.rejections.size(), 1u);
+  EXPECT_EQ(decision.rejections[0].code, "quarantined");
+  EXPECT_EQ(decision.rejections[0].detail, ada.quarantined);
+  EXPECT_TRUE(decision.could_ever_fit);
+}
+
+TEST(StandingAndPlacing, AnUnhealthyGpuIsPassedOverAndNamedWhenItIsMissed) {
+  HostFacts ada = with_gpus("ada", 2);
+  ada.unhealthy_gpus["ada-gpu0"] = "Xid 95";
+  const Decision one = place(wants_gpus(1), {ada}, {});
+  ASSERT_TRUE(one.placement);
+  EXPECT_EQ(one.placement->gpu_uuids, std::vector<std::string>{"ada-gpu1"});
+  const Decision both = place(wants_gpus(2), {ada}, {});
+  ASSERT_EQ(both.rejections.size(), 1u);
+  EXPECT_EQ(both.rejections[0].code, "unhealthy");
+  EXPECT_EQ(both.rejections[0].detail, "ada-gpu0: Xid 95");
+  EXPECT_TRUE(both.could_ever_fit);
+}
+
+TEST(StandingAndPlacing, AHostOnProbationComesLast) {
+  HostFacts ada = with_gpus("ada", 1), bob = with_gpus("bob", 1);
+  ada.on_probation = true;
+  bob.price_per_hour = 9;
+  const Decision decision = place(wants_gpus(1), {ada, bob}, {});
+  ASSERT_TRUE(decision.placement);
+  EXPECT_EQ(decision.placement->host.value, "bob");
+  EXPECT_EQ(place(wants_gpus(1), {ada}, {}).placement->host.value, "ada") << "but it is not left out";
 }
 
 TEST(Standing, ItSurvivesBeingKept) {
