@@ -22,7 +22,9 @@ const Command k_daemon_run{.noun = "daemon",
                            .examples = k_examples,
                            .description =
                                "Follows the jobs of this state directory until SIGTERM or SIGINT. Exits with 7 "
-                               "when another supervisor has the state directory.",
+                               "when another supervisor has the state directory.\n\n"
+                               "Every host is asked for its health once a minute; GRIDCTL_HEALTH_EVERY sets another "
+                               "period (\"30s\", \"5m\"), or \"off\".",
                            .options = k_options,
                            .exit_codes = k_exits_state,
                            .run = run};

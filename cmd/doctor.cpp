@@ -1,135 +1,137 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/bytes.hpp"
+#include "cmd/doctor.hpp"
+
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "cmd/context.hpp"
-#include "cmd/findings.hpp"
 #include "control/daemon.hpp"
-#include "os/entries.hpp"
-#include "os/process.hpp"
-#include "ui/human.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
 namespace {
-constexpr std::uint64_t k_disk_min = 1ull << 30;         // bytes: less than this and checkpoints soon fail
-constexpr Duration k_seen_max = std::chrono::hours{24};  // a provider not seen for longer is worth a look
-constexpr unsigned k_mode_private = 0700;
+constexpr Duration k_patience =
+    std::chrono::seconds{30};  // for the slowest host: login, upload of the agent, its tools
 
-constexpr Example k_examples[] = {{"What is wrong here?", "gridctl doctor"}, {"For a script", "gridctl doctor --json"}};
+constexpr Example k_examples[] = {
+    {"What is wrong, here and on every provider?", "gridctl doctor"},
+    {"Without asking any host", "gridctl doctor --offline"},
+    {"For a script", "gridctl doctor --json | jq '.findings[] | select(.severity==\"error\")'"}};
+constexpr Option k_options[] = {{.name = "offline", .value = "", .help = "ask no host; what is recorded must do"}};
+constexpr int k_exits_doctor[] = {5, 6, 7};
 
-using Findings = std::vector<probe::Finding>;
-
-probe::Finding good(std::string point, std::string detail) {
-  return {std::move(point), true, std::move(detail), "", true};
-}
-probe::Finding bad(std::string point, std::string detail, std::string fix, bool required = true) {
-  return {std::move(point), false, std::move(detail), std::move(fix), required};
-}
-
-probe::Finding check_ssh() {
-  const std::optional<os::Path> program = os::find_program("ssh");
-  if (!program)
-    return bad("ssh", "no ssh program: ~/.ssh/config and hosts behind jump hosts cannot be used",
-               "sudo apt-get install openssh-client", false);
-  Result<os::RunOutcome> outcome = os::run({"ssh", "-V"});
-  const std::string version = outcome ? std::string(trim(outcome->err)) : std::string{};
-  return good("ssh", program->string() + (version.empty() ? "" : ", " + version));
-}
-
-void check_directory(const os::Path& state, Findings& findings) {
-  if (!os::exists(state)) {
-    findings.push_back(good("state", state.string() + " does not exist yet"));
-    return;
-  }
-  const Result<std::optional<os::FileStatus>> status = os::status_of(state);
-  const std::string quoted = shell_quote(state.string());
-  if (!status || !*status || (*status)->kind != os::FileKind::directory)
-    return findings.push_back(bad("state", state.string() + " is no directory that can be read", "ls -ld " + quoted));
-  if (((*status)->mode & 077) != 0)
-    findings.push_back(bad("state", state.string() + " is open to other users", "chmod 700 " + quoted));
-  else findings.push_back(good("state", state.string()));
-  const std::string kind = os::file_system_kind(state);
-  if (kind == "nfs" || kind == "nfs4" || kind == "cifs" || kind == "smb2")
-    findings.push_back(
-        bad("state", "it lies on " + kind + ", where locks are not reliable", "gridctl --state DIR on a local disk"));
-  const Result<std::uint64_t> space = os::free_bytes(state);
-  if (space && *space < k_disk_min)
-    findings.push_back(bad("disk", "only " + format_size(*space) + " free for checkpoints", "df -h " + quoted));
-  else if (space) findings.push_back(good("disk", format_size(*space) + " free"));
-}
-
-probe::Finding check_daemon(const Context& context, registry::Registry& registry) {
+Diagnosis examine_daemon(const Context& context, registry::Registry& registry) {
   const Result<control::DaemonStatus> status = control::daemon_status(context.state);
-  if (!status) return bad("daemon", status.error().message, "gridctl daemon status");
-  if (status->running) return good("daemon", "running, pid " + std::to_string(status->pid));
+  if (!status) return {"", "daemon", Severity::error, status.error().message, "gridctl daemon status", 7};
+  if (status->running) return {"", "daemon", Severity::ok, "running, pid " + std::to_string(status->pid), "", 0};
   const Result<std::vector<JobId>> unfinished = registry.unfinished();
   if (unfinished && !unfinished->empty())
-    return bad("daemon",
-               "not running, and nobody follows " + std::to_string(unfinished->size()) +
-                   (unfinished->size() == 1 ? " job" : " jobs"),
-               "gridctl daemon start");
-  return good("daemon", "not running; nothing to follow");
+    return {"",
+            "daemon",
+            Severity::error,
+            "not running, and nobody follows " + std::to_string(unfinished->size()) +
+                (unfinished->size() == 1 ? " job" : " jobs"),
+            "gridctl daemon start",
+            7};
+  return {"", "daemon", Severity::ok, "not running; nothing to follow", "", 0};
 }
 
-void check_provider(const registry::Provider& provider, WallTime now, Findings& findings) {
-  const std::string name = provider.name.value, check = "gridctl provider check " + name;
-  const std::string seen = "last seen " + ui::age(provider.last_seen_at, now);
-  const bool stale =
-      !provider.last_seen_at || now.ms - provider.last_seen_at->ms > k_seen_max / std::chrono::milliseconds{1};
-  if (provider.liveness == "lost" || provider.liveness == "unreachable")
-    findings.push_back(bad(name, provider.liveness + ", " + seen, check, false));
-  else if (stale) findings.push_back(bad(name, seen, check, false));
-  else findings.push_back(good(name, seen));
-  for (probe::Finding finding : findings_of(provider)) {
-    if (finding.ok) continue;
-    finding.point = name + ": " + finding.point;
-    finding.required = false;  // of that host, not of this machine
-    findings.push_back(std::move(finding));
-  }
+void append(Diagnoses& all, Diagnoses more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-// The first problem that decides the exit code.
-Result<int> run(Context& context, const Parsed&) {
-  Findings findings;
-  findings.push_back(good("gridctl", "version " GRIDCTL_VERSION));
-  findings.push_back(check_ssh());
-  check_directory(context.state, findings);
-  std::optional<Error> broken;
-  if (Result<registry::Registry> registry = context.open_for_reading(); !registry) {
+void examine_state(const Context& context, bool offline, Duration patience, Diagnoses& all,
+                   std::optional<Error>& broken) {
+  Result<registry::Registry> registry = context.open_for_reading();
+  if (!registry) {
     broken = registry.error();
-    findings.push_back(bad("database", broken->one_line(), broken->hint));
-  } else {
-    findings.push_back(check_daemon(context, *registry));
-    Result<std::vector<registry::Provider>> providers = registry->providers();
-    if (!providers) broken = providers.error();
-    else
-      for (const registry::Provider& provider : *providers) check_provider(provider, context.now(), findings);
-    if (providers && providers->empty())
-      findings.push_back(
-          bad("providers", "none is registered", "gridctl provider register NAME ssh://user@host", false));
+    all.push_back({"", "database", Severity::error, broken->one_line(), broken->hint, 7});
+    return;
   }
-  const bool passed = probe::passed(findings);
-  if (context.json)
-    context.print_line(std::string("{\"passed\":") + (passed ? "true" : "false") +
-                       ",\"findings\":" + findings_json(findings) + "}");
+  all.push_back(examine_daemon(context, *registry));
+  const Result<std::vector<registry::Provider>> providers = registry->providers();
+  if (!providers) {
+    broken = providers.error();
+    return;
+  }
+  append(all, examine_keys(*providers, context.now()));
+  if (providers->empty()) {
+    all.push_back({"", "providers", Severity::warning, "none is registered",
+                   "gridctl provider register NAME ssh://user@host", 0});
+    return;
+  }
+  for (const registry::Provider& provider : *providers) append(all, examine_record(*registry, provider, context.now()));
+  const Result<ControllerId> controller = registry->controller_id();
+  if (!offline && controller) append(all, examine_hosts(context, *providers, *controller, patience));
+}
+
+std::string text_of(ui::Style style, const Diagnosis& one) {
+  const std::string mark = one.severity == Severity::ok        ? style(ui::Paint::green, "ok  ")
+                           : one.severity == Severity::error   ? style(ui::Paint::red, "FAIL")
+                           : one.severity == Severity::warning ? style(ui::Paint::yellow, "warn")
+                                                               : "note";
+  const std::string where = one.provider.empty() ? "" : one.provider + ": ";
+  std::string text = "  " + mark + "  " + sanitize(where + one.point + ": " + one.detail) + "\n";
+  if (one.severity != Severity::ok && !one.fix.empty()) {
+    const bool there = !one.provider.empty() && !one.fix.starts_with("gridctl ");
+    text += std::string("        ") + (there ? "fix there: " : "fix: ") + sanitize(one.fix) + "\n";
+  }
+  return text;
+}
+
+std::string json_of(const Diagnoses& all, bool passed) {
+  std::string list;
+  for (const Diagnosis& one : all)
+    list += (list.empty() ? "" : ",") + std::string("{\"provider\":") +
+            (one.provider.empty() ? "null" : ui::quoted(one.provider)) + ",\"point\":" + ui::quoted(one.point) +
+            ",\"severity\":" + ui::quoted(severity_name(one.severity)) +
+            ",\"ok\":" + (one.severity == Severity::ok ? "true" : "false") +
+            ",\"required\":" + (one.severity == Severity::error ? "true" : "false") +
+            ",\"detail\":" + ui::quoted(one.detail) + ",\"fix\":" + (one.fix.empty() ? "null" : ui::quoted(one.fix)) +
+            "}";
+  return std::string("{\"passed\":") + (passed ? "true" : "false") + ",\"findings\":[" + list + "]}";
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  Diagnoses all{{"", "gridctl", Severity::ok, "version " GRIDCTL_VERSION, "", 0}};
+  append(all, examine_here(context));
+  std::optional<Error> broken;
+  examine_state(context, parsed.has("offline"), context.timeout.value_or(k_patience), all, broken);
+  // The gravest first: a damaged state, a host that is not who it was, a host that is not there.
+  int code = 0;
+  for (const Diagnosis& one : all)
+    if (one.severity == Severity::error) code = std::max(code, one.exit_code);
+  if (context.json) context.print_line(json_of(all, code == 0));
   else
-    for (const probe::Finding& finding : findings) context.print(finding_text(context.out_style, finding));
+    for (const Diagnosis& one : all) context.print(text_of(context.out_style, one));
   if (broken) return *broken;
-  if (!passed) return make_error(Code::state_unreadable, "this machine is not ready: see what failed above");
-  return 0;
+  return code;
 }
 }  // namespace
 
-const Command k_doctor{.noun = "doctor",
-                       .verb = "",
-                       .summary = "check this machine, the state and every provider",
-                       .examples = k_examples,
-                       .description =
-                           "Checks without connecting anywhere, and prints the command that mends each finding. "
-                           "'gridctl provider check NAME' looks at a host itself.",
-                       .exit_codes = k_exits_state,
-                       .run = run};
+std::string_view severity_name(Severity severity) {
+  constexpr std::string_view k_names[] = {"ok", "note", "warning", "error"};
+  return k_names[static_cast<std::size_t>(severity)];
+}
+
+const Command k_doctor{
+    .noun = "doctor",
+    .verb = "",
+    .summary = "check this machine, the state and every provider",
+    .examples = k_examples,
+    .description =
+        "Looks at this machine (programs, libraries with known weaknesses, keys, clock, state directory, database) "
+        "and asks every provider how it is, all at once; one that does not answer costs no more than the time limit. "
+        "Each finding is followed by the command that mends it.\n\n"
+        "A distributor may have mended what upstream's version number still shows. Where the revision tells, it "
+        "decides; where it does not, the finding is a note that says so.\n\n"
+        "Notes and warnings leave the exit code at 0. With errors it is 7 when this machine or its state is not fit, "
+        "else 6 when a host is not who it was or lets nobody in, else 5 when a host does not answer or cannot run "
+        "jobs.",
+    .options = k_options,
+    .exit_codes = k_exits_doctor,
+    .waits = true,
+    .run = run};
 
 }  // namespace gridctl::cmd

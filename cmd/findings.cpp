@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "ui/json.hpp"
+#include "ui/table.hpp"
 
 namespace gridctl::cmd {
 
@@ -30,6 +31,36 @@ void show_problems(Context& context, const std::vector<probe::Finding>& findings
   if (context.json) return;
   for (const probe::Finding& finding : findings)
     if (!finding.ok) context.write_err(finding_text(context.err_style, finding));
+}
+
+std::vector<probe::Finding> health_findings(const Result<control::CheckedHealth>& health, const HostName& name) {
+  if (!health) return {{"health", false, health.error().one_line(), "gridctl provider check " + name.value, false}};
+  std::vector<probe::Finding> findings;
+  for (const sched::Change& change : health->changes)
+    if (change.kind == "cleared")
+      findings.push_back({"health", true,
+                          (change.unit.empty() ? "" : change.unit + ": ") + "quarantine lifted: " + change.text, "",
+                          true});
+  bool well = true;
+  for (const auto& [unit, standing] : health->standing.units) {
+    if (standing.state != sched::UnitState::quarantined) continue;
+    well = false;
+    findings.push_back({"health", false, (unit.empty() ? "" : unit + ": ") + "quarantined: " + standing.text,
+                        "mend it, then gridctl provider check " + name.value, true});
+  }
+  for (const auto& [gpu, who] : health->standing.busy)
+    findings.push_back({"health", false, gpu + ": " + who, "", false});
+  if (well) findings.push_back({"health", true, "nothing is wrong with it", "", true});
+  return findings;
+}
+
+Result<void> show_health(Context& context, registry::Registry& registry, const HostName& name) {
+  TRY_ASSIGN(const auto lines, control::health_lines(registry, name, context.now()));
+  if (lines.empty()) return {};
+  ui::Facts facts;
+  for (const auto& [label, text] : lines) facts.add(label, text);
+  context.print(facts.render(context.out_style));
+  return {};
 }
 
 std::string findings_json(const std::vector<probe::Finding>& findings) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cmd/context.hpp"
+#include "control/health.hpp"
 #include "probe/preflight.hpp"
 #include "registry/records.hpp"
 
@@ -19,6 +20,11 @@ namespace gridctl::cmd {
 void show_findings(Context& context, const std::vector<probe::Finding>& findings);
 // Only those that are not ok.
 void show_problems(Context& context, const std::vector<probe::Finding>& findings);
+// What a look at the host's health came to.
+[[nodiscard]] std::vector<probe::Finding> health_findings(const Result<control::CheckedHealth>& health,
+                                                          const HostName& name);
+// Standing and health as recorded, to stdout; nothing for a host that was never looked at.
+[[nodiscard]] Result<void> show_health(Context& context, registry::Registry& registry, const HostName& name);
 // JSON array of {"point","ok","required","detail","fix"}.
 [[nodiscard]] std::string findings_json(const std::vector<probe::Finding>& findings);
 

@@ -12,6 +12,7 @@ namespace {
 constexpr Duration k_timeout = std::chrono::minutes{2};  // login, upload of the agent over a slow link, inventory
 
 constexpr Example k_examples[] = {{"Can jobs run there?", "gridctl provider check ada"},
+                                  {"It was mended: put it back", "gridctl provider check ada"},
                                   {"For a script", "gridctl provider check ada --json"}};
 constexpr Positional k_positionals[] = {{"NAME", Offer::provider}};
 
@@ -23,11 +24,16 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const control::Examined examined,
              control::examine(provider, context.paths(), controller, deadline, context.clock));
   TRY(control::keep_examined(registry, examined.provider, context.now()));
-  const bool passed = probe::passed(examined.findings);
+  std::vector<probe::Finding> findings = examined.findings;
+  for (probe::Finding& one : health_findings(
+           control::check_health(registry, examined.provider, context.paths(), controller, deadline, context.clock),
+           provider.name))
+    findings.push_back(std::move(one));
+  const bool passed = probe::passed(findings);
   if (context.json)
     context.print_line("{\"name\":" + ui::quoted(provider.name.value) + ",\"passed\":" + (passed ? "true" : "false") +
-                       ",\"findings\":" + findings_json(examined.findings) + "}");
-  show_findings(context, examined.findings);
+                       ",\"findings\":" + findings_json(findings) + "}");
+  show_findings(context, findings);
   if (!passed)
     return make_error(Code::engine, "jobs cannot run on " + provider.name.value + " until what failed is mended");
   if (!context.json) context.print_line(provider.name.value + " is ready");
@@ -40,8 +46,8 @@ const Command k_provider_check{.noun = "provider",
                                .summary = "look at a host again",
                                .examples = k_examples,
                                .description =
-                                   "Connects, takes inventory anew and checks whether jobs can run. The pinned "
-                                   "host key is never changed by this.",
+                                   "Connects, takes inventory anew and checks whether jobs can run. A quarantine of "
+                                   "what is found healthy is lifted. The pinned host key is never changed by this.",
                                .positionals = k_positionals,
                                .exit_codes = k_exits_host,
                                .waits = true,

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Measures on real hosts of the testgrid (needs root) and prints: how fast a job goes on after its host died, and what
-following many jobs costs.
+following many jobs costs, and a sweep over the health of many hosts.
 
-    tests/bench/hosts.py [failover] [follow] [--jobs 100] [--hosts 8] [--state-mb 100]
+    tests/bench/hosts.py [failover] [follow] [health] [--jobs 100] [--hosts 8] [--state-mb 100]
 """
 import argparse
 import os
@@ -100,6 +100,36 @@ def follow(the_grid, jobs):
     laptop.close()
 
 
+def health(the_grid, agents, sweeps, every):
+    """What a sweep over that many agents costs the daemon: with sweeps and without, the same heartbeats in both."""
+    hosts = list(the_grid.hosts)
+
+    def cost(period):
+        laptop = the_grid.laptop(f"health-{period}")
+        laptop.environment["GRIDCTL_HEALTH_EVERY"] = period
+        for number in range(agents):
+            laptop.register(hosts[number % len(hosts)], f"p{number}", "process")
+        job = laptop.submit({"name": "idle", "resources": {"cpus": 0.1}, "checkpoint": {"interval": "off"},
+                             "run": "while :; do sleep 10; done"})
+        job.wait_state("RUNNING", deadline=120)
+        grid.wait_until("every agent", 600, lambda: sum(
+            row["state"] == "answering" for row in laptop.run("provider", "ls", "--json", timeout=120).json) >= agents, laptop.evidence)
+        pid = laptop.daemon_pid()
+        before, start = cpu_seconds(pid), time.monotonic()
+        window = sweeps * every
+        grid.wait_until("the window of measurement", window + 30, lambda: time.monotonic() - start >= window)
+        spent, took = cpu_seconds(pid) - before, time.monotonic() - start
+        laptop.run("job", "cancel", job.id, "--now")
+        laptop.close()
+        return spent / took
+
+    with_sweeps, without = cost(f"{every}s"), cost("off")
+    each = (with_sweeps - without) * every / agents * 1e6
+    print(f"health of {agents} agents on {len(hosts)} hosts, every {every} s: {with_sweeps * 100:.2f} % of a core, "
+          f"without {without * 100:.2f} %: {each:.0f} us of our CPU per host and sweep "
+          f"(heartbeats and all: {with_sweeps * every / agents * 1e6:.0f} us)")
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("what", nargs="*", default=["failover", "follow"])
@@ -107,6 +137,9 @@ def main():
     options.add_argument("--hosts", type=int, default=8)
     options.add_argument("--state-mb", type=int, default=100)
     options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--agents", type=int, default=500)
+    options.add_argument("--sweeps", type=int, default=3)
+    options.add_argument("--every", type=int, default=60, help="seconds between sweeps")
     args = options.parse_args()
     if "failover" in args.what:
         three = grid.Grid(3)
@@ -119,6 +152,12 @@ def main():
         many = grid.Grid(args.hosts)
         try:
             follow(many, args.jobs)
+        finally:
+            many.down()
+    if "health" in args.what:
+        many = grid.Grid(args.hosts)
+        try:
+            health(many, args.agents, args.sweeps, args.every)
         finally:
             many.down()
 

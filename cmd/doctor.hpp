@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the doctor looks at: this machine, the state, and every provider.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmd/context.hpp"
+#include "registry/registry.hpp"
+#include "wire/health.hpp"
+
+namespace gridctl::cmd {
+
+enum class Severity : std::uint8_t {
+  ok,
+  note,     // worth knowing; nothing needs to be done
+  warning,  // should be mended; jobs run in spite of it
+  error,    // jobs cannot run, or what they made is in danger
+};
+[[nodiscard]] std::string_view severity_name(Severity severity);  // "warning"
+
+struct Diagnosis {
+  std::string provider;  // empty: this machine
+  std::string point;     // stable word: "state", "ssh", "clock", "reach", "CVE-2024-6387"
+  Severity severity = Severity::ok;
+  std::string detail;
+  std::string fix;    // a command; on that host when `provider` is set and it is no gridctl command
+  int exit_code = 0;  // of the whole, when this is an error
+};
+using Diagnoses = std::vector<Diagnosis>;
+
+// This machine: programs, libraries, keys, the state directory and its database. Opens nothing but files.
+[[nodiscard]] Diagnoses examine_here(const Context& context);
+[[nodiscard]] Diagnoses examine_keys(const std::vector<registry::Provider>& providers, WallTime now);
+
+// What is recorded of a provider; nobody is asked.
+[[nodiscard]] Diagnoses examine_record(registry::Registry& registry, const registry::Provider& provider, WallTime now);
+// Asks every provider at once, each in the time there is. Also tells whether it is our own clock that is wrong.
+[[nodiscard]] Diagnoses examine_hosts(const Context& context, const std::vector<registry::Provider>& providers,
+                                      const ControllerId& controller, Duration patience);
+// Known weaknesses of these programs.
+[[nodiscard]] Diagnoses examine_packages(const std::string& provider, const std::vector<wire::Package>& packages);
+
+}  // namespace gridctl::cmd
