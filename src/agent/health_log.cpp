@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading the kernel log as far as this user may.
 #include <fcntl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,18 +8,13 @@
 #include <cstring>
 
 #include "agent/health.hpp"
+#include "os/log_clock.hpp"
 
 namespace gridctl::agent {
 namespace {
 
 constexpr std::size_t k_record_max = 16 * 1024;     // the kernel's own limit is 8 KiB with its head
 constexpr std::size_t k_log_bytes_max = 16u << 20;  // the largest ring anybody configures
-
-std::uint64_t monotonic_us() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);  // what the kernel stamps its records by: it stands still in suspend
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(now.tv_nsec) / 1000;
-}
 
 // One record a read; at the end of what there is the kernel says EAGAIN, and EPIPE where records were overwritten.
 bool read_kmsg(probe::KernelLogText& log) {
@@ -57,7 +51,7 @@ bool read_journal(const probe::Toolbox& toolbox, probe::KernelLogText& log) {
 
 probe::KernelLogText read_kernel_log(const probe::Toolbox& toolbox) {
   probe::KernelLogText log;
-  log.now_us = monotonic_us();
+  log.now_us = os::kernel_log_us();
   if (read_kmsg(log) || read_journal(toolbox, log)) log.problem.clear();
   else
     log.problem += "; the journal shows no kernel messages to this user: groups adm or systemd-journal may read them";
