@@ -103,6 +103,8 @@ void Supervisor::conclude() {
   if (ring_) status_.log_bytes = ring_->end();
   if (checkpoints_) status_.checkpoints = checkpoints_->list();
   for (int tries = 0; tries < k_write_tries; ++tries) {
+    // What the log lacks is told when the disk has been emptied meanwhile.
+    if (ring_ && ring_->finish()) status_.log_bytes = ring_->end();
     if (write_status(attempt_, status_, clock_, true)) return;
     ::poll(nullptr, 0, 1000);
   }

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "agent/fence.hpp"
+#include "agent/held.hpp"
 #include "agent/job_view.hpp"
 #include "agent/process_tree.hpp"
 #include "agent/supervise.hpp"
@@ -43,6 +44,7 @@ wire::PollReply HostFolders::blank_reply() {
   double load = 0;
   if (::getloadavg(&load, 1) == 1) reply.load1 = load;
   if (const auto free = os::free_bytes(home_)) reply.disk_free_bytes = *free;
+  reply.held = held_shares(ledger_, controller_);
   return reply;
 }
 

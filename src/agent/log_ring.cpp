@@ -54,34 +54,43 @@ void LogRing::append(std::string_view output, BootTime now) {
     dropped_ += output.size();
     return;
   }
-  tell_dropped();
-  if (store(output)) {
-    tokens_ -= static_cast<double>(output.size());
+  const std::size_t kept = tell_dropped() ? store(output) : 0;
+  tokens_ -= static_cast<double>(kept);
+  unwritten_ += output.size() - kept;
+}
+
+bool LogRing::finish() { return tell_dropped(); }
+
+// The line counts only once it is written whole: a disk may fill up, or be emptied, in its middle.
+bool LogRing::tell_dropped() {
+  if (!notice_.empty()) {
+    notice_.erase(0, store(notice_));
   } else {
-    dropped_ += output.size();
+    if (unwritten_ == 0 && dropped_ == 0) return true;
+    std::uint64_t& count = unwritten_ > 0 ? unwritten_ : dropped_;
+    const std::string line = "\n[gridctl: " + std::to_string(count) + " bytes of output " +
+                             (unwritten_ > 0 ? "lost: the host's disk was full]\n" : "dropped]\n");
+    const std::size_t kept = store(line);
+    if (kept == 0) return false;
+    count = 0;
+    notice_ = line.substr(kept);
   }
+  return notice_.empty() && tell_dropped();
 }
 
-void LogRing::finish() { tell_dropped(); }
-
-void LogRing::tell_dropped() {
-  if (dropped_ == 0) return;
-  const std::string line = "\n[gridctl: " + std::to_string(dropped_) + " bytes of output dropped]\n";
-  if (store(line)) dropped_ = 0;
-}
-
-bool LogRing::store(std::string_view output) {
+std::size_t LogRing::store(std::string_view output) {
+  const std::size_t whole = output.size();
   while (!output.empty()) {
-    if ((!piece_.valid() || piece_bytes_ >= bytes_max_ / k_pieces) && !next_piece()) return false;
+    if ((!piece_.valid() || piece_bytes_ >= bytes_max_ / k_pieces) && !next_piece()) break;
     const auto part = output.substr(0, bytes_max_ / k_pieces - piece_bytes_);
     const ssize_t wrote = ::write(piece_.get(), part.data(), part.size());
     out_of_space_ = wrote < 0 && (errno == ENOSPC || errno == EDQUOT);
-    if (wrote <= 0) return false;
+    if (wrote <= 0) break;
     piece_bytes_ += static_cast<std::uint64_t>(wrote);
     end_ += static_cast<std::uint64_t>(wrote);
     output.remove_prefix(static_cast<std::size_t>(wrote));
   }
-  return true;
+  return whole - output.size();
 }
 
 bool LogRing::next_piece() {

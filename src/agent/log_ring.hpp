@@ -19,26 +19,27 @@ class LogRing {
   [[nodiscard]] static Result<LogRing> open(const os::Path& folder, std::uint64_t bytes_max);
 
   // Never fails: what comes faster than the host may store, or finds no space, is dropped and counted; a line tells how
-  // much before the next bytes that are kept.
+  // much, and why, before the next bytes that are kept.
   void append(std::string_view output, BootTime now);
-  // Writes the drop line that is still due. Call when the output has ended.
-  void finish();
+  // Writes the line that is still due. Call when the output has ended; false when there is still no space for it.
+  bool finish();
   [[nodiscard]] std::uint64_t end() const { return end_; }
   [[nodiscard]] bool out_of_space() const { return out_of_space_; }
 
  private:
   LogRing(os::Path folder, std::uint64_t bytes_max) : folder_(std::move(folder)), bytes_max_(bytes_max) {}
-  bool store(std::string_view output);
+  std::size_t store(std::string_view output);  // bytes that were kept
   bool next_piece();
   void trim_oldest();
-  void tell_dropped();
+  bool tell_dropped();
 
   os::Path folder_;
   std::uint64_t bytes_max_;
   os::Fd piece_;
   std::uint64_t piece_bytes_ = 0;
   std::uint64_t end_ = 0;
-  std::uint64_t dropped_ = 0;
+  std::uint64_t dropped_ = 0, unwritten_ = 0;  // bytes: too fast; for want of space
+  std::string notice_;                         // what of a line about them is still to be written
   double tokens_ = 0;
   BootTime refilled_{};
   bool out_of_space_ = false;

@@ -2,6 +2,12 @@
 #include "agent/log_ring.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
 
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
@@ -45,6 +51,39 @@ TEST(LogRing, CountsWhatComesTooFast) {
   const auto slice = read_log(folder.path(), 0, 1u << 20);
   EXPECT_NE(slice->bytes.find("[gridctl: 1000 bytes of output dropped]"), std::string::npos);
   EXPECT_EQ(slice->bytes.find('b' + std::string("bb")), std::string::npos);
+}
+
+// A file system of 128 KiB of our own, in a child: 0 when what a full one took away was told once it had room again.
+int lose_output_on_a_full_disk(const std::string& folder) {
+  const unsigned space = ::geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER;
+  if (::unshare(space) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::mount("small", folder.c_str(), "tmpfs", 0, "size=128k") != 0)
+    return 77;
+  const std::string filler = folder + "/filler";
+  auto ring = LogRing::open(folder + "/log", 1u << 20);
+  ring->append("before\n", BootTime{1});
+  std::ofstream(filler) << std::string(1u << 20, 'x');
+  ring->append(std::string(200'000, 'y'), BootTime{2});
+  if (ring->finish()) return 1;
+  const std::uint64_t kept = ring->end() - 7;
+  ::unlink(filler.c_str());
+  ring->append("after\n", BootTime{3});
+  if (!ring->finish()) return 2;
+  const std::string text = read_log(folder + "/log", 0, 1u << 20)->bytes;
+  const std::string notice =
+      "\n[gridctl: " + std::to_string(200'000 - kept) + " bytes of output lost: the host's disk was full]\n";
+  const std::string wanted = "before\n" + std::string(kept, 'y') + notice + "after\n";
+  return text == wanted ? 0 : 3;
+}
+
+TEST(LogRing, TellsWhatAFullDiskTookAway) {
+  const testing::TempDir folder;
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(lose_output_on_a_full_disk(folder.path().string()));
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no file system of our own may be mounted here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(LogRing, AnswersAnOffsetBehindTheEndWithNothing) {
