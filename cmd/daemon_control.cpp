@@ -18,8 +18,9 @@ void show(Context& context, const control::DaemonStatus& status, std::string_vie
           std::string_view when_not) {
   if (context.json) {
     context.print_line(std::string("{\"running\":") + (status.running ? "true" : "false") +
-                       ",\"pid\":" + (status.pid > 0 ? std::to_string(status.pid) : "null") + ",\"version\":" +
-                       quoted_or_null(status.version) + ",\"started_at\":" + quoted_or_null(status.started_at) + "}");
+                       ",\"pid\":" + (status.pid > 0 ? std::to_string(status.pid) : "null") +
+                       ",\"host\":" + quoted_or_null(status.host) + ",\"version\":" + quoted_or_null(status.version) +
+                       ",\"started_at\":" + quoted_or_null(status.started_at) + "}");
     return;
   }
   if (!status.running) return context.print_line(when_not);

@@ -11,16 +11,21 @@ namespace gridctl::cmd {
 namespace {
 constexpr Duration k_timeout = std::chrono::minutes{2};  // login, upload of the agent over a slow link, inventory
 
-constexpr Example k_examples[] = {{"Can jobs run there?", "gridctl provider check ada"},
-                                  {"It was mended: put it back", "gridctl provider check ada"},
-                                  {"For a script", "gridctl provider check ada --json"}};
+constexpr Example k_examples[] = {
+    {"Can jobs run there?", "gridctl provider check ada"},
+    {"It was mended: put it back", "gridctl provider check ada"},
+    {"For a script", "gridctl provider check ada --json"},
+    {"Its key has changed, and its owner says to what", "gridctl provider check ada --host-key SHA256:l5Kx..."}};
 constexpr Positional k_positionals[] = {{"NAME", Offer::provider}};
+constexpr Option k_options[] = {{"host-key", 0, "SHA256:...", "pin this key of the host's instead of the former one"}};
 
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
   TRY_ASSIGN(const ControllerId controller, registry.controller_id());
   const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
+  if (parsed.has("host-key"))
+    TRY(control::pin_again(provider, parsed.value("host-key"), context.paths(), deadline, context.clock));
   TRY_ASSIGN(const control::Examined examined,
              control::examine(provider, context.paths(), controller, deadline, context.clock));
   TRY(control::keep_examined(registry, examined.provider, context.now()));
@@ -47,8 +52,10 @@ const Command k_provider_check{.noun = "provider",
                                .examples = k_examples,
                                .description =
                                    "Connects, takes inventory anew and checks whether jobs can run. A quarantine of "
-                                   "what is found healthy is lifted. The pinned host key is never changed by this.",
+                                   "what is found healthy is lifted. The pinned host key is changed only by "
+                                   "--host-key, and only to a key that the host shows.",
                                .positionals = k_positionals,
+                               .options = k_options,
                                .exit_codes = k_exits_host,
                                .waits = true,
                                .run = run};

@@ -31,7 +31,8 @@ constexpr Option k_options[] = {
     {"region", 0, "REGION", "country or region, as DE"},
     {"site", 0, "NAME", "hosts at one site are near each other"},
     {"class", 0, "CLASS", "how reliable it is", "home", Offer::choices, "datacenter|cloud|market|home"},
-    {"label", 'l', "K=V", "label to be matched by jobs", "", Offer::nothing, "", true}};
+    {"label", 'l', "K=V", "label to be matched by jobs", "", Offer::nothing, "", true},
+    {"force", 'f', "", "also when it shows the host key of a registered machine"}};
 constexpr int k_exits[] = {5, 6, 7};
 
 Result<registry::Provider> described(const Context& context, const Parsed& parsed) {
@@ -101,7 +102,13 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY(check_new(registry, provider));
   TRY_ASSIGN(const ControllerId controller, registry.controller_id());
-  control::EnrollRequest request{provider, parsed.positionals[1], parsed.value("host-key"), {}, accept_command(parsed)};
+  control::EnrollRequest request;
+  request.provider = provider;
+  request.address = parsed.positionals[1];
+  request.host_key = parsed.value("host-key");
+  request.accept_command = accept_command(parsed);
+  TRY_ASSIGN(request.others, registry.providers());
+  request.force = parsed.has("force");
   const auto ci = os::environment("CI");
   if (context.terminal_in && context.terminal_err && !context.json && !(ci && !ci->empty()))
     request.ask = [&](const std::string& peer, std::span<const ssh::HostKey> keys) {
@@ -112,6 +119,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
              control::enroll(request, context.paths(), controller, deadline, context.clock));
   TRY(registry.add_provider(examined.provider));
   show_findings(context, examined.findings);
+  if (const HostName& other = examined.shares_machine_with; !other.empty())
+    context.note(provider.name.value + " and " + other.value +
+                 " are SSH servers on one machine: what it has is counted once");
   print_result(context, examined);
   if (probe::passed(examined.findings)) return 0;
   return make_error(Code::engine, "jobs cannot run on " + provider.name.value + " until what failed is mended",
@@ -129,7 +139,11 @@ const Command k_provider_register{
         "checks whether jobs can run; each failing point is shown with the command that mends it. No root is "
         "needed on the host.\n\n"
         "Names of ~/.ssh/config work as they do with ssh, with their users, ports, keys and jump hosts. An "
-        "unknown host key is accepted only from a person at a terminal or with --host-key.",
+        "unknown host key is accepted only from a person at a terminal or with --host-key.\n\n"
+        "A machine is known by its host key: registering one a second time is refused. Machines cloned from one image "
+        "are different machines when their host keys differ; a clone that kept the key needs --force. Several SSH "
+        "servers on one machine (containers with keys of their own, the same machine id and boot id) are several "
+        "providers whose GPUs, CPUs and memory are counted once.",
     .positionals = k_positionals,
     .options = k_options,
     .exit_codes = k_exits,

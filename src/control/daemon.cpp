@@ -7,11 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/text.hpp"
 #include "control/housekeeping.hpp"
 #include "control/paths.hpp"
 #include "control/supervisor.hpp"
 #include "control/version.hpp"
 #include "os/entries.hpp"
+#include "os/host_name.hpp"
 #include "os/log.hpp"
 #include "os/net.hpp"
 #include "os/process.hpp"
@@ -38,12 +40,38 @@ void say_ready() {
 }
 
 Result<void> write_info(const Paths& paths, WallTime now) {
-  const json info{{"pid", os::process_id()}, {"version", k_version}, {"started_at", format_rfc3339(now)}};
+  const json info{{"pid", os::process_id()},
+                  {"host", os::host_name()},
+                  {"version", k_version},
+                  {"started_at", format_rfc3339(now)}};
   return os::write_file_atomically(paths.daemon_info(), info.dump());
 }
 
+DaemonStatus read_info(const Paths& paths) {
+  DaemonStatus status;
+  status.running = true;
+  const Result<std::string> text = os::read_file(paths.daemon_info(), 64 * 1024);
+  if (!text) return status;  // between taking the lock and writing the file
+  const json info = json::parse(*text, nullptr, false);
+  if (!info.is_object()) return status;
+  const auto word = [&](const char* key) {
+    return info.contains(key) && info[key].is_string() ? info[key].get<std::string>() : std::string();
+  };
+  if (info.contains("pid") && info["pid"].is_number_integer()) status.pid = info["pid"].get<int>();
+  status.host = word("host");
+  status.version = word("version");
+  status.started_at = word("started_at");
+  return status;
+}
+
+// On a shared file system it may be another machine's.
 Error already_running(const Paths& paths) {
-  return make_error(Code::state_in_use, "another gridctl daemon follows the state directory " + paths.root.string(),
+  const DaemonStatus other = read_info(paths);
+  std::string who = other.pid > 0 ? "pid " + std::to_string(other.pid) : "";
+  if (!other.host.empty()) who += (who.empty() ? "on " : " on ") + sanitize(other.host);
+  return make_error(Code::state_in_use,
+                    "another gridctl daemon" + (who.empty() ? "" : " (" + who + ")") + " follows the state directory " +
+                        paths.root.string(),
                     "gridctl daemon status");
 }
 
@@ -102,15 +130,7 @@ Result<DaemonStatus> daemon_status(const os::Path& state_directory) {
   if (!os::exists(paths.daemon_lock())) return status;
   TRY_ASSIGN(const std::optional<os::FileLock> lock, os::FileLock::try_acquire(paths.daemon_lock()));
   if (lock) return status;
-  status.running = true;
-  const Result<std::string> text = os::read_file(paths.daemon_info(), 64 * 1024);
-  if (!text) return status;  // between taking the lock and writing the file
-  const json info = json::parse(*text, nullptr, false);
-  if (!info.is_object()) return status;
-  status.pid = info.value("pid", 0);
-  status.version = info.value("version", "");
-  status.started_at = info.value("started_at", "");
-  return status;
+  return read_info(paths);
 }
 
 Result<DaemonStatus> ensure_daemon(const os::Path& state_directory, bool exit_when_idle) {

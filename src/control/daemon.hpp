@@ -13,6 +13,7 @@ namespace gridctl::control {
 struct DaemonStatus {
   bool running = false;
   int pid = 0;
+  std::string host;  // where it runs
   std::string version;
   std::string started_at;  // RFC 3339
 };

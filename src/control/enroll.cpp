@@ -86,16 +86,28 @@ Error unknown_key(const ssh::Target& target, std::span<const ssh::HostKey> keys,
       "the host key of " + target.address() + " is not known: the host shows " + shown(keys) + "; nothing was sent",
       "if its owner confirms: " + accept);
 }
+
+Error same_machine(const registry::Provider& found, const registry::Provider& known) {
+  const bool same_boot = found.inventory.boot_id == known.inventory.boot_id;
+  return make_error(Code::exists,
+                    "this machine is registered already, as " + known.name.value + " at " + known.address +
+                        ": it shows the same SSH host key" + (same_boot ? " and runs the same kernel" : ""),
+                    "gridctl provider show " + known.name.value +
+                        "; for another name or address: gridctl provider rm " + known.name.value +
+                        " first; for a clone that was given the same key: --force");
+}
 }  // namespace
 
-Result<void> trust_host(const ssh::Target& target, const EnrollRequest& request, BootTime deadline, os::Clock& clock) {
+Result<std::vector<ssh::HostKey>> trust_host(const ssh::Target& target, const EnrollRequest& request, BootTime deadline,
+                                             os::Clock& clock) {
   TRY_ASSIGN(const std::vector<ssh::HostKey> keys, ssh::scan_host_keys(target, deadline, clock));
   if (keys.empty())
     return make_error(Code::host_key_mismatch, "the host " + target.address() + " shows no host key that can be used");
   if (!request.host_key.empty()) {
     const ssh::HostKey* key = find_key(keys, request.host_key);
     if (key == nullptr) return wrong_key(target, request.host_key, keys);
-    return ssh::pin(target, {key, 1});
+    TRY(ssh::pin(target, {key, 1}));
+    return keys;
   }
   const std::string accept = filled_in(request.accept_command, keys.front().fingerprint);
   TRY_ASSIGN(const std::vector<ssh::HostKey> pins, ssh::pinned(target));
@@ -104,10 +116,38 @@ Result<void> trust_host(const ssh::Target& target, const EnrollRequest& request,
       return std::find(pins.begin(), pins.end(), key) != pins.end();
     });
     if (!same) return changed_key(target, pins, keys, accept);
-    return {};
+    return keys;
   }
   if (!request.ask || !request.ask(target.peer(), keys)) return unknown_key(target, keys, accept);
-  return ssh::pin(target, keys);
+  TRY(ssh::pin(target, keys));
+  return keys;
+}
+
+Result<void> pin_again(const registry::Provider& provider, const std::string& host_key, const Paths& paths,
+                       BootTime deadline, os::Clock& clock) {
+  TRY_ASSIGN(const ssh::Target target, resolved(provider, paths));
+  EnrollRequest request;
+  request.host_key = host_key;
+  TRY(trust_host(target, request, deadline, clock));
+  return {};
+}
+
+Result<Twin> find_twin(const Inventory& found, std::span<const ssh::HostKey> keys,
+                       const std::vector<registry::Provider>& others, const Paths& paths) {
+  Twin twin;
+  for (const registry::Provider& other : others) {
+    const Result<ssh::Target> target = target_of(other, paths);
+    if (!target) continue;  // its own trouble, e.g. a key file that is gone
+    TRY_ASSIGN(const std::vector<ssh::HostKey> pins, ssh::pinned(*target));
+    const bool shared = std::any_of(keys.begin(), keys.end(), [&](const ssh::HostKey& key) {
+      return std::find(pins.begin(), pins.end(), key) != pins.end();
+    });
+    if (shared) return Twin{Twin::Kind::same_key, other};
+    const bool kernel = !found.machine_id.empty() && found.machine_id == other.inventory.machine_id &&
+                        !found.boot_id.empty() && found.boot_id == other.inventory.boot_id;
+    if (kernel) twin = {Twin::Kind::same_kernel, other};
+  }
+  return twin;
 }
 
 Result<Examined> examine(registry::Provider provider, const Paths& paths, const ControllerId& controller,
@@ -124,7 +164,7 @@ Result<Examined> examine(registry::Provider provider, const Paths& paths, const 
   std::optional<EngineKind> wanted;
   if (Result<EngineKind> engine = parse_engine(provider.engine); engine) wanted = *engine;
   std::vector<probe::Finding> findings = probe::preflight(provider.inventory, wanted, clock.wall());
-  return Examined{std::move(provider), std::move(findings)};
+  return Examined{std::move(provider), std::move(findings), {}};
 }
 
 Result<Examined> enroll(const EnrollRequest& request, const Paths& paths, const ControllerId& controller,
@@ -132,8 +172,13 @@ Result<Examined> enroll(const EnrollRequest& request, const Paths& paths, const 
   registry::Provider provider = request.provider;
   provider.address = request.address;
   TRY_ASSIGN(const ssh::Target target, resolved(provider, paths));
-  TRY(trust_host(target, request, deadline, clock));
-  return examine(addressed(std::move(provider), target, request.address), paths, controller, deadline, clock);
+  TRY_ASSIGN(const std::vector<ssh::HostKey> keys, trust_host(target, request, deadline, clock));
+  TRY_ASSIGN(Examined examined,
+             examine(addressed(std::move(provider), target, request.address), paths, controller, deadline, clock));
+  TRY_ASSIGN(const Twin twin, find_twin(examined.provider.inventory, keys, request.others, paths));
+  if (twin.kind == Twin::Kind::same_key && !request.force) return same_machine(examined.provider, twin.provider);
+  if (twin.kind != Twin::Kind::none) examined.shares_machine_with = twin.provider.name;
+  return examined;
 }
 
 }  // namespace gridctl::control

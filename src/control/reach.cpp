@@ -9,11 +9,22 @@ namespace gridctl::control {
 
 namespace {
 
+// The room below knows hosts, not providers: it is here that the command which mends it can be named.
+Error named(Error error, const registry::Provider& provider) {
+  error = std::move(error).with_context("while reaching provider " + provider.name.value);
+  const std::size_t at = error.message.rfind("SHA256:");
+  if (error.code != Code::host_key_mismatch || at == std::string::npos) return error;
+  const std::string shown = error.message.substr(at, error.message.find_first_of(" ,;)", at) - at);
+  error.hint = "if its owner confirms: gridctl provider check " + provider.name.value + " --host-key " + shown;
+  return error;
+}
+
 Result<AgentSession> call(const registry::Provider& provider, const Paths& paths, const ControllerId& controller,
                           std::vector<std::string> features, BootTime deadline, os::Clock& clock) {
   TRY_ASSIGN(const ssh::Target target, target_of(provider, paths));
-  return open_agent(target, {agent_images(), controller, std::move(features)}, deadline, clock)
-      .context("while reaching provider " + provider.name.value);
+  Result<AgentSession> session = open_agent(target, {agent_images(), controller, std::move(features)}, deadline, clock);
+  if (!session) return named(std::move(session).error(), provider);
+  return session;
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/room.hpp"
 
-#include <algorithm>
+#include <set>
+#include <utility>
 
 #include "control/host_facts.hpp"
 
@@ -24,24 +25,27 @@ bool is_same_machine(const NamedMachine& a, const NamedMachine& b) {
   return !machine.empty() && machine == b.provider->inventory.machine_id && !boot(a).empty() && boot(a) == boot(b);
 }
 
+bool is_same_provider(const NamedMachine& a, const NamedMachine& b) {
+  if (a.provider->name == b.provider->name) return true;
+  return is_same_machine(a, b) && a.provider->host == b.provider->host && a.provider->port == b.provider->port;
+}
+
 std::vector<sched::HostFacts> facts_now(const std::vector<HostNow>& hosts, const std::vector<Claim>& claims) {
-  const auto is_ours = [&](const wire::HeldShare& share) {
-    return std::any_of(claims.begin(), claims.end(),
-                       [&](const Claim& claim) { return claim.job == share.job && claim.epoch == share.epoch; });
-  };
+  std::set<std::pair<std::string, std::uint64_t>> ours;
+  for (const Claim& claim : claims) ours.emplace(claim.job.value, claim.epoch.value);
   std::vector<sched::HostFacts> all;
   for (const HostNow& host : hosts) {
     sched::HostFacts facts = facts_of(*host.provider);
     facts.reachable = host.reachable;
     for (const HostNow& other : hosts) {
       if (!is_same_machine(host, other)) continue;
-      facts.drained = facts.drained || other.provider->drained;
+      facts.drained = facts.drained || (other.provider->drained && is_same_provider(host, other));
       for (const Claim& claim : claims)
         if (claim.member != nullptr && claim.member->host == other.provider->name) take_away(facts, *claim.member);
     }
     if (host.held != nullptr)
       for (const wire::HeldShare& share : *host.held)
-        if (share.job.empty() || !is_ours(share))
+        if (share.job.empty() || !ours.contains({share.job.value, share.epoch.value}))
           take_away(facts, {0, facts.name, EngineKind::process, share.gpu_uuids, share.cpus, share.memory_bytes, 0});
     if (host.full) {
       facts.cpus_free = 0;

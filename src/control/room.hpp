@@ -24,6 +24,9 @@ struct NamedMachine {
 };
 // Proven: the same machine id and the same run of its kernel. Cloned images share the former, never the latter.
 [[nodiscard]] bool is_same_machine(const NamedMachine& a, const NamedMachine& b);
+// The same machine behind the same SSH server: two names of one provider, to be drained together. Containers with
+// servers of their own share a machine, not a fate.
+[[nodiscard]] bool is_same_provider(const NamedMachine& a, const NamedMachine& b);
 
 struct HostNow : NamedMachine {
   const std::vector<wire::HeldShare>* held = nullptr;  // of its ledger; nullptr: not told

@@ -142,7 +142,7 @@ class Login {
     for (const std::string& key : locked_) message += "; " + key + " is encrypted and no ssh-agent holds it";
     for (const std::string& line : remarks_) message += "; " + line;
     if (ssh_may_) return make_error(Code::unsupported, message);
-    std::string hint = "ssh-copy-id " + target_.user + "@" + target_.host;
+    std::string hint = copy_id_command(target_);
     if (!locked_.empty()) hint = "ssh-add " + shell_quote(locked_.front());
     return make_error(Code::auth_refused, message, hint);
   }

@@ -124,7 +124,7 @@ Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, st
     return make_error(
         Code::auth_refused,
         target.peer() + " accepts none of our keys" + (keys.empty() ? "" : " (" + keys + ")") + ": " + said,
-        "ssh-copy-id " + target.user + "@" + target.host);
+        copy_id_command(target));
   }
   if (has(words, "Could not resolve hostname"))
     return make_error(Code::host_unreachable, "cannot find the address of " + at + via + ": " + said);

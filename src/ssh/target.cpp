@@ -130,6 +130,13 @@ std::string Target::pin_name() const {
   return lower(name);
 }
 
+std::string copy_id_command(const Target& target) {
+  std::string command = "ssh-copy-id ";
+  if (target.port != 22) command += "-p " + std::to_string(target.port) + " ";
+  if (!target.jump.empty()) command += "-o ProxyJump=" + shell_quote(target.jump) + " ";
+  return command + target.user + "@" + target.host;
+}
+
 Result<Address> parse_address(std::string_view text) {
   std::string_view rest = text;
   if (rest.starts_with("ssh://")) rest.remove_prefix(6);

@@ -54,6 +54,9 @@ struct Overrides {
   std::optional<Duration> connect_timeout;
 };
 
+// The command that puts a key of the user's onto the host.
+[[nodiscard]] std::string copy_id_command(const Target& target);
+
 // The parts of "[ssh://][user@]host[:port]" or "[user@][::1]:port"; refuses what could be taken for an option or reach
 // a shell through the user's ssh configuration.
 struct Address {

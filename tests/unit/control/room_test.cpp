@@ -74,13 +74,15 @@ TEST(Room, OfAMachineWithTwoNamesIsCountedOnce) {
   EXPECT_THAT(facts[1].busy_gpus, ElementsAre("GPU-m1"));
 }
 
-TEST(Room, DrainsAMachineUnderAllItsNames) {
-  auto a = provider("a", "m1");
+TEST(Room, DrainsAProviderUnderAllItsNamesAndNoContainerBesideIt) {
+  auto a = provider("a", "m1"), beside = provider("beside", "m1");
   const auto twin = provider("twin", "m1"), other = provider("other", "m2");
   a.drained = true;
-  const auto facts = facts_now({now(a), now(twin), now(other)}, {});
+  beside.port = 2222;  // another SSH server on the same machine
+  const auto facts = facts_now({now(a), now(twin), now(beside), now(other)}, {});
   EXPECT_TRUE(facts[1].drained);
   EXPECT_FALSE(facts[2].drained);
+  EXPECT_FALSE(facts[3].drained);
 }
 
 TEST(Room, OfClonedImagesIsTheirOwn) {

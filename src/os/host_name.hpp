@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace gridctl::os {
+
+// What this machine calls itself; "" when it does not say.
+[[nodiscard]] std::string host_name();
+
+}  // namespace gridctl::os
