@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "probe/pci.hpp"
 #include "probe/vendor.hpp"
+#include "sched/catalogue.hpp"
 
 namespace gridctl::probe {
 namespace {
@@ -146,6 +147,8 @@ std::string rendered(const VendorReading& reading) {
   for (const Gpu& gpu : reading.gpus) {
     out << vendor_name(gpu.vendor) << " | " << (gpu.index ? std::to_string(*gpu.index) : "-") << " | " << gpu.name
         << " | " << gpu.uuid << " | " << gpu.memory_bytes << " | " << gpu.driver << " | " << gpu.pci << "\n";
+    const sched::ModelMatch match = sched::find_model(gpu);
+    out << "  " << (match.model != nullptr ? "model " + match.model->key : "no model: " + match.why) << "\n";
     const std::string known = details(gpu);
     if (!known.empty()) out << " " << known << "\n";
     if (std::string gaps = explained(gpu); gaps != told) out << (told = std::move(gaps));
