@@ -43,6 +43,7 @@ struct Supervisor::Host {
   BootTime seen_saved{};  // when last_seen was last written
   HostHealth health;
   bool rescanning = false;
+  BootTime next_recheck{};  // of its GPUs; 0 = not drawn yet
 };
 
 template <class Work, class Then>

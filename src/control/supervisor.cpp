@@ -66,6 +66,7 @@ void Supervisor::tick() {
   }
   judge_hosts(now);
   sweep_health(now);
+  recheck_gpus(now);
 }
 
 void Supervisor::reload() {

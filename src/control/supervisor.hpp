@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "control/bench.hpp"
 #include "control/health.hpp"
 #include "control/host_monitor.hpp"
 #include "control/paths.hpp"
@@ -85,6 +86,11 @@ class Supervisor {
   void on_health(Host& host, const wire::HealthReply& reply);
   void keep_health(Host& host, const wire::HealthReport& told, sched::Judgement verdict, WallTime now);
   void leave_gpu(const Host& host, const std::string& gpu, const std::string& why);
+  // Challenges between jobs (bench_recheck.cpp).
+  void recheck_gpus(BootTime now);
+  void recheck(Host& host, const BenchReport& before);
+  void on_rechecked(const HostName& name, const BenchReport& before, const Result<BenchReport>& found);
+  [[nodiscard]] bool is_idle_for_bench(const Host& host) const;
   void renew_wants();
 
   [[nodiscard]] std::optional<WorkPlace> work_place(const HostName& name);
@@ -100,6 +106,8 @@ class Supervisor {
   std::map<std::string, JobPtr> jobs_;                  // by id
   std::map<std::string, std::int64_t> clock_offsets_;   // milliseconds that a host's wall clock is ahead of ours
   const Duration health_every_ = health_period();
+  const Duration recheck_every_ = recheck_period();
+  bool rechecking_ = false;
   std::int64_t seen_version_ = -1;
   BootTime started_at_{}, next_reload_{}, next_moves_{}, next_wake_{};
   bool wake_wanted_ = false;

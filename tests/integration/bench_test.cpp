@@ -200,7 +200,6 @@ TEST_F(Bench, AReplayedAnswerIsFound) {
   NEEDS_OPENCL();
   const auto first = run(declared_mi300x());
   ASSERT_TRUE(first) << first.error().one_line();
-  for (const BenchTranscript& one : first->gpus.at(0).transcripts) EXPECT_EQ(one.outcome, "right") << one.test;
   const auto second = run(declared_mi300x());
   ASSERT_TRUE(second) << second.error().one_line();
   EXPECT_TRUE(has_finding(second->gpus.at(0), "answer", sched::VerdictKind::mismatch)) << told(second->gpus[0]);
