@@ -105,7 +105,7 @@ struct Inventory {
 // Gives each of those a gap of that reason, so that nothing stays unexplained.
 void explain_rest(Inventory& inventory, GapReason reason, const std::string& detail);
 // Adds a gap unless the attribute has one: the first reason is the nearest to the cause.
-void add_gap(std::vector<Gap>& gaps, std::string attribute, GapReason reason, std::string detail = {});
+void add_gap(std::vector<Gap>& gaps, std::string attribute, GapReason reason, std::string detail = "");
 [[nodiscard]] const Gap* find_gap(const std::vector<Gap>& gaps, std::string_view attribute);
 
 // Do GPUs reach each other through NVSwitch? No chip has more than 18 NVLinks: more, summed over its peers, are shared.
