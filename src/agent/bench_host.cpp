@@ -33,24 +33,26 @@ std::size_t usable_processors() {
   return static_cast<std::size_t>(std::max(1, CPU_COUNT(&set)));
 }
 
-// Runs `turn` on `threads` threads for `part`; the sum of what the turns return, a second.
+// Runs `turn` on `threads` threads for `part`, at least once each; the sum of what the turns return a second. What a
+// thread needs to get ready is not counted.
 template <class Turn>
 double rate_of(std::size_t threads, Duration part, os::Clock& clock, Turn turn) {
-  const BootTime began = clock.boot();
-  std::vector<double> done(threads, 0);
+  std::vector<double> rates(threads, 0);
   std::vector<std::thread> running;
   for (std::size_t i = 0; i < threads; ++i)
     running.emplace_back([&, i] {
       auto work = turn();
+      const BootTime began = clock.boot();
       double sum = 0;
-      while (clock.boot() - began < part) sum += work();
-      done[i] = sum;
+      do {
+        sum += work();
+      } while (clock.boot() - began < part);
+      rates[i] = sum / seconds(clock.boot() - began);
     });
   for (std::thread& one : running) one.join();
-  const double elapsed = seconds(clock.boot() - began);
   double total = 0;
-  for (const double one : done) total += one;
-  return total / elapsed;
+  for (const double one : rates) total += one;
+  return total;
 }
 
 auto arithmetic() {
