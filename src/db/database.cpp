@@ -129,16 +129,24 @@ Database& Database::operator=(Database&&) noexcept = default;
 Database::~Database() = default;
 
 Result<Database> Database::open(const os::Path& path) {
-  auto impl = std::make_unique<Impl>();
-  impl->path = path.string();
-  const bool in_memory = impl->path == ":memory:";
+  const bool in_memory = path == ":memory:";
   // Made by O_EXCL, never opened when it is there: closing a second descriptor would drop SQLite's POSIX locks.
   if (!in_memory && !os::exists(path)) {
     const Result<os::Fd> made = os::open_file(path, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (!made && !os::exists(path)) return made.error();
   }
+  return open_file(path, nullptr);
+}
+
+Result<Database> Database::open_on(const os::Path& path, const std::string& vfs) {
+  return open_file(path, vfs.c_str());
+}
+
+Result<Database> Database::open_file(const os::Path& path, const char* vfs) {
+  auto impl = std::make_unique<Impl>();
+  impl->path = path.string();
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-  const int code = sqlite3_open_v2(impl->path.c_str(), &impl->db, flags, nullptr);
+  const int code = sqlite3_open_v2(impl->path.c_str(), &impl->db, flags, vfs);
   if (code != SQLITE_OK) return sqlite_error(impl->db, code, "cannot open " + impl->path);
   sqlite3_extended_result_codes(impl->db, 1);
   sqlite3_busy_timeout(impl->db, k_busy_timeout_ms);

@@ -79,6 +79,8 @@ class Database {
  public:
   // Creates it (0600) when missing. ":memory:" is a private one in memory.
   [[nodiscard]] static Result<Database> open(const os::Path& path);
+  // On a file system of its own, registered with SQLite under this name: the simulator's, which forgets and fails.
+  [[nodiscard]] static Result<Database> open_on(const os::Path& path, const std::string& vfs);
   Database(Database&&) noexcept;
   Database& operator=(Database&&) noexcept;
   ~Database();
@@ -98,6 +100,7 @@ class Database {
  private:
   struct Impl;
   explicit Database(std::unique_ptr<Impl> impl);
+  [[nodiscard]] static Result<Database> open_file(const os::Path& path, const char* vfs);
   std::unique_ptr<Impl> impl_;
 };
 

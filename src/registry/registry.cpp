@@ -56,6 +56,13 @@ Result<Registry> Registry::open(const os::Path& state_directory) {
   return Registry(std::make_unique<Impl>(state_directory, std::move(db)));
 }
 
+Result<Registry> Registry::open_on(const os::Path& state_directory, const std::string& vfs) {
+  const os::Path path = state_directory / "state.db";
+  TRY_ASSIGN(db::Database db, db::Database::open_on(path, vfs));
+  TRY(prepare_schema(db, path));
+  return Registry(std::make_unique<Impl>(state_directory, std::move(db)));
+}
+
 Result<Registry> Registry::open_for_reading(const os::Path& state_directory) {
   if (os::exists(state_directory / "state.db")) return open(state_directory);
   TRY_ASSIGN(db::Database db, db::Database::open(":memory:"));

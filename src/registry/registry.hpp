@@ -28,6 +28,8 @@ class Registry {
  public:
   // Creates the directory (0700) and the database when missing.
   [[nodiscard]] static Result<Registry> open(const os::Path& state_directory);
+  // The same on a file system of SQLite's, see db::Database::open_on; nothing is made outside it.
+  [[nodiscard]] static Result<Registry> open_on(const os::Path& state_directory, const std::string& vfs);
   // The same, but a missing database is not_found-free: an empty registry in memory, for read-only listings.
   [[nodiscard]] static Result<Registry> open_for_reading(const os::Path& state_directory);
   Registry(Registry&&) noexcept;
