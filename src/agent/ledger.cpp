@@ -110,6 +110,40 @@ bool is_void(const Lease& lease, const Machine& machine, BootTime now) {
   return !lease.launching || overdue;
 }
 
+Result<Entry> plan_take(const std::vector<std::optional<Lease>>& slots, const Lease& lease, const Capacity& capacity,
+                        const Machine& machine, BootTime now) {
+  Entry entry{slots.size(), {}};
+  double cpus = 0;
+  std::uint64_t memory = 0;
+  BootTime soonest{INT64_MAX};
+  const Lease* holder = nullptr;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const auto& held = slots[i];
+    if (held && held->same_attempt(lease)) {
+      entry.replaces.push_back(i);
+      continue;
+    }
+    if (!held || is_void(*held, machine, now)) {
+      entry.slot = std::min(entry.slot, i);
+      continue;
+    }
+    for (const std::string& gpu : lease.gpus)
+      if (std::find(held->gpus.begin(), held->gpus.end(), gpu) != held->gpus.end())
+        return make_error(Code::busy, "gpu " + sanitize(gpu) + " is leased; it is free " + until(*held, now));
+    cpus += held->cpus;
+    memory += held->memory_bytes;
+    if ((held->cpus > 0 || held->memory_bytes > 0) && held->deadline < soonest)
+      soonest = held->deadline, holder = &*held;
+  }
+  const std::string next = holder == nullptr ? "" : "; some is free " + until(*holder, now);
+  if (lease.cpus > 0 && capacity.cpus > 0 && cpus + lease.cpus > capacity.cpus + k_cpu_tolerance)
+    return make_error(Code::busy, "not enough CPUs are free on this host" + next);
+  if (lease.memory_bytes > 0 && capacity.memory_bytes > 0 && memory + lease.memory_bytes > capacity.memory_bytes)
+    return make_error(Code::busy, "not enough memory is free on this host" + next);
+  if (entry.slot >= k_slots_max) return make_error(Code::busy, "the lease ledger is full");
+  return entry;
+}
+
 std::string to_text(const Lease& lease) {
   char cpus[32];
   const auto printed = std::to_chars(cpus, cpus + sizeof cpus, lease.cpus, std::chars_format::fixed, 3);
@@ -225,39 +259,9 @@ Result<Ledger::Slots> Ledger::open(Duration patience) const {
 
 Result<void> Ledger::take(const Lease& lease, const Capacity& capacity) {
   TRY_ASSIGN(const Slots slots, open(k_lock_wait));
-  const BootTime now = clock_.boot();
-  std::size_t target = slots.leases.size();
-  std::vector<std::size_t> own;
-  double cpus = 0;
-  std::uint64_t memory = 0;
-  BootTime soonest{INT64_MAX};
-  const Lease* holder = nullptr;
-  for (std::size_t i = 0; i < slots.leases.size(); ++i) {
-    const auto& held = slots.leases[i];
-    if (held && held->same_attempt(lease)) {
-      own.push_back(i);
-      continue;
-    }
-    if (!held || is_void(*held, machine_, now)) {
-      target = std::min(target, i);
-      continue;
-    }
-    for (const std::string& gpu : lease.gpus)
-      if (std::find(held->gpus.begin(), held->gpus.end(), gpu) != held->gpus.end())
-        return make_error(Code::busy, "gpu " + sanitize(gpu) + " is leased; it is free " + until(*held, now));
-    cpus += held->cpus;
-    memory += held->memory_bytes;
-    if ((held->cpus > 0 || held->memory_bytes > 0) && held->deadline < soonest)
-      soonest = held->deadline, holder = &*held;
-  }
-  const std::string next = holder == nullptr ? "" : "; some is free " + until(*holder, now);
-  if (lease.cpus > 0 && capacity.cpus > 0 && cpus + lease.cpus > capacity.cpus + k_cpu_tolerance)
-    return make_error(Code::busy, "not enough CPUs are free on this host" + next);
-  if (lease.memory_bytes > 0 && capacity.memory_bytes > 0 && memory + lease.memory_bytes > capacity.memory_bytes)
-    return make_error(Code::busy, "not enough memory is free on this host" + next);
-  if (target >= k_slots_max) return make_error(Code::busy, "the lease ledger is full");
-  TRY(slots.write(target, encode_slot(lease)));
-  for (const std::size_t slot : own) TRY(slots.write(slot, {}));
+  TRY_ASSIGN(const Entry entry, plan_take(slots.leases, lease, capacity, machine_, clock_.boot()));
+  TRY(slots.write(entry.slot, encode_slot(lease)));
+  for (const std::size_t slot : entry.replaces) TRY(slots.write(slot, {}));
   return {};
 }
 

@@ -58,6 +58,15 @@ struct Machine {
 // True when nobody can be using what the lease names.
 [[nodiscard]] bool is_void(const Lease& lease, const Machine& machine, BootTime now);
 
+// Where a lease is entered, and the slots of the same attempt that it replaces.
+struct Entry {
+  std::size_t slot = 0;
+  std::vector<std::size_t> replaces;
+};
+// Pure. busy when a GPU is held or the machine would be overcommitted.
+[[nodiscard]] Result<Entry> plan_take(const std::vector<std::optional<Lease>>& slots, const Lease& lease,
+                                      const Capacity& capacity, const Machine& machine, BootTime now);
+
 class Ledger {
  public:
   Ledger(os::Path directory, Machine machine, os::Clock& clock)

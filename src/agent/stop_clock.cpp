@@ -30,7 +30,8 @@ StopStep StopClock::order(wire::EndReason why, Duration grace, BootTime now) {
 
 StopStep StopClock::expire(Duration grace, BootTime now) {
   if (is_stopping() || now < deadline_) return StopStep::none;
-  return order(wire::EndReason::lease_expired, grace, now);
+  // The grace runs from the deadline: a host that slept through both kills at once when it wakes.
+  return order(wire::EndReason::lease_expired, std::max(deadline_ + grace - now, Duration{}), now);
 }
 
 bool StopClock::kill_now(BootTime now) {

@@ -91,6 +91,7 @@ void Supervisor::reload() {
           std::holds_alternative<job::Stopping>(row->machine.phase))
         job->accepted.insert(row->machine.epoch.value);
     } else if (job->state == row->machine) {
+      carry_out(job);  // what could not be recorded when it was due is tried again
       continue;
     }
     adopt(job, row->machine);
@@ -152,6 +153,8 @@ bool holds_room(const job::State& state) {
 void Supervisor::adopt(const JobPtr& job, const job::State& state) {
   const bool held = holds_room(job->state);
   job->state = state;
+  // A poll may have told that it runs before START was answered, or though the answer was lost: it is ours to renew.
+  if (std::holds_alternative<job::Running>(state.phase)) job->accepted.insert(state.epoch.value);
   if (held && !holds_room(state)) capacity_freed();
   if (!std::holds_alternative<job::Waiting>(state.phase)) {
     job->place_timer.reset();
