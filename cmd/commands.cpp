@@ -11,6 +11,8 @@ std::span<const Command* const> all_commands() {
   static constexpr const Command* k_all[] = {&k_provider_register,
                                              &k_provider_ls,
                                              &k_provider_show,
+                                             &k_provider_links,
+                                             &k_provider_landmark,
                                              &k_provider_check,
                                              &k_provider_rescan,
                                              &k_provider_bench,

@@ -5,9 +5,14 @@
 #include <map>
 #include <utility>
 
+#include "os/random.hpp"
+#include "wire/network.hpp"
+
 namespace gridctl::control {
 
 namespace {
+constexpr Duration k_ping_pause = std::chrono::seconds{60};  // some 200 bytes each way: 0.6 MB a day
+constexpr int k_quick_pings = 5;                             // after each login, to begin with a fair figure
 constexpr Duration k_first_pause = std::chrono::milliseconds{500};
 constexpr Duration k_fast_failure = std::chrono::seconds{1};
 constexpr Duration k_quick_pause = std::chrono::milliseconds{100};
@@ -79,6 +84,9 @@ void HostMonitor::take_over(Result<AgentSession> session) {
   last_answer_ = now;
   silence_.answered(now);
   const wire::AgentHello hello = session->hello;
+  knows_links_ = std::find(hello.features.begin(), hello.features.end(), wire::k_links_feature) != hello.features.end();
+  quick_pings_ = k_quick_pings;
+  next_ping_ = now;
   knows_health_ = std::find(hello.features.begin(), hello.features.end(), "health") != hello.features.end();
   link_ = std::make_unique<LoopLink>(loop_, clock_, std::move(*session));
   const std::weak_ptr<HostMonitor> weak = weak_from_this();
@@ -163,6 +171,7 @@ void HostMonitor::on_frame(const wire::Frame& frame) {
   if (asked_.empty() || asked_.front().stream != frame.stream)
     return drop(make_error(Code::protocol_violation, "the agent answered what was not asked"));
   asked_since_ = clock_.boot();
+  if (asked_.front().ping) return on_pong(frame);
   if (asked_.front().log) return on_log_frame(asked_.front(), frame);
   if (frame.kind != wire::FrameKind::reply)
     return drop(make_error(Code::protocol_violation, "the agent sent data where a reply was due"));
@@ -174,6 +183,30 @@ void HostMonitor::on_frame(const wire::Frame& frame) {
   if (!reply) return drop(reply.error());
   echo_ = std::max(echo_, reply->host_time);
   listener_.polled(*reply);
+  send_ping(clock_.boot());
+}
+
+// Nothing is done for a ping at the host, so its time is the link's (and the loops'); the nonce is drawn now, so that no
+// host can answer before it was asked.
+void HostMonitor::send_ping(BootTime now) {
+  if (link_ == nullptr || !knows_links_ || !listener_.pinged || !asked_.empty() || now < next_ping_) return;
+  quick_pings_ = std::max(0, quick_pings_ - 1);
+  next_ping_ = quick_pings_ > 0 ? now : now + k_ping_pause;
+  Asked asked;
+  asked.ping = os::random_u64();
+  asked.sent = now;
+  const std::string payload = wire::encode_ping({*asked.ping});
+  send(std::move(asked), payload);
+}
+
+void HostMonitor::on_pong(const wire::Frame& frame) {
+  const Asked asked = std::move(asked_.front());
+  asked_.pop_front();
+  const Result<wire::PingMessage> pong = wire::parse_pong(frame.payload);
+  if (frame.kind != wire::FrameKind::reply || !pong || pong->nonce != *asked.ping)
+    return drop(make_error(Code::protocol_violation, "the agent answered a ping with something else"));
+  listener_.pinged(*last_answer_ - asked.sent);
+  if (quick_pings_ > 0) send_ping(*last_answer_);
 }
 
 void HostMonitor::on_log_frame(Asked& asked, const wire::Frame& frame) {

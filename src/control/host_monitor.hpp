@@ -32,6 +32,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
     std::function<void(const wire::AgentHello&)> connected;
     std::function<void(const Error&)> failed;
     std::function<void(const wire::HealthReply&)> told_health;  // may be empty
+    std::function<void(Duration)> pinged = {};  // a round trip to the agent; may be empty
   };
   // What to renew and ask for, with each job's own lease.
   struct Want {
@@ -64,6 +65,8 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
  private:
   struct Asked {  // in the order of sending; the agent answers in this order
     std::uint32_t stream = 0;
+    std::optional<std::uint64_t> ping;  // its nonce
+    BootTime sent{};
     bool health = false;
     std::optional<wire::LogRequest> log;
     std::uint64_t log_offset = 0;
@@ -75,6 +78,8 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   void on_frame(const wire::Frame& frame);
   void on_log_frame(Asked& asked, const wire::Frame& frame);
   void on_health_frame(const wire::Frame& frame);
+  void send_ping(BootTime now);
+  void on_pong(const wire::Frame& frame);
   void drop(const Error& error);
   void send_polls(BootTime now);
   void send(Asked asked, std::string payload);
@@ -94,6 +99,9 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   int quick_retries_ = 0;
   Duration reconnect_pause_{};
   BootTime echo_{};  // newest host time
+  BootTime next_ping_{};
+  int quick_pings_ = 0;  // still to be sent without a pause
+  bool knows_links_ = false;
   std::optional<BootTime> last_answer_;
   job::Silence silence_{k_nap};
   bool connecting_ = false, tried_ = false, knows_health_ = false;

@@ -6,6 +6,7 @@
 
 #include "control/following.hpp"
 #include "control/log_file.hpp"
+#include "control/network_watch.hpp"
 #include "control/reach.hpp"
 #include "os/log.hpp"
 
@@ -24,7 +25,14 @@ Supervisor::Supervisor(os::Loop& loop, os::Clock& clock, registry::Registry regi
       controller_(std::move(controller)),
       paths_{registry_.directory()},
       connect_pool_(std::make_unique<os::Pool>(k_connect_threads)),
-      work_pool_(std::make_unique<os::Pool>(k_work_threads)) {}
+      work_pool_(std::make_unique<os::Pool>(k_work_threads)) {
+  network_ = std::make_unique<NetworkWatch>(
+      loop_, clock_, registry_, paths_, link_meter_, [this](const HostName& name) { return work_place(name); },
+      [this](const std::string& name) {
+        const auto found = hosts_.find(name);
+        return found != hosts_.end() && found->second->monitor->is_up();
+      });
+}
 
 Supervisor::~Supervisor() = default;
 
@@ -65,6 +73,7 @@ void Supervisor::tick() {
     if (others_wrote) load_standings();
   }
   judge_hosts(now);
+  network_->tick(now);
   sweep_health(now);
   recheck_gpus(now);
 }
@@ -134,6 +143,7 @@ void Supervisor::load_providers() {
         [this, name](const wire::HealthReply& reply) {
           if (const auto found = hosts_.find(name); found != hosts_.end()) on_health(*found->second, reply);
         }};
+    listener.pinged = [this, name](Duration rtt) { network_->pinged({name}, rtt); };
     host->monitor = std::make_shared<HostMonitor>(
         loop_, *connect_pool_, clock_,
         [provider, paths = paths_, controller = controller_, &clock = clock_](BootTime deadline)
@@ -211,7 +221,7 @@ void Supervisor::try_later(const JobPtr& job, const std::string& name, Duration 
 std::optional<WorkPlace> Supervisor::work_place(const HostName& name) {
   const auto found = hosts_.find(name.value);
   if (found == hosts_.end()) return std::nullopt;
-  return WorkPlace{found->second->provider, controller_, paths_, &clock_};
+  return WorkPlace{found->second->provider, controller_, paths_, &clock_, &link_meter_};
 }
 
 }  // namespace gridctl::control

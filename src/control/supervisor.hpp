@@ -12,6 +12,7 @@
 #include "control/bench.hpp"
 #include "control/health.hpp"
 #include "control/host_monitor.hpp"
+#include "control/link_meter.hpp"
 #include "control/paths.hpp"
 #include "control/work.hpp"
 #include "os/clock.hpp"
@@ -21,6 +22,8 @@
 #include "sched/place.hpp"
 
 namespace gridctl::control {
+
+class NetworkWatch;
 
 class Supervisor {
  public:
@@ -112,9 +115,11 @@ class Supervisor {
   BootTime started_at_{}, next_reload_{}, next_moves_{}, next_wake_{};
   bool wake_wanted_ = false;
   os::Loop::Timer timer_;
+  LinkMeter link_meter_;
   // Last members: their destructors wait for work that refers to those above.
   std::unique_ptr<os::Pool> connect_pool_;
   std::unique_ptr<os::Pool> work_pool_;
+  std::unique_ptr<NetworkWatch> network_;
 };
 
 }  // namespace gridctl::control

@@ -71,7 +71,9 @@ Result<store::ChunkStore> open_store(const WorkPlace& place) {
 Result<void> push_one(const WorkPlace& place, store::ChunkStore& store, wire::Link& link, const Digest& root) {
   TRY_ASSIGN(const Bytes manifest, store.get(root));
   TRY_ASSIGN(const store::Tree tree, store::parse_manifest(manifest));
-  TRY(transfer::push_tree(link, tree, manifest, store, *place.clock));
+  LinkMeter::Transfer moving(place.meter, place.provider.name, true, *place.clock);
+  TRY_ASSIGN(const transfer::TransferStats stats, transfer::push_tree(link, tree, manifest, store, *place.clock));
+  moving.moved(stats.bytes_sent);
   return {};
 }
 
@@ -111,6 +113,7 @@ Result<void> stop(const WorkPlace& place, const JobId& job, Epoch epoch, Duratio
 Result<Pulled> pull(const WorkPlace& place, const JobId& job, Epoch epoch, const wire::HostCheckpoint& checkpoint) {
   TRY_ASSIGN(store::ChunkStore store, open_store(place));
   TRY_ASSIGN(const LinkPtr link, reach(place));
+  LinkMeter::Transfer moving(place.meter, place.provider.name, false, *place.clock);
   TRY_ASSIGN(const transfer::Pulled result,
              transfer::pull_checkpoint(*link, {job, epoch, checkpoint.number}, checkpoint.root, k_checkpoint_bytes_max,
                                        store, *place.clock));
@@ -119,6 +122,7 @@ Result<Pulled> pull(const WorkPlace& place, const JobId& job, Epoch epoch, const
   pulled.bytes = result.tree.total_bytes();
   pulled.files = result.tree.file_count();
   pulled.stored_bytes = result.stats.bytes_sent;
+  moving.moved(result.stats.bytes_sent);
   return pulled;
 }
 

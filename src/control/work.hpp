@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "control/link_meter.hpp"
 #include "control/paths.hpp"
 #include "control/talk.hpp"
 #include "os/clock.hpp"
@@ -22,6 +23,7 @@ struct WorkPlace {
   ControllerId controller;
   Paths paths;
   os::Clock* clock = nullptr;
+  LinkMeter* meter = nullptr;  // hears of what is moved, where there is one
 };
 
 struct LaunchOrder {

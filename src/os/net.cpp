@@ -165,6 +165,18 @@ Result<Fd> connect_tcp(const std::string& host, std::uint16_t port, BootTime dea
   return make_error(Code::timed_out, "cannot connect to " + where + ": no time left");
 }
 
+Result<std::vector<std::string>> numeric_addresses(const std::string& host, BootTime deadline, Clock& clock) {
+  TRY_ASSIGN(const std::vector<Address> addresses, resolve(host, 0, deadline, clock));
+  std::vector<std::string> found;
+  for (const Address& address : addresses) {
+    char text[NI_MAXHOST];
+    if (getnameinfo(reinterpret_cast<const sockaddr*>(&address.storage), address.length, text, sizeof text, nullptr, 0,
+                    NI_NUMERICHOST) == 0)
+      found.emplace_back(text);
+  }
+  return found;
+}
+
 Result<std::pair<Fd, std::uint16_t>> listen_loopback() {
   Fd fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   if (!fd.valid()) return errno_error(errno, "cannot create a socket");

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/result.hpp"
 #include "base/time.hpp"
@@ -36,6 +37,9 @@ struct TcpOptions {
 // Every error names HOST:PORT: host_unreachable (no such name, refused, no route), timed_out.
 [[nodiscard]] Result<Fd> connect_tcp(const std::string& host, std::uint16_t port, BootTime deadline, Clock& clock,
                                      const TcpOptions& options = {});
+// The numeric addresses of a host, at most 16. Errors as connect_tcp's.
+[[nodiscard]] Result<std::vector<std::string>> numeric_addresses(const std::string& host, BootTime deadline,
+                                                                 Clock& clock);
 // A listening socket on 127.0.0.1 and its port (given by the kernel).
 [[nodiscard]] Result<std::pair<Fd, std::uint16_t>> listen_loopback();
 [[nodiscard]] Result<Fd> connect_local(const Path& socket_path);  // AF_UNIX stream, non-blocking

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t k_block = 256 * 1024;
 constexpr std::size_t k_page = 4096;
+constexpr double k_rate_agrees = 1.25;
 constexpr std::size_t k_mark = 8;  // bytes at the beginning of a page
 
 // splitmix64 (Steele, Lea, Flood 2014): each number of the sequence from its index.
@@ -81,7 +82,8 @@ RateSteps::RateSteps(std::uint64_t bytes_max, Duration time_max, Duration rtt)
     : bytes_max_(bytes_max), time_left_(time_max), rtt_(rtt) {}
 
 std::optional<std::uint64_t> RateSteps::next() const {
-  const std::uint64_t wanted = last_ == 0 ? k_rate_first : std::min(last_ * k_rate_growth, k_rate_last);
+  const std::uint64_t grown = last_ == 0 ? k_rate_first : std::min(last_ * k_rate_growth, k_rate_last);
+  const std::uint64_t wanted = confirming_ ? last_ : grown;
   if (done_ || bytes_ + wanted > bytes_max_) return std::nullopt;
   const double expected_s = rate_ ? static_cast<double>(wanted) * 8 / *rate_ : 0;
   if (time_left_ <= Duration::zero() || expected_s > seconds(time_left_)) return std::nullopt;
@@ -90,10 +92,14 @@ std::optional<std::uint64_t> RateSteps::next() const {
 
 void RateSteps::took(std::uint64_t bytes, Duration elapsed) {
   const Duration net = std::max<Duration>(elapsed - rtt_, std::chrono::microseconds{1});
-  rate_ = static_cast<double>(bytes) * 8 / seconds(net);
+  const double rate = static_cast<double>(bytes) * 8 / seconds(net);
+  const bool tells = net >= std::max<Duration>(k_rate_enough, rtt_ * k_rate_enough_rtts);
   bytes_ += bytes;
   time_left_ -= elapsed;
-  done_ = last_ == k_rate_last || net >= std::max<Duration>(k_rate_enough, rtt_ * k_rate_enough_rtts);
+  done_ = last_ == k_rate_last || (confirming_ && tells && rate <= *rate_ * k_rate_agrees);
+  // Steps too short to tell stand for the rate only until a longer one does.
+  rate_ = confirming_ ? std::max(rate, *rate_) : rate;
+  confirming_ = tells;
   last_ = bytes;
 }
 

@@ -47,7 +47,8 @@ inline constexpr Duration k_rate_enough = std::chrono::milliseconds{150};  // a 
 inline constexpr int k_rate_enough_rtts = 10;                              // if it lasted so many round trips
 
 // How many bytes to send next: steps grow until one takes long enough to tell (TCP has found its pace, a burst of
-// credit is used up), or the bytes or the time run out. The last step counts.
+// credit is used up); then the same is sent once more, for a machine that was busy just then must not look like a slow
+// link, and so on while that brings more than a quarter. The fastest of the steps that can tell counts.
 class RateSteps {
  public:
   RateSteps(std::uint64_t bytes_max, Duration time_max, Duration rtt);
@@ -62,7 +63,7 @@ class RateSteps {
   std::uint64_t bytes_max_;
   Duration time_left_, rtt_;
   std::uint64_t bytes_ = 0, last_ = 0;
-  bool done_ = false;
+  bool done_ = false, confirming_ = false;
   std::optional<double> rate_;
 };
 

@@ -22,7 +22,9 @@ std::string formatted(const char* format, double value) {
 }
 
 double in_ms(Duration rtt) { return std::chrono::duration<double, std::milli>(rtt).count(); }
-std::string ms_text(Duration rtt) { return formatted(in_ms(rtt) < 10 ? "%.1f ms" : "%.0f ms", in_ms(rtt)); }
+std::string ms_text(Duration rtt) {
+  return formatted(in_ms(rtt) < 1 ? "%.2f ms" : in_ms(rtt) < 10 ? "%.1f ms" : "%.0f ms", in_ms(rtt));
+}
 
 std::string seen_from(const LandmarkRtt& seen) {
   return ms_text(seen.rtt) + " from landmark " + seen.landmark.name +

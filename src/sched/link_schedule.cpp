@@ -26,6 +26,8 @@ void sort_by_distance(std::vector<const LinkHost*>& hosts) {
   });
 }
 
+bool is_fresh(const LinkAge& pair) { return pair.age < (pair.failed ? k_failed_stale : k_pair_stale); }
+
 class Schedule {
  public:
   Schedule(std::span<const LinkHost> hosts, std::span<const LinkAge> pairs) {
@@ -46,6 +48,22 @@ class Schedule {
     offer_next(heads, k_pairs_far_max);
   }
 
+  // Landmarks that are hosts measure the others; a pair whose rates are known has its round trips too.
+  void from_landmarks(const std::vector<const LinkHost*>& hosts) {
+    std::size_t landmarks = 0;
+    for (const LinkHost* mark : hosts) {
+      if (!mark->is_landmark || ++landmarks > k_landmark_hosts_max) continue;
+      for (const LinkHost* host : hosts) {
+        const Pair pair = ordered(mark->name, host->name);
+        const auto known = known_.find(pair);
+        const bool fresh = known != known_.end() && is_fresh(*known->second);
+        if (mark != host && !fresh && asked_.insert(pair).second)
+          add({LinkTask::Kind::round_trip, pair.first, pair.second});
+      }
+    }
+  }
+  void add(LinkTask task) { due_.push_back(std::move(task)); }
+
   [[nodiscard]] std::vector<LinkTask> take() && { return std::move(due_); }
 
  private:
@@ -58,38 +76,37 @@ class Schedule {
     const Pair pair = ordered(a.name, b.name);
     if (!offered_.insert(pair).second) return;
     const auto known = known_.find(pair);
-    const bool fresh =
-        known != known_.end() && known->second->age < (known->second->failed ? k_failed_stale : k_pair_stale);
+    const bool told = known != known_.end() && (known->second->full || known->second->failed);
+    const bool fresh = told && is_fresh(*known->second);
     if (fresh || !affords(a) || !affords(b)) return;
     due_.push_back({LinkTask::Kind::pair, pair.first, pair.second});
   }
 
   std::map<Pair, const LinkAge*> known_;
   std::map<std::string, std::vector<const LinkHost*>> sites_;
-  std::set<Pair> offered_;
+  std::set<Pair> offered_, asked_;
   std::vector<LinkTask> due_;
 };
 
 }  // namespace
 
 std::vector<LinkTask> due_links(std::span<const LinkHost> hosts, std::span<const LinkAge> pairs, bool has_landmarks) {
-  std::vector<LinkTask> due;
   std::vector<const LinkHost*> sorted;
   for (const LinkHost& host : hosts)
     if (host.up) sorted.push_back(&host);
   std::sort(sorted.begin(), sorted.end(), [](const LinkHost* a, const LinkHost* b) { return a->name < b->name; });
+  Schedule schedule(hosts, pairs);
   // A few bytes that may convict a liar come first, then what transfers from here need, then what gangs need.
   for (const LinkHost* host : sorted)
     if (has_landmarks && (!host->asked_age || *host->asked_age >= k_here_stale))
-      due.push_back({LinkTask::Kind::landmarks, host->name, {}});
+      schedule.add({LinkTask::Kind::landmarks, host->name, {}});
+  schedule.from_landmarks(sorted);
   for (const LinkHost* host : sorted)
     if ((!host->here_age || *host->here_age >= k_here_stale) && affords(*host))
-      due.push_back({LinkTask::Kind::here, host->name, {}});
-  Schedule schedule(hosts, pairs);
+      schedule.add({LinkTask::Kind::here, host->name, {}});
   schedule.within_sites();
   schedule.among_sites();
-  for (LinkTask& task : std::move(schedule).take()) due.push_back(std::move(task));
-  return due;
+  return std::move(schedule).take();
 }
 
 }  // namespace gridctl::sched

@@ -18,12 +18,14 @@ inline constexpr Duration k_here_stale = std::chrono::hours{24};
 inline constexpr Duration k_pair_stale = std::chrono::hours{24 * 7};
 inline constexpr Duration k_failed_stale = std::chrono::hours{6};  // a firewall is not asked more often
 inline constexpr std::size_t k_pairs_near_max = 16;                // per host, within its site
+inline constexpr std::size_t k_landmark_hosts_max = 4;             // that measure every other host
 inline constexpr std::size_t k_pairs_far_max = 8;                  // per site, to other sites
 
 struct LinkHost {
   std::string name;
   std::string site;                   // as derived; hosts of one name belong together
   bool up = true;                     // answers now
+  bool is_landmark = false;           // its place is known: round trips from it bound where the others are
   std::optional<Duration> rtt_here;   // those at about the same distance are tried first
   std::uint64_t bytes_today = 0;      // spent on measuring
   std::uint64_t bytes_expected = 0;   // of one measurement with it, by the last one; 0 = not known
@@ -34,11 +36,12 @@ struct LinkAge {
   std::string a, b;  // in any order
   Duration age{};
   bool failed = false;
+  bool full = true;  // rates were measured, not only round trips
 };
 
 struct LinkTask {
-  enum class Kind : std::uint8_t { here, landmarks, pair } kind = Kind::here;
-  std::string a, b;  // b of a pair alone
+  enum class Kind : std::uint8_t { here, landmarks, pair, round_trip } kind = Kind::here;
+  std::string a, b;  // b where two hosts are concerned
   bool operator==(const LinkTask&) const = default;
 };
 

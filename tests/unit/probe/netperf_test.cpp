@@ -75,12 +75,23 @@ TEST(RateSteps, FindTheRateWithFewBytes) {
     Duration rtt;
     double bytes_at_most;
   };
-  for (const Case& one : {Case{1e6, 20ms, 70e3}, Case{20e6, 100ms, 6e6}, Case{100e6, 40ms, 24e6}, Case{1e9, 5ms, 60e6},
-                          Case{25e9, 50us, 60e6}}) {
+  for (const Case& one : {Case{1e6, 20ms, 140e3}, Case{20e6, 100ms, 10e6}, Case{100e6, 40ms, 40e6},
+                          Case{1e9, 5ms, 60e6}, Case{25e9, 50us, 60e6}}) {
     RateSteps steps(64 << 20, 10s, one.rtt);
     EXPECT_NEAR(measure(one.rate, one.rtt, steps).value_or(0) / one.rate, 1, 0.01) << one.rate;
     EXPECT_LE(static_cast<double>(steps.bytes()), one.bytes_at_most) << one.rate;
   }
+}
+
+TEST(RateSteps, DoNotTakeABusyMachineForASlowLink) {
+  RateSteps steps(64 << 20, 10s, 40ms);
+  bool first = true;
+  while (const auto bytes = steps.next()) {
+    const double s = static_cast<double>(*bytes) * 8 / 100e6 + (first ? 0.7 : 0);
+    steps.took(*bytes, 40ms + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(s)));
+    first = false;
+  }
+  EXPECT_NEAR(steps.bits_per_second().value_or(0), 100e6, 1e6);
 }
 
 TEST(RateSteps, KeepWithinBytesAndTime) {

@@ -15,7 +15,10 @@ using testing::IsEmpty;
 using Kind = LinkTask::Kind;
 
 LinkHost fresh(const std::string& name, const std::string& site) {
-  LinkHost host{name, site, true, {}, 0, 1 << 20, 1h, 1h};
+  LinkHost host;
+  host.name = name, host.site = site;
+  host.bytes_expected = 1 << 20;
+  host.here_age = host.asked_age = 1h;
   return host;
 }
 
@@ -53,6 +56,18 @@ TEST(LinkSchedule, AsksNobodyWhoIsDown) {
   hosts[1].up = false;
   hosts[1].here_age.reset();
   EXPECT_THAT(due_links(hosts, {}, true), ElementsAre(LinkTask{Kind::pair, "a", "c"}));
+}
+
+TEST(LinkSchedule, LetsLandmarksMeasureEveryHostForAFewBytes) {
+  std::vector<LinkHost> hosts{fresh("a", "s"), fresh("b", "t"), fresh("c", "t")};
+  hosts[2].is_landmark = true;
+  const std::vector<LinkAge> known{{"a", "b", 1h, false}, {"b", "c", 1h, false}};
+  const std::vector<LinkTask> due = due_links(hosts, known, false);
+  ASSERT_FALSE(due.empty());
+  EXPECT_EQ(due[0], (LinkTask{Kind::round_trip, "a", "c"}));
+  // Round trips alone do not stand for rates, where those are wanted.
+  const std::vector<LinkAge> light{{"a", "b", 1h, false}, {"b", "c", 1h, false, false}, {"a", "c", 1h, false, false}};
+  EXPECT_THAT(due_links(hosts, light, false), ElementsAre(LinkTask{Kind::pair, "b", "c"}));
 }
 
 // O(n^2) is bounded: a thousand hosts cost a thousand times a constant.

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "control/landmarks.hpp"
+#include "ui/json.hpp"
+#include "ui/table.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Example k_examples[] = {
+    {"This machine stands in Berlin", "gridctl provider landmark add home 52.52N 13.40E @here --country DE"},
+    {"A provider of mine stands in Frankfurt and measures the others",
+     "gridctl provider landmark add fra 50.11N 8.68E @ada --country DE"},
+    {"A server that hosts may connect to", "gridctl provider landmark add syd 33.87S 151.21E www.example.org:443"},
+    {"Those there are", "gridctl provider landmark ls"}};
+constexpr Positional k_positionals[] = {{"ACTION", Offer::choices, true, "add|ls|rm"},
+                                        {"NAME", Offer::nothing, false},
+                                        {"LATITUDE", Offer::nothing, false},
+                                        {"LONGITUDE", Offer::nothing, false},
+                                        {"ADDRESS", Offer::nothing, false}};
+constexpr Option k_options[] = {{"country", 0, "CODE", "the country it stands in, as DE"}};
+
+std::string degrees(double value) {
+  std::string text = std::to_string(value);
+  text.resize(text.size() - 2);  // 1e-4 degrees are ten metres
+  return text;
+}
+
+std::string row_json(const control::LandmarkRow& row) {
+  return "{\"name\":" + ui::quoted(row.mark.name) + ",\"latitude\":" + degrees(row.mark.at.latitude) +
+         ",\"longitude\":" + degrees(row.mark.at.longitude) + ",\"address\":" + ui::quoted(row.address) +
+         ",\"country\":" + (row.mark.country.empty() ? "null" : ui::quoted(row.mark.country)) + "}";
+}
+
+Result<int> list(Context& context, const std::vector<control::LandmarkRow>& rows) {
+  if (context.json) {
+    std::vector<std::string> texts;
+    for (const control::LandmarkRow& row : rows) texts.push_back(row_json(row));
+    context.print_line("[" + join(texts, ",") + "]");
+    return 0;
+  }
+  if (rows.empty()) context.note("no landmarks yet; gridctl provider landmark add NAME LATITUDE LONGITUDE ADDRESS");
+  if (rows.empty()) return 0;
+  ui::Table table({{.title = "NAME"},
+                   {.title = "LATITUDE", .right = true},
+                   {.title = "LONGITUDE", .right = true},
+                   {.title = "ADDRESS", .shrinks = true},
+                   {.title = "COUNTRY"}});
+  for (const control::LandmarkRow& row : rows)
+    table.add({row.mark.name, degrees(row.mark.at.latitude), degrees(row.mark.at.longitude), row.address,
+               row.mark.country.empty() ? "-" : row.mark.country});
+  context.print(table.render(context.columns_out(), context.out_style));
+  return 0;
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  const std::string& action = parsed.positionals[0];
+  const control::Paths paths = context.paths();
+  TRY_ASSIGN(std::vector<control::LandmarkRow> rows, control::read_landmarks(paths));
+  if (action == "ls" && parsed.positionals.size() == 1) return list(context, rows);
+  if (action == "ls" || parsed.positionals.size() < 2 || (action == "rm" && parsed.positionals.size() != 2))
+    return make_error(Code::usage, "ls takes no more words, rm a NAME, add NAME LATITUDE LONGITUDE ADDRESS",
+                      "gridctl provider landmark --help");
+  const std::string& name = parsed.positionals[1];
+  const auto former =
+      std::find_if(rows.begin(), rows.end(), [&](const control::LandmarkRow& row) { return row.mark.name == name; });
+  if (action == "rm") {
+    if (former == rows.end())
+      return make_error(Code::not_found, "there is no landmark '" + sanitize(name) + "'",
+                        "gridctl provider landmark ls");
+    const control::LandmarkRow gone = *former;
+    rows.erase(former);
+    TRY(control::write_landmarks(paths, std::move(rows)));
+    context.print_line(context.json ? row_json(gone) : "landmark " + name + " is forgotten");
+    return 0;
+  }
+  std::vector<std::string> words(parsed.positionals.begin() + 1, parsed.positionals.end());
+  if (parsed.has("country")) words.push_back(parsed.value("country"));
+  TRY_ASSIGN(const control::LandmarkRow row, control::parse_landmark(words));
+  TRY_ASSIGN(registry::Registry registry, context.open());  // makes the state directory where there is none
+  if (const std::string provider = row.provider(); !provider.empty()) TRY(registry.provider(HostName{provider}));
+  if (former != rows.end()) rows.erase(former);
+  rows.push_back(row);
+  TRY(control::write_landmarks(paths, std::move(rows)));
+  context.print_line(context.json ? row_json(row)
+                                  : "landmark " + name + " at " + degrees(row.mark.at.latitude) + ", " +
+                                        degrees(row.mark.at.longitude));
+  return 0;
+}
+}  // namespace
+
+const Command k_provider_landmark{
+    .noun = "provider",
+    .verb = "landmark",
+    .summary = "places of known position, to check where hosts are",
+    .examples = k_examples,
+    .description =
+        "Lists, adds and removes landmarks: the file 'landmarks' of the state directory. ADDRESS is @here (this "
+        "machine), @PROVIDER (a provider whose place is known to you) or HOST:PORT. Round trips between landmarks and "
+        "hosts bound how far away a host can be: gridctl provider links shows what follows for its declared region.\n\n"
+        "@here and @PROVIDER measure the hosts, which can lengthen a round trip but not shorten it. To HOST:PORT the "
+        "hosts connect themselves, sending nothing; what they then say can speak against them, never for them. Nothing "
+        "is contacted unless it is listed.\n\n"
+        "LATITUDE and LONGITUDE are degrees, as 33.87S 151.21E; negative numbers need '--' before them.",
+    .positionals = k_positionals,
+    .options = k_options,
+    .exit_codes = k_exits_job,
+    .run = run};
+
+}  // namespace gridctl::cmd
