@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which seeds to run, and what to say of those that fail.
+#include "driver.hpp"
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host.hpp"
+#include "laptop.hpp"
+#include "os/clock.hpp"
+#include "os/log.hpp"
+#include "truth.hpp"
+#include "world.hpp"
+
+namespace gridctl::sim {
+
+namespace {
+
+constexpr std::size_t k_last_lines = 50;
+
+struct Outcome {
+  std::optional<std::string> rule, what;
+  std::uint64_t events = 0, restarts = 0, finished = 0;
+  std::vector<std::string> lines;
+};
+
+Outcome run_one(const Options& options, bool trace) {
+  Outcome outcome;
+  World world(options, trace);
+  try {
+    world.run();
+  } catch (const Violation& violation) {
+    outcome.rule = violation.rule;
+    outcome.what = violation.what();
+  }
+  outcome.events = world.events;
+  outcome.restarts = world.truth->restarts;
+  outcome.finished = world.truth->finished;
+  outcome.lines = std::move(world.lines);
+  return outcome;
+}
+
+// Drops faults one by one while the same rule is still broken, as long as something can be dropped.
+Options shrink(Options options, const std::string& rule) {
+  for (bool smaller = true; smaller;) {
+    smaller = false;
+    for (std::size_t i = options.faults.size(); i-- > 0;) {
+      Options fewer = options;
+      fewer.faults.erase(fewer.faults.begin() + static_cast<std::ptrdiff_t>(i));
+      if (run_one(fewer, false).rule == rule) options = std::move(fewer), smaller = true;
+    }
+    for (double Options::*chance :
+         {&Options::loss, &Options::duplicate, &Options::long_delay, &Options::bad_bytes, &Options::kill_point,
+          &Options::torn_transfer, &Options::skew, &Options::start_problem, &Options::program_fails}) {
+      if (options.*chance == 0) continue;
+      Options fewer = options;
+      fewer.*chance = 0;
+      if (run_one(fewer, false).rule == rule) options = std::move(fewer), smaller = true;
+    }
+  }
+  return options;
+}
+
+void explain(const Options& options, const Outcome& first) {
+  const Options small = shrink(options, *first.rule);
+  const Outcome again = run_one(small, true);
+  std::printf("seed %llu breaks %s\n", static_cast<unsigned long long>(options.seed), first.what->c_str());
+  std::printf("  %s, %s registry, %d hosts, %d laptops, %d jobs, lease %lld s, lost_after %lld s, tick %lld ms\n",
+              options.wait_mode ? "wait for the lease" : "failover",
+              options.registry == RegistryKind::sqlite ? "SQLite" : "memory", options.hosts, options.laptops,
+              options.jobs, static_cast<long long>(options.lease / k_s),
+              static_cast<long long>(options.lost_after / k_s), static_cast<long long>(options.tick / k_ms));
+  std::printf(
+      "  loss %.3f, repeated %.3f, very late %.4f, bad bytes %.3f, kill points %.4f, torn %.2f, skew %.4f, starts fail "
+      "%.2f, program fails %.2f, liar %d\n",
+      small.loss, small.duplicate, small.long_delay, small.bad_bytes, small.kill_point, small.torn_transfer, small.skew,
+      small.start_problem, small.program_fails, small.liar);
+  std::printf("faults that are needed (%zu of %zu):\n", small.faults.size(), options.faults.size());
+  for (const Fault& fault : small.faults) std::printf("  %s\n", to_text(fault).c_str());
+  std::printf("last events:\n");
+  const std::size_t from = again.lines.size() > k_last_lines ? again.lines.size() - k_last_lines : 0;
+  for (std::size_t i = from; i < again.lines.size(); ++i) std::printf("  %s\n", again.lines[i].c_str());
+  std::printf("  => %s\n", again.what ? again.what->c_str() : "(does not fail when traced)");
+}
+
+struct Plan {
+  std::vector<std::uint64_t> old_seeds;
+  std::uint64_t first = 1, count = 0;
+  double seconds = 10;
+  bool trace = false, quiet = false, fresh = false;
+  std::optional<RegistryKind> registry;
+};
+
+int usage() {
+  std::fputs(
+      "usage: gridctl_sim [--seed N | --from N | --fresh] [--count N] [--seconds S] [--seeds FILE] [--registry "
+      "memory|sqlite]\n"
+      "                   [--trace] [--quiet]\n\n"
+      "Runs the seeds of FILE, then fresh ones from N on, until COUNT have run or S seconds have passed. Stops at the\n"
+      "first that breaks a rule: prints it with the faults that are needed and the last 50 events. Status 1 then.\n",
+      stderr);
+  return 2;
+}
+
+std::optional<Plan> parse(int argc, char** argv) {
+  Plan plan;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    const bool more = i + 1 < argc;
+    if (word == "--trace") plan.trace = true;
+    else if (word == "--quiet") plan.quiet = true;
+    else if (word == "--fresh") plan.fresh = true;
+    else if (!more) return std::nullopt;
+    else if (word == "--seed") plan.first = std::stoull(argv[++i]), plan.count = 1;
+    else if (word == "--from") plan.first = std::stoull(argv[++i]);
+    else if (word == "--count") plan.count = std::stoull(argv[++i]);
+    else if (word == "--seconds") plan.seconds = std::stod(argv[++i]);
+    else if (word == "--registry")
+      plan.registry = argv[++i] == std::string_view("sqlite") ? RegistryKind::sqlite : RegistryKind::memory;
+    else if (word == "--seeds") {
+      std::ifstream in(argv[++i]);
+      for (std::string line; std::getline(in, line);)
+        if (!line.empty() && line[0] != '#') plan.old_seeds.push_back(std::stoull(line));
+    } else return std::nullopt;
+  }
+  return plan;
+}
+
+}  // namespace
+
+int drive(int argc, char** argv) {
+  const std::optional<Plan> plan = parse(argc, argv);
+  if (!plan) return usage();
+  os::Clock& clock = os::system_clock();
+  const BootTime began = clock.boot();
+  std::uint64_t seeds = 0, events = 0, restarts = 0, finished = 0;
+  const auto run = [&](std::uint64_t seed) {
+    Options options = draw(seed);
+    if (plan->registry) options.registry = *plan->registry;
+    const Outcome outcome = run_one(options, plan->trace);
+    ++seeds;
+    events += outcome.events;
+    restarts += outcome.restarts;
+    finished += outcome.finished;
+    if (plan->trace)
+      for (const std::string& line : outcome.lines) std::printf("%s\n", line.c_str());
+    if (!outcome.rule) return true;
+    if (plan->quiet) std::printf("seed %llu breaks %s\n", static_cast<unsigned long long>(seed), outcome.what->c_str());
+    else explain(options, outcome);
+    return false;
+  };
+  const auto report = [&] {
+    const double took = seconds(clock.boot() - began);
+    std::printf("%llu seeds, %llu events, %.2f M events/s, %llu jobs succeeded, %llu restarts, %.1f s\n",
+                static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(events),
+                static_cast<double>(events) / took / 1e6, static_cast<unsigned long long>(finished),
+                static_cast<unsigned long long>(restarts), took);
+  };
+  for (const std::uint64_t seed : plan->old_seeds)
+    if (!run(seed)) return report(), 1;
+  // Nobody has seen those of this second before.
+  const std::uint64_t first = plan->fresh ? static_cast<std::uint64_t>(clock.wall().ms / 1000) * 100'000 : plan->first;
+  std::printf("seeds from %llu\n", static_cast<unsigned long long>(first));
+  for (std::uint64_t seed = first; plan->count == 0 || seed < first + plan->count; ++seed) {
+    if (plan->count == 0 && seconds(clock.boot() - began) > plan->seconds) break;
+    if (!run(seed)) return report(), 1;
+  }
+  report();
+  return 0;
+}
+
+}  // namespace gridctl::sim

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "faults.hpp"
+
+#include "host.hpp"
+#include "laptop.hpp"
+#include "truth.hpp"
+#include "world.hpp"
+
+namespace gridctl::sim {
+
+namespace {
+
+void change_links(World& world, const Fault& fault, int by) {
+  for (int host = 0; host < world.options.hosts; ++host) {
+    if (fault.kind != FaultKind::cut_all && host != fault.host) continue;
+    Link& link = world.link(fault.laptop, host);
+    if (fault.kind != FaultKind::cut_replies && fault.kind != FaultKind::slow) link.cut_requests += by;
+    if (fault.kind != FaultKind::cut_requests && fault.kind != FaultKind::slow) link.cut_replies += by;
+    if (fault.kind == FaultKind::slow) link.slow += by;
+    if (by < 0) world.mend(link, fault.laptop, host);
+  }
+}
+
+void begin(World& world, const Fault& fault) {
+  Host& host = *world.hosts[static_cast<std::size_t>(fault.host)];
+  Laptop& laptop = *world.laptops[static_cast<std::size_t>(fault.laptop)];
+  switch (fault.kind) {
+    case FaultKind::cut_both:
+    case FaultKind::cut_requests:
+    case FaultKind::cut_replies:
+    case FaultKind::cut_all:
+    case FaultKind::slow: return change_links(world, fault, 1);
+    case FaultKind::host_power: return host.lose_power();
+    case FaultKind::host_sleep: return world.sleep(world.host_node(fault.host));
+    case FaultKind::host_disk_full: host.disk_full = true; return;
+    case FaultKind::host_clock_jump:
+      world.node(world.host_node(fault.host)).wall_offset_ms += fault.duration / k_ms * (fault.job % 2 == 0 ? 1 : -1);
+      return;
+    case FaultKind::agent_kill: return host.kill_agents();
+    case FaultKind::supervisor_kill: return host.kill_supervisor(fault.job);
+    case FaultKind::payload_kill: return host.kill_payload(fault.job);
+    case FaultKind::laptop_kill: return laptop.die(false);
+    case FaultKind::laptop_power: return laptop.die(true);
+    case FaultKind::laptop_sleep: return world.sleep(fault.laptop);
+    case FaultKind::laptop_disk_full: laptop.disk_full = true; return;
+    case FaultKind::laptop_clock_jump:
+      world.node(fault.laptop).wall_offset_ms += fault.duration / k_ms * (fault.job % 2 == 0 ? 1 : -1);
+      return;
+    case FaultKind::registry_error: laptop.registry_trouble = true; return;
+    case FaultKind::cancel: return laptop.user_cancels(fault.job, fault.duration % 2 == 0);
+  }
+}
+
+void end(World& world, const Fault& fault) {
+  Host& host = *world.hosts[static_cast<std::size_t>(fault.host)];
+  Laptop& laptop = *world.laptops[static_cast<std::size_t>(fault.laptop)];
+  switch (fault.kind) {
+    case FaultKind::cut_both:
+    case FaultKind::cut_requests:
+    case FaultKind::cut_replies:
+    case FaultKind::cut_all:
+    case FaultKind::slow: return change_links(world, fault, -1);
+    case FaultKind::host_power: return host.power_up();
+    case FaultKind::host_sleep: return world.wake(world.host_node(fault.host));
+    case FaultKind::host_disk_full: host.disk_full = false; return;
+    case FaultKind::laptop_kill:
+    case FaultKind::laptop_power: return laptop.begin();
+    case FaultKind::laptop_sleep: return world.wake(fault.laptop);
+    case FaultKind::laptop_disk_full: laptop.disk_full = false; return;
+    case FaultKind::registry_error: laptop.registry_trouble = false; return;
+    default: return;
+  }
+}
+
+}  // namespace
+
+void schedule_faults(World& world) {
+  for (const Fault& fault : world.options.faults) {
+    world.at(fault.at, -1, [&world, fault] {
+      world.say("FAULT ", to_text(fault));
+      begin(world, fault);
+    });
+    world.at(fault.at + fault.duration, -1, [&world, fault] {
+      if (world.healed) return;
+      world.say("end of fault ", fault_name(fault.kind));
+      end(world, fault);
+    });
+  }
+}
+
+void heal(World& world) {
+  world.say("HEAL: every fault ends");
+  world.healed = true;
+  for (int l = 0; l < world.options.laptops; ++l)
+    for (int h = 0; h < world.options.hosts; ++h) {
+      Link& link = world.link(l, h);
+      link.cut_requests = link.cut_replies = link.slow = 0;
+      world.mend(link, l, h);
+    }
+  for (int h = 0; h < world.options.hosts; ++h) {
+    Host& host = *world.hosts[static_cast<std::size_t>(h)];
+    world.wake(world.host_node(h));
+    host.disk_full = false;
+    host.power_up();
+  }
+  for (int l = 0; l < world.options.laptops; ++l) {
+    Laptop& laptop = *world.laptops[static_cast<std::size_t>(l)];
+    world.wake(l);
+    laptop.disk_full = laptop.registry_trouble = false;
+    laptop.begin();
+  }
+}
+
+}  // namespace gridctl::sim

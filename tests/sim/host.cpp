@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host.hpp"
+
+#include <algorithm>
+#include <csignal>
+
+#include "agent/core.hpp"
+#include "supervision.hpp"
+#include "view.hpp"
+
+namespace gridctl::sim {
+
+namespace {
+constexpr double k_cpus = 8;
+}
+
+Host::Host(World& world, int index) : world_(world), index_(index) {}
+Host::~Host() = default;
+
+std::string Host::boot_id() const {
+  return "boot-" + std::to_string(index_) + "-" + std::to_string(world_.node(world_.host_node(index_)).boots);
+}
+
+Inventory Host::inventory() const {
+  Inventory out;
+  out.machine_id = "machine" + std::to_string(index_);
+  out.boot_id = boot_id();
+  out.cpus = k_cpus;
+  out.memory_bytes = 64ull << 30;
+  out.disk_free_bytes = 1ull << 40;
+  out.engines.push_back({EngineKind::process, "1", false, true, ""});
+  for (int i = 0; i < world_.options.gpus_per_host; ++i) {
+    Gpu gpu;
+    gpu.name = "NVIDIA A100-SXM4-80GB";
+    gpu.uuid = "GPU-" + std::to_string(index_) + "-" + std::to_string(i);
+    gpu.memory_bytes = 80ull << 30;
+    out.gpus.push_back(gpu);
+  }
+  return out;
+}
+
+Host::Hello Host::greet(int laptop) {
+  View(*this, laptop).adopt_all();
+  return {clock(), boot_id(), {node().life, agents_}};
+}
+
+bool Host::serves(const Connection& connection) const {
+  const Node& mine = world_.node(world_.host_node(index_));
+  return mine.up && connection.life == mine.life && connection.agents == agents_;
+}
+
+Result<control::Answer> Host::serve(int laptop, const control::Ask& ask) {
+  View view(*this, laptop);
+  agent::Core core(view);
+  if (const auto* request = std::get_if<wire::PrepareRequest>(&ask)) {
+    TRY_ASSIGN(auto reply, core.prepare(*request));
+    return control::Answer{reply};
+  }
+  if (const auto* request = std::get_if<wire::StartRequest>(&ask)) {
+    auto reply = core.start(*request);
+    if (!reply && (reply.error().code == Code::refused || reply.error().code == Code::busy))
+      world_.truth->promised_never(index_, laptop, request->spec.job, request->spec.epoch, "start");
+    TRY_ASSIGN(auto good, std::move(reply));
+    return control::Answer{good};
+  }
+  if (const auto* request = std::get_if<wire::StopRequest>(&ask)) {
+    TRY(core.stop(*request));
+    return control::Answer{control::Yes{}};
+  }
+  if (const auto* request = std::get_if<wire::CleanRequest>(&ask)) {
+    TRY(core.clean(*request));
+    return control::Answer{control::Yes{}};
+  }
+  const auto& request = std::get<wire::PollRequest>(ask);
+  TRY_ASSIGN(auto reply, core.poll(request));
+  for (const wire::AttemptStatus& status : reply.attempts)
+    if (status.phase == wire::AttemptPhase::absent)
+      world_.truth->promised_never(index_, laptop, status.job, status.epoch, "poll");
+  for (const auto& want : request.attempts) {
+    Folder* mine = folder({laptop, want.job.value, want.epoch.value});
+    const BootTime until = request.echo + request.lease;
+    const bool kept = request.echo.ns > 0 && request.echo <= clock() && until > clock() && !disk_full;
+    if (mine == nullptr || mine->launches.empty() || mine->emptied || !kept || clock().ns >= mine->deadline) continue;
+    world_.truth->lease_extends(mine->launches.back().payload, until);
+  }
+  control::Answer answer{std::move(reply)};
+  if (index_ == world_.options.liar) lie(answer);
+  return answer;
+}
+
+// What a host may say that means ill, or has a bad memory.
+void Host::lie(control::Answer& answer) {
+  auto& reply = std::get<wire::PollReply>(answer);
+  Random& random = world_.rng;
+  for (wire::AttemptStatus& status : reply.attempts) {
+    switch (random.below(12)) {
+      case 0: status.epoch.value += 1; break;
+      case 1: status.epoch.value -= 1; break;
+      case 2: status.max_epoch = Epoch{INT64_MAX}; break;
+      case 3: status.checkpoints.push_back({random.below(1000), Digest{}, 1, 1, 0, "quiet"}); break;
+      case 4: status.phase = static_cast<wire::AttemptPhase>(random.below(5)); break;
+      case 5: status.end = wire::EndReason::exited; break;
+      default: break;
+    }
+  }
+  if (random.chance(0.05)) reply.host_time = BootTime{INT64_MAX / 2};
+}
+
+Result<Digest> Host::read_snapshot(int laptop, const wire::CheckpointRef& wanted) {
+  Folder* mine = folder({laptop, wanted.job.value, wanted.epoch.value});
+  if (mine != nullptr)
+    for (const Snapshot& snapshot : mine->snapshots)
+      if (snapshot.checkpoint.number == wanted.number) {
+        if (snapshot.damaged || index_ == world_.options.liar) return Digest{};
+        return snapshot.checkpoint.root;
+      }
+  return make_error(Code::not_found, "this host has no such snapshot");
+}
+
+Folder* Host::folder(const Key& key) {
+  const auto found = folders_.find(key);
+  return found == folders_.end() ? nullptr : &found->second;
+}
+
+agent::Machine Host::machine() const {
+  return {boot_id(), 1, [this](const os::ProcessId& process) {
+            return process.pid > 0 && alive_.contains(static_cast<std::uint64_t>(process.pid));
+          }};
+}
+
+Result<void> Host::take(const agent::Lease& lease) {
+  TRY_ASSIGN(const agent::Entry entry, agent::plan_take(ledger_, lease, {k_cpus, 64ull << 30}, machine(), clock()));
+  if (entry.slot >= ledger_.size()) ledger_.resize(entry.slot + 1);
+  ledger_[entry.slot] = lease;
+  for (const std::size_t slot : entry.replaces)
+    if (slot != entry.slot) ledger_[slot].reset();
+  return {};
+}
+
+void Host::release(const Key& key) {
+  for (auto& slot : ledger_)
+    if (slot && slot->controller.value == "laptop" + std::to_string(std::get<0>(key)) &&
+        slot->job.value == std::get<1>(key) && slot->epoch.value == std::get<2>(key))
+      slot.reset();
+}
+
+agent::Lease Host::lease_of(int laptop, const wire::StartRequest& start) const {
+  agent::Lease lease;
+  lease.controller = {"laptop" + std::to_string(laptop)};
+  lease.job = start.spec.job;
+  lease.epoch = start.spec.epoch;
+  lease.boot_id = boot_id();
+  lease.pid_namespace = 1;
+  lease.deadline = start.echo + start.lease;
+  lease.grace = start.spec.stop_grace;
+  lease.cpus = start.spec.cpus;
+  lease.gpus = start.spec.gpu_uuids;
+  return lease;
+}
+
+os::ProcessId Host::spawn() {
+  alive_.insert(next_pid_);
+  return {static_cast<int>(next_pid_++), 1};
+}
+
+void Host::spawn_supervisor(const Key& key) {
+  const auto pid = static_cast<std::uint64_t>(spawn().pid);
+  supervisions_[key] = std::make_unique<Supervision>(*this, key, pid);
+  folders_[key].supervisor = pid;
+  world_.after(world_.rng.between(k_ms, 500 * k_ms), world_.host_node(index_), [this, key, pid] {
+    const auto found = supervisions_.find(key);
+    if (found != supervisions_.end() && found->second->pid() == pid && folder(key) != nullptr) found->second->begin();
+  });
+}
+
+void Host::changed(const Key& key) {
+  // By way of the kernel's notification, not from inside the writer.
+  world_.after(k_ms, world_.host_node(index_), [this, key] {
+    const auto found = supervisions_.find(key);
+    if (found != supervisions_.end() && folder(key) != nullptr) found->second->control_changed();
+  });
+  Folder* mine = folder(key);
+  if (mine != nullptr && !mine->launches.empty() && mine->launches.back().init_lives)
+    watch_lease(key, mine->launches.back().payload, mine->deadline);
+}
+
+void Host::check_empty() const {
+  if (index_ == world_.options.liar) return;
+  if (!folders_.empty())
+    throw Violation("L5", "host" + std::to_string(index_) + " still has a folder of " +
+                              std::get<1>(folders_.begin()->first) + " epoch " +
+                              std::to_string(std::get<2>(folders_.begin()->first)));
+  for (const auto& lease : ledger_)
+    if (lease && !agent::is_void(*lease, machine(), BootTime{world_.node(world_.host_node(index_)).boot(world_.now)}))
+      throw Violation("L5", "host" + std::to_string(index_) + " still has a lease of " + lease->job.value);
+}
+
+}  // namespace gridctl::sim

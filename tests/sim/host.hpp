@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// A simulated host: its disk, its processes, its GPUs. What it decides, the agent's own code decides (agent::Core,
+// plan_take, StopClock, judge_end); here stand only the files and processes that those decisions are about.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/ledger.hpp"
+#include "agent/stop_clock.hpp"
+#include "agent/verdict.hpp"
+#include "control/talk.hpp"
+#include "truth.hpp"
+#include "world.hpp"
+
+namespace gridctl::sim {
+
+struct Snapshot {
+  wire::HostCheckpoint checkpoint;
+  BootTime taken_at;
+  bool damaged = false;  // its files were never synced when the power went
+};
+
+struct Launch {       // run/K
+  bool once = false;  // somebody has begun here, or has seen to it that nobody ever will
+  Payload* payload = nullptr;
+  bool init_lives = false;
+  std::optional<agent::ExitRecord> exit;
+};
+
+// The folder of an attempt. What a power cut may take is marked by `synced`.
+struct Folder {
+  std::shared_ptr<const wire::StartRequest> start;
+  std::string boot;
+  bool synced = false, emptied = false;
+  std::optional<wire::AttemptStatus> status;
+  std::string status_boot;
+  std::int64_t deadline = 0;
+  std::optional<std::int64_t> stop, kept;
+  std::vector<Launch> launches;
+  std::vector<Snapshot> snapshots;
+  std::uint64_t next_snapshot = 1;
+  std::optional<Nanos> saved;    // progress in the newest checkpoint of the program, whole
+  Nanos snapshot_of = -1;        // progress of the newest snapshot
+  std::uint64_t supervisor = 0;  // life of the process that holds the lock; 0 = none
+  Nanos accepted_at = 0;
+};
+
+class Supervision;
+
+class Host {
+ public:
+  Host(World& world, int index);
+  ~Host();
+
+  // One request over a connection that was made in (power life, agents' life). The reply may never be called.
+  using Reply = std::function<void(Result<control::Answer>)>;
+  struct Connection {
+    std::uint64_t life = 0, agents = 0;
+  };
+  struct Hello {
+    BootTime host_time;
+    std::string boot_id;
+    Connection connection;
+  };
+  [[nodiscard]] Hello greet(int laptop);
+  [[nodiscard]] bool serves(const Connection& connection) const;
+  [[nodiscard]] Result<control::Answer> serve(int laptop, const control::Ask& ask);
+  // A snapshot's bytes: the root that they hash to.
+  [[nodiscard]] Result<Digest> read_snapshot(int laptop, const wire::CheckpointRef& wanted);
+
+  void lose_power();
+  void power_up();
+  void kill_agents() { ++agents_; }
+  void kill_supervisor(int which);
+  void kill_payload(int which);
+  bool disk_full = false;
+
+  void check_empty() const;
+  [[nodiscard]] Inventory inventory() const;
+  [[nodiscard]] HostName name() const { return {"host" + std::to_string(index_)}; }
+
+ private:
+  friend class View;
+  friend class Supervision;
+  using Key = std::tuple<int, std::string, std::uint64_t>;  // laptop, job, epoch
+
+  [[nodiscard]] BootTime clock() { return node().boot(world_.now); }
+  [[nodiscard]] Node& node() { return world_.node(world_.host_node(index_)); }
+  [[nodiscard]] std::string boot_id() const;
+  [[nodiscard]] agent::Machine machine() const;
+  [[nodiscard]] Result<void> take(const agent::Lease& lease);
+  void release(const Key& key);
+  [[nodiscard]] agent::Lease lease_of(int laptop, const wire::StartRequest& start) const;
+  [[nodiscard]] Folder* folder(const Key& key);
+  [[nodiscard]] os::ProcessId spawn();
+  void spawn_supervisor(const Key& key);
+  void changed(const Key& key);  // something in ctl/
+  // The program.
+  void run_payload(const Key& key, Payload* payload, Nanos from);
+  void payload_over(const Key& key, std::size_t launch, Why why, const agent::ExitRecord* record);
+  void arm_last_line(const Key& key, std::size_t launch);
+  void watch_lease(const Key& key, Payload* payload, std::int64_t deadline);
+  void lie(control::Answer& answer);
+
+  World& world_;
+  const int index_;
+  std::uint64_t agents_ = 1, next_pid_ = 1;
+  std::set<std::uint64_t> alive_;  // pids
+  std::map<std::pair<int, std::string>, std::uint64_t> fences_;
+  std::map<Key, Folder> folders_;
+  std::map<Key, std::unique_ptr<Supervision>> supervisions_;
+  std::vector<std::optional<agent::Lease>> ledger_;
+  std::map<const Payload*, os::ProcessId> init_;
+};
+
+}  // namespace gridctl::sim

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs on a simulated host beside the agent: the job's program, its first process, and the power.
+#include <algorithm>
+
+#include "host.hpp"
+#include "supervision.hpp"
+
+namespace gridctl::sim {
+
+namespace {
+constexpr Nanos k_writeback = 30 * k_s;  // what is younger and was not synced may go with the power
+}
+
+// Saves every so often, ends when its work is done (or when its code has a bad day). Work counts while the host is
+// awake.
+void Host::run_payload(const Key& key, Payload* payload, Nanos from) {
+  init_[payload] = spawn();
+  const Options& o = world_.options;
+  const Nanos began = node().awake(world_.now);
+  Nanos end = std::max<Nanos>(o.work - from, 1);
+  const bool fails = world_.rng.chance(o.program_fails);
+  if (fails) end = static_cast<Nanos>(world_.rng.below(static_cast<std::uint64_t>(end))) + 1;
+  const std::size_t which = folder(key)->launches.size() - 1;
+  auto step = std::make_shared<std::function<void(Nanos)>>();
+  const std::weak_ptr<std::function<void(Nanos)>> weak = step;
+  *step = [this, key, payload, from, began, end, fails, which, weak](Nanos save) {
+    const Nanos target = std::min(save, end);
+    const Nanos left = target - (node().awake(world_.now) - began);
+    const auto self = weak.lock();
+    world_.after(std::max<Nanos>(left, 0), world_.host_node(index_), [=, this] {
+      Folder* mine = folder(key);
+      if (!payload->alive || mine == nullptr) return;
+      if (node().awake(world_.now) - began < target) return (*self)(save);
+      if (target < end) {
+        mine->saved = from + target;
+        return (*self)(save + world_.options.save_every);
+      }
+      if (!fails) mine->saved = from + end;
+      agent::ExitRecord record{"run", fails ? 1 : 0, 0, 0, 0, false, false};
+      payload_over(key, which, fails ? Why::failed : Why::finished, &record);
+    });
+  };
+  (*step)(o.save_every);
+}
+
+void Host::payload_over(const Key& key, std::size_t launch, Why why, const agent::ExitRecord* record) {
+  Folder* mine = folder(key);
+  if (mine == nullptr || launch >= mine->launches.size() || !mine->launches[launch].init_lives) return;
+  Launch& ended = mine->launches[launch];
+  ended.init_lives = false;
+  if (record != nullptr) ended.exit = *record;
+  alive_.erase(static_cast<std::uint64_t>(init_[ended.payload].pid));
+  world_.truth->payload_ends(*ended.payload, why);
+  world_.after(k_ms, world_.host_node(index_), [this, key] {
+    const auto found = supervisions_.find(key);
+    if (found != supervisions_.end() && folder(key) != nullptr) found->second->payload_ended();
+  });
+}
+
+// The job's first process looks at the deadline by itself, and ends the job when nobody else has.
+void Host::arm_last_line(const Key& key, std::size_t launch) {
+  const Folder* mine = folder(key);
+  const Duration grace = mine->start->spec.stop_grace;
+  const Nanos due = node().when(agent::last_line(BootTime{mine->deadline}, grace));
+  world_.at(due, world_.host_node(index_), [this, key, launch, grace] {
+    const Folder* now = folder(key);
+    if (now == nullptr || launch >= now->launches.size() || !now->launches[launch].init_lives) return;
+    if (clock() < agent::last_line(BootTime{now->deadline}, grace)) return arm_last_line(key, launch);
+    const agent::ExitRecord record{"run", -1, 0, 0, 0, false, true};
+    payload_over(key, launch, Why::lease_passed, &record);
+  });
+}
+
+// Not a process: the eye of Truth on the lease.
+void Host::watch_lease(const Key& key, Payload* payload, std::int64_t deadline) {
+  const Duration grace = folder(key)->start->spec.stop_grace;
+  const BootTime due = BootTime{deadline} + grace + std::chrono::seconds{31};
+  world_.at(node().when(due), world_.host_node(index_), [this, key, payload, deadline, grace] {
+    const Folder* mine = folder(key);
+    if (!payload->alive || mine == nullptr || mine->deadline != deadline) return;
+    if (world_.now - node().woke_at > 3 * k_s || node().woke_at == 0)
+      return world_.truth->outlives(*payload, clock(), BootTime{deadline}, grace);
+    world_.after(5 * k_s, world_.host_node(index_), [this, payload, deadline, grace] {
+      world_.truth->outlives(*payload, clock(), BootTime{deadline}, grace);
+    });
+  });
+}
+
+void Host::lose_power() {
+  Node& mine = node();
+  if (!mine.up) return;
+  world_.wake(world_.host_node(index_));
+  mine.up = false;
+  ++mine.life;
+  alive_.clear();
+  supervisions_.clear();
+  Random& random = world_.rng;
+  for (auto& [key, one] : folders_) {
+    one.supervisor = 0;
+    for (Launch& launch : one.launches) {
+      if (launch.init_lives) world_.truth->payload_ends(*launch.payload, Why::power);
+      launch.init_lives = false;
+    }
+    const bool ended = one.status && one.status->phase == wire::AttemptPhase::ended;
+    if (!ended && random.chance(0.3)) one.status.reset();
+    if (!ended && world_.now - one.accepted_at < k_writeback && random.chance(0.5))
+      one.emptied = true, one.status.reset();
+    for (Snapshot& snapshot : one.snapshots)
+      if (clock() - snapshot.taken_at < Duration{k_writeback} && random.chance(0.5)) snapshot.damaged = true;
+  }
+}
+
+void Host::power_up() {
+  Node& mine = node();
+  if (mine.up) return;
+  mine.up = true;
+  ++mine.life;
+  ++mine.boots;
+  mine.booted_at = world_.now;
+  mine.boot_base = 20 * k_s;
+  mine.woke_at = 0;
+}
+
+void Host::kill_supervisor(int which) {
+  int at = 0;
+  for (auto& [key, one] : folders_) {
+    if (one.supervisor == 0 || at++ != which) continue;
+    alive_.erase(one.supervisor);
+    one.supervisor = 0;
+    supervisions_.erase(key);
+    return;
+  }
+}
+
+void Host::kill_payload(int which) {
+  int at = 0;
+  for (auto& [key, one] : folders_)
+    if (!one.launches.empty() && one.launches.back().init_lives && at++ == which)
+      return payload_over(key, one.launches.size() - 1, Why::killed, nullptr);
+}
+
+}  // namespace gridctl::sim

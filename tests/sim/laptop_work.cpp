@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversations with hosts, each over a connection of its own, as control/work.cpp holds them.
+#include <utility>
+
+#include "control/reading.hpp"
+#include "laptop.hpp"
+#include "wire_path.hpp"
+
+namespace gridctl::sim {
+
+namespace {
+constexpr Duration k_reach = std::chrono::seconds{20};
+constexpr Duration k_stop_look = std::chrono::milliseconds{200};
+
+Error broken() { return make_error(Code::host_unreachable, "the connection broke"); }
+Error late() { return make_error(Code::timed_out, "no answer in time"); }
+
+// Calls `then` once: with the answer, or with the error that came first.
+template <class Value>
+std::function<void(Result<Value>)> once(std::function<void(Result<Value>)> then) {
+  auto open = std::make_shared<bool>(true);
+  return [open, then = std::move(then)](Result<Value> value) {
+    if (std::exchange(*open, false)) then(std::move(value));
+  };
+}
+
+}  // namespace
+
+void Laptop::reach(int host, Reached then) {
+  const Reached answer = once<Session>(std::move(then));
+  world_.send(index_, host, true, [this, host, answer] {
+    const Host::Hello hello = world_.hosts[static_cast<std::size_t>(host)]->greet(index_);
+    world_.send(index_, host, false, [this, host, answer, hello] { answer(Session{host, hello.connection}); });
+  });
+  after(k_reach, [answer] { answer(late()); });
+}
+
+void Laptop::ask(const Session& session, control::Ask question, Answered then) {
+  const Answered answer = once<control::Answer>(std::move(then));
+  const int host = session.host;
+  world_.send(index_, host, true, [this, session, host, question = std::move(question), answer] {
+    Host& there = *world_.hosts[static_cast<std::size_t>(host)];
+    Result<control::Answer> reply = broken();
+    if (there.serves(session.connection)) {
+      try {
+        reply = serve_by_wire(world_, there, index_, question);
+      } catch (const Killed&) {
+        there.kill_agents();
+      }
+    }
+    world_.send(index_, host, false, [this, host, answer, reply = std::move(reply)] { answer(reply); });
+  });
+  after(control::k_work_answer, [answer] { answer(late()); });
+}
+
+void Laptop::pull(const JobPtr& job, int host, Epoch epoch, wire::HostCheckpoint wanted, Fetched then) {
+  reach(host, [=, this](Result<Session> session) {
+    if (!session) return then(session.error());
+    const Fetched answer = once<std::optional<wire::HostCheckpoint>>(then);
+    world_.send(index_, host, true, [=, this, connection = session->connection] {
+      Host& there = *world_.hosts[static_cast<std::size_t>(host)];
+      if (!there.serves(connection)) return;
+      const Result<Digest> read = there.read_snapshot(index_, {job->state.id, epoch, wanted.number});
+      const bool torn = !world_.healed && world_.rng.chance(world_.options.torn_transfer);
+      const Nanos time = world_.rng.between(k_ms, world_.options.transfer_time);
+      world_.after(time, world_.host_node(host), [=, this] {
+        world_.send(index_, host, false, [=, this] {
+          if (torn) return answer(broken());
+          if (!read) return answer(read.error());
+          if (*read != wanted.root) return answer(make_error(Code::checkpoint_damaged, "it hashes to something else"));
+          if (disk_full) return answer(make_error(Code::no_space, "the laptop's disk is full"));
+          world_.truth->stored(index_, wanted.root);
+          answer(std::optional{wanted});
+        });
+      });
+    });
+    after(k_reach + Duration{world_.options.transfer_time}, [answer] { answer(late()); });
+  });
+}
+
+void Laptop::collect(const JobPtr& job, int host, Epoch epoch, std::uint64_t known, Fetched then) {
+  reach(host, [=, this](Result<Session> session) {
+    if (!session) return then(session.error());
+    ask(*session, control::Ask{control::look_request(job->state.id, epoch)}, [=, this](Result<control::Answer> answer) {
+      if (!answer) return then(answer.error());
+      const Result<wire::AttemptStatus> status = control::look_answer(*answer, job->state.id, epoch);
+      if (!status) return then(status.error());
+      const wire::HostCheckpoint* newest = control::newest_beyond(*status, known);
+      if (newest == nullptr) return then(std::optional<wire::HostCheckpoint>{});
+      pull(job, host, epoch, *newest, [then](Result<std::optional<wire::HostCheckpoint>> pulled) {
+        // What cannot be had at all is told and left; what a broken link took is asked for again.
+        if (!pulled && !control::is_uncertain(pulled.error().code)) return then(std::optional<wire::HostCheckpoint>{});
+        then(std::move(pulled));
+      });
+    });
+  });
+}
+
+void Laptop::run_launch(Session session, std::shared_ptr<control::LaunchTalk> talk, control::LaunchTalk::Next next,
+                        std::function<void(control::LaunchResult)> then) {
+  if (const auto* result = std::get_if<control::LaunchResult>(&next)) return then(*result);
+  ask(session, std::get<control::Ask>(next),
+      [=, this](const Result<control::Answer>& answer) { run_launch(session, talk, talk->next(answer), then); });
+}
+
+void Laptop::run_settle(const JobPtr& job, Session session, std::shared_ptr<control::SettleTalk> talk,
+                        control::SettleTalk::Next next, job::LooseEnd end, BootTime patience,
+                        std::optional<wire::HostCheckpoint> found, Fetched then) {
+  const auto go_on = [=, this](control::SettleTalk::Next more, std::optional<wire::HostCheckpoint> with) {
+    run_settle(job, session, talk, std::move(more), end, patience, std::move(with), then);
+  };
+  if (const auto* failed = std::get_if<Error>(&next)) return then(*failed);
+  if (std::holds_alternative<control::SettleTalk::Settled>(next)) return then(std::move(found));
+  if (std::holds_alternative<control::SettleTalk::Pause>(next)) {
+    if (clock() > patience) return then(late());
+    return after(k_stop_look, [=] { go_on(control::SettleTalk::Next{talk->repeat()}, found); });
+  }
+  if (std::holds_alternative<control::SettleTalk::Fetch>(next))
+    return collect(job, session.host, end.epoch, job->saved[end.epoch.value],
+                   [=](Result<std::optional<wire::HostCheckpoint>> collected) {
+                     if (!collected) return then(collected.error());
+                     go_on(control::SettleTalk::Next{talk->fetched()}, *collected);
+                   });
+  ask(session, std::get<control::Ask>(next),
+      [=](const Result<control::Answer>& answer) { go_on(talk->next(answer), found); });
+}
+
+}  // namespace gridctl::sim

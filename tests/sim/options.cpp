@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace gridctl::sim {
+
+namespace {
+
+constexpr std::array<const char*, k_fault_kinds> k_names{
+    "cut_both",         "cut_requests",      "cut_replies",    "cut_all",         "slow",
+    "host_power",       "host_sleep",        "host_disk_full", "host_clock_jump", "agent_kill",
+    "supervisor_kill",  "payload_kill",      "laptop_kill",    "laptop_power",    "laptop_sleep",
+    "laptop_disk_full", "laptop_clock_jump", "registry_error", "cancel"};
+
+// Most durations are short; some are beyond every timer.
+Nanos draw_duration(Random& random, const Options& options) {
+  switch (random.below(4)) {
+    case 0: return random.between(k_s / 10, 3 * k_s);
+    case 1: return random.between(k_s, options.lost_after);
+    case 2: return random.between(options.lost_after / 2, 2 * options.lost_after);
+    default: return random.between(k_min, std::max(2 * k_min, 2 * options.lease));
+  }
+}
+
+void draw_faults(Random& random, Options& options) {
+  std::array<double, k_fault_kinds> weight{};
+  double total = 0;
+  for (double& one : weight) total += one = random.chance(0.5) ? random.unit() : 0;
+  if (total <= 0) return;
+  const int count = static_cast<int>(random.below(4)) == 0 ? 2 : static_cast<int>(random.between(3, 25));
+  for (int i = 0; i < count; ++i) {
+    double at = random.unit() * total;
+    std::size_t kind = 0;
+    while (kind + 1 < weight.size() && at >= weight[kind]) at -= weight[kind++];
+    if (weight[kind] <= 0) continue;
+    Fault fault;
+    fault.kind = static_cast<FaultKind>(kind);
+    fault.at = random.between(0, options.faults_until);
+    fault.duration = std::min(draw_duration(random, options), options.faults_until - fault.at);
+    fault.host = static_cast<int>(random.below(static_cast<std::uint64_t>(options.hosts)));
+    fault.laptop = static_cast<int>(random.below(static_cast<std::uint64_t>(options.laptops)));
+    fault.job = static_cast<int>(random.below(static_cast<std::uint64_t>(options.jobs)));
+    options.faults.push_back(fault);
+  }
+  std::stable_sort(options.faults.begin(), options.faults.end(),
+                   [](const Fault& a, const Fault& b) { return a.at < b.at; });
+}
+
+}  // namespace
+
+const char* fault_name(FaultKind kind) { return k_names[static_cast<std::size_t>(kind)]; }
+
+std::string to_text(const Fault& fault) {
+  return std::string(fault_name(fault.kind)) + " at " + std::to_string(fault.at / k_ms) + " ms for " +
+         std::to_string(fault.duration / k_ms) + " ms, host " + std::to_string(fault.host) + ", laptop " +
+         std::to_string(fault.laptop) + ", job " + std::to_string(fault.job);
+}
+
+Options draw(std::uint64_t seed) {
+  Random random(seed);
+  Options o;
+  o.seed = seed;
+  o.registry = seed % 16 == 15 ? RegistryKind::sqlite : RegistryKind::memory;
+  o.wait_mode = random.chance(0.4);
+  o.encode = random.chance(0.08);
+  o.hosts = static_cast<int>(random.between(2, 5));
+  o.laptops = random.chance(0.2) ? 2 : 1;
+  o.jobs = static_cast<int>(random.between(1, 4));
+  o.gpus_per_host = static_cast<int>(random.between(1, 2));
+  if (!o.wait_mode && o.hosts > 2 && random.chance(0.15)) o.liar = static_cast<int>(random.below(2));
+  o.faults_until = random.between(5 * k_min, 30 * k_min);
+  o.tick = random.chance(0.3) ? 200 * k_ms : random.between(400, 1000) * k_ms;
+  if (random.chance(0.6)) o.loss = random.unit() * (random.chance(0.3) ? 0.3 : 0.03);
+  if (random.chance(0.5)) o.duplicate = random.unit() * 0.2;
+  if (random.chance(0.4)) o.long_delay = random.unit() * 0.02;
+  if (o.encode && random.chance(0.5)) o.bad_bytes = random.unit() * 0.02;
+  o.delay = random.between(1, 400) * k_ms;
+  if (random.chance(0.5)) o.kill_point = random.unit() * 0.02;
+  if (random.chance(0.5)) o.torn_transfer = random.unit() * 0.5;
+  if (random.chance(0.5)) o.skew = 0.001 * random.unit();
+  if (random.chance(0.2)) o.start_problem = random.unit() * 0.1;
+  o.lost_after = random.between(10, 60) * k_s;
+  o.lease = random.chance(0.5) ? random.between(60, 240) * k_s : random.between(5, 60) * k_min;
+  if (o.wait_mode) {
+    // Wait for the lease: a silent attempt has ended by itself before another is started. Its last line acts 15 s after
+    // deadline and grace; a host's clock may go slower than ours.
+    o.lease = random.between(60, 180) * k_s;
+    o.lost_after = o.lease + o.lease / 500 + 30 * k_s + 30 * k_s;
+  }
+  o.long_delay_max = 2 * std::max(o.lease, o.lost_after);
+  o.work = random.between(30, 900) * k_s;
+  o.save_every = std::max<Nanos>(o.work / random.between(2, 20), 2 * k_s);
+  o.start_time = random.between(100, 8000) * k_ms;
+  o.transfer_time = random.between(50, 5000) * k_ms;
+  if (random.chance(0.25)) o.program_fails = random.unit() * 0.3;
+  Random faults = random.fork();
+  draw_faults(faults, o);
+  return o;
+}
+
+}  // namespace gridctl::sim

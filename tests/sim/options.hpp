@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one seed is about. Every seed draws its own sizes and probabilities (swarm testing), so that some runs have no
+// loss but many crashes, and others the reverse; the faults are drawn beforehand as a list, so that a failing run can
+// be repeated with fewer of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "random.hpp"
+
+namespace gridctl::sim {
+
+using Nanos = std::int64_t;  // true time since the world began
+inline constexpr Nanos k_ms = 1'000'000;
+inline constexpr Nanos k_s = 1'000 * k_ms;
+inline constexpr Nanos k_min = 60 * k_s;
+
+enum class RegistryKind : std::uint8_t { memory, sqlite };
+
+enum class FaultKind : std::uint8_t {
+  cut_both,      // host and laptop do not hear each other
+  cut_requests,  // the host hears nothing
+  cut_replies,   // the laptop hears nothing
+  cut_all,       // the laptop's own network is gone
+  slow,          // messages take many seconds
+  host_power,    // power loss; back after the duration under a new boot id
+  host_sleep,    // the host is suspended
+  host_disk_full,
+  host_clock_jump,  // wall clock only
+  agent_kill,       // the connections' processes
+  supervisor_kill,  // of one attempt; its payload lives on
+  payload_kill,     // SIGKILL from outside
+  laptop_kill,      // the daemon; started again after the duration
+  laptop_power,     // the same, and what was not durable is gone
+  laptop_sleep,
+  laptop_disk_full,
+  laptop_clock_jump,
+  registry_error,  // commits fail
+  cancel,          // a user's command
+};
+inline constexpr int k_fault_kinds = static_cast<int>(FaultKind::cancel) + 1;
+[[nodiscard]] const char* fault_name(FaultKind kind);
+
+struct Fault {
+  FaultKind kind = FaultKind::cut_both;
+  Nanos at = 0, duration = 0;
+  int host = 0;    // index, where one is meant
+  int laptop = 0;  // index, where one is meant; of `cancel` too
+  int job = 0;     // index, where one is meant
+};
+[[nodiscard]] std::string to_text(const Fault& fault);
+
+struct Options {
+  std::uint64_t seed = 0;
+  RegistryKind registry = RegistryKind::memory;
+  bool wait_mode = false;  // lost_after is beyond the lease: at most one attempt of a job runs anywhere
+  bool encode = false;     // messages travel as bytes
+  int hosts = 3, laptops = 1, jobs = 2, gpus_per_host = 1;
+  int liar = -1;  // index of a host that says what it likes
+  Nanos faults_until = 0;
+
+  Nanos tick = 0;
+  double loss = 0, duplicate = 0, long_delay = 0, bad_bytes = 0;
+  Nanos delay = 0, long_delay_max = 0;
+  double kill_point = 0;     // a process is killed at one of its changes
+  double torn_transfer = 0;  // a checkpoint does not arrive whole
+  double skew = 0;           // of host clocks, relative
+  double start_problem = 0;  // an engine cannot start it
+  Nanos lost_after = 0, lease = 0;
+  Nanos work = 0, save_every = 0, start_time = 0, transfer_time = 0;
+  double program_fails = 0;  // a job's own code ends with an error once in a while
+  std::vector<Fault> faults;
+};
+// All of it from the seed alone.
+[[nodiscard]] Options draw(std::uint64_t seed);
+
+}  // namespace gridctl::sim

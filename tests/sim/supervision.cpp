@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "supervision.hpp"
+
+#include <csignal>
+
+#include "view.hpp"
+
+namespace gridctl::sim {
+
+namespace {
+constexpr int k_write_tries = 600;  // one a second, as the real one
+}
+
+template <class Act>
+void Supervision::turn(Act act) {
+  if (stage_ == Stage::gone) return;
+  try {
+    act();
+  } catch (const Killed&) {
+    host_.world_.say("supervisor of ", std::get<1>(key_), " epoch ", std::get<2>(key_), " on host", host_.index_,
+                     " is killed");
+    stage_ = Stage::gone;
+  }
+  if (stage_ != Stage::gone) return;
+  host_.alive_.erase(pid_);
+  if (Folder* mine = host_.folder(key_); mine != nullptr && mine->supervisor == pid_) mine->supervisor = 0;
+}
+
+void Supervision::later(Nanos delay, void (Supervision::*what)()) {
+  host_.world_.after(delay, host_.world_.host_node(host_.index_), [&host = host_, key = key_, pid = pid_, what] {
+    const auto found = host.supervisions_.find(key);
+    if (found != host.supervisions_.end() && found->second->pid() == pid) (found->second.get()->*what)();
+  });
+}
+
+void Supervision::kill_point() {
+  if (host_.world_.kill_here()) throw Killed{};
+}
+
+bool Supervision::payload_lives() { return !folder().launches.empty() && folder().launches.back().init_lives; }
+
+void Supervision::begin() {
+  turn([this] {
+    if (stage_ != Stage::born) return;
+    stage_ = Stage::preparing;
+    status_.job = {std::get<1>(key_)};
+    status_.epoch = Epoch{std::get<2>(key_)};
+    status_.phase = wire::AttemptPhase::starting;
+    if (folder().emptied) {
+      status_.end = wire::EndReason::start_failed;
+      return conclude();
+    }
+    View view(host_, std::get<0>(key_));
+    if (auto before = view.status({status_.job, status_.epoch}); before && *before) status_ = std::move(**before);
+    clock_.set_deadline(BootTime{folder().deadline});
+    if (status_.phase != wire::AttemptPhase::ended) read_control();
+    if (status_.phase == wire::AttemptPhase::ended) return conclude();
+    live();
+  });
+}
+
+void Supervision::live() {
+  Folder& mine = folder();
+  if (!mine.launches.empty()) {
+    Launch& newest = mine.launches.back();
+    if (newest.init_lives) return follow();
+    if (newest.once) return conclude();
+    newest.once = true;  // in doubt: whoever comes later finds that it is too late
+    kill_point();
+  }
+  if (clock_.is_stopping()) return conclude();
+  prepare();
+}
+
+void Supervision::prepare() {
+  if (const auto taken = update_lease(false); !taken) {
+    status_.end = wire::EndReason::start_failed;
+    status_.detail = taken.error().one_line();
+    return conclude();
+  }
+  kill_point();
+  status_.doing = "workdir";
+  publish();
+  arm_timer();
+  const Nanos time = host_.world_.options.start_time;
+  later(time / 2 + static_cast<Nanos>(host_.world_.rng.below(static_cast<std::uint64_t>(time))),
+        &Supervision::prepared);
+}
+
+void Supervision::prepared() {
+  turn([this] {
+    if (stage_ != Stage::preparing) return;
+    if (clock_.is_stopping()) return conclude();
+    if (host_.disk_full) {
+      status_.end = wire::EndReason::disk_full;
+      return conclude();
+    }
+    if (!host_.world_.healed && host_.world_.rng.chance(host_.world_.options.start_problem)) {
+      status_.end = wire::EndReason::start_failed;
+      status_.detail = "the engine failed";
+      return conclude();
+    }
+    launch();
+  });
+}
+
+void Supervision::launch() {
+  stage_ = Stage::launching;
+  folder().launches.emplace_back();
+  kill_point();
+  (void)update_lease(true);
+  kill_point();
+  const std::size_t which = folder().launches.size() - 1;
+  // The engine goes on with it whether we live or not.
+  host_.world_.after(host_.world_.rng.between(k_ms, 2 * k_s), host_.world_.host_node(host_.index_),
+                     [&host = host_, key = key_, which] {
+                       Folder* mine = host.folder(key);
+                       if (mine == nullptr || which >= mine->launches.size() || mine->launches[which].once) return;
+                       Launch& launch = mine->launches[which];
+                       launch.once = true;
+                       launch.init_lives = true;
+                       const wire::AttemptSpec& spec = mine->start->spec;
+                       launch.payload = host.world_.truth->payload_starts(host.index_, std::get<0>(key), spec);
+                       const Content* from = spec.restore ? host.world_.truth->content(*spec.restore) : nullptr;
+                       mine->snapshot_of = from == nullptr ? 0 : from->step;
+                       host.run_payload(key, launch.payload, mine->snapshot_of);
+                       host.arm_last_line(key, which);
+                       host.watch_lease(key, launch.payload, mine->deadline);
+                     });
+  later(50 * k_ms, &Supervision::timer);
+}
+
+void Supervision::follow() {
+  stage_ = Stage::following;
+  const Payload* payload = folder().launches.back().payload;
+  agent::Lease lease = host_.lease_of(std::get<0>(key_), *folder().start);
+  lease.supervisor = {static_cast<int>(pid_), 1};
+  lease.payload = host_.init_[payload];
+  lease.deadline = clock_.deadline();
+  (void)host_.take(lease);
+  kill_point();
+  if (status_.started_ms_ago < 0) status_.started_ms_ago = 0;
+  status_.phase = clock_.is_stopping() ? wire::AttemptPhase::stopping : wire::AttemptPhase::running;
+  status_.doing.clear();
+  if (clock_.is_stopping()) host_.world_.say("a stop was wanted before the payload was ours");
+  publish();
+  arm_timer();
+  look_for_checkpoint();
+}
+
+Result<void> Supervision::update_lease(bool launching) {
+  agent::Lease lease = host_.lease_of(std::get<0>(key_), *folder().start);
+  lease.supervisor = {static_cast<int>(pid_), 1};
+  lease.deadline = clock_.deadline();
+  lease.launching = launching;
+  return host_.take(lease);
+}
+
+void Supervision::control_changed() {
+  turn([this] {
+    if (stage_ == Stage::concluding) return;
+    read_control();
+    arm_timer();
+  });
+}
+
+void Supervision::read_control() {
+  const Folder& mine = folder();
+  (void)clock_.renew(BootTime{mine.deadline});
+  const BootTime now = host_.clock();
+  if (mine.stop) act(clock_.order(wire::EndReason::stopped, Duration{*mine.stop}, now));
+  const bool before = clock_.is_stopping();
+  const agent::StopStep expired = clock_.expire(mine.start->spec.stop_grace, now);
+  if (!before && clock_.is_stopping() && payload_lives())
+    host_.world_.truth->lease_ends(*mine.launches.back().payload, now, BootTime{mine.deadline});
+  act(expired);
+}
+
+void Supervision::act(agent::StopStep step) {
+  if (step == agent::StopStep::none || stage_ != Stage::following || !payload_lives()) return;
+  status_.phase = wire::AttemptPhase::stopping;
+  publish();
+  if (step != agent::StopStep::terminate || host_.world_.rng.chance(0.3)) return;  // some ignore TERM
+  Payload* payload = folder().launches.back().payload;
+  const std::size_t which = folder().launches.size() - 1;
+  host_.world_.after(host_.world_.rng.between(k_ms, 10 * k_s), host_.world_.host_node(host_.index_),
+                     [&host = host_, key = key_, which, payload] {
+                       if (!payload->alive) return;
+                       agent::ExitRecord record{"run", 143, 0, 0, 0, true, false};
+                       host.payload_over(key, which, Why::ordered, &record);
+                     });
+}
+
+void Supervision::kill_payload() {
+  if (payload_lives()) host_.payload_over(key_, folder().launches.size() - 1, Why::ordered, nullptr);
+}
+
+void Supervision::arm_timer() {
+  if (stage_ == Stage::concluding || stage_ == Stage::gone) return;
+  const Nanos due = host_.node().when(clock_.due(host_.clock()));
+  later(std::max<Nanos>(due - host_.world_.now, 0), &Supervision::timer);
+}
+
+void Supervision::timer() {
+  turn([this] {
+    if (stage_ == Stage::concluding) return;
+    if (stage_ == Stage::launching) {
+      const Launch& newest = folder().launches.back();
+      if (newest.init_lives) return follow();
+      if (newest.once) return conclude();  // it began and has ended already
+      return later(100 * k_ms, &Supervision::timer);
+    }
+    if (!clock_.is_stopping()) {
+      if (host_.clock() < clock_.deadline()) return;
+      read_control();
+      return arm_timer();
+    }
+    if (stage_ == Stage::preparing) return conclude();
+    if (!clock_.kill_now(host_.clock())) return;
+    kill_payload();
+    arm_timer();
+  });
+}
+
+void Supervision::payload_ended() {
+  turn([this] {
+    if (stage_ == Stage::following) conclude();
+  });
+}
+
+void Supervision::publish() {
+  kill_point();
+  Folder& mine = folder();
+  if (host_.disk_full) return;
+  status_.checkpoints.clear();
+  for (const Snapshot& snapshot : mine.snapshots) status_.checkpoints.push_back(snapshot.checkpoint);
+  mine.status = status_;
+  mine.status_boot = host_.boot_id();
+}
+
+void Supervision::look_for_checkpoint() {
+  turn([this] {
+    if (stage_ != Stage::following) return;
+    snapshot();
+    later(k_s, &Supervision::look_for_checkpoint);
+  });
+}
+
+void Supervision::snapshot() {
+  Folder& mine = folder();
+  if (!mine.saved || *mine.saved <= mine.snapshot_of || host_.disk_full) return;
+  Snapshot taken;
+  taken.taken_at = host_.clock();
+  taken.checkpoint.number = mine.next_snapshot++;
+  taken.checkpoint.root = host_.world_.truth->make_content(
+      {host_.world_.truth->index(status_.job), *mine.saved, status_.epoch, host_.index_});
+  taken.checkpoint.bytes = 1000;
+  taken.checkpoint.files = 1;
+  taken.checkpoint.how = "format";
+  kill_point();
+  mine.snapshots.push_back(taken);
+  mine.snapshot_of = *mine.saved;
+  while (mine.snapshots.size() > 2 &&
+         mine.snapshots.front().checkpoint.number < static_cast<std::uint64_t>(mine.kept.value_or(0)))
+    mine.snapshots.erase(mine.snapshots.begin());
+  publish();
+}
+
+void Supervision::conclude() {
+  stage_ = Stage::concluding;
+  kill_payload();
+  kill_point();
+  Folder& mine = folder();
+  agent::Evidence evidence;
+  if (!mine.launches.empty()) evidence.record = mine.launches.back().exit;
+  evidence.stop_reason = clock_.reason();
+  agent::judge_end(evidence, status_);
+  if (status_.end == wire::EndReason::exited && status_.exit_code != 0 && host_.disk_full)
+    status_.end = wire::EndReason::disk_full;
+  kill_point();
+  host_.release(key_);
+  kill_point();
+  if (status_.end != wire::EndReason::host_rebooted && !mine.launches.empty()) snapshot();
+  status_.phase = wire::AttemptPhase::ended;
+  status_.ended_ms_ago = 0;
+  write_end(0);
+}
+
+void Supervision::write_end(int tries) {
+  kill_point();
+  if (host_.disk_full && tries < k_write_tries) {
+    host_.world_.after(k_s, host_.world_.host_node(host_.index_), [&host = host_, key = key_, pid = pid_, tries] {
+      const auto found = host.supervisions_.find(key);
+      if (found == host.supervisions_.end() || found->second->pid() != pid) return;
+      Supervision& self = *found->second;
+      self.turn([&] { self.write_end(tries + 1); });
+    });
+    return;
+  }
+  Folder& mine = folder();
+  status_.checkpoints.clear();
+  for (const Snapshot& snapshot : mine.snapshots) status_.checkpoints.push_back(snapshot.checkpoint);
+  mine.status = status_;
+  mine.status_boot = host_.boot_id();
+  mine.synced = true;
+  stage_ = Stage::gone;
+}
+
+}  // namespace gridctl::sim

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What really happens, as nobody in the world can see it, and the rules it is held to (S1-S8, L1-L5). Every call
+// checks; a breach throws Violation.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "job/state.hpp"
+#include "registry/records.hpp"
+#include "wire/messages.hpp"
+#include "world.hpp"
+
+namespace gridctl::sim {
+
+// What a checkpoint holds. `whole`: no byte is missing or changed.
+struct Content {
+  int job = 0;
+  Nanos step = 0;  // work done
+  Epoch epoch;
+  int host = 0;
+};
+
+enum class Why : std::uint8_t { finished, failed, ordered, lease_passed, killed, power };
+
+struct Payload {  // the job's own program on a host
+  int job = 0, laptop = 0, host = 0;
+  Epoch epoch;
+  std::vector<std::string> gpus;
+  bool alive = true;
+  Why why = Why::finished;
+  Nanos ended_at = 0;
+};
+
+class Truth {
+ public:
+  explicit Truth(World& world) : world_(world) {}
+
+  // Checkpoints.
+  [[nodiscard]] Digest make_content(const Content& content);
+  [[nodiscard]] const Content* content(const Digest& root) const;
+
+  // On hosts.
+  Payload* payload_starts(int host, int laptop, const wire::AttemptSpec& spec);
+  void payload_ends(Payload& payload, Why why);
+  void promised_never(int host, int laptop, const JobId& job, Epoch epoch, const char* by);
+  void lease_extends(const Payload* payload, BootTime until);  // by a renewal that was answered
+  void lease_ends(const Payload& payload, BootTime now, BootTime deadline);
+  void outlives(const Payload& payload, BootTime now, BootTime deadline, Duration grace);
+
+  // On laptops.
+  void submitted(int job);
+  void cancelled(int job);
+  void heard(int laptop, int host);  // an answer to a heartbeat
+  void stepped(int laptop, const job::State& before, const job::Happening& what, const job::State& after);
+  void committed(int laptop, const registry::Checkpoint& checkpoint, const job::State& before, bool became_head);
+  void stored(int laptop, const Digest& root);  // every byte is here, checked and durable
+  void head_is(int laptop, const job::State& state, const Result<registry::Checkpoint>& row);
+  void dropped(int laptop, const registry::Checkpoint& checkpoint);
+  void looked(int laptop, const job::State& state);  // read back from the registry, whenever that happens
+  void lost_job(int laptop, const JobId& job, const std::string& why);
+
+  // The end.
+  void healed();
+  [[nodiscard]] Nanos patience() const;
+  [[nodiscard]] bool all_settled() const;
+  void final_check();
+
+  [[nodiscard]] int index(const JobId& job) const;
+  [[nodiscard]] bool is_liar(const HostName& host) const;
+  std::uint64_t restarts = 0, finished = 0;
+
+ private:
+  struct Shadow {  // of a job: what was acknowledged
+    bool submitted = false, cancelled = false, done = false;
+    job::State newest;
+  };
+  void check_needless(int laptop, const job::State& before, const job::Happening& what);
+  void check_end(const job::State& before, const job::AttemptEnded& ended);
+  void check_final(const job::State& before, const job::State& after);
+  [[nodiscard]] Payload* find(int host, int job, Epoch epoch);
+  [[nodiscard]] int host_index(const HostName& host) const;
+  [[nodiscard]] std::string name(const Payload& payload) const;
+  [[nodiscard]] Shadow& shadow(const JobId& job) { return shadows_[index(job)]; }
+
+  World& world_;
+  std::map<Digest, Content> contents_;
+  std::uint64_t next_content_ = 1;
+  std::vector<std::unique_ptr<Payload>> payloads_;
+  std::map<const Payload*, BootTime> owed_;                 // lease until which it may run at least
+  std::set<std::tuple<int, int, std::uint64_t>> promises_;  // host, job, epoch
+  std::map<int, Shadow> shadows_;
+  std::map<std::pair<int, int>, Nanos> heard_at_;  // laptop, host: awake time of the laptop
+  std::set<std::pair<int, Digest>> stored_;
+};
+
+}  // namespace gridctl::sim

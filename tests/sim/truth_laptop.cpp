@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// What laptops believe, held against what is.
+#include <algorithm>
+
+#include "laptop.hpp"
+#include "truth.hpp"
+
+namespace gridctl::sim {
+
+namespace {
+
+template <class Event>
+const Event* as(const job::Happening& what) {
+  return std::get_if<Event>(&what);
+}
+
+}  // namespace
+
+void Truth::submitted(int job) {
+  Shadow& shadow = shadows_[job];
+  shadow.submitted = true;
+  shadow.newest.id = world_.jobs[static_cast<std::size_t>(job)].id;
+}
+
+void Truth::cancelled(int job) { shadows_[job].cancelled = true; }
+
+void Truth::heard(int laptop, int host) { heard_at_[{laptop, host}] = world_.node(laptop).awake(world_.now); }
+
+// Everything that was acknowledged before must still be there, in whatever order processes crash and read.
+void Truth::looked(int laptop, const job::State& state) {
+  const Shadow& known = shadow(state.id);
+  const std::string which = state.id.value + " as laptop" + std::to_string(laptop) + " reads it";
+  if (state.epoch < known.newest.epoch) throw Violation("S3", which + " has lost its epoch");
+  if (state.head < known.newest.head) throw Violation("S3", which + " has lost its head");
+  if (known.done && !(state.phase == known.newest.phase)) throw Violation("S4", which + " is not final any more");
+  if (known.cancelled && !state.cancel && !job::is_final(state.visible()))
+    throw Violation("S3", which + " has lost its cancellation");
+  shadow(state.id).newest = state;
+  if (job::is_final(state.visible())) shadow(state.id).done = true;
+}
+
+void Truth::lost_job(int laptop, const JobId& job, const std::string& why) {
+  if (shadow(job).submitted)
+    throw Violation("S3", job.value + " is lost on laptop" + std::to_string(laptop) + ": " + why);
+}
+
+void Truth::stored(int laptop, const Digest& root) { stored_.insert({laptop, root}); }
+
+void Truth::committed(int laptop, const registry::Checkpoint& c, const job::State& before, bool became_head) {
+  const std::string which =
+      "checkpoint " + std::to_string(c.seq.value) + " of " + c.job.value + " epoch " + std::to_string(c.epoch.value);
+  const Content* held = content(c.root);
+  if (!stored_.contains({laptop, c.root})) throw Violation("S6", which + " is committed without all its bytes");
+  if (held == nullptr || held->job != index(c.job)) throw Violation("S6", which + " is not this job's");
+  if (!became_head) return;
+  if (c.epoch != before.epoch || c.epoch < shadow(c.job).newest.epoch)
+    throw Violation("S2", which + " of a fenced epoch becomes the head");
+  if (c.seq <= before.head) throw Violation("S2", which + " becomes the head though a later one was");
+}
+
+void Truth::head_is(int laptop, const job::State& state, const Result<registry::Checkpoint>& row) {
+  const std::string which = "the head of " + state.id.value;
+  if (!row) {
+    if (row.error().code == Code::not_found && !job::is_final(state.visible()))
+      throw Violation("S7", which + " is not there");
+    return;
+  }
+  const Content* held = content(row->root);
+  if (held == nullptr || held->job != index(state.id) || !stored_.contains({laptop, row->root}))
+    throw Violation("S6", which + " is not whole");
+  if (row->stray) throw Violation("S2", which + " is a stray");
+}
+
+void Truth::dropped(int laptop, const registry::Checkpoint& c) {
+  const Shadow& known = shadow(c.job);
+  if (c.seq == known.newest.head && !job::is_final(known.newest.visible()))
+    throw Violation("S7", "laptop" + std::to_string(laptop) + " removes the head of " + c.job.value);
+}
+
+void Truth::check_end(const job::State& before, const job::AttemptEnded& ended) {
+  const job::Attempt* attempt = before.attempt();
+  if (attempt == nullptr || attempt->epoch != ended.epoch || is_liar(attempt->host())) return;
+  const int host = host_index(attempt->host());
+  const Payload* payload = find(host, index(before.id), ended.epoch);
+  const std::string which = before.id.value + " epoch " + std::to_string(ended.epoch.value);
+  if (payload != nullptr && payload->alive)
+    throw Violation("L3", which + " runs well on " + attempt->host().value + " and is taken for ended (" +
+                              std::string(job::end_kind_name(ended.end.kind)) + ")");
+  if (ended.end.success() && (payload == nullptr || payload->why != Why::finished))
+    throw Violation("S4", which + " did not succeed, but is said to have");
+  if (payload != nullptr && payload->why == Why::finished && !ended.end.success() &&
+      ended.end.kind != job::EndKind::absent && ended.end.kind != job::EndKind::host_rebooted)
+    throw Violation(
+        "L3", which + " finished, but is said to have ended as " + std::string(job::end_kind_name(ended.end.kind)));
+}
+
+void Truth::check_needless(int laptop, const job::State& before, const job::Happening& what) {
+  const auto* lost = as<job::HostLost>(what);
+  const job::Attempt* attempt = before.attempt();
+  if (lost == nullptr || attempt == nullptr || attempt->epoch != lost->epoch) return;
+  const Nanos awake = world_.node(laptop).awake(world_.now);
+  const auto heard = [&](int host) {
+    const auto found = heard_at_.find({laptop, host});
+    return found == heard_at_.end() ? Nanos{0} : found->second;
+  };
+  const int host = host_index(attempt->host());
+  const Nanos patience = before.policy.lost_after.count();
+  if (awake - heard(host) < patience - k_s)
+    throw Violation("L3", attempt->host().value + " is given up after " + std::to_string((awake - heard(host)) / k_ms) +
+                              " ms of silence, " + std::to_string(patience / k_ms) + " ms are its due");
+  bool witness = false;
+  for (int other = 0; other < world_.options.hosts; ++other)
+    witness = witness || (other != host && awake - heard(other) < patience + 30 * k_s);
+  if (!witness) throw Violation("L3", attempt->host().value + " is given up while nobody answers at all");
+}
+
+void Truth::check_final(const job::State& before, const job::State& after) {
+  Shadow& known = shadow(after.id);
+  if (std::holds_alternative<job::Done>(before.phase) && !(before.phase == after.phase))
+    throw Violation("S4", after.id.value + " changes after it was final");
+  if (!std::holds_alternative<job::Done>(after.phase) || known.done) return;
+  known.done = true;
+  const job::Attempt* attempt = before.attempt();
+  if (after.visible() != job::JobState::succeeded) return;
+  if (attempt == nullptr || attempt->epoch != after.epoch)
+    throw Violation("S4", after.id.value + " succeeds by an old epoch");
+  if (is_liar(attempt->host())) return;
+  const Payload* payload = find(host_index(attempt->host()), index(after.id), attempt->epoch);
+  if (payload == nullptr || payload->alive || payload->why != Why::finished)
+    throw Violation("S4", after.id.value + " is said to have succeeded, but has not");
+}
+
+void Truth::stepped(int laptop, const job::State& before, const job::Happening& what, const job::State& after) {
+  Shadow& known = shadow(after.id);
+  if (after.epoch < before.epoch || after.epoch < known.newest.epoch)
+    throw Violation("S2", after.id.value + " goes back to an older epoch");
+  if (after.head < before.head) throw Violation("S2", after.id.value + " goes back to an older head");
+  if (const auto* ended = as<job::AttemptEnded>(what)) check_end(before, *ended);
+  check_needless(laptop, before, what);
+  check_final(before, after);
+  if (after.epoch > before.epoch && before.epoch.value > 0) ++restarts;
+  known.newest = after;
+}
+
+}  // namespace gridctl::sim

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "world.hpp"
+
+#include <algorithm>
+
+#include "faults.hpp"
+#include "host.hpp"
+#include "laptop.hpp"
+#include "truth.hpp"
+
+namespace gridctl::sim {
+
+namespace {
+
+constexpr std::size_t k_lines_max = 200'000;  // of one run's trace
+
+job::Spec make_spec(const Options& o, int index, Random& random) {
+  job::Spec spec;
+  spec.name = "job" + std::to_string(index);
+  spec.run = "train";
+  if (random.chance(0.7)) {
+    job::GpuRequest gpu;
+    gpu.count_min = gpu.count_max = static_cast<int>(random.between(1, o.gpus_per_host));
+    spec.resources.gpus.push_back(gpu);
+  }
+  spec.resources.cpus = 1;
+  spec.recovery.lost_after = Duration{o.lost_after};
+  spec.recovery.lease = Duration{o.lease};
+  spec.checkpoint.interval = job::CheckpointPolicy::Interval::fixed;
+  spec.checkpoint.every = Duration{o.save_every};
+  return spec;
+}
+
+}  // namespace
+
+World::World(Options drawn, bool trace) : options(std::move(drawn)), tracing(trace), rng(options.seed ^ 0xA5A5A5A5u) {
+  const int count = options.laptops + options.hosts;
+  nodes.resize(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    Node& one = node(i);
+    one.boot_base = rng.between(100, 1'000'000) * k_s;
+    if (i >= options.laptops) one.rate = options.skew * (2 * rng.unit() - 1);
+    one.wall_offset_ms = rng.between(-3'600'000, 3'600'000);
+  }
+  links.resize(static_cast<std::size_t>(options.laptops * options.hosts));
+  truth = std::make_unique<Truth>(*this);
+  Random specs = rng.fork();
+  for (int i = 0; i < options.jobs; ++i) {
+    SimJob job;
+    job.id = {"job" + std::to_string(i)};
+    job.laptop = static_cast<int>(specs.below(static_cast<std::uint64_t>(options.laptops)));
+    job.spec = make_spec(options, i, specs);
+    jobs.push_back(std::move(job));
+  }
+  for (int i = 0; i < options.hosts; ++i) hosts.push_back(std::make_unique<Host>(*this, i));
+  for (int i = 0; i < options.laptops; ++i) laptops.push_back(std::make_unique<Laptop>(*this, i));
+}
+
+World::~World() = default;
+
+void World::note(std::string line) {
+  if (lines.size() >= k_lines_max) lines.erase(lines.begin(), lines.begin() + k_lines_max / 2);
+  lines.push_back(std::to_string(now / k_ms) + " ms  " + std::move(line));
+}
+
+void World::at(Nanos when, int id, Work work) {
+  queue_.push_back({std::max(when, now), order_++, id, id < 0 ? 0 : node(id).life, std::move(work)});
+  std::push_heap(queue_.begin(), queue_.end(), Later{});
+}
+
+Nanos World::travel_time(const Link& link) {
+  Nanos delay = options.delay / 4 + static_cast<Nanos>(rng.below(static_cast<std::uint64_t>(options.delay) + 1));
+  if (healed) return delay;
+  if (link.slow > 0) delay += rng.between(k_s, 20 * k_s);
+  if (rng.chance(options.long_delay)) delay += rng.between(k_s, options.long_delay_max);
+  return delay;
+}
+
+void World::send(int laptop, int host, bool to_host, Work work) {
+  Link& way = link(laptop, host);
+  if (!healed && rng.chance(options.loss)) return;
+  const int copies = !healed && rng.chance(options.duplicate) ? 2 : 1;
+  const int target = to_host ? host_node(host) : laptop;
+  for (int i = 0; i < copies; ++i) {
+    const Nanos arrival = now + travel_time(way);
+    if ((to_host ? way.cut_requests : way.cut_replies) == 0) {
+      at(arrival, target, work);
+    } else if (rng.chance(0.5)) {
+      // Sent again and again until somebody listens, unless the connection was given up before.
+      (to_host ? way.held_requests : way.held_replies).push_back(work);
+    }
+  }
+}
+
+void World::mend(Link& way, int laptop, int host) {
+  const auto deliver = [&](std::vector<Work>& held, int target) {
+    for (Work& work : held) after(rng.between(0, 2 * k_s), target, std::move(work));
+    held.clear();
+  };
+  if (way.cut_requests == 0) deliver(way.held_requests, host_node(host));
+  if (way.cut_replies == 0) deliver(way.held_replies, laptop);
+}
+
+void World::sleep(int id) {
+  Node& one = node(id);
+  if (!one.up || one.asleep) return;
+  one.asleep = true;
+  one.asleep_since = now;
+}
+
+void World::wake(int id) {
+  Node& one = node(id);
+  if (!one.asleep) return;
+  one.asleep = false;
+  one.slept += now - one.asleep_since;
+  one.woke_at = now;
+  auto held = std::move(one.held);
+  one.held.clear();
+  for (auto& [life, work] : held)
+    if (life == one.life) at(now, id, std::move(work));
+}
+
+void World::run_until(Nanos end) {
+  while (!queue_.empty() && queue_.front().at <= end) {
+    std::pop_heap(queue_.begin(), queue_.end(), Later{});
+    Event event = std::move(queue_.back());
+    queue_.pop_back();
+    now = event.at;
+    if (event.node >= 0) {
+      Node& one = node(event.node);
+      if (event.life != one.life) continue;
+      if (one.asleep) {
+        one.held.emplace_back(event.life, std::move(event.work));
+        continue;
+      }
+    }
+    ++events;
+    event.work();
+  }
+  now = end;
+}
+
+void World::run() {
+  schedule_faults(*this);
+  for (auto& laptop : laptops) laptop->begin();
+  run_until(options.faults_until);
+  heal(*this);
+  truth->healed();
+  // A healthy world must converge: checked in slices, so that a quick one ends early.
+  const Nanos patience = truth->patience();
+  for (const Nanos end = now + patience; now < end && !truth->all_settled();) run_until(std::min(end, now + 10 * k_s));
+  truth->final_check();
+}
+
+}  // namespace gridctl::sim

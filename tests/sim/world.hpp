@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simulated world: one thread, one queue of events in true time, nodes with clocks of their own, and links between
+// laptops and hosts that lose, repeat, hold back and reorder what they carry.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+#include "job/spec.hpp"
+#include "options.hpp"
+#include "random.hpp"
+
+namespace gridctl::sim {
+
+class Host;
+class Laptop;
+class Truth;
+
+// Thrown by checks; ends the run. `rule` is S1…S8, L1…L5 or R for a repetition that differs.
+struct Violation : std::runtime_error {
+  Violation(std::string which, const std::string& what) : std::runtime_error(which + ": " + what), rule(which) {}
+  std::string rule;
+};
+// Thrown inside the code under test at a point where its process is killed.
+struct Killed {};
+
+using Work = std::function<void()>;
+
+// A machine: clocks, sleep, power.
+struct Node {
+  bool up = true, asleep = false;
+  std::uint64_t life = 1;  // what was meant for an earlier life is dropped
+  int boots = 1;
+  Nanos booted_at = 0, boot_base = 0, asleep_since = 0, slept = 0, woke_at = 0;
+  std::int64_t wall_offset_ms = 0;
+  double rate = 0;  // of its boot clock, relative error
+  std::vector<std::pair<std::uint64_t, Work>> held;
+
+  [[nodiscard]] BootTime boot(Nanos now) const {
+    const Nanos passed = now - booted_at;
+    return {boot_base + passed + static_cast<Nanos>(static_cast<double>(passed) * rate)};
+  }
+  // The first true time at which boot() is at least `time`.
+  [[nodiscard]] Nanos when(BootTime time) const {
+    const Nanos span = time.ns - boot_base;
+    return booted_at + static_cast<Nanos>(static_cast<double>(span) / (1 + rate)) + 2;
+  }
+  [[nodiscard]] WallTime wall(Nanos now) const { return {1'800'000'000'000 + now / k_ms + wall_offset_ms}; }
+  // How long it was awake since the world began.
+  [[nodiscard]] Nanos awake(Nanos now) const { return now - slept - (asleep ? now - asleep_since : 0); }
+};
+
+struct Link {
+  int cut_requests = 0, cut_replies = 0, slow = 0;  // how many faults say so
+  std::vector<Work> held_requests, held_replies;    // what TCP will deliver when the cut is mended
+};
+
+struct SimJob {
+  JobId id;
+  int laptop = 0;
+  job::Spec spec;
+  bool submitted = false;  // and acknowledged
+};
+
+class World {
+ public:
+  explicit World(Options options, bool trace);
+  ~World();
+
+  // Until all is well or the patience is over. Throws Violation.
+  void run();
+
+  void at(Nanos when, int node, Work work);
+  void after(Nanos delay, int node, Work work) { at(now + delay, node, std::move(work)); }
+  // From a laptop to a host, or back: `work` runs there, if at all, maybe late, maybe twice.
+  void send(int laptop, int host, bool to_host, Work work);
+  [[nodiscard]] bool kill_here() { return rng.chance(healed ? 0 : options.kill_point); }
+
+  template <class... Parts>
+  void say(const Parts&... parts) {
+    if (tracing) note((text(parts) + ...));
+  }
+
+  [[nodiscard]] Node& node(int id) { return nodes[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] int host_node(int host) const { return options.laptops + host; }
+  [[nodiscard]] Link& link(int laptop, int host) {
+    return links[static_cast<std::size_t>(laptop * options.hosts + host)];
+  }
+  void sleep(int id);
+  void wake(int id);
+  void mend(Link& link, int laptop, int host);
+
+  const Options options;
+  const bool tracing;
+  Random rng;
+  Nanos now = 0;
+  bool healed = false;
+  std::uint64_t events = 0;
+  std::vector<Node> nodes;  // laptops, then hosts
+  std::vector<Link> links;
+  std::vector<SimJob> jobs;
+  std::vector<std::unique_ptr<Host>> hosts;
+  std::vector<std::unique_ptr<Laptop>> laptops;
+  std::unique_ptr<Truth> truth;
+  std::vector<std::string> lines;  // of the trace
+
+ private:
+  struct Event {
+    Nanos at;
+    std::uint64_t order;
+    int node;
+    std::uint64_t life;
+    Work work;
+  };
+  struct Later {
+    bool operator()(const Event& a, const Event& b) const { return a.at != b.at ? a.at > b.at : a.order > b.order; }
+  };
+  static std::string text(const std::string& part) { return part; }
+  static std::string text(const char* part) { return part; }
+  template <class Number>
+  static std::string text(Number part) {
+    return std::to_string(part);
+  }
+  void note(std::string line);
+  void run_until(Nanos end);
+  [[nodiscard]] Nanos travel_time(const Link& link);
+
+  std::vector<Event> queue_;
+  std::uint64_t order_ = 0;
+};
+
+}  // namespace gridctl::sim
