@@ -185,8 +185,7 @@ std::vector<std::string> usable_addresses(const std::vector<std::string>& ours,
   std::vector<std::string> usable;
   const auto add = [&](const std::string& address, os::AddressKind kind, bool also_internet) {
     const bool good = kind == os::AddressKind::site || (also_internet && kind == os::AddressKind::internet);
-    if (good && usable.size() < k_addresses_max &&
-        std::find(usable.begin(), usable.end(), address) == usable.end())
+    if (good && usable.size() < k_addresses_max && std::find(usable.begin(), usable.end(), address) == usable.end())
       usable.push_back(address);
   };
   for (const std::string& address : ours) add(address, os::address_kind(address), true);

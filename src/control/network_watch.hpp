@@ -43,7 +43,7 @@ class NetworkWatch {
   NetworkRecorder recorder_;
   std::map<HostName, probe::RttWindow> pings_;  // not yet recorded
   std::map<std::string, BootTime> not_before_;  // of tasks that failed
-  bool under_way_ = false, changed_ = false;
+  bool under_way_ = false, changed_ = true;     // changed: to be judged, as at the beginning
   BootTime next_plan_{}, next_pings_{}, next_judge_{};
   os::Pool pool_{1};  // last: waits for the measurement, which refers to the others
 };
