@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 
 #include "base/bytes.hpp"
 #include "cmd/commands.hpp"
@@ -8,6 +9,7 @@
 #include "sched/query.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
+#include "ui/reliability.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
@@ -31,13 +33,14 @@ ui::Table table_of(const std::vector<registry::Provider>& providers, WallTime no
                    {.title = "REGION"},
                    {.title = "CLASS"},
                    {.title = "$/H", .right = true},
+                   {.title = "FAILS IN"},
                    {.title = "SEEN", .right = true},
                    {.title = "ADDRESS", .shrinks = true}});
   for (const registry::Provider& provider : providers)
     table.add({provider.name.value, provider.drained ? "drained" : provider.liveness, ui::gpus(provider.inventory),
                ui::number(provider.inventory.cpus), format_size(provider.inventory.memory_bytes), provider.engine,
                provider.region.empty() ? "-" : provider.region, provider.host_class, ui::money(provider.price_per_hour),
-               ui::age(provider.last_seen_at, now), provider.address},
+               ui::mtbf(provider), ui::age(provider.last_seen_at, now), provider.address},
               {ui::Paint::bold, ui::paint_of_liveness(provider.drained ? "drained" : provider.liveness)});
   return table;
 }
@@ -46,9 +49,17 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const sched::Query query, sched::Query::parse(parsed.positionals.empty() ? "" : parsed.positionals[0]));
   TRY_ASSIGN(const sched::Order order, sched::Order::parse(parsed.has("order") ? parsed.value("order") : "name"));
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
-  TRY_ASSIGN(std::vector<registry::Provider> providers, registry.providers());
-  const bool any = !providers.empty();
-  std::erase_if(providers, [&](const registry::Provider& p) { return !query.matches(control::subject_of(p)); });
+  const bool by_links = query.asks(sched::FieldSource::links) || order.asks(sched::FieldSource::links);
+  std::map<std::string, sched::Figures> links;
+  if (by_links) {
+    TRY_ASSIGN(links, control::link_figures(registry));
+  }
+  bool any = false;
+  TRY_ASSIGN(std::vector<registry::Provider> providers, registry.rows([&](registry::Provider& p) {
+    any = true;
+    if (by_links) p.figures.merge(links[p.name.value]);
+    return query.matches(control::subject_of(p));
+  }));
   std::stable_sort(providers.begin(), providers.end(), [&](const registry::Provider& a, const registry::Provider& b) {
     return order.before(control::subject_of(a), control::subject_of(b));
   });

@@ -206,11 +206,13 @@ Result<void> CheckpointWatch::take(int directory, const store::Listing& listing,
   };
   auto snapshot = store::take_snapshot(directory, listing, snapshot_files(attempt_, number), options);
   if (!snapshot) return abandon(std::move(snapshot).error());
+  const Duration writing = whole_.written_for();
   whole_.taken(snapshot->listing);
   if (is_known(snapshot->root)) return os::remove_tree(folder);
   HeldSnapshot held;
   held.taken_at = clock_.boot();
   held.checkpoint = {number, snapshot->root, snapshot->tree.total_bytes(), snapshot->tree.file_count(), 0, how};
+  held.checkpoint.written_ms = std::chrono::duration_cast<std::chrono::milliseconds>(writing).count();
   auto written = os::write_file_atomically(snapshot_manifest(attempt_, number), as_text(snapshot->manifest));
   if (written) written = os::write_file_atomically(folder / "info", info_text(held));
   if (!written) return abandon(std::move(written).error());

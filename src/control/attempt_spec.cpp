@@ -10,7 +10,6 @@ namespace gridctl::control {
 namespace {
 
 constexpr int k_master_port = 29500;                            // torchrun's own default
-constexpr Duration k_snapshot_pause = std::chrono::seconds{2};  // automatic interval: a host snapshots no more often
 
 // The collective library that fits the GPUs of one host.
 std::string backend_of(const std::optional<Vendor>& vendor) {
@@ -67,10 +66,6 @@ void add_compatible(std::map<std::string, std::string>& env, const AttemptFacts&
   env["SLURM_RESTART_COUNT"] = restarts;
 }
 
-Duration snapshot_pause(const job::CheckpointPolicy& policy) {
-  return policy.interval == job::CheckpointPolicy::Interval::fixed ? policy.every : k_snapshot_pause;
-}
-
 }  // namespace
 
 wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
@@ -95,7 +90,7 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   }
   out.checkpoint_path = spec.checkpoint.path;
   out.checkpoints = spec.checkpoint.interval != job::CheckpointPolicy::Interval::off;
-  out.checkpoint_min_interval = snapshot_pause(spec.checkpoint);
+  out.checkpoint_min_interval = facts.snapshot_pause;
   out.setup = spec.setup;
   out.run = facts.restore && !spec.resume_run.empty() ? spec.resume_run : spec.run;
   add_own(out.envs, facts);

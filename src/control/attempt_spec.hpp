@@ -20,6 +20,7 @@ struct AttemptFacts {
   std::optional<Vendor> gpu_vendor;  // of the leased GPUs
   Duration checkpoint_interval{};    // advice to the job
   std::string restart_reason;        // how the attempt before it ended ("host_lost"), empty on the first
+  Duration snapshot_pause{};         // the host takes no two snapshots closer together
 };
 [[nodiscard]] wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts);
 

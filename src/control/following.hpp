@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "control/supervisor.hpp"
+#include "sched/interval.hpp"
 
 namespace gridctl::control {
 
@@ -21,6 +22,7 @@ struct Supervisor::Following {
   std::map<std::uint64_t, std::uint64_t> listed;  // epoch -> newest host number that the host has told of
   std::optional<job::Member> promised;            // where it goes when its stop for a move is done
   std::vector<std::string> explained;             // saved last
+  sched::Interval interval;                       // of its checkpoints, as tuned at the last placement
 };
 
 // How a host was when it last told.

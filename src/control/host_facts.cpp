@@ -21,6 +21,19 @@ sched::HostFacts facts_of(const registry::Provider& provider) {
   return facts;
 }
 
+Result<std::map<std::string, sched::Figures>> link_figures(registry::Registry& registry) {
+  TRY_ASSIGN(const std::vector<registry::HostLink> links, registry.links());
+  std::map<std::string, sched::Figures> found;
+  for (const registry::HostLink& link : links) {
+    const bool down = link.source == registry::k_here, up = link.target == registry::k_here;
+    if (down == up) continue;
+    sched::Figures& figures = found[down ? link.target : link.source];
+    if (link.bits_per_second) figures[down ? "inet_down" : "inet_up"] = *link.bits_per_second / 1e6;
+    if (link.rtt_us) figures["rtt"] = static_cast<double>(*link.rtt_us) / 1000;
+  }
+  return found;
+}
+
 sched::Subject subject_of(const registry::Provider& provider) {
   sched::Subject subject;
   subject.name = provider.name.value;

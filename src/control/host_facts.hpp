@@ -2,14 +2,19 @@
 // Providers as the scheduler sees them. Pure.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "job/state.hpp"
-#include "registry/records.hpp"
+#include "registry/registry.hpp"
 #include "sched/host_facts.hpp"
 
 namespace gridctl::control {
 
 // What the registry knows of it; reachable as the supervisor last judged, nothing taken.
 [[nodiscard]] sched::HostFacts facts_of(const registry::Provider& provider);
+// What links to and from here say of each host: inet_up, inet_down (Mbit/s) and rtt (ms), by name.
+[[nodiscard]] Result<std::map<std::string, sched::Figures>> link_figures(registry::Registry& registry);
 // As a query sees it. The provider must outlive the result.
 [[nodiscard]] sched::Subject subject_of(const registry::Provider& provider);
 // What one member of a running attempt holds there.

@@ -151,6 +151,7 @@ void Supervisor::load_providers() {
         std::move(listener));
   }
   std::erase_if(hosts_, [&](const auto& entry) { return !present.contains(entry.first); });
+  reliability_.keep_only(present);
 }
 
 namespace {
@@ -184,6 +185,7 @@ void Supervisor::apply(const JobPtr& job, job::Happening what) {
     report(step.error(), "while recording an event of job " + job->state.id.value);
     return;
   }
+  reliability_.on_step(job->state, *step);
   if (!step->state.needs_supervisor() || !(step->state == job->state) || !step->effects.empty())
     adopt(job, step->state);
   renew_wants();

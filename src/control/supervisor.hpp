@@ -14,11 +14,13 @@
 #include "control/host_monitor.hpp"
 #include "control/link_meter.hpp"
 #include "control/paths.hpp"
+#include "control/reliability.hpp"
 #include "control/work.hpp"
 #include "os/clock.hpp"
 #include "os/loop.hpp"
 #include "registry/registry.hpp"
 #include "sched/host_facts.hpp"
+#include "sched/interval.hpp"
 #include "sched/place.hpp"
 
 namespace gridctl::control {
@@ -60,6 +62,7 @@ class Supervisor {
   void carry_out(const JobPtr& job, const job::Settle& effect);
   void place(const JobPtr& job);
   [[nodiscard]] sched::Decision decide(const Following& job, const job::Spec& spec);
+  [[nodiscard]] sched::Interval tune(const Following& job, const job::Spec& spec, const job::Member& member);
   void explain(const JobPtr& job, std::vector<std::string> lines);
   void capacity_freed();  // jobs that wait for room are asked for soon
   void wake_waiting(BootTime now);
@@ -107,6 +110,7 @@ class Supervisor {
   Paths paths_;
   std::map<std::string, std::unique_ptr<Host>> hosts_;  // by name
   std::map<std::string, JobPtr> jobs_;                  // by id
+  ReliabilityLog reliability_{registry_, clock_};
   std::map<std::string, std::int64_t> clock_offsets_;   // milliseconds that a host's wall clock is ahead of ours
   const Duration health_every_ = health_period();
   const Duration recheck_every_ = recheck_period();

@@ -44,15 +44,22 @@ void Supervisor::carry_out(const JobPtr& job, const job::Launch& effect) {
   std::optional<Vendor> vendor;
   for (const Gpu& gpu : place->provider.inventory.gpus)
     if (!member.gpu_uuids.empty() && gpu.uuid == member.gpu_uuids.front()) vendor = gpu.vendor;
-  const sched::HostHistory host_history{place->provider.host_class, 0, 0};
+  if (job->interval.every == Duration{}) job->interval = tune(*job, row->spec, member);  // placed by a daemon before us
   const job::CheckpointPolicy& policy = row->spec.checkpoint;
-  const Duration interval = policy.interval == job::CheckpointPolicy::Interval::fixed
-                                ? policy.every
-                                : sched::checkpoint_interval({}, {host_history}).every;
+  const bool fixed = policy.interval == job::CheckpointPolicy::Interval::fixed;
+  const Duration interval = fixed ? policy.every : job->interval.every;
   std::string restart_reason;
   for (const registry::AttemptRecord& former : *history)
     if (former.number < attempt.number) restart_reason = former.reason;
-  const AttemptFacts facts{*row, attempt, *inputs, restore, place->provider.host, vendor, interval, restart_reason};
+  const AttemptFacts facts{*row,
+                           attempt,
+                           *inputs,
+                           restore,
+                           place->provider.host,
+                           vendor,
+                           interval,
+                           restart_reason,
+                           fixed ? policy.every : job->interval.pause};
   LaunchOrder order{build_attempt_spec(facts), row->spec.recovery.lease, *secrets};
   in_background(
       job, name, [place = *place, order = std::move(order)] { return launch(place, order); },

@@ -44,6 +44,7 @@ void Supervisor::on_poll(Host& host, const wire::PollReply& reply) {
     if (!saved) report(saved.error(), "while noting that a host answers");
   }
   note_room(host, reply);
+  reliability_.answered(host.provider, reply.boot_id);
   for (const wire::AttemptStatus& status : reply.attempts) {
     const auto job = jobs_.find(status.job.value);
     if (job != jobs_.end()) on_status(host, JobPtr(job->second), status);
@@ -111,6 +112,8 @@ void Supervisor::commit(const JobPtr& job, Epoch epoch, AttemptNumber attempt, c
   row.files = pulled.files;
   row.host_number = pulled.from.number;
   row.how = pulled.from.how;
+  if (pulled.from.written_ms) row.stall = std::chrono::milliseconds{*pulled.from.written_ms};
+  row.upload = std::chrono::milliseconds{pulled.from.age_ms} + pulled.took;
   const Result<registry::Registry::Commit> committed = registry_.commit_checkpoint(row);
   if (!committed) return report(committed.error(), "while committing a checkpoint of job " + job->state.id.value);
   job->saved[epoch.value] = std::max(job->saved[epoch.value], pulled.from.number);
@@ -162,6 +165,7 @@ void Supervisor::judge_hosts(BootTime now) {
     const job::Liveness liveness = host->monitor->silence().judge(shortest);
     if (liveness != host->liveness) {
       host->liveness = liveness;
+      if (liveness == job::Liveness::lost) reliability_.lost(host->provider, host->monitor->silence().counted());
       const auto saved =
           registry_.set_liveness(host->provider.name, std::string(liveness_name(liveness)), std::nullopt);
       if (!saved) report(saved.error(), "while noting a host's state");
@@ -178,6 +182,7 @@ void Supervisor::judge_hosts(BootTime now) {
         }
     }
   }
+  reliability_.tick(now);
   for (const auto& [id, job] : std::map<std::string, JobPtr>(jobs_)) {
     const job::Attempt* attempt = job->state.attempt();
     const auto host = attempt == nullptr ? hosts_.end() : hosts_.find(attempt->host().value);

@@ -9,6 +9,7 @@
 #include "control/pace.hpp"
 #include "control/room.hpp"
 #include "control/supervisor.hpp"
+#include "control/tuning.hpp"
 #include "os/log.hpp"
 
 namespace gridctl::control {
@@ -45,6 +46,7 @@ std::vector<sched::HostFacts> Supervisor::host_facts(const Following& asking, Du
   std::vector<sched::HostFacts> all = facts_now(now, claims);
   for (sched::HostFacts& facts : all)
     apply_standing(facts, hosts_.at(facts.name.value)->health.standing, clock_.wall());
+  for (sched::HostFacts& facts : all) reliability_.apply(facts);
   return all;
 }
 
@@ -76,12 +78,31 @@ void Supervisor::place(const JobPtr& job) {
   const Result<registry::Job> row = registry_.job(job->state.id);
   if (!row) return report(row.error(), "while placing");
   const sched::Decision decision = decide(*job, row->spec);
-  explain(job, sched::explain(decision));
   if (!decision.placement) {
+    explain(job, sched::explain(decision));
     job->promised.reset();
     return apply(job, job::NotPlaced{decision.could_ever_fit, sched::summary(decision)});
   }
-  apply(job, job::Placed{{member_of(*decision.placement)}, decision.placement->reason});
+  const job::Member member = member_of(*decision.placement);
+  job->interval = tune(*job, row->spec, member);
+  std::vector<std::string> lines = sched::explain(decision);
+  if (!job->interval.reason.empty()) lines.push_back("checkpoints " + job->interval.reason);
+  explain(job, std::move(lines));
+  apply(job, job::Placed{{member}, decision.placement->reason});
+}
+
+// How often the job shall save there, from what its checkpoints have cost so far and how often that host fails.
+sched::Interval Supervisor::tune(const Following& job, const job::Spec& spec, const job::Member& member) {
+  if (spec.checkpoint.interval != job::CheckpointPolicy::Interval::automatic) return {};
+  const Result<std::vector<registry::Checkpoint>> saved = registry_.checkpoints(job.state.id);
+  if (!saved) report(saved.error(), "while tuning checkpoints");
+  const auto host = hosts_.find(member.host.value);
+  const registry::Provider none;
+  const registry::Provider& provider = host == hosts_.end() ? none : host->second->provider;
+  const sched::CheckpointCost cost =
+      measured_cost(saved ? *saved : std::vector<registry::Checkpoint>{}, provider, spec.recovery.lost_after);
+  return sched::checkpoint_interval(
+      cost, reliability_.rate_per_hour(member.host, provider.host_class, member.gpu_uuids), job.interval.every);
 }
 
 void Supervisor::explain(const JobPtr& job, std::vector<std::string> lines) {

@@ -111,6 +111,7 @@ Result<void> stop(const WorkPlace& place, const JobId& job, Epoch epoch, Duratio
 }
 
 Result<Pulled> pull(const WorkPlace& place, const JobId& job, Epoch epoch, const wire::HostCheckpoint& checkpoint) {
+  const BootTime began = place.clock->boot();
   TRY_ASSIGN(store::ChunkStore store, open_store(place));
   TRY_ASSIGN(const LinkPtr link, reach(place));
   LinkMeter::Transfer moving(place.meter, place.provider.name, false, *place.clock);
@@ -123,6 +124,7 @@ Result<Pulled> pull(const WorkPlace& place, const JobId& job, Epoch epoch, const
   pulled.files = result.tree.file_count();
   pulled.stored_bytes = result.stats.bytes_sent;
   moving.moved(result.stats.bytes_sent);
+  pulled.took = place.clock->boot() - began;
   return pulled;
 }
 

@@ -39,6 +39,7 @@ struct LaunchOrder {
 struct Pulled {
   wire::HostCheckpoint from;
   std::uint64_t bytes = 0, stored_bytes = 0, files = 0;
+  Duration took{};  // from asking for it until it was whole and verified here
   std::vector<std::string> problems;
 };
 [[nodiscard]] Result<Pulled> pull(const WorkPlace& place, const JobId& job, Epoch epoch,

@@ -50,8 +50,8 @@ class Registry {
   [[nodiscard]] Result<Provider> provider(const HostName& name);  // not_found names the nearest
   [[nodiscard]] Result<std::vector<Provider>> providers();        // by name
   // Those that `wanted` takes, by name, with as much of their inventories as queries and listings need. Ten thousand
-  // take some 30 ms. What `wanted` is shown lives only during the call.
-  [[nodiscard]] Result<std::vector<Provider>> rows(const std::function<bool(const Provider&)>& wanted);
+  // take some 30 ms. `wanted` may add to the figures of what it takes.
+  [[nodiscard]] Result<std::vector<Provider>> rows(const std::function<bool(Provider&)>& wanted);
   // Keeps the others. nullopt forgets one. Names are words.
   [[nodiscard]] Result<void> save_figures(const HostName& name,
                                           const std::map<std::string, std::optional<double>>& figures);

@@ -44,7 +44,7 @@ class Beside {
 };
 }  // namespace
 
-Result<std::vector<Provider>> Registry::rows(const std::function<bool(const Provider&)>& wanted) {
+Result<std::vector<Provider>> Registry::rows(const std::function<bool(Provider&)>& wanted) {
   std::vector<Provider> found;
   std::vector<HostName> stale;  // lines of another version, or of none
   {

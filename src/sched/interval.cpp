@@ -3,25 +3,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 namespace gridctl::sched {
 
 namespace {
-constexpr double k_prior_failures = 0.5;          // weight of the prior, in failures
-constexpr double k_rate_datacenter = 1 / 6240.0;  // per hour: one in 260 node-days (Llama 3's report)
-constexpr double k_rate_home = 0.011;             // per hour: 182 interruptions in 16,800 h of consumer hosts (Salad)
-constexpr double k_rate_market = 0.1;             // per hour: lower end of observed spot preemptions
-constexpr double k_hysteresis = 0.10;             // relative change that is worth telling the job
+constexpr double k_hysteresis = 0.10;  // relative change that is worth telling the job
 constexpr int k_newton_max = 60;
-
-double prior_rate(const std::string& host_class) {
-  if (host_class == "datacenter" || host_class == "cloud") return k_rate_datacenter;
-  if (host_class == "market") return k_rate_market;
-  return k_rate_home;
-}
 
 Duration from_seconds(double value) {
   return std::chrono::milliseconds{static_cast<std::int64_t>(std::llround(value * 1000))};
+}
+
+// In units that people read: 12m34s, not 12m34.567s.
+std::string people(Duration duration) {
+  using namespace std::chrono;
+  if (duration < std::chrono::seconds{10}) return format_duration(round<milliseconds>(duration));
+  if (duration < hours{1}) return format_duration(round<std::chrono::seconds>(duration));
+  if (duration < hours{48}) return format_duration(round<minutes>(duration));
+  return format_duration(round<hours>(duration));
 }
 
 // T/Ts of Daly's complete model, inverted.
@@ -56,19 +56,8 @@ double best_efficiency(double cost_s, double mtbf_s, double restart_s) {
   return (1 - optimal_interval(cost_s, mtbf_s) / mtbf_s) * std::exp(-restart_s / mtbf_s);
 }
 
-double failure_rate_per_hour(const HostHistory& history) {
-  const double prior_hours = k_prior_failures / prior_rate(history.host_class);
-  return (k_prior_failures + std::max(0.0, history.failures)) / (prior_hours + std::max(0.0, history.hours));
-}
-
-double mtbf_seconds(const std::vector<HostHistory>& hosts) {
-  double rate = 0;
-  for (const HostHistory& host : hosts) rate += failure_rate_per_hour(host);
-  return 3600 / (rate > 0 ? rate : failure_rate_per_hour({}));
-}
-
-Interval checkpoint_interval(const CheckpointCost& cost, const std::vector<HostHistory>& hosts, Duration current) {
-  const double mtbf = mtbf_seconds(hosts);
+Interval checkpoint_interval(const CheckpointCost& cost, double rate_per_hour, Duration current) {
+  const double mtbf = 3600 / rate_per_hour;
   const bool measured = cost.stall > Duration{};
   const double stall = seconds(measured ? cost.stall : k_stall_assumed);
   const double low = std::max(seconds(k_interval_min), seconds(cost.upload));
@@ -78,10 +67,16 @@ Interval checkpoint_interval(const CheckpointCost& cost, const std::vector<HostH
   if (now >= low && now <= high && std::abs(tau - now) <= k_hysteresis * now) tau = now;
   Interval out;
   out.every = from_seconds(tau);
-  out.efficiency = efficiency_at(tau, stall, mtbf, seconds(cost.restart) + seconds(cost.upload));
-  out.reason = "every " + format_duration(out.every) + ": a checkpoint " +
-               (measured ? "stalls " : "is assumed to stall ") + format_duration(from_seconds(stall)) +
-               ", one failure in " + format_duration(from_seconds(mtbf)) + " expected";
+  out.pause = std::min(out.every / 2, std::max(k_pause_min, cost.upload));
+  const double restart = seconds(cost.restart) + seconds(cost.upload);
+  out.efficiency = efficiency_at(tau, stall, mtbf, restart);
+  char share[16];
+  std::snprintf(share, sizeof share, "%.1f %%", out.efficiency * 100);
+  out.reason = "every " + people(out.every) + ": one " + (measured ? "stalls " : "is assumed to stall ") +
+               people(from_seconds(stall)) +
+               (cost.upload > Duration{} ? ", is safe after " + people(cost.upload) : "") + "; one failure in " +
+               people(from_seconds(mtbf)) + " expected, " + people(cost.restart) + " to go on: " + share +
+               " of the time is work";
   return out;
 }
 

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "base/time.hpp"
 
@@ -24,18 +23,6 @@ namespace gridctl::sched {
 // Share of the time that is useful work at the optimal interval, 0..1.
 [[nodiscard]] double best_efficiency(double cost_s, double mtbf_s, double restart_s);
 
-// What was seen of one host. Failures are counted over all hours observed, also those of attempts that did not fail.
-struct HostHistory {
-  std::string host_class;  // datacenter, cloud, market, home: gives the prior
-  double hours = 0;
-  double failures = 0;
-};
-// Expected failures per hour: Gamma prior of the class (half a failure's weight, so that a week of own data outweighs
-// it) updated with the history: (a0 + failures) / (b0 + hours).
-[[nodiscard]] double failure_rate_per_hour(const HostHistory& history);
-// Of a job that needs all these hosts: the rates add up.
-[[nodiscard]] double mtbf_seconds(const std::vector<HostHistory>& hosts);
-
 struct CheckpointCost {
   Duration stall{};    // C, measured: how long a checkpoint stops the work; 0 = not measured yet
   Duration upload{};   // until it is safe elsewhere: no interval is shorter, and that much more is lost on a failure
@@ -43,16 +30,20 @@ struct CheckpointCost {
 };
 struct Interval {
   Duration every{};
+  Duration pause{};       // the host takes no two snapshots closer together
   double efficiency = 0;  // expected, 0..1, at this interval
-  std::string reason;     // "every 15m: a checkpoint stalls 5s, one failure in 1d expected"
+  std::string reason;     // "every 15m: a checkpoint stalls 5s and is safe after 20s, one failure in 1d expected…"
 };
+// A program that saves more often than it was told to loses less, as long as its checkpoints can be fetched in time:
+// the host takes each that is whole, but not before the last one can have arrived here.
+constexpr Duration k_pause_min = std::chrono::seconds{2};
 constexpr Duration k_interval_min = std::chrono::seconds{10};  // shorter ones thrash the disk of the host
 constexpr Duration k_interval_max = std::chrono::hours{4};     // longer ones lose more than anybody forgives
 // Until a checkpoint was measured 5 s are assumed, and no interval is longer than 30 minutes.
 constexpr Duration k_stall_assumed = std::chrono::seconds{5};
 constexpr Duration k_interval_unmeasured_max = std::chrono::minutes{30};
 // The optimum within [max(upload, 10 s), 4 h]. Keeps `current` while the optimum is within 10 % of it (hysteresis).
-[[nodiscard]] Interval checkpoint_interval(const CheckpointCost& cost, const std::vector<HostHistory>& hosts,
-                                           Duration current = {});
+// `rate_per_hour`: of failures, of all hosts together that the job needs. REQUIRES: > 0.
+[[nodiscard]] Interval checkpoint_interval(const CheckpointCost& cost, double rate_per_hour, Duration current = {});
 
 }  // namespace gridctl::sched

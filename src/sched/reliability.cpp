@@ -71,6 +71,7 @@ double hours_down(const std::vector<Watched>& seen) {
   }
   return down;
 }
+}  // namespace
 
 std::string short_hours(double hours) {
   char text[32];
@@ -80,7 +81,6 @@ std::string short_hours(double hours) {
   else std::snprintf(text, sizeof text, ">1000d");
   return text;
 }
-}  // namespace
 
 double class_rate_per_hour(std::string_view host_class) {
   if (host_class == "datacenter" || host_class == "cloud") return k_rate_datacenter;
@@ -108,6 +108,10 @@ Reliability estimate(double prior_per_hour, std::vector<Watched> seen, WallTime 
   out.up_share = (all.hours + up_prior) / (all.hours + up_prior + down + down_prior);
   if (down > 0) out.seen_share = all.hours / (all.hours + down);
   return out;
+}
+
+double posterior_rate(double prior_per_hour, double hours, double failures) {
+  return update(prior_per_hour, {hours, failures}).mean();
 }
 
 std::string describe(const Reliability& reliability) {

@@ -52,6 +52,11 @@ inline constexpr double k_gpu_rate_per_hour = 1.04e-5;
 // the next observation counts as down; time after a censored one is not known and does not count. REQUIRES: prior > 0.
 [[nodiscard]] Reliability estimate(double prior_per_hour, std::vector<Watched> seen, WallTime now);
 
+// (a0 + failures) / (b0 + hours): the long memory alone, for what fails too seldom to have a recent one.
+[[nodiscard]] double posterior_rate(double prior_per_hour, double hours, double failures);
+
+// "30min", "8.5h", "36h", "21d".
+[[nodiscard]] std::string short_hours(double hours);
 // "4d (1d-21d)": hours to the next failure, and the band.
 [[nodiscard]] std::string describe(const Reliability& reliability);
 

@@ -156,7 +156,10 @@ Duration WholeWatch::unchanged_for(const FileFact& file, BootTime now) const {
   return now - known->since;
 }
 
-void WholeWatch::taken(const Listing& listing) { last_taken_ = listing; }
+void WholeWatch::taken(const Listing& listing) {
+  last_taken_ = listing;
+  writing_since_.reset();
+}
 
 Verdict WholeWatch::look(const Listing& listing, BootTime now, Writer writer, const Inspect& inspect) {
   std::vector<Known> next;
@@ -174,6 +177,9 @@ Verdict WholeWatch::look(const Listing& listing, BootTime now, Writer writer, co
   }
   if (!looked_ || same != next.size() || same != known_.size()) changed_at_ = now;
   looked_ = true;
+  const bool differs = !listing.files.empty() && !(last_taken_ && last_taken_->files == listing.files);
+  if (!differs) writing_since_.reset();
+  else if (!writing_since_) writing_since_ = now;
   known_ = std::move(next);
   marker_used_ = marker_used_ || listing.marker.has_value();
   return judge(listing, now, writer, inspect);

@@ -84,6 +84,9 @@ class WholeWatch {
   [[nodiscard]] Verdict look(const Listing& listing, BootTime now, Writer writer, const Inspect& inspect);
   // A snapshot of exactly this listing was taken (or restored): only differences count from now on.
   void taken(const Listing& listing);
+  // From the first look that found the directory changed since the last snapshot until the last change: how long its
+  // writer has been at it, to a second or so.
+  [[nodiscard]] Duration written_for() const { return changed_at_ - writing_since_.value_or(changed_at_); }
 
  private:
   [[nodiscard]] Verdict judge(const Listing& listing, BootTime now, Writer writer, const Inspect& inspect);
@@ -96,8 +99,9 @@ class WholeWatch {
     std::optional<Inspection> inspection;
   };
   WholeRules rules_;
-  std::vector<Known> known_;  // ascending by path
-  BootTime changed_at_;       // last difference between two looks
+  std::vector<Known> known_;               // ascending by path
+  BootTime changed_at_;                    // last difference between two looks
+  std::optional<BootTime> writing_since_;  // first look that differed from the last snapshot
   bool looked_ = false;
   bool marker_used_ = false;  // this job says when it is whole: nothing else counts
   std::optional<Listing> last_taken_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/json.hpp"
 
+#include "ui/reliability.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace gridctl::ui {
@@ -43,6 +45,7 @@ Json job_head(const registry::JobRow& job) {
 }
 
 Json provider_value(const registry::Provider& provider) {
+  const sched::Reliability reliable = reliability(provider);
   Json gpus = Json::array();
   for (const Gpu& gpu : provider.inventory.gpus)
     gpus.push_back(Json{{"vendor", std::string(vendor_name(gpu.vendor))},
@@ -58,8 +61,13 @@ Json provider_value(const registry::Provider& provider) {
               {"memory_bytes", provider.inventory.memory_bytes},
               {"price", provider.price_per_hour},
               {"region", text_or_null(provider.region)},
-              {"reliability", Json()},  // measured by the history of hosts, which is not kept yet
+              {"reliability", reliable.up_share},
               {"last_seen", time_or_null(provider.last_seen_at)},
+              {"mtbf_hours", reliable.mtbf_hours()},
+              {"mtbf_low_hours", reliable.mtbf_low_hours()},
+              {"mtbf_high_hours", reliable.mtbf_high_hours()},
+              {"watched_hours", reliable.hours},
+              {"failures", reliable.failures},
               {"class", provider.host_class},
               {"site", text_or_null(provider.site)},
               {"labels", Json(provider.labels)},

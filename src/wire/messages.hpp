@@ -144,8 +144,9 @@ struct HostCheckpoint {
   Digest root;               // SHA-256 of the manifest
   std::uint64_t bytes = 0;
   std::uint64_t files = 0;
-  std::int64_t age_ms = 0;  // host time since it was taken
-  std::string how;          // "commit-marker", "format", "quiet", "exit"
+  std::int64_t age_ms = 0;                   // host time since it was taken
+  std::string how;                           // "commit-marker", "format", "quiet", "exit"
+  std::optional<std::int64_t> written_ms{};  // from the first change of its files to the last, as far as was seen
 };
 
 struct AttemptStatus {

@@ -28,12 +28,14 @@ PrepareReply read_prepare_reply(const Fields& fields) {
 StartReply read_start_reply(const Fields& fields) { return {fields.flag("already")}; }
 
 HostCheckpoint read_checkpoint(const Fields& fields) {
-  return {fields.number("number"),
-          fields.digest("root"),
-          fields.number("bytes"),
-          fields.number("files"),
-          fields.integer("age_ms", 0, INT64_MAX),
-          fields.text("how")};
+  HostCheckpoint checkpoint{fields.number("number"),
+                            fields.digest("root"),
+                            fields.number("bytes"),
+                            fields.number("files"),
+                            fields.integer("age_ms", 0, INT64_MAX),
+                            fields.text("how")};
+  if (fields.has("written_ms")) checkpoint.written_ms = fields.integer("written_ms", 0, INT64_MAX);
+  return checkpoint;
 }
 
 AttemptPhase read_phase(const Fields& fields) {
@@ -97,8 +99,10 @@ PollReply read_poll_reply(const Fields& fields) {
 LogReply read_log_reply(const Fields& fields) { return {fields.number("offset"), fields.number("end_offset")}; }
 
 json checkpoint_json(const HostCheckpoint& checkpoint) {
-  return {{"number", checkpoint.number}, {"root", to_hex(checkpoint.root)}, {"bytes", checkpoint.bytes},
-          {"files", checkpoint.files},   {"age_ms", checkpoint.age_ms},     {"how", checkpoint.how}};
+  json out{{"number", checkpoint.number}, {"root", to_hex(checkpoint.root)}, {"bytes", checkpoint.bytes},
+           {"files", checkpoint.files},   {"age_ms", checkpoint.age_ms},     {"how", checkpoint.how}};
+  if (checkpoint.written_ms) out["written_ms"] = *checkpoint.written_ms;
+  return out;
 }
 
 json status_json(const AttemptStatus& status) {

@@ -19,7 +19,8 @@ class AttemptSpec : public ::testing::Test {
   }
   wire::AttemptSpec build() {
     return build_attempt_spec(
-        {job, attempt, inputs, restore, "10.0.0.7", Vendor::nvidia, std::chrono::minutes{15}, "host_lost"});
+        {job, attempt, inputs, restore, "10.0.0.7", Vendor::nvidia, std::chrono::minutes{15}, "host_lost",
+                               std::chrono::seconds{20}});
   }
   registry::Checkpoint checkpoint(const std::string& how) {
     registry::Checkpoint c;
@@ -42,6 +43,11 @@ TEST_F(AttemptSpec, UsesResumeRunOnlyWhenSomethingIsRestored) {
   EXPECT_EQ(build().run, "python train.py --resume");
   EXPECT_EQ(build().envs.at("GRIDCTL_RESUME_FROM"), "abc@3");
   EXPECT_EQ(build().restore, restore->root);
+}
+
+TEST_F(AttemptSpec, CarriesBothIntervals) {
+  EXPECT_EQ(build().envs.at("GRIDCTL_CKPT_INTERVAL"), "900");
+  EXPECT_EQ(build().checkpoint_min_interval, std::chrono::seconds{20});
 }
 
 TEST_F(AttemptSpec, KeepsAJobToItsCommitMarkers) {

@@ -51,44 +51,49 @@ TEST(CheckpointInterval, NeverExceedsTheTimeBetweenFailures) {
   EXPECT_EQ(optimal_interval(0, 100), 0);
 }
 
-TEST(FailureRate, StartsFromTheClassAndFollowsTheData) {
-  EXPECT_NEAR(failure_rate_per_hour({"home", 0, 0}), 0.011, 1e-9);
-  EXPECT_NEAR(failure_rate_per_hour({"datacenter", 0, 0}), 1 / 6240.0, 1e-9);
-  // 182 interruptions in 16,800 host-hours: a rate of 0.0108 per hour whatever the class promised
-  EXPECT_NEAR(failure_rate_per_hour({"market", 16800, 182}), 0.01086, 1e-4);
-  // one quiet week on a home host outweighs the prior
-  EXPECT_LT(failure_rate_per_hour({"home", 168, 0}), 0.011 / 3);
-}
-
-TEST(FailureRate, AddsUpOverTheHostsOfAJob) {
-  EXPECT_NEAR(mtbf_seconds({{"home", 0, 0}}), 3600 / 0.011, 1);
-  EXPECT_NEAR(mtbf_seconds({{"home", 0, 0}, {"home", 0, 0}}), 3600 / 0.022, 1);
-  EXPECT_GT(mtbf_seconds({}), 0);
-}
+constexpr double k_home = 0.011, k_market = 0.1, k_datacenter = 1 / 6240.0;  // failures per hour
 
 TEST(CheckpointInterval, StaysWithinItsBounds) {
-  EXPECT_EQ(checkpoint_interval({1ms, 0s, 10s}, {{"market", 0, 0}}).every, k_interval_min);
-  EXPECT_EQ(checkpoint_interval({600s, 0s, 10s}, {{"datacenter", 9000, 0}}).every, k_interval_max);
-  EXPECT_EQ(checkpoint_interval({10ms, 300s, 10s}, {{"market", 10, 9}}).every, 300s);
-  const Interval usual = checkpoint_interval({5s, 20s, 60s}, {{"home", 100, 1}});
+  EXPECT_EQ(checkpoint_interval({1ms, 0s, 10s}, k_market).every, k_interval_min);
+  EXPECT_EQ(checkpoint_interval({600s, 0s, 10s}, k_datacenter / 2).every, k_interval_max);
+  EXPECT_EQ(checkpoint_interval({10ms, 300s, 10s}, k_market).every, 300s);
+  const Interval usual = checkpoint_interval({5s, 20s, 60s}, k_home);
   EXPECT_GT(usual.every, 10min);
   EXPECT_LT(usual.every, 40min);
   EXPECT_GT(usual.efficiency, 0.98);
-  EXPECT_NE(usual.reason.find("a checkpoint stalls 5s"), std::string::npos) << usual.reason;
+}
+
+TEST(CheckpointInterval, ShowsItsArithmeticInOneLine) {
+  EXPECT_EQ(checkpoint_interval({5s, 20s, 65s}, k_home).reason,
+            "every 30m6s: one stalls 5s, is safe after 20s; one failure in 3d19h expected, 1m5s to go on: 99.4 % of the "
+            "time is work");
+}
+
+TEST(CheckpointInterval, FallsAsFailuresBecomeMoreFrequent) {
+  const Duration calm = checkpoint_interval({5s, 1s, 60s}, 0.01).every;
+  const Duration rough = checkpoint_interval({5s, 1s, 60s}, 1).every;
+  EXPECT_NEAR(seconds(calm) / seconds(rough), 10, 0.5);  // with the root of the rate
+}
+
+TEST(CheckpointInterval, TakesWhatCanArriveInTime) {
+  EXPECT_EQ(checkpoint_interval({5s, 0s, 60s}, k_home).pause, k_pause_min);
+  EXPECT_EQ(checkpoint_interval({5s, 20s, 60s}, k_home).pause, 20s);
+  const Interval crowded = checkpoint_interval({10ms, 300s, 60s}, k_market);
+  EXPECT_EQ(crowded.pause, crowded.every / 2);  // a save that comes a little early is not left out
 }
 
 TEST(CheckpointInterval, IsModestUntilACheckpointWasMeasured) {
-  const Interval home = checkpoint_interval({}, {{"home", 0, 0}});
+  const Interval home = checkpoint_interval({}, k_home);
   EXPECT_GT(home.every, 10min);
   EXPECT_LE(home.every, k_interval_unmeasured_max);
-  EXPECT_EQ(checkpoint_interval({}, {{"datacenter", 0, 0}}).every, k_interval_unmeasured_max);
+  EXPECT_EQ(checkpoint_interval({}, k_datacenter).every, k_interval_unmeasured_max);
   EXPECT_NE(home.reason.find("is assumed to stall 5s"), std::string::npos) << home.reason;
 }
 
 TEST(CheckpointInterval, KeepsTheCurrentOneForSmallChanges) {
-  const Duration fresh = checkpoint_interval({5s, 20s, 60s}, {{"home", 100, 1}}).every;
-  EXPECT_EQ(checkpoint_interval({5500ms, 20s, 60s}, {{"home", 100, 1}}, fresh).every, fresh);
-  EXPECT_NE(checkpoint_interval({10s, 20s, 60s}, {{"home", 100, 1}}, fresh).every, fresh);
+  const Duration fresh = checkpoint_interval({5s, 20s, 60s}, k_home).every;
+  EXPECT_EQ(checkpoint_interval({5500ms, 20s, 60s}, k_home, fresh).every, fresh);
+  EXPECT_NE(checkpoint_interval({10s, 20s, 60s}, k_home, fresh).every, fresh);
 }
 }  // namespace
 }  // namespace gridctl::sched

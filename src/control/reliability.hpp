@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps the book on how hosts come and go, and on what they do to jobs: observation spans in the registry, and the
+// figures and the shunning that follow from them. Loop thread only.
+//
+// A host fails when it is given up after its silence (which counts only while others answer, so never for our own
+// network's trouble), when it comes back with another boot id, and when it breaks a job: its processes vanish, its disk
+// is full, or it cannot start what another host then starts, or fails what another host then finishes. Being drained,
+// being removed, and the end of this daemon only end the watching.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "job/state.hpp"
+#include "os/clock.hpp"
+#include "registry/registry.hpp"
+#include "sched/host_facts.hpp"
+#include "sched/reliability.hpp"
+
+namespace gridctl::control {
+
+class ReliabilityLog {
+ public:
+  ReliabilityLog(registry::Registry& registry, os::Clock& clock) : registry_(registry), clock_(clock) {}
+  ReliabilityLog(const ReliabilityLog&) = delete;
+  ReliabilityLog& operator=(const ReliabilityLog&) = delete;
+  ~ReliabilityLog();  // saves what is watched just now
+
+  // At every answer of a host.
+  void answered(const registry::Provider& provider, const std::string& boot_id);
+  // It was given up after so long a silence.
+  void lost(const registry::Provider& provider, Duration silent);
+  // After every step of a job that was committed; `before` is its state until then.
+  void on_step(const job::State& before, const job::Step& step);
+  // One of its GPUs failed (Xid, ECC, hang); `cause` is a word.
+  void gpu_failed(const HostName& name, const std::string& uuid, const std::string& cause);
+  // Cheap; saves and recomputes what is due.
+  void tick(BootTime now);
+  // The provider is not in the registry any more.
+  void keep_only(const std::set<std::string>& names);
+
+  // Figures for queries and why jobs stay away from it.
+  void apply(sched::HostFacts& facts) const;
+  // Failures per hour of a job on this host with these GPUs.
+  [[nodiscard]] double rate_per_hour(const HostName& name, const std::string& host_class,
+                                     const std::vector<std::string>& gpus) const;
+
+ private:
+  struct Host {
+    std::string host_class, boot_id;
+    bool drained = false;
+    bool loaded = false;               // what former daemons saw is in `seen`
+    std::vector<sched::Watched> seen;  // ended observations, and failures that did not end one
+    std::map<std::string, int> gpu_failures;
+    std::optional<sched::Watched> open;  // the observation that goes on
+    std::deque<Duration> starts;         // newest last
+    sched::Reliability now;
+    std::string shunned;
+    BootTime save_due{};
+    bool dirty = false;  // figures are to be worked out anew
+  };
+  Host& host_of(const HostName& name);
+  void close(const HostName& name, Host& host, WallTime at, const std::string& cause);
+  void fail(const HostName& name, const std::string& unit, const std::string& cause);
+  void broke(const HostName& name, const std::string& cause, const std::string& text);
+  void blame_former_hosts(const job::State& state, const HostName& good, bool finished);
+  void save_open(const HostName& name, Host& host);
+  void work_out(const HostName& name, Host& host);
+  void judge_all();
+  void event(const HostName& name, const std::string& kind, const std::string& text);
+
+  registry::Registry& registry_;
+  os::Clock& clock_;
+  std::map<std::string, Host> hosts_;
+  std::map<std::string, BootTime> placed_;  // "JOB/EPOCH" -> when its attempt was placed
+  BootTime next_judgement_{};
+};
+
+// What stands in the registry of one host, for commands that run without a daemon.
+[[nodiscard]] sched::Reliability reliability_of(const registry::Provider& provider,
+                                                const std::vector<registry::HostSpan>& spans, WallTime now);
+// The same of one of its GPUs: watched as long as the host was.
+[[nodiscard]] sched::Reliability reliability_of_gpu(const std::string& uuid,
+                                                    const std::vector<registry::HostSpan>& spans, WallTime now);
+
+}  // namespace gridctl::control

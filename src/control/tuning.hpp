@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a job's checkpoints have cost so far. Pure.
+#pragma once
+
+#include <vector>
+
+#include "registry/records.hpp"
+#include "sched/interval.hpp"
+
+namespace gridctl::control {
+
+// Medians over the checkpoints kept, of this and former attempts. A restart takes `lost_after` (the longest that a loss
+// stays unnoticed) and what starting takes on that host, by its figures.
+[[nodiscard]] sched::CheckpointCost measured_cost(const std::vector<registry::Checkpoint>& checkpoints,
+                                                  const registry::Provider& host, Duration lost_after);
+
+}  // namespace gridctl::control

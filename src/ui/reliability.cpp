@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/reliability.hpp"
+
+#include <cstdio>
+
+namespace gridctl::ui {
+
+namespace {
+std::optional<double> figure(const registry::Provider& provider, std::string_view name) {
+  const auto found = provider.figures.find(name);
+  return found == provider.figures.end() ? std::nullopt : std::optional{found->second};
+}
+}  // namespace
+
+sched::Reliability reliability(const registry::Provider& provider) {
+  const auto mtbf_hours = figure(provider, "mtbf"), low = figure(provider, "mtbf_low"),
+             high = figure(provider, "mtbf_high");
+  if (!mtbf_hours || !low || !high || *mtbf_hours <= 0 || *low <= 0 || *high <= 0)
+    return sched::estimate(sched::class_rate_per_hour(provider.host_class), {}, {});
+  sched::Reliability out;
+  out.rate_per_hour = 1 / *mtbf_hours;
+  out.low_per_hour = 1 / *high;
+  out.high_per_hour = 1 / *low;
+  out.hours = figure(provider, "watched").value_or(0);
+  out.failures = static_cast<int>(figure(provider, "failures").value_or(0));
+  out.up_share = figure(provider, "reliability").value_or(1);
+  out.seen_share = figure(provider, "uptime");
+  return out;
+}
+
+std::string mtbf(const registry::Provider& provider) {
+  const sched::Reliability found = reliability(provider);
+  if (found.hours > 0) return sched::describe(found);
+  return sched::short_hours(found.mtbf_hours()) + "?";
+}
+
+std::string record(const registry::Provider& provider) {
+  const sched::Reliability found = reliability(provider);
+  if (found.hours <= 0) return {};
+  char share[48] = "";
+  if (found.seen_share) std::snprintf(share, sizeof share, "up %.2f %% of the time, ", *found.seen_share * 100);
+  std::string text = share + std::to_string(found.failures) + (found.failures == 1 ? " failure in " : " failures in ") +
+                     sched::short_hours(found.hours);
+  if (const auto start = figure(provider, "start_time")) {
+    std::snprintf(share, sizeof share, ", 9 of 10 jobs start within %.0fs", *start);
+    text += share;
+  }
+  return text;
+}
+
+}  // namespace gridctl::ui

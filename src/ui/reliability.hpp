@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// How reliable a host is, from the figures that the daemon keeps of it.
+#pragma once
+
+#include <string>
+
+#include "registry/records.hpp"
+#include "sched/reliability.hpp"
+
+namespace gridctl::ui {
+
+// What the figures say; without them, what the host's class lets expect (hours = 0).
+[[nodiscard]] sched::Reliability reliability(const registry::Provider& provider);
+// "4d (1d-21d)": expected time to the next failure with its 90 % band; "4d?" for a host that was never watched.
+[[nodiscard]] std::string mtbf(const registry::Provider& provider);
+// "up 99.2 % of the time, 3 failures in 12d, starts a job within 8s" for `provider show`; empty when never watched.
+[[nodiscard]] std::string record(const registry::Provider& provider);
+
+}  // namespace gridctl::ui
