@@ -2,6 +2,8 @@
 #include "cmd/findings.hpp"
 
 #include "base/text.hpp"
+#include "control/bench.hpp"
+#include "control/network_record.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
 
@@ -54,8 +56,12 @@ std::vector<probe::Finding> health_findings(const Result<control::CheckedHealth>
   return findings;
 }
 
-Result<void> show_health(Context& context, registry::Registry& registry, const HostName& name) {
-  TRY_ASSIGN(const auto lines, control::health_lines(registry, name, context.now()));
+Result<void> show_measured(Context& context, registry::Registry& registry, const HostName& name) {
+  TRY_ASSIGN(auto lines, control::health_lines(registry, name, context.now()));
+  TRY_ASSIGN(const std::optional<control::BenchReport> bench, control::load_bench_report(registry, name));
+  if (bench) lines.emplace_back("bench", bench->summary());
+  TRY_ASSIGN(const std::string network, control::network_line(registry, context.paths(), name));
+  if (!network.empty()) lines.emplace_back("network", network);
   if (lines.empty()) return {};
   ui::Facts facts;
   for (const auto& [label, text] : lines) facts.add(label, text);

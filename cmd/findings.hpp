@@ -23,8 +23,8 @@ void show_problems(Context& context, const std::vector<probe::Finding>& findings
 // What a look at the host's health came to.
 [[nodiscard]] std::vector<probe::Finding> health_findings(const Result<control::CheckedHealth>& health,
                                                           const HostName& name);
-// Standing and health as recorded, to stdout; nothing for a host that was never looked at.
-[[nodiscard]] Result<void> show_health(Context& context, registry::Registry& registry, const HostName& name);
+// What was measured of it over time, to stdout: standing and health, benchmark, links. Nothing when it never was.
+[[nodiscard]] Result<void> show_measured(Context& context, registry::Registry& registry, const HostName& name);
 // JSON array of {"point","ok","required","detail","fix"}.
 [[nodiscard]] std::string findings_json(const std::vector<probe::Finding>& findings);
 

@@ -14,10 +14,10 @@ constexpr Example k_examples[] = {{"Why is it still pending?", "gridctl job expl
 constexpr Positional k_positionals[] = {{"ID", Offer::job}};
 
 // What the scheduler decided last; for a job nobody has looked at yet, what it would decide now.
-Result<std::vector<std::string>> reasons(registry::Registry& registry, const registry::Job& job) {
+Result<std::vector<std::string>> reasons(registry::Registry& registry, const registry::Job& job, WallTime now) {
   TRY_ASSIGN(std::vector<std::string> lines, registry.explanation(job.id));
   if (!lines.empty() || job::is_final(job.state)) return lines;
-  TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(registry));
+  TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(registry, now));
   const sched::Decision decision = sched::place(job.spec, hosts, job.machine.avoided);
   lines = sched::explain(decision);
   lines.insert(lines.begin(), "not decided yet; with what is known now:");
@@ -36,7 +36,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
   TRY_ASSIGN(const registry::Job job, registry.job(id));
-  TRY_ASSIGN(const std::vector<std::string> lines, reasons(registry, job));
+  TRY_ASSIGN(const std::vector<std::string> lines, reasons(registry, job, context.now()));
   if (context.json) {
     context.print_line(json_of(job, lines));
     return 0;

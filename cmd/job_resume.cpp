@@ -56,11 +56,12 @@ Result<void> renew_secrets(const control::Paths& paths, const registry::Job& job
   return control::write_secrets(paths.secrets_of(job.id), values);
 }
 
-Result<job::Spec> check_fit(registry::Registry& registry, const registry::Job& job, const Parsed& parsed) {
+Result<job::Spec> check_fit(registry::Registry& registry, const registry::Job& job, const Parsed& parsed,
+                            WallTime now) {
   job::Spec spec = job.spec;
   for (const std::string& name : parsed.values("provider")) TRY(registry.provider(HostName{name}));
   if (parsed.has("provider")) spec.constraints.providers = parsed.values("provider");
-  TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(registry));
+  TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(registry, now));
   const sched::Decision decision = sched::place(spec, hosts, {});
   if (!decision.could_ever_fit) return nothing_fits(spec.name, decision);
   return spec;
@@ -75,7 +76,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
                       "job " + job.name + " (" + id.value + ") is still " + std::string(job::state_name(job.state)),
                       "gridctl job watch " + id.value);
   TRY_ASSIGN(const std::optional<CheckpointSeq> from, wanted_checkpoint(registry, id, parsed));
-  TRY_ASSIGN(const job::Spec spec, check_fit(registry, job, parsed));
+  TRY_ASSIGN(const job::Spec spec, check_fit(registry, job, parsed, context.now()));
   TRY(renew_secrets(context.paths(), job));
   if (!(spec == job.spec)) TRY(registry.update_spec(id, spec));
   TRY(registry.apply(id, {context.now(), job::ResumeRequested{from}}));

@@ -140,7 +140,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (parsed.has("detach") && parsed.has("wait"))
     return make_error(Code::usage, "--detach and --wait exclude each other", "gridctl job submit --help");
   TRY_ASSIGN(registry::Registry known, context.open_for_reading());  // a refused job leaves nothing behind
-  TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(known));
+  TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(known, context.now()));
   std::vector<std::string> names;
   for (const sched::HostFacts& host : hosts) names.push_back(host.name.value);
   TRY_ASSIGN(const config::ParsedJob job, read_job(parsed, std::move(names)));

@@ -2,15 +2,20 @@
 #include "cmd/provider_facts.hpp"
 
 #include "control/bench.hpp"
+#include "control/health.hpp"
 #include "control/host_facts.hpp"
 
 namespace gridctl::cmd {
 
-Result<std::vector<sched::HostFacts>> all_host_facts(registry::Registry& registry) {
+Result<std::vector<sched::HostFacts>> all_host_facts(registry::Registry& registry, WallTime now) {
   TRY_ASSIGN(const std::vector<registry::Provider> providers, registry.providers());
   std::vector<sched::HostFacts> hosts;
   for (const registry::Provider& provider : providers) hosts.push_back(control::facts_of(provider));
   TRY(control::apply_bench(registry, hosts));
+  for (sched::HostFacts& host : hosts) {
+    TRY_ASSIGN(const sched::HostStanding standing, control::load_standing(registry, host.name));
+    control::apply_standing(host, standing, now);
+  }
   TRY_ASSIGN(const std::vector<JobId> unfinished, registry.unfinished());
   for (const JobId& id : unfinished) {
     TRY_ASSIGN(const registry::Job job, registry.job(id));

@@ -13,7 +13,7 @@
 namespace gridctl::cmd {
 
 // Of all providers; what jobs of this state directory hold is busy.
-[[nodiscard]] Result<std::vector<sched::HostFacts>> all_host_facts(registry::Registry& registry);
+[[nodiscard]] Result<std::vector<sched::HostFacts>> all_host_facts(registry::Registry& registry, WallTime now);
 // no_provider_fits with one line of context for each host and its reason.
 [[nodiscard]] Error nothing_fits(const std::string& job_name, const sched::Decision& decision);
 

@@ -29,7 +29,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   }
   TRY_ASSIGN(view.jobs, registry.jobs_on(view.provider.name));
   context.print(ui::provider_view(view, context.now(), context.columns_out(), context.out_style));
-  TRY(show_health(context, registry, view.provider.name));
+  TRY(show_measured(context, registry, view.provider.name));
   show_problems(context, findings_of(view.provider));
   return 0;
 }

@@ -7,8 +7,8 @@
 #include "base/text.hpp"
 #include "control/agent_link.hpp"
 #include "control/reach.hpp"
-#include "wire/messages.hpp"
 #include "sched/catalogue.hpp"
+#include "wire/messages.hpp"
 
 namespace gridctl::control {
 
