@@ -11,7 +11,7 @@ namespace {
 
 // The room below knows hosts, not providers: it is here that the command which mends it can be named.
 Error named(Error error, const registry::Provider& provider) {
-  error = std::move(error).with_context("while reaching provider " + provider.name.value);
+  error.context.push_back("while reaching provider " + provider.name.value);
   const std::size_t at = error.message.rfind("SHA256:");
   if (error.code != Code::host_key_mismatch || at == std::string::npos) return error;
   const std::string shown = error.message.substr(at, error.message.find_first_of(" ,;)", at) - at);
