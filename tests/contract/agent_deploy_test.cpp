@@ -24,7 +24,7 @@ class AgentDeploy : public testing::TestWithParam<ssh::TransportKind> {
     arch_ = os::run({"uname", "-m"})->out;
     arch_.pop_back();
     test::ServerOptions options;
-    options.config = "SetEnv GRIDCTL_AGENT_HOME=\"" + home().native() + "\"\n";
+    options.config = "SetEnv SHLVL=1 GRIDCTL_AGENT_HOME=\"" + home().native() + "\"\n";
     server_ = test::SshServer::start(dir_.path(), "server", options);
     if (!server_) GTEST_SKIP() << "there is no sshd";
     const ssh::HostKey key = server_->host_key("ed25519");

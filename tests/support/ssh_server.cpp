@@ -74,7 +74,9 @@ std::unique_ptr<SshServer> SshServer::start(const os::Path& dir, const std::stri
                        "KbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\nLogLevel VERBOSE\n";
   for (const std::string& type : options.host_keys)
     config += "HostKey " + make_key(dir, name + "-host-" + type, type).native() + "\n";
-  config += options.config;
+  // Bash takes itself for the first shell of a login otherwise and runs the user's own .bashrc, which may be slow, or
+  // hang after one of them was killed. The first SetEnv of a file counts: the options' own must say it too.
+  config += options.config + "SetEnv SHLVL=1\n";
   for (int i = 0; i < 5; ++i) {
     server->port_ = os::listen_loopback().value().second;  // free a moment ago
     const os::Path file = dir / (name + "-sshd_config");
