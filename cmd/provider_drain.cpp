@@ -1,49 +1,193 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <csignal>
+#include <map>
+#include <set>
+
+#include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/follow.hpp"
+#include "control/daemon.hpp"
+#include "os/loop.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
 namespace {
-constexpr Example k_drain_examples[] = {{"Give a host no new jobs", "gridctl provider drain ada"}};
+constexpr Duration k_look_pause = std::chrono::milliseconds{300};
+constexpr Duration k_daemon_check = std::chrono::seconds{2};  // how often a lost supervisor is noticed
+
+constexpr Example k_drain_examples[] = {
+    {"Take a host out of service; its jobs move when their next checkpoint is safe", "gridctl provider drain ada"},
+    {"Wait until nothing is left there, at most an hour", "gridctl provider drain ada --wait --timeout 1h"},
+    {"Do not wait for checkpoints: each job stops and keeps its last whole one",
+     "gridctl provider drain ada --within 0s"}};
 constexpr Example k_undrain_examples[] = {{"Put it back", "gridctl provider undrain ada"}};
 constexpr Positional k_positionals[] = {{"NAME", Offer::provider}};
+constexpr Option k_options[] = {{"wait", 0, "", "return when nothing is left on the host"},
+                                {"within", 0, "TIME", "how long a job's next checkpoint is waited for", "10m"}};
+constexpr int k_exits_drain[] = {3, 7, 9, 130};
 
-Result<int> set_drained(Context& context, const Parsed& parsed, bool drained) {
+Error stopped_error(Code code, std::string what, const HostName& name) {
+  return make_error(code, std::move(what) + "; " + name.value + " stays drained and goes on being emptied",
+                    "gridctl provider drain " + name.value + " --wait");
+}
+
+// Shows, line by line, what becomes of the jobs that are on a host.
+class Emptying {
+ public:
+  Emptying(Context& context, registry::Registry& registry, HostName name)
+      : context_(&context), registry_(&registry), name_(std::move(name)) {}
+
+  // True when nothing is left there.
+  Result<bool> look() {
+    TRY_ASSIGN(const registry::Provider provider, registry_->provider(name_));
+    if (!provider.drained)
+      return make_error(Code::cancelled, name_.value + " takes jobs again: somebody has put it back");
+    TRY_ASSIGN(const std::vector<JobId> jobs, registry_->jobs_on(name_));
+    std::set<std::string> here;
+    for (const JobId& id : jobs) {
+      TRY_ASSIGN(const registry::Job job, registry_->job(id));
+      here.insert(id.value);
+      tell(job, state_of(job, provider));
+    }
+    for (const auto& [id, said] : said_) {
+      if (here.contains(id) || gone_.contains(id)) continue;
+      TRY_ASSIGN(const registry::Job job, registry_->job({id}));
+      gone_.insert(id);
+      tell(job, job::is_final(job.state)     ? "has ended: " + std::string(job::state_name(job.state))
+                : job.provider.value.empty() ? "is gone from " + name_.value
+                                             : "is on " + job.provider.value);
+    }
+    TRY(look_after_daemon(!jobs.empty()));
+    return jobs.empty();
+  }
+
+ private:
+  [[nodiscard]] std::string state_of(const registry::Job& job, const registry::Provider& provider) const {
+    const job::Attempt* attempt = job.machine.attempt();
+    if (attempt != nullptr && attempt->host() == name_) return job.machine.reason_text;
+    const bool answers = provider.liveness != "unreachable" && provider.liveness != "lost";
+    return answers ? "has left; what it left is being cleaned up"
+                   : "has left; what it left is cleaned up when " + name_.value + " answers again";
+  }
+
+  void tell(const registry::Job& job, const std::string& text) {
+    std::string& said = said_[job.id.value];
+    if (said == text) return;
+    said = text;
+    context_->note(sanitize(job.name) + " (" + job.id.value + "): " + sanitize(text));
+  }
+
+  Result<void> look_after_daemon(bool needed) {
+    const BootTime now = context_->clock.boot();
+    if (!needed || now < next_check_) return {};
+    next_check_ = now + k_daemon_check;
+    TRY(control::ensure_daemon(context_->state, true));
+    return {};
+  }
+
+  Context* context_;
+  registry::Registry* registry_;
+  HostName name_;
+  std::map<std::string, std::string> said_;  // job -> last line
+  std::set<std::string> gone_;
+  BootTime next_check_{};
+};
+
+Result<void> wait_until_empty(Context& context, registry::Registry& registry, const HostName& name) {
+  Emptying emptying(context, registry, name);
+  os::Loop loop;
+  std::optional<Error> problem;
+  const std::optional<BootTime> deadline =
+      context.timeout ? std::optional(context.clock.boot() + *context.timeout) : std::nullopt;
+  const auto end_with = [&](Error error) {
+    problem = std::move(error);
+    loop.stop();
+  };
+  const auto turn = [&] {
+    Result<bool> empty = emptying.look();
+    if (!empty) return end_with(std::move(empty).error());
+    if (*empty) return loop.stop();
+    if (!deadline || context.clock.boot() < *deadline) return;
+    context.exit_code_of_error = 124;
+    end_with(stopped_error(Code::timed_out, "--timeout " + format_duration(*context.timeout) + " ran out", name));
+  };
+  const auto interrupted = [&] { end_with(stopped_error(Code::interrupted, "interrupted", name)); };
+  const os::Loop::Watch on_int = loop.on_signal(SIGINT, interrupted);
+  const os::Loop::Watch on_term = loop.on_signal(SIGTERM, interrupted);
+  const os::Loop::Timer first = loop.after(Duration{0}, turn);
+  const os::Loop::Timer period = loop.every(k_look_pause, turn);
+  loop.run();
+  if (problem) return *problem;
+  return {};
+}
+
+std::string summary_of(const HostName& name, std::size_t jobs) {
+  std::string text = name.value + " gets no new jobs";
+  if (jobs == 0) return text;
+  return text + "; " + std::to_string(jobs) +
+         (jobs == 1 ? " job moves when its next checkpoint is safe and another host can run it"
+                    : " jobs move when their next checkpoints are safe and other hosts can run them");
+}
+
+Result<int> drain(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const std::optional<Duration> within, parsed.duration("within"));
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
-  provider.drained = drained;
+  provider.drained = true;
+  provider.drain_within = within.value_or(registry::Provider{}.drain_within);
   TRY(registry.update_provider(provider));
   TRY_ASSIGN(const std::vector<JobId> jobs, registry.jobs_on(provider.name));
-  context.print_line(context.json ? ui::provider_json(provider)
-                     : drained    ? provider.name.value + " gets no new jobs"
-                                  : provider.name.value + " gets jobs again");
-  if (drained && !jobs.empty())
-    context.note(std::to_string(jobs.size()) + (jobs.size() == 1 ? " job goes" : " jobs go") +
-                 " on there until the end");
+  if (!jobs.empty()) TRY(control::ensure_daemon(context.state, true));
+  if (!parsed.has("wait")) {
+    context.print_line(context.json ? ui::provider_json(provider) : summary_of(provider.name, jobs.size()));
+    return 0;
+  }
+  if (!jobs.empty()) context.note(summary_of(provider.name, jobs.size()));
+  TRY(wait_until_empty(context, registry, provider.name));
+  context.print_line(context.json ? ui::provider_json(provider) : provider.name.value + " is empty");
   return 0;
 }
-Result<int> drain(Context& context, const Parsed& parsed) { return set_drained(context, parsed, true); }
-Result<int> undrain(Context& context, const Parsed& parsed) { return set_drained(context, parsed, false); }
+
+Result<int> undrain(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
+  provider.drained = false;
+  TRY(registry.update_provider(provider));
+  context.print_line(context.json ? ui::provider_json(provider) : provider.name.value + " gets jobs again");
+  return 0;
+}
 }  // namespace
 
 const Command k_provider_drain{
     .noun = "provider",
     .verb = "drain",
-    .summary = "give it no new jobs",
+    .summary = "take it out of service; its jobs move",
     .examples = k_drain_examples,
-    .description = "Takes a host out of the choice for new attempts. What runs there goes on.",
+    .description =
+        "Gives a host no new jobs and empties it. Each job on it goes on until a checkpoint made from now on is safe, "
+        "for ten minutes at most (--within); then it is asked to end, with 30 s to save once more, and continues from "
+        "its newest checkpoint on another host. That counts neither as a failure nor as a lost host.\n\n"
+        "A job is stopped only when another host can run it at that moment. Until then it stays where it is; "
+        "'gridctl job explain' and 'gridctl job events' say why. 'gridctl provider undrain' takes back what has not "
+        "begun.\n\n"
+        "With --wait the command returns when nothing of any job is left on the host. Ctrl-C ends the waiting only.",
+    .positionals = k_positionals,
+    .options = k_options,
+    .exit_codes = k_exits_drain,
+    .waits = true,
+    .run = drain};
+const Command k_provider_undrain{
+    .noun = "provider",
+    .verb = "undrain",
+    .summary = "put it back",
+    .examples = k_undrain_examples,
+    .description =
+        "Undoes 'gridctl provider drain'. Jobs that have not been stopped yet stay; those that have moved "
+        "are not brought back.",
     .positionals = k_positionals,
     .exit_codes = k_exits_job,
-    .run = drain};
-const Command k_provider_undrain{.noun = "provider",
-                                 .verb = "undrain",
-                                 .summary = "put it back",
-                                 .examples = k_undrain_examples,
-                                 .description = "Undoes 'gridctl provider drain'.",
-                                 .positionals = k_positionals,
-                                 .exit_codes = k_exits_job,
-                                 .run = undrain};
+    .run = undrain};
 
 }  // namespace gridctl::cmd

@@ -16,7 +16,7 @@ std::string backend_of(const std::optional<Vendor>& vendor) {
   if (!vendor) return "gloo";
   switch (*vendor) {
     case Vendor::nvidia: return "nccl";
-    case Vendor::amd: return "rccl";
+    case Vendor::amd: return "nccl";  // torch speaks to RCCL by NCCL's name and interface
     case Vendor::intel: return "ccl";
     case Vendor::other: return "gloo";
   }

@@ -42,6 +42,7 @@ struct Supervisor::Host {
   std::string boot_id;                               // as it said last
   std::optional<std::vector<wire::HeldShare>> held;  // what is leased there, as it said last
   BootTime busy_until{};  // it said that a resource is taken: do not offer it before it has told what is
+  bool missed = false;    // a job was placed, or not, without it, because it did not answer
   BootTime seen_saved{};  // when last_seen was last written
   HostHealth health;
   bool rescanning = false;

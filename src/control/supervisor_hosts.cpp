@@ -54,6 +54,7 @@ void Supervisor::on_poll(Host& host, const wire::PollReply& reply) {
 // What is leased there; jobs that wait are asked for when something was given back.
 void Supervisor::note_room(Host& host, const wire::PollReply& reply) {
   host.boot_id = reply.boot_id;
+  if (std::exchange(host.missed, false)) capacity_freed();
   if (!reply.held) return;
   host.busy_until = {};
   if (host.held && is_less(*reply.held, *host.held)) capacity_freed();

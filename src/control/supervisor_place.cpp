@@ -29,8 +29,10 @@ std::vector<sched::HostFacts> Supervisor::host_facts(const Following& asking, Du
     one.boot_id = host->boot_id;
     one.held = host->held ? &*host->held : nullptr;
     one.full = clock_.boot() < host->busy_until;
-    // As the job itself would judge it: the host that it has just left must not get it again.
-    one.reachable = host->monitor->is_up() && host->monitor->silence().judge(lost_after) == job::Liveness::answering;
+    // As the job itself would judge it: the host that it has just left must not get it again. One that is late with an
+    // answer (a busy one) is no suspect yet.
+    one.reachable = host->monitor->is_up() && host->monitor->silence().judge(lost_after) <= job::Liveness::suspect;
+    host->missed = host->missed || !one.reachable;
     now.push_back(one);
   }
   std::vector<Claim> claims;
@@ -69,7 +71,8 @@ void Supervisor::place(const JobPtr& job) {
   if (!std::holds_alternative<job::Waiting>(job->state.phase)) return;
   const bool all_tried = clock_.boot() - started_at_ > k_first_contact_max ||
                          std::all_of(hosts_.begin(), hosts_.end(), [](const auto& entry) {
-                           return entry.second->monitor->is_up() || entry.second->monitor->was_tried();
+                           const Host& host = *entry.second;  // what is free there is known from its first answer on
+                           return host.monitor->is_up() ? !host.boot_id.empty() : host.monitor->was_tried();
                          });
   if (!all_tried) {
     job->place_timer = loop_.after(k_first_contact, [this, job] { place(job); });
@@ -145,7 +148,7 @@ bool Supervisor::is_drained(const Host& host) const {
   return std::any_of(hosts_.begin(), hosts_.end(), [&](const auto& entry) {
     const Host& other = *entry.second;
     return other.provider.drained &&
-           (&other == &host || is_same_machine({&other.provider, other.boot_id}, {&host.provider, host.boot_id}));
+           (&other == &host || is_same_provider({&other.provider, other.boot_id}, {&host.provider, host.boot_id}));
   });
 }
 

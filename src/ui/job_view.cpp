@@ -33,7 +33,8 @@ std::vector<std::string> job_block(const JobView& view, WallTime now, std::size_
   std::vector<std::string> lines;
   const std::string state(job::state_name(job.state));
   std::string rest = "  " + flat(job.name) + " (" + job.id.value + ")  " + span(job.submitted_at, job.ended_at, now);
-  if (!job.reason.empty()) rest += "  " + flat(job.reason);
+  const bool in_words = !job::is_final(job.state) && !job.machine.reason_text.empty();
+  if (!job.reason.empty()) rest += "  " + flat(in_words ? job.machine.reason_text : job.reason);
   rest = truncate(rest, columns > state.size() ? columns - state.size() : 0);
   lines.push_back(style(paint_of(job.state), state) + rest);
   const std::size_t skipped = view.attempts.size() > k_attempts_shown ? view.attempts.size() - k_attempts_shown : 0;

@@ -105,6 +105,9 @@ std::string job_json(const registry::Job& job, std::span<const registry::Attempt
   value["recoveries"] = job.recoveries;
   value["lost_seconds"] = seconds(job.machine.lost);
   value["cost"] = job.cost;
+  value["reason_text"] = text_or_null(job.machine.reason_text);
+  const auto* launching = std::get_if<job::Launching>(&job.machine.phase);
+  value["doing"] = launching == nullptr ? Json() : text_or_null(launching->doing);
   value["provider"] = text_or_null(job.provider.value);
   value["resources"] = text_or_null(job.resources);
   value["checkpoint"] = job.machine.head.value == 0 ? Json() : Json(checkpoint_name(job.id, job.machine.head));

@@ -91,6 +91,7 @@ class Health(grid.Case):
     def test_a_stranger_on_the_gpu_makes_it_busy_not_bad(self):
         self.check()
         self.grid.enter(1, "echo '1 miner 9000' > /etc/stub-gpu/processes; echo 9000 > /etc/stub-gpu/used")
+        self.check()
         job = ada.submit(gpu_job("behind", envs={"STEPS": 3}))
         job.wait("to be told who is there", 40, lambda: "busy" in ada.run("job", "explain", job.id).out)
         self.assertIn("miner", self.check().err)

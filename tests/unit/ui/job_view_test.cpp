@@ -39,6 +39,15 @@ TEST(JobBlock, ShowsStateAttemptAndCheckpoint) {
   EXPECT_EQ(lines[2], "  checkpoint abcdefghijkmn@3  2.0 KiB  5s ago  2 kept");
 }
 
+TEST(JobBlock, SaysWhatOfAStartIsUnderWay) {
+  JobView view = a_view();
+  view.job.state = job::JobState::starting;
+  view.job.reason = "starting";
+  view.job.machine.reason_text = "starting on ada: preparing the image";
+  EXPECT_EQ(job_block(view, k_now, 100, {})[0],
+            "STARTING  train (abcdefghijkmn)  1m  starting on ada: preparing the image");
+}
+
 TEST(JobBlock, FitsTheTerminal) {
   JobView view = a_view();
   view.job.reason = std::string(200, 'x');
