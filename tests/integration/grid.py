@@ -299,9 +299,13 @@ class Laptop:
         return None
 
     def need_daemon(self):
-        """As the next command of a person would."""
-        self.run("daemon", "start")
-        return wait_until("the daemon", 10, self.daemon_pid)
+        """As the next commands of a person would: one that was just killed lets go of its lock a moment after its death."""
+
+        def started():
+            self.run("daemon", "start")
+            return self.daemon_pid()
+
+        return wait_until("the daemon", 10, started)
 
 
 class Job:
