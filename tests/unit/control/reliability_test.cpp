@@ -49,13 +49,15 @@ class Reliability : public ::testing::Test {
   }
   std::vector<std::string> spans(const std::string& name) {
     std::vector<std::string> out;
-    for (const registry::HostSpan& span : *registry.host_spans({name}))
+    const auto all = registry.host_spans({name});
+    for (const registry::HostSpan& span : *all)
       out.push_back(format_duration(std::chrono::milliseconds{span.ended_at.ms - span.began_at.ms}) + " " + span.cause);
     return out;
   }
   std::vector<std::string> events(const std::string& name) {
     std::vector<std::string> out;
-    for (const registry::HostEvent& event : *registry.host_events({name}, 0)) out.push_back(event.kind);
+    const auto all = registry.host_events({name}, 0);
+    for (const registry::HostEvent& event : *all) out.push_back(event.kind);
     return out;
   }
   double figure(const std::string& name, const std::string& what) {
