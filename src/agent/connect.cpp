@@ -66,6 +66,7 @@ class Watcher {
     events_ = os::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
     ::inotify_add_watch(events_.get(), folder_.c_str(), IN_MOVED_TO);
     requests_.adopt_all();
+    requests_.finish_removals();
     thread_ = std::thread([this] { watch(); });
   }
   ~Watcher() {

