@@ -32,7 +32,7 @@ constexpr std::size_t k_links_max = 4096;  // 90 GPUs, each with each; all of 25
 constexpr std::size_t k_engines_max = 16;
 constexpr std::size_t k_devices_max = 256;  // disks, network ports
 constexpr std::size_t k_notes_max = 256;
-constexpr std::size_t k_words_max = 64;
+constexpr std::size_t k_texts_max = 64;
 
 json software_json(const Software& software) {
   const ContainerGpus& gpus = software.container_gpus;
@@ -53,7 +53,7 @@ Software software_of(const JsonFields& in) {
   software.hip = in.text("hip");
   software.level_zero = in.text("level_zero");
   in.within("container_gpus", [&](const JsonFields& gpus) {
-    software.container_gpus = {gpus.text("toolkit"), gpus.maybe_flag("docker"), gpus.texts("devices", k_words_max)};
+    software.container_gpus = {gpus.text("toolkit"), gpus.maybe_flag("docker"), gpus.texts("devices", k_texts_max)};
   });
   return software;
 }
@@ -135,7 +135,7 @@ Inventory inventory_of(const JsonFields& in) {
   Inventory out;
   out.version = in.small<int>("version", 1'000'000).value_or(1);  // agents before 2 did not say
   read_machine(in, out);
-  out.gpu_direct = in.texts("gpu_direct", k_words_max);
+  out.gpu_direct = in.texts("gpu_direct", k_texts_max);
   in.each("engines", k_engines_max, [&](const JsonFields& engine) { out.engines.push_back(engine_of(engine)); });
   in.each("gpus", k_gpus_max, [&](const JsonFields& gpu) { out.gpus.push_back(gpu_of(gpu)); });
   in.each("links", k_links_max, [&](const JsonFields& link) { out.links.push_back(link_of(link, out.gpus.size())); });

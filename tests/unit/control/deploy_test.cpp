@@ -10,8 +10,8 @@
 namespace gridctl::control {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 class Deploy : public testing::Test {
  protected:

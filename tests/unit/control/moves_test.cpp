@@ -7,7 +7,7 @@
 namespace gridctl::control {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr WallTime k_begin{1'000'000};
 

@@ -7,8 +7,8 @@
 namespace gridctl::control {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 registry::Provider provider(const std::string& name, const std::string& machine) {
   registry::Provider p;

@@ -10,7 +10,7 @@
 namespace gridctl::registry {
 namespace {
 
-class RegistryTest : public testing::Test {
+class RegistryTest : public ::testing::Test {
  protected:
   void SetUp() override {
     directory = os::temporary_directory() / ("gridctl-registry-" + os::random_id(10));
@@ -110,7 +110,7 @@ TEST_F(RegistryTest, PrunesOldCheckpointsButNeverPinnedOnesNorTheLastTwo) {
   const auto list = registry->prunable(id, 1);
   ASSERT_TRUE(list);
   for (const Checkpoint& c : *list) prunable.push_back(c.seq.value);
-  EXPECT_THAT(prunable, testing::ElementsAre(1, 3, 4));
+  EXPECT_THAT(prunable, ::testing::ElementsAre(1, 3, 4));
   EXPECT_EQ(registry->remove_checkpoint(id, {2}).error().code, Code::usage);
   EXPECT_EQ(registry->remove_checkpoint(id, {6}).error().code, Code::usage) << "the head of an unfinished job";
   EXPECT_TRUE(registry->remove_checkpoint(id, {1}));
