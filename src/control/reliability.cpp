@@ -26,6 +26,13 @@ std::vector<sched::Watched> watched_host(const std::vector<registry::HostSpan>& 
   return seen;
 }
 
+std::map<std::string, int> failures_by_gpu(const std::vector<registry::HostSpan>& spans) {
+  std::map<std::string, int> failures;
+  for (const registry::HostSpan& span : spans)
+    if (!span.unit.empty()) ++failures[span.unit];
+  return failures;
+}
+
 std::string attempt_key(const JobId& job, Epoch epoch) { return job.value + "/" + std::to_string(epoch.value); }
 }  // namespace
 
@@ -48,8 +55,7 @@ ReliabilityLog::Host& ReliabilityLog::host_of(const HostName& name) {
   host.loaded = true;
   host.dirty = true;
   host.seen = watched_host(*spans);
-  for (const registry::HostSpan& span : *spans)
-    if (!span.unit.empty()) ++host.gpu_failures[span.unit];
+  host.gpu_failures = failures_by_gpu(*spans);
   return host;
 }
 
@@ -92,24 +98,22 @@ void ReliabilityLog::close(const HostName& name, Host& host, WallTime at, const 
   report(registry_.save_host_span({name, "", ended.began_at, ended.ended_at, cause}));
 }
 
-// A failure that did not end the observation.
-void ReliabilityLog::fail(const HostName& name, const std::string& unit, const std::string& cause) {
+void ReliabilityLog::gpus_judged(const HostName& name) {
   Host& host = host_of(name);
+  const Result<std::vector<registry::HostSpan>> spans = registry_.host_spans(name);
+  if (!spans) return report(spans.error());
+  host.gpu_failures = failures_by_gpu(*spans);
+}
+
+// A failure that did not end the observation.
+void ReliabilityLog::broke(const HostName& name, const std::string& cause, const std::string& text) {
+  Host& host = host_of(name);
+  if (host.drained) return;
   const WallTime now = clock_.wall();
-  if (unit.empty()) host.seen.push_back({now, now, true});
-  else ++host.gpu_failures[unit];
+  host.seen.push_back({now, now, true});
   host.dirty = true;
   next_judgement_ = {};
-  report(registry_.save_host_span({name, unit, now, now, cause}));
-}
-
-void ReliabilityLog::gpu_failed(const HostName& name, const std::string& uuid, const std::string& cause) {
-  fail(name, uuid, cause);
-}
-
-void ReliabilityLog::broke(const HostName& name, const std::string& cause, const std::string& text) {
-  if (host_of(name).drained) return;
-  fail(name, "", cause);
+  report(registry_.save_host_span({name, "", now, now, cause}));
   event(name, "broke_job", text);
 }
 
@@ -167,15 +171,23 @@ void ReliabilityLog::save_open(const HostName& name, Host& host) {
 }
 
 void ReliabilityLog::tick(BootTime now) {
-  for (auto& [name, host] : hosts_) {
-    if (!host.open || now < host.save_due) continue;
-    host.save_due = now + k_save_pause;
-    save_open({name}, host);
-    host.dirty = true;
-  }
-  if (now < next_judgement_) return;
-  next_judgement_ = now + k_judge_pause;
-  judge_all();
+  std::vector<std::pair<const std::string, Host>*> due;
+  for (auto& entry : hosts_)
+    if (entry.second.open && now >= entry.second.save_due) due.push_back(&entry);
+  const bool judges = now >= next_judgement_;
+  if (due.empty() && !judges) return;
+  // Of hundreds of hosts at once: one transaction, for each costs a synced file.
+  report(registry_.together([&]() -> Result<void> {
+    for (auto* entry : due) {
+      entry->second.save_due = now + k_save_pause;
+      save_open({entry->first}, entry->second);
+      entry->second.dirty = true;
+    }
+    if (!judges) return {};
+    next_judgement_ = now + k_judge_pause;
+    judge_all();
+    return {};
+  }));
 }
 
 void ReliabilityLog::judge_all() {
