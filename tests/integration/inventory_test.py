@@ -6,7 +6,7 @@ import unittest
 import grid
 from grid import plain, wait_until
 
-CHANGED, REBOOTED = 1, 2
+CHANGED, REBOOTED, LIAR = 1, 2, 3
 UUID = "GPU-11111111-2222-3333-4444-555555555555"
 # The only attributes of which nothing is an answer, and what it says.
 NOTHING_SAYS = {"notes": "nothing is worth a word", "engines.problem": "it works",
@@ -20,7 +20,7 @@ REASONS = {"not_applicable", "not_supported", "not_reported", "needs_bench", "no
 
 def setUpModule():
     global laptop
-    the_grid = grid.up(2)
+    the_grid = grid.up(3)
     laptop = the_grid.laptop()
     for host in (CHANGED, REBOOTED):
         laptop.register(host, None, "process", "--gpu", "RTX_4090:2")
@@ -104,6 +104,15 @@ class Inventory(grid.Case):
         self.assertIn("Unknown, and why", text)
         # The stub is a lie, which no honest machine tells: its GPU is on no bus.
         self.assertIn(f"{UUID} is said to be at 00000000:01:00.0, where the bus has no device", text)
+
+    def test_a_stub_that_claims_a_gpu_is_caught_and_gets_no_job(self):
+        give_gpu(self.grid, LIAR)
+        laptop.register(LIAR, None, "process")
+        name = f"h{LIAR}"
+        self.assertEqual([gpu["uuid"] for gpu in self.shown(LIAR)["gpus"]], [UUID], "believed until it is measured")
+        laptop.run("provider", "bench", name, "--quick", check=False, timeout=180)
+        refused = laptop.run("job", "submit", "-d", "-y", "--gpu", "1", "--provider", name, "--", "true", code=4)
+        self.assertIn(f"{name}: mismatch: it is not what it is declared to be", refused.err)
 
     def test_the_daemon_looks_again_at_a_host_that_was_started_anew(self):
         job = laptop.submit(plain("keeps-the-daemon", envs={"STEPS": 2000}), "--provider", f"h{CHANGED}")
