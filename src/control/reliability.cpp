@@ -37,7 +37,10 @@ std::string attempt_key(const JobId& job, Epoch epoch) { return job.value + "/" 
 }  // namespace
 
 ReliabilityLog::~ReliabilityLog() {
-  for (auto& [name, host] : hosts_) save_open({name}, host);
+  report(registry_.together([this]() -> Result<void> {
+    for (auto& [name, host] : hosts_) save_open({name}, host);
+    return {};
+  }));
 }
 
 void ReliabilityLog::event(const HostName& name, const std::string& kind, const std::string& text) {
@@ -244,11 +247,6 @@ double ReliabilityLog::rate_per_hour(const HostName& name, const std::string& ho
     rate += sched::posterior_rate(sched::k_gpu_rate_per_hour, found->second.now.hours, count);
   }
   return rate;
-}
-
-sched::Reliability reliability_of(const registry::Provider& provider, const std::vector<registry::HostSpan>& spans,
-                                  WallTime now) {
-  return sched::estimate(sched::class_rate_per_hour(provider.host_class), watched_host(spans), now);
 }
 
 sched::Reliability reliability_of_gpu(const std::string& uuid, const std::vector<registry::HostSpan>& spans,

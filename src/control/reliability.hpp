@@ -78,10 +78,8 @@ class ReliabilityLog {
   BootTime next_judgement_{};
 };
 
-// What stands in the registry of one host, for commands that run without a daemon.
-[[nodiscard]] sched::Reliability reliability_of(const registry::Provider& provider,
-                                                const std::vector<registry::HostSpan>& spans, WallTime now);
-// The same of one of its GPUs: watched as long as the host was.
+// What stands in the registry of one GPU of a host, for commands that run without a daemon: it was watched as long as
+// the host was, and the host's own failures are not its.
 [[nodiscard]] sched::Reliability reliability_of_gpu(const std::string& uuid,
                                                     const std::vector<registry::HostSpan>& spans, WallTime now);
 

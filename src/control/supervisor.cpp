@@ -72,8 +72,8 @@ void Supervisor::tick() {
     reload();
     if (others_wrote) load_standings();
   }
-  judge_hosts(now);
   save_news_of_hosts();
+  judge_hosts(now);
   network_->tick(now);
   sweep_health(now);
   recheck_gpus(now);

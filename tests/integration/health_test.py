@@ -70,7 +70,13 @@ class Health(grid.Case):
         explained = ada.run("job", "explain", waiting.id).out
         self.assertIn("Xid 95", explained)
         self.assertEqual(waiting.state, "PENDING")
-        self.assertIn("quarantined", ada.run("provider", "show", "h1").out)
+        text = ada.run("provider", "show", "h1").out
+        self.assertIn("quarantined", text)
+        self.assertRegex(text, r"gpu 0 .*, fails in .*, \d+ failures?")
+        shown = ada.run("provider", "show", "h1", "--json").json
+        self.assertEqual([(gpu["uuid"], gpu["state"], gpu["code"]) for gpu in shown["standing"]["gpus"]],
+                         [(UUID, "quarantined", "xid-95")])
+        self.assertGreaterEqual(shown["gpu_reliability"][0]["failures"], 1)
         # A person has looked at it.
         self.check()
         self.assertTrue(any(kind == "cleared" for kind, _ in self.events()))
