@@ -46,7 +46,9 @@ void examine_state(const Context& context, bool offline, Duration patience, Diag
   Result<registry::Registry> registry = context.open_for_reading();
   if (!registry) {
     broken = registry.error();
-    all.push_back({"", "database", Severity::error, broken->one_line(), broken->hint, 7});
+    const std::string file = shell_quote((context.state / "state.db").string());
+    const std::string fix = broken->hint.empty() ? "sqlite3 " + file + " .recover > saved.sql" : broken->hint;
+    all.push_back({"", "database", Severity::error, broken->one_line(), fix, 7});
     return;
   }
   all.push_back(examine_daemon(context, *registry));

@@ -25,7 +25,7 @@ std::string check_command(const registry::Provider& provider) {
 }
 
 Diagnosis unreachable(const registry::Provider& provider, const Error& error) {
-  Diagnosis one{provider.name.value,     "reach", Severity::error, error.one_line(), check_command(provider),
+  Diagnosis one{provider.name.value,  "reach", Severity::error, error.one_line(), check_command(provider),
                 exit_code(error.code)};
   if (!error.hint.empty()) one.fix = error.hint;
   if (one.exit_code != 6) one.exit_code = 5;
@@ -54,7 +54,8 @@ void examine_seen(const registry::Provider& provider, const control::SeenHealth&
     });
     if (!listed) all.push_back({name, sign.code, severity, sign.text, fix, 5});
   }
-  for (const auto& [gpu, who] : look.busy) all.push_back({name, "gpu", Severity::note, gpu + ": " + who, "", 0});
+  for (const auto& [gpu, who] : look.busy)
+    all.push_back({name, "gpu", Severity::note, gpu + ": " + who, "gridctl provider show " + name, 0});
   if (!seen.report.log_gap.empty())
     all.push_back({name, "kernel log", Severity::note, seen.report.log_gap,
                    "sudo usermod -aG systemd-journal " + shell_quote(provider.user.empty() ? "$USER" : provider.user),

@@ -12,6 +12,8 @@ Result<std::vector<sched::HostFacts>> all_host_facts(registry::Registry& registr
   std::vector<sched::HostFacts> hosts;
   for (const registry::Provider& provider : providers) hosts.push_back(control::facts_of(provider));
   TRY(control::apply_bench(registry, hosts));
+  TRY_ASSIGN(auto links, control::link_figures(registry));
+  for (sched::HostFacts& host : hosts) host.figures.merge(links[host.name.value]);
   for (sched::HostFacts& host : hosts) {
     TRY_ASSIGN(const sched::HostStanding standing, control::load_standing(registry, host.name));
     control::apply_standing(host, standing, now);

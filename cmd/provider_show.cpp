@@ -2,6 +2,8 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/findings.hpp"
+#include "control/health.hpp"
+#include "control/reliability.hpp"
 #include "control/rescan.hpp"
 #include "sched/catalogue.hpp"
 #include "ui/json.hpp"
@@ -23,8 +25,15 @@ Result<int> run(Context& context, const Parsed& parsed) {
   sched::name_models(view.provider.inventory);  // by today's catalogue
   view.contradictions = control::contradictions(view.provider);
   TRY_ASSIGN(view.history, registry.host_events(view.provider.name, context.json ? 0 : k_history_shown));
+  TRY_ASSIGN(const std::vector<registry::HostSpan> spans, registry.host_spans(view.provider.name));
+  for (const Gpu& gpu : view.provider.inventory.gpus)
+    view.gpus[gpu.uuid] = control::reliability_of_gpu(gpu.uuid, spans, context.now());
+  TRY_ASSIGN(const bool looked_at, control::was_looked_at(registry, view.provider.name));
+  if (looked_at) {
+    TRY_ASSIGN(view.standing, control::load_standing(registry, view.provider.name));
+  }
   if (context.json) {
-    context.print_line(ui::provider_detail_json(view.provider, view.contradictions, view.history));
+    context.print_line(ui::provider_detail_json(view));
     return 0;
   }
   TRY_ASSIGN(view.jobs, registry.jobs_on(view.provider.name));
@@ -43,7 +52,8 @@ const Command k_provider_show{
     .description =
         "Shows what was found on a host when it was last looked at (GPUs with clocks, power and buses, the links "
         "between them, disks, network cards, software), what its owner said of it and the machine shows "
-        "otherwise, its history, and what stands in the way of jobs. What is unknown is listed with the reason: "
+        "otherwise, how often it and its GPUs fail and how long starts take, whether it may get jobs, its history, and "
+        "what stands in the way of jobs. What is unknown is listed with the reason: "
         "not_applicable, not_supported, not_reported, needs_bench, no_tool, no_driver, denied, timed_out or "
         "unreadable.\n\n"
         "A device is called by a model of the catalogue only when its name, memory and what else is known of it leave "

@@ -166,7 +166,7 @@ wire::HealthReport Health::Shared::look(const wire::HealthRequest& request, cons
     probe::HungNote note = hung[tool.tool];
     const bool tried =
         std::find(options.skip_tools.begin(), options.skip_tools.end(), tool.tool) == options.skip_tools.end();
-    if (tried) ++note.times, note.last = report.taken_at;
+    if (tried) ++note.times, note.last = clock.boot();
     still[tool.tool] = note;
   }
   // One that was not asked this time has not answered yet.
@@ -187,10 +187,11 @@ wire::HealthReport Health::Shared::look(const wire::HealthRequest& request, cons
         process.owner = owner_of(facts_of_process(process.pid), gpu.uuid.empty() ? gpu.pci : gpu.uuid, leases);
   for (const Lease& lease : leases) report.leased_cpus += std::max(0.0, lease.cpus);
   const auto ticks = probe::busy_ticks(probe::HostFiles{});
-  if (ticks && busy_ticks && *ticks >= *busy_ticks && report.taken_at > busy_at)
-    report.busy_cpus = static_cast<double>(*ticks - *busy_ticks) / 100.0 / seconds(report.taken_at - busy_at);
+  const BootTime now = clock.boot();
+  if (ticks && busy_ticks && *ticks >= *busy_ticks && now > busy_at)
+    report.busy_cpus = static_cast<double>(*ticks - *busy_ticks) / 100.0 / seconds(now - busy_at);
   busy_ticks = ticks;
-  busy_at = report.taken_at;
+  busy_at = now;
   return report;
 }
 

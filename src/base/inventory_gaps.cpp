@@ -15,7 +15,7 @@ struct Attribute {
   bool (*filled)(const Owner&);
 };
 
-constexpr std::array<Attribute<Gpu>, 24> k_of_gpu{{
+constexpr std::array<Attribute<Gpu>, 29> k_of_gpu{{
     {"name", [](const Gpu& g) { return !g.name.empty(); }},
     {"uuid", [](const Gpu& g) { return !g.uuid.empty(); }},
     {"memory_bytes", [](const Gpu& g) { return g.memory_bytes != 0; }},
@@ -31,18 +31,23 @@ constexpr std::array<Attribute<Gpu>, 24> k_of_gpu{{
     {"clocks.core_max_mhz", [](const Gpu& g) { return g.clocks.core_max_mhz.has_value(); }},
     {"clocks.memory_mhz", [](const Gpu& g) { return g.clocks.memory_mhz.has_value(); }},
     {"clocks.memory_max_mhz", [](const Gpu& g) { return g.clocks.memory_max_mhz.has_value(); }},
+    {"power.draw_watts", [](const Gpu& g) { return g.power.draw_watts.has_value(); }},
     {"power.cap_watts", [](const Gpu& g) { return g.power.cap_watts.has_value(); }},
     {"power.default_watts", [](const Gpu& g) { return g.power.default_watts.has_value(); }},
+    {"power.max_watts", [](const Gpu& g) { return g.power.max_watts.has_value(); }},
+    {"heat.now_c", [](const Gpu& g) { return g.heat.now_c.has_value(); }},
     {"heat.slowdown_c", [](const Gpu& g) { return g.heat.slowdown_c.has_value(); }},
+    {"heat.shutdown_c", [](const Gpu& g) { return g.heat.shutdown_c.has_value(); }},
     {"pcie.generation", [](const Gpu& g) { return g.pcie.generation.has_value(); }},
     {"pcie.generation_max", [](const Gpu& g) { return g.pcie.generation_max.has_value(); }},
     {"pcie.width", [](const Gpu& g) { return g.pcie.width.has_value(); }},
     {"pcie.width_max", [](const Gpu& g) { return g.pcie.width_max.has_value(); }},
     {"partition.enabled", [](const Gpu& g) { return g.partition.enabled.has_value(); }},
     {"fabric.active", [](const Gpu& g) { return g.fabric.active.has_value(); }},
+    {"fabric.bits_per_second", [](const Gpu& g) { return g.fabric.bits_per_second.has_value(); }},
 }};
 
-constexpr std::array<Attribute<Inventory>, 31> k_of_host{{
+constexpr std::array<Attribute<Inventory>, 35> k_of_host{{
     {"machine_id", [](const Inventory& i) { return !i.machine_id.empty(); }},
     {"boot_id", [](const Inventory& i) { return !i.boot_id.empty(); }},
     {"hostname", [](const Inventory& i) { return !i.hostname.empty(); }},
@@ -68,10 +73,14 @@ constexpr std::array<Attribute<Inventory>, 31> k_of_host{{
     {"gpus", [](const Inventory& i) { return !i.gpus.empty(); }},
     {"links", [](const Inventory& i) { return !i.links.empty(); }},
     {"nvswitch", [](const Inventory& i) { return i.nvswitch.has_value(); }},
-    {"cuda", [](const Inventory& i) { return !i.cuda.empty() || !i.software.cuda_toolkit.empty(); }},
-    {"rocm", [](const Inventory& i) { return !i.rocm.empty() || !i.software.hip.empty(); }},
-    {"oneapi", [](const Inventory& i) { return !i.oneapi.empty() || !i.software.level_zero.empty(); }},
+    {"cuda", [](const Inventory& i) { return !i.cuda.empty(); }},
+    {"rocm", [](const Inventory& i) { return !i.rocm.empty(); }},
+    {"oneapi", [](const Inventory& i) { return !i.oneapi.empty(); }},
     {"software.libc", [](const Inventory& i) { return !i.software.libc.empty(); }},
+    {"software.cuda_toolkit", [](const Inventory& i) { return !i.software.cuda_toolkit.empty(); }},
+    {"software.hip", [](const Inventory& i) { return !i.software.hip.empty(); }},
+    {"software.level_zero", [](const Inventory& i) { return !i.software.level_zero.empty(); }},
+    {"software.container_gpus.docker", [](const Inventory& i) { return i.software.container_gpus.docker.has_value(); }},
     {"software.container_gpus.toolkit", [](const Inventory& i) { return !i.software.container_gpus.toolkit.empty(); }},
     {"software.container_gpus.devices", [](const Inventory& i) { return !i.software.container_gpus.devices.empty(); }},
 }};

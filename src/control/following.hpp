@@ -29,10 +29,11 @@ struct Supervisor::Following {
 struct HostHealth {
   sched::HostStanding standing;
   WallTime saved_at;
-  BootTime next{};                        // when to ask
-  BootTime known{};                       // taken_at of the newest report, by the host's clock
-  int tries = 0;                          // for a report that is being made
-  std::set<std::string> leased, vacated;  // GPUs of our attempts; those given back and not yet verified
+  BootTime next{};                            // when to ask
+  BootTime known{};                           // taken_at of the newest report, by the host's clock
+  int tries = 0;                              // for a report that is being made
+  std::optional<wire::HealthReport> unsaved;  // with nothing new in it: written with those of other hosts
+  std::set<std::string> leased, vacated;      // GPUs of our attempts; those given back and not yet verified
 };
 
 struct Supervisor::Host {
@@ -43,7 +44,8 @@ struct Supervisor::Host {
   std::optional<std::vector<wire::HeldShare>> held;  // what is leased there, as it said last
   BootTime busy_until{};  // it said that a resource is taken: do not offer it before it has told what is
   bool missed = false;    // a job was placed, or not, without it, because it did not answer
-  BootTime seen_saved{};  // when last_seen was last written
+  BootTime seen_saved{};  // when last_seen was last written, or is to be:
+  std::optional<WallTime> seen_unsaved;
   HostHealth health;
   bool rescanning = false;
   BootTime next_recheck{};  // of its GPUs; 0 = not drawn yet

@@ -70,11 +70,13 @@ Result<wire::HealthReply> ask_health(wire::Link& link, os::Clock& clock, const w
 std::optional<Unfit> unfit_to_start(wire::Link& link, os::Clock& clock, const Inventory& inventory,
                                     const std::vector<std::string>& gpu_uuids) {
   wire::HealthRequest request;
-  request.max_age = k_health_start_age;
-  request.wait = k_health_start_wait;
   request.gpus = !gpu_uuids.empty();
+  request.max_age = request.gpus ? Duration::zero() : k_health_start_age_no_gpus;
+  request.wait = request.gpus ? k_health_start_wait : k_health_start_wait_no_gpus;
   const auto reply = ask_health(link, clock, request);
   if (!reply || !reply->report) return std::nullopt;
+  // A new one was not made in time.
+  if (reply->host_time - reply->report->taken_at > k_health_start_age_no_gpus) return std::nullopt;
   sched::HostStanding nothing_new;  // what happened is the supervisor's to judge; here counts what is
   nothing_new.boot_id = reply->report->boot_id;
   nothing_new.log_us = UINT64_MAX;
@@ -102,6 +104,11 @@ Result<sched::HostStanding> load_standing(registry::Registry& registry, const Ho
   return sched::parse_standing(row->body).value_or(sched::HostStanding{});
 }
 
+Result<bool> was_looked_at(registry::Registry& registry, const HostName& name) {
+  TRY_ASSIGN(const auto row, registry.host_report(name, std::string(k_standing_kind)));
+  return row.has_value();
+}
+
 Result<void> save_health(registry::Registry& registry, const HostName& name, WallTime now,
                          const wire::HealthReport& report, const sched::HostStanding& standing) {
   TRY(registry.save_host_report({name, std::string(k_health_kind), now, wire::encode(report)}));
@@ -121,6 +128,8 @@ Result<void> record_changes(registry::Registry& registry, const HostName& name, 
   }
   for (const auto& [change, units] : groups)
     TRY(registry.add_host_event({0, name, now, change->kind, sanitize(unit_text(units) + change->text)}));
+  for (const sched::Change& change : changes)
+    if (sched::is_gpu_failure(change)) TRY(registry.save_host_span({name, change.unit, now, now, change.code}));
   return {};
 }
 

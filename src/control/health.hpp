@@ -25,8 +25,11 @@ namespace gridctl::control {
 inline constexpr Duration k_health_every = std::chrono::minutes{1};
 // The same, or what GRIDCTL_HEALTH_EVERY says ("off": never).
 [[nodiscard]] Duration health_period();
-inline constexpr Duration k_health_start_age = std::chrono::seconds{90};   // a start trusts a report this old
+// The look before a start: GPUs are looked at anew, for a stranger may have come a second ago; tools that hang end it
+// after their own deadline. Where no GPU is asked for, a report of the sweep's will do, and is hardly waited for.
 inline constexpr Duration k_health_start_wait = std::chrono::seconds{12};  // tools' deadline and what goes with it
+inline constexpr Duration k_health_start_age_no_gpus = std::chrono::seconds{90};
+inline constexpr Duration k_health_start_wait_no_gpus = std::chrono::seconds{1};
 
 struct HealthContext {
   WallTime now;
@@ -58,9 +61,10 @@ struct Unfit {
 
 // What the registry keeps. An unreadable standing is none.
 [[nodiscard]] Result<sched::HostStanding> load_standing(registry::Registry& registry, const HostName& name);
+[[nodiscard]] Result<bool> was_looked_at(registry::Registry& registry, const HostName& name);
 [[nodiscard]] Result<void> save_health(registry::Registry& registry, const HostName& name, WallTime now,
                                        const wire::HealthReport& report, const sched::HostStanding& standing);
-// Each change becomes an event of the host; equal ones of several GPUs become one.
+// Each change becomes an event of the host; equal ones of several GPUs become one. Failures of GPUs are counted.
 [[nodiscard]] Result<void> record_changes(registry::Registry& registry, const HostName& name, WallTime now,
                                           const std::vector<sched::Change>& changes);
 

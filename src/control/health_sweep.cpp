@@ -50,15 +50,20 @@ void Supervisor::load_standings() {
     if (!standing) continue;
     found->second->health.standing = *standing;
     found->second->health.saved_at = row.at;
+    reliability_.gpus_judged(row.provider);
   }
 }
 
 void Supervisor::sweep_health(BootTime now) {
   if (health_every_ <= Duration::zero()) return;
+  std::map<std::string, std::set<std::string>> in_use;  // GPUs of our attempts by name of the host
+  for (const auto& [id, job] : jobs_)
+    if (const job::Attempt* attempt = job->state.attempt())
+      for (const job::Member& member : attempt->members)
+        in_use[member.host.value].insert(member.gpu_uuids.begin(), member.gpu_uuids.end());
   for (auto& [name, host] : hosts_) {
     HostHealth& health = host->health;
-    std::set<std::string> leased;
-    for (const auto& [id, job] : jobs_) leased.merge(gpus_of(job->state, host->provider.name));
+    std::set<std::string> leased = std::move(in_use[name]);
     // A GPU that was given back is verified at once, not at the next time.
     for (const std::string& gpu : health.leased)
       if (!leased.contains(gpu) && health.vacated.insert(gpu).second) health.next = now;
@@ -76,10 +81,12 @@ void Supervisor::sweep_health(BootTime now) {
   }
 }
 
-void Supervisor::on_health(Host& host, const wire::HealthReply& reply) {
+void Supervisor::on_health(Host& host, const wire::HealthReply& reply, Duration took) {
   HostHealth& health = host.health;
   const WallTime now = clock_.wall();
-  clock_offsets_[host.provider.name.value] = reply.wall_ms - now.ms;
+  // It was written at some time between request and answer: only what lies beyond is surely a difference.
+  const std::int64_t ahead = reply.wall_ms - now.ms;
+  clock_offsets_[host.provider.name.value] = ahead > 0 ? ahead : std::min<std::int64_t>(0, ahead + took.count() / k_ms);
   if (reply.under_way && ++health.tries < k_health_tries)
     health.next = std::min(health.next, clock_.boot() + k_health_again);
   if (!reply.under_way) health.tries = 0;
@@ -106,10 +113,12 @@ void Supervisor::keep_health(Host& host, const wire::HealthReport& told, sched::
   HostHealth& health = host.health;
   const bool news = !verdict.changes.empty() || !same_in_substance(health.standing, verdict.next);
   const bool due = std::chrono::milliseconds{now.ms - health.saved_at.ms} > k_health_saved || now < health.saved_at;
-  if (!news && !due) {
+  if (!news) {
     health.standing = std::move(verdict.next);
+    if (due) health.unsaved = told;
     return;
   }
+  health.unsaved.reset();
   // Somebody else may have judged since we last looked: that judgement stands, and ours is made anew next time.
   const Result<std::optional<registry::HostReport>> row = registry_.host_report(host.provider.name, "standing");
   if (!row) return report(row.error(), "while reading a host's standing");
@@ -121,6 +130,8 @@ void Supervisor::keep_health(Host& host, const wire::HealthReport& told, sched::
     os::log(os::LogLevel::info, host.provider.name.value + ": " + change.kind + ": " + change.text);
   health.standing = std::move(verdict.next);
   health.saved_at = now;
+  if (std::any_of(verdict.changes.begin(), verdict.changes.end(), sched::is_gpu_failure))
+    reliability_.gpus_judged(host.provider.name);
   // A program's own fault on a GPU belongs into the history of the job that runs there, too.
   for (const auto& [id, job] : jobs_) {
     const job::Attempt* attempt = job->state.attempt();
@@ -133,6 +144,18 @@ void Supervisor::keep_health(Host& host, const wire::HealthReport& told, sched::
       if (!noted) report(noted.error(), "while recording a GPU's trouble");
     }
   }
+}
+
+Result<void> Supervisor::save_health_of(Host& host) {
+  HostHealth& health = host.health;
+  const wire::HealthReport told = *std::exchange(health.unsaved, std::nullopt);
+  const WallTime now = clock_.wall();
+  TRY_ASSIGN(const auto row, registry_.host_report(host.provider.name, "standing"));
+  if (row && row->at > health.saved_at && row->at <= now)
+    return {};  // judged by somebody else: adopted, then told anew
+  TRY(save_health(registry_, host.provider.name, now, told, health.standing));
+  health.saved_at = now;
+  return {};
 }
 
 // What ran on a GPU that is gone can only wait for ever: it is moved, from its last checkpoint.

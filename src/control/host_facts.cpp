@@ -2,6 +2,10 @@
 #include "control/host_facts.hpp"
 
 #include <algorithm>
+#include <chrono>
+
+#include "control/network_record.hpp"
+#include "sched/query.hpp"
 
 namespace gridctl::control {
 
@@ -24,14 +28,21 @@ sched::HostFacts facts_of(const registry::Provider& provider) {
 Result<std::map<std::string, sched::Figures>> link_figures(registry::Registry& registry) {
   TRY_ASSIGN(const std::vector<registry::HostLink> links, registry.links());
   std::map<std::string, sched::Figures> found;
-  for (const registry::HostLink& link : links) {
-    const bool down = link.source == registry::k_here, up = link.target == registry::k_here;
-    if (down == up) continue;
-    sched::Figures& figures = found[down ? link.target : link.source];
-    if (link.bits_per_second) figures[down ? "inet_down" : "inet_up"] = *link.bits_per_second / 1e6;
-    if (link.rtt_us) figures["rtt"] = static_cast<double>(*link.rtt_us) / 1000;
+  for (const auto& [name, network] : networks_of(links)) {
+    sched::Figures& figures = found[name];
+    if (network.up_bits_per_second) figures["inet_up"] = *network.up_bits_per_second / 1e6;
+    if (network.down_bits_per_second) figures["inet_down"] = *network.down_bits_per_second / 1e6;
+    if (network.latency) figures["rtt"] = std::chrono::duration<double, std::milli>(*network.latency).count();
   }
   return found;
+}
+
+Result<void> apply_links(registry::Registry& registry, const std::string& query, std::vector<sched::HostFacts>& hosts) {
+  const Result<sched::Query> parsed = sched::Query::parse(query);
+  if (!parsed || !parsed->asks(sched::FieldSource::links)) return {};
+  TRY_ASSIGN(auto figures, link_figures(registry));
+  for (sched::HostFacts& host : hosts) host.figures.merge(figures[host.name.value]);
+  return {};
 }
 
 sched::Subject subject_of(const registry::Provider& provider) {

@@ -148,15 +148,16 @@ bool HostMonitor::request_health(const wire::HealthRequest& request) {
   if (std::any_of(asked_.begin(), asked_.end(), [](const Asked& asked) { return asked.health; })) return false;
   Asked asked;
   asked.health = true;
+  asked.sent = clock_.boot();
   send(std::move(asked), wire::encode(request));
   return true;
 }
 
-void HostMonitor::on_health_frame(const wire::Frame& frame) {
+void HostMonitor::on_health_frame(const wire::Frame& frame, BootTime sent) {
   if (wire::payload_error(frame.payload)) return;  // it cannot tell now; the heartbeat says whether it is there
   const Result<wire::HealthReply> reply = wire::parse_health_reply(frame.payload);
   if (!reply) return drop(reply.error());
-  if (listener_.told_health) listener_.told_health(*reply);
+  if (listener_.told_health) listener_.told_health(*reply, clock_.boot() - sent);
 }
 
 void HostMonitor::on_frame(const wire::Frame& frame) {
@@ -176,8 +177,9 @@ void HostMonitor::on_frame(const wire::Frame& frame) {
   if (frame.kind != wire::FrameKind::reply)
     return drop(make_error(Code::protocol_violation, "the agent sent data where a reply was due"));
   const bool health = asked_.front().health;
+  const BootTime sent = asked_.front().sent;
   asked_.pop_front();
-  if (health) return on_health_frame(frame);
+  if (health) return on_health_frame(frame, sent);
   if (std::optional<Error> error = wire::payload_error(frame.payload)) return drop(*error);
   Result<wire::PollReply> reply = wire::parse_poll_reply(frame.payload);
   if (!reply) return drop(reply.error());
@@ -186,8 +188,8 @@ void HostMonitor::on_frame(const wire::Frame& frame) {
   send_ping(clock_.boot());
 }
 
-// Nothing is done for a ping at the host, so its time is the link's (and the loops'); the nonce is drawn now, so that no
-// host can answer before it was asked.
+// Nothing is done for a ping at the host, so its time is the link's (and the loops'); the nonce is drawn now, so that
+// no host can answer before it was asked.
 void HostMonitor::send_ping(BootTime now) {
   if (link_ == nullptr || !knows_links_ || !listener_.pinged || !asked_.empty() || now < next_ping_) return;
   quick_pings_ = std::max(0, quick_pings_ - 1);

@@ -31,7 +31,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
     std::function<void(const wire::LogRequest&, std::uint64_t offset, const std::string& bytes)> logged;
     std::function<void(const wire::AgentHello&)> connected;
     std::function<void(const Error&)> failed;
-    std::function<void(const wire::HealthReply&)> told_health;  // may be empty
+    std::function<void(const wire::HealthReply&, Duration took)> told_health;  // may be empty
     std::function<void(Duration)> pinged = {};  // a round trip to the agent; may be empty
   };
   // What to renew and ask for, with each job's own lease.
@@ -77,7 +77,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   void take_over(Result<AgentSession> session);
   void on_frame(const wire::Frame& frame);
   void on_log_frame(Asked& asked, const wire::Frame& frame);
-  void on_health_frame(const wire::Frame& frame);
+  void on_health_frame(const wire::Frame& frame, BootTime sent);
   void send_ping(BootTime now);
   void on_pong(const wire::Frame& frame);
   void drop(const Error& error);

@@ -72,7 +72,7 @@ void NetworkWatch::tick(BootTime now) {
   if (changed_ && now >= next_judge_) {
     changed_ = false;
     const BootTime began = clock_.boot();
-    note(recorder_.judge(clock_.wall()), "judging what was measured of links");
+    note(registry_.together([this] { return recorder_.judge(clock_.wall()); }), "judging what was measured of links");
     next_judge_ = clock_.boot() + std::max<Duration>(k_plan_pause / 5, (clock_.boot() - began) * k_judge_share);
   }
   if (!under_way_ && now >= next_plan_) {
@@ -87,12 +87,14 @@ void NetworkWatch::save_pings() {
   const Result<std::vector<registry::HostLink>> links = registry_.links();
   if (!links) return;
   const LinkIndex index = index_links(*links);
-  for (const auto& [host, window] : std::exchange(pings_, {})) {
-    const Result<registry::Provider> provider = registry_.provider(host);
-    if (!provider) continue;  // removed meanwhile
-    const Result<void> saved = recorder_.pinged(*provider, window, index, clock_.wall());
-    if (!saved) os::log(os::LogLevel::warn, "while recording round trips: " + saved.error().one_line());
-  }
+  const Result<void> saved = registry_.together([&]() -> Result<void> {
+    for (const auto& [host, window] : std::exchange(pings_, {})) {
+      const std::optional<WorkPlace> place = work_place_(host);
+      if (place) TRY(recorder_.pinged(place->provider, window, index, clock_.wall()));  // else removed meanwhile
+    }
+    return {};
+  });
+  if (!saved) os::log(os::LogLevel::warn, "while recording round trips: " + saved.error().one_line());
   changed_ = true;
 }
 

@@ -26,11 +26,21 @@ std::vector<sched::Watched> watched_host(const std::vector<registry::HostSpan>& 
   return seen;
 }
 
+std::map<std::string, int> failures_by_gpu(const std::vector<registry::HostSpan>& spans) {
+  std::map<std::string, int> failures;
+  for (const registry::HostSpan& span : spans)
+    if (!span.unit.empty()) ++failures[span.unit];
+  return failures;
+}
+
 std::string attempt_key(const JobId& job, Epoch epoch) { return job.value + "/" + std::to_string(epoch.value); }
 }  // namespace
 
 ReliabilityLog::~ReliabilityLog() {
-  for (auto& [name, host] : hosts_) save_open({name}, host);
+  report(registry_.together([this]() -> Result<void> {
+    for (auto& [name, host] : hosts_) save_open({name}, host);
+    return {};
+  }));
 }
 
 void ReliabilityLog::event(const HostName& name, const std::string& kind, const std::string& text) {
@@ -48,8 +58,7 @@ ReliabilityLog::Host& ReliabilityLog::host_of(const HostName& name) {
   host.loaded = true;
   host.dirty = true;
   host.seen = watched_host(*spans);
-  for (const registry::HostSpan& span : *spans)
-    if (!span.unit.empty()) ++host.gpu_failures[span.unit];
+  host.gpu_failures = failures_by_gpu(*spans);
   return host;
 }
 
@@ -92,24 +101,22 @@ void ReliabilityLog::close(const HostName& name, Host& host, WallTime at, const 
   report(registry_.save_host_span({name, "", ended.began_at, ended.ended_at, cause}));
 }
 
-// A failure that did not end the observation.
-void ReliabilityLog::fail(const HostName& name, const std::string& unit, const std::string& cause) {
+void ReliabilityLog::gpus_judged(const HostName& name) {
   Host& host = host_of(name);
+  const Result<std::vector<registry::HostSpan>> spans = registry_.host_spans(name);
+  if (!spans) return report(spans.error());
+  host.gpu_failures = failures_by_gpu(*spans);
+}
+
+// A failure that did not end the observation.
+void ReliabilityLog::broke(const HostName& name, const std::string& cause, const std::string& text) {
+  Host& host = host_of(name);
+  if (host.drained) return;
   const WallTime now = clock_.wall();
-  if (unit.empty()) host.seen.push_back({now, now, true});
-  else ++host.gpu_failures[unit];
+  host.seen.push_back({now, now, true});
   host.dirty = true;
   next_judgement_ = {};
-  report(registry_.save_host_span({name, unit, now, now, cause}));
-}
-
-void ReliabilityLog::gpu_failed(const HostName& name, const std::string& uuid, const std::string& cause) {
-  fail(name, uuid, cause);
-}
-
-void ReliabilityLog::broke(const HostName& name, const std::string& cause, const std::string& text) {
-  if (host_of(name).drained) return;
-  fail(name, "", cause);
+  report(registry_.save_host_span({name, "", now, now, cause}));
   event(name, "broke_job", text);
 }
 
@@ -167,15 +174,23 @@ void ReliabilityLog::save_open(const HostName& name, Host& host) {
 }
 
 void ReliabilityLog::tick(BootTime now) {
-  for (auto& [name, host] : hosts_) {
-    if (!host.open || now < host.save_due) continue;
-    host.save_due = now + k_save_pause;
-    save_open({name}, host);
-    host.dirty = true;
-  }
-  if (now < next_judgement_) return;
-  next_judgement_ = now + k_judge_pause;
-  judge_all();
+  std::vector<std::pair<const std::string, Host>*> due;
+  for (auto& entry : hosts_)
+    if (entry.second.open && now >= entry.second.save_due) due.push_back(&entry);
+  const bool judges = now >= next_judgement_;
+  if (due.empty() && !judges) return;
+  // Of hundreds of hosts at once: one transaction, for each costs a synced file.
+  report(registry_.together([&]() -> Result<void> {
+    for (auto* entry : due) {
+      entry->second.save_due = now + k_save_pause;
+      save_open({entry->first}, entry->second);
+      entry->second.dirty = true;
+    }
+    if (!judges) return {};
+    next_judgement_ = now + k_judge_pause;
+    judge_all();
+    return {};
+  }));
 }
 
 void ReliabilityLog::judge_all() {
@@ -232,11 +247,6 @@ double ReliabilityLog::rate_per_hour(const HostName& name, const std::string& ho
     rate += sched::posterior_rate(sched::k_gpu_rate_per_hour, found->second.now.hours, count);
   }
   return rate;
-}
-
-sched::Reliability reliability_of(const registry::Provider& provider, const std::vector<registry::HostSpan>& spans,
-                                  WallTime now) {
-  return sched::estimate(sched::class_rate_per_hour(provider.host_class), watched_host(spans), now);
 }
 
 sched::Reliability reliability_of_gpu(const std::string& uuid, const std::vector<registry::HostSpan>& spans,

@@ -35,8 +35,8 @@ class ReliabilityLog {
   void lost(const registry::Provider& provider, Duration silent);
   // After every step of a job that was committed; `before` is its state until then.
   void on_step(const job::State& before, const job::Step& step);
-  // One of its GPUs failed (Xid, ECC, hang); `cause` is a word.
-  void gpu_failed(const HostName& name, const std::string& uuid, const std::string& cause);
+  // Failures of its GPUs may have been recorded (record_changes): they are read again.
+  void gpus_judged(const HostName& name);
   // Cheap; saves and recomputes what is due.
   void tick(BootTime now);
   // The provider is not in the registry any more.
@@ -52,11 +52,11 @@ class ReliabilityLog {
   struct Host {
     std::string host_class, boot_id;
     bool drained = false;
-    bool loaded = false;               // what former daemons saw is in `seen`
-    std::vector<sched::Watched> seen;  // ended observations, and failures that did not end one
-    std::map<std::string, int> gpu_failures;
-    std::optional<sched::Watched> open;  // the observation that goes on
-    std::deque<Duration> starts;         // newest last
+    bool loaded = false;                      // what former daemons saw is in `seen`
+    std::vector<sched::Watched> seen;         // ended observations, and failures that did not end one
+    std::map<std::string, int> gpu_failures;  // by uuid
+    std::optional<sched::Watched> open;       // the observation that goes on
+    std::deque<Duration> starts;              // newest last
     sched::Reliability now;
     std::string shunned;
     BootTime save_due{};
@@ -64,7 +64,6 @@ class ReliabilityLog {
   };
   Host& host_of(const HostName& name);
   void close(const HostName& name, Host& host, WallTime at, const std::string& cause);
-  void fail(const HostName& name, const std::string& unit, const std::string& cause);
   void broke(const HostName& name, const std::string& cause, const std::string& text);
   void blame_former_hosts(const job::State& state, const HostName& good, bool finished);
   void save_open(const HostName& name, Host& host);
@@ -79,10 +78,8 @@ class ReliabilityLog {
   BootTime next_judgement_{};
 };
 
-// What stands in the registry of one host, for commands that run without a daemon.
-[[nodiscard]] sched::Reliability reliability_of(const registry::Provider& provider,
-                                                const std::vector<registry::HostSpan>& spans, WallTime now);
-// The same of one of its GPUs: watched as long as the host was.
+// What stands in the registry of one GPU of a host, for commands that run without a daemon: it was watched as long as
+// the host was, and the host's own failures are not its.
 [[nodiscard]] sched::Reliability reliability_of_gpu(const std::string& uuid,
                                                     const std::vector<registry::HostSpan>& spans, WallTime now);
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/room.hpp"
 
+#include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "control/host_facts.hpp"
@@ -32,17 +34,26 @@ bool is_same_provider(const NamedMachine& a, const NamedMachine& b) {
 
 std::vector<sched::HostFacts> facts_now(const std::vector<HostNow>& hosts, const std::vector<Claim>& claims) {
   std::set<std::pair<std::string, std::uint64_t>> ours;
-  for (const Claim& claim : claims) ours.emplace(claim.job.value, claim.epoch.value);
+  std::map<std::string_view, std::vector<const Claim*>> claims_on;       // by name of the host
+  std::map<std::string_view, std::vector<const HostNow*>> with_machine;  // by its id: names of one machine share it
+  for (const Claim& claim : claims) {
+    ours.emplace(claim.job.value, claim.epoch.value);
+    if (claim.member != nullptr) claims_on[claim.member->host.value].push_back(&claim);
+  }
+  for (const HostNow& host : hosts) with_machine[host.provider->inventory.machine_id].push_back(&host);
   std::vector<sched::HostFacts> all;
   for (const HostNow& host : hosts) {
     sched::HostFacts facts = facts_of(*host.provider);
     facts.reachable = host.reachable;
-    for (const HostNow& other : hosts) {
-      if (!is_same_machine(host, other)) continue;
+    const auto divide_with = [&](const HostNow& other) {
+      if (!is_same_machine(host, other)) return;
       facts.drained = facts.drained || (other.provider->drained && is_same_provider(host, other));
-      for (const Claim& claim : claims)
-        if (claim.member != nullptr && claim.member->host == other.provider->name) take_away(facts, *claim.member);
-    }
+      if (const auto found = claims_on.find(other.provider->name.value); found != claims_on.end())
+        for (const Claim* claim : found->second) take_away(facts, *claim->member);
+    };
+    if (const std::string& machine = host.provider->inventory.machine_id; machine.empty()) divide_with(host);
+    else
+      for (const HostNow* other : with_machine.at(machine)) divide_with(*other);
     if (host.held != nullptr)
       for (const wire::HeldShare& share : *host.held)
         if (share.job.empty() || !ours.contains({share.job.value, share.epoch.value}))

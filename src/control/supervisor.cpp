@@ -72,6 +72,7 @@ void Supervisor::tick() {
     reload();
     if (others_wrote) load_standings();
   }
+  save_news_of_hosts();
   judge_hosts(now);
   network_->tick(now);
   sweep_health(now);
@@ -140,8 +141,8 @@ void Supervisor::load_providers() {
           if (const auto found = hosts_.find(name); found != hosts_.end()) on_connected(*found->second, hello);
         },
         [name](const Error& error) { os::log(os::LogLevel::info, name + ": " + error.one_line()); },
-        [this, name](const wire::HealthReply& reply) {
-          if (const auto found = hosts_.find(name); found != hosts_.end()) on_health(*found->second, reply);
+        [this, name](const wire::HealthReply& reply, Duration took) {
+          if (const auto found = hosts_.find(name); found != hosts_.end()) on_health(*found->second, reply, took);
         }};
     listener.pinged = [this, name](Duration rtt) { network_->pinged({name}, rtt); };
     host->monitor = std::make_shared<HostMonitor>(

@@ -89,7 +89,9 @@ class Supervisor {
   // How hosts are (health_sweep.cpp).
   void load_standings();
   void sweep_health(BootTime now);
-  void on_health(Host& host, const wire::HealthReply& reply);
+  void on_health(Host& host, const wire::HealthReply& reply, Duration took);
+  void save_news_of_hosts();
+  [[nodiscard]] Result<void> save_health_of(Host& host);
   void keep_health(Host& host, const wire::HealthReport& told, sched::Judgement verdict, WallTime now);
   void leave_gpu(const Host& host, const std::string& gpu, const std::string& why);
   // Challenges between jobs (bench_recheck.cpp).
@@ -111,7 +113,7 @@ class Supervisor {
   std::map<std::string, std::unique_ptr<Host>> hosts_;  // by name
   std::map<std::string, JobPtr> jobs_;                  // by id
   ReliabilityLog reliability_{registry_, clock_};
-  std::map<std::string, std::int64_t> clock_offsets_;   // milliseconds that a host's wall clock is ahead of ours
+  std::map<std::string, std::int64_t> clock_offsets_;  // milliseconds that a host's wall clock is ahead of ours
   const Duration health_every_ = health_period();
   const Duration recheck_every_ = recheck_period();
   bool rechecking_ = false;

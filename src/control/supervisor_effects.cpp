@@ -76,6 +76,7 @@ void Supervisor::carry_out(const JobPtr& job, const job::Launch& effect) {
           if (const auto host = hosts_.find(host_name.value); result.busy && host != hosts_.end()) {
             host->second->busy_until = clock_.boot() + k_busy_memory;
             host->second->monitor->poll_now();  // it will tell what is held there
+            host->second->health.next = {};     // and, if it is a stranger's, on which GPU
           }
           apply(job, job::LaunchFailed{epoch, result.detail, result.host_fault, result.host_max_epoch});
         }

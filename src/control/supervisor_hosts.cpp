@@ -40,8 +40,7 @@ void Supervisor::on_poll(Host& host, const wire::PollReply& reply) {
   const BootTime now = clock_.boot();
   if (now - host.seen_saved > k_seen_pause) {
     host.seen_saved = now;
-    const auto saved = registry_.set_liveness(host.provider.name, "answering", clock_.wall());
-    if (!saved) report(saved.error(), "while noting that a host answers");
+    host.seen_unsaved = clock_.wall();
   }
   note_room(host, reply);
   reliability_.answered(host.provider, reply.boot_id);
@@ -49,6 +48,25 @@ void Supervisor::on_poll(Host& host, const wire::PollReply& reply) {
     const auto job = jobs_.find(status.job.value);
     if (job != jobs_.end()) on_status(host, JobPtr(job->second), status);
   }
+}
+
+// In the course of a tick many hosts may have told of themselves: one transaction for all, as each costs a synced file.
+void Supervisor::save_news_of_hosts() {
+  std::vector<Host*> seen, judged;
+  for (auto& [name, host] : hosts_) {
+    if (host->seen_unsaved) seen.push_back(host.get());
+    if (host->health.unsaved) judged.push_back(host.get());
+  }
+  if (seen.empty() && judged.empty()) return;
+  const Result<void> saved = registry_.together([&]() -> Result<void> {
+    for (Host* host : seen) {
+      const WallTime at = *std::exchange(host->seen_unsaved, std::nullopt);
+      TRY(registry_.set_liveness(host->provider.name, "answering", at));
+    }
+    for (Host* host : judged) TRY(save_health_of(*host));
+    return {};
+  });
+  if (!saved) report(saved.error(), "while noting what hosts say");
 }
 
 // What is leased there; jobs that wait are asked for when something was given back.
@@ -136,34 +154,33 @@ void Supervisor::renew_wants() {
   for (const auto& [id, job] : jobs_)
     if (job->state.attempt() != nullptr) patience.push_back(job->state.policy.lost_after);
   const Duration heartbeat = heartbeat_for(patience, !jobs_.empty());
-  for (auto& [name, host] : hosts_) {
-    std::vector<HostMonitor::Want> wants;
-    for (auto& [id, job] : jobs_) {
-      const job::Attempt* attempt = job->state.attempt();
-      if (attempt == nullptr || attempt->host().value != name) continue;
-      if (!job->accepted.contains(attempt->epoch.value)) continue;
-      const std::uint64_t saved = job->saved[attempt->epoch.value];
-      wants.push_back({{job->state.id, attempt->epoch, saved}, job->state.policy.lease});
-    }
-    host->monitor->set_wants(std::move(wants), heartbeat);
+  std::map<std::string, std::vector<HostMonitor::Want>> wants;  // by name of the host
+  for (auto& [id, job] : jobs_) {
+    const job::Attempt* attempt = job->state.attempt();
+    if (attempt == nullptr || !job->accepted.contains(attempt->epoch.value)) continue;
+    const std::uint64_t saved = job->saved[attempt->epoch.value];
+    wants[attempt->host().value].push_back({{job->state.id, attempt->epoch, saved}, job->state.policy.lease});
   }
+  for (auto& [name, host] : hosts_) host->monitor->set_wants(std::move(wants[name]), heartbeat);
 }
 
 void Supervisor::judge_hosts(BootTime now) {
-  for (auto& [name, host] : hosts_) {
-    bool others_answer = false;
-    for (const auto& [other_name, other] : hosts_) {
-      if (other_name != name && is_witness(other->monitor->last_answer(), other->monitor->heartbeat(), now))
-        others_answer = true;
+  const auto answers = [now](const Host& host) {
+    return is_witness(host.monitor->last_answer(), host.monitor->heartbeat(), now);
+  };
+  const auto witnesses =
+      std::count_if(hosts_.begin(), hosts_.end(), [&](const auto& entry) { return answers(*entry.second); });
+  for (auto& [name, host] : hosts_) host->monitor->tick(now, witnesses > (answers(*host) ? 1 : 0));
+  std::map<std::string_view, Duration> patience;  // of the jobs on a host, by its name
+  for (const auto& [id, job] : jobs_)
+    if (const job::Attempt* attempt = job->state.attempt(); attempt != nullptr) {
+      Duration& shortest = patience.try_emplace(attempt->host().value, k_idle_lost_after).first->second;
+      shortest = std::min(shortest, job->state.policy.lost_after);
     }
-    host->monitor->tick(now, others_answer);
-  }
   for (auto& [name, host] : hosts_) {
-    Duration shortest = k_idle_lost_after;
-    for (const auto& [id, job] : jobs_)
-      if (const job::Attempt* attempt = job->state.attempt(); attempt != nullptr && attempt->host().value == name)
-        shortest = std::min(shortest, job->state.policy.lost_after);
-    const job::Liveness liveness = host->monitor->silence().judge(shortest);
+    const auto of_jobs = patience.find(name);
+    const job::Liveness liveness =
+        host->monitor->silence().judge(of_jobs == patience.end() ? k_idle_lost_after : of_jobs->second);
     if (liveness != host->liveness) {
       host->liveness = liveness;
       if (liveness == job::Liveness::lost) reliability_.lost(host->provider, host->monitor->silence().counted());

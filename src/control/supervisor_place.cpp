@@ -5,6 +5,7 @@
 
 #include "control/bench.hpp"
 #include "control/following.hpp"
+#include "control/host_facts.hpp"
 #include "control/moves.hpp"
 #include "control/pace.hpp"
 #include "control/room.hpp"
@@ -56,6 +57,8 @@ std::vector<sched::HostFacts> Supervisor::host_facts(const Following& asking, Du
 sched::Decision Supervisor::decide(const Following& job, const job::Spec& spec) {
   std::vector<sched::HostFacts> hosts = host_facts(job, spec.recovery.lost_after);
   if (const Result<void> benched = apply_bench(registry_, hosts); !benched) report(benched.error(), "while placing");
+  if (const Result<void> linked = apply_links(registry_, spec.constraints.query, hosts); !linked)
+    report(linked.error(), "while placing");
   return sched::place(spec, hosts, job.state.avoided);
 }
 

@@ -100,25 +100,29 @@ std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(
 double Statement::real(int column) const { return sqlite3_column_double(statement_, column); }
 bool Statement::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
 
-std::string Statement::text(int column) const {
+std::string Statement::text(int column) const { return std::string(view(column)); }
+
+std::string_view Statement::view(int column) const {
   const unsigned char* bytes = sqlite3_column_text(statement_, column);
   if (bytes == nullptr) return {};
   return {reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
 }
 
 Result<Transaction> Transaction::begin(Database& db) {
-  TRY(db.execute("BEGIN IMMEDIATE"));
-  return Transaction(db);
+  const bool inner = db.in_transaction();
+  TRY(db.execute(inner ? "SAVEPOINT inner_part" : "BEGIN IMMEDIATE"));
+  return Transaction(db, inner);
 }
 
 Transaction::~Transaction() {
   // A rollback that fails (the engine rolled back by itself already) leaves nothing to do.
-  if (db_ != nullptr) static_cast<void>(db_->execute("ROLLBACK"));
+  if (db_ != nullptr)
+    static_cast<void>(db_->execute(inner_ ? "ROLLBACK TO inner_part; RELEASE inner_part" : "ROLLBACK"));
 }
 
 Result<void> Transaction::commit() {
   Database* db = db_;
-  TRY(db->execute("COMMIT"));
+  TRY(db->execute(inner_ ? "RELEASE inner_part" : "COMMIT"));
   db_ = nullptr;
   return {};
 }
@@ -177,6 +181,8 @@ Statement Database::prepare(std::string_view sql) {
     return Statement(impl_->db, nullptr, make_error(Code::internal, "a statement is used inside itself"));
   return Statement(impl_->db, found->second, {});
 }
+
+bool Database::in_transaction() const { return sqlite3_get_autocommit(impl_->db) == 0; }
 
 std::int64_t Database::changes() const { return sqlite3_changes64(impl_->db); }
 std::int64_t Database::last_row_id() const { return sqlite3_last_insert_rowid(impl_->db); }

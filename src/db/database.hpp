@@ -50,6 +50,7 @@ class Statement {
   [[nodiscard]] std::int64_t integer(int column) const;
   [[nodiscard]] double real(int column) const;
   [[nodiscard]] std::string text(int column) const;
+  [[nodiscard]] std::string_view view(int column) const;  // of a text; until the next step
   [[nodiscard]] bool is_null(int column) const;
 
  private:
@@ -61,18 +62,20 @@ class Statement {
   Result<void> problem_;
 };
 
-// BEGIN IMMEDIATE … COMMIT; rolls back unless committed.
+// BEGIN IMMEDIATE … COMMIT; rolls back unless committed. One inside another is a part of it: undone alone, committed
+// with the whole.
 class Transaction {
  public:
   [[nodiscard]] static Result<Transaction> begin(Database& db);
-  Transaction(Transaction&& other) noexcept : db_(other.db_) { other.db_ = nullptr; }
+  Transaction(Transaction&& other) noexcept : db_(other.db_), inner_(other.inner_) { other.db_ = nullptr; }
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction();
   [[nodiscard]] Result<void> commit();
 
  private:
-  explicit Transaction(Database& db) : db_(&db) {}
+  Transaction(Database& db, bool inner) : db_(&db), inner_(inner) {}
   Database* db_;
+  bool inner_;
 };
 
 class Database {
@@ -87,6 +90,7 @@ class Database {
 
   // One or more statements without parameters or rows.
   [[nodiscard]] Result<void> execute(const std::string& sql);
+  [[nodiscard]] bool in_transaction() const;
   // Prepared once per text and kept. `sql` must outlive the call only.
   [[nodiscard]] Statement prepare(std::string_view sql);
   [[nodiscard]] std::int64_t changes() const;  // rows of the last INSERT, UPDATE or DELETE

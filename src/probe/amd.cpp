@@ -179,7 +179,8 @@ void read_second_round(std::span<const ToolAnswer> answers, VendorReading& readi
   count_ports(reading);
   for (Gpu& gpu : reading.gpus)
     if (!gpu.fabric.active && (answers[topology].ok() || answers[rocm_topology].ok()))
-      add_gap(gpu.gaps, "fabric.active", GapReason::not_supported, "no xGMI link to another GPU");
+      for (const char* attribute : {"fabric.active", "fabric.bits_per_second"})
+        add_gap(gpu.gaps, attribute, GapReason::not_supported, "no xGMI link to another GPU");
 }
 
 VendorReading read(std::span<const ToolAnswer> answers) {

@@ -108,12 +108,13 @@ wire::HealthReport take_health(os::Clock& clock, const HealthOptions& options) {
     how.skip_tools.push_back(tool);
   }
   for (const std::string& tool : options.skip_tools) add_hung(report, tool, false);
+  // Before the tools: what happens while they run may have been missed.
+  report.taken_at = clock.boot();
+  report.wall_ms = clock.wall().ms;
   Toolbox toolbox = how.toolbox;
   toolbox.output_max = std::max(toolbox.output_max, k_report_bytes_max);
   const std::vector<ToolAnswer> answers = ask_tools(toolbox, calls_of(how, files));
 
-  report.taken_at = clock.boot();
-  report.wall_ms = clock.wall().ms;
   read_load(files, report);
   read_disk_health(files, how.home, report.disk);
   try_write(how.home, clock, report.disk);

@@ -58,9 +58,17 @@ void take_toolkit(const HostFiles& files, const VendorPlugin& vendor, const Vend
   if (toolkit.empty() && vendor.installed_toolkit) toolkit = vendor.installed_toolkit(files);
 }
 
+// A tool that makes GPUs up, or a machine that hides its bus as WSL does: the benchmark tells which.
+void note_unseen(const HostFiles& files, VendorReading& reading) {
+  for (const Gpu& gpu : reading.gpus)
+    if (gpu.partition.parent.empty() && bus_lacks(files, gpu.pci))
+      reading.notes.push_back(gpu.uuid + " is said to be at " + gpu.pci + ", where the bus has no device");
+}
+
 void take_reading(const HostFiles& files, const VendorPlugin& vendor, VendorReading reading, Inventory& inventory) {
   if (vendor.complete) vendor.complete(files, reading);
   complete_from_bus(files, reading.gpus);
+  note_unseen(files, reading);
   add_missing_tools(files, vendor, reading, inventory);
   take_toolkit(files, vendor, reading, inventory);
   const auto first = static_cast<std::uint32_t>(inventory.gpus.size());
@@ -94,6 +102,13 @@ void explain_gpus(const HostFiles& files, std::span<const VendorPlugin> plugins,
     if (present) add_gap(gaps, attribute, GapReason::not_reported, "no tool tells it and it is in none of its places");
     else if (on_bus) add_gap(gaps, attribute, GapReason::no_driver, "there is a GPU, but no tool that knows it");
     else add_gap(gaps, attribute, GapReason::not_applicable, "no GPU of " + std::string(vendor_name(vendor)));
+  }
+  // What is installed is unknown for the same reason as what the driver supports.
+  for (const auto& [supported, installed] :
+       {std::pair{"cuda", "software.cuda_toolkit"}, std::pair{"rocm", "software.hip"},
+        std::pair{"oneapi", "software.level_zero"}}) {
+    const Gap why = *find_gap(gaps, supported);
+    add_gap(gaps, installed, why.reason, why.detail);
   }
 }
 

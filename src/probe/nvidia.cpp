@@ -226,7 +226,8 @@ Gpu part_of(const Gpu& gpu, const MigDevice& device, const Table& table, const s
   for (const MigDetails& one : details)
     if (one.gpu == device.gpu && one.device == device.device && one.units != 0) part.units = one.units;
   part.fabric = {};
-  add_gap(part.gaps, "fabric.active", GapReason::not_applicable, "MIG devices have no NVLink");
+  for (const char* attribute : {"fabric.active", "fabric.bits_per_second"})
+    add_gap(part.gaps, attribute, GapReason::not_applicable, "MIG devices have no NVLink");
   return part;
 }
 
@@ -284,10 +285,11 @@ void read_second_round(std::span<const ToolAnswer> answers, VendorReading& readi
   }
   if (answers.size() > nvlink) {
     read_nvlinks(answers[nvlink], reading.gpus);
-    explain(answers[nvlink], {"fabric.active"}, reading.gpus);
+    explain(answers[nvlink], {"fabric.active", "fabric.bits_per_second"}, reading.gpus);
     for (Gpu& gpu : reading.gpus)
       if (answers[nvlink].ok() && !gpu.fabric.active)
-        add_gap(gpu.gaps, "fabric.active", GapReason::not_supported, "nvidia-smi nvlink -s lists no link");
+        for (const char* attribute : {"fabric.active", "fabric.bits_per_second"})
+          add_gap(gpu.gaps, attribute, GapReason::not_supported, "nvidia-smi nvlink -s lists no link");
   }
   if (answers.size() > topology) {
     reading.links = read_nvidia_topology(answers[topology].out, reading.gpus);
@@ -312,8 +314,9 @@ VendorReading read(std::span<const ToolAnswer> answers) {
   if (reading.toolkit.empty()) reading.toolkit = cuda_of_xml(answers[xml].out);
   const std::vector<MigDetails> details = read_nvidia_xml(answers[xml], reading.gpus);
   explain(answers[xml],
-          {"clocks.core_mhz", "clocks.core_max_mhz", "clocks.memory_mhz", "clocks.memory_max_mhz", "power.cap_watts",
-           "power.default_watts", "heat.slowdown_c", "ecc", "partition.enabled", "throttle"},
+          {"clocks.core_mhz", "clocks.core_max_mhz", "clocks.memory_mhz", "clocks.memory_max_mhz", "power.draw_watts",
+           "power.cap_watts", "power.default_watts", "power.max_watts", "heat.now_c", "heat.slowdown_c",
+           "heat.shutdown_c", "ecc", "partition.enabled", "throttle"},
           reading.gpus);
   for (Gpu& gpu : reading.gpus)
     for (const char* attribute : {"units", "memory_bus_bits"})

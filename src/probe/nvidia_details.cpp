@@ -101,18 +101,19 @@ void fill(const XmlNode& node, Gpu& gpu) {
                 mhz("clocks/mem_clock", "clocks.memory_mhz"), mhz("max_clocks/mem_clock", "clocks.memory_max_mhz")};
   gpu.power.draw_watts = f.real({"gpu_power_readings/instant_power_draw", "gpu_power_readings/average_power_draw",
                                  "gpu_power_readings/power_draw", "power_readings/power_draw"},
-                                "");
+                                "power.draw_watts");
   gpu.power.cap_watts = f.real({"gpu_power_readings/current_power_limit", "gpu_power_readings/power_limit",
                                 "power_readings/enforced_power_limit", "power_readings/power_limit"},
                                "power.cap_watts");
   gpu.power.default_watts =
       f.real({"gpu_power_readings/default_power_limit", "power_readings/default_power_limit"}, "power.default_watts");
-  gpu.power.max_watts = f.real({"gpu_power_readings/max_power_limit", "power_readings/max_power_limit"}, "");
-  gpu.heat.now_c = f.whole<int>({"temperature/gpu_temp"}, "");
+  gpu.power.max_watts =
+      f.real({"gpu_power_readings/max_power_limit", "power_readings/max_power_limit"}, "power.max_watts");
+  gpu.heat.now_c = f.whole<int>({"temperature/gpu_temp"}, "heat.now_c");
   gpu.heat.slowdown_c = limit_of(f, "temperature/gpu_temp_slow_threshold", "temperature/gpu_temp_slow_tlimit_threshold",
                                  "heat.slowdown_c");
   gpu.heat.shutdown_c =
-      limit_of(f, "temperature/gpu_temp_max_threshold", "temperature/gpu_temp_max_tlimit_threshold", "");
+      limit_of(f, "temperature/gpu_temp_max_threshold", "temperature/gpu_temp_max_tlimit_threshold", "heat.shutdown_c");
   const std::string gen = "pci/pci_gpu_link_info/pcie_gen/", width = "pci/pci_gpu_link_info/link_widths/";
   gpu.pcie.generation = f.whole<int>({gen + "current_link_gen"}, "pcie.generation", 99);
   gpu.pcie.generation_max =

@@ -100,6 +100,11 @@ LinkKind pci_path(const HostFiles& files, std::string_view a, std::string_view b
   return below <= 2 ? LinkKind::pix : LinkKind::pxb;
 }
 
+bool bus_lacks(const HostFiles& files, std::string_view address) {
+  const std::string directory = directory_of(address);
+  return !directory.empty() && !files.list("/sys/bus/pci/devices").empty() && !files.exists(directory + "/vendor");
+}
+
 int count_nvswitches(const HostFiles& files) {
   int count = 0;
   for (const std::string& address : files.list("/sys/bus/pci/devices")) {

@@ -19,6 +19,8 @@ namespace gridctl::probe {
 // Generation and width, now and at most, of the device's own link.
 [[nodiscard]] PcieLink pcie_link(const HostFiles& files, std::string_view address);
 // nullopt when the device has none (-1) or is not there.
+// Devices can be seen there, and none at this address; false when the address is not known.
+[[nodiscard]] bool bus_lacks(const HostFiles& files, std::string_view address);
 [[nodiscard]] std::optional<int> pci_numa_node(const HostFiles& files, std::string_view address);
 
 // How two devices reach each other by their places in the tree of bridges; `unknown` when /sys does not show the tree,

@@ -67,6 +67,8 @@ void explain_containers(const std::vector<ToolAnswer>& answers, Inventory& inven
   const bool nvidia = std::any_of(inventory.gpus.begin(), inventory.gpus.end(),
                                   [](const Gpu& gpu) { return gpu.vendor == Vendor::nvidia; });
   const std::string toolkit = "software.container_gpus.toolkit", devices = "software.container_gpus.devices";
+  if (!nvidia) add_gap(inventory.gaps, "software.container_gpus.docker", GapReason::not_applicable, "no NVIDIA GPU");
+  else add_gap(inventory.gaps, "software.container_gpus.docker", GapReason::no_tool, "no docker answers here");
   if (gpus.toolkit.empty() && !nvidia) add_gap(inventory.gaps, toolkit, GapReason::not_applicable, "no NVIDIA GPU");
   if (gpus.toolkit.empty() && nvidia) {
     const bool hung = answers.size() > nvidia_ctk && answers[nvidia_ctk].found && !answers[nvidia_ctk].answered;

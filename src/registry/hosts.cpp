@@ -13,6 +13,12 @@ Result<void> Registry::Impl::forget_host(const HostName& name) {
   return db.prepare("DELETE FROM links WHERE source = ?1 OR target = ?1").bind(name.value).run();
 }
 
+Result<void> Registry::together(const std::function<Result<void>()>& writes) {
+  TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
+  TRY(writes());
+  return transaction.commit();
+}
+
 Result<void> Registry::add_host_event(const HostEvent& event) {
   db::Database& db = impl_->db;
   TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(db));
@@ -78,37 +84,34 @@ Result<std::vector<HostReport>> Registry::host_reports(const std::string& kind) 
 }
 
 Result<void> Registry::save_host_span(const HostSpan& span) {
-  return impl_->db
-      .prepare("INSERT OR REPLACE INTO host_spans(provider, unit, began_ms, ended_ms, cause) VALUES(?,?,?,?,?)")
-      .bind(span.provider.value)
-      .bind(span.unit)
-      .bind(span.began_at.ms)
-      .bind(span.ended_at.ms)
-      .bind(span.cause)
-      .run();
+  db::Database& db = impl_->db;
+  TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(db));
+  TRY(db.prepare("INSERT OR REPLACE INTO host_spans(provider, unit, began_ms, ended_ms, cause) VALUES(?,?,?,?,?)")
+          .bind(span.provider.value)
+          .bind(span.unit)
+          .bind(span.began_at.ms)
+          .bind(span.ended_at.ms)
+          .bind(span.cause)
+          .run());
+  TRY(db.prepare("DELETE FROM host_spans WHERE provider = ?1 AND unit = ?2 AND began_ms <= (SELECT began_ms FROM "
+                 "host_spans WHERE provider = ?1 AND unit = ?2 ORDER BY began_ms DESC LIMIT 1 OFFSET ?3)")
+          .bind(span.provider.value)
+          .bind(span.unit)
+          .bind(k_host_spans_max)
+          .run());
+  return transaction.commit();
 }
 
-namespace {
-Result<std::vector<HostSpan>> read_spans(db::Statement query) {
+Result<std::vector<HostSpan>> Registry::host_spans(const HostName& name) {
+  db::Statement query = impl_->db.prepare(
+      "SELECT provider, unit, began_ms, ended_ms, cause FROM host_spans WHERE provider = ? ORDER BY began_ms, unit");
+  query.bind(name.value);
   std::vector<HostSpan> found;
   for (;;) {
     TRY_ASSIGN(const bool row, query.next());
     if (!row) return found;
     found.push_back({{query.text(0)}, query.text(1), {query.integer(2)}, {query.integer(3)}, query.text(4)});
   }
-}
-}  // namespace
-
-Result<std::vector<HostSpan>> Registry::host_spans(const HostName& name) {
-  db::Statement query = impl_->db.prepare(
-      "SELECT provider, unit, began_ms, ended_ms, cause FROM host_spans WHERE provider = ? ORDER BY began_ms, unit");
-  query.bind(name.value);
-  return read_spans(std::move(query));
-}
-
-Result<std::vector<HostSpan>> Registry::host_spans() {
-  return read_spans(impl_->db.prepare(
-      "SELECT provider, unit, began_ms, ended_ms, cause FROM host_spans ORDER BY provider, began_ms, unit"));
 }
 
 Result<void> Registry::save_link(const HostLink& link) {

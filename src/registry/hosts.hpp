@@ -13,6 +13,7 @@
 namespace gridctl::registry {
 
 inline constexpr std::int64_t k_host_events_max = 2000;        // kept per provider: months of an ordinary host
+inline constexpr std::int64_t k_host_spans_max = 2000;         // the same of what was watched, of a host and each GPU
 inline constexpr std::size_t k_host_report_max = 1024 * 1024;  // bytes of one report's body
 inline constexpr std::string_view k_here = "@here";            // this machine as an end of a link
 

@@ -202,8 +202,23 @@ std::string figures_text(const Figures& figures) {
   return out;
 }
 
+namespace {
+// One figure, of which `next` is the likely place: most hosts have the same ones, in one order, and then nothing is
+// allocated. What stands before `next` is of this host.
+Figures::iterator put_figure(Figures& figures, Figures::iterator next, std::string_view name, double value) {
+  if (next != figures.begin() && std::prev(next)->first >= name) {  // out of order
+    figures.insert_or_assign(std::string(name), value);
+    return next;
+  }
+  while (next != figures.end() && next->first < name) next = figures.erase(next);
+  if (next == figures.end() || next->first != name) next = figures.insert_or_assign(next, std::string(name), value);
+  next->second = value;
+  return std::next(next);
+}
+}  // namespace
+
 void read_figures(std::string_view text, Figures& into) {
-  into.clear();
+  auto next = into.begin();
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(' '), text.size());
     const std::string_view part = text.substr(0, end);
@@ -213,10 +228,11 @@ void read_figures(std::string_view text, Figures& into) {
     if (equals < part.size()) {
       const auto [stopped, problem] = std::from_chars(part.data() + equals + 1, last, value);
       if (problem == std::errc{} && stopped == last && std::isfinite(value))
-        into.insert_or_assign(std::string(part.substr(0, equals)), value);
+        next = put_figure(into, next, part.substr(0, equals), value);
     }
     text.remove_prefix(std::min(end + 1, text.size()));
   }
+  into.erase(next, into.end());
 }
 
 }  // namespace gridctl::registry

@@ -59,16 +59,17 @@ class Registry {
   [[nodiscard]] Result<std::vector<JobId>> jobs_on(const HostName& name);
 
   // What is known of hosts over time. Removing a provider removes all of it.
+  // Makes everything that `writes` writes one transaction: each of its own costs a synced file.
+  [[nodiscard]] Result<void> together(const std::function<Result<void>()>& writes);
   [[nodiscard]] Result<void> add_host_event(const HostEvent& event);  // the oldest beyond k_host_events_max go
   // The newest `limit` (0 = all kept), oldest first; of all hosts when `name` is empty.
   [[nodiscard]] Result<std::vector<HostEvent>> host_events(const HostName& name, std::size_t limit);
   [[nodiscard]] Result<void> save_host_report(const HostReport& report);  // replaces the former one of its kind
   [[nodiscard]] Result<std::optional<HostReport>> host_report(const HostName& name, const std::string& kind);
   [[nodiscard]] Result<std::vector<HostReport>> host_reports(const std::string& kind);  // of every host, by name
-  // Inserts the span, or replaces the one with the same beginning.
+  // Inserts the span, or replaces the one with the same beginning; the oldest beyond k_host_spans_max go.
   [[nodiscard]] Result<void> save_host_span(const HostSpan& span);
   [[nodiscard]] Result<std::vector<HostSpan>> host_spans(const HostName& name);  // oldest first
-  [[nodiscard]] Result<std::vector<HostSpan>> host_spans();                      // of every host, by name, then time
   [[nodiscard]] Result<void> save_link(const HostLink& link);  // keeps the former value of what `link` leaves out
   [[nodiscard]] Result<std::vector<HostLink>> links();
 

@@ -30,11 +30,11 @@ class Beside {
   explicit Beside(db::Statement query) : query_(std::move(query)) {}
   // Is there a row of this provider? REQUIRES: names come in rising order.
   Result<bool> find(const std::string& name) {
-    while (!at_end_ && (!has_row_ || query_.text(0) < name)) {
+    while (!at_end_ && (!has_row_ || query_.view(0) < name)) {
       TRY_ASSIGN(has_row_, query_.next());
       at_end_ = !has_row_;
     }
-    return has_row_ && query_.text(0) == name;
+    return has_row_ && query_.view(0) == name;
   }
   [[nodiscard]] const db::Statement& row() const { return query_; }
 
@@ -56,20 +56,19 @@ Result<std::vector<Provider>> Registry::rows(const std::function<bool(Provider&)
     for (Provider p;;) {
       TRY_ASSIGN(const bool row, scan.next());
       if (!row) break;
-      p.name.value = scan.text(0);
+      p.name.value = scan.view(0);
       p.drained = scan.integer(1) != 0;
-      p.liveness = scan.text(2);
+      p.liveness = scan.view(2);
       p.last_seen_at.reset();
       if (!scan.is_null(3)) p.last_seen_at = WallTime{scan.integer(3)};
       TRY_ASSIGN(const bool has_line, lines.find(p.name.value));
-      if (!has_line || lines.row().integer(1) != k_listing_format || !read_listing(lines.row().text(2), p)) {
+      if (!has_line || lines.row().integer(1) != k_listing_format || !read_listing(lines.row().view(2), p)) {
         stale.push_back(p.name);
         p = {};
         continue;
       }
-      p.figures.clear();
       TRY_ASSIGN(const bool has_numbers, numbers.find(p.name.value));
-      if (has_numbers) read_figures(numbers.row().text(1), p.figures);
+      read_figures(has_numbers ? numbers.row().view(1) : std::string_view{}, p.figures);
       if (wanted(p)) found.push_back(p);
     }
   }

@@ -59,7 +59,10 @@ class Query {
   [[nodiscard]] bool asks(FieldSource source) const;
 
  private:
-  std::vector<Term> terms_;
+  void order_by_cost();
+
+  std::vector<Term> terms_;                  // as written
+  std::vector<std::size_t> cheapest_first_;  // the same by place
 };
 
 // "price", "price-" (descending), "num_gpus-,price": several, the first counts most. What is not known comes last.

@@ -18,8 +18,9 @@ constexpr double k_gib = 1024.0 * 1024 * 1024;
 constexpr int k_version_parts = 4;
 constexpr double k_version_step = 10'000;  // no part of a version is higher
 
+// The GPUs of a host are mostly of one kind: what stands there already is not added again.
 void add(Texts& out, std::string_view text) {
-  if (!text.empty()) out.push_back(text);
+  if (!text.empty() && (out.empty() || out.back() != text)) out.push_back(text);
 }
 MaybeNumber known(double value) { return value > 0 ? MaybeNumber{value} : std::nullopt; }
 
@@ -211,11 +212,11 @@ constexpr Field k_fields[] = {
      [](const Subject& h) { return figure(h, "pcie_bw"); }},
     {"disk_bw", "", Unit::gbyte_s, "writing to disk", false, FieldSource::host,
      [](const Subject& h) { return figure(h, "disk_bw"); }},
-    {"inet_up", "", Unit::mbit, "from the host to here", true, FieldSource::links,
+    {"inet_up", "", Unit::mbit, "uplink: the best rate seen from the host to here or to another host", true, FieldSource::links,
      [](const Subject& h) { return figure(h, "inet_up"); }},
-    {"inet_down", "", Unit::mbit, "from here to the host", true, FieldSource::links,
+    {"inet_down", "", Unit::mbit, "downlink: the best rate seen to the host from here or from another host", true, FieldSource::links,
      [](const Subject& h) { return figure(h, "inet_down"); }},
-    {"rtt", "ping", Unit::ms, "round trip from here", true, FieldSource::links,
+    {"rtt", "latency ping", Unit::ms, "round trip from here", true, FieldSource::links,
      [](const Subject& h) { return figure(h, "rtt"); }},
     // --- What was seen over time
     {"reliability", "reliability2", Unit::share, "share of the time that it is expected to be up", true,
@@ -230,7 +231,7 @@ constexpr Field k_fields[] = {
      [](const Subject& h) { return MaybeNumber{figure(h, "watched").value_or(0)}; }},
     {"start_time", "start", Unit::seconds, "from placing a job to its first instruction, 9 of 10 starts", true,
      FieldSource::host, [](const Subject& h) { return figure(h, "start_time"); }},
-    {"bench_drift", "", Unit::share, "newest benchmark against those before: -0.1 is 10 % slower", true,
+    {"bench_drift", "", Unit::share, "how far the newest benchmarks lie below the usual: 0.1 is 10 % slower", true,
      FieldSource::host, [](const Subject& h) { return figure(h, "bench_drift"); }},
 };
 

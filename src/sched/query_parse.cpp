@@ -347,6 +347,7 @@ std::string nearest_field(std::string_view word) {
 Result<Query> Query::parse(std::string_view text) {
   Query query;
   TRY_ASSIGN(query.terms_, Parser(text).parse());
+  query.order_by_cost();
   return query;
 }
 

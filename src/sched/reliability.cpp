@@ -21,7 +21,6 @@ constexpr double k_band = 0.05;                   // on either side
 constexpr double k_outage_hours = 1;              // assumed length of one, until some were seen
 constexpr double k_lemon_factor = 5;
 constexpr int k_lemon_failures = 3;  // fewer are bad luck
-constexpr std::size_t k_drift_window = 9;
 
 double hours_between(WallTime from, WallTime to) { return static_cast<double>(to.ms - from.ms) / 3'600'000.0; }
 
@@ -140,16 +139,6 @@ std::optional<Duration> ninetieth(std::vector<Duration> values) {
   const std::size_t rank = (values.size() * 9 + 9) / 10 - 1;
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(rank), values.end());
   return values[rank];
-}
-
-std::optional<double> drift(const std::vector<double>& measured) {
-  if (measured.size() < 2) return std::nullopt;
-  const std::size_t before = std::min(measured.size() - 1, k_drift_window);
-  std::vector<double> window(measured.end() - 1 - static_cast<std::ptrdiff_t>(before), measured.end() - 1);
-  const auto middle = window.begin() + static_cast<std::ptrdiff_t>((before - 1) / 2);
-  std::nth_element(window.begin(), middle, window.end());
-  if (*middle <= 0) return std::nullopt;
-  return measured.back() / *middle - 1;
 }
 
 }  // namespace gridctl::sched

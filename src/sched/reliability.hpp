@@ -69,8 +69,5 @@ inline constexpr double k_gpu_rate_per_hour = 1.04e-5;
 
 // The value that 9 of 10 do not exceed (nearest rank); nullopt without values.
 [[nodiscard]] std::optional<Duration> ninetieth(std::vector<Duration> values);
-// How far the newest of these measurements, oldest first, lies from the median of up to 9 before it: -0.12 is 12 %
-// slower. nullopt before there are two.
-[[nodiscard]] std::optional<double> drift(const std::vector<double>& measured);
 
 }  // namespace gridctl::sched

@@ -160,6 +160,11 @@ UnitState HostStanding::state_of(const std::string& unit) const {
   return found == units.end() ? UnitState::ok : found->second.state;
 }
 
+bool is_gpu_failure(const Change& change) {
+  return change.kind == "quarantined" && !change.unit.empty() && !change.code.starts_with("driver_") &&
+         !change.code.starts_with("leftover_");
+}
+
 Judgement judge(const HostStanding& before, const Look& look) { return Judge(before, look, false).run(); }
 Judgement judge_checked(const HostStanding& before, const Look& look) { return Judge(before, look, true).run(); }
 

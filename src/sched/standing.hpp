@@ -89,6 +89,10 @@ struct Change {
   std::string code, text;
 };
 
+// Is it one of a GPU's own failures, which tell how often it fails? A driver that hangs is the host's trouble, and what
+// a job has left behind is nobody's failure.
+[[nodiscard]] bool is_gpu_failure(const Change& change);
+
 struct Judgement {
   HostStanding next;
   std::vector<Change> changes;

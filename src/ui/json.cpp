@@ -76,6 +76,31 @@ Json provider_value(const registry::Provider& provider) {
               {"registered_at", format_rfc3339(provider.registered_at)}};
 }
 
+Json unit_value(const sched::UnitStanding& unit) {
+  const bool ok = unit.state == sched::UnitState::ok;
+  return Json{{"state", std::string(sched::unit_state_name(unit.state))},
+              {"code", ok ? Json() : text_or_null(unit.code)},
+              {"reason", ok ? Json() : text_or_null(unit.text)},
+              {"since", ok ? Json() : Json(format_rfc3339(unit.since))},
+              {"not_before", unit.state == sched::UnitState::quarantined ? Json(format_rfc3339(unit.until)) : Json()}};
+}
+
+// The host's own, then that of each GPU that is not ok, and who uses which without a lease.
+Json standing_value(const sched::HostStanding& standing) {
+  const auto own = standing.units.find("");
+  Json value = unit_value(own == standing.units.end() ? sched::UnitStanding{} : own->second);
+  value["gpus"] = Json::array();
+  for (const auto& [uuid, unit] : standing.units)
+    if (!uuid.empty() && unit.state != sched::UnitState::ok) {
+      Json one{{"uuid", uuid}};
+      one.update(unit_value(unit));
+      value["gpus"].push_back(std::move(one));
+    }
+  value["in_use"] = Json::array();
+  for (const auto& [uuid, who] : standing.busy) value["in_use"].push_back(Json{{"uuid", uuid}, {"by", who}});
+  return value;
+}
+
 Json checkpoint_value(const registry::Checkpoint& checkpoint) {
   return Json{{"checkpoint_id", checkpoint_name(checkpoint.job, checkpoint.seq)},
               {"job_id", checkpoint.job.value},
@@ -139,14 +164,29 @@ std::string event_json(const registry::EventRecord& event) {
 
 std::string provider_json(const registry::Provider& provider) { return dump(provider_value(provider)); }
 
-std::string provider_detail_json(const registry::Provider& provider, std::span<const std::string> contradictions,
-                                 std::span<const registry::HostEvent> history) {
+std::string provider_detail_json(const ProviderView& view) {
+  const registry::Provider& provider = view.provider;
+  const auto figure = [&](std::string_view name) {
+    const auto found = provider.figures.find(name);
+    return found == provider.figures.end() ? Json() : Json(found->second);
+  };
   Json value = provider_value(provider);
+  value["uptime"] = figure("uptime");
+  value["start_seconds_p90"] = figure("start_time");
+  value["bench_drift"] = figure("bench_drift");
+  value["gpu_reliability"] = Json::array();
+  for (const auto& [uuid, reliable] : view.gpus)
+    value["gpu_reliability"].push_back(Json{{"uuid", uuid},
+                                            {"mtbf_hours", reliable.mtbf_hours()},
+                                            {"mtbf_low_hours", reliable.mtbf_low_hours()},
+                                            {"mtbf_high_hours", reliable.mtbf_high_hours()},
+                                            {"failures", reliable.failures}});
+  value["standing"] = view.standing ? standing_value(*view.standing) : Json();
   value["declared_gpus"] = text_or_null(provider.declared_gpus);
-  value["contradictions"] = std::vector<std::string>(contradictions.begin(), contradictions.end());
+  value["contradictions"] = view.contradictions;
   value["inventory"] = Json::parse(to_json(provider.inventory));
   value["history"] = Json::array();
-  for (const registry::HostEvent& event : history)
+  for (const registry::HostEvent& event : view.history)
     value["history"].push_back(Json{{"at", format_rfc3339(event.at)}, {"kind", event.kind}, {"text", event.text}});
   return dump(value);
 }

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "registry/hosts.hpp"
 #include "registry/records.hpp"
+#include "ui/provider_view.hpp"
 
 namespace gridctl::ui {
 
@@ -18,10 +19,8 @@ namespace gridctl::ui {
 [[nodiscard]] std::string event_json(const registry::EventRecord& event);
 [[nodiscard]] std::string provider_json(const registry::Provider& provider);
 // The same and all that was found: "inventory" as base/inventory.hpp writes it, "declared_gpus", "contradictions",
-// "history" (newest last).
-[[nodiscard]] std::string provider_detail_json(const registry::Provider& provider,
-                                               std::span<const std::string> contradictions,
-                                               std::span<const registry::HostEvent> history);
+// "history" (newest last), "standing" of the host and its GPUs, and how reliable each GPU is.
+[[nodiscard]] std::string provider_detail_json(const ProviderView& view);
 [[nodiscard]] std::string providers_json(std::span<const registry::Provider> providers);
 [[nodiscard]] std::string checkpoint_json(const registry::Checkpoint& checkpoint);
 [[nodiscard]] std::string checkpoints_json(std::span<const registry::Checkpoint> checkpoints);

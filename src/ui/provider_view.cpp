@@ -8,6 +8,7 @@
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "ui/human.hpp"
+#include "ui/reliability.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::ui {
@@ -48,6 +49,9 @@ void add_owner(Facts& facts, const ProviderView& view, WallTime now) {
   facts.add("transport", provider.transport);
   facts.add("state", provider.drained ? "drained" : provider.liveness);
   facts.add("seen", age(provider.last_seen_at, now));
+  facts.add("fails in", mtbf(provider));
+  facts.add("record", record(provider));
+  facts.add("bench drift", bench_drift(provider));
   facts.add("registered", moment(provider.registered_at) + " UTC");
   facts.add("runs with", provider.engine);
   facts.add("class", provider.host_class);
@@ -108,11 +112,16 @@ void add_machine(Facts& facts, const Inventory& in) {
   facts.add("boot", in.boot_id);
 }
 
+std::string failures_text(int failures) {
+  return failures == 1 ? ", 1 failure" : ", " + std::to_string(failures) + " failures";
+}
+
 std::string gpu_name(const Gpu& gpu) {
   return gpu.model.empty() ? gpu.name + " (model not surely known)" : gpu.name + " = " + gpu.model;
 }
 
-std::string gpus_text(const Inventory& in, std::size_t columns, Style style) {
+std::string gpus_text(const ProviderView& view, std::size_t columns, Style style) {
+  const Inventory& in = view.provider.inventory;
   Table table({{"#", true, 1},
                {"gpu", false, 12, true},
                {"memory", true},
@@ -141,6 +150,8 @@ std::string gpus_text(const Inventory& in, std::size_t columns, Style style) {
     if (gpu.fabric.active) line += ", " + std::to_string(*gpu.fabric.active) + " links";
     if (gpu.fabric.active && gpu.fabric.bits_per_second) line += " of " + rate(gpu.fabric.bits_per_second);
     if (gpu.throttle && !gpu.throttle->empty()) line += ", held down: " + join(*gpu.throttle, ", ");
+    if (const auto found = view.gpus.find(gpu.uuid); found != view.gpus.end() && found->second.failures > 0)
+      line += ", fails in " + sched::describe(found->second) + failures_text(found->second.failures);
     facts.add("gpu " + std::to_string(i), line);
   }
   return text + facts.render(style);
@@ -263,7 +274,7 @@ std::string provider_view(const ProviderView& view, WallTime now, std::size_t co
   for (const JobId& job : view.jobs) owner.add("job", job.value);
   add_machine(machine, in);
   std::string text = owner.render(style) + head("Machine", style) + machine.render(style);
-  if (!in.gpus.empty()) text += gpus_text(in, columns, style);
+  if (!in.gpus.empty()) text += gpus_text(view, columns, style);
   text += links_text(in, columns, style) + disks_text(in, columns, style) + nics_text(in, columns, style);
   text += list_text("Worth a look", in.notes, style);
   if (in.version < k_inventory_version)

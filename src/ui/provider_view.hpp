@@ -3,12 +3,16 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "registry/hosts.hpp"
 #include "registry/records.hpp"
+#include "sched/reliability.hpp"
+#include "sched/standing.hpp"
 #include "ui/style.hpp"
 
 namespace gridctl::ui {
@@ -18,6 +22,8 @@ struct ProviderView {
   std::vector<std::string> contradictions;   // what was declared and is otherwise
   std::vector<registry::HostEvent> history;  // oldest first
   std::vector<JobId> jobs;
+  std::map<std::string, sched::Reliability> gpus;  // of each GPU by its uuid
+  std::optional<sched::HostStanding> standing;     // nullopt: its health was never looked at
 };
 
 // Whole lines. `columns` 0: nothing is cut, for pipes.

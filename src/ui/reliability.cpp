@@ -48,4 +48,13 @@ std::string record(const registry::Provider& provider) {
   return text;
 }
 
+std::string bench_drift(const registry::Provider& provider) {
+  const auto fall = figure(provider, "bench_drift");
+  if (!fall) return {};
+  if (*fall < 0.005) return "none";
+  char text[48];
+  std::snprintf(text, sizeof text, "%.0f %% slower than usual", *fall * 100);
+  return text;
+}
+
 }  // namespace gridctl::ui

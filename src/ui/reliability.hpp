@@ -15,5 +15,7 @@ namespace gridctl::ui {
 [[nodiscard]] std::string mtbf(const registry::Provider& provider);
 // "up 99.2 % of the time, 3 failures in 12d, starts a job within 8s" for `provider show`; empty when never watched.
 [[nodiscard]] std::string record(const registry::Provider& provider);
+// "12 % slower than usual", "none"; empty when it was never measured.
+[[nodiscard]] std::string bench_drift(const registry::Provider& provider);
 
 }  // namespace gridctl::ui

@@ -70,7 +70,13 @@ class Health(grid.Case):
         explained = ada.run("job", "explain", waiting.id).out
         self.assertIn("Xid 95", explained)
         self.assertEqual(waiting.state, "PENDING")
-        self.assertIn("quarantined", ada.run("provider", "show", "h1").out)
+        text = ada.run("provider", "show", "h1").out
+        self.assertIn("quarantined", text)
+        self.assertRegex(text, r"gpu 0 .*, fails in .*, \d+ failures?")
+        shown = ada.run("provider", "show", "h1", "--json").json
+        self.assertEqual([(gpu["uuid"], gpu["state"], gpu["code"]) for gpu in shown["standing"]["gpus"]],
+                         [(UUID, "quarantined", "xid-95")])
+        self.assertGreaterEqual(shown["gpu_reliability"][0]["failures"], 1)
         # A person has looked at it.
         self.check()
         self.assertTrue(any(kind == "cleared" for kind, _ in self.events()))
@@ -91,13 +97,53 @@ class Health(grid.Case):
     def test_a_stranger_on_the_gpu_makes_it_busy_not_bad(self):
         self.check()
         self.grid.enter(1, "echo '1 miner 9000' > /etc/stub-gpu/processes; echo 9000 > /etc/stub-gpu/used")
-        self.check()
         job = ada.submit(gpu_job("behind", envs={"STEPS": 3}))
         job.wait("to be told who is there", 40, lambda: "busy" in ada.run("job", "explain", job.id).out)
         self.assertIn("miner", self.check().err)
         self.assertFalse(any(kind == "quarantined" and "miner" in text for kind, text in self.events()))
         self.grid.enter(1, "rm /etc/stub-gpu/*")
         job.wait_success(120)
+
+    def test_the_look_before_a_start_needs_no_sweep_and_hangs_with_no_driver(self):
+        bob = self.grid.laptop("bob")
+        bob.environment["GRIDCTL_HEALTH_EVERY"] = "off"
+        for host in self.grid.hosts:
+            bob.register(host, engine="process")
+
+        def seconds_to_start(job):
+            """From its place to its acceptance by the host."""
+            placed, started = job.wait_event("placed"), job.wait_event("accepted")
+            return grid.iso(started["at"]) - grid.iso(placed["at"])
+
+        # A host without GPUs: the first look, of which nothing is kept yet, and later ones.
+        self.grid.as_worker(2, "rm -f .gridctl/health/report")
+        took = []
+        for number in range(4):
+            job = bob.submit(plain(f"cpu-{number}", resources={"cpus": 0.1}, envs={"STEPS": 2}), "--provider", "h2")
+            took.append(seconds_to_start(job))
+            job.wait_success()
+        grid.figure("placed to started without a GPU, seconds, the first look and later ones", [round(t, 2) for t in took])
+        self.assertLess(min(took[1:]), 2)
+        job = bob.submit(gpu_job("with-a-gpu", envs={"STEPS": 2}))
+        grid.figure("placed to started with a (stub) GPU", f"{seconds_to_start(job):.2f} s")
+        job.wait_success()
+        # A stranger of this very moment.
+        self.grid.enter(1, "echo '1 miner 9000' > /etc/stub-gpu/processes; echo 9000 > /etc/stub-gpu/used")
+        job = bob.submit(gpu_job("behind-a-stranger", envs={"STEPS": 2}))
+        job.wait("the refusal", 30, lambda: any("miner" in event["text"] for event in job.events()))
+        self.grid.enter(1, "rm /etc/stub-gpu/*")
+        job.wait_success()
+        # A driver that hangs: the start is given up after the tool's deadline, not with it.
+        self.grid.enter(1, "touch /etc/stub-gpu/hang")
+        began = time.monotonic()
+        job = bob.submit(gpu_job("behind-a-hung-driver", envs={"STEPS": 2}))
+        job.wait("the refusal", 40, lambda: any("hung driver" in event["text"] for event in job.events()))
+        grid.figure("a start on a hung driver is given up after", f"{time.monotonic() - began:.1f} s")
+        bob.run("job", "cancel", job.id, "--now")
+        self.grid.enter(1, "rm /etc/stub-gpu/hang")
+        self.grid.as_worker(1, "rm -f .gridctl/health/hung")
+        bob.close()
+        self.check()
 
     def test_a_hung_driver_is_not_asked_again_and_again(self):
         self.check()

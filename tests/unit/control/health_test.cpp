@@ -191,6 +191,62 @@ TEST(HealthSigns, OurOwnWrongClockIsNotTheHostsFault) {
   EXPECT_FALSE(clock_offset({}, "a"));
 }
 
+// A host that answers with this report.
+class OneHost : public wire::Link {
+ public:
+  explicit OneHost(wire::HealthReport told) : report(std::move(told)) {}
+  Result<void> send(const wire::Frame& frame, BootTime) override {
+    asked = *wire::parse_health_request(frame.payload);
+    stream = frame.stream;
+    return {};
+  }
+  Result<wire::Frame> receive(BootTime) override {
+    wire::HealthReply reply;
+    reply.host_time = report.taken_at + age;
+    reply.report = report;
+    reply.under_way = under_way;
+    return wire::Frame{wire::FrameKind::reply, stream, wire::encode(reply)};
+  }
+
+  wire::HealthReport report;
+  Duration age{};
+  bool under_way = false;
+  wire::HealthRequest asked;
+  std::uint32_t stream = 0;
+};
+
+TEST(LookBeforeAStart, LooksAnewWhereAGpuIsAskedForAndSeesTheStranger) {
+  Scene scene;
+  scene.gpu().processes->push_back({4711, "miner", 9ull << 30, false, wire::ProcessOwner::foreign});
+  OneHost host(scene.report);
+  const auto unfit = unfit_to_start(host, os::system_clock(), scene.inventory, {k_gpu});
+  ASSERT_TRUE(unfit);
+  EXPECT_TRUE(unfit->busy);
+  EXPECT_NE(unfit->why.find("miner"), std::string::npos);
+  EXPECT_TRUE(host.asked.gpus);
+  EXPECT_EQ(host.asked.max_age, Duration::zero());
+  EXPECT_FALSE(unfit_to_start(host, os::system_clock(), scene.inventory, {"GPU-2"})) << "another GPU";
+}
+
+TEST(LookBeforeAStart, HardlyWaitsWhereNoGpuIsAskedFor) {
+  Scene scene;
+  OneHost host(scene.report);
+  EXPECT_FALSE(unfit_to_start(host, os::system_clock(), scene.inventory, {}));
+  EXPECT_FALSE(host.asked.gpus);
+  EXPECT_GT(host.asked.max_age, std::chrono::minutes{1});
+  EXPECT_LE(host.asked.wait, std::chrono::seconds{1});
+}
+
+TEST(LookBeforeAStart, BelievesNoOldReport) {
+  Scene scene;
+  scene.report.disk.read_only = true;
+  OneHost host(scene.report);
+  EXPECT_TRUE(unfit_to_start(host, os::system_clock(), scene.inventory, {}));
+  host.age = std::chrono::minutes{10};
+  host.under_way = true;
+  EXPECT_FALSE(unfit_to_start(host, os::system_clock(), scene.inventory, {})) << "it may have been mended";
+}
+
 TEST(HealthStanding, QuarantinedUnitsLeaveTheChoice) {
   sched::HostStanding standing;
   standing.units[k_gpu].state = UnitState::quarantined;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include "control/host_facts.hpp"
 #include "control/network_record.hpp"
+#include "sched/query.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
@@ -99,6 +101,23 @@ TEST_F(Network, TakesATransferForAMeasurementWhenItWasFast) {
   EXPECT_EQ(rate().up_bits_per_second, 4e8);
   for (const sched::LinkTask& task : due(later(30h)))
     EXPECT_FALSE(task.kind == sched::LinkTask::Kind::here && task.a == "a");
+}
+
+TEST_F(Network, GivesQueriesTheSameFiguresAsPeople) {
+  const std::string here(registry::k_here);
+  ASSERT_THAT(registry.save_link({here, "a", k_now, 12'500, 80e6}), IsOk());
+  ASSERT_THAT(registry.save_link({"a", here, k_now, {}, 20e6}), IsOk());
+  ASSERT_THAT(registry.save_link({"a", "b", k_now, 300, 9e9}), IsOk());
+  const auto figures = *link_figures(registry);
+  EXPECT_EQ(figures.at("a"), (sched::Figures{{"inet_down", 80}, {"inet_up", 9000}, {"rtt", 12.5}}));
+  EXPECT_EQ(figures.at("b"), (sched::Figures{{"inet_down", 9000}}));
+  EXPECT_FALSE(figures.contains(here));
+  std::vector<sched::HostFacts> hosts{facts_of(provider("a"))};
+  ASSERT_THAT(apply_links(registry, "cpus>=1", hosts), IsOk());
+  EXPECT_TRUE(hosts[0].figures.empty()) << "nobody asks";
+  ASSERT_THAT(apply_links(registry, "latency<20ms inet_up>=1Gbps", hosts), IsOk());
+  EXPECT_TRUE(sched::Query::parse("latency<20ms inet_up>=1Gbps")->matches(sched::subject_of(hosts[0])));
+  EXPECT_FALSE(sched::Query::parse("latency<10ms")->matches(sched::subject_of(hosts[0])));
 }
 
 TEST_F(Network, TellsOnceOfAHostThatIsNotWhereItSays) {

@@ -98,6 +98,32 @@ TEST_F(Opened, ErrorsOfPreparingAndBindingComeWithTheStep) {
   EXPECT_THAT(db_.prepare("SELECT 1").bind(1).next(), FailsWith(Code::internal));
 }
 
+TEST_F(Opened, ATransactionInsideAnotherIsAPartOfIt) {
+  const auto count = [&] {
+    Statement query = db_.prepare("SELECT count(*) FROM inside");
+    EXPECT_TRUE(query.next());
+    return query.integer(0);
+  };
+  ASSERT_THAT(db_.execute("CREATE TABLE inside(x)"), IsOk());
+  {
+    Result<Transaction> outer = Transaction::begin(db_);
+    ASSERT_THAT(outer, IsOk());
+    ASSERT_THAT(db_.execute("INSERT INTO inside VALUES(1)"), IsOk());
+    {
+      Result<Transaction> undone = Transaction::begin(db_);
+      ASSERT_THAT(undone, IsOk());
+      ASSERT_THAT(db_.execute("INSERT INTO inside VALUES(2)"), IsOk());
+    }
+    EXPECT_EQ(count(), 1);
+    Result<Transaction> kept = Transaction::begin(db_);
+    ASSERT_THAT(db_.execute("INSERT INTO inside VALUES(3)"), IsOk());
+    ASSERT_THAT(kept->commit(), IsOk());
+    EXPECT_EQ(count(), 2);
+  }
+  EXPECT_EQ(count(), 0) << "the whole was not committed";
+  EXPECT_FALSE(db_.in_transaction());
+}
+
 TEST_F(Opened, ATransactionIsUndoneUnlessCommitted) {
   {
     Result<Transaction> transaction = Transaction::begin(db_);

@@ -73,7 +73,24 @@ TEST_F(Hosts, ProlongASpanAndKeepOthers) {
   ASSERT_EQ(spans.size(), 3u);
   EXPECT_EQ(spans[0].ended_at.ms, 30);
   EXPECT_EQ(spans[0].cause, "host_lost");
-  EXPECT_EQ(registry.host_spans()->size(), 3u);
+}
+
+TEST_F(Hosts, KeepOnlySoManySpansOfEachUnit) {
+  Registry registry = open();
+  {
+    Result<db::Database> raw = db::Database::open(dir.path() / "state.db");
+    ASSERT_TRUE(raw);
+    ASSERT_TRUE(raw->execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " +
+                             std::to_string(k_host_spans_max + 10) +
+                             ") INSERT INTO host_spans SELECT 'lab', '', 10 * i, 10 * i + 5, 'rebooted' FROM n"));
+  }
+  ASSERT_TRUE(registry.save_host_span({lab, "GPU-1", {1}, {2}, "xid-79"}));
+  EXPECT_EQ(registry.host_spans(lab)->size(), static_cast<std::size_t>(k_host_spans_max + 11));
+  ASSERT_TRUE(registry.save_host_span({lab, "", {1'000'000}, {2'000'000}, ""}));
+  const std::vector<HostSpan> spans = *registry.host_spans(lab);
+  EXPECT_EQ(spans.size(), static_cast<std::size_t>(k_host_spans_max + 1));
+  EXPECT_EQ(spans.front().unit, "GPU-1");
+  EXPECT_EQ(spans.back().ended_at.ms, 2'000'000);
 }
 
 TEST_F(Hosts, KeepWhatANewMeasurementOfALinkLeavesOut) {

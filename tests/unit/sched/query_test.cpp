@@ -309,6 +309,7 @@ TEST(Query, TellsWhatItNeeds) {
   EXPECT_TRUE(Query::parse("inet_up>1")->asks(FieldSource::links));
   EXPECT_FALSE(Query::parse("price<1")->asks(FieldSource::links));
   EXPECT_TRUE(Order::parse("price,rtt")->asks(FieldSource::links));
+  EXPECT_TRUE(Order::parse("latency")->asks(FieldSource::links)) << "another word for rtt";
 }
 
 TEST(VersionNumber, OrdersLikeVersionsDo) {

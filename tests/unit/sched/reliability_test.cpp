@@ -130,13 +130,6 @@ TEST(NinetiethPercentile, IsOneOfTheValues) {
   EXPECT_EQ(ninetieth(ten), Duration{9s});
 }
 
-TEST(Drift, ComparesTheNewestWithTheMedianBefore) {
-  EXPECT_FALSE(drift({}));
-  EXPECT_FALSE(drift({100}));
-  EXPECT_NEAR(*drift({100, 101, 99, 88}), -0.12, 1e-9);
-  EXPECT_NEAR(*drift({1, 1, 1, 100, 100, 100, 100, 100, 100, 100, 100, 100, 90}), -0.10, 1e-9);
-}
-
 // --- Published traces of spot instances ------------------------------------------------------------------------------
 
 struct Trace {

@@ -58,6 +58,19 @@ TEST(ProviderView, ShowsEachPartOfTheMachine) {
     EXPECT_TRUE(contains(text, part)) << part << " in\n" << text;
 }
 
+TEST(ProviderView, ShowsHowReliableItIs) {
+  ProviderView view = view_of_two();
+  EXPECT_TRUE(contains(provider_view(view, WallTime{}, 0, Style{}), "?\n")) << "what its class lets expect";
+  view.provider.figures = {{"mtbf", 96},          {"mtbf_low", 24},  {"mtbf_high", 504},
+                           {"watched", 288},      {"failures", 3},   {"uptime", 0.992},
+                           {"reliability", 0.99}, {"start_time", 8}, {"bench_drift", 0.12}};
+  view.gpus["GPU-1"] = sched::estimate(sched::k_gpu_rate_per_hour, {{{0}, {3'600'000}, true}}, {7'200'000});
+  const std::string text = provider_view(view, WallTime{}, 0, Style{});
+  for (const char* part : {"4d (24h-21d)", "up 99.20 % of the time", "3 failures in 12d",
+                           "9 of 10 jobs start within 8s", "12 % slower than usual", ", 1 failure"})
+    EXPECT_TRUE(contains(text, part)) << part << " in\n" << text;
+}
+
 TEST(ProviderView, TellsToRescanWhenTheAgentWasOlder) {
   ProviderView view = view_of_two();
   view.provider.inventory.version = 1;
@@ -103,9 +116,26 @@ TEST(ProviderView, SaysShortlyWhatIsNowAndAtMost) {
 }
 
 TEST(ProviderView, GivesScriptsAllOfIt) {
-  const ProviderView view = view_of_two();
-  const auto value = nlohmann::json::parse(provider_detail_json(view.provider, view.contradictions, view.history));
+  ProviderView view = view_of_two();
+  EXPECT_TRUE(nlohmann::json::parse(provider_detail_json(view))["standing"].is_null()) << "never looked at";
+  view.provider.figures = {{"uptime", 0.99}, {"start_time", 8}, {"bench_drift", 0.12}};
+  view.gpus["GPU-0"] = sched::estimate(sched::k_gpu_rate_per_hour, {{{0}, {3'600'000}, true}}, {7'200'000});
+  view.standing.emplace();
+  view.standing->units["GPU-1"] = {sched::UnitState::quarantined, "xid-79", "gone", {1000}, {2000}, 1, {1000}, 0, 0};
+  view.standing->busy["GPU-0"] = "miner";
+  const auto value = nlohmann::json::parse(provider_detail_json(view));
   EXPECT_EQ(value["name"], "ada");
+  EXPECT_EQ(value["uptime"], 0.99);
+  EXPECT_EQ(value["start_seconds_p90"], 8);
+  EXPECT_EQ(value["bench_drift"], 0.12);
+  EXPECT_EQ(value["gpu_reliability"][0]["uuid"], "GPU-0");
+  EXPECT_EQ(value["gpu_reliability"][0]["failures"], 1);
+  EXPECT_LT(value["gpu_reliability"][0]["mtbf_low_hours"], value["gpu_reliability"][0]["mtbf_hours"]);
+  EXPECT_EQ(value["standing"]["state"], "ok");
+  EXPECT_EQ(value["standing"]["gpus"][0]["uuid"], "GPU-1");
+  EXPECT_EQ(value["standing"]["gpus"][0]["state"], "quarantined");
+  EXPECT_EQ(value["standing"]["gpus"][0]["not_before"], "1970-01-01T00:00:02.000Z");
+  EXPECT_EQ(value["standing"]["in_use"][0]["by"], "miner");
   EXPECT_EQ(value["gpus"].size(), 2u) << "the promised keys stay";
   EXPECT_EQ(value["declared_gpus"], "H100:4");
   EXPECT_EQ(value["contradictions"].size(), 1u);
