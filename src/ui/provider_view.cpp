@@ -112,7 +112,8 @@ std::string gpu_name(const Gpu& gpu) {
   return gpu.model.empty() ? gpu.name + " (model not surely known)" : gpu.name + " = " + gpu.model;
 }
 
-std::string gpus_text(const Inventory& in, std::size_t columns, Style style) {
+std::string gpus_text(const ProviderView& view, std::size_t columns, Style style) {
+  const Inventory& in = view.provider.inventory;
   Table table({{"#", true, 1},
                {"gpu", false, 12, true},
                {"memory", true},
@@ -141,6 +142,9 @@ std::string gpus_text(const Inventory& in, std::size_t columns, Style style) {
     if (gpu.fabric.active) line += ", " + std::to_string(*gpu.fabric.active) + " links";
     if (gpu.fabric.active && gpu.fabric.bits_per_second) line += " of " + rate(gpu.fabric.bits_per_second);
     if (gpu.throttle && !gpu.throttle->empty()) line += ", held down: " + join(*gpu.throttle, ", ");
+    if (gpu.memory_bus_bits) line += ", memory bus of " + std::to_string(*gpu.memory_bus_bits) + " bits";
+    if (const auto told = view.measured.find(gpu.uuid); told != view.measured.end())
+      line += " (measured: " + join(told->second, ", ") + ")";
     facts.add("gpu " + std::to_string(i), line);
   }
   return text + facts.render(style);
@@ -263,7 +267,7 @@ std::string provider_view(const ProviderView& view, WallTime now, std::size_t co
   for (const JobId& job : view.jobs) owner.add("job", job.value);
   add_machine(machine, in);
   std::string text = owner.render(style) + head("Machine", style) + machine.render(style);
-  if (!in.gpus.empty()) text += gpus_text(in, columns, style);
+  if (!in.gpus.empty()) text += gpus_text(view, columns, style);
   text += links_text(in, columns, style) + disks_text(in, columns, style) + nics_text(in, columns, style);
   text += list_text("Worth a look", in.notes, style);
   if (in.version < k_inventory_version)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@ struct ProviderView {
   std::vector<std::string> contradictions;   // what was declared and is otherwise
   std::vector<registry::HostEvent> history;  // oldest first
   std::vector<JobId> jobs;
+  std::map<std::string, std::vector<std::string>> measured;  // by uuid: attributes of the GPU that a benchmark told
 };
 
 // Whole lines. `columns` 0: nothing is cut, for pipes.

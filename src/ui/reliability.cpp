@@ -3,6 +3,8 @@
 
 #include <cstdio>
 
+#include "sched/verdict.hpp"
+
 namespace gridctl::ui {
 
 namespace {
@@ -46,6 +48,12 @@ std::string record(const registry::Provider& provider) {
     text += share;
   }
   return text;
+}
+
+std::string bench_verdict(const registry::Provider& provider) {
+  const auto found = figure(provider, "verdict");
+  if (!found || *found < 0 || *found > static_cast<double>(sched::VerdictKind::mismatch)) return {};
+  return std::string(sched::verdict_name(static_cast<sched::VerdictKind>(*found)));
 }
 
 }  // namespace gridctl::ui

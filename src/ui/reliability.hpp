@@ -16,4 +16,7 @@ namespace gridctl::ui {
 // "up 99.2 % of the time, 3 failures in 12d, starts a job within 8s" for `provider show`; empty when never watched.
 [[nodiscard]] std::string record(const registry::Provider& provider);
 
+// "ok", "degraded", "suspect" or "mismatch" by the last benchmark; empty when there was none.
+[[nodiscard]] std::string bench_verdict(const registry::Provider& provider);
+
 }  // namespace gridctl::ui
