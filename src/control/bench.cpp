@@ -97,7 +97,8 @@ void follow_trends(GpuBench& bench, const std::optional<BenchReport>& before) {
 // share.
 std::uint64_t foreign_on(const Gpu& gpu, const wire::HealthReport& report) {
   for (const wire::GpuHealth& seen : report.gpus) {
-    if (seen.partitioned || seen.uuid.empty() || seen.uuid != gpu.uuid) continue;
+    const bool is_it = seen.uuid.empty() ? short_pci(seen.pci) == short_pci(gpu.pci) : seen.uuid == gpu.uuid;
+    if (seen.partitioned || !is_it) continue;
     if (!seen.processes) return seen.memory_used.value_or(0) > k_driver_share ? *seen.memory_used : 0;
     std::uint64_t held = 0;
     for (const wire::GpuProcess& process : *seen.processes)

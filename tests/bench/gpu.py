@@ -10,7 +10,7 @@ of 20, blocking and not; the better of both is taken. On a machine that others u
 the processor time that they have used as their only clock (tests/support/cpu_clock.c; only for devices that are
 processors): what they wait for others then counts for neither.
 
-Ends with 1 when the median of a ratio is further from 1 than --within (0.15).
+Ctrl-C ends it after the rounds that are done. Ends with 1 when the median of a ratio is further from 1 than --within (0.15).
 """
 import argparse
 import os
@@ -76,16 +76,22 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         if args.clock == "cpu":
             environment["LD_PRELOAD"] = cpu_clock(folder)
-        for turn in range(args.rounds):
-            first = ours(args.helper, environment) if turn % 2 == 0 else None
-            other_name, said = clpeak(environment)
-            name, figures = first or ours(args.helper, environment)
-            if name != other_name:
-                sys.exit(f"two devices: '{name}' and '{other_name}'")
-            for title, _, figure, pattern in FIGURES:
-                pairs[title].append((figures[figure], best(said, pattern)))
-            print(f"round {turn + 1} of {args.rounds} done", file=sys.stderr, flush=True)
-    print(f"{name}; medians of {args.rounds} rounds, {args.clock} clock")
+        rounds = 0
+        try:
+            while rounds < args.rounds:
+                first = ours(args.helper, environment) if rounds % 2 == 0 else None
+                other_name, said = clpeak(environment)
+                name, figures = first or ours(args.helper, environment)
+                if name != other_name:
+                    sys.exit(f"two devices: '{name}' and '{other_name}'")
+                for title, _, figure, pattern in FIGURES:
+                    pairs[title].append((figures[figure], best(said, pattern)))
+                rounds += 1
+                print(f"round {rounds} of {args.rounds} done", file=sys.stderr, flush=True)
+        except KeyboardInterrupt:
+            if rounds == 0:
+                return 1
+    print(f"{name}; medians of {rounds} rounds, {args.clock} clock")
     print(f"{'':26}{'gridctl':>10}{'clpeak':>10}{'ratio':>8}   lowest to highest")
     wrong = 0
     for title, unit, *_ in FIGURES:

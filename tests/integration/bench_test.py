@@ -2,8 +2,11 @@
 """`provider bench` as a person types it, against real hosts: what it measures and keeps, what an honest device passes,
 and what a host that lies about its GPU comes to. The devices are PoCL's, on the processors; a library in front of it
 calls them GPUs and lies as /etc/stub-gpu/opencl tells it."""
+import contextlib
+import json
 import os
 import shutil
+import sqlite3
 import unittest
 
 import grid
@@ -79,6 +82,12 @@ class Bench(grid.Case):
         super().setUp()
         lie("gpu")
 
+    def kept(self, host):
+        """Transcripts in the registry."""
+        with contextlib.closing(sqlite3.connect(f"file:{ada.state}/state.db?mode=ro", uri=True)) as db:
+            body, = db.execute("SELECT body FROM host_reports WHERE provider=? AND kind='bench'", (f"h{host}",)).fetchone()
+        return json.loads(body)["gpus"][0]["transcripts"]
+
     def history(self):
         shown = bob.run("provider", "show", f"h{LIAR}", "--json").json
         return [event["text"] for event in shown["history"] if event["kind"] == "bench"]
@@ -99,7 +108,10 @@ class Bench(grid.Case):
             self.assertGreater(report["host"][name], 0)
         for name in ("fp32_tflops", "gemm_fp32_tflops", "memory_read_gbs", "h2d_gbs", "d2h_gbs"):
             self.assertGreater(report["gpus"][0]["figures"][name], 0, name)
+        kept = self.kept(PLAIN)
+        self.assertEqual([one["seed"] for one in kept], [one["seed"] for one in report["gpus"][0]["transcripts"]])
         again = bench(PLAIN, "--quick")
+        self.assertFalse({one["seed"] for one in kept} & {one["seed"] for one in self.kept(PLAIN)}, "a seed came twice")
         self.assertIn("memory hashed", again.out)
         self.assertIn("ok", ada.run("provider", "show", f"h{PLAIN}").out.split("bench", 1)[1])
         self.assertIn(f"h{PLAIN}", listed("verified"))
