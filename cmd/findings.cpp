@@ -2,7 +2,6 @@
 #include "cmd/findings.hpp"
 
 #include "base/text.hpp"
-#include "control/bench.hpp"
 #include "control/network_record.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
@@ -53,6 +52,19 @@ std::vector<probe::Finding> health_findings(const Result<control::CheckedHealth>
   for (const auto& [gpu, who] : health->standing.busy)
     findings.push_back({"health", false, gpu + ": " + who, "", false});
   if (well) findings.push_back({"health", true, "nothing is wrong with it", "", true});
+  return findings;
+}
+
+std::vector<probe::Finding> bench_findings(const control::BenchReport& report) {
+  std::vector<probe::Finding> findings;
+  for (const control::GpuBench& gpu : report.gpus) {
+    const std::string who = gpu.gpu.uuid.empty() ? gpu.gpu.name : gpu.gpu.uuid;
+    for (const sched::GpuFinding& one : gpu.verdict.findings)
+      if (one.kind != sched::VerdictKind::ok)
+        findings.push_back({std::string(sched::verdict_name(one.kind)), false, who + ": " + one.text, "",
+                            one.kind == sched::VerdictKind::mismatch});
+  }
+  for (const std::string& problem : report.problems) findings.push_back({"not measured", false, problem, "", false});
   return findings;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cmd/context.hpp"
+#include "control/bench.hpp"
 #include "control/health.hpp"
 #include "probe/preflight.hpp"
 #include "registry/records.hpp"
@@ -23,6 +24,8 @@ void show_problems(Context& context, const std::vector<probe::Finding>& findings
 // What a look at the host's health came to.
 [[nodiscard]] std::vector<probe::Finding> health_findings(const Result<control::CheckedHealth>& health,
                                                           const HostName& name);
+// What a benchmark found that is not as it should be, or could not measure.
+[[nodiscard]] std::vector<probe::Finding> bench_findings(const control::BenchReport& report);
 // What was measured of it over time, to stdout: standing and health, benchmark, links. Nothing when it never was.
 [[nodiscard]] Result<void> show_measured(Context& context, registry::Registry& registry, const HostName& name);
 // JSON array of {"point","ok","required","detail","fix"}.

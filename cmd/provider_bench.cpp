@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/findings.hpp"
 #include "control/bench.hpp"
 #include "control/enroll.hpp"
 #include "ui/human.hpp"
@@ -67,13 +68,10 @@ void show(Context& context, const control::BenchReport& report) {
     if (const auto bytes = gpu.figures.find("memory_hashed_bytes"); bytes != gpu.figures.end())
       facts.add("memory hashed", format_size(static_cast<std::uint64_t>(bytes->second)));
     add_figures(facts, k_gpu_figures, gpu.figures);
-    for (const sched::GpuFinding& finding : gpu.verdict.findings)
-      if (finding.kind != sched::VerdictKind::ok)
-        facts.add(std::string(sched::verdict_name(finding.kind)), finding.text);
     for (const std::string& note : gpu.verdict.notes) facts.add("note", note);
     context.print("\n" + facts.render(context.out_style));
   }
-  for (const std::string& problem : report.problems) context.note("not measured: " + sanitize(problem));
+  show_problems(context, bench_findings(report));
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {

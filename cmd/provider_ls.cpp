@@ -34,14 +34,18 @@ ui::Table table_of(const std::vector<registry::Provider>& providers, WallTime no
                    {.title = "CLASS"},
                    {.title = "$/H", .right = true},
                    {.title = "FAILS IN"},
+                   {.title = "BENCH"},
                    {.title = "SEEN", .right = true},
                    {.title = "ADDRESS", .shrinks = true}});
-  for (const registry::Provider& provider : providers)
-    table.add({provider.name.value, provider.drained ? "drained" : provider.liveness, ui::gpus(provider.inventory),
-               ui::number(provider.inventory.cpus), format_size(provider.inventory.memory_bytes), provider.engine,
-               provider.region.empty() ? "-" : provider.region, provider.host_class, ui::money(provider.price_per_hour),
-               ui::mtbf(provider), ui::age(provider.last_seen_at, now), provider.address},
-              {ui::Paint::bold, ui::paint_of_liveness(provider.drained ? "drained" : provider.liveness)});
+  for (const registry::Provider& provider : providers) {
+    const std::string verdict = ui::bench_verdict(provider);
+    table.add(
+        {provider.name.value, provider.drained ? "drained" : provider.liveness, ui::gpus(provider.inventory),
+         ui::number(provider.inventory.cpus), format_size(provider.inventory.memory_bytes), provider.engine,
+         provider.region.empty() ? "-" : provider.region, provider.host_class, ui::money(provider.price_per_hour),
+         ui::mtbf(provider), verdict.empty() ? "-" : verdict, ui::age(provider.last_seen_at, now), provider.address},
+        {ui::Paint::bold, ui::paint_of_liveness(provider.drained ? "drained" : provider.liveness)});
+  }
   return table;
 }
 

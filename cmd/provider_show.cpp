@@ -2,6 +2,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/findings.hpp"
+#include "control/bench.hpp"
 #include "control/health.hpp"
 #include "control/reliability.hpp"
 #include "control/rescan.hpp"
@@ -23,6 +24,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
   ui::ProviderView view;
   TRY_ASSIGN(view.provider, registry.provider(HostName{parsed.positionals[0]}));
   sched::name_models(view.provider.inventory);  // by today's catalogue
+  TRY_ASSIGN(const auto bench, control::load_bench_report(registry, view.provider.name));
+  if (bench) view.measured = control::fill_measured(view.provider.inventory, *bench);
   view.contradictions = control::contradictions(view.provider);
   TRY_ASSIGN(view.history, registry.host_events(view.provider.name, context.json ? 0 : k_history_shown));
   TRY_ASSIGN(const std::vector<registry::HostSpan> spans, registry.host_spans(view.provider.name));
@@ -52,8 +55,9 @@ const Command k_provider_show{
     .description =
         "Shows what was found on a host when it was last looked at (GPUs with clocks, power and buses, the links "
         "between them, disks, network cards, software), what its owner said of it and the machine shows "
-        "otherwise, how often it and its GPUs fail and how long starts take, whether it may get jobs, its history, and "
-        "what stands in the way of jobs. What is unknown is listed with the reason: "
+         "otherwise, how often it and its GPUs fail and how long starts take, whether it may get jobs, its history, and "
+         "what stands in the way of jobs. What no tool of the vendor told and 'provider bench' did is marked as "
+         "measured. What is unknown is listed with the reason: "
         "not_applicable, not_supported, not_reported, needs_bench, no_tool, no_driver, denied, timed_out or "
         "unreadable.\n\n"
         "A device is called by a model of the catalogue only when its name, memory and what else is known of it leave "

@@ -9,6 +9,7 @@
 #include "control/reach.hpp"
 #include "os/random.hpp"
 #include "sched/catalogue.hpp"
+#include "wire/health.hpp"
 
 namespace gridctl::control {
 namespace {
@@ -19,6 +20,7 @@ constexpr Duration k_small_wait = std::chrono::seconds{15};
 constexpr Duration k_reach = std::chrono::seconds{30};
 constexpr Duration k_host_part = std::chrono::milliseconds{800}, k_host_part_quick = std::chrono::milliseconds{300};
 constexpr int k_round_trips = 5;
+constexpr std::uint64_t k_driver_share = 1ull << 30;  // bytes in use on a GPU that nobody uses: a driver's, a screen's
 
 std::string backend_of(Vendor vendor) { return vendor == Vendor::nvidia ? "cuda" : "opencl"; }
 
@@ -89,6 +91,33 @@ void follow_trends(GpuBench& bench, const std::optional<BenchReport>& before) {
           fallen);
       bench.verdict.kind = std::max(bench.verdict.kind, sched::VerdictKind::degraded);
     }
+}
+
+// What programs of nobody we know hold of a GPU. Where this user cannot see them: what is in use beyond a driver's
+// share.
+std::uint64_t foreign_on(const Gpu& gpu, const wire::HealthReport& report) {
+  for (const wire::GpuHealth& seen : report.gpus) {
+    const bool is_it = seen.uuid.empty() ? short_pci(seen.pci) == short_pci(gpu.pci) : seen.uuid == gpu.uuid;
+    if (seen.partitioned || !is_it) continue;
+    if (!seen.processes) return seen.memory_used.value_or(0) > k_driver_share ? *seen.memory_used : 0;
+    std::uint64_t held = 0;
+    for (const wire::GpuProcess& process : *seen.processes)
+      if (process.owner != wire::ProcessOwner::leased && !process.draws) held += process.memory_bytes;
+    return held;
+  }
+  return 0;
+}
+
+// Asked before anything is begun, or our own tests would be seen. Without an answer nothing is held against anybody.
+Result<std::optional<wire::HealthReport>> look_at_health(BenchConversation& conversation) {
+  wire::HealthRequest request;
+  request.wait = wire::k_health_wait_max;
+  request.gpus = true;
+  const Result<std::string> payload = conversation.ask(wire::encode(request), wire::k_health_wait_max + k_small_wait);
+  if (conversation.broken()) return payload.error();
+  const Result<wire::HealthReply> reply =
+      payload ? wire::parse_health_reply(*payload) : Result<wire::HealthReply>(payload.error());
+  return reply ? reply->report : std::nullopt;
 }
 
 // What is doubted for its speed alone is looked at twice: a passing load must not brand a host.
@@ -202,7 +231,12 @@ Result<BenchReport> bench(const BenchTalk& talk, const Inventory& inventory, con
   }
   TRY_ASSIGN(const std::string listed, conversation.ask(wire::encode_plain("bench-list"), k_list_wait));
   TRY_ASSIGN(const wire::BenchDevices devices, wire::parse_bench_devices(listed));
-  for (const BenchTarget& target : targets_of(inventory, devices)) {
+  std::optional<wire::HealthReport> health;
+  if (!inventory.gpus.empty()) {
+    TRY_ASSIGN(health, look_at_health(conversation));
+  }
+  for (BenchTarget& target : targets_of(inventory, devices)) {
+    if (health) target.foreign_memory = foreign_on(target.gpu, *health);
     if (!options.gpus.empty() &&
         std::find(options.gpus.begin(), options.gpus.end(), target.gpu.uuid) == options.gpus.end())
       continue;

@@ -59,7 +59,8 @@ struct BenchReport {
 };
 [[nodiscard]] std::string to_json(const BenchReport& report);
 [[nodiscard]] Result<BenchReport> parse_bench_report(std::string_view json);
-// Measured numbers under the names that queries know: total_flops, gpu_mem_bw, pcie_bw, disk_bw, verified, bench_drift.
+// Measured numbers under the names that queries know: total_flops, gpu_mem_bw, pcie_bw, disk_bw, verified, bench_drift;
+// and "verdict", a VerdictKind, for listings.
 [[nodiscard]] std::map<std::string, double, std::less<>> figures_of(const BenchReport& report);
 
 struct BenchOptions {
@@ -90,6 +91,10 @@ struct BenchTalk {
 [[nodiscard]] Result<std::optional<BenchReport>> load_bench_report(registry::Registry& registry, const HostName& name);
 [[nodiscard]] Result<void> save_bench_report(registry::Registry& registry, const HostName& name,
                                              const BenchReport& report, const std::optional<BenchReport>& before);
+// Fills what no tool of the vendor told and a benchmark did, units and the width of the memory's bus, in a host's
+// inventory as it is shown. By the GPU's uuid: the names of the attributes that were filled.
+using Measured = std::map<std::string, std::vector<std::string>>;
+[[nodiscard]] Measured fill_measured(Inventory& inventory, const BenchReport& report);
 // How often the daemon challenges idle GPUs on average: $GRIDCTL_RECHECK, "off" = 0.
 [[nodiscard]] Duration recheck_period();
 // Tells the scheduler which of these hosts are not what they are declared to be.

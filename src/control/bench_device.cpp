@@ -2,7 +2,6 @@
 #include "control/bench_device.hpp"
 
 #include <algorithm>
-#include <thread>
 
 #include "base/text.hpp"
 #include "crypto/sha256.hpp"
@@ -15,9 +14,10 @@ constexpr Duration k_reply_slack = std::chrono::seconds{15};
 constexpr std::uint32_t k_parts = 4, k_parts_fill = 16;    // recomputed here: half the work skipped is seen 15 in 16
 constexpr std::uint64_t k_fill_between_jobs = 4ull << 30;  // bytes: enough to be timed
 constexpr std::uint64_t k_sustained_seconds = 60;
-constexpr double k_clock_slack = 0.5;  // seconds: a busy host, a stalled line
-constexpr double k_clock_factor = 2;   // beyond this the host's clock and ours cannot both be right
-constexpr double k_too_short = 0.02;   // seconds of our clock: nothing can be told from less
+constexpr Duration k_look_after = std::chrono::seconds{30};  // of the sustained run
+constexpr double k_clock_slack = 0.5;                        // seconds: a busy host, a stalled line
+constexpr double k_clock_factor = 2;  // beyond this the host's clock and ours cannot both be right
+constexpr double k_too_short = 0.02;  // seconds of our clock: nothing can be told from less
 
 Duration in_seconds(double value) { return Duration{static_cast<std::int64_t>(value * 1e9)}; }
 
@@ -30,6 +30,7 @@ class Examiner {
     bench_.gpu = target.gpu;
     bench_.backend = target.backend;
     found_.declared = target.gpu;
+    found_.foreign_memory = target.foreign_memory;
     tool_ = target.backend == "cuda" ? sched::Tool::gridctl_cuda : sched::Tool::gridctl_opencl;
   }
 
@@ -85,8 +86,9 @@ class Examiner {
 
   void learn(const wire::BenchStage& stage) {
     found_.memory_reported = stage.number("memory_bytes");
-    if (stage.number("units") > 0 && stage.text("kind") == "gpu")
-      found_.units = static_cast<std::uint32_t>(stage.number("units"));
+    if (stage.number("units") > 0 && stage.text("kind") == "gpu") found_.units = whole(stage, "units");
+    if (found_.units) bench_.figures["units"] = *found_.units;
+    if (stage.number("memory_bus_bits") > 0) bench_.figures["memory_bus_bits"] = whole(stage, "memory_bus_bits");
     if (!target_.gpu.uuid.empty() && stage.text("kind") != "gpu")
       found_.no_device = "its driver shows a " + sanitize(stage.text("kind").substr(0, 20)) + " in the place of a GPU";
   }
@@ -231,13 +233,8 @@ class Examiner {
     for (const auto& [name, value] : stage.numbers) {
       if (name == "fp32_gflops" || name == "fp16_gflops")
         bench_.figures[name.substr(0, 4) + "_peak_tflops"] = value / 1000;
-      else bench_.figures["memory_" + name] = value;
+      else bench_.figures[test == "memory" ? "memory_" + name : name] = value;
     }
-    const auto move = [&](const char* from, const char* to) {
-      if (const auto found = bench_.figures.extract(from); !found.empty()) bench_.figures[to] = found.mapped();
-    };
-    for (const char* name : {"h2d_gbs", "d2h_gbs", "h2d_pageable_gbs", "d2h_pageable_gbs"})
-      move(("memory_" + std::string(name)).c_str(), name);
     const auto add = [&](const char* name, sched::Metric metric) {
       if (stage.numbers.contains(name)) found_.readings.push_back({metric, tool_, stage.number(name)});
     };
@@ -255,7 +252,8 @@ class Examiner {
   Result<void> sustain() {
     TRY(begin("sustain", {{"seconds", k_sustained_seconds}}));
     TRY(conversation_.send(wire::encode(wire::BenchSeed{1})));
-    // Half-way through, its own tools are asked what it does about heat and power.
+    // When heat and clocks have come to where they stay, its own tools are asked what it does about them.
+    os::pause_for(k_look_after);
     if (conversation_.talk().look)
       if (const Result<Inventory> seen = conversation_.talk().look())
         for (const Gpu& gpu : seen->gpus)

@@ -30,8 +30,9 @@ struct BenchTarget {
   Gpu gpu;
   std::string backend;  // empty: no driver shows it
   std::uint32_t index = 0;
-  std::string missing;    // then: why
-  bool unproven = false;  // then: there is no driver's library that could show it
+  std::string missing;               // then: why
+  bool unproven = false;             // then: there is no driver's library that could show it
+  std::uint64_t foreign_memory = 0;  // bytes of it that other programs hold, by the host's tools
 };
 [[nodiscard]] std::vector<BenchTarget> targets_of(const Inventory& inventory, const wire::BenchDevices& devices);
 

@@ -183,7 +183,7 @@ std::map<std::string, double, std::less<>> figures_of(const BenchReport& report)
       const auto found = gpu.figures.find(name);
       return found == gpu.figures.end() ? 0.0 : found->second;
     };
-    figures["total_flops"] += figure("fp32_tflops");
+    if (figure("gemm16_tflops") > 0) figures["total_flops"] += figure("gemm16_tflops");
     const auto least = [&](const char* name, double value) {
       if (value > 0) figures[name] = figures.contains(name) ? std::min(figures[name], value) : value;
     };
@@ -192,10 +192,30 @@ std::map<std::string, double, std::less<>> figures_of(const BenchReport& report)
     for (const auto& [name, trend] : gpu.trends) worst_fall = std::max(worst_fall, sched::fall_of(trend));
   }
   if (const auto disk = report.host.find("disk_write_mbs"); disk != report.host.end())
-    figures["disk_bw"] = disk->second;
+    figures["disk_bw"] = disk->second / 1000;
   figures["verified"] = report.verdict() == sched::VerdictKind::ok ? 1 : 0;
-  figures["bench_drift"] = worst_fall;
+  figures["verdict"] = static_cast<double>(report.verdict());
+  figures["bench_drift"] = -worst_fall;
   return figures;
+}
+
+Measured fill_measured(Inventory& inventory, const BenchReport& report) {
+  Measured measured;
+  for (Gpu& gpu : inventory.gpus)
+    for (const GpuBench& bench : report.gpus) {
+      if (gpu.uuid.empty() || bench.gpu.uuid != gpu.uuid || bench.verdict.kind == sched::VerdictKind::mismatch)
+        continue;
+      const auto fill = [&](std::optional<std::uint32_t>& value, const char* name) {
+        const auto found = bench.figures.find(name);
+        if (value || found == bench.figures.end()) return;
+        value = static_cast<std::uint32_t>(std::clamp(found->second, 0.0, 4294967295.0));
+        measured[gpu.uuid].emplace_back(name);
+        std::erase_if(gpu.gaps, [&](const Gap& gap) { return gap.attribute == name; });
+      };
+      fill(gpu.units, "units");
+      fill(gpu.memory_bus_bits, "memory_bus_bits");
+    }
+  return measured;
 }
 
 Result<std::optional<BenchReport>> load_bench_report(registry::Registry& registry, const HostName& name) {
@@ -208,6 +228,11 @@ Result<std::optional<BenchReport>> load_bench_report(registry::Registry& registr
 Result<void> save_bench_report(registry::Registry& registry, const HostName& name, const BenchReport& report,
                                const std::optional<BenchReport>& before) {
   TRY(registry.save_host_report({name, std::string(k_kind), report.at, to_json(report)}));
+  std::map<std::string, std::optional<double>> figures;
+  if (before)
+    for (const auto& [what, value] : figures_of(*before)) figures[what] = std::nullopt;  // what it no longer shows
+  for (const auto& [what, value] : figures_of(report)) figures[what] = value;
+  TRY(registry.save_figures(name, figures));
   if (before && before->summary() == report.summary()) return {};
   return registry.add_host_event({0, name, report.at, std::string(k_kind), report.summary()});
 }

@@ -135,7 +135,7 @@ Result<void> test_fma(Device& device, const Parameters& parameters) {
   const double began = now_seconds();
   TRY(run(seed));
   probe::Words words(groups);
-  TRY(device.read(*answer, words.data(), groups * 4ull));
+  TRY(read(device, *answer, words.data(), groups * 4ull));
   say_number("seconds", now_seconds() - began);
   TRY(commit(words));
   return give(words, "answer");
@@ -160,7 +160,7 @@ Result<void> test_fill(Device& device, const Parameters& parameters) {
     TRY(device.launch("hash_memory", piece.blocks, 1,
                       {piece.buffer.get(), answer.get(), low(after), high(after), piece.block0, filled.block_words}));
   probe::Words words(filled.blocks);
-  TRY(device.read(*answer, words.data(), words.size() * 4));
+  TRY(read(device, *answer, words.data(), words.size() * 4));
   say_number("hash_seconds", now_seconds() - began);
   TRY(commit(words));
   return give(words, "answer");

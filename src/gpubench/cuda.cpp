@@ -32,9 +32,11 @@ Result<const cuda::Api*> api() {
                                   ENTRY(cuDeviceGetAttribute),
                                   ENTRY(cuDeviceTotalMem_v2),
                                   ENTRY(cuDevicePrimaryCtxRetain),
+                                  ENTRY(cuDevicePrimaryCtxRelease),
                                   ENTRY(cuCtxSetCurrent),
                                   ENTRY(cuCtxSynchronize),
                                   ENTRY(cuModuleLoadData),
+                                  ENTRY(cuModuleUnload),
                                   ENTRY(cuModuleGetFunction),
                                   ENTRY(cuLaunchKernel),
                                   ENTRY(cuMemGetInfo_v2),
@@ -43,7 +45,6 @@ Result<const cuda::Api*> api() {
                                   ENTRY(cuMemAllocHost_v2),
                                   ENTRY(cuMemFreeHost),
                                   ENTRY(cuMemsetD8_v2),
-                                  ENTRY(cuMemcpyDtoH_v2),
                                   ENTRY(cuMemcpyDtoHAsync_v2),
                                   ENTRY(cuMemcpyHtoDAsync_v2),
                                   ENTRY(cuDeviceCanAccessPeer),
@@ -72,17 +73,6 @@ Result<int> count_devices(const cuda::Api& cuda_) {
   return std::clamp(count, 0, k_devices_max);
 }
 
-std::string uuid_text(const std::array<unsigned char, 16>& id) {
-  std::string text = "GPU-";
-  for (std::size_t i = 0; i < id.size(); ++i) {
-    std::array<char, 4> digits{};
-    std::snprintf(digits.data(), digits.size(), "%02x", id[i]);
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += digits.data();
-  }
-  return text;
-}
-
 DeviceFacts facts_of(const cuda::Api& cuda, cuda::DeviceNumber device) {
   const auto attribute = [&](cuda::Attribute what) {
     int value = 0;
@@ -99,7 +89,7 @@ DeviceFacts facts_of(const cuda::Api& cuda, cuda::DeviceNumber device) {
   if (cuda.cuDriverGetVersion(&version) == cuda::k_success)
     facts.driver = "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
   std::array<unsigned char, 16> id{};
-  if (cuda.cuDeviceGetUuid(id.data(), device) == cuda::k_success) facts.uuid = uuid_text(id);
+  if (cuda.cuDeviceGetUuid(id.data(), device) == cuda::k_success) facts.uuid = "GPU-" + uuid_digits(id);
   text.fill('\0');
   if (cuda.cuDeviceGetPCIBusId(text.data(), text.size() - 1, device) == cuda::k_success) facts.pci = text.data();
   std::size_t bytes = 0;
@@ -107,6 +97,7 @@ DeviceFacts facts_of(const cuda::Api& cuda, cuda::DeviceNumber device) {
   facts.allocation_bytes_max = facts.memory_bytes;
   facts.units = attribute(cuda::k_multiprocessors);
   facts.clock_mhz = attribute(cuda::k_clock_khz) / 1000;
+  facts.memory_bus_bits = attribute(cuda::k_memory_bus_bits);
   const std::uint32_t major = attribute(cuda::k_capability_major);
   facts.isa = "sm_" + std::to_string(major) + std::to_string(attribute(cuda::k_capability_minor));
   facts.tensor = major >= 7;
@@ -123,18 +114,54 @@ class CudaBuffer final : public Buffer {
 };
 cuda::Pointer pointer_of(Buffer& buffer) { return static_cast<CudaBuffer&>(buffer).pointer; }
 
+class CudaLockedMemory final : public LockedMemory {
+ public:
+  CudaLockedMemory(const cuda::Api& api, void* bytes) : cuda_(api), bytes_(bytes) {}
+  ~CudaLockedMemory() override { (void)cuda_.cuMemFreeHost(bytes_); }
+  void* bytes() override { return bytes_; }
+
+ private:
+  const cuda::Api& cuda_;
+  void* bytes_;
+};
+
+// A device's primary context, held as long as this lives.
+class CudaContext {
+ public:
+  CudaContext(const cuda::Api& api, cuda::DeviceNumber number) : cuda_(api), number_(number) {}
+  CudaContext(const CudaContext&) = delete;
+  CudaContext& operator=(const CudaContext&) = delete;
+  ~CudaContext() {
+    if (context_ != nullptr) (void)cuda_.cuDevicePrimaryCtxRelease(number_);
+  }
+  Result<void> take() {
+    CU_TRY(cuda_.cuDevicePrimaryCtxRetain(&context_, number_), "making a context");
+    return {};
+  }
+  Result<void> use() const {
+    CU_TRY(cuda_.cuCtxSetCurrent(context_), "using a context");
+    return {};
+  }
+  cuda::Context get() const { return context_; }
+
+ private:
+  const cuda::Api& cuda_;
+  cuda::DeviceNumber number_;
+  cuda::Context context_ = nullptr;
+};
+
 class CudaDevice final : public Device {
  public:
   CudaDevice(const cuda::Api& api, cuda::DeviceNumber number)
-      : cuda_(api), number_(number), facts_(facts_of(api, number)) {}
+      : cuda_(api), number_(number), facts_(facts_of(api, number)), context_(api, number) {}
   ~CudaDevice() override {
-    if (locked_ != nullptr) (void)cuda_.cuMemFreeHost(locked_);
+    if (module_ != nullptr) (void)cuda_.cuModuleUnload(module_);
   }
   Result<void> open() {
-    CU_TRY(cuda_.cuDevicePrimaryCtxRetain(&context_, number_), "making a context");
-    CU_TRY(cuda_.cuCtxSetCurrent(context_), "making a context");
     if (!facts_.tensor)
       return make_error(Code::unsupported, "this GPU is older than our kernels: they need compute capability 7.0");
+    TRY(context_.take());
+    TRY(context_.use());
     const char* const text = (facts_.bf16 ? ptx_80() : ptx_70()).data();
     CU_TRY(cuda_.cuModuleLoadData(&module_, text), "compiling our kernels");
     return {};
@@ -174,55 +201,52 @@ class CudaDevice final : public Device {
     CU_TRY(cuda_.cuMemsetD8_v2(pointer_of(buffer), 0, bytes), "clearing memory");
     return {};
   }
-  Result<void> read(Buffer& buffer, void* into, std::uint64_t bytes) override {
-    CU_TRY(cuda_.cuMemcpyDtoH_v2(into, pointer_of(buffer), bytes), "reading memory");
+  Result<void> copy(Buffer& buffer, void* host, std::uint64_t bytes, Direction direction) override {
+    const cuda::Pointer pointer = pointer_of(buffer);
+    if (direction == Direction::to_device)
+      CU_TRY(cuda_.cuMemcpyHtoDAsync_v2(pointer, host, bytes, nullptr), "writing memory");
+    else CU_TRY(cuda_.cuMemcpyDtoHAsync_v2(host, pointer, bytes, nullptr), "reading memory");
     return {};
   }
-
-  Result<void> transfer(Buffer& buffer, std::uint64_t bytes, Direction direction, bool pinned,
-                        std::uint32_t times) override {
-    if (pinned && locked_bytes_ < bytes) {
-      if (locked_ != nullptr) (void)cuda_.cuMemFreeHost(locked_);
-      locked_ = nullptr;
-      CU_TRY(cuda_.cuMemAllocHost_v2(&locked_, bytes), "allocating locked memory");
-      locked_bytes_ = bytes;
-      std::memset(locked_, 1, bytes);
-    }
-    if (!pinned) pageable_.resize(bytes, std::byte{1});
-    void* const host = pinned ? locked_ : pageable_.data();
-    for (std::uint32_t i = 0; i < times; ++i) {
-      if (direction == Direction::to_device)
-        CU_TRY(cuda_.cuMemcpyHtoDAsync_v2(pointer_of(buffer), host, bytes, nullptr), "writing memory");
-      else CU_TRY(cuda_.cuMemcpyDtoHAsync_v2(host, pointer_of(buffer), bytes, nullptr), "reading memory");
-    }
-    return finish();
+  Result<LockedMemoryPtr> lock_memory(std::uint64_t bytes) override {
+    void* locked = nullptr;
+    CU_TRY(cuda_.cuMemAllocHost_v2(&locked, bytes), "allocating locked memory");
+    return LockedMemoryPtr(std::make_unique<CudaLockedMemory>(cuda_, locked));
   }
 
   Result<double> peer_copy(std::uint32_t other, std::uint64_t bytes, std::uint32_t times) override {
     cuda::DeviceNumber peer = 0;
-    int possible = 0;
     CU_TRY(cuda_.cuDeviceGet(&peer, static_cast<int>(other)), "finding the other device");
     if (peer == number_) return make_error(Code::unsupported, "a device is no peer of itself");
+    CudaContext there(cuda_, peer);
+    TRY(there.take());
+    Result<double> time = copy_between(there, peer, bytes, times);
+    TRY(context_.use());
+    return time;
+  }
+
+ private:
+  // Leaves either context current. Buffers may be freed under either: addresses are unified on all devices we serve.
+  Result<double> copy_between(const CudaContext& there, cuda::DeviceNumber peer, std::uint64_t bytes,
+                              std::uint32_t times) {
+    int possible = 0;
     CU_TRY(cuda_.cuDeviceCanAccessPeer(&possible, number_, peer), "asking for the way to the other device");
-    cuda::Context there = nullptr;
-    CU_TRY(cuda_.cuDevicePrimaryCtxRetain(&there, peer), "making a context on the other device");
-    if (possible != 0) (void)cuda_.cuCtxEnablePeerAccess(there, 0);
-    CU_TRY(cuda_.cuCtxSetCurrent(there), "using the other device");
-    auto far = allocate(bytes);
-    CU_TRY(cuda_.cuCtxSetCurrent(context_), "using the device");
-    if (!far) return std::move(far).error();
+    // Without it the driver copies by way of the host, which is this pair's true rate. It may be enabled already.
+    if (possible != 0) (void)cuda_.cuCtxEnablePeerAccess(there.get(), 0);
     TRY_ASSIGN(const BufferPtr near, allocate(bytes));
+    TRY(there.use());
+    TRY_ASSIGN(const BufferPtr far, allocate(bytes));
+    TRY(context_.use());
     const Work copies = [&]() -> gridctl::Result<void> {
       for (std::uint32_t i = 0; i < times; ++i)
-        CU_TRY(cuda_.cuMemcpyPeerAsync(pointer_of(**far), there, pointer_of(*near), context_, bytes, nullptr),
-               "copying to the other device");
+        CU_TRY(
+            cuda_.cuMemcpyPeerAsync(pointer_of(*far), there.get(), pointer_of(*near), context_.get(), bytes, nullptr),
+            "copying to the other device");
       return {};
     };
     TRY(time_of(*this, copies));
     return time_of(*this, copies);
   }
-
- private:
   Result<cuda::Function> find(const std::string& name) {
     if (const auto found = functions_.find(name); found != functions_.end()) return found->second;
     cuda::Function function = nullptr;
@@ -234,17 +258,12 @@ class CudaDevice final : public Device {
   const cuda::Api& cuda_;
   cuda::DeviceNumber number_;
   DeviceFacts facts_;
-  cuda::Context context_ = nullptr;
+  CudaContext context_;
   cuda::Module module_ = nullptr;
   std::map<std::string, cuda::Function> functions_;
-  void* locked_ = nullptr;
-  std::uint64_t locked_bytes_ = 0;
-  std::vector<std::byte> pageable_;
 };
 
-}  // namespace
-
-Result<std::vector<DeviceFacts>> list_cuda() {
+Result<std::vector<DeviceFacts>> list_devices() {
   TRY_ASSIGN(const cuda::Api* cuda, api());
   TRY_ASSIGN(const int count, count_devices(*cuda));
   std::vector<DeviceFacts> all;
@@ -255,7 +274,7 @@ Result<std::vector<DeviceFacts>> list_cuda() {
   return all;
 }
 
-Result<std::unique_ptr<Device>> open_cuda(std::uint32_t index) {
+Result<std::unique_ptr<Device>> open_device(std::uint32_t index) {
   TRY_ASSIGN(const cuda::Api* cuda, api());
   TRY_ASSIGN(const int count, count_devices(*cuda));
   cuda::DeviceNumber number = 0;
@@ -266,5 +285,9 @@ Result<std::unique_ptr<Device>> open_cuda(std::uint32_t index) {
   TRY(device->open());
   return std::unique_ptr<Device>(std::move(device));
 }
+
+}  // namespace
+
+const Backend k_cuda{"cuda", list_devices, open_device};
 
 }  // namespace gridctl::gpubench

@@ -19,6 +19,7 @@ inline constexpr Result k_success = 0, k_out_of_memory = 2;
 enum Attribute : int {
   k_clock_khz = 13,
   k_multiprocessors = 16,
+  k_memory_bus_bits = 37,
   k_capability_major = 75,
   k_capability_minor = 76,
 };
@@ -36,9 +37,11 @@ struct Api {
   Result (*cuDeviceGetAttribute)(int*, int, DeviceNumber);
   Result (*cuDeviceTotalMem_v2)(std::size_t*, DeviceNumber);
   Result (*cuDevicePrimaryCtxRetain)(Context*, DeviceNumber);
+  Result (*cuDevicePrimaryCtxRelease)(DeviceNumber);
   Result (*cuCtxSetCurrent)(Context);
   Result (*cuCtxSynchronize)();
   Result (*cuModuleLoadData)(Module*, const void*);
+  Result (*cuModuleUnload)(Module);
   Result (*cuModuleGetFunction)(Function*, Module, const char*);
   Result (*cuLaunchKernel)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream,
                            void**, void**);
@@ -48,7 +51,6 @@ struct Api {
   Result (*cuMemAllocHost_v2)(void**, std::size_t);
   Result (*cuMemFreeHost)(void*);
   Result (*cuMemsetD8_v2)(Pointer, unsigned char, std::size_t);
-  Result (*cuMemcpyDtoH_v2)(void*, Pointer, std::size_t);
   Result (*cuMemcpyDtoHAsync_v2)(void*, Pointer, std::size_t, Stream);
   Result (*cuMemcpyHtoDAsync_v2)(Pointer, const void*, std::size_t, Stream);
   Result (*cuDeviceCanAccessPeer)(int*, DeviceNumber, DeviceNumber);

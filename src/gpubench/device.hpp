@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One GPU as the tests see it, whatever the driver behind it. One thread, one device, one in-order queue.
+// One GPU as the tests see it, whatever the driver behind it. One thread, one device, one in-order queue. The order of
+// the tests, their sizes and their clock are in challenges.cpp and measures.cpp; another driver is one more file with a
+// Backend, and its row in main.cpp.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -27,9 +30,11 @@ struct DeviceFacts {
   std::uint64_t allocation_bytes_max = 0;  // of one buffer
   std::uint32_t units = 0;                 // multiprocessors, compute units
   std::uint32_t clock_mhz = 0;
-  bool half = false;    // arithmetic in 16 bits (OpenCL)
-  bool tensor = false;  // matrix units in 16 bits that our kernels use
-  bool bf16 = false;    // also in bfloat16
+  std::uint32_t memory_bus_bits = 0;   // 0: the driver does not tell
+  std::uint32_t vector_width_max = 1;  // of the kernels that only measure (rates.cl): 1 = compiled for single lanes
+  bool half = false;                   // those kernels exist in 16 bits too
+  bool tensor = false;                 // matrix units in 16 bits that our kernels use
+  bool bf16 = false;                   // also in bfloat16
 };
 
 // A buffer in the device's memory; freed with it.
@@ -39,10 +44,19 @@ class Buffer {
 };
 using BufferPtr = std::unique_ptr<Buffer>;
 
+// Memory of the host that the driver has locked for copies; freed with it.
+class LockedMemory {
+ public:
+  virtual ~LockedMemory() = default;
+  [[nodiscard]] virtual void* bytes() = 0;
+};
+using LockedMemoryPtr = std::unique_ptr<LockedMemory>;
+
 using Argument = std::variant<std::uint32_t, float, Buffer*>;
 
 enum class Direction : std::uint8_t { to_device, to_host };
 
+// Outlives its buffers.
 class Device {
  public:
   virtual ~Device() = default;
@@ -54,20 +68,28 @@ class Device {
   [[nodiscard]] virtual Result<void> launch(const std::string& kernel, std::uint32_t columns, std::uint32_t rows,
                                             const std::vector<Argument>& arguments) = 0;
   [[nodiscard]] virtual Result<void> finish() = 0;
-  [[nodiscard]] virtual Result<void> clear(Buffer& buffer, std::uint64_t bytes) = 0;             // zeros, queued
-  [[nodiscard]] virtual Result<void> read(Buffer& buffer, void* into, std::uint64_t bytes) = 0;  // waits
-  // Copies `bytes` between the buffer and the host `times` times and waits; from page-locked memory or not.
-  [[nodiscard]] virtual Result<void> transfer(Buffer& buffer, std::uint64_t bytes, Direction direction, bool pinned,
-                                              std::uint32_t times) = 0;
-  // Seconds for `times` copies of `bytes` to another device; unsupported where there is none.
+  [[nodiscard]] virtual Result<void> clear(Buffer& buffer, std::uint64_t bytes) = 0;  // zeros, queued
+  // Queues a copy between the buffer and memory of the host, which may be page-locked or not.
+  [[nodiscard]] virtual Result<void> copy(Buffer& buffer, void* host, std::uint64_t bytes, Direction direction) = 0;
+  [[nodiscard]] virtual Result<LockedMemoryPtr> lock_memory(std::uint64_t bytes) = 0;
+  // Seconds for `times` copies of `bytes` to another device; unsupported where there is no way.
   [[nodiscard]] virtual Result<double> peer_copy(std::uint32_t other, std::uint64_t bytes, std::uint32_t times) = 0;
 };
 
-// Every device of a driver's library. unsupported when the library is not there.
-[[nodiscard]] Result<std::vector<DeviceFacts>> list_cuda();
-[[nodiscard]] Result<std::vector<DeviceFacts>> list_opencl();
-// The device at that place of the list.
-[[nodiscard]] Result<std::unique_ptr<Device>> open_cuda(std::uint32_t index);
-[[nodiscard]] Result<std::unique_ptr<Device>> open_opencl(std::uint32_t index);
+// Copies from the device and waits.
+[[nodiscard]] Result<void> read(Device& device, Buffer& buffer, void* into, std::uint64_t bytes);
+
+// A driver's library.
+struct Backend {
+  std::string_view name;
+  // Every device of it. unsupported when the library is not there.
+  Result<std::vector<DeviceFacts>> (*list)();
+  // The device at that place of the list.
+  Result<std::unique_ptr<Device>> (*open)(std::uint32_t index);
+};
+extern const Backend k_cuda, k_opencl;
+
+// "8d1c…" as 8-4-4-4-12 digits.
+[[nodiscard]] std::string uuid_digits(const std::array<unsigned char, 16>& id);
 
 }  // namespace gridctl::gpubench

@@ -95,7 +95,7 @@ Result<void> Gemm::run_batch() {
 
 Result<probe::Words> Gemm::answer() {
   probe::Words words(challenge_.groups * std::size_t{2});
-  TRY(device_->read(*answer_, words.data(), words.size() * sizeof words[0]));
+  TRY(read(*device_, *answer_, words.data(), words.size() * sizeof words[0]));
   return words;
 }
 

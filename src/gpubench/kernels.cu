@@ -45,8 +45,10 @@ DEVICE void add_to_answer(uint* answer, uint part, uint hash, uint projection) {
 KERNEL gemm_f16(const __half* a, const __half* b, uint* answer, uint low, uint high, uint row0, uint rows_per_part,
                 uint inner) {
   using namespace nvcuda;
-  __shared__ __half ta[128][40], tb[128][40];  // 32 and a gap, so that rows begin in different banks
-  __shared__ float stage[8][16][20];
+  // 32 and a gap, so that rows begin in different banks. Fragments are taken from multiples of 32 bytes, rows are
+  // written 16 bytes at once.
+  __shared__ __align__(32) __half ta[128][40], tb[128][40];
+  __shared__ __align__(32) float stage[8][16][20];
   const uint lane = LANE, warp = lane >> 5, warp_row = (warp >> 2) * 64, warp_column = (warp & 3u) * 32;
   const uint tile_row = GROUP_Y * 128, tile_column = GROUP * 128;
   wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum[4][2];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gridctl-gpubench: one test of one GPU, in a process that a hung driver may take with it; gridctl-agent(7), The GPU
 // helper. The only part of gridctl on hosts that is dynamically linked, for drivers' libraries can only be loaded so.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -20,11 +21,14 @@ constexpr std::array k_tests{Test{"gemm", test_gemm},      Test{"fma", test_fma}
                              Test{"rates", test_rates},    Test{"memory", test_memory}, Test{"copies", test_copies},
                              Test{"sustain", test_sustain}};
 
+// Drivers. A fourth vendor's is a file with a Backend and its row here.
+constexpr std::array k_backends{&k_cuda, &k_opencl};
+
 Result<void> list_devices() {
-  for (const auto& list : {&list_cuda, &list_opencl}) {
-    const auto devices = list();
+  for (const Backend* backend : k_backends) {
+    const auto devices = backend->list();
     if (!devices) {
-      say_text(list == &list_cuda ? "cuda" : "opencl", devices.error().one_line());
+      say_text(backend->name, devices.error().one_line());
       continue;
     }
     for (const DeviceFacts& facts : *devices) {
@@ -36,10 +40,13 @@ Result<void> list_devices() {
 }
 
 Result<void> run_test(std::span<char* const> words) {
-  const std::string_view name(words[0]), backend(words[1]);
+  const std::string_view name(words[0]);
+  const auto backend =
+      std::find_if(k_backends.begin(), k_backends.end(), [&](const Backend* one) { return one->name == words[1]; });
+  if (backend == k_backends.end()) return make_error(Code::usage, "there is no backend of that name");
   const auto index = static_cast<std::uint32_t>(std::strtoul(words[2], nullptr, 10));
   TRY_ASSIGN(const Parameters parameters, Parameters::parse(words.subspan(3)));
-  TRY_ASSIGN(const auto device, backend == "cuda" ? open_cuda(index) : open_opencl(index));
+  TRY_ASSIGN(const auto device, (*backend)->open(index));
   say_facts(device->facts());
   for (const Test& test : k_tests)
     if (test.name == name) return test.run(*device, parameters);

@@ -93,15 +93,8 @@ std::string pci_of(const cl::Api& cl, cl::DeviceId device) {
 
 std::string uuid_of(const cl::Api& cl, cl::DeviceId device) {
   std::array<unsigned char, 16> id{};
-  if (cl.clGetDeviceInfo(device, cl::k_device_uuid_khr, id.size(), id.data(), nullptr) != cl::k_success) return "";
-  std::string text;
-  for (std::size_t i = 0; i < id.size(); ++i) {
-    std::array<char, 4> digits{};
-    std::snprintf(digits.data(), digits.size(), "%02x", id[i]);
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += digits.data();
-  }
-  return text;
+  const bool told = cl.clGetDeviceInfo(device, cl::k_device_uuid_khr, id.size(), id.data(), nullptr) == cl::k_success;
+  return told ? uuid_digits(id) : "";
 }
 
 DeviceFacts facts_of(const cl::Api& cl, cl::DeviceId device) {
@@ -120,6 +113,7 @@ DeviceFacts facts_of(const cl::Api& cl, cl::DeviceId device) {
   facts.allocation_bytes_max = number_of<std::uint64_t>(cl, device, cl::k_device_allocation_max);
   facts.units = number_of<cl::Uint>(cl, device, cl::k_device_units);
   facts.clock_mhz = number_of<cl::Uint>(cl, device, cl::k_device_clock);
+  facts.vector_width_max = 16;
   facts.half = text_of(cl, device, cl::k_device_extensions).find("cl_khr_fp16") != std::string::npos;
   return facts;
 }
@@ -147,13 +141,31 @@ class ClBuffer final : public Buffer {
   const cl::Api& cl;
   const cl::Mem mem;
 };
+
+// A buffer that the driver keeps in memory of the host, mapped as long as this lives.
+class ClLockedMemory final : public LockedMemory {
+ public:
+  ClLockedMemory(const cl::Api& api, cl::Queue queue, cl::Mem memory, void* mapped)
+      : cl_(api), queue_(queue), memory_(api, memory), mapped_(mapped) {}
+  ~ClLockedMemory() override {
+    (void)cl_.clEnqueueUnmapMemObject(queue_, memory_.mem, mapped_, 0, nullptr, nullptr);
+    (void)cl_.clFinish(queue_);
+  }
+  void* bytes() override { return mapped_; }
+
+ private:
+  const cl::Api& cl_;
+  cl::Queue queue_;
+  ClBuffer memory_;
+  void* mapped_;
+};
+
 cl::Mem mem_of(Buffer& buffer) { return static_cast<ClBuffer&>(buffer).mem; }
 
 class ClDevice final : public Device {
  public:
   ClDevice(const cl::Api& api, cl::DeviceId id) : cl_(api), id_(id), facts_(facts_of(api, id)) {}
   ~ClDevice() override {
-    locked_.reset();
     for (const auto& [name, kernel] : kernels_) cl_.clReleaseKernel(kernel);
     for (const cl::Program program : programs_) cl_.clReleaseProgram(program);
     if (queue_ != nullptr) cl_.clReleaseCommandQueue(queue_);
@@ -198,25 +210,22 @@ class ClDevice final : public Device {
            "clearing memory");
     return {};
   }
-  Result<void> read(Buffer& buffer, void* into, std::uint64_t bytes) override {
-    CL_TRY(cl_.clEnqueueReadBuffer(queue_, mem_of(buffer), k_true, 0, bytes, into, 0, nullptr, nullptr),
-           "reading memory");
+  Result<void> copy(Buffer& buffer, void* host, std::uint64_t bytes, Direction direction) override {
+    const cl::Mem mem = mem_of(buffer);
+    if (direction == Direction::to_device)
+      CL_TRY(cl_.clEnqueueWriteBuffer(queue_, mem, k_false, 0, bytes, host, 0, nullptr, nullptr), "writing memory");
+    else CL_TRY(cl_.clEnqueueReadBuffer(queue_, mem, k_false, 0, bytes, host, 0, nullptr, nullptr), "reading memory");
     return {};
   }
-
-  Result<void> transfer(Buffer& buffer, std::uint64_t bytes, Direction direction, bool pinned,
-                        std::uint32_t times) override {
-    TRY(prepare_host(bytes, pinned));
-    void* const host = pinned ? mapped_ : pageable_.data();
-    for (std::uint32_t i = 0; i < times; ++i) {
-      if (direction == Direction::to_device)
-        CL_TRY(cl_.clEnqueueWriteBuffer(queue_, mem_of(buffer), k_false, 0, bytes, host, 0, nullptr, nullptr),
-               "writing memory");
-      else
-        CL_TRY(cl_.clEnqueueReadBuffer(queue_, mem_of(buffer), k_false, 0, bytes, host, 0, nullptr, nullptr),
-               "reading memory");
-    }
-    return finish();
+  Result<LockedMemoryPtr> lock_memory(std::uint64_t bytes) override {
+    cl::Int code = 0;
+    const cl::Mem mem = cl_.clCreateBuffer(context_, cl::k_read_write | cl::k_alloc_host, bytes, nullptr, &code);
+    if (mem == nullptr) return failed("allocating locked memory", code);
+    void* const mapped = cl_.clEnqueueMapBuffer(queue_, mem, k_true, cl::k_map_read | cl::k_map_write, 0, bytes, 0,
+                                                nullptr, nullptr, &code);
+    if (mapped != nullptr) return LockedMemoryPtr(std::make_unique<ClLockedMemory>(cl_, queue_, mem, mapped));
+    (void)cl_.clReleaseMemObject(mem);
+    return failed("mapping locked memory", code);
   }
   Result<double> peer_copy(std::uint32_t, std::uint64_t, std::uint32_t) override {
     return make_error(Code::unsupported, "OpenCL has no copies from device to device across contexts");
@@ -260,24 +269,6 @@ class ClDevice final : public Device {
     CL_TRY(code, "giving a kernel its arguments");
     return {};
   }
-  // Memory of the host that the driver has locked, and some that it has not.
-  Result<void> prepare_host(std::uint64_t bytes, bool pinned) {
-    if (!pinned) {
-      pageable_.resize(bytes, std::byte{1});
-      return {};
-    }
-    if (mapped_ != nullptr && mapped_bytes_ >= bytes) return {};
-    cl::Int code = 0;
-    const cl::Mem mem = cl_.clCreateBuffer(context_, cl::k_read_write | cl::k_alloc_host, bytes, nullptr, &code);
-    if (mem == nullptr) return failed("allocating locked memory", code);
-    locked_ = std::make_unique<ClBuffer>(cl_, mem);
-    mapped_ = cl_.clEnqueueMapBuffer(queue_, mem, k_true, cl::k_map_read | cl::k_map_write, 0, bytes, 0, nullptr,
-                                     nullptr, &code);
-    if (mapped_ == nullptr) return failed("mapping locked memory", code);
-    mapped_bytes_ = bytes;
-    std::memset(mapped_, 1, bytes);
-    return {};
-  }
 
   const cl::Api& cl_;
   cl::DeviceId id_;
@@ -286,15 +277,9 @@ class ClDevice final : public Device {
   cl::Queue queue_ = nullptr;
   std::vector<cl::Program> programs_;
   std::map<std::string, cl::Kernel> kernels_;
-  std::unique_ptr<ClBuffer> locked_;
-  void* mapped_ = nullptr;
-  std::uint64_t mapped_bytes_ = 0;
-  std::vector<std::byte> pageable_;
 };
 
-}  // namespace
-
-Result<std::vector<DeviceFacts>> list_opencl() {
+Result<std::vector<DeviceFacts>> list_devices() {
   TRY_ASSIGN(const cl::Api* cl, api());
   TRY_ASSIGN(const std::vector<cl::DeviceId> devices, devices_of(*cl));
   std::vector<DeviceFacts> all;
@@ -302,7 +287,7 @@ Result<std::vector<DeviceFacts>> list_opencl() {
   return all;
 }
 
-Result<std::unique_ptr<Device>> open_opencl(std::uint32_t index) {
+Result<std::unique_ptr<Device>> open_device(std::uint32_t index) {
   TRY_ASSIGN(const cl::Api* cl, api());
   TRY_ASSIGN(const std::vector<cl::DeviceId> devices, devices_of(*cl));
   if (index >= devices.size()) return make_error(Code::not_found, "there is no such OpenCL device");
@@ -310,5 +295,9 @@ Result<std::unique_ptr<Device>> open_opencl(std::uint32_t index) {
   TRY(device->open());
   return std::unique_ptr<Device>(std::move(device));
 }
+
+}  // namespace
+
+const Backend k_opencl{"opencl", list_devices, open_device};
 
 }  // namespace gridctl::gpubench

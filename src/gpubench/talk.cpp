@@ -47,6 +47,7 @@ void say_facts(const DeviceFacts& facts) {
   say_number("memory_bytes", static_cast<double>(facts.memory_bytes));
   say_number("units", facts.units);
   say_number("clock_mhz", facts.clock_mhz);
+  say_number("memory_bus_bits", facts.memory_bus_bits);
 }
 
 void say_error(const Error& error) { say("error " + std::string(code_name(error.code)) + " " + error.one_line()); }

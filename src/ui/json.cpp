@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/json.hpp"
 
+#include "ui/provider_view.hpp"
 #include "ui/reliability.hpp"
 
 #include <nlohmann/json.hpp>
@@ -68,6 +69,7 @@ Json provider_value(const registry::Provider& provider) {
               {"mtbf_high_hours", reliable.mtbf_high_hours()},
               {"watched_hours", reliable.hours},
               {"failures", reliable.failures},
+              {"bench", text_or_null(bench_verdict(provider))},
               {"class", provider.host_class},
               {"site", text_or_null(provider.site)},
               {"labels", Json(provider.labels)},
@@ -185,6 +187,9 @@ std::string provider_detail_json(const ProviderView& view) {
   value["declared_gpus"] = text_or_null(provider.declared_gpus);
   value["contradictions"] = view.contradictions;
   value["inventory"] = Json::parse(to_json(provider.inventory));
+  for (Json& gpu : value["inventory"]["gpus"])
+    if (const auto told = view.measured.find(gpu["uuid"].get<std::string>()); told != view.measured.end())
+      gpu["measured"] = told->second;
   value["history"] = Json::array();
   for (const registry::HostEvent& event : view.history)
     value["history"].push_back(Json{{"at", format_rfc3339(event.at)}, {"kind", event.kind}, {"text", event.text}});

@@ -18,8 +18,10 @@ namespace gridctl::ui {
 [[nodiscard]] std::string jobs_json(std::span<const registry::JobRow> jobs);
 [[nodiscard]] std::string event_json(const registry::EventRecord& event);
 [[nodiscard]] std::string provider_json(const registry::Provider& provider);
-// The same and all that was found: "inventory" as base/inventory.hpp writes it, "declared_gpus", "contradictions",
-// "history" (newest last), "standing" of the host and its GPUs, and how reliable each GPU is.
+// The same and all that was found: "inventory" as base/inventory.hpp writes it (a GPU's "measured" names what only a
+// benchmark told), "declared_gpus", "contradictions", "history" (newest last), "standing" of the host and its GPUs, and
+// how reliable each GPU is.
+struct ProviderView;
 [[nodiscard]] std::string provider_detail_json(const ProviderView& view);
 [[nodiscard]] std::string providers_json(std::span<const registry::Provider> providers);
 [[nodiscard]] std::string checkpoint_json(const registry::Checkpoint& checkpoint);

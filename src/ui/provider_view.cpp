@@ -150,6 +150,9 @@ std::string gpus_text(const ProviderView& view, std::size_t columns, Style style
     if (gpu.fabric.active) line += ", " + std::to_string(*gpu.fabric.active) + " links";
     if (gpu.fabric.active && gpu.fabric.bits_per_second) line += " of " + rate(gpu.fabric.bits_per_second);
     if (gpu.throttle && !gpu.throttle->empty()) line += ", held down: " + join(*gpu.throttle, ", ");
+    if (gpu.memory_bus_bits) line += ", memory bus of " + std::to_string(*gpu.memory_bus_bits) + " bits";
+    if (const auto told = view.measured.find(gpu.uuid); told != view.measured.end())
+      line += " (measured: " + join(told->second, ", ") + ")";
     if (const auto found = view.gpus.find(gpu.uuid); found != view.gpus.end() && found->second.failures > 0)
       line += ", fails in " + sched::describe(found->second) + failures_text(found->second.failures);
     facts.add("gpu " + std::to_string(i), line);

@@ -3,6 +3,8 @@
 
 #include <cstdio>
 
+#include "sched/verdict.hpp"
+
 namespace gridctl::ui {
 
 namespace {
@@ -55,6 +57,12 @@ std::string bench_drift(const registry::Provider& provider) {
   char text[48];
   std::snprintf(text, sizeof text, "%.0f %% slower than usual", *fall * 100);
   return text;
+}
+
+std::string bench_verdict(const registry::Provider& provider) {
+  const auto found = figure(provider, "verdict");
+  if (!found || *found < 0 || *found > static_cast<double>(sched::VerdictKind::mismatch)) return {};
+  return std::string(sched::verdict_name(static_cast<sched::VerdictKind>(*found)));
 }
 
 }  // namespace gridctl::ui

@@ -18,4 +18,7 @@ namespace gridctl::ui {
 // "12 % slower than usual", "none"; empty when it was never measured.
 [[nodiscard]] std::string bench_drift(const registry::Provider& provider);
 
+// "ok", "degraded", "suspect" or "mismatch" by the last benchmark; empty when there was none.
+[[nodiscard]] std::string bench_verdict(const registry::Provider& provider);
+
 }  // namespace gridctl::ui

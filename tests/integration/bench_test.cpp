@@ -174,6 +174,32 @@ TEST_F(Bench, AClockThatRunsSlowMakesNothingFaster) {
   EXPECT_TRUE(has_finding(gpu, "clock", sched::VerdictKind::suspect)) << told(gpu);
 }
 
+// What its own tools say of other programs: here those of a host that has a GPU's stub in its PATH.
+TEST_F(Bench, AnotherProcessOnTheGpuIsNamedAsTheCause) {
+  lie("gpu");
+  NEEDS_OPENCL();
+  const os::Path tools = folder_.path() / "tools";
+  ASSERT_TRUE(os::make_directories(tools));
+  ASSERT_TRUE(os::write_file_atomically(tools / "nvidia-smi", R"(#!/bin/sh
+cat <<XML
+<?xml version="1.0" ?>
+<nvidia_smi_log><gpu id="00000000:83:00.0"><product_name>Shared</product_name><uuid>GPU-shared</uuid>
+<fb_memory_usage><total>24576 MiB</total><used>9100 MiB</used></fb_memory_usage>
+<processes><process_info><pid>1</pid><type>C</type><process_name>miner</process_name><used_memory>9000 MiB</used_memory>
+</process_info></processes></gpu></nvidia_smi_log>
+XML
+)",
+                                        0755));
+  host_.environment["PATH"] = tools.string() + ":/usr/bin:/bin";
+  Inventory inventory = declared_mi300x();
+  inventory.gpus[0].uuid = "GPU-shared";
+  const auto report = run(inventory);
+  ASSERT_TRUE(report) << report.error().one_line();
+  const GpuBench& gpu = report->gpus.at(0);
+  EXPECT_EQ(gpu.verdict.kind, sched::VerdictKind::degraded) << told(gpu);
+  EXPECT_NE(gpu.verdict.cause.find("another process holds"), std::string::npos) << told(gpu);
+}
+
 TEST_F(Bench, MemoryThatIsNotThereIsFound) {
   lie("vram");
   NEEDS_OPENCL();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A libOpenCL.so.1 that lies, for tests: it hands everything to the real one, but says that the first device is a big
-// GPU, and what the environment asks for besides:
+// GPU, and what the environment asks for besides, or where that is silent, lines NAME=VALUE in /etc/stub-gpu/opencl:
 //   GRIDCTL_LIE=gpu     nothing more
 //   GRIDCTL_LIE=vram    memory beyond the second large buffer is the second buffer again
 //   GRIDCTL_LIE=tamper  a bit of everything that is read is another
 //   GRIDCTL_LIE=replay  large reads give what they gave the first time, from the file GRIDCTL_LIE_FILE
+//   GRIDCTL_LIE_MEMORY, GRIDCTL_LIE_UNITS  what it is said to have; else what an MI300X has
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,9 +23,25 @@ static void* real(const char* name) {
   if (entry == NULL) abort();
   return entry;
 }
+static const char* setting(const char* name) {
+  static char line[512];
+  const char* value = getenv(name);
+  FILE* file = value == NULL ? fopen("/etc/stub-gpu/opencl", "r") : NULL;
+  while (value == NULL && file != NULL && fgets(line, sizeof line, file) != NULL) {
+    line[strcspn(line, "\n")] = '\0';
+    const size_t length = strlen(name);
+    if (strncmp(line, name, length) == 0 && line[length] == '=') value = line + length + 1;
+  }
+  if (file != NULL) fclose(file);
+  return value;
+}
 static int lies(const char* what) {
-  const char* lie = getenv("GRIDCTL_LIE");
+  const char* lie = setting("GRIDCTL_LIE");
   return lie != NULL && strcmp(lie, what) == 0;
+}
+static uint64_t number(const char* name, uint64_t otherwise) {
+  const char* said = setting(name);
+  return said == NULL ? otherwise : strtoull(said, NULL, 10);
 }
 
 #define FORWARD(TYPE, NAME, PARAMETERS, ARGUMENTS) \
@@ -75,8 +92,9 @@ static Int tell(const void* what, size_t bytes, size_t size, void* value, size_t
 Int clGetDeviceInfo(Handle device, Uint what, size_t size, void* value, size_t* told) {
   static const char vendor[] = "Advanced Micro Devices, Inc.", name[] = "AMD Instinct MI300X";
   static const unsigned char topology[24] = {1, [21] = 0x83};
-  const uint64_t gpu = 4, memory = lies("vram") ? 1ull << 30 : 206141652992ull, piece = 64ull << 20;
-  const Uint units = 304;
+  const uint64_t gpu = 4, piece = 64ull << 20;
+  const uint64_t memory = number("GRIDCTL_LIE_MEMORY", lies("vram") ? 1ull << 30 : 206141652992ull);
+  const Uint units = (Uint)number("GRIDCTL_LIE_UNITS", 304);
   switch (what) {
     case 0x1000: return tell(&gpu, sizeof gpu, size, value, told);
     case 0x1002: return tell(&units, sizeof units, size, value, told);
@@ -107,11 +125,12 @@ Handle clCreateBuffer(Handle context, uint64_t flags, size_t bytes, void* host, 
 Int clEnqueueReadBuffer(Handle queue, Handle memory, Uint blocking, size_t offset, size_t bytes, void* into, Uint count,
                         const Handle* wait, Handle* event) {
   Int (*entry)(Handle, Handle, Uint, size_t, size_t, void*, Uint, const Handle*, Handle*) = real("clEnqueueReadBuffer");
-  const Int code = entry(queue, memory, blocking, offset, bytes, into, count, wait, event);
+  const Uint wait_for_it = lies("tamper") || lies("replay") ? 1 : blocking;  // what is not there cannot be changed
+  const Int code = entry(queue, memory, wait_for_it, offset, bytes, into, count, wait, event);
   if (code == 0 && lies("tamper") && bytes > 16) ((unsigned char*)into)[bytes / 2] ^= 1;
   if (code == 0 && lies("replay")) {
     char path[512];
-    snprintf(path, sizeof path, "%s.%zu", getenv("GRIDCTL_LIE_FILE"), bytes);
+    snprintf(path, sizeof path, "%s.%zu", setting("GRIDCTL_LIE_FILE"), bytes);
     FILE* file = fopen(path, "rb");
     if (file != NULL) {
       if (fread(into, 1, bytes, file) != bytes) abort();

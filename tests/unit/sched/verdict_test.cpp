@@ -259,6 +259,30 @@ TEST(Verdict, SlownessHasItsCause) {
   EXPECT_EQ(judge(found).cause, "another process holds 3.0 GiB");
 }
 
+TEST(Verdict, HeatIsACauseFromItsOwnFiguresAndFromTheFallUnderLoad) {
+  Examination found = sound(model("RTX 4090"));
+  found.sustained = 0.8;
+  EXPECT_EQ(verdict_name(judge(found).kind), "degraded");
+  EXPECT_EQ(judge(found).findings[0].what, "sustained");
+  EXPECT_EQ(judge(found).cause, "heat or power: it keeps 80 % of its first rate");
+  found.loaded = found.declared;
+  found.loaded->heat.now_c = 90;
+  found.loaded->heat.slowdown_c = 88;
+  EXPECT_EQ(judge(found).cause, "heat: 90 degrees");
+  found.loaded->throttle = {{"sw_thermal_slowdown"}};
+  EXPECT_EQ(judge(found).cause, "throttled: sw_thermal_slowdown, heat: 90 degrees");
+  found.sustained = 0.95;
+  EXPECT_EQ(verdict_name(judge(found).kind), "ok") << "hot, and as fast as it should be";
+}
+
+TEST(Verdict, WhoSharesADeviceIsSlowAndNoLiar) {
+  Examination found = sound(model("A100 SXM4 80GB"));
+  for (Reading& reading : found.readings) reading.value *= 0.3;
+  found.foreign_memory = 2ull << 30;
+  EXPECT_EQ(verdict_name(judge(found).kind), "degraded");
+  EXPECT_EQ(judge(found).cause, "another process holds 2.0 GiB");
+}
+
 TEST(Verdict, LessThanHalfOfTheBandIsAnotherDeviceUnlessACapExplainsIt) {
   Examination found = sound(model("RTX 4090"));
   for (Reading& reading : found.readings) reading.value *= 0.3;

@@ -71,6 +71,20 @@ TEST(ProviderView, ShowsHowReliableItIs) {
     EXPECT_TRUE(contains(text, part)) << part << " in\n" << text;
 }
 
+TEST(ProviderView, MarksWhatOnlyABenchmarkTold) {
+  ProviderView view = view_of_two();
+  Gpu& gpu = view.provider.inventory.gpus[0];
+  gpu.units = 132;
+  gpu.memory_bus_bits = 5120;
+  view.measured["GPU-0"] = {"units", "memory_bus_bits"};
+  const std::string text = provider_view(view, WallTime{}, 0, Style{});
+  EXPECT_TRUE(contains(text, "memory bus of 5120 bits (measured: units, memory_bus_bits)")) << text;
+  const auto value = nlohmann::json::parse(provider_detail_json(view))["inventory"]["gpus"];
+  EXPECT_EQ(value[0]["units"], 132);
+  EXPECT_EQ(value[0]["measured"].size(), 2u);
+  EXPECT_FALSE(value[1].contains("measured"));
+}
+
 TEST(ProviderView, TellsToRescanWhenTheAgentWasOlder) {
   ProviderView view = view_of_two();
   view.provider.inventory.version = 1;
