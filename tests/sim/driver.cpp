@@ -92,7 +92,7 @@ struct Plan {
   std::vector<std::uint64_t> old_seeds;
   std::uint64_t first = 1, count = 0;
   double seconds = 10;
-  bool trace = false, quiet = false, fresh = false;
+  bool trace = false, quiet = false, fresh = false, keep_going = false;
   std::optional<RegistryKind> registry;
 };
 
@@ -100,9 +100,11 @@ int usage() {
   std::fputs(
       "usage: gridctl_sim [--seed N | --from N | --fresh] [--count N] [--seconds S] [--seeds FILE] [--registry "
       "memory|sqlite]\n"
-      "                   [--trace] [--quiet]\n\n"
+      "                   [--trace] [--quiet] [--keep-going]\n\n"
       "Runs the seeds of FILE, then fresh ones from N on, until COUNT have run or S seconds have passed. Stops at the\n"
-      "first that breaks a rule: prints it with the faults that are needed and the last 50 events. Status 1 then.\n",
+      "first that breaks a rule, unless it shall keep going: prints it with the faults that are needed and the last "
+      "50\n"
+      "events (--quiet: in one line). Status 1 then.\n",
       stderr);
   return 2;
 }
@@ -115,6 +117,7 @@ std::optional<Plan> parse(int argc, char** argv) {
     if (word == "--trace") plan.trace = true;
     else if (word == "--quiet") plan.quiet = true;
     else if (word == "--fresh") plan.fresh = true;
+    else if (word == "--keep-going") plan.keep_going = true;
     else if (!more) return std::nullopt;
     else if (word == "--seed") plan.first = std::stoull(argv[++i]), plan.count = 1;
     else if (word == "--from") plan.first = std::stoull(argv[++i]);
@@ -138,7 +141,7 @@ int drive(int argc, char** argv) {
   if (!plan) return usage();
   os::Clock& clock = os::system_clock();
   const BootTime began = clock.boot();
-  std::uint64_t seeds = 0, events = 0, restarts = 0, finished = 0;
+  std::uint64_t seeds = 0, events = 0, restarts = 0, finished = 0, broken = 0;
   const auto run = [&](std::uint64_t seed) {
     Options options = draw(seed);
     if (plan->registry) options.registry = *plan->registry;
@@ -152,7 +155,9 @@ int drive(int argc, char** argv) {
     if (!outcome.rule) return true;
     if (plan->quiet) std::printf("seed %llu breaks %s\n", static_cast<unsigned long long>(seed), outcome.what->c_str());
     else explain(options, outcome);
-    return false;
+    std::fflush(stdout);
+    ++broken;
+    return plan->keep_going;
   };
   const auto report = [&] {
     const double took = seconds(clock.boot() - began);
@@ -171,7 +176,7 @@ int drive(int argc, char** argv) {
     if (!run(seed)) return report(), 1;
   }
   report();
-  return 0;
+  return broken == 0 ? 0 : 1;
 }
 
 }  // namespace gridctl::sim

@@ -335,6 +335,7 @@ void Laptop::carry_out(const JobPtr& job, const job::Settle& effect) {
   const auto over = [=, this](Result<std::optional<wire::HostCheckpoint>> result) {
     done(job, name);
     if (!result) {
+      world_.say("laptop", index_, " ", job->state.id.value, " ", name, ": ", result.error().one_line());
       try_later(job, name, k_settle_retry);
       return carry_out(job);
     }

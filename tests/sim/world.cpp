@@ -12,7 +12,8 @@ namespace gridctl::sim {
 
 namespace {
 
-constexpr std::size_t k_lines_max = 200'000;  // of one run's trace
+constexpr std::size_t k_lines_max = 200'000;       // of one run's trace
+constexpr std::uint64_t k_events_max = 3'000'000;  // of one run; most have some thousands
 
 job::Spec make_spec(const Options& o, int index, Random& random) {
   job::Spec spec;
@@ -128,13 +129,13 @@ void World::run_until(Nanos end) {
     now = event.at;
     if (event.node >= 0) {
       Node& one = node(event.node);
-      if (event.life != one.life) continue;
+      if (event.life != one.life || !one.up) continue;
       if (one.asleep) {
         one.held.emplace_back(event.life, std::move(event.work));
         continue;
       }
     }
-    ++events;
+    if (++events > k_events_max) throw Violation("L4", "the world does not come to rest: something repeats itself");
     event.work();
   }
   now = end;
