@@ -31,6 +31,12 @@ void HostMonitor::set_wants(std::vector<Want> wants, Duration heartbeat) {
 
 void HostMonitor::poll_now() { next_poll_ = clock_.boot(); }
 
+void HostMonitor::heard(BootTime at) {
+  if (at.ns == 0 || (last_answer_ && at <= *last_answer_)) return;
+  last_answer_ = at;
+  silence_.answered(at);
+}
+
 void HostMonitor::tick(BootTime now, bool others_answer) {
   // A host that was not asked is not silent: between polls nothing is counted.
   const bool asked = link_ == nullptr || !asked_.empty();
@@ -186,8 +192,8 @@ void HostMonitor::on_frame(const wire::Frame& frame) {
   send_ping(clock_.boot());
 }
 
-// Nothing is done for a ping at the host, so its time is the link's (and the loops'); the nonce is drawn now, so that no
-// host can answer before it was asked.
+// Nothing is done for a ping at the host, so its time is the link's (and the loops'); the nonce is drawn now, so that
+// no host can answer before it was asked.
 void HostMonitor::send_ping(BootTime now) {
   if (link_ == nullptr || !knows_links_ || !listener_.pinged || !asked_.empty() || now < next_ping_) return;
   quick_pings_ = std::max(0, quick_pings_ - 1);

@@ -99,6 +99,9 @@ void Supervisor::reload() {
       if (std::holds_alternative<job::Running>(row->machine.phase) ||
           std::holds_alternative<job::Stopping>(row->machine.phase))
         job->accepted.insert(row->machine.epoch.value);
+      // A daemon before us may have sent START.
+      if (std::holds_alternative<job::Launching>(row->machine.phase))
+        job->doubt = {LaunchDoubt::Kind::sent, clock_.boot(), "", false};
     } else if (job->state == row->machine) {
       carry_out(job);  // what could not be recorded when it was due is tried again
       continue;
@@ -164,6 +167,7 @@ bool holds_room(const job::State& state) {
 void Supervisor::adopt(const JobPtr& job, const job::State& state) {
   const bool held = holds_room(job->state);
   job->state = state;
+  *job->wanted = std::holds_alternative<job::Launching>(state.phase) ? state.epoch.value : 0;
   // A poll may have told that it runs before START was answered, or though the answer was lost: it is ours to renew.
   if (std::holds_alternative<job::Running>(state.phase)) job->accepted.insert(state.epoch.value);
   if (held && !holds_room(state)) capacity_freed();
@@ -223,7 +227,7 @@ void Supervisor::try_later(const JobPtr& job, const std::string& name, Duration 
 std::optional<WorkPlace> Supervisor::work_place(const HostName& name) {
   const auto found = hosts_.find(name.value);
   if (found == hosts_.end()) return std::nullopt;
-  return WorkPlace{found->second->provider, controller_, paths_, &clock_, &link_meter_};
+  return WorkPlace{found->second->provider, controller_, paths_, &clock_, &link_meter_, found->second->life};
 }
 
 }  // namespace gridctl::control

@@ -156,6 +156,7 @@ void Supervisor::judge_hosts(BootTime now) {
       if (other_name != name && is_witness(other->monitor->last_answer(), other->monitor->heartbeat(), now))
         others_answer = true;
     }
+    host->monitor->heard(host->life->last());
     host->monitor->tick(now, others_answer);
   }
   for (auto& [name, host] : hosts_) {

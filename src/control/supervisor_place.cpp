@@ -91,6 +91,7 @@ void Supervisor::place(const JobPtr& job) {
   std::vector<std::string> lines = sched::explain(decision);
   if (!job->interval.reason.empty()) lines.push_back("checkpoints " + job->interval.reason);
   explain(job, std::move(lines));
+  job->doubt = {};
   apply(job, job::Placed{{member}, decision.placement->reason});
 }
 

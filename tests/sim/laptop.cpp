@@ -131,6 +131,9 @@ void Laptop::reload() {
           job->saved[c.epoch.value] = std::max(job->saved[c.epoch.value], c.host_number);
       if (std::holds_alternative<job::Running>(state->phase) || std::holds_alternative<job::Stopping>(state->phase))
         job->accepted.insert(state->epoch.value);
+      // A daemon before us may have sent START.
+      if (std::holds_alternative<job::Launching>(state->phase))
+        job->doubt = {control::LaunchDoubt::Kind::sent, clock(), "", false};
     } else if (job->state == *state) {
       carry_out(job);  // what could not be recorded when it was due is tried again
       continue;
@@ -235,6 +238,7 @@ void Laptop::place(const JobPtr& job) {
   const sched::Placement& chosen = *decision.placement;
   const job::Member member{0,           chosen.host,         chosen.engine,        chosen.gpu_uuids,
                            chosen.cpus, chosen.memory_bytes, chosen.price_per_hour};
+  job->doubt = {};
   apply(job, job::Placed{{member}, chosen.reason});
 }
 
@@ -256,36 +260,39 @@ void Laptop::carry_out(const JobPtr& job, const job::Launch& effect) {
     restore = *found;
   }
   const std::vector<registry::Input> no_inputs;
-  auto talk = std::make_shared<control::LaunchTalk>(attempt_spec(job->state, attempt, restore),
-                                                    row->spec.recovery.lease, std::map<std::string, std::string>{});
+  auto talk =
+      std::make_shared<control::LaunchTalk>(attempt_spec(job->state, attempt, restore), row->spec.recovery.lease,
+                                            std::map<std::string, std::string>{}, job->doubt);
   const int host = host_of(attempt.host());
   job->under_way.insert(name);
   reach(host, [=, this, epoch = attempt.epoch](Result<Session> session) {
-    if (!session) return launched(job, name, epoch, host, control::not_started(session.error(), false));
+    if (!session) return launched(job, name, epoch, host, talk->unreached(session.error()));
     // The trees travel first; a link that breaks meanwhile shows at the next question.
-    const Nanos push = world_.rng.between(0, world_.options.transfer_time);
-    world_.after(push, index_, [=, this] {
-      run_launch(*session, talk, control::LaunchTalk::Next{talk->first()},
+    const bool push = job->doubt.kind != control::LaunchDoubt::Kind::refused;
+    const Nanos time = push ? world_.rng.between(0, world_.options.transfer_time) : 0;
+    world_.after(time, index_, [=, this] {
+      run_launch(job, epoch, *session, talk, control::LaunchTalk::Next{talk->first()},
                  [=, this](const control::LaunchResult& result) { launched(job, name, epoch, host, result); });
     });
   });
 }
 
-void Laptop::launched(const JobPtr& job, const std::string& name, Epoch epoch, int host,
-                      const control::LaunchResult& result) {
+void Laptop::launched(const JobPtr& job, const std::string& name, Epoch epoch, int host, control::LaunchResult result) {
   done(job, name);
   world_.say("laptop", index_, " ", job->state.id.value, " launch/", epoch.value, " result ",
              static_cast<int>(result.kind), " ", result.detail);
   if (job->state.epoch == epoch && std::holds_alternative<job::Launching>(job->state.phase)) {
-    if (result.kind == control::LaunchResult::Kind::accepted) {
+    const control::LaunchVerdict verdict =
+        control::judge_launch(result, job->doubt, job->state.policy.lost_after, clock());
+    if (verdict == control::LaunchVerdict::accepted) {
       job->accepted.insert(epoch.value);
       apply(job, job::LaunchAccepted{epoch});
       monitor(host).next_poll = clock();
-    } else if (result.kind == control::LaunchResult::Kind::unknown) {
+    } else if (verdict == control::LaunchVerdict::again) {
       try_later(job, name, k_launch_retry);
     } else {
       if (result.busy) monitor(host).busy_until = clock() + k_busy_memory;
-      apply(job, job::LaunchFailed{epoch, result.detail, result.host_fault, result.host_max_epoch});
+      apply(job, control::launch_failed(epoch, result));
     }
   }
   carry_out(job);

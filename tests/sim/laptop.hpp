@@ -37,6 +37,7 @@ class Laptop {
     std::set<std::string> under_way, later;
     bool place_timer = false;
     std::set<std::uint64_t> accepted;
+    control::LaunchDoubt doubt;
     std::map<std::uint64_t, std::uint64_t> saved;
   };
   struct Monitor {
@@ -65,7 +66,7 @@ class Laptop {
   void carry_out(const JobPtr& job, const job::Collect& effect);
   void carry_out(const JobPtr& job, const job::Settle& effect);
   void place(const JobPtr& job);
-  void launched(const JobPtr& job, const std::string& name, Epoch epoch, int host, const control::LaunchResult& result);
+  void launched(const JobPtr& job, const std::string& name, Epoch epoch, int host, control::LaunchResult result);
   void done(const JobPtr& job, const std::string& name);
   void try_later(const JobPtr& job, const std::string& name, Duration pause);
   void commit(const JobPtr& job, Epoch epoch, AttemptNumber attempt, const wire::HostCheckpoint& from);
@@ -75,14 +76,16 @@ class Laptop {
     int host = 0;
     Host::Connection connection;
   };
+  template <class Value>
+  [[nodiscard]] std::function<void(Result<Value>)> once(int host, std::function<void(Result<Value>)> then);
   using Reached = std::function<void(Result<Session>)>;
   void reach(int host, Reached then);
   void ask(const Session& session, control::Ask question, Answered then);
   using Fetched = std::function<void(Result<std::optional<wire::HostCheckpoint>>)>;
   void pull(const JobPtr& job, int host, Epoch epoch, wire::HostCheckpoint checkpoint, Fetched then);
   void collect(const JobPtr& job, int host, Epoch epoch, std::uint64_t known, Fetched then);
-  void run_launch(Session session, std::shared_ptr<control::LaunchTalk> talk, control::LaunchTalk::Next next,
-                  std::function<void(control::LaunchResult)> then);
+  void run_launch(const JobPtr& job, Epoch epoch, Session session, std::shared_ptr<control::LaunchTalk> talk,
+                  control::LaunchTalk::Next next, std::function<void(control::LaunchResult)> then);
   void run_settle(const JobPtr& job, Session session, std::shared_ptr<control::SettleTalk> talk,
                   control::SettleTalk::Next next, job::LooseEnd end, BootTime patience,
                   std::optional<wire::HostCheckpoint> found, Fetched then);
@@ -90,6 +93,7 @@ class Laptop {
   // laptop_hosts.cpp: heartbeats
   void judge_hosts(BootTime now);
   void monitor_tick(int host, BootTime now, bool others_answer);
+  void heard(int host);  // an answer over whatever connection
   void connect(int host);
   void connected(int host, Result<Host::Hello> hello);
   void drop(int host);

@@ -42,6 +42,13 @@ void Laptop::monitor_tick(int host, BootTime now, bool others_answer) {
   if (now >= mine.next_poll && !mine.asked) poll(host);
 }
 
+void Laptop::heard(int host) {
+  Monitor& mine = monitor(host);
+  mine.last_answer = clock();
+  mine.silence.answered(*mine.last_answer);
+  world_.truth->heard(index_, host);
+}
+
 void Laptop::connect(int host) {
   Monitor& mine = monitor(host);
   mine.link = Monitor::Link::connecting;
@@ -77,10 +84,8 @@ void Laptop::connected(int host, Result<Host::Hello> hello) {
   mine.pause = Duration::zero();
   mine.asked = false;
   mine.echo = hello->host_time;
-  mine.last_answer = now;
-  mine.silence.answered(now);
   mine.next_poll = now;
-  world_.truth->heard(index_, host);
+  heard(host);
 }
 
 void Laptop::drop(int host) {
@@ -120,9 +125,7 @@ void Laptop::poll(int host) {
                     Monitor& to = monitor(host);
                     if (to.connection != number || to.link != Monitor::Link::up) return;
                     if (!reply && is_uncertain(reply.error().code)) return drop(host);
-                    to.last_answer = clock();
-                    to.silence.answered(*to.last_answer);
-                    world_.truth->heard(index_, host);
+                    heard(host);
                     if (to.question == question && --*left == 0) to.asked = false;
                     if (!reply) return drop(host);
                     const auto* status = std::get_if<wire::PollReply>(&*reply);
