@@ -2,8 +2,11 @@
 // Which seeds to run, and what to say of those that fail.
 #include "driver.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -88,6 +91,11 @@ void explain(const Options& options, const Outcome& first) {
   std::printf("  => %s\n", again.what ? again.what->c_str() : "(does not fail when traced)");
 }
 
+struct Pace {
+  std::uint64_t events = 0;
+  std::clock_t cpu = 0;
+};
+
 struct Plan {
   std::vector<std::uint64_t> old_seeds;
   std::uint64_t first = 1, count = 0;
@@ -141,13 +149,17 @@ int drive(int argc, char** argv) {
   if (!plan) return usage();
   os::Clock& clock = os::system_clock();
   const BootTime began = clock.boot();
-  std::uint64_t seeds = 0, events = 0, restarts = 0, finished = 0, broken = 0;
+  std::uint64_t seeds = 0, restarts = 0, finished = 0, broken = 0;
+  std::array<Pace, 2> paces;  // by registry
   const auto run = [&](std::uint64_t seed) {
     Options options = draw(seed);
     if (plan->registry) options.registry = *plan->registry;
+    const std::clock_t before = std::clock();
     const Outcome outcome = run_one(options, plan->trace);
+    Pace& pace = paces[static_cast<std::size_t>(options.registry)];
+    pace.cpu += std::clock() - before;
+    pace.events += outcome.events;
     ++seeds;
-    events += outcome.events;
     restarts += outcome.restarts;
     finished += outcome.finished;
     if (plan->trace)
@@ -160,11 +172,18 @@ int drive(int argc, char** argv) {
     return plan->keep_going;
   };
   const auto report = [&] {
-    const double took = seconds(clock.boot() - began);
-    std::printf("%llu seeds, %llu events, %.2f M events/s, %llu jobs succeeded, %llu restarts, %.1f s\n",
-                static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(events),
-                static_cast<double>(events) / took / 1e6, static_cast<unsigned long long>(finished),
-                static_cast<unsigned long long>(restarts), took);
+    for (const RegistryKind kind : {RegistryKind::memory, RegistryKind::sqlite}) {
+      const Pace& pace = paces[static_cast<std::size_t>(kind)];
+      if (pace.events == 0) continue;
+      const double cpu = std::max(static_cast<double>(pace.cpu) / CLOCKS_PER_SEC, 1e-6);
+      std::printf("%s registry: %llu events, %.3f M events/s of one core\n",
+                  kind == RegistryKind::memory ? "in-memory" : "SQLite", static_cast<unsigned long long>(pace.events),
+                  static_cast<double>(pace.events) / cpu / 1e6);
+    }
+    std::printf("%llu seeds, %llu broken, %llu jobs succeeded, %llu restarts, %.1f s\n",
+                static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(broken),
+                static_cast<unsigned long long>(finished), static_cast<unsigned long long>(restarts),
+                seconds(clock.boot() - began));
   };
   for (const std::uint64_t seed : plan->old_seeds)
     if (!run(seed)) return report(), 1;

@@ -65,7 +65,14 @@ void World::note(std::string line) {
 }
 
 void World::at(Nanos when, int id, Work work) {
-  queue_.push_back({std::max(when, now), order_++, id, id < 0 ? 0 : node(id).life, std::move(work)});
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(events_.size()));
+    events_.emplace_back();
+  }
+  const std::uint32_t slot = free_.back();
+  free_.pop_back();
+  events_[slot] = {id, id < 0 ? 0 : node(id).life, std::move(work)};
+  queue_.push_back({std::max(when, now), order_++, slot});
   std::push_heap(queue_.begin(), queue_.end(), Later{});
 }
 
@@ -124,14 +131,17 @@ void World::wake(int id) {
 void World::run_until(Nanos end) {
   while (!queue_.empty() && queue_.front().at <= end) {
     std::pop_heap(queue_.begin(), queue_.end(), Later{});
-    Event event = std::move(queue_.back());
+    const Due due = queue_.back();
     queue_.pop_back();
-    now = event.at;
+    const Event event = std::move(events_[due.slot]);
+    events_[due.slot].work = nullptr;
+    free_.push_back(due.slot);
+    now = due.at;
     if (event.node >= 0) {
       Node& one = node(event.node);
       if (event.life != one.life || !one.up) continue;
       if (one.asleep) {
-        one.held.emplace_back(event.life, std::move(event.work));
+        one.held.emplace_back(event.life, event.work);
         continue;
       }
     }

@@ -112,14 +112,17 @@ class World {
 
  private:
   struct Event {
-    Nanos at;
-    std::uint64_t order;
-    int node;
-    std::uint64_t life;
+    int node = -1;
+    std::uint64_t life = 0;
     Work work;
   };
+  struct Due {  // small, for the heap moves it about
+    Nanos at;
+    std::uint64_t order;
+    std::uint32_t slot;  // of events_
+  };
   struct Later {
-    bool operator()(const Event& a, const Event& b) const { return a.at != b.at ? a.at > b.at : a.order > b.order; }
+    bool operator()(const Due& a, const Due& b) const { return a.at != b.at ? a.at > b.at : a.order > b.order; }
   };
   static std::string text(const std::string& part) { return part; }
   static std::string text(const char* part) { return part; }
@@ -131,7 +134,9 @@ class World {
   void run_until(Nanos end);
   [[nodiscard]] Nanos travel_time(const Link& link);
 
-  std::vector<Event> queue_;
+  std::vector<Due> queue_;
+  std::vector<Event> events_;
+  std::vector<std::uint32_t> free_;  // slots
   std::uint64_t order_ = 0;
 };
 
