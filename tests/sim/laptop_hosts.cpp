@@ -56,9 +56,9 @@ void Laptop::connect(int host) {
   const auto current = [this, host, number] {
     return monitor(host).connection == number && monitor(host).link == Monitor::Link::connecting;
   };
-  world_.send(index_, host, true, [this, host, current] {
+  world_.send(index_, host, [this, life = node().life, host, current] {
     const Host::Hello hello = world_.hosts[static_cast<std::size_t>(host)]->greet(index_);
-    world_.send(index_, host, false, [this, host, current, hello] {
+    world_.answer(index_, host, life, [this, host, current, hello] {
       if (current()) connected(host, hello);
     });
   });
@@ -109,8 +109,8 @@ void Laptop::poll(int host) {
   auto left = std::make_shared<std::size_t>(requests.size());
   for (wire::PollRequest& request : requests) {
     request.echo = mine.echo;
-    world_.send(index_, host, true,
-                [this, host, connection = mine.host, number = mine.connection, question, left,
+    world_.send(index_, host,
+                [this, life = node().life, host, connection = mine.host, number = mine.connection, question, left,
                  request = Ask{std::move(request)}] {
                   Host& there = *world_.hosts[static_cast<std::size_t>(host)];
                   Result<Answer> reply = make_error(Code::host_unreachable, "the connection broke");
@@ -121,7 +121,7 @@ void Laptop::poll(int host) {
                       there.kill_agents();
                     }
                   }
-                  world_.send(index_, host, false, [this, host, number, question, left, reply = std::move(reply)] {
+                  world_.answer(index_, host, life, [this, host, number, question, left, reply = std::move(reply)] {
                     Monitor& to = monitor(host);
                     if (to.connection != number || to.link != Monitor::Link::up) return;
                     if (!reply && is_uncertain(reply.error().code)) return drop(host);

@@ -30,9 +30,9 @@ std::function<void(Result<Value>)> Laptop::once(int host, std::function<void(Res
 
 void Laptop::reach(int host, Reached then) {
   const Reached answer = once<Session>(host, std::move(then));
-  world_.send(index_, host, true, [this, host, answer] {
+  world_.send(index_, host, [this, life = node().life, host, answer] {
     const Host::Hello hello = world_.hosts[static_cast<std::size_t>(host)]->greet(index_);
-    world_.send(index_, host, false, [this, host, answer, hello] { answer(Session{host, hello.connection}); });
+    world_.answer(index_, host, life, [this, host, answer, hello] { answer(Session{host, hello.connection}); });
   });
   after(k_reach, [answer] { answer(late()); });
 }
@@ -40,7 +40,7 @@ void Laptop::reach(int host, Reached then) {
 void Laptop::ask(const Session& session, control::Ask question, Answered then) {
   const Answered answer = once<control::Answer>(session.host, std::move(then));
   const int host = session.host;
-  world_.send(index_, host, true, [this, session, host, question = std::move(question), answer] {
+  world_.send(index_, host, [this, life = node().life, session, host, question = std::move(question), answer] {
     Host& there = *world_.hosts[static_cast<std::size_t>(host)];
     Result<control::Answer> reply = broken();
     if (there.serves(session.connection)) {
@@ -50,7 +50,7 @@ void Laptop::ask(const Session& session, control::Ask question, Answered then) {
         there.kill_agents();
       }
     }
-    world_.send(index_, host, false, [this, host, answer, reply = std::move(reply)] { answer(reply); });
+    world_.answer(index_, host, life, [this, host, answer, reply = std::move(reply)] { answer(reply); });
   });
   after(control::k_work_answer, [answer] { answer(late()); });
 }
@@ -59,14 +59,14 @@ void Laptop::pull(const JobPtr& job, int host, Epoch epoch, wire::HostCheckpoint
   reach(host, [=, this](Result<Session> session) {
     if (!session) return then(session.error());
     const Fetched answer = once<std::optional<wire::HostCheckpoint>>(host, then);
-    world_.send(index_, host, true, [=, this, connection = session->connection] {
+    world_.send(index_, host, [=, this, life = node().life, connection = session->connection] {
       Host& there = *world_.hosts[static_cast<std::size_t>(host)];
       if (!there.serves(connection)) return;
       const Result<Digest> read = there.read_snapshot(index_, {job->state.id, epoch, wanted.number});
       const bool torn = !world_.healed && world_.rng.chance(world_.options.torn_transfer);
       const Nanos time = world_.rng.between(k_ms, world_.options.transfer_time);
       world_.after(time, world_.host_node(host), [=, this] {
-        world_.send(index_, host, false, [=, this] {
+        world_.answer(index_, host, life, [=, this] {
           if (torn) return answer(broken());
           if (!read) return answer(read.error());
           if (*read != wanted.root) return answer(make_error(Code::checkpoint_damaged, "it hashes to something else"));

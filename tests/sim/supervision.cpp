@@ -118,6 +118,10 @@ void Supervision::launch() {
                        if (mine == nullptr || which >= mine->launches.size() || mine->launches[which].once) return;
                        Launch& launch = mine->launches[which];
                        launch.once = true;
+                       if (!agent::lease_lasts(BootTime{mine->deadline}, host.clock())) {
+                         launch.exit = agent::ExitRecord{"run", -1, 0, 0, 0, false, true};
+                         return;
+                       }
                        launch.init_lives = true;
                        const wire::AttemptSpec& spec = mine->start->spec;
                        launch.payload = host.world_.truth->payload_starts(host.index_, std::get<0>(key), spec);

@@ -94,7 +94,11 @@ class Truth {
   std::map<const Payload*, BootTime> owed_;                 // lease until which it may run at least
   std::set<std::tuple<int, int, std::uint64_t>> promises_;  // host, job, epoch
   std::map<int, Shadow> shadows_;
-  std::map<std::pair<int, int>, Nanos> heard_at_;  // laptop, host: awake time of the laptop
+  struct Heard {
+    Nanos awake = 0;  // time of the laptop
+    int naps = 0;     // of the laptop, until then
+  };
+  std::map<std::pair<int, int>, Heard> heard_at_;  // laptop, host
   std::set<std::pair<int, Digest>> stored_;
 };
 

@@ -64,14 +64,16 @@ void World::note(std::string line) {
   lines.push_back(std::to_string(now / k_ms) + " ms  " + std::move(line));
 }
 
-void World::at(Nanos when, int id, Work work) {
+void World::at(Nanos when, int id, Work work) { at(when, id, id < 0 ? 0 : node(id).life, std::move(work)); }
+
+void World::at(Nanos when, int id, std::uint64_t life, Work work) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(events_.size()));
     events_.emplace_back();
   }
   const std::uint32_t slot = free_.back();
   free_.pop_back();
-  events_[slot] = {id, id < 0 ? 0 : node(id).life, std::move(work)};
+  events_[slot] = {id, life, std::move(work)};
   queue_.push_back({std::max(when, now), order_++, slot});
   std::push_heap(queue_.begin(), queue_.end(), Later{});
 }
@@ -84,7 +86,7 @@ Nanos World::travel_time(const Link& link) {
   return delay;
 }
 
-void World::send(int laptop, int host, bool to_host, Work work) {
+void World::carry(int laptop, int host, bool to_host, std::uint64_t life, Work work) {
   Link& way = link(laptop, host);
   if (!healed && rng.chance(options.loss)) return;
   const int copies = !healed && rng.chance(options.duplicate) ? 2 : 1;
@@ -92,17 +94,17 @@ void World::send(int laptop, int host, bool to_host, Work work) {
   for (int i = 0; i < copies; ++i) {
     const Nanos arrival = now + travel_time(way);
     if ((to_host ? way.cut_requests : way.cut_replies) == 0) {
-      at(arrival, target, work);
+      at(arrival, target, life, work);
     } else if (rng.chance(0.5)) {
       // Sent again and again until somebody listens, unless the connection was given up before.
-      (to_host ? way.held_requests : way.held_replies).push_back(work);
+      (to_host ? way.held_requests : way.held_replies).emplace_back(life, work);
     }
   }
 }
 
 void World::mend(Link& way, int laptop, int host) {
-  const auto deliver = [&](std::vector<Work>& held, int target) {
-    for (Work& work : held) after(rng.between(0, 2 * k_s), target, std::move(work));
+  const auto deliver = [&](std::vector<std::pair<std::uint64_t, Work>>& held, int target) {
+    for (auto& [life, work] : held) at(now + rng.between(0, 2 * k_s), target, life, std::move(work));
     held.clear();
   };
   if (way.cut_requests == 0) deliver(way.held_requests, host_node(host));
@@ -122,6 +124,7 @@ void World::wake(int id) {
   one.asleep = false;
   one.slept += now - one.asleep_since;
   one.woke_at = now;
+  ++one.naps;
   auto held = std::move(one.held);
   one.held.clear();
   for (auto& [life, work] : held)

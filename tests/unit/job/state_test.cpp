@@ -319,6 +319,8 @@ TEST(Silence, DoesNotCountOurOwnSleepNorOurOwnNetworksTrouble) {
   EXPECT_EQ(silence.judge(std::chrono::seconds{60}), Liveness::answering);
   for (int s = 1; s <= 600; ++s) silence.tick(at_ms(8 * 3600 * 1000 + s * 1000), false);  // nobody answers
   EXPECT_EQ(silence.judge(std::chrono::seconds{60}), Liveness::answering);
+  for (int nap = 1; nap <= 4; ++nap) silence.tick(at_ms(9 * 3600 * 1000 + nap * 4900), true);
+  EXPECT_EQ(silence.judge(std::chrono::seconds{60}), Liveness::answering);
 }
 
 }  // namespace
