@@ -190,8 +190,9 @@ int drive(int argc, char** argv) {
   // Nobody has seen those of this second before.
   const std::uint64_t first = plan->fresh ? static_cast<std::uint64_t>(clock.wall().ms / 1000) * 100'000 : plan->first;
   std::printf("seeds from %llu\n", static_cast<unsigned long long>(first));
+  const BootTime fresh_began = clock.boot();
   for (std::uint64_t seed = first; plan->count == 0 || seed < first + plan->count; ++seed) {
-    if (plan->count == 0 && seconds(clock.boot() - began) > plan->seconds) break;
+    if (plan->count == 0 && seconds(clock.boot() - fresh_began) > plan->seconds) break;
     if (!run(seed)) return report(), 1;
   }
   report();

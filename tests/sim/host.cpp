@@ -65,6 +65,8 @@ Result<control::Answer> Host::serve(int laptop, const control::Ask& ask) {
   }
   if (const auto* request = std::get_if<wire::StopRequest>(&ask)) {
     TRY(core.stop(*request));
+    if (folder({laptop, request->job.value, request->epoch.value}) == nullptr)
+      world_.truth->promised_never(index_, laptop, request->job, request->epoch, "stop");
     return control::Answer{control::Yes{}};
   }
   if (const auto* request = std::get_if<wire::CleanRequest>(&ask)) {

@@ -67,7 +67,7 @@ def main():
             continue
         total += 1
         path = tree / file
-        original = (TOP / file).read_text()
+        original = path.read_text()
         mutated = subprocess.run(["sed", expression], input=original, capture_output=True, text=True, check=True).stdout
         verdict = "changes nothing"
         if mutated != original:

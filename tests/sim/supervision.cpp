@@ -83,7 +83,8 @@ void Supervision::prepare() {
   publish();
   arm_timer();
   const Nanos time = host_.world_.options.start_time;
-  later(time / 2 + static_cast<Nanos>(host_.world_.rng.below(static_cast<std::uint64_t>(time))),
+  const auto spread = static_cast<Nanos>(static_cast<double>(time) * host_.world_.options.start_spread);
+  later(time - spread + spread / 2 + static_cast<Nanos>(host_.world_.rng.below(static_cast<std::uint64_t>(spread))),
         &Supervision::prepared);
 }
 

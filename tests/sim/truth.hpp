@@ -23,6 +23,7 @@ struct Content {
   Nanos step = 0;  // work done
   Epoch epoch;
   int host = 0;
+  Nanos made_at = 0;
 };
 
 enum class Why : std::uint8_t { finished, failed, ordered, lease_passed, killed, power };
@@ -71,8 +72,18 @@ class Truth {
   void final_check();
 
   [[nodiscard]] int index(const JobId& job) const;
+  [[nodiscard]] int host_of(int job) const;                         // as the laptop last recorded; -1: on none
+  [[nodiscard]] Nanos finished_at() const { return finished_at_; }  // the newest end of a job
   [[nodiscard]] bool is_liar(const HostName& host) const;
   std::uint64_t restarts = 0, finished = 0;
+  // From a host's power loss until the job's program runs again; from a snapshot until it is the head.
+  struct Mean {
+    double sum = 0;
+    int count = 0;
+    void add(Nanos time) { sum += static_cast<double>(time) / k_s, ++count; }
+    [[nodiscard]] double value() const { return count == 0 ? 0 : sum / count; }
+  };
+  Mean outage, upload;
 
  private:
   struct Shadow {  // of a job: what was acknowledged
@@ -88,6 +99,8 @@ class Truth {
   [[nodiscard]] Shadow& shadow(const JobId& job) { return shadows_[index(job)]; }
 
   World& world_;
+  Nanos finished_at_ = 0;
+  std::map<int, Nanos> down_since_;  // job
   std::map<Digest, Content> contents_;
   std::uint64_t next_content_ = 1;
   std::vector<std::unique_ptr<Payload>> payloads_;

@@ -61,6 +61,7 @@ void Truth::committed(int laptop, const registry::Checkpoint& c, const job::Stat
   if (c.epoch != before.epoch || c.epoch < shadow(c.job).newest.epoch)
     throw Violation("S2", which + " of a fenced epoch becomes the head");
   if (c.seq <= before.head) throw Violation("S2", which + " becomes the head though a later one was");
+  upload.add(world_.now - held->made_at);
 }
 
 void Truth::head_is(int laptop, const job::State& state, const Result<registry::Checkpoint>& row) {
@@ -130,6 +131,7 @@ void Truth::check_final(const job::State& before, const job::State& after) {
     throw Violation("S4", after.id.value + " changes after it was final");
   if (!std::holds_alternative<job::Done>(after.phase) || known.done) return;
   known.done = true;
+  finished_at_ = world_.now;
   const job::Attempt* attempt = before.attempt();
   if (after.visible() != job::JobState::succeeded) return;
   if (attempt == nullptr || attempt->epoch != after.epoch)

@@ -12,8 +12,7 @@ namespace gridctl::sim {
 
 namespace {
 
-constexpr std::size_t k_lines_max = 200'000;       // of one run's trace
-constexpr std::uint64_t k_events_max = 3'000'000;  // of one run; most have some thousands
+constexpr std::size_t k_lines_max = 200'000;  // of one run's trace
 
 job::Spec make_spec(const Options& o, int index, Random& random) {
   job::Spec spec;
@@ -148,7 +147,8 @@ void World::run_until(Nanos end) {
         continue;
       }
     }
-    if (++events > k_events_max) throw Violation("L4", "the world does not come to rest: something repeats itself");
+    if (++events > options.events_max)
+      throw Violation("L4", "the world does not come to rest: something repeats itself");
     event.work();
   }
   now = end;
@@ -156,12 +156,13 @@ void World::run_until(Nanos end) {
 
 void World::run() {
   schedule_faults(*this);
+  if (options.mtbf > 0) schedule_failure(*this);
   for (auto& laptop : laptops) laptop->begin();
   run_until(options.faults_until);
   heal(*this);
   truth->healed();
   // A healthy world must converge: checked in slices, so that a quick one ends early.
-  const Nanos patience = truth->patience();
+  const Nanos patience = options.patience > 0 ? options.patience : truth->patience();
   for (const Nanos end = now + patience; now < end && !truth->all_settled();) run_until(std::min(end, now + 10 * k_s));
   truth->final_check();
 }
