@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "control/host_facts.hpp"
+#include "control/room.hpp"
 
 namespace gridctl::sim {
 
@@ -38,7 +38,14 @@ Laptop::Laptop(World& world, int index)
       index_(index),
       random_(world.rng.fork()),
       records_(world.options.registry == RegistryKind::sqlite ? make_sqlite_records(random_)
-                                                              : make_memory_records(random_)) {}
+                                                              : make_memory_records(random_)) {
+  for (const auto& host : world.hosts) {
+    registry::Provider provider;
+    provider.name = host->name();
+    provider.inventory = host->inventory();
+    providers_.push_back(std::move(provider));
+  }
+}
 
 Laptop::~Laptop() = default;
 
@@ -198,26 +205,28 @@ void Laptop::carry_out(const JobPtr& job, const job::Place& effect) {
   });
 }
 
+// As the supervisor gathers it: what is free is room.cpp's to say.
 std::vector<sched::HostFacts> Laptop::host_facts(Duration lost_after) {
-  const BootTime now = clock();
-  std::vector<sched::HostFacts> all;
+  std::vector<control::HostNow> now;
   for (int i = 0; i < world_.options.hosts; ++i) {
     const Monitor& seen = monitor(i);
-    sched::HostFacts facts;
-    facts.name = {"host" + std::to_string(i)};
-    facts.inventory = world_.hosts[static_cast<std::size_t>(i)]->inventory();
-    facts.reachable = seen.link == Monitor::Link::up && seen.silence.judge(lost_after) == job::Liveness::answering;
-    for (const auto& [id, job] : jobs_)
-      if (const job::Attempt* attempt = job->state.attempt())
-        for (const job::Member& member : attempt->members)
-          if (member.host == facts.name) control::take_away(facts, member);
-    if (now < seen.busy_until) {
-      facts.cpus_free = 0;
-      for (const Gpu& gpu : facts.inventory.gpus) facts.busy_gpus.push_back(gpu.uuid);
-    }
-    all.push_back(std::move(facts));
+    control::HostNow one;
+    one.provider = &providers_[static_cast<std::size_t>(i)];
+    one.boot_id = seen.boot_id;
+    one.held = seen.held ? &*seen.held : nullptr;
+    one.full = clock() < seen.busy_until;
+    one.reachable = seen.link == Monitor::Link::up && seen.silence.judge(lost_after) <= job::Liveness::suspect;
+    now.push_back(one);
   }
-  return all;
+  std::vector<control::Claim> claims;
+  for (const auto& [id, job] : jobs_) {
+    const job::Attempt* attempt = job->state.attempt();
+    const bool ended = std::holds_alternative<job::Collecting>(job->state.phase);
+    if (attempt != nullptr)
+      for (const job::Member& member : attempt->members)
+        claims.push_back({job->state.id, attempt->epoch, ended ? nullptr : &member});
+  }
+  return control::facts_now(now, claims);
 }
 
 void Laptop::place(const JobPtr& job) {
@@ -235,11 +244,8 @@ void Laptop::place(const JobPtr& job) {
   const sched::Decision decision =
       sched::place(row->spec, host_facts(row->spec.recovery.lost_after), job->state.avoided);
   if (!decision.placement) return apply(job, job::NotPlaced{decision.could_ever_fit, sched::summary(decision)});
-  const sched::Placement& chosen = *decision.placement;
-  const job::Member member{0,           chosen.host,         chosen.engine,        chosen.gpu_uuids,
-                           chosen.cpus, chosen.memory_bytes, chosen.price_per_hour};
   job->doubt = {};
-  apply(job, job::Placed{{member}, chosen.reason});
+  apply(job, job::Placed{{control::member_of(*decision.placement)}, decision.placement->reason});
 }
 
 void Laptop::carry_out(const JobPtr& job, const job::Launch& effect) {

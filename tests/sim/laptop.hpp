@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated laptop: the daemon's shell around the pure parts (job::step, job::pending, job::Silence, sched::place,
-// control::read_status, LaunchTalk, SettleTalk, heartbeat_for), in the order of control::Supervisor and HostMonitor.
+// A simulated laptop: the daemon's shell around the decisions that it shares with control::Supervisor: job::step,
+// job::pending, job::Silence, sched::place, room.hpp, reading.hpp, talk.hpp. What is written a second time here, in the
+// order of the real one, is the shell itself: HostMonitor's connections and pauses, Supervisor's keeping up with the
+// registry and its effects, work.cpp's connections. Moves, health, tuning and reliability are not simulated.
 #pragma once
 
 #include <functional>
@@ -49,6 +51,8 @@ class Laptop {
     BootTime asked_since{}, next_poll{}, next_connect{}, echo{}, busy_until{};
     Duration pause{}, heartbeat = control::k_heartbeat_idle;
     std::optional<BootTime> last_answer;
+    std::string boot_id;                               // as it said last
+    std::optional<std::vector<wire::HeldShare>> held;  // what is leased there, as it said last
     job::Silence silence{control::k_nap};
   };
   using JobPtr = std::shared_ptr<Following>;
@@ -117,6 +121,7 @@ class Laptop {
   std::unique_ptr<Records> records_;
   bool running_ = false, open_ = false;
   BootTime next_reload_{};
+  std::vector<registry::Provider> providers_;
   std::vector<Monitor> monitors_;
   std::map<std::string, JobPtr> jobs_;
   std::map<std::pair<int, std::uint64_t>, wire::PollRequest> wants_;  // host, lease

@@ -138,6 +138,8 @@ void Laptop::poll(int host) {
 }
 
 void Laptop::polled(int host, const wire::PollReply& reply) {
+  monitor(host).boot_id = reply.boot_id;
+  if (reply.held) monitor(host).busy_until = {}, monitor(host).held = reply.held;
   for (const wire::AttemptStatus& status : reply.attempts) on_status(host, status);
 }
 
