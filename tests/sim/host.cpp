@@ -74,7 +74,10 @@ Result<control::Answer> Host::serve(int laptop, const control::Ask& ask) {
     return control::Answer{control::Yes{}};
   }
   const auto& request = std::get<wire::PollRequest>(ask);
+  std::map<Key, std::int64_t> before;
+  for (const auto& [key, folder] : folders_) before[key] = folder.deadline;
   TRY_ASSIGN(auto reply, core.poll(request));
+  check_leases(before, request.echo + request.lease);
   for (const wire::AttemptStatus& status : reply.attempts)
     if (status.phase == wire::AttemptPhase::absent)
       world_.truth->promised_never(index_, laptop, status.job, status.epoch, "poll");
@@ -88,6 +91,18 @@ Result<control::Answer> Host::serve(int laptop, const control::Ask& ask) {
   control::Answer answer{std::move(reply)};
   if (index_ == world_.options.liar) lie(answer);
   return answer;
+}
+
+// Whoever waits for a lease to end counts from the time that was echoed, and on that what is over stays so.
+void Host::check_leases(const std::map<Key, std::int64_t>& before, BootTime given) {
+  for (const auto& [key, folder] : folders_) {
+    const std::int64_t old = before.at(key);
+    const std::string which =
+        std::get<1>(key) + " epoch " + std::to_string(std::get<2>(key)) + " on host" + std::to_string(index_);
+    if (folder.deadline > std::max(old, given.ns)) throw Violation("S5", which + " has a longer lease than was given");
+    if (folder.deadline < old) throw Violation("L3", which + " has lost a part of its lease");
+    if (folder.deadline > old && old <= clock().ns) throw Violation("S5", which + " has its lease revived");
+  }
 }
 
 // What a host may say that means ill, or has a bad memory.
