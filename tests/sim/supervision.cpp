@@ -123,6 +123,8 @@ void Supervision::launch() {
                          launch.exit = agent::ExitRecord{"run", -1, 0, 0, 0, false, true};
                          return;
                        }
+                       if (host.clock().ns >= mine->deadline)
+                         throw Violation("S5", std::get<1>(key) + " begins when its lease has passed");
                        launch.init_lives = true;
                        const wire::AttemptSpec& spec = mine->start->spec;
                        launch.payload = host.world_.truth->payload_starts(host.index_, std::get<0>(key), spec);

@@ -11,6 +11,8 @@ namespace {
 
 constexpr Nanos k_witness_counts = 8 * k_s;  // another host's answer, until the next is due; and a tick
 
+constexpr std::uint64_t k_epochs = std::uint64_t{1} << 62;
+
 template <class Event>
 const Event* as(const job::Happening& what) {
   return std::get_if<Event>(&what);
@@ -147,6 +149,7 @@ void Truth::stepped(int laptop, const job::State& before, const job::Happening& 
   if (after.epoch < before.epoch || after.epoch < known.newest.epoch)
     throw Violation("S2", after.id.value + " goes back to an older epoch");
   if (after.head < before.head) throw Violation("S2", after.id.value + " goes back to an older head");
+  if (after.epoch.value > k_epochs) throw Violation("L1", after.id.value + " runs out of epochs by a host's word");
   if (const auto* ended = as<job::AttemptEnded>(what)) check_end(before, *ended);
   check_needless(laptop, before, what);
   check_final(before, after);

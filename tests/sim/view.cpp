@@ -100,7 +100,10 @@ Result<std::optional<std::int64_t>> View::stop_order(const AttemptKey& key) {
 
 Result<void> View::order_stop(const AttemptKey& key, std::int64_t grace_ns) {
   TRY(change(true));
-  if (Folder* folder = find(key)) folder->stop = grace_ns;
+  if (Folder* folder = find(key)) {
+    folder->stop = grace_ns;
+    if (folder->supervisor != 0) host_.watch_stop(key_of(key), grace_ns, folder->supervisor);
+  }
   host_.changed(key_of(key));
   return change(false);
 }
