@@ -20,7 +20,8 @@ struct Supervisor::Following {
   std::map<std::string, os::Loop::Timer> later;  // names waiting for another try
   os::Loop::Timer place_timer;
   std::set<std::uint64_t> accepted;  // epochs whose START the host has answered: they may be polled
-  LaunchDoubt doubt;                 // about the START of the newest epoch
+  bool unsure = false;  // an event may have been committed or not: nothing is done until the registry was read
+  LaunchDoubt doubt;    // about the START of the newest epoch
   const std::shared_ptr<std::atomic<std::uint64_t>> wanted =  // the epoch that is to be started; threads read it
       std::make_shared<std::atomic<std::uint64_t>>(0);
   std::map<std::uint64_t, std::uint64_t> saved;   // epoch -> newest host number of a committed checkpoint

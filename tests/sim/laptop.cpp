@@ -142,10 +142,16 @@ void Laptop::reload() {
       if (std::holds_alternative<job::Launching>(state->phase))
         job->doubt = {control::LaunchDoubt::Kind::sent, clock(), "", false};
     } else if (job->state == *state) {
+      job->unsure = false;
       carry_out(job);  // what could not be recorded when it was due is tried again
       continue;
     }
     adopt(JobPtr(job), *state);
+  }
+  // Not listed any more: what could not be recorded was its end.
+  for (const auto& [id, job] : std::map<std::string, JobPtr>(jobs_)) {
+    if (!job->unsure) continue;
+    if (const Result<job::State> state = records_->machine({id})) adopt(job, *state);
   }
   for (const SimJob& job : world_.jobs)
     if (job.laptop == index_ && job.submitted) {
@@ -161,6 +167,7 @@ void Laptop::reload() {
 
 void Laptop::adopt(const JobPtr& job, const job::State& state) {
   job->state = state;
+  job->unsure = false;
   if (std::holds_alternative<job::Running>(state.phase)) job->accepted.insert(state.epoch.value);
   carry_out(job);
 }
@@ -168,7 +175,11 @@ void Laptop::adopt(const JobPtr& job, const job::State& state) {
 void Laptop::apply(const JobPtr& job, job::Happening what) {
   const job::State before = job->state;
   const Result<job::Step> step = records_->apply(before.id, {wall(), what});
-  if (!step) return;  // nothing was committed, for all we know: the fact will be seen again
+  if (!step) {  // it may have been committed all the same
+    job->unsure = true;
+    next_reload_ = {};
+    return;
+  }
   if (world_.tracing)
     for (const job::Record& record : step->records)
       world_.say("laptop", index_, " ", before.id.value, " [", record.kind, "] ", record.text);
@@ -179,6 +190,7 @@ void Laptop::apply(const JobPtr& job, job::Happening what) {
 }
 
 void Laptop::carry_out(const JobPtr& job) {
+  if (job->unsure) return;
   for (const job::Effect& effect : job::pending(job->state)) {
     const std::string name = job::effect_name(effect);
     if (job->under_way.contains(name) || job->later.contains(name)) continue;
@@ -201,7 +213,7 @@ void Laptop::carry_out(const JobPtr& job, const job::Place& effect) {
   job->place_timer = true;
   after(effect.after, [this, job] {
     job->place_timer = false;
-    if (std::holds_alternative<job::Waiting>(job->state.phase)) place(job);
+    if (!job->unsure && std::holds_alternative<job::Waiting>(job->state.phase)) place(job);
   });
 }
 
@@ -235,7 +247,7 @@ void Laptop::place(const JobPtr& job) {
     job->place_timer = true;
     after(k_first_contact, [this, job] {
       job->place_timer = false;
-      if (std::holds_alternative<job::Waiting>(job->state.phase)) place(job);
+      if (!job->unsure && std::holds_alternative<job::Waiting>(job->state.phase)) place(job);
     });
     return;
   }

@@ -37,7 +37,7 @@ class Laptop {
   struct Following {
     job::State state;
     std::set<std::string> under_way, later;
-    bool place_timer = false;
+    bool place_timer = false, unsure = false;
     std::set<std::uint64_t> accepted;
     control::LaunchDoubt doubt;
     std::map<std::uint64_t, std::uint64_t> saved;

@@ -25,7 +25,9 @@ void Laptop::judge_hosts(BootTime now) {
   for (const auto& [id, job] : std::map<std::string, JobPtr>(jobs_)) {
     const job::Attempt* attempt = job->state.attempt();
     if (attempt == nullptr) continue;
+    const Duration silent = monitor(host_of(attempt->host())).silence.counted();
     if (const auto lost = read_silence(job->state, monitor(host_of(attempt->host())).silence)) apply(job, *lost);
+    else if (silent > job->state.policy.lost_after) world_.truth->waits_too_long(job->state, silent);
   }
 }
 

@@ -102,7 +102,8 @@ void Laptop::run_launch(const JobPtr& job, Epoch epoch, Session session, std::sh
                         control::LaunchTalk::Next next, std::function<void(control::LaunchResult)> then) {
   if (const auto* result = std::get_if<control::LaunchResult>(&next)) return then(*result);
   const control::Ask& question = std::get<control::Ask>(next);
-  const bool wanted = job->state.epoch == epoch && std::holds_alternative<job::Launching>(job->state.phase);
+  const bool wanted =
+      !job->unsure && job->state.epoch == epoch && std::holds_alternative<job::Launching>(job->state.phase);
   if (std::holds_alternative<wire::StartRequest>(question) && !wanted)
     return then(control::not_started(make_error(Code::cancelled, "it is not wanted any more"), false));
   ask(session, question, [=, this](const Result<control::Answer>& answer) {

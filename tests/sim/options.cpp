@@ -53,7 +53,7 @@ void draw_early_cancel(Random& random, Options& options) {
   if (!random.chance(0.15)) return;
   Fault fault;
   fault.kind = FaultKind::cancel;
-  fault.at = random.between(k_s / 2, 20 * k_s);
+  fault.at = random.between(k_s / 2, k_min);
   fault.duration = random.between(0, 1);  // even: at once
   fault.job = static_cast<int>(random.below(static_cast<std::uint64_t>(options.jobs)));
   for (int laptop = 0; laptop < options.laptops; ++laptop) {
@@ -62,7 +62,7 @@ void draw_early_cancel(Random& random, Options& options) {
   }
   fault.kind = FaultKind::slow;
   fault.at = 0;
-  fault.duration = 60 * k_s;
+  fault.duration = 2 * k_min;
   for (fault.host = 0; fault.host < options.hosts; ++fault.host)
     if (random.chance(0.5)) options.faults.push_back(fault);
 }

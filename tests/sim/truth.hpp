@@ -63,6 +63,7 @@ class Truth {
   void head_is(int laptop, const job::State& state, const Result<registry::Checkpoint>& row);
   void dropped(int laptop, const registry::Checkpoint& checkpoint);
   void looked(int laptop, const job::State& state);  // read back from the registry, whenever that happens
+  [[noreturn]] void waits_too_long(const job::State& state, Duration silent);  // for a host that others outlive
   void lost_job(int laptop, const JobId& job, const std::string& why);
 
   // The end.

@@ -46,6 +46,10 @@ void Truth::looked(int laptop, const job::State& state) {
   if (job::is_final(state.visible())) shadow(state.id).done = true;
 }
 
+void Truth::waits_too_long(const job::State& state, Duration silent) {
+  throw Violation("L1", state.id.value + " still waits for its host after " + format_duration(silent) + " of silence");
+}
+
 void Truth::lost_job(int laptop, const JobId& job, const std::string& why) {
   if (shadow(job).submitted)
     throw Violation("S3", job.value + " is lost on laptop" + std::to_string(laptop) + ": " + why);
