@@ -151,7 +151,10 @@ void Laptop::reload() {
   // Not listed any more: what could not be recorded was its end.
   for (const auto& [id, job] : std::map<std::string, JobPtr>(jobs_)) {
     if (!job->unsure) continue;
-    if (const Result<job::State> state = records_->machine({id})) adopt(job, *state);
+    const Result<job::State> state = records_->machine({id});
+    if (!state) continue;
+    world_.truth->looked(index_, *state);
+    adopt(job, *state);
   }
   for (const SimJob& job : world_.jobs)
     if (job.laptop == index_ && job.submitted) {
@@ -394,6 +397,7 @@ void Laptop::commit(const JobPtr& job, Epoch epoch, AttemptNumber attempt, const
   world_.say("laptop", index_, " ", row.job.value, " checkpoint ", committed->checkpoint.seq.value, " of epoch ",
              epoch.value, committed->became_head ? " is the head" : " is kept aside");
   job->saved[epoch.value] = std::max(job->saved[epoch.value], from.number);
+  if (const auto all = records_->checkpoints(job->state.id)) world_.truth->listed(*all);
   if (committed->became_head) {
     world_.truth->stepped(index_, before, job::CheckpointCommitted{epoch, committed->checkpoint.seq, "", from.number},
                           committed->step.state);

@@ -59,7 +59,8 @@ class Truth {
   void heard(int laptop, int host);  // an answer to a heartbeat
   void stepped(int laptop, const job::State& before, const job::Happening& what, const job::State& after);
   void committed(int laptop, const registry::Checkpoint& checkpoint, const job::State& before, bool became_head);
-  void stored(int laptop, const Digest& root);  // every byte is here, checked and durable
+  void stored(int laptop, const Digest& root);                // every byte is here, checked and durable
+  void listed(const std::vector<registry::Checkpoint>& all);  // of a job
   void head_is(int laptop, const job::State& state, const Result<registry::Checkpoint>& row);
   void dropped(int laptop, const registry::Checkpoint& checkpoint);
   void looked(int laptop, const job::State& state);  // read back from the registry, whenever that happens

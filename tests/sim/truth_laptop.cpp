@@ -70,6 +70,14 @@ void Truth::committed(int laptop, const registry::Checkpoint& c, const job::Stat
   upload.add(world_.now - held->made_at);
 }
 
+void Truth::listed(const std::vector<registry::Checkpoint>& all) {
+  std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
+  for (const registry::Checkpoint& c : all)
+    if (!seen.emplace(c.epoch.value, c.host_number).second)
+      throw Violation("S8",
+                      "a checkpoint of " + c.job.value + " epoch " + std::to_string(c.epoch.value) + " is kept twice");
+}
+
 void Truth::head_is(int laptop, const job::State& state, const Result<registry::Checkpoint>& row) {
   const std::string which = "the head of " + state.id.value;
   if (!row) {
@@ -138,6 +146,9 @@ void Truth::check_final(const job::State& before, const job::State& after) {
   if (!std::holds_alternative<job::Done>(after.phase) || known.done) return;
   known.done = true;
   finished_at_ = world_.now;
+  const auto* collecting = std::get_if<job::Collecting>(&before.phase);
+  if (collecting != nullptr && collecting->end.success() && after.visible() != job::JobState::succeeded)
+    throw Violation("S4", after.id.value + " succeeded, and is said not to have");
   const job::Attempt* attempt = before.attempt();
   if (after.visible() != job::JobState::succeeded) return;
   if (attempt == nullptr || attempt->epoch != after.epoch)
