@@ -53,6 +53,7 @@ class Init {
   void load_secrets();
   void arm_deadline();
   [[nodiscard]] bool deadline_passed() const;
+  [[nodiscard]] bool may_begin() const;
   [[nodiscard]] bool run_phase(const char* phase);
   [[nodiscard]] pid_t start(const os::Path& script);
   [[nodiscard]] Outcome follow(pid_t main);
@@ -70,7 +71,7 @@ class Init {
   os::Fd lock_, log_keeper_, log_, signals_, timer_;
   std::vector<std::string> environment_;
   std::uint64_t oom_before_ = 0;
-  std::optional<BootTime> kill_at_;
+  std::optional<BootTime> deadline_, kill_at_;
   ExitRecord record_;
   bool no_children_ = false;
 };
@@ -143,8 +144,10 @@ void Init::load_secrets() {
 
 void Init::arm_deadline() {
   // Unreadable means that our folder is being removed: then the last known deadline stands.
-  if (const auto deadline = read_number(plan_.control / "deadline"); deadline && deadline->has_value())
-    kill_at_ = last_line(BootTime{**deadline}, plan_.grace);
+  if (const auto deadline = read_number(plan_.control / "deadline"); deadline && deadline->has_value()) {
+    deadline_ = BootTime{**deadline};
+    kill_at_ = last_line(*deadline_, plan_.grace);
+  }
   if (!kill_at_) return;
   itimerspec when{};
   when.it_value.tv_sec = kill_at_->ns / 1'000'000'000;
@@ -153,6 +156,8 @@ void Init::arm_deadline() {
 }
 
 bool Init::deadline_passed() const { return kill_at_ && now() >= *kill_at_; }
+
+bool Init::may_begin() const { return !deadline_ || lease_lasts(*deadline_, now()); }
 
 pid_t Init::start(const os::Path& script) {
   const char* shell = "/bin/sh";
@@ -260,6 +265,11 @@ bool Init::run_phase(const char* phase) {
   if (!os::exists(script)) return true;
   record_.phase = phase;
   (void)os::write_file_atomically(plan_.run / "phase", std::string(phase) + "\n");
+  arm_deadline();
+  if (!may_begin()) {  // the host slept while we were started, and the job may run elsewhere now
+    record_.lease_passed = true;
+    return false;
+  }
   const pid_t main = start(script);
   const Outcome outcome = main < 0 ? Outcome{126, 0} : follow(main);
   record_.code = outcome.code;

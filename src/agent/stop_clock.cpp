@@ -44,6 +44,8 @@ BootTime StopClock::due(BootTime now) const {
   return is_stopping() ? kill_at_.value_or(now + k_kill_again) : deadline_;
 }
 
+bool lease_lasts(BootTime deadline, BootTime now) { return now < deadline; }
+
 BootTime last_line(BootTime deadline, Duration grace) { return deadline + grace + k_init_slack; }
 
 }  // namespace gridctl::agent

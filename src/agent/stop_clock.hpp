@@ -40,6 +40,8 @@ class StopClock {
   std::optional<BootTime> kill_at_;
 };
 
+// Whether the job's first process may begin its work.
+[[nodiscard]] bool lease_lasts(BootTime deadline, BootTime now);
 // The last line of defence, in the job's own first process: with supervisor and agent dead it ends the job by itself.
 [[nodiscard]] BootTime last_line(BootTime deadline, Duration grace);
 

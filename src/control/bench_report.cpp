@@ -195,7 +195,7 @@ std::map<std::string, double, std::less<>> figures_of(const BenchReport& report)
     figures["disk_bw"] = disk->second / 1000;
   figures["verified"] = report.verdict() == sched::VerdictKind::ok ? 1 : 0;
   figures["verdict"] = static_cast<double>(report.verdict());
-  figures["bench_drift"] = -worst_fall;
+  figures["bench_drift"] = worst_fall;
   return figures;
 }
 

@@ -2,7 +2,9 @@
 // What the supervisor keeps in memory of a job and of a host. Everything here can be lost: the registry has the truth.
 #pragma once
 
+#include <atomic>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -17,7 +19,11 @@ struct Supervisor::Following {
   std::set<std::string> under_way;               // names of effects and pulls at work
   std::map<std::string, os::Loop::Timer> later;  // names waiting for another try
   os::Loop::Timer place_timer;
-  std::set<std::uint64_t> accepted;               // epochs whose START the host has answered: they may be polled
+  std::set<std::uint64_t> accepted;  // epochs whose START the host has answered: they may be polled
+  bool unsure = false;  // an event may have been committed or not: nothing is done until the registry was read
+  LaunchDoubt doubt;    // about the START of the newest epoch
+  const std::shared_ptr<std::atomic<std::uint64_t>> wanted =  // the epoch that is to be started; threads read it
+      std::make_shared<std::atomic<std::uint64_t>>(0);
   std::map<std::uint64_t, std::uint64_t> saved;   // epoch -> newest host number of a committed checkpoint
   std::map<std::uint64_t, std::uint64_t> listed;  // epoch -> newest host number that the host has told of
   std::optional<job::Member> promised;            // where it goes when its stop for a move is done
@@ -39,6 +45,7 @@ struct HostHealth {
 struct Supervisor::Host {
   registry::Provider provider;
   std::shared_ptr<HostMonitor> monitor;
+  std::shared_ptr<LifeSign> life = std::make_shared<LifeSign>();
   job::Liveness liveness = job::Liveness::answering;
   std::string boot_id;                               // as it said last
   std::optional<std::vector<wire::HeldShare>> held;  // what is leased there, as it said last

@@ -31,6 +31,12 @@ void HostMonitor::set_wants(std::vector<Want> wants, Duration heartbeat) {
 
 void HostMonitor::poll_now() { next_poll_ = clock_.boot(); }
 
+void HostMonitor::heard(BootTime at) {
+  if (at.ns == 0 || (last_answer_ && at <= *last_answer_)) return;
+  last_answer_ = at;
+  silence_.answered(at);
+}
+
 void HostMonitor::tick(BootTime now, bool others_answer) {
   // A host that was not asked is not silent: between polls nothing is counted.
   const bool asked = link_ == nullptr || !asked_.empty();

@@ -52,6 +52,8 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   // The same for the host's health; also false when its agent knows none.
   bool request_health(const wire::HealthRequest& request);
   void tick(BootTime now, bool others_answer);
+  // It has answered over another connection then.
+  void heard(BootTime at);
   void poll_now();  // without waiting for the next heartbeat
 
   [[nodiscard]] bool is_up() const { return link_ != nullptr; }

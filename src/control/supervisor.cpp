@@ -100,11 +100,20 @@ void Supervisor::reload() {
       if (std::holds_alternative<job::Running>(row->machine.phase) ||
           std::holds_alternative<job::Stopping>(row->machine.phase))
         job->accepted.insert(row->machine.epoch.value);
+      // A daemon before us may have sent START.
+      if (std::holds_alternative<job::Launching>(row->machine.phase))
+        job->doubt = {LaunchDoubt::Kind::sent, clock_.boot(), "", false};
     } else if (job->state == row->machine) {
+      trust(job);
       carry_out(job);  // what could not be recorded when it was due is tried again
       continue;
     }
     adopt(job, row->machine);
+  }
+  // Not listed any more: what could not be recorded was its end.
+  for (const auto& [id, job] : std::map<std::string, JobPtr>(jobs_)) {
+    if (!job->unsure) continue;
+    if (const Result<registry::Job> row = registry_.job({id})) adopt(job, row->machine);
   }
   std::erase_if(jobs_, [](const auto& entry) {
     return !entry.second->state.needs_supervisor() && entry.second->under_way.empty();
@@ -165,6 +174,7 @@ bool holds_room(const job::State& state) {
 void Supervisor::adopt(const JobPtr& job, const job::State& state) {
   const bool held = holds_room(job->state);
   job->state = state;
+  trust(job);
   // A poll may have told that it runs before START was answered, or though the answer was lost: it is ours to renew.
   if (std::holds_alternative<job::Running>(state.phase)) job->accepted.insert(state.epoch.value);
   if (held && !holds_room(state)) capacity_freed();
@@ -179,11 +189,21 @@ void Supervisor::adopt(const JobPtr& job, const job::State& state) {
   carry_out(job);
 }
 
+// Its state is the registry's.
+void Supervisor::trust(const JobPtr& job) {
+  job->unsure = false;
+  *job->wanted = std::holds_alternative<job::Launching>(job->state.phase) ? job->state.epoch.value : 0;
+}
+
 void Supervisor::apply(const JobPtr& job, job::Happening what) {
   const Result<job::Step> step = registry_.apply(job->state.id, {clock_.wall(), std::move(what)});
   if (!step) {
-    // Nothing was committed: the fact will be seen again, by a poll or by the effect's next try.
+    // If nothing was committed, the fact will be seen again, by a poll or by the effect's next try. But the end of a
+    // commit may have failed, and what we know of the job may be over.
     report(step.error(), "while recording an event of job " + job->state.id.value);
+    job->unsure = true;
+    *job->wanted = 0;
+    next_reload_ = {};
     return;
   }
   reliability_.on_step(job->state, *step);
@@ -206,6 +226,7 @@ void Supervisor::note_last_output(const Following& job) {
 }
 
 void Supervisor::carry_out(const JobPtr& job) {
+  if (job->unsure) return;
   for (const job::Effect& effect : job::pending(job->state)) {
     const std::string name = job::effect_name(effect);
     if (job->under_way.contains(name) || job->later.contains(name)) continue;
@@ -224,7 +245,7 @@ void Supervisor::try_later(const JobPtr& job, const std::string& name, Duration 
 std::optional<WorkPlace> Supervisor::work_place(const HostName& name) {
   const auto found = hosts_.find(name.value);
   if (found == hosts_.end()) return std::nullopt;
-  return WorkPlace{found->second->provider, controller_, paths_, &clock_, &link_meter_};
+  return WorkPlace{found->second->provider, controller_, paths_, &clock_, &link_meter_, found->second->life};
 }
 
 }  // namespace gridctl::control

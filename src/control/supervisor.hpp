@@ -50,6 +50,7 @@ class Supervisor {
   void load_providers();
   void apply(const JobPtr& job, job::Happening what);
   void adopt(const JobPtr& job, const job::State& state);
+  void trust(const JobPtr& job);
 
   void note_last_output(const Following& job);
 

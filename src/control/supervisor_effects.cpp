@@ -60,16 +60,17 @@ void Supervisor::carry_out(const JobPtr& job, const job::Launch& effect) {
                            interval,
                            restart_reason,
                            fixed ? policy.every : job->interval.pause};
-  LaunchOrder order{build_attempt_spec(facts), row->spec.recovery.lease, *secrets};
+  LaunchOrder order{build_attempt_spec(facts), row->spec.recovery.lease, *secrets, job->doubt, job->wanted};
   in_background(
       job, name, [place = *place, order = std::move(order)] { return launch(place, order); },
       [this, job, name, epoch = attempt.epoch, host_name = attempt.host()](LaunchResult result) {
         if (job->state.epoch != epoch || !std::holds_alternative<job::Launching>(job->state.phase)) return;
-        if (result.kind == LaunchResult::Kind::accepted) {
+        const LaunchVerdict verdict = judge_launch(result, job->doubt, job->state.policy.lost_after, clock_.boot());
+        if (verdict == LaunchVerdict::accepted) {
           job->accepted.insert(epoch.value);
           apply(job, job::LaunchAccepted{epoch});
           if (const auto host = hosts_.find(host_name.value); host != hosts_.end()) host->second->monitor->poll_now();
-        } else if (result.kind == LaunchResult::Kind::unknown) {
+        } else if (verdict == LaunchVerdict::again) {
           os::log(os::LogLevel::info, "launch on " + host_name.value + ": " + result.detail);
           try_later(job, name, k_launch_retry);
         } else {
@@ -78,7 +79,7 @@ void Supervisor::carry_out(const JobPtr& job, const job::Launch& effect) {
             host->second->monitor->poll_now();  // it will tell what is held there
             host->second->health.next = {};     // and, if it is a stranger's, on which GPU
           }
-          apply(job, job::LaunchFailed{epoch, result.detail, result.host_fault, result.host_max_epoch});
+          apply(job, launch_failed(epoch, result));
         }
       });
 }

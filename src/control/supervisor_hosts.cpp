@@ -165,6 +165,7 @@ void Supervisor::renew_wants() {
 }
 
 void Supervisor::judge_hosts(BootTime now) {
+  for (auto& [name, host] : hosts_) host->monitor->heard(host->life->last());
   const auto answers = [now](const Host& host) {
     return is_witness(host.monitor->last_answer(), host.monitor->heartbeat(), now);
   };

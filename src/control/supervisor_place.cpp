@@ -71,7 +71,7 @@ void Supervisor::carry_out(const JobPtr& job, const job::Place& effect) {
 
 void Supervisor::place(const JobPtr& job) {
   job->place_timer.reset();
-  if (!std::holds_alternative<job::Waiting>(job->state.phase)) return;
+  if (job->unsure || !std::holds_alternative<job::Waiting>(job->state.phase)) return;
   const bool all_tried = clock_.boot() - started_at_ > k_first_contact_max ||
                          std::all_of(hosts_.begin(), hosts_.end(), [](const auto& entry) {
                            const Host& host = *entry.second;  // what is free there is known from its first answer on
@@ -94,6 +94,7 @@ void Supervisor::place(const JobPtr& job) {
   std::vector<std::string> lines = sched::explain(decision);
   if (!job->interval.reason.empty()) lines.push_back("checkpoints " + job->interval.reason);
   explain(job, std::move(lines));
+  job->doubt = {};
   apply(job, job::Placed{{member}, decision.placement->reason});
 }
 

@@ -35,60 +35,119 @@ LaunchResult not_started(const Error& error, bool host_fault) {
   LaunchResult result;
   result.detail = error.one_line();
   result.host_fault = host_fault;
+  result.disk_full = host_fault && error.code == Code::no_space;
   return result;
 }
 
-LaunchTalk::LaunchTalk(wire::AttemptSpec spec, Duration lease, std::map<std::string, std::string> secrets)
-    : start_{operation(spec.job, spec.epoch, "start"), {}, {}, lease, std::move(spec), std::move(secrets)} {}
+job::LaunchFailed launch_failed(Epoch epoch, const LaunchResult& result) {
+  return {epoch, result.detail, result.host_fault, result.host_max_epoch,
+          result.disk_full ? job::EndKind::disk_full : job::EndKind::start_failed};
+}
 
-Ask LaunchTalk::first() const {
+LaunchVerdict judge_launch(LaunchResult& result, LaunchDoubt& doubt, Duration lost_after, BootTime now) {
+  switch (result.kind) {
+    case LaunchResult::Kind::accepted: return LaunchVerdict::accepted;
+    case LaunchResult::Kind::not_started: return LaunchVerdict::failed;
+    case LaunchResult::Kind::unknown:
+      if (result.sent) doubt = {LaunchDoubt::Kind::sent, now, "", false};
+      return LaunchVerdict::again;
+    case LaunchResult::Kind::unpromised: break;
+  }
+  doubt = {LaunchDoubt::Kind::refused, result.sent ? now : doubt.since, result.detail, result.disk_full};
+  if (now - doubt.since <= lost_after) return LaunchVerdict::again;
+  result.host_fault = true;
+  return LaunchVerdict::failed;
+}
+
+LaunchTalk::LaunchTalk(wire::AttemptSpec spec, Duration lease, std::map<std::string, std::string> secrets,
+                       LaunchDoubt doubt)
+    : start_{operation(spec.job, spec.epoch, "start"), {}, {}, lease, std::move(spec), std::move(secrets)},
+      doubt_(std::move(doubt)) {}
+
+LaunchResult LaunchTalk::of_kind(LaunchResult::Kind kind, std::string detail) const {
+  LaunchResult result;
+  result.kind = kind;
+  result.detail = std::move(detail);
+  result.sent = sent_;
+  return result;
+}
+
+Ask LaunchTalk::look() {
+  asked_ = Asked::look;
+  return look_request(start_.spec.job, start_.spec.epoch);
+}
+
+Ask LaunchTalk::first() {
+  if (doubt_.kind == LaunchDoubt::Kind::refused) {
+    refusal_.detail = doubt_.why;
+    refusal_.host_fault = true;
+    refusal_.disk_full = doubt_.disk_full;
+    return look();
+  }
   return wire::PrepareRequest{operation(start_.spec.job, start_.spec.epoch, "prepare"), start_.spec.job,
                               start_.spec.epoch};
 }
 
+LaunchResult LaunchTalk::unreached(const Error& error) const {
+  return is_in_doubt() ? of_kind(LaunchResult::Kind::unknown, error.one_line()) : not_started(error, false);
+}
+
+LaunchTalk::Next LaunchTalk::give_up(LaunchResult why) {
+  if (!is_in_doubt()) return why;
+  refusal_ = std::move(why);
+  return look();
+}
+
 LaunchTalk::Next LaunchTalk::next(const Result<Answer>& answer) {
-  const LaunchResult accepted{LaunchResult::Kind::accepted, "", false, false, {}};
-  const auto unknown = [](const Error& error) {
-    return LaunchResult{LaunchResult::Kind::unknown, error.one_line(), false, false, {}};
-  };
   switch (asked_) {
     case Asked::prepare: {
-      // Nothing can start from this: the host learns of the epoch only. Who talks nonsense is not asked again.
-      if (!answer && is_uncertain(answer.error().code))
-        return not_started(answer.error(), answer.error().code == Code::protocol_violation);
+      if (!answer && is_uncertain(answer.error().code)) {
+        // Nothing can start from this: the host learns of the epoch only. Who talks nonsense is not asked again.
+        if (!is_in_doubt()) return not_started(answer.error(), answer.error().code == Code::protocol_violation);
+        return of_kind(LaunchResult::Kind::unknown, answer.error().one_line());
+      }
       if (!answer) return refused(answer.error());
       const auto* prepared = std::get_if<wire::PrepareReply>(&*answer);
       if (prepared == nullptr)
-        return not_started(make_error(Code::protocol_violation, "the agent's answer to prepare is none"), true);
+        return give_up(
+            not_started(make_error(Code::protocol_violation, "the agent's answer to prepare is none"), true));
       start_.echo = prepared->host_time;
       start_.boot_id = prepared->boot_id;
       asked_ = Asked::start;
+      sent_ = true;
       return Ask{start_};
     }
     case Asked::start:
-      if (answer) return accepted;
-      if (is_uncertain(answer.error().code)) return unknown(answer.error());
+      if (answer) return of_kind(LaunchResult::Kind::accepted);
+      if (is_uncertain(answer.error().code)) return of_kind(LaunchResult::Kind::unknown, answer.error().one_line());
       return refused(answer.error());
-    case Asked::look: {
-      if (!answer) return unknown(answer.error());
-      const Result<wire::AttemptStatus> status = look_answer(*answer, start_.spec.job, start_.spec.epoch);
-      if (!status) return unknown(status.error());
-      if (status->phase != wire::AttemptPhase::absent) return accepted;
-      refusal_.host_max_epoch = status->max_epoch;
-      return refusal_;
-    }
+    case Asked::look: return looked(answer);
   }
   return refusal_;
 }
 
-// A refusal is a promise that this epoch never runs there; unless the very attempt is there already, because an earlier
-// START of ours got through and only its answer was lost.
+LaunchTalk::Next LaunchTalk::looked(const Result<Answer>& answer) {
+  const Result<wire::AttemptStatus> status =
+      answer ? look_answer(*answer, start_.spec.job, start_.spec.epoch) : answer.error();
+  if (!status && is_uncertain(status.error().code))
+    return of_kind(LaunchResult::Kind::unknown, status.error().one_line());
+  if (!status) {
+    if (is_in_doubt()) refusal_.kind = LaunchResult::Kind::unpromised;
+    refusal_.sent = sent_;
+    return refusal_;
+  }
+  if (status->phase != wire::AttemptPhase::absent) return of_kind(LaunchResult::Kind::accepted);
+  refusal_.host_max_epoch = status->max_epoch;
+  return refusal_;
+}
+
+// "busy" and "refused" are said behind a fence, other errors also before one could be written (a full disk); and the
+// very attempt may be there already, because an earlier START of ours got through and only its answer was lost.
 LaunchTalk::Next LaunchTalk::refused(const Error& error) {
   refusal_ = not_started(error, error.code != Code::busy && error.code != Code::refused);
   refusal_.busy = error.code == Code::busy;
-  if (error.code != Code::refused) return refusal_;
-  asked_ = Asked::look;
-  return Ask{look_request(start_.spec.job, start_.spec.epoch)};
+  if (error.code == Code::busy || (error.code != Code::refused && !is_in_doubt())) return refusal_;
+  return look();
 }
 
 SettleTalk::SettleTalk(JobId job, job::LooseEnd end) : job_(std::move(job)), end_(std::move(end)) {}

@@ -33,28 +33,62 @@ struct LaunchResult {
     accepted,     // the host has it
     not_started,  // certain: it will never run under this epoch
     unknown,      // the answer to START was lost: ask again with the same operation
+    unpromised,   // the host refused, and could not promise that an earlier START of this epoch will not be met
   } kind = Kind::not_started;
   std::string detail;
   bool host_fault = false;  // this host cannot run it; else something that passes (network, a resource just taken)
   bool busy = false;        // the resource is held by somebody
+  bool disk_full = false;   // the host's
   Epoch host_max_epoch;     // the host's fence when it refused
+  bool sent = false;        // a START has gone out in this try
 };
 [[nodiscard]] LaunchResult not_started(const Error& error, bool host_fault);
 
-// PREPARE, START, and after a refusal a look whether an earlier START of ours was the reason.
+[[nodiscard]] job::LaunchFailed launch_failed(Epoch epoch, const LaunchResult& result);
+
+// Whether earlier tries to start an epoch may still have an effect.
+struct LaunchDoubt {
+  enum class Kind : std::uint8_t {
+    none,     // nothing was ever sent
+    sent,     // a START went out and was not answered, or its sender was killed
+    refused,  // it was refused without a promise: it is not sent again, the host is asked until it promises
+  } kind = Kind::none;
+  BootTime since{};  // of the last START
+  std::string why;   // of the refusal
+  bool disk_full = false;
+};
+// What follows from a try.
+enum class LaunchVerdict : std::uint8_t { accepted, failed, again };
+// A host that answers, but cannot even promise (its disk is full), is given up `lost_after` the last START: in wait
+// mode no lease of that START can be left then. A silent one is Silence's to judge.
+[[nodiscard]] LaunchVerdict judge_launch(LaunchResult& result, LaunchDoubt& doubt, Duration lost_after, BootTime now);
+
+// PREPARE, START, and after a refusal a look whether an earlier START of ours was the reason; the look makes the host
+// promise that the epoch never runs there.
 class LaunchTalk {
  public:
-  LaunchTalk(wire::AttemptSpec spec, Duration lease, std::map<std::string, std::string> secrets);
-  [[nodiscard]] Ask first() const;
+  LaunchTalk(wire::AttemptSpec spec, Duration lease, std::map<std::string, std::string> secrets,
+             LaunchDoubt doubt = {});
   using Next = std::variant<Ask, LaunchResult>;
+  [[nodiscard]] Ask first();
   [[nodiscard]] Next next(const Result<Answer>& answer);
+  // Instead of first(): there is no connection.
+  [[nodiscard]] LaunchResult unreached(const Error& error) const;
+  // Instead of first(): it cannot be started from here.
+  [[nodiscard]] Next give_up(LaunchResult why);
 
  private:
   enum class Asked : std::uint8_t { prepare, start, look };
   [[nodiscard]] Next refused(const Error& error);
+  [[nodiscard]] Ask look();
+  [[nodiscard]] Next looked(const Result<Answer>& answer);
+  [[nodiscard]] bool is_in_doubt() const { return sent_ || doubt_.kind != LaunchDoubt::Kind::none; }
+  [[nodiscard]] LaunchResult of_kind(LaunchResult::Kind kind, std::string detail = "") const;
 
   wire::StartRequest start_;
+  LaunchDoubt doubt_;
   Asked asked_ = Asked::prepare;
+  bool sent_ = false;
   LaunchResult refusal_;
 };
 

@@ -25,8 +25,31 @@ constexpr std::uint32_t k_log_read = 512 * 1024;
 
 using LinkPtr = std::unique_ptr<wire::Link>;
 
+// Whatever comes from the host shows that it lives.
+class HeardLink : public wire::Link {
+ public:
+  HeardLink(LinkPtr link, std::shared_ptr<LifeSign> life, os::Clock& clock)
+      : link_(std::move(link)), life_(std::move(life)), clock_(clock) {
+    life_->heard(clock_.boot());
+  }
+  Result<void> send(const wire::Frame& frame, BootTime deadline) override { return link_->send(frame, deadline); }
+  Result<wire::Frame> receive(BootTime deadline) override {
+    TRY_ASSIGN(wire::Frame frame, link_->receive(deadline));
+    life_->heard(clock_.boot());
+    return frame;
+  }
+
+ private:
+  LinkPtr link_;
+  std::shared_ptr<LifeSign> life_;
+  os::Clock& clock_;
+};
+
 Result<LinkPtr> reach(const WorkPlace& place) {
-  return open_link(place.provider, place.paths, place.controller, place.clock->boot() + k_reach, *place.clock);
+  TRY_ASSIGN(LinkPtr link,
+             open_link(place.provider, place.paths, place.controller, place.clock->boot() + k_reach, *place.clock));
+  if (place.life == nullptr) return link;
+  return LinkPtr(std::make_unique<HeardLink>(std::move(link), place.life, *place.clock));
 }
 
 // One request and its one reply. An error that the agent sent is returned as that error.
@@ -90,17 +113,32 @@ Result<void> push_all(const WorkPlace& place, wire::Link& link, const wire::Atte
 
 }  // namespace
 
+namespace {
+
+// What the host lacks is sent, then it is asked to prepare; or it shows that it cannot be started there.
+LaunchTalk::Next begin_launch(const WorkPlace& place, wire::Link& link, const LaunchOrder& order, LaunchTalk& talk) {
+  if (order.doubt.kind == LaunchDoubt::Kind::refused) return talk.first();
+  if (const Result<void> pushed = push_all(place, link, order.spec); !pushed)
+    return talk.give_up(not_started(pushed.error(), pushed.error().code == Code::no_space));
+  if (const auto unfit = unfit_to_start(link, *place.clock, place.provider.inventory, order.spec.gpu_uuids))
+    return talk.give_up(unfit->result());
+  return talk.first();
+}
+
+}  // namespace
+
 LaunchResult launch(const WorkPlace& place, const LaunchOrder& order) {
+  LaunchTalk talk(order.spec, order.lease, order.secrets, order.doubt);
   Result<LinkPtr> link = reach(place);
-  if (!link) return not_started(link.error(), false);
-  if (const Result<void> pushed = push_all(place, **link, order.spec); !pushed)
-    return not_started(pushed.error(), pushed.error().code == Code::no_space);
-  if (const auto unfit = unfit_to_start(**link, *place.clock, place.provider.inventory, order.spec.gpu_uuids))
-    return unfit->result();
-  LaunchTalk talk(order.spec, order.lease, order.secrets);
-  LaunchTalk::Next next = talk.first();
-  for (std::uint32_t stream = 2; std::holds_alternative<Ask>(next); ++stream)
-    next = talk.next(put(**link, *place.clock, stream, std::get<Ask>(next)));
+  if (!link) return talk.unreached(link.error());
+  LaunchTalk::Next next = begin_launch(place, **link, order, talk);
+  for (std::uint32_t stream = 2; std::holds_alternative<Ask>(next); ++stream) {
+    const Ask& question = std::get<Ask>(next);
+    // Sending files takes long. Who was given up meanwhile must not start it: its successor may run.
+    if (std::holds_alternative<wire::StartRequest>(question) && order.wanted && *order.wanted != order.spec.epoch.value)
+      return not_started(make_error(Code::cancelled, "it is not wanted any more"), false);
+    next = talk.next(put(**link, *place.clock, stream, question));
+  }
   return std::get<LaunchResult>(next);
 }
 

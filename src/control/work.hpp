@@ -3,12 +3,15 @@
 // touches the registry; results are values that the loop turns into events.
 #pragma once
 
+#include <atomic>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/ids.hpp"
+#include "control/life_sign.hpp"
 #include "control/link_meter.hpp"
 #include "control/paths.hpp"
 #include "control/talk.hpp"
@@ -23,13 +26,16 @@ struct WorkPlace {
   ControllerId controller;
   Paths paths;
   os::Clock* clock = nullptr;
-  LinkMeter* meter = nullptr;  // hears of what is moved, where there is one
+  LinkMeter* meter = nullptr;           // hears of what is moved, where there is one
+  std::shared_ptr<LifeSign> life = {};  // hears of every answer, where there is one
 };
 
 struct LaunchOrder {
   wire::AttemptSpec spec;
   Duration lease{};
   std::map<std::string, std::string> secrets;
+  LaunchDoubt doubt = {};
+  std::shared_ptr<const std::atomic<std::uint64_t>> wanted = {};  // the job's epoch as long as it is to be started
 };
 [[nodiscard]] LaunchResult launch(const WorkPlace& place, const LaunchOrder& order);
 

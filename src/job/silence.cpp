@@ -5,6 +5,10 @@
 
 namespace gridctl::job {
 
+namespace {
+constexpr Duration k_tick_counts = std::chrono::seconds{1};  // at most: the rest may have been our own slumber
+}
+
 void Silence::answered(BootTime now) {
   counted_ = Duration::zero();
   last_tick_ = now;
@@ -14,7 +18,7 @@ void Silence::tick(BootTime now, bool others_answer) {
   const Duration gap = last_tick_.ns == 0 ? Duration::zero() : now - last_tick_;
   last_tick_ = now;
   // After a long gap even the others' last answers are old news: count nothing until a normal tick confirms.
-  if (others_answer && gap <= tick_max_) counted_ += std::max(gap, Duration::zero());
+  if (others_answer && gap <= tick_max_) counted_ += std::clamp(gap, Duration::zero(), k_tick_counts);
 }
 
 Liveness Silence::judge(Duration lost_after) const {

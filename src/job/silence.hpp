@@ -11,7 +11,8 @@ enum class Liveness : std::uint8_t { answering, suspect, unreachable, lost };
 
 class Silence {
  public:
-  // `tick_max`: a gap between two ticks longer than this means that we slept; the rest of the gap is not counted.
+  // `tick_max`: a gap between two ticks longer than this means that we slept, and is not counted. A shorter one counts
+  // for a second at most: it may be a nap as well as a slow disk.
   explicit Silence(Duration tick_max) : tick_max_(tick_max) {}
   void answered(BootTime now);
   // Call regularly. `others_answer`: at least one other host answered recently.

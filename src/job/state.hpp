@@ -156,7 +156,7 @@ struct State {
   std::optional<CheckpointSeq> restore;  // the next attempt starts from this instead of the head
   std::vector<Failure> failures;         // of the job's own code, since submit or resume
   int restarts_in_row = 0;               // attempts that ended without a new checkpoint: drives the backoff
-  std::vector<Avoided> avoided;
+  std::vector<Avoided> avoided;          // in the order of their last failure
   std::vector<LooseEnd> loose_ends;
   int recoveries = 0;
   Duration lost{};                 // work thrown away so far
@@ -187,6 +187,7 @@ struct LaunchFailed {
   std::string detail;
   bool host_fault = true;
   Epoch host_max_epoch;
+  EndKind kind = EndKind::start_failed;  // or disk_full
 };
 struct LaunchAccepted {
   Epoch epoch;

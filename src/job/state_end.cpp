@@ -11,6 +11,7 @@ namespace gridctl::job {
 namespace {
 
 constexpr int k_start_failures_max = 5;  // then the job's own image or set-up is to blame
+constexpr int k_barren_max = 3;          // attempts in a row without a checkpoint: then another host is preferred
 
 // Killed from outside: an operator, the kernel, a dying engine. Programs do not kill themselves with these.
 bool is_outside_signal(int signal) {
@@ -143,7 +144,9 @@ void Stepper::charge(const Attempt& attempt, const End& end) {
 
 // The infrastructure's fault: never charged to the job, however often.
 void Stepper::retry_elsewhere(const Attempt& attempt, const End& end) {
+  const bool barren = !attempt.last_saved_at && s().restarts_in_row + 1 >= k_barren_max;
   if (end.kind == EndKind::start_failed || end.kind == EndKind::disk_full) avoid(attempt.host(), in_words(end));
+  else if (barren) avoid(attempt.host(), "attempts end there before they have saved anything: " + in_words(end));
   if (end.kind == EndKind::start_failed && ++s().start_failures_in_row >= k_start_failures_max) {
     done(JobState::failed, std::nullopt, "start_failed",
          "could not be started " + std::to_string(s().start_failures_in_row) + " times in a row, last on " +

@@ -13,6 +13,8 @@ namespace {
 constexpr Duration k_backoff_max = std::chrono::seconds{60};  // a flapping grid is retried at most once a minute
 constexpr Duration k_place_retry = std::chrono::seconds{5};   // until the scheduler is asked again when nothing fits
 constexpr std::size_t k_doing_max = 16;                       // bytes of a host's word for what it does
+// No job comes near it in earnest; and a host that lies up to here leaves room for all epochs to come.
+constexpr Epoch k_epoch_believed_max{std::uint64_t{1} << 40};
 
 Duration between(WallTime from, WallTime to) {
   return std::chrono::milliseconds{std::max<std::int64_t>(to.ms - from.ms, 0)};
@@ -49,12 +51,9 @@ void Stepper::explain(std::string reason, std::string text) {
   s().reason_text = std::move(text);
 }
 
+// The newest comes last: when all hosts are avoided, they take turns.
 void Stepper::avoid(const HostName& host, std::string reason) {
-  for (Avoided& known : s().avoided)
-    if (known.host == host) {
-      known.reason = std::move(reason);
-      return;
-    }
+  std::erase_if(s().avoided, [&](const Avoided& known) { return known.host == host; });
   s().avoided.push_back({host, std::move(reason)});
 }
 
@@ -105,14 +104,16 @@ void Stepper::operator()(const NotPlaced& event) {
 void Stepper::operator()(const LaunchFailed& event) {
   const Attempt* attempt = current(event.epoch);
   if (attempt == nullptr || phase<Launching>() == nullptr) return;
-  if (event.host_max_epoch > s().epoch) {
+  if (event.host_max_epoch > k_epoch_believed_max) {
+    avoid(attempt->host(), "it claims to know an impossible epoch");
+  } else if (event.host_max_epoch > s().epoch) {
     record("epoch_adopted",
            attempt->host().value + " knows epoch " + std::to_string(event.host_max_epoch.value) +
                ": this state directory is older than the host",
            event.epoch, attempt->host());
     s().epoch = event.host_max_epoch;
   }
-  const End end{EndKind::start_failed, -1, 0, event.detail};
+  const End end{event.kind, -1, 0, event.detail};
   if (event.host_fault) {
     finish(Attempt{*attempt}, end, "", true);
     return;

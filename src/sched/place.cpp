@@ -41,7 +41,8 @@ struct Candidate {
   std::size_t alternative = 0;  // index into resources.gpus
   std::string gpu_text;
   std::optional<Rejection> rejection;
-  std::string avoided;  // reason, or empty
+  std::string avoided;           // reason, or empty
+  std::size_t avoided_rank = 0;  // by how late it failed this job
 
   bool reject(std::string code, std::string detail, bool temporary = false) {
     rejection = Rejection{host->name, std::move(code), std::move(detail), temporary};
@@ -272,8 +273,8 @@ Candidate consider(const job::Spec& spec, const Result<Query>& query, const Host
 }
 
 bool better(const Candidate& a, const Candidate& b) {
-  return std::tie(a.alternative, a.host->on_probation, a.host->price_per_hour, a.host->name) <
-         std::tie(b.alternative, b.host->on_probation, b.host->price_per_hour, b.host->name);
+  return std::tie(a.avoided_rank, a.alternative, a.host->on_probation, a.host->price_per_hour, a.host->name) <
+         std::tie(b.avoided_rank, b.alternative, b.host->on_probation, b.host->price_per_hour, b.host->name);
 }
 
 std::string facts_text(const Candidate& c) {
@@ -290,6 +291,7 @@ std::string winner_reason(const Candidate& best, std::size_t fitting, std::size_
 }
 
 std::string runner_reason(const Candidate& c, const Candidate& best) {
+  if (c.avoided_rank > best.avoided_rank) return "avoided (" + c.avoided + "): " + facts_text(c);
   if (c.alternative > best.alternative) return "a later choice among the GPUs wanted: " + facts_text(c);
   if (c.host->on_probation && !best.host->on_probation) return "on probation: " + facts_text(c);
   if (c.host->price_per_hour > best.host->price_per_hour) return "dearer: " + facts_text(c);
@@ -317,8 +319,11 @@ Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const
   for (const HostFacts& host : hosts) {
     Candidate c = consider(spec, query, host);
     c.avoided = host.shunned;
-    for (const Avoid& avoid : avoided)
-      if (avoid.host == host.name) c.avoided = avoid.reason.empty() ? "it failed this job" : avoid.reason;
+    for (std::size_t i = 0; i < avoided.size(); ++i) {
+      if (avoided[i].host != host.name) continue;
+      c.avoided = avoided[i].reason.empty() ? "it failed this job" : avoided[i].reason;
+      c.avoided_rank = i + 1;
+    }
     if (!c.rejection) fitting.push_back(std::move(c));
     else if (c.rejection->code == "busy" && !c.avoided.empty()) avoided_busy.push_back(*std::move(c.rejection));
     else decision.rejections.push_back(*std::move(c.rejection));

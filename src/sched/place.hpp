@@ -48,8 +48,8 @@ struct Decision {
 // Filters, then orders by preference among the GPU alternatives, price, and name.
 // * What can never be cured by waiting is reported before what can, so that could_ever_fit is honest.
 // * An avoided host (one that failed this job, or breaks jobs of all kinds) is taken only when no other host fits now
-// and none that answers is merely busy. Hosts that do not
-//   answer do not hold the job back: they may never return.
+//   and none that answers is merely busy. Hosts that do not answer do not hold the job back: they may never return.
+//   When all that fit are avoided, they are tried in the order of `avoided`: the one that failed it last comes last.
 // * Engine: a job with an image needs docker or podman. On a host set to `auto` that is the working one that enforces
 //   limits, docker before podman; a host set to one engine uses only that. A job without an image runs as a plain
 //   process; a host whose owner chose a container engine takes no plain processes.

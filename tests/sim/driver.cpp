@@ -2,8 +2,11 @@
 // Which seeds to run, and what to say of those that fail.
 #include "driver.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -88,11 +91,16 @@ void explain(const Options& options, const Outcome& first) {
   std::printf("  => %s\n", again.what ? again.what->c_str() : "(does not fail when traced)");
 }
 
+struct Pace {
+  std::uint64_t events = 0;
+  std::clock_t cpu = 0;
+};
+
 struct Plan {
   std::vector<std::uint64_t> old_seeds;
   std::uint64_t first = 1, count = 0;
   double seconds = 10;
-  bool trace = false, quiet = false, fresh = false;
+  bool trace = false, quiet = false, fresh = false, keep_going = false;
   std::optional<RegistryKind> registry;
 };
 
@@ -100,9 +108,11 @@ int usage() {
   std::fputs(
       "usage: gridctl_sim [--seed N | --from N | --fresh] [--count N] [--seconds S] [--seeds FILE] [--registry "
       "memory|sqlite]\n"
-      "                   [--trace] [--quiet]\n\n"
+      "                   [--trace] [--quiet] [--keep-going]\n\n"
       "Runs the seeds of FILE, then fresh ones from N on, until COUNT have run or S seconds have passed. Stops at the\n"
-      "first that breaks a rule: prints it with the faults that are needed and the last 50 events. Status 1 then.\n",
+      "first that breaks a rule, unless it shall keep going: prints it with the faults that are needed and the last "
+      "50\n"
+      "events (--quiet: in one line). Status 1 then.\n",
       stderr);
   return 2;
 }
@@ -115,6 +125,7 @@ std::optional<Plan> parse(int argc, char** argv) {
     if (word == "--trace") plan.trace = true;
     else if (word == "--quiet") plan.quiet = true;
     else if (word == "--fresh") plan.fresh = true;
+    else if (word == "--keep-going") plan.keep_going = true;
     else if (!more) return std::nullopt;
     else if (word == "--seed") plan.first = std::stoull(argv[++i]), plan.count = 1;
     else if (word == "--from") plan.first = std::stoull(argv[++i]);
@@ -138,13 +149,17 @@ int drive(int argc, char** argv) {
   if (!plan) return usage();
   os::Clock& clock = os::system_clock();
   const BootTime began = clock.boot();
-  std::uint64_t seeds = 0, events = 0, restarts = 0, finished = 0;
+  std::uint64_t seeds = 0, restarts = 0, finished = 0, broken = 0;
+  std::array<Pace, 2> paces;  // by registry
   const auto run = [&](std::uint64_t seed) {
     Options options = draw(seed);
     if (plan->registry) options.registry = *plan->registry;
+    const std::clock_t before = std::clock();
     const Outcome outcome = run_one(options, plan->trace);
+    Pace& pace = paces[static_cast<std::size_t>(options.registry)];
+    pace.cpu += std::clock() - before;
+    pace.events += outcome.events;
     ++seeds;
-    events += outcome.events;
     restarts += outcome.restarts;
     finished += outcome.finished;
     if (plan->trace)
@@ -152,26 +167,36 @@ int drive(int argc, char** argv) {
     if (!outcome.rule) return true;
     if (plan->quiet) std::printf("seed %llu breaks %s\n", static_cast<unsigned long long>(seed), outcome.what->c_str());
     else explain(options, outcome);
-    return false;
+    std::fflush(stdout);
+    ++broken;
+    return plan->keep_going;
   };
   const auto report = [&] {
-    const double took = seconds(clock.boot() - began);
-    std::printf("%llu seeds, %llu events, %.2f M events/s, %llu jobs succeeded, %llu restarts, %.1f s\n",
-                static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(events),
-                static_cast<double>(events) / took / 1e6, static_cast<unsigned long long>(finished),
-                static_cast<unsigned long long>(restarts), took);
+    for (const RegistryKind kind : {RegistryKind::memory, RegistryKind::sqlite}) {
+      const Pace& pace = paces[static_cast<std::size_t>(kind)];
+      if (pace.events == 0) continue;
+      const double cpu = std::max(static_cast<double>(pace.cpu) / CLOCKS_PER_SEC, 1e-6);
+      std::printf("%s registry: %llu events, %.3f M events/s of one core\n",
+                  kind == RegistryKind::memory ? "in-memory" : "SQLite", static_cast<unsigned long long>(pace.events),
+                  static_cast<double>(pace.events) / cpu / 1e6);
+    }
+    std::printf("%llu seeds, %llu broken, %llu jobs succeeded, %llu restarts, %.1f s\n",
+                static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(broken),
+                static_cast<unsigned long long>(finished), static_cast<unsigned long long>(restarts),
+                seconds(clock.boot() - began));
   };
   for (const std::uint64_t seed : plan->old_seeds)
     if (!run(seed)) return report(), 1;
   // Nobody has seen those of this second before.
   const std::uint64_t first = plan->fresh ? static_cast<std::uint64_t>(clock.wall().ms / 1000) * 100'000 : plan->first;
   std::printf("seeds from %llu\n", static_cast<unsigned long long>(first));
+  const BootTime fresh_began = clock.boot();
   for (std::uint64_t seed = first; plan->count == 0 || seed < first + plan->count; ++seed) {
-    if (plan->count == 0 && seconds(clock.boot() - began) > plan->seconds) break;
+    if (plan->count == 0 && seconds(clock.boot() - fresh_began) > plan->seconds) break;
     if (!run(seed)) return report(), 1;
   }
   report();
-  return 0;
+  return broken == 0 ? 0 : 1;
 }
 
 }  // namespace gridctl::sim

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "faults.hpp"
 
+#include <algorithm>
+
 #include "host.hpp"
 #include "laptop.hpp"
 #include "truth.hpp"
@@ -9,6 +11,8 @@
 namespace gridctl::sim {
 
 namespace {
+
+constexpr Nanos k_reboot = k_s;
 
 void change_links(World& world, const Fault& fault, int by) {
   for (int host = 0; host < world.options.hosts; ++host) {
@@ -86,6 +90,17 @@ void schedule_faults(World& world) {
       end(world, fault);
     });
   }
+}
+
+void schedule_failure(World& world) {
+  const auto wait = static_cast<Nanos>(world.rng.exponential(static_cast<double>(world.options.mtbf)));
+  world.after(wait, -1, [&world] {
+    const int which = world.truth->host_of(0);
+    Host& host = *world.hosts[static_cast<std::size_t>(std::max(which, 0))];
+    host.lose_power();
+    world.after(k_reboot, -1, [&host] { host.power_up(); });
+    schedule_failure(world);
+  });
 }
 
 void heal(World& world) {

@@ -5,5 +5,7 @@
 namespace gridctl::sim {
 class World;
 void schedule_faults(World& world);
+// The host of the first job fails and comes back, again and again, after exponential times.
+void schedule_failure(World& world);
 void heal(World& world);
 }  // namespace gridctl::sim

@@ -12,7 +12,8 @@ namespace gridctl::sim {
 
 namespace {
 constexpr double k_cpus = 8;
-}
+constexpr Nanos k_kill_slack = 10 * k_s;  // beyond the grace
+}  // namespace
 
 Host::Host(World& world, int index) : world_(world), index_(index) {}
 Host::~Host() = default;
@@ -58,13 +59,15 @@ Result<control::Answer> Host::serve(int laptop, const control::Ask& ask) {
   }
   if (const auto* request = std::get_if<wire::StartRequest>(&ask)) {
     auto reply = core.start(*request);
-    if (!reply && (reply.error().code == Code::refused || reply.error().code == Code::busy))
-      world_.truth->promised_never(index_, laptop, request->spec.job, request->spec.epoch, "start");
+    if (!reply) check_refusal(laptop, request->spec, reply.error().code);
     TRY_ASSIGN(auto good, std::move(reply));
     return control::Answer{good};
   }
   if (const auto* request = std::get_if<wire::StopRequest>(&ask)) {
     TRY(core.stop(*request));
+    check_stopped(laptop, request->job, request->epoch);
+    if (folder({laptop, request->job.value, request->epoch.value}) == nullptr)
+      world_.truth->promised_never(index_, laptop, request->job, request->epoch, "stop");
     return control::Answer{control::Yes{}};
   }
   if (const auto* request = std::get_if<wire::CleanRequest>(&ask)) {
@@ -72,7 +75,10 @@ Result<control::Answer> Host::serve(int laptop, const control::Ask& ask) {
     return control::Answer{control::Yes{}};
   }
   const auto& request = std::get<wire::PollRequest>(ask);
+  std::map<Key, std::int64_t> before;
+  for (const auto& [key, folder] : folders_) before[key] = folder.deadline;
   TRY_ASSIGN(auto reply, core.poll(request));
+  check_leases(before, request.echo + request.lease);
   for (const wire::AttemptStatus& status : reply.attempts)
     if (status.phase == wire::AttemptPhase::absent)
       world_.truth->promised_never(index_, laptop, status.job, status.epoch, "poll");
@@ -86,6 +92,54 @@ Result<control::Answer> Host::serve(int laptop, const control::Ask& ask) {
   control::Answer answer{std::move(reply)};
   if (index_ == world_.options.liar) lie(answer);
   return answer;
+}
+
+void Host::check_refusal(int laptop, const wire::AttemptSpec& spec, Code code) {
+  const Key key{laptop, spec.job.value, spec.epoch.value};
+  if (code == Code::refused || code == Code::busy)
+    world_.truth->promised_never(index_, laptop, spec.job, spec.epoch, "start");
+  if (code == Code::busy) check_stopped(laptop, spec.job, Epoch{spec.epoch.value - 1});
+  for (const auto& slot : ledger_)
+    if (slot && folder(key) == nullptr && slot->controller.value == "laptop" + std::to_string(laptop) &&
+        slot->job == spec.job && slot->epoch == spec.epoch && slot->boot_id == boot_id())
+      throw Violation("S8",
+                      spec.job.value + " was refused by host" + std::to_string(index_) + " and keeps a lease there");
+}
+
+// What may still run of a job up to an epoch has been told to end.
+void Host::check_stopped(int laptop, const JobId& job, Epoch epoch) {
+  View view(*this, laptop);
+  for (auto& [key, one] : folders_) {
+    if (std::get<0>(key) != laptop || std::get<1>(key) != job.value || std::get<2>(key) > epoch.value) continue;
+    const auto stored = view.stored({job, Epoch{std::get<2>(key)}});
+    if (!stored || !*stored || (*stored)->ended() || (*stored)->boot_id != boot_id() || one.stop) continue;
+    throw Violation("S8", job.value + " epoch " + std::to_string(std::get<2>(key)) + " on host" +
+                              std::to_string(index_) + " is spared by an order to stop");
+  }
+}
+
+// A supervisor that lives kills what ignores the order when its grace is over.
+void Host::watch_stop(const Key& key, Nanos grace, std::uint64_t supervisor) {
+  world_.after(grace + k_kill_slack, world_.host_node(index_), [this, key, supervisor] {
+    const Folder* mine = folder(key);
+    if (mine == nullptr || mine->supervisor != supervisor || mine->launches.empty()) return;
+    if (node().woke_at > 0 && world_.now - node().woke_at < k_kill_slack) return watch_stop(key, 0, supervisor);
+    if (mine->launches.back().init_lives)
+      throw Violation("L2", std::get<1>(key) + " epoch " + std::to_string(std::get<2>(key)) + " on host" +
+                                std::to_string(index_) + " runs on long after it was told to stop");
+  });
+}
+
+// Whoever waits for a lease to end counts from the time that was echoed, and on that what is over stays so.
+void Host::check_leases(const std::map<Key, std::int64_t>& before, BootTime given) {
+  for (const auto& [key, folder] : folders_) {
+    const std::int64_t old = before.at(key);
+    const std::string which =
+        std::get<1>(key) + " epoch " + std::to_string(std::get<2>(key)) + " on host" + std::to_string(index_);
+    if (folder.deadline > std::max(old, given.ns)) throw Violation("S5", which + " has a longer lease than was given");
+    if (folder.deadline < old) throw Violation("L3", which + " has lost a part of its lease");
+    if (folder.deadline > old && old <= clock().ns) throw Violation("S5", which + " has its lease revived");
+  }
 }
 
 // What a host may say that means ill, or has a bad memory.

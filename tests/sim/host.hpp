@@ -107,6 +107,10 @@ class Host {
   void arm_last_line(const Key& key, std::size_t launch);
   void watch_lease(const Key& key, Payload* payload, std::int64_t deadline);
   void lie(control::Answer& answer);
+  void check_refusal(int laptop, const wire::AttemptSpec& spec, Code code);
+  void check_stopped(int laptop, const JobId& job, Epoch epoch);
+  void watch_stop(const Key& key, Nanos grace, std::uint64_t supervisor);
+  void check_leases(const std::map<Key, std::int64_t>& before, BootTime given);
 
   World& world_;
   const int index_;

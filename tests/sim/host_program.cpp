@@ -12,7 +12,7 @@ constexpr Nanos k_writeback = 30 * k_s;  // what is younger and was not synced m
 }
 
 // Saves every so often, ends when its work is done (or when its code has a bad day). Work counts while the host is
-// awake.
+// awake, and stands still while the program saves.
 void Host::run_payload(const Key& key, Payload* payload, Nanos from) {
   init_[payload] = spawn();
   const Options& o = world_.options;
@@ -24,16 +24,18 @@ void Host::run_payload(const Key& key, Payload* payload, Nanos from) {
   auto step = std::make_shared<std::function<void(Nanos)>>();
   const std::weak_ptr<std::function<void(Nanos)>> weak = step;
   *step = [this, key, payload, from, began, end, fails, which, weak](Nanos save) {
-    const Nanos target = std::min(save, end);
+    const Nanos done = std::min(save, end);  // work
+    const Nanos every = world_.options.save_every, cost = world_.options.save_cost;
+    const Nanos target = done + (done + every - 1) / every * cost;
     const Nanos left = target - (node().awake(world_.now) - began);
     const auto self = weak.lock();
     world_.after(std::max<Nanos>(left, 0), world_.host_node(index_), [=, this] {
       Folder* mine = folder(key);
       if (!payload->alive || mine == nullptr) return;
       if (node().awake(world_.now) - began < target) return (*self)(save);
-      if (target < end) {
-        mine->saved = from + target;
-        return (*self)(save + world_.options.save_every);
+      if (done < end) {
+        mine->saved = from + done;
+        return (*self)(save + every);
       }
       if (!fails) mine->saved = from + end;
       agent::ExitRecord record{"run", fails ? 1 : 0, 0, 0, 0, false, false};

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "control/host_facts.hpp"
+#include "control/room.hpp"
 
 namespace gridctl::sim {
 
@@ -38,7 +38,14 @@ Laptop::Laptop(World& world, int index)
       index_(index),
       random_(world.rng.fork()),
       records_(world.options.registry == RegistryKind::sqlite ? make_sqlite_records(random_)
-                                                              : make_memory_records(random_)) {}
+                                                              : make_memory_records(random_)) {
+  for (const auto& host : world.hosts) {
+    registry::Provider provider;
+    provider.name = host->name();
+    provider.inventory = host->inventory();
+    providers_.push_back(std::move(provider));
+  }
+}
 
 Laptop::~Laptop() = default;
 
@@ -131,11 +138,23 @@ void Laptop::reload() {
           job->saved[c.epoch.value] = std::max(job->saved[c.epoch.value], c.host_number);
       if (std::holds_alternative<job::Running>(state->phase) || std::holds_alternative<job::Stopping>(state->phase))
         job->accepted.insert(state->epoch.value);
+      // A daemon before us may have sent START.
+      if (std::holds_alternative<job::Launching>(state->phase))
+        job->doubt = {control::LaunchDoubt::Kind::sent, clock(), "", false};
     } else if (job->state == *state) {
+      job->unsure = false;
       carry_out(job);  // what could not be recorded when it was due is tried again
       continue;
     }
     adopt(JobPtr(job), *state);
+  }
+  // Not listed any more: what could not be recorded was its end.
+  for (const auto& [id, job] : std::map<std::string, JobPtr>(jobs_)) {
+    if (!job->unsure) continue;
+    const Result<job::State> state = records_->machine({id});
+    if (!state) continue;
+    world_.truth->looked(index_, *state);
+    adopt(job, *state);
   }
   for (const SimJob& job : world_.jobs)
     if (job.laptop == index_ && job.submitted) {
@@ -151,6 +170,7 @@ void Laptop::reload() {
 
 void Laptop::adopt(const JobPtr& job, const job::State& state) {
   job->state = state;
+  job->unsure = false;
   if (std::holds_alternative<job::Running>(state.phase)) job->accepted.insert(state.epoch.value);
   carry_out(job);
 }
@@ -158,7 +178,11 @@ void Laptop::adopt(const JobPtr& job, const job::State& state) {
 void Laptop::apply(const JobPtr& job, job::Happening what) {
   const job::State before = job->state;
   const Result<job::Step> step = records_->apply(before.id, {wall(), what});
-  if (!step) return;  // nothing was committed, for all we know: the fact will be seen again
+  if (!step) {  // it may have been committed all the same
+    job->unsure = true;
+    next_reload_ = {};
+    return;
+  }
   if (world_.tracing)
     for (const job::Record& record : step->records)
       world_.say("laptop", index_, " ", before.id.value, " [", record.kind, "] ", record.text);
@@ -169,6 +193,7 @@ void Laptop::apply(const JobPtr& job, job::Happening what) {
 }
 
 void Laptop::carry_out(const JobPtr& job) {
+  if (job->unsure) return;
   for (const job::Effect& effect : job::pending(job->state)) {
     const std::string name = job::effect_name(effect);
     if (job->under_way.contains(name) || job->later.contains(name)) continue;
@@ -191,30 +216,32 @@ void Laptop::carry_out(const JobPtr& job, const job::Place& effect) {
   job->place_timer = true;
   after(effect.after, [this, job] {
     job->place_timer = false;
-    if (std::holds_alternative<job::Waiting>(job->state.phase)) place(job);
+    if (!job->unsure && std::holds_alternative<job::Waiting>(job->state.phase)) place(job);
   });
 }
 
+// As the supervisor gathers it: what is free is room.cpp's to say.
 std::vector<sched::HostFacts> Laptop::host_facts(Duration lost_after) {
-  const BootTime now = clock();
-  std::vector<sched::HostFacts> all;
+  std::vector<control::HostNow> now;
   for (int i = 0; i < world_.options.hosts; ++i) {
     const Monitor& seen = monitor(i);
-    sched::HostFacts facts;
-    facts.name = {"host" + std::to_string(i)};
-    facts.inventory = world_.hosts[static_cast<std::size_t>(i)]->inventory();
-    facts.reachable = seen.link == Monitor::Link::up && seen.silence.judge(lost_after) == job::Liveness::answering;
-    for (const auto& [id, job] : jobs_)
-      if (const job::Attempt* attempt = job->state.attempt())
-        for (const job::Member& member : attempt->members)
-          if (member.host == facts.name) control::take_away(facts, member);
-    if (now < seen.busy_until) {
-      facts.cpus_free = 0;
-      for (const Gpu& gpu : facts.inventory.gpus) facts.busy_gpus.push_back(gpu.uuid);
-    }
-    all.push_back(std::move(facts));
+    control::HostNow one;
+    one.provider = &providers_[static_cast<std::size_t>(i)];
+    one.boot_id = seen.boot_id;
+    one.held = seen.held ? &*seen.held : nullptr;
+    one.full = clock() < seen.busy_until;
+    one.reachable = seen.link == Monitor::Link::up && seen.silence.judge(lost_after) <= job::Liveness::suspect;
+    now.push_back(one);
   }
-  return all;
+  std::vector<control::Claim> claims;
+  for (const auto& [id, job] : jobs_) {
+    const job::Attempt* attempt = job->state.attempt();
+    const bool ended = std::holds_alternative<job::Collecting>(job->state.phase);
+    if (attempt != nullptr)
+      for (const job::Member& member : attempt->members)
+        claims.push_back({job->state.id, attempt->epoch, ended ? nullptr : &member});
+  }
+  return control::facts_now(now, claims);
 }
 
 void Laptop::place(const JobPtr& job) {
@@ -223,7 +250,7 @@ void Laptop::place(const JobPtr& job) {
     job->place_timer = true;
     after(k_first_contact, [this, job] {
       job->place_timer = false;
-      if (std::holds_alternative<job::Waiting>(job->state.phase)) place(job);
+      if (!job->unsure && std::holds_alternative<job::Waiting>(job->state.phase)) place(job);
     });
     return;
   }
@@ -232,10 +259,8 @@ void Laptop::place(const JobPtr& job) {
   const sched::Decision decision =
       sched::place(row->spec, host_facts(row->spec.recovery.lost_after), job->state.avoided);
   if (!decision.placement) return apply(job, job::NotPlaced{decision.could_ever_fit, sched::summary(decision)});
-  const sched::Placement& chosen = *decision.placement;
-  const job::Member member{0,           chosen.host,         chosen.engine,        chosen.gpu_uuids,
-                           chosen.cpus, chosen.memory_bytes, chosen.price_per_hour};
-  apply(job, job::Placed{{member}, chosen.reason});
+  job->doubt = {};
+  apply(job, job::Placed{{control::member_of(*decision.placement)}, decision.placement->reason});
 }
 
 void Laptop::carry_out(const JobPtr& job, const job::Launch& effect) {
@@ -256,36 +281,39 @@ void Laptop::carry_out(const JobPtr& job, const job::Launch& effect) {
     restore = *found;
   }
   const std::vector<registry::Input> no_inputs;
-  auto talk = std::make_shared<control::LaunchTalk>(attempt_spec(job->state, attempt, restore),
-                                                    row->spec.recovery.lease, std::map<std::string, std::string>{});
+  auto talk =
+      std::make_shared<control::LaunchTalk>(attempt_spec(job->state, attempt, restore), row->spec.recovery.lease,
+                                            std::map<std::string, std::string>{}, job->doubt);
   const int host = host_of(attempt.host());
   job->under_way.insert(name);
   reach(host, [=, this, epoch = attempt.epoch](Result<Session> session) {
-    if (!session) return launched(job, name, epoch, host, control::not_started(session.error(), false));
+    if (!session) return launched(job, name, epoch, host, talk->unreached(session.error()));
     // The trees travel first; a link that breaks meanwhile shows at the next question.
-    const Nanos push = world_.rng.between(0, world_.options.transfer_time);
-    world_.after(push, index_, [=, this] {
-      run_launch(*session, talk, control::LaunchTalk::Next{talk->first()},
+    const bool push = job->doubt.kind != control::LaunchDoubt::Kind::refused;
+    const Nanos time = push ? world_.rng.between(0, world_.options.transfer_time) : 0;
+    world_.after(time, index_, [=, this] {
+      run_launch(job, epoch, *session, talk, control::LaunchTalk::Next{talk->first()},
                  [=, this](const control::LaunchResult& result) { launched(job, name, epoch, host, result); });
     });
   });
 }
 
-void Laptop::launched(const JobPtr& job, const std::string& name, Epoch epoch, int host,
-                      const control::LaunchResult& result) {
+void Laptop::launched(const JobPtr& job, const std::string& name, Epoch epoch, int host, control::LaunchResult result) {
   done(job, name);
   world_.say("laptop", index_, " ", job->state.id.value, " launch/", epoch.value, " result ",
              static_cast<int>(result.kind), " ", result.detail);
   if (job->state.epoch == epoch && std::holds_alternative<job::Launching>(job->state.phase)) {
-    if (result.kind == control::LaunchResult::Kind::accepted) {
+    const control::LaunchVerdict verdict =
+        control::judge_launch(result, job->doubt, job->state.policy.lost_after, clock());
+    if (verdict == control::LaunchVerdict::accepted) {
       job->accepted.insert(epoch.value);
       apply(job, job::LaunchAccepted{epoch});
       monitor(host).next_poll = clock();
-    } else if (result.kind == control::LaunchResult::Kind::unknown) {
+    } else if (verdict == control::LaunchVerdict::again) {
       try_later(job, name, k_launch_retry);
     } else {
       if (result.busy) monitor(host).busy_until = clock() + k_busy_memory;
-      apply(job, job::LaunchFailed{epoch, result.detail, result.host_fault, result.host_max_epoch});
+      apply(job, control::launch_failed(epoch, result));
     }
   }
   carry_out(job);
@@ -335,6 +363,7 @@ void Laptop::carry_out(const JobPtr& job, const job::Settle& effect) {
   const auto over = [=, this](Result<std::optional<wire::HostCheckpoint>> result) {
     done(job, name);
     if (!result) {
+      world_.say("laptop", index_, " ", job->state.id.value, " ", name, ": ", result.error().one_line());
       try_later(job, name, k_settle_retry);
       return carry_out(job);
     }
@@ -368,6 +397,7 @@ void Laptop::commit(const JobPtr& job, Epoch epoch, AttemptNumber attempt, const
   world_.say("laptop", index_, " ", row.job.value, " checkpoint ", committed->checkpoint.seq.value, " of epoch ",
              epoch.value, committed->became_head ? " is the head" : " is kept aside");
   job->saved[epoch.value] = std::max(job->saved[epoch.value], from.number);
+  if (const auto all = records_->checkpoints(job->state.id)) world_.truth->listed(*all);
   if (committed->became_head) {
     world_.truth->stepped(index_, before, job::CheckpointCommitted{epoch, committed->checkpoint.seq, "", from.number},
                           committed->step.state);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated laptop: the daemon's shell around the pure parts (job::step, job::pending, job::Silence, sched::place,
-// control::read_status, LaunchTalk, SettleTalk, heartbeat_for), in the order of control::Supervisor and HostMonitor.
+// A simulated laptop: the daemon's shell around the decisions that it shares with control::Supervisor: job::step,
+// job::pending, job::Silence, sched::place, room.hpp, reading.hpp, talk.hpp. What is written a second time here, in the
+// order of the real one, is the shell itself: HostMonitor's connections and pauses, Supervisor's keeping up with the
+// registry and its effects, work.cpp's connections. Moves, health, tuning and reliability are not simulated.
 #pragma once
 
 #include <functional>
@@ -35,8 +37,9 @@ class Laptop {
   struct Following {
     job::State state;
     std::set<std::string> under_way, later;
-    bool place_timer = false;
+    bool place_timer = false, unsure = false;
     std::set<std::uint64_t> accepted;
+    control::LaunchDoubt doubt;
     std::map<std::uint64_t, std::uint64_t> saved;
   };
   struct Monitor {
@@ -48,6 +51,8 @@ class Laptop {
     BootTime asked_since{}, next_poll{}, next_connect{}, echo{}, busy_until{};
     Duration pause{}, heartbeat = control::k_heartbeat_idle;
     std::optional<BootTime> last_answer;
+    std::string boot_id;                               // as it said last
+    std::optional<std::vector<wire::HeldShare>> held;  // what is leased there, as it said last
     job::Silence silence{control::k_nap};
   };
   using JobPtr = std::shared_ptr<Following>;
@@ -65,7 +70,7 @@ class Laptop {
   void carry_out(const JobPtr& job, const job::Collect& effect);
   void carry_out(const JobPtr& job, const job::Settle& effect);
   void place(const JobPtr& job);
-  void launched(const JobPtr& job, const std::string& name, Epoch epoch, int host, const control::LaunchResult& result);
+  void launched(const JobPtr& job, const std::string& name, Epoch epoch, int host, control::LaunchResult result);
   void done(const JobPtr& job, const std::string& name);
   void try_later(const JobPtr& job, const std::string& name, Duration pause);
   void commit(const JobPtr& job, Epoch epoch, AttemptNumber attempt, const wire::HostCheckpoint& from);
@@ -75,14 +80,16 @@ class Laptop {
     int host = 0;
     Host::Connection connection;
   };
+  template <class Value>
+  [[nodiscard]] std::function<void(Result<Value>)> once(int host, std::function<void(Result<Value>)> then);
   using Reached = std::function<void(Result<Session>)>;
   void reach(int host, Reached then);
   void ask(const Session& session, control::Ask question, Answered then);
   using Fetched = std::function<void(Result<std::optional<wire::HostCheckpoint>>)>;
   void pull(const JobPtr& job, int host, Epoch epoch, wire::HostCheckpoint checkpoint, Fetched then);
   void collect(const JobPtr& job, int host, Epoch epoch, std::uint64_t known, Fetched then);
-  void run_launch(Session session, std::shared_ptr<control::LaunchTalk> talk, control::LaunchTalk::Next next,
-                  std::function<void(control::LaunchResult)> then);
+  void run_launch(const JobPtr& job, Epoch epoch, Session session, std::shared_ptr<control::LaunchTalk> talk,
+                  control::LaunchTalk::Next next, std::function<void(control::LaunchResult)> then);
   void run_settle(const JobPtr& job, Session session, std::shared_ptr<control::SettleTalk> talk,
                   control::SettleTalk::Next next, job::LooseEnd end, BootTime patience,
                   std::optional<wire::HostCheckpoint> found, Fetched then);
@@ -90,6 +97,7 @@ class Laptop {
   // laptop_hosts.cpp: heartbeats
   void judge_hosts(BootTime now);
   void monitor_tick(int host, BootTime now, bool others_answer);
+  void heard(int host);  // an answer over whatever connection
   void connect(int host);
   void connected(int host, Result<Host::Hello> hello);
   void drop(int host);
@@ -113,6 +121,7 @@ class Laptop {
   std::unique_ptr<Records> records_;
   bool running_ = false, open_ = false;
   BootTime next_reload_{};
+  std::vector<registry::Provider> providers_;
   std::vector<Monitor> monitors_;
   std::map<std::string, JobPtr> jobs_;
   std::map<std::pair<int, std::uint64_t>, wire::PollRequest> wants_;  // host, lease

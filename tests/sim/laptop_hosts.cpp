@@ -25,7 +25,9 @@ void Laptop::judge_hosts(BootTime now) {
   for (const auto& [id, job] : std::map<std::string, JobPtr>(jobs_)) {
     const job::Attempt* attempt = job->state.attempt();
     if (attempt == nullptr) continue;
+    const Duration silent = monitor(host_of(attempt->host())).silence.counted();
     if (const auto lost = read_silence(job->state, monitor(host_of(attempt->host())).silence)) apply(job, *lost);
+    else if (silent > job->state.policy.lost_after) world_.truth->waits_too_long(job->state, silent);
   }
 }
 
@@ -42,6 +44,13 @@ void Laptop::monitor_tick(int host, BootTime now, bool others_answer) {
   if (now >= mine.next_poll && !mine.asked) poll(host);
 }
 
+void Laptop::heard(int host) {
+  Monitor& mine = monitor(host);
+  mine.last_answer = clock();
+  mine.silence.answered(*mine.last_answer);
+  world_.truth->heard(index_, host);
+}
+
 void Laptop::connect(int host) {
   Monitor& mine = monitor(host);
   mine.link = Monitor::Link::connecting;
@@ -49,9 +58,9 @@ void Laptop::connect(int host) {
   const auto current = [this, host, number] {
     return monitor(host).connection == number && monitor(host).link == Monitor::Link::connecting;
   };
-  world_.send(index_, host, true, [this, host, current] {
+  world_.send(index_, host, [this, life = node().life, host, current] {
     const Host::Hello hello = world_.hosts[static_cast<std::size_t>(host)]->greet(index_);
-    world_.send(index_, host, false, [this, host, current, hello] {
+    world_.answer(index_, host, life, [this, host, current, hello] {
       if (current()) connected(host, hello);
     });
   });
@@ -77,10 +86,8 @@ void Laptop::connected(int host, Result<Host::Hello> hello) {
   mine.pause = Duration::zero();
   mine.asked = false;
   mine.echo = hello->host_time;
-  mine.last_answer = now;
-  mine.silence.answered(now);
   mine.next_poll = now;
-  world_.truth->heard(index_, host);
+  heard(host);
 }
 
 void Laptop::drop(int host) {
@@ -104,8 +111,8 @@ void Laptop::poll(int host) {
   auto left = std::make_shared<std::size_t>(requests.size());
   for (wire::PollRequest& request : requests) {
     request.echo = mine.echo;
-    world_.send(index_, host, true,
-                [this, host, connection = mine.host, number = mine.connection, question, left,
+    world_.send(index_, host,
+                [this, life = node().life, host, connection = mine.host, number = mine.connection, question, left,
                  request = Ask{std::move(request)}] {
                   Host& there = *world_.hosts[static_cast<std::size_t>(host)];
                   Result<Answer> reply = make_error(Code::host_unreachable, "the connection broke");
@@ -116,13 +123,11 @@ void Laptop::poll(int host) {
                       there.kill_agents();
                     }
                   }
-                  world_.send(index_, host, false, [this, host, number, question, left, reply = std::move(reply)] {
+                  world_.answer(index_, host, life, [this, host, number, question, left, reply = std::move(reply)] {
                     Monitor& to = monitor(host);
                     if (to.connection != number || to.link != Monitor::Link::up) return;
                     if (!reply && is_uncertain(reply.error().code)) return drop(host);
-                    to.last_answer = clock();
-                    to.silence.answered(*to.last_answer);
-                    world_.truth->heard(index_, host);
+                    heard(host);
                     if (to.question == question && --*left == 0) to.asked = false;
                     if (!reply) return drop(host);
                     const auto* status = std::get_if<wire::PollReply>(&*reply);
@@ -135,6 +140,8 @@ void Laptop::poll(int host) {
 }
 
 void Laptop::polled(int host, const wire::PollReply& reply) {
+  monitor(host).boot_id = reply.boot_id;
+  if (reply.held) monitor(host).busy_until = {}, monitor(host).held = reply.held;
   for (const wire::AttemptStatus& status : reply.attempts) on_status(host, status);
 }
 

@@ -15,30 +15,32 @@ constexpr Duration k_stop_look = std::chrono::milliseconds{200};
 Error broken() { return make_error(Code::host_unreachable, "the connection broke"); }
 Error late() { return make_error(Code::timed_out, "no answer in time"); }
 
-// Calls `then` once: with the answer, or with the error that came first.
+}  // namespace
+
+// Calls `then` once: with the answer, or with the error that came first. An answer shows that the host lives.
 template <class Value>
-std::function<void(Result<Value>)> once(std::function<void(Result<Value>)> then) {
+std::function<void(Result<Value>)> Laptop::once(int host, std::function<void(Result<Value>)> then) {
   auto open = std::make_shared<bool>(true);
-  return [open, then = std::move(then)](Result<Value> value) {
-    if (std::exchange(*open, false)) then(std::move(value));
+  return [this, host, open, then = std::move(then)](Result<Value> value) {
+    if (!std::exchange(*open, false)) return;
+    if (value || !control::is_uncertain(value.error().code)) heard(host);
+    then(std::move(value));
   };
 }
 
-}  // namespace
-
 void Laptop::reach(int host, Reached then) {
-  const Reached answer = once<Session>(std::move(then));
-  world_.send(index_, host, true, [this, host, answer] {
+  const Reached answer = once<Session>(host, std::move(then));
+  world_.send(index_, host, [this, life = node().life, host, answer] {
     const Host::Hello hello = world_.hosts[static_cast<std::size_t>(host)]->greet(index_);
-    world_.send(index_, host, false, [this, host, answer, hello] { answer(Session{host, hello.connection}); });
+    world_.answer(index_, host, life, [this, host, answer, hello] { answer(Session{host, hello.connection}); });
   });
   after(k_reach, [answer] { answer(late()); });
 }
 
 void Laptop::ask(const Session& session, control::Ask question, Answered then) {
-  const Answered answer = once<control::Answer>(std::move(then));
+  const Answered answer = once<control::Answer>(session.host, std::move(then));
   const int host = session.host;
-  world_.send(index_, host, true, [this, session, host, question = std::move(question), answer] {
+  world_.send(index_, host, [this, life = node().life, session, host, question = std::move(question), answer] {
     Host& there = *world_.hosts[static_cast<std::size_t>(host)];
     Result<control::Answer> reply = broken();
     if (there.serves(session.connection)) {
@@ -48,7 +50,7 @@ void Laptop::ask(const Session& session, control::Ask question, Answered then) {
         there.kill_agents();
       }
     }
-    world_.send(index_, host, false, [this, host, answer, reply = std::move(reply)] { answer(reply); });
+    world_.answer(index_, host, life, [this, host, answer, reply = std::move(reply)] { answer(reply); });
   });
   after(control::k_work_answer, [answer] { answer(late()); });
 }
@@ -56,15 +58,15 @@ void Laptop::ask(const Session& session, control::Ask question, Answered then) {
 void Laptop::pull(const JobPtr& job, int host, Epoch epoch, wire::HostCheckpoint wanted, Fetched then) {
   reach(host, [=, this](Result<Session> session) {
     if (!session) return then(session.error());
-    const Fetched answer = once<std::optional<wire::HostCheckpoint>>(then);
-    world_.send(index_, host, true, [=, this, connection = session->connection] {
+    const Fetched answer = once<std::optional<wire::HostCheckpoint>>(host, then);
+    world_.send(index_, host, [=, this, life = node().life, connection = session->connection] {
       Host& there = *world_.hosts[static_cast<std::size_t>(host)];
       if (!there.serves(connection)) return;
       const Result<Digest> read = there.read_snapshot(index_, {job->state.id, epoch, wanted.number});
       const bool torn = !world_.healed && world_.rng.chance(world_.options.torn_transfer);
       const Nanos time = world_.rng.between(k_ms, world_.options.transfer_time);
       world_.after(time, world_.host_node(host), [=, this] {
-        world_.send(index_, host, false, [=, this] {
+        world_.answer(index_, host, life, [=, this] {
           if (torn) return answer(broken());
           if (!read) return answer(read.error());
           if (*read != wanted.root) return answer(make_error(Code::checkpoint_damaged, "it hashes to something else"));
@@ -96,11 +98,17 @@ void Laptop::collect(const JobPtr& job, int host, Epoch epoch, std::uint64_t kno
   });
 }
 
-void Laptop::run_launch(Session session, std::shared_ptr<control::LaunchTalk> talk, control::LaunchTalk::Next next,
-                        std::function<void(control::LaunchResult)> then) {
+void Laptop::run_launch(const JobPtr& job, Epoch epoch, Session session, std::shared_ptr<control::LaunchTalk> talk,
+                        control::LaunchTalk::Next next, std::function<void(control::LaunchResult)> then) {
   if (const auto* result = std::get_if<control::LaunchResult>(&next)) return then(*result);
-  ask(session, std::get<control::Ask>(next),
-      [=, this](const Result<control::Answer>& answer) { run_launch(session, talk, talk->next(answer), then); });
+  const control::Ask& question = std::get<control::Ask>(next);
+  const bool wanted =
+      !job->unsure && job->state.epoch == epoch && std::holds_alternative<job::Launching>(job->state.phase);
+  if (std::holds_alternative<wire::StartRequest>(question) && !wanted)
+    return then(control::not_started(make_error(Code::cancelled, "it is not wanted any more"), false));
+  ask(session, question, [=, this](const Result<control::Answer>& answer) {
+    run_launch(job, epoch, session, talk, talk->next(answer), then);
+  });
 }
 
 void Laptop::run_settle(const JobPtr& job, Session session, std::shared_ptr<control::SettleTalk> talk,

@@ -27,11 +27,15 @@ def read_mutants():
 
 
 def copy_sources(into):
+    """What is the same there already keeps its time, so that little is compiled anew."""
+    files = [path for path in TOP.iterdir() if path.is_file()]
     for folder in ("src", "cmd", "tests", "completions", "man", "scripts"):
-        shutil.copytree(TOP / folder, into / folder, symlinks=True)
-    for path in TOP.iterdir():
-        if path.is_file():
-            shutil.copy(path, into / path.name)
+        files += [path for path in (TOP / folder).rglob("*") if path.is_file()]
+    for path in files:
+        target = into / path.relative_to(TOP)
+        if not target.exists() or target.read_bytes() != path.read_bytes():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
 
 
 def build(tree, jobs):
@@ -48,9 +52,8 @@ def main():
     options.add_argument("--keep", help="folder for the copy and its build, used again by the next call")
     chosen = options.parse_args()
     tree = pathlib.Path(chosen.keep or tempfile.mkdtemp(prefix="gridctl-mutants-"))
-    if not (tree / "src").exists():
-        tree.mkdir(parents=True, exist_ok=True)
-        copy_sources(tree)
+    copy_sources(tree)
+    if not (tree / "build" / "build.ninja").exists():
         subprocess.run(["cmake", "-S", tree, "-B", tree / "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
                         "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1", "-DGRIDCTL_WERROR=OFF"], check=True,
                        stdout=subprocess.DEVNULL)
@@ -64,7 +67,7 @@ def main():
             continue
         total += 1
         path = tree / file
-        original = (TOP / file).read_text()
+        original = path.read_text()
         mutated = subprocess.run(["sed", expression], input=original, capture_output=True, text=True, check=True).stdout
         verdict = "changes nothing"
         if mutated != original:

@@ -48,6 +48,25 @@ void draw_faults(Random& random, Options& options) {
                    [](const Fault& a, const Fault& b) { return a.at < b.at; });
 }
 
+// A cancellation amid the first starts, on slow links: STOP may overtake START.
+void draw_early_cancel(Random& random, Options& options) {
+  if (!random.chance(0.15)) return;
+  Fault fault;
+  fault.kind = FaultKind::cancel;
+  fault.at = random.between(k_s / 2, k_min);
+  fault.duration = random.between(0, 1);  // even: at once
+  fault.job = static_cast<int>(random.below(static_cast<std::uint64_t>(options.jobs)));
+  for (int laptop = 0; laptop < options.laptops; ++laptop) {
+    fault.laptop = laptop;
+    options.faults.push_back(fault);
+  }
+  fault.kind = FaultKind::slow;
+  fault.at = 0;
+  fault.duration = 2 * k_min;
+  for (fault.host = 0; fault.host < options.hosts; ++fault.host)
+    if (random.chance(0.5)) options.faults.push_back(fault);
+}
+
 }  // namespace
 
 const char* fault_name(FaultKind kind) { return k_names[static_cast<std::size_t>(kind)]; }
@@ -97,6 +116,7 @@ Options draw(std::uint64_t seed) {
   if (random.chance(0.25)) o.program_fails = random.unit() * 0.3;
   Random faults = random.fork();
   draw_faults(faults, o);
+  draw_early_cancel(faults, o);
   return o;
 }
 

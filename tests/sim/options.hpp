@@ -70,7 +70,12 @@ struct Options {
   double start_problem = 0;  // an engine cannot start it
   Nanos lost_after = 0, lease = 0;
   Nanos work = 0, save_every = 0, start_time = 0, transfer_time = 0;
+  Nanos save_cost = 0;       // the program's work stands still so long for each checkpoint
+  double start_spread = 1;   // of the start's time: from (1 - half of it) to (1 + half of it)
   double program_fails = 0;  // a job's own code ends with an error once in a while
+  Nanos mtbf = 0;            // of the host that the first job is on, until the end; 0: it never fails by itself
+  Nanos patience = 0;        // with the healed world; 0: as long as it should take
+  std::uint64_t events_max = 3'000'000;  // most worlds have some thousands
   std::vector<Fault> faults;
 };
 // All of it from the seed alone.

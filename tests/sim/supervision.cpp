@@ -83,7 +83,8 @@ void Supervision::prepare() {
   publish();
   arm_timer();
   const Nanos time = host_.world_.options.start_time;
-  later(time / 2 + static_cast<Nanos>(host_.world_.rng.below(static_cast<std::uint64_t>(time))),
+  const auto spread = static_cast<Nanos>(static_cast<double>(time) * host_.world_.options.start_spread);
+  later(time - spread + spread / 2 + static_cast<Nanos>(host_.world_.rng.below(static_cast<std::uint64_t>(spread))),
         &Supervision::prepared);
 }
 
@@ -118,6 +119,12 @@ void Supervision::launch() {
                        if (mine == nullptr || which >= mine->launches.size() || mine->launches[which].once) return;
                        Launch& launch = mine->launches[which];
                        launch.once = true;
+                       if (!agent::lease_lasts(BootTime{mine->deadline}, host.clock())) {
+                         launch.exit = agent::ExitRecord{"run", -1, 0, 0, 0, false, true};
+                         return;
+                       }
+                       if (host.clock().ns >= mine->deadline)
+                         throw Violation("S5", std::get<1>(key) + " begins when its lease has passed");
                        launch.init_lives = true;
                        const wire::AttemptSpec& spec = mine->start->spec;
                        launch.payload = host.world_.truth->payload_starts(host.index_, std::get<0>(key), spec);

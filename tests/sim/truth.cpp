@@ -21,6 +21,12 @@ int Truth::index(const JobId& job) const {
 
 int Truth::host_index(const HostName& host) const { return std::stoi(host.value.substr(4)); }
 
+int Truth::host_of(int job) const {
+  const auto found = shadows_.find(job);
+  const job::Attempt* attempt = found == shadows_.end() ? nullptr : found->second.newest.attempt();
+  return attempt == nullptr ? -1 : host_index(attempt->host());
+}
+
 bool Truth::is_liar(const HostName& host) const { return host_index(host) == world_.options.liar; }
 
 std::string Truth::name(const Payload& payload) const {
@@ -33,6 +39,7 @@ Digest Truth::make_content(const Content& content) {
   const std::uint64_t number = next_content_++;
   for (std::size_t i = 0; i < 8; ++i) root.bytes[i] = static_cast<std::byte>(number >> (8 * i) & 0xFF);
   contents_[root] = content;
+  contents_[root].made_at = world_.now;
   return root;
 }
 
@@ -78,6 +85,7 @@ Payload* Truth::payload_starts(int host, int laptop, const wire::AttemptSpec& sp
       throw Violation("S6", which + " restores what is no checkpoint of its job");
   }
   world_.say("payload of ", which, " starts");
+  if (const auto down = down_since_.extract(payload->job)) outage.add(world_.now - down.mapped());
   payloads_.push_back(std::move(payload));
   return payloads_.back().get();
 }
@@ -87,6 +95,7 @@ void Truth::payload_ends(Payload& payload, Why why) {
   payload.alive = false;
   payload.why = why;
   payload.ended_at = world_.now;
+  if (why == Why::power) down_since_.emplace(payload.job, world_.now);
   world_.say("payload of ", name(payload), " ends, why ", static_cast<int>(why));
 }
 

@@ -23,6 +23,7 @@ struct Content {
   Nanos step = 0;  // work done
   Epoch epoch;
   int host = 0;
+  Nanos made_at = 0;
 };
 
 enum class Why : std::uint8_t { finished, failed, ordered, lease_passed, killed, power };
@@ -58,10 +59,12 @@ class Truth {
   void heard(int laptop, int host);  // an answer to a heartbeat
   void stepped(int laptop, const job::State& before, const job::Happening& what, const job::State& after);
   void committed(int laptop, const registry::Checkpoint& checkpoint, const job::State& before, bool became_head);
-  void stored(int laptop, const Digest& root);  // every byte is here, checked and durable
+  void stored(int laptop, const Digest& root);                // every byte is here, checked and durable
+  void listed(const std::vector<registry::Checkpoint>& all);  // of a job
   void head_is(int laptop, const job::State& state, const Result<registry::Checkpoint>& row);
   void dropped(int laptop, const registry::Checkpoint& checkpoint);
   void looked(int laptop, const job::State& state);  // read back from the registry, whenever that happens
+  [[noreturn]] void waits_too_long(const job::State& state, Duration silent);  // for a host that others outlive
   void lost_job(int laptop, const JobId& job, const std::string& why);
 
   // The end.
@@ -71,8 +74,18 @@ class Truth {
   void final_check();
 
   [[nodiscard]] int index(const JobId& job) const;
+  [[nodiscard]] int host_of(int job) const;                         // as the laptop last recorded; -1: on none
+  [[nodiscard]] Nanos finished_at() const { return finished_at_; }  // the newest end of a job
   [[nodiscard]] bool is_liar(const HostName& host) const;
   std::uint64_t restarts = 0, finished = 0;
+  // From a host's power loss until the job's program runs again; from a snapshot until it is the head.
+  struct Mean {
+    double sum = 0;
+    int count = 0;
+    void add(Nanos time) { sum += static_cast<double>(time) / k_s, ++count; }
+    [[nodiscard]] double value() const { return count == 0 ? 0 : sum / count; }
+  };
+  Mean outage, upload;
 
  private:
   struct Shadow {  // of a job: what was acknowledged
@@ -88,13 +101,19 @@ class Truth {
   [[nodiscard]] Shadow& shadow(const JobId& job) { return shadows_[index(job)]; }
 
   World& world_;
+  Nanos finished_at_ = 0;
+  std::map<int, Nanos> down_since_;  // job
   std::map<Digest, Content> contents_;
   std::uint64_t next_content_ = 1;
   std::vector<std::unique_ptr<Payload>> payloads_;
   std::map<const Payload*, BootTime> owed_;                 // lease until which it may run at least
   std::set<std::tuple<int, int, std::uint64_t>> promises_;  // host, job, epoch
   std::map<int, Shadow> shadows_;
-  std::map<std::pair<int, int>, Nanos> heard_at_;  // laptop, host: awake time of the laptop
+  struct Heard {
+    Nanos awake = 0;  // time of the laptop
+    int naps = 0;     // of the laptop, until then
+  };
+  std::map<std::pair<int, int>, Heard> heard_at_;  // laptop, host
   std::set<std::pair<int, Digest>> stored_;
 };
 

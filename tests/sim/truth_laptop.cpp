@@ -9,6 +9,10 @@ namespace gridctl::sim {
 
 namespace {
 
+constexpr Nanos k_witness_counts = 8 * k_s;  // another host's answer, until the next is due; and a tick
+
+constexpr std::uint64_t k_epochs = std::uint64_t{1} << 62;
+
 template <class Event>
 const Event* as(const job::Happening& what) {
   return std::get_if<Event>(&what);
@@ -24,7 +28,10 @@ void Truth::submitted(int job) {
 
 void Truth::cancelled(int job) { shadows_[job].cancelled = true; }
 
-void Truth::heard(int laptop, int host) { heard_at_[{laptop, host}] = world_.node(laptop).awake(world_.now); }
+void Truth::heard(int laptop, int host) {
+  const Node& node = world_.node(laptop);
+  heard_at_[{laptop, host}] = {node.awake(world_.now), node.naps};
+}
 
 // Everything that was acknowledged before must still be there, in whatever order processes crash and read.
 void Truth::looked(int laptop, const job::State& state) {
@@ -37,6 +44,10 @@ void Truth::looked(int laptop, const job::State& state) {
     throw Violation("S3", which + " has lost its cancellation");
   shadow(state.id).newest = state;
   if (job::is_final(state.visible())) shadow(state.id).done = true;
+}
+
+void Truth::waits_too_long(const job::State& state, Duration silent) {
+  throw Violation("L1", state.id.value + " still waits for its host after " + format_duration(silent) + " of silence");
 }
 
 void Truth::lost_job(int laptop, const JobId& job, const std::string& why) {
@@ -56,6 +67,15 @@ void Truth::committed(int laptop, const registry::Checkpoint& c, const job::Stat
   if (c.epoch != before.epoch || c.epoch < shadow(c.job).newest.epoch)
     throw Violation("S2", which + " of a fenced epoch becomes the head");
   if (c.seq <= before.head) throw Violation("S2", which + " becomes the head though a later one was");
+  upload.add(world_.now - held->made_at);
+}
+
+void Truth::listed(const std::vector<registry::Checkpoint>& all) {
+  std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
+  for (const registry::Checkpoint& c : all)
+    if (!seen.emplace(c.epoch.value, c.host_number).second)
+      throw Violation("S8",
+                      "a checkpoint of " + c.job.value + " epoch " + std::to_string(c.epoch.value) + " is kept twice");
 }
 
 void Truth::head_is(int laptop, const job::State& state, const Result<registry::Checkpoint>& row) {
@@ -101,16 +121,21 @@ void Truth::check_needless(int laptop, const job::State& before, const job::Happ
   const Nanos awake = world_.node(laptop).awake(world_.now);
   const auto heard = [&](int host) {
     const auto found = heard_at_.find({laptop, host});
-    return found == heard_at_.end() ? Nanos{0} : found->second;
+    return found == heard_at_.end() ? Heard{} : found->second;
   };
   const int host = host_index(attempt->host());
   const Nanos patience = before.policy.lost_after.count();
-  if (awake - heard(host) < patience - k_s)
-    throw Violation("L3", attempt->host().value + " is given up after " + std::to_string((awake - heard(host)) / k_ms) +
+  // A nap of the laptop that is too short to be told from a slow disk counts for up to a second.
+  const Nanos slack = k_s * (1 + world_.node(laptop).naps - heard(host).naps);
+  const Nanos silent = awake - heard(host).awake;
+  if (silent < patience - slack)
+    throw Violation("L3", attempt->host().value + " is given up after " + std::to_string(silent / k_ms) +
                               " ms of silence, " + std::to_string(patience / k_ms) + " ms are its due");
+  // Others answered until its time was up. That may be long ago: a full disk keeps the loss from being recorded.
   bool witness = false;
   for (int other = 0; other < world_.options.hosts; ++other)
-    witness = witness || (other != host && awake - heard(other) < patience + 30 * k_s);
+    witness =
+        witness || (other != host && heard(other).awake + k_witness_counts >= heard(host).awake + patience - slack);
   if (!witness) throw Violation("L3", attempt->host().value + " is given up while nobody answers at all");
 }
 
@@ -120,6 +145,10 @@ void Truth::check_final(const job::State& before, const job::State& after) {
     throw Violation("S4", after.id.value + " changes after it was final");
   if (!std::holds_alternative<job::Done>(after.phase) || known.done) return;
   known.done = true;
+  finished_at_ = world_.now;
+  const auto* collecting = std::get_if<job::Collecting>(&before.phase);
+  if (collecting != nullptr && collecting->end.success() && after.visible() != job::JobState::succeeded)
+    throw Violation("S4", after.id.value + " succeeded, and is said not to have");
   const job::Attempt* attempt = before.attempt();
   if (after.visible() != job::JobState::succeeded) return;
   if (attempt == nullptr || attempt->epoch != after.epoch)
@@ -135,6 +164,7 @@ void Truth::stepped(int laptop, const job::State& before, const job::Happening& 
   if (after.epoch < before.epoch || after.epoch < known.newest.epoch)
     throw Violation("S2", after.id.value + " goes back to an older epoch");
   if (after.head < before.head) throw Violation("S2", after.id.value + " goes back to an older head");
+  if (after.epoch.value > k_epochs) throw Violation("L1", after.id.value + " runs out of epochs by a host's word");
   if (const auto* ended = as<job::AttemptEnded>(what)) check_end(before, *ended);
   check_needless(laptop, before, what);
   check_final(before, after);

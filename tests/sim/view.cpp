@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "agent/held.hpp"
 #include "supervision.hpp"
 
 namespace gridctl::sim {
@@ -19,6 +20,10 @@ wire::PollReply View::blank_reply() {
   wire::PollReply reply;
   reply.host_time = host_.clock();
   reply.boot_id = host_.boot_id();
+  std::vector<agent::Lease> leases;
+  for (const auto& lease : host_.ledger_)
+    if (lease && !agent::is_void(*lease, host_.machine(), host_.clock())) leases.push_back(*lease);
+  reply.held = agent::shares_of(leases, {"laptop" + std::to_string(laptop_)});
   return reply;
 }
 
@@ -95,7 +100,10 @@ Result<std::optional<std::int64_t>> View::stop_order(const AttemptKey& key) {
 
 Result<void> View::order_stop(const AttemptKey& key, std::int64_t grace_ns) {
   TRY(change(true));
-  if (Folder* folder = find(key)) folder->stop = grace_ns;
+  if (Folder* folder = find(key)) {
+    folder->stop = grace_ns;
+    if (folder->supervisor != 0) host_.watch_stop(key_of(key), grace_ns, folder->supervisor);
+  }
   host_.changed(key_of(key));
   return change(false);
 }

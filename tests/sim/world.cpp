@@ -63,8 +63,17 @@ void World::note(std::string line) {
   lines.push_back(std::to_string(now / k_ms) + " ms  " + std::move(line));
 }
 
-void World::at(Nanos when, int id, Work work) {
-  queue_.push_back({std::max(when, now), order_++, id, id < 0 ? 0 : node(id).life, std::move(work)});
+void World::at(Nanos when, int id, Work work) { at(when, id, id < 0 ? 0 : node(id).life, std::move(work)); }
+
+void World::at(Nanos when, int id, std::uint64_t life, Work work) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(events_.size()));
+    events_.emplace_back();
+  }
+  const std::uint32_t slot = free_.back();
+  free_.pop_back();
+  events_[slot] = {id, life, std::move(work)};
+  queue_.push_back({std::max(when, now), order_++, slot});
   std::push_heap(queue_.begin(), queue_.end(), Later{});
 }
 
@@ -76,7 +85,7 @@ Nanos World::travel_time(const Link& link) {
   return delay;
 }
 
-void World::send(int laptop, int host, bool to_host, Work work) {
+void World::carry(int laptop, int host, bool to_host, std::uint64_t life, Work work) {
   Link& way = link(laptop, host);
   if (!healed && rng.chance(options.loss)) return;
   const int copies = !healed && rng.chance(options.duplicate) ? 2 : 1;
@@ -84,17 +93,17 @@ void World::send(int laptop, int host, bool to_host, Work work) {
   for (int i = 0; i < copies; ++i) {
     const Nanos arrival = now + travel_time(way);
     if ((to_host ? way.cut_requests : way.cut_replies) == 0) {
-      at(arrival, target, work);
+      at(arrival, target, life, work);
     } else if (rng.chance(0.5)) {
       // Sent again and again until somebody listens, unless the connection was given up before.
-      (to_host ? way.held_requests : way.held_replies).push_back(work);
+      (to_host ? way.held_requests : way.held_replies).emplace_back(life, work);
     }
   }
 }
 
 void World::mend(Link& way, int laptop, int host) {
-  const auto deliver = [&](std::vector<Work>& held, int target) {
-    for (Work& work : held) after(rng.between(0, 2 * k_s), target, std::move(work));
+  const auto deliver = [&](std::vector<std::pair<std::uint64_t, Work>>& held, int target) {
+    for (auto& [life, work] : held) at(now + rng.between(0, 2 * k_s), target, life, std::move(work));
     held.clear();
   };
   if (way.cut_requests == 0) deliver(way.held_requests, host_node(host));
@@ -114,6 +123,7 @@ void World::wake(int id) {
   one.asleep = false;
   one.slept += now - one.asleep_since;
   one.woke_at = now;
+  ++one.naps;
   auto held = std::move(one.held);
   one.held.clear();
   for (auto& [life, work] : held)
@@ -123,18 +133,22 @@ void World::wake(int id) {
 void World::run_until(Nanos end) {
   while (!queue_.empty() && queue_.front().at <= end) {
     std::pop_heap(queue_.begin(), queue_.end(), Later{});
-    Event event = std::move(queue_.back());
+    const Due due = queue_.back();
     queue_.pop_back();
-    now = event.at;
+    const Event event = std::move(events_[due.slot]);
+    events_[due.slot].work = nullptr;
+    free_.push_back(due.slot);
+    now = due.at;
     if (event.node >= 0) {
       Node& one = node(event.node);
-      if (event.life != one.life) continue;
+      if (event.life != one.life || !one.up) continue;
       if (one.asleep) {
-        one.held.emplace_back(event.life, std::move(event.work));
+        one.held.emplace_back(event.life, event.work);
         continue;
       }
     }
-    ++events;
+    if (++events > options.events_max)
+      throw Violation("L4", "the world does not come to rest: something repeats itself");
     event.work();
   }
   now = end;
@@ -142,12 +156,13 @@ void World::run_until(Nanos end) {
 
 void World::run() {
   schedule_faults(*this);
+  if (options.mtbf > 0) schedule_failure(*this);
   for (auto& laptop : laptops) laptop->begin();
   run_until(options.faults_until);
   heal(*this);
   truth->healed();
   // A healthy world must converge: checked in slices, so that a quick one ends early.
-  const Nanos patience = truth->patience();
+  const Nanos patience = options.patience > 0 ? options.patience : truth->patience();
   for (const Nanos end = now + patience; now < end && !truth->all_settled();) run_until(std::min(end, now + 10 * k_s));
   truth->final_check();
 }

@@ -36,7 +36,7 @@ using Work = std::function<void()>;
 struct Node {
   bool up = true, asleep = false;
   std::uint64_t life = 1;  // what was meant for an earlier life is dropped
-  int boots = 1;
+  int boots = 1, naps = 0;
   Nanos booted_at = 0, boot_base = 0, asleep_since = 0, slept = 0, woke_at = 0;
   std::int64_t wall_offset_ms = 0;
   double rate = 0;  // of its boot clock, relative error
@@ -58,7 +58,8 @@ struct Node {
 
 struct Link {
   int cut_requests = 0, cut_replies = 0, slow = 0;  // how many faults say so
-  std::vector<Work> held_requests, held_replies;    // what TCP will deliver when the cut is mended
+  // What TCP will deliver when the cut is mended, and to which life.
+  std::vector<std::pair<std::uint64_t, Work>> held_requests, held_replies;
 };
 
 struct SimJob {
@@ -78,8 +79,12 @@ class World {
 
   void at(Nanos when, int node, Work work);
   void after(Nanos delay, int node, Work work) { at(now + delay, node, std::move(work)); }
-  // From a laptop to a host, or back: `work` runs there, if at all, maybe late, maybe twice.
-  void send(int laptop, int host, bool to_host, Work work);
+  // From a laptop to a host: `work` runs there, if at all, maybe late, maybe twice.
+  void send(int laptop, int host, Work work) { carry(laptop, host, true, node(host_node(host)).life, std::move(work)); }
+  // Back, to the process that asked: `asker` is the life that its laptop had then.
+  void answer(int laptop, int host, std::uint64_t asker, Work work) {
+    carry(laptop, host, false, asker, std::move(work));
+  }
   [[nodiscard]] bool kill_here() { return rng.chance(healed ? 0 : options.kill_point); }
 
   template <class... Parts>
@@ -112,14 +117,17 @@ class World {
 
  private:
   struct Event {
-    Nanos at;
-    std::uint64_t order;
-    int node;
-    std::uint64_t life;
+    int node = -1;
+    std::uint64_t life = 0;
     Work work;
   };
+  struct Due {  // small, for the heap moves it about
+    Nanos at;
+    std::uint64_t order;
+    std::uint32_t slot;  // of events_
+  };
   struct Later {
-    bool operator()(const Event& a, const Event& b) const { return a.at != b.at ? a.at > b.at : a.order > b.order; }
+    bool operator()(const Due& a, const Due& b) const { return a.at != b.at ? a.at > b.at : a.order > b.order; }
   };
   static std::string text(const std::string& part) { return part; }
   static std::string text(const char* part) { return part; }
@@ -128,10 +136,14 @@ class World {
     return std::to_string(part);
   }
   void note(std::string line);
+  void carry(int laptop, int host, bool to_host, std::uint64_t life, Work work);
+  void at(Nanos when, int node, std::uint64_t life, Work work);
   void run_until(Nanos end);
   [[nodiscard]] Nanos travel_time(const Link& link);
 
-  std::vector<Event> queue_;
+  std::vector<Due> queue_;
+  std::vector<Event> events_;
+  std::vector<std::uint32_t> free_;  // slots
   std::uint64_t order_ = 0;
 };
 

@@ -97,10 +97,22 @@ TEST_F(InitTest, PassesTermToAllAndWaitsForThem) {
 }
 
 TEST_F(InitTest, EndsAJobThatNobodyElseStopped) {
-  deadline_in(-k_init_slack + std::chrono::milliseconds{100});
-  script("run.sh", "trap '' TERM; sleep 1000");
+  plan_.grace = -k_init_slack;  // its last line is the deadline itself
+  deadline_in(std::chrono::milliseconds{300});
+  script("run.sh", "trap '' TERM; echo began; sleep 1000");
   EXPECT_EQ(end(begin()), 0);
+  EXPECT_EQ(output_, "began\n");
   EXPECT_TRUE(read_exit_record(plan_.run)->lease_passed);
+}
+
+TEST_F(InitTest, BeginsNothingAfterItsLease) {
+  deadline_in(std::chrono::milliseconds{-1});
+  script("run.sh", "echo began");
+  EXPECT_EQ(end(begin()), 0);
+  EXPECT_EQ(output_, "");
+  const auto record = read_exit_record(plan_.run);
+  ASSERT_TRUE(record.has_value());
+  EXPECT_TRUE(record->lease_passed);
 }
 
 TEST(InitArguments, ComeBackAsTheyWere) {

@@ -191,6 +191,36 @@ TEST(JobState, AdoptsAHigherEpochThatAHostKnows) {
   EXPECT_EQ(job.state.epoch.value, 10u);
 }
 
+TEST(JobState, DoesNotBelieveAnImpossibleEpochAndAvoidsWhoClaimsIt) {
+  Driver job;
+  job.place("a");
+  job.happen(LaunchFailed{{1}, "stale epoch", false, {(std::uint64_t{1} << 63) - 1}});
+  ASSERT_EQ(job.state.avoided.size(), 1u);
+  EXPECT_EQ(job.state.avoided.front().host.value, "a");
+  job.place("b");
+  EXPECT_EQ(job.state.epoch.value, 2u);
+}
+
+TEST(JobState, AvoidsAHostWhereAttemptsEndBeforeTheySaveAnything) {
+  Driver job;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(job.state.avoided.empty());
+    job.place("a");
+    job.end({EndKind::vanished, -1, 0, ""});
+  }
+  ASSERT_EQ(job.state.avoided.size(), 1u);
+  EXPECT_EQ(job.state.avoided.front().host.value, "a");
+}
+
+TEST(JobState, WaitsForAFullDiskHoweverOften) {
+  Driver job;
+  for (int i = 0; i < 8; ++i) {
+    job.place("a");
+    job.happen(LaunchFailed{job.state.epoch, "no space", true, {}, EndKind::disk_full});
+  }
+  EXPECT_FALSE(is_final(job.state.visible()));
+}
+
 TEST(JobState, GivesUpWhenNoHostCanEvenStartIt) {
   Driver job;
   for (int i = 0; i < 5; ++i) {
@@ -288,6 +318,8 @@ TEST(Silence, DoesNotCountOurOwnSleepNorOurOwnNetworksTrouble) {
   silence.tick(at_ms(8 * 3600 * 1000), true);  // the laptop slept
   EXPECT_EQ(silence.judge(std::chrono::seconds{60}), Liveness::answering);
   for (int s = 1; s <= 600; ++s) silence.tick(at_ms(8 * 3600 * 1000 + s * 1000), false);  // nobody answers
+  EXPECT_EQ(silence.judge(std::chrono::seconds{60}), Liveness::answering);
+  for (int nap = 1; nap <= 4; ++nap) silence.tick(at_ms(9 * 3600 * 1000 + nap * 4900), true);
   EXPECT_EQ(silence.judge(std::chrono::seconds{60}), Liveness::answering);
 }
 

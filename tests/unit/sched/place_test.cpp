@@ -246,6 +246,13 @@ TEST(Place, TakesAnAvoidedHostWhenNoOtherCanAndSaysSo) {
   }
 }
 
+TEST(Place, LetsAvoidedHostsTakeTurnsWhenThereAreNoOthers) {
+  const std::vector<Avoid> avoided{{HostName{"bob"}, "exit 1"}, {HostName{"ada"}, "exit 1"}};
+  const Decision decision = place(a_job(), {AHost("ada"), AHost("bob").at(9)}, avoided);
+  ASSERT_TRUE(decision.placement);
+  EXPECT_EQ(decision.placement->host.value, "bob");
+}
+
 TEST(Place, TwoAvoidedHostsDoNotWaitForEachOther) {
   const std::vector<Avoid> avoided{{HostName{"ada"}, "exit 1"}, {HostName{"bob"}, "exit 1"}};
   const Decision decision =
