@@ -47,7 +47,8 @@ constexpr Shown k_gpu_figures[] = {{"gemm16_tflops", "16-bit matrices", "TFLOPS"
                                    {"memory_read_gbs", "memory read", "GB/s"},
                                    {"memory_copy_gbs", "memory copy", "GB/s"},
                                    {"h2d_gbs", "host to device", "GB/s"},
-                                   {"d2h_gbs", "device to host", "GB/s"}};
+                                   {"d2h_gbs", "device to host", "GB/s"},
+                                   {"peer_gbs", "slowest to another GPU", "GB/s"}};
 
 void add_figures(ui::Facts& facts, std::span<const Shown> shown, const std::map<std::string, double>& figures) {
   for (const Shown& one : shown)

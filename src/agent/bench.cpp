@@ -74,8 +74,8 @@ Result<wire::BenchDevices> Bench::list() {
   return devices;
 }
 
-Result<void> Bench::lease(const std::string& gpu, Duration how_long) {
-  if (gpu.empty()) return {};
+Result<void> Bench::lease(const wire::BenchBegin& request) {
+  if (request.gpu.empty()) return {};
   Lease lease;
   lease.controller = controller_;
   lease.job = JobId{"bench-" + os::random_id(13)};
@@ -85,8 +85,9 @@ Result<void> Bench::lease(const std::string& gpu, Duration how_long) {
   lease.boot_id = machine.boot_id;
   lease.pid_namespace = machine.pid_namespace;
   lease.supervisor = os::identify(os::process_id()).value_or(os::ProcessId{});
-  lease.deadline = clock_.boot() + how_long + k_slack;
-  lease.gpus = {gpu};
+  lease.deadline = clock_.boot() + request.deadline + k_slack;
+  lease.gpus = {request.gpu};
+  if (!request.peer.empty()) lease.gpus.push_back(request.peer);
   TRY(ledger_.take(lease, machine_capacity()));
   lease_ = lease.job;
   return {};
@@ -100,7 +101,7 @@ void Bench::end() {
 
 Result<wire::BenchStage> Bench::begin(const wire::BenchBegin& request) {
   end();
-  TRY(lease(request.gpu, request.deadline));
+  TRY(lease(request));
   deadline_ = clock_.boot() + request.deadline;
   const auto start = [&]() -> Result<wire::BenchStage> {
     TRY_ASSIGN(const os::Path path, install_gpubench(home_));

@@ -32,7 +32,7 @@ class Bench {
   [[nodiscard]] Result<wire::BenchStage> begin(const wire::BenchBegin& request);
   [[nodiscard]] Result<wire::BenchStage> seed(const wire::BenchSeed& request);
   [[nodiscard]] Result<wire::BenchStage> next_stage();
-  [[nodiscard]] Result<void> lease(const std::string& gpu, Duration how_long);
+  [[nodiscard]] Result<void> lease(const wire::BenchBegin& request);
   void end();
 
   os::Path home_;

@@ -141,6 +141,19 @@ void keep_former(BenchReport& report, const std::optional<BenchReport>& before, 
   }
 }
 
+// OpenCL has no copies between devices of different contexts.
+void add_neighbours(const Inventory& inventory, std::vector<BenchTarget>& targets) {
+  for (std::size_t a = 0; a < targets.size(); ++a)
+    for (std::size_t b = 0; b < targets.size(); ++b) {
+      if (a == b || targets[a].backend != "cuda" || targets[b].backend != "cuda") continue;
+      const bool linked = std::any_of(inventory.links.begin(), inventory.links.end(),
+                                      [low = std::min(a, b), high = std::max(a, b)](const GpuLink& link) {
+                                        return link.kind == LinkKind::nvlink && link.a == low && link.b == high;
+                                      });
+      targets[a].neighbours.push_back({targets[b].gpu.uuid, targets[b].gpu.name, targets[b].index, b, linked});
+    }
+}
+
 }  // namespace
 
 std::vector<BenchTarget> targets_of(const Inventory& inventory, const wire::BenchDevices& devices) {
@@ -165,6 +178,7 @@ std::vector<BenchTarget> targets_of(const Inventory& inventory, const wire::Benc
     }
     targets.push_back(std::move(target));
   }
+  add_neighbours(inventory, targets);
   if (!targets.empty()) return targets;
   for (std::size_t i = 0; i < devices.devices.size(); ++i) {
     BenchTarget target;

@@ -46,6 +46,9 @@ class Examiner {
       TRY(step("peak rates", [this] { return measure("rates"); }));
       TRY(step("memory bandwidth", [this] { return measure("memory"); }));
       TRY(step("copies", [this] { return measure("copies"); }));
+      if (!options_.quick)
+        for (const BenchTarget::Neighbour& other : target_.neighbours)
+          TRY(step("copies to " + other.name, [&] { return copy_to(other); }));
       if (!options_.quick) TRY(step("a minute under load", [this] { return sustain(); }));
     }
     return judged();
@@ -69,10 +72,12 @@ class Examiner {
     return {};
   }
 
-  Result<wire::BenchStage> begin(const std::string& test, std::map<std::string, std::uint64_t> parameters = {}) {
+  Result<wire::BenchStage> begin(const std::string& test, std::map<std::string, std::uint64_t> parameters = {},
+                                 const std::string& peer = "") {
     parameters.emplace("warm_up_ms", options_.challenges_only ? 500 : options_.quick ? 1500 : 4000);
     parameters.emplace("part_ms", options_.quick ? 300 : 800);
-    const wire::BenchBegin request{test, target_.backend, target_.index, target_.gpu.uuid, parameters, k_test_wait};
+    const wire::BenchBegin request{test,       target_.backend, target_.index, target_.gpu.uuid,
+                                   parameters, k_test_wait,     peer};
     TRY_ASSIGN(const std::string payload, conversation_.ask(wire::encode(request), k_test_wait + k_reply_slack));
     TRY_ASSIGN(wire::BenchStage stage, wire::parse_bench_stage(payload));
     if (found_.memory_reported == 0) learn(stage);
@@ -246,6 +251,23 @@ class Examiner {
       const double tflops = stage.number("fp32_gflops") / 1000;
       if (tool_ == sched::Tool::gridctl_opencl) bench_.figures["fp32_tflops"] = tflops;
     }
+    return {};
+  }
+
+  // Both are leased meanwhile. Only a link between GPUs has a figure in the catalogue.
+  Result<void> copy_to(const BenchTarget::Neighbour& other) {
+    const auto ready = begin("peer", {{"peer", other.index}}, other.uuid);
+    if (!ready && ready.error().code == Code::busy) {
+      bench_.verdict.notes.push_back("copies to " + sanitize(other.name) + " were not measured: it is in use");
+      return {};
+    }
+    TRY(ready);
+    TRY_ASSIGN(const wire::BenchStage stage, seed(1));
+    const double rate = stage.number("peer_gbs");
+    bench_.figures["peer_" + std::to_string(other.place) + "_gbs"] = rate;
+    const auto slowest = bench_.figures.try_emplace("peer_gbs", rate).first;
+    slowest->second = std::min(slowest->second, rate);
+    if (other.linked) found_.readings.push_back({sched::Metric::peer_copy, tool_, rate});
     return {};
   }
 

@@ -27,12 +27,20 @@ class BenchConversation {
 
 // What the driver of the host shows, and which GPU of the inventory it belongs to.
 struct BenchTarget {
+  // Another device of the same backend.
+  struct Neighbour {
+    std::string uuid, name;
+    std::uint32_t index = 0;  // as the driver counts
+    std::size_t place = 0;    // in the inventory
+    bool linked = false;      // by NVLink or the like, not by way of PCIe
+  };
   Gpu gpu;
   std::string backend;  // empty: no driver shows it
   std::uint32_t index = 0;
   std::string missing;               // then: why
   bool unproven = false;             // then: there is no driver's library that could show it
   std::uint64_t foreign_memory = 0;  // bytes of it that other programs hold, by the host's tools
+  std::vector<Neighbour> neighbours;
 };
 [[nodiscard]] std::vector<BenchTarget> targets_of(const Inventory& inventory, const wire::BenchDevices& devices);
 

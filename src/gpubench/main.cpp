@@ -17,9 +17,9 @@ struct Test {
   std::string_view name;
   Result<void> (*run)(Device&, const Parameters&);
 };
-constexpr std::array k_tests{Test{"gemm", test_gemm},      Test{"fma", test_fma},       Test{"fill", test_fill},
-                             Test{"rates", test_rates},    Test{"memory", test_memory}, Test{"copies", test_copies},
-                             Test{"sustain", test_sustain}};
+constexpr std::array k_tests{Test{"gemm", test_gemm},   Test{"fma", test_fma},        Test{"fill", test_fill},
+                             Test{"rates", test_rates}, Test{"memory", test_memory},  Test{"copies", test_copies},
+                             Test{"peer", test_peer},   Test{"sustain", test_sustain}};
 
 // Drivers. A fourth vendor's is a file with a Backend and its row here.
 constexpr std::array k_backends{&k_cuda, &k_opencl};

@@ -17,6 +17,8 @@ namespace gridctl::gpubench {
 [[nodiscard]] Result<void> test_rates(Device& device, const Parameters& parameters);
 [[nodiscard]] Result<void> test_memory(Device& device, const Parameters& parameters);
 [[nodiscard]] Result<void> test_copies(Device& device, const Parameters& parameters);
+// To the device at the place `peer` of the backend's list.
+[[nodiscard]] Result<void> test_peer(Device& device, const Parameters& parameters);
 [[nodiscard]] Result<void> test_sustain(Device& device, const Parameters& parameters);
 
 }  // namespace gridctl::gpubench

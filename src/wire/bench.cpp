@@ -65,6 +65,7 @@ BenchBegin read_begin(const Fields& fields) {
   begin.backend = fields.id("backend");
   begin.index = static_cast<std::uint32_t>(fields.number("index", k_bench_devices_max));
   begin.gpu = fields.text("gpu", 256);
+  begin.peer = fields.text("peer", 256);
   begin.parameters = as_map(fields.list("parameters", k_bench_values_max, &read_whole));
   begin.deadline = std::min(fields.duration("deadline_ms"), k_bench_stage_max);
   return begin;
@@ -96,6 +97,7 @@ std::string encode(const BenchBegin& begin) {
                {"backend", begin.backend},
                {"index", begin.index},
                {"gpu", begin.gpu},
+               {"peer", begin.peer},
                {"parameters", values_json(begin.parameters)},
                {"deadline_ms", to_ms(begin.deadline)}});
 }

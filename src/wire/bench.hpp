@@ -46,6 +46,7 @@ struct BenchBegin {
   std::string gpu;  // uuid as in the inventory, or empty
   std::map<std::string, std::uint64_t> parameters;
   Duration deadline{};
+  std::string peer{};  // uuid of a second GPU that the test uses and that is leased with the first, or empty
 };  // -> BenchStage
 // op "bench-seed": the test that was begun goes on with this seed. -> BenchStage
 struct BenchSeed {

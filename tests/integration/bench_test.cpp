@@ -125,6 +125,22 @@ TEST_F(Bench, TheHelperAndItsLeaseAreGoneAfterwards) {
   EXPECT_TRUE(other.call(wire::encode(begin))) << "the lease was given back with the end of the test";
 }
 
+// Two devices of a CUDA driver that works on the processor.
+TEST_F(Bench, ACopyBetweenTwoGpusLeasesBoth) {
+  host_.environment["LD_LIBRARY_PATH"] = GRIDCTL_BINARY_DIR "/tests/unit/gpubench/driver";
+  AgentClient client(host_, ControllerId{"abcdefghabcdefghabcdefghab"});
+  const wire::BenchBegin copy{"peer", "cuda", 0, "GPU-a", {{"peer", 1}}, std::chrono::seconds{60}, "GPU-b"};
+  const auto ready = client.call(wire::encode(copy));
+  ASSERT_TRUE(ready) << ready.error().one_line();
+  AgentClient other(host_, ControllerId{"bbcdefghabcdefghabcdefghab"});
+  const wire::BenchBegin second{"copies", "cuda", 1, "GPU-b", {}, std::chrono::seconds{60}, ""};
+  EXPECT_EQ(other.call(wire::encode(second)).error().code, Code::busy);
+  const auto copied = client.call(wire::encode(wire::BenchSeed{1}));
+  ASSERT_TRUE(copied) << copied.error().one_line();
+  EXPECT_GT(wire::parse_bench_stage(*copied)->number("peer_gbs"), 0);
+  EXPECT_TRUE(other.call(wire::encode(second))) << "both were given back";
+}
+
 TEST_F(Bench, ATestThatHangsIsKilledAtItsDeadline) {
   NEEDS_OPENCL();
   AgentClient client(host_, ControllerId{"abcdefghabcdefghabcdefghab"});

@@ -26,12 +26,13 @@ TEST(BenchMessages, SurviveTheirJson) {
   EXPECT_EQ(stage->number("groups"), 128);
   EXPECT_EQ(stage->number("nothing"), 0);
 
-  const BenchBegin begin{"gemm", "cuda", 3, "GPU-x", {{"target_ms", 400}}, std::chrono::seconds{30}};
+  const BenchBegin begin{"gemm", "cuda", 3, "GPU-x", {{"target_ms", 400}}, std::chrono::seconds{30}, "GPU-y"};
   const auto back = parse_bench_begin(encode(begin));
   ASSERT_TRUE(back) << back.error().one_line();
   EXPECT_EQ(back->test, "gemm");
   EXPECT_EQ(back->index, 3u);
   EXPECT_EQ(back->gpu, "GPU-x");
+  EXPECT_EQ(back->peer, "GPU-y");
   EXPECT_EQ(back->parameters, begin.parameters);
   EXPECT_EQ(back->deadline, begin.deadline);
 
