@@ -152,8 +152,12 @@ void LoopLink::turn() {
   if (output_.size() > k_output_max)
     return close(make_error(Code::host_unreachable, session_.channel->peer() + " does not read what we send"));
   if (!read_turn()) return;
-  flush();
-  if (!alive.expired() && !closed_) follow_wants();
+  if (!output_.empty()) {
+    flush();
+    // Writing takes in what has come meanwhile, often the answer to what was written: no descriptor announces it again.
+    if (alive.expired() || closed_ || !read_turn()) return;
+  }
+  follow_wants();
 }
 
 // The channel may hold bytes that no descriptor announces, until a read says "nothing now".

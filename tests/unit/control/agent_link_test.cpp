@@ -90,6 +90,51 @@ TEST_F(AgentLink, GivesTheLoopWhatItHasReadAlready) {
   EXPECT_THAT(streams, testing::ElementsAre(2, 3));
 }
 
+// The answer is there before write() returns, and has been taken from the descriptor, as happens with a near host.
+class QuickChannel : public ssh::Channel {
+ public:
+  Result<std::optional<std::size_t>> read(std::span<std::byte> into) override {
+    if (answer_.empty()) return std::optional<std::size_t>{};
+    const std::size_t count = std::min(into.size(), answer_.size());
+    std::copy_n(answer_.begin(), count, into.begin());
+    answer_.erase(answer_.begin(), answer_.begin() + static_cast<std::ptrdiff_t>(count));
+    return std::optional{count};
+  }
+  Result<std::optional<std::size_t>> write(ByteView bytes) override {
+    answer_.insert(answer_.end(), bytes.begin(), bytes.end());
+    return std::optional{bytes.size()};
+  }
+  [[nodiscard]] bool flushed() const override { return true; }
+  void close_write() override {}
+  [[nodiscard]] std::vector<ssh::Watched> wants(bool) const override { return {}; }
+  void keepalive(BootTime) override {}
+  [[nodiscard]] std::string stderr_tail() const override { return {}; }
+  [[nodiscard]] ssh::TransportKind transport() const override { return ssh::TransportKind::libssh2; }
+  [[nodiscard]] const std::string& peer() const override { return peer_; }
+
+ private:
+  Bytes answer_;
+  std::string peer_ = "near";
+};
+
+TEST_F(AgentLink, DeliversAtOnceWhatCameWhileItWrote) {
+  os::Loop loop;
+  AgentSession session;
+  session.channel = std::make_unique<QuickChannel>();
+  session.decoder = wire::Decoder{false};
+  LoopLink link{loop, clock_, std::move(session)};
+  bool delivered = false;
+  link.on_frame = [&](const wire::Frame& got) {
+    EXPECT_EQ(got, frame(7, 100));
+    delivered = true;
+    loop.stop();
+  };
+  link.send(frame(7, 100));
+  const auto too_late = loop.after(std::chrono::seconds{2}, [&] { loop.stop(); });
+  loop.run();
+  EXPECT_TRUE(delivered) << "it waits for the next look at the connection, seconds later";
+}
+
 TEST_F(AgentLink, CarriesMuchThroughTheLoop) {
   os::Loop loop;
   LoopLink link{loop, clock_, session()};
