@@ -28,6 +28,7 @@ template <class T>
   auto shared = std::make_shared<Shared>();
   shared->results.resize(works.size());
   shared->open = works.size();
+  std::vector<std::thread> threads(works.size());
   for (std::size_t i = 0; i < works.size(); ++i) {
     auto task = [shared, i, work = std::move(works[i])] {
       T result = work();
@@ -37,14 +38,22 @@ template <class T>
       shared->done.notify_all();
     };
     try {
-      std::thread(task).detach();
+      threads[i] = std::thread(task);
     } catch (const std::system_error&) {
       task();  // no thread to be had (process limit): one after the other still answers
     }
   }
   std::unique_lock lock(shared->mutex);
   shared->done.wait_for(lock, within, [&] { return shared->open == 0; });
-  return shared->results;
+  auto results = shared->results;
+  lock.unlock();
+  // One that has its result is waited for to its end: what libraries keep for each thread is gone before we may exit.
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    if (!threads[i].joinable()) continue;
+    if (results[i]) threads[i].join();
+    else threads[i].detach();
+  }
+  return results;
 }
 
 }  // namespace gridctl::probe
