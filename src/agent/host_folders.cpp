@@ -24,6 +24,14 @@ constexpr Duration k_first_word = std::chrono::seconds{2};    // from a start to
 constexpr Duration k_settle_wait = std::chrono::seconds{30};  // an engine's call and a ledger's write
 const std::string k_old_prefix = ".old-";                     // of an attempt's folder that is being removed
 
+std::vector<Path> removals_of(const Path& job) {
+  std::vector<Path> found;
+  if (const auto names = os::list_directory(job))
+    for (const std::string& name : *names)
+      if (name.starts_with(k_old_prefix)) found.push_back(job / name);
+  return found;
+}
+
 }  // namespace
 
 HostFolders::HostFolders(Path home, ControllerId controller, os::Clock& clock)
@@ -211,11 +219,12 @@ Result<void> HostFolders::remove(const AttemptKey& key) {
 
 void HostFolders::finish_removals() {
   for (const JobId& job : jobs()) {
-    const Path path = folder(job).path;
-    const auto names = os::list_directory(path);
-    if (!names) continue;
-    for (const std::string& name : *names)
-      if (name.starts_with(k_old_prefix)) (void)os::remove_tree(path / name);
+    const auto left = removals_of(folder(job).path);
+    if (left.empty()) continue;
+    // Whoever removes one now holds the lock, and would stumble over our help.
+    const auto guard = lock(job);
+    if (!guard) continue;
+    for (const Path& path : left) (void)os::remove_tree(path);
   }
 }
 

@@ -139,8 +139,9 @@ void Supervisor::carry_out(const JobPtr& job, const job::Settle& effect) {
           report(result.error(), "while cleaning up on " + end.host.value);
           return try_later(job, name, k_settle_retry);
         }
-        if (result->checkpoint) commit(job, end.epoch, end.attempt, *result->checkpoint);
-        apply(job, job::Settled{end.host, end.epoch});
+        if (!result->checkpoint) return apply(job, job::Settled{end.host, end.epoch});
+        commit(job, end.epoch, end.attempt, *result->checkpoint);
+        if (job->saved[end.epoch.value] < result->checkpoint->from.number) try_later(job, name, k_settle_retry);
       });
 }
 

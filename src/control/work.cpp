@@ -230,6 +230,7 @@ Result<Gathered> settle(const WorkPlace& place, const JobId& job, const job::Loo
     if (std::holds_alternative<SettleTalk::Settled>(next)) return out;
     if (std::holds_alternative<SettleTalk::Fetch>(next)) {
       TRY_ASSIGN(out, collect(place, job, end.epoch, end.attempt, known));
+      if (out.checkpoint) return out;
       next = talk.fetched();
     } else if (std::holds_alternative<SettleTalk::Pause>(next)) {
       if (place.clock->boot() > patience)

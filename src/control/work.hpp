@@ -59,7 +59,7 @@ struct Gathered {
 [[nodiscard]] Result<Gathered> collect(const WorkPlace& place, const JobId& job, Epoch epoch, AttemptNumber attempt,
                                        std::uint64_t known);
 // Makes sure that nothing of (job, epoch) runs or lies on the host. Of a stale attempt the newest checkpoint beyond
-// number `known` is fetched first.
+// number `known` is fetched first, and then nothing is removed: to be called again when it has been committed.
 [[nodiscard]] Result<Gathered> settle(const WorkPlace& place, const JobId& job, const job::LooseEnd& end,
                                       std::uint64_t known);
 

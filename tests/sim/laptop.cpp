@@ -367,8 +367,12 @@ void Laptop::carry_out(const JobPtr& job, const job::Settle& effect) {
       try_later(job, name, k_settle_retry);
       return carry_out(job);
     }
-    if (*result) commit(job, end.epoch, end.attempt, **result);
-    apply(job, job::Settled{end.host, end.epoch});
+    if (!*result) {
+      apply(job, job::Settled{end.host, end.epoch});
+    } else {
+      commit(job, end.epoch, end.attempt, **result);
+      if (job->saved[end.epoch.value] < (*result)->number) try_later(job, name, k_settle_retry);
+    }
     carry_out(job);
   };
   reach(host, [=, this](Result<Session> session) {

@@ -126,7 +126,7 @@ void Laptop::run_settle(const JobPtr& job, Session session, std::shared_ptr<cont
   if (std::holds_alternative<control::SettleTalk::Fetch>(next))
     return collect(job, session.host, end.epoch, job->saved[end.epoch.value],
                    [=](Result<std::optional<wire::HostCheckpoint>> collected) {
-                     if (!collected) return then(collected.error());
+                     if (!collected || *collected) return then(std::move(collected));
                      go_on(control::SettleTalk::Next{talk->fetched()}, *collected);
                    });
   ask(session, std::get<control::Ask>(next),
