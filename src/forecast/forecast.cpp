@@ -46,7 +46,7 @@ std::optional<Figures> expect(const Grid& grid, const Choice& choice, const Sett
     if (settings.go_on && !settings.go_on()) return std::nullopt;
     if (run == k_hopeless && figures.finished == 0) break;
     ++figures.runs;
-    const Outcome one = live(scheduler, settings.seed, run);
+    const Outcome one = live(scheduler, settings.seed, run, settings.go_on);
     if (!one.finished) continue;
     ++figures.finished;
     add(figures, one);
@@ -55,6 +55,7 @@ std::optional<Figures> expect(const Grid& grid, const Choice& choice, const Sett
     in_time += settings.deadline && one.time <= *settings.deadline ? 1 : 0;
     in_budget += settings.budget && one.cost <= *settings.budget ? 1 : 0;
   }
+  if (settings.go_on && !settings.go_on()) return std::nullopt;
   divide(figures);
   figures.time = spread_of(std::move(times));
   figures.cost = spread_of(std::move(costs));

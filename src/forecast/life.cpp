@@ -52,11 +52,6 @@ const Scheduler::Answer& Scheduler::place(const std::vector<bool>& seen, const s
 void Life::apply(job::Happening what, Nanos stamp) {
   job::Step step = job::step(state_, {wall(stamp), std::move(what)});
   state_ = std::move(step.state);
-  for (const job::AttemptRow& row : step.attempts) {
-    if (!row.ended_at || !row.attempt.started_at) continue;
-    const auto ms = std::max<std::int64_t>(row.ended_at->ms - row.attempt.started_at->ms, 0);
-    outcome_.cost += row.attempt.members.front().price_per_hour * static_cast<double>(ms) / 3.6e6;
-  }
   if (const auto* done = std::get_if<job::Done>(&state_.phase)) {
     done_ = true;
     outcome_.finished = done->state == job::JobState::succeeded;
@@ -154,6 +149,7 @@ void Life::account(double elapsed, const Saved& saved) {
   outcome_.work += work;
   outcome_.stalled += count * pace_.stall;
   outcome_.lost += elapsed - work - count * pace_.stall;
+  pay(elapsed);
   kept_ += work * model(host_).speed;
   running_ = false;
   idle_since_ = now_;
@@ -165,6 +161,7 @@ void Life::ended() {
   outcome_.work += pace_.need;
   outcome_.stalled += checkpoints * pace_.stall;
   const Saved saved = saved_after(pace_, pace_.end());
+  pay(pace_.end());
   running_ = false;
   ended_here_ = true;
   idle_since_ = now_;
@@ -174,10 +171,16 @@ void Life::ended() {
   apply(job::AttemptEnded{state_.epoch, end});
 }
 
-void Life::collected() { apply(job::Collected{state_.epoch, ""}); }
+void Life::pay(double seconds) { outcome_.cost += attempt()->members.front().price_per_hour * seconds / 3600; }
 
-Outcome Life::run() {
+void Life::collected() {
+  if (ended_here_) pay(in_seconds(now_ - idle_since_));
+  apply(job::Collected{state_.epoch, ""});
+}
+
+Outcome Life::run(const std::function<bool()>& go_on) {
   constexpr std::uint64_t k_events_max = 20'000'000;  // such a life would not end
+  constexpr std::uint64_t k_asked = 1 << 16;          // events between two questions whether to go on
   const auto horizon = static_cast<Nanos>(scheduler_.grid.horizon * 1e9);
   job::Step begun = job::submitted(JobId{"sim"}, scheduler_.choice.spec, wall(0));
   state_ = std::move(begun.state);
@@ -186,7 +189,7 @@ Outcome Life::run() {
     std::pop_heap(queue_.begin(), queue_.end(), Later{});
     const Due due = queue_.back();
     queue_.pop_back();
-    if (due.at > horizon) break;
+    if (due.at > horizon || (events % k_asked == k_asked - 1 && go_on && !go_on())) break;
     now_ = due.at;
     turn(due);
   }
@@ -195,8 +198,8 @@ Outcome Life::run() {
   return outcome_;
 }
 
-Outcome live(Scheduler& scheduler, std::uint64_t seed, std::uint64_t number) {
-  return Life(scheduler, seed, number).run();
+Outcome live(Scheduler& scheduler, std::uint64_t seed, std::uint64_t number, const std::function<bool()>& go_on) {
+  return Life(scheduler, seed, number).run(go_on);
 }
 
 }  // namespace gridctl::forecast

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -33,7 +34,7 @@ struct Outcome {
   double lost = 0;        // computed, or stalled, and thrown away
   double recovery = 0;    // from failures until it ran again: detection, waiting for a host, start, restore
   double collecting = 0;  // its result, after it ended
-  double cost = 0;        // USD, as `job show` counts: from start to end of each attempt
+  double cost = 0;        // USD: while the program ran, or its result was fetched, and the host was there
   int failures = 0;       // that struck an attempt
   int attempts = 0;
 };
@@ -59,7 +60,9 @@ class Scheduler {
   std::map<std::pair<std::vector<bool>, std::vector<std::string>>, Answer> known_;
 };
 
-// The life with this number: the same hosts fail at the same times whatever the choice.
-[[nodiscard]] Outcome live(Scheduler& scheduler, std::uint64_t seed, std::uint64_t number);
+// The life with this number: the same hosts fail at the same times whatever the choice. `go_on` is asked now and then
+// (empty: always); when it says no, the life ends unfinished.
+[[nodiscard]] Outcome live(Scheduler& scheduler, std::uint64_t seed, std::uint64_t number,
+                           const std::function<bool()>& go_on = {});
 
 }  // namespace gridctl::forecast

@@ -25,10 +25,10 @@ Life::Life(Scheduler& scheduler, std::uint64_t seed, std::uint64_t number) : sch
   heartbeat_ = std::clamp(lost_after / 6, pacing.heartbeat_min, pacing.heartbeat);
   // The grid of ticks is as fine as it must be for lost_after, and never finer than the real one.
   tick_step_ = std::clamp(lost_after / 60, pacing.tick, k_tick_counts);
-  Random random(seed * k_streams + number);
+  Random streams(seed * k_streams + number);
   std::map<std::size_t, double> offsets;  // of traces
   for (const HostModel& host : scheduler.grid.hosts) {
-    Random own = random.fork();
+    Random own = streams.fork();
     if (host.recorded != nullptr && !offsets.contains(host.trace)) {
       Random of_trace(seed * k_streams + number * 1'000'003 + host.trace);
       offsets[host.trace] = of_trace.unit() * host.recorded->length;
@@ -144,20 +144,21 @@ void Life::tick(std::size_t index) {
   const bool lost = host.silence.judge(state_.policy.lost_after) == job::Liveness::lost;
   const bool unnoticed = host.seen;
   if (lost && is_on(index)) apply(job::HostLost{state_.epoch, host.silence.counted()});
-  // Alone with the silent nothing is counted; the ticks go on when somebody answers.
-  host.ticking = !lost && (witnessed || unnoticed);
+  // Alone with the silent nothing is counted; the ticks go on when somebody answers. Of a host without the job nobody
+  // asks more than whether it is there.
+  host.ticking = !lost && ((witnessed && is_on(index)) || unnoticed);
   if (host.ticking) at(now_ + tick_step_.count(), Kind::tick, index, host.silences);
 }
 
+// Of the job's host, once somebody else answers.
 void Life::resume_ticks() {
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    Host& host = hosts_[i];
-    const bool silent = !host.connected && host.asked_since != 0 && !host.ticking;
-    if (!silent || host.silence.judge(state_.policy.lost_after) == job::Liveness::lost) continue;
-    host.silence.tick(boot(), false);
-    host.ticking = true;
-    at(now_ + tick_step_.count(), Kind::tick, i, host.silences);
-  }
+  if (attempt() == nullptr) return;
+  Host& host = hosts_[host_];
+  const bool silent = !host.connected && host.asked_since != 0 && !host.ticking;
+  if (!silent || host.silence.judge(state_.policy.lost_after) == job::Liveness::lost) return;
+  host.silence.tick(boot(), false);
+  host.ticking = true;
+  at(now_ + tick_step_.count(), Kind::tick, host_, host.silences);
 }
 
 void Life::connected(std::size_t index) {

@@ -14,7 +14,7 @@ namespace gridctl::forecast {
 class Life {
  public:
   Life(Scheduler& scheduler, std::uint64_t seed, std::uint64_t number);
-  [[nodiscard]] Outcome run();
+  [[nodiscard]] Outcome run(const std::function<bool()>& go_on);
 
  private:
   using Nanos = std::int64_t;
@@ -52,6 +52,7 @@ class Life {
   void ended();
   void collected();
   void account(double elapsed, const Saved& saved);
+  void pay(double seconds);  // of the attempt's host
   void commit(std::uint64_t count, Nanos safe_at);
   [[nodiscard]] Pace pace_on(std::size_t host) const;
   void tune(std::size_t host);

@@ -135,7 +135,7 @@ TEST(Life, GoesBackToNothingWithoutCheckpoints) {
 }
 
 TEST(Life, EndsAtTheHorizonWhenItCannotEnd) {
-  const Grid grid = a_grid({a_host("ada").failing(600, 0)}, 100'000, 0);
+  const Grid grid = a_grid({a_host("ada").failing(600, 0)}, 20'000, 0);
   const Outcome one = one_life(grid, a_job(0));
   EXPECT_FALSE(one.finished);
   EXPECT_LE(one.time, grid.horizon);
