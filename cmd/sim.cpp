@@ -218,7 +218,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (question.spec.num_nodes > 1)
     return make_error(Code::unsupported, "gangs over several hosts are not supported yet: num_nodes is " +
                                              std::to_string(question.spec.num_nodes));
-  TRY_ASSIGN(const std::vector<const HostModel*> hosts, fitting(question));
+  Result<std::vector<const HostModel*>> found = fitting(question);
+  if (!found && !parsed.has("from-registry")) return std::move(found).error().with_hint("gridctl sim --help");
+  TRY_ASSIGN(const std::vector<const HostModel*> hosts, std::move(found));
   std::vector<Try> tries = intervals_of(question, tuned_for(question, *hosts.front()).every);
   for (Try& one : hosts_of(question, hosts, Try(tries.front()))) tries.push_back(std::move(one));
   TRY_ASSIGN(SimReport report, simulate(question, std::move(tries)));

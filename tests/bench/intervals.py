@@ -59,7 +59,7 @@ def main():
     parser.add_argument("traces", nargs="*", type=pathlib.Path)
     options = parser.parse_args()
     traces = options.traces or sorted((TOP / "tests/data/spot").glob("*.csv"))
-    worst = []
+    worst = []  # of each trace and cost
     with tempfile.TemporaryDirectory() as folder:
         job = pathlib.Path(folder) / "job.yaml"
         job.write_text("name: spot\nrun: python train.py\n")
