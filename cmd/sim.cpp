@@ -219,7 +219,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     return make_error(Code::unsupported, "gangs over several hosts are not supported yet: num_nodes is " +
                                              std::to_string(question.spec.num_nodes));
   Result<std::vector<const HostModel*>> found = fitting(question);
-  if (!found && !parsed.has("from-registry")) return std::move(found).error().with_hint("gridctl sim --help");
+  if (!found && !parsed.has("from-registry")) found.error().hint = "gridctl sim --help";
   TRY_ASSIGN(const std::vector<const HostModel*> hosts, std::move(found));
   std::vector<Try> tries = intervals_of(question, tuned_for(question, *hosts.front()).every);
   for (Try& one : hosts_of(question, hosts, Try(tries.front()))) tries.push_back(std::move(one));
