@@ -41,8 +41,8 @@ struct Sample {
   }
 };
 
-constexpr int k_runs_min = 100, k_runs_max = 4000;
-constexpr double k_error = 0.003;  // of the mean; a seventh of what is allowed
+constexpr int k_runs_min = 20, k_runs_max = 4000;
+constexpr double k_error = 0.002;  // of the mean; a tenth of what is allowed
 
 Sample sample(const Grid& grid, const job::Spec& spec) {
   const Choice choice{"", spec};
