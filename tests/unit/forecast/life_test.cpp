@@ -129,13 +129,13 @@ TEST(Life, AloneItWaitsForItsHostToComeBack) {
 TEST(Life, GoesBackToNothingWithoutCheckpoints) {
   const Grid grid = a_grid({a_host("ada").failing(2000, 0)}, 4000, 0);
   double time = 0;
-  for (std::uint64_t number = 0; number < 2000; ++number) time += one_life(grid, a_job(0), number).time;
+  for (std::uint64_t number = 0; number < 800; ++number) time += one_life(grid, a_job(0), number).time;
   const double expected = 2000 * std::expm1(2.0);  // and the pauses between
-  EXPECT_NEAR(time / 2000 / expected, 1, 0.06);
+  EXPECT_NEAR(time / 800 / expected, 1, 0.1);
 }
 
 TEST(Life, EndsAtTheHorizonWhenItCannotEnd) {
-  const Grid grid = a_grid({a_host("ada").failing(600, 0)}, 20'000, 0);
+  const Grid grid = a_grid({a_host("ada").failing(600, 0)}, 9'000, 0);
   const Outcome one = one_life(grid, a_job(0));
   EXPECT_FALSE(one.finished);
   EXPECT_LE(one.time, grid.horizon);
