@@ -17,7 +17,7 @@ namespace gridctl::forecast {
 namespace {
 
 constexpr double k_hour = 3600;
-constexpr std::uint64_t k_runs = 12;  // each begins at another point of the trace
+constexpr std::uint64_t k_runs = 20;  // each begins at another point of the trace
 
 struct Costs {
   const char* name;
