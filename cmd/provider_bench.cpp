@@ -110,8 +110,9 @@ const Command k_provider_bench{
     .description =
         "Measures processors, memory, disk and every GPU of a host, without root, container or toolkit there. GPUs "
         "are tested through the CUDA driver or OpenCL: their memory is filled and hashed, matrices are multiplied, "
-        "each from a fresh random seed; answers are checked here and timed by the clock here. A GPU that somebody "
-        "uses is left alone.\n\n"
+        "each from a fresh random seed; answers are checked here and timed by the clock here. Copies to and from the "
+        "host are timed, and between each two GPUs of one driver while both are free. A GPU that somebody uses is "
+        "left alone.\n\n"
         "The verdict compares with the model that the host declares: ok, degraded (with the cause as far as its tools "
         "tell it), suspect, or mismatch. A host with a mismatch gets no job until it passes. The daemon repeats the "
         "challenges at random times while a GPU is idle; GRIDCTL_RECHECK says how often on average (default 12h, off "
