@@ -9,6 +9,7 @@
 
 namespace gridctl::cmd {
 
+namespace checkpoint_pull {
 namespace {
 constexpr Example k_examples[] = {{"Copy out the newest checkpoint", "gridctl checkpoint pull train-gpt ./result"},
                                   {"Copy out the third one", "gridctl checkpoint pull train-gpt@3 ./step3"}};
@@ -54,16 +55,17 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace checkpoint_pull
 
 const Command k_checkpoint_pull{.noun = "checkpoint",
                                 .verb = "pull",
                                 .summary = "copy a checkpoint out",
-                                .examples = k_examples,
+                                .examples = checkpoint_pull::k_examples,
                                 .description =
                                     "Writes the files of a checkpoint into a new directory; every chunk is "
                                     "hashed again on the way. On failure nothing half-written is left.",
-                                .positionals = k_positionals,
+                                .positionals = checkpoint_pull::k_positionals,
                                 .exit_codes = k_exits_checkpoint,
-                                .run = run};
+                                .run = checkpoint_pull::run};
 
 }  // namespace gridctl::cmd

@@ -6,6 +6,7 @@
 
 namespace gridctl::cmd {
 
+namespace provider_rm {
 namespace {
 constexpr Example k_examples[] = {{"Forget a host", "gridctl provider rm ada"},
                                   {"Although jobs are on it: they go on elsewhere", "gridctl provider rm ada --force"}};
@@ -34,17 +35,18 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace provider_rm
 
 const Command k_provider_rm{.noun = "provider",
                             .verb = "rm",
                             .summary = "forget a host",
-                            .examples = k_examples,
+                            .examples = provider_rm::k_examples,
                             .description =
                                 "Removes a host from the registry. Refused while jobs are on it; with --force "
                                 "they are given up there and go on elsewhere. Its pinned host key is kept.",
-                            .positionals = k_positionals,
-                            .options = k_options,
-                            .exit_codes = k_exits,
-                            .run = run};
+                            .positionals = provider_rm::k_positionals,
+                            .options = provider_rm::k_options,
+                            .exit_codes = provider_rm::k_exits,
+                            .run = provider_rm::run};
 
 }  // namespace gridctl::cmd
