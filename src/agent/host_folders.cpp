@@ -208,13 +208,14 @@ Result<void> HostFolders::remove(const AttemptKey& key) {
   remove_links(dir);
   if (const auto secrets = dir.secrets()) TRY(os::remove_tree(*secrets));
   TRY(ledger_.release(controller_, key.job, key.epoch));
+  // Before the folder goes: without that, nobody would come for it again.
+  TRY(os::remove_file(folder(key.job).path.parent_path() / "notify" /
+                      (key.job.value + "." + std::to_string(key.epoch.value))));
   // Under another name first: a supervisor that was started late would make its lock anew in the folder.
   const Path old = dir.path.parent_path() / (k_old_prefix + dir.path.filename().string());
   TRY(os::remove_tree(old));
   TRY(os::rename_path(dir.path, old));
-  TRY(os::remove_tree(old));
-  return os::remove_file(folder(key.job).path.parent_path() / "notify" /
-                         (key.job.value + "." + std::to_string(key.epoch.value)));
+  return os::remove_tree(old);
 }
 
 void HostFolders::finish_removals() {
