@@ -4,7 +4,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "os/entries.hpp"
-#include "store/materialise.hpp"
+#include "store/copy_out.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -21,7 +21,7 @@ Result<void> check_empty(const os::Path& directory) {
   if (status && status->kind != os::FileKind::directory)
     return make_error(Code::exists, directory.string() + " exists and is no directory");
   TRY_ASSIGN(const std::vector<std::string> names, os::list_directory(directory));
-  if (names.empty()) return {};
+  if (names.empty() || os::exists(directory / store::k_partial_mark)) return {};
   return make_error(Code::exists,
                     directory.string() + " is not empty: a checkpoint is copied into a new directory only");
 }
@@ -34,9 +34,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(store::ChunkStore chunks, store::ChunkStore::open(context.paths().chunk_store()));
   TRY_ASSIGN(const store::Tree tree, tree_of(chunks, checkpoint));
   const std::string name = checkpoint_name(checkpoint.job, checkpoint.seq);
-  store::MaterialiseOptions options;
-  options.sync = true;
-  Result<void> copied = store::materialise(tree, chunks, directory, options);  // each chunk is hashed as it is read
+  Result<void> copied = store::copy_out(tree, chunks, directory);  // each chunk is hashed as it is read
   if (!copied) {
     Error error = std::move(copied).error();
     if (error.code == Code::not_found) error.code = Code::checkpoint_damaged;  // a chunk that must be there is not
@@ -63,7 +61,9 @@ const Command k_checkpoint_pull{.noun = "checkpoint",
                                 .examples = checkpoint_pull::k_examples,
                                 .description =
                                     "Writes the files of a checkpoint into a new directory; every chunk is "
-                                    "hashed again on the way. On failure nothing half-written is left.",
+                                    "hashed again on the way. The directory appears when it is whole; one that was "
+                                    "there and empty holds the file .gridctl-partial until then. What a copy that was "
+                                    "killed has left, the next one to the same place replaces.",
                                 .positionals = checkpoint_pull::k_positionals,
                                 .exit_codes = k_exits_checkpoint,
                                 .run = checkpoint_pull::run};

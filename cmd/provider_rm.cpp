@@ -26,8 +26,12 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
   TRY_ASSIGN(const std::vector<JobId> jobs, registry.jobs_on(provider.name));
   if (!jobs.empty() && !parsed.has("force")) return busy_error(provider.name, jobs);
-  TRY(registry.remove_provider(provider.name));  // first: nothing new is placed there
-  for (const JobId& job : jobs) TRY(registry.apply(job, {context.now(), job::HostForgotten{provider.name}}));
+  const auto forget = [&]() -> Result<void> {
+    TRY(registry.remove_provider(provider.name));
+    for (const JobId& job : jobs) TRY(registry.apply(job, {context.now(), job::HostForgotten{provider.name}}));
+    return {};
+  };
+  TRY(registry.together(forget));  // no job may be left on a host that nobody knows
   if (!jobs.empty()) TRY(control::ensure_daemon(context.state, true));
   context.print_line(context.json ? "{\"name\":" + ui::quoted(provider.name.value) + ",\"removed\":true}"
                                   : provider.name.value + " is forgotten");

@@ -157,8 +157,8 @@ Result<void> HostFolders::release_lease(const AttemptKey& key) {
 
 Result<void> HostFolders::create(const wire::StartRequest& request) {
   const AttemptDir dir = attempt({request.spec.job, request.spec.epoch});
-  TRY(write_secrets(dir, request.secrets));
-  return create_attempt(dir, {request.op, request.boot_id, request.echo + request.lease, request.spec});
+  return create_attempt(dir,
+                        {request.op, request.boot_id, request.echo + request.lease, request.spec, request.secrets});
 }
 
 Result<void> HostFolders::begin(const wire::StartRequest& request) {
@@ -221,11 +221,12 @@ Result<void> HostFolders::remove(const AttemptKey& key) {
 void HostFolders::finish_removals() {
   for (const JobId& job : jobs()) {
     const auto left = removals_of(folder(job).path);
-    if (left.empty()) continue;
-    // Whoever removes one now holds the lock, and would stumble over our help.
+    if (left.empty() && !has_drafts(folder(job))) continue;
+    // Whoever removes or makes one now holds the lock, and would stumble over our help.
     const auto guard = lock(job);
     if (!guard) continue;
     for (const Path& path : left) (void)os::remove_tree(path);
+    remove_drafts(folder(job));
   }
 }
 
