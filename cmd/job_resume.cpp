@@ -62,7 +62,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
                       "gridctl job watch " + id.value);
   TRY_ASSIGN(const std::optional<CheckpointSeq> from, wanted_checkpoint(registry, id, parsed));
   TRY_ASSIGN(const job::Spec spec, check_fit(registry, job, parsed, context.now()));
-  const auto record = [&]() -> Result<void> {
+  const auto commit = [&]() -> Result<void> {
     // Here, for a daemon may be removing those of a job that has ended.
     TRY_ASSIGN(const auto secrets, secrets_of(context.paths(), job, "gridctl job resume " + id.value));
     if (!secrets.empty()) TRY(control::write_secrets(context.paths().secrets_of(id), secrets));
@@ -70,7 +70,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     TRY(registry.apply(id, {context.now(), job::ResumeRequested{from}}));
     return {};
   };
-  TRY(registry.together(record));  // a job that was not resumed keeps its former wishes
+  TRY(registry.together(commit));  // a job that was not resumed keeps its former wishes
   TRY(control::ensure_daemon(context.state, true));
   if (parsed.has("wait")) {
     TRY_ASSIGN(const registry::Job after,
