@@ -8,6 +8,7 @@
 
 namespace gridctl::cmd {
 
+namespace checkpoint_ls {
 namespace {
 constexpr Example k_examples[] = {
     {"What a job could continue from", "gridctl checkpoint ls train-gpt"},
@@ -56,17 +57,18 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace checkpoint_ls
 
 const Command k_checkpoint_ls{.noun = "checkpoint",
                               .verb = "ls",
                               .summary = "list a job's checkpoints, oldest first",
-                              .examples = k_examples,
+                              .examples = checkpoint_ls::k_examples,
                               .description =
                                   "STORED is what the checkpoint added to the store: content that others have "
                                   "too is kept once. A stray was saved by an attempt that had been given up; it "
                                   "is kept, and restored only when asked for by name.",
-                              .positionals = k_positionals,
+                              .positionals = checkpoint_ls::k_positionals,
                               .exit_codes = k_exits_job,
-                              .run = run};
+                              .run = checkpoint_ls::run};
 
 }  // namespace gridctl::cmd

@@ -7,6 +7,7 @@
 
 namespace gridctl::cmd {
 
+namespace checkpoint_marks {
 namespace {
 constexpr Example k_pin_examples[] = {
     {"Keep a checkpoint whatever the job's keep rule says", "gridctl checkpoint pin train-gpt@3"},
@@ -43,25 +44,26 @@ Result<int> remove(Context& context, const Parsed& parsed) {
 }
 constexpr int k_exits_rm[] = {3, 5, 7};
 }  // namespace
+}  // namespace checkpoint_marks
 
 const Command k_checkpoint_pin{.noun = "checkpoint",
                                .verb = "pin",
                                .summary = "keep a checkpoint",
-                               .examples = k_pin_examples,
+                               .examples = checkpoint_marks::k_pin_examples,
                                .description = "A pinned checkpoint is never removed by the job's keep rule.",
-                               .positionals = k_positionals,
-                               .options = k_pin_options,
+                               .positionals = checkpoint_marks::k_positionals,
+                               .options = checkpoint_marks::k_pin_options,
                                .exit_codes = k_exits_job,
-                               .run = pin};
+                               .run = checkpoint_marks::pin};
 const Command k_checkpoint_rm{.noun = "checkpoint",
                               .verb = "rm",
                               .summary = "remove a checkpoint",
-                              .examples = k_rm_examples,
+                              .examples = checkpoint_marks::k_rm_examples,
                               .description =
                                   "Removes one checkpoint. Refused when it is pinned, or when it is what an "
                                   "unfinished job would continue from.",
-                              .positionals = k_positionals,
-                              .exit_codes = k_exits_rm,
-                              .run = remove};
+                              .positionals = checkpoint_marks::k_positionals,
+                              .exit_codes = checkpoint_marks::k_exits_rm,
+                              .run = checkpoint_marks::remove};
 
 }  // namespace gridctl::cmd

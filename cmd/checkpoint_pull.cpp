@@ -4,11 +4,12 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "os/entries.hpp"
-#include "store/materialise.hpp"
+#include "store/copy_out.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
+namespace checkpoint_pull {
 namespace {
 constexpr Example k_examples[] = {{"Copy out the newest checkpoint", "gridctl checkpoint pull train-gpt ./result"},
                                   {"Copy out the third one", "gridctl checkpoint pull train-gpt@3 ./step3"}};
@@ -20,7 +21,7 @@ Result<void> check_empty(const os::Path& directory) {
   if (status && status->kind != os::FileKind::directory)
     return make_error(Code::exists, directory.string() + " exists and is no directory");
   TRY_ASSIGN(const std::vector<std::string> names, os::list_directory(directory));
-  if (names.empty()) return {};
+  if (names.empty() || os::exists(directory / store::k_partial_mark)) return {};
   return make_error(Code::exists,
                     directory.string() + " is not empty: a checkpoint is copied into a new directory only");
 }
@@ -33,9 +34,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(store::ChunkStore chunks, store::ChunkStore::open(context.paths().chunk_store()));
   TRY_ASSIGN(const store::Tree tree, tree_of(chunks, checkpoint));
   const std::string name = checkpoint_name(checkpoint.job, checkpoint.seq);
-  store::MaterialiseOptions options;
-  options.sync = true;
-  Result<void> copied = store::materialise(tree, chunks, directory, options);  // each chunk is hashed as it is read
+  Result<void> copied = store::copy_out(tree, chunks, directory);  // each chunk is hashed as it is read
   if (!copied) {
     Error error = std::move(copied).error();
     if (error.code == Code::not_found) error.code = Code::checkpoint_damaged;  // a chunk that must be there is not
@@ -54,16 +53,19 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace checkpoint_pull
 
 const Command k_checkpoint_pull{.noun = "checkpoint",
                                 .verb = "pull",
                                 .summary = "copy a checkpoint out",
-                                .examples = k_examples,
+                                .examples = checkpoint_pull::k_examples,
                                 .description =
                                     "Writes the files of a checkpoint into a new directory; every chunk is "
-                                    "hashed again on the way. On failure nothing half-written is left.",
-                                .positionals = k_positionals,
+                                    "hashed again on the way. The directory appears when it is whole; one that was "
+                                    "there and empty holds the file .gridctl-partial until then. What a copy that was "
+                                    "killed has left, the next one to the same place replaces.",
+                                .positionals = checkpoint_pull::k_positionals,
                                 .exit_codes = k_exits_checkpoint,
-                                .run = run};
+                                .run = checkpoint_pull::run};
 
 }  // namespace gridctl::cmd

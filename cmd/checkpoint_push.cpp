@@ -8,6 +8,7 @@
 
 namespace gridctl::cmd {
 
+namespace checkpoint_push {
 namespace {
 constexpr Example k_examples[] = {{"Give a job a checkpoint made elsewhere, then go on from it",
                                    "gridctl checkpoint push train-gpt ./ckpt && gridctl job resume train-gpt"}};
@@ -66,16 +67,17 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }
 constexpr int k_exits[] = {3, 5, 7};
 }  // namespace
+}  // namespace checkpoint_push
 
 const Command k_checkpoint_push{.noun = "checkpoint",
                                 .verb = "push",
                                 .summary = "bring a checkpoint in",
-                                .examples = k_examples,
+                                .examples = checkpoint_push::k_examples,
                                 .description =
                                     "Stores a directory as the job's newest checkpoint, so that its next attempt "
                                     "starts from it. Refused while an attempt is under way.",
-                                .positionals = k_positionals,
-                                .exit_codes = k_exits,
-                                .run = run};
+                                .positionals = checkpoint_push::k_positionals,
+                                .exit_codes = checkpoint_push::k_exits,
+                                .run = checkpoint_push::run};
 
 }  // namespace gridctl::cmd

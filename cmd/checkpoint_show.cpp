@@ -9,6 +9,7 @@
 
 namespace gridctl::cmd {
 
+namespace checkpoint_show {
 namespace {
 constexpr Example k_examples[] = {{"What is in the newest checkpoint", "gridctl checkpoint show train-gpt"},
                                   {"In the third one", "gridctl checkpoint show train-gpt@3"}};
@@ -92,16 +93,17 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace checkpoint_show
 
 const Command k_checkpoint_show{.noun = "checkpoint",
                                 .verb = "show",
                                 .summary = "lineage and contents of one checkpoint",
-                                .examples = k_examples,
+                                .examples = checkpoint_show::k_examples,
                                 .description =
                                     "Shows where a checkpoint comes from and which files it holds. ID is a job, "
                                     "then its newest checkpoint is meant, or JOB@NUMBER.",
-                                .positionals = k_positionals,
+                                .positionals = checkpoint_show::k_positionals,
                                 .exit_codes = k_exits_checkpoint,
-                                .run = run};
+                                .run = checkpoint_show::run};
 
 }  // namespace gridctl::cmd

@@ -9,6 +9,7 @@
 
 namespace gridctl::cmd {
 
+namespace checkpoint_verify {
 namespace {
 constexpr Example k_examples[] = {
     {"Hash every chunk of every checkpoint of a job again", "gridctl checkpoint verify train-gpt"},
@@ -118,17 +119,18 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace checkpoint_verify
 
 const Command k_checkpoint_verify{.noun = "checkpoint",
                                   .verb = "verify",
                                   .summary = "hash everything again",
-                                  .examples = k_examples,
+                                  .examples = checkpoint_verify::k_examples,
                                   .description =
                                       "Reads every chunk of the checkpoints and compares it with its hash. A "
                                       "damaged checkpoint is marked so, is named with file and place, and is "
                                       "not restored. ID is a job (all its checkpoints) or JOB@NUMBER.",
-                                  .positionals = k_positionals,
+                                  .positionals = checkpoint_verify::k_positionals,
                                   .exit_codes = k_exits_checkpoint,
-                                  .run = run};
+                                  .run = checkpoint_verify::run};
 
 }  // namespace gridctl::cmd

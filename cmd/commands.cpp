@@ -28,6 +28,7 @@ std::span<const Command* const> all_commands() {
                                              &k_job_explain,
                                              &k_job_cancel,
                                              &k_job_resume,
+                                             &k_job_drill,
                                              &k_checkpoint_ls,
                                              &k_checkpoint_show,
                                              &k_checkpoint_pull,

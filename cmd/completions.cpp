@@ -6,6 +6,7 @@
 
 namespace gridctl::cmd {
 
+namespace completions {
 namespace {
 constexpr Example k_examples[] = {
     {"Complete in this bash, now", "source <(gridctl completions bash)"},
@@ -39,25 +40,26 @@ Result<int> run_docs(Context&, const Parsed& parsed) {
 
 Result<int> run_complete(Context& context, const Parsed& parsed) { return complete(context, parsed.positionals); }
 }  // namespace
+}  // namespace completions
 
 const Command k_completions{.noun = "completions",
                             .verb = "",
                             .summary = "print the completion script of a shell",
-                            .examples = k_examples,
+                            .examples = completions::k_examples,
                             .description =
                                 "Prints a script that completes commands, options, jobs, checkpoints and "
                                 "providers. An installed gridctl has it in place already.",
-                            .positionals = k_positionals,
-                            .run = run};
+                            .positionals = completions::k_positionals,
+                            .run = completions::run};
 
 const Command k_docs{.noun = "__docs",
                      .verb = "",
                      .summary = "write the generated files",
-                     .examples = k_docs_examples,
+                     .examples = completions::k_docs_examples,
                      .description = "Writes manual pages or completions from the texts of the commands.",
-                     .positionals = k_docs_positionals,
+                     .positionals = completions::k_docs_positionals,
                      .hidden = true,
-                     .run = run_docs};
+                     .run = completions::run_docs};
 
 const Command k_complete{.noun = "__complete",
                          .verb = "",
@@ -65,6 +67,6 @@ const Command k_complete{.noun = "__complete",
                          .examples = {},
                          .description = "Asked by the completion scripts.",
                          .hidden = true,
-                         .run = run_complete};
+                         .run = completions::run_complete};
 
 }  // namespace gridctl::cmd

@@ -6,6 +6,7 @@
 
 namespace gridctl::cmd {
 
+namespace daemon_control {
 namespace {
 constexpr Example k_start_examples[] = {{"Have jobs followed, also over a logout", "gridctl daemon start"}};
 constexpr Example k_stop_examples[] = {{"Before shutting down; jobs go on at their hosts", "gridctl daemon stop"}};
@@ -54,34 +55,35 @@ Result<int> status(Context& context, const Parsed&) {
   return 0;
 }
 }  // namespace
+}  // namespace daemon_control
 
 const Command k_daemon_start{.noun = "daemon",
                              .verb = "start",
                              .summary = "start the supervisor in the background",
-                             .examples = k_start_examples,
+                             .examples = daemon_control::k_start_examples,
                              .description =
                                  "Starts the supervisor of this state directory unless one runs, and returns "
                                  "when it is ready. It stays until 'gridctl daemon stop'; one that was started "
                                  "by 'job submit' ends by itself when nothing is left to follow.",
                              .exit_codes = k_exits_state,
-                             .run = start};
+                             .run = daemon_control::start};
 const Command k_daemon_stop{.noun = "daemon",
                             .verb = "stop",
                             .summary = "stop it; jobs go on at their hosts",
-                            .examples = k_stop_examples,
+                            .examples = daemon_control::k_stop_examples,
                             .description =
                                 "Asks the supervisor to end and waits for it. Attempts go on at their hosts "
                                 "until their lease ends; a supervisor started later takes them up again.",
                             .exit_codes = k_exits_state,
-                            .run = stop};
+                            .run = daemon_control::stop};
 const Command k_daemon_status{.noun = "daemon",
                               .verb = "status",
                               .summary = "does one run?",
-                              .examples = k_status_examples,
+                              .examples = daemon_control::k_status_examples,
                               .description =
                                   "Says whether a supervisor follows the jobs of this state directory. The exit "
                                   "code is 0 in both cases.",
                               .exit_codes = k_exits_state,
-                              .run = status};
+                              .run = daemon_control::status};
 
 }  // namespace gridctl::cmd

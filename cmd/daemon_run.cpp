@@ -5,6 +5,7 @@
 
 namespace gridctl::cmd {
 
+namespace daemon_run {
 namespace {
 constexpr Example k_examples[] = {{"Under systemd or in a terminal of its own", "gridctl daemon run"}};
 constexpr Option k_options[] = {{"exit-when-idle", 0, "", "end when nothing is left to follow"}};
@@ -15,18 +16,19 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace daemon_run
 
 const Command k_daemon_run{.noun = "daemon",
                            .verb = "run",
                            .summary = "be the supervisor, in the foreground",
-                           .examples = k_examples,
+                           .examples = daemon_run::k_examples,
                            .description =
                                "Follows the jobs of this state directory until SIGTERM or SIGINT. Exits with 7 "
                                "when another supervisor has the state directory.\n\n"
                                "Every host is asked for its health once a minute; GRIDCTL_HEALTH_EVERY sets another "
                                "period (\"30s\", \"5m\"), or \"off\".",
-                           .options = k_options,
+                           .options = daemon_run::k_options,
                            .exit_codes = k_exits_state,
-                           .run = run};
+                           .run = daemon_run::run};
 
 }  // namespace gridctl::cmd

@@ -10,6 +10,7 @@
 
 namespace gridctl::cmd {
 
+namespace doctor {
 namespace {
 constexpr Duration k_patience =
     std::chrono::seconds{30};  // for the slowest host: login, upload of the agent, its tools
@@ -111,6 +112,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return code;
 }
 }  // namespace
+}  // namespace doctor
 
 std::string_view severity_name(Severity severity) {
   constexpr std::string_view k_names[] = {"ok", "note", "warning", "error"};
@@ -121,7 +123,7 @@ const Command k_doctor{
     .noun = "doctor",
     .verb = "",
     .summary = "check this machine, the state and every provider",
-    .examples = k_examples,
+    .examples = doctor::k_examples,
     .description =
         "Looks at this machine (programs, libraries with known weaknesses, keys, clock, state directory, database) "
         "and asks every provider how it is, all at once; one that does not answer costs no more than the time limit. "
@@ -131,9 +133,9 @@ const Command k_doctor{
         "Notes and warnings leave the exit code at 0. With errors it is 7 when this machine or its state is not fit, "
         "else 6 when a host is not who it was or lets nobody in, else 5 when a host does not answer or cannot run "
         "jobs.",
-    .options = k_options,
-    .exit_codes = k_exits_doctor,
+    .options = doctor::k_options,
+    .exit_codes = doctor::k_exits_doctor,
     .waits = true,
-    .run = run};
+    .run = doctor::run};
 
 }  // namespace gridctl::cmd

@@ -76,7 +76,6 @@ class Watcher {
       (void)any;
       if (final) printer_.flush();
     }
-    TRY(look_after_daemon(job));
     if (live_) TRY(draw(job));
     return final || context_->reader_gone();
   }
@@ -96,16 +95,6 @@ class Watcher {
       }
       if (events.size() < k_events_page) return {};
     }
-  }
-
-  // Whoever watches a job wants it followed: a supervisor that died is started again.
-  Result<void> look_after_daemon(const registry::Job& job) {
-    const BootTime now = context_->clock.boot();
-    if (job::is_final(job.state) || now < next_check_) return {};
-    next_check_ = now + k_daemon_check;
-    TRY_ASSIGN(const control::DaemonStatus status, control::daemon_status(context_->state));
-    if (!status.running) TRY(control::ensure_daemon(context_->state, true));
-    return {};
   }
 
   Result<void> draw(const registry::Job& job) {
@@ -134,7 +123,6 @@ class Watcher {
   ui::JobView view_;
   std::int64_t version_ = -1, drawn_version_ = -2;
   std::int64_t after_event_ = 0;
-  BootTime next_check_{};
 };
 }  // namespace
 
@@ -148,11 +136,18 @@ Result<void> follow(Context& context, registry::Registry& registry, const JobId&
     problem = std::move(error);
     loop.stop();
   };
+  BootTime next_check{};
   const auto tick = [&]() -> Result<bool> {
     TRY_ASSIGN(const std::int64_t now, registry.data_version());
     if (!job || now != version) {
       TRY_ASSIGN(job, registry.job(id));
       version = now;
+    }
+    // Whoever waits for a job wants it followed: a supervisor that died is started again.
+    if (!job::is_final(job->state) && context.clock.boot() >= next_check) {
+      next_check = context.clock.boot() + k_daemon_check;
+      TRY_ASSIGN(const control::DaemonStatus status, control::daemon_status(context.state));
+      if (!status.running) TRY(control::ensure_daemon(context.state, true));
     }
     return look(*job);
   };

@@ -13,8 +13,8 @@ namespace gridctl::cmd {
 inline constexpr Duration k_follow_period = std::chrono::milliseconds{150};
 
 // Calls `look` at once and then every period with the job as it is then (read anew only after a commit), until it
-// returns true. timed_out (with exit code 124) when --timeout runs out, interrupted on SIGINT and SIGTERM; both name
-// the line that goes on watching.
+// returns true. A supervisor that died meanwhile is started again. timed_out (with exit code 124) when --timeout runs
+// out, interrupted on SIGINT and SIGTERM; both name the line that goes on watching.
 [[nodiscard]] Result<void> follow(Context& context, registry::Registry& registry, const JobId& id,
                                   const std::function<Result<bool>(const registry::Job&)>& look);
 

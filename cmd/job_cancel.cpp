@@ -7,6 +7,7 @@
 
 namespace gridctl::cmd {
 
+namespace job_cancel {
 namespace {
 constexpr Duration k_grace = std::chrono::seconds{30};
 
@@ -49,19 +50,20 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace job_cancel
 
 const Command k_job_cancel{.noun = "job",
                            .verb = "cancel",
                            .summary = "stop a job",
-                           .examples = k_examples,
+                           .examples = job_cancel::k_examples,
                            .description =
                                "Asks the job to end (SIGTERM), kills it after the grace, and saves its last "
                                "checkpoint and output. A cancelled job can be resumed. Cancelling a job that has "
                                "ended changes nothing.",
-                           .positionals = k_positionals,
-                           .options = k_options,
+                           .positionals = job_cancel::k_positionals,
+                           .options = job_cancel::k_options,
                            .exit_codes = k_exits_follow,
                            .waits = true,
-                           .run = run};
+                           .run = job_cancel::run};
 
 }  // namespace gridctl::cmd

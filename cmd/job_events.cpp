@@ -7,6 +7,7 @@
 
 namespace gridctl::cmd {
 
+namespace job_events {
 namespace {
 constexpr Example k_examples[] = {{"What happened to a job", "gridctl job events train-gpt"},
                                   {"Follow until it ends", "gridctl job events -f @last"},
@@ -41,16 +42,17 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace job_events
 
 const Command k_job_events{.noun = "job",
                            .verb = "events",
                            .summary = "what happened to a job, in order",
-                           .examples = k_examples,
+                           .examples = job_events::k_examples,
                            .description = "Prints the job's events, oldest first; times are UTC.",
-                           .positionals = k_positionals,
-                           .options = k_options,
+                           .positionals = job_events::k_positionals,
+                           .options = job_events::k_options,
                            .exit_codes = k_exits_job,
                            .waits = true,
-                           .run = run};
+                           .run = job_events::run};
 
 }  // namespace gridctl::cmd

@@ -8,6 +8,7 @@
 
 namespace gridctl::cmd {
 
+namespace job_explain {
 namespace {
 constexpr Example k_examples[] = {{"Why is it still pending?", "gridctl job explain train-gpt"},
                                   {"Why does it run there?", "gridctl job explain @last"}};
@@ -51,16 +52,17 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace job_explain
 
 const Command k_job_explain{.noun = "job",
                             .verb = "explain",
                             .summary = "why a job is where it is, or why it still waits",
-                            .examples = k_examples,
+                            .examples = job_explain::k_examples,
                             .description =
                                 "Prints the reason of the job's state and the scheduler's last decision: why "
                                 "this provider, and for each other one why not.",
-                            .positionals = k_positionals,
+                            .positionals = job_explain::k_positionals,
                             .exit_codes = k_exits_job,
-                            .run = run};
+                            .run = job_explain::run};
 
 }  // namespace gridctl::cmd

@@ -6,6 +6,7 @@
 
 namespace gridctl::cmd {
 
+namespace job_logs {
 namespace {
 constexpr Example k_examples[] = {
     {"All output of a job, over all its attempts", "gridctl job logs train-gpt"},
@@ -53,19 +54,20 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace job_logs
 
 const Command k_job_logs{.noun = "job",
                          .verb = "logs",
                          .summary = "a job's output, one stream over all attempts",
-                         .examples = k_examples,
+                         .examples = job_logs::k_examples,
                          .description =
                              "Prints what the job wrote. Into a pipe or a file the bytes go as they are; on a "
                              "terminal control characters are made visible. A line on standard error tells "
                              "where an attempt begins.",
-                         .positionals = k_positionals,
-                         .options = k_options,
+                         .positionals = job_logs::k_positionals,
+                         .options = job_logs::k_options,
                          .exit_codes = k_exits_job,
                          .waits = true,
-                         .run = run};
+                         .run = job_logs::run};
 
 }  // namespace gridctl::cmd

@@ -7,6 +7,7 @@
 
 namespace gridctl::cmd {
 
+namespace job_ls {
 namespace {
 constexpr std::size_t k_shown = 50;  // newest so many for people, unless --all or --limit
 
@@ -55,16 +56,17 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace job_ls
 
 const Command k_job_ls{.noun = "job",
                        .verb = "ls",
                        .summary = "list jobs, newest first",
-                       .examples = k_examples,
+                       .examples = job_ls::k_examples,
                        .description =
                            "Lists jobs with their states. MOVES counts how often a job went on at another "
                            "host.",
-                       .options = k_options,
+                       .options = job_ls::k_options,
                        .exit_codes = k_exits_state,
-                       .run = run};
+                       .run = job_ls::run};
 
 }  // namespace gridctl::cmd

@@ -5,12 +5,14 @@
 #include "cmd/follow.hpp"
 #include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
+#include "cmd/submission.hpp"
 #include "control/daemon.hpp"
 #include "control/secrets.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
+namespace job_resume {
 namespace {
 constexpr Example k_examples[] = {{"Go on from the newest checkpoint", "gridctl job resume train-gpt"},
                                   {"From the third one, on a certain host, and follow it",
@@ -39,23 +41,6 @@ Result<std::optional<CheckpointSeq>> wanted_checkpoint(registry::Registry& regis
   return std::optional{checkpoint.seq};
 }
 
-// Secrets go when a job ends: what is no longer there is taken from the environment, as at submit.
-Result<void> renew_secrets(const control::Paths& paths, const registry::Job& job) {
-  if (job.spec.secrets.empty()) return {};
-  std::map<std::string, std::string> values;
-  if (Result<std::map<std::string, std::string>> kept =
-          control::read_secrets(paths.secrets_of(job.id), job.spec.secrets);
-      kept)
-    values = *std::move(kept);
-  for (const std::string& name : job.spec.secrets)
-    if (const std::optional<std::string> value = os::environment(name)) values[name] = *value;
-  for (const std::string& name : job.spec.secrets)
-    if (!values.contains(name))
-      return make_error(Code::usage, "secret " + name + " is not in the environment; it is not kept after a job's end",
-                        name + "=… gridctl job resume " + job.id.value);
-  return control::write_secrets(paths.secrets_of(job.id), values);
-}
-
 Result<job::Spec> check_fit(registry::Registry& registry, const registry::Job& job, const Parsed& parsed,
                             WallTime now) {
   job::Spec spec = job.spec;
@@ -77,9 +62,15 @@ Result<int> run(Context& context, const Parsed& parsed) {
                       "gridctl job watch " + id.value);
   TRY_ASSIGN(const std::optional<CheckpointSeq> from, wanted_checkpoint(registry, id, parsed));
   TRY_ASSIGN(const job::Spec spec, check_fit(registry, job, parsed, context.now()));
-  TRY(renew_secrets(context.paths(), job));
-  if (!(spec == job.spec)) TRY(registry.update_spec(id, spec));
-  TRY(registry.apply(id, {context.now(), job::ResumeRequested{from}}));
+  const auto commit = [&]() -> Result<void> {
+    // Here, for a daemon may be removing those of a job that has ended.
+    TRY_ASSIGN(const auto secrets, secrets_of(context.paths(), job, "gridctl job resume " + id.value));
+    if (!secrets.empty()) TRY(control::write_secrets(context.paths().secrets_of(id), secrets));
+    if (!(spec == job.spec)) TRY(registry.update_spec(id, spec));
+    TRY(registry.apply(id, {context.now(), job::ResumeRequested{from}}));
+    return {};
+  };
+  TRY(registry.together(commit));  // a job that was not resumed keeps its former wishes
   TRY(control::ensure_daemon(context.state, true));
   if (parsed.has("wait")) {
     TRY_ASSIGN(const registry::Job after,
@@ -94,19 +85,20 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace job_resume
 
 const Command k_job_resume{.noun = "job",
                            .verb = "resume",
                            .summary = "continue a job that has ended, under the same id",
-                           .examples = k_examples,
+                           .examples = job_resume::k_examples,
                            .description =
                                "Starts a failed, cancelled or finished job again from a checkpoint, as a new "
                                "attempt of the same job. Its counted failures begin anew. Secrets are taken "
                                "from the environment again.",
-                           .positionals = k_positionals,
-                           .options = k_options,
-                           .exit_codes = k_exits,
+                           .positionals = job_resume::k_positionals,
+                           .options = job_resume::k_options,
+                           .exit_codes = job_resume::k_exits,
                            .waits = true,
-                           .run = run};
+                           .run = job_resume::run};
 
 }  // namespace gridctl::cmd

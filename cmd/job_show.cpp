@@ -8,12 +8,14 @@
 
 namespace gridctl::cmd {
 
+namespace job_show {
 namespace {
 constexpr Example k_examples[] = {{"Everything about the job submitted last", "gridctl job show @last"},
                                   {"Its state, for a script", "gridctl job show train-gpt --json | jq -r .state"}};
 constexpr Positional k_positionals[] = {{"ID", Offer::job}};
 
-ui::Facts facts_of(const registry::Job& job, const std::optional<registry::Checkpoint>& head, WallTime now) {
+ui::Facts facts_of(const registry::Job& job, const std::optional<registry::Checkpoint>& head,
+                   const std::optional<registry::Drill>& drill, WallTime now) {
   ui::Facts facts;
   facts.add("job", job.id.value);
   facts.add("name", job.name);
@@ -32,6 +34,7 @@ ui::Facts facts_of(const registry::Job& job, const std::optional<registry::Check
     facts.add("checkpoint", checkpoint_name(job.id, head->seq) + ", " + format_size(head->bytes) + ", " +
                                 ui::age(head->created_at, now));
   if (job.cost > 0) facts.add("cost", ui::money(job.cost));
+  if (drill) facts.add("drill", ui::age(drill->at, now) + ": " + drill->summary);
   return facts;
 }
 
@@ -65,23 +68,25 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (job.machine.head.value != 0) {
     TRY_ASSIGN(head, registry.checkpoint(id, std::nullopt));
   }
+  TRY_ASSIGN(const std::optional<registry::Drill> drill, registry.drill(job.name));
   const WallTime now = context.now();
-  context.print(facts_of(job, head, now).render(context.out_style));
+  context.print(facts_of(job, head, drill, now).render(context.out_style));
   if (!attempts.empty())
     context.print("\n" + table_of(id, attempts, now).render(context.columns_out(), context.out_style));
   return 0;
 }
 }  // namespace
+}  // namespace job_show
 
 const Command k_job_show{.noun = "job",
                          .verb = "show",
                          .summary = "everything about one job",
-                         .examples = k_examples,
+                         .examples = job_show::k_examples,
                          .description =
                              "Shows the job's state, why it is in it, its attempts and its newest checkpoint. "
                              "ID is the job's id, a unique beginning of it, its name, or @last.",
-                         .positionals = k_positionals,
+                         .positionals = job_show::k_positionals,
                          .exit_codes = k_exits_job,
-                         .run = run};
+                         .run = job_show::run};
 
 }  // namespace gridctl::cmd

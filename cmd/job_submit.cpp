@@ -2,22 +2,21 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/drill.hpp"
 #include "cmd/follow.hpp"
 #include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
+#include "cmd/submission.hpp"
 #include "config/job_file.hpp"
 #include "control/daemon.hpp"
-#include "control/inputs.hpp"
-#include "control/secrets.hpp"
-#include "os/random.hpp"
 #include "os/terminal.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
+namespace job_submit {
 namespace {
 constexpr std::size_t k_job_file_max = 256 * 1024;  // bytes on standard input, as of a file
-constexpr std::size_t k_id_characters = 13;
 
 constexpr Example k_examples[] = {
     {"Submit a job file and follow it until it ends", "gridctl job submit train.yaml"},
@@ -79,14 +78,6 @@ Result<config::ParsedJob> read_job(const Parsed& parsed, std::vector<std::string
   return config::parse_job_file(text, "standard input", context);
 }
 
-Result<void> check_supported(registry::Registry& registry, const job::Spec& spec) {
-  if (spec.num_nodes > 1)
-    return make_error(Code::unsupported,
-                      "gangs over several hosts are not supported yet: num_nodes is " + std::to_string(spec.num_nodes));
-  for (const std::string& name : spec.constraints.providers) TRY(registry.provider(HostName{name}));
-  return {};
-}
-
 std::string dry_run_json(const job::Spec& spec, const sched::Decision& decision) {
   std::string lines;
   for (const sched::Rejection& rejection : decision.rejections)
@@ -108,19 +99,6 @@ Result<int> dry_run(Context& context, const job::Spec& spec, const sched::Decisi
   Error error = nothing_fits(spec.name, decision);
   if (!context.json) error.context.clear();  // said above already
   return error;
-}
-
-// Everything durable, secrets first: a supervisor may take the job up the moment it is recorded.
-Result<JobId> record(Context& context, registry::Registry& registry, const config::ParsedJob& job) {
-  TRY_ASSIGN(store::ChunkStore chunks, store::ChunkStore::open(context.paths().chunk_store()));
-  TRY_ASSIGN(const control::ImportedInputs inputs, control::import_inputs(job.spec, chunks));
-  for (const std::string& note : inputs.notes) context.note("left out: " + sanitize(note));
-  const JobId id{os::random_id(k_id_characters)};
-  if (!job.secrets.empty()) TRY(control::write_secrets(context.paths().secrets_of(id), job.secrets));
-  Result<job::Step> submitted = registry.submit(id, job.spec, context.now(), inputs.inputs);
-  if (submitted) return id;
-  (void)os::remove_tree(context.paths().secrets_of(id));  // the error to tell is the first one
-  return std::move(submitted).error();
 }
 
 Result<int> wait_for(Context& context, registry::Registry& registry, const JobId& id, const Parsed& parsed) {
@@ -149,8 +127,11 @@ Result<int> run(Context& context, const Parsed& parsed) {
   const sched::Decision decision = sched::place(job.spec, hosts, {});
   if (parsed.has("dry-run")) return dry_run(context, job.spec, decision);
   if (!decision.could_ever_fit) return nothing_fits(job.spec.name, decision);
+  TRY_ASSIGN(const std::optional<std::string> warning, drill_warning(known, job.spec, decision, hosts));
+  if (warning) context.note("warning: " + sanitize(*warning));
   TRY_ASSIGN(registry::Registry registry, context.open());
-  TRY_ASSIGN(const JobId id, record(context, registry, job));
+  TRY_ASSIGN(std::vector<registry::Input> inputs, store_inputs(context, job.spec));
+  TRY_ASSIGN(const JobId id, record(context, registry, {job.spec, job.secrets, std::move(inputs)}));
   TRY(control::ensure_daemon(context.state, true).context("the job is recorded as " + id.value));
   if (parsed.has("detach")) {
     context.print_line(context.json ? ui::submitted_json(id, job.spec.name, job::JobState::pending)
@@ -162,23 +143,24 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return wait_for(context, registry, id, parsed);
 }
 }  // namespace
+}  // namespace job_submit
 
 const Command k_job_submit{
     .noun = "job",
     .verb = "submit",
     .summary = "start a job from a file or a command",
-    .examples = k_examples,
+    .examples = job_submit::k_examples,
     .description =
         "Checks the job, records it, and starts it on a provider that fits. Its working directory, mounts and "
         "image archive are stored now: later changes do not reach it. Without -d the job is followed until it "
         "ends; Ctrl-C ends the following, not the job.\n\n"
         "FILE.yaml is described in gridctl-job(5); - reads it from standard input. Options replace what the "
         "file says. A supervisor is started in the background when none runs.",
-    .positionals = k_positionals,
-    .options = k_options,
+    .positionals = job_submit::k_positionals,
+    .options = job_submit::k_options,
     .tail = "CMD...",
-    .exit_codes = k_exits,
+    .exit_codes = job_submit::k_exits,
     .waits = true,
-    .run = run};
+    .run = job_submit::run};
 
 }  // namespace gridctl::cmd

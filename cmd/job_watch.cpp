@@ -6,6 +6,7 @@
 
 namespace gridctl::cmd {
 
+namespace job_watch {
 namespace {
 constexpr Example k_examples[] = {{"Follow the job submitted last until it ends", "gridctl job watch @last"},
                                   {"For at most an hour", "gridctl job watch train-gpt --timeout 1h"},
@@ -25,20 +26,21 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return outcome_of(job);
 }
 }  // namespace
+}  // namespace job_watch
 
 const Command k_job_watch{.noun = "job",
                           .verb = "watch",
                           .summary = "live view of a job until it ends",
-                          .examples = k_examples,
+                          .examples = job_watch::k_examples,
                           .description =
                               "Shows what happens to the job and its output until it ends, and exits as the "
                               "job did. Output goes to standard output, events and the live view to standard "
                               "error. Ctrl-C ends the watching, not the job. A supervisor is started when none "
                               "runs.",
-                          .positionals = k_positionals,
-                          .options = k_options,
+                          .positionals = job_watch::k_positionals,
+                          .options = job_watch::k_options,
                           .exit_codes = k_exits_follow,
                           .waits = true,
-                          .run = run};
+                          .run = job_watch::run};
 
 }  // namespace gridctl::cmd

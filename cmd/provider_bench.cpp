@@ -15,6 +15,7 @@
 
 namespace gridctl::cmd {
 
+namespace provider_bench {
 namespace {
 constexpr Duration k_timeout = std::chrono::minutes{2};  // of reaching the host; the tests have deadlines of their own
 
@@ -101,25 +102,27 @@ Result<int> run(Context& context, const Parsed& parsed) {
                     "gridctl provider bench " + provider.name.value);
 }
 }  // namespace
+}  // namespace provider_bench
 
 const Command k_provider_bench{
     .noun = "provider",
     .verb = "bench",
     .summary = "measure a host and prove its GPUs",
-    .examples = k_examples,
+    .examples = provider_bench::k_examples,
     .description =
         "Measures processors, memory, disk and every GPU of a host, without root, container or toolkit there. GPUs "
         "are tested through the CUDA driver or OpenCL: their memory is filled and hashed, matrices are multiplied, "
-        "each from a fresh random seed; answers are checked here and timed by the clock here. A GPU that somebody "
-        "uses is left alone.\n\n"
+        "each from a fresh random seed; answers are checked here and timed by the clock here. Copies to and from the "
+        "host are timed, and between each two GPUs of one driver while both are free. A GPU that somebody uses is "
+        "left alone.\n\n"
         "The verdict compares with the model that the host declares: ok, degraded (with the cause as far as its tools "
         "tell it), suspect, or mismatch. A host with a mismatch gets no job until it passes. The daemon repeats the "
         "challenges at random times while a GPU is idle; GRIDCTL_RECHECK says how often on average (default 12h, off "
         "for never).",
-    .positionals = k_positionals,
-    .options = k_options,
+    .positionals = provider_bench::k_positionals,
+    .options = provider_bench::k_options,
     .exit_codes = k_exits_host,
     .waits = true,
-    .run = run};
+    .run = provider_bench::run};
 
 }  // namespace gridctl::cmd

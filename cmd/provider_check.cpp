@@ -8,6 +8,7 @@
 
 namespace gridctl::cmd {
 
+namespace provider_check {
 namespace {
 constexpr Duration k_timeout = std::chrono::minutes{2};  // login, upload of the agent over a slow link, inventory
 
@@ -45,19 +46,20 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace provider_check
 
 const Command k_provider_check{.noun = "provider",
                                .verb = "check",
                                .summary = "look at a host again",
-                               .examples = k_examples,
+                               .examples = provider_check::k_examples,
                                .description =
                                    "Connects, takes inventory anew and checks whether jobs can run. A quarantine of "
                                    "what is found healthy is lifted. The pinned host key is changed only by "
                                    "--host-key, and only to a key that the host shows.",
-                               .positionals = k_positionals,
-                               .options = k_options,
+                               .positionals = provider_check::k_positionals,
+                               .options = provider_check::k_options,
                                .exit_codes = k_exits_host,
                                .waits = true,
-                               .run = run};
+                               .run = provider_check::run};
 
 }  // namespace gridctl::cmd

@@ -13,6 +13,7 @@
 
 namespace gridctl::cmd {
 
+namespace provider_drain {
 namespace {
 constexpr Duration k_look_pause = std::chrono::milliseconds{300};
 constexpr Duration k_daemon_check = std::chrono::seconds{2};  // how often a lost supervisor is noticed
@@ -159,12 +160,13 @@ Result<int> undrain(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace provider_drain
 
 const Command k_provider_drain{
     .noun = "provider",
     .verb = "drain",
     .summary = "take it out of service; its jobs move",
-    .examples = k_drain_examples,
+    .examples = provider_drain::k_drain_examples,
     .description =
         "Gives a host no new jobs and empties it. Each job on it goes on until a checkpoint made from now on is safe, "
         "for ten minutes at most (--within); then it is asked to end, with 30 s to save once more, and continues from "
@@ -173,21 +175,21 @@ const Command k_provider_drain{
         "'gridctl job explain' and 'gridctl job events' say why. 'gridctl provider undrain' takes back what has not "
         "begun.\n\n"
         "With --wait the command returns when nothing of any job is left on the host. Ctrl-C ends the waiting only.",
-    .positionals = k_positionals,
-    .options = k_options,
-    .exit_codes = k_exits_drain,
+    .positionals = provider_drain::k_positionals,
+    .options = provider_drain::k_options,
+    .exit_codes = provider_drain::k_exits_drain,
     .waits = true,
-    .run = drain};
+    .run = provider_drain::drain};
 const Command k_provider_undrain{
     .noun = "provider",
     .verb = "undrain",
     .summary = "put it back",
-    .examples = k_undrain_examples,
+    .examples = provider_drain::k_undrain_examples,
     .description =
         "Undoes 'gridctl provider drain'. Jobs that have not been stopped yet stay; those that have moved "
         "are not brought back.",
-    .positionals = k_positionals,
+    .positionals = provider_drain::k_positionals,
     .exit_codes = k_exits_job,
-    .run = undrain};
+    .run = provider_drain::undrain};
 
 }  // namespace gridctl::cmd

@@ -10,6 +10,7 @@
 
 namespace gridctl::cmd {
 
+namespace provider_landmark {
 namespace {
 constexpr Example k_examples[] = {
     {"This machine stands in Berlin", "gridctl provider landmark add home 52.52N 13.40E @here --country DE"},
@@ -92,12 +93,13 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace provider_landmark
 
 const Command k_provider_landmark{
     .noun = "provider",
     .verb = "landmark",
     .summary = "places of known position, to check where hosts are",
-    .examples = k_examples,
+    .examples = provider_landmark::k_examples,
     .description =
         "Lists, adds and removes landmarks: the file 'landmarks' of the state directory. ADDRESS is @here (this "
         "machine), @PROVIDER (a provider whose place is known to you) or HOST:PORT. Round trips between landmarks and "
@@ -106,9 +108,9 @@ const Command k_provider_landmark{
         "hosts connect themselves, sending nothing; what they then say can speak against them, never for them. Nothing "
         "is contacted unless it is listed.\n\n"
         "LATITUDE and LONGITUDE are degrees, as 33.87S 151.21E; negative numbers need '--' before them.",
-    .positionals = k_positionals,
-    .options = k_options,
+    .positionals = provider_landmark::k_positionals,
+    .options = provider_landmark::k_options,
     .exit_codes = k_exits_job,
-    .run = run};
+    .run = provider_landmark::run};
 
 }  // namespace gridctl::cmd

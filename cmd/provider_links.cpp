@@ -11,6 +11,7 @@
 
 namespace gridctl::cmd {
 
+namespace provider_links {
 namespace {
 constexpr Example k_examples[] = {
     {"How fast hosts are from here and from each other", "gridctl provider links"},
@@ -142,12 +143,13 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace provider_links
 
 const Command k_provider_links{
     .noun = "provider",
     .verb = "links",
     .summary = "how fast hosts are from here and from each other",
-    .examples = k_examples,
+    .examples = provider_links::k_examples,
     .description =
         "Shows what was measured of the network: round trip and rate between here and every host and between hosts, "
         "how "
@@ -162,9 +164,9 @@ const Command k_provider_links{
         "landmark): plausible; far (unusually far from every landmark there); implausible (nearer to a landmark abroad "
         "than cables allow); impossible (nearer than light allows). A host can add delay and look farther away; it "
         "cannot look nearer unless something near answers in its place.",
-    .positionals = k_positionals,
-    .options = k_options,
+    .positionals = provider_links::k_positionals,
+    .options = provider_links::k_options,
     .exit_codes = k_exits_host,
-    .run = run};
+    .run = provider_links::run};
 
 }  // namespace gridctl::cmd

@@ -14,6 +14,7 @@
 
 namespace gridctl::cmd {
 
+namespace provider_ls {
 namespace {
 constexpr Example k_examples[] = {{"All providers", "gridctl provider ls"},
                                   {"Those with two RTX 4090 in Germany or Finland, cheapest first",
@@ -80,21 +81,22 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace provider_ls
 
 const Command k_provider_ls{
     .noun = "provider",
     .verb = "ls",
     .summary = "list providers",
-    .examples = k_examples,
+    .examples = provider_ls::k_examples,
     .description =
         "Lists the registry. QUERY is a row of terms that must all hold, in Vast.ai's way: FIELD OPERATOR VALUE with "
         "the "
         "operators = != > >= < <= in notin, units and ranges (gpu_ram=24GB.. price<$0.5), flags (rentable, "
         "!datacenter), and dstack's GPU notation (A100:40GB..:2). Every field, with Vast.ai's names, is in "
         "gridctl-query(7). The same language stands under `constraints` in a job file.",
-    .positionals = k_positionals,
-    .options = k_options,
+    .positionals = provider_ls::k_positionals,
+    .options = provider_ls::k_options,
     .exit_codes = k_exits_state,
-    .run = run};
+    .run = provider_ls::run};
 
 }  // namespace gridctl::cmd

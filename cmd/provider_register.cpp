@@ -12,6 +12,7 @@
 
 namespace gridctl::cmd {
 
+namespace provider_register {
 namespace {
 constexpr Duration k_timeout = std::chrono::minutes{2};  // login, upload of the agent over a slow link, inventory
 
@@ -128,12 +129,13 @@ Result<int> run(Context& context, const Parsed& parsed) {
                     "gridctl provider check " + provider.name.value);
 }
 }  // namespace
+}  // namespace provider_register
 
 const Command k_provider_register{
     .noun = "provider",
     .verb = "register",
     .summary = "record a host that jobs may run on",
-    .examples = k_examples,
+    .examples = provider_register::k_examples,
     .description =
         "Logs in over SSH, pins the host's key, installs the agent in ~/.gridctl there, takes inventory and "
         "checks whether jobs can run; each failing point is shown with the command that mends it. No root is "
@@ -144,10 +146,10 @@ const Command k_provider_register{
         "are different machines when their host keys differ; a clone that kept the key needs --force. Several SSH "
         "servers on one machine (containers with keys of their own, the same machine id and boot id) are several "
         "providers whose GPUs, CPUs and memory are counted once.",
-    .positionals = k_positionals,
-    .options = k_options,
-    .exit_codes = k_exits,
+    .positionals = provider_register::k_positionals,
+    .options = provider_register::k_options,
+    .exit_codes = provider_register::k_exits,
     .waits = true,
-    .run = run};
+    .run = provider_register::run};
 
 }  // namespace gridctl::cmd

@@ -7,6 +7,7 @@
 
 namespace gridctl::cmd {
 
+namespace provider_rescan {
 namespace {
 constexpr Duration k_timeout = std::chrono::minutes{2};  // login, upload of the agent over a slow link, inventory
 
@@ -40,20 +41,21 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace provider_rescan
 
 const Command k_provider_rescan{
     .noun = "provider",
     .verb = "rescan",
     .summary = "take a host's inventory anew",
-    .examples = k_examples,
+    .examples = provider_rescan::k_examples,
     .description =
         "Connects, takes inventory and prints what is different from before: parts that came or went, other "
         "versions, limits and links. The difference goes into the host's history, which 'gridctl provider show' "
         "lists. What changes by itself, as clocks, temperatures and free space, is no difference. The daemon does "
         "the same by itself when a host was started anew.",
-    .positionals = k_positionals,
+    .positionals = provider_rescan::k_positionals,
     .exit_codes = k_exits_host,
     .waits = true,
-    .run = run};
+    .run = provider_rescan::run};
 
 }  // namespace gridctl::cmd

@@ -6,6 +6,7 @@
 
 namespace gridctl::cmd {
 
+namespace provider_rm {
 namespace {
 constexpr Example k_examples[] = {{"Forget a host", "gridctl provider rm ada"},
                                   {"Although jobs are on it: they go on elsewhere", "gridctl provider rm ada --force"}};
@@ -25,8 +26,12 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
   TRY_ASSIGN(const std::vector<JobId> jobs, registry.jobs_on(provider.name));
   if (!jobs.empty() && !parsed.has("force")) return busy_error(provider.name, jobs);
-  TRY(registry.remove_provider(provider.name));  // first: nothing new is placed there
-  for (const JobId& job : jobs) TRY(registry.apply(job, {context.now(), job::HostForgotten{provider.name}}));
+  const auto forget = [&]() -> Result<void> {
+    TRY(registry.remove_provider(provider.name));
+    for (const JobId& job : jobs) TRY(registry.apply(job, {context.now(), job::HostForgotten{provider.name}}));
+    return {};
+  };
+  TRY(registry.together(forget));  // no job may be left on a host that nobody knows
   if (!jobs.empty()) TRY(control::ensure_daemon(context.state, true));
   context.print_line(context.json ? "{\"name\":" + ui::quoted(provider.name.value) + ",\"removed\":true}"
                                   : provider.name.value + " is forgotten");
@@ -34,17 +39,18 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace provider_rm
 
 const Command k_provider_rm{.noun = "provider",
                             .verb = "rm",
                             .summary = "forget a host",
-                            .examples = k_examples,
+                            .examples = provider_rm::k_examples,
                             .description =
                                 "Removes a host from the registry. Refused while jobs are on it; with --force "
                                 "they are given up there and go on elsewhere. Its pinned host key is kept.",
-                            .positionals = k_positionals,
-                            .options = k_options,
-                            .exit_codes = k_exits,
-                            .run = run};
+                            .positionals = provider_rm::k_positionals,
+                            .options = provider_rm::k_options,
+                            .exit_codes = provider_rm::k_exits,
+                            .run = provider_rm::run};
 
 }  // namespace gridctl::cmd

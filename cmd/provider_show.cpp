@@ -12,6 +12,7 @@
 
 namespace gridctl::cmd {
 
+namespace provider_show {
 namespace {
 constexpr std::size_t k_history_shown = 12;  // events; --json has all
 
@@ -46,12 +47,13 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace provider_show
 
 const Command k_provider_show{
     .noun = "provider",
     .verb = "show",
     .summary = "everything known of one provider",
-    .examples = k_examples,
+    .examples = provider_show::k_examples,
     .description =
         "Shows what was found on a host when it was last looked at (GPUs with clocks, power and buses, the links "
         "between them, disks, network cards, software), what its owner said of it and the machine shows "
@@ -62,8 +64,8 @@ const Command k_provider_show{
         "unreadable.\n\n"
         "A device is called by a model of the catalogue only when its name, memory and what else is known of it leave "
         "no doubt; laptop parts are never taken for desktop parts.",
-    .positionals = k_positionals,
+    .positionals = provider_show::k_positionals,
     .exit_codes = k_exits_job,
-    .run = run};
+    .run = provider_show::run};
 
 }  // namespace gridctl::cmd

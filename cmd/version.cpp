@@ -6,6 +6,7 @@
 
 namespace gridctl::cmd {
 
+namespace version {
 namespace {
 constexpr Example k_examples[] = {{"Which gridctl is this", "gridctl version"},
                                   {"With the libraries it was built with", "gridctl version --json"}};
@@ -36,14 +37,15 @@ Result<int> run(Context& context, const Parsed&) {
   return 0;
 }
 }  // namespace
+}  // namespace version
 
 const Command k_version{.noun = "version",
                         .verb = "",
                         .summary = "print the version",
-                        .examples = k_examples,
+                        .examples = version::k_examples,
                         .description =
                             "Prints the version; with --json or --verbose also those of the libraries that it "
                             "was built with.",
-                        .run = run};
+                        .run = version::run};
 
 }  // namespace gridctl::cmd

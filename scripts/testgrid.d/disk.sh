@@ -75,7 +75,7 @@ disk_make() {  # I
 
 users_make() {  # ETC
   local docker_gid
-  docker_gid=$(getent group docker | cut -d: -f3)
+  docker_gid=$({ getent group docker || true; } | cut -d: -f3)  # there is none before docker.io is installed
   {
     grep -v '^worker:' /etc/passwd
     echo "worker:x:$WORKER_UID:$WORKER_UID::/home/worker:/bin/bash"

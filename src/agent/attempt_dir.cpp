@@ -10,6 +10,7 @@
 
 #include "agent/log_ring.hpp"
 #include "base/text.hpp"
+#include "os/entries.hpp"
 #include "os/process.hpp"
 
 namespace gridctl::agent {
@@ -97,19 +98,7 @@ Result<Path> AttemptDir::secrets() const {
   return make_error(Code::unsupported, "this host has no tmpfs for secrets: neither /dev/shm nor /run/user/" + uid);
 }
 
-Result<void> create_attempt(const AttemptDir& attempt, const NewAttempt& content) {
-  const Path parent = attempt.path.parent_path();
-  const AttemptDir draft{parent / (".new-" + attempt.path.filename().string())};
-  TRY(os::remove_tree(draft.path));
-  for (const Path& folder : {draft.path, draft.control(), draft.runs(), draft.log()}) TRY(os::make_directories(folder));
-  TRY(os::write_file_atomically(draft.spec_file(), wire::encode(content.spec)));
-  TRY(os::write_file_atomically(draft.op_file(), content.op.value + "\n"));
-  TRY(os::write_file_atomically(draft.boot_file(), content.boot_id + "\n"));
-  TRY(os::write_file_atomically(draft.deadline_file(), std::to_string(content.deadline.ns) + "\n"));
-  if (::rename(draft.path.c_str(), attempt.path.c_str()) != 0)
-    return errno_error(errno, "cannot make the attempt folder " + attempt.path.string());
-  return os::sync_directory(parent);
-}
+namespace {
 
 Result<void> write_secrets(const AttemptDir& attempt, const std::map<std::string, std::string>& secrets) {
   if (secrets.empty()) return {};
@@ -124,6 +113,55 @@ Result<void> write_secrets(const AttemptDir& attempt, const std::map<std::string
   TRY(os::make_directories(folder));
   for (const auto& [name, value] : secrets) TRY(os::write_file_atomically(folder / name, value));
   return {};
+}
+
+constexpr std::string_view k_draft_prefix = ".new-";
+
+std::vector<AttemptDir> drafts_of(const JobDir& job) {
+  std::vector<AttemptDir> found;
+  if (const auto names = os::list_directory(job.path))
+    for (const std::string& name : *names)
+      if (name.starts_with(k_draft_prefix)) found.push_back({job.path / name});
+  return found;
+}
+
+// The secrets go first: the draft tells that there are some.
+Result<void> remove_draft(const AttemptDir& draft) {
+  const AttemptDir attempt{draft.path.parent_path() / draft.path.filename().string().substr(k_draft_prefix.size())};
+  if (!os::exists(attempt.path))
+    if (const auto secrets = attempt.secrets()) TRY(os::remove_tree(*secrets));
+  return os::remove_tree(draft.path);
+}
+
+}  // namespace
+
+Result<void> create_attempt(const AttemptDir& attempt, const NewAttempt& content) {
+  const Path parent = attempt.path.parent_path();
+  const AttemptDir draft{parent / (std::string(k_draft_prefix) + attempt.path.filename().string())};
+  TRY(os::remove_tree(draft.path));
+  const auto settle = [&]() -> Result<void> {
+    for (const Path& folder : {draft.path, draft.control(), draft.runs(), draft.log()})
+      TRY(os::make_directories(folder));
+    TRY(os::write_file_atomically(draft.spec_file(), wire::encode(content.spec)));
+    TRY(os::write_file_atomically(draft.op_file(), content.op.value + "\n"));
+    TRY(os::write_file_atomically(draft.boot_file(), content.boot_id + "\n"));
+    TRY(os::write_file_atomically(draft.deadline_file(), std::to_string(content.deadline.ns) + "\n"));
+    TRY(write_secrets(attempt, content.secrets));
+    if (::rename(draft.path.c_str(), attempt.path.c_str()) != 0)
+      return errno_error(errno, "cannot make the attempt folder " + attempt.path.string());
+    return {};
+  };
+  if (auto settled = settle(); !settled) {
+    (void)remove_draft(draft);  // what is left of it goes with a later connection
+    return settled;
+  }
+  return os::sync_directory(parent);
+}
+
+bool has_drafts(const JobDir& job) { return !drafts_of(job).empty(); }
+
+void remove_drafts(const JobDir& job) {
+  for (const AttemptDir& draft : drafts_of(job)) (void)remove_draft(draft);
 }
 
 Result<wire::AttemptSpec> read_spec(const AttemptDir& attempt) {

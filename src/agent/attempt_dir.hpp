@@ -2,6 +2,7 @@
 // Folders of jobs and attempts on the host; layout in gridctl-agent(7), FILES ON THE HOST.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -77,11 +78,14 @@ struct NewAttempt {
   std::string boot_id;
   BootTime deadline;
   wire::AttemptSpec spec;
+  std::map<std::string, std::string> secrets{};  // onto the tmpfs, 0600 in a 0700 folder
 };
-// Makes the folder under a temporary name and renames it: whole or not there. REQUIRES: the job's lock.
+// Makes the folder under a temporary name and renames it: whole or not there. Secrets without a folder have a draft
+// beside it. unsupported when there are secrets and no tmpfs for us. REQUIRES: the job's lock.
 [[nodiscard]] Result<void> create_attempt(const AttemptDir& attempt, const NewAttempt& content);
-// Secrets onto the tmpfs, 0600 in a 0700 folder. unsupported when the host has no tmpfs for us.
-[[nodiscard]] Result<void> write_secrets(const AttemptDir& attempt, const std::map<std::string, std::string>& secrets);
+// Drafts of creations that were killed, with their secrets. REQUIRES: the job's lock.
+void remove_drafts(const JobDir& job);
+[[nodiscard]] bool has_drafts(const JobDir& job);
 [[nodiscard]] Result<wire::AttemptSpec> read_spec(const AttemptDir& attempt);
 
 // Small numbers in files of ours (ctl/…, fence): nullopt when the file does not exist.

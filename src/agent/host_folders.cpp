@@ -157,8 +157,8 @@ Result<void> HostFolders::release_lease(const AttemptKey& key) {
 
 Result<void> HostFolders::create(const wire::StartRequest& request) {
   const AttemptDir dir = attempt({request.spec.job, request.spec.epoch});
-  TRY(write_secrets(dir, request.secrets));
-  return create_attempt(dir, {request.op, request.boot_id, request.echo + request.lease, request.spec});
+  return create_attempt(dir,
+                        {request.op, request.boot_id, request.echo + request.lease, request.spec, request.secrets});
 }
 
 Result<void> HostFolders::begin(const wire::StartRequest& request) {
@@ -208,23 +208,25 @@ Result<void> HostFolders::remove(const AttemptKey& key) {
   remove_links(dir);
   if (const auto secrets = dir.secrets()) TRY(os::remove_tree(*secrets));
   TRY(ledger_.release(controller_, key.job, key.epoch));
+  // Before the folder goes: without that, nobody would come for it again.
+  TRY(os::remove_file(folder(key.job).path.parent_path() / "notify" /
+                      (key.job.value + "." + std::to_string(key.epoch.value))));
   // Under another name first: a supervisor that was started late would make its lock anew in the folder.
   const Path old = dir.path.parent_path() / (k_old_prefix + dir.path.filename().string());
   TRY(os::remove_tree(old));
   TRY(os::rename_path(dir.path, old));
-  TRY(os::remove_tree(old));
-  return os::remove_file(folder(key.job).path.parent_path() / "notify" /
-                         (key.job.value + "." + std::to_string(key.epoch.value)));
+  return os::remove_tree(old);
 }
 
 void HostFolders::finish_removals() {
   for (const JobId& job : jobs()) {
     const auto left = removals_of(folder(job).path);
-    if (left.empty()) continue;
-    // Whoever removes one now holds the lock, and would stumble over our help.
+    if (left.empty() && !has_drafts(folder(job))) continue;
+    // Whoever removes or makes one now holds the lock, and would stumble over our help.
     const auto guard = lock(job);
     if (!guard) continue;
     for (const Path& path : left) (void)os::remove_tree(path);
+    remove_drafts(folder(job));
   }
 }
 

@@ -45,6 +45,19 @@ struct HealthContext {
 // Host's clock minus ours, less what most hosts have in common: then it is ours that is wrong. By host name.
 [[nodiscard]] std::optional<std::int64_t> clock_offset(const std::map<std::string, std::int64_t>& offsets,
                                                        const std::string& host);
+// What hosts said of their wall clocks, kept against our clock since boot, which nobody sets: when ours is set, what
+// was heard before the step still counts.
+class HostClocks {
+ public:
+  // `ahead_ms`: of ours, when ours showed `wall` and `boot`.
+  void heard(const std::string& host, std::int64_t ahead_ms, WallTime wall, BootTime boot);
+  [[nodiscard]] bool knows(const std::string& host) const { return bases_.contains(host); }
+  // As `clock_offset`, of what all have said.
+  [[nodiscard]] std::optional<std::int64_t> offset(const std::string& host, WallTime wall, BootTime boot) const;
+
+ private:
+  std::map<std::string, std::int64_t> bases_;  // milliseconds: a host's wall clock less our clock since boot
+};
 
 // One request over a worker's link; `unsupported` from an agent that knows no health.
 [[nodiscard]] Result<wire::HealthReply> ask_health(wire::Link& link, os::Clock& clock,

@@ -289,4 +289,18 @@ std::optional<std::int64_t> clock_offset(const std::map<std::string, std::int64_
   return offsets.size() < 2 ? found->second : found->second - *middle;
 }
 
+namespace {
+std::int64_t base_of(WallTime wall, BootTime boot) { return wall.ms - boot.ns / 1'000'000; }
+}  // namespace
+
+void HostClocks::heard(const std::string& host, std::int64_t ahead_ms, WallTime wall, BootTime boot) {
+  bases_[host] = base_of(wall, boot) + ahead_ms;
+}
+
+std::optional<std::int64_t> HostClocks::offset(const std::string& host, WallTime wall, BootTime boot) const {
+  std::map<std::string, std::int64_t> offsets;
+  for (const auto& [name, base] : bases_) offsets[name] = base - base_of(wall, boot);
+  return clock_offset(offsets, host);
+}
+
 }  // namespace gridctl::control

@@ -81,12 +81,25 @@ void Supervisor::sweep_health(BootTime now) {
   }
 }
 
+// Unknown as long as hosts that could say whose clock is wrong, this one's or ours, are there and have not been heard.
+std::optional<std::int64_t> Supervisor::clock_offset_of(const Host& host, WallTime now) const {
+  const bool alone = std::none_of(hosts_.begin(), hosts_.end(), [&](const auto& entry) {
+    return entry.second.get() != &host && clocks_.knows(entry.first);
+  });
+  const bool others_to_come = std::any_of(hosts_.begin(), hosts_.end(), [&](const auto& entry) {
+    return entry.second.get() != &host && entry.second->monitor->is_up();
+  });
+  if (alone && others_to_come) return std::nullopt;
+  return clocks_.offset(host.provider.name.value, now, clock_.boot());
+}
+
 void Supervisor::on_health(Host& host, const wire::HealthReply& reply, Duration took) {
   HostHealth& health = host.health;
   const WallTime now = clock_.wall();
   // It was written at some time between request and answer: only what lies beyond is surely a difference.
   const std::int64_t ahead = reply.wall_ms - now.ms;
-  clock_offsets_[host.provider.name.value] = ahead > 0 ? ahead : std::min<std::int64_t>(0, ahead + took.count() / k_ms);
+  clocks_.heard(host.provider.name.value, ahead > 0 ? ahead : std::min<std::int64_t>(0, ahead + took.count() / k_ms),
+                now, clock_.boot());
   if (reply.under_way && ++health.tries < k_health_tries)
     health.next = std::min(health.next, clock_.boot() + k_health_again);
   if (!reply.under_way) health.tries = 0;
@@ -96,7 +109,7 @@ void Supervisor::on_health(Host& host, const wire::HealthReply& reply, Duration 
   HealthContext context;
   context.now = now;
   context.age_ms = std::max<std::int64_t>(0, (reply.host_time - reply.report->taken_at).count() / k_ms);
-  context.clock_offset_ms = clock_offset(clock_offsets_, host.provider.name.value);
+  context.clock_offset_ms = clock_offset_of(host, now);
   std::optional<EngineKind> wanted;
   if (const auto engine = parse_engine(host.provider.engine)) wanted = *engine;
   if (const Engine* engine = probe::choose_engine(host.provider.inventory, wanted)) context.engine = engine->kind;

@@ -13,8 +13,10 @@ inline constexpr Duration k_heartbeat_min = std::chrono::milliseconds{500};
 inline constexpr Duration k_heartbeat_idle = std::chrono::seconds{10};   // of a host without
 inline constexpr Duration k_connect_timeout = std::chrono::seconds{20};  // login, agent upload and hello
 inline constexpr Duration k_reconnect_max = std::chrono::seconds{15};    // longest pause between two tries
-inline constexpr Duration k_answer_patience = std::chrono::seconds{10};  // an unanswered poll this old: reconnect
-inline constexpr Duration k_work_answer = std::chrono::seconds{15};      // one small request of a worker
+// Heartbeats until an unanswered poll means a dead connection. At six in `lost_after` a new login is tried at half of
+// it: that an agent is stuck or a router has forgotten us must not pass for the death of the host.
+inline constexpr int k_patience_beats = 3;
+inline constexpr Duration k_work_answer = std::chrono::seconds{15};  // one small request of a worker
 
 // After START or STOP could not be carried out, or something could not be fetched.
 inline constexpr Duration k_launch_retry = std::chrono::seconds{1};

@@ -90,6 +90,7 @@ class Supervisor {
   // How hosts are (health_sweep.cpp).
   void load_standings();
   void sweep_health(BootTime now);
+  [[nodiscard]] std::optional<std::int64_t> clock_offset_of(const Host& host, WallTime now) const;
   void on_health(Host& host, const wire::HealthReply& reply, Duration took);
   void save_news_of_hosts();
   [[nodiscard]] Result<void> save_health_of(Host& host);
@@ -114,7 +115,7 @@ class Supervisor {
   std::map<std::string, std::unique_ptr<Host>> hosts_;  // by name
   std::map<std::string, JobPtr> jobs_;                  // by id
   ReliabilityLog reliability_{registry_, clock_};
-  std::map<std::string, std::int64_t> clock_offsets_;  // milliseconds that a host's wall clock is ahead of ours
+  HostClocks clocks_;
   const Duration health_every_ = health_period();
   const Duration recheck_every_ = recheck_period();
   bool rechecking_ = false;

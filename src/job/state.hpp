@@ -208,6 +208,10 @@ struct HostLost {
   Epoch epoch;
   Duration silent_for{};
 };
+// A drill: its host, alive and well, is to be treated as lost.
+struct Drilled {
+  Epoch epoch;
+};
 struct Collected {
   Epoch epoch;
   std::string problem;
@@ -252,8 +256,8 @@ struct HostForgotten {
   HostName host;
 };  // removed from the registry by force
 using Happening = std::variant<Placed, NotPlaced, LaunchFailed, LaunchAccepted, Preparing, PayloadStarted, AttemptEnded,
-                               HostLost, Collected, CheckpointCommitted, CancelRequested, MoveRequested, MoveDue,
-                               MoveBlocked, MoveWithdrawn, ResumeRequested, Settled, HostForgotten>;
+                               HostLost, Drilled, Collected, CheckpointCommitted, CancelRequested, MoveRequested,
+                               MoveDue, MoveBlocked, MoveWithdrawn, ResumeRequested, Settled, HostForgotten>;
 struct Event {
   WallTime at;  // for stamps only
   Happening what;

@@ -74,6 +74,17 @@ void Stepper::operator()(const HostLost& event) {
   finish(attempt, End{EndKind::host_lost, -1, 0, "silent for " + format_duration(event.silent_for)}, "", false);
 }
 
+// From here on all is as with a host that was really lost, but that others are tried first.
+void Stepper::operator()(const Drilled& event) {
+  const Attempt* found = current(event.epoch);
+  if (found == nullptr || phase<Running>() == nullptr) return;
+  const Attempt attempt = *found;
+  const std::string text = "a drill: " + attempt.host().value + " counts as lost";
+  record("drilled", text, event.epoch, attempt.host());
+  avoid(attempt.host(), text);
+  finish(attempt, End{EndKind::host_lost, -1, 0, text}, "", false);
+}
+
 void Stepper::operator()(const Collected& event) {
   const Collecting* collecting = phase<Collecting>();
   if (collecting == nullptr || collecting->attempt.epoch != event.epoch) return;

@@ -31,6 +31,7 @@ class Stepper {
   void operator()(const PayloadStarted& event);
   void operator()(const AttemptEnded& event);
   void operator()(const HostLost& event);
+  void operator()(const Drilled& event);
   void operator()(const Collected& event);
   void operator()(const CheckpointCommitted& event);
   void operator()(const CancelRequested& event);

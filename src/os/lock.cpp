@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "os/directory_lock.hpp"
 #include "os/files.hpp"
 #include "os/path_error.hpp"
 
@@ -46,6 +47,16 @@ Result<std::optional<FileLock>> FileLock::try_acquire(const Path& path, unsigned
 Result<FileLock> FileLock::acquire(const Path& path, unsigned mode) {
   TRY_ASSIGN(Fd fd, lock_file(path, mode, LOCK_EX));
   return FileLock{std::move(fd)};
+}
+
+Result<std::optional<DirectoryLock>> DirectoryLock::try_acquire(const Path& directory) {
+  TRY_ASSIGN(Fd fd, open_file(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return std::optional<DirectoryLock>{};
+    if (errno != EINTR) return path_error(errno, "lock", directory);
+  }
+  if (!is_still_at(fd.get(), directory)) return std::optional<DirectoryLock>{};
+  return std::optional<DirectoryLock>{DirectoryLock{std::move(fd)}};
 }
 
 }  // namespace gridctl::os

@@ -38,8 +38,9 @@ class TreeRemover {
   }
 
  private:
+  // What another process has removed meanwhile is gone, as it should be.
   void fail(int err, const char* verb, const char* name) {
-    if (!first_error_) first_error_ = path_error(err, std::string(verb) + " '" + name + "' in", path_);
+    if (err != ENOENT && !first_error_) first_error_ = path_error(err, std::string(verb) + " '" + name + "' in", path_);
   }
 
   void empty_directory(int fd, int depth) {
@@ -61,13 +62,13 @@ class TreeRemover {
   void remove(int parent, const char* name, int depth) {
     if (::unlinkat(parent, name, 0) == 0) return;
     if (errno != EISDIR && errno != EPERM) {
-      if (errno != ENOENT) fail(errno, "remove", name);
+      fail(errno, "remove", name);
       return;
     }
     const int unlink_errno = errno;
     struct stat info {};
     if (::fstatat(parent, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(info.st_mode))
-      return fail(unlink_errno, "remove", name);
+      return fail(errno == ENOENT ? ENOENT : unlink_errno, "remove", name);
     const Fd child = open_directory(parent, name);
     if (!child.valid()) return fail(errno, "open", name);
     if (!on_same_mount(child.get())) return fail(EBUSY, "remove the mount point", name);
@@ -116,6 +117,7 @@ Result<void> remove_tree(const Path& path) {
   const int unlink_errno = errno;
   if (::chmod(path.c_str(), 0700) != 0 && errno == ENOENT) return {};
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0 && errno == ENOENT) return {};
   if (fd < 0) return path_error(errno == ENOTDIR || errno == ELOOP ? unlink_errno : errno, "remove", path);
   const Fd root{fd};
   struct statx info {};

@@ -110,4 +110,16 @@ struct Checkpoint {
   std::optional<Duration> upload;  // from taking it on the host until it was whole and verified here
 };
 
+// What came of the newest drill of a job: whether it can be resumed on another host.
+struct Drill {
+  std::string name;         // of the job
+  std::string fingerprint;  // of what decides how it resumes; as the caller made it
+  JobId id;                 // the job that was started for it
+  WallTime at;
+  std::string verdict;                      // "yes", "no", "unknown"
+  std::string summary;                      // one line for people
+  std::optional<Duration> took;             // from the kill until it went on
+  std::optional<std::uint64_t> steps_lost;  // when the program tells its steps
+};
+
 }  // namespace gridctl::registry

@@ -92,6 +92,9 @@ class Registry {
   // Why the scheduler did what it did, newest decision: lines for `job explain`.
   [[nodiscard]] Result<void> save_explanation(const JobId& id, const std::vector<std::string>& lines);
   [[nodiscard]] Result<std::vector<std::string>> explanation(const JobId& id);
+  // The newest drill of jobs of that name; one is kept for each name.
+  [[nodiscard]] Result<void> save_drill(const Drill& drill);
+  [[nodiscard]] Result<std::optional<Drill>> drill(const std::string& name);
 
   // Checkpoints. Commits as head only when the job's epoch is still `checkpoint.epoch` (tested in the SQL statement
   // that moves the head); otherwise it is kept as a stray. Sets seq. A repeat of (epoch, host_number) changes nothing

@@ -149,6 +149,19 @@ CREATE TABLE figures(
 CREATE INDEX providers_by_state ON providers(name, drained, liveness, last_seen_ms);
 ALTER TABLE checkpoints ADD COLUMN stall_ms INTEGER;   -- how long it held the job up; NULL = not known
 ALTER TABLE checkpoints ADD COLUMN upload_ms INTEGER;  -- until it was whole and verified here
+)sql",
+    // 3 -> 4: drills
+    R"sql(
+CREATE TABLE drills(              -- the newest of each name
+  name TEXT PRIMARY KEY,          -- of jobs
+  fingerprint TEXT NOT NULL,
+  job TEXT NOT NULL,
+  at_ms INTEGER NOT NULL,
+  verdict TEXT NOT NULL,
+  summary TEXT NOT NULL,
+  took_ms INTEGER,
+  steps_lost INTEGER
+) STRICT, WITHOUT ROWID;
 )sql"};
 
 inline constexpr std::int64_t k_schema_version = k_schema_steps.size();

@@ -90,14 +90,16 @@ Result<void> materialise(const Tree& tree, ChunkReader& chunks, const os::Path& 
   const bool was_there = os::exists(directory);
   TRY(os::make_directories(directory));
   TRY_ASSIGN(const os::Fd root, os::open_file(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  TRY_ASSIGN(const auto names, os::list_directory(root.get()));
+  TRY_ASSIGN(auto names, os::list_directory(root.get()));
+  std::erase(names, options.beside);
   if (!names.empty()) return make_error(Code::exists, "directory '" + directory.native() + "' is not empty");
   auto built = Builder(root.get(), chunks, options).build(tree);
   if (built) return options.sync && !was_there ? os::sync_directory(directory.parent_path()) : Result<void>();
   if (!was_there) {
     static_cast<void>(os::remove_tree(directory));
   } else if (const auto left = os::list_directory(root.get())) {
-    for (const std::string& name : *left) static_cast<void>(os::remove_tree(directory / name));
+    for (const std::string& name : *left)
+      if (name != options.beside) static_cast<void>(os::remove_tree(directory / name));
   }
   return std::move(built).context("while writing a tree to '" + directory.native() + "'");
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string_view>
 
 #include "os/files.hpp"
 #include "store/chunk_store.hpp"
@@ -14,6 +15,7 @@ namespace gridctl::store {
 struct MaterialiseOptions {
   bool sync = false;              // fsync files and directories
   bool links_stay_inside = true;  // refuse other links (checkpoints); false for working directories and mounts
+  std::string_view beside;        // a name in the directory that may be there, and is left alone
   std::function<void(std::uint64_t bytes_done)> progress;
 };
 

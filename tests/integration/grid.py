@@ -280,10 +280,14 @@ class Laptop:
         return self.run("provider", "register", name or f"h{host}", f"worker@{facts['address']}:{facts['port']}",
                         "--host-key", facts["host_key"], "-i", self.grid.key, "--engine", engine, *more, check=check, code=code)
 
-    def submit(self, spec, *more, env=None):
+    def write_job(self, spec):
         path = os.path.join(self.folder, f"{spec.get('name', 'job')}.yaml")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(spec, file, indent=1)  # JSON is YAML
+        return path
+
+    def submit(self, spec, *more, env=None):
+        path = self.write_job(spec)
         return Job(self, self.run("job", "submit", "-d", "-y", "--json", path, *more, env=env).json["job_id"])
 
     def daemon_pid(self):

@@ -59,7 +59,8 @@ Options shrink(Options options, const std::string& rule) {
     }
     for (double Options::*chance :
          {&Options::loss, &Options::duplicate, &Options::long_delay, &Options::bad_bytes, &Options::kill_point,
-          &Options::torn_transfer, &Options::skew, &Options::start_problem, &Options::program_fails}) {
+          &Options::torn_transfer, &Options::skew, &Options::start_problem, &Options::program_fails,
+          &Options::kill_launch, &Options::late_start, &Options::cancel_start}) {
       if (options.*chance == 0) continue;
       Options fewer = options;
       fewer.*chance = 0;

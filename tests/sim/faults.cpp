@@ -78,18 +78,21 @@ void end(World& world, const Fault& fault) {
 
 }  // namespace
 
+void schedule(World& world, const Fault& fault) {
+  world.at(fault.at, -1, [&world, fault] {
+    if (world.healed) return;
+    world.say("FAULT ", to_text(fault));
+    begin(world, fault);
+  });
+  world.at(fault.at + fault.duration, -1, [&world, fault] {
+    if (world.healed) return;
+    world.say("end of fault ", fault_name(fault.kind));
+    end(world, fault);
+  });
+}
+
 void schedule_faults(World& world) {
-  for (const Fault& fault : world.options.faults) {
-    world.at(fault.at, -1, [&world, fault] {
-      world.say("FAULT ", to_text(fault));
-      begin(world, fault);
-    });
-    world.at(fault.at + fault.duration, -1, [&world, fault] {
-      if (world.healed) return;
-      world.say("end of fault ", fault_name(fault.kind));
-      end(world, fault);
-    });
-  }
+  for (const Fault& fault : world.options.faults) schedule(world, fault);
 }
 
 void schedule_failure(World& world) {

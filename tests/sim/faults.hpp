@@ -4,6 +4,9 @@
 
 namespace gridctl::sim {
 class World;
+struct Fault;
+// From fault.at on, for its duration.
+void schedule(World& world, const Fault& fault);
 void schedule_faults(World& world);
 // The host of the first job fails and comes back, again and again, after exponential times.
 void schedule_failure(World& world);

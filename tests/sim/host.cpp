@@ -13,6 +13,7 @@ namespace gridctl::sim {
 namespace {
 constexpr double k_cpus = 8;
 constexpr Nanos k_kill_slack = 10 * k_s;  // beyond the grace
+constexpr Nanos k_waking = 3 * k_s;       // until what a sleeping host should have ended has been ended
 }  // namespace
 
 Host::Host(World& world, int index) : world_(world), index_(index) {}
@@ -60,6 +61,7 @@ Result<control::Answer> Host::serve(int laptop, const control::Ask& ask) {
   if (const auto* request = std::get_if<wire::StartRequest>(&ask)) {
     auto reply = core.start(*request);
     if (!reply) check_refusal(laptop, request->spec, reply.error().code);
+    else world_.truth->accepts(index_, request->spec.job, request->spec.epoch);
     TRY_ASSIGN(auto good, std::move(reply));
     return control::Answer{good};
   }
@@ -184,11 +186,27 @@ agent::Machine Host::machine() const {
 
 Result<void> Host::take(const agent::Lease& lease) {
   TRY_ASSIGN(const agent::Entry entry, agent::plan_take(ledger_, lease, {k_cpus, 64ull << 30}, machine(), clock()));
+  check_unused(lease);
   if (entry.slot >= ledger_.size()) ledger_.resize(entry.slot + 1);
   ledger_[entry.slot] = lease;
   for (const std::size_t slot : entry.replaces)
     if (slot != entry.slot) ledger_[slot].reset();
   return {};
+}
+
+// A GPU that another program computes on is not to be had, whoever of its keepers has died.
+void Host::check_unused(const agent::Lease& lease) const {
+  const Node& mine = world_.node(world_.host_node(index_));
+  if (mine.woke_at > 0 && world_.now - mine.woke_at < k_waking) return;
+  for (const auto& [key, one] : folders_) {
+    if (one.launches.empty() || !one.launches.back().init_lives ||
+        lease_of(std::get<0>(key), *one.start).same_attempt(lease))
+      continue;
+    for (const std::string& gpu : one.start->spec.gpu_uuids)
+      if (std::find(lease.gpus.begin(), lease.gpus.end(), gpu) != lease.gpus.end())
+        throw Violation("S1", gpu + " of host" + std::to_string(index_) + " is leased to " + lease.job.value +
+                                  " while " + std::get<1>(key) + " computes on it");
+  }
 }
 
 void Host::release(const Key& key) {

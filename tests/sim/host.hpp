@@ -110,6 +110,7 @@ class Host {
   void check_refusal(int laptop, const wire::AttemptSpec& spec, Code code);
   void check_stopped(int laptop, const JobId& job, Epoch epoch);
   void watch_stop(const Key& key, Nanos grace, std::uint64_t supervisor);
+  void check_unused(const agent::Lease& lease) const;
   void check_leases(const std::map<Key, std::int64_t>& before, BootTime given);
 
   World& world_;

@@ -10,6 +10,7 @@ namespace gridctl::sim {
 
 namespace {
 constexpr Duration k_reach = std::chrono::seconds{20};
+constexpr Nanos k_held_up = 6 * k_s;
 constexpr Duration k_stop_look = std::chrono::milliseconds{200};
 
 Error broken() { return make_error(Code::host_unreachable, "the connection broke"); }
@@ -40,7 +41,14 @@ void Laptop::reach(int host, Reached then) {
 void Laptop::ask(const Session& session, control::Ask question, Answered then) {
   const Answered answer = once<control::Answer>(session.host, std::move(then));
   const int host = session.host;
-  world_.send(index_, host, [this, life = node().life, session, host, question = std::move(question), answer] {
+  Nanos held = 0;
+  if (const auto* start = std::get_if<wire::StartRequest>(&question); start != nullptr && !world_.healed) {
+    if (world_.rng.chance(world_.options.late_start)) held = world_.rng.between(0, k_held_up);
+    if (world_.rng.chance(world_.options.cancel_start))
+      after(Duration{world_.rng.between(0, k_s)},
+            [this, job = world_.truth->index(start->spec.job)] { user_cancels(job, true); });
+  }
+  auto deliver = [this, life = node().life, session, host, question = std::move(question), answer] {
     Host& there = *world_.hosts[static_cast<std::size_t>(host)];
     Result<control::Answer> reply = broken();
     if (there.serves(session.connection)) {
@@ -51,7 +59,9 @@ void Laptop::ask(const Session& session, control::Ask question, Answered then) {
       }
     }
     world_.answer(index_, host, life, [this, host, answer, reply = std::move(reply)] { answer(reply); });
-  });
+  };
+  if (held == 0) world_.send(index_, host, std::move(deliver));
+  else after(Duration{held}, [this, host, deliver = std::move(deliver)] { world_.send(index_, host, deliver); });
   after(control::k_work_answer, [answer] { answer(late()); });
 }
 

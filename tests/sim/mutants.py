@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does the simulator notice? Applies each one-line fault of mutants.txt to a copy of the sources, builds the simulator
-with it, and runs seeds until one breaks a rule. Prints a table: mutant, seed that caught it, rule. Status 1 when one
+"""Does the simulator notice? Applies each one-line fault of mutants.txt to a copy of its file, links the simulator with
+that, and runs seeds until one breaks a rule. Prints a table: mutant, seed that caught it, rule. Status 1 when one
 survives, changes nothing, or does not compile.
 
-usage: mutants.py [--only NAME] [--seeds N] [--jobs N] [--keep DIR]
+usage: mutants.py [--only NAME]... [--seeds N] [--jobs N] [--keep DIR] [--table FILE]
 """
 import argparse
+import concurrent.futures
+import hashlib
 import os
 import pathlib
 import re
@@ -17,6 +19,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
+NEVER = 1 << 62  # not caught; in an order of seeds
 
 
 def read_mutants():
@@ -26,71 +29,145 @@ def read_mutants():
             yield name, file, expression
 
 
-def copy_sources(into):
-    """What is the same there already keeps its time, so that little is compiled anew."""
-    files = [path for path in TOP.iterdir() if path.is_file()]
-    for folder in ("src", "cmd", "tests", "completions", "man", "scripts"):
-        files += [path for path in (TOP / folder).rglob("*") if path.is_file()]
-    for path in files:
-        target = into / path.relative_to(TOP)
-        if not target.exists() or target.read_bytes() != path.read_bytes():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, target)
+def state_of_sources():
+    """What a row of a kept table is worth: it holds for the very sources that the simulator is made of."""
+    digest = hashlib.sha256()
+    for folder in (TOP / "src", HERE):
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in (".cpp", ".hpp", ".csv"):
+                digest.update(str(path.relative_to(TOP)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
-def build(tree, jobs):
-    done = subprocess.run(["cmake", "--build", tree / "build", "--target", "gridctl_sim", "-j", str(jobs)],
-                          capture_output=True, text=True)
-    return done.returncode == 0, done.stdout[-2000:]
+class Table:
+    """Verdicts, kept in a file as they come, so that a run that was broken off goes on where it was."""
+
+    def __init__(self, path, state):
+        self.path, self.state, self.rows = path, state, {}
+        if path and path.exists():
+            for line in path.read_text().splitlines():
+                name, key, verdict = line.split("\t", 2)
+                self.rows[name] = (key, verdict)
+
+    @staticmethod
+    def key(state, expression, seeds):
+        return f"{state}-{hashlib.sha256(expression.encode()).hexdigest()[:6]}-{seeds}"
+
+    def find(self, name, key):
+        known, verdict = self.rows.get(name, ("", ""))
+        return verdict if known == key else None
+
+    def seed_before(self, name):
+        """By an older state, too: whatever was caught early comes first."""
+        return seed_of(self.rows.get(name, ("", ""))[1])
+
+    def put(self, name, key, verdict):
+        self.rows[name] = (key, verdict)
+        if self.path:
+            text = "".join(f"{name}\t{key}\t{verdict}\n" for name, (key, verdict) in self.rows.items())
+            part = self.path.with_name(self.path.name + ".part")
+            part.write_text(text)
+            part.replace(self.path)
+
+
+def seed_of(verdict):
+    first = verdict.split()[:1]
+    return int(first[0]) if first and first[0].isdigit() else NEVER
+
+
+def is_caught(verdict):
+    return seed_of(verdict) < NEVER or verdict.startswith("crashes")
+
+
+class Build:
+    """The simulator as it is, and beside it one file compiled anew for each mutant. The sources are left alone."""
+
+    def __init__(self, folder, jobs):
+        self.folder = folder
+        if not (folder / "build.ninja").exists():
+            options = ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1",
+                       "-DGRIDCTL_WERROR=OFF", "-DGRIDCTL_UNITY=OFF"]
+            subprocess.run(["cmake", "-S", TOP, "-B", folder, "-G", "Ninja", *options], check=True,
+                           stdout=subprocess.DEVNULL)
+        done = subprocess.run(["cmake", "--build", folder, "--target", "gridctl_sim", "-j", str(jobs)],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit("the simulator itself does not build:\n" + done.stdout[-2000:])
+        self.commands = subprocess.run(["ninja", "-C", folder, "--quiet", "-t", "commands", "gridctl_sim"],
+                                       capture_output=True, text=True, check=True).stdout.splitlines()
+
+    def run(self, command):
+        return subprocess.run(command, shell=True, cwd=self.folder, capture_output=True).returncode == 0
+
+    def plant(self, name, file, expression):
+        """The simulator with this fault, or the word for what went wrong."""
+        original = (TOP / file).read_text()
+        mutated = subprocess.run(["sed", expression], input=original, capture_output=True, text=True,
+                                 check=True).stdout
+        if mutated == original:
+            return None, "changes nothing"
+        place = self.folder / "planted" / name
+        (place / file).parent.mkdir(parents=True, exist_ok=True)
+        (place / file).write_text(mutated)
+        # A header's fault is looked for in the file of its own name.
+        source = TOP / re.sub(r"\.hpp$", ".cpp", file)
+        compiled = source if file.endswith(".hpp") else place / file
+        command = next(line for line in self.commands if line.endswith(f" -c {source}"))
+        command = re.sub(r" -M[DTF]( \S+\.[do])?(?= )", "", command.removesuffix(f" -c {source}"))
+        command = re.sub(r" -o \S+$", f" -o {place}/mutant.o -c {compiled}", command)
+        command = command.replace(" -I", f" -I{place}/src -I", 1)
+        # Before the libraries: their own copy of the file is not asked for any more.
+        link = self.commands[-1].replace(" -o tests/sim/gridctl_sim ", f" {place}/mutant.o -o {place}/gridctl_sim ")
+        if not self.run(command) or not self.run(link):
+            return None, "does not compile"
+        return place / "gridctl_sim", ""
+
+
+def run_seeds(simulator, seeds):
+    done = subprocess.run([simulator, "--count", str(seeds), "--quiet"], capture_output=True, text=True)
+    simulator.unlink()
+    found = re.search(r"^seed (\d+) breaks (\w+): (?:\2: )?(.*)$", done.stdout, re.M)
+    if found:
+        return f"{found[1]:>6}  {found[2]}  {found[3]}"
+    return "SURVIVES" if done.returncode == 0 else f"crashes with status {done.returncode}"
 
 
 def main():
     options = argparse.ArgumentParser(usage=__doc__)
     options.add_argument("--only", action="append")
     options.add_argument("--seeds", type=int, default=10_000)
-    options.add_argument("--jobs", type=int, default=os.cpu_count())
-    options.add_argument("--keep", help="folder for the copy and its build, used again by the next call")
+    options.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many are looked at at once")
+    options.add_argument("--keep", help="build folder, used again by the next call")
+    options.add_argument("--table", type=pathlib.Path,
+                         help="file for the verdicts; what it has for these very sources is not run again")
     chosen = options.parse_args()
-    tree = pathlib.Path(chosen.keep or tempfile.mkdtemp(prefix="gridctl-mutants-"))
-    copy_sources(tree)
-    if not (tree / "build" / "build.ninja").exists():
-        subprocess.run(["cmake", "-S", tree, "-B", tree / "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
-                        "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1", "-DGRIDCTL_WERROR=OFF"], check=True,
-                       stdout=subprocess.DEVNULL)
-    good, text = build(tree, chosen.jobs)
-    if not good:
-        sys.exit("the simulator itself does not build:\n" + text)
-    survivors = 0
-    total = 0
-    for name, file, expression in read_mutants():
-        if chosen.only and name not in chosen.only:
-            continue
-        total += 1
-        path = tree / file
-        original = path.read_text()
-        mutated = subprocess.run(["sed", expression], input=original, capture_output=True, text=True, check=True).stdout
-        verdict = "changes nothing"
-        if mutated != original:
-            path.write_text(mutated)
-            good, text = build(tree, chosen.jobs)
-            verdict = "does not compile"
-            if good:
-                done = subprocess.run([tree / "build/tests/sim/gridctl_sim", "--count", str(chosen.seeds), "--quiet"],
-                                      capture_output=True, text=True)
-                found = re.search(r"^seed (\d+) breaks (\w+): (.*)$", done.stdout, re.M)
-                if found:
-                    verdict = f"{found[1]:>6}  {found[2]}  {found[3]}"
-                elif done.returncode != 0:
-                    verdict = f"crashes with status {done.returncode}"
-                else:
-                    verdict = "SURVIVES"
-            path.write_text(original)
-        survivors += not (verdict[:6].strip().isdigit() or verdict.startswith("crashes"))
-        print(f"{name:34} {verdict}", flush=True)
+    folder = pathlib.Path(chosen.keep or tempfile.mkdtemp(prefix="gridctl-mutants-")).resolve()
+    table = Table(chosen.table, state_of_sources())
+    build = Build(folder, chosen.jobs)
+    wanted = [(*mutant, Table.key(table.state, mutant[2], chosen.seeds)) for mutant in read_mutants()
+              if not chosen.only or mutant[0] in chosen.only]
+    missing = [mutant for mutant in wanted if table.find(mutant[0], mutant[3]) is None]
+    missing.sort(key=lambda mutant: table.seed_before(mutant[0]))
+
+    def judge(mutant):
+        name, file, expression, key = mutant
+        simulator, problem = build.plant(name, file, expression)
+        return name, key, problem or run_seeds(simulator, chosen.seeds)
+
+    with concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(judge, mutant) for mutant in missing]):
+            name, key, verdict = done.result()
+            table.put(name, key, verdict)
+            print(f"{name:34} {verdict}", flush=True)
     if not chosen.keep:
-        shutil.rmtree(tree)
-    print(f"{total - survivors} of {total} mutants caught")
-    return 1 if survivors else 0
+        shutil.rmtree(folder)
+    verdicts = {name: table.find(name, key) for name, _, _, key in wanted}
+    print(f"\nsources {table.state}, {chosen.seeds} seeds each")
+    for name, verdict in sorted(verdicts.items(), key=lambda row: (seed_of(row[1]), row[0])):
+        print(f"{name:34} {verdict}")
+    caught = sum(is_caught(verdict) for verdict in verdicts.values())
+    print(f"{caught} of {len(verdicts)} mutants caught")
+    return 0 if caught == len(verdicts) else 1
 
 
 if __name__ == "__main__":

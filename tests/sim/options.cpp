@@ -67,6 +67,46 @@ void draw_early_cancel(Random& random, Options& options) {
     if (random.chance(0.5)) options.faults.push_back(fault);
 }
 
+// More jobs of two users than GPUs, on hosts where supervisors die: what looks free for a moment is wanted by somebody
+// else at once.
+void draw_crowd(Random& random, Options& options) {
+  if (!random.chance(0.1)) return;
+  options.laptops = 2;
+  options.hosts = static_cast<int>(random.between(2, 3));
+  options.gpus_per_host = 1;
+  options.gpus_for_all = true;
+  options.jobs = static_cast<int>(random.between(4, 6));
+  options.liar = -1;
+  options.kill_launch = random.chance(0.5) ? 0.5 * random.unit() : 0;
+  for (Fault& fault : options.faults) fault.host %= options.hosts;
+  for (std::int64_t left = random.between(0, 10); left > 0; --left) {
+    Fault fault;
+    fault.kind = FaultKind::supervisor_kill;
+    fault.at = random.between(0, options.faults_until);
+    fault.host = static_cast<int>(random.below(static_cast<std::uint64_t>(options.hosts)));
+    options.faults.push_back(fault);
+  }
+}
+
+// A host's disk that is all but full when jobs start.
+void draw_nearly_full(Random& random, Options& options) {
+  if (!random.chance(0.2)) return;
+  options.full_rate = random.unit();
+  Fault fault;
+  fault.kind = FaultKind::host_disk_full;
+  fault.at = random.between(0, 20 * k_s);
+  fault.duration = random.between(10 * k_s, 3 * k_min);
+  fault.host = static_cast<int>(random.below(static_cast<std::uint64_t>(options.hosts)));
+  options.faults.push_back(fault);
+}
+
+// STOP overtakes START.
+void draw_overtaking(Random& random, Options& options) {
+  if (!random.chance(0.1)) return;
+  options.late_start = random.unit();
+  options.cancel_start = 0.5 * random.unit();
+}
+
 }  // namespace
 
 const char* fault_name(FaultKind kind) { return k_names[static_cast<std::size_t>(kind)]; }
@@ -117,6 +157,11 @@ Options draw(std::uint64_t seed) {
   Random faults = random.fork();
   draw_faults(faults, o);
   draw_early_cancel(faults, o);
+  // Later inventions have a stream of their own, so that seeds without them are what they were.
+  Random later(~seed);
+  draw_crowd(later, o);
+  draw_nearly_full(later, o);
+  draw_overtaking(later, o);
   return o;
 }
 

@@ -64,10 +64,15 @@ struct Options {
   Nanos tick = 0;
   double loss = 0, duplicate = 0, long_delay = 0, bad_bytes = 0;
   Nanos delay = 0, long_delay_max = 0;
-  double kill_point = 0;     // a process is killed at one of its changes
-  double torn_transfer = 0;  // a checkpoint does not arrive whole
-  double skew = 0;           // of host clocks, relative
-  double start_problem = 0;  // an engine cannot start it
+  double kill_point = 0;      // a process is killed at one of its changes
+  double torn_transfer = 0;   // a checkpoint does not arrive whole
+  double skew = 0;            // of host clocks, relative
+  double start_problem = 0;   // an engine cannot start it
+  double full_rate = 1;       // of a host's writes that fail while its disk is full: others find a last block
+  double kill_launch = 0;     // a supervisor is killed while it launches
+  bool gpus_for_all = false;  // no job goes without
+  double late_start = 0;      // a START is held up on its way
+  double cancel_start = 0;    // the user cancels when a START has just gone out
   Nanos lost_after = 0, lease = 0;
   Nanos work = 0, save_every = 0, start_time = 0, transfer_time = 0;
   Nanos save_cost = 0;       // the program's work stands still so long for each checkpoint

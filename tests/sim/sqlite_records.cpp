@@ -4,6 +4,7 @@
 
 #include "records.hpp"
 #include "vfs.hpp"
+#include "world.hpp"
 
 namespace gridctl::sim {
 
@@ -13,6 +14,7 @@ using registry::Checkpoint;
 using registry::Registry;
 
 constexpr const char* k_directory = "/sim";
+constexpr const char* k_file = "/sim/state.db";
 constexpr double k_kill_rate = 0.002;        // of single operations
 constexpr std::uint64_t k_kill_within = 30;  // changes of files; a commit has about ten
 
@@ -62,6 +64,9 @@ class SqliteRecords : public Records {
     if (registry_) return {};
     TRY_ASSIGN(Registry opened, Registry::open_on(k_directory, disk_.vfs_name()));
     registry_.emplace(std::move(opened));
+    // Whatever was interrupted, a file that was opened is whole again.
+    if (const std::string damage = disk_.damage(k_file); !damage.empty())
+      throw Violation("S3", "the registry is damaged: " + damage);
     return {};
   }
 

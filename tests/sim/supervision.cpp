@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "faults.hpp"
 #include "view.hpp"
 
 namespace gridctl::sim {
@@ -111,6 +112,13 @@ void Supervision::launch() {
   kill_point();
   (void)update_lease(true);
   kill_point();
+  if (host_.world_.kill_launch()) {
+    // Nobody adopts it before others have asked for what it holds.
+    Fault cut{FaultKind::cut_both, host_.world_.now, host_.world_.rng.between(0, k_min), host_.index_};
+    cut.laptop = std::get<0>(key_);
+    schedule(host_.world_, cut);
+    throw Killed{};
+  }
   const std::size_t which = folder().launches.size() - 1;
   // The engine goes on with it whether we live or not.
   host_.world_.after(host_.world_.rng.between(k_ms, 2 * k_s), host_.world_.host_node(host_.index_),

@@ -109,6 +109,12 @@ void Truth::promised_never(int host, int laptop, const JobId& job, Epoch epoch, 
   world_.say("host", host, " promises laptop", laptop, " never to run job", which, " epoch ", epoch.value, ": ", by);
 }
 
+void Truth::accepts(int host, const JobId& job, Epoch epoch) {
+  if (promises_.contains({host, index(job), epoch.value}))
+    throw Violation("S8", job.value + " epoch " + std::to_string(epoch.value) + " is accepted by host" +
+                              std::to_string(host) + ", which has promised that it never will be");
+}
+
 void Truth::lease_extends(const Payload* payload, BootTime until) {
   if (payload == nullptr || !payload->alive) return;
   BootTime& owed = owed_[payload];

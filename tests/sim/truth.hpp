@@ -48,6 +48,7 @@ class Truth {
   // On hosts.
   Payload* payload_starts(int host, int laptop, const wire::AttemptSpec& spec);
   void payload_ends(Payload& payload, Why why);
+  void accepts(int host, const JobId& job, Epoch epoch);
   void promised_never(int host, int laptop, const JobId& job, Epoch epoch, const char* by);
   void lease_extends(const Payload* payload, BootTime until);  // by a renewal that was answered
   void lease_ends(const Payload& payload, BootTime now, BootTime deadline);
@@ -91,6 +92,9 @@ class Truth {
   struct Shadow {  // of a job: what was acknowledged
     bool submitted = false, cancelled = false, done = false;
     job::State newest;
+    std::map<std::uint64_t, std::uint64_t> attempts;  // epoch, number
+    std::vector<CheckpointSeq> kept;                  // no strays; as listed at
+    Nanos kept_at = -1;
   };
   void check_needless(int laptop, const job::State& before, const job::Happening& what);
   void check_end(const job::State& before, const job::AttemptEnded& ended);

@@ -11,6 +11,7 @@ namespace {
 
 constexpr Nanos k_witness_counts = 8 * k_s;  // another host's answer, until the next is due; and a tick
 
+constexpr std::ptrdiff_t k_kept = 3;  // newest checkpoints of a job
 constexpr std::uint64_t k_epochs = std::uint64_t{1} << 62;
 
 template <class Event>
@@ -63,6 +64,9 @@ void Truth::committed(int laptop, const registry::Checkpoint& c, const job::Stat
   const Content* held = content(c.root);
   if (!stored_.contains({laptop, c.root})) throw Violation("S6", which + " is committed without all its bytes");
   if (held == nullptr || held->job != index(c.job)) throw Violation("S6", which + " is not this job's");
+  const auto attempt = shadow(c.job).attempts.find(c.epoch.value);
+  if (attempt != shadow(c.job).attempts.end() && attempt->second != c.attempt.value)
+    throw Violation("S6", which + " is filed under attempt " + std::to_string(c.attempt.value));
   if (!became_head) return;
   if (c.epoch != before.epoch || c.epoch < shadow(c.job).newest.epoch)
     throw Violation("S2", which + " of a fenced epoch becomes the head");
@@ -76,6 +80,12 @@ void Truth::listed(const std::vector<registry::Checkpoint>& all) {
     if (!seen.emplace(c.epoch.value, c.host_number).second)
       throw Violation("S8",
                       "a checkpoint of " + c.job.value + " epoch " + std::to_string(c.epoch.value) + " is kept twice");
+  if (all.empty()) return;
+  Shadow& known = shadow(all.front().job);
+  known.kept.clear();
+  known.kept_at = world_.now;
+  for (const registry::Checkpoint& c : all)
+    if (!c.stray) known.kept.push_back(c.seq);
 }
 
 void Truth::head_is(int laptop, const job::State& state, const Result<registry::Checkpoint>& row) {
@@ -93,6 +103,11 @@ void Truth::head_is(int laptop, const job::State& state, const Result<registry::
 
 void Truth::dropped(int laptop, const registry::Checkpoint& c) {
   const Shadow& known = shadow(c.job);
+  const auto newer =
+      std::count_if(known.kept.begin(), known.kept.end(), [&](CheckpointSeq seq) { return seq > c.seq; });
+  if (known.kept_at == world_.now && newer < k_kept)
+    throw Violation("S7",
+                    "laptop" + std::to_string(laptop) + " removes one of the newest checkpoints of " + c.job.value);
   if (c.seq == known.newest.head && !job::is_final(known.newest.visible()))
     throw Violation("S7", "laptop" + std::to_string(laptop) + " removes the head of " + c.job.value);
 }
@@ -168,6 +183,7 @@ void Truth::stepped(int laptop, const job::State& before, const job::Happening& 
   if (const auto* ended = as<job::AttemptEnded>(what)) check_end(before, *ended);
   check_needless(laptop, before, what);
   check_final(before, after);
+  if (const job::Attempt* attempt = after.attempt()) known.attempts[attempt->epoch.value] = attempt->number.value;
   if (after.epoch > before.epoch && before.epoch.value > 0) ++restarts;
   known.newest = after;
 }

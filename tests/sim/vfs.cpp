@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace gridctl::sim {
 
@@ -174,6 +175,22 @@ bool FaultyDisk::sync(File& file) {
   file.changes.clear();
   file.there_synced = file.there;  // file systems that sync a file keep its name too
   return true;
+}
+
+std::string FaultyDisk::damage(const std::string& path) {
+  const bool errors = std::exchange(errors_, false);
+  std::string found;
+  sqlite3* db = nullptr;
+  sqlite3_stmt* look = nullptr;
+  int code = sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE, name_.c_str());
+  if (code == SQLITE_OK) code = sqlite3_prepare_v2(db, "PRAGMA integrity_check(1)", -1, &look, nullptr);
+  if (code == SQLITE_OK) code = sqlite3_step(look);
+  if (code == SQLITE_ROW) found = reinterpret_cast<const char*>(sqlite3_column_text(look, 0));
+  else if (code != SQLITE_OK && code != SQLITE_DONE) found = sqlite3_errstr(code);
+  sqlite3_finalize(look);
+  sqlite3_close(db);
+  errors_ = errors;
+  return found == "ok" ? "" : found;
 }
 
 void FaultyDisk::lose_power() {

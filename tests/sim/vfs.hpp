@@ -31,6 +31,8 @@ class FaultyDisk {
   void kill_after(std::uint64_t calls) { kill_after_ = calls; }
   [[nodiscard]] bool killed() const { return killed_; }
   void revive() { killed_ = false, kill_after_ = 0; }
+  // What is wrong with a database that lies here; empty when nothing is. Reads without faults.
+  [[nodiscard]] std::string damage(const std::string& path);
   [[nodiscard]] std::uint64_t calls() const { return calls_; }
 
   struct Change {  // since the last sync

@@ -12,7 +12,9 @@ using agent::AttemptKey;
 
 Result<void> View::change(bool needs_space) {
   if (host_.world_.kill_here()) throw Killed{};
-  if (needs_space && host_.disk_full) return make_error(Code::no_space, "the disk is full");
+  const double rate = host_.world_.options.full_rate;
+  if (needs_space && host_.disk_full && (rate >= 1 || host_.world_.rng.chance(rate)))
+    return make_error(Code::no_space, "the disk is full");
   return {};
 }
 

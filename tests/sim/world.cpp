@@ -18,7 +18,7 @@ job::Spec make_spec(const Options& o, int index, Random& random) {
   job::Spec spec;
   spec.name = "job" + std::to_string(index);
   spec.run = "train";
-  if (random.chance(0.7)) {
+  if (random.chance(0.7) || o.gpus_for_all) {
     job::GpuRequest gpu;
     gpu.count_min = gpu.count_max = static_cast<int>(random.between(1, o.gpus_per_host));
     spec.resources.gpus.push_back(gpu);

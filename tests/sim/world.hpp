@@ -85,6 +85,7 @@ class World {
   void answer(int laptop, int host, std::uint64_t asker, Work work) {
     carry(laptop, host, false, asker, std::move(work));
   }
+  [[nodiscard]] bool kill_launch() { return rng.chance(healed ? 0 : options.kill_launch); }
   [[nodiscard]] bool kill_here() { return rng.chance(healed ? 0 : options.kill_point); }
 
   template <class... Parts>

@@ -40,6 +40,30 @@ TEST_F(AttemptDirTest, KnowsItselfByItsPath) {
   EXPECT_EQ(read_number(attempt_.deadline_file())->value(), 5);
 }
 
+TEST_F(AttemptDirTest, WhatAKilledCreationLeftGoesWithItsSecrets) {
+  const auto secrets = attempt_.secrets();
+  if (!secrets) GTEST_SKIP() << secrets.error().message;
+  const JobDir job{{"c"}, {"j"}, attempt_.path.parent_path()};
+  EXPECT_FALSE(has_drafts(job));
+  ASSERT_THAT(os::rename_path(attempt_.path, job.path / ".new-2"), IsOk());  // killed before it got its name
+  ASSERT_THAT(os::make_directories(*secrets), IsOk());
+  ASSERT_THAT(os::write_file_atomically(*secrets / "TOKEN", "canary"), IsOk());
+  EXPECT_TRUE(has_drafts(job));
+  remove_drafts(job);
+  EXPECT_FALSE(has_drafts(job));
+  EXPECT_FALSE(os::exists(*secrets));
+}
+
+TEST_F(AttemptDirTest, ADraftBesideItsAttemptDoesNotCostTheSecrets) {
+  const auto secrets = attempt_.secrets();
+  if (!secrets) GTEST_SKIP() << secrets.error().message;
+  ASSERT_THAT(os::make_directories(*secrets), IsOk());
+  ASSERT_THAT(os::make_directories(attempt_.path.parent_path() / ".new-2"), IsOk());
+  remove_drafts({{"c"}, {"j"}, attempt_.path.parent_path()});
+  EXPECT_TRUE(os::exists(*secrets));
+  ASSERT_THAT(os::remove_tree(*secrets), IsOk());
+}
+
 TEST_F(AttemptDirTest, IsStartingBeforeItsFirstStatus) {
   const auto status = read_status(attempt_, os::system_clock());
   ASSERT_THAT(status, IsOk());

@@ -191,6 +191,23 @@ TEST(HealthSigns, OurOwnWrongClockIsNotTheHostsFault) {
   EXPECT_FALSE(clock_offset({}, "a"));
 }
 
+TEST(HealthSigns, AStepOfOurClockMakesNoHostsClockWrong) {
+  HostClocks clocks;
+  const WallTime wall{1'000'000'000};
+  const BootTime boot{5'000'000'000};
+  for (const char* host : {"a", "b", "c"}) clocks.heard(host, 0, wall, boot);
+  // Ours was set back by a day; of the three only one has been heard since.
+  const WallTime stepped{wall.ms - 86'400'000 + 1000};
+  const BootTime later{boot.ns + 1'000'000'000};
+  clocks.heard("a", 86'400'000, stepped, later);
+  EXPECT_EQ(clocks.offset("a", stepped, later), 0);
+  EXPECT_EQ(clocks.offset("b", stepped, later), 0);
+  // A host whose own clock is set is still found out.
+  clocks.heard("c", 86'400'000 + 3'600'000, stepped, later);
+  EXPECT_EQ(clocks.offset("c", stepped, later), 3'600'000);
+  EXPECT_FALSE(clocks.offset("d", stepped, later));
+}
+
 // A host that answers with this report.
 class OneHost : public wire::Link {
  public:

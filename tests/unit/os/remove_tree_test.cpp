@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "os/files.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
@@ -37,6 +39,22 @@ TEST(RemoveTree, OfALinkRemovesTheLink) {
 TEST(RemoveTree, TakesMissingForSuccess) {
   const TempDir dir;
   EXPECT_THAT(remove_tree(dir / "none"), IsOk());
+}
+
+TEST(RemoveTree, TwoMayRemoveTheSameTreeAtOnce) {
+  const TempDir dir;
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 50; ++i) {
+      std::filesystem::create_directories(dir / "tree" / std::to_string(i) / "files");
+      ASSERT_THAT(write_file_atomically(dir / "tree" / std::to_string(i) / "files/file", "x"), IsOk());
+    }
+    Result<void> other;
+    std::thread thread([&] { other = remove_tree(dir / "tree"); });
+    EXPECT_THAT(remove_tree(dir / "tree"), IsOk());
+    thread.join();
+    EXPECT_THAT(other, IsOk());
+    EXPECT_FALSE(os::exists(dir / "tree"));
+  }
 }
 
 TEST(RemoveTree, OpensFoldersThatForbidIt) {

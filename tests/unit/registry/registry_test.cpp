@@ -171,5 +171,21 @@ TEST_F(RegistryTest, RefusesANewerSchemaAndADamagedFile) {
   EXPECT_EQ(damaged.error().code, Code::state_unreadable);
 }
 
+TEST_F(RegistryTest, KeepsTheNewestDrillOfAName) {
+  EXPECT_FALSE(*registry->drill("train"));
+  ASSERT_TRUE(registry->save_drill({"train", "f1", {"job1"}, {1000}, "no", "it began anew", {}, {}}));
+  const Drill newest{"train", "f2", {"job2"}, {2000}, "yes", "41 s", std::chrono::milliseconds{41500}, 38};
+  ASSERT_TRUE(registry->save_drill(newest));
+  reopen();
+  const Result<std::optional<Drill>> kept = registry->drill("train");
+  ASSERT_TRUE(kept && *kept);
+  EXPECT_EQ((*kept)->fingerprint, "f2");
+  EXPECT_EQ((*kept)->id.value, "job2");
+  EXPECT_EQ((*kept)->verdict, "yes");
+  EXPECT_EQ((*kept)->took, newest.took);
+  EXPECT_EQ((*kept)->steps_lost, 38u);
+  EXPECT_FALSE(*registry->drill("other"));
+}
+
 }  // namespace
 }  // namespace gridctl::registry

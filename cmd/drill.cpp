@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/drill.hpp"
+
+#include <algorithm>
+
+#include "crypto/sha256.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Duration k_long_job = std::chrono::hours{1};
+}
+
+std::string resume_fingerprint(const job::Spec& spec) {
+  std::string text;
+  for (const std::string* part : {&spec.image, &spec.setup, &spec.run, &spec.resume_run, &spec.checkpoint.path})
+    text += std::to_string(part->size()) + ":" + *part;
+  return to_hex(crypto::sha256(as_bytes(text)));
+}
+
+Result<std::optional<std::string>> drill_warning(registry::Registry& registry, const job::Spec& spec,
+                                                 const sched::Decision& decision,
+                                                 const std::vector<sched::HostFacts>& hosts) {
+  std::optional<std::string> none;
+  if (spec.checkpoint.interval == job::CheckpointPolicy::Interval::off) return none;
+  if (spec.max_duration && *spec.max_duration < k_long_job) return none;
+  if (!decision.placement) return none;
+  const auto host = std::find_if(hosts.begin(), hosts.end(),
+                                 [&](const sched::HostFacts& one) { return one.name == decision.placement->host; });
+  const bool own =
+      host == hosts.end() || (host->price_per_hour == 0 && host->host_class != "market" && host->host_class != "cloud");
+  if (own) return none;
+  TRY_ASSIGN(const std::optional<registry::Drill> drill, registry.drill(spec.name));
+  const std::string command = "`gridctl job drill` shows whether it resumes on another host";
+  if (!drill) return std::optional{"job " + spec.name + " was never drilled; " + command};
+  if (drill->verdict != "yes") return std::optional{"the last drill of " + spec.name + " said: " + drill->summary};
+  if (drill->fingerprint != resume_fingerprint(spec))
+    return std::optional{"job " + spec.name + " has changed since its last drill; " + command};
+  return none;
+}
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/drill.hpp"
+#include "cmd/follow.hpp"
+#include "cmd/log_reader.hpp"
+#include "cmd/outcome.hpp"
+#include "cmd/provider_facts.hpp"
+#include "cmd/submission.hpp"
+#include "config/job_file.hpp"
+#include "control/daemon.hpp"
+#include "job/drill.hpp"
+#include "os/files.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace job_drill {
+namespace {
+constexpr Duration k_interval = std::chrono::seconds{10};  // told to the program, so that it saves soon
+constexpr Duration k_look_before =
+    std::chrono::seconds{30};                               // at what it prints, from its first checkpoint to the kill
+constexpr Duration k_look_after = std::chrono::minutes{2};  // beyond twice the time it took to its first checkpoint
+constexpr Duration k_clean = std::chrono::minutes{2};       // until nothing of it is left on a host
+
+constexpr Example k_examples[] = {
+    {"Does this job survive the loss of its host? Find out before it matters", "gridctl job drill train.yaml"},
+    {"With what an earlier job ran", "gridctl job drill train-gpt"},
+    {"In CI, on two certain hosts", "gridctl job drill train.yaml -p ada -p bob --timeout 30m --json"}};
+constexpr Positional k_positionals[] = {{"FILE.yaml|ID", Offer::file}};
+constexpr Option k_options[] = {{"provider", 'p', "NAME", "only on these", "", Offer::provider, "", true},
+                                {"keep", 0, "", "keep the checkpoints that it made"}};
+constexpr int k_exits[] = {1, 3, 4, 5, 7, 130};
+
+// The job as it would be submitted, but under a name of its own and told that this is a drill.
+Result<Submission> read_drill(Context& context, registry::Registry& registry, const Parsed& parsed,
+                              std::vector<std::string> known_providers) {
+  const std::string& what = parsed.positionals[0];
+  Submission submission;
+  if (os::exists(what) || what.ends_with(".yaml") || what.ends_with(".yml")) {
+    TRY_ASSIGN(config::ParsedJob job, config::load_job_file(what, {}, std::move(known_providers)));
+    for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));
+    submission.spec = std::move(job.spec);
+    submission.secrets = std::move(job.secrets);
+  } else {
+    TRY_ASSIGN(const JobId id, registry.resolve(what));
+    TRY_ASSIGN(const registry::Job job, registry.job(id));
+    submission.spec = job.spec;
+    TRY_ASSIGN(submission.secrets, secrets_of(context.paths(), job, "gridctl job drill " + id.value));
+    TRY_ASSIGN(submission.inputs, registry.inputs(id));
+  }
+  if (parsed.has("provider")) submission.spec.constraints.providers = parsed.values("provider");
+  TRY(check_supported(registry, submission.spec));
+  return submission;
+}
+
+job::SavedState saved(const registry::Checkpoint& checkpoint) {
+  return {checkpoint.seq, checkpoint.root, checkpoint.files};
+}
+
+class Drill {
+ public:
+  Drill(Context& context, registry::Registry& registry, const JobId& id)
+      : context_(context), registry_(registry), id_(id), log_(context.paths(), id) {}
+
+  // True when there is a verdict.
+  Result<bool> tick(const registry::Job& job) {
+    TRY(log_.read_new([this](AttemptNumber attempt, std::string_view bytes) { progress_[attempt].read(bytes); }));
+    if (job::is_final(job.state)) return conclude(job);
+    const auto* running = std::get_if<job::Running>(&job.machine.phase);
+    if (running == nullptr) return false;
+    if (!killed_) return before_the_kill(job, running->attempt);
+    if (running->attempt.epoch > *killed_) return after_the_kill(running->attempt);
+    return false;
+  }
+
+  [[nodiscard]] const job::DrillVerdict& verdict() const { return verdict_; }
+  [[nodiscard]] const job::DrillFacts& facts() const { return facts_; }
+  [[nodiscard]] std::optional<Duration> took() const { return took_; }
+  [[nodiscard]] std::uint64_t restored_bytes() const { return restored_bytes_; }
+
+ private:
+  Result<std::optional<registry::Checkpoint>> first_of(Epoch epoch) {
+    TRY_ASSIGN(const std::vector<registry::Checkpoint> all, registry_.checkpoints(id_));
+    for (const registry::Checkpoint& one : all)
+      if (one.epoch == epoch && !one.stray) return std::optional{one};
+    return std::optional<registry::Checkpoint>{};
+  }
+
+  Result<bool> before_the_kill(const registry::Job& job, const job::Attempt& attempt) {
+    const BootTime now = context_.clock.boot();
+    if (attempt.epoch != watched_) {
+      watched_ = attempt.epoch;
+      runs_since_ = now;
+      saved_since_.reset();
+      context_.note("it runs on " + attempt.host().value + "; waiting for its first checkpoint");
+    }
+    if (!saved_since_) {
+      TRY_ASSIGN(const std::optional<registry::Checkpoint> first, first_of(attempt.epoch));
+      if (!first) return false;
+      facts_.first = saved(*first);
+      saved_since_ = now;
+      to_first_checkpoint_ = now - runs_since_;
+    }
+    // A count that has moved tells a beginning from a continuation.
+    if (!progress_[attempt.number].moves_or_is_mute() && now < *saved_since_ + k_look_before) return false;
+    facts_.from = attempt.host().value;
+    facts_.before = progress_[attempt.number].ranges();
+    before_ = attempt.number;
+    killed_ = attempt.epoch;
+    killed_at_ = now;
+    context_.note("checkpoint " + std::to_string(job.machine.head.value) + " is safe; from now on " + facts_.from +
+                  " counts as lost");
+    TRY(registry_.apply(id_, {context_.now(), job::Drilled{attempt.epoch}}));
+    return false;
+  }
+
+  Result<bool> after_the_kill(const job::Attempt& attempt) {
+    const BootTime now = context_.clock.boot();
+    if (facts_.to.empty()) {
+      facts_.to = attempt.host().value;
+      began_again_ = now;
+      TRY(note_restored(attempt.resumed_from));
+      context_.note("it runs on " + facts_.to + " from checkpoint " + std::to_string(attempt.resumed_from.value) +
+                    ", " + format_duration(now - killed_at_) + " later");
+    }
+    TRY(look(attempt.number, attempt.epoch));
+    return take(job::judge_drill(facts_, now > began_again_ + 2 * to_first_checkpoint_ + k_look_after));
+  }
+
+  Result<void> look(AttemptNumber number, Epoch epoch) {
+    // Output lags behind: what it had printed by the kill may have come only now.
+    facts_.before = progress_[before_].ranges();
+    facts_.after = progress_[number].ranges();
+    if (!facts_.after.empty() && !took_) took_ = context_.clock.boot() - killed_at_;
+    if (facts_.saved_after) return {};
+    TRY_ASSIGN(const std::optional<registry::Checkpoint> first, first_of(epoch));
+    if (first) facts_.saved_after = saved(*first);
+    return {};
+  }
+
+  Result<void> note_restored(CheckpointSeq seq) {
+    if (seq.value == 0) return {};
+    TRY_ASSIGN(const registry::Checkpoint restored, registry_.checkpoint(id_, seq));
+    facts_.restored = saved(restored);
+    restored_bytes_ = restored.bytes;
+    return {};
+  }
+
+  bool take(std::optional<job::DrillVerdict> verdict) {
+    if (!verdict) return false;
+    if (!took_) took_ = began_again_ - killed_at_;
+    verdict_ = *std::move(verdict);
+    return true;
+  }
+
+  // It has ended by itself.
+  Result<bool> conclude(const registry::Job& job) {
+    TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, registry_.attempts(id_));
+    const std::string how = job.machine.reason_text;
+    if (!killed_) {
+      verdict_ = {"no", "it ended before it had a checkpoint: " + how, {}};
+      return true;
+    }
+    if (attempts.empty() || attempts.back().epoch <= *killed_) {
+      verdict_ = {"no", "it did not run again: " + how, {}};
+      return true;
+    }
+    const registry::AttemptRecord& last = attempts.back();
+    facts_.to = last.provider.value;
+    facts_.succeeded = job.state == job::JobState::succeeded;
+    if (!facts_.succeeded) {
+      verdict_ = {"no", "on " + facts_.to + " it failed: " + how, {}};
+      return true;
+    }
+    TRY(note_restored(last.resumed_from));
+    if (began_again_ == BootTime{}) began_again_ = context_.clock.boot();
+    TRY(look(last.number, last.epoch));
+    return take(job::judge_drill(facts_, true));
+  }
+
+  Context& context_;
+  registry::Registry& registry_;
+  JobId id_;
+  LogReader log_;
+  std::map<AttemptNumber, job::ProgressReader> progress_;
+  job::DrillFacts facts_;
+  job::DrillVerdict verdict_;
+  Epoch watched_;
+  BootTime runs_since_{}, killed_at_{}, began_again_{};
+  std::optional<BootTime> saved_since_;
+  Duration to_first_checkpoint_{};
+  AttemptNumber before_;
+  std::optional<Epoch> killed_;
+  std::optional<Duration> took_;
+  std::uint64_t restored_bytes_ = 0;
+};
+
+// Ends the drill's job and waits until no host has anything of it.
+Result<void> clean_up(Context& context, registry::Registry& registry, const JobId& id, bool keep) {
+  TRY(registry.apply(id, {context.now(), job::CancelRequested{Duration::zero()}}));
+  TRY(control::ensure_daemon(context.state, true));
+  const BootTime late = context.clock.boot() + k_clean;
+  TRY(follow(context, registry, id, [&](const registry::Job& job) -> Result<bool> {
+    return !job.machine.needs_supervisor() || (job::is_final(job.state) && context.clock.boot() > late);
+  }));
+  if (keep) return {};
+  TRY_ASSIGN(const std::vector<registry::Checkpoint> all, registry.checkpoints(id));
+  for (const registry::Checkpoint& one : all) TRY(registry.remove_checkpoint(id, one.seq));
+  return {};
+}
+
+std::string summary_of(const job::DrillVerdict& verdict, const std::optional<Duration>& took) {
+  std::string text = "recoverable: " + verdict.word;
+  if (verdict.word == "yes" && took) text += ", " + format_duration(*took);
+  if (verdict.steps_lost)
+    text += ", " + std::to_string(*verdict.steps_lost) + (*verdict.steps_lost == 1 ? " step lost" : " steps lost");
+  return text + ": " + sanitize(verdict.why);
+}
+
+std::string drill_json(const registry::Drill& drill, const job::DrillFacts& facts, std::uint64_t bytes) {
+  const auto number = [](const auto& value) { return value ? std::to_string(*value) : std::string("null"); };
+  std::optional<double> seconds;
+  if (drill.took) seconds = std::chrono::duration<double>(*drill.took).count();
+  const auto host = [](const std::string& name) { return name.empty() ? std::string("null") : ui::quoted(name); };
+  return "{\"name\":" + ui::quoted(drill.name) + ",\"job_id\":" + ui::quoted(drill.id.value) +
+         ",\"recoverable\":" + ui::quoted(drill.verdict) + ",\"seconds\":" + number(seconds) +
+         ",\"steps_lost\":" + number(drill.steps_lost) + ",\"from\":" + host(facts.from) + ",\"to\":" + host(facts.to) +
+         ",\"checkpoint_bytes\":" + std::to_string(bytes) + ",\"summary\":" + ui::quoted(drill.summary) + "}";
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry known, context.open_for_reading());  // what is refused leaves nothing behind
+  TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(known, context.now()));
+  std::vector<std::string> names;
+  for (const sched::HostFacts& host : hosts) names.push_back(host.name.value);
+  TRY_ASSIGN(Submission submission, read_drill(context, known, parsed, std::move(names)));
+  const job::Spec asked = submission.spec;
+  const sched::Decision decision = sched::place(asked, hosts, {});
+  if (!decision.could_ever_fit) return nothing_fits(asked.name, decision);
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  if (submission.inputs.empty()) {
+    TRY_ASSIGN(submission.inputs, store_inputs(context, asked));
+  }
+  submission.spec.name += "-drill";
+  submission.spec.envs["GRIDCTL_DRILL"] = "1";
+  submission.spec.checkpoint.interval = job::CheckpointPolicy::Interval::fixed;
+  submission.spec.checkpoint.every = k_interval;
+  TRY_ASSIGN(const JobId id, record(context, registry, submission));
+  context.note("drill of " + asked.name + ": job " + id.value);
+  TRY(control::ensure_daemon(context.state, true));
+
+  Drill drill(context, registry, id);
+  Result<void> followed = follow(context, registry, id, [&](const registry::Job& job) { return drill.tick(job); });
+  if (!followed) {  // interrupted, out of time, or broken: the drill's job is not left behind
+    Error error = std::move(followed).error();
+    if (error.code != Code::interrupted && error.code != Code::timed_out) return error;
+    TRY(registry.apply(id, {context.now(), job::CancelRequested{Duration::zero()}}));
+    Error told = make_error(error.code, "the drill is broken off, its job is being cancelled",
+                            "gridctl job drill " + parsed.positionals[0]);
+    return told;
+  }
+  context.note("ending the drill's job");
+  TRY(clean_up(context, registry, id, parsed.has("keep")));
+  const job::DrillVerdict& verdict = drill.verdict();
+  const registry::Drill result{asked.name,   resume_fingerprint(asked),         id,           context.now(),
+                               verdict.word, summary_of(verdict, drill.took()), drill.took(), verdict.steps_lost};
+  TRY(registry.save_drill(result));
+  context.print_line(context.json ? drill_json(result, drill.facts(), drill.restored_bytes()) : result.summary);
+  if (!context.json && !drill.facts().to.empty() && drill.facts().to == drill.facts().from)
+    context.note("no other host could take it: it was resumed on the same one");
+  return verdict.word == "yes" ? 0 : 1;
+}
+}  // namespace
+}  // namespace job_drill
+
+const Command k_job_drill{
+    .noun = "job",
+    .verb = "drill",
+    .summary = "find out whether a job survives the loss of its host",
+    .examples = job_drill::k_examples,
+    .description =
+        "Starts the job under the name NAME-drill, waits for its first checkpoint, treats its host as lost, and looks "
+        "whether it goes on from there on another host: by the steps that it prints ('step 120', 'epoch=3', …), else "
+        "by what it saves. Then the drill's job is ended and removed from the hosts. The same is done as when a host "
+        "dies, but for the wait of lost_after, and nothing is charged to the host.\n\n"
+        "The job sees GRIDCTL_DRILL=1, for a smaller model or data set, and GRIDCTL_CKPT_INTERVAL=10. The result is "
+        "kept: `job show` tells it, and `job submit` warns when a job that may run for over an hour on hosts that cost "
+        "money or are a stranger's was never drilled as it is. Exit code 1: it is not recoverable, or nothing shows "
+        "that it is. --timeout ends the drill and its job.",
+    .positionals = job_drill::k_positionals,
+    .options = job_drill::k_options,
+    .exit_codes = job_drill::k_exits,
+    .waits = true,
+    .run = job_drill::run};
+
+}  // namespace gridctl::cmd

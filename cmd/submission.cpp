@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/submission.hpp"
+
+#include "base/text.hpp"
+#include "control/inputs.hpp"
+#include "control/secrets.hpp"
+#include "os/files.hpp"
+#include "os/random.hpp"
+#include "os/terminal.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr std::size_t k_id_characters = 13;
+}
+
+Result<void> check_supported(registry::Registry& registry, const job::Spec& spec) {
+  if (spec.num_nodes > 1)
+    return make_error(Code::unsupported,
+                      "gangs over several hosts are not supported yet: num_nodes is " + std::to_string(spec.num_nodes));
+  for (const std::string& name : spec.constraints.providers) TRY(registry.provider(HostName{name}));
+  return {};
+}
+
+Result<std::vector<registry::Input>> store_inputs(Context& context, const job::Spec& spec) {
+  TRY_ASSIGN(store::ChunkStore chunks, store::ChunkStore::open(context.paths().chunk_store()));
+  TRY_ASSIGN(control::ImportedInputs imported, control::import_inputs(spec, chunks));
+  for (const std::string& note : imported.notes) context.note("left out: " + sanitize(note));
+  return std::move(imported.inputs);
+}
+
+Result<std::map<std::string, std::string>> secrets_of(const control::Paths& paths, const registry::Job& job,
+                                                      const std::string& again) {
+  std::map<std::string, std::string> values;
+  if (job.spec.secrets.empty()) return values;
+  if (Result<std::map<std::string, std::string>> kept =
+          control::read_secrets(paths.secrets_of(job.id), job.spec.secrets);
+      kept)
+    values = *std::move(kept);
+  for (const std::string& name : job.spec.secrets)
+    if (const std::optional<std::string> value = os::environment(name)) values[name] = *value;
+  for (const std::string& name : job.spec.secrets)
+    if (!values.contains(name))
+      return make_error(Code::usage, "secret " + name + " is not in the environment; it is not kept after a job's end",
+                        name + "=… " + again);
+  return values;
+}
+
+Result<JobId> record(Context& context, registry::Registry& registry, const Submission& submission) {
+  const JobId id{os::random_id(k_id_characters)};
+  const os::Path secrets = context.paths().secrets_of(id);
+  if (!submission.secrets.empty()) TRY(control::write_secrets(secrets, submission.secrets));
+  Result<job::Step> submitted = registry.submit(id, submission.spec, context.now(), submission.inputs);
+  if (submitted) return id;
+  (void)os::remove_tree(secrets);  // the error to tell is the first one
+  return std::move(submitted).error();
+}
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every way of submitting a job has in common.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cmd/context.hpp"
+#include "job/spec.hpp"
+#include "registry/registry.hpp"
+
+namespace gridctl::cmd {
+
+struct Submission {
+  job::Spec spec;
+  std::map<std::string, std::string> secrets;  // one for each of spec.secrets
+  std::vector<registry::Input> inputs;         // their trees are stored already
+};
+
+// unsupported for what cannot run yet, not_found for a provider that it names and nobody knows.
+[[nodiscard]] Result<void> check_supported(registry::Registry& registry, const job::Spec& spec);
+// Stores working directory, mounts and image archive; says on stderr what it left out.
+[[nodiscard]] Result<std::vector<registry::Input>> store_inputs(Context& context, const job::Spec& spec);
+// The job's secrets as they were kept, else from the environment; usage when one is in neither, with `again` as the
+// command to repeat.
+[[nodiscard]] Result<std::map<std::string, std::string>> secrets_of(const control::Paths& paths,
+                                                                    const registry::Job& job, const std::string& again);
+// Everything durable, secrets first: a supervisor may take the job up the moment it is recorded.
+[[nodiscard]] Result<JobId> record(Context& context, registry::Registry& registry, const Submission& submission);
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/copy_out.hpp"
+
+#include <string>
+
+#include "os/directory_lock.hpp"
+#include "os/entries.hpp"
+
+namespace gridctl::store {
+namespace {
+
+Result<os::DirectoryLock> lock_target(const os::Path& directory) {
+  TRY_ASSIGN(std::optional<os::DirectoryLock> mine, os::DirectoryLock::try_acquire(directory));
+  if (!mine) return make_error(Code::busy, "another copy to '" + directory.native() + "' is under way");
+  return *std::move(mine);
+}
+
+Result<void> remove_content(const os::Path& directory) {
+  TRY_ASSIGN(const auto names, os::list_directory(directory));
+  for (const std::string& name : names) TRY(os::remove_tree(directory / name));
+  return {};
+}
+
+Result<void> make_anew(const Tree& tree, ChunkReader& chunks, const os::Path& target) {
+  const os::Path beside = target.parent_path() / ("." + target.filename().native() + std::string(k_partial_mark));
+  TRY(os::make_directories(beside));
+  TRY_ASSIGN(const os::DirectoryLock mine, lock_target(beside));
+  const auto fill = [&]() -> Result<void> {
+    TRY(remove_content(beside));
+    MaterialiseOptions options;
+    options.sync = true;
+    TRY(materialise(tree, chunks, beside, options));
+    return os::rename_path(beside, target);
+  };
+  Result<void> made = fill();
+  if (!made) static_cast<void>(os::remove_tree(beside));
+  if (!made) return made;
+  made = os::sync_directory(target.parent_path());
+  if (!made) static_cast<void>(os::remove_tree(target));  // its name may not last: so that it can be copied again
+  return made;
+}
+
+// The mark is made before all else and goes last, so that what lies beside it is a copy's.
+Result<void> fill_in_place(const Tree& tree, ChunkReader& chunks, const os::Path& directory) {
+  TRY_ASSIGN(const os::DirectoryLock mine, lock_target(directory));
+  const os::Path mark = directory / k_partial_mark;
+  const auto remove_ours = [&]() -> Result<void> {
+    for (const Entry& entry : tree.entries)
+      if (entry.path.find('/') == std::string::npos) TRY(os::remove_tree(directory / entry.path));
+    return {};
+  };
+  if (os::exists(mark)) TRY(remove_ours());
+  MaterialiseOptions options;
+  options.sync = true;
+  options.beside = k_partial_mark;
+  if (!os::exists(mark)) {
+    TRY_ASSIGN(const auto names, os::list_directory(directory));
+    if (!names.empty()) return make_error(Code::exists, "directory '" + directory.native() + "' is not empty");
+    TRY(os::write_file_durably(mark, ""));
+  }
+  const auto fill = [&]() -> Result<void> {
+    TRY(materialise(tree, chunks, directory, options));
+    TRY(os::remove_file(mark));
+    return os::sync_directory(directory);
+  };
+  Result<void> filled = fill();
+  if (!filled && remove_ours()) static_cast<void>(os::remove_file(mark));
+  return filled;
+}
+
+}  // namespace
+
+Result<void> copy_out(const Tree& tree, ChunkReader& chunks, const os::Path& directory) {
+  os::Path target = directory.lexically_normal();
+  if (!target.has_filename()) target = target.parent_path();  // "result/"
+  if (os::exists(target)) return fill_in_place(tree, chunks, target);
+  return make_anew(tree, chunks, target);
+}
+
+}  // namespace gridctl::store

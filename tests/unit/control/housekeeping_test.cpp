@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/housekeeping.hpp"
+
+#include <gtest/gtest.h>
+
+#include "os/clock.hpp"
+#include "registry/registry.hpp"
+#include "support/temp_dir.hpp"
+
+namespace gridctl::control {
+namespace {
+
+constexpr std::int64_t k_two_days_ms = 2 * 24 * 3600 * 1000ll;
+
+class SweepLeftovers : public ::testing::Test {
+ protected:
+  void write(const os::Path& path) {
+    ASSERT_TRUE(os::make_directories(path.parent_path()));
+    ASSERT_TRUE(os::write_file_atomically(path, "x"));
+  }
+  // As it is now, and as it will be when what is here now has become old.
+  std::uint64_t sweep(bool later = true) {
+    const WallTime now = os::system_clock().wall();
+    const Result<std::uint64_t> removed = sweep_leftovers(paths_, {now.ms + (later ? k_two_days_ms : 0)});
+    if (removed) return *removed;
+    ADD_FAILURE() << removed.error().one_line();
+    return 0;
+  }
+
+  const testing::TempDir directory_;
+  const Paths paths_{directory_.path() / "state"};
+};
+
+TEST_F(SweepLeftovers, RemovesOldSecretsOfJobsThatNeedNoneAnyMore) {
+  {
+    auto registry = registry::Registry::open(paths_.root);
+    ASSERT_TRUE(registry);
+    job::Spec spec;
+    spec.name = "train";
+    for (const char* id : {"runs", "ended"}) ASSERT_TRUE(registry->submit({id}, spec, {1}));
+    ASSERT_TRUE(registry->apply({"ended"}, {{2}, job::CancelRequested{Duration{0}}}));
+  }
+  for (const char* id : {"runs", "ended", "never-recorded"}) write(paths_.secrets_of({id}) / "TOKEN");
+  EXPECT_EQ(sweep(false), 0u);
+  EXPECT_EQ(sweep(), 2u);
+  EXPECT_TRUE(os::exists(paths_.secrets_of({"runs"}) / "TOKEN"));
+  EXPECT_FALSE(os::exists(paths_.secrets_of({"ended"})));
+  EXPECT_FALSE(os::exists(paths_.secrets_of({"never-recorded"})));
+}
+
+TEST_F(SweepLeftovers, RemovesOldFilesThatNeverGotTheirName) {
+  const os::Path left[] = {paths_.root / ".known_hosts.tmp-ab34567890", paths_.chunk_store() / ".format.tmp-ab34567890",
+                           paths_.logs_of({"job"}) / ".attempt-1.log.seen.tmp-ab34567890"};
+  for (const os::Path& path : left) write(path);
+  write(paths_.known_hosts());
+  write(paths_.root / "mine.tmp-1");
+  EXPECT_EQ(sweep(false), 0u);
+  EXPECT_EQ(sweep(), 3u);
+  for (const os::Path& path : left) EXPECT_FALSE(os::exists(path));
+  EXPECT_TRUE(os::exists(paths_.known_hosts()));
+  EXPECT_TRUE(os::exists(paths_.root / "mine.tmp-1"));
+}
+
+TEST_F(SweepLeftovers, DoesNothingWhereThereIsNothing) {
+  ASSERT_TRUE(os::make_directories(paths_.root));
+  EXPECT_EQ(sweep(), 0u);
+}
+
+}  // namespace
+}  // namespace gridctl::control
