@@ -137,7 +137,7 @@ void Life::tick(std::size_t index) {
   }
   const bool witnessed = others_answer(index);
   host.silence.tick(boot(), witnessed);
-  const Duration patience = std::max(scheduler_.grid.pacing.answer_patience, heartbeat_ * 3);
+  const Duration patience = heartbeat_ * scheduler_.grid.pacing.patience_beats;
   if (now_ - host.asked_since >= patience.count() ||
       host.silence.judge(state_.policy.lost_after) > job::Liveness::suspect)
     host.seen = false;

@@ -43,7 +43,7 @@ struct Pacing {
   Duration heartbeat_min = std::chrono::milliseconds{500};
   Duration heartbeat_idle = std::chrono::seconds{10};
   Duration reconnect = std::chrono::seconds{15};  // longest pause between two tries to reach an idle host
-  Duration answer_patience = std::chrono::seconds{10};
+  int patience_beats = 3;                         // heartbeats until an unanswered poll is a dead connection
 };
 
 struct Grid {

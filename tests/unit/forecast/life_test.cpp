@@ -35,7 +35,7 @@ TEST(Pacing, IsThatOfTheSupervisor) {
   EXPECT_EQ(pacing.heartbeat_min, control::k_heartbeat_min);
   EXPECT_EQ(pacing.heartbeat_idle, control::k_heartbeat_idle);
   EXPECT_EQ(pacing.reconnect, control::k_reconnect_max);
-  EXPECT_EQ(pacing.answer_patience, control::k_answer_patience);
+  EXPECT_EQ(pacing.patience_beats, control::k_patience_beats);
 }
 
 TEST(Life, WithoutFailuresIsStartWorkAndCheckpoints) {
