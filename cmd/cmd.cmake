@@ -16,13 +16,14 @@ add_executable(gridctl
   cli.cpp commands.cpp complete.cpp completion_scripts.cpp completions.cpp context.cpp daemon_control.cpp daemon_run.cpp
   doctor.cpp doctor_here.cpp doctor_hosts.cpp drill.cpp findings.cpp follow.cpp help.cpp job_cancel.cpp job_drill.cpp job_events.cpp job_explain.cpp job_logs.cpp job_ls.cpp job_resume.cpp
   job_show.cpp job_submit.cpp job_watch.cpp log_printer.cpp log_reader.cpp manual.cpp manual_query.cpp outcome.cpp provider_bench.cpp provider_check.cpp provider_drain.cpp
-  provider_facts.cpp provider_landmark.cpp provider_links.cpp provider_ls.cpp provider_register.cpp provider_rescan.cpp provider_rm.cpp provider_show.cpp submission.cpp
-  version.cpp)
-gridctl_compile_together(gridctl APART cli.cpp)  # the argument parser is only there
+  provider_facts.cpp provider_landmark.cpp provider_links.cpp provider_ls.cpp provider_register.cpp provider_rescan.cpp provider_rm.cpp provider_show.cpp
+  sim.cpp sim_question.cpp sim_report.cpp submission.cpp version.cpp)
+# The argument parser is only in cli.cpp.
+gridctl_compile_together(gridctl APART cli.cpp sim.cpp sim_question.cpp sim_report.cpp)
 target_include_directories(gridctl PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(gridctl PRIVATE GRIDCTL_VERSION="${PROJECT_VERSION}" ${built_with})
 target_link_libraries(gridctl PRIVATE gridctl_flags gridctl_sanitize)
-foreach(room ui control registry transfer store probe config sched job ssh db crypto wire os base)
+foreach(room ui forecast control registry transfer store probe config sched job ssh db crypto wire os base)
   if(TARGET gridctl_${room})
     target_link_libraries(gridctl PRIVATE gridctl_${room})
   endif()
@@ -37,7 +38,7 @@ foreach(page ${pages})
 endforeach()
 # The specifications are read as they are written.
 install(FILES ${CMAKE_SOURCE_DIR}/man/gridctl-agent.7.md ${CMAKE_SOURCE_DIR}/man/gridctl-job.5.md
-              ${CMAKE_SOURCE_DIR}/man/gridctl-store.5.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+              ${CMAKE_SOURCE_DIR}/man/gridctl-sim.5.md ${CMAKE_SOURCE_DIR}/man/gridctl-store.5.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES ${CMAKE_SOURCE_DIR}/completions/gridctl.bash RENAME gridctl
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${CMAKE_SOURCE_DIR}/completions/_gridctl DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)

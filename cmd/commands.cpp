@@ -41,6 +41,7 @@ std::span<const Command* const> all_commands() {
                                              &k_daemon_status,
                                              &k_daemon_run,
                                              &k_doctor,
+                                             &k_sim,
                                              &k_completions,
                                              &k_version,
                                              &k_docs,
@@ -67,6 +68,7 @@ std::span<const NounText> nouns() {
       {"checkpoint", "what a job continues from"},
       {"daemon", "the background supervisor"},
       {"doctor", "check this machine, the state and every provider"},
+      {"sim", "what would happen: expected time, cost and lost work of a job"},
       {"completions", "completion of the command line for a shell"},
       {"version", "versions of gridctl and of its libraries"},
   };

@@ -24,10 +24,6 @@ std::string people(Duration duration) {
   return format_duration(round<hours>(duration));
 }
 
-// T/Ts of Daly's complete model, inverted.
-double efficiency_at(double tau, double cost, double mtbf, double restart) {
-  return tau / mtbf / (std::exp(restart / mtbf) * std::expm1((tau + cost) / mtbf));
-}
 }  // namespace
 
 double young_interval(double cost_s, double mtbf_s) { return std::sqrt(2 * cost_s * mtbf_s); }
@@ -56,6 +52,12 @@ double best_efficiency(double cost_s, double mtbf_s, double restart_s) {
   return (1 - optimal_interval(cost_s, mtbf_s) / mtbf_s) * std::exp(-restart_s / mtbf_s);
 }
 
+double expected_time(double work_s, double interval_s, double cost_s, double mtbf_s, double restart_s,
+                     double unexposed_s) {
+  return (mtbf_s + unexposed_s) * std::exp(restart_s / mtbf_s) * std::expm1((interval_s + cost_s) / mtbf_s) * work_s /
+         interval_s;
+}
+
 Interval checkpoint_interval(const CheckpointCost& cost, double rate_per_hour, Duration current) {
   const double mtbf = 3600 / rate_per_hour;
   const bool measured = cost.stall > Duration{};
@@ -69,7 +71,7 @@ Interval checkpoint_interval(const CheckpointCost& cost, double rate_per_hour, D
   out.every = from_seconds(tau);
   out.pause = std::min(out.every / 2, std::max(k_pause_min, cost.upload));
   const double restart = seconds(cost.restart) + seconds(cost.upload);
-  out.efficiency = efficiency_at(tau, stall, mtbf, restart);
+  out.efficiency = 1 / expected_time(1, tau, stall, mtbf, restart);
   char share[16];
   std::snprintf(share, sizeof share, "%.1f %%", out.efficiency * 100);
   out.reason = "every " + people(out.every) + ": one " + (measured ? "stalls " : "is assumed to stall ") +

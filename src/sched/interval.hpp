@@ -23,6 +23,13 @@ namespace gridctl::sched {
 // Share of the time that is useful work at the optimal interval, 0..1.
 [[nodiscard]] double best_efficiency(double cost_s, double mtbf_s, double restart_s);
 
+// Daly's complete model, for any interval: time until `work_s` is done, failures striking also during checkpoints and
+// restarts, the last piece of work being saved too. `unexposed_s`: of each restart, the time before it in which nothing
+// of the job can be struck (its host's silence); then T = (M + D) e^(R/M) (e^((tau+C)/M) - 1) Ts/tau, derived by the
+// same renewal argument.
+[[nodiscard]] double expected_time(double work_s, double interval_s, double cost_s, double mtbf_s, double restart_s,
+                                   double unexposed_s = 0);
+
 struct CheckpointCost {
   Duration stall{};    // C, measured: how long a checkpoint stops the work; 0 = not measured yet
   Duration upload{};   // until it is safe elsewhere: no interval is shorter, and that much more is lost on a failure

@@ -33,10 +33,11 @@ const std::map<std::string, Rooms>& layers() {
       {"control",
        {"base", "os", "wire", "crypto", "db", "ssh", "job", "sched", "config", "probe", "store", "registry",
         "transfer"}},
+      {"forecast", {"base", "job", "sched", "config"}},
       {"ui", {"base", "job", "sched", "registry"}},
       {"cmd",
        {"base", "os", "wire", "crypto", "db", "ssh", "job", "sched", "config", "probe", "store", "registry", "transfer",
-        "agent", "control", "ui"}},
+        "agent", "control", "forecast", "ui"}},
   };
   return table;
 }

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <csignal>
+
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/provider_facts.hpp"
+#include "cmd/sim_question.hpp"
+#include "os/loop.hpp"
+#include "sched/interval.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+using forecast::HostModel;
+using Interval = job::CheckpointPolicy::Interval;
+constexpr std::size_t k_alone_max = 8;  // hosts that are also tried alone
+
+constexpr Example k_examples[] = {
+    {"When will it be done, and at what cost?", "gridctl sim train.yaml --work 40h --from-registry"},
+    {"On hosts that one might rent", "gridctl sim train.yaml --work 10d --hosts hosts.yaml --deadline 14d"},
+    {"On spot instances as they were", "gridctl sim train.yaml --work 40h --trace us-west-2a_v100_1.json"},
+    {"These intervals, a checkpoint of 14 GB",
+     "gridctl sim train.yaml --work 40h --hosts hosts.yaml --size 14GB --interval auto,5m,30m,off"}};
+constexpr Positional k_positionals[] = {{"FILE.yaml", Offer::file}};
+constexpr Option k_options[] = {
+    {"work", 0, "TIME", "how long the job computes on a host of speed 1, without checkpoints and failures"},
+    {"hosts", 0, "FILE", "the hosts and how often they fail: gridctl-sim(5)", "", Offer::file},
+    {"from-registry", 0, "", "the registered providers, with what was seen of them"},
+    {"trace", 0, "[HOST=]FILE", "availability as it was recorded: of HOST, else of all hosts", "", Offer::file, "",
+     true},
+    {"runs", 0, "N", "lives of the job that are simulated, for each choice", "1000"},
+    {"seed", 0, "N", "the same seed gives the same figures", "1"},
+    {"interval", 0, "LIST", "checkpoint intervals to compare: auto,5m,1h,off", "auto and those around it",
+     Offer::nothing, "", true},
+    {"stall", 0, "TIME", "how long a checkpoint holds the job up", "as measured of a job of this name, else 5s"},
+    {"size", 0, "SIZE", "of a checkpoint; with a host's uplink, how long until it is safe", "as measured, else 1GiB"},
+    {"upload", 0, "TIME", "until a checkpoint is safe, on every host", "size over uplink"},
+    {"restore", 0, "TIME", "to bring a checkpoint to a new host", "as long as the upload"},
+    {"deadline", 0, "TIME", "tell how surely it is met", "max_duration of the job file"},
+    {"horizon", 0, "TIME", "a run that goes on for longer never ends", "20 times the work, at least 30d"}};
+constexpr int k_exits[] = {4, 7, 130};
+
+// The hosts that can run it, when all of them are there.
+Result<std::vector<const HostModel*>> fitting(const SimQuestion& question) {
+  std::vector<sched::HostFacts> facts;
+  for (const HostModel& host : question.grid.hosts) facts.push_back(host.facts);
+  for (sched::HostFacts& one : facts) one.reachable = true;
+  const sched::Decision decision = sched::place(question.spec, facts, {});
+  if (!decision.placement) return nothing_fits(question.spec.name, decision);
+  std::vector<const HostModel*> hosts;  // best first
+  const auto add = [&](const HostName& name) {
+    for (const HostModel& host : question.grid.hosts)
+      if (host.facts.name == name) hosts.push_back(&host);
+  };
+  add(decision.placement->host);
+  for (const sched::Placement& other : decision.runners_up) add(other.host);
+  return hosts;
+}
+
+sched::Interval tuned_for(const SimQuestion& question, const HostModel& host) {
+  sched::CheckpointCost cost;
+  const auto span = [](double s) { return std::chrono::milliseconds{std::llround(s * 1000)}; };
+  cost.stall = std::max<Duration>(span(question.grid.stall), std::chrono::milliseconds{10});
+  cost.upload = span(host.upload);
+  cost.restart = question.spec.recovery.lost_after + span(host.start + host.restore);
+  return sched::checkpoint_interval(cost, std::max(host.rate_per_hour, 1e-9));
+}
+
+SimRow row_of(const SimQuestion& question, const job::CheckpointPolicy& policy, Duration tuned) {
+  SimRow row;
+  row.hosts = "any host";
+  row.providers = question.spec.constraints.providers;
+  row.interval = policy.interval;
+  if (policy.interval == Interval::fixed) row.every = seconds(policy.every);
+  row.checkpoints = policy.interval == Interval::off ? "off"
+                    : policy.interval == Interval::fixed
+                        ? format_duration(policy.every)
+                        : "tuned (" + format_duration(forecast::round_for_people(tuned)) + ")";
+  if (policy == question.spec.checkpoint && policy.interval != Interval::automatic)
+    row.checkpoints += ", as in the file";
+  return row;
+}
+
+// A way to run it, with its place in the report.
+struct Try {
+  SimRow row;
+  forecast::Choice choice;
+};
+
+std::vector<Try> intervals_of(const SimQuestion& question, Duration tuned) {
+  std::vector<job::CheckpointPolicy> policies = question.intervals;
+  job::CheckpointPolicy one = question.spec.checkpoint;
+  if (policies.empty()) {
+    one.interval = Interval::automatic;
+    one.every = {};
+    policies.push_back(one);
+    if (question.spec.checkpoint.interval != Interval::automatic) policies.push_back(question.spec.checkpoint);
+    for (const Duration every : forecast::around(tuned)) {
+      one.interval = Interval::fixed;
+      one.every = every;
+      if (!(one == question.spec.checkpoint)) policies.push_back(one);
+    }
+  }
+  std::vector<Try> tries;
+  for (job::CheckpointPolicy& policy : policies) {
+    policy.path = question.spec.checkpoint.path;
+    policy.keep = question.spec.checkpoint.keep;
+    Try next{row_of(question, policy, tuned), {"", question.spec}};
+    next.choice.spec.checkpoint = policy;
+    tries.push_back(std::move(next));
+  }
+  return tries;
+}
+
+bool alike(const HostModel& a, const HostModel& b) {
+  return a.facts.host_class == b.facts.host_class && a.facts.price_per_hour == b.facts.price_per_hour &&
+         a.rate_per_hour == b.rate_per_hour && a.outage == b.outage && a.start == b.start && a.speed == b.speed &&
+         a.upload == b.upload && a.recorded == nullptr && b.recorded == nullptr;
+}
+
+// The tuned interval on one class of hosts, and on single hosts; of hosts that are alike one stands for all.
+std::vector<Try> hosts_of(const SimQuestion& question, const std::vector<const HostModel*>& hosts, const Try& like) {
+  std::vector<Try> tries;
+  const auto add = [&](std::string name, std::vector<std::string> providers, const HostModel& first) {
+    Try next = like;
+    if (like.choice.spec.checkpoint.interval == Interval::automatic)
+      next.row = row_of(question, like.choice.spec.checkpoint, tuned_for(question, first).every);
+    next.row.hosts = std::move(name);
+    next.row.providers = providers;
+    next.choice.spec.constraints.providers = std::move(providers);
+    tries.push_back(std::move(next));
+  };
+  for (const std::string_view host_class : {"datacenter", "cloud", "market", "home"}) {
+    std::vector<std::string> names;
+    const HostModel* first = nullptr;
+    for (const HostModel* host : hosts)
+      if (host->facts.host_class == host_class) {
+        names.push_back(host->facts.name.value);
+        first = first == nullptr ? host : first;
+      }
+    const std::string count = std::to_string(names.size());
+    if (names.size() > 1 && names.size() < hosts.size())
+      add(std::string(host_class) + ", " + count + " hosts", names, *first);
+  }
+  std::vector<const HostModel*> alone;
+  for (const HostModel* host : hosts)
+    if (std::none_of(alone.begin(), alone.end(), [&](const HostModel* other) { return alike(*host, *other); }))
+      alone.push_back(host);
+  if (hosts.size() < 2 || alone.size() > k_alone_max) return tries;
+  for (const HostModel* host : alone) add(host->facts.name.value + " alone", {host->facts.name.value}, *host);
+  return tries;
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+// How the closed form comes to a figure near the simulated one, for the host that is taken first.
+std::vector<std::string> arithmetic_of(const SimQuestion& question, const HostModel& host) {
+  if (host.recorded == nullptr && host.rate_per_hour <= 0)
+    return {host.facts.name.value + " is said never to fail: the longest interval will do"};
+  const sched::Interval tuned = tuned_for(question, host);
+  std::vector<std::string> lines{"tuned for " + host.facts.name.value + ": " + tuned.reason};
+  if (host.recorded != nullptr) return lines;
+  const double mtbf = 3600 / host.rate_per_hour, tau = seconds(tuned.every);
+  const double silence = seconds(question.spec.recovery.lost_after), restart = host.start + host.restore;
+  const double time = sched::expected_time(question.grid.work / host.speed, tau, question.grid.stall, mtbf,
+                                           restart + host.upload, silence);
+  lines.push_back(
+      "closed form while another such host is always free: T = (M + D) e^(R/M) (e^((tau + C)/M) - 1) W/tau = " +
+      long_time(time) + " with M " + long_time(mtbf) + ", D " + long_time(silence) + ", R " +
+      long_time(restart + host.upload) + ", tau " + long_time(tau) + ", C " + number(question.grid.stall) + "s, W " +
+      long_time(question.grid.work / host.speed));
+  return lines;
+}
+
+// On another thread, so that Ctrl-C ends it at once.
+Result<SimReport> simulate(const SimQuestion& question, std::vector<Try> tries) {
+  SimReport report;
+  std::atomic<bool> stopped = false;
+  os::Loop loop;
+  {
+    os::Pool pool(1);
+    const auto interrupted = [&] {
+      stopped = true;
+      loop.stop();
+    };
+    const os::Loop::Watch on_int = loop.on_signal(SIGINT, interrupted);
+    const os::Loop::Watch on_term = loop.on_signal(SIGTERM, interrupted);
+    pool.submit([&] {
+      forecast::Settings settings = question.settings;
+      settings.go_on = [&] { return !stopped; };
+      for (Try& one : tries) {
+        std::optional<forecast::Figures> figures = forecast::expect(question.grid, one.choice, settings);
+        if (!figures) return;
+        one.row.figures = *figures;
+        report.rows.push_back(std::move(one.row));
+      }
+      loop.post([&] { loop.stop(); });
+    });
+    loop.run();
+  }
+  if (stopped) return make_error(Code::interrupted, "interrupted; nothing was changed");
+  for (std::size_t i = 0; i < report.rows.size(); ++i) {
+    if (forecast::faster(report.rows[i].figures, report.rows[report.fastest].figures)) report.fastest = i;
+    if (forecast::cheaper(report.rows[i].figures, report.rows[report.cheapest].figures)) report.cheapest = i;
+  }
+  return report;
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const SimQuestion question, read_sim_question(context, parsed));
+  if (question.spec.num_nodes > 1)
+    return make_error(Code::unsupported, "gangs over several hosts are not supported yet: num_nodes is " +
+                                             std::to_string(question.spec.num_nodes));
+  Result<std::vector<const HostModel*>> found = fitting(question);
+  if (!found && !parsed.has("from-registry")) found.error().hint = "gridctl sim --help";
+  TRY_ASSIGN(const std::vector<const HostModel*> hosts, std::move(found));
+  std::vector<Try> tries = intervals_of(question, tuned_for(question, *hosts.front()).every);
+  for (Try& one : hosts_of(question, hosts, Try(tries.front()))) tries.push_back(std::move(one));
+  TRY_ASSIGN(SimReport report, simulate(question, std::move(tries)));
+  report.arithmetic = arithmetic_of(question, *hosts.front());
+  if (context.json) context.print_line(sim_json(question, report));
+  else context.print(sim_text(context, question, report));
+  return 0;
+}
+}  // namespace
+
+const Command k_sim{
+    .noun = "sim",
+    .verb = "",
+    .summary = "what would happen: expected time, cost and lost work of a job",
+    .examples = k_examples,
+    .description =
+        "Lets the job live many times on virtual hosts that fail as they are said or were seen to, followed by the "
+        "supervisor's own decisions: where it goes, when a silent host is given up, how often it saves. For several "
+        "checkpoint intervals and choices of hosts it tells the expected time and cost with the band that holds 9 of "
+        "10 runs, the work that is thrown away, and the share of the time from failures until it runs again. Nothing "
+        "is started and nothing is changed.\n\n"
+        "The hosts come from a file, from the registry, or from traces of their availability; all three are described "
+        "in gridctl-sim(5). A trace takes the place of the failure rates: several hosts are up in proportion to it. "
+        "Without other hosts it brings its own.\n\n"
+        "TUNED is what gridctl does by itself (checkpoint.interval: auto): the interval follows from what "
+        "checkpoints cost, once that was measured, and from the failure rate of the host; the figure beside it is "
+        "that of the host which is taken first. LOST is work that was computed and had to be done again. RECOVERY is "
+        "the share of the time from a failure until the job runs again.\n\n"
+        "The same seed gives the same figures, and all choices meet the same failures.",
+    .positionals = k_positionals,
+    .options = k_options,
+    .exit_codes = k_exits,
+    .run = run};
+
+}  // namespace gridctl::cmd

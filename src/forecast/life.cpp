@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/life.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "forecast/life_impl.hpp"
+
+namespace gridctl::forecast {
+
+namespace {
+constexpr double k_stall_min = 0.01;  // as measured: nothing is free
+
+template <class T>
+const T* newest(const std::vector<job::Effect>& effects) {
+  for (const job::Effect& effect : effects)
+    if (const T* found = std::get_if<T>(&effect)) return found;
+  return nullptr;
+}
+
+Duration duration_of(double seconds) {
+  return std::chrono::nanoseconds{static_cast<std::int64_t>(std::llround(seconds * 1e9))};
+}
+}  // namespace
+
+Scheduler::Scheduler(const Grid& on, const Choice& of) : grid(on), choice(of) {
+  for (const HostModel& host : grid.hosts) facts_.push_back(host.facts);
+}
+
+const Scheduler::Answer& Scheduler::place(const std::vector<bool>& seen, const std::vector<job::Avoided>& avoided) {
+  std::vector<std::string> names;
+  for (const job::Avoided& one : avoided) names.push_back(one.host.value);
+  const auto [found, fresh] = known_.try_emplace({seen, std::move(names)});
+  Answer& answer = found->second;
+  if (!fresh) return answer;
+  for (std::size_t i = 0; i < facts_.size(); ++i) facts_[i].reachable = seen[i];
+  sched::Decision decision = sched::place(choice.spec, facts_, avoided);
+  answer.could_ever_fit = decision.could_ever_fit;
+  answer.reason = decision.placement ? decision.placement->reason : sched::summary(decision);
+  if (!decision.placement) return answer;
+  sched::Placement& to = *decision.placement;
+  const auto host = std::find_if(facts_.begin(), facts_.end(), [&](const auto& one) { return one.name == to.host; });
+  answer.host = static_cast<std::size_t>(host - facts_.begin());
+  answer.member =
+      job::Member{0, to.host, to.engine, std::move(to.gpu_uuids), to.cpus, to.memory_bytes, to.price_per_hour};
+  return answer;
+}
+
+// Everything that is newly due is done at once, or put into the queue.
+void Life::apply(job::Happening what, Nanos stamp) {
+  job::Step step = job::step(state_, {wall(stamp), std::move(what)});
+  state_ = std::move(step.state);
+  if (const auto* done = std::get_if<job::Done>(&state_.phase)) {
+    done_ = true;
+    outcome_.finished = done->state == job::JobState::succeeded;
+    return;
+  }
+  if (newest<job::Launch>(step.effects) != nullptr) launch();
+  if (newest<job::Collect>(step.effects) != nullptr)
+    after(ended_here_ ? pace_.upload : 0, Kind::collected, host_, state_.epoch.value);
+  if (newest<job::Settle>(step.effects) != nullptr)
+    for (std::size_t i = 0; i < hosts_.size(); ++i)
+      if (hosts_[i].connected) settle(i);
+  if (const auto* due = newest<job::Place>(step.effects)) {
+    if (blocked_at_) retry_ = due->after;  // asked again when a host appears
+    else at(now_ + due->after.count(), Kind::place, 0);
+  }
+}
+
+void Life::place() {
+  if (!std::holds_alternative<job::Waiting>(state_.phase)) return;
+  std::vector<bool> seen(hosts_.size());
+  for (std::size_t i = 0; i < hosts_.size(); ++i) seen[i] = hosts_[i].seen;
+  const Scheduler::Answer& answer = scheduler_.place(seen, state_.avoided);
+  if (!answer.member) {
+    blocked_at_ = now_;
+    apply(job::NotPlaced{answer.could_ever_fit, answer.reason});
+    return;
+  }
+  blocked_at_.reset();
+  host_ = answer.host;
+  started_on_ = 0;
+  running_ = ended_here_ = false;
+  tune(host_);
+  ++outcome_.attempts;
+  apply(job::Placed{{*answer.member}, answer.reason});
+}
+
+// As Supervisor::tune: the job is told its interval when it is placed.
+void Life::tune(std::size_t host) {
+  const job::CheckpointPolicy& policy = scheduler_.choice.spec.checkpoint;
+  using Interval = job::CheckpointPolicy::Interval;
+  if (policy.interval != Interval::automatic) {
+    interval_.every = policy.interval == Interval::fixed ? policy.every : Duration{};
+    return;
+  }
+  sched::CheckpointCost cost;
+  if (measured_) {
+    cost.stall = duration_of(std::max(scheduler_.grid.stall, k_stall_min));
+    cost.upload = duration_of(measured_upload_);
+  }
+  cost.restart = state_.policy.lost_after + duration_of(model(host).start);
+  interval_ = sched::checkpoint_interval(cost, rate_known(host), interval_.every);
+}
+
+// START goes out. A host that is gone without our knowing does not take it: its silence will tell.
+void Life::launch() {
+  if (attempt() == nullptr || started_on_ != 0 || !hosts_[host_].there.up()) return;
+  started_on_ = hosts_[host_].life;
+  const bool resumes = attempt()->resumed_from.value != 0;
+  after(model(host_).start + (resumes ? model(host_).restore : 0), Kind::started, host_, state_.epoch.value);
+  apply(job::LaunchAccepted{state_.epoch});
+}
+
+Pace Life::pace_on(std::size_t host) const {
+  const HostModel& on = model(host);
+  Pace pace;
+  const bool never = interval_.every <= Duration{};
+  pace.interval = never ? std::numeric_limits<double>::infinity() : seconds(interval_.every);
+  pace.stall = scheduler_.grid.stall;
+  pace.upload = on.upload;
+  pace.need = (scheduler_.grid.work - kept_) / on.speed;
+  return pace;
+}
+
+void Life::started() {
+  apply(job::PayloadStarted{state_.epoch});
+  const double idle = in_seconds(now_ - idle_since_);
+  (ran_ ? outcome_.recovery : outcome_.start) += idle;
+  ran_ = running_ = true;
+  began_ = now_;
+  pace_ = pace_on(host_);
+  after(pace_.end(), Kind::ended, host_, state_.epoch.value);
+}
+
+void Life::commit(std::uint64_t count, Nanos safe_at) {
+  if (count == 0) return;
+  measured_ = true;
+  measured_upload_ = pace_.upload;
+  apply(job::CheckpointCommitted{state_.epoch, {state_.head.value + count}, "", count}, safe_at);
+}
+
+// Where the time since the program came up has gone, and how much of its work is kept.
+void Life::account(double elapsed, const Saved& saved) {
+  const auto count = static_cast<double>(saved.count);
+  const double work = saved.count == 0 ? 0 : count * pace_.interval;
+  outcome_.work += work;
+  outcome_.stalled += count * pace_.stall;
+  outcome_.lost += elapsed - work - count * pace_.stall;
+  pay(elapsed);
+  kept_ += work * model(host_).speed;
+  running_ = false;
+  idle_since_ = now_;
+  commit(saved.count, began_ + duration_of(saved.safe_at).count());
+}
+
+void Life::ended() {
+  const double checkpoints = static_cast<double>(pace_.checkpoints());
+  outcome_.work += pace_.need;
+  outcome_.stalled += checkpoints * pace_.stall;
+  const Saved saved = saved_after(pace_, pace_.end());
+  pay(pace_.end());
+  running_ = false;
+  ended_here_ = true;
+  idle_since_ = now_;
+  commit(saved.count, began_ + duration_of(saved.safe_at).count());
+  job::End end;
+  end.exit_code = 0;
+  apply(job::AttemptEnded{state_.epoch, end});
+}
+
+void Life::pay(double seconds) { outcome_.cost += attempt()->members.front().price_per_hour * seconds / 3600; }
+
+void Life::collected() {
+  if (ended_here_) pay(in_seconds(now_ - idle_since_));
+  apply(job::Collected{state_.epoch, ""});
+}
+
+Outcome Life::run(const std::function<bool()>& go_on) {
+  constexpr std::uint64_t k_events_max = 20'000'000;  // such a life would not end
+  constexpr std::uint64_t k_asked = 1 << 16;          // events between two questions whether to go on
+  const auto horizon = static_cast<Nanos>(scheduler_.grid.horizon * 1e9);
+  job::Step begun = job::submitted(JobId{"sim"}, scheduler_.choice.spec, wall(0));
+  state_ = std::move(begun.state);
+  at(0, Kind::place, 0);
+  for (std::uint64_t events = 0; !queue_.empty() && !done_ && events < k_events_max; ++events) {
+    std::pop_heap(queue_.begin(), queue_.end(), Later{});
+    const Due due = queue_.back();
+    queue_.pop_back();
+    if (due.at > horizon || (events % k_asked == k_asked - 1 && go_on && !go_on())) break;
+    now_ = due.at;
+    turn(due);
+  }
+  outcome_.time = in_seconds(now_);
+  if (outcome_.finished && ended_here_) outcome_.collecting = in_seconds(now_ - idle_since_);
+  return outcome_;
+}
+
+Outcome live(Scheduler& scheduler, std::uint64_t seed, std::uint64_t number, const std::function<bool()>& go_on) {
+  return Life(scheduler, seed, number).run(go_on);
+}
+
+}  // namespace gridctl::forecast

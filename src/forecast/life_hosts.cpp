@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// A life's hosts: how they come and go, and when their silence is noticed.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "forecast/life_impl.hpp"
+
+namespace gridctl::forecast {
+
+namespace {
+constexpr Duration k_tick_counts = std::chrono::seconds{1};  // no tick of job::Silence counts for more
+constexpr std::uint64_t k_streams = 0x9E3779B97F4A7C15ull;   // between two lives: what neighbours draw is unrelated
+
+double drawn_rate(const HostModel& host, Random& random) {
+  const double rate = host.rate_per_hour / 3600;
+  if (host.rate_spread <= 0) return rate;
+  return rate * std::exp(host.rate_spread * random.normal() - host.rate_spread * host.rate_spread / 2);
+}
+}  // namespace
+
+Life::Life(Scheduler& scheduler, std::uint64_t seed, std::uint64_t number) : scheduler_(scheduler) {
+  const Pacing& pacing = scheduler.grid.pacing;
+  const Duration lost_after = scheduler.choice.spec.recovery.lost_after;
+  heartbeat_ = std::clamp(lost_after / 6, pacing.heartbeat_min, pacing.heartbeat);
+  // The grid of ticks is as fine as it must be for lost_after, and never finer than the real one.
+  tick_step_ = std::clamp(lost_after / 60, pacing.tick, k_tick_counts);
+  Random streams(seed * k_streams + number);
+  std::map<std::size_t, double> offsets;  // of traces
+  for (const HostModel& host : scheduler.grid.hosts) {
+    Random own = streams.fork();
+    if (host.recorded != nullptr && !offsets.contains(host.trace)) {
+      Random of_trace(seed * k_streams + number * 1'000'003 + host.trace);
+      offsets[host.trace] = of_trace.unit() * host.recorded->length;
+    }
+    Availability there = host.recorded != nullptr ? Availability(host.recorded, offsets[host.trace])
+                                                  : Availability(drawn_rate(host, own), host.outage, own.fork());
+    Host one{std::move(there), own.fork(), 1, false, false, false, 0, 0, job::Silence(pacing.nap), 0, {}};
+    one.connected = one.seen = one.there.up();
+    hosts_.push_back(std::move(one));
+  }
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    hosts_[i].silence.answered(boot());
+    arm(i);
+  }
+}
+
+void Life::at(Nanos when, Kind kind, std::size_t host, std::uint64_t epoch) {
+  queue_.push_back({when, order_++, kind, static_cast<std::uint32_t>(host), hosts_[host].life, epoch});
+  std::push_heap(queue_.begin(), queue_.end(), Later{});
+}
+
+void Life::after(double seconds, Kind kind, std::size_t host, std::uint64_t epoch) {
+  constexpr double k_far = 9e9;  // seconds; nanoseconds end there
+  at(now_ + static_cast<Nanos>(std::llround(std::clamp(seconds, 0.0, k_far - in_seconds(now_)) * 1e9)), kind, host,
+     epoch);
+}
+
+void Life::arm(std::size_t host) {
+  const double next = hosts_[host].there.next();
+  if (std::isfinite(next)) after(next - in_seconds(now_), Kind::change, host);
+}
+
+void Life::turn(const Due& due) {
+  Host& host = hosts_[due.host];
+  const bool same = due.life == host.life;
+  const bool ours = due.epoch == state_.epoch.value && attempt() != nullptr;
+  switch (due.kind) {
+    case Kind::change: return changed(due.host);
+    case Kind::place: return place();
+    case Kind::connected:
+      if (same && host.there.up()) connected(due.host);
+      return;
+    case Kind::tick:
+      if (!host.connected && due.epoch == host.silences) tick(due.host);
+      return;
+    case Kind::started:
+      if (ours && same && host.there.up()) started();
+      return;
+    case Kind::ended:
+      if (ours && same && running_) ended();
+      return;
+    case Kind::collected:
+      // A result is not fetched from a host that is gone; after a reboot there is none to wait for.
+      if (ours && (!ended_here_ || (same && host.there.up()))) collected();
+      return;
+  }
+}
+
+void Life::changed(std::size_t index) {
+  Host& host = hosts_[index];
+  host.there.pass();
+  if (host.there.up()) {
+    ++host.life;
+    // A host with a job is tried as often as it would be asked, an idle one less often.
+    const Duration pause = is_on(index) ? heartbeat_ : scheduler_.grid.pacing.reconnect;
+    after(host.random.unit() * gridctl::seconds(pause), Kind::connected, index);
+  } else {
+    went(index);
+  }
+  arm(index);
+}
+
+void Life::went(std::size_t index) {
+  Host& host = hosts_[index];
+  if (model(index).recorded != nullptr && host.connected)
+    host.watched.push_back({wall(host.watched_since), wall(now_), true});
+  const bool noticed_up = host.connected;
+  host.connected = false;
+  if (is_on(index)) {
+    if (started_on_ == host.life) ++outcome_.failures;
+    if (running_) {
+      const double elapsed = in_seconds(now_ - began_);
+      account(elapsed, saved_after(pace_, elapsed));
+    }
+  }
+  if (!noticed_up) return;  // the silence goes on
+  // Nothing is known until the next poll stays without an answer.
+  const Duration beat = is_on(index) ? heartbeat_ : scheduler_.grid.pacing.heartbeat_idle;
+  host.ticking = true;
+  host.asked_since = 0;
+  after(host.random.unit() * gridctl::seconds(beat), Kind::tick, index, ++host.silences);
+}
+
+bool Life::others_answer(std::size_t index) const {
+  for (std::size_t i = 0; i < hosts_.size(); ++i)
+    if (i != index && hosts_[i].connected) return true;
+  return false;
+}
+
+void Life::tick(std::size_t index) {
+  Host& host = hosts_[index];
+  if (!host.ticking) return;
+  if (host.asked_since == 0) {  // the poll that stays unanswered
+    host.asked_since = now_ + 1;
+    host.silence.answered(boot());
+  }
+  const bool witnessed = others_answer(index);
+  host.silence.tick(boot(), witnessed);
+  const Duration patience = heartbeat_ * scheduler_.grid.pacing.patience_beats;
+  if (now_ - host.asked_since >= patience.count() ||
+      host.silence.judge(state_.policy.lost_after) > job::Liveness::suspect)
+    host.seen = false;
+  const bool lost = host.silence.judge(state_.policy.lost_after) == job::Liveness::lost;
+  const bool unnoticed = host.seen;
+  if (lost && is_on(index)) apply(job::HostLost{state_.epoch, host.silence.counted()});
+  // Alone with the silent nothing is counted; the ticks go on when somebody answers. Of a host without the job nobody
+  // asks more than whether it is there.
+  host.ticking = !lost && ((witnessed && is_on(index)) || unnoticed);
+  if (host.ticking) at(now_ + tick_step_.count(), Kind::tick, index, host.silences);
+}
+
+// Of the job's host, once somebody else answers.
+void Life::resume_ticks() {
+  if (attempt() == nullptr) return;
+  Host& host = hosts_[host_];
+  const bool silent = !host.connected && host.asked_since != 0 && !host.ticking;
+  if (!silent || host.silence.judge(state_.policy.lost_after) == job::Liveness::lost) return;
+  host.silence.tick(boot(), false);
+  host.ticking = true;
+  at(now_ + tick_step_.count(), Kind::tick, host_, host.silences);
+}
+
+void Life::connected(std::size_t index) {
+  Host& host = hosts_[index];
+  host.connected = host.seen = true;
+  host.ticking = false;
+  host.watched_since = now_;
+  host.silence.answered(boot());
+  resume_ticks();
+  if (is_on(index)) {
+    const bool starting = started_on_ == 0 && std::holds_alternative<job::Launching>(state_.phase);
+    if (starting) {
+      launch();
+    } else if (started_on_ != host.life && std::holds_alternative<job::Collecting>(state_.phase)) {
+      collected();  // nothing of the result is left
+    } else if (started_on_ != host.life) {
+      job::End end;
+      end.kind = job::EndKind::host_rebooted;
+      apply(job::AttemptEnded{state_.epoch, end});
+    }
+  }
+  if (!done_) settle(index);
+  if (blocked_at_ && !done_) {
+    const Nanos retry = std::max<Nanos>(retry_.count(), 1);
+    const Nanos rounds = (now_ - *blocked_at_ + retry - 1) / retry;
+    at(*blocked_at_ + std::max<Nanos>(rounds, 1) * retry, Kind::place, 0);
+    blocked_at_.reset();
+  }
+}
+
+// The host confirms that nothing of former attempts is left there.
+void Life::settle(std::size_t index) {
+  std::vector<Epoch> there;
+  for (const job::LooseEnd& end : state_.loose_ends)
+    if (end.host == model(index).facts.name) there.push_back(end.epoch);
+  for (const Epoch epoch : there) apply(job::Settled{model(index).facts.name, epoch});
+}
+
+double Life::rate_known(std::size_t index) {
+  const HostModel& on = model(index);
+  if (on.recorded == nullptr) return std::max(on.rate_per_hour, 1e-9);
+  std::vector<sched::Watched> seen = hosts_[index].watched;
+  if (hosts_[index].connected) seen.push_back({wall(hosts_[index].watched_since), wall(now_), false});
+  return sched::estimate(on.rate_per_hour, std::move(seen), wall(now_)).rate_per_hour;
+}
+
+}  // namespace gridctl::forecast

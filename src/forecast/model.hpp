@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `gridctl sim` is asked: hosts, how often they fail, and what a job costs them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.hpp"
+#include "forecast/trace.hpp"
+#include "job/spec.hpp"
+#include "sched/host_facts.hpp"
+
+namespace gridctl::forecast {
+
+// Times in seconds, rates per hour up.
+struct HostModel {
+  sched::HostFacts facts;    // as the scheduler sees it while it answers
+  double rate_per_hour = 0;  // failures expected; 0 = none. What the interval is tuned from
+  double rate_spread = 0;    // standard deviation of the logarithm of that rate, for each run draws its own
+  double outage = 0;         // mean time away after a failure
+  double start = 0;          // from being placed until the program runs, without the checkpoint
+  double uplink = 0;         // Mbit/s
+  double upload = 0;         // from taking a checkpoint until it is safe here
+  double restore = 0;        // to bring the checkpoint to it
+  double speed = 1;          // of the job's work
+  std::shared_ptr<const UpTimes> recorded;  // comes and goes as recorded, and its rate is learned meanwhile
+  std::size_t trace = 0;                    // hosts of one trace live at the same time of it
+};
+
+// What is assumed of a host of this class (datacenter, cloud, market, else home) of which nothing else is known: its
+// failure rate is that of sched/reliability.
+inline constexpr double k_outage_assumed = 3600;                   // seconds, as sched::estimate assumes
+inline constexpr double k_start_assumed = 30;                      // seconds, as the supervisor's tuning assumes
+[[nodiscard]] double assumed_uplink(std::string_view host_class);  // Mbit/s
+
+// How hosts are looked after; control/pace.hpp, and a test that these are its values.
+struct Pacing {
+  Duration tick = std::chrono::milliseconds{200};
+  Duration nap = std::chrono::seconds{5};
+  Duration heartbeat = std::chrono::seconds{5};  // at most, of a host with a job
+  Duration heartbeat_min = std::chrono::milliseconds{500};
+  Duration heartbeat_idle = std::chrono::seconds{10};
+  Duration reconnect = std::chrono::seconds{15};  // longest pause between two tries to reach an idle host
+  int patience_beats = 3;                         // heartbeats until an unanswered poll is a dead connection
+};
+
+struct Grid {
+  std::vector<HostModel> hosts;  // names are unique
+  double work = 0;               // seconds that the job computes at speed 1
+  double stall = 0;              // seconds that a checkpoint holds it up
+  double horizon = 0;            // seconds after which a run is given up
+  Pacing pacing{};
+};
+
+// One way to run it: `spec` with its checkpoint policy and the providers it is pinned to.
+struct Choice {
+  std::string name;  // "tuned", "15m"; "any host", "ada"
+  job::Spec spec;
+};
+
+}  // namespace gridctl::forecast
