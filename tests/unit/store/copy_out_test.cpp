@@ -5,8 +5,8 @@
 
 #include "os/directory_lock.hpp"
 #include "os/entries.hpp"
-#include "store/fixtures.hpp"
 #include "support/results.hpp"
+#include "unit/store/fixtures.hpp"
 
 namespace gridctl::store {
 namespace {
