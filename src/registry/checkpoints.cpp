@@ -88,7 +88,10 @@ Result<Registry::Commit> Registry::commit_checkpoint(Checkpoint c) {
   TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
   TRY_ASSIGN(const job::State state, impl_->load_machine(c.job));
   if (c.host_number > 0) {
-    db::Statement query = impl_->db.prepare(std::string(k_columns) + "AND epoch = ? AND host_number = ?");
+    // Two fetches may be under way at once, and the older checkpoint may arrive last: the head never goes back.
+    db::Statement query = impl_->db.prepare(std::string(k_columns) +
+                                            "AND epoch = ? AND (host_number = ?3 OR (host_number > ?3 AND stray = 0)) "
+                                            "ORDER BY host_number LIMIT 1");
     TRY_ASSIGN(const bool known, query.bind(c.job.value).bind(c.epoch.value).bind(c.host_number).next());
     if (known) {
       TRY_ASSIGN(Checkpoint former, read_checkpoint(c.job, query));

@@ -97,8 +97,8 @@ class Registry {
   [[nodiscard]] Result<std::optional<Drill>> drill(const std::string& name);
 
   // Checkpoints. Commits as head only when the job's epoch is still `checkpoint.epoch` (tested in the SQL statement
-  // that moves the head); otherwise it is kept as a stray. Sets seq. A repeat of (epoch, host_number) changes nothing
-  // and returns the former row.
+  // that moves the head); otherwise it is kept as a stray. Sets seq. A repeat of (epoch, host_number), or one that is
+  // older than what its epoch has as head already, changes nothing and returns the former row.
   struct Commit {
     Checkpoint checkpoint;
     bool became_head = false;

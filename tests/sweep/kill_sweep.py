@@ -8,6 +8,7 @@ the next commands find all that was acknowledged, and nothing half-done.
     tests/integration/isolated python3 tests/sweep/kill_sweep.py --flow pull --mode kill --point 17
 """
 import argparse
+import itertools
 import multiprocessing
 import queue
 import random
@@ -21,7 +22,8 @@ import world
 
 FLOWS = {flow.name: flow for flow in (*flows.COMMANDS, *flows_background.FLOWS)}
 COUNTED = {"kill": "kills", "tear": "tears", "eio": "errors", "full": "errors"}
-DRAWN = 5  # points of one flow in a sample, before the next flow has its turn
+DRAWN = 5          # points of one flow in a sample, before the next flow has its turn
+DRAW_SECONDS = 20  # in longer samples, one point more for each so many seconds
 
 
 class Worker:
@@ -66,16 +68,16 @@ class Worker:
             return hit, text + log, getattr(broken, "lost", False)
 
 
-def draw(names, seed, end, results):
+def draw(names, seed, seconds, results):
     """One flow after another, some points of each, until the time is over."""
-    worker, chance = Worker(), random.Random(seed)
+    worker, chance, end = Worker(), random.Random(seed), time.monotonic() + seconds
     try:
-        for name in names:
+        for name in itertools.cycle(names):
             if time.monotonic() > end:
                 break
             report = worker.count(name)
             results.put((name, "", 0, report, "", False))
-            for _ in range(DRAWN):
+            for _ in range(max(DRAWN, int(seconds / DRAW_SECONDS))):
                 mode = chance.choice(FLOWS[name].modes)
                 point = 1 + int(chance.random() * report.get(COUNTED[mode], 0))
                 if time.monotonic() < end:
@@ -106,7 +108,8 @@ class Table:
         self.rows = {}
 
     def counted(self, name, report):
-        self.rows[name] = {"calls": report.get("calls", 0), "points": report, "hits": {}, "lost": 0, "repairs": 0}
+        if name not in self.rows:
+            self.rows[name] = {"calls": report.get("calls", 0), "points": report, "hits": {}, "lost": 0, "repairs": 0}
 
     def add(self, name, mode, hit, broken, lost):
         if name not in self.rows:
@@ -173,8 +176,8 @@ def follow(table, processes, results, arguments, total=0):
 def sample(table, names, arguments):
     print(f"a sample of {arguments.seconds:g} s: --seed {arguments.seed}", flush=True)
     random.Random(arguments.seed).shuffle(names)
-    results, end = multiprocessing.Queue(), time.monotonic() + arguments.seconds
-    shares = [(names[n::arguments.jobs], arguments.seed + n, end, results) for n in range(arguments.jobs)]
+    results = multiprocessing.Queue()
+    shares = [(names[n::arguments.jobs], arguments.seed + n, arguments.seconds, results) for n in range(arguments.jobs)]
     follow(table, [multiprocessing.Process(target=draw, args=share) for share in shares], results, arguments)
     if left := [name for name in names if name not in table.rows]:
         print(f"the time was over before: {', '.join(left)}")

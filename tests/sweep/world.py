@@ -300,16 +300,21 @@ class World:
                         lambda: all(job["state"] in FINAL for job in self.jobs().values()))
 
     def settle(self, hosts=(1,)):
-        """Two days later a daemon runs: every job ends, nothing that belongs to nothing is left, all is whole."""
-        self.let_two_days_pass()
+        """A daemon runs: every job ends and leaves nothing on hosts. One that runs two days later removes what belongs
+        to nothing, and all is whole."""
         self.start_daemon()
         try:
             self.wait_final()
             for host in hosts:
                 wait_for(lambda host=host: f"h{host} to be clean:\n" + "\n".join(self.left_on(host)),
                          lambda host=host: not self.left_on(host))
+        finally:
+            self.stop_daemon()
+        self.let_two_days_pass()
+        self.start_daemon()
+        try:
             wait_for(lambda: "the state directory to be clean:\n" + "\n".join(self.left_here()),
-                     lambda: not self.left_here(), 5)
+                     lambda: not self.left_here(), 10)
         finally:
             self.stop_daemon()
         self.check_whole()

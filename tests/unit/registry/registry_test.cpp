@@ -101,6 +101,19 @@ TEST_F(RegistryTest, CommitsTheSameCheckpointOnce) {
   EXPECT_EQ(registry->checkpoints(id)->size(), 1u);
 }
 
+TEST_F(RegistryTest, NeverMovesTheHeadBackToAnOlderCheckpointOfItsEpoch) {
+  const JobId id = submit();
+  const Epoch epoch = run(id, "a");
+  const auto newer = registry->commit_checkpoint(checkpoint(id, epoch, 2));
+  const auto late = registry->commit_checkpoint(checkpoint(id, epoch, 1));  // its bytes were longer under way
+  ASSERT_TRUE(newer && late);
+  EXPECT_FALSE(late->became_head);
+  EXPECT_EQ(late->checkpoint.seq, newer->checkpoint.seq);
+  EXPECT_EQ(registry->checkpoint(id, std::nullopt)->host_number, 2u);
+  EXPECT_EQ(registry->checkpoints(id)->size(), 1u);
+  EXPECT_TRUE(registry->commit_checkpoint(checkpoint(id, epoch, 3))->became_head);
+}
+
 TEST_F(RegistryTest, PrunesOldCheckpointsButNeverPinnedOnesNorTheLastTwo) {
   const JobId id = submit();
   const Epoch epoch = run(id, "a");
