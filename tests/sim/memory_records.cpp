@@ -45,8 +45,10 @@ class MemoryRecords : public Records {
 
   Result<Registry::Commit> commit_checkpoint(Checkpoint c) override {
     TRY_ASSIGN(Row * row, find(c.job));
+    // As the real one: neither a repeat nor an older one of the same attempt that arrives last moves the head.
     for (const Checkpoint& known : row->checkpoints)
-      if (known.epoch == c.epoch && known.host_number == c.host_number)
+      if (known.epoch == c.epoch &&
+          (known.host_number == c.host_number || (known.host_number > c.host_number && !known.stray)))
         return Registry::Commit{known, false, {row->machine, {}, {}, {}}};
     const std::uint64_t newest = row->checkpoints.empty() ? 0 : row->checkpoints.back().seq.value;
     c.seq = {std::max(newest, row->machine.head.value) + 1};

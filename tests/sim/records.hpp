@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "registry/registry.hpp"
+#include "sim/random.hpp"
 
 namespace gridctl::sim {
-
-class Random;
 
 class Records {
  public:
