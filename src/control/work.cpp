@@ -134,10 +134,11 @@ LaunchResult launch(const WorkPlace& place, const LaunchOrder& order) {
   LaunchTalk::Next next = begin_launch(place, **link, order, talk);
   for (std::uint32_t stream = 2; std::holds_alternative<Ask>(next); ++stream) {
     const Ask& question = std::get<Ask>(next);
-    // Sending files takes long. Who was given up meanwhile must not start it: its successor may run.
+    // Sending files takes long. Who was given up meanwhile must not start it: its successor may run. But an earlier
+    // START may be there, and whoever withdrew this one may not know yet what was committed: the host is asked.
     if (std::holds_alternative<wire::StartRequest>(question) && order.wanted && *order.wanted != order.spec.epoch.value)
-      return not_started(make_error(Code::cancelled, "it is not wanted any more"), false);
-    next = talk.next(put(**link, *place.clock, stream, question));
+      next = talk.give_up(not_started(make_error(Code::cancelled, "it is not wanted any more"), false));
+    else next = talk.next(put(**link, *place.clock, stream, question));
   }
   return std::get<LaunchResult>(next);
 }

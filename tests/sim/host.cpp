@@ -81,9 +81,15 @@ Result<control::Answer> Host::serve(int laptop, const control::Ask& ask) {
   for (const auto& [key, folder] : folders_) before[key] = folder.deadline;
   TRY_ASSIGN(auto reply, core.poll(request));
   check_leases(before, request.echo + request.lease);
-  for (const wire::AttemptStatus& status : reply.attempts)
+  for (const wire::AttemptStatus& status : reply.attempts) {
     if (status.phase == wire::AttemptPhase::absent)
       world_.truth->promised_never(index_, laptop, status.job, status.epoch, "poll");
+    // A new boot is proof of death, and nothing may go on by the clock of an earlier one.
+    const Folder* mine = folder({laptop, status.job.value, status.epoch.value});
+    if (mine != nullptr && mine->boot != boot_id() && status.phase != wire::AttemptPhase::ended)
+      throw Violation("S5", status.job.value + " epoch " + std::to_string(status.epoch.value) + " on host" +
+                                std::to_string(index_) + " is told as alive after a reboot");
+  }
   for (const auto& want : request.attempts) {
     Folder* mine = folder({laptop, want.job.value, want.epoch.value});
     const BootTime until = request.echo + request.lease;

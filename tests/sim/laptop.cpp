@@ -313,7 +313,9 @@ void Laptop::launched(const JobPtr& job, const std::string& name, Epoch epoch, i
       try_later(job, name, k_launch_retry);
     } else {
       if (result.busy) monitor(host).busy_until = clock() + k_busy_memory;
+      const bool certain = result.kind == control::LaunchResult::Kind::not_started;
       apply(job, control::launch_failed(epoch, result));
+      if (certain && !job->unsure) world_.truth->promised_never(host, index_, job->state.id, epoch, "launch");
     }
   }
   carry_out(job);

@@ -115,7 +115,9 @@ void Laptop::run_launch(const JobPtr& job, Epoch epoch, Session session, std::sh
   const bool wanted =
       !job->unsure && job->state.epoch == epoch && std::holds_alternative<job::Launching>(job->state.phase);
   if (std::holds_alternative<wire::StartRequest>(question) && !wanted)
-    return then(control::not_started(make_error(Code::cancelled, "it is not wanted any more"), false));
+    return run_launch(
+        job, epoch, session, talk,
+        talk->give_up(control::not_started(make_error(Code::cancelled, "it is not wanted any more"), false)), then);
   ask(session, question, [=, this](const Result<control::Answer>& answer) {
     run_launch(job, epoch, session, talk, talk->next(answer), then);
   });

@@ -13,6 +13,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -129,6 +130,8 @@ def run_seeds(simulator, seeds):
     found = re.search(r"^seed (\d+) breaks (\w+): (?:\2: )?(.*)$", done.stdout, re.M)
     if found:
         return f"{found[1]:>6}  {found[2]}  {found[3]}"
+    if -done.returncode in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        return "was stopped from outside"
     return "SURVIVES" if done.returncode == 0 else f"crashes with status {done.returncode}"
 
 
