@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "registry/registry.hpp"
-#include "sim/random.hpp"
+#include "random.hpp"
 
 namespace gridctl::sim {
 
