@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Unreachable is not dead: cuts, one-way cuts, sshd gone for a while, a host with another key."""
 import re
+import signal
 import time
 import unittest
 
@@ -106,6 +107,17 @@ class Network(grid.Case):
         job.wait_success()
         self.assert_steps_once(job, 80, attempts=1)
         self.assertEqual(steps_seen(job), list(range(1, 81)))
+
+    def test_a_stuck_agent_is_not_a_dead_host(self):
+        job, host = self.started("stuck-agent", envs={"STEPS": 130})
+        stuck = self.grid.pids(host, "gridctl-agent connect")
+        self.grid.signal(host, stuck, signal.SIGSTOP)
+        try:
+            time.sleep(2 * LOST_AFTER)  # the length of the trouble, no wait for an event
+        finally:
+            self.grid.signal(host, stuck, signal.SIGCONT)
+        job.wait_success()
+        self.assert_steps_once(job, 130, attempts=1)
 
     def test_silence_of_everybody_is_our_own_trouble(self):
         job, host = self.started("own-trouble", envs={"STEPS": 110})
