@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "control/ask.hpp"
 #include "control/health.hpp"
 #include "control/log_file.hpp"
 #include "control/pace.hpp"
@@ -52,24 +53,12 @@ Result<LinkPtr> reach(const WorkPlace& place) {
   return LinkPtr(std::make_unique<HeardLink>(std::move(link), place.life, *place.clock));
 }
 
-// One request and its one reply. An error that the agent sent is returned as that error.
-Result<std::string> ask(wire::Link& link, os::Clock& clock, std::uint32_t stream, std::string payload) {
-  const BootTime deadline = clock.boot() + k_work_answer;
-  TRY(link.send({wire::FrameKind::request, stream, std::move(payload)}, deadline));
-  for (;;) {
-    TRY_ASSIGN(wire::Frame frame, link.receive(deadline));
-    if (frame.kind == wire::FrameKind::event) continue;
-    if (frame.kind != wire::FrameKind::reply || frame.stream != stream)
-      return make_error(Code::protocol_violation, "the agent answered what was not asked");
-    if (std::optional<Error> error = wire::payload_error(frame.payload)) return *error;
-    return std::move(frame.payload);
-  }
-}
+BootTime soon(os::Clock& clock) { return clock.boot() + k_work_answer; }
 
-// The same, typed: what the conversations of talk.hpp want to know, and what they hear.
+// One question typed: what the conversations of talk.hpp want to know, and what they hear.
 Result<Answer> put(wire::Link& link, os::Clock& clock, std::uint32_t stream, const Ask& question) {
   const std::string payload = std::visit([](const auto& request) { return wire::encode(request); }, question);
-  TRY_ASSIGN(const std::string text, ask(link, clock, stream, payload));
+  TRY_ASSIGN(const std::string text, ask(link, stream, payload, soon(clock)));
   if (std::holds_alternative<wire::PrepareRequest>(question)) {
     TRY_ASSIGN(wire::PrepareReply reply, wire::parse_prepare_reply(text));
     return Answer{std::move(reply)};
@@ -175,7 +164,7 @@ Result<void> read_log(const WorkPlace& place, wire::Link& link, const JobId& job
     TRY_ASSIGN(const std::uint64_t offset, log_next_offset(path));
     if (offset >= end) return {};
     TRY_ASSIGN(const std::string payload,
-               ask(link, *place.clock, stream, wire::encode(wire::LogRequest{job, epoch, offset, k_log_read})));
+               ask(link, stream, wire::encode(wire::LogRequest{job, epoch, offset, k_log_read}), soon(*place.clock)));
     TRY_ASSIGN(const wire::LogReply reply, wire::parse_log_reply(payload));
     std::string bytes;
     for (;;) {
