@@ -186,20 +186,25 @@ Result<void> read_log(const WorkPlace& place, wire::Link& link, const JobId& job
 
 }  // namespace
 
+namespace {
+// Worth another try before the end of a job's output or its last checkpoint is given up: it has let us in before.
+bool may_pass(Code code) { return is_uncertain(code) || code == Code::auth_refused; }
+}  // namespace
+
 Result<Gathered> collect(const WorkPlace& place, const JobId& job, Epoch epoch, AttemptNumber attempt,
                          std::uint64_t known) {
   TRY_ASSIGN(const LinkPtr link, reach(place));
   TRY_ASSIGN(const wire::AttemptStatus status, look(*link, *place.clock, job, epoch));
   Gathered out;
   if (const Result<void> read = read_log(place, *link, job, epoch, attempt, status.log_bytes); !read) {
-    if (is_uncertain(read.error().code)) return read.error();
+    if (may_pass(read.error().code)) return read.error();
     out.problem = "the end of the output is missing: " + read.error().one_line();
   }
   if (const wire::HostCheckpoint* checkpoint = newest_beyond(status, known)) {
     Result<Pulled> pulled = pull(place, job, epoch, *checkpoint);
     if (pulled) {
       out.checkpoint = std::move(*pulled);
-    } else if (is_uncertain(pulled.error().code)) {
+    } else if (may_pass(pulled.error().code)) {
       return pulled.error();
     } else {
       out.problem = "the last checkpoint could not be fetched: " + pulled.error().one_line();
