@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "control/ask.hpp"
 #include "control/reach.hpp"
 #include "probe/preflight.hpp"
 
@@ -54,17 +55,9 @@ LaunchResult Unfit::result() const {
 }
 
 Result<wire::HealthReply> ask_health(wire::Link& link, os::Clock& clock, const wire::HealthRequest& request) {
-  constexpr std::uint32_t k_stream = 900;  // of a worker's own conversation: no other request is under way
   const BootTime deadline = clock.boot() + request.wait + k_answer_slack;
-  TRY(link.send({wire::FrameKind::request, k_stream, wire::encode(request)}, deadline));
-  for (;;) {
-    TRY_ASSIGN(const wire::Frame frame, link.receive(deadline));
-    if (frame.kind == wire::FrameKind::event) continue;
-    if (frame.kind != wire::FrameKind::reply || frame.stream != k_stream)
-      return make_error(Code::protocol_violation, "the agent answered what was not asked");
-    if (std::optional<Error> error = wire::payload_error(frame.payload)) return *error;
-    return wire::parse_health_reply(frame.payload);
-  }
+  TRY_ASSIGN(const std::string text, ask(link, k_health_stream, wire::encode(request), deadline));
+  return wire::parse_health_reply(text);
 }
 
 std::optional<Unfit> unfit_to_start(wire::Link& link, os::Clock& clock, const Inventory& inventory,

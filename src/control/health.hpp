@@ -52,11 +52,12 @@ class HostClocks {
   // `ahead_ms`: of ours, when ours showed `wall` and `boot`.
   void heard(const std::string& host, std::int64_t ahead_ms, WallTime wall, BootTime boot);
   [[nodiscard]] bool knows(const std::string& host) const { return bases_.contains(host); }
-  // As `clock_offset`, of what all have said.
+  // As `clock_offset`, of what all have said; and a host alone that has agreed with us and not been set since is right.
   [[nodiscard]] std::optional<std::int64_t> offset(const std::string& host, WallTime wall, BootTime boot) const;
 
  private:
-  std::map<std::string, std::int64_t> bases_;  // milliseconds: a host's wall clock less our clock since boot
+  // Milliseconds: a host's wall clock less our clock since boot, now and when it last agreed with our wall clock.
+  std::map<std::string, std::int64_t> bases_, agreed_;
 };
 
 // One request over a worker's link; `unsupported` from an agent that knows no health.

@@ -295,9 +295,13 @@ std::int64_t base_of(WallTime wall, BootTime boot) { return wall.ms - boot.ns / 
 
 void HostClocks::heard(const std::string& host, std::int64_t ahead_ms, WallTime wall, BootTime boot) {
   bases_[host] = base_of(wall, boot) + ahead_ms;
+  if (std::abs(ahead_ms) <= k_clock_off_ms) agreed_[host] = bases_[host];
 }
 
 std::optional<std::int64_t> HostClocks::offset(const std::string& host, WallTime wall, BootTime boot) const {
+  const auto agreed = agreed_.find(host);
+  if (bases_.size() == 1 && agreed != agreed_.end() && std::abs(bases_.at(host) - agreed->second) <= k_clock_off_ms)
+    return 0;
   std::map<std::string, std::int64_t> offsets;
   for (const auto& [name, base] : bases_) offsets[name] = base - base_of(wall, boot);
   return clock_offset(offsets, host);

@@ -87,7 +87,7 @@ std::optional<std::int64_t> Supervisor::clock_offset_of(const Host& host, WallTi
     return entry.second.get() != &host && clocks_.knows(entry.first);
   });
   const bool others_to_come = std::any_of(hosts_.begin(), hosts_.end(), [&](const auto& entry) {
-    return entry.second.get() != &host && entry.second->monitor->is_up();
+    return entry.second.get() != &host && (entry.second->monitor->is_up() || !entry.second->monitor->was_tried());
   });
   if (alone && others_to_come) return std::nullopt;
   return clocks_.offset(host.provider.name.value, now, clock_.boot());

@@ -45,7 +45,7 @@ void HostMonitor::tick(BootTime now, bool others_answer) {
     if (!connecting_ && now >= next_connect_) connect(now);
     return;
   }
-  if (!asked_.empty() && now - asked_since_ > heartbeat_ * k_patience_beats) {
+  if (!asked_.empty() && now - asked_since_ > std::max(k_answer_patience, heartbeat_ * k_patience_beats)) {
     drop(make_error(Code::timed_out, "no answer from the agent for " + format_duration(now - asked_since_)));
     return;
   }

@@ -13,8 +13,10 @@ inline constexpr Duration k_heartbeat_min = std::chrono::milliseconds{500};
 inline constexpr Duration k_heartbeat_idle = std::chrono::seconds{10};   // of a host without
 inline constexpr Duration k_connect_timeout = std::chrono::seconds{20};  // login, agent upload and hello
 inline constexpr Duration k_reconnect_max = std::chrono::seconds{15};    // longest pause between two tries
-// Heartbeats until an unanswered poll means a dead connection. At six in `lost_after` a new login is tried at half of
-// it: that an agent is stuck or a router has forgotten us must not pass for the death of the host.
+// An unanswered poll this old, and so many heartbeats at least: reconnect. With six heartbeats in `lost_after` a new
+// login is tried at half of it: an agent that is stuck or a router that has forgotten us must not pass for the host's
+// death.
+inline constexpr Duration k_answer_patience = std::chrono::seconds{2};
 inline constexpr int k_patience_beats = 3;
 inline constexpr Duration k_work_answer = std::chrono::seconds{15};  // one small request of a worker
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "control/ask.hpp"
 #include "control/health.hpp"
 #include "control/log_file.hpp"
 #include "control/pace.hpp"
@@ -52,24 +53,12 @@ Result<LinkPtr> reach(const WorkPlace& place) {
   return LinkPtr(std::make_unique<HeardLink>(std::move(link), place.life, *place.clock));
 }
 
-// One request and its one reply. An error that the agent sent is returned as that error.
-Result<std::string> ask(wire::Link& link, os::Clock& clock, std::uint32_t stream, std::string payload) {
-  const BootTime deadline = clock.boot() + k_work_answer;
-  TRY(link.send({wire::FrameKind::request, stream, std::move(payload)}, deadline));
-  for (;;) {
-    TRY_ASSIGN(wire::Frame frame, link.receive(deadline));
-    if (frame.kind == wire::FrameKind::event) continue;
-    if (frame.kind != wire::FrameKind::reply || frame.stream != stream)
-      return make_error(Code::protocol_violation, "the agent answered what was not asked");
-    if (std::optional<Error> error = wire::payload_error(frame.payload)) return *error;
-    return std::move(frame.payload);
-  }
-}
+BootTime soon(os::Clock& clock) { return clock.boot() + k_work_answer; }
 
-// The same, typed: what the conversations of talk.hpp want to know, and what they hear.
+// One question typed: what the conversations of talk.hpp want to know, and what they hear.
 Result<Answer> put(wire::Link& link, os::Clock& clock, std::uint32_t stream, const Ask& question) {
   const std::string payload = std::visit([](const auto& request) { return wire::encode(request); }, question);
-  TRY_ASSIGN(const std::string text, ask(link, clock, stream, payload));
+  TRY_ASSIGN(const std::string text, ask(link, stream, payload, soon(clock)));
   if (std::holds_alternative<wire::PrepareRequest>(question)) {
     TRY_ASSIGN(wire::PrepareReply reply, wire::parse_prepare_reply(text));
     return Answer{std::move(reply)};
@@ -176,7 +165,7 @@ Result<void> read_log(const WorkPlace& place, wire::Link& link, const JobId& job
     TRY_ASSIGN(const std::uint64_t offset, log_next_offset(path));
     if (offset >= end) return {};
     TRY_ASSIGN(const std::string payload,
-               ask(link, *place.clock, stream, wire::encode(wire::LogRequest{job, epoch, offset, k_log_read})));
+               ask(link, stream, wire::encode(wire::LogRequest{job, epoch, offset, k_log_read}), soon(*place.clock)));
     TRY_ASSIGN(const wire::LogReply reply, wire::parse_log_reply(payload));
     std::string bytes;
     for (;;) {
@@ -198,20 +187,25 @@ Result<void> read_log(const WorkPlace& place, wire::Link& link, const JobId& job
 
 }  // namespace
 
+namespace {
+// Worth another try before the end of a job's output or its last checkpoint is given up: it has let us in before.
+bool may_pass(Code code) { return is_uncertain(code) || code == Code::auth_refused; }
+}  // namespace
+
 Result<Gathered> collect(const WorkPlace& place, const JobId& job, Epoch epoch, AttemptNumber attempt,
                          std::uint64_t known) {
   TRY_ASSIGN(const LinkPtr link, reach(place));
   TRY_ASSIGN(const wire::AttemptStatus status, look(*link, *place.clock, job, epoch));
   Gathered out;
   if (const Result<void> read = read_log(place, *link, job, epoch, attempt, status.log_bytes); !read) {
-    if (is_uncertain(read.error().code)) return read.error();
+    if (may_pass(read.error().code)) return read.error();
     out.problem = "the end of the output is missing: " + read.error().one_line();
   }
   if (const wire::HostCheckpoint* checkpoint = newest_beyond(status, known)) {
     Result<Pulled> pulled = pull(place, job, epoch, *checkpoint);
     if (pulled) {
       out.checkpoint = std::move(*pulled);
-    } else if (is_uncertain(pulled.error().code)) {
+    } else if (may_pass(pulled.error().code)) {
       return pulled.error();
     } else {
       out.problem = "the last checkpoint could not be fetched: " + pulled.error().one_line();

@@ -17,6 +17,8 @@ void Silence::answered(BootTime now) {
 void Silence::tick(BootTime now, bool others_answer) {
   const Duration gap = last_tick_.ns == 0 ? Duration::zero() : now - last_tick_;
   last_tick_ = now;
+  // We slept: what was silent before may have been heard long since, and is asked anew for as long as ever.
+  if (gap > tick_max_) counted_ = Duration::zero();
   // After a long gap even the others' last answers are old news: count nothing until a normal tick confirms.
   if (others_answer && gap <= tick_max_) counted_ += std::clamp(gap, Duration::zero(), k_tick_counts);
 }

@@ -124,7 +124,10 @@ class Login {
 
   // True: we are in. False: this key is not accepted.
   Result<bool> judge(long rc) {
-    switch (rc) {
+    // It tells in one and the same way that a signature was refused and that the connection ended before an answer.
+    const bool unanswered =
+        rc == LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED && session_.last_error().find("Waiting for") != std::string::npos;
+    switch (unanswered ? LIBSSH2_ERROR_SOCKET_DISCONNECT : rc) {
       case 0: return true;
       case LIBSSH2_ERROR_AUTHENTICATION_FAILED:
       case LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED: return false;

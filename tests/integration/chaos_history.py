@@ -31,7 +31,8 @@ class JobRecord:
         self.steps, self.seed = int(spec["envs"]["STEPS"]), spec["envs"]["SEED"]
         self.lost_after = float(spec["recovery"]["lost_after"].rstrip("s"))
         self.seen, self.told = None, 0  # as `job ls` said last; how many of its events were printed
-        self.shown, self.events, self.output, self.state = None, [], "", []
+        self.shown = {"state": "unknown", "attempts": [], "checkpoint": None}
+        self.events, self.output, self.state = [], "", []
 
     def chain(self):
         """What the program has to arrive at, step by step."""
@@ -47,6 +48,7 @@ class JobRecord:
         self.output = self.handle.logs("--attempt", str(len(self.shown["attempts"]))) if self.shown["attempts"] else ""
         if self.shown["checkpoint"]:
             target = os.path.join(folder, self.id)
+            self.handle.laptop.run("checkpoint", "verify", self.id)
             self.handle.laptop.run("checkpoint", "pull", self.id, target)
             with open(os.path.join(target, "state"), encoding="utf-8") as file:
                 self.state = file.read().splitlines()
@@ -62,7 +64,6 @@ class History:
         self.refused = {}         # names of jobs that were not accepted: why
         self.problems = []        # of the run itself: commands that failed or hung
         self.left = {}            # host: what was found on it at the end
-        self.unverified = []      # checkpoints that did not verify
 
     def say(self, kind, text):
         with self.lock:

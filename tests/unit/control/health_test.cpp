@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <vector>
+
+#include "control/ask.hpp"
 
 namespace gridctl::control {
 namespace {
@@ -208,6 +211,18 @@ TEST(HealthSigns, AStepOfOurClockMakesNoHostsClockWrong) {
   EXPECT_FALSE(clocks.offset("d", stepped, later));
 }
 
+TEST(HealthSigns, AHostAloneIsRightAsLongAsItsClockWasNotSet) {
+  HostClocks clocks;
+  const WallTime wall{1'000'000'000};
+  const BootTime boot{5'000'000'000};
+  clocks.heard("a", 0, wall, boot);
+  const WallTime stepped{wall.ms - 86'400'000};
+  clocks.heard("a", 86'400'000, stepped, boot);
+  EXPECT_EQ(clocks.offset("a", stepped, boot), 0) << "ours was set";
+  clocks.heard("a", 86'400'000, wall, boot);
+  EXPECT_EQ(clocks.offset("a", wall, boot), 86'400'000) << "its own was set";
+}
+
 // A host that answers with this report.
 class OneHost : public wire::Link {
  public:
@@ -262,6 +277,35 @@ TEST(LookBeforeAStart, BelievesNoOldReport) {
   host.age = std::chrono::minutes{10};
   host.under_way = true;
   EXPECT_FALSE(unfit_to_start(host, os::system_clock(), scene.inventory, {})) << "it may have been mended";
+}
+
+// A host that answers the look only when it is asked the next thing.
+class LateHost : public OneHost {
+ public:
+  using OneHost::OneHost;
+  Result<void> send(const wire::Frame& frame, BootTime deadline) override {
+    if (stream == 0) return OneHost::send(frame, deadline);
+    answers = {
+        *OneHost::receive(deadline), {wire::FrameKind::event, 0, ""}, {wire::FrameKind::reply, frame.stream, "{}"}};
+    return {};
+  }
+  Result<wire::Frame> receive(BootTime) override {
+    if (answers.empty()) return make_error(Code::timed_out, "it does not answer");
+    wire::Frame first = std::move(answers.front());
+    answers.erase(answers.begin());
+    return first;
+  }
+
+  std::vector<wire::Frame> answers;
+};
+
+TEST(LookBeforeAStart, ThatWasGivenUpDoesNotSpoilTheStart) {
+  Scene scene;
+  LateHost host(scene.report);
+  EXPECT_FALSE(unfit_to_start(host, os::system_clock(), scene.inventory, {k_gpu}));
+  const auto answer = ask(host, 2, "{}", BootTime{});
+  ASSERT_TRUE(answer) << answer.error().one_line();
+  EXPECT_EQ(*answer, "{}");
 }
 
 TEST(HealthStanding, QuarantinedUnitsLeaveTheChoice) {

@@ -323,5 +323,16 @@ TEST(Silence, DoesNotCountOurOwnSleepNorOurOwnNetworksTrouble) {
   EXPECT_EQ(silence.judge(std::chrono::seconds{60}), Liveness::answering);
 }
 
+TEST(Silence, BeginsAnewAfterOurOwnSleep) {
+  Silence silence(std::chrono::seconds{5});
+  silence.answered(at_ms(1000));
+  for (int s = 1; s <= 9; ++s) silence.tick(at_ms(1000 + s * 1000), true);
+  silence.tick(at_ms(30'000), true);  // the host may have been back for long
+  for (int s = 1; s <= 9; ++s) silence.tick(at_ms(30'000 + s * 1000), true);
+  EXPECT_NE(silence.judge(std::chrono::seconds{10}), Liveness::lost);
+  silence.tick(at_ms(40'000), true);
+  EXPECT_EQ(silence.judge(std::chrono::seconds{10}), Liveness::lost);
+}
+
 }  // namespace
 }  // namespace gridctl::job
