@@ -40,7 +40,8 @@ void Laptop::monitor_tick(int host, BootTime now, bool others_answer) {
     return;
   }
   if (mine.link == Monitor::Link::connecting) return;
-  if (mine.asked && now - mine.asked_since > std::max(k_answer_patience, mine.heartbeat * k_patience_beats)) return drop(host);
+  if (mine.asked && now - mine.asked_since > std::max(k_answer_patience, mine.heartbeat * k_patience_beats))
+    return drop(host);
   if (now >= mine.next_poll && !mine.asked) poll(host);
 }
 
