@@ -167,7 +167,7 @@ Result<wire::AttemptStatus> Core::poll_one(const wire::PollRequest& request, con
   TRY_ASSIGN(status->max_epoch, host_.fence(want.job));
   TRY_ASSIGN(const auto stored, host_.stored(key));
   if (stored && !stored->ended()) {
-    if (status->phase != wire::AttemptPhase::ended) {
+    if (status->phase != wire::AttemptPhase::ended && stored->boot_id == host_.boot_id()) {
       // A full disk takes the renewal, not the answer: a host that is silent for want of a block would be given up.
       if (const auto renewed = renew(key, request, want.checkpoints_kept_from); !renewed)
         os::log(os::LogLevel::warn, "cannot renew: " + renewed.error().one_line());

@@ -23,14 +23,12 @@ namespace {
 constexpr Duration k_first_word = std::chrono::seconds{2};    // from a start to its supervisor's lock
 constexpr Duration k_settle_wait = std::chrono::seconds{30};  // an engine's call and a ledger's write
 const std::string k_old_prefix = ".old-";                     // of an attempt's folder that is being removed
-const std::string k_new_prefix = ".new-";                     // and of one that is being made
 
-// What was begun and not finished: both are done under the job's lock.
 std::vector<Path> removals_of(const Path& job) {
   std::vector<Path> found;
   if (const auto names = os::list_directory(job))
     for (const std::string& name : *names)
-      if (name.starts_with(k_old_prefix) || name.starts_with(k_new_prefix)) found.push_back(job / name);
+      if (name.starts_with(k_old_prefix)) found.push_back(job / name);
   return found;
 }
 

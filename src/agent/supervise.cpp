@@ -66,7 +66,7 @@ int Supervisor::run() {
   ask_to_be_spared();
   os::log_to_file(attempt_.path / "supervisor.log", os::LogLevel::info);
   auto outcome = begin();
-  if (outcome && status_.phase != wire::AttemptPhase::ended) outcome = live();
+  if (outcome && !is_over()) outcome = live();
   if (!outcome) {
     os::log(os::LogLevel::error, outcome.error().one_line());
     status_.end = outcome.error().code == Code::no_space ? wire::EndReason::disk_full : wire::EndReason::start_failed;
@@ -96,7 +96,7 @@ Result<void> Supervisor::begin() {
   TRY_ASSIGN(auto ring, LogRing::open(attempt_.log(), spec_.log_ring_bytes));
   ring_.emplace(std::move(ring));
   checkpoints_.emplace(attempt_, spec_, view_, clock_, checkpoints_changed_.get());
-  if (status_.phase != wire::AttemptPhase::ended) read_control();
+  if (!is_over()) read_control();
   return {};
 }
 

@@ -29,6 +29,8 @@ class Supervisor {
   enum class Found { nothing, alive, ended, in_doubt };
 
   Result<void> begin();  // reads everything, decides nothing
+  // How it ended is known, from an earlier supervisor or an earlier boot: only the conclusion is left.
+  [[nodiscard]] bool is_over() const { return status_.end != wire::EndReason::none; }
   Result<void> live();   // up to the end of the payload
   [[nodiscard]] Found examine();
   Result<void> prepare();     // folders and image, on a thread, watching for stop

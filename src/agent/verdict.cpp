@@ -56,7 +56,9 @@ void judge_other_boot(const std::optional<ExitRecord>& record, wire::AttemptStat
   status.doing.clear();
   status.ended_ms_ago = 0;
   status.end = wire::EndReason::host_rebooted;
-  if (record) apply_exit(*record, 0, status);
+  if (!record) return;
+  apply_exit(*record, 0, status);
+  status.phase = wire::AttemptPhase::stopping;
 }
 
 }  // namespace gridctl::agent

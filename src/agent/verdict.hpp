@@ -33,7 +33,8 @@ struct Evidence {
 void apply_exit(const ExitRecord& record, std::uint64_t memory_limit, wire::AttemptStatus& status);
 // Fills in end, exit_code, signal and detail. An end that is known already (start failed, another boot) stands.
 void judge_end(const Evidence& evidence, wire::AttemptStatus& status);
-// An attempt of another boot that had not ended is told as ended: from its exit record, else host_rebooted.
+// An attempt of another boot that had not ended is over: host_rebooted, or as its exit record says. With one it is told
+// as stopping until a supervisor has taken its last checkpoint: what it made must not be cleaned away before.
 void judge_other_boot(const std::optional<ExitRecord>& record, wire::AttemptStatus& status);
 
 }  // namespace gridctl::agent

@@ -86,7 +86,7 @@ Result<control::Answer> Host::serve(int laptop, const control::Ask& ask) {
       world_.truth->promised_never(index_, laptop, status.job, status.epoch, "poll");
     // A new boot is proof of death, and nothing may go on by the clock of an earlier one.
     const Folder* mine = folder({laptop, status.job.value, status.epoch.value});
-    if (mine != nullptr && mine->boot != boot_id() && status.phase != wire::AttemptPhase::ended)
+    if (mine != nullptr && mine->boot != boot_id() && status.end == wire::EndReason::none)
       throw Violation("S5", status.job.value + " epoch " + std::to_string(status.epoch.value) + " on host" +
                                 std::to_string(index_) + " is told as alive after a reboot");
   }

@@ -54,8 +54,8 @@ void Supervision::begin() {
     View view(host_, std::get<0>(key_));
     if (auto before = view.status({status_.job, status_.epoch}); before && *before) status_ = std::move(**before);
     clock_.set_deadline(BootTime{folder().deadline});
-    if (status_.phase != wire::AttemptPhase::ended) read_control();
-    if (status_.phase == wire::AttemptPhase::ended) return conclude();
+    if (status_.end == wire::EndReason::none) read_control();
+    if (status_.end != wire::EndReason::none) return conclude();
     live();
   });
 }

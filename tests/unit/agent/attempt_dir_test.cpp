@@ -93,11 +93,13 @@ TEST_F(AttemptDirTest, EndsByARestartOfTheHost) {
   auto text = os::read_file(attempt_.status_file());
   ASSERT_THAT(os::write_file_atomically(attempt_.status_file(), "other" + text->substr(text->find(' '))), IsOk());
   EXPECT_EQ((*read_status(attempt_, os::system_clock()))->end, wire::EndReason::host_rebooted);
+  EXPECT_EQ((*read_status(attempt_, os::system_clock()))->phase, wire::AttemptPhase::ended);
   EXPECT_FALSE((*read_stored_status(attempt_, os::system_clock()))->ended());
-  // What the program did before the power went is still true.
+  // What the program did before the power went is still true, and its last checkpoint is still to be taken.
   ASSERT_THAT(os::make_directories(attempt_.run(1)), IsOk());
   std::ofstream(attempt_.run(1) / "exit") << to_text({"run", 0, 0, 0, 0, false, false});
   EXPECT_EQ((*read_status(attempt_, os::system_clock()))->end, wire::EndReason::exited);
+  EXPECT_EQ((*read_status(attempt_, os::system_clock()))->phase, wire::AttemptPhase::stopping);
 }
 
 TEST_F(AttemptDirTest, FollowsNoLinkThatTheJobMade) {
