@@ -173,8 +173,10 @@ Result<Digest> Host::read_snapshot(int laptop, const wire::CheckpointRef& wanted
   if (mine != nullptr)
     for (const Snapshot& snapshot : mine->snapshots)
       if (snapshot.checkpoint.number == wanted.number) {
-        if (snapshot.damaged || index_ == world_.options.liar) return Digest{};
-        return snapshot.checkpoint.root;
+        if (!snapshot.damaged && index_ != world_.options.liar) return snapshot.checkpoint.root;
+        Digest other;  // of bytes that are not what was said; a liar may have said that it is all zeros
+        other.bytes.fill(std::byte{0xFF});
+        return other;
       }
   return make_error(Code::not_found, "this host has no such snapshot");
 }

@@ -63,7 +63,8 @@ void Truth::committed(int laptop, const registry::Checkpoint& c, const job::Stat
       "checkpoint " + std::to_string(c.seq.value) + " of " + c.job.value + " epoch " + std::to_string(c.epoch.value);
   const Content* held = content(c.root);
   if (!stored_.contains({laptop, c.root})) throw Violation("S6", which + " is committed without all its bytes");
-  if (held == nullptr || held->job != index(c.job)) throw Violation("S6", which + " is not this job's");
+  if (held == nullptr) throw Violation("S6", which + " has bytes that no program has written");
+  if (held->job != index(c.job)) throw Violation("S6", which + " is of job" + std::to_string(held->job));
   const auto attempt = shadow(c.job).attempts.find(c.epoch.value);
   if (attempt != shadow(c.job).attempts.end() && attempt->second != c.attempt.value)
     throw Violation("S6", which + " is filed under attempt " + std::to_string(c.attempt.value));
