@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """A host is taken out of service: its jobs move when a checkpoint is safe, and only when another host can take them."""
-import os
 import signal
 import time
 import unittest
@@ -108,9 +107,7 @@ class Draining(grid.Case):
         laptop.run("provider", "drain", f"h{source}")
         for kind in ("move_requested", "moving", "moved_away"):
             job.wait_event(kind, deadline=20)
-            pid = laptop.daemon_pid()
-            if pid:
-                os.kill(pid, signal.SIGKILL)
+            laptop.kill_daemon()
             laptop.need_daemon()
         job.wait_attempt(2, deadline=30)
         self.assert_moved_once(job, source, 150, 10)

@@ -302,6 +302,13 @@ class Laptop:
                 return int(pid)
         return None
 
+    def kill_daemon(self):
+        """On a loaded machine a process that was killed lives on for a moment, and would pass for a running daemon."""
+        pid = self.daemon_pid()
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+            wait_until(f"the end of daemon {pid}", 10, lambda: not is_alive(pid))
+
     def need_daemon(self):
         """As the next commands of a person would: one that was just killed lets go of its lock a moment after its death."""
 
