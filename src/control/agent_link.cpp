@@ -133,10 +133,10 @@ void LoopLink::later() {
   if (posted_) return;
   posted_ = true;
   loop_.post([weak = std::weak_ptr<LoopLink*>(self_)] {
-    const auto self = weak.lock();
-    if (!self) return;
-    (*self)->posted_ = false;
-    (*self)->turn();
+    if (weak.expired()) return;
+    LoopLink* const link = *weak.lock();  // not held: a callback may destroy the link, and then that must be seen
+    link->posted_ = false;
+    link->turn();
   });
 }
 

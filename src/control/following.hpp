@@ -25,6 +25,7 @@ struct Supervisor::Following {
   const std::shared_ptr<std::atomic<std::uint64_t>> wanted =  // the epoch that is to be started; threads read it
       std::make_shared<std::atomic<std::uint64_t>>(0);
   std::map<std::uint64_t, std::uint64_t> saved;   // epoch -> newest host number of a committed checkpoint
+  std::map<std::uint64_t, int> collect_tries;     // epoch -> how often its last files were asked for
   std::map<std::uint64_t, std::uint64_t> listed;  // epoch -> newest host number that the host has told of
   std::optional<job::Member> promised;            // where it goes when its stop for a move is done
   std::vector<std::string> explained;             // saved last

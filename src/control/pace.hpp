@@ -22,6 +22,7 @@ inline constexpr Duration k_work_answer = std::chrono::seconds{15};  // one smal
 
 // After START or STOP could not be carried out, or something could not be fetched.
 inline constexpr Duration k_launch_retry = std::chrono::seconds{1};
+inline constexpr int k_collect_tries = 30;  // then an I/O error is believed, and the job ends without its last files
 inline constexpr Duration k_stop_retry = std::chrono::seconds{2};
 inline constexpr Duration k_pull_retry = std::chrono::seconds{3};
 inline constexpr Duration k_settle_retry = std::chrono::seconds{5};

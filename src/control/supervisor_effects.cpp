@@ -106,10 +106,11 @@ void Supervisor::carry_out(const JobPtr& job, const job::Collect& effect) {
   if (!place) return apply(job, job::HostForgotten{effect.host});
   const std::string name = job::effect_name(job::Effect{effect});
   const std::uint64_t known = job->saved[effect.epoch.value];
+  const bool patient = job->collect_tries[effect.epoch.value]++ < k_collect_tries;
   in_background(
       job, name,
-      [place = *place, effect, id = job->state.id, known] {
-        return collect(place, id, effect.epoch, effect.attempt, known);
+      [place = *place, effect, id = job->state.id, known, patient] {
+        return collect(place, id, effect.epoch, effect.attempt, known, patient);
       },
       [this, job, name, effect](Result<Gathered> result) {
         if (!result) {

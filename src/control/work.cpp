@@ -188,24 +188,27 @@ Result<void> read_log(const WorkPlace& place, wire::Link& link, const JobId& job
 }  // namespace
 
 namespace {
-// Worth another try before the end of a job's output or its last checkpoint is given up: it has let us in before.
-bool may_pass(Code code) { return is_uncertain(code) || code == Code::auth_refused; }
+// Worth another try before the end of a job's output or its last checkpoint is given up. It has let us in before; only
+// our own disk can be full; and an error of a disk, theirs or ours, may have been the only one.
+bool may_pass(Code code, bool patient) {
+  return is_uncertain(code) || code == Code::auth_refused || code == Code::no_space || (patient && code == Code::io);
+}
 }  // namespace
 
 Result<Gathered> collect(const WorkPlace& place, const JobId& job, Epoch epoch, AttemptNumber attempt,
-                         std::uint64_t known) {
+                         std::uint64_t known, bool patient) {
   TRY_ASSIGN(const LinkPtr link, reach(place));
   TRY_ASSIGN(const wire::AttemptStatus status, look(*link, *place.clock, job, epoch));
   Gathered out;
   if (const Result<void> read = read_log(place, *link, job, epoch, attempt, status.log_bytes); !read) {
-    if (may_pass(read.error().code)) return read.error();
+    if (may_pass(read.error().code, patient)) return read.error();
     out.problem = "the end of the output is missing: " + read.error().one_line();
   }
   if (const wire::HostCheckpoint* checkpoint = newest_beyond(status, known)) {
     Result<Pulled> pulled = pull(place, job, epoch, *checkpoint);
     if (pulled) {
       out.checkpoint = std::move(*pulled);
-    } else if (may_pass(pulled.error().code)) {
+    } else if (may_pass(pulled.error().code, patient)) {
       return pulled.error();
     } else {
       out.problem = "the last checkpoint could not be fetched: " + pulled.error().one_line();
@@ -224,7 +227,7 @@ Result<Gathered> settle(const WorkPlace& place, const JobId& job, const job::Loo
     if (const auto* failed = std::get_if<Error>(&next)) return *failed;
     if (std::holds_alternative<SettleTalk::Settled>(next)) return out;
     if (std::holds_alternative<SettleTalk::Fetch>(next)) {
-      TRY_ASSIGN(out, collect(place, job, end.epoch, end.attempt, known));
+      TRY_ASSIGN(out, collect(place, job, end.epoch, end.attempt, known, false));
       if (out.checkpoint) return out;
       next = talk.fetched();
     } else if (std::holds_alternative<SettleTalk::Pause>(next)) {

@@ -51,13 +51,15 @@ struct Pulled {
 [[nodiscard]] Result<Pulled> pull(const WorkPlace& place, const JobId& job, Epoch epoch,
                                   const wire::HostCheckpoint& checkpoint);
 
-// After an attempt's end: its newest checkpoint beyond number `known`, and its output to the end.
+// After an attempt's end: its newest checkpoint beyond number `known`, and its output to the end. What may pass is an
+// error, to be tried again (a broken link, a full disk of ours, and with `patient` an I/O error); what will not is
+// told.
 struct Gathered {
   std::optional<Pulled> checkpoint;
   std::string problem;  // empty: everything was fetched
 };
 [[nodiscard]] Result<Gathered> collect(const WorkPlace& place, const JobId& job, Epoch epoch, AttemptNumber attempt,
-                                       std::uint64_t known);
+                                       std::uint64_t known, bool patient);
 // Makes sure that nothing of (job, epoch) runs or lies on the host. Of a stale attempt the newest checkpoint beyond
 // number `known` is fetched first, and then nothing is removed: to be called again when it has been committed.
 [[nodiscard]] Result<Gathered> settle(const WorkPlace& place, const JobId& job, const job::LooseEnd& end,

@@ -11,8 +11,9 @@ namespace {
 constexpr double k_hysteresis = 0.10;  // relative change that is worth telling the job
 constexpr int k_newton_max = 60;
 
+constexpr double k_century = 3.2e9;  // seconds; hosts that hardly ever fail are not told more exactly
 Duration from_seconds(double value) {
-  return std::chrono::milliseconds{static_cast<std::int64_t>(std::llround(value * 1000))};
+  return std::chrono::milliseconds{static_cast<std::int64_t>(std::llround(std::min(value, k_century) * 1000))};
 }
 
 // In units that people read: 12m34s, not 12m34.567s.

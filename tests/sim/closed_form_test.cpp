@@ -5,38 +5,20 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <string>
 #include <vector>
 
-#include "base/text.hpp"
 #include "host.hpp"
 #include "laptop.hpp"
 #include "sched/interval.hpp"
+#include "support/checkpoint_cases.hpp"
 #include "truth.hpp"
 #include "world.hpp"
 
 namespace gridctl::sim {
 namespace {
 
-struct Case {
-  std::string name;
-  double mtbf = 0, cost = 0, restart = 0, work = 0, interval = 0, expected = 0;
-};
-
-std::vector<Case> read_cases() {
-  std::ifstream in(std::string(GRIDCTL_SOURCE_DIR) + "/tests/data/ckpt_reference.csv");
-  std::vector<Case> cases;
-  std::string line;
-  std::getline(in, line);
-  while (std::getline(in, line)) {
-    const auto fields = split(line, ',');
-    if (fields.size() < 12) continue;
-    const auto number = [&](std::size_t i) { return std::stod(std::string(fields[i])); };
-    cases.push_back({std::string(fields[0]), number(1), number(2), number(3), number(4), number(8), number(11)});
-  }
-  return cases;
-}
+using Case = testing::CheckpointCase;
 
 double closed_form(const Case& c) {
   return c.mtbf * std::exp(c.restart / c.mtbf) * std::expm1((c.interval + c.cost) / c.mtbf) * c.work / c.interval;
@@ -80,7 +62,7 @@ struct Sample {
 };
 
 TEST(ClosedForm, IsWhatTheReferenceTableSays) {
-  const std::vector<Case> cases = read_cases();
+  const std::vector<Case> cases = testing::checkpoint_cases();
   ASSERT_GE(cases.size(), 10u);
   for (const Case& c : cases) {
     EXPECT_NEAR(closed_form(c) / c.expected, 1, 1e-4) << c.name;
@@ -91,7 +73,7 @@ TEST(ClosedForm, IsWhatTheReferenceTableSays) {
 TEST(ClosedForm, IsMetByTheSimulatedWorldWithinTwoPercent) {
   constexpr int k_runs_min = 4, k_runs_max = 40;
   constexpr double k_error = 0.005;  // a quarter of what is allowed
-  for (const Case& c : read_cases()) {
+  for (const Case& c : testing::checkpoint_cases()) {
     Sample sample;
     while (sample.runs < k_runs_min || (sample.error() > k_error && sample.runs < k_runs_max)) {
       World world(make_options(c, 1 + static_cast<std::uint64_t>(sample.runs)), false);

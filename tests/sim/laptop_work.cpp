@@ -100,8 +100,9 @@ void Laptop::collect(const JobPtr& job, int host, Epoch epoch, std::uint64_t kno
       const wire::HostCheckpoint* newest = control::newest_beyond(*status, known);
       if (newest == nullptr) return then(std::optional<wire::HostCheckpoint>{});
       pull(job, host, epoch, *newest, [then](Result<std::optional<wire::HostCheckpoint>> pulled) {
-        // What cannot be had at all is told and left; what a broken link took is asked for again.
-        if (!pulled && !control::is_uncertain(pulled.error().code)) return then(std::optional<wire::HostCheckpoint>{});
+        // What cannot be had at all is told and left; what a broken link or our full disk took is asked for again.
+        if (!pulled && !control::is_uncertain(pulled.error().code) && pulled.error().code != Code::no_space)
+          return then(std::optional<wire::HostCheckpoint>{});
         then(std::move(pulled));
       });
     });

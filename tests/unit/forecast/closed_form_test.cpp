@@ -3,34 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <string>
 
-#include "base/text.hpp"
 #include "grid.hpp"
 #include "sched/interval.hpp"
+#include "support/checkpoint_cases.hpp"
 
 namespace gridctl::forecast {
 namespace {
 
-struct Case {
-  std::string name;
-  double mtbf = 0, cost = 0, restart = 0, work = 0, interval = 0, expected = 0;
-};
-
-std::vector<Case> read_cases() {
-  std::ifstream in(std::string(GRIDCTL_SOURCE_DIR) + "/tests/data/ckpt_reference.csv");
-  std::vector<Case> cases;
-  std::string line;
-  std::getline(in, line);
-  while (std::getline(in, line)) {
-    const auto fields = split(line, ',');
-    if (fields.size() < 12) continue;
-    const auto number = [&](std::size_t i) { return std::stod(std::string(fields[i])); };
-    cases.push_back({std::string(fields[0]), number(1), number(2), number(3), number(4), number(8), number(11)});
-  }
-  return cases;
-}
+using Case = testing::CheckpointCase;
 
 struct Sample {
   int runs = 0;
@@ -61,7 +43,7 @@ Sample sample(const Grid& grid, const job::Spec& spec) {
 }
 
 TEST(ClosedForm, IsTheReferenceTable) {
-  const std::vector<Case> cases = read_cases();
+  const std::vector<Case> cases = testing::checkpoint_cases();
   ASSERT_GE(cases.size(), 10u);
   for (const Case& c : cases)
     EXPECT_NEAR(sched::expected_time(c.work, c.interval, c.cost, c.mtbf, c.restart) / c.expected, 1, 1e-4) << c.name;
@@ -73,7 +55,7 @@ TEST(ClosedForm, IsTheReferenceTable) {
 constexpr double k_overhead = 3.5;
 
 TEST(ClosedForm, IsMetWithinTwoPercent) {
-  for (const Case& c : read_cases()) {
+  for (const Case& c : testing::checkpoint_cases()) {
     Grid grid;
     grid.hosts = {a_host("ada").failing(c.mtbf, 0).starting(c.restart - k_overhead)};
     grid.work = c.work;
@@ -92,7 +74,7 @@ TEST(ClosedForm, IsMetWithinTwoPercent) {
 // The other way to notice: a host that stays away is given up after its silence, in which nothing can be struck. Two
 // hosts that never both fail at once would be needed for the formula's assumption; a dozen of them come near it.
 TEST(ClosedForm, IsMetThroughSilenceToo) {
-  for (const Case& c : read_cases()) {
+  for (const Case& c : testing::checkpoint_cases()) {
     if (c.mtbf < 3600) continue;  // the backoff of the state machine is no constant there
     Grid grid;
     for (int i = 0; i < 12; ++i)
