@@ -118,7 +118,12 @@ void Supervisor::carry_out(const JobPtr& job, const job::Collect& effect) {
           report(result.error(), "while collecting from " + effect.host.value);
           return try_later(job, name, k_launch_retry);
         }
-        if (result->checkpoint) commit(job, effect.epoch, effect.attempt, *result->checkpoint);
+        if (result->checkpoint) {
+          commit(job, effect.epoch, effect.attempt, *result->checkpoint);
+          // The job must not end without it, for then it is removed at the host.
+          if (job->saved[effect.epoch.value] < result->checkpoint->from.number)
+            return try_later(job, name, k_launch_retry);
+        }
         note_last_output(*job);
         apply(job, job::Collected{effect.epoch, result->problem});
       });

@@ -346,11 +346,17 @@ void Laptop::carry_out(const JobPtr& job, const job::Collect& effect) {
   collect(job, host_of(effect.host), effect.epoch, job->saved[effect.epoch.value],
           [=, this](Result<std::optional<wire::HostCheckpoint>> result) {
             done(job, name);
-            if (!result && control::is_uncertain(result.error().code)) {
+            if (!result && (control::is_uncertain(result.error().code) || result.error().code == Code::no_space)) {
               try_later(job, name, k_launch_retry);
               return carry_out(job);
             }
-            if (result && *result) commit(job, effect.epoch, effect.attempt, **result);
+            if (result && *result) {
+              commit(job, effect.epoch, effect.attempt, **result);
+              if (job->saved[effect.epoch.value] < (*result)->number) {
+                try_later(job, name, k_launch_retry);
+                return carry_out(job);
+              }
+            }
             apply(job, job::Collected{effect.epoch, result ? "" : result.error().one_line()});
             carry_out(job);
           });
