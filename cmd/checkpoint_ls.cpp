@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "base/bytes.hpp"
+#include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "ui/human.hpp"
@@ -38,37 +41,49 @@ Result<int> run(Context& context, const Parsed& parsed) {
     context.note(job.name + " (" + id.value + ") has no checkpoint yet");
     return 0;
   }
-  ui::Table table({{.title = "CHECKPOINT", .width_min = 15},
-                   {.title = "ATTEMPT", .right = true},
-                   {.title = "AGE", .right = true},
-                   {.title = "SIZE", .right = true},
-                   {.title = "STORED", .right = true},
-                   {.title = "FILES", .right = true},
-                   {.title = "HOW", .shrinks = true},
-                   {.title = "MARKS", .shrinks = true}});
+  const std::string& metric = job.spec.checkpoint.keep.metric;
+  std::vector<ui::Column> columns{{.title = "CHECKPOINT", .width_min = 15}, {.title = "ATTEMPT", .right = true},
+                                  {.title = "AGE", .right = true},          {.title = "SIZE", .right = true},
+                                  {.title = "STORED", .right = true},       {.title = "FILES", .right = true},
+                                  {.title = "HOW", .shrinks = true},        {.title = "MARKS", .shrinks = true}};
+  const bool has_copies = std::any_of(checkpoints.begin(), checkpoints.end(),
+                                      [](const registry::Checkpoint& one) { return !one.copies.empty(); });
+  if (has_copies) columns.push_back({.title = "COPIES", .shrinks = true});
+  if (!metric.empty()) columns.push_back({.title = metric, .right = true});
+  ui::Table table(std::move(columns));
   const WallTime now = context.now();
-  for (const registry::Checkpoint& checkpoint : checkpoints)
-    table.add({checkpoint_name(id, checkpoint.seq),
-               checkpoint.attempt.value == 0 ? "-" : std::to_string(checkpoint.attempt.value),
-               ui::age(checkpoint.created_at, now), format_size(checkpoint.bytes), format_size(checkpoint.stored_bytes),
-               std::to_string(checkpoint.files), checkpoint.how, marks(checkpoint, job.machine.head)},
-              {ui::Paint::bold});
+  for (const registry::Checkpoint& checkpoint : checkpoints) {
+    const auto measured = checkpoint.metrics.find(metric);
+    std::vector<std::string> cells{checkpoint_name(id, checkpoint.seq),
+                                   checkpoint.attempt.value == 0 ? "-" : std::to_string(checkpoint.attempt.value),
+                                   ui::age(checkpoint.created_at, now),
+                                   format_size(checkpoint.bytes),
+                                   format_size(checkpoint.stored_bytes),
+                                   std::to_string(checkpoint.files),
+                                   checkpoint.how,
+                                   marks(checkpoint, job.machine.head)};
+    if (has_copies) cells.push_back(checkpoint.copies.empty() ? "-" : join(checkpoint.copies, ", "));
+    if (!metric.empty()) cells.push_back(measured == checkpoint.metrics.end() ? "-" : ui::number(measured->second));
+    table.add(std::move(cells), {ui::Paint::bold});
+  }
   context.print(table.render(context.columns_out(), context.out_style));
   return 0;
 }
 }  // namespace
 }  // namespace checkpoint_ls
 
-const Command k_checkpoint_ls{.noun = "checkpoint",
-                              .verb = "ls",
-                              .summary = "list a job's checkpoints, oldest first",
-                              .examples = checkpoint_ls::k_examples,
-                              .description =
-                                  "STORED is what the checkpoint added to the store: content that others have "
-                                  "too is kept once. A stray was saved by an attempt that had been given up; it "
-                                  "is kept, and restored only when asked for by name.",
-                              .positionals = checkpoint_ls::k_positionals,
-                              .exit_codes = k_exits_job,
-                              .run = checkpoint_ls::run};
+const Command k_checkpoint_ls{
+    .noun = "checkpoint",
+    .verb = "ls",
+    .summary = "list a job's checkpoints, oldest first",
+    .examples = checkpoint_ls::k_examples,
+    .description =
+        "STORED is what the checkpoint added to the store: content that others have "
+        "too is kept once. COPIES names the places that have acknowledged a whole "
+        "copy; without any, the column is left out. A stray was saved by an attempt that had been given up; it "
+        "is kept, and restored only when asked for by name.",
+    .positionals = checkpoint_ls::k_positionals,
+    .exit_codes = k_exits_job,
+    .run = checkpoint_ls::run};
 
 }  // namespace gridctl::cmd

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/bytes.hpp"
 #include "cmd/checkpoint_lookup.hpp"
+#include "cmd/checkpoint_remote.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "control/chunks.hpp"
+#include "control/healing.hpp"
 #include "os/entries.hpp"
 #include "store/copy_out.hpp"
+#include "store/crew.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -12,8 +16,17 @@ namespace gridctl::cmd {
 namespace checkpoint_pull {
 namespace {
 constexpr Example k_examples[] = {{"Copy out the newest checkpoint", "gridctl checkpoint pull train-gpt ./result"},
-                                  {"Copy out the third one", "gridctl checkpoint pull train-gpt@3 ./step3"}};
+                                  {"Copy out the third one", "gridctl checkpoint pull train-gpt@3 ./step3"},
+                                  {"Straight from a place that keeps copies, on a new machine with the store's key",
+                                   "gridctl checkpoint pull train-gpt ./result --from nas"}};
 constexpr Positional k_positionals[] = {{"ID", Offer::checkpoint}, {"DIR", Offer::directory}};
+constexpr Option k_options[] = {{"from", 0, "PLACE", "read the copy there, not the store here", {}, Offer::place}};
+constexpr int k_exits[] = {3, 5, 6, 7, 8};
+
+struct Pulled {
+  std::string name;
+  store::Tree tree;
+};
 
 Result<void> check_empty(const os::Path& directory) {
   if (!os::exists(directory)) return {};
@@ -26,30 +39,68 @@ Result<void> check_empty(const os::Path& directory) {
                     directory.string() + " is not empty: a checkpoint is copied into a new directory only");
 }
 
-Result<int> run(Context& context, const Parsed& parsed) {
-  const os::Path directory = parsed.positionals[1];
+Result<Pulled> copy_from_here(store::ChunkStore& chunks, const registry::Checkpoint& checkpoint,
+                              const os::Path& directory) {
+  TRY_ASSIGN(store::Tree tree, tree_of(chunks, checkpoint));
+  TRY(store::copy_out(tree, chunks, directory, store::threads_here()));  // each chunk is hashed as it is read
+  return Pulled{checkpoint_name(checkpoint.job, checkpoint.seq), std::move(tree)};
+}
+
+bool is_damage(const Error& error) {
+  return error.code == Code::checkpoint_damaged || error.code == Code::not_found;  // a chunk that must be there is not
+}
+
+// What is damaged or missing here is brought back first, when a place has it.
+Result<Pulled> pull_healed(Context& context, const registry::Checkpoint& checkpoint,
+                           const std::vector<control::PlaceAccess>& copies, const os::Path& directory) {
+  TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
+  Result<Pulled> pulled = copy_from_here(chunks, checkpoint, directory);
+  if (pulled || !is_damage(pulled.error()) || copies.empty()) return pulled;
+  TRY_ASSIGN(const control::HealedFrom healed,
+             control::heal_from(context.paths(), chunks, copies, {checkpoint.job, checkpoint.seq}, checkpoint.root,
+                                context.clock));
+  context.note("it was damaged here; brought back " + control::describe(healed));
+  return copy_from_here(chunks, checkpoint, directory);
+}
+
+Result<Pulled> pull_here(Context& context, const Parsed& parsed, const os::Path& directory) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const registry::Checkpoint checkpoint, find_checkpoint(registry, parsed.positionals[0]));
   TRY(check_empty(directory));
-  TRY_ASSIGN(store::ChunkStore chunks, store::ChunkStore::open(context.paths().chunk_store()));
-  TRY_ASSIGN(const store::Tree tree, tree_of(chunks, checkpoint));
-  const std::string name = checkpoint_name(checkpoint.job, checkpoint.seq);
-  Result<void> copied = store::copy_out(tree, chunks, directory);  // each chunk is hashed as it is read
-  if (!copied) {
-    Error error = std::move(copied).error();
-    if (error.code == Code::not_found) error.code = Code::checkpoint_damaged;  // a chunk that must be there is not
-    return std::move(error)
-        .with_context("while copying checkpoint " + name + " to " + directory.string())
-        .with_hint("gridctl checkpoint verify " + checkpoint.job.value);
-  }
-  const std::string files = std::to_string(tree.file_count());
+  TRY_ASSIGN(const auto copies, control::places_with(registry, checkpoint.job, checkpoint.seq));
+  Result<Pulled> pulled = pull_healed(context, checkpoint, copies, directory);
+  if (pulled) return pulled;
+  Error error = std::move(pulled).error();
+  if (is_damage(error)) error.code = Code::checkpoint_damaged;
+  return std::move(error)
+      .with_context("while copying checkpoint " + checkpoint_name(checkpoint.job, checkpoint.seq) + " to " +
+                    directory.string())
+      .with_hint("gridctl checkpoint verify " + checkpoint.job.value);
+}
+
+Result<Pulled> pull_from_place(Context& context, const Parsed& parsed, const os::Path& directory) {
+  TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
+  TRY_ASSIGN(const RemoteCheckpoint remote,
+             find_remote(context, registry, parsed.value("from"), parsed.positionals[0]));
+  TRY(check_empty(directory));
+  TRY_ASSIGN(store::Tree tree, remote.tree());
+  TRY(store::copy_out(tree, *remote.source, directory)
+          .context("while copying from " + parsed.value("from") + " to " + directory.string()));
+  return Pulled{checkpoint_name(remote.record.job, remote.record.seq), std::move(tree)};
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  const os::Path directory = parsed.positionals[1];
+  TRY_ASSIGN(const Pulled pulled,
+             parsed.has("from") ? pull_from_place(context, parsed, directory) : pull_here(context, parsed, directory));
+  const std::string files = std::to_string(pulled.tree.file_count());
   if (context.json)
-    context.print_line("{\"checkpoint_id\":" + ui::quoted(name) +
+    context.print_line("{\"checkpoint_id\":" + ui::quoted(pulled.name) +
                        ",\"directory\":" + ui::quoted(std::filesystem::absolute(directory).string()) +
-                       ",\"bytes\":" + std::to_string(tree.total_bytes()) + ",\"files\":" + files + "}");
+                       ",\"bytes\":" + std::to_string(pulled.tree.total_bytes()) + ",\"files\":" + files + "}");
   else
-    context.print_line(name + ": " + files + " files, " + format_size(tree.total_bytes()) + ", verified, in " +
-                       directory.string());
+    context.print_line(pulled.name + ": " + files + " files, " + format_size(pulled.tree.total_bytes()) +
+                       ", verified, in " + directory.string());
   return 0;
 }
 }  // namespace
@@ -63,9 +114,14 @@ const Command k_checkpoint_pull{.noun = "checkpoint",
                                     "Writes the files of a checkpoint into a new directory; every chunk is "
                                     "hashed again on the way. The directory appears when it is whole; one that was "
                                     "there and empty holds the file .gridctl-partial until then. What a copy that was "
-                                    "killed has left, the next one to the same place replaces.",
+                                    "killed has left, the next one to the same place replaces.\n\n"
+                                    "What is damaged or missing in the store is brought back first, from the nearest "
+                                    "place that has a sound copy. With --from the place alone is read: the store's "
+                                    "key is all that is needed here, and ID may be a job's id or name as the place "
+                                    "has it; without a number, the newest whole copy is taken.",
                                 .positionals = checkpoint_pull::k_positionals,
-                                .exit_codes = k_exits_checkpoint,
+                                .options = checkpoint_pull::k_options,
+                                .exit_codes = checkpoint_pull::k_exits,
                                 .run = checkpoint_pull::run};
 
 }  // namespace gridctl::cmd

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/bytes.hpp"
 #include "base/text.hpp"
+#include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "control/chunks.hpp"
+#include "store/crew.hpp"
 #include "store/scan.hpp"
 #include "ui/json.hpp"
 
@@ -14,12 +17,26 @@ constexpr Example k_examples[] = {{"Give a job a checkpoint made elsewhere, then
                                    "gridctl checkpoint push train-gpt ./ckpt && gridctl job resume train-gpt"}};
 constexpr Positional k_positionals[] = {{"JOB", Offer::job}, {"DIR", Offer::directory}};
 
-Result<registry::Checkpoint> store_directory(Context& context, const os::Path& directory) {
-  TRY_ASSIGN(store::ChunkStore chunks, store::ChunkStore::open(context.paths().chunk_store()));
+// The head's tree, when there is one that can be read: what differs little from it is kept as a difference.
+std::optional<store::Tree> head_of(registry::Registry& registry, store::ChunkStore& chunks, const JobId& job) {
+  const auto head = registry.checkpoint(job, std::nullopt);
+  if (!head) return std::nullopt;
+  auto tree = tree_of(chunks, *head);
+  return tree ? std::optional(*std::move(tree)) : std::nullopt;
+}
+
+Result<registry::Checkpoint> store_directory(Context& context, registry::Registry& registry, const JobId& job,
+                                             const os::Path& directory) {
+  TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
   store::ScanOptions options;
   options.skip_at_top = {".commit"};
   options.links_stay_inside = true;
-  options.on_chunk = [&chunks](const Digest& digest, ByteView bytes) { return chunks.put(digest, bytes); };
+  const std::optional<store::Tree> head = head_of(registry, chunks, job);
+  options.previous = head ? &*head : nullptr;
+  options.on_chunk_after = [&chunks](const Digest& digest, ByteView bytes, const Digest* before) {
+    return chunks.put_hashed(digest, bytes, before);
+  };
+  options.threads = store::threads_here();
   TRY_ASSIGN(const store::Scan scan, store::scan(directory, options).context("while reading " + directory.string()));
   for (const std::string& note : scan.notes) context.note("left out: " + sanitize(note));
   if (scan.tree.entries.empty())
@@ -49,7 +66,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
   TRY_ASSIGN(const registry::Job job, registry.job(id));
   TRY(check_idle(job));
-  TRY_ASSIGN(registry::Checkpoint checkpoint, store_directory(context, parsed.positionals[1]));
+  TRY_ASSIGN(registry::Checkpoint checkpoint, store_directory(context, registry, id, parsed.positionals[1]));
   checkpoint.job = id;
   checkpoint.epoch = job.machine.epoch;
   checkpoint.created_at = context.now();

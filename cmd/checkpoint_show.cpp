@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/bytes.hpp"
+#include "base/text.hpp"
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "control/chunks.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
@@ -59,7 +61,12 @@ ui::Facts facts_of(const registry::Checkpoint& checkpoint, CheckpointSeq from, W
   facts.add("whole by", checkpoint.how);
   facts.add("size", format_size(checkpoint.bytes) + " in " + std::to_string(checkpoint.files) + " files, added " +
                         format_size(checkpoint.stored_bytes) + " to the store");
+  std::string metrics;
+  for (const auto& [name, value] : checkpoint.metrics)
+    metrics += (metrics.empty() ? "" : ", ") + name + " " + ui::number(value);
+  facts.add("metrics", metrics);
   facts.add("verified", checkpoint.verified ? "yes" : "NO: damaged");
+  facts.add("copies", join(checkpoint.copies, ", "));
   facts.add("pinned", checkpoint.pinned ? "yes" : "");
   facts.add("stray", checkpoint.stray ? "yes: from an attempt that had been given up" : "");
   facts.add("root", to_hex(checkpoint.root));
@@ -81,7 +88,7 @@ ui::Table table_of(const store::Tree& tree) {
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const registry::Checkpoint checkpoint, find_checkpoint(registry, parsed.positionals[0]));
-  TRY_ASSIGN(store::ChunkStore chunks, store::ChunkStore::open(context.paths().chunk_store()));
+  TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
   TRY_ASSIGN(const store::Tree tree, tree_of(chunks, checkpoint));
   TRY_ASSIGN(const CheckpointSeq from, parent_of(registry, checkpoint));
   if (context.json) {

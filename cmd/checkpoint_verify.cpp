@@ -5,6 +5,7 @@
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "control/chunks.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -99,7 +100,7 @@ Error damage_error(Findings findings) {
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const std::vector<registry::Checkpoint> checkpoints, wanted(registry, parsed.positionals[0]));
-  TRY_ASSIGN(store::ChunkStore chunks, store::ChunkStore::open(context.paths().chunk_store()));
+  TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
   Verifier verifier(chunks);
   Findings findings;
   for (const registry::Checkpoint& checkpoint : checkpoints) {

@@ -11,6 +11,7 @@
 #include "cmd/help.hpp"
 #include "os/log.hpp"
 #include "os/process.hpp"
+#include "os/priority.hpp"
 #include "os/terminal.hpp"
 #include "ui/json.hpp"
 
@@ -296,6 +297,7 @@ int run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   gridctl::os::ignore_broken_pipes();
+  gridctl::os::keep_freed_memory();
   try {
     return gridctl::cmd::run({argv + 1, argv + argc});
   } catch (const std::exception& problem) {  // a library threw where it promised not to, or memory ran out

@@ -18,7 +18,7 @@ namespace gridctl::cmd {
 class Context;
 
 // What a shell offers for a value.
-enum class Offer : std::uint8_t { nothing, file, directory, job, provider, checkpoint, choices };
+enum class Offer : std::uint8_t { nothing, file, directory, job, provider, checkpoint, place, choices };
 
 struct Example {
   std::string_view what;  // "Submit a job file and follow it until it ends"

@@ -89,6 +89,14 @@ Candidates jobs(registry::Registry& registry, bool with_checkpoints, const std::
   return found;
 }
 
+Candidates places(registry::Registry& registry) {
+  Candidates found;
+  Result<std::vector<registry::Place>> list = registry.places();
+  if (!list) return {};
+  for (const registry::Place& place : *list) found.emplace_back(place.name, place.url);
+  return found;
+}
+
 Candidates offered(Context& context, const Typed& typed, Offer offer, std::string_view choices,
                    const std::string& current) {
   Candidates found;
@@ -96,12 +104,15 @@ Candidates offered(Context& context, const Typed& typed, Offer offer, std::strin
   if (offer == Offer::directory) return {{":directory", ""}};
   if (offer == Offer::choices)
     for (const std::string& choice : split(choices, '|')) found.emplace_back(choice, "");
-  if (offer != Offer::job && offer != Offer::checkpoint && offer != Offer::provider) return found;
+  const bool from_state =
+      offer == Offer::job || offer == Offer::checkpoint || offer == Offer::provider || offer == Offer::place;
+  if (!from_state) return found;
   Result<os::Path> state = state_directory(typed.state);
   if (!state) return {};
   context.state = *state;
   Result<registry::Registry> registry = context.open_for_reading();
   if (!registry) return {};
+  if (offer == Offer::place) return places(*registry);
   if (offer != Offer::provider) return jobs(*registry, offer == Offer::checkpoint, current);
   Result<std::vector<registry::Provider>> providers = registry->providers();
   if (!providers) return {};

@@ -2,6 +2,7 @@
 // What the doctor looks at: this machine, the state, and every provider.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,6 +13,8 @@
 #include "wire/health.hpp"
 
 namespace gridctl::cmd {
+
+inline constexpr std::int64_t k_day_ms = 86'400'000;
 
 enum class Severity : std::uint8_t {
   ok,

@@ -18,8 +18,7 @@ namespace gridctl::cmd {
 namespace {
 constexpr std::uint64_t k_disk_min = 1ull << 30;  // bytes: less than this and checkpoints soon fail
 constexpr std::int64_t k_key_old_days = 730;      // two years: NIST SP 800-57's cryptoperiod of a private signing key
-constexpr std::int64_t k_day_ms = 86'400'000;
-constexpr std::size_t k_rsa_blob_min = 400;  // bytes of the blob of an RSA key of 3072 bits
+constexpr std::size_t k_rsa_blob_min = 400;       // bytes of the blob of an RSA key of 3072 bits
 
 // Folders that a program keeps in step with other machines while we write: it copies half a database.
 constexpr std::array<std::string_view, 9> k_synced{"Dropbox",     "OneDrive", "Google Drive",

@@ -15,7 +15,6 @@ namespace {
 constexpr Duration k_seen_max = std::chrono::hours{24};  // a provider not seen for longer is worth a look
 constexpr std::size_t k_at_once = 64;                    // logins: each takes a thread and a connection
 constexpr std::int64_t k_pin_old_days = 3 * 365;         // a host key this old has met more than one administrator
-constexpr std::int64_t k_day_ms = 86'400'000;
 constexpr std::int64_t k_clock_off_ms = 5'000;
 
 using Seen = Result<control::SeenHealth>;

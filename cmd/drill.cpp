@@ -13,8 +13,11 @@ constexpr Duration k_long_job = std::chrono::hours{1};
 
 std::string resume_fingerprint(const job::Spec& spec) {
   std::string text;
+  const auto add = [&text](const std::string& part) { text += std::to_string(part.size()) + ":" + part; };
   for (const std::string* part : {&spec.image, &spec.setup, &spec.run, &spec.resume_run, &spec.checkpoint.path})
-    text += std::to_string(part->size()) + ":" + *part;
+    add(*part);
+  for (const job::Variant& variant : spec.variants)
+    for (const std::string* part : {&variant.image, &variant.setup, &variant.run, &variant.resume_run}) add(*part);
   return to_hex(crypto::sha256(as_bytes(text)));
 }
 

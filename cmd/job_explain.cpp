@@ -2,7 +2,11 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/deadline_view.hpp"
+#include "cmd/job_plan.hpp"
 #include "cmd/provider_facts.hpp"
+#include "control/known.hpp"
+#include "control/places.hpp"
 #include "sched/place.hpp"
 #include "ui/json.hpp"
 
@@ -15,37 +19,62 @@ constexpr Example k_examples[] = {{"Why is it still pending?", "gridctl job expl
 constexpr Positional k_positionals[] = {{"ID", Offer::job}};
 
 // What the scheduler decided last; for a job nobody has looked at yet, what it would decide now.
-Result<std::vector<std::string>> reasons(registry::Registry& registry, const registry::Job& job, WallTime now) {
+Result<std::vector<std::string>> reasons(registry::Registry& registry, const registry::Job& job,
+                                         const std::vector<sched::HostFacts>& hosts, WallTime now) {
   TRY_ASSIGN(std::vector<std::string> lines, registry.explanation(job.id));
   if (!lines.empty() || job::is_final(job.state)) return lines;
-  TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(registry, now));
-  const sched::Decision decision = sched::place(job.spec, hosts, job.machine.avoided);
+  TRY_ASSIGN(const sched::Known known, control::known_of(registry, job, hosts, now));
+  const sched::Decision decision = sched::place(job.spec, hosts, job.machine.avoided, known);
   lines = sched::explain(decision);
   lines.insert(lines.begin(), "not decided yet; with what is known now:");
   return lines;
 }
 
-std::string json_of(const registry::Job& job, const std::vector<std::string>& lines) {
+Result<sched::Outline> outline_of(registry::Registry& registry, const registry::Job& job,
+                                  const std::vector<sched::HostFacts>& hosts) {
+  TRY_ASSIGN(const std::vector<sched::PairLink> links, pair_links(registry));
+  return sched::outline(job.spec, chosen_of(job, hosts), hosts, links);
+}
+
+// Places where copies of its checkpoints must not be.
+Result<void> add_refusals(registry::Registry& registry, const job::Spec& spec, std::vector<std::string>& lines) {
+  registry::CopyWanted wanted;
+  wanted.constraints = spec.constraints;
+  if (spec.checkpoint.copies <= 1) return {};
+  TRY_ASSIGN(const std::vector<control::PlaceOffer> offers, control::place_offers(registry));
+  for (const control::PlaceOffer& offer : offers)
+    if (const std::string why = control::copy_refusal(wanted, offer); !why.empty())
+      lines.push_back("copies of its checkpoints do not go to " + offer.name + ": " + why);
+  return {};
+}
+
+std::string json_of(const registry::Job& job, const std::vector<std::string>& lines, const sched::Outline& outline) {
   std::string list;
   for (const std::string& line : lines) list += (list.empty() ? "" : ",") + ui::quoted(line);
   return "{\"job_id\":" + ui::quoted(job.id.value) + ",\"state\":" + ui::quoted(job::state_name(job.state)) +
          ",\"reason\":" + ui::quoted(job.reason) + ",\"reason_text\":" + ui::quoted(job.machine.reason_text) +
-         ",\"lines\":[" + list + "]}";
+         ",\"lines\":[" + list + "],\"plan\":" + outline_json(outline) + "}";
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
   TRY_ASSIGN(const registry::Job job, registry.job(id));
-  TRY_ASSIGN(const std::vector<std::string> lines, reasons(registry, job, context.now()));
+  TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(registry, context.now()));
+  TRY_ASSIGN(std::vector<std::string> lines, reasons(registry, job, hosts, context.now()));
+  TRY_ASSIGN(const std::optional<DeadlineView> deadline, deadline_view(registry, job, hosts, context.now()));
+  if (deadline) lines.insert(lines.begin(), "deadline: " + deadline->text);
+  TRY(add_refusals(registry, job.spec, lines));
+  TRY_ASSIGN(const sched::Outline outline, outline_of(registry, job, hosts));
   if (context.json) {
-    context.print_line(json_of(job, lines));
+    context.print_line(json_of(job, lines, outline));
     return 0;
   }
   std::string head = job.name + " (" + job.id.value + ") is " + std::string(job::state_name(job.state));
   const std::string& why = job.machine.reason_text.empty() ? job.reason : job.machine.reason_text;
   if (!why.empty()) head += ": " + why;
   context.print_line(sanitize(head));
+  for (const std::string& line : sched::explain(outline)) context.print_line("  " + sanitize(line));
   for (const std::string& line : lines) context.print_line("  " + sanitize(line));
   for (const job::Avoided& avoided : job.machine.avoided)
     context.print_line("  stays away from " + avoided.host.value + ": " + sanitize(avoided.reason));
@@ -59,8 +88,9 @@ const Command k_job_explain{.noun = "job",
                             .summary = "why a job is where it is, or why it still waits",
                             .examples = job_explain::k_examples,
                             .description =
-                                "Prints the reason of the job's state and the scheduler's last decision: why "
-                                "this provider, and for each other one why not.",
+                                "Prints the reason of the job's state; its class and what decided it, the library "
+                                "its parts talk by, its strategy; and the scheduler's last decision: why this "
+                                "provider, and for each other one why not.",
                             .positionals = job_explain::k_positionals,
                             .exit_codes = k_exits_job,
                             .run = job_explain::run};

@@ -2,11 +2,15 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/deadline_view.hpp"
 #include "cmd/follow.hpp"
 #include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
 #include "cmd/submission.hpp"
+#include "config/fields.hpp"
+#include "config/job_file.hpp"
 #include "control/daemon.hpp"
+#include "control/limits.hpp"
 #include "control/secrets.hpp"
 #include "ui/json.hpp"
 
@@ -21,6 +25,9 @@ constexpr Positional k_positionals[] = {{"ID", Offer::job}};
 constexpr Option k_options[] = {
     {"from", 0, "CHECKPOINT", "start from this one, JOB@NUMBER or NUMBER", "the newest", Offer::checkpoint},
     {"provider", 'p', "NAME", "run there and nowhere else", "", Offer::provider, "", true},
+    {"budget", 0, "USD", "the whole job may cost so much from now on, what it has cost counted"},
+    {"max-duration", 0, "TIME", "all attempts together may run so long from now on"},
+    {"deadline", 0, "TIME", "it shall be done so long from now, or at a time such as 2026-12-01T08:00:00Z"},
     {"wait", 0, "", "follow it until it ends"}};
 constexpr int k_exits[] = {1, 3, 4, 7, 8, 9, 130};
 
@@ -41,11 +48,57 @@ Result<std::optional<CheckpointSeq>> wanted_checkpoint(registry::Registry& regis
   return std::optional{checkpoint.seq};
 }
 
+Result<void> change_deadline(const std::string& text, WallTime now, job::Spec& spec) {
+  const auto parsed = config::parse_deadline(text);
+  if (!parsed)
+    return make_error(Code::usage,
+                      "--deadline: expected " + parsed.error().message + ", got '" + config::excerpt(text) + "'");
+  const bool hard = spec.deadline && spec.deadline->hard;
+  spec.deadline = job::Deadline{job::moment_of(*parsed, now), {}, hard};
+  return check_deadline(spec, now);
+}
+
+Result<void> change_limits(const Parsed& parsed, WallTime now, job::Spec& spec) {
+  if (parsed.has("budget")) {
+    const auto usd = config::parse_decimal(parsed.value("budget"), config::k_budget_limits);
+    if (!usd) return make_error(Code::usage, "--budget: " + usd.error().message);
+    spec.budget_total = *usd;
+  }
+  if (parsed.has("max-duration")) {
+    const auto most = parse_duration(parsed.value("max-duration"));
+    if (!most || *most <= Duration::zero())
+      return make_error(Code::usage, "--max-duration: expected a duration such as 12h, got '" +
+                                         config::excerpt(parsed.value("max-duration")) + "'");
+    spec.max_duration = *most;
+  }
+  if (parsed.has("deadline")) TRY(change_deadline(parsed.value("deadline"), now, spec));
+  return {};
+}
+
+// A job that its own limit has stopped would be stopped again at once.
+Result<void> check_limits(registry::Registry& registry, const registry::Job& job, const job::Spec& spec, WallTime now) {
+  TRY_ASSIGN(const registry::Spent spent, registry.spent(job.id, job.ended_at.value_or(now)));
+  job::State next = job.machine;
+  next.phase = job::Waiting{};
+  next.cancel.reset();
+  const auto reached = control::judge_limits(next, control::limits_of(spec, job.submitted_at), spent, now);
+  const std::string& former = job.machine.limit;  // what is left of it is for saving, not for another start
+  const bool same = (former == "budget" && spec.budget_total == job.spec.budget_total) ||
+                    (former == "max_duration" && spec.max_duration == job.spec.max_duration);
+  if (!reached && !same) return {};
+  return make_error(
+      Code::cancelled,
+      "job " + job.name + " (" + job.id.value + "): " + (reached ? reached->text : job.machine.limit_text),
+      "gridctl job resume " + job.id.value + " " + more_of(reached ? reached->limit : former));
+}
+
 Result<job::Spec> check_fit(registry::Registry& registry, const registry::Job& job, const Parsed& parsed,
                             WallTime now) {
   job::Spec spec = job.spec;
   for (const std::string& name : parsed.values("provider")) TRY(registry.provider(HostName{name}));
   if (parsed.has("provider")) spec.constraints.providers = parsed.values("provider");
+  TRY(change_limits(parsed, now, spec));
+  TRY(check_limits(registry, job, spec, now));
   TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(registry, now));
   const sched::Decision decision = sched::place(spec, hosts, {});
   if (!decision.could_ever_fit) return nothing_fits(spec.name, decision);
@@ -94,7 +147,8 @@ const Command k_job_resume{.noun = "job",
                            .description =
                                "Starts a failed, cancelled or finished job again from a checkpoint, as a new "
                                "attempt of the same job. Its counted failures begin anew. Secrets are taken "
-                               "from the environment again.",
+                               "from the environment again. One that its budget, its max_duration or its hard "
+                               "deadline has stopped needs a higher or later one.",
                            .positionals = job_resume::k_positionals,
                            .options = job_resume::k_options,
                            .exit_codes = job_resume::k_exits,

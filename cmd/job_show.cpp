@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "base/bytes.hpp"
+#include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/deadline_view.hpp"
+#include "cmd/provider_facts.hpp"
+#include "sched/reliability.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
@@ -14,8 +20,24 @@ constexpr Example k_examples[] = {{"Everything about the job submitted last", "g
                                   {"Its state, for a script", "gridctl job show train-gpt --json | jq -r .state"}};
 constexpr Positional k_positionals[] = {{"ID", Offer::job}};
 
+// "4.20 USD of 50.00 USD, which last for 30.5h at 1.50 USD an hour"
+std::string cost_text(const registry::Job& job) {
+  std::string text = ui::money(job.cost, false);
+  if (!job.spec.budget_total) return text;
+  text += " of " + ui::money(*job.spec.budget_total, false);
+  const job::Attempt* attempt = job.machine.attempt();
+  double price = 0;
+  if (attempt != nullptr)
+    for (const job::Member& member : attempt->members) price += member.price_per_hour;
+  if (price > 0)
+    text += ", which last for " + sched::short_hours(std::max(0.0, *job.spec.budget_total - job.cost) / price) +
+            " more at " + ui::money(price, false) + " an hour";
+  return text;
+}
+
 ui::Facts facts_of(const registry::Job& job, const std::optional<registry::Checkpoint>& head,
-                   const std::optional<registry::Drill>& drill, WallTime now) {
+                   const std::optional<registry::Drill>& drill, const std::optional<DeadlineView>& deadline,
+                   WallTime now) {
   ui::Facts facts;
   facts.add("job", job.id.value);
   facts.add("name", job.name);
@@ -25,6 +47,10 @@ ui::Facts facts_of(const registry::Job& job, const std::optional<registry::Check
   facts.add("provider", job.provider.value);
   facts.add("resources", job.resources);
   facts.add("image", job.spec.image);
+  std::vector<std::string> variants;
+  for (const job::Variant& variant : job.spec.variants)
+    variants.push_back(variant.kind + (variant.image.empty() ? "" : " (" + variant.image + ")"));
+  facts.add("variants", join(variants, ", "));
   facts.add("submitted", ui::moment(job.submitted_at) + " UTC, " + ui::age(job.submitted_at, now));
   if (job.ended_at) facts.add("ended", ui::moment(job.ended_at) + " UTC, " + ui::age(job.ended_at, now));
   facts.add("took", ui::span(job.submitted_at, job.ended_at, now));
@@ -33,7 +59,8 @@ ui::Facts facts_of(const registry::Job& job, const std::optional<registry::Check
   if (head)
     facts.add("checkpoint", checkpoint_name(job.id, head->seq) + ", " + format_size(head->bytes) + ", " +
                                 ui::age(head->created_at, now));
-  if (job.cost > 0) facts.add("cost", ui::money(job.cost));
+  if (job.cost > 0 || job.spec.budget_total) facts.add("cost", cost_text(job));
+  if (deadline) facts.add("deadline", deadline->text);
   if (drill) facts.add("drill", ui::age(drill->at, now) + ": " + drill->summary);
   return facts;
 }
@@ -55,13 +82,24 @@ ui::Table table_of(const JobId& id, const std::vector<registry::AttemptRecord>& 
   return table;
 }
 
+Result<std::optional<DeadlineView>> deadline_of(registry::Registry& registry, const registry::Job& job, WallTime now) {
+  if (!job.spec.deadline) return std::optional<DeadlineView>{};
+  TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(registry, now));
+  return deadline_view(registry, job, hosts, now);
+}
+
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
-  TRY_ASSIGN(const registry::Job job, registry.job(id));
+  TRY_ASSIGN(registry::Job job, registry.job(id));
+  if (!job::is_final(job.state)) {
+    TRY_ASSIGN(const registry::Spent spent, registry.spent(id, context.now()));
+    job.cost = spent.usd;
+  }
   TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, registry.attempts(id));
+  TRY_ASSIGN(const std::optional<DeadlineView> deadline, deadline_of(registry, job, context.now()));
   if (context.json) {
-    context.print_line(ui::job_json(job, attempts));
+    context.print_line(ui::job_json(job, attempts, deadline ? std::optional{deadline->told} : std::nullopt));
     return 0;
   }
   std::optional<registry::Checkpoint> head;
@@ -70,7 +108,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   }
   TRY_ASSIGN(const std::optional<registry::Drill> drill, registry.drill(job.name));
   const WallTime now = context.now();
-  context.print(facts_of(job, head, drill, now).render(context.out_style));
+  context.print(facts_of(job, head, drill, deadline, now).render(context.out_style));
   if (!attempts.empty())
     context.print("\n" + table_of(id, attempts, now).render(context.columns_out(), context.out_style));
   return 0;

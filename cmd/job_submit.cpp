@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <set>
+
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/deadline_view.hpp"
 #include "cmd/drill.hpp"
 #include "cmd/follow.hpp"
+#include "cmd/job_plan.hpp"
 #include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
 #include "cmd/submission.hpp"
 #include "config/job_file.hpp"
 #include "control/daemon.hpp"
+#include "control/places.hpp"
 #include "os/terminal.hpp"
+#include "sched/gang.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -78,25 +84,82 @@ Result<config::ParsedJob> read_job(const Parsed& parsed, std::vector<std::string
   return config::parse_job_file(text, "standard input", context);
 }
 
-std::string dry_run_json(const job::Spec& spec, const sched::Decision& decision) {
+// What is known before anything starts.
+struct Prospect {
+  sched::Decision decision;                 // of one member, when the job is a gang
+  std::optional<sched::GangDecision> gang;  // of all of them
+  sched::GangWish wish;
+  sched::Outline outline;
+  std::optional<sched::Impossible> impossible;
+  std::optional<ui::DeadlineTold> deadline;
+};
+
+Result<Prospect> prospect_of(registry::Registry& registry, const job::Spec& spec,
+                             const std::vector<sched::HostFacts>& hosts, WallTime now) {
+  TRY_ASSIGN(const std::vector<sched::PairLink> links, pair_links(registry));
+  Prospect prospect;
+  job::Spec member = spec;
+  member.num_nodes = 1;
+  prospect.decision = sched::place(member, hosts, {}, sched::known_of(member, now));
+  prospect.deadline = deadline_told(member, prospect.decision, now);
+  if (spec.num_nodes > 1) {
+    prospect.wish = sched::wish_of(spec, sched::classify(spec));
+    prospect.gang = sched::place_gang(spec, prospect.wish, hosts, sched::topology_of(hosts, links), links, {},
+                                      sched::known_of(spec));
+  }
+  const auto chosen = prospect.gang ? chosen_of(*prospect.gang, hosts) : chosen_of(prospect.decision, hosts);
+  prospect.outline = sched::outline(spec, chosen, hosts, links);
+  prospect.impossible = sched::impossible(spec, prospect.outline.coupling, hosts, links);
+  if (!prospect.impossible && prospect.gang) {
+    std::vector<const sched::HostFacts*> members;
+    for (const sched::Chosen& one : chosen) members.push_back(one.host);
+    prospect.impossible = sched::impossible_there(spec, members, links);
+  }
+  return prospect;
+}
+
+std::string dry_run_json(const job::Spec& spec, const Prospect& prospect) {
+  const sched::Decision& decision = prospect.decision;
   std::string lines;
   for (const sched::Rejection& rejection : decision.rejections)
     lines += (lines.empty() ? "" : ",") + ("{\"provider\":" + ui::quoted(rejection.host.value)) +
              ",\"code\":" + ui::quoted(rejection.code) + ",\"detail\":" + ui::quoted(rejection.detail) +
              ",\"temporary\":" + (rejection.temporary ? "true" : "false") + "}";
   const auto& placement = decision.placement;
+  const bool gang_plan = prospect.gang && prospect.gang->plan;
+  std::string members;
+  if (gang_plan)
+    for (const sched::Placement& member : prospect.gang->plan->members) members += member_json(members.empty(), member);
+  else if (placement && !prospect.gang) members = member_json(true, *placement);
+  const sched::Estimate* end = gang_plan                     ? &prospect.gang->plan->estimate
+                               : placement && !prospect.gang ? &placement->estimate
+                                                             : nullptr;
   return "{\"name\":" + ui::quoted(spec.name) +
          ",\"provider\":" + (placement ? ui::quoted(placement->host.value) : "null") +
          ",\"engine\":" + (placement ? ui::quoted(engine_name(placement->engine)) : "null") +
-         ",\"reason\":" + (placement ? ui::quoted(placement->reason) : "null") + ",\"rejections\":[" + lines + "]}";
+         ",\"reason\":" + (placement ? ui::quoted(placement->reason) : "null") + ",\"rejections\":[" + lines +
+         "],\"fault_tolerance\":" + (decision.tolerance ? std::to_string(decision.tolerance->level) : "null") +
+         ",\"members\":[" + members + "],\"expected\":" + (end != nullptr ? estimate_json(*end) : "null") +
+         ",\"deadline\":" + ui::deadline_json(prospect.deadline) + ",\"plan\":" + outline_json(prospect.outline) + "}";
 }
 
-Result<int> dry_run(Context& context, const job::Spec& spec, const sched::Decision& decision) {
-  if (context.json) context.print_line(dry_run_json(spec, decision));
+Result<int> dry_run(Context& context, const job::Spec& spec, const Prospect& prospect) {
+  std::vector<std::string> lines = sched::explain(prospect.outline);
+  if (!prospect.impossible)
+    for (std::string& line :
+         prospect.gang ? sched::explain(*prospect.gang, prospect.wish) : sched::explain(prospect.decision))
+      lines.push_back(std::move(line));
+  if (context.json) context.print_line(dry_run_json(spec, prospect));
   else
-    for (const std::string& line : sched::explain(decision)) context.print_line(sanitize(line));
-  if (decision.placement) return 0;
-  Error error = nothing_fits(spec.name, decision);
+    for (const std::string& line : lines) context.print_line(sanitize(line));
+  if (prospect.impossible) return impossible_error(spec.name, *prospect.impossible);
+  if (prospect.gang && !prospect.gang->plan && !prospect.gang->nobody())
+    return make_error(Code::no_provider_fits,
+                      "no " + std::to_string(spec.num_nodes) + " providers can run '" + spec.name + "' together" +
+                          (prospect.gang->could_ever_fit ? " now" : ""),
+                      "gridctl provider links");
+  if (prospect.decision.placement) return 0;
+  Error error = nothing_fits(spec.name, prospect.decision);
   if (!context.json) error.context.clear();  // said above already
   return error;
 }
@@ -114,6 +177,30 @@ Result<int> wait_for(Context& context, registry::Registry& registry, const JobId
   return outcome_of(*job);
 }
 
+// A job asks for more copies than there are places where they may be: it runs, and is copied when there are.
+Result<void> warn_of_copies(Context& context, registry::Registry& registry, const job::Spec& spec) {
+  registry::CopyWanted wanted;
+  wanted.copies = spec.checkpoint.copies;
+  wanted.constraints = spec.constraints;
+  if (wanted.copies <= 1) return {};
+  TRY_ASSIGN(const std::vector<control::PlaceOffer> offers, control::place_offers(registry));
+  std::set<std::string> fates;
+  std::string refusals;
+  for (const control::PlaceOffer& offer : offers) {
+    const std::string why = control::copy_refusal(wanted, offer);
+    if (why.empty()) fates.insert(offer.fate);
+    else refusals += "; not " + offer.name + ": " + why;
+  }
+  if (static_cast<int>(fates.size()) + 1 < wanted.copies)
+    context.note(sanitize("warning: checkpoint.copies is " + std::to_string(wanted.copies) + ", and " +
+                          (fates.empty() ? std::string("no place keeps copies")
+                                         : "only " + std::to_string(fates.size()) + " independent place" +
+                                               (fates.size() == 1 ? " keeps" : "s keep") + " copies") +
+                          " yet" + (refusals.empty() ? "" : " that may keep these" + refusals) +
+                          "; gridctl store add NAME PLACE"));
+  return {};
+}
+
 Result<int> run(Context& context, const Parsed& parsed) {
   if (parsed.has("detach") && parsed.has("wait"))
     return make_error(Code::usage, "--detach and --wait exclude each other", "gridctl job submit --help");
@@ -123,12 +210,19 @@ Result<int> run(Context& context, const Parsed& parsed) {
   for (const sched::HostFacts& host : hosts) names.push_back(host.name.value);
   TRY_ASSIGN(const config::ParsedJob job, read_job(parsed, std::move(names)));
   for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));
+  TRY(check_named_providers(known, job.spec));
+  TRY(check_deadline(job.spec, context.now()));
+  TRY_ASSIGN(const Prospect prospect, prospect_of(known, job.spec, hosts, context.now()));
+  if (const std::string doubt = deadline_doubt(job.spec, prospect.decision, context.now()); !doubt.empty())
+    context.note("warning: " + sanitize(doubt));
+  if (parsed.has("dry-run")) return dry_run(context, job.spec, prospect);
+  if (prospect.impossible) return impossible_error(job.spec.name, *prospect.impossible);
   TRY(check_supported(known, job.spec));
-  const sched::Decision decision = sched::place(job.spec, hosts, {});
-  if (parsed.has("dry-run")) return dry_run(context, job.spec, decision);
+  const sched::Decision& decision = prospect.decision;
   if (!decision.could_ever_fit) return nothing_fits(job.spec.name, decision);
   TRY_ASSIGN(const std::optional<std::string> warning, drill_warning(known, job.spec, decision, hosts));
   if (warning) context.note("warning: " + sanitize(*warning));
+  TRY(warn_of_copies(context, known, job.spec));
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(std::vector<registry::Input> inputs, store_inputs(context, job.spec));
   TRY_ASSIGN(const JobId id, record(context, registry, {job.spec, job.secrets, std::move(inputs)}));

@@ -7,6 +7,9 @@ Result<int> outcome_of(const registry::Job& job) {
   if (job.state == job::JobState::succeeded) return 0;
   const std::string& why = job.machine.reason_text.empty() ? job.reason : job.machine.reason_text;
   const std::string who = "job " + job.name + " (" + job.id.value + ")";
+  if (job.state == job::JobState::cancelled && !job.machine.limit.empty())
+    return make_error(Code::cancelled, who + " was stopped: " + why,
+                      "gridctl job resume " + job.id.value + " " + more_of(job.machine.limit));
   if (job.state == job::JobState::cancelled)
     return make_error(Code::cancelled, who + " was " + (why.starts_with("cancelled") ? why : "cancelled: " + why),
                       "gridctl job resume " + job.id.value);
@@ -14,6 +17,11 @@ Result<int> outcome_of(const registry::Job& job) {
     return make_error(Code::no_provider_fits, who + " fits no provider: " + why, "gridctl job explain " + job.id.value);
   return make_error(Code::job_failed, who + " failed" + (why.empty() ? "" : ": " + why),
                     "gridctl job logs " + job.id.value + " --tail 50");
+}
+
+std::string more_of(std::string_view limit) {
+  if (limit == "budget") return "--budget USD";
+  return limit == job::k_for_deadline ? "--deadline TIME" : "--max-duration TIME";
 }
 
 }  // namespace gridctl::cmd

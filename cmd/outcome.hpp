@@ -2,6 +2,9 @@
 // What waiting for a job means for the exit code.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "base/result.hpp"
 #include "registry/records.hpp"
 
@@ -10,5 +13,8 @@ namespace gridctl::cmd {
 // 0 for a job that succeeded; else job_failed (1), no_provider_fits (4) or cancelled (9) with the reason.
 // REQUIRES: the job is final.
 [[nodiscard]] Result<int> outcome_of(const registry::Job& job);
+
+// How `job resume` is given more of a limit that has stopped a job: "--budget USD". `limit`: its machine word.
+[[nodiscard]] std::string more_of(std::string_view limit);
 
 }  // namespace gridctl::cmd

@@ -2,6 +2,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "control/daemon.hpp"
+#include "control/places.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -11,7 +12,7 @@ namespace {
 constexpr Example k_examples[] = {{"Forget a host", "gridctl provider rm ada"},
                                   {"Although jobs are on it: they go on elsewhere", "gridctl provider rm ada --force"}};
 constexpr Positional k_positionals[] = {{"NAME", Offer::provider}};
-constexpr Option k_options[] = {{"force", 'f', "", "also when jobs are on it"}};
+constexpr Option k_options[] = {{"force", 'f', "", "also when jobs are on it, or copies"}};
 constexpr int k_exits[] = {3, 5, 7};
 
 Error busy_error(const HostName& name, const std::vector<JobId>& jobs) {
@@ -24,6 +25,10 @@ Error busy_error(const HostName& name, const std::vector<JobId>& jobs) {
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
+  TRY_ASSIGN(const std::vector<std::string> places, control::places_on(registry, provider.name));
+  if (!places.empty() && !parsed.has("force"))
+    return make_error(Code::busy, "provider " + provider.name.value + " keeps copies, as place " + places.front(),
+                      "gridctl store rm " + places.front());
   TRY_ASSIGN(const std::vector<JobId> jobs, registry.jobs_on(provider.name));
   if (!jobs.empty() && !parsed.has("force")) return busy_error(provider.name, jobs);
   const auto forget = [&]() -> Result<void> {
@@ -47,7 +52,9 @@ const Command k_provider_rm{.noun = "provider",
                             .examples = provider_rm::k_examples,
                             .description =
                                 "Removes a host from the registry. Refused while jobs are on it; with --force "
-                                "they are given up there and go on elsewhere. Its pinned host key is kept.",
+                                "they are given up there and go on elsewhere. Refused, too, while it is a "
+                                "place for copies; with --force it takes none until it is registered again. Its "
+                                "pinned host key is kept.",
                             .positionals = provider_rm::k_positionals,
                             .options = provider_rm::k_options,
                             .exit_codes = provider_rm::k_exits,

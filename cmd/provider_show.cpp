@@ -57,9 +57,9 @@ const Command k_provider_show{
     .description =
         "Shows what was found on a host when it was last looked at (GPUs with clocks, power and buses, the links "
         "between them, disks, network cards, software), what its owner said of it and the machine shows "
-         "otherwise, how often it and its GPUs fail and how long starts take, whether it may get jobs, its history, and "
-         "what stands in the way of jobs. What no tool of the vendor told and 'provider bench' did is marked as "
-         "measured. What is unknown is listed with the reason: "
+        "otherwise, how often it and its GPUs fail and how long starts take, whether it may get jobs, its history, and "
+        "what stands in the way of jobs. What no tool of the vendor told and 'provider bench' did is marked as "
+        "measured. What is unknown is listed with the reason: "
         "not_applicable, not_supported, not_reported, needs_bench, no_tool, no_driver, denied, timed_out or "
         "unreadable.\n\n"
         "A device is called by a model of the catalogue only when its name, memory and what else is known of it leave "

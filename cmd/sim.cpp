@@ -10,6 +10,7 @@
 #include "cmd/sim_question.hpp"
 #include "os/loop.hpp"
 #include "sched/interval.hpp"
+#include "ui/human.hpp"
 
 namespace gridctl::cmd {
 
@@ -39,7 +40,7 @@ constexpr Option k_options[] = {
     {"size", 0, "SIZE", "of a checkpoint; with a host's uplink, how long until it is safe", "as measured, else 1GiB"},
     {"upload", 0, "TIME", "until a checkpoint is safe, on every host", "size over uplink"},
     {"restore", 0, "TIME", "to bring a checkpoint to a new host", "as long as the upload"},
-    {"deadline", 0, "TIME", "tell how surely it is met", "max_duration of the job file"},
+    {"deadline", 0, "TIME", "tell how surely it is met", "deadline or max_duration of the job file"},
     {"horizon", 0, "TIME", "a run that goes on for longer never ends", "20 times the work, at least 30d"}};
 constexpr int k_exits[] = {4, 7, 130};
 
@@ -154,12 +155,6 @@ std::vector<Try> hosts_of(const SimQuestion& question, const std::vector<const H
   return tries;
 }
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
-
 // How the closed form comes to a figure near the simulated one, for the host that is taken first.
 std::vector<std::string> arithmetic_of(const SimQuestion& question, const HostModel& host) {
   if (host.recorded == nullptr && host.rate_per_hour <= 0)
@@ -174,8 +169,8 @@ std::vector<std::string> arithmetic_of(const SimQuestion& question, const HostMo
   lines.push_back(
       "closed form while another such host is always free: T = (M + D) e^(R/M) (e^((tau + C)/M) - 1) W/tau = " +
       long_time(time) + " with M " + long_time(mtbf) + ", D " + long_time(silence) + ", R " +
-      long_time(restart + host.upload) + ", tau " + long_time(tau) + ", C " + number(question.grid.stall) + "s, W " +
-      long_time(question.grid.work / host.speed));
+      long_time(restart + host.upload) + ", tau " + long_time(tau) + ", C " + ui::number(question.grid.stall, 3) +
+      "s, W " + long_time(question.grid.work / host.speed));
   return lines;
 }
 

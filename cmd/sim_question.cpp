@@ -226,6 +226,8 @@ Result<void> read_settings(const Parsed& parsed, SimQuestion& question) {
   if (horizon && *horizon <= Duration{}) return make_error(Code::usage, "--horizon must be longer than nothing");
   TRY_ASSIGN(const std::optional<Duration> deadline, parsed.duration("deadline"));
   if (deadline) settings.deadline = seconds(*deadline);
+  else if (question.spec.deadline && !question.spec.deadline->at)
+    settings.deadline = seconds(question.spec.deadline->after);
   else if (question.spec.max_duration) settings.deadline = seconds(*question.spec.max_duration);
   settings.budget = question.spec.budget_total;
   for (const std::string& list : parsed.values("interval"))

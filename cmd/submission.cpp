@@ -2,6 +2,7 @@
 #include "cmd/submission.hpp"
 
 #include "base/text.hpp"
+#include "control/chunks.hpp"
 #include "control/inputs.hpp"
 #include "control/secrets.hpp"
 #include "os/files.hpp"
@@ -14,16 +15,26 @@ namespace {
 constexpr std::size_t k_id_characters = 13;
 }
 
-Result<void> check_supported(registry::Registry& registry, const job::Spec& spec) {
-  if (spec.num_nodes > 1)
-    return make_error(Code::unsupported,
-                      "gangs over several hosts are not supported yet: num_nodes is " + std::to_string(spec.num_nodes));
+Result<void> check_named_providers(registry::Registry& registry, const job::Spec& spec) {
   for (const std::string& name : spec.constraints.providers) TRY(registry.provider(HostName{name}));
   return {};
 }
 
+Result<void> check_supported(registry::Registry& registry, const job::Spec& spec) {
+  const auto only_planned = [](const std::string& what, const std::string& key) {
+    return make_error(Code::unsupported,
+                      what + " can be planned and explained, but running it is not built yet: " + key,
+                      "gridctl job submit --dry-run FILE.yaml");
+  };
+  if (spec.num_nodes > 1)
+    return only_planned("a gang over several hosts", "num_nodes is " + std::to_string(spec.num_nodes));
+  if (spec.workload.tasks > 0)
+    return only_planned("a bag of tasks", "tasks is " + std::to_string(spec.workload.tasks));
+  return check_named_providers(registry, spec);
+}
+
 Result<std::vector<registry::Input>> store_inputs(Context& context, const job::Spec& spec) {
-  TRY_ASSIGN(store::ChunkStore chunks, store::ChunkStore::open(context.paths().chunk_store()));
+  TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
   TRY_ASSIGN(control::ImportedInputs imported, control::import_inputs(spec, chunks));
   for (const std::string& note : imported.notes) context.note("left out: " + sanitize(note));
   return std::move(imported.inputs);
@@ -52,8 +63,15 @@ Result<JobId> record(Context& context, registry::Registry& registry, const Submi
   if (!submission.secrets.empty()) TRY(control::write_secrets(secrets, submission.secrets));
   Result<job::Step> submitted = registry.submit(id, submission.spec, context.now(), submission.inputs);
   if (submitted) return id;
+  // A commit that fails in its last sync has happened all the same: the job will run, and needs its secrets. Where that
+  // cannot be known either, they stay until the daemon's housekeeping knows.
+  const Result<registry::Job> recorded = registry.job(id);
+  Error error = std::move(submitted).error();
+  if (recorded || recorded.error().code != Code::not_found)
+    return std::move(error).with_context("the job " + std::string(recorded ? "is" : "may be") +
+                                         " recorded all the same, as " + id.value);
   (void)os::remove_tree(secrets);  // the error to tell is the first one
-  return std::move(submitted).error();
+  return error;
 }
 
 }  // namespace gridctl::cmd

@@ -18,7 +18,9 @@ struct Submission {
   std::vector<registry::Input> inputs;         // their trees are stored already
 };
 
-// unsupported for what cannot run yet, not_found for a provider that it names and nobody knows.
+// not_found for a provider that it names and nobody knows.
+[[nodiscard]] Result<void> check_named_providers(registry::Registry& registry, const job::Spec& spec);
+// The same, and unsupported for what is planned and explained but cannot run yet.
 [[nodiscard]] Result<void> check_supported(registry::Registry& registry, const job::Spec& spec);
 // Stores working directory, mounts and image archive; says on stderr what it left out.
 [[nodiscard]] Result<std::vector<registry::Input>> store_inputs(Context& context, const job::Spec& spec);

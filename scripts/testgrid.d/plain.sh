@@ -27,7 +27,7 @@ UsePAM no
 UseDNS no
 PidFile none
 Subsystem sftp /usr/lib/openssh/sftp-server
-SetEnv SHLVL=1 HOME=$dir/home GRIDCTL_AGENT_HOME=$dir/home/.gridctl GRIDCTL_LEASE_DIR=$dir/leases GRIDCTL_TESTGRID_HOST=$dir
+SetEnv SHLVL=1 HOME=$dir/home GRIDCTL_AGENT_HOME=$dir/home/.gridctl GRIDCTL_LEASE_DIR=$dir/leases GRIDCTL_TESTGRID_HOST=$dir${GRIDCTL_TESTGRID_PATH:+ PATH=$GRIDCTL_TESTGRID_PATH}
 ${GRIDCTL_TESTGRID_SSHD:-}
 SSHD
   echo "$port" > "$dir/port"

@@ -243,15 +243,21 @@ Result<std::optional<wire::AttemptStatus>> read_status(const AttemptDir& attempt
 // --- init's records
 // ---------------------------------------------------------------------------------------------------
 
-std::optional<std::string> read_hostile(const Path& directory, std::string_view name) {
+std::optional<HostileFile> open_hostile(const Path& directory, std::string_view name) {
   auto folder = os::open_file(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!folder) return std::nullopt;
   auto file = os::open_beneath(folder->get(), name, O_RDONLY | O_NONBLOCK);
   if (!file) return std::nullopt;
   struct stat info {};
   if (::fstat(file->get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  return HostileFile{std::move(*file), static_cast<std::uint64_t>(info.st_size)};
+}
+
+std::optional<std::string> read_hostile(const Path& directory, std::string_view name) {
+  const auto file = open_hostile(directory, name);
+  if (!file) return std::nullopt;
   std::string text(k_small_bytes, '\0');
-  const ssize_t got = ::read(file->get(), text.data(), text.size());
+  const ssize_t got = ::read(file->fd.get(), text.data(), text.size());
   if (got < 0) return std::nullopt;
   text.resize(static_cast<std::size_t>(got));
   return text;

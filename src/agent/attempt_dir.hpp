@@ -55,6 +55,8 @@ struct AttemptDir {
   [[nodiscard]] Path deadline_file() const { return control() / "deadline"; }
   [[nodiscard]] Path stop_file() const { return control() / "stop"; }
   [[nodiscard]] Path kept_file() const { return control() / "kept_from"; }
+  [[nodiscard]] Path interval_file() const { return control() / "interval_ms"; }
+  [[nodiscard]] Path pause_file() const { return control() / "pause_ms"; }
   [[nodiscard]] Path runs() const { return path / "run"; }
   [[nodiscard]] Path run(unsigned launch) const { return runs() / std::to_string(launch); }
   [[nodiscard]] Path work() const { return path / "work"; }
@@ -110,7 +112,13 @@ void remove_drafts(const JobDir& job);
 [[nodiscard]] std::optional<ExitRecord> parse_exit_record(std::string_view text);
 // nullopt: there is none (or none that can be believed).
 [[nodiscard]] std::optional<ExitRecord> read_exit_record(const Path& run);
-// Text of a small file that the job could have replaced: no link is followed, regular files only, at most 4 KiB.
+// A file that the job could have replaced: no link is followed, regular files only.
+struct HostileFile {
+  os::Fd fd;
+  std::uint64_t size = 0;  // as it was when it was opened
+};
+[[nodiscard]] std::optional<HostileFile> open_hostile(const Path& directory, std::string_view name);
+// The text of a small one: at most 4 KiB.
 [[nodiscard]] std::optional<std::string> read_hostile(const Path& directory, std::string_view name);
 
 // The newest launch folder, 0 when there is none.

@@ -9,19 +9,25 @@
 
 #include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 
+#include "agent/metrics.hpp"
 #include "base/text.hpp"
 #include "os/entries.hpp"
 #include "os/process.hpp"
+#include "store/crew.hpp"
 
 namespace gridctl::agent {
 namespace {
 
-constexpr int k_look_ms = 1000;    // WholeWatch counts quiet time by looks, at least one a second
-constexpr int k_settle_ms = 20;    // gathers the events of one rename storm into one look
-constexpr std::size_t k_keep = 2;  // newest snapshots that stay whatever the controller says
-constexpr std::uint64_t k_info_bytes_max = 4096;
+constexpr int k_look_ms = 1000;                        // WholeWatch counts quiet time by looks, at least one a second
+constexpr int k_settle_ms = 20;                        // gathers the events of one rename storm into one look
+constexpr unsigned k_hashing_threads_max = 4;          // the job wants its processors
+constexpr std::size_t k_keep = 2;                      // newest snapshots that stay whatever the controller says
+constexpr std::uint64_t k_info_bytes_max = 16 * 1024;  // a line, and the metrics
 constexpr Duration k_final_wait = std::chrono::seconds{15};  // for a killed writer's files to be judged
+constexpr Duration k_space_wait = std::chrono::minutes{2};   // for space: what the job has done would be lost
+constexpr int k_final_look_ms = 200;
 
 void signal_fd(int fd) {
   const std::uint64_t one = 1;
@@ -31,11 +37,12 @@ void signal_fd(int fd) {
 std::string info_text(const HeldSnapshot& held) {
   const auto& checkpoint = held.checkpoint;
   return os::boot_id() + " " + std::to_string(held.taken_at.ns) + " " + to_hex(checkpoint.root) + " " +
-         std::to_string(checkpoint.bytes) + " " + std::to_string(checkpoint.files) + " " + checkpoint.how + "\n";
+         std::to_string(checkpoint.bytes) + " " + std::to_string(checkpoint.files) + " " + checkpoint.how + "\n" +
+         (checkpoint.metrics.empty() ? "" : nlohmann::json(checkpoint.metrics).dump() + "\n");
 }
 
 std::optional<HeldSnapshot> parse_info(std::string_view text, std::uint64_t number) {
-  const auto words = split(trim(text), ' ');
+  const auto words = split(text.substr(0, text.find('\n')), ' ');
   if (words.size() != 6) return std::nullopt;
   HeldSnapshot held;
   held.checkpoint.number = number;
@@ -46,6 +53,7 @@ std::optional<HeldSnapshot> parse_info(std::string_view text, std::uint64_t numb
   std::from_chars(words[3].data(), words[3].data() + words[3].size(), held.checkpoint.bytes);
   std::from_chars(words[4].data(), words[4].data() + words[4].size(), held.checkpoint.files);
   held.checkpoint.how = words[5];
+  held.checkpoint.metrics = parse_metrics(text.substr(std::min(text.size(), text.find('\n') + 1)));
   return held;
 }
 
@@ -91,6 +99,7 @@ CheckpointWatch::CheckpointWatch(const AttemptDir& attempt, const wire::AttemptS
       clock_(clock),
       changed_fd_(changed_fd),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      pause_(spec.checkpoint_min_interval),
       whole_(rules_of(spec)),
       held_(held_snapshots(attempt, true)) {
   if (!held_.empty()) next_ = held_.back().checkpoint.number + 1;
@@ -132,13 +141,13 @@ void CheckpointWatch::finish(store::Writer writer) {
   signal_fd(wake_.get());
   if (thread_.joinable()) thread_.join();
   if (!spec_.checkpoints) return;
-  const BootTime give_up = clock_.boot() + k_final_wait;
+  const BootTime began = clock_.boot();
   do {
     last_verdict_ = {};
-    look(writer, true);
-    if (last_verdict_.whole != store::Whole::not_yet) return;
-    ::poll(nullptr, 0, 200);
-  } while (clock_.boot() < give_up);
+    const bool well = look(writer, true);
+    if (well && last_verdict_.whole != store::Whole::not_yet) return;
+    ::poll(nullptr, 0, well ? k_final_look_ms : k_look_ms);
+  } while (clock_.boot() < began + (out_of_space_ ? k_space_wait : k_final_wait));
 }
 
 Result<store::Verdict> CheckpointWatch::judge(int directory, store::Writer writer, store::Listing& listing) {
@@ -146,22 +155,22 @@ Result<store::Verdict> CheckpointWatch::judge(int directory, store::Writer write
   return whole_.look(listing, clock_.boot(), writer, store::inspect_in(directory));
 }
 
-void CheckpointWatch::look(store::Writer writer, bool last) {
+bool CheckpointWatch::look(store::Writer writer, bool last) {
   auto directory = open_checkpoint_directory(view_, false);
   if (!directory) {
     // The job may have removed its own directory for a while.
     last_verdict_.whole = store::Whole::never;
-    return;
+    return true;
   }
   store::Listing listing;
   auto verdict = judge(directory->get(), writer, listing);
   if (!verdict) {
     if (verdict.error().code != Code::busy) set_problem("cannot look for checkpoints: " + verdict.error().message);
-    return;
+    return true;
   }
   last_verdict_ = *verdict;
-  if (!verdict->is_whole()) return;
-  if (!last && taken_at_ && clock_.boot() < *taken_at_ + spec_.checkpoint_min_interval) return;
+  if (!verdict->is_whole()) return true;
+  if (!last && taken_at_ && clock_.boot() < *taken_at_ + pause_.load()) return true;
   auto taken = take(directory->get(), listing, std::string(store::how_name(verdict->whole)));
   if (!taken && taken.error().code == Code::no_space) {
     prune(1);  // the last good one stays; the next look tries again
@@ -175,7 +184,9 @@ void CheckpointWatch::look(store::Writer writer, bool last) {
   } else {
     out_of_space_ = taken.error().code == Code::no_space;
     set_problem("no checkpoint could be taken: " + taken.error().one_line());
+    return !out_of_space_ && taken.error().code != Code::io;
   }
+  return true;
 }
 
 std::uint64_t CheckpointWatch::next_number() const {
@@ -196,6 +207,7 @@ Result<void> CheckpointWatch::take(int directory, const store::Listing& listing,
   TRY(os::make_directories(folder));
   store::SnapshotOptions options;
   options.bytes_max = spec_.disk_bytes_max;
+  options.threads = store::threads_here(k_hashing_threads_max);
   if (previous_ && os::exists(snapshot_files(attempt_, previous_number_))) {
     options.previous = &*previous_;
     options.previous_directory = snapshot_files(attempt_, previous_number_);
@@ -207,15 +219,19 @@ Result<void> CheckpointWatch::take(int directory, const store::Listing& listing,
   auto snapshot = store::take_snapshot(directory, listing, snapshot_files(attempt_, number), options);
   if (!snapshot) return abandon(std::move(snapshot).error());
   const Duration writing = whole_.written_for();
-  whole_.taken(snapshot->listing);
-  if (is_known(snapshot->root)) return os::remove_tree(folder);
+  if (is_known(snapshot->root)) {
+    whole_.taken(snapshot->listing);
+    return os::remove_tree(folder);
+  }
   HeldSnapshot held;
   held.taken_at = clock_.boot();
   held.checkpoint = {number, snapshot->root, snapshot->tree.total_bytes(), snapshot->tree.file_count(), 0, how};
   held.checkpoint.written_ms = std::chrono::duration_cast<std::chrono::milliseconds>(writing).count();
+  held.checkpoint.metrics = read_metrics(attempt_.run(newest_launch(attempt_)));
   auto written = os::write_file_atomically(snapshot_manifest(attempt_, number), as_text(snapshot->manifest));
   if (written) written = os::write_file_atomically(folder / "info", info_text(held));
   if (!written) return abandon(std::move(written).error());
+  whole_.taken(snapshot->listing);
   previous_ = std::move(*snapshot);
   previous_number_ = number;
   taken_at_ = held.taken_at;

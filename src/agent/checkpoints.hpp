@@ -38,13 +38,14 @@ class CheckpointWatch {
   // Stops the thread; then takes the last snapshot if the directory is whole. Waits for it.
   void finish(store::Writer writer);
   void release(std::uint64_t kept_from);
+  void set_pause(Duration pause) { pause_ = pause; }  // between two snapshots
   [[nodiscard]] std::vector<wire::HostCheckpoint> list() const;
   [[nodiscard]] std::string problem() const;  // empty = none
   [[nodiscard]] bool out_of_space() const { return out_of_space_; }
 
  private:
   void watch();
-  void look(store::Writer writer, bool last);
+  bool look(store::Writer writer, bool last);  // false: the disk failed, and may not always
   [[nodiscard]] Result<store::Verdict> judge(int directory, store::Writer writer, store::Listing& listing);
   [[nodiscard]] Result<void> take(int directory, const store::Listing& listing, const std::string& how);
   [[nodiscard]] bool is_known(const Digest& root) const;
@@ -60,6 +61,7 @@ class CheckpointWatch {
   os::Fd wake_;
   std::thread thread_;
   std::atomic<bool> stop_ = false, out_of_space_ = false;
+  std::atomic<Duration> pause_;
   store::WholeWatch whole_;
   std::optional<store::Snapshot> previous_;
   std::uint64_t previous_number_ = 0;

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "agent/cgroup.hpp"
+#include "agent/init.hpp"
 #include "agent/process_tree.hpp"
 #include "agent/supervise.hpp"
 #include "os/log.hpp"
@@ -52,11 +53,13 @@ void Supervisor::decide_end() {
     evidence.oom_killed = events && events->oom_kills > 0;
   }
   judge_end(evidence, status_);
-  if (evidence.record) note_full_disk();
+  note_full_disk();
 }
 
 void Supervisor::note_full_disk() {
-  if (status_.end != wire::EndReason::exited || status_.exit_code == 0) return;
+  const bool failed = status_.end == wire::EndReason::exited && status_.exit_code != 0;
+  const bool vanished = status_.end == wire::EndReason::vanished;  // init finds no block for its first file, and goes
+  if (!failed && !vanished) return;
   const auto free = os::free_bytes(attempt_.path);
   if (!(free && *free < k_full_bytes) && !(checkpoints_ && checkpoints_->out_of_space())) return;
   status_.end = wire::EndReason::disk_full;
@@ -68,8 +71,20 @@ void Supervisor::release_lease() {
   if (!released) os::log(os::LogLevel::error, "cannot release the lease: " + released.error().one_line());
 }
 
+void Supervisor::finish_log() {
+  if (log_pipe_.valid()) read_log();
+  if (!ring_) return;
+  if (launch_ > 0) {
+    const auto taken = ring_->take_file(attempt_.run(launch_) / k_rest, k_pipe_bytes);
+    if (!taken) os::log(os::LogLevel::error, "the end of the output is missing: " + taken.error().one_line());
+  }
+  ring_->finish();
+}
+
 void Supervisor::final_checkpoint() {
   if (!checkpoints_ || launch_ == 0 || status_.end == wire::EndReason::host_rebooted) return;
+  // What could not be started has made nothing; told as stopping, it would be taken for a job that ran.
+  if (nothing_began_) return;
   status_.phase = wire::AttemptPhase::stopping;
   status_.doing = "checkpoint";
   publish();
@@ -81,17 +96,14 @@ void Supervisor::final_checkpoint() {
 void Supervisor::conclude() {
   if (log_pipe_.valid()) read_log();
   kill_rest();
-  if (log_pipe_.valid()) {
-    read_log();
-    ring_->finish();
-  }
+  finish_log();
   decide_end();
-  if (engine_) {
+  std::string leftover;  // why the container is still there
+  if (engine_)
     if (const auto removed = engine_->remove(name()); !removed) {
-      os::log(os::LogLevel::error, removed.error().one_line());
-      (void)os::write_file_atomically(attempt_.path / "leftover", removed.error().one_line());  // clean tries again
+      leftover = removed.error().one_line();
+      os::log(os::LogLevel::error, leftover);
     }
-  }
   release_lease();
   remove_links(attempt_);
   final_checkpoint();
@@ -105,7 +117,9 @@ void Supervisor::conclude() {
   for (int tries = 0; tries < k_write_tries; ++tries) {
     // What the log lacks is told when the disk has been emptied meanwhile.
     if (ring_ && ring_->finish()) status_.log_bytes = ring_->end();
-    if (write_status(attempt_, status_, clock_, true)) return;
+    // Noted before the end is told, so that clean removes it: a full disk may be why it is there.
+    const bool noted = leftover.empty() || os::write_file_atomically(attempt_.path / "leftover", leftover).has_value();
+    if (noted && write_status(attempt_, status_, clock_, true)) return;
     ::poll(nullptr, 0, 1000);
   }
 }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -20,21 +21,25 @@
 #include "agent/requests.hpp"
 #include "agent/self.hpp"
 #include "agent/snapshots.hpp"
+#include "agent/standby.hpp"
 #include "base/text.hpp"
 #include "os/process.hpp"
 #include "probe/inventory.hpp"
 #include "store/chunk_store.hpp"
 #include "transfer/fd_link.hpp"
 #include "transfer/serve.hpp"
+#include "transfer/serve_place.hpp"
+#include "wire/place.hpp"
 
 namespace gridctl::agent {
 namespace {
 
-constexpr Duration k_hello_wait = std::chrono::seconds{60};   // a connection that says nothing is dropped
-constexpr Duration k_idle_max = std::chrono::hours{24 * 30};  // then SSH itself has long noticed
-constexpr Duration k_send_wait = std::chrono::minutes{10};    // a peer that reads nothing for so long is gone
-constexpr int k_adopt_ms = 2000;                              // how long a dead supervisor may go unnoticed
-constexpr std::uint32_t k_log_bytes_max = 512 * 1024;         // of one log reply, half a frame
+constexpr Duration k_hello_wait = std::chrono::seconds{60};     // a connection that says nothing is dropped
+constexpr Duration k_idle_max = std::chrono::hours{24 * 30};    // then SSH itself has long noticed
+constexpr Duration k_send_wait = std::chrono::minutes{10};      // a peer that reads nothing for so long is gone
+constexpr Duration k_silence = std::chrono::milliseconds{500};  // after it the link may be broken: nothing tells yet
+constexpr int k_adopt_ms = 2000;                                // how long a dead supervisor may go unnoticed
+constexpr std::uint32_t k_log_reply_bytes_max = 512 * 1024;     // of one log reply, half a frame
 
 // Events and replies share the way out.
 class SharedLink final : public wire::Link {
@@ -44,7 +49,14 @@ class SharedLink final : public wire::Link {
     const std::scoped_lock guard(mutex_);
     return link_.send(frame, std::max(deadline, clock_.boot() + k_send_wait));
   }
-  Result<wire::Frame> receive(BootTime deadline) override { return link_.receive(deadline); }
+  Result<wire::Frame> receive(BootTime deadline) override {
+    if (!on_silence) return link_.receive(deadline);
+    auto frame = link_.receive(std::min(deadline, clock_.boot() + k_silence));
+    if (frame || frame.error().code != Code::timed_out) return frame;
+    on_silence();
+    return link_.receive(deadline);
+  }
+  std::function<void()> on_silence;  // nothing has come for k_silence; in the receiver's thread
 
  private:
   transfer::FdLink& link_;
@@ -127,6 +139,9 @@ class Watcher {
 class Connection {
  public:
   Connection(SharedLink& link, os::Clock& clock) : link_(link), clock_(clock), home_(agent_home()) {}
+  ~Connection() { link_.on_silence = nullptr; }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   Result<void> serve() {
     TRY(greet());
@@ -157,7 +172,9 @@ class Connection {
     TRY(os::make_directories(home_));
     wire::AgentHello answer;
     answer.version = version;
-    answer.features = {"events", "bulk", "links", "health"};
+    answer.features = {"events", "bulk", "links", "health", std::string(wire::k_places_feature)};
+    for (std::string& word : transfer::Codecs::ours().words()) answer.features.push_back(std::move(word));
+    takes_ = transfer::Codecs::of(hello.features);
     answer.build = self_hash();
     answer.machine_id = os::machine_id();
     answer.boot_id = os::boot_id();
@@ -167,6 +184,7 @@ class Connection {
     snapshots_.emplace(*requests_);
     health_.emplace(home_, clock_);
     bench_.emplace(home_, hello.controller, clock_);
+    standby_.emplace(home_, hello.controller).sweep(clock_.wall());
     const bool events = std::find(hello.features.begin(), hello.features.end(), "events") != hello.features.end();
     watcher_.emplace(home_, hello.controller, link_, events, clock_);
     return {};
@@ -189,6 +207,7 @@ class Connection {
   Result<void> handle(const wire::Frame& frame) {
     const std::string operation = wire::request_name(frame.payload);
     if (transfer::BulkServer::serves(operation)) return bulk(frame);
+    if (wire::is_place_request(operation)) return place(frame);
     if (operation == "probe") return probe(frame.stream);
     if (Bench::serves(operation)) return bench(operation, frame);
     if (Links::serves(operation)) return Links(link_, home_, clock_).handle(frame);
@@ -213,6 +232,7 @@ class Connection {
       TRY_ASSIGN(const auto request, wire::parse_clean(frame.payload));
       return answer(frame.stream, requests_->clean(request));
     }
+    if (operation == "standby") return standby(frame);
     if (operation == "poll") {
       TRY_ASSIGN(const auto request, wire::parse_poll(frame.payload));
       return answer(frame.stream, requests_->poll(request));
@@ -239,7 +259,7 @@ class Connection {
     if (!attempt) return reply(frame.stream, wire::error_payload(attempt.error()));
     if (!os::exists(attempt->path))
       return reply(frame.stream, wire::error_payload(make_error(Code::not_found, "this attempt is not on this host")));
-    const auto slice = read_log(attempt->log(), request.offset, std::min(request.max_bytes, k_log_bytes_max));
+    const auto slice = read_log(attempt->log(), request.offset, std::min(request.max_bytes, k_log_reply_bytes_max));
     if (!slice) return reply(frame.stream, wire::error_payload(slice.error()));
     TRY(reply(frame.stream, wire::encode(wire::LogReply{slice->offset, slice->end_offset})));
     const BootTime deadline = clock_.boot() + k_send_wait;
@@ -249,15 +269,34 @@ class Connection {
     return link_.send({wire::FrameKind::end, frame.stream, wire::encode(end)}, deadline);
   }
 
+  Result<void> open_cache() {
+    if (cache_) return {};
+    store::StoreOptions options;
+    options.encode = false;  // what lies here is about to be used, or came from a job that wants its processor
+    TRY_ASSIGN(auto opened, store::ChunkStore::open(home_ / "cache", options));
+    cache_.emplace(std::move(opened));
+    return {};
+  }
+
   Result<void> bulk(const wire::Frame& frame) {
-    if (!cache_) {
-      store::StoreOptions options;
-      options.encode = false;  // what lies here is about to be used, or came from a job that wants its processor
-      TRY_ASSIGN(auto opened, store::ChunkStore::open(home_ / "cache", options));
-      cache_.emplace(std::move(opened));
-      bulk_.emplace(link_, *cache_, *snapshots_, clock_);
+    TRY(open_cache());
+    if (!bulk_) {
+      bulk_.emplace(link_, *cache_, *snapshots_, clock_, takes_);
+      link_.on_silence = [this] { bulk_->keep(); };
     }
     return bulk_->handle(frame);
+  }
+
+  Result<void> place(const wire::Frame& frame) {
+    if (!places_) places_.emplace(link_, clock_, os::home_directory(), home_);
+    return places_->handle(frame);
+  }
+
+  Result<void> standby(const wire::Frame& frame) {
+    TRY_ASSIGN(const auto request, wire::parse_standby(frame.payload));
+    if (!request.root) return answer(frame.stream, standby_->drop(request.job));
+    TRY(open_cache());
+    return answer(frame.stream, standby_->make(request.job, *request.root, *cache_));
   }
 
   SharedLink& link_;
@@ -267,8 +306,11 @@ class Connection {
   std::optional<HostSnapshots> snapshots_;
   std::optional<Health> health_;
   std::optional<Bench> bench_;
+  std::optional<Standby> standby_;
+  transfer::Codecs takes_;  // what the controller decodes
   std::optional<store::ChunkStore> cache_;
   std::optional<transfer::BulkServer> bulk_;
+  std::optional<transfer::PlaceServer> places_;
   std::optional<Watcher> watcher_;
 };
 

@@ -169,7 +169,7 @@ Result<wire::AttemptStatus> Core::poll_one(const wire::PollRequest& request, con
   if (stored && !stored->ended()) {
     if (status->phase != wire::AttemptPhase::ended && stored->boot_id == host_.boot_id()) {
       // A full disk takes the renewal, not the answer: a host that is silent for want of a block would be given up.
-      if (const auto renewed = renew(key, request, want.checkpoints_kept_from); !renewed)
+      if (const auto renewed = renew(request, want); !renewed)
         os::log(os::LogLevel::warn, "cannot renew: " + renewed.error().one_line());
     }
     host_.adopt(key);
@@ -177,7 +177,9 @@ Result<wire::AttemptStatus> Core::poll_one(const wire::PollRequest& request, con
   return std::move(*status);
 }
 
-Result<void> Core::renew(const AttemptKey& key, const wire::PollRequest& request, std::uint64_t kept_from) {
+Result<void> Core::renew(const wire::PollRequest& request, const wire::PollRequest::Want& want) {
+  const AttemptKey key{want.job, want.epoch};
+  const std::uint64_t kept_from = want.checkpoints_kept_from;
   const BootTime now = host_.now();
   TRY_ASSIGN(const auto deadline, host_.deadline(key));
   const BootTime wanted = request.echo + request.lease;
@@ -187,7 +189,7 @@ Result<void> Core::renew(const AttemptKey& key, const wire::PollRequest& request
   TRY_ASSIGN(const auto kept, host_.kept_from(key));
   if (kept_from > static_cast<std::uint64_t>(kept.value_or(0)) && kept_from < INT64_MAX)
     TRY(host_.set_kept_from(key, kept_from));
-  return {};
+  return host_.set_tempo(key, want.tempo);
 }
 
 }  // namespace gridctl::agent

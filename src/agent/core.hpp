@@ -26,7 +26,7 @@ class Core {
   [[nodiscard]] Result<void> check_no_older(const AttemptKey& key);
   [[nodiscard]] Result<wire::AttemptStatus> poll_one(const wire::PollRequest& request,
                                                      const wire::PollRequest::Want& want);
-  [[nodiscard]] Result<void> renew(const AttemptKey& key, const wire::PollRequest& request, std::uint64_t kept_from);
+  [[nodiscard]] Result<void> renew(const wire::PollRequest& request, const wire::PollRequest::Want& want);
 
   HostState& host_;
 };

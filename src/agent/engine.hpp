@@ -41,6 +41,8 @@ class Engine {
   [[nodiscard]] virtual Result<std::string> ensure_image(const wire::AttemptSpec& spec, const Path& archive) = 0;
   // Starts init. Success means only that the engine said so.
   [[nodiscard]] virtual Result<void> launch(const wire::AttemptSpec& spec, const LaunchPlan& plan) = 0;
+  // What was launched has ended, as far as is known: an init that has not begun by now never will.
+  [[nodiscard]] virtual bool is_gone(const std::string& name) = 0;
   // Every process of the attempt that lives, as far as the engine's kind lets us know; init included.
   [[nodiscard]] virtual std::vector<os::ProcessId> members(const std::string& name, const Path& host_run) = 0;
   // Removes what the engine keeps under the name, whatever its state. Missing is success.

@@ -10,6 +10,7 @@ namespace gridctl::agent {
 namespace {
 
 constexpr Duration k_call_wait = std::chrono::seconds{60};  // a loaded host starts a container in seconds
+constexpr Duration k_look_wait = std::chrono::seconds{5};   // it is asked again
 constexpr Duration k_pull_wait = std::chrono::hours{1};     // images of 20 GB over slow links
 constexpr std::size_t k_complaint_bytes = 400;              // of an engine's error text that reaches people
 
@@ -28,6 +29,12 @@ class ContainerEngine final : public Engine {
   Result<void> launch(const wire::AttemptSpec& spec, const LaunchPlan& plan) override {
     const ContainerUser user{::geteuid(), ::getegid()};
     return to_void(call(container_arguments(kind_, spec, plan, user), k_call_wait, "start the container " + plan.name));
+  }
+
+  bool is_gone(const std::string& name) override {
+    const auto running =
+        call({"container", "inspect", "--format", "{{.State.Running}}", name}, k_look_wait, "look at " + name);
+    return running && trim(*running) == "false";
   }
 
   std::vector<os::ProcessId> members(const std::string&, const Path& host_run) override {

@@ -44,9 +44,11 @@ class ProcessEngine final : public Engine {
     options.environment = clean_environment();
     auto pid = os::spawn(arguments, options);
     if (!pid) return std::move(pid).error();
-    launched_here_ = true;
+    launched_ = os::identify(*pid).value_or(os::ProcessId{*pid, 0});
     return {};
   }
+
+  bool is_gone(const std::string&) override { return launched_ && !os::is_alive(*launched_); }
 
   std::vector<os::ProcessId> members(const std::string& name, const Path& host_run) override {
     if (group_.empty()) group_ = Group::find(name);
@@ -57,7 +59,7 @@ class ProcessEngine final : public Engine {
     }
     merge(all, group_.members());
     // Orphans of a supervisor before us did not come to us; they are known by their environment.
-    if (!launched_here_) merge(all, marked_processes((host_run / "metrics").string()));
+    if (!launched_) merge(all, marked_processes((host_run / "metrics").string()));
     std::erase_if(all, [](const os::ProcessId& process) { return process.pid == ::getpid(); });
     return all;
   }
@@ -70,7 +72,7 @@ class ProcessEngine final : public Engine {
 
  private:
   Group group_;
-  bool launched_here_ = false;
+  std::optional<os::ProcessId> launched_;  // by us, not by a supervisor before us
 };
 
 }  // namespace

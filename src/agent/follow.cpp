@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/inotify.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -17,27 +16,30 @@
 namespace gridctl::agent {
 namespace {
 
-constexpr std::size_t k_read_bytes = 256 * 1024;
-constexpr int k_reads_per_turn = 16;  // 4 MiB of output, then other events have their turn
-constexpr int k_blind_look_ms = 500;  // without pidfds (kernels before 5.3)
+constexpr int k_reads_per_turn = 16;  // at most 4 MiB of output, then other events have their turn
 
 }  // namespace
-
-bool Supervisor::drain_notifications() {
-  alignas(inotify_event) char events[8192];
-  bool any = false;
-  while (::read(notifications_.get(), events, sizeof events) > 0) any = true;
-  return any;
-}
 
 void Supervisor::read_control() {
   if (const auto number = read_number(attempt_.deadline_file()); number && number->has_value())
     if (stop_.renew(BootTime{**number}) && payload_id_ && !stop_wanted()) update_lease(false);
   if (const auto kept = read_number(attempt_.kept_file()); kept && kept->has_value())
     checkpoints_->release(static_cast<std::uint64_t>(**kept));
+  read_tempo();
   if (const auto grace = read_number(attempt_.stop_file()); grace && grace->has_value())
     begin_stop(stop_.order(wire::EndReason::stopped, Duration{**grace}, now()));
   begin_stop(stop_.expire(spec_.stop_grace, now()));
+}
+
+void Supervisor::read_tempo() {
+  if (const auto pause = read_number(attempt_.pause_file()); pause && pause->has_value())
+    checkpoints_->set_pause(std::chrono::milliseconds{**pause});
+  const auto interval = read_number(attempt_.interval_file());
+  if (!interval || !interval->has_value() || **interval == interval_ms_ || launch_ == 0) return;
+  interval_ms_ = **interval;
+  const std::int64_t seconds = std::max<std::int64_t>(1, (interval_ms_ + 500) / 1000);
+  if (const auto told = tell_interval(attempt_, launch_, std::to_string(seconds)); !told)
+    os::log(os::LogLevel::warn, "cannot tell the job its new interval: " + told.error().one_line());
 }
 
 void Supervisor::begin_stop(StopStep step) {
@@ -61,12 +63,7 @@ void Supervisor::read_phase() {
 }
 
 void Supervisor::read_log() {
-  std::string buffer(k_read_bytes, '\0');
-  for (int turn = 0; turn < k_reads_per_turn; ++turn) {
-    const ssize_t got = ::read(log_pipe_.get(), buffer.data(), buffer.size());
-    if (got <= 0) return;
-    ring_->append(std::string_view(buffer).substr(0, static_cast<std::size_t>(got)), now());
-  }
+  for (int turn = 0; turn < k_reads_per_turn && ring_->take(log_pipe_.get(), now()); ++turn) continue;
 }
 
 void Supervisor::arm_timer() {
@@ -92,13 +89,14 @@ void Supervisor::follow() {
     arm_timer();
     pollfd waiting[] = {{payload_.get(), POLLIN, 0},
                         {log_pipe_.get(), POLLIN, 0},
-                        {notifications_.get(), POLLIN, 0},
+                        {changes_.fd(), POLLIN, 0},
                         {timer_.get(), POLLIN, 0},
                         {checkpoints_changed_.get(), POLLIN, 0}};
-    ::poll(waiting, 5, payload_.valid() ? -1 : k_blind_look_ms);
+    // Kernels before 5.3 have no pidfds.
+    ::poll(waiting, 5, payload_.valid() ? changes_.patience_ms() : k_blind_look_ms);
     over = payload_.valid() ? waiting[0].revents != 0 : !os::is_alive(*payload_id_);
     if (waiting[1].revents != 0) read_log();
-    if (waiting[2].revents != 0 && drain_notifications()) {
+    if (changes_.drain()) {
       read_control();
       read_phase();
     }

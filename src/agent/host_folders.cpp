@@ -122,6 +122,18 @@ Result<void> HostFolders::set_kept_from(const AttemptKey& key, std::uint64_t num
   return os::write_file_atomically(attempt(key).kept_file(), std::to_string(number) + "\n");
 }
 
+Result<void> HostFolders::set_tempo(const AttemptKey& key, const wire::Tempo& tempo) {
+  const AttemptDir folder = attempt(key);
+  for (const auto& [file, wanted] :
+       {std::pair{folder.interval_file(), tempo.interval}, {folder.pause_file(), tempo.pause}}) {
+    const std::int64_t ms = std::chrono::duration_cast<std::chrono::milliseconds>(wanted).count();
+    const auto told = read_number(file);
+    if (ms <= 0 || (told && *told == ms)) continue;
+    TRY(os::write_file_atomically(file, std::to_string(ms) + "\n"));
+  }
+  return {};
+}
+
 Result<void> HostFolders::check(const wire::StartRequest& request) {
   TRY(check_spec(request.spec));
   return check_secrets(request.spec, request.secrets);

@@ -56,6 +56,7 @@ class HostState {
   [[nodiscard]] virtual Result<void> set_deadline(const AttemptKey& key, BootTime deadline) = 0;
   [[nodiscard]] virtual Result<std::optional<std::int64_t>> kept_from(const AttemptKey& key) = 0;
   [[nodiscard]] virtual Result<void> set_kept_from(const AttemptKey& key, std::uint64_t number) = 0;
+  [[nodiscard]] virtual Result<void> set_tempo(const AttemptKey& key, const wire::Tempo& tempo) = 0;
 
   // Beginning. The lease is in our own name until the attempt's supervisor has it.
   [[nodiscard]] virtual Result<void> check(const wire::StartRequest& request) = 0;  // limits of the specification

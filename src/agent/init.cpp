@@ -30,11 +30,10 @@
 namespace gridctl::agent {
 namespace {
 
-constexpr std::uint64_t k_environment_bytes = 2u << 20;      // 512 KiB by the protocol, with room for ours
-constexpr int k_pipe_bytes = 1 << 20;                        // lets the job go on while a supervisor is replaced
-constexpr Duration k_drain_wait = std::chrono::seconds{10};  // for a supervisor to take the last output
-constexpr std::size_t k_exit_room = 512;                     // bytes kept for the exit record; it has about 100
-constexpr int k_oom_score = 200;                             // the host's OOM killer should prefer a job to a daemon
+constexpr std::uint64_t k_environment_bytes = 2u << 20;     // 512 KiB by the protocol, with room for ours
+constexpr Duration k_drain_wait = std::chrono::seconds{1};  // for a supervisor to take the last output
+constexpr std::size_t k_exit_room = 512;                    // bytes kept for the exit record; it has about 100
+constexpr int k_oom_score = 200;                            // the host's OOM killer should prefer a job to a daemon
 
 struct Outcome {
   int code = -1;
@@ -61,9 +60,10 @@ class Init {
   bool reap(pid_t main, Outcome& outcome);
   void signal_all(int signal) const;
   void kill_rest();
-  void write_exit();
+  [[nodiscard]] std::string final_record();
+  void save_output() const;
+  void write_exit(const std::string& text) const;
   [[nodiscard]] bool write_into_room(const std::string& text) const;
-  void wait_for_drain() const;
   [[nodiscard]] BootTime now() const { return os::system_clock().boot(); }
   [[nodiscard]] os::Path exit_room() const { return plan_.run / "exit.room"; }
 
@@ -101,7 +101,7 @@ bool Init::prepare() {
   signals_ = os::Fd(::signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK));
   timer_ = os::Fd(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
   // Held for reading too, so that the job never gets SIGPIPE while no supervisor reads.
-  log_keeper_ = os::Fd(::open((plan_.run / "log").c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  log_keeper_ = os::Fd(::open((plan_.run / "log").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
   log_ = os::Fd(::open((plan_.run / "log").c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!log_keeper_.valid() || !log_.valid() || !signals_.valid() || !timer_.valid()) return false;
   ::fcntl(log_.get(), F_SETPIPE_SZ, k_pipe_bytes);
@@ -109,8 +109,8 @@ bool Init::prepare() {
   load_environment();
   load_secrets();
   arm_deadline();
-  (void)os::write_file_durably(exit_room(), std::string(k_exit_room, '\n'));
-  return true;
+  // A job that could not tell its end would be run again: on a full disk it does not begin.
+  return os::write_file_durably(exit_room(), std::string(k_exit_room, '\n')).has_value();
 }
 
 void Init::load_environment() {
@@ -286,32 +286,46 @@ bool Init::write_into_room(const std::string& text) const {
          ::rename(exit_room().c_str(), (plan_.run / "exit").c_str()) == 0 && os::sync_directory(plan_.run);
 }
 
-void Init::write_exit() {
+std::string Init::final_record() {
   if (const auto events = memory_events("self")) {
     record_.oom_kills = events->oom_kills - std::min(events->oom_kills, oom_before_);
     record_.memory_peak = events->peak_bytes;
   }
-  const std::string text = to_text(record_);
+  return to_text(record_);
+}
+
+void Init::write_exit(const std::string& text) const {
   if (!write_into_room(text)) (void)os::write_file_durably(plan_.run / "exit", text);
 }
 
-// Output that no supervisor has read is lost when the last holder of the pipe ends.
-void Init::wait_for_drain() const {
+// What stays in the pipe ends with its last holder, or with the machine. When no supervisor takes it, for it is dead or
+// stopped, it goes to the disk. One read takes all of it, and nobody writes any more: a supervisor that wakes up has
+// either read what came before, or finds nothing.
+void Init::save_output() const {
   const BootTime give_up = now() + k_drain_wait;
-  for (int waiting = 1; waiting > 0 && now() < give_up;) {
-    if (::ioctl(log_keeper_.get(), FIONREAD, &waiting) != 0) return;
+  for (int waiting = 1; now() < give_up;) {
+    if (::ioctl(log_keeper_.get(), FIONREAD, &waiting) != 0 || waiting == 0) return;
     const timespec moment{0, 1'000'000};
-    if (waiting > 0) ::nanosleep(&moment, nullptr);
+    ::nanosleep(&moment, nullptr);
   }
+  std::string rest(k_pipe_bytes, '\0');
+  const ssize_t got = ::read(log_keeper_.get(), rest.data(), rest.size());
+  if (got <= 0) return;
+  rest.resize(static_cast<std::size_t>(got));
+  if (os::write_file_durably(plan_.run / k_rest, rest)) return;
+  ::unlink((plan_.run / k_rest).c_str());
+  // For a supervisor that still holds the pipe.
+  [[maybe_unused]] const auto back = ::write(log_keeper_.get(), rest.data(), rest.size());
 }
 
 int Init::run() {
   if (!claim()) return k_init_refused;
   if (!prepare()) return 1;
   if (run_phase("setup")) (void)run_phase("run");
-  write_exit();
+  const std::string record = final_record();  // a signal that comes from here on has not ended the job
   kill_rest();
-  wait_for_drain();
+  save_output();
+  write_exit(record);  // last: a job that has ended has its output on the disk
   return 0;
 }
 

@@ -14,11 +14,15 @@
 namespace gridctl::agent {
 
 inline constexpr int k_init_refused = 125;                          // exit status: this launch was already used up
+inline constexpr int k_pipe_bytes = 1 << 20;                        // lets the job go on while a supervisor is replaced
 inline constexpr Duration k_init_slack = std::chrono::seconds{15};  // after deadline + grace init acts by itself
+
+// In the run folder: output that no supervisor had taken from the pipe when the job ended, at most k_pipe_bytes.
+inline constexpr const char* k_rest = "rest";
 
 // Paths are as the job sees them.
 struct InitPlan {
-  os::Path run;      // once, lock, log, phase, exit, env, setup.sh, run.sh
+  os::Path run;      // once, lock, log, rest, phase, exit, env, setup.sh, run.sh
   os::Path control;  // deadline
   os::Path work;
   os::Path secrets;  // empty = none

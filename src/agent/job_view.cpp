@@ -126,6 +126,7 @@ std::string job_environment(const wire::AttemptSpec& spec, const JobView& view, 
   variables.try_emplace("GRIDCTL_RESUME_FROM", spec.restore ? spec.restore_name : "");
   variables["GRIDCTL_CKPT_DIR"] = view.checkpoints.string();
   variables["GRIDCTL_METRICS"] = (view.run / "metrics").string();
+  variables["GRIDCTL_CKPT_INTERVAL_FILE"] = (view.run / k_interval_file).string();
   if (!view.home.empty()) {
     variables.try_emplace("HOME", view.home.string());
     for (const char* name : {"USER", "LOGNAME"}) variables.try_emplace(name, "job");  // for those who ask who they are
@@ -137,6 +138,10 @@ std::string job_environment(const wire::AttemptSpec& spec, const JobView& view, 
   return text;
 }
 
+Result<void> tell_interval(const AttemptDir& attempt, unsigned launch, const std::string& seconds) {
+  return os::write_file_atomically(attempt.run(launch) / k_interval_file, seconds + "\n", 0644);
+}
+
 Result<void> make_run_folder(const AttemptDir& attempt, const wire::AttemptSpec& spec, const JobView& view,
                              unsigned launch, const std::vector<Gpu>& gpus) {
   const Path run = attempt.run(launch);
@@ -144,6 +149,8 @@ Result<void> make_run_folder(const AttemptDir& attempt, const wire::AttemptSpec&
   TRY(os::write_file_atomically(run / "env", job_environment(spec, view, gpus)));
   if (!spec.setup.empty()) TRY(os::write_file_atomically(run / "setup.sh", spec.setup + "\n"));
   TRY(os::write_file_atomically(run / "run.sh", spec.run + "\n"));
+  if (const auto told = spec.envs.find("GRIDCTL_CKPT_INTERVAL"); told != spec.envs.end())
+    TRY(tell_interval(attempt, launch, told->second));
   if (::mkfifo((run / "log").c_str(), 0600) != 0)
     return errno_error(errno, "cannot make the log pipe in " + run.string());
   return {};

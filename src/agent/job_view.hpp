@@ -32,6 +32,10 @@ struct JobView {
 [[nodiscard]] std::string job_environment(const wire::AttemptSpec& spec, const JobView& view,
                                           const std::vector<Gpu>& gpus);
 
+// The file that $GRIDCTL_CKPT_INTERVAL_FILE names: seconds between checkpoints, as wished now.
+inline constexpr const char* k_interval_file = "ckpt_interval";
+[[nodiscard]] Result<void> tell_interval(const AttemptDir& attempt, unsigned launch, const std::string& seconds);
+
 // Fills run/K: scripts, environment, log pipe.
 [[nodiscard]] Result<void> make_run_folder(const AttemptDir& attempt, const wire::AttemptSpec& spec,
                                            const JobView& view, unsigned launch, const std::vector<Gpu>& gpus);

@@ -2,6 +2,7 @@
 #include "agent/log_ring.hpp"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,11 +10,13 @@
 #include <charconv>
 #include <map>
 
+#include "os/entries.hpp"
+
 namespace gridctl::agent {
 namespace {
 
-constexpr std::uint64_t k_pieces = 8;                      // of the ring: the coarseness of forgetting
 constexpr std::uint64_t k_ring_bytes_min = 64 * 1024;      // below this a ring could not hold a stack trace
+constexpr std::size_t k_take_bytes = 256 * 1024;           // at once from a pipe
 constexpr double k_bytes_per_second = 32.0 * 1024 * 1024;  // sustained; spares the host's disk, bursts of one ring pass
 
 std::string piece_name(std::uint64_t offset) {
@@ -46,10 +49,40 @@ Result<LogRing> LogRing::open(const os::Path& folder, std::uint64_t bytes_max) {
   return ring;
 }
 
-void LogRing::append(std::string_view output, BootTime now) {
+void LogRing::refill(BootTime now) {
   const double passed = refilled_.ns == 0 ? 0.0 : seconds(now - refilled_);
   refilled_ = now;
   tokens_ = std::min(static_cast<double>(bytes_max_), tokens_ + passed * k_bytes_per_second);
+}
+
+bool LogRing::take(int pipe, BootTime now) {
+  int waiting = 0;
+  if (::ioctl(pipe, FIONREAD, &waiting) != 0 || waiting <= 0) return false;
+  const std::size_t bytes = std::min(static_cast<std::size_t>(waiting), k_take_bytes);
+  refill(now);
+  if (tokens_ >= static_cast<double>(bytes) && tell_dropped()) {
+    if (const std::size_t moved = move_from(pipe, bytes); moved > 0) {
+      tokens_ -= static_cast<double>(moved);
+      return true;
+    }
+  }
+  std::string passing(bytes, '\0');
+  const ssize_t got = ::read(pipe, passing.data(), passing.size());
+  if (got > 0) append(std::string_view(passing).substr(0, static_cast<std::size_t>(got)), now);
+  return got > 0;
+}
+
+std::size_t LogRing::move_from(int pipe, std::size_t bytes) {
+  if (!has_room()) return 0;
+  const std::size_t room = bytes_max_ / k_pieces - piece_bytes_;
+  const ssize_t moved = ::splice(pipe, nullptr, piece_.get(), nullptr, std::min(bytes, room), SPLICE_F_NONBLOCK);
+  if (moved <= 0) return 0;
+  count(static_cast<std::size_t>(moved));
+  return static_cast<std::size_t>(moved);
+}
+
+void LogRing::append(std::string_view output, BootTime now) {
+  refill(now);
   if (tokens_ < static_cast<double>(output.size())) {
     dropped_ += output.size();
     return;
@@ -57,6 +90,20 @@ void LogRing::append(std::string_view output, BootTime now) {
   const std::size_t kept = tell_dropped() ? store(output) : 0;
   tokens_ -= static_cast<double>(kept);
   unwritten_ += output.size() - kept;
+}
+
+Result<void> LogRing::take_file(const os::Path& file, std::uint64_t bytes_max) {
+  TRY_ASSIGN(const auto status, os::status_of(file));
+  if (!status) return {};
+  if (status->kind != os::FileKind::regular || status->size > bytes_max) {
+    TRY(os::remove_tree(file));
+    return make_error(Code::refused, "'" + file.native() + "' is no file of output");
+  }
+  (void)tell_dropped();
+  TRY(os::rename_path(file, folder_ / piece_name(end_)));
+  piece_.reset();
+  end_ += status->size;
+  return {};
 }
 
 bool LogRing::finish() { return tell_dropped(); }
@@ -81,21 +128,25 @@ bool LogRing::tell_dropped() {
 std::size_t LogRing::store(std::string_view output) {
   const std::size_t whole = output.size();
   while (!output.empty()) {
-    if ((!piece_.valid() || piece_bytes_ >= bytes_max_ / k_pieces) && !next_piece()) break;
+    if (!has_room()) break;
     const auto part = output.substr(0, bytes_max_ / k_pieces - piece_bytes_);
     const ssize_t wrote = ::write(piece_.get(), part.data(), part.size());
     out_of_space_ = wrote < 0 && (errno == ENOSPC || errno == EDQUOT);
     if (wrote <= 0) break;
-    piece_bytes_ += static_cast<std::uint64_t>(wrote);
-    end_ += static_cast<std::uint64_t>(wrote);
+    count(static_cast<std::size_t>(wrote));
     output.remove_prefix(static_cast<std::size_t>(wrote));
   }
   return whole - output.size();
 }
 
+void LogRing::count(std::size_t wrote) {
+  piece_bytes_ += wrote;
+  end_ += wrote;
+}
+
 bool LogRing::next_piece() {
   trim_oldest();
-  auto file = os::open_file(folder_ / piece_name(end_), O_WRONLY | O_CREAT | O_APPEND);
+  auto file = os::open_file(folder_ / piece_name(end_), O_WRONLY | O_CREAT);  // O_APPEND forbids splice
   if (!file) {
     out_of_space_ = file.error().code == Code::no_space;
     return false;

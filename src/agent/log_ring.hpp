@@ -21,14 +21,26 @@ class LogRing {
   // Never fails: what comes faster than the host may store, or finds no space, is dropped and counted; a line tells how
   // much, and why, before the next bytes that are kept.
   void append(std::string_view output, BootTime now);
+  // Makes a file of output the ring's next piece, by one rename: it is in the log once, whoever dies meanwhile. None is
+  // success. `refused` when it is not a regular file of at most `bytes_max`: it is removed.
+  [[nodiscard]] Result<void> take_file(const os::Path& file, std::uint64_t bytes_max);
+  // Appends some of what waits in a pipe; false when nothing does. Bytes leave the pipe by being written, so that
+  // whoever dies meanwhile neither loses nor repeats any; only where the file system cannot do that they pass through
+  // us.
+  bool take(int pipe, BootTime now);
   // Writes the line that is still due. Call when the output has ended; false when there is still no space for it.
   bool finish();
   [[nodiscard]] std::uint64_t end() const { return end_; }
   [[nodiscard]] bool out_of_space() const { return out_of_space_; }
 
  private:
+  static constexpr std::uint64_t k_pieces = 8;  // the coarseness of forgetting
   LogRing(os::Path folder, std::uint64_t bytes_max) : folder_(std::move(folder)), bytes_max_(bytes_max) {}
   std::size_t store(std::string_view output);  // bytes that were kept
+  [[nodiscard]] std::size_t move_from(int pipe, std::size_t bytes);
+  [[nodiscard]] bool has_room() { return (piece_.valid() && piece_bytes_ < bytes_max_ / k_pieces) || next_piece(); }
+  void refill(BootTime now);
+  void count(std::size_t wrote);
   bool next_piece();
   void trim_oldest();
   bool tell_dropped();

@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/standby.hpp"
 #include "base/text.hpp"
 #include "os/entries.hpp"
 #include "store/chunk_store.hpp"
+#include "store/crew.hpp"
 #include "store/materialise.hpp"
 
 namespace gridctl::agent {
@@ -56,6 +58,7 @@ class Preparation {
     TRY_ASSIGN(const store::Tree tree, load_tree(cache_, root, what));
     store::MaterialiseOptions options;
     options.links_stay_inside = false;
+    options.threads = store::threads_here();
     return store::materialise(tree, cache_, folder, options).context("while filling " + what);
   }
 
@@ -126,9 +129,7 @@ class Preparation {
       const Path folder = view_.checkpoint_base / relative;
       // The parents were just made or checked to be no links, and no process of the job exists yet.
       TRY(os::remove_tree(folder));
-      TRY_ASSIGN(const store::Tree tree,
-                 load_tree(cache_, *spec_.restore, "the checkpoint " + sanitize(spec_.restore_name)));
-      TRY(store::materialise(tree, cache_, folder, {}).context("while restoring " + sanitize(spec_.restore_name)));
+      TRY(fill_checkpoint(folder).context("while restoring " + sanitize(spec_.restore_name)));
     }
     TRY_ASSIGN(const os::Fd made, open_checkpoint_directory(view_, true));
     if (!elsewhere) {
@@ -139,6 +140,16 @@ class Preparation {
     if (!container()) return link(spec_.checkpoint_path, attempt_.checkpoints());
     prepared_.binds.push_back({attempt_.checkpoints(), spec_.checkpoint_path, false});
     return {};
+  }
+
+  Result<void> fill_checkpoint(const Path& folder) {
+    Standby standby(attempt_.agent_home(), attempt_.controller());
+    const Result<bool> was_ready = standby.take(attempt_.job(), *spec_.restore, attempt_.path / "standby", folder);
+    if (was_ready && *was_ready) return {};
+    TRY_ASSIGN(const store::Tree tree, load_tree(cache_, *spec_.restore, "the checkpoint"));
+    store::MaterialiseOptions options;
+    options.threads = store::threads_here();  // nothing of the job runs yet
+    return store::materialise(tree, cache_, folder, options);
   }
 
   Result<void> unpack_image() {

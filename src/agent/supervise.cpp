@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/inotify.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@ namespace gridctl::agent {
 namespace {
 
 constexpr Duration k_init_wait = std::chrono::seconds{60};  // from the engine's success to init's first act
+constexpr Duration k_ask_every = std::chrono::seconds{1};   // the engine, whether init is gone already
 constexpr int k_look_ms = 100;                              // beside notifications, which odd mounts may lose
 
 // GPUs of the machine with these ids; one that it does not have is an error. Asks GPU tools only, not the engines.
@@ -71,6 +71,7 @@ int Supervisor::run() {
     os::log(os::LogLevel::error, outcome.error().one_line());
     status_.end = outcome.error().code == Code::no_space ? wire::EndReason::disk_full : wire::EndReason::start_failed;
     status_.detail = outcome.error().one_line();
+    nothing_began_ = !payload_id_ && !started_at_;
   }
   conclude();
   return 0;
@@ -89,8 +90,9 @@ Result<void> Supervisor::begin() {
   stop_.set_deadline(BootTime{deadline.value_or(0)});
   launch_ = newest_launch(attempt_);
   view_ = view_of(attempt_, spec_, std::max(launch_, 1u));
-  notifications_ = os::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  ::inotify_add_watch(notifications_.get(), attempt_.control().c_str(), IN_MOVED_TO);
+  changes_.add(attempt_.control());
+  if (changes_.fd() < 0)
+    os::log(os::LogLevel::warn, "no inotify instance or watch is left for this user: control is looked at instead");
   timer_ = os::Fd(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
   checkpoints_changed_ = os::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   TRY_ASSIGN(auto ring, LogRing::open(attempt_.log(), spec_.log_ring_bytes));
@@ -156,11 +158,11 @@ Result<void> Supervisor::prepare() {
   });
   for (;;) {
     arm_timer();
-    pollfd waiting[] = {{told.get(), POLLIN, 0}, {notifications_.get(), POLLIN, 0}, {timer_.get(), POLLIN, 0}};
-    ::poll(waiting, 3, -1);
+    pollfd waiting[] = {{told.get(), POLLIN, 0}, {changes_.fd(), POLLIN, 0}, {timer_.get(), POLLIN, 0}};
+    ::poll(waiting, 3, changes_.patience_ms());
     std::uint64_t count = 0;
     [[maybe_unused]] const auto got = ::read(told.get(), &count, sizeof count);
-    if (drain_notifications()) read_control();
+    if (changes_.drain()) read_control();
     act_on_time();
     const std::scoped_lock guard(mutex);
     if (outcome) break;
@@ -212,7 +214,7 @@ Result<void> Supervisor::launch() {
   const Path run = attempt_.run(launch_);
   TRY(make_run_folder(attempt_, spec_, view_, launch_, gpus_));
   log_pipe_ = os::Fd(::open((run / "log").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
-  ::inotify_add_watch(notifications_.get(), run.c_str(), IN_MOVED_TO | IN_CREATE);
+  changes_.add(run);
   TRY_ASSIGN(const LaunchPlan plan, plan_launch());
   update_lease(true);
   auto launched = engine_->launch(spec_, plan);
@@ -224,13 +226,17 @@ Result<void> Supervisor::launch() {
 Result<void> Supervisor::await_init() {
   const Path run = attempt_.run(launch_);
   const BootTime give_up = now() + k_init_wait;
+  BootTime ask_at = now() + k_ask_every;
   while (!os::exists(run / "once")) {
-    if (now() > give_up && claim_once())
-      return make_error(Code::engine,
-                        "the engine said that it started the job, but its first process did not begin within 60 s");
-    pollfd waiting{notifications_.get(), POLLIN, 0};
+    const bool gone = now() >= ask_at && engine_->is_gone(name());
+    if (now() >= ask_at) ask_at = now() + k_ask_every;
+    // A full disk may have ended init, and then has no room for `once` either.
+    if ((gone || now() > give_up) && (claim_once() || (gone && !os::exists(run / "once"))))
+      return make_error(Code::engine, std::string("the engine said that it started the job, but its first process ") +
+                                          (gone ? "ended before it began" : "did not begin within 60 s"));
+    pollfd waiting{changes_.fd(), POLLIN, 0};
     ::poll(&waiting, 1, k_look_ms);
-    if (drain_notifications()) read_control();
+    if (changes_.drain()) read_control();
   }
   payload_id_ = lock_holder(run / "lock");
   return {};
@@ -246,7 +252,7 @@ void Supervisor::adopt() {
   const Path run = attempt_.run(launch_);
   if (!log_pipe_.valid()) {
     log_pipe_ = os::Fd(::open((run / "log").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
-    ::inotify_add_watch(notifications_.get(), run.c_str(), IN_MOVED_TO | IN_CREATE);
+    changes_.add(run);
   }
   if (auto pidfd = os::open_pidfd(*payload_id_)) payload_ = std::move(*pidfd);
   memory_group_ = memory_group(std::to_string(payload_id_->pid));

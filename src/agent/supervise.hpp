@@ -9,6 +9,7 @@
 #include "agent/attempt_dir.hpp"
 #include "agent/checkpoints.hpp"
 #include "agent/engine.hpp"
+#include "agent/folder_watch.hpp"
 #include "agent/job_view.hpp"
 #include "agent/ledger.hpp"
 #include "agent/log_ring.hpp"
@@ -31,7 +32,7 @@ class Supervisor {
   Result<void> begin();  // reads everything, decides nothing
   // How it ended is known, from an earlier supervisor or an earlier boot: only the conclusion is left.
   [[nodiscard]] bool is_over() const { return status_.end != wire::EndReason::none; }
-  Result<void> live();   // up to the end of the payload
+  Result<void> live();  // up to the end of the payload
   [[nodiscard]] Found examine();
   Result<void> prepare();     // folders and image, on a thread, watching for stop
   Result<void> launch();      // payload_id_ is set when init lives
@@ -41,8 +42,8 @@ class Supervisor {
   void conclude();            // kill what is left, final checkpoint, release, record
 
   // Pieces of follow()
-  [[nodiscard]] bool drain_notifications();
   void read_control();
+  void read_tempo();
   void read_phase();
   void read_log();
   void arm_timer();
@@ -54,6 +55,7 @@ class Supervisor {
   // Pieces of launch() and conclude()
   [[nodiscard]] Result<LaunchPlan> plan_launch() const;
   void kill_rest();
+  void finish_log();
   void decide_end();
   void release_lease();
   void note_full_disk();
@@ -77,14 +79,17 @@ class Supervisor {
   std::vector<Gpu> gpus_;
   std::string image_;
   unsigned launch_ = 0;  // newest launch folder
+  std::int64_t interval_ms_ = 0;  // what the job was told last, after its start
 
-  os::Fd payload_, log_pipe_, notifications_, timer_, checkpoints_changed_;
+  FolderWatch changes_;  // of control and run folder
+  os::Fd payload_, log_pipe_, timer_, checkpoints_changed_;
   std::optional<os::ProcessId> payload_id_;
   Path memory_group_;
   std::optional<LogRing> ring_;
   std::optional<CheckpointWatch> checkpoints_;
   StopClock stop_;
   std::optional<BootTime> started_at_;
+  bool nothing_began_ = false;  // it could not be started
 };
 
 // `gridctl-agent supervise DIR`

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/time.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
 
 namespace gridctl {
 
@@ -28,6 +30,16 @@ bool digits(std::string_view text, std::size_t at, std::size_t count, int& out) 
   }
   return true;
 }
+
+// "Z", "+02:00", "-05:30": how far ahead of UTC.
+std::optional<minutes> zone_of(std::string_view text) {
+  int h = 0, m = 0;
+  if (text == "Z") return minutes{0};
+  const bool signed_time = text.size() == 6 && (text[0] == '+' || text[0] == '-') && text[3] == ':';
+  if (!signed_time || !digits(text, 1, 2, h) || !digits(text, 4, 2, m) || h > 23 || m > 59) return std::nullopt;
+  const minutes ahead = hours{h} + minutes{m};
+  return text[0] == '-' ? -ahead : ahead;
+}
 }  // namespace
 
 std::string format_rfc3339(WallTime time) {
@@ -49,12 +61,12 @@ Result<WallTime> parse_rfc3339(std::string_view text) {
                     digits(text, 11, 2, h) && digits(text, 14, 2, mi) && digits(text, 17, 2, s);
   const auto is = [&](std::size_t at, char c) { return at < text.size() && text[at] == c; };
   const bool marks = is(4, '-') && is(7, '-') && is(10, 'T') && is(13, ':') && is(16, ':');
-  const bool whole = text.size() == 20 && text[19] == 'Z';
-  const bool fraction = text.size() == 24 && text[19] == '.' && text[23] == 'Z' && digits(text, 20, 3, ms);
+  const bool fraction = is(19, '.') && digits(text, 20, 3, ms);
+  const std::optional<minutes> zone = zone_of(text.substr(std::min<std::size_t>(text.size(), fraction ? 23 : 19)));
   const year_month_day date{year{y}, month{static_cast<unsigned>(mo)}, day{static_cast<unsigned>(d)}};
-  if (!head || !marks || !(whole || fraction) || !date.ok() || h > 23 || mi > 59 || s > 60)
+  if (!head || !marks || !zone || !date.ok() || h > 23 || mi > 59 || s > 60)
     return make_error(Code::usage, "'" + std::string(text.substr(0, 40)) + "' is not a time like 2026-01-31T12:00:00Z");
-  const auto point = sys_days{date} + hours{h} + minutes{mi} + std::chrono::seconds{s} + milliseconds{ms};
+  const auto point = sys_days{date} + hours{h} + minutes{mi} + std::chrono::seconds{s} + milliseconds{ms} - *zone;
   return WallTime{duration_cast<milliseconds>(point.time_since_epoch()).count()};
 }
 

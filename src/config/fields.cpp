@@ -12,7 +12,7 @@ namespace gridctl::config {
 
 namespace {
 // Words that people bring from other tools, with what they are called here.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 22> k_synonyms{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 26> k_synonyms{{
     {"gpu", "accelerators"},
     {"gpus", "accelerators"},
     {"accelerator", "accelerators"},
@@ -33,8 +33,12 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 22> k_synony
     {"docker", "image"},
     {"max_restarts", "max_failures"},
     {"timeout", "max_duration"},
+    {"due", "deadline"},
     {"regions", "region"},
     {"provider", "providers"},
+    {"parameters", "params"},
+    {"gradients", "exchange"},
+    {"num_tasks", "tasks"},
 }};
 
 std::string brief(double value) {

@@ -32,6 +32,8 @@ struct Limits {
   double max = 0;
 };
 
+inline constexpr Limits k_budget_limits{0, 1e9};  // USD
+
 class Fields {
  public:
   // `path`: "" for the file itself, else "resources". Refuses what is not a mapping and keys not among `known`.

@@ -169,7 +169,7 @@ Result<void> read_scripts(const Fields& root, const Context& context, job::Spec&
   TRY(root.text("setup", spec.setup));
   TRY(root.text("run", spec.run));
   TRY(root.text("resume_run", spec.resume_run));
-  if (trim(spec.run).empty()) return root.error("run", "missing: the command to run");
+  if (trim(spec.run).empty() && root.find("variants") == nullptr) return root.error("run", "missing: the command to run");
   const Node* workdir = root.find("workdir");
   if (workdir == nullptr) return {};
   if (workdir->kind == Node::Kind::map)
@@ -182,6 +182,24 @@ Result<void> read_scripts(const Fields& root, const Context& context, job::Spec&
   return {};
 }
 
+Result<void> read_optimize(const Fields& root, job::Optimize& into) {
+  std::string word;
+  TRY(root.text("optimize", word));
+  if (word.empty()) return {};
+  const std::optional<job::Optimize> parsed = job::parse_optimize(word);
+  if (!parsed) return root.expected("optimize", "cost, time or reliability");
+  into = *parsed;
+  return {};
+}
+
+Result<void> read_sensitivity(const Fields& root, job::Constraints& into) {
+  std::string word;
+  TRY(root.text("sensitivity", word));
+  if (!word.empty() && word != "private" && word != "normal") return root.expected("sensitivity", "normal or private");
+  into.is_private = word == "private";
+  return {};
+}
+
 Result<void> read_policies(const Fields& root, job::Spec& spec) {
   Source& source = root.source();
   if (const Node* value = root.find("checkpoint")) TRY(read_checkpoint(source, *value, spec.checkpoint));
@@ -189,10 +207,12 @@ Result<void> read_policies(const Fields& root, job::Spec& spec) {
   TRY(check_recovery(root, spec.recovery));
   if (const Node* value = root.find("constraints")) TRY(read_constraints(source, *value, spec.constraints));
   if (const Node* value = root.find("budget")) TRY(read_budget(source, *value, spec.budget_total));
+  TRY(read_optimize(root, spec.optimize));
+  TRY(read_sensitivity(root, spec.constraints));
   Duration most{};
   TRY(root.duration("max_duration", 1s, 24h * 3650, most));
   if (most > Duration{}) spec.max_duration = most;
-  return {};
+  return read_deadline(root, spec.deadline);
 }
 
 Result<Fields> open_root(Source& source, const Node& root) {
@@ -201,10 +221,12 @@ Result<Fields> open_root(Source& source, const Node& root) {
     for (const Key& key : root.keys)
       for (const Unsupported& no : k_unsupported)
         if (key.text == no.key) return error_at(source.file, key.at, "key '" + key.text + "': " + std::string(no.why));
-  return Fields::open(source, root, "",
-                      {"name", "resources", "num_nodes", "image", "workdir", "envs", "secrets", "file_mounts", "setup",
-                       "run", "resume_run", "checkpoint", "recovery", "constraints", "budget", "max_duration", "config",
-                       "experimental", "event_callback"});
+  return Fields::open(
+      source, root, "",
+      {"name",        "resources",   "num_nodes", "image",        "workdir",    "envs",         "secrets",
+       "file_mounts", "setup",       "run",       "resume_run",   "checkpoint", "recovery",     "constraints",
+       "optimize",    "sensitivity", "budget",    "max_duration", "config",     "experimental", "event_callback",  //
+       "class",       "backend",     "tasks",     "workload",     "variants",   "deadline"});
 }
 }  // namespace
 
@@ -235,7 +257,10 @@ Result<void> apply_overrides(const Context& context, ParsedJob& job) {
   }
   if (options.gpu) {
     job.spec.resources.gpus.clear();
-    if (lower(*options.gpu) != "none" && *options.gpu != "0") {
+    const bool none = lower(*options.gpu) == "none" || *options.gpu == "0";
+    if (none)
+      std::erase_if(job.spec.variants, [](const job::Variant& one) { return job::vendor_of_variant(one.kind); });
+    if (!none) {
       const auto gpu = sched::parse_gpu_spec(*options.gpu);
       if (!gpu) return bad("--gpu", gpu.error());
       job.spec.resources.gpus = {*gpu};
@@ -254,6 +279,8 @@ Result<void> apply_overrides(const Context& context, ParsedJob& job) {
     *into = *size;
   }
   if (options.image) {
+    if (!job.spec.variants.empty())
+      return make_error(Code::usage, "--image: the job file's variants say which image runs where");
     if (const auto ok = set_image(*options.image, context, job.spec); !ok) return bad("--image", ok.error());
   }
   if (!options.providers.empty()) job.spec.constraints.providers = options.providers;
@@ -275,8 +302,10 @@ Result<ParsedJob> parse_job_file(std::string_view text, const std::string& file_
   TRY(root.integer("num_nodes", 1, k_num_nodes_max, job.spec.num_nodes));
   TRY(read_image(root, context, image_id, job.spec));
   TRY(read_scripts(root, context, job.spec));
+  TRY(read_variants(root, context, job.spec));
   if (const Node* node = root.find("file_mounts")) TRY(read_file_mounts(source, *node, context, job.spec));
   TRY(read_policies(root, job.spec));
+  TRY(read_workload(root, job.spec.workload));
   TRY(apply_overrides(context, job));
   job.warnings = std::move(source.warnings);
   return job;

@@ -55,6 +55,9 @@ struct ParsedJob {
 [[nodiscard]] Result<ParsedJob> load_job_file(const os::Path& path, Overrides overrides,
                                               std::vector<std::string> known_providers = {});
 
+// "6h" after it was submitted, or "2026-12-01T08:00:00Z". Errors are Code::usage without a place: what was expected.
+[[nodiscard]] Result<job::Deadline> parse_deadline(std::string_view text);
+
 // `job submit [options] -- CMD…`. The words are quoted for the shell; one single word that holds spaces is taken as
 // shell text, as ssh does. `workdir`: empty = none is sent.
 [[nodiscard]] Result<ParsedJob> spec_from_command(const std::vector<std::string>& argv, const Context& context,

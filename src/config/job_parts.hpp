@@ -15,7 +15,14 @@ namespace gridctl::config {
 [[nodiscard]] Result<void> read_recovery(Source& source, const Node& node, job::RecoveryPolicy& into);
 [[nodiscard]] Result<void> read_constraints(Source& source, const Node& node, job::Constraints& into);
 [[nodiscard]] Result<void> read_budget(Source& source, const Node& node, std::optional<double>& total);
+[[nodiscard]] Result<void> read_deadline(const Fields& root, std::optional<job::Deadline>& into);
 [[nodiscard]] Result<void> check_recovery(const Fields& root, const job::RecoveryPolicy& policy);
+
+// variants.cpp. After image, commands and resources, which a variant inherits.
+[[nodiscard]] Result<void> read_variants(const Fields& root, const Context& context, job::Spec& spec);
+
+// workload.cpp. `class`, `backend`, `tasks` and `workload` of the file itself.
+[[nodiscard]] Result<void> read_workload(const Fields& root, job::Workload& into);
 
 // resources.cpp. `image` receives resources.image_id.
 [[nodiscard]] Result<void> read_resources(Source& source, const Node& node, const Context& context, job::Spec& spec,

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/metrics.hpp"
 #include "base/text.hpp"
 #include "config/job_parts.hpp"
 #include "sched/query.hpp"
@@ -15,6 +16,7 @@ constexpr Duration k_lost_after_min = 1s, k_lost_after_max = 24h * 7;
 constexpr Duration k_lease_min = 5s, k_lease_max = 24h * 365;
 constexpr int k_keep_max = 1000;
 constexpr int k_failures_max = 1000;
+constexpr Duration k_deadline_min = 1s;
 constexpr double k_money_max = 1e9;  // USD
 const std::vector<std::string> k_classes{"datacenter", "cloud", "market", "home"};
 
@@ -77,8 +79,32 @@ Result<void> read_labels(const Fields& fields, job::Constraints& into) {
 }
 }  // namespace
 
+namespace {
+Result<void> read_keep(Source& source, const Fields& checkpoint, job::KeepPolicy& into) {
+  const Node* node = checkpoint.find("keep");
+  if (node == nullptr || node->kind != Node::Kind::map) return checkpoint.integer("keep", 1, k_keep_max, into.last);
+  TRY_ASSIGN(const Fields fields, Fields::open(source, *node, "checkpoint.keep",
+                                               {"last", "hourly", "daily", "weekly", "best", "metric", "prefer"}));
+  TRY(fields.integer("last", 1, k_keep_max, into.last));
+  TRY(fields.integer("hourly", 0, k_keep_max, into.hourly));
+  TRY(fields.integer("daily", 0, k_keep_max, into.daily));
+  TRY(fields.integer("weekly", 0, k_keep_max, into.weekly));
+  TRY(fields.integer("best", 0, k_keep_max, into.best));
+  TRY(fields.text("metric", into.metric));
+  if (!into.metric.empty() && !is_metric_name(into.metric))
+    return fields.expected("metric", "at most 64 letters, digits and characters of _.:/-");
+  if (into.best > 0 && into.metric.empty()) return fields.error("best", "needs 'metric': the name of what is compared");
+  std::string prefer = "lowest";
+  TRY(fields.text("prefer", prefer));
+  if (prefer != "lowest" && prefer != "highest") return fields.expected("prefer", "lowest or highest");
+  into.highest = prefer == "highest";
+  return {};
+}
+}  // namespace
+
 Result<void> read_checkpoint(Source& source, const Node& node, job::CheckpointPolicy& into) {
-  TRY_ASSIGN(const Fields fields, Fields::open(source, node, "checkpoint", {"path", "interval", "keep"}));
+  TRY_ASSIGN(const Fields fields,
+             Fields::open(source, node, "checkpoint", {"path", "interval", "keep", "standby", "copies"}));
   TRY(fields.text("path", into.path));
   if (!into.path.empty()) {
     const auto path = job_path(into.path);
@@ -88,7 +114,9 @@ Result<void> read_checkpoint(Source& source, const Node& node, job::CheckpointPo
   if (into.path == "/" || into.path == "." || into.path == "/work")
     return fields.error("path", "expected a directory of its own for checkpoints, got '" + into.path + "'");
   TRY(read_interval(fields, into));
-  return fields.integer("keep", 1, k_keep_max, into.keep);
+  TRY(fields.boolean("standby", into.standby));
+  TRY(fields.integer("copies", 1, job::k_copies_max, into.copies));
+  return read_keep(source, fields, into.keep);
 }
 
 Result<void> read_recovery(Source& source, const Node& node, job::RecoveryPolicy& into) {
@@ -155,9 +183,35 @@ Result<void> read_constraints(Source& source, const Node& node, job::Constraints
 Result<void> read_budget(Source& source, const Node& node, std::optional<double>& total) {
   TRY_ASSIGN(const Fields fields, Fields::open(source, node, "budget", {"total"}));
   double value = -1;
-  TRY(fields.number("total", {0, k_money_max}, value));
+  TRY(fields.number("total", k_budget_limits, value));
   if (value >= 0) total = value;
   return {};
+}
+
+Result<job::Deadline> parse_deadline(std::string_view text) {
+  job::Deadline deadline;
+  if (const auto after = parse_duration(text); after && *after >= k_deadline_min) deadline.after = *after;
+  else if (const auto at = parse_rfc3339(text)) deadline.at = *at;
+  else
+    return make_error(Code::usage, "a duration of at least " + format_duration(k_deadline_min) +
+                                       " such as 6h, or a time such as 2026-12-01T08:00:00Z");
+  return deadline;
+}
+
+Result<void> read_deadline(const Fields& root, std::optional<job::Deadline>& into) {
+  const auto read = [&into](const Fields& fields, std::string_view key) -> Result<void> {
+    const Node* value = fields.find(key);
+    const auto deadline = parse_deadline(value != nullptr && value->kind == Node::Kind::scalar ? value->text : "");
+    if (!deadline) return fields.expected(key, deadline.error().message);
+    into = *deadline;
+    return {};
+  };
+  const Node* value = root.find("deadline");
+  if (value == nullptr) return {};
+  if (value->kind != Node::Kind::map) return read(root, "deadline");
+  TRY_ASSIGN(const Fields fields, Fields::open(root.source(), *value, "deadline", {"at", "hard"}));
+  TRY(read(fields, "at"));
+  return fields.boolean("hard", into->hard);
 }
 
 }  // namespace gridctl::config

@@ -47,15 +47,8 @@ std::vector<job::GpuRequest> merge_any(const std::vector<job::GpuRequest>& reque
   return merged;
 }
 
-void warn_order(const Fields& fields, std::string_view key, const std::vector<job::GpuRequest>& gpus) {
-  if (gpus.size() > 1)
-    fields.source().warn(fields.at(key), "key '" + fields.path(key) +
-                                             "': the alternatives differ in more than their names and are tried in the "
-                                             "order given");
-}
-
 // accelerators: "H100:8", a list (ordered) of such, or a mapping of names to counts (any of them).
-Result<std::vector<job::GpuRequest>> read_accelerators(const Fields& fields) {
+Result<std::vector<job::GpuRequest>> read_accelerators(const Fields& fields, bool& any_order) {
   std::vector<job::GpuRequest> gpus;
   const Node* value = fields.find("accelerators");
   if (value == nullptr) return gpus;
@@ -66,9 +59,8 @@ Result<std::vector<job::GpuRequest>> read_accelerators(const Fields& fields) {
       TRY_ASSIGN(job::GpuRequest gpu, counted_gpu(fields, value->keys[i], value->items[i]));
       gpus.push_back(std::move(gpu));
     }
-    gpus = merge_any(gpus);
-    warn_order(fields, "accelerators", gpus);
-    return gpus;
+    any_order = true;
+    return merge_any(gpus);
   }
   std::vector<const Node*> items{value};
   if (value->kind == Node::Kind::list) {
@@ -154,7 +146,7 @@ Result<void> read_amounts(const Fields& fields, job::Resources& into) {
 }
 
 // any_of and ordered: alternatives. Only their accelerators can differ here.
-Result<void> read_alternatives(const Fields& resources, std::string_view key, std::vector<job::GpuRequest>& gpus) {
+Result<void> read_alternatives(const Fields& resources, std::string_view key, job::Resources& into) {
   const Node* list = resources.find(key);
   if (list == nullptr) return {};
   if (list->kind != Node::Kind::list || list->items.empty() || list->items.size() > k_alternatives_max)
@@ -172,14 +164,15 @@ Result<void> read_alternatives(const Fields& resources, std::string_view key, st
     ignore_cloud_keys(entry);
     entry.ignore("infra", "jobs run on registered providers; see 'constraints'");
     TRY(read_spot(entry));
-    TRY_ASSIGN(const std::vector<job::GpuRequest> some, read_accelerators(entry));
+    bool any_order = false;
+    TRY_ASSIGN(const std::vector<job::GpuRequest> some, read_accelerators(entry, any_order));
     found.insert(found.end(), some.begin(), some.end());
   }
   if (found.empty()) return {};
-  if (!gpus.empty())
+  if (!into.gpus.empty())
     return resources.error(key, "gives accelerators, and so does '" + resources.path("accelerators") + "'");
-  gpus = key == "any_of" ? merge_any(found) : found;
-  if (key == "any_of") warn_order(resources, key, gpus);
+  into.any_order = key == "any_of";
+  into.gpus = into.any_order ? merge_any(found) : found;
   return {};
 }
 }  // namespace
@@ -212,9 +205,9 @@ Result<void> read_resources(Source& source, const Node& node, const Context& con
                            "any_of",       "ordered",  "job_recovery",     "infra",     "use_spot",     "cloud",
                            "region",       "zone",     "instance_type",    "disk_tier", "network_tier", "labels",
                            "autostop",     "priority", "accelerator_args", "ports",     "spot_recovery"}));
-  TRY_ASSIGN(spec.resources.gpus, read_accelerators(fields));
-  TRY(read_alternatives(fields, "any_of", spec.resources.gpus));
-  TRY(read_alternatives(fields, "ordered", spec.resources.gpus));
+  TRY_ASSIGN(spec.resources.gpus, read_accelerators(fields, spec.resources.any_order));
+  TRY(read_alternatives(fields, "any_of", spec.resources));
+  TRY(read_alternatives(fields, "ordered", spec.resources));
   TRY(read_amounts(fields, spec.resources));
   TRY(read_infra(fields, context, spec.constraints));
   TRY(read_spot(fields));

@@ -3,24 +3,21 @@
 
 #include <cmath>
 
+#include "sched/backend.hpp"
 #include "store/whole.hpp"
 
 namespace gridctl::control {
 
 namespace {
 
-constexpr int k_master_port = 29500;                            // torchrun's own default
+constexpr int k_master_port = 29500;  // torchrun's own default
 
-// The collective library that fits the GPUs of one host.
-std::string backend_of(const std::optional<Vendor>& vendor) {
-  if (!vendor) return "gloo";
-  switch (*vendor) {
-    case Vendor::nvidia: return "nccl";
-    case Vendor::amd: return "nccl";  // torch speaks to RCCL by NCCL's name and interface
-    case Vendor::intel: return "ccl";
-    case Vendor::other: return "gloo";
-  }
-  return "gloo";
+// The collective library that the job asks for, else the one that fits the GPUs of one host, as torch calls it.
+std::string backend_of(const job::Spec& spec, const std::optional<Vendor>& vendor) {
+  sched::BackendQuestion question{job::JobClass::medium, {}, sched::Reach::host, spec.workload.backend};
+  if (vendor) question.vendors = {*vendor};
+  const Result<sched::BackendChoice> choice = sched::choose_backend(question);
+  return std::string(sched::torch_name(choice ? choice->backend : job::Backend::gloo));
 }
 
 void add_own(std::map<std::string, std::string>& env, const AttemptFacts& facts) {
@@ -36,7 +33,7 @@ void add_own(std::map<std::string, std::string>& env, const AttemptFacts& facts)
   env["GRIDCTL_MASTER_PORT"] = std::to_string(k_master_port);
   env["GRIDCTL_GPUS_PER_NODE"] = std::to_string(member.gpu_uuids.size());
   env["GRIDCTL_GPU_VENDOR"] = facts.gpu_vendor ? std::string(vendor_name(*facts.gpu_vendor)) : "";
-  env["GRIDCTL_BACKEND"] = backend_of(facts.gpu_vendor);
+  env["GRIDCTL_BACKEND"] = backend_of(facts.job.spec, facts.gpu_vendor);
   env["GRIDCTL_CKPT_INTERVAL"] = std::to_string(std::llround(seconds(facts.checkpoint_interval)));
   env["GRIDCTL_RESUME_FROM"] = facts.restore ? checkpoint_name(facts.job.id, facts.restore->seq) : "";
   env["GRIDCTL_RESTART_REASON"] = facts.restart_reason;
@@ -66,10 +63,18 @@ void add_compatible(std::map<std::string, std::string>& env, const AttemptFacts&
   env["SLURM_RESTART_COUNT"] = restarts;
 }
 
+// What runs on such GPUs: a variant, or the job itself, whose archive of an image has no target among the inputs.
+job::Variant form_of(const job::Spec& spec, std::optional<Vendor> vendor) {
+  const job::Variant* variant = job::variant_for(spec, vendor);
+  if (variant != nullptr) return *variant;
+  return {"", spec.image, spec.image_is_archive, spec.setup, spec.run, spec.resume_run};
+}
+
 }  // namespace
 
 wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   const job::Spec& spec = facts.job.spec;
+  const job::Variant form = form_of(spec, facts.gpu_vendor);
   const job::Member& member = facts.attempt.members.front();
   wire::AttemptSpec out;
   out.job = facts.job.id;
@@ -77,9 +82,9 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   out.attempt = facts.attempt.number;
   out.epoch = facts.attempt.epoch;
   out.engine = member.engine;
-  if (!spec.image_is_archive) out.image = spec.image;
+  if (!form.image_is_archive) out.image = form.image;
   for (const registry::Input& input : facts.inputs) {
-    if (input.role == "image") out.image_archive = input.root;
+    if (input.role == "image" && form.image_is_archive && input.target == form.kind) out.image_archive = input.root;
     if (input.role == "workdir") out.workdir = input.root;
     if (input.role == "mount") out.mounts.push_back({input.root, input.target});
   }
@@ -91,8 +96,8 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   out.checkpoint_path = spec.checkpoint.path;
   out.checkpoints = spec.checkpoint.interval != job::CheckpointPolicy::Interval::off;
   out.checkpoint_min_interval = facts.snapshot_pause;
-  out.setup = spec.setup;
-  out.run = facts.restore && !spec.resume_run.empty() ? spec.resume_run : spec.run;
+  out.setup = form.setup;
+  out.run = facts.restore && !form.resume_run.empty() ? form.resume_run : form.run;
   add_own(out.envs, facts);
   add_compatible(out.envs, facts);
   for (const auto& [name, value] : spec.envs) out.envs[name] = value;  // the user's word is the last

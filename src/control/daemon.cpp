@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "control/copier.hpp"
 #include "control/housekeeping.hpp"
 #include "control/paths.hpp"
 #include "control/supervisor.hpp"
@@ -102,10 +103,11 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   const auto on_int = loop.on_signal(SIGINT, [&] { loop.stop(); });
   const auto on_hup = loop.on_signal(SIGHUP, [] {});
   Housekeeping housekeeping(loop, paths);
+  Copier copier(loop, clock, paths);
   BootTime busy_at = clock.boot();
   const auto idle_check = loop.every(k_idle_check, [&] {
     const BootTime now = clock.boot();
-    if (!supervisor.is_idle()) busy_at = now;
+    if (!supervisor.is_idle() || !copier.is_idle()) busy_at = now;
     if (!exit_when_idle || now - busy_at <= k_idle_before_exit) return;
     // First it says that it ends, then it looks for work a last time: a command that records a job looks in the other
     // order, so one of the two sees the other.

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "control/limits.hpp"
 #include "control/supervisor.hpp"
 #include "sched/interval.hpp"
 
@@ -29,7 +30,17 @@ struct Supervisor::Following {
   std::map<std::uint64_t, std::uint64_t> listed;  // epoch -> newest host number that the host has told of
   std::optional<job::Member> promised;            // where it goes when its stop for a move is done
   std::vector<std::string> explained;             // saved last
-  sched::Interval interval;                       // of its checkpoints, as tuned at the last placement
+  Limits limits;
+  SpendMeter spent;
+  Epoch risk_told;           // the attempt of which was told that its deadline is at risk
+  sched::Interval interval;  // of its checkpoints, as tuned at the last placement
+  struct Standby {
+    HostName host;        // where `head` lies ready; empty: nowhere, as far as we know
+    HostName instead_of;  // chosen as if this one were gone
+    CheckpointSeq head;
+    BootTime named{};  // when that host was last told
+    BootTime next{};   // when to look again
+  } standby;
 };
 
 // How a host was when it last told.

@@ -5,7 +5,6 @@
 #include <chrono>
 
 #include "control/network_record.hpp"
-#include "sched/query.hpp"
 
 namespace gridctl::control {
 
@@ -37,14 +36,6 @@ Result<std::map<std::string, sched::Figures>> link_figures(registry::Registry& r
   return found;
 }
 
-Result<void> apply_links(registry::Registry& registry, const std::string& query, std::vector<sched::HostFacts>& hosts) {
-  const Result<sched::Query> parsed = sched::Query::parse(query);
-  if (!parsed || !parsed->asks(sched::FieldSource::links)) return {};
-  TRY_ASSIGN(auto figures, link_figures(registry));
-  for (sched::HostFacts& host : hosts) host.figures.merge(figures[host.name.value]);
-  return {};
-}
-
 sched::Subject subject_of(const registry::Provider& provider) {
   sched::Subject subject;
   subject.name = provider.name.value;
@@ -62,10 +53,7 @@ sched::Subject subject_of(const registry::Provider& provider) {
 }
 
 void take_away(sched::HostFacts& host, const job::Member& member) {
-  host.busy_gpus.insert(host.busy_gpus.end(), member.gpu_uuids.begin(), member.gpu_uuids.end());
-  host.cpus_free = std::max(0.0, host.cpus_free.value_or(host.inventory.cpus) - member.cpus);
-  const std::uint64_t memory = host.memory_free.value_or(host.inventory.memory_bytes);
-  host.memory_free = memory - std::min(memory, member.memory_bytes);
+  sched::take_away(host, member.gpu_uuids, member.cpus, member.memory_bytes);
 }
 
 }  // namespace gridctl::control

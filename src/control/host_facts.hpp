@@ -16,9 +16,6 @@ namespace gridctl::control {
 // What was measured of each host's links, as `provider show` tells it: inet_up, inet_down (Mbit/s) and rtt (ms), by
 // name.
 [[nodiscard]] Result<std::map<std::string, sched::Figures>> link_figures(registry::Registry& registry);
-// Adds them to the hosts' figures when the query asks for any of them.
-[[nodiscard]] Result<void> apply_links(registry::Registry& registry, const std::string& query,
-                                       std::vector<sched::HostFacts>& hosts);
 // As a query sees it. The provider must outlive the result.
 [[nodiscard]] sched::Subject subject_of(const registry::Provider& provider);
 // What one member of a running attempt holds there.

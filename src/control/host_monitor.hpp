@@ -38,10 +38,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   struct Want {
     wire::PollRequest::Want attempt;
     Duration lease{};
-    bool operator==(const Want& other) const {
-      return attempt.job == other.attempt.job && attempt.epoch == other.attempt.epoch && lease == other.lease &&
-             attempt.checkpoints_kept_from == other.attempt.checkpoints_kept_from;
-    }
+    bool operator==(const Want&) const = default;
   };
 
   HostMonitor(os::Loop& loop, os::Pool& pool, os::Clock& clock, Connect connect, Listener listener);

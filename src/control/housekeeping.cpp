@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "control/chunks.hpp"
 #include "os/clock.hpp"
 #include "os/entries.hpp"
 #include "os/log.hpp"
@@ -82,7 +83,7 @@ void sweep_and_tell(const Paths& paths, WallTime now) {
 }  // namespace
 
 Result<store::GcReport> collect_garbage(const Paths& paths) {
-  TRY_ASSIGN(store::ChunkStore store, store::ChunkStore::open(paths.chunk_store()));
+  TRY_ASSIGN(store::ChunkStore store, open_chunks(paths));
   TRY_ASSIGN(registry::Registry registry, registry::Registry::open(paths.root));
   TRY_ASSIGN(const std::vector<Digest> roots, registry.live_roots());
   std::unordered_set<Digest> live;
@@ -93,7 +94,7 @@ Result<store::GcReport> collect_garbage(const Paths& paths) {
     for (const store::Entry& entry : tree.entries)
       for (const store::Chunk& chunk : entry.chunks) live.insert(chunk.digest);
   }
-  return store.collect([&](const Digest& digest) { return live.contains(digest); });
+  return store.collect(live);
 }
 
 Result<std::uint64_t> sweep_leftovers(const Paths& paths, WallTime now) {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/inputs.hpp"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "crypto/sha256.hpp"
 #include "os/entries.hpp"
+#include "store/crew.hpp"
 #include "store/scan.hpp"
 
 namespace gridctl::control {
@@ -21,23 +19,16 @@ Result<registry::Input> keep(store::ChunkStore& store, const store::Tree& tree, 
   return registry::Input{std::move(role), std::move(target), root, tree.total_bytes()};
 }
 
-// A tree of one file under a given name; read in pieces, whatever its size.
+store::ScanOptions into(store::ChunkStore& store) {
+  store::ScanOptions options;
+  options.threads = store::threads_here();
+  options.on_chunk = [&store](const Digest& digest, ByteView bytes) { return store.put_hashed(digest, bytes); };
+  return options;
+}
+
+// A tree of one file under a given name.
 Result<store::Tree> single_file(store::ChunkStore& store, const os::Path& path, const std::string& name) {
-  TRY_ASSIGN(const os::Fd fd, os::open_file(path, O_RDONLY));
-  TRY_ASSIGN(const os::FileStatus status, os::status_of(fd.get()));
-  if (status.kind != os::FileKind::regular)
-    return make_error(Code::bad_job_file, path.string() + " is neither a file nor a directory");
-  store::Entry entry{store::EntryKind::file, static_cast<std::uint16_t>(status.mode & 0777), name, 0, {}, {}};
-  Bytes piece(store::k_chunk_max);
-  for (;;) {
-    TRY_ASSIGN(const std::size_t count, os::read_at(fd.get(), piece, entry.size));
-    if (count == 0) break;
-    const ByteView bytes{piece.data(), count};
-    const Digest digest = crypto::sha256(bytes);
-    TRY(store.put(digest, bytes));
-    entry.chunks.push_back({digest, static_cast<std::uint32_t>(count)});
-    entry.size += count;
-  }
+  TRY_ASSIGN(store::Entry entry, store::scan_file(path, name, into(store)));
   return store::make_tree({std::move(entry)});
 }
 
@@ -48,9 +39,8 @@ std::string name_in(const job::Mount& mount) {
 }
 
 Result<store::Scan> directory(store::ChunkStore& store, const os::Path& path, bool ignore_files) {
-  store::ScanOptions options;
+  store::ScanOptions options = into(store);
   options.ignore_files = ignore_files;
-  options.on_chunk = [&store](const Digest& digest, ByteView bytes) { return store.put(digest, bytes); };
   return store::scan(path, options).context("while reading " + path.string());
 }
 
@@ -80,7 +70,9 @@ Result<ImportedInputs> import_inputs(const job::Spec& spec, store::ChunkStore& s
     TRY(is_directory ? add_directory(mount.source, false, "mount", mount.target)
                      : add_file(mount.source, name_in(mount), "mount", mount.target));
   }
-  if (spec.image_is_archive) TRY(add_file(spec.image, k_image_file, "image", ""));
+  if (spec.image_is_archive && spec.variants.empty()) TRY(add_file(spec.image, k_image_file, "image", ""));
+  for (const job::Variant& variant : spec.variants)
+    if (variant.image_is_archive) TRY(add_file(variant.image, k_image_file, "image", variant.kind));
   TRY(store.seal());
   return out;
 }

@@ -21,10 +21,13 @@ std::optional<job::Happening> judge_move(const job::State& state, const MoveFact
   const job::Attempt* attempt = state.attempt();
   if (attempt == nullptr || !may_move(state, facts.drained)) return std::nullopt;
   const Epoch epoch = attempt->epoch;
-  if (!facts.drained) return job::MoveWithdrawn{epoch};
-  if (!facts.answers) return std::nullopt;
   const auto* running = std::get_if<job::Running>(&state.phase);
   const bool possible = facts.decision.placement.has_value();
+  const bool for_deadline = running != nullptr && running->move && running->move->why == job::k_for_deadline;
+  const auto& to = facts.decision.placement;
+  const bool worth_it = facts.in_time && to && (state.failures_max <= 0 || to->failures_per_hour <= state.failures_max);
+  if (!facts.drained && !(for_deadline && worth_it)) return job::MoveWithdrawn{epoch};
+  if (!facts.answers) return std::nullopt;
   if (running == nullptr)
     return possible ? std::optional<job::Happening>{job::MoveRequested{epoch, k_why, 0, {}}} : std::nullopt;
   if (!possible) {
@@ -33,7 +36,9 @@ std::optional<job::Happening> judge_move(const job::State& state, const MoveFact
     return told ? std::nullopt : std::optional<job::Happening>{job::MoveBlocked{epoch, summary}};
   }
   if (!running->move) return job::MoveRequested{epoch, k_why, facts.newest_there, facts.patience};
-  if (running->move->saved || since(running->move->since, now) >= facts.patience) return job::MoveDue{epoch};
+  // For a deadline only with all that is done: what was lost would be missing in the end.
+  const bool impatient = facts.drained && since(running->move->since, now) >= facts.patience;
+  if (running->move->saved || impatient) return job::MoveDue{epoch};
   return std::nullopt;
 }
 
@@ -41,7 +46,10 @@ std::vector<std::string> explain_move(const job::State& state, const sched::Deci
   const job::Attempt* attempt = state.attempt();
   std::vector<std::string> lines;
   if (attempt == nullptr) return lines;
-  const std::string where = attempt->host().value + " is to be emptied: ";
+  const auto* running = std::get_if<job::Running>(&state.phase);
+  const bool for_deadline = running != nullptr && running->move && running->move->why == job::k_for_deadline;
+  const std::string where =
+      attempt->host().value + (for_deadline ? " is too risky for the deadline: " : " is to be emptied: ");
   lines.push_back(where + (decision.placement ? "the job goes to " + decision.placement->host.value +
                                                     " when its next checkpoint is safe"
                                               : "the job stays until another host can run it"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a job leaves a host that is to be emptied. Pure: the supervisor and the simulator ask it, as often as they like.
+// When a job leaves a host that is to be emptied, or too risky for its deadline. Pure: the supervisor and the simulator
+// ask it, as often as they like.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@ namespace gridctl::control {
 
 struct MoveFacts {
   bool drained = false;            // the host of the current attempt
+  bool in_time = false;            // its deadline is still to come
   bool answers = false;            // it does: only then can an attempt there be stopped
   Duration patience{};             // how long the next checkpoint is waited for
   std::uint64_t newest_there = 0;  // the host's number of the newest checkpoint that it has told of

@@ -11,6 +11,7 @@ struct Paths {
   os::Path root;
   [[nodiscard]] os::Path known_hosts() const { return root / "known_hosts"; }
   [[nodiscard]] os::Path chunk_store() const { return root / "store"; }
+  [[nodiscard]] os::Path store_key() const { return root / "store.key"; }
   [[nodiscard]] os::Path log_of(const JobId& job, AttemptNumber attempt) const {
     return root / "logs" / job.value / ("attempt-" + std::to_string(attempt.value) + ".log");
   }

@@ -53,9 +53,17 @@ Result<AgentSession> open_session(const registry::Provider& provider, const Path
 
 Result<std::unique_ptr<wire::Link>> open_link(const registry::Provider& provider, const Paths& paths,
                                               const ControllerId& controller, BootTime deadline, os::Clock& clock) {
-  TRY_ASSIGN(AgentSession session, call(provider, paths, controller, {"bulk"}, deadline, clock));
-  return std::unique_ptr<wire::Link>(
-      std::make_unique<BlockingLink>(std::move(session.channel), std::move(session.decoder), clock));
+  TRY_ASSIGN(transfer::BulkLink bulk, open_bulk(provider, paths, controller, deadline, clock));
+  return std::move(bulk.link);
+}
+
+Result<transfer::BulkLink> open_bulk(const registry::Provider& provider, const Paths& paths,
+                                     const ControllerId& controller, BootTime deadline, os::Clock& clock) {
+  std::vector<std::string> features = transfer::Codecs::ours().words();
+  features.emplace_back("bulk");
+  TRY_ASSIGN(AgentSession session, call(provider, paths, controller, std::move(features), deadline, clock));
+  const transfer::Codecs codecs = transfer::Codecs::of(session.hello.features);
+  return transfer::BulkLink{std::make_unique<BlockingLink>(std::move(session), clock), codecs};
 }
 
 }  // namespace gridctl::control

@@ -9,6 +9,7 @@
 #include "os/clock.hpp"
 #include "registry/records.hpp"
 #include "ssh/target.hpp"
+#include "transfer/haul.hpp"
 #include "wire/frame.hpp"
 
 namespace gridctl::control {
@@ -24,5 +25,9 @@ namespace gridctl::control {
 [[nodiscard]] Result<std::unique_ptr<wire::Link>> open_link(const registry::Provider& provider, const Paths& paths,
                                                             const ControllerId& controller, BootTime deadline,
                                                             os::Clock& clock);
+
+// For trees of chunks: also tells which encodings the agent decodes, and lets it send what we decode.
+[[nodiscard]] Result<transfer::BulkLink> open_bulk(const registry::Provider& provider, const Paths& paths,
+                                                   const ControllerId& controller, BootTime deadline, os::Clock& clock);
 
 }  // namespace gridctl::control

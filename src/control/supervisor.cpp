@@ -62,7 +62,10 @@ void Supervisor::report(const Error& error, const std::string& doing) {
 void Supervisor::tick() {
   const BootTime now = clock_.boot();
   judge_moves(now);
+  judge_limits(now);
+  judge_deadlines(now);
   wake_waiting(now);
+  keep_standbys(now);
   const Result<std::int64_t> version = registry_.data_version();
   if (!version) report(version.error(), "while looking at the registry");
   if (version && (*version != seen_version_ || now >= next_reload_)) {
@@ -103,7 +106,9 @@ void Supervisor::reload() {
       // A daemon before us may have sent START.
       if (std::holds_alternative<job::Launching>(row->machine.phase))
         job->doubt = {LaunchDoubt::Kind::sent, clock_.boot(), "", false};
-    } else if (job->state == row->machine) {
+    }
+    job->limits = limits_of(row->spec, row->submitted_at);
+    if (job->state == row->machine) {
       trust(job);
       carry_out(job);  // what could not be recorded when it was due is tried again
       continue;
@@ -185,6 +190,7 @@ void Supervisor::adopt(const JobPtr& job, const job::State& state) {
   if (job::is_final(state.visible())) {
     const Result<void> removed = os::remove_tree(paths_.secrets_of(state.id));
     if (!removed) report(removed.error(), "while removing secrets");
+    drop_standby(job);
   }
   carry_out(job);
 }

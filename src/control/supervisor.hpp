@@ -61,8 +61,16 @@ class Supervisor {
   void carry_out(const JobPtr& job, const job::Stop& effect);
   void carry_out(const JobPtr& job, const job::Collect& effect);
   void carry_out(const JobPtr& job, const job::Settle& effect);
+  [[nodiscard]] CopiesOf copies_of(const registry::Checkpoint& checkpoint);
+  void note_healed(const Following& job, Epoch epoch, const HostName& host, const std::string& from);
   void place(const JobPtr& job);
-  [[nodiscard]] sched::Decision decide(const Following& job, const job::Spec& spec);
+  // Without those that are the same machine as `leaving`, if that is given.
+  [[nodiscard]] sched::Decision decide(const Following& job, const registry::Job& row, const Host* leaving = nullptr);
+  [[nodiscard]] sched::Decision decide(const Following& job, const job::Spec& spec, const sched::Known& known,
+                                       std::vector<sched::HostFacts> hosts, const Host* leaving = nullptr);
+  // Adds to the hosts what was measured of them.
+  [[nodiscard]] sched::Known known_now(const registry::Job& row, std::vector<sched::HostFacts>& hosts);
+  void retune(const JobPtr& job, const job::Spec& spec);
   [[nodiscard]] sched::Interval tune(const Following& job, const job::Spec& spec, const job::Member& member);
   void explain(const JobPtr& job, std::vector<std::string> lines);
   void capacity_freed();  // jobs that wait for room are asked for soon
@@ -72,6 +80,21 @@ class Supervisor {
   void judge_moves(BootTime now);
   void judge_move(const JobPtr& job, const Host& host);
   [[nodiscard]] bool is_drained(const Host& host) const;  // under any name of its machine
+
+  // Moves off hosts where a failure could not be made good any more before a deadline (supervisor_deadline.cpp).
+  void judge_deadlines(BootTime now);
+  void judge_deadline(const JobPtr& job, const Host& host);
+  void tell_risk(const JobPtr& job, const std::string& text);
+
+  // What jobs may use at most.
+  void judge_limits(BootTime now);
+
+  // Newest checkpoints on the likely next hosts (supervisor_standby.cpp).
+  void keep_standbys(BootTime now);
+  void keep_standby(const JobPtr& job, BootTime now);
+  void make_standby(const JobPtr& job, const registry::Checkpoint& newest, const HostName& where);
+  [[nodiscard]] std::optional<sched::Decision> decide_for_standby(const Following& job, const registry::Job& row);
+  void drop_standby(const JobPtr& job);
 
   // Runs `work` on the pool under the effect's name, then `then` in the loop; once per name at a time.
   template <class Work, class Then>
@@ -85,6 +108,7 @@ class Supervisor {
   void on_status(Host& host, const JobPtr& job, const wire::AttemptStatus& status);
   void pull_newest(const JobPtr& job, const Host& host, const wire::AttemptStatus& status);
   void fetch_log(Host& host, const JobPtr& job, const wire::AttemptStatus& status);
+  [[nodiscard]] std::optional<Digest> head_root(const Following& job);
   void commit(const JobPtr& job, Epoch epoch, AttemptNumber attempt, const Pulled& pulled);
   void judge_hosts(BootTime now);
   // How hosts are (health_sweep.cpp).
@@ -120,7 +144,8 @@ class Supervisor {
   const Duration recheck_every_ = recheck_period();
   bool rechecking_ = false;
   std::int64_t seen_version_ = -1;
-  BootTime started_at_{}, next_reload_{}, next_moves_{}, next_wake_{};
+  BootTime started_at_{}, next_reload_{}, next_moves_{}, next_limits_{}, next_deadlines_{}, next_wake_{},
+      next_standbys_{};
   bool wake_wanted_ = false;
   os::Loop::Timer timer_;
   LinkMeter link_meter_;

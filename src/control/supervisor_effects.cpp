@@ -60,10 +60,12 @@ void Supervisor::carry_out(const JobPtr& job, const job::Launch& effect) {
                            interval,
                            restart_reason,
                            fixed ? policy.every : job->interval.pause};
-  LaunchOrder order{build_attempt_spec(facts), row->spec.recovery.lease, *secrets, job->doubt, job->wanted};
+  LaunchOrder order{build_attempt_spec(facts), row->spec.recovery.lease, *secrets, job->doubt, job->wanted, {}};
+  if (restore) order.copies = copies_of(*restore);
   in_background(
       job, name, [place = *place, order = std::move(order)] { return launch(place, order); },
       [this, job, name, epoch = attempt.epoch, host_name = attempt.host()](LaunchResult result) {
+        if (!result.healed_from.empty()) note_healed(*job, epoch, host_name, result.healed_from);
         if (job->state.epoch != epoch || !std::holds_alternative<job::Launching>(job->state.phase)) return;
         const LaunchVerdict verdict = judge_launch(result, job->doubt, job->state.policy.lost_after, clock_.boot());
         if (verdict == LaunchVerdict::accepted) {
@@ -82,6 +84,21 @@ void Supervisor::carry_out(const JobPtr& job, const job::Launch& effect) {
           apply(job, launch_failed(epoch, result));
         }
       });
+}
+
+CopiesOf Supervisor::copies_of(const registry::Checkpoint& checkpoint) {
+  CopiesOf copies{checkpoint.job, checkpoint.seq, {}};
+  Result<std::vector<PlaceAccess>> places = places_with(registry_, checkpoint.job, checkpoint.seq);
+  if (places) copies.nearest_first = *std::move(places);
+  else report(places.error(), "while looking for copies of a checkpoint");
+  return copies;
+}
+
+void Supervisor::note_healed(const Following& job, Epoch epoch, const HostName& host, const std::string& from) {
+  const Result<void> noted =
+      registry_.note(job.state.id, clock_.wall(),
+                     {"checkpoint_healed", "the checkpoint was damaged here; brought back " + from, epoch, host});
+  if (!noted) report(noted.error(), "while noting that a checkpoint was brought back");
 }
 
 // --- Ending ----------------------------------------------------------------------------------------------------------
@@ -109,8 +126,8 @@ void Supervisor::carry_out(const JobPtr& job, const job::Collect& effect) {
   const bool patient = job->collect_tries[effect.epoch.value]++ < k_collect_tries;
   in_background(
       job, name,
-      [place = *place, effect, id = job->state.id, known, patient] {
-        return collect(place, id, effect.epoch, effect.attempt, known, patient);
+      [place = *place, effect, id = job->state.id, known, head = head_root(*job), patient] {
+        return collect(place, id, effect.epoch, effect.attempt, known, head, patient);
       },
       [this, job, name, effect](Result<Gathered> result) {
         if (!result) {
@@ -137,9 +154,8 @@ void Supervisor::carry_out(const JobPtr& job, const job::Settle& effect) {
   if (!host->second->monitor->is_up()) return try_later(job, name, k_settle_retry);
   in_background(
       job, name,
-      [place = *work_place(end.host), end, id = job->state.id, known = job->saved[end.epoch.value]] {
-        return settle(place, id, end, known);
-      },
+      [place = *work_place(end.host), end, id = job->state.id, known = job->saved[end.epoch.value],
+       head = head_root(*job)] { return settle(place, id, end, known, head); },
       [this, job, name, end](Result<Gathered> result) {
         if (!result) {
           report(result.error(), "while cleaning up on " + end.host.value);

@@ -108,7 +108,9 @@ void Supervisor::pull_newest(const JobPtr& job, const Host& host, const wire::At
   if (!place || attempt == nullptr) return;
   in_background(
       job, name,
-      [place = *place, id = job->state.id, epoch = status.epoch, newest] { return pull(place, id, epoch, newest); },
+      [place = *place, id = job->state.id, epoch = status.epoch, newest, head = head_root(*job)] {
+        return pull(place, id, epoch, newest, head);
+      },
       [this, job, name, epoch = status.epoch, number = attempt->number](Result<Pulled> result) {
         if (result) return commit(job, epoch, number, *result);
         report(result.error(), "while fetching a checkpoint of job " + job->state.id.value);
@@ -117,6 +119,12 @@ void Supervisor::pull_newest(const JobPtr& job, const Host& host, const wire::At
         if (!noted) report(noted.error(), "while recording it");
         try_later(job, name, k_pull_retry);
       });
+}
+
+std::optional<Digest> Supervisor::head_root(const Following& job) {
+  if (job.state.head.value == 0) return std::nullopt;
+  const Result<registry::Checkpoint> head = registry_.checkpoint(job.state.id, job.state.head);
+  return head ? std::optional{head->root} : std::nullopt;
 }
 
 void Supervisor::commit(const JobPtr& job, Epoch epoch, AttemptNumber attempt, const Pulled& pulled) {
@@ -131,6 +139,7 @@ void Supervisor::commit(const JobPtr& job, Epoch epoch, AttemptNumber attempt, c
   row.files = pulled.files;
   row.host_number = pulled.from.number;
   row.how = pulled.from.how;
+  row.metrics = pulled.from.metrics;
   if (pulled.from.written_ms) row.stall = std::chrono::milliseconds{*pulled.from.written_ms};
   row.upload = std::chrono::milliseconds{pulled.from.age_ms} + pulled.took;
   const Result<registry::Registry::Commit> committed = registry_.commit_checkpoint(row);
@@ -145,6 +154,7 @@ void Supervisor::commit(const JobPtr& job, Epoch epoch, AttemptNumber attempt, c
     const Result<void> removed = registry_.remove_checkpoint(c.job, c.seq);
     if (!removed) report(removed.error(), "while removing an old checkpoint");
   }
+  if (full) retune(job, full->spec);
   renew_wants();
 }
 
@@ -159,7 +169,8 @@ void Supervisor::renew_wants() {
     const job::Attempt* attempt = job->state.attempt();
     if (attempt == nullptr || !job->accepted.contains(attempt->epoch.value)) continue;
     const std::uint64_t saved = job->saved[attempt->epoch.value];
-    wants[attempt->host().value].push_back({{job->state.id, attempt->epoch, saved}, job->state.policy.lease});
+    const wire::Tempo tempo{job->interval.every, job->interval.pause};
+    wants[attempt->host().value].push_back({{job->state.id, attempt->epoch, saved, tempo}, job->state.policy.lease});
   }
   for (auto& [name, host] : hosts_) host->monitor->set_wants(std::move(wants[name]), heartbeat);
 }

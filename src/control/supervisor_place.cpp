@@ -6,6 +6,7 @@
 #include "control/bench.hpp"
 #include "control/following.hpp"
 #include "control/host_facts.hpp"
+#include "control/known.hpp"
 #include "control/moves.hpp"
 #include "control/pace.hpp"
 #include "control/room.hpp"
@@ -19,7 +20,8 @@ namespace {
 constexpr Duration k_first_contact = std::chrono::milliseconds{200};  // placing looks so often for the first try of all
 constexpr Duration k_first_contact_max = std::chrono::seconds{3};     // hosts, but does not wait longer for a dead one
 constexpr Duration k_moves_pause = std::chrono::seconds{1};  // between two looks at jobs on hosts to be emptied
-constexpr Duration k_wake_pause = std::chrono::seconds{1};   // between two rounds of asking for all that wait
+constexpr Duration k_limits_pause = std::chrono::seconds{1};
+constexpr Duration k_wake_pause = std::chrono::seconds{1};  // between two rounds of asking for all that wait
 }  // namespace
 
 std::vector<sched::HostFacts> Supervisor::host_facts(const Following& asking, Duration lost_after) const {
@@ -54,12 +56,31 @@ std::vector<sched::HostFacts> Supervisor::host_facts(const Following& asking, Du
 }
 
 // Where the job would go now.
-sched::Decision Supervisor::decide(const Following& job, const job::Spec& spec) {
-  std::vector<sched::HostFacts> hosts = host_facts(job, spec.recovery.lost_after);
+sched::Decision Supervisor::decide(const Following& job, const registry::Job& row, const Host* leaving) {
+  std::vector<sched::HostFacts> hosts = host_facts(job, row.spec.recovery.lost_after);
+  const sched::Known known = known_now(row, hosts);
+  return decide(job, row.spec, known, std::move(hosts), leaving);
+}
+
+sched::Known Supervisor::known_now(const registry::Job& row, std::vector<sched::HostFacts>& hosts) {
   if (const Result<void> benched = apply_bench(registry_, hosts); !benched) report(benched.error(), "while placing");
-  if (const Result<void> linked = apply_links(registry_, spec.constraints.query, hosts); !linked)
+  const Result<sched::Known> told = known_of(registry_, row, hosts, clock_.wall());
+  if (!told) report(told.error(), "while placing");
+  sched::Known known = told ? *told : sched::known_of(row.spec);
+  if (const Result<void> linked = apply_links(registry_, row.spec, known, hosts); !linked)
     report(linked.error(), "while placing");
-  return sched::place(spec, hosts, job.state.avoided);
+  return known;
+}
+
+sched::Decision Supervisor::decide(const Following& job, const job::Spec& spec, const sched::Known& known,
+                                   std::vector<sched::HostFacts> hosts, const Host* leaving) {
+  if (leaving != nullptr)
+    std::erase_if(hosts, [&](const sched::HostFacts& facts) {
+      const Host& host = *hosts_.at(facts.name.value);
+      return &host == leaving ||
+             is_same_provider({&host.provider, host.boot_id}, {&leaving->provider, leaving->boot_id});
+    });
+  return sched::place(spec, hosts, job.state.avoided, known);
 }
 
 // --- Placing ---------------------------------------------------------------------------------------------------------
@@ -83,7 +104,10 @@ void Supervisor::place(const JobPtr& job) {
   }
   const Result<registry::Job> row = registry_.job(job->state.id);
   if (!row) return report(row.error(), "while placing");
-  const sched::Decision decision = decide(*job, row->spec);
+  std::vector<sched::HostFacts> hosts = host_facts(*job, row->spec.recovery.lost_after);
+  const sched::Known known = known_now(*row, hosts);
+  const std::optional<sched::Decision> to_standby = decide_for_standby(*job, *row);
+  const sched::Decision decision = to_standby ? *to_standby : decide(*job, row->spec, known, std::move(hosts));
   if (!decision.placement) {
     explain(job, sched::explain(decision));
     job->promised.reset();
@@ -96,6 +120,7 @@ void Supervisor::place(const JobPtr& job) {
   explain(job, std::move(lines));
   job->doubt = {};
   apply(job, job::Placed{{member}, decision.placement->reason});
+  if (const std::string late = sched::late_warning(decision, known); !late.empty()) tell_risk(job, late);
 }
 
 // How often the job shall save there, from what its checkpoints have cost so far and how often that host fails.
@@ -110,6 +135,20 @@ sched::Interval Supervisor::tune(const Following& job, const job::Spec& spec, co
       measured_cost(saved ? *saved : std::vector<registry::Checkpoint>{}, provider, spec.recovery.lost_after);
   return sched::checkpoint_interval(
       cost, reliability_.rate_per_hour(member.host, provider.host_class, member.gpu_uuids), job.interval.every);
+}
+
+// A new checkpoint is here, and with it a new measure of what one costs. The host hears of it with the next poll.
+void Supervisor::retune(const JobPtr& job, const job::Spec& spec) {
+  const job::Attempt* attempt = job->state.attempt();
+  if (attempt == nullptr || spec.checkpoint.interval != job::CheckpointPolicy::Interval::automatic) return;
+  sched::Interval tuned = tune(*job, spec, attempt->members.front());
+  const bool is_news = tuned.every != job->interval.every;
+  job->interval = std::move(tuned);
+  if (!is_news) return;
+  const Result<void> noted = registry_.note(
+      job->state.id, clock_.wall(),
+      {"interval_tuned", "checkpoints " + job->interval.reason, attempt->epoch, attempt->host()});
+  if (!noted) report(noted.error(), "while noting a new interval");
 }
 
 void Supervisor::explain(const JobPtr& job, std::vector<std::string> lines) {
@@ -156,6 +195,23 @@ bool Supervisor::is_drained(const Host& host) const {
   });
 }
 
+void Supervisor::judge_limits(BootTime now) {
+  if (now < next_limits_) return;
+  next_limits_ = now + k_limits_pause;
+  for (const auto& [id, job] : std::map<std::string, JobPtr>(jobs_)) {
+    if (!job->limits.any()) continue;
+    if (auto late = judge_late(job->state, job->limits, clock_.wall())) apply(job, *std::move(late));
+    const Result<registry::Spent> spent = registry_.spent(job->state.id, clock_.wall());
+    if (!spent) {
+      report(spent.error(), "while counting what a job has used");
+      continue;
+    }
+    const registry::Spent used = job->spent.read(*spent, price_now(job->state), now);
+    if (auto reached = control::judge_limits(job->state, job->limits, used, clock_.wall()))
+      apply(job, *std::move(reached));
+  }
+}
+
 void Supervisor::judge_move(const JobPtr& job, const Host& host) {
   const Result<registry::Job> row = registry_.job(job->state.id);
   if (!row) return report(row.error(), "while looking for another host");
@@ -166,12 +222,14 @@ void Supervisor::judge_move(const JobPtr& job, const Host& host) {
       host.monitor->is_up() && host.monitor->silence().judge(job->state.policy.lost_after) == job::Liveness::answering;
   facts.patience = host.provider.drain_within;
   facts.newest_there = std::max(job->saved[epoch.value], job->listed[epoch.value]);
-  facts.decision = decide(*job, row->spec);
+  facts.in_time = job->limits.until && clock_.wall() < *job->limits.until;
+  facts.decision = decide(*job, *row, facts.drained ? nullptr : &host);
   const std::optional<job::Happening> next = control::judge_move(job->state, facts, clock_.wall());
-  if (std::get_if<job::Running>(&job->state.phase) != nullptr)
-    explain(job, facts.drained ? explain_move(job->state, facts.decision)
-                               : std::vector{"placed on " + job->state.attempt()->host().value + ": " +
-                                             job->state.attempt()->placement_reason});
+  const bool stays = next && std::holds_alternative<job::MoveWithdrawn>(*next);
+  if (std::holds_alternative<job::Running>(job->state.phase))
+    explain(job, stays ? std::vector{"placed on " + job->state.attempt()->host().value + ": " +
+                                     job->state.attempt()->placement_reason}
+                       : explain_move(job->state, facts.decision));
   if (next) apply(job, *next);
   // From the stop to the next placement nobody else is given that place.
   if (!job->state.moving().empty() && !job->promised && facts.decision.placement)

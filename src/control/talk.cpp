@@ -40,8 +40,12 @@ LaunchResult not_started(const Error& error, bool host_fault) {
 }
 
 job::LaunchFailed launch_failed(Epoch epoch, const LaunchResult& result) {
-  return {epoch, result.detail, result.host_fault, result.host_max_epoch,
-          result.disk_full ? job::EndKind::disk_full : job::EndKind::start_failed};
+  return {epoch,
+          result.detail,
+          result.host_fault,
+          result.host_max_epoch,
+          result.disk_full ? job::EndKind::disk_full : job::EndKind::start_failed,
+          result.refused};
 }
 
 LaunchVerdict judge_launch(LaunchResult& result, LaunchDoubt& doubt, Duration lost_after, BootTime now) {
@@ -146,6 +150,7 @@ LaunchTalk::Next LaunchTalk::looked(const Result<Answer>& answer) {
 LaunchTalk::Next LaunchTalk::refused(const Error& error) {
   refusal_ = not_started(error, error.code != Code::busy && error.code != Code::refused);
   refusal_.busy = error.code == Code::busy;
+  refusal_.refused = error.code == Code::refused;
   if (error.code == Code::busy || (error.code != Code::refused && !is_in_doubt())) return refusal_;
   return look();
 }

@@ -38,9 +38,11 @@ struct LaunchResult {
   std::string detail;
   bool host_fault = false;  // this host cannot run it; else something that passes (network, a resource just taken)
   bool busy = false;        // the resource is held by somebody
+  bool refused = false;     // the host will not, behind a fence
   bool disk_full = false;   // the host's
   Epoch host_max_epoch;     // the host's fence when it refused
   bool sent = false;        // a START has gone out in this try
+  std::string healed_from;  // what was damaged here of its checkpoint was brought back: "2 chunks, 3 MiB, from NAME"
 };
 [[nodiscard]] LaunchResult not_started(const Error& error, bool host_fault);
 

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "control/ask.hpp"
+#include "control/chunks.hpp"
+#include "control/healing.hpp"
 #include "control/health.hpp"
 #include "control/log_file.hpp"
 #include "control/pace.hpp"
@@ -19,17 +21,19 @@ namespace gridctl::control {
 namespace {
 
 constexpr Duration k_reach = std::chrono::seconds{20};          // login, agent upload, hello
+constexpr Duration k_reach_more = std::chrono::seconds{5};      // of a connection that would only help
 constexpr Duration k_stop_patience = std::chrono::seconds{90};  // beyond the grace, until a stop is complete
 constexpr Duration k_stop_look = std::chrono::milliseconds{200};
 constexpr std::uint64_t k_checkpoint_bytes_max = 16ull << 40;  // a larger one is a lie (or needs another tool)
 constexpr std::uint32_t k_log_read = 512 * 1024;
+constexpr std::uint64_t k_standby_rate = 20'000'000;  // bytes a second: a host that writes slower is no standby
 
-using LinkPtr = std::unique_ptr<wire::Link>;
+using transfer::BulkLink;
 
 // Whatever comes from the host shows that it lives.
 class HeardLink : public wire::Link {
  public:
-  HeardLink(LinkPtr link, std::shared_ptr<LifeSign> life, os::Clock& clock)
+  HeardLink(std::unique_ptr<wire::Link> link, std::shared_ptr<LifeSign> life, os::Clock& clock)
       : link_(std::move(link)), life_(std::move(life)), clock_(clock) {
     life_->heard(clock_.boot());
   }
@@ -41,16 +45,20 @@ class HeardLink : public wire::Link {
   }
 
  private:
-  LinkPtr link_;
+  std::unique_ptr<wire::Link> link_;
   std::shared_ptr<LifeSign> life_;
   os::Clock& clock_;
 };
 
-Result<LinkPtr> reach(const WorkPlace& place) {
-  TRY_ASSIGN(LinkPtr link,
-             open_link(place.provider, place.paths, place.controller, place.clock->boot() + k_reach, *place.clock));
-  if (place.life == nullptr) return link;
-  return LinkPtr(std::make_unique<HeardLink>(std::move(link), place.life, *place.clock));
+Result<BulkLink> reach(const WorkPlace& place, Duration patience = k_reach) {
+  TRY_ASSIGN(BulkLink bulk,
+             open_bulk(place.provider, place.paths, place.controller, place.clock->boot() + patience, *place.clock));
+  if (place.life != nullptr) bulk.link = std::make_unique<HeardLink>(std::move(bulk.link), place.life, *place.clock);
+  return bulk;
+}
+
+transfer::Route route(const WorkPlace& place, const BulkLink& first) {
+  return {*first.link, first.codecs, [&place] { return reach(place, k_reach_more); }};
 }
 
 BootTime soon(os::Clock& clock) { return clock.boot() + k_work_answer; }
@@ -76,20 +84,26 @@ Result<wire::AttemptStatus> look(wire::Link& link, os::Clock& clock, const JobId
 }
 
 // Each piece of work has an instance of its own: what one cannot seal must not cost another what it has put.
-Result<store::ChunkStore> open_store(const WorkPlace& place) {
-  return store::ChunkStore::open(place.paths.chunk_store());
+Result<store::ChunkStore> open_store(const WorkPlace& place) { return open_chunks(place.paths); }
+
+Result<store::Tree> tree_of(store::ChunkStore& store, const Digest& root) {
+  TRY_ASSIGN(const Bytes manifest, store.get(root));
+  return store::parse_manifest(manifest);
 }
 
-Result<void> push_one(const WorkPlace& place, store::ChunkStore& store, wire::Link& link, const Digest& root) {
+// Returns the tree's bytes.
+Result<std::uint64_t> push_one(const WorkPlace& place, store::ChunkStore& store, const BulkLink& link,
+                               const Digest& root) {
   TRY_ASSIGN(const Bytes manifest, store.get(root));
   TRY_ASSIGN(const store::Tree tree, store::parse_manifest(manifest));
   LinkMeter::Transfer moving(place.meter, place.provider.name, true, *place.clock);
-  TRY_ASSIGN(const transfer::TransferStats stats, transfer::push_tree(link, tree, manifest, store, *place.clock));
-  moving.moved(stats.bytes_sent);
-  return {};
+  TRY_ASSIGN(const transfer::TransferStats stats,
+             transfer::push_tree(route(place, link), tree, manifest, store, *place.clock));
+  moving.moved(stats.bytes_moved);
+  return tree.total_bytes();
 }
 
-Result<void> push_all(const WorkPlace& place, wire::Link& link, const wire::AttemptSpec& spec) {
+Result<void> push_all(const WorkPlace& place, const BulkLink& link, const wire::AttemptSpec& spec) {
   TRY_ASSIGN(store::ChunkStore store, open_store(place));
   if (spec.workdir) TRY(push_one(place, store, link, *spec.workdir).context("while sending the working directory"));
   for (const wire::TreeRef& mount : spec.mounts)
@@ -100,16 +114,41 @@ Result<void> push_all(const WorkPlace& place, wire::Link& link, const wire::Atte
   return {};
 }
 
+// What is damaged here of the checkpoint is brought back from where there is a copy. Empty: nothing was.
+Result<std::string> heal(const WorkPlace& place, const LaunchOrder& order) {
+  const CopiesOf& copies = order.copies;
+  if (!order.spec.restore || copies.nearest_first.empty()) return std::string();
+  TRY_ASSIGN(store::ChunkStore store, open_store(place));
+  TRY_ASSIGN(const HealedFrom healed, heal_from(place.paths, store, copies.nearest_first, {copies.job, copies.seq},
+                                                *order.spec.restore, *place.clock));
+  return healed.healed.blobs == 0 ? std::string() : describe(healed);
+}
+
+// With what is damaged here healed, if it can be. After an error a connection is in no known state: `link` is another
+// one then.
+Result<void> push_whole(const WorkPlace& place, BulkLink& link, const LaunchOrder& order, std::string& healed_from) {
+  Result<void> pushed = push_all(place, link, order.spec);
+  if (pushed || (pushed.error().code != Code::checkpoint_damaged && pushed.error().code != Code::not_found))
+    return pushed;
+  const Result<std::string> healed = heal(place, order);
+  if (!healed) return std::move(pushed).context(healed.error().one_line());
+  if (healed->empty()) return pushed;
+  healed_from = *healed;
+  TRY_ASSIGN(link, reach(place));
+  return push_all(place, link, order.spec);
+}
+
 }  // namespace
 
 namespace {
 
 // What the host lacks is sent, then it is asked to prepare; or it shows that it cannot be started there.
-LaunchTalk::Next begin_launch(const WorkPlace& place, wire::Link& link, const LaunchOrder& order, LaunchTalk& talk) {
+LaunchTalk::Next begin_launch(const WorkPlace& place, BulkLink& link, const LaunchOrder& order, LaunchTalk& talk,
+                              std::string& healed_from) {
   if (order.doubt.kind == LaunchDoubt::Kind::refused) return talk.first();
-  if (const Result<void> pushed = push_all(place, link, order.spec); !pushed)
+  if (const Result<void> pushed = push_whole(place, link, order, healed_from); !pushed)
     return talk.give_up(not_started(pushed.error(), pushed.error().code == Code::no_space));
-  if (const auto unfit = unfit_to_start(link, *place.clock, place.provider.inventory, order.spec.gpu_uuids))
+  if (const auto unfit = unfit_to_start(*link.link, *place.clock, place.provider.inventory, order.spec.gpu_uuids))
     return talk.give_up(unfit->result());
   return talk.first();
 }
@@ -118,40 +157,60 @@ LaunchTalk::Next begin_launch(const WorkPlace& place, wire::Link& link, const La
 
 LaunchResult launch(const WorkPlace& place, const LaunchOrder& order) {
   LaunchTalk talk(order.spec, order.lease, order.secrets, order.doubt);
-  Result<LinkPtr> link = reach(place);
+  Result<BulkLink> link = reach(place);
   if (!link) return talk.unreached(link.error());
-  LaunchTalk::Next next = begin_launch(place, **link, order, talk);
+  std::string healed_from;
+  LaunchTalk::Next next = begin_launch(place, *link, order, talk, healed_from);
   for (std::uint32_t stream = 2; std::holds_alternative<Ask>(next); ++stream) {
     const Ask& question = std::get<Ask>(next);
     // Sending files takes long. Who was given up meanwhile must not start it: its successor may run. But an earlier
     // START may be there, and whoever withdrew this one may not know yet what was committed: the host is asked.
     if (std::holds_alternative<wire::StartRequest>(question) && order.wanted && *order.wanted != order.spec.epoch.value)
       next = talk.give_up(not_started(make_error(Code::cancelled, "it is not wanted any more"), false));
-    else next = talk.next(put(**link, *place.clock, stream, question));
+    else next = talk.next(put(*link->link, *place.clock, stream, question));
   }
-  return std::get<LaunchResult>(next);
+  LaunchResult result = std::get<LaunchResult>(next);
+  result.healed_from = std::move(healed_from);
+  return result;
 }
 
 Result<void> stop(const WorkPlace& place, const JobId& job, Epoch epoch, Duration grace) {
-  TRY_ASSIGN(const LinkPtr link, reach(place));
-  TRY(put(*link, *place.clock, 1, Ask{stop_request(job, epoch, grace)}));
+  TRY_ASSIGN(const BulkLink bulk, reach(place));
+  TRY(put(*bulk.link, *place.clock, 1, Ask{stop_request(job, epoch, grace)}));
   return {};
 }
 
-Result<Pulled> pull(const WorkPlace& place, const JobId& job, Epoch epoch, const wire::HostCheckpoint& checkpoint) {
+Result<std::uint64_t> make_standby(const WorkPlace& place, const JobId& job, const Digest& root) {
+  TRY_ASSIGN(store::ChunkStore store, open_store(place));
+  TRY_ASSIGN(const BulkLink link, reach(place));
+  TRY_ASSIGN(const std::uint64_t bytes, push_one(place, store, link, root));
+  const BootTime patience = soon(*place.clock) + std::chrono::seconds{bytes / k_standby_rate};
+  TRY(ask(*link.link, 2, wire::encode(wire::StandbyRequest{job, root}), patience));
+  return bytes;
+}
+
+Result<void> drop_standby(const WorkPlace& place, const JobId& job) {
+  TRY_ASSIGN(const BulkLink link, reach(place));
+  TRY(ask(*link.link, 2, wire::encode(wire::StandbyRequest{job, {}}), soon(*place.clock)));
+  return {};
+}
+
+Result<Pulled> pull(const WorkPlace& place, const JobId& job, Epoch epoch, const wire::HostCheckpoint& checkpoint,
+                    const std::optional<Digest>& head) {
   const BootTime began = place.clock->boot();
   TRY_ASSIGN(store::ChunkStore store, open_store(place));
-  TRY_ASSIGN(const LinkPtr link, reach(place));
+  const Result<store::Tree> earlier = head ? tree_of(store, *head) : make_error(Code::not_found, "there is no head");
+  TRY_ASSIGN(const BulkLink bulk, reach(place));
   LinkMeter::Transfer moving(place.meter, place.provider.name, false, *place.clock);
   TRY_ASSIGN(const transfer::Pulled result,
-             transfer::pull_checkpoint(*link, {job, epoch, checkpoint.number}, checkpoint.root, k_checkpoint_bytes_max,
-                                       store, *place.clock));
+             transfer::pull_checkpoint(route(place, bulk), {job, epoch, checkpoint.number}, checkpoint.root,
+                                       k_checkpoint_bytes_max, store, *place.clock, {}, earlier ? &*earlier : nullptr));
   Pulled pulled;
   pulled.from = checkpoint;
   pulled.bytes = result.tree.total_bytes();
   pulled.files = result.tree.file_count();
   pulled.stored_bytes = result.stats.bytes_sent;
-  moving.moved(result.stats.bytes_sent);
+  moving.moved(result.stats.bytes_moved);
   pulled.took = place.clock->boot() - began;
   return pulled;
 }
@@ -196,16 +255,17 @@ bool may_pass(Code code, bool patient) {
 }  // namespace
 
 Result<Gathered> collect(const WorkPlace& place, const JobId& job, Epoch epoch, AttemptNumber attempt,
-                         std::uint64_t known, bool patient) {
-  TRY_ASSIGN(const LinkPtr link, reach(place));
-  TRY_ASSIGN(const wire::AttemptStatus status, look(*link, *place.clock, job, epoch));
+                         std::uint64_t known, const std::optional<Digest>& head, bool patient) {
+  TRY_ASSIGN(const BulkLink bulk, reach(place));
+  wire::Link& link = *bulk.link;
+  TRY_ASSIGN(const wire::AttemptStatus status, look(link, *place.clock, job, epoch));
   Gathered out;
-  if (const Result<void> read = read_log(place, *link, job, epoch, attempt, status.log_bytes); !read) {
+  if (const Result<void> read = read_log(place, link, job, epoch, attempt, status.log_bytes); !read) {
     if (may_pass(read.error().code, patient)) return read.error();
     out.problem = "the end of the output is missing: " + read.error().one_line();
   }
   if (const wire::HostCheckpoint* checkpoint = newest_beyond(status, known)) {
-    Result<Pulled> pulled = pull(place, job, epoch, *checkpoint);
+    Result<Pulled> pulled = pull(place, job, epoch, *checkpoint, head);
     if (pulled) {
       out.checkpoint = std::move(*pulled);
     } else if (may_pass(pulled.error().code, patient)) {
@@ -217,17 +277,18 @@ Result<Gathered> collect(const WorkPlace& place, const JobId& job, Epoch epoch, 
   return out;
 }
 
-Result<Gathered> settle(const WorkPlace& place, const JobId& job, const job::LooseEnd& end, std::uint64_t known) {
+Result<Gathered> settle(const WorkPlace& place, const JobId& job, const job::LooseEnd& end, std::uint64_t known,
+                        const std::optional<Digest>& head) {
   const BootTime patience = place.clock->boot() + k_stop_patience;
   Gathered out;
-  TRY_ASSIGN(const LinkPtr link, reach(place));
+  TRY_ASSIGN(const BulkLink bulk, reach(place));
   SettleTalk talk(job, end);
   SettleTalk::Next next = talk.first();
   for (std::uint32_t stream = 1;; ++stream) {
     if (const auto* failed = std::get_if<Error>(&next)) return *failed;
     if (std::holds_alternative<SettleTalk::Settled>(next)) return out;
     if (std::holds_alternative<SettleTalk::Fetch>(next)) {
-      TRY_ASSIGN(out, collect(place, job, end.epoch, end.attempt, known, false));
+      TRY_ASSIGN(out, collect(place, job, end.epoch, end.attempt, known, head, false));
       if (out.checkpoint) return out;
       next = talk.fetched();
     } else if (std::holds_alternative<SettleTalk::Pause>(next)) {
@@ -236,7 +297,7 @@ Result<Gathered> settle(const WorkPlace& place, const JobId& job, const job::Loo
       os::pause_for(k_stop_look);
       next = talk.repeat();
     } else {
-      next = talk.next(put(*link, *place.clock, stream, std::get<Ask>(next)));
+      next = talk.next(put(*bulk.link, *place.clock, stream, std::get<Ask>(next)));
     }
   }
 }

@@ -14,6 +14,7 @@
 #include "control/life_sign.hpp"
 #include "control/link_meter.hpp"
 #include "control/paths.hpp"
+#include "control/places.hpp"
 #include "control/talk.hpp"
 #include "os/clock.hpp"
 #include "registry/records.hpp"
@@ -30,12 +31,20 @@ struct WorkPlace {
   std::shared_ptr<LifeSign> life = {};  // hears of every answer, where there is one
 };
 
+// Where a checkpoint that is damaged here can be had.
+struct CopiesOf {
+  JobId job;
+  CheckpointSeq seq;  // 0: none
+  std::vector<PlaceAccess> nearest_first;
+};
+
 struct LaunchOrder {
   wire::AttemptSpec spec;
   Duration lease{};
   std::map<std::string, std::string> secrets;
   LaunchDoubt doubt = {};
   std::shared_ptr<const std::atomic<std::uint64_t>> wanted = {};  // the job's epoch as long as it is to be started
+  CopiesOf copies = {};                                           // of the checkpoint it starts from
 };
 [[nodiscard]] LaunchResult launch(const WorkPlace& place, const LaunchOrder& order);
 
@@ -48,8 +57,14 @@ struct Pulled {
   Duration took{};  // from asking for it until it was whole and verified here
   std::vector<std::string> problems;
 };
+// `head`: the job's newest checkpoint in the local store, if any; what is new may be kept as differences to it.
 [[nodiscard]] Result<Pulled> pull(const WorkPlace& place, const JobId& job, Epoch epoch,
-                                  const wire::HostCheckpoint& checkpoint);
+                                  const wire::HostCheckpoint& checkpoint, const std::optional<Digest>& head);
+
+// Has the checkpoint lie ready on the host as files, in place of what the job had ready there; what the host lacks is
+// sent. Returns its bytes.
+[[nodiscard]] Result<std::uint64_t> make_standby(const WorkPlace& place, const JobId& job, const Digest& root);
+[[nodiscard]] Result<void> drop_standby(const WorkPlace& place, const JobId& job);
 
 // After an attempt's end: its newest checkpoint beyond number `known`, and its output to the end. What may pass is an
 // error, to be tried again (a broken link, a full disk of ours, and with `patient` an I/O error); what will not is
@@ -59,10 +74,10 @@ struct Gathered {
   std::string problem;  // empty: everything was fetched
 };
 [[nodiscard]] Result<Gathered> collect(const WorkPlace& place, const JobId& job, Epoch epoch, AttemptNumber attempt,
-                                       std::uint64_t known, bool patient);
+                                       std::uint64_t known, const std::optional<Digest>& head, bool patient);
 // Makes sure that nothing of (job, epoch) runs or lies on the host. Of a stale attempt the newest checkpoint beyond
 // number `known` is fetched first, and then nothing is removed: to be called again when it has been committed.
 [[nodiscard]] Result<Gathered> settle(const WorkPlace& place, const JobId& job, const job::LooseEnd& end,
-                                      std::uint64_t known);
+                                      std::uint64_t known, const std::optional<Digest>& head);
 
 }  // namespace gridctl::control

@@ -36,7 +36,7 @@ Digest Sha256::finish() {
 Digest sha256(ByteView bytes) { return Sha256().update(bytes).finish(); }
 
 // By hand: OpenSSL's HMAC goes through EVP.
-Digest hmac_sha256(ByteView key, ByteView message) {
+HmacKey::HmacKey(ByteView key) {
   std::array<std::byte, k_block_bytes> inner{}, outer{};
   Digest short_key;
   if (key.size() > k_block_bytes) {
@@ -48,8 +48,24 @@ Digest hmac_sha256(ByteView key, ByteView message) {
     inner[i] = b ^ std::byte{0x36};
     outer[i] = b ^ std::byte{0x5C};
   }
-  const Digest first = Sha256().update(inner).update(message).finish();
-  return Sha256().update(outer).update(ByteView{first.bytes}).finish();
+  inner_.update(inner);
+  outer_.update(outer);
+}
+
+Digest HmacKey::of(ByteView message) const {
+  Sha256 inner = inner_, outer = outer_;
+  const Digest first = inner.update(message).finish();
+  return outer.update(ByteView{first.bytes}).finish();
+}
+
+Digest hmac_sha256(ByteView key, ByteView message) { return HmacKey(key).of(message); }
+
+Digest hkdf_extract(ByteView salt, ByteView secret) { return hmac_sha256(salt, secret); }
+
+Digest hkdf_expand(const HmacKey& extracted, ByteView info) {
+  Bytes block(info.begin(), info.end());
+  block.push_back(std::byte{1});  // the number of the only block
+  return extracted.of(block);
 }
 
 bool equal_constant_time(ByteView a, ByteView b) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 and HMAC-SHA-256.
+// SHA-256, HMAC-SHA-256 and HKDF.
 #pragma once
 
 #include <array>
@@ -22,6 +22,20 @@ class Sha256 {
 
 [[nodiscard]] Digest sha256(ByteView bytes);
 [[nodiscard]] Digest hmac_sha256(ByteView key, ByteView message);
+
+// HMAC-SHA-256 with one key for many messages. Threads may share it.
+class HmacKey {
+ public:
+  explicit HmacKey(ByteView key);
+  [[nodiscard]] Digest of(ByteView message) const;
+
+ private:
+  Sha256 inner_, outer_;
+};
+
+// HKDF (RFC 5869) with SHA-256 and 32 bytes of output. `extract` turns a secret into a key for `expand`.
+[[nodiscard]] Digest hkdf_extract(ByteView salt, ByteView secret);
+[[nodiscard]] Digest hkdf_expand(const HmacKey& extracted, ByteView info);
 
 // Equality in a time that depends on the length alone.
 [[nodiscard]] bool equal_constant_time(ByteView a, ByteView b);

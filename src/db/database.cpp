@@ -25,12 +25,15 @@ Error sqlite_error(sqlite3* db, int code, const std::string& what) {
   return make_error(mapped, what + ": " + (db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code)));
 }
 
+bool is_of_disk(int code) { return (code & 0xFF) == SQLITE_IOERR || (code & 0xFF) == SQLITE_FULL; }
+
 }  // namespace
 
 struct Database::Impl {
   sqlite3* db = nullptr;
   std::map<std::string, sqlite3_stmt*, std::less<>> statements;
   std::string path;
+  bool in_doubt = false;  // a commit failed
 
   ~Impl() {
     for (auto& [sql, statement] : statements) sqlite3_finalize(statement);
@@ -38,12 +41,13 @@ struct Database::Impl {
   }
 };
 
-Statement::Statement(sqlite3* db, sqlite3_stmt* statement, Result<void> problem)
-    : db_(db), statement_(statement), problem_(std::move(problem)) {}
+Statement::Statement(sqlite3* db, sqlite3_stmt* statement, bool* in_doubt, Result<void> problem)
+    : db_(db), statement_(statement), in_doubt_(in_doubt), problem_(std::move(problem)) {}
 
 Statement::Statement(Statement&& other) noexcept
     : db_(other.db_),
       statement_(std::exchange(other.statement_, nullptr)),
+      in_doubt_(other.in_doubt_),
       bound_(other.bound_),
       problem_(std::move(other.problem_)) {}
 
@@ -87,6 +91,8 @@ Result<bool> Statement::next() {
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
+  // Outside of a transaction it commits by itself.
+  if (sqlite3_stmt_readonly(statement_) == 0 && is_of_disk(code)) *in_doubt_ = true;
   return sqlite_error(db_, code, "the state database refused a statement");
 }
 
@@ -110,6 +116,7 @@ std::string_view Statement::view(int column) const {
 
 Result<Transaction> Transaction::begin(Database& db) {
   const bool inner = db.in_transaction();
+  if (!inner) TRY(db.settle());
   TRY(db.execute(inner ? "SAVEPOINT inner_part" : "BEGIN IMMEDIATE"));
   return Transaction(db, inner);
 }
@@ -122,9 +129,10 @@ Transaction::~Transaction() {
 
 Result<void> Transaction::commit() {
   Database* db = db_;
-  TRY(db->execute(inner_ ? "RELEASE inner_part" : "COMMIT"));
-  db_ = nullptr;
-  return {};
+  const Result<void> done = db->execute(inner_ ? "RELEASE inner_part" : "COMMIT");
+  if (!done && !inner_ && done.error().code != Code::state_in_use) db->impl_->in_doubt = true;
+  if (done) db_ = nullptr;
+  return done;
 }
 
 Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -167,19 +175,34 @@ Result<void> Database::execute(const std::string& sql) {
   return sqlite_error(impl_->db, code, "the state database " + impl_->path + " refused a statement");
 }
 
+Result<void> Database::settle() {
+  if (!impl_->in_doubt || in_transaction()) return {};
+  impl_->in_doubt = false;
+  const auto write_something = [this]() -> Result<void> {
+    TRY_ASSIGN(Transaction transaction, Transaction::begin(*this));
+    TRY_ASSIGN(const std::int64_t version, user_version());
+    TRY(set_user_version(version));  // writes the first page, whatever stands there
+    return transaction.commit();
+  };
+  Result<void> settled = write_something();
+  if (!settled) impl_->in_doubt = true;
+  return settled;
+}
+
 Statement Database::prepare(std::string_view sql) {
+  if (Result<void> settled = settle(); !settled) return Statement(impl_->db, nullptr, nullptr, std::move(settled));
   auto found = impl_->statements.find(sql);
   if (found == impl_->statements.end()) {
     sqlite3_stmt* statement = nullptr;
     const int code = sqlite3_prepare_v3(impl_->db, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
                                         &statement, nullptr);
     if (code != SQLITE_OK)
-      return Statement(impl_->db, nullptr, sqlite_error(impl_->db, code, "cannot prepare a statement"));
+      return Statement(impl_->db, nullptr, nullptr, sqlite_error(impl_->db, code, "cannot prepare a statement"));
     found = impl_->statements.emplace(std::string(sql), statement).first;
   }
   if (sqlite3_stmt_busy(found->second) != 0)
-    return Statement(impl_->db, nullptr, make_error(Code::internal, "a statement is used inside itself"));
-  return Statement(impl_->db, found->second, {});
+    return Statement(impl_->db, nullptr, nullptr, make_error(Code::internal, "a statement is used inside itself"));
+  return Statement(impl_->db, found->second, &impl_->in_doubt, {});
 }
 
 bool Database::in_transaction() const { return sqlite3_get_autocommit(impl_->db) == 0; }

@@ -55,9 +55,10 @@ class Statement {
 
  private:
   friend class Database;
-  Statement(sqlite3* db, sqlite3_stmt* statement, Result<void> problem);
+  Statement(sqlite3* db, sqlite3_stmt* statement, bool* in_doubt, Result<void> problem);
   sqlite3* db_;
   sqlite3_stmt* statement_;
+  bool* in_doubt_;
   int bound_ = 0;
   Result<void> problem_;
 };
@@ -78,6 +79,8 @@ class Transaction {
   bool inner_;
 };
 
+// After a commit that failed, what it wrote may be seen although a power cut can still take it back: when only the last
+// sync failed. So the next transaction or statement first commits something else, which makes both durable, or fails.
 class Database {
  public:
   // Creates it (0600) when missing. ":memory:" is a private one in memory.
@@ -104,7 +107,9 @@ class Database {
  private:
   struct Impl;
   explicit Database(std::unique_ptr<Impl> impl);
+  friend class Transaction;
   [[nodiscard]] static Result<Database> open_file(const os::Path& path, const char* vfs);
+  [[nodiscard]] Result<void> settle();  // what is in doubt
   std::unique_ptr<Impl> impl_;
 };
 

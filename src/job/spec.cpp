@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/spec.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include <nlohmann/json.hpp>
+
+#include "job/workload_json.hpp"
 
 namespace gridctl::job {
 
 using nlohmann::json;
 
 namespace {
-constexpr int k_format = 1;  // raised when an older gridctl would misread a Spec
+constexpr int k_format = 2;  // raised when an older gridctl would misread a Spec
+constexpr int k_format_without_variants = 1;
+constexpr std::array<std::string_view, 3> k_optimize_names{"cost", "time", "reliability"};
 
 std::int64_t to_ms(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
@@ -56,7 +63,8 @@ json resources_json(const Resources& resources) {
   return {{"gpus", std::move(gpus)},
           {"cpus", resources.cpus},
           {"memory_bytes", resources.memory_bytes},
-          {"disk_bytes", resources.disk_bytes}};
+          {"disk_bytes", resources.disk_bytes},
+          {"any_order", resources.any_order}};
 }
 
 Result<Resources> resources_of(const json& in) {
@@ -68,6 +76,7 @@ Result<Resources> resources_of(const json& in) {
   resources.cpus = in.value("cpus", 0.0);
   resources.memory_bytes = in.value("memory_bytes", std::uint64_t{0});
   resources.disk_bytes = in.value("disk_bytes", std::uint64_t{0});
+  resources.any_order = in.value("any_order", false);
   return resources;
 }
 
@@ -80,11 +89,35 @@ std::string_view interval_name(CheckpointPolicy::Interval interval) {
   return "auto";
 }
 
+json keep_json(const KeepPolicy& policy) {
+  if (policy == KeepPolicy::newest(policy.last)) return policy.last;
+  return {{"last", policy.last}, {"hourly", policy.hourly}, {"daily", policy.daily},    {"weekly", policy.weekly},
+          {"best", policy.best}, {"metric", policy.metric}, {"highest", policy.highest}};
+}
+
+KeepPolicy keep_of(const json& in) {
+  KeepPolicy policy;
+  if (in.is_number()) {
+    policy.last = in.get<int>();
+    return policy;
+  }
+  policy.last = in.value("last", policy.last);
+  policy.hourly = in.value("hourly", policy.hourly);
+  policy.daily = in.value("daily", policy.daily);
+  policy.weekly = in.value("weekly", policy.weekly);
+  policy.best = in.value("best", policy.best);
+  policy.metric = in.value("metric", policy.metric);
+  policy.highest = in.value("highest", policy.highest);
+  return policy;
+}
+
 json checkpoint_json(const CheckpointPolicy& policy) {
   return {{"path", policy.path},
           {"interval", interval_name(policy.interval)},
           {"every_ms", to_ms(policy.every)},
-          {"keep", policy.keep}};
+          {"keep", keep_json(policy.keep)},
+          {"standby", policy.standby},
+          {"copies", policy.copies}};
 }
 
 CheckpointPolicy checkpoint_of(const json& in) {
@@ -95,7 +128,9 @@ CheckpointPolicy checkpoint_of(const json& in) {
                     : interval == "off" ? CheckpointPolicy::Interval::off
                                         : CheckpointPolicy::Interval::automatic;
   policy.every = duration_of(in, "every_ms", policy.every);
-  policy.keep = in.value("keep", policy.keep);
+  if (in.contains("keep")) policy.keep = keep_of(in["keep"]);
+  policy.standby = in.value("standby", false);
+  policy.copies = in.value("copies", policy.copies);
   return policy;
 }
 
@@ -121,7 +156,7 @@ json constraints_json(const Constraints& constraints) {
   return {{"region_in", constraints.region_in}, {"region_not", constraints.region_not},
           {"classes", constraints.classes},     {"max_price", optional_json(constraints.max_price)},
           {"providers", constraints.providers}, {"labels", constraints.labels},
-          {"query", constraints.query}};
+          {"query", constraints.query},         {"is_private", constraints.is_private}};
 }
 
 Constraints constraints_of(const json& in) {
@@ -133,7 +168,47 @@ Constraints constraints_of(const json& in) {
   constraints.providers = in.value("providers", constraints.providers);
   constraints.labels = in.value("labels", constraints.labels);
   constraints.query = in.value("query", "");
+  constraints.is_private = in.value("is_private", false);
   return constraints;
+}
+
+json variants_json(const std::vector<Variant>& variants) {
+  json out = json::array();
+  for (const Variant& variant : variants)
+    out.push_back({{"kind", variant.kind},
+                   {"image", variant.image},
+                   {"image_is_archive", variant.image_is_archive},
+                   {"setup", variant.setup},
+                   {"run", variant.run},
+                   {"resume_run", variant.resume_run}});
+  return out;
+}
+
+Variant variant_of(const json& in) {
+  Variant variant;
+  variant.kind = in.at("kind").get<std::string>();
+  variant.image = in.value("image", "");
+  variant.image_is_archive = in.value("image_is_archive", false);
+  variant.setup = in.value("setup", "");
+  variant.run = in.at("run").get<std::string>();
+  variant.resume_run = in.value("resume_run", "");
+  return variant;
+}
+
+json deadline_json(const std::optional<Deadline>& deadline) {
+  if (!deadline) return nullptr;
+  return {{"at_ms", deadline->at ? json(deadline->at->ms) : json(nullptr)},
+          {"after_ms", to_ms(deadline->after)},
+          {"hard", deadline->hard}};
+}
+
+std::optional<Deadline> deadline_of(const json& in) {
+  if (!in.is_object()) return std::nullopt;
+  Deadline deadline;
+  if (const auto at = optional_of<std::int64_t>(in, "at_ms")) deadline.at = WallTime{*at};
+  deadline.after = duration_of(in, "after_ms", {});
+  deadline.hard = in.value("hard", false);
+  return deadline;
 }
 
 Result<Spec> spec_of(const json& in) {
@@ -151,20 +226,36 @@ Result<Spec> spec_of(const json& in) {
   spec.setup = in.value("setup", "");
   spec.run = in.at("run").get<std::string>();
   spec.resume_run = in.value("resume_run", "");
+  for (const json& variant : in.value("variants", json::array())) spec.variants.push_back(variant_of(variant));
   spec.checkpoint = checkpoint_of(in.value("checkpoint", json::object()));
   spec.recovery = recovery_of(in.value("recovery", json::object()));
   spec.constraints = constraints_of(in.value("constraints", json::object()));
+  spec.optimize = parse_optimize(in.value("optimize", "cost")).value_or(Optimize::cost);
+  TRY_ASSIGN(spec.workload, workload_of(in.value("workload", json::object())));
   spec.budget_total = optional_of<double>(in, "budget_total");
   if (in.contains("max_duration_ms") && !in["max_duration_ms"].is_null())
     spec.max_duration = duration_of(in, "max_duration_ms", {});
+  spec.deadline = deadline_of(in.value("deadline", json()));
   return spec;
 }
 }  // namespace
 
+WallTime moment_of(const Deadline& deadline, WallTime submitted_at) {
+  return deadline.at.value_or(WallTime{submitted_at.ms + to_ms(deadline.after)});
+}
+
+std::string_view optimize_name(Optimize optimize) { return k_optimize_names[static_cast<std::size_t>(optimize)]; }
+
+std::optional<Optimize> parse_optimize(std::string_view word) {
+  const auto found = std::find(k_optimize_names.begin(), k_optimize_names.end(), word);
+  if (found == k_optimize_names.end()) return std::nullopt;
+  return static_cast<Optimize>(found - k_optimize_names.begin());
+}
+
 std::string to_json(const Spec& spec) {
   json mounts = json::array();
   for (const Mount& mount : spec.file_mounts) mounts.push_back({{"target", mount.target}, {"source", mount.source}});
-  const json out{{"format", k_format},
+  const json out{{"format", spec.variants.empty() ? k_format_without_variants : k_format},
                  {"name", spec.name},
                  {"resources", resources_json(spec.resources)},
                  {"num_nodes", spec.num_nodes},
@@ -177,11 +268,15 @@ std::string to_json(const Spec& spec) {
                  {"setup", spec.setup},
                  {"run", spec.run},
                  {"resume_run", spec.resume_run},
+                 {"variants", variants_json(spec.variants)},
                  {"checkpoint", checkpoint_json(spec.checkpoint)},
                  {"recovery", recovery_json(spec.recovery)},
                  {"constraints", constraints_json(spec.constraints)},
+                 {"optimize", optimize_name(spec.optimize)},
+                 {"workload", workload_json(spec.workload)},
                  {"budget_total", optional_json(spec.budget_total)},
-                 {"max_duration_ms", spec.max_duration ? json(to_ms(*spec.max_duration)) : json(nullptr)}};
+                 {"max_duration_ms", spec.max_duration ? json(to_ms(*spec.max_duration)) : json(nullptr)},
+                 {"deadline", deadline_json(spec.deadline)}};
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

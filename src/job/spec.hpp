@@ -13,6 +13,9 @@
 #include "base/inventory.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "job/keep.hpp"
+#include "job/variant.hpp"
+#include "job/workload.hpp"
 
 namespace gridctl::job {
 
@@ -32,6 +35,7 @@ struct Resources {
   double cpus = 0;                 // at least; 0 = 1
   std::uint64_t memory_bytes = 0;  // at least; 0 = unlimited share
   std::uint64_t disk_bytes = 0;    // free on the host
+  bool any_order = false;          // the alternatives are equal: the order of `gpus` says nothing
   bool operator==(const Resources&) const = default;
 };
 
@@ -41,11 +45,15 @@ struct Mount {
   bool operator==(const Mount&) const = default;
 };
 
+inline constexpr int k_copies_max = 8;
+
 struct CheckpointPolicy {
   std::string path;  // relative to the working directory, or absolute; empty = $GRIDCTL_CKPT_DIR
   enum class Interval : std::uint8_t { automatic, fixed, off } interval = Interval::automatic;
   Duration every{};  // with Interval::fixed
-  int keep = 3;      // newest so many are kept; 1..1000
+  KeepPolicy keep;
+  bool standby = false;  // the newest lies ready on the host that would be next
+  int copies = 1;  // of each, on independent places, the one here among them; 1..k_copies_max
   bool operator==(const CheckpointPolicy&) const = default;
 };
 
@@ -65,8 +73,23 @@ struct Constraints {
   std::vector<std::string> providers;         // pin (--provider); empty = any
   std::map<std::string, std::string> labels;  // all must match
   std::string query{};                        // in Vast.ai's language, see sched/query.hpp; empty = any host
+  bool is_private = false;                    // never on hosts that strangers lend (sensitivity: private)
   bool operator==(const Constraints&) const = default;
 };
+
+// What to choose hosts by, among those that fit: all are expectations of the whole job, failures counted.
+enum class Optimize : std::uint8_t { cost, time, reliability };
+[[nodiscard]] std::string_view optimize_name(Optimize optimize);  // "cost"
+[[nodiscard]] std::optional<Optimize> parse_optimize(std::string_view word);
+
+// When it shall be done: at a time, or so long after it was submitted.
+struct Deadline {
+  std::optional<WallTime> at;
+  Duration after{};   // without `at`
+  bool hard = false;  // it is stopped then
+  bool operator==(const Deadline&) const = default;
+};
+[[nodiscard]] WallTime moment_of(const Deadline& deadline, WallTime submitted_at);
 
 struct Spec {
   std::string name;
@@ -81,11 +104,15 @@ struct Spec {
   std::string setup;       // shell text, may be empty
   std::string run;         // shell text
   std::string resume_run;  // shell text, empty = run
+  std::vector<Variant> variants;  // in order of preference; empty: the job is the same everywhere
   CheckpointPolicy checkpoint;
   RecoveryPolicy recovery;
   Constraints constraints;
-  std::optional<double> budget_total;  // USD
-  std::optional<Duration> max_duration;
+  Workload workload;
+  Optimize optimize = Optimize::cost;
+  std::optional<double> budget_total;    // USD; it is stopped before it costs more
+  std::optional<Duration> max_duration;  // of running, in all attempts together
+  std::optional<Deadline> deadline;
   bool operator==(const Spec&) const = default;
 };
 

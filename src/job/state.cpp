@@ -91,7 +91,11 @@ std::vector<Effect> pending(const State& state) {
                         },
                         [](const auto&) {}},
              state.phase);
-  for (const LooseEnd& end : state.loose_ends) effects.push_back(Settle{end});
+  // A host cleans up after an epoch and all older ones: the oldest first, before what it has saved is removed unread.
+  for (const LooseEnd& end : state.loose_ends)
+    if (std::none_of(state.loose_ends.begin(), state.loose_ends.end(),
+                     [&](const LooseEnd& other) { return other.host == end.host && other.epoch < end.epoch; }))
+      effects.push_back(Settle{end});
   return effects;
 }
 

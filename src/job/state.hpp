@@ -5,9 +5,10 @@
 // Stopping takes the place of Running while a cancellation or a move is carried out. What may still be alive or lie
 // around on hosts from former attempts is kept in `loose_ends` until the host has confirmed that it is gone.
 //
-// A move (its host is drained) begins with MoveRequested: the attempt runs on until a checkpoint made after it is safe,
-// or patience ends; then MoveDue stops it, its last checkpoint is collected, and it waits for another host. Whether
-// another host can take it is asked before both; as long as none can, MoveBlocked keeps it where it is.
+// A move (its host is drained, or too likely to fail for the job's deadline) begins with MoveRequested: the attempt runs
+// on until a checkpoint made after it is safe, or patience ends; then MoveDue stops it, its last checkpoint is
+// collected, and it waits for another host. Whether another host can take it is asked before both; as long as none can,
+// MoveBlocked keeps it where it is. For a deadline it is moved with a checkpoint or not at all.
 #pragma once
 
 #include <cstdint>
@@ -94,7 +95,7 @@ struct Launching {  // intent committed
 };
 // It shall leave its host when a checkpoint made from now on is safe.
 struct Move {
-  std::string why;  // machine word: "drained"
+  std::string why;  // machine word: "drained", "deadline"
   WallTime since;
   std::uint64_t after = 0;  // the host's number of its newest checkpoint when the move was asked for
   bool saved = false;       // one with a higher number is safe
@@ -163,6 +164,10 @@ struct State {
   int start_failures_in_row = 0;   // hosts that could not even start it, without a start between
   bool recovering = false;         // an attempt was lost and its successor does not run yet
   std::optional<Duration> cancel;  // requested, with this grace
+  std::string limit;               // the limit that asked for it, a machine word: "budget"; empty: the user
+  std::string limit_text;          // for people
+  double failures_max = 0;         // per hour: hosts that fail more often are too risky for its deadline; 0 = none
+  bool late = false;               // its deadline has passed, and that was told
   bool operator==(const State&) const = default;
 
   [[nodiscard]] JobState visible() const;
@@ -188,6 +193,7 @@ struct LaunchFailed {
   bool host_fault = true;
   Epoch host_max_epoch;
   EndKind kind = EndKind::start_failed;  // or disk_full
+  bool refused = false;                  // by the host, for a reason that may pass
 };
 struct LaunchAccepted {
   Epoch epoch;
@@ -225,12 +231,23 @@ struct CheckpointCommitted {
 struct CancelRequested {
   Duration grace{};
 };
-// Its host is to be emptied, and another can take it now.
+// It has reached a limit of its own file: it is stopped like one that is cancelled, so that it saves first.
+struct LimitReached {
+  std::string limit;  // machine word: "budget", "max_duration", "deadline"
+  std::string text;   // for people
+};
+// The deadline is over, and it goes on.
+struct DeadlinePassed {
+  std::string text;  // for people
+};
+// Its host is to be emptied, or too risky for its deadline, and another can take it now.
 struct MoveRequested {
   Epoch epoch;
-  std::string why;          // machine word: "drained"
+  std::string why;          // machine word: "drained", "deadline"
   std::uint64_t after = 0;  // see Move
   Duration patience{};      // how long the next checkpoint is waited for; told to people, kept by the shell
+  std::string text{};       // why, for people, when the word says too little
+  double failures_max = 0;  // of where it goes from now on, per hour; 0 = any
 };
 // Another host can take it now, and a checkpoint is safe or patience has ended.
 struct MoveDue {
@@ -241,7 +258,7 @@ struct MoveBlocked {
   Epoch epoch;
   std::string summary;  // of the scheduler
 };
-// Its host takes jobs again.
+// There is no reason to move any more: its host takes jobs again.
 struct MoveWithdrawn {
   Epoch epoch;
 };
@@ -256,14 +273,17 @@ struct HostForgotten {
   HostName host;
 };  // removed from the registry by force
 using Happening = std::variant<Placed, NotPlaced, LaunchFailed, LaunchAccepted, Preparing, PayloadStarted, AttemptEnded,
-                               HostLost, Drilled, Collected, CheckpointCommitted, CancelRequested, MoveRequested,
-                               MoveDue, MoveBlocked, MoveWithdrawn, ResumeRequested, Settled, HostForgotten>;
+                               HostLost, Drilled, Collected, CheckpointCommitted, CancelRequested, LimitReached,
+                               DeadlinePassed, MoveRequested, MoveDue, MoveBlocked, MoveWithdrawn, ResumeRequested,
+                               Settled, HostForgotten>;
 struct Event {
   WallTime at;  // for stamps only
   Happening what;
 };
 
+inline constexpr std::string_view k_for_deadline = "deadline";  // why a job moves, and a limit of its file
 inline constexpr Duration k_move_grace = std::chrono::seconds{30};  // to save once more, as with `job cancel`
+inline constexpr Duration k_limit_grace = std::chrono::seconds{30};
 
 // "restoring the checkpoint" for "restore"; a word that is not known stands for itself.
 [[nodiscard]] std::string doing_in_words(std::string_view doing);

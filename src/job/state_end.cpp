@@ -11,7 +11,6 @@ namespace gridctl::job {
 namespace {
 
 constexpr int k_start_failures_max = 5;  // then the job's own image or set-up is to blame
-constexpr int k_barren_max = 3;          // attempts in a row without a checkpoint: then another host is preferred
 
 // Killed from outside: an operator, the kernel, a dying engine. Programs do not kill themselves with these.
 bool is_outside_signal(int signal) {
@@ -105,10 +104,7 @@ void Stepper::finish(const Attempt& attempt, const End& end, const std::string& 
     done(JobState::succeeded, 0, "succeeded", "succeeded on " + attempt.host().value);
     return;
   }
-  if (cancelled) {
-    done(JobState::cancelled, std::nullopt, "cancelled", "cancelled; it ended with: " + in_words(end));
-    return;
-  }
+  if (cancelled) return this->cancelled("it ended with: " + in_words(end));
   count_lost_work(attempt);
   s().recovering = true;
   if (moved) return move_on(attempt, moving);

@@ -172,6 +172,10 @@ State state_of(const json& in) {
   s.lost = Duration{in.at("lost_ns").get<std::int64_t>()};
   s.start_failures_in_row = in.at("start_failures_in_row").get<int>();
   s.recovering = in.at("recovering").get<bool>();
+  s.limit = in.value("limit", "");
+  s.limit_text = in.value("limit_text", "");
+  s.failures_max = in.value("failures_max", 0.0);
+  s.late = in.value("late", false);
   if (!in.at("cancel_ns").is_null()) s.cancel = Duration{in.at("cancel_ns").get<std::int64_t>()};
   return s;
 }
@@ -198,7 +202,11 @@ std::string to_json(const State& s) {
            {"lost_ns", s.lost.count()},
            {"start_failures_in_row", s.start_failures_in_row},
            {"recovering", s.recovering},
-           {"cancel_ns", s.cancel ? json(s.cancel->count()) : json(nullptr)}};
+           {"cancel_ns", s.cancel ? json(s.cancel->count()) : json(nullptr)},
+           {"limit", s.limit},
+           {"limit_text", s.limit_text},
+           {"failures_max", s.failures_max},
+           {"late", s.late}};
   out["failures"] = json::array();
   for (const Failure& f : s.failures)
     out["failures"].push_back({{"host", f.host.value}, {"exit_code", f.exit_code}, {"signal", f.signal}});

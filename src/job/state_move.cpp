@@ -6,17 +6,26 @@
 
 namespace gridctl::job {
 
+namespace {
+// "ada is drained"
+std::string leaving(const HostName& host, const std::string& why) {
+  return host.value + " is " + (why == k_for_deadline ? "too risky for the deadline" : why);
+}
+}  // namespace
+
 void Stepper::operator()(const MoveRequested& event) {
   const Attempt* found = current(event.epoch);
   if (found == nullptr || event.why.empty()) return;
   const Attempt attempt = *found;
-  const std::string host = attempt.host().value + " is " + event.why;
+  const std::string host = leaving(attempt.host(), event.why);
   if (phase<Launching>() != nullptr) return stop_for_move(attempt, event.why, host + ": the start there is broken off");
   Running* running = phase<Running>();
   if (running == nullptr || running->move) return;
   running->move = Move{event.why, at_, event.after, false};
+  if (event.failures_max > 0) s().failures_max = event.failures_max;
   std::string text = host + ": the job moves when its next checkpoint is safe";
   if (event.patience > Duration::zero()) text += ", at the latest in " + format_duration(event.patience);
+  if (!event.text.empty()) text += ": " + event.text;
   record("move_requested", text, event.epoch, attempt.host());
   explain("moving", std::move(text));
 }
@@ -29,7 +38,7 @@ void Stepper::operator()(const MoveDue& event) {
   const std::string reason = move.saved ? "checkpoint " + std::to_string(s().head.value) + " is safe"
                                         : "no further checkpoint came within " +
                                               format_duration(std::chrono::milliseconds{at_.ms - move.since.ms});
-  stop_for_move(Attempt{*found}, move.why, found->host().value + " is " + move.why + ": stopping there, " + reason);
+  stop_for_move(Attempt{*found}, move.why, leaving(found->host(), move.why) + ": stopping there, " + reason);
 }
 
 void Stepper::operator()(const MoveBlocked& event) {
@@ -47,9 +56,12 @@ void Stepper::operator()(const MoveWithdrawn& event) {
   const Attempt* attempt = current(event.epoch);
   Running* running = phase<Running>();
   if (attempt == nullptr || running == nullptr || (!running->move && s().reason != "move_blocked")) return;
+  const bool drained = !running->move || running->move->why != k_for_deadline;
   running->move.reset();
-  record("move_withdrawn", attempt->host().value + " takes jobs again: the job stays there", event.epoch,
-         attempt->host());
+  record("move_withdrawn",
+         attempt->host().value +
+             (drained ? " takes jobs again: the job stays there" : " keeps the job: no move can meet the deadline now"),
+         event.epoch, attempt->host());
   explain("running", "running on " + attempt->host().value);
 }
 
@@ -61,7 +73,7 @@ void Stepper::stop_for_move(const Attempt& attempt, const std::string& why, std:
 
 // Neither a failure nor a loss: no charge, no avoidance, no backoff.
 void Stepper::move_on(const Attempt& attempt, const std::string& moving) {
-  const std::string text = attempt.host().value + " is " + moving + ": going on elsewhere";
+  const std::string text = leaving(attempt.host(), moving) + ": going on elsewhere";
   record("moved_away", text, attempt.epoch, attempt.host());
   explain(moving, text);
   s().phase = Waiting{Duration::zero(), moving, text};

@@ -66,7 +66,8 @@ void Stepper::wait(std::string why, std::string detail) {
 }
 
 void Stepper::done(JobState state, std::optional<int> exit_code, std::string reason, std::string text) {
-  record(reason == "cancelled" ? "cancelled" : state == JobState::succeeded ? "succeeded" : "failed", text, s().epoch);
+  record(state == JobState::cancelled ? "cancelled" : state == JobState::succeeded ? "succeeded" : "failed", text,
+         s().epoch);
   explain(std::move(reason), std::move(text));
   s().recovering = false;
   s().phase = Done{state, exit_code, at_};
@@ -118,7 +119,10 @@ void Stepper::operator()(const LaunchFailed& event) {
     finish(Attempt{*attempt}, end, "", true);
     return;
   }
-  // Nobody's fault (the resource was taken a moment ago, or this machine's own trouble): ask again, blame no one.
+  // Nobody's fault (the resource was taken a moment ago, or this machine's own trouble): ask again, blame no one. But
+  // who refuses time and again comes last, for what passes by itself would have passed.
+  if (event.refused && s().restarts_in_row + 1 >= k_barren_max)
+    avoid(attempt->host(), "it refuses the job: " + event.detail);
   record("launch_failed", event.detail, event.epoch, attempt->host());
   row(*attempt, "failed", "not_started", &end);
   s().loose_ends.push_back({attempt->host(), attempt->epoch, attempt->number, false});
@@ -184,16 +188,38 @@ void Stepper::operator()(const CheckpointCommitted& event) {
 
 void Stepper::operator()(const CancelRequested& event) {
   if (phase<Done>() != nullptr) return;
-  s().cancel = event.grace;
+  s().limit.clear();
+  s().limit_text.clear();
   record("cancel_requested", "cancellation requested, grace " + format_duration(event.grace), s().epoch);
-  if (phase<Waiting>() != nullptr) {
-    done(JobState::cancelled, std::nullopt, "cancelled", "cancelled before it ran");
-    return;
-  }
+  stop_for_cancel(event.grace);
+}
+
+void Stepper::operator()(const LimitReached& event) {
+  if (phase<Done>() != nullptr || s().cancel || event.limit.empty()) return;
+  s().limit = event.limit;
+  s().limit_text = event.text;
+  record("limit_reached", event.text, s().epoch);
+  stop_for_cancel(k_limit_grace);
+}
+
+void Stepper::operator()(const DeadlinePassed& event) {
+  if (phase<Done>() != nullptr || s().late) return;
+  s().late = true;
+  record("deadline_passed", event.text, s().epoch);
+}
+
+void Stepper::stop_for_cancel(Duration grace) {
+  s().cancel = grace;
+  if (phase<Waiting>() != nullptr) return cancelled("it did not run");
   if (phase<Collecting>() != nullptr) return;
   const Attempt attempt = *std::as_const(s()).attempt();
-  explain("cancelling", "stopping on " + attempt.host().value);
-  s().phase = Stopping{attempt, event.grace, ""};
+  explain(s().limit.empty() ? "cancelling" : s().limit, "stopping on " + attempt.host().value);
+  s().phase = Stopping{attempt, grace, ""};
+}
+
+void Stepper::cancelled(const std::string& how) {
+  if (s().limit.empty()) return done(JobState::cancelled, std::nullopt, "cancelled", "cancelled; " + how);
+  done(JobState::cancelled, std::nullopt, s().limit, s().limit_text + "; " + how);
 }
 
 void Stepper::operator()(const ResumeRequested& event) {
@@ -202,6 +228,10 @@ void Stepper::operator()(const ResumeRequested& event) {
   state.failures.clear();
   state.avoided.clear();
   state.cancel.reset();
+  state.limit.clear();
+  state.limit_text.clear();
+  state.failures_max = 0;
+  state.late = false;
   state.restarts_in_row = 0;
   state.start_failures_in_row = 0;
   state.recovering = false;

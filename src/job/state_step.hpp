@@ -16,6 +16,8 @@ struct Overloaded : Fs... {
 template <class... Fs>
 Overloaded(Fs...) -> Overloaded<Fs...>;
 
+inline constexpr int k_barren_max = 3;  // attempts in a row without a checkpoint: then another host is preferred
+
 [[nodiscard]] std::string in_words(const End& end);
 
 // One step under construction: the new state and what is to be recorded.
@@ -35,6 +37,8 @@ class Stepper {
   void operator()(const Collected& event);
   void operator()(const CheckpointCommitted& event);
   void operator()(const CancelRequested& event);
+  void operator()(const LimitReached& event);
+  void operator()(const DeadlinePassed& event);
   void operator()(const MoveRequested& event);
   void operator()(const MoveDue& event);
   void operator()(const MoveBlocked& event);
@@ -64,6 +68,9 @@ class Stepper {
   // The attempt is over, `end` says how. Decides what becomes of the job. `moving`: see Collecting; `fetched`: nothing
   // that it made is left on the host only.
   void finish(const Attempt& attempt, const End& end, const std::string& moving, bool fetched);
+  // The end that the user or a limit has asked for.
+  void cancelled(const std::string& how);
+  void stop_for_cancel(Duration grace);
   void move_on(const Attempt& attempt, const std::string& moving);
   void stop_for_move(const Attempt& attempt, const std::string& why, std::string text);
   void charge(const Attempt& attempt, const End& end);

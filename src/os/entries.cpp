@@ -135,6 +135,14 @@ Result<void> set_size(int fd, std::uint64_t size) {
   return errno_error(errno, "cannot set the size of a file to " + std::to_string(size) + " bytes");
 }
 
+void start_writing_back(int fd, std::uint64_t offset, std::uint64_t size) {
+#ifdef __linux__
+  static_cast<void>(::sync_file_range(fd, static_cast<off_t>(offset), static_cast<off_t>(size), SYNC_FILE_RANGE_WRITE));
+#else
+  static_cast<void>(fd), static_cast<void>(offset), static_cast<void>(size);
+#endif
+}
+
 Result<void> write_at(int fd, ByteView bytes, std::uint64_t offset) {
   while (!bytes.empty()) {
     const ssize_t put = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));

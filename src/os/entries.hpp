@@ -47,6 +47,8 @@ struct FileStatus {
 [[nodiscard]] Result<void> set_mode(int fd, unsigned mode);
 [[nodiscard]] Result<void> set_size(int fd, std::uint64_t size);
 [[nodiscard]] Result<void> write_at(int fd, ByteView bytes, std::uint64_t offset);  // pwrite, all of it
+// Asks the kernel to begin writing these bytes to the disk, so that a later sync waits less. Only a hint.
+void start_writing_back(int fd, std::uint64_t offset, std::uint64_t size);
 // pread until `into` is full or the file ends; the count read.
 [[nodiscard]] Result<std::size_t> read_at(int fd, std::span<std::byte> into, std::uint64_t offset);
 

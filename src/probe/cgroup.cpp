@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t k_no_limit = 1ull << 60;  // v1 says 2^63 rounded down to a page for "none"
 constexpr int k_levels_max = 64;                  // nesting of groups
 
-struct Mount {
+struct CgroupMount {
   std::string root, point, kind, options;
   bool writable = false;
 };
@@ -24,8 +24,8 @@ bool has_word(std::string_view list, std::string_view word, char separator) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-std::vector<Mount> mounts_of(const HostFiles& files) {
-  std::vector<Mount> mounts;
+std::vector<CgroupMount> mounts_of(const HostFiles& files) {
+  std::vector<CgroupMount> mounts;
   for (const std::string& line : split_lines(files.read("/proc/self/mountinfo").value_or(""))) {
     // "36 35 98:0 ROOT POINT rw,noatime master:1 - TYPE SOURCE OPTIONS"
     const std::size_t dash = line.find(" - ");
@@ -39,7 +39,7 @@ std::vector<Mount> mounts_of(const HostFiles& files) {
 }
 
 // Directories of our group and those above it, innermost first; empty when the controller is not mounted.
-std::vector<std::string> group_directories(const HostFiles& files, const std::vector<Mount>& mounts,
+std::vector<std::string> group_directories(const HostFiles& files, const std::vector<CgroupMount>& mounts,
                                            std::string_view controller) {
   const bool unified = controller.empty();
   std::string path;
@@ -53,7 +53,7 @@ std::vector<std::string> group_directories(const HostFiles& files, const std::ve
     found = true;
   }
   if (!found) return {};
-  for (const Mount& mount : mounts) {
+  for (const CgroupMount& mount : mounts) {
     if (unified ? mount.kind != "cgroup2" : mount.kind != "cgroup" || !has_word(mount.options, controller, ','))
       continue;
     // In a container the mount's root is our group itself or one above it.
@@ -91,7 +91,7 @@ void take_v2(const HostFiles& files, const std::vector<std::string>& directories
 }  // namespace
 
 CgroupLimits cgroup_limits(const HostFiles& files) {
-  const std::vector<Mount> mounts = mounts_of(files);
+  const std::vector<CgroupMount> mounts = mounts_of(files);
   CgroupLimits limits;
   const std::vector<std::string> memory = group_directories(files, mounts, "memory");
   const std::vector<std::string> cpu = group_directories(files, mounts, "cpu");
@@ -107,7 +107,7 @@ CgroupLimits cgroup_limits(const HostFiles& files) {
   const std::vector<std::string> unified = group_directories(files, mounts, "");
   take_v2(files, unified, limits);
   const auto writable = [&](std::string_view controller) {
-    return std::any_of(mounts.begin(), mounts.end(), [&](const Mount& mount) {
+    return std::any_of(mounts.begin(), mounts.end(), [&](const CgroupMount& mount) {
       return mount.writable &&
              (controller.empty() ? mount.kind == "cgroup2" : has_word(mount.options, controller, ','));
     });

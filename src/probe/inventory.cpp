@@ -93,15 +93,16 @@ void explain_gpus(const HostFiles& files, std::span<const VendorPlugin> plugins,
   else add_gap(gaps, "nvswitch", GapReason::not_reported, "/sys/bus/pci is not there");
   constexpr std::pair<Vendor, const char*> toolkits[] = {
       {Vendor::nvidia, "cuda"}, {Vendor::amd, "rocm"}, {Vendor::intel, "oneapi"}};
-  for (const auto& [vendor, attribute] : toolkits) {
+  for (const auto& toolkit : toolkits) {
+    const Vendor vendor = toolkit.first;  // clang 14 lets no lambda capture a structured binding
     const bool present =
         std::any_of(inventory.gpus.begin(), inventory.gpus.end(), [&](const Gpu& gpu) { return gpu.vendor == vendor; });
     const auto plugin =
         std::find_if(plugins.begin(), plugins.end(), [&](const VendorPlugin& one) { return one.vendor == vendor; });
     const bool on_bus = plugin != plugins.end() && !pci_gpus(files, plugin->pci_vendor_id).empty();
-    if (present) add_gap(gaps, attribute, GapReason::not_reported, "no tool tells it and it is in none of its places");
-    else if (on_bus) add_gap(gaps, attribute, GapReason::no_driver, "there is a GPU, but no tool that knows it");
-    else add_gap(gaps, attribute, GapReason::not_applicable, "no GPU of " + std::string(vendor_name(vendor)));
+    if (present) add_gap(gaps, toolkit.second, GapReason::not_reported, "no tool tells it and it is in none of its places");
+    else if (on_bus) add_gap(gaps, toolkit.second, GapReason::no_driver, "there is a GPU, but no tool that knows it");
+    else add_gap(gaps, toolkit.second, GapReason::not_applicable, "no GPU of " + std::string(vendor_name(vendor)));
   }
   // What is installed is unknown for the same reason as what the driver supports.
   for (const auto& [supported, installed] :

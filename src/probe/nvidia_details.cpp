@@ -175,7 +175,7 @@ std::string without_escapes(std::string_view text) {
   return out;
 }
 
-GpuLink link_of_cell(std::string_view cell) {
+GpuLink nvlink_of_cell(std::string_view cell) {
   GpuLink link;
   if (const auto lanes = number_after(cell, "NV")) {
     link.kind = LinkKind::nvlink;
@@ -276,7 +276,7 @@ std::vector<GpuLink> read_nvidia_topology(std::string_view text, const std::vect
     const auto a = row ? position_of(gpus, *row) : std::nullopt;
     if (!a) continue;
     for (std::size_t column = 0; column < columns.size() && column + 1 < words.size(); ++column) {
-      GpuLink link = link_of_cell(words[column + 1]);
+      GpuLink link = nvlink_of_cell(words[column + 1]);
       if (!columns[column] || *columns[column] <= *a || link.kind == LinkKind::unknown) continue;
       link.a = *a;
       link.b = *columns[column];

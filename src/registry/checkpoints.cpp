@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "registry/impl.hpp"
@@ -8,10 +9,26 @@ namespace gridctl::registry {
 
 namespace {
 
+constexpr std::size_t k_always_kept = 2;  // newest; should the last one turn out to be no good
+
 constexpr std::string_view k_columns =
     "SELECT seq, epoch, attempt, root, created_ms, bytes, stored_bytes, files, host_number, verified, pinned, stray, "
-    "how, stall_ms, upload_ms "
+    "how, stall_ms, upload_ms, metrics "
     "FROM checkpoints WHERE job = ? ";
+
+std::optional<std::string> to_text(const Metrics& metrics) {
+  if (metrics.empty()) return std::nullopt;
+  return nlohmann::json(metrics).dump();
+}
+
+Metrics metrics_of(const std::string& text) {
+  Metrics metrics;
+  const auto stored = nlohmann::json::parse(text, nullptr, false);
+  if (!stored.is_object()) return metrics;
+  for (const auto& [name, value] : stored.items())
+    if (value.is_number()) metrics.emplace(name, value.get<double>());
+  return metrics;
+}
 
 Result<Checkpoint> read_checkpoint(const JobId& id, const db::Statement& row) {
   Checkpoint c;
@@ -33,7 +50,13 @@ Result<Checkpoint> read_checkpoint(const JobId& id, const db::Statement& row) {
   c.how = row.text(12);
   if (!row.is_null(13)) c.stall = std::chrono::milliseconds{row.integer(13)};
   if (!row.is_null(14)) c.upload = std::chrono::milliseconds{row.integer(14)};
+  if (!row.is_null(15)) c.metrics = metrics_of(row.text(15));
   return c;
+}
+
+void add_copies(Checkpoint& checkpoint, const std::vector<Copy>& copies) {
+  for (const Copy& copy : copies)
+    if (copy.seq == checkpoint.seq) checkpoint.copies.push_back(copy.place);
 }
 
 Error no_checkpoint(const JobId& id, std::optional<CheckpointSeq> seq) {
@@ -62,7 +85,7 @@ std::optional<std::int64_t> in_ms(const std::optional<Duration>& duration) {
 Result<void> insert(db::Database& db, const Checkpoint& c) {
   db::Statement statement = db.prepare(
       "INSERT INTO checkpoints(job, seq, epoch, attempt, root, created_ms, bytes, stored_bytes, files, host_number, "
-      "verified, pinned, stray, how, stall_ms, upload_ms) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      "verified, pinned, stray, how, stall_ms, upload_ms, metrics) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   return statement.bind(c.job.value)
       .bind(c.seq.value)
       .bind(c.epoch.value)
@@ -79,6 +102,7 @@ Result<void> insert(db::Database& db, const Checkpoint& c) {
       .bind(c.how)
       .bind(in_ms(c.stall))
       .bind(in_ms(c.upload))
+      .bind(to_text(c.metrics))
       .run();
 }
 
@@ -129,10 +153,14 @@ Result<std::vector<Checkpoint>> Registry::checkpoints(const JobId& id) {
   std::vector<Checkpoint> list;
   for (;;) {
     TRY_ASSIGN(const bool row, query.next());
-    if (!row) return list;
+    if (!row) break;
     TRY_ASSIGN(Checkpoint c, read_checkpoint(id, query));
     list.push_back(std::move(c));
   }
+  if (list.empty()) return list;
+  TRY_ASSIGN(const std::vector<Copy> copies, copies_of(id));
+  for (Checkpoint& c : list) add_copies(c, copies);
+  return list;
 }
 
 Result<Checkpoint> Registry::checkpoint(const JobId& id, std::optional<CheckpointSeq> seq) {
@@ -146,7 +174,10 @@ Result<Checkpoint> Registry::checkpoint(const JobId& id, std::optional<Checkpoin
   db::Statement query = impl_->db.prepare(std::string(k_columns) + "AND seq = ?");
   TRY_ASSIGN(const bool row, query.bind(id.value).bind(wanted.value).next());
   if (!row) return no_checkpoint(id, seq);
-  return read_checkpoint(id, query);
+  TRY_ASSIGN(Checkpoint found, read_checkpoint(id, query));
+  TRY_ASSIGN(const std::vector<Copy> copies, copies_of(id));
+  add_copies(found, copies);
+  return found;
 }
 
 Result<void> Registry::set_pinned(const JobId& id, CheckpointSeq seq, bool pinned) {
@@ -176,19 +207,21 @@ Result<void> Registry::remove_checkpoint(const JobId& id, CheckpointSeq seq) {
   return transaction.commit();
 }
 
-Result<std::vector<Checkpoint>> Registry::prunable(const JobId& id, int keep) {
+Result<std::vector<Checkpoint>> Registry::prunable(const JobId& id, const job::KeepPolicy& keep) {
   TRY_ASSIGN(const job::State state, impl_->load_machine(id));
   TRY_ASSIGN(std::vector<Checkpoint> list, checkpoints(id));
   std::vector<Checkpoint> own;
   for (Checkpoint& c : list)
     if (!c.stray) own.push_back(std::move(c));
-  const std::size_t kept = static_cast<std::size_t>(std::max(keep, 2));
+  std::vector<job::KeepCandidate> saved;
+  for (const Checkpoint& c : own) saved.push_back({c.created_at, &c.metrics});
+  const std::vector<bool> kept = job::kept(keep, saved);
+  const job::Attempt* attempt = state.attempt();
   std::vector<Checkpoint> out;
-  for (std::size_t i = 0; i + kept < own.size(); ++i) {
-    const job::Attempt* attempt = state.attempt();
+  for (std::size_t i = 0; i + k_always_kept < own.size(); ++i) {
     const bool in_use = own[i].seq == state.head || (attempt != nullptr && attempt->resumed_from == own[i].seq) ||
                         state.restore == own[i].seq;
-    if (!own[i].pinned && !in_use) out.push_back(own[i]);
+    if (!kept[i] && !own[i].pinned && !in_use) out.push_back(own[i]);
   }
   return out;
 }

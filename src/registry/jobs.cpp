@@ -48,15 +48,17 @@ Result<JobRow> read_row(const db::Statement& row) {
   return out;
 }
 
-// USD: wall time of each attempt at its host's price.
-double cost_of(const std::vector<AttemptRecord>& attempts, WallTime now) {
-  double cost = 0;
+// Wall time of each attempt, at its host's price.
+Spent spent_by(const std::vector<AttemptRecord>& attempts, WallTime now) {
+  Spent spent;
   for (const AttemptRecord& a : attempts) {
     if (!a.started_at) continue;
     const std::int64_t end = a.ended_at ? a.ended_at->ms : now.ms;
-    cost += a.price_per_hour * static_cast<double>(std::max<std::int64_t>(end - a.started_at->ms, 0)) / 3.6e6;
+    const std::chrono::milliseconds ran{std::max<std::int64_t>(end - a.started_at->ms, 0)};
+    spent.ran += ran;
+    spent.usd += a.price_per_hour * static_cast<double>(ran.count()) / 3.6e6;
   }
-  return cost;
+  return spent;
 }
 
 }  // namespace
@@ -236,8 +238,13 @@ Result<Job> Registry::job(const JobId& id) {
   }
   TRY_ASSIGN(out.machine, impl_->load_machine(id));
   TRY_ASSIGN(const std::vector<AttemptRecord> list, attempts(id));
-  out.cost = cost_of(list, out.ended_at.value_or(out.submitted_at));
+  out.cost = spent_by(list, out.ended_at.value_or(out.submitted_at)).usd;
   return out;
+}
+
+Result<Spent> Registry::spent(const JobId& id, WallTime now) {
+  TRY_ASSIGN(const std::vector<AttemptRecord> list, attempts(id));
+  return spent_by(list, now);
 }
 
 Result<std::vector<JobRow>> Registry::jobs(const JobFilter& filter) {

@@ -71,6 +71,12 @@ struct Input {
   std::uint64_t bytes = 0;
 };
 
+// By all attempts of a job together.
+struct Spent {
+  double usd = 0;
+  Duration ran{};
+};
+
 struct AttemptRecord {
   AttemptNumber number;
   Epoch epoch;
@@ -104,10 +110,49 @@ struct Checkpoint {
   std::uint64_t host_number = 0;  // the agent's number of it within the attempt
   bool verified = true;
   bool pinned = false;
-  bool stray = false;              // from a stale epoch: kept, never restored by itself
-  std::string how;                 // how it was known to be whole: "commit-marker", "format", "quiet", "exit", "push"
-  std::optional<Duration> stall;   // how long saving it held the job up
-  std::optional<Duration> upload;  // from taking it on the host until it was whole and verified here
+  bool stray = false;               // from a stale epoch: kept, never restored by itself
+  std::string how;                  // how it was known to be whole: "commit-marker", "format", "quiet", "exit", "push"
+  std::optional<Duration> stall;    // how long saving it held the job up
+  std::optional<Duration> upload;   // from taking it on the host until it was whole and verified here
+  Metrics metrics;                  // what the job had told when it was taken
+  std::vector<std::string> copies;  // places that have acknowledged it, by name
+};
+
+// Somewhere else, where copies of checkpoints are kept.
+struct Place {
+  std::string name;
+  std::string url;                        // "dir:/path", "ssh://provider/path", "s3://bucket/prefix"
+  std::string endpoint, region, profile;  // of S3; may be empty
+  WallTime added_at;
+  std::optional<WallTime> answered_at;  // when it last did what was asked
+  std::optional<WallTime> trouble_at;   // since when it does not
+  std::string trouble_code, trouble;    // why; empty when it does
+  std::string location{};               // a region as jobs want it ("DE"); empty: not known, or that of its provider
+  bool lent = false;                    // it belongs to others
+  bool operator==(const Place&) const = default;
+};
+
+// A checkpoint that a place has acknowledged.
+struct Copy {
+  std::string place;
+  JobId job;
+  CheckpointSeq seq;
+  WallTime copied_at;
+  bool operator==(const Copy&) const = default;
+};
+
+struct CheckpointRef {
+  JobId job;
+  CheckpointSeq seq;
+  auto operator<=>(const CheckpointRef&) const = default;
+};
+
+// A checkpoint, the job it is of, how many copies that job asks for, and where they may be.
+struct CopyWanted {
+  Checkpoint checkpoint;
+  std::string job_name;
+  int copies = 1;  // with the one here
+  job::Constraints constraints{};
 };
 
 // What came of the newest drill of a job: whether it can be resumed on another host.

@@ -87,6 +87,8 @@ class Registry {
   [[nodiscard]] Result<std::vector<JobRow>> jobs(const JobFilter& filter);  // newest first
   [[nodiscard]] Result<std::vector<JobId>> unfinished();                    // State::needs_supervisor()
   [[nodiscard]] Result<std::vector<AttemptRecord>> attempts(const JobId& id);
+  // What it has used so far, the attempt that runs now counted up to `now`.
+  [[nodiscard]] Result<Spent> spent(const JobId& id, WallTime now);
   // Events after event id `after`, oldest first; at most `limit` (0 = all).
   [[nodiscard]] Result<std::vector<EventRecord>> events(const JobId& id, std::int64_t after, std::size_t limit);
   // Why the scheduler did what it did, newest decision: lines for `job explain`.
@@ -111,9 +113,25 @@ class Registry {
   [[nodiscard]] Result<void> set_verified(const JobId& id, CheckpointSeq seq, bool verified);
   [[nodiscard]] Result<void> remove_checkpoint(const JobId& id,
                                                CheckpointSeq seq);  // refused for the head of an unfinished job
-  // Checkpoints beyond `keep` newest that are neither pinned, head, nor the last two: may go.
-  [[nodiscard]] Result<std::vector<Checkpoint>> prunable(const JobId& id, int keep);
+  // Checkpoints that `keep` does not want and that are neither pinned, head, nor the last two: may go.
+  [[nodiscard]] Result<std::vector<Checkpoint>> prunable(const JobId& id, const job::KeepPolicy& keep);
   [[nodiscard]] Result<std::vector<Digest>> live_roots();  // of every checkpoint kept and every job's inputs
+
+  // Places that keep copies, and what is there.
+  [[nodiscard]] Result<void> add_place(const Place& place);                       // exists when the name is taken
+  [[nodiscard]] Result<void> remove_place(const std::string& name);               // with what is known of its copies
+  [[nodiscard]] Result<std::vector<Place>> places();                              // in the order they were added
+  [[nodiscard]] Result<Place> place(const std::string& name);                     // not_found names what there is
+  [[nodiscard]] Result<void> note_answer(const std::string& place, WallTime at);  // ends its trouble
+  // The time it began stays as long as the code is the same. True when it is news.
+  [[nodiscard]] Result<bool> note_trouble(const std::string& place, WallTime at, const Error& error);
+  [[nodiscard]] Result<void> add_copy(const Copy& copy);
+  [[nodiscard]] Result<void> remove_copy(const Copy& copy);
+  [[nodiscard]] Result<std::vector<Copy>> copies();                     // by place, job and number
+  [[nodiscard]] Result<std::vector<Copy>> copies_of(const JobId& job);  // the same, of one job
+  [[nodiscard]] Result<std::vector<CheckpointRef>> kept_checkpoints();  // of every job, strays included
+  // Every checkpoint that is kept and worth a copy (strays only when pinned), with what its job asks for; newest first.
+  [[nodiscard]] Result<std::vector<CopyWanted>> copyable();
 
  private:
   struct Impl;

@@ -162,6 +162,39 @@ CREATE TABLE drills(              -- the newest of each name
   took_ms INTEGER,
   steps_lost INTEGER
 ) STRICT, WITHOUT ROWID;
+)sql",
+    // 4 -> 5: which checkpoint was best
+    R"sql(
+ALTER TABLE checkpoints ADD COLUMN metrics TEXT;       -- what the job had told when it was taken, JSON; NULL = nothing
+)sql",
+    // 5 -> 6: places that keep copies
+    R"sql(
+CREATE TABLE places(
+  n INTEGER PRIMARY KEY,          -- order of adding
+  name TEXT NOT NULL UNIQUE,
+  url TEXT NOT NULL,
+  endpoint TEXT NOT NULL,         -- this and the next two: of S3, may be empty
+  region TEXT NOT NULL,
+  profile TEXT NOT NULL,
+  added_ms INTEGER NOT NULL,
+  answered_ms INTEGER,            -- when it last did what was asked
+  trouble_ms INTEGER,             -- since when it does not; NULL = it does
+  trouble_code TEXT NOT NULL DEFAULT '',
+  trouble TEXT NOT NULL DEFAULT ''
+) STRICT;
+CREATE TABLE copies(              -- acknowledged by the place; one without a checkpoint is to be removed there
+  place TEXT NOT NULL,
+  job TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  copied_ms INTEGER NOT NULL,
+  PRIMARY KEY(place, job, seq)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX copies_by_job ON copies(job, seq);
+)sql",
+    // 6 -> 7: where places are, and whose
+    R"sql(
+ALTER TABLE places ADD COLUMN location TEXT NOT NULL DEFAULT '';   -- a region; '' = not known, or that of its provider
+ALTER TABLE places ADD COLUMN lent INTEGER NOT NULL DEFAULT 0;     -- 1 = it belongs to others
 )sql"};
 
 inline constexpr std::int64_t k_schema_version = k_schema_steps.size();

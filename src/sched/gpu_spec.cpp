@@ -83,7 +83,11 @@ Result<void> read_memory(std::string_view whole, std::string_view part, job::Gpu
   const Range range = range_of(part);
   std::string low(range.low), high(range.high);
   // "16..32GB": the unit of one end holds for both
-  if (all_digits(low) && !high.empty()) low += high.substr(high.find_first_not_of("0123456789."));
+  if (all_digits(low) && !high.empty()) {
+    const std::size_t unit = high.find_first_not_of("0123456789.");
+    if (unit == std::string::npos) return bad(whole, "the memory has no unit; write e.g. 40GB");
+    low += high.substr(unit);
+  }
   if (!low.empty()) {
     TRY_ASSIGN(into.memory_min, parse_size(low));
   }

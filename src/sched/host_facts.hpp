@@ -35,6 +35,9 @@ struct HostFacts {
   std::string shunned;                       // why every job stays away from it while there are others, or empty
 };
 
+// What a member of an attempt holds there.
+void take_away(HostFacts& host, const std::vector<std::string>& gpu_uuids, double cpus, std::uint64_t memory_bytes);
+
 // As a query sees it. The facts must outlive the result.
 [[nodiscard]] Subject subject_of(const HostFacts& host);
 

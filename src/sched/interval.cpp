@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "sched/replication.hpp"
+
 namespace gridctl::sched {
 
 namespace {
@@ -40,7 +42,8 @@ double optimal_interval(double cost_s, double mtbf_s) {
   if (x < 1e-12) return young_interval(cost_s, mtbf_s);  // below it the equation drowns in rounding
   if (x > 30) return mtbf_s;                             // 1 - tau/M is below the precision of a double
   // y = tau/M = 1 + W0(-e^(-x-1)) solves log(1-y) + y + x = 0; Newton from the right falls monotonically onto the root.
-  double y = 1 - std::exp(-x - 1);
+  // Young's is to the right of it, and near for small x.
+  double y = std::min(1 - std::exp(-x - 1), std::sqrt(2 * x));
   for (int i = 0; i < k_newton_max; ++i) {
     const double step = (std::log1p(-y) + y + x) * (1 - y) / y;
     y += step;
@@ -80,6 +83,8 @@ Interval checkpoint_interval(const CheckpointCost& cost, double rate_per_hour, D
                (cost.upload > Duration{} ? ", is safe after " + people(cost.upload) : "") + "; one failure in " +
                people(from_seconds(mtbf)) + " expected, " + people(cost.restart) + " to go on: " + share +
                " of the time is work";
+  if (measured)
+    if (const auto advice = replication_advice({1, mtbf, stall, restart})) out.reason += "; " + *advice;
   return out;
 }
 

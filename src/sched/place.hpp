@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/inventory.hpp"
 #include "job/spec.hpp"
 #include "job/state.hpp"
+#include "sched/cost.hpp"
 #include "sched/host_facts.hpp"
 
 namespace gridctl::sched {
@@ -22,12 +24,18 @@ struct Placement {
   double cpus = 0;                     // to lease
   std::uint64_t memory_bytes = 0;      // to lease; 0 = none reserved
   double price_per_hour = 0;           // USD, at placement
-  std::string reason;                  // why this host, for people
+  std::string reason{};                // why this host, for people
+  Estimate estimate{};                 // of the job's end there
+  double failures_per_hour = 0;        // of the host and these GPUs
+  double safely = 0;                   // seconds within which the job is almost surely done there (deadline.hpp);
+                                       // 0 = it has no deadline, or its work is not known
+  bool late = false;                   // that is more than it has, or the host fails too often for it
   bool operator==(const Placement&) const = default;
 };
 
-// `code` is a stable word: pinned, drained, mismatch, class, region, label, price, query, engine, gpu, gpu_memory, gpu_count,
-// cpus, memory, disk, nodes; and, curable by waiting: unreachable, quarantined, unhealthy, busy, avoided, query (about what changes by itself).
+// `code` is a stable word: pinned, drained, mismatch, class, region, sensitivity, label, price, query, engine, gpu,
+// gpu_memory, gpu_count, cpus, memory, disk, nodes; and, curable by waiting: unreachable, quarantined, unhealthy, busy,
+// avoided, query (about what changes by itself).
 struct Rejection {
   HostName host;
   std::string code;
@@ -36,29 +44,60 @@ struct Rejection {
   bool operator==(const Rejection&) const = default;
 };
 
+// What becomes of the job when its host is lost: 0 nothing, 1 it is restarted from its beginning, 2 its data survive,
+// 3 it goes on elsewhere from its last checkpoint by itself, 4 nobody notices (stateless services).
+struct Tolerance {
+  int level = 0;
+  std::string why;  // for people
+  bool operator==(const Tolerance&) const = default;
+};
+
 using Avoid = job::Avoided;  // a host and why this job stays away from it
+
+inline constexpr std::size_t k_runners_up_max = 20;
 
 struct Decision {
   std::optional<Placement> placement;
-  std::vector<Placement> runners_up;  // hosts that would do too, best first
-  std::vector<Rejection> rejections;  // by host name; one per host, the gravest reason
-  bool could_ever_fit = false;        // placed, or some host was rejected for a temporary reason only
+  std::vector<Placement> runners_up;   // hosts that would do too, best first; at most k_runners_up_max
+  std::size_t fitting = 0;             // with all of those
+  std::vector<Rejection> rejections;   // by host name; one per host, the gravest reason
+  std::optional<Tolerance> tolerance;  // when placed
+  bool could_ever_fit = false;         // placed, or some host was rejected for a temporary reason only
 };
 
-// Filters, then orders by preference among the GPU alternatives, price, and name.
+// What is known of a job beyond its file.
+struct Known {
+  Task task;
+  bool work_known = false;                 // else `task.work` is assumed: what it costs is told per hour of work
+  std::map<HostName, double> bytes_there;  // of the inputs, what a host has already
+  std::optional<double> time_left;         // seconds until its deadline; negative: that has passed
+  double failures_max = 0;                 // per hour; hosts that fail more often come last, as if too late. 0 = none
+  [[nodiscard]] bool is_due() const { return time_left && work_known; }  // its deadline can be planned for
+};
+[[nodiscard]] Known known_of(const job::Spec& spec);
+[[nodiscard]] Known known_of(const job::Spec& spec, WallTime now);  // of one that is submitted now: its deadline too
+
+// Filters, then orders by preference among the GPU alternatives, by what the job asks to optimize (the expected cost to
+// finish, else the time, else the failure rate), by price, and by name. Cost and time are expectations of the whole
+// job (cost.hpp): a dear host that is fast or never fails may well be the cheaper one.
 // * What can never be cured by waiting is reported before what can, so that could_ever_fit is honest.
 // * An avoided host (one that failed this job, or breaks jobs of all kinds) is taken only when no other host fits now
 //   and none that answers is merely busy. Hosts that do not answer do not hold the job back: they may never return.
 //   When all that fit are avoided, they are tried in the order of `avoided`: the one that failed it last comes last.
+// * A deadline comes before all preferences: hosts that are in time are ranked as ever; when there is none, the one
+//   that is done first.
 // * Engine: a job with an image needs docker or podman. On a host set to `auto` that is the working one that enforces
 //   limits, docker before podman; a host set to one engine uses only that. A job without an image runs as a plain
 //   process; a host whose owner chose a container engine takes no plain processes.
 // * GPUs of one model are preferred; models of one vendor are mixed only when no single one suffices; vendors never.
 [[nodiscard]] Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts,
-                             const std::vector<Avoid>& avoided);
+                             const std::vector<Avoid>& avoided, const Known& known);
+[[nodiscard]] Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts,
+                             const std::vector<Avoid>& avoided);  // known_of(spec)
 
 // Lines for `job explain`: the choice, the others that fit, and the reason for each host that does not.
 [[nodiscard]] std::vector<std::string> explain(const Decision& decision);
+void explain_rejections(const std::vector<Rejection>& rejections, std::vector<std::string>& lines);
 // One line for a pending job: "0 of 5 providers fit: 3 gpu_memory, 1 busy, 1 unreachable".
 [[nodiscard]] std::string summary(const Decision& decision);
 

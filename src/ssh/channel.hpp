@@ -47,6 +47,7 @@ class Channel {
   [[nodiscard]] virtual const std::string& peer() const = 0;  // "user@host:port"
 };
 
+inline constexpr std::size_t k_stderr_turn_bytes_max = 1u << 20;  // read at once; then others get their turn
 inline constexpr std::size_t k_stderr_kept = 4 * 1024;
 // Appends, keeping the last k_stderr_kept bytes.
 void keep_tail(std::string& tail, std::string_view more);

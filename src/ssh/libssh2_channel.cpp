@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t k_inbound_bytes = 64 * 1024;          // per read; larger ones gain nothing
 constexpr std::size_t k_outbound_bytes_max = 256 * 1024;    // below it uploads on a 100 Mbit/s, 40 ms link slow down
-constexpr std::size_t k_stderr_turn_bytes_max = 1u << 20;   // then others get their turn
 constexpr Duration k_keepalive = std::chrono::seconds{15};  // home routers forget a connection after 60 s and less
 
 class Libssh2Channel : public Channel {

@@ -19,7 +19,6 @@ namespace {
 
 constexpr Duration k_end_wait = std::chrono::seconds{5};          // from the end of stdout to the end of the child
 constexpr Duration k_stop_wait = std::chrono::milliseconds{200};  // from TERM to KILL: ssh must stop its own proxies
-constexpr std::size_t k_stderr_turn_bytes_max = 1u << 20;         // then others get their turn
 
 }  // namespace
 

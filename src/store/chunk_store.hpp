@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A store of blobs under their digests, in packs: gridctl-store(5). Several processes may use one directory; within a
-// process an instance may be used by several threads; a failed seal() of one loses what all have put since the last
-// one, so whoever shares an instance asks missing() at its end. Every read is hashed again.
+// process an instance may be used by several threads, which encode and write side by side; what one of them cannot
+// write or seal costs all what they have put since the last seal(), so whoever shares an instance asks missing() at its
+// end. Every read is hashed again.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -16,6 +18,7 @@
 #include "base/time.hpp"
 #include "os/clock.hpp"
 #include "os/files.hpp"
+#include "store/cipher.hpp"
 #include "store/gc.hpp"
 #include "store/pack.hpp"
 
@@ -32,6 +35,8 @@ struct StoreOptions {
   const os::Clock* clock = nullptr;  // nullptr = the system's
   std::uint64_t pack_bytes_max = k_pack_bytes_max;
   bool encode = true;  // keep blobs compressed where it pays; what is there may be either way
+  // What is put is encrypted, and the store is marked as one of this key; what lay there open stays readable.
+  std::shared_ptr<const Cipher> cipher = nullptr;
 };
 
 struct StoreStats {
@@ -58,9 +63,17 @@ struct GcReport {
   std::uint64_t bytes_freed = 0, bytes_copied = 0;
 };
 
+// A published pack as a file.
+struct PackFile {
+  Digest id;
+  os::Path path;
+  std::uint64_t size = 0;  // bytes
+};
+
 class ChunkStore : public ChunkReader {
  public:
-  // Makes the directory when it is missing. state_unreadable when it is another version's or no store.
+  // Makes the directory when it is missing. state_unreadable when it is another version's or no store, or when it is
+  // encrypted and the cipher is not that of its key.
   [[nodiscard]] static Result<ChunkStore> open(const os::Path& directory, const StoreOptions& options = {});
   ChunkStore(ChunkStore&&) noexcept;
   ChunkStore& operator=(ChunkStore&&) noexcept;
@@ -75,14 +88,18 @@ class ChunkStore : public ChunkReader {
 
   // Refuses content that does not hash to the digest (checkpoint_damaged). What is here already costs nothing.
   // Not durable and not visible to other processes before seal().
-  [[nodiscard]] Result<void> put(const Digest& digest, ByteView content);
+  // `before` is what stood in its place in an earlier checkpoint, if anything: where the two differ little, only the
+  // difference is kept. It need not be here. Only stores with a key keep differences.
+  [[nodiscard]] Result<void> put(const Digest& digest, ByteView content, const Digest* before = nullptr);
+  // The same for whoever has just hashed the content: it is not hashed again.
+  [[nodiscard]] Result<void> put_hashed(const Digest& digest, ByteView content, const Digest* before = nullptr);
   // Everything put before is durable and visible to all when this returns success. After an error, what was put since
   // the last success is gone and must be put again.
   [[nodiscard]] Result<void> seal();
 
-  // Removes what is not live: see GcPolicy. `live` must know every digest that any manifest in use needs, and the
+  // Removes what is not live: see GcPolicy. `live` must hold every digest that any manifest in use needs, and the
   // roots; a caller that could not list them all must not call. busy when another process collects.
-  [[nodiscard]] Result<GcReport> collect(const std::function<bool(const Digest&)>& live, const GcPolicy& policy = {});
+  [[nodiscard]] Result<GcReport> collect(const std::unordered_set<Digest>& live, const GcPolicy& policy = {});
 
   // Reads everything. `progress` gets bytes done and in all; false stops (cancelled).
   using VerifyProgress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
@@ -91,7 +108,15 @@ class ChunkStore : public ChunkReader {
   // `damaged/`. The damaged blobs are missing from then on, so that the next transfer brings them again. Returns the
   // number of packs set aside.
   [[nodiscard]] Result<std::uint64_t> set_aside(const VerifyReport& report);
+  // The published packs, each once and by id, that hold these blobs and what differences among them were made from.
+  // They are claimed, and encrypted when the store has a key: what lies open is copied into new ones first. not_found
+  // names a blob that is missing.
+  [[nodiscard]] Result<std::vector<PackFile>> packs_of(std::span<const Digest> digests);
+  // Reads one pack like verify(). not_found when there is no such pack.
+  [[nodiscard]] Result<VerifyReport> verify_pack(const Digest& id);
   [[nodiscard]] Result<StoreStats> stats();
+  // The id of the key that the store in this directory is encrypted with; zero when it is not, or not there.
+  [[nodiscard]] static Result<KeyId> key_of(const os::Path& directory);
   [[nodiscard]] const os::Path& directory() const;
 
  private:

@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "base/check.hpp"
 #include "store/big_endian.hpp"
 #include "store/planes.hpp"
 
@@ -88,11 +89,15 @@ Choice choose(ByteView sample) {
   return {std::min(entropy, matches) <= size * (1 - k_gain_min), search ? Effort::matches : Effort::entropy};
 }
 
-// Bytes of one element, or 1 when planes would not help.
-std::size_t guess_width(ByteView sample) {
-  double best = entropy_bytes(sample);
-  const double limit = best - static_cast<double>(sample.size()) * k_planes_gain_min;
-  std::size_t width = 1;
+// What planes of the best element width promise.
+struct Guess {
+  std::size_t width = 1;  // bytes of one element; 1 when planes would not help
+  double bytes = 0;       // of the sample, by entropy
+};
+Guess guess(ByteView sample) {
+  Guess best{1, entropy_bytes(sample)};
+  const double size_of_sample = static_cast<double>(sample.size());
+  const double limit = best.bytes - size_of_sample * k_planes_gain_min;
   Bytes planes;
   for (const std::size_t candidate : {2, 4, 8}) {
     const std::size_t count = sample.size() / candidate;
@@ -103,12 +108,10 @@ std::size_t guess_width(ByteView sample) {
     for (std::size_t plane = 0; plane < candidate; ++plane)
       size += entropy_bytes(ByteView(planes).subspan(plane * count, count));
     // A wider element must earn its extra planes.
-    if (size < limit && size < best - static_cast<double>(sample.size()) * (width > 1 ? k_planes_gain_min / 2 : 0)) {
-      best = size;
-      width = candidate;
-    }
+    if (size < limit && size < best.bytes - (best.width > 1 ? size_of_sample * k_planes_gain_min / 2 : 0))
+      best = {candidate, size};
   }
-  return width;
+  return best;
 }
 
 // A plane: method (1 byte: 0 raw, 1 zstd), length (4), bytes. Raw when that is shorter.
@@ -176,6 +179,12 @@ Result<Bytes> decode_planes(std::size_t width, ByteView stored, std::size_t plai
   return plain;
 }
 
+Bytes difference(ByteView plain, ByteView base) {
+  Bytes result(plain.begin(), plain.end());
+  xor_into(result, base);
+  return result;
+}
+
 }  // namespace
 
 std::optional<Encoded> encode(ByteView plain) {
@@ -184,7 +193,7 @@ std::optional<Encoded> encode(ByteView plain) {
   const auto enough = [&](std::size_t size) {
     return static_cast<double>(size) <= static_cast<double>(plain.size()) * (1 - k_gain_min);
   };
-  if (const std::size_t width = guess_width(sample); width > 1) {
+  if (const std::size_t width = guess(sample).width; width > 1) {
     Encoded encoded{{Codec::planes, static_cast<std::uint16_t>(width)}, encode_planes(plain, width)};
     if (!enough(encoded.bytes.size())) return std::nullopt;
     return encoded;
@@ -198,8 +207,28 @@ std::optional<Encoded> encode(ByteView plain) {
   return encoded;
 }
 
-Result<Bytes> decode(Encoding encoding, ByteView stored, std::size_t plain_size) {
+std::optional<Encoded> encode_difference(ByteView plain, ByteView base) {
+  GRIDCTL_CHECK(plain.size() == base.size());
+  if (plain.size() < k_plain_min) return std::nullopt;
+  const Bytes sample = sample_of(plain);
+  const Bytes changed = difference(sample, sample_of(base));
+  if (guess(changed).bytes > guess(sample).bytes * (1 - k_difference_gain_min)) return std::nullopt;
+  auto encoded = encode(difference(plain, base));
+  if (!encoded) return std::nullopt;
+  Codec& codec = encoded->encoding.codec;
+  codec = codec == Codec::zstd ? Codec::difference_zstd : Codec::difference_planes;
+  return encoded;
+}
+
+Result<Bytes> decode(Encoding encoding, ByteView stored, std::size_t plain_size, ByteView base) {
   const std::uint16_t width = encoding.parameter;
+  if (is_difference(encoding.codec)) {
+    if (base.size() != plain_size) return damaged("what it differs from has another length");
+    encoding.codec = encoding.codec == Codec::difference_zstd ? Codec::zstd : Codec::planes;
+    TRY_ASSIGN(Bytes plain, decode(encoding, stored, plain_size));
+    xor_into(plain, base);
+    return plain;
+  }
   switch (encoding.codec) {
     case Codec::raw:
       if (width != 0 || stored.size() != plain_size) break;
@@ -213,6 +242,8 @@ Result<Bytes> decode(Encoding encoding, ByteView stored, std::size_t plain_size)
     case Codec::planes:
       if (width != 2 && width != 4 && width != 8) break;
       return decode_planes(width, stored, plain_size);
+    case Codec::difference_zstd:
+    case Codec::difference_planes: break;
   }
   return make_error(Code::unsupported, "chunk has codec " + std::to_string(static_cast<int>(encoding.codec)) +
                                            " with parameter " + std::to_string(width) +

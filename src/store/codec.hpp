@@ -16,7 +16,10 @@
 
 namespace gridctl::store {
 
-enum class Codec : std::uint8_t { raw = 0, zstd = 1, planes = 2 };  // the numbers of the format
+// The numbers of the format. A difference is the content XORed with another's of the same size, and then zstd or
+// planes.
+enum class Codec : std::uint8_t { raw = 0, zstd = 1, planes = 2, difference_zstd = 3, difference_planes = 4 };
+[[nodiscard]] inline bool is_difference(Codec codec) { return codec >= Codec::difference_zstd; }
 
 struct Encoding {
   Codec codec = Codec::raw;
@@ -33,8 +36,14 @@ struct Encoded {
 [[nodiscard]] std::optional<Encoded> encode(ByteView plain);
 inline constexpr double k_gain_min = 0.02;  // of the size; less is not worth the time to decode
 
+// The same of what differs from `base`. nullopt when that would not be smaller by k_difference_gain_min of what
+// encode() makes, judged by samples: each reading of a difference decodes its base too. REQUIRES: equal sizes.
+[[nodiscard]] std::optional<Encoded> encode_difference(ByteView plain, ByteView base);
+inline constexpr double k_difference_gain_min = 0.06;
+
 // checkpoint_damaged unless `stored` is a whole encoding of exactly `plain_size` bytes; unsupported for an encoding
-// this gridctl does not know. Allocates `plain_size` bytes and little more, whatever `stored` claims.
-[[nodiscard]] Result<Bytes> decode(Encoding encoding, ByteView stored, std::size_t plain_size);
+// this gridctl does not know. With a difference, `base` is what it was made from. Allocates `plain_size` bytes and
+// little more, whatever `stored` claims.
+[[nodiscard]] Result<Bytes> decode(Encoding encoding, ByteView stored, std::size_t plain_size, ByteView base = {});
 
 }  // namespace gridctl::store

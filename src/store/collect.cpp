@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "crypto/sha256.hpp"
 #include "os/entries.hpp"
 #include "store/store_state.hpp"
 
@@ -28,6 +29,19 @@ Result<std::optional<PackIndex>> index_of(const os::Path& path, const std::strin
   const Code code = index.error().code;
   if (code == Code::checkpoint_damaged || code == Code::unsupported) return std::optional<PackIndex>();
   return std::move(index).error();
+}
+
+// What any difference there was made from, whether that is live or not: it may be referred to any time.
+Result<std::set<BaseId>> bases_in(const os::Path& packs, const std::vector<std::string>& names) {
+  std::set<BaseId> bases;
+  for (const std::string& name : names) {
+    if (!name.ends_with(".pack")) continue;
+    TRY_ASSIGN(const auto index, index_of(packs / name, name));
+    if (!index) continue;
+    for (const PackEntry& entry : index->entries)
+      if (entry.base) bases.insert(entry.base);
+  }
+  return bases;
 }
 
 PackUse measure(const std::string& name, const PackIndex& index, const std::function<bool(const Digest&)>& live) {
@@ -63,29 +77,33 @@ Result<bool> remove_if_unclaimed(const os::Path& path, const Candidate& pack, co
 
 }  // namespace
 
-Result<GcReport> ChunkStore::collect(const std::function<bool(const Digest&)>& live, const GcPolicy& policy) {
+Result<GcReport> ChunkStore::collect(const std::unordered_set<Digest>& digests, const GcPolicy& policy) {
   State& state = *state_;
+  const std::unordered_set<Digest> ids = state.ids_of(digests);
+  std::set<BaseId> bases;
+  const auto live = [&](const Digest& id) { return ids.contains(id) || bases.contains(base_id(id)); };
   TRY_ASSIGN(const auto only_one, os::FileLock::try_acquire(state.directory / "collect.lock"));
   if (!only_one)
     return make_error(Code::busy, "another process collects garbage in '" + state.directory.native() + "'");
-  const std::lock_guard lock(state.mutex);
+  State::Lock lock(state.mutex);
   TRY(state.refresh(true));
 
   GcReport report;
   std::vector<Candidate> remove;
   TRY_ASSIGN(const auto names, os::list_directory(state.packs_directory()));
+  TRY_ASSIGN(bases, bases_in(state.packs_directory(), names));
   for (const std::string& name : names) {
     if (!name.ends_with(".pack")) continue;
     TRY_ASSIGN(const auto status, os::status_of(state.pack_path(name)));
     TRY_ASSIGN(const auto index, index_of(state.pack_path(name), name));
-    if (!status || !index) continue;
+    if (!status || !index || !state.has_key_of(*index)) continue;
     PackUse use = measure(name, *index, live);
     use.used_at = {status->mtime_ns / 1'000'000};
     const PackFate fate = decide(use, state.clock().wall(), policy).fate;
     bool sound = true;
     if (fate == PackFate::rewrite) {
       // Checked before anything is copied: a damaged pack stays as it is, and is not copied again by each collection.
-      TRY_ASSIGN(sound, state.copy_out(name, *index, live, State::OnDamage::check_first));
+      TRY_ASSIGN(sound, state.copy_out(lock, name, *index, live, State::OnDamage::check_first));
       if (sound) report.bytes_copied += use.live_bytes;
     }
     if (fate == PackFate::keep || !sound) {
@@ -95,7 +113,7 @@ Result<GcReport> ChunkStore::collect(const std::function<bool(const Digest&)>& l
     ++(fate == PackFate::remove ? report.packs_removed : report.packs_rewritten);
     remove.push_back({name, status->mtime_ns, use.bytes});
   }
-  TRY(state.publish());  // copies are durable before any original goes
+  TRY(state.publish_all(lock));  // copies are durable before any original goes
 
   for (const Candidate& pack : remove) {
     TRY_ASSIGN(const bool removed,
@@ -113,6 +131,8 @@ namespace {
 
 struct Verifier {
   const ChunkStore::VerifyProgress& progress;
+  const Cipher* cipher;
+  ReadBase read_base;
   std::uint64_t total = 0;
   VerifyReport report;
 
@@ -131,8 +151,13 @@ struct Verifier {
       damage({name, 0, {}, index.error().one_line()});
       return {};
     }
+    const bool sealed = static_cast<bool>(index->key);
+    if (sealed && (cipher == nullptr || cipher->id() != index->key)) {
+      damage({name, 0, {}, "it is encrypted with another key, " + to_hex(ByteView{index->key.bytes})});
+      return {};
+    }
     for (const PackEntry& entry : index->entries) {
-      const auto content = read_blob(fd->get(), name, {0, entry}, entry.id);
+      const auto content = read_blob(fd->get(), name, {entry.id, {0, entry, sealed}}, cipher, read_base);
       ++report.blobs;
       report.bytes += entry.length;
       if (!content) damage({name, entry.offset, entry.id, content.error().one_line()});
@@ -146,7 +171,10 @@ struct Verifier {
 
 Result<VerifyReport> ChunkStore::verify(const VerifyProgress& progress) {
   TRY_ASSIGN(const auto names, os::list_directory(state_->packs_directory()));
-  Verifier verifier{progress, 0, {}};
+  TRY_ASSIGN(const bool loaded, has({}));  // lists the packs, where bases are looked for
+  static_cast<void>(loaded);
+  Verifier verifier{
+      progress, state_->options.cipher.get(), [this](const BaseId& base) { return state_->read_base(base); }, 0, {}};
   for (const std::string& name : names) {
     TRY_ASSIGN(const auto status, os::status_of(state_->pack_path(name)));
     if (status) verifier.total += status->size;
@@ -157,7 +185,20 @@ Result<VerifyReport> ChunkStore::verify(const VerifyProgress& progress) {
   return verifier.report;
 }
 
-Result<bool> ChunkStore::State::copy_out(const std::string& name, const PackIndex& pack,
+Result<VerifyReport> ChunkStore::verify_pack(const Digest& id) {
+  TRY_ASSIGN(const bool loaded, has({}));  // lists the packs, where bases are looked for
+  static_cast<void>(loaded);
+  const VerifyProgress none;
+  Verifier verifier{
+      none, state_->options.cipher.get(), [this](const BaseId& base) { return state_->read_base(base); }, 0, {}};
+  const std::string name = pack_name(id);
+  TRY(verifier.check(state_->pack_path(name), name));
+  if (verifier.report.packs == 0)
+    return make_error(Code::not_found, "pack " + name + " is not in the store '" + directory().native() + "'");
+  return verifier.report;
+}
+
+Result<bool> ChunkStore::State::copy_out(Lock& lock, const std::string& name, const PackIndex& pack,
                                          const std::function<bool(const Digest&)>& wanted, OnDamage on_damage) {
   TRY_ASSIGN(const SharedFd fd, open_pack(name));
   const bool checking[] = {true, false};
@@ -166,15 +207,34 @@ Result<bool> ChunkStore::State::copy_out(const std::string& name, const PackInde
     for (const PackEntry& entry : pack.entries) {
       if (!wanted(entry.id)) continue;
       Bytes stored;
-      const auto content = read_blob(fd->get(), name, {0, entry}, entry.id, &stored);
+      lock.unlock();  // of a difference, the base is read too
+      const auto content = read_blob(
+          fd->get(), name, {entry.id, {0, entry, static_cast<bool>(pack.key)}}, options.cipher.get(),
+          [this](const BaseId& base) { return read_base(base); }, Proof::hash, &stored);
+      lock.lock();
       if (!content && content.error().code != Code::checkpoint_damaged) return content.error();
       if (!content && on_damage == OnDamage::check_first) return false;
       if (!content || check_only) continue;
-      TRY(append(entry, stored));
-      if (unfinished.end >= options.pack_bytes_max) TRY(publish());
+      TRY(append_copy(lock, entry, pack, *content, stored));
     }
   }
   return true;
+}
+
+// What lies open in a store that has a key is encrypted on the way.
+Result<void> ChunkStore::State::append_copy(Lock& lock, PackEntry entry, const PackIndex& from, ByteView plain,
+                                            ByteView stored) {
+  if (from.key || !sealing()) return append(lock, entry, stored);
+  entry.id = id_of(crypto::sha256(plain));
+  return append(lock, entry, options.cipher->seal(entry.id, entry.plain_length, stored));
+}
+
+// Under the key and, for packs from before there was one, without.
+std::unordered_set<Digest> ChunkStore::State::ids_of(const std::unordered_set<Digest>& digests) const {
+  std::unordered_set<Digest> ids = digests;
+  if (!sealing()) return ids;
+  for (const Digest& digest : digests) ids.insert(id_of(digest));
+  return ids;
 }
 
 Result<std::uint64_t> ChunkStore::set_aside(const VerifyReport& report) {
@@ -182,18 +242,23 @@ Result<std::uint64_t> ChunkStore::set_aside(const VerifyReport& report) {
   TRY_ASSIGN(const auto only_one, os::FileLock::try_acquire(state.directory / "collect.lock"));
   if (!only_one)
     return make_error(Code::busy, "another process collects garbage in '" + state.directory.native() + "'");
-  const std::lock_guard lock(state.mutex);
+  State::Lock lock(state.mutex);
   std::set<std::string> packs;
   for (const Damage& damage : report.damages) {
     if (os::exists(state.pack_path(damage.pack))) packs.insert(damage.pack);
   }
-  for (const std::string& name : packs) {
-    TRY_ASSIGN(const auto index, index_of(state.pack_path(name), name));
+  for (auto name = packs.begin(); name != packs.end();) {
+    TRY_ASSIGN(const auto index, index_of(state.pack_path(*name), *name));
+    if (index && !state.has_key_of(*index)) {  // nothing is known of it, nor that it is damaged
+      name = packs.erase(name);
+      continue;
+    }
     if (index)
       TRY(state.copy_out(
-          name, *index, [](const Digest&) { return true; }, State::OnDamage::skip));
+          lock, *name, *index, [](const Digest&) { return true; }, State::OnDamage::skip));
+    ++name;
   }
-  TRY(state.publish());
+  TRY(state.publish_all(lock));
   TRY(os::make_directories(state.directory / "damaged"));
   for (const std::string& name : packs) {
     TRY_ASSIGN(const os::FileLock set_lock, state.lock_pack_set());

@@ -21,14 +21,13 @@ Result<void> remove_content(const os::Path& directory) {
   return {};
 }
 
-Result<void> make_anew(const Tree& tree, ChunkReader& chunks, const os::Path& target) {
+Result<void> make_anew(const Tree& tree, ChunkReader& chunks, const os::Path& target,
+                       const MaterialiseOptions& options) {
   const os::Path beside = target.parent_path() / ("." + target.filename().native() + std::string(k_partial_mark));
   TRY(os::make_directories(beside));
   TRY_ASSIGN(const os::DirectoryLock mine, lock_target(beside));
   const auto fill = [&]() -> Result<void> {
     TRY(remove_content(beside));
-    MaterialiseOptions options;
-    options.sync = true;
     TRY(materialise(tree, chunks, beside, options));
     return os::rename_path(beside, target);
   };
@@ -41,7 +40,8 @@ Result<void> make_anew(const Tree& tree, ChunkReader& chunks, const os::Path& ta
 }
 
 // The mark is made before all else and goes last, so that what lies beside it is a copy's.
-Result<void> fill_in_place(const Tree& tree, ChunkReader& chunks, const os::Path& directory) {
+Result<void> fill_in_place(const Tree& tree, ChunkReader& chunks, const os::Path& directory,
+                           MaterialiseOptions options) {
   TRY_ASSIGN(const os::DirectoryLock mine, lock_target(directory));
   const os::Path mark = directory / k_partial_mark;
   const auto remove_ours = [&]() -> Result<void> {
@@ -50,8 +50,6 @@ Result<void> fill_in_place(const Tree& tree, ChunkReader& chunks, const os::Path
     return {};
   };
   if (os::exists(mark)) TRY(remove_ours());
-  MaterialiseOptions options;
-  options.sync = true;
   options.beside = k_partial_mark;
   if (!os::exists(mark)) {
     TRY_ASSIGN(const auto names, os::list_directory(directory));
@@ -70,11 +68,14 @@ Result<void> fill_in_place(const Tree& tree, ChunkReader& chunks, const os::Path
 
 }  // namespace
 
-Result<void> copy_out(const Tree& tree, ChunkReader& chunks, const os::Path& directory) {
+Result<void> copy_out(const Tree& tree, ChunkReader& chunks, const os::Path& directory, unsigned threads) {
   os::Path target = directory.lexically_normal();
   if (!target.has_filename()) target = target.parent_path();  // "result/"
-  if (os::exists(target)) return fill_in_place(tree, chunks, target);
-  return make_anew(tree, chunks, target);
+  MaterialiseOptions options;
+  options.sync = true;
+  options.threads = threads;
+  if (os::exists(target)) return fill_in_place(tree, chunks, target, options);
+  return make_anew(tree, chunks, target, options);
 }
 
 }  // namespace gridctl::store

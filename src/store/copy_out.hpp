@@ -15,6 +15,7 @@ inline constexpr std::string_view k_partial_mark = ".gridctl-partial";
 // whole. An empty one that is there keeps its inode (it may be a mount, or somebody's working directory) and holds
 // k_partial_mark while it is filled. What a killed copy has left, the next one to the same place takes over; while
 // another is at work there: busy.
-[[nodiscard]] Result<void> copy_out(const Tree& tree, ChunkReader& chunks, const os::Path& directory);
+[[nodiscard]] Result<void> copy_out(const Tree& tree, ChunkReader& chunks, const os::Path& directory,
+                                    unsigned threads = 1);
 
 }  // namespace gridctl::store

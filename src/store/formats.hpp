@@ -28,14 +28,24 @@ struct Extent {
   bool operator==(const Extent&) const = default;
 };
 
-// Extents of the tensors, ascending; an error says why the file is not whole or not safetensors: header length, JSON,
-// data offsets without gaps, dtype times shape equal to the length, the last one ending exactly at `file_size`.
-[[nodiscard]] Result<std::vector<Extent>> safetensors_extents(std::uint64_t file_size, const ReadAt& read);
-
-// Extents of the entries' data, ascending; an error says why the archive is not whole: end record at the very end,
-// zip64 records where needed, a central directory of exactly the told length and count, every local header inside the
+// A tensor of a safetensors file, or what an archive holds under one name. Names are foreign, as they stand in the
 // file.
-[[nodiscard]] Result<std::vector<Extent>> zip_extents(std::uint64_t file_size, const ReadAt& read);
+struct Tensor {
+  std::string name;
+  std::string type;  // "BF16", as safetensors calls it; empty in archives, which tell it in a pickle only
+  Extent at;
+};
+
+// The tensors, in the order of the file; an error says why it is not whole or not safetensors: header length, JSON,
+// data offsets without gaps, type times shape equal to the length, the last one ending exactly at `file_size`.
+[[nodiscard]] Result<std::vector<Tensor>> safetensors_tensors(std::uint64_t file_size, const ReadAt& read);
+
+// The entries, in the order of the file; an error says why the archive is not whole: end record at the very end, zip64
+// records where needed, a central directory of exactly the told length and count, every local header inside the file.
+[[nodiscard]] Result<std::vector<Tensor>> zip_entries(std::uint64_t file_size, const ReadAt& read);
+
+[[nodiscard]] std::vector<Extent> extents_of(const std::vector<Tensor>& tensors);
+void sort_by_place(std::vector<Tensor>& tensors);
 
 inline constexpr std::uint64_t k_json_max = 16u << 20;  // bytes; what trainers keep beside their tensors is far smaller
 
@@ -45,5 +55,7 @@ inline constexpr std::uint64_t k_json_max = 16u << 20;  // bytes; what trainers 
 enum class Format : std::uint8_t { unknown, safetensors, zip, json, truncated };
 // By name and first bytes. `truncated`: a name that torch or safetensors writes, and too few bytes to be anything.
 [[nodiscard]] Format guess_format(std::string_view name, std::uint64_t file_size, ByteView first_bytes);
+// What such a file holds; nothing for formats without tensors.
+[[nodiscard]] Result<std::vector<Tensor>> tensors_of(Format format, std::uint64_t file_size, const ReadAt& read);
 
 }  // namespace gridctl::store

@@ -33,17 +33,8 @@ std::vector<std::uint32_t> plan_chunks(std::string_view name, std::uint64_t file
   if (file_size <= k_aligned_tensor_min) return cut_file(file_size, {});
   const Result<Bytes> first = read(0, 4);
   if (!first) return cut_file(file_size, {});
-  const auto extents = [&]() -> Result<std::vector<Extent>> {
-    switch (guess_format(name, file_size, *first)) {
-      case Format::safetensors: return safetensors_extents(file_size, read);
-      case Format::zip: return zip_extents(file_size, read);
-      case Format::json:
-      case Format::truncated:
-      case Format::unknown: break;
-    }
-    return std::vector<Extent>{};
-  }();
-  return cut_file(file_size, extents ? *extents : std::vector<Extent>{});
+  const Result<std::vector<Tensor>> tensors = tensors_of(guess_format(name, file_size, *first), file_size, read);
+  return cut_file(file_size, tensors ? extents_of(*tensors) : std::vector<Extent>{});
 }
 
 }  // namespace gridctl::store

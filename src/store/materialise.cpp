@@ -4,10 +4,14 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "base/text.hpp"
 #include "os/entries.hpp"
+#include "store/crew.hpp"
 
 namespace gridctl::store {
 namespace {
@@ -18,16 +22,65 @@ bool all_zero(ByteView bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
+// One file that is being written.
+class WriteFile : public FileWork {
+ public:
+  WriteFile(const Entry& entry, ChunkReader& chunks, const MaterialiseOptions& options, os::Fd fd,
+            std::function<void(std::uint64_t)> wrote)
+      : entry_(entry), chunks_(chunks), options_(options), fd_(std::move(fd)), wrote_(std::move(wrote)) {
+    std::uint64_t offset = 0;
+    for (const Chunk& chunk : entry.chunks) {
+      offsets_.push_back(offset);
+      offset += chunk.size;
+    }
+  }
+
+  [[nodiscard]] std::size_t chunks() const override { return entry_.chunks.size(); }
+
+  Result<void> chunk(std::size_t number, Bytes&) override {
+    return write(entry_.chunks[number], offsets_[number]).context("while writing '" + sanitize(entry_.path) + "'");
+  }
+
+  Result<std::unique_ptr<FileWork>> finish() override {
+    if (entry_.size != 0) TRY(os::set_size(fd_.get(), entry_.size));
+    TRY(os::set_mode(fd_.get(), entry_.mode & 0777u));
+    if (options_.sync) TRY(os::sync_fd(fd_.get()));
+    return std::unique_ptr<FileWork>();
+  }
+
+ private:
+  Result<void> write(const Chunk& chunk, std::uint64_t offset) {
+    TRY_ASSIGN(const Bytes content, chunks_.read(chunk.digest));
+    if (content.size() != chunk.size) {
+      return make_error(Code::checkpoint_damaged, "chunk " + to_hex(chunk.digest) + " has " +
+                                                      std::to_string(content.size()) + " bytes, not " +
+                                                      std::to_string(chunk.size));
+    }
+    if (content.size() < k_hole_min || !all_zero(content)) TRY(os::write_at(fd_.get(), content, offset));
+    wrote_(chunk.size);
+    return {};
+  }
+
+  const Entry& entry_;
+  ChunkReader& chunks_;
+  const MaterialiseOptions& options_;
+  os::Fd fd_;
+  std::function<void(std::uint64_t)> wrote_;
+  std::vector<std::uint64_t> offsets_;
+};
+
 class Builder {
  public:
   Builder(int root, ChunkReader& chunks, const MaterialiseOptions& options)
       : root_(root), chunks_(chunks), options_(options) {}
 
   Result<void> build(const Tree& tree) {
+    std::vector<const Entry*> files;
     for (const Entry& entry : tree.entries) {
       if (entry.kind == EntryKind::directory) TRY(os::make_directories_beneath(root_, entry.path, 0700));
-      if (entry.kind == EntryKind::file) TRY(write(entry).context("while writing '" + sanitize(entry.path) + "'"));
+      if (entry.kind == EntryKind::file) files.push_back(&entry);
     }
+    TRY(work_on_files(files.size(), options_.threads, [&](std::size_t number) { return begin(*files[number]); }));
     for (const Entry& entry : tree.entries) {
       if (entry.kind == EntryKind::symlink) TRY(link(entry));
     }
@@ -39,24 +92,17 @@ class Builder {
   }
 
  private:
-  Result<void> write(const Entry& entry) {
-    TRY_ASSIGN(const os::Fd fd, os::open_beneath(root_, entry.path, O_WRONLY | O_CREAT | O_EXCL, 0600));
-    std::uint64_t offset = 0;
-    for (const Chunk& chunk : entry.chunks) {
-      TRY_ASSIGN(const Bytes content, chunks_.read(chunk.digest));
-      if (content.size() != chunk.size) {
-        return make_error(Code::checkpoint_damaged, "chunk " + to_hex(chunk.digest) + " has " +
-                                                        std::to_string(content.size()) + " bytes, not " +
-                                                        std::to_string(chunk.size));
-      }
-      if (content.size() < k_hole_min || !all_zero(content)) TRY(os::write_at(fd.get(), content, offset));
-      offset += chunk.size;
-      done_ += chunk.size;
-      if (options_.progress) options_.progress(done_);
-    }
-    if (offset != 0) TRY(os::set_size(fd.get(), offset));
-    TRY(os::set_mode(fd.get(), entry.mode & 0777u));
-    return options_.sync ? os::sync_fd(fd.get()) : Result<void>();
+  Result<std::unique_ptr<FileWork>> begin(const Entry& entry) {
+    auto fd = os::open_beneath(root_, entry.path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    if (!fd) return std::move(fd).error().with_context("while writing '" + sanitize(entry.path) + "'");
+    return std::unique_ptr<FileWork>(std::make_unique<WriteFile>(entry, chunks_, options_, *std::move(fd),
+                                                                 [this](std::uint64_t bytes) { wrote(bytes); }));
+  }
+
+  void wrote(std::uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    done_ += bytes;
+    if (options_.progress) options_.progress(done_);
   }
 
   Result<void> link(const Entry& entry) {
@@ -80,6 +126,7 @@ class Builder {
   int root_;
   ChunkReader& chunks_;
   const MaterialiseOptions& options_;
+  std::mutex mutex_;
   std::uint64_t done_ = 0;
 };
 

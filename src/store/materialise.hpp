@@ -16,6 +16,7 @@ struct MaterialiseOptions {
   bool sync = false;              // fsync files and directories
   bool links_stay_inside = true;  // refuse other links (checkpoints); false for working directories and mounts
   std::string_view beside;        // a name in the directory that may be there, and is left alone
+  unsigned threads = 1;           // more than one only with a ChunkReader that threads may share
   std::function<void(std::uint64_t bytes_done)> progress;
 };
 

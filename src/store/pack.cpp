@@ -15,8 +15,11 @@ namespace {
 
 constexpr std::string_view k_magic = "GRIDPACK", k_end_magic = "GRIDPEND";
 constexpr std::uint16_t k_version = 1;
-constexpr std::uint16_t k_feature_codecs = 1;  // some blob is encoded
-constexpr std::size_t k_covered = 56;          // bytes of the trailer in front of the index digest
+constexpr std::uint16_t k_feature_codecs = 1;       // some blob is encoded
+constexpr std::uint16_t k_feature_encryption = 2;   // all are encrypted
+constexpr std::uint16_t k_feature_differences = 4;  // some blob is a difference
+constexpr std::uint16_t k_features = k_feature_codecs | k_feature_encryption | k_feature_differences;
+constexpr std::size_t k_covered = 56;  // bytes of the trailer in front of the index digest
 
 Error damaged(std::string message) { return make_error(Code::checkpoint_damaged, std::move(message)); }
 
@@ -28,25 +31,32 @@ bool all_zero(ByteView bytes) {
   return true;
 }
 
-std::uint16_t features_of(const std::vector<PackEntry>& entries) {
+std::uint16_t features_of(const std::vector<PackEntry>& entries, const KeyId& key) {
   const bool encoded = std::any_of(entries.begin(), entries.end(),
                                    [](const PackEntry& entry) { return entry.encoding.codec != Codec::raw; });
-  return encoded ? k_feature_codecs : 0;
+  const bool differs = std::any_of(entries.begin(), entries.end(),
+                                   [](const PackEntry& entry) { return is_difference(entry.encoding.codec); });
+  return static_cast<std::uint16_t>((encoded ? k_feature_codecs : 0) | (key ? k_feature_encryption : 0) |
+                                    (differs ? k_feature_differences : 0));
+}
+
+std::uint16_t features_in(ByteView header) {
+  return Reader(header.subspan(k_magic.size() + sizeof k_version)).number<std::uint16_t>();
 }
 
 Result<void> check_header(ByteView header) {
   Reader in(header);
   if (as_text(in.bytes(k_magic.size())) != k_magic) return damaged("file does not begin like a pack");
   const auto version = in.number<std::uint16_t>(), features = in.number<std::uint16_t>();
-  if (version != k_version || (features & ~k_feature_codecs) != 0) {
-    return make_error(Code::unsupported, "pack has version " + std::to_string(version) + " and features " +
-                                             std::to_string(features) +
-                                             "; this gridctl knows version 1 with features up to 1");
+  if (version != k_version || (features & ~k_features) != 0) {
+    return make_error(Code::unsupported,
+                      "pack has version " + std::to_string(version) + " and features " + std::to_string(features) +
+                          "; this gridctl knows version 1 with features up to " + std::to_string(k_features));
   }
   return all_zero(in.bytes(4)) ? Result<void>() : damaged("reserved bytes in the header are not zero");
 }
 
-Result<PackEntry> read_entry(Reader& in, std::uint64_t expected_offset) {
+Result<PackEntry> read_entry(Reader& in, std::uint64_t expected_offset, bool sealed) {
   PackEntry entry;
   entry.id = in.digest();
   entry.offset = in.number<std::uint64_t>();
@@ -55,27 +65,32 @@ Result<PackEntry> read_entry(Reader& in, std::uint64_t expected_offset) {
   entry.encoding.codec = static_cast<Codec>(in.number<std::uint8_t>());
   const auto cipher = in.number<std::uint8_t>();
   entry.encoding.parameter = in.number<std::uint16_t>();
-  if (entry.encoding.codec > Codec::planes || cipher != 0 || !all_zero(in.bytes(12)))
+  const ByteView base = in.bytes(entry.base.bytes.size());
+  std::copy(base.begin(), base.end(), entry.base.bytes.begin());
+  if (entry.encoding.codec > Codec::difference_planes || cipher != (sealed ? 1 : 0))
     return make_error(Code::unsupported, "pack uses a codec or cipher this gridctl does not know");
+  if (is_difference(entry.encoding.codec) != static_cast<bool>(entry.base))
+    return damaged("index entry is inconsistent");
   const bool raw = entry.encoding.codec == Codec::raw;
-  if (entry.offset != expected_offset || entry.length == 0 || entry.plain_length > k_blob_max ||
-      (raw ? entry.length != entry.plain_length : entry.length >= entry.plain_length))
+  const std::uint32_t added = sealed ? k_sealing_bytes : 0, encoded = entry.length - added;
+  if (entry.offset != expected_offset || entry.length <= added || entry.plain_length > k_blob_max ||
+      (raw ? encoded != entry.plain_length : encoded >= entry.plain_length))
     return damaged("index entry is inconsistent");
   return entry;
 }
 
 }  // namespace
 
-Bytes pack_header(const std::vector<PackEntry>& entries) {
+Bytes pack_header(const std::vector<PackEntry>& entries, const KeyId& key) {
   Bytes out;
   put_bytes(out, as_bytes(k_magic));
   put_big_endian(out, k_version);
-  put_big_endian(out, features_of(entries));
+  put_big_endian(out, features_of(entries, key));
   put_zeros(out, 4);
   return out;
 }
 
-PackEnd pack_end(const std::vector<PackEntry>& entries) {
+PackEnd pack_end(const std::vector<PackEntry>& entries, const KeyId& key) {
   GRIDCTL_CHECK(!entries.empty() && entries.size() <= k_pack_blobs_max);
   PackEnd end;
   for (const PackEntry& entry : entries) {
@@ -84,15 +99,17 @@ PackEnd pack_end(const std::vector<PackEntry>& entries) {
     put_big_endian(end.bytes, entry.length);
     put_big_endian(end.bytes, entry.plain_length);
     put_big_endian(end.bytes, static_cast<std::uint8_t>(entry.encoding.codec));
-    put_zeros(end.bytes, 1);
+    put_big_endian(end.bytes, static_cast<std::uint8_t>(key ? 1 : 0));
     put_big_endian(end.bytes, entry.encoding.parameter);
-    put_zeros(end.bytes, 12);
+    put_bytes(end.bytes, entry.base.bytes);
   }
   put_big_endian(end.bytes, entries.back().offset + entries.back().length);
   put_big_endian(end.bytes, static_cast<std::uint32_t>(entries.size()));
-  put_zeros(end.bytes, 4 + 16 + 24);
+  put_zeros(end.bytes, 4);
+  put_bytes(end.bytes, key.bytes);
+  put_zeros(end.bytes, 24);
   crypto::Sha256 hash;
-  hash.update(pack_header(entries));
+  hash.update(pack_header(entries, key));
   hash.update(end.bytes);
   end.id = hash.finish();
   put_bytes(end.bytes, end.id.bytes);
@@ -111,7 +128,11 @@ Result<PackIndex> read_pack_index(std::uint64_t file_size, const ReadAt& read) {
   Reader in(trailer);
   const auto index_offset = in.number<std::uint64_t>();
   const auto count = in.number<std::uint32_t>();
-  const bool reserved_zero = all_zero(in.bytes(4 + 16 + 24));
+  bool reserved_zero = all_zero(in.bytes(4));
+  KeyId key;
+  const ByteView key_bytes = in.bytes(key.bytes.size());
+  std::copy(key_bytes.begin(), key_bytes.end(), key.bytes.begin());
+  reserved_zero = all_zero(in.bytes(24)) && reserved_zero;
   const Digest told = in.digest();
   if (as_text(in.bytes(k_end_magic.size())) != k_end_magic) return damaged("file does not end like a pack");
   const std::uint64_t index_bytes = std::uint64_t{count} * k_pack_entry_bytes;
@@ -124,18 +145,25 @@ Result<PackIndex> read_pack_index(std::uint64_t file_size, const ReadAt& read) {
   hash.update(index);
   hash.update(ByteView(trailer).first(k_covered));
   if (hash.finish() != told) return damaged("index digest does not match");
-  if (!reserved_zero) return make_error(Code::unsupported, "pack uses a store key, which this gridctl does not know");
-  PackIndex result{told, {}};
+  const bool sealed = (features_in(header) & k_feature_encryption) != 0;
+  if (!reserved_zero || sealed != static_cast<bool>(key)) return damaged("trailer is inconsistent");
+  PackIndex result{told, key, {}};
   result.entries.reserve(count);
   Reader entries(index);
   std::uint64_t offset = k_pack_header_bytes;
   for (std::uint32_t i = 0; i < count; ++i) {
-    TRY_ASSIGN(const PackEntry entry, read_entry(entries, offset));
+    TRY_ASSIGN(const PackEntry entry, read_entry(entries, offset, sealed));
     offset += entry.length;
     result.entries.push_back(entry);
   }
   if (offset != index_offset) return damaged("blobs do not end at the index");
   return result;
+}
+
+BaseId base_id(const Digest& storage_id) {
+  BaseId base;
+  std::copy_n(storage_id.bytes.begin(), base.bytes.size(), base.bytes.begin());
+  return base;
 }
 
 std::string pack_name(const Digest& id) { return to_hex(id) + ".pack"; }

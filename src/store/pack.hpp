@@ -2,12 +2,14 @@
 // The bytes of a pack around its blobs: header, index, trailer; gridctl-store(5). Pure.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/bytes.hpp"
 #include "base/result.hpp"
+#include "store/cipher.hpp"
 #include "store/codec.hpp"
 #include "store/formats.hpp"
 
@@ -19,28 +21,38 @@ inline constexpr std::uint64_t k_pack_header_bytes = 16;
 inline constexpr std::uint64_t k_pack_entry_bytes = 64;
 inline constexpr std::uint64_t k_pack_trailer_bytes = 96;
 
+// The first bytes of the storage id of what a difference was made from; zero: it is none.
+struct BaseId {
+  std::array<std::byte, 12> bytes{};
+  auto operator<=>(const BaseId&) const = default;
+  explicit operator bool() const { return *this != BaseId{}; }
+};
+[[nodiscard]] BaseId base_id(const Digest& storage_id);
+
 struct PackEntry {
-  Digest id;  // storage id; the digest itself as long as stores have no key
+  Digest id;  // storage id: the digest itself in a pack without a key
   std::uint64_t offset = 0;
   std::uint32_t length = 0;        // bytes in the pack
-  std::uint32_t plain_length = 0;  // bytes of the blob, 1..k_blob_max; not less than `length`
+  std::uint32_t plain_length = 0;  // bytes of the blob, 1..k_blob_max; not less than `length` but for the sealing
   Encoding encoding;
+  BaseId base = {};
   bool operator==(const PackEntry&) const = default;
 };
 
 struct PackIndex {
   Digest id;  // names the file
+  KeyId key;  // zero: nothing in it is encrypted; else everything is
   std::vector<PackEntry> entries;
 };
 
 // Says which features a reader of such blobs needs.
-[[nodiscard]] Bytes pack_header(const std::vector<PackEntry>& entries);
+[[nodiscard]] Bytes pack_header(const std::vector<PackEntry>& entries, const KeyId& key = {});
 // Index and trailer for blobs that lie without gaps behind the header. REQUIRES: 1..k_pack_blobs_max entries.
 struct PackEnd {
   Digest id;
   Bytes bytes;
 };
-[[nodiscard]] PackEnd pack_end(const std::vector<PackEntry>& entries);
+[[nodiscard]] PackEnd pack_end(const std::vector<PackEntry>& entries, const KeyId& key = {});
 
 // Reads and checks everything of a pack but its blobs. checkpoint_damaged, or unsupported for a newer version.
 [[nodiscard]] Result<PackIndex> read_pack_index(std::uint64_t file_size, const ReadAt& read);

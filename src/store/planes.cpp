@@ -58,6 +58,11 @@ void split_planes(ByteView plain, std::size_t width, std::span<std::byte> planes
   split<std::uint64_t>(plain.data(), count, planes.data());
 }
 
+void xor_into(std::span<std::byte> bytes, ByteView other) {
+  GRIDCTL_CHECK(bytes.size() == other.size());
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] ^= other[i];
+}
+
 void join_planes(std::span<const std::byte* const> planes, std::span<std::byte> plain) {
   const std::size_t width = planes.size(), count = plain.size() / width;
   GRIDCTL_CHECK((width == 2 || width == 4 || width == 8) && plain.size() % width == 0);

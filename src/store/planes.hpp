@@ -20,4 +20,7 @@ void split_planes(ByteView plain, std::size_t width, std::span<std::byte> planes
 // The inverse; each plane lies where it may.
 void join_planes(std::span<const std::byte* const> planes, std::span<std::byte> plain);
 
+// REQUIRES: equal sizes.
+void xor_into(std::span<std::byte> bytes, ByteView other);
+
 }  // namespace gridctl::store

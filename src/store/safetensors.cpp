@@ -30,26 +30,27 @@ class Header {
  public:
   explicit Header(std::string_view text) : rest_(text) {}
 
-  Result<std::vector<Extent>> parse() {
-    std::vector<Extent> extents;
+  Result<std::vector<Tensor>> parse() {
+    std::vector<Tensor> tensors;
     TRY(expect('{'));
     if (!take('}')) {
       do {
-        TRY_ASSIGN(const std::string name, string());
+        TRY_ASSIGN(std::string name, string());
         TRY(expect(':'));
         if (name == "__metadata__") {
           TRY(metadata());
           continue;
         }
-        TRY_ASSIGN(const Extent extent, tensor());
-        if (extents.size() == k_tensors_max) return torn("too many tensors");
-        extents.push_back(extent);
+        TRY_ASSIGN(Tensor one, tensor());
+        one.name = std::move(name);
+        if (tensors.size() == k_tensors_max) return torn("too many tensors");
+        tensors.push_back(std::move(one));
       } while (take(','));
       TRY(expect('}'));
     }
     skip_space();
     if (!rest_.empty()) return torn("bytes behind the header's object");
-    return extents;
+    return tensors;
   }
 
  private:
@@ -65,7 +66,7 @@ class Header {
     return torn(std::string("'") + wanted + "' expected in the header");
   }
 
-  // Escapes are kept as they are: names are only told apart from "__metadata__".
+  // Escapes are kept as they are: names are only compared and shown.
   Result<std::string> string() {
     TRY(expect('"'));
     for (std::size_t i = 0; i < rest_.size(); ++i) {
@@ -117,7 +118,7 @@ class Header {
     return expect('}');
   }
 
-  Result<Extent> tensor() {
+  Result<Tensor> tensor() {  // still without its name
     std::string dtype;
     std::vector<std::uint64_t> shape, offsets;
     TRY(expect('{'));
@@ -137,7 +138,7 @@ class Header {
     TRY(expect('}'));
     if (offsets.size() != 2 || offsets[0] > offsets[1]) return torn("data offsets are not an interval");
     TRY(check_length(dtype, shape, offsets[1] - offsets[0]));
-    return Extent{offsets[0], offsets[1]};
+    return Tensor{{}, std::move(dtype), {offsets[0], offsets[1]}};
   }
 
   static Result<void> check_length(const std::string& dtype, const std::vector<std::uint64_t>& shape,
@@ -159,7 +160,7 @@ class Header {
 
 }  // namespace
 
-Result<std::vector<Extent>> safetensors_extents(std::uint64_t file_size, const ReadAt& read) {
+Result<std::vector<Tensor>> safetensors_tensors(std::uint64_t file_size, const ReadAt& read) {
   TRY_ASSIGN(const Bytes prefix, read(0, k_length_bytes));
   if (prefix.size() != k_length_bytes) return torn("shorter than its header length");
   std::uint64_t length = 0;  // little endian, as the format has it
@@ -168,20 +169,19 @@ Result<std::vector<Extent>> safetensors_extents(std::uint64_t file_size, const R
   if (length > file_size - k_length_bytes) return torn("file ends within its header");
   TRY_ASSIGN(const Bytes header, read(k_length_bytes, static_cast<std::size_t>(length)));
   if (header.size() != length) return torn("file ends within its header");
-  TRY_ASSIGN(std::vector<Extent> extents, Header(as_text(header)).parse());
-  std::sort(extents.begin(), extents.end(),
-            [](const Extent& a, const Extent& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+  TRY_ASSIGN(std::vector<Tensor> tensors, Header(as_text(header)).parse());
+  sort_by_place(tensors);
   const std::uint64_t data_begin = k_length_bytes + length;
   std::uint64_t end = 0;
-  for (Extent& extent : extents) {
-    if (extent.begin != end) return torn("gap or overlap between tensors");
-    end = extent.end;
+  for (Tensor& tensor : tensors) {
+    if (tensor.at.begin != end) return torn("gap or overlap between tensors");
+    end = tensor.at.end;
     if (end > file_size - data_begin) return torn("file ends within its tensors");
-    extent.begin += data_begin;
-    extent.end += data_begin;
+    tensor.at.begin += data_begin;
+    tensor.at.end += data_begin;
   }
   if (end != file_size - data_begin) return torn("file is longer than its tensors");
-  return extents;
+  return tensors;
 }
 
 }  // namespace gridctl::store

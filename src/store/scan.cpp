@@ -4,11 +4,15 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "base/text.hpp"
 #include "crypto/sha256.hpp"
+#include "store/crew.hpp"
 #include "store/ignore.hpp"
 #include "store/layout.hpp"
 #include "store/store_state.hpp"
@@ -102,40 +106,127 @@ class Walk {
   std::vector<Seen> seen_;
 };
 
-// One attempt at one file. nullopt: it changed meanwhile.
-Result<std::optional<Entry>> read_once(int fd, Entry entry, const ScanOptions& options, Bytes& buffer) {
-  TRY_ASSIGN(const os::FileStatus before, os::status_of(fd));
-  if (before.kind != os::FileKind::regular) return std::optional<Entry>();
-  entry.size = before.size;
-  entry.mode = static_cast<std::uint16_t>(before.mode & 0777u);
-  std::uint64_t offset = 0;
-  for (const std::uint32_t length : plan_chunks(entry.path, before.size, reader_of(fd))) {
-    buffer.resize(length);
-    TRY_ASSIGN(const std::size_t got, os::read_at(fd, buffer, offset));
-    if (got != length) return std::optional<Entry>();
-    const Digest digest = crypto::sha256(buffer);
-    if (options.on_chunk) TRY(options.on_chunk(digest, buffer));
-    entry.chunks.push_back({digest, length});
-    offset += length;
-  }
-  TRY_ASSIGN(const os::FileStatus after, os::status_of(fd));
-  const bool same = after.size == before.size && after.mtime_ns == before.mtime_ns && after.ctime_ns == before.ctime_ns;
-  return same ? std::optional(std::move(entry)) : std::nullopt;
-}
-
-// nullopt: vanished and tolerated.
-Result<std::optional<Entry>> read_file(int directory_fd, const Seen& seen, const ScanOptions& options, Bytes& buffer) {
-  for (int attempt = 0; attempt < k_read_attempts; ++attempt) {
-    auto file = os::open_beneath(directory_fd, seen.path, O_RDONLY | O_NONBLOCK);
-    if (!file) {
-      if (file.error().code != Code::not_found) return std::move(file).error();
-      if (options.tolerate_vanished) return std::optional<Entry>();
-      return changed(seen.path);
+// Reads one file, and again when it changed meanwhile.
+class ReadFile : public FileWork {
+ public:
+  using Taken = std::function<void(std::optional<Entry>)>;  // nullopt: vanished
+  // Null when it vanished and that is tolerated.
+  static Result<std::unique_ptr<FileWork>> open(int directory_fd, const std::string& path, const ScanOptions& options,
+                                                Taken taken, int attempt = 1) {
+    auto file = os::open_beneath(directory_fd, path, O_RDONLY | O_NONBLOCK);
+    if (!file && file.error().code == Code::not_found) {
+      if (!options.tolerate_vanished) return changed(path);
+      taken(std::nullopt);
+      return std::unique_ptr<FileWork>();
     }
-    TRY_ASSIGN(auto entry, read_once(file->get(), {EntryKind::file, 0, seen.path, 0, {}, {}}, options, buffer));
-    if (entry) return entry;
+    TRY_ASSIGN(os::Fd fd, std::move(file));
+    return begin(std::unique_ptr<ReadFile>(new ReadFile(directory_fd, options, std::move(taken), attempt)),
+                 std::move(fd), path);
   }
-  return changed(seen.path);
+
+  // What is open already; it cannot be opened again when it changes.
+  static Result<std::unique_ptr<FileWork>> of(os::Fd fd, const std::string& name, const ScanOptions& options,
+                                              Taken taken) {
+    return begin(std::unique_ptr<ReadFile>(new ReadFile(-1, options, std::move(taken), k_read_attempts)), std::move(fd),
+                 name);
+  }
+
+  [[nodiscard]] std::size_t chunks() const override { return entry_.chunks.size(); }
+
+  Result<void> chunk(std::size_t number, Bytes& buffer) override {
+    if (torn_) return {};
+    Chunk& chunk = entry_.chunks[number];
+    buffer.resize(chunk.size);
+    TRY_ASSIGN(const std::size_t got, os::read_at(fd_.get(), buffer, offsets_[number]));
+    if (got != chunk.size) torn_ = true;
+    if (torn_) return {};
+    chunk.digest = crypto::sha256(buffer);
+    if (options_.on_chunk_after) return options_.on_chunk_after(chunk.digest, buffer, before(number));
+    return options_.on_chunk ? options_.on_chunk(chunk.digest, buffer) : Result<void>();
+  }
+
+  Result<std::unique_ptr<FileWork>> finish() override {
+    TRY_ASSIGN(const os::FileStatus after, os::status_of(fd_.get()));
+    const bool same =
+        after.size == before_.size && after.mtime_ns == before_.mtime_ns && after.ctime_ns == before_.ctime_ns;
+    if (same && !torn_) {
+      taken_(std::move(entry_));
+      return std::unique_ptr<FileWork>();
+    }
+    if (attempt_ == k_read_attempts) return changed(entry_.path);
+    return open(directory_fd_, entry_.path, options_, std::move(taken_), attempt_ + 1);
+  }
+
+ private:
+  ReadFile(int directory_fd, const ScanOptions& options, Taken taken, int attempt)
+      : directory_fd_(directory_fd), options_(options), taken_(std::move(taken)), attempt_(attempt) {}
+
+  static Result<std::unique_ptr<FileWork>> begin(std::unique_ptr<ReadFile> work, os::Fd fd, const std::string& path) {
+    work->fd_ = std::move(fd);
+    work->entry_.path = path;
+    TRY(work->plan());
+    return std::unique_ptr<FileWork>(std::move(work));
+  }
+
+  // What stood in the place of a chunk: the same file, offset and size.
+  [[nodiscard]] const Digest* before(std::size_t number) const {
+    if (previous_ == nullptr) return nullptr;
+    const auto place = before_at_.find(offsets_[number]);
+    return place != before_at_.end() && place->second->size == entry_.chunks[number].size ? &place->second->digest
+                                                                                          : nullptr;
+  }
+
+  void remember_previous() {
+    previous_ = options_.previous != nullptr ? earlier_file(*options_.previous, entry_.path) : nullptr;
+    if (previous_ == nullptr) return;
+    std::uint64_t offset = 0;
+    for (const Chunk& chunk : previous_->chunks) {
+      before_at_.emplace(offset, &chunk);
+      offset += chunk.size;
+    }
+  }
+
+  Result<void> plan() {
+    TRY_ASSIGN(before_, os::status_of(fd_.get()));
+    torn_ = before_.kind != os::FileKind::regular;
+    if (torn_) return {};
+    entry_.size = before_.size;
+    entry_.mode = static_cast<std::uint16_t>(before_.mode & 0777u);
+    remember_previous();
+    std::uint64_t offset = 0;
+    for (const std::uint32_t length : plan_chunks(entry_.path, before_.size, reader_of(fd_.get()))) {
+      entry_.chunks.push_back({{}, length});
+      offsets_.push_back(offset);
+      offset += length;
+    }
+    return {};
+  }
+
+  int directory_fd_;
+  const ScanOptions& options_;
+  Taken taken_;
+  int attempt_;
+  os::Fd fd_;
+  os::FileStatus before_;
+  Entry entry_;
+  std::vector<std::uint64_t> offsets_;
+  const Entry* previous_ = nullptr;
+  std::unordered_map<std::uint64_t, const Chunk*> before_at_;
+  std::atomic<bool> torn_ = false;  // it is not what it was when it was opened
+};
+
+// Appends the entries of these files, and notes those that vanished.
+Result<void> read_files(int directory_fd, const std::vector<const Seen*>& files, const ScanOptions& options,
+                        std::vector<Entry>& entries, std::vector<std::string>& notes) {
+  std::mutex mutex;
+  return work_on_files(files.size(), options.threads, [&](std::size_t number) {
+    const std::string& path = files[number]->path;
+    return ReadFile::open(directory_fd, path, options, [&](std::optional<Entry> entry) {
+      const std::lock_guard lock(mutex);
+      if (entry) entries.push_back(*std::move(entry));
+      else notes.push_back(path + ": vanished");
+    });
+  });
 }
 
 std::pair<std::string, std::string> split_path(const std::string& path) {
@@ -164,7 +255,7 @@ Result<Scan> scan(int directory_fd, const ScanOptions& options) {
   TRY_ASSIGN(const std::vector<Seen> seen, walk(directory_fd, options, result.notes));
   std::vector<Entry> entries;
   entries.reserve(seen.size());
-  Bytes buffer;
+  std::vector<const Seen*> files;
   std::uint64_t total = 0;
   for (const Seen& one : seen) {
     if (one.status.kind == os::FileKind::directory) {
@@ -179,21 +270,13 @@ Result<Scan> scan(int directory_fd, const ScanOptions& options) {
       if (options.bytes_max != 0 && one.status.size > options.bytes_max - std::min(total, options.bytes_max))
         return make_error(Code::no_space,
                           "directory holds more than the " + format_size(options.bytes_max) + " allowed");
+      total += one.status.size;
       const Entry* known = options.known ? options.known(one.path) : nullptr;
-      if (known != nullptr && known->size == one.status.size) {
-        total += known->size;
-        entries.push_back(*known);
-        continue;
-      }
-      TRY_ASSIGN(auto entry, read_file(directory_fd, one, options, buffer));
-      if (!entry) {
-        result.notes.push_back(one.path + ": vanished");
-        continue;
-      }
-      total += entry->size;
-      entries.push_back(*std::move(entry));
+      if (known != nullptr && known->size == one.status.size) entries.push_back(*known);
+      else files.push_back(&one);
     }
   }
+  TRY(read_files(directory_fd, files, options, entries, result.notes));
   TRY_ASSIGN(result.tree, make_tree(std::move(entries), {options.bytes_max, k_entries_max, options.links_stay_inside}));
   return result;
 }
@@ -201,6 +284,18 @@ Result<Scan> scan(int directory_fd, const ScanOptions& options) {
 Result<Scan> scan(const os::Path& directory, const ScanOptions& options) {
   TRY_ASSIGN(const os::Fd fd, os::open_file(directory, O_RDONLY | O_DIRECTORY));
   return scan(fd.get(), options).context("while reading '" + directory.native() + "'");
+}
+
+Result<Entry> scan_file(const os::Path& file, const std::string& name, const ScanOptions& options) {
+  TRY_ASSIGN(os::Fd fd, os::open_file(file, O_RDONLY | O_NONBLOCK));
+  TRY_ASSIGN(const os::FileStatus status, os::status_of(fd.get()));
+  if (status.kind != os::FileKind::regular)
+    return make_error(Code::bad_job_file, file.string() + " is neither a file nor a directory");
+  Entry entry;
+  TRY(work_on_files(1, options.threads, [&](std::size_t) {
+    return ReadFile::of(std::move(fd), name, options, [&](std::optional<Entry> read) { entry = *std::move(read); });
+  }));
+  return entry;
 }
 
 DirectoryChunks::DirectoryChunks(int directory_fd, const Tree& tree) : directory_fd_(directory_fd) {

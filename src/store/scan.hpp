@@ -22,8 +22,12 @@ struct ScanOptions {
   bool links_stay_inside = false;        // leave out, with a note, links that could lead out of the tree (checkpoints)
   bool tolerate_vanished = false;        // a file that is gone when it is its turn is left out with a note
   std::uint64_t bytes_max = 0;           // give up (no_space) beyond so many bytes; 0 = no limit
-  // Gets each chunk as it is read, equal ones too. An error stops the scan.
+  unsigned threads = 1;                  // that read and hash; large files are shared by all
+  // Gets each chunk as it is read, equal ones too; with several threads, by all of them. An error stops the scan.
   std::function<Result<void>(const Digest&, ByteView)> on_chunk;
+  // Instead of on_chunk, with the chunk that stood in the same place in `previous`, or nullptr when there is none.
+  std::function<Result<void>(const Digest&, ByteView, const Digest* before)> on_chunk_after;
+  const Tree* previous = nullptr;  // of an earlier state of the same directory
   // Entry of a file whose content is known already, or nullptr; its chunks are taken over unread.
   std::function<const Entry*(const std::string& path)> known;
 };
@@ -36,6 +40,9 @@ struct Scan {
 // busy (retry later) when files kept changing while they were read.
 [[nodiscard]] Result<Scan> scan(int directory_fd, const ScanOptions& options);
 [[nodiscard]] Result<Scan> scan(const os::Path& directory, const ScanOptions& options);
+
+// One file under a name of its own, wherever it lies; links are followed. bad_job_file when it is no regular file.
+[[nodiscard]] Result<Entry> scan_file(const os::Path& file, const std::string& name, const ScanOptions& options);
 
 // What a walk sees, without reading contents; ascending by path. Also the input of wholeness rules.
 struct Seen {

@@ -2,12 +2,15 @@
 // Private to the room: what an open ChunkStore knows. All members need the mutex, unless said otherwise.
 #pragma once
 
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -16,18 +19,27 @@
 namespace gridctl::store {
 
 struct BlobPlace {
-  static constexpr std::uint32_t k_unfinished = UINT32_MAX;  // in the pack being written
-  std::uint32_t pack = 0;                                    // index into packs_
-  std::uint32_t length = 0, plain_length = 0;                // bytes in the pack, and of the blob
+  static constexpr std::uint32_t k_unpublished = 1u << 31;  // from here on: numbers of unpublished packs
+  std::uint32_t pack = 0;                                   // index into packs
+  std::uint32_t length = 0, plain_length = 0;               // bytes in the pack, and of the blob
   std::uint64_t offset = 0;
   Encoding encoding;
+  BaseId base;
+  bool sealed = false;  // encrypted
   BlobPlace() = default;
-  BlobPlace(std::uint32_t number, const PackEntry& entry)
+  BlobPlace(std::uint32_t number, const PackEntry& entry, bool is_sealed)
       : pack(number),
         length(entry.length),
         plain_length(entry.plain_length),
         offset(entry.offset),
-        encoding(entry.encoding) {}
+        encoding(entry.encoding),
+        base(entry.base),
+        sealed(is_sealed) {}
+};
+// A blob under the storage id of one pack.
+struct FoundBlob {
+  Digest id;
+  BlobPlace place;
 };
 
 struct PublishedPack {
@@ -35,16 +47,34 @@ struct PublishedPack {
   BootTime claimed_at{INT64_MIN / 2};  // when this instance last touched it
 };
 
-struct UnfinishedPack {
-  os::Path path;
-  std::shared_ptr<os::Fd> fd;
-  std::uint64_t end = k_pack_header_bytes;
-  std::vector<PackEntry> entries;
-};
-
 using SharedFd = std::shared_ptr<os::Fd>;
 
+struct UnpublishedPack {
+  std::uint32_t number = 0;
+  os::Path path;
+  SharedFd fd;
+  std::uint64_t end = k_pack_header_bytes;
+  std::vector<PackEntry> entries;
+  unsigned writing = 0;  // threads that are writing what they have reserved
+  bool failed = false;   // some byte of it could not be written
+  bool gone = false;     // published, or given up
+};
+using UnpublishedPtr = std::shared_ptr<UnpublishedPack>;
+
+// What a difference may be made from.
+struct Base {
+  BaseId id;
+  Bytes content;
+};
+
+// What shows that a blob is the one that was put: its hash; or, for what was sealed with the store's key, the tag. Of
+// what a tag vouches for, only the encoder's work has not been checked: enough for what is hashed later itself.
+enum class Proof : std::uint8_t { hash, tag };
+
 struct ChunkStore::State {
+  static constexpr int k_retries_max = 3;     // a collection may replace packs under a reader; not so often
+  using Lock = std::unique_lock<std::mutex>;  // of the mutex; given up while a disk works
+
   os::Path directory;
   StoreOptions options;
   std::mutex mutex;
@@ -53,9 +83,13 @@ struct ChunkStore::State {
   std::set<std::string> known_names;           // of packs and damaged
   std::map<std::string, std::string> damaged;  // pack -> why
   std::set<std::pair<std::string, std::uint64_t>>
-      distrusted;  // pack and offset of blobs that did not hash to their name
-  std::unordered_map<Digest, BlobPlace> index;
-  UnfinishedPack unfinished;
+      distrusted;                               // pack and offset of blobs that did not hash to their name
+  std::unordered_map<Digest, BlobPlace> index;  // by storage id
+  std::vector<UnpublishedPtr> unpublished;
+  UnpublishedPtr open;  // the one of them that takes what is put; null: none does
+  std::uint32_t next_number = BlobPlace::k_unpublished;
+  std::optional<Error> lost;                                 // what was put could not be kept; seal() has not told yet
+  std::condition_variable changed;                           // a thread has written, or a pack is gone
   std::vector<std::pair<std::string, SharedFd>> open_packs;  // a few, newest last
   std::int64_t listed_mtime_ns = -1;                         // of packs/ when it was listed; -1 = never, or not settled
   bool loaded = false;                                       // listed at least once
@@ -66,32 +100,71 @@ struct ChunkStore::State {
   [[nodiscard]] os::Path pack_path(const std::string& name) const { return packs_directory() / name; }
   [[nodiscard]] Result<os::FileLock> lock_pack_set() const { return os::FileLock::acquire(directory / "write.lock"); }
 
+  [[nodiscard]] bool sealing() const { return options.cipher != nullptr; }
+  [[nodiscard]] KeyId key() const { return sealing() ? options.cipher->id() : KeyId{}; }
+  [[nodiscard]] bool has_key_of(const PackIndex& pack) const { return !pack.key || pack.key == key(); }
+  [[nodiscard]] Digest id_of(const Digest& digest) const;
+  // What the index says, by the id of this store or that of packs from before it had a key.
+  [[nodiscard]] std::optional<FoundBlob> known(const Digest& digest) const;
+
   Result<void> refresh(bool force);
   Result<void> load(const std::string& name);
   void forget_all();
-  [[nodiscard]] Result<const BlobPlace*> find(const Digest& digest);
+  // A blob by the beginning of its storage id.
+  [[nodiscard]] std::optional<FoundBlob> known(const BaseId& base) const;
+  // The digest may be of something else, whose base it then has itself: differences are made from whole blobs only.
+  [[nodiscard]] Result<std::optional<FoundBlob>> keep_base(const Digest& digest);
+  // Like known(), after a look for new packs.
+  [[nodiscard]] Result<std::optional<FoundBlob>> find(const Digest& digest);
+  // The same, after a wait for whoever is writing it.
+  [[nodiscard]] Result<std::optional<FoundBlob>> find_written(Lock& lock, const Digest& digest);
   // True when it is here, and then claims it.
   Result<bool> keep(const Digest& digest);
+  Result<bool> keep_locked(const Digest& digest);  // takes the mutex itself
   // False when the pack is gone.
   Result<bool> claim(std::uint32_t pack);
   Result<SharedFd> open_pack(const std::string& name);
 
+  // Reads what `find` gives; not_found when that is nothing. Looks for another copy when one is damaged.
+  using Find = std::function<Result<std::optional<FoundBlob>>(Lock&)>;
+  [[nodiscard]] Result<Bytes> read(const Find& find, Proof proof = Proof::hash);
+  [[nodiscard]] Result<Bytes> read_base(const BaseId& base);
+  // nullopt when there is none of that size to be had.
+  [[nodiscard]] Result<std::optional<Base>> base_for(ByteView content, const Digest& before);
+
   Result<void> begin_pack();
-  // `entry` without its offset, which is where the unfinished pack ends.
-  Result<void> append(PackEntry entry, ByteView stored);
-  Result<void> publish();
-  void discard_unfinished();
+  [[nodiscard]] UnpublishedPack* unpublished_with(std::uint32_t number);
+  [[nodiscard]] BlobPlace place_in(const UnpublishedPack& pack, const PackEntry& entry) const;
+  // `entry` without its offset, which is where the open pack ends, and its length. Closes the pack when it is full.
+  Result<void> append(Lock& lock, PackEntry entry, ByteView stored);
+  // Of what lies open in a store with a key, encrypted copies are made and published.
+  Result<void> encrypt_open(Lock& lock, std::span<const Digest> digests);
+  // The packs that hold these blobs and their bases, claimed; nullopt when one was collected meanwhile.
+  [[nodiscard]] Result<std::optional<std::set<std::uint32_t>>> claim_packs_of(std::span<const Digest> digests);
+  // Publishes what is open, and waits for what others are publishing.
+  Result<void> publish_all(Lock& lock);
+  Result<void> publish(Lock& lock);
+  void give_up(UnpublishedPack& pack, const Error& why);
+  void discard_unpublished();
   // Appends the wanted blobs of a pack to the unfinished one. With check_first, false and nothing copied when one of
   // them is damaged; with skip, damaged ones are left out.
   enum class OnDamage : std::uint8_t { check_first, skip };
-  Result<bool> copy_out(const std::string& name, const PackIndex& pack,
+  Result<bool> copy_out(Lock& lock, const std::string& name, const PackIndex& pack,
                         const std::function<bool(const Digest&)>& wanted, OnDamage on_damage);
+  // The ids that packs may keep these blobs under.
+  [[nodiscard]] std::unordered_set<Digest> ids_of(const std::unordered_set<Digest>& digests) const;
+  Result<void> append_copy(Lock& lock, PackEntry entry, const PackIndex& from, ByteView plain, ByteView stored);
 };
 
 [[nodiscard]] ReadAt reader_of(int fd);
 [[nodiscard]] Result<PackIndex> read_pack(int fd, const std::string& name);  // also checks the name
-// Reads, decodes and hashes one blob. No state. `stored`, unless null, gets its bytes as they are in the pack.
-[[nodiscard]] Result<Bytes> read_blob(int fd, const std::string& pack, const BlobPlace& place, const Digest& digest,
-                                      Bytes* stored = nullptr);
+// Gives the content of what a difference was made from.
+using ReadBase = std::function<Result<Bytes>(const BaseId&)>;
+// Opens, decodes and (by Proof::hash, or when they are not sealed) hashes the bytes that a pack holds of a blob.
+[[nodiscard]] Result<Bytes> decode_blob(Bytes stored, const std::string& pack, const FoundBlob& blob,
+                                        const Cipher* cipher, const ReadBase& read_base, Proof proof = Proof::hash);
+// Reads one, then the same. No state. `stored`, unless null, gets its bytes as they are in the pack.
+[[nodiscard]] Result<Bytes> read_blob(int fd, const std::string& pack, const FoundBlob& blob, const Cipher* cipher,
+                                      const ReadBase& read_base, Proof proof = Proof::hash, Bytes* stored = nullptr);
 
 }  // namespace gridctl::store

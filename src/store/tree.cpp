@@ -146,6 +146,53 @@ const Entry* Tree::find(std::string_view path) const {
   return at != entries.end() && at->path == path ? &*at : nullptr;
 }
 
+namespace {
+// "step-#/model.pt"
+std::string shape_of(std::string_view path) {
+  std::string shape;
+  bool in_number = false;
+  for (const char c : path) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) shape.push_back(c);
+    else if (!in_number) shape.push_back('#');
+    in_number = digit;
+  }
+  return shape;
+}
+}  // namespace
+
+const Entry* earlier_file(const Tree& earlier, std::string_view path) {
+  const Entry* found = earlier.find(path);
+  if (found != nullptr) return found->kind == EntryKind::file ? found : nullptr;
+  const std::string shape = shape_of(path);
+  if (shape == path) return nullptr;
+  for (const Entry& entry : earlier.entries) {
+    if (entry.kind != EntryKind::file || shape_of(entry.path) != shape) continue;
+    // The longer number is the greater.
+    if (found == nullptr || entry.path.size() >= found->path.size()) found = &entry;
+  }
+  return found;
+}
+
+std::unordered_map<Digest, Digest> earlier_chunks(const Tree& tree, const Tree& earlier) {
+  std::unordered_set<Digest> kept;
+  for (const Chunk& chunk : earlier.unique_chunks()) kept.insert(chunk.digest);
+  std::unordered_map<Digest, Digest> before;
+  for (const Entry& entry : tree.entries) {
+    const Entry* from = entry.kind == EntryKind::file ? earlier_file(earlier, entry.path) : nullptr;
+    if (from == nullptr) continue;
+    std::uint64_t offset = 0, earlier_offset = 0;
+    auto there = from->chunks.begin();
+    for (const Chunk& chunk : entry.chunks) {
+      while (there != from->chunks.end() && earlier_offset < offset) earlier_offset += (there++)->size;
+      const bool same_place = there != from->chunks.end() && earlier_offset == offset && there->size == chunk.size;
+      if (same_place && !kept.contains(chunk.digest)) before.emplace(chunk.digest, there->digest);
+      offset += chunk.size;
+    }
+  }
+  return before;
+}
+
 Result<void> check_path(std::string_view path) {
   if (path.empty()) return damaged("path is empty");
   if (path.size() > k_path_max) return damaged("path is longer than 4095 bytes");

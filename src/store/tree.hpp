@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -49,6 +50,12 @@ struct Tree {
   [[nodiscard]] std::vector<Chunk> unique_chunks() const;
   [[nodiscard]] const Entry* find(std::string_view path) const;
 };
+
+// The file of an earlier state that this one goes on from: of the same path, or else the newest whose path differs only
+// in its numbers (step-300/model.pt after step-200/model.pt). nullptr when there is none.
+[[nodiscard]] const Entry* earlier_file(const Tree& earlier, std::string_view path);
+// For chunks that `earlier` lacks: what stood there in the same place, at the same offset of the earlier file.
+[[nodiscard]] std::unordered_map<Digest, Digest> earlier_chunks(const Tree& tree, const Tree& earlier);
 
 // What a reader of a foreign manifest is willing to take.
 struct TreeLimits {

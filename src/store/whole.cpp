@@ -128,12 +128,13 @@ bool is_temporary_name(std::string_view path) {
 Inspection inspect_file(std::string_view path, std::uint64_t size, const ReadAt& read) {
   const Result<Bytes> first = read(0, 4);
   if (!first) return {FileState::torn, first.error().one_line()};
-  const auto judge = [](const Result<std::vector<Extent>>& extents) {
-    return extents ? Inspection{FileState::whole, ""} : Inspection{FileState::torn, extents.error().message};
-  };
-  switch (guess_format(name_of(path), size, *first)) {
-    case Format::safetensors: return judge(safetensors_extents(size, read));
-    case Format::zip: return judge(zip_extents(size, read));
+  const Format format = guess_format(name_of(path), size, *first);
+  switch (format) {
+    case Format::safetensors:
+    case Format::zip: {
+      const auto tensors = tensors_of(format, size, read);
+      return tensors ? Inspection{FileState::whole, ""} : Inspection{FileState::torn, tensors.error().message};
+    }
     case Format::json:  // invalid: perhaps torn, perhaps lines of JSON under that name; only quiet time can tell
       if (check_json(size, read)) return {FileState::whole, ""};
       break;

@@ -14,7 +14,6 @@ constexpr std::size_t k_local_bytes = 30, k_central_bytes = 46, k_end_bytes = 22
                       k_locator_bytes = 20;
 constexpr std::uint16_t k_extra_zip64 = 1;
 constexpr std::size_t k_name_max = 4096;
-constexpr std::uint64_t k_shortest_known = 8;  // bytes; no checkpoint file is shorter
 
 Error torn(std::string why) { return make_error(Code::checkpoint_damaged, "zip: " + std::move(why)); }
 
@@ -32,7 +31,7 @@ struct Directory {
 
 struct Member {
   std::uint64_t header = 0, stored = 0, size = 0;
-  std::size_t name_length = 0;
+  std::string name;
 };
 
 // The end record stands where its comment reaches exactly to the end of the file.
@@ -109,14 +108,15 @@ Result<std::vector<Member>> read_members(ByteView bytes, const Directory& direct
     member.stored = field<std::uint32_t>(bytes, 20);
     member.size = field<std::uint32_t>(bytes, 24);
     member.header = field<std::uint32_t>(bytes, 42);
-    member.name_length = field<std::uint16_t>(bytes, 28);
+    const std::size_t name = field<std::uint16_t>(bytes, 28);
     const std::size_t extra = field<std::uint16_t>(bytes, 30), comment = field<std::uint16_t>(bytes, 32);
-    if (member.name_length > k_name_max || bytes.size() - k_central_bytes < member.name_length + extra + comment)
+    if (name > k_name_max || bytes.size() - k_central_bytes < name + extra + comment)
       return torn("central directory ends within an entry");
-    if (!apply_zip64(bytes.subspan(k_central_bytes + member.name_length, extra), member))
+    member.name = as_text(bytes.subspan(k_central_bytes, name));
+    if (!apply_zip64(bytes.subspan(k_central_bytes + name, extra), member))
       return torn("zip64 fields are inconsistent");
-    members.push_back(member);
-    bytes = bytes.subspan(k_central_bytes + member.name_length + extra + comment);
+    members.push_back(std::move(member));
+    bytes = bytes.subspan(k_central_bytes + name + extra + comment);
   }
   if (!bytes.empty()) return torn("central directory is longer than its entries");
   return members;
@@ -128,7 +128,7 @@ Result<Extent> locate(const Member& member, std::uint64_t directory_offset, cons
   TRY_ASSIGN(const Bytes local, read(member.header, k_local_bytes));
   if (local.size() != k_local_bytes || field<std::uint32_t>(local, 0) != k_local_signature)
     return torn("local header is missing");
-  if (field<std::uint16_t>(local, 26) != member.name_length) return torn("local header has another name");
+  if (field<std::uint16_t>(local, 26) != member.name.size()) return torn("local header has another name");
   const std::uint64_t begin =
       member.header + k_local_bytes + field<std::uint16_t>(local, 26) + field<std::uint16_t>(local, 28);
   if (begin > directory_offset || member.stored > directory_offset - begin)
@@ -138,36 +138,24 @@ Result<Extent> locate(const Member& member, std::uint64_t directory_offset, cons
 
 }  // namespace
 
-Result<std::vector<Extent>> zip_extents(std::uint64_t file_size, const ReadAt& read) {
+Result<std::vector<Tensor>> zip_entries(std::uint64_t file_size, const ReadAt& read) {
   TRY_ASSIGN(const Directory directory, find_directory(file_size, read));
   if (directory.size > k_zip_directory_max || directory.count > directory.size / k_central_bytes)
     return torn("implausible central directory");
   TRY_ASSIGN(const Bytes bytes, read(directory.offset, static_cast<std::size_t>(directory.size)));
   if (bytes.size() != directory.size) return torn("central directory is cut off");
-  TRY_ASSIGN(const std::vector<Member> members, read_members(bytes, directory));
-  std::vector<Extent> extents;
-  extents.reserve(members.size());
-  for (const Member& member : members) {
+  TRY_ASSIGN(std::vector<Member> members, read_members(bytes, directory));
+  std::vector<Tensor> entries;
+  entries.reserve(members.size());
+  for (Member& member : members) {
     TRY_ASSIGN(const Extent extent, locate(member, directory.offset, read));
-    extents.push_back(extent);
+    entries.push_back({std::move(member.name), {}, extent});
   }
-  std::sort(extents.begin(), extents.end(),
-            [](const Extent& a, const Extent& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
-  for (std::size_t i = 1; i < extents.size(); ++i) {
-    if (extents[i].begin < extents[i - 1].end) return torn("entries overlap");
+  sort_by_place(entries);
+  for (std::size_t i = 1; i < entries.size(); ++i) {
+    if (entries[i].at.begin < entries[i - 1].at.end) return torn("entries overlap");
   }
-  return extents;
-}
-
-Format guess_format(std::string_view name, std::uint64_t file_size, ByteView first_bytes) {
-  static constexpr std::array<std::string_view, 5> k_names{".pt", ".pth", ".ckpt", ".npz", ".safetensors"};
-  const bool known = std::any_of(k_names.begin(), k_names.end(), [&](auto end) { return name.ends_with(end); });
-  // torch.save empties the file first and may take seconds until the first byte.
-  if (known ? file_size < k_shortest_known : file_size == 0 && name.ends_with(".bin")) return Format::truncated;
-  if (name.ends_with(".safetensors")) return Format::safetensors;
-  if (name.ends_with(".json") && file_size <= k_json_max) return Format::json;
-  if (first_bytes.size() >= 4 && field<std::uint32_t>(first_bytes, 0) == k_local_signature) return Format::zip;
-  return Format::unknown;
+  return entries;
 }
 
 }  // namespace gridctl::store

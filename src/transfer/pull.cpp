@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transfer/pull.hpp"
 
-#include <algorithm>
+#include <atomic>
 #include <deque>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -12,38 +13,33 @@ namespace {
 using store::Chunk;
 using wire::FrameKind;
 
-class Pull {
+constexpr std::uint32_t k_manifest_stream = 1;
+
+std::vector<Digest> digests_of(const std::vector<Chunk>& chunks) {
+  std::vector<Digest> digests;
+  digests.reserve(chunks.size());
+  for (const Chunk& chunk : chunks) digests.push_back(chunk.digest);
+  return digests;
+}
+
+// Where chunks go, for all connections of a pull.
+class Sink {
  public:
-  Pull(const Conversation& with, wire::CheckpointRef checkpoint, store::ChunkStore& into, const Progress& progress)
-      : with_(with), checkpoint_(std::move(checkpoint)), into_(into), progress_(progress) {}
-
-  Result<Bytes> manifest(const Digest& expected_root) {
-    const std::uint32_t stream = next_stream_++;
-    TRY(with_.send(FrameKind::request, stream, wire::encode_manifest(checkpoint_)));
-    TRY(with_.reply(stream));
-    TRY_ASSIGN(Bytes manifest, with_.data(stream, store::k_manifest_max));
-    if (store::root_of(manifest) == expected_root) return manifest;
-    return make_error(Code::checkpoint_damaged, "the host's manifest does not hash to " + to_hex(expected_root));
+  Sink(store::ChunkStore& into, std::unordered_map<Digest, Digest> earlier)
+      : into_(into), earlier_(std::move(earlier)) {}
+  Result<std::vector<Chunk>> lacking(const std::vector<Chunk>& wanted) {
+    TRY_ASSIGN(const auto indices, into_.missing(digests_of(wanted)));
+    std::vector<Chunk> missing;
+    for (const std::uint32_t index : indices) missing.push_back(wanted[index]);
+    return missing;
   }
-
-  Result<TransferStats> chunks(const std::vector<Chunk>& wanted) {
-    stats_.chunks = wanted.size();
-    for (const Chunk& chunk : wanted) stats_.bytes += chunk.size;
-    TRY_ASSIGN(const std::vector<Chunk> missing, lacking(wanted));
-    TRY(tell());
-    std::size_t asked = 0;
-    while (asked < missing.size() || !in_flight_.empty()) {
-      while (asked < missing.size() && in_flight_.size() < k_gets_in_flight) {
-        const std::size_t count = std::min(k_get_batch, missing.size() - asked);
-        const auto begin = missing.begin() + static_cast<std::ptrdiff_t>(asked);
-        TRY(ask({begin, begin + static_cast<std::ptrdiff_t>(count)}));
-        asked += count;
-      }
-      TRY(take_batch());
-    }
-    return stats_;
+  Result<void> put(const Chunk& chunk, ByteView content) {
+    const auto before = earlier_.find(chunk.digest);
+    TRY(into_.put(chunk.digest, content, before == earlier_.end() ? nullptr : &before->second));
+    if (unsealed_.fetch_add(chunk.size) + chunk.size < k_seal_period) return {};
+    unsealed_ = 0;
+    return into_.seal();
   }
-
   Result<void> finish(const std::vector<Chunk>& wanted, const Digest& root, ByteView manifest) {
     TRY(into_.put(root, manifest));
     TRY(into_.seal());
@@ -55,24 +51,37 @@ class Pull {
   }
 
  private:
+  store::ChunkStore& into_;
+  const std::unordered_map<Digest, Digest> earlier_;  // in place of a chunk
+  std::atomic<std::uint64_t> unsealed_{0};
+};
+
+// One connection: asks for the next chunks while those before them come.
+class Fetcher {
+ public:
+  Fetcher(Conversation with, const wire::CheckpointRef& checkpoint, Haul& haul, Sink& sink)
+      : with_(std::move(with)), checkpoint_(checkpoint), haul_(haul), sink_(sink) {}
+
+  Result<void> run() {
+    for (bool more = true;;) {
+      while (more && in_flight_.size() < k_gets_in_flight) {
+        std::vector<Chunk> batch = haul_.take(with_.link, k_get_bytes, k_get_batch);
+        more = !batch.empty();
+        if (more) TRY(ask(std::move(batch)));
+      }
+      if (in_flight_.empty()) return {};
+      TRY(take_batch());
+    }
+  }
+
+ private:
   struct Batch {
     std::uint32_t stream;
     std::vector<Chunk> chunks;
   };
 
-  Result<std::vector<Chunk>> lacking(const std::vector<Chunk>& wanted) {
-    std::vector<Digest> digests;
-    digests.reserve(wanted.size());
-    for (const Chunk& chunk : wanted) digests.push_back(chunk.digest);
-    TRY_ASSIGN(const auto indices, into_.missing(digests));
-    std::vector<Chunk> missing;
-    for (const std::uint32_t index : indices) missing.push_back(wanted[index]);
-    return missing;
-  }
-
   Result<void> ask(std::vector<Chunk> batch) {
-    wire::GetRequest request{checkpoint_, {}};
-    for (const Chunk& chunk : batch) request.chunks.push_back(chunk.digest);
+    const wire::GetRequest request{checkpoint_, digests_of(batch)};
     in_flight_.push_back({next_stream_++, std::move(batch)});
     return with_.send(FrameKind::request, in_flight_.back().stream, wire::encode(request));
   }
@@ -82,48 +91,65 @@ class Pull {
     in_flight_.pop_front();
     TRY(with_.reply(batch.stream));
     for (const Chunk& chunk : batch.chunks) {
-      TRY_ASSIGN(const Bytes content, with_.data(batch.stream, chunk.size));
-      if (content.size() != chunk.size)
-        return make_error(Code::checkpoint_damaged,
-                          "the host sent chunk " + to_hex(chunk.digest) + " with a wrong length");
-      TRY(into_.put(chunk.digest, content));
-      stats_.chunks_sent += 1;
-      stats_.bytes_sent += chunk.size;
-      TRY(tell());
+      TRY_ASSIGN(Parcel parcel, with_.parcel(batch.stream, chunk.size));
+      auto content = unpack(std::move(parcel), chunk.size, Codecs::ours());
+      if (!content) return std::move(content).context("while fetching chunk " + to_hex(chunk.digest)).error();
+      TRY(sink_.put(chunk, *content));
+      TRY(haul_.done(chunk));
     }
     return {};
   }
 
-  Result<void> tell() {
-    if (!progress_ || progress_(stats_)) return {};
-    return make_error(Code::cancelled, "transfer was stopped");
-  }
-
   Conversation with_;
-  wire::CheckpointRef checkpoint_;
-  store::ChunkStore& into_;
-  const Progress& progress_;
-  TransferStats stats_;
+  const wire::CheckpointRef& checkpoint_;
+  Haul& haul_;
+  Sink& sink_;
   std::deque<Batch> in_flight_;
-  std::uint32_t next_stream_ = 1;
+  std::uint32_t next_stream_ = k_manifest_stream + 1;
 };
+
+Result<Bytes> fetch_manifest(Conversation& with, const wire::CheckpointRef& checkpoint, const Digest& expected_root) {
+  TRY(with.send(FrameKind::request, k_manifest_stream, wire::encode_manifest(checkpoint)));
+  TRY(with.reply(k_manifest_stream));
+  TRY_ASSIGN(Bytes manifest, with.data(k_manifest_stream, store::k_manifest_max));
+  if (store::root_of(manifest) == expected_root) return manifest;
+  return make_error(Code::checkpoint_damaged, "the host's manifest does not hash to " + to_hex(expected_root));
+}
+
+Result<void> fetch_chunks(const Route& route, const wire::CheckpointRef& checkpoint, const std::vector<Chunk>& wanted,
+                          Sink& sink, const os::Clock& clock, const Progress& progress, TransferStats& stats) {
+  Haul haul(route, clock, progress, stats);
+  TRY(haul.tell());
+  for (int round = 0; round < k_rounds_max; ++round) {
+    TRY_ASSIGN(std::vector<Chunk> missing, sink.lacking(wanted));
+    if (missing.empty()) return {};
+    TRY(haul.run(std::move(missing),
+                 [&](Conversation with, Codecs) { return Fetcher(std::move(with), checkpoint, haul, sink).run(); }));
+    if (haul.lanes() == 1) return {};
+  }
+  return {};  // what may still be missing is found at the end
+}
 
 }  // namespace
 
-Result<Pulled> pull_checkpoint(wire::Link& link, const wire::CheckpointRef& checkpoint, const Digest& expected_root,
+Result<Pulled> pull_checkpoint(const Route& route, const wire::CheckpointRef& checkpoint, const Digest& expected_root,
                                std::uint64_t bytes_quota, store::ChunkStore& into, const os::Clock& clock,
-                               const Progress& progress) {
-  Pull pull({link, clock}, checkpoint, into, progress);
-  TRY_ASSIGN(const Bytes manifest, pull.manifest(expected_root));
+                               const Progress& progress, const store::Tree* earlier) {
+  TransferStats stats;
+  Conversation asking{route.link, clock};
+  asking.on_bytes = [&stats](std::size_t bytes) { stats.bytes_moved += bytes; };
+  TRY_ASSIGN(const Bytes manifest, fetch_manifest(asking, checkpoint, expected_root));
   TRY_ASSIGN(store::Tree tree, store::parse_manifest(manifest, {bytes_quota, store::k_entries_max, true}));
   const std::vector<Chunk> wanted = tree.unique_chunks();
-  auto stats = pull.chunks(wanted);
-  if (!stats) {
+  stats.chunks = wanted.size();
+  for (const Chunk& chunk : wanted) stats.bytes += chunk.size;
+  Sink sink(into, earlier == nullptr ? std::unordered_map<Digest, Digest>{} : store::earlier_chunks(tree, *earlier));
+  if (const auto fetched = fetch_chunks(route, checkpoint, wanted, sink, clock, progress, stats); !fetched) {
     static_cast<void>(into.seal());  // what came is kept for the next attempt
-    return std::move(stats).error();
+    return fetched.error();
   }
-  TRY(pull.finish(wanted, expected_root, manifest));
-  return Pulled{std::move(tree), expected_root, *stats};
+  TRY(sink.finish(wanted, expected_root, manifest));
+  return Pulled{std::move(tree), expected_root, stats};
 }
 
 }  // namespace gridctl::transfer

@@ -4,14 +4,15 @@
 
 #include "store/chunk_store.hpp"
 #include "store/tree.hpp"
-#include "transfer/stream.hpp"
+#include "transfer/haul.hpp"
 
 namespace gridctl::transfer {
 
 // have → put what is missing, pipelined → the manifest as a blob under its root → seal → have again, to be sure that
 // nothing was collected meanwhile. Returns only when all of it is durable at the host. Safe to repeat; what was sealed
-// before a failure is not sent again. After an error the link is in an unknown state: close it.
-[[nodiscard]] Result<TransferStats> push_tree(wire::Link& link, const store::Tree& tree, ByteView manifest,
+// before a failure is not sent again. `chunks` is read by one thread at a time. After an error the link is in an
+// unknown state: close it.
+[[nodiscard]] Result<TransferStats> push_tree(const Route& route, const store::Tree& tree, ByteView manifest,
                                               store::ChunkReader& chunks, const os::Clock& clock,
                                               const Progress& progress = {});
 

@@ -4,10 +4,19 @@
 #include <utility>
 
 #include "store/tree.hpp"
+#include "transfer/feed.hpp"
 
 namespace gridctl::transfer {
 
 using wire::FrameKind;
+
+BulkServer::~BulkServer() { keep(); }
+
+void BulkServer::keep() {
+  if (!unsealed_) return;
+  unsealed_ = false;
+  static_cast<void>(cache_.seal());  // whoever asks for these chunks again is told that they are missing
+}
 
 bool BulkServer::serves(std::string_view operation) {
   return operation == "have" || operation == "put" || operation == "seal" || operation == "manifest" ||
@@ -46,15 +55,16 @@ Result<void> BulkServer::put(const wire::Frame& request) {
   TRY_ASSIGN(const wire::PutRequest wanted, wire::parse_put(request.payload));
   if (wanted.bytes == 0 || wanted.bytes > store::k_blob_max)
     return make_error(Code::protocol_violation, "chunk of " + std::to_string(wanted.bytes) + " bytes was announced");
-  auto content = with_.data(request.stream, wanted.bytes);
-  if (!content) return std::move(content).error();
-  if (content->size() != wanted.bytes)
-    return refuse(request, make_error(Code::protocol_violation, "chunk has another length than announced"));
+  TRY_ASSIGN(Parcel parcel, with_.parcel(request.stream, wanted.bytes));
+  const auto content = unpack(std::move(parcel), wanted.bytes, Codecs::ours());
+  if (!content) return refuse(request, content.error());
   if (const auto done = cache_.put(wanted.chunk, *content); !done) return refuse(request, done.error());
+  unsealed_ = true;
   return with_.send(FrameKind::reply, request.stream, R"({"stored":true})");
 }
 
 Result<void> BulkServer::seal(const wire::Frame& request) {
+  unsealed_ = false;
   if (const auto done = cache_.seal(); !done) return refuse(request, done.error());
   return with_.send(FrameKind::reply, request.stream, "{}");
 }
@@ -73,10 +83,17 @@ Result<void> BulkServer::get(const wire::Frame& request) {
   const auto wanted = wire::parse_get(request.payload);
   if (!wanted) return refuse(request, wanted.error());
   TRY(with_.send(FrameKind::reply, request.stream, "{}"));
-  for (const Digest& digest : wanted->chunks) {
-    const auto content = snapshots_.chunk(wanted->checkpoint, digest);
-    if (!content) return with_.send_error_end(request.stream, content.error());
-    TRY(with_.send_data(request.stream, *content));
+  const auto next = [&digests = wanted->chunks, at = std::size_t{0}]() mutable -> std::optional<store::Chunk> {
+    if (at == digests.size()) return std::nullopt;
+    return store::Chunk{digests[at++], 0};
+  };
+  const auto read = [&](const Digest& digest) { return snapshots_.chunk(wanted->checkpoint, digest); };
+  Feed feed({next, read}, takes_, worth_, with_.clock, true);
+  while (const std::optional<Feed::Item> item = feed.take()) {
+    if (!item->parcel) return with_.send_error_end(request.stream, item->parcel.error());
+    const BootTime began = with_.clock.boot();
+    TRY(with_.send_data(request.stream, item->parcel->bytes, item->parcel->encoding));
+    worth_.sent(item->parcel->bytes.size(), with_.clock.boot() - began);
   }
   return {};
 }

@@ -17,15 +17,22 @@ class SnapshotSource {
 
 class BulkServer {
  public:
-  // All must outlive it.
-  BulkServer(wire::Link& link, store::ChunkStore& cache, SnapshotSource& snapshots, const os::Clock& clock)
-      : with_{link, clock}, cache_(cache), snapshots_(snapshots) {}
+  // All must outlive it. `takes`: what the controller decodes.
+  BulkServer(wire::Link& link, store::ChunkStore& cache, SnapshotSource& snapshots, const os::Clock& clock,
+             Codecs takes = {})
+      : with_{link, clock}, cache_(cache), snapshots_(snapshots), takes_(takes) {}
+  ~BulkServer();  // keeps
+  BulkServer(const BulkServer&) = delete;
+  BulkServer& operator=(const BulkServer&) = delete;
 
   // True for the operations that this class serves: have, put, seal, manifest, get.
   [[nodiscard]] static bool serves(std::string_view operation);
   // Serves one request, reading its data from the link where it has some. An operation that fails is answered with its
   // error; an error returned from here means that the link is of no more use.
   [[nodiscard]] Result<void> handle(const wire::Frame& request);
+  // Makes durable what was put whole, without being asked: a connection that breaks or falls silent is to cost a chunk,
+  // not all since the last seal.
+  void keep();
 
  private:
   Result<void> have(const wire::Frame& request);
@@ -38,6 +45,9 @@ class BulkServer {
   Conversation with_;
   store::ChunkStore& cache_;
   SnapshotSource& snapshots_;
+  const Codecs takes_;
+  EncodingWorth worth_;
+  bool unsealed_ = false;
 };
 
 }  // namespace gridctl::transfer

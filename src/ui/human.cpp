@@ -69,9 +69,9 @@ std::string gpus(const Inventory& inventory) {
   return text.empty() ? "-" : text;
 }
 
-std::string number(double value) {
+std::string number(double value, int digits) {
   char text[48];
-  std::snprintf(text, sizeof text, "%.6g", value);
+  std::snprintf(text, sizeof text, "%.*g", digits, value);
   return text;
 }
 

@@ -23,8 +23,8 @@ namespace gridctl::ui {
 [[nodiscard]] std::string money(double dollars, bool dash = true);
 // "2x RTX 4090 24 GiB", groups joined by ", "; "-" without any.
 [[nodiscard]] std::string gpus(const Inventory& inventory);
-// "0.5", "4": without needless digits.
-[[nodiscard]] std::string number(double value);
+// "0.5", "4": so many significant digits, without needless ones.
+[[nodiscard]] std::string number(double value, int digits = 6);
 [[nodiscard]] Paint paint_of(job::JobState state);
 [[nodiscard]] Paint paint_of_liveness(std::string_view liveness);
 

@@ -4,6 +4,8 @@
 #include "ui/provider_view.hpp"
 #include "ui/reliability.hpp"
 
+#include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 namespace gridctl::ui {
@@ -116,7 +118,17 @@ Json checkpoint_value(const registry::Checkpoint& checkpoint) {
               {"pinned", checkpoint.pinned},
               {"stray", checkpoint.stray},
               {"how", text_or_null(checkpoint.how)},
-              {"root", to_hex(checkpoint.root)}};
+              {"root", to_hex(checkpoint.root)},
+              {"metrics", checkpoint.metrics},
+              {"copies", checkpoint.copies}};
+}
+
+Json deadline_value(const std::optional<DeadlineTold>& deadline) {
+  if (!deadline) return {};
+  return Json{{"at", format_rfc3339(deadline->at)},
+              {"hard", deadline->hard},
+              {"expected_at", time_or_null(deadline->expected_at)},
+              {"surely_at", time_or_null(deadline->surely_at)}};
 }
 }  // namespace
 
@@ -124,7 +136,10 @@ std::string submitted_json(const JobId& id, const std::string& name, job::JobSta
   return dump(Json{{"job_id", id.value}, {"name", name}, {"state", std::string(job::state_name(state))}});
 }
 
-std::string job_json(const registry::Job& job, std::span<const registry::AttemptRecord> attempts) {
+std::string deadline_json(const std::optional<DeadlineTold>& deadline) { return dump(deadline_value(deadline)); }
+
+std::string job_json(const registry::Job& job, std::span<const registry::AttemptRecord> attempts,
+                     const std::optional<DeadlineTold>& deadline) {
   Json value = job_head(job);
   Json list = Json::array();
   for (const registry::AttemptRecord& attempt : attempts) list.push_back(attempt_value(job.id, attempt));
@@ -138,6 +153,7 @@ std::string job_json(const registry::Job& job, std::span<const registry::Attempt
   value["provider"] = text_or_null(job.provider.value);
   value["resources"] = text_or_null(job.resources);
   value["checkpoint"] = job.machine.head.value == 0 ? Json() : Json(checkpoint_name(job.id, job.machine.head));
+  value["deadline"] = deadline_value(deadline);
   return dump(value);
 }
 
@@ -218,6 +234,13 @@ std::string error_json(const Error& error, int exit_code) {
                    {"context", error.context},
                    {"hint", text_or_null(error.hint)},
                    {"retry", std::string(retry_name(error.retry))}});
+}
+
+std::string json_number(double value) {
+  if (!std::isfinite(value)) return "null";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
 }
 
 std::string quoted(std::string_view text) { return dump(Json(std::string(text))); }

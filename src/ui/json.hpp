@@ -14,7 +14,17 @@
 namespace gridctl::ui {
 
 [[nodiscard]] std::string submitted_json(const JobId& id, const std::string& name, job::JobState state);
-[[nodiscard]] std::string job_json(const registry::Job& job, std::span<const registry::AttemptRecord> attempts);
+// When a job shall be done, and when it is expected to be, as far as that is known.
+struct DeadlineTold {
+  WallTime at;
+  bool hard = false;
+  std::optional<WallTime> expected_at;  // its end
+  std::optional<WallTime> surely_at;
+};
+// {"at","hard","expected_at","surely_at"}, or null.
+[[nodiscard]] std::string deadline_json(const std::optional<DeadlineTold>& deadline);
+[[nodiscard]] std::string job_json(const registry::Job& job, std::span<const registry::AttemptRecord> attempts,
+                                   const std::optional<DeadlineTold>& deadline = {});
 [[nodiscard]] std::string jobs_json(std::span<const registry::JobRow> jobs);
 [[nodiscard]] std::string event_json(const registry::EventRecord& event);
 [[nodiscard]] std::string provider_json(const registry::Provider& provider);
@@ -30,5 +40,6 @@ struct ProviderView;
 [[nodiscard]] std::string error_json(const Error& error, int exit_code);
 // A JSON string with its quotes; invalid UTF-8 becomes U+FFFD.
 [[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string json_number(double value);  // six digits; null when it is not finite
 
 }  // namespace gridctl::ui

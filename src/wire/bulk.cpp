@@ -30,6 +30,9 @@ EndRecord read_end(const Fields& fields) {
   record.bytes = fields.number("bytes");
   const bool ok = fields.flag("ok");
   if (fields.has("error")) record.error = read_error(fields.object("error"));
+  if (fields.has("codec")) record.codec = static_cast<std::uint8_t>(fields.number("codec", 255));
+  if (record.codec != 0 && fields.has("parameter"))
+    record.codec_parameter = static_cast<std::uint16_t>(fields.number("parameter", 65'535));
   if (ok == record.error.has_value()) fields.fail("is neither success nor an error");
   return record;
 }
@@ -61,6 +64,8 @@ std::string encode_manifest(const CheckpointRef& checkpoint) {
 std::string encode(const EndRecord& record) {
   json out{{"ok", !record.error.has_value()}, {"bytes", record.bytes}};
   if (record.error) out["error"] = error_json(*record.error);
+  if (record.codec != 0) out["codec"] = record.codec;
+  if (record.codec_parameter != 0) out["parameter"] = record.codec_parameter;
   return dump(out);
 }
 

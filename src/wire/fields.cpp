@@ -157,6 +157,18 @@ std::map<std::string, std::string> Fields::text_map(const char* key) const {
   return values;
 }
 
+Metrics Fields::metrics(const char* key) const {
+  const Fields inner = object(key);
+  if (inner.object_->size() > k_metrics_max) fail(std::string("has too many '") + key + "'");
+  Metrics values;
+  for (const auto& [name, value] : inner.object_->items()) {
+    const double number = value.is_number() ? value.get<double>() : NAN;
+    if (!is_metric_name(name) || !std::isfinite(number)) fail(std::string("has a bad entry in '") + key + "'");
+    values.emplace(name, number);
+  }
+  return values;
+}
+
 std::vector<Digest> Fields::digests(const char* key, std::size_t count_max) const {
   std::vector<Digest> values;
   for (const json& value : array(key, count_max)) {

@@ -39,6 +39,7 @@ class Fields {
   [[nodiscard]] OpId op() const;  // [A-Za-z0-9][A-Za-z0-9._:@+-]{0,127}, under "id"
   [[nodiscard]] std::vector<std::string> texts(const char* key, std::size_t count_max = k_list_max) const;
   [[nodiscard]] std::map<std::string, std::string> text_map(const char* key) const;
+  [[nodiscard]] Metrics metrics(const char* key) const;
   [[nodiscard]] std::vector<Digest> digests(const char* key, std::size_t count_max) const;
   [[nodiscard]] std::vector<std::uint32_t> indexes(const char* key, std::size_t count_max) const;
   [[nodiscard]] Fields object(const char* key) const;

@@ -11,7 +11,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t k_name_max = 128;            // bytes of an id, a kind, a package
+constexpr std::size_t k_id_max = 128;            // bytes of an id, a kind, a package
 constexpr std::size_t k_words_max = 32;            // throttle reasons
 constexpr int k_pid_max = 1 << 30;                 // the kernel's own limit is 2^22
 constexpr std::int64_t k_wall_ms_max = 1ll << 48;  // year 10,000 and something
@@ -34,7 +34,7 @@ std::optional<double> optional_real(const Fields& fields, const char* key) {
   return fields.has(key) ? std::optional{fields.real(key)} : std::nullopt;
 }
 std::string line(const Fields& fields, const char* key) { return fields.text(key, k_health_text_max); }
-std::string name(const Fields& fields, const char* key) { return fields.text(key, k_name_max); }
+std::string name(const Fields& fields, const char* key) { return fields.text(key, k_id_max); }
 BootTime boot_time(const Fields& fields, const char* key) { return BootTime{fields.integer(key, 0, k_boot_ns_max)}; }
 
 json to_json(const GpuHealth& gpu) {

@@ -14,6 +14,7 @@
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "base/inventory.hpp"
+#include "base/metrics.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "wire/held.hpp"
@@ -114,6 +115,13 @@ struct CleanRequest {
   Epoch epoch;
 };
 
+// A checkpoint whose chunks lie in the host's cache is made ready as files, for an attempt that may come; it replaces
+// the one that the job had ready there. Without a root nothing is kept ready any more. Slow: on a bulk connection.
+struct StandbyRequest {
+  JobId job;
+  std::optional<Digest> root;
+};
+
 enum class AttemptPhase : std::uint8_t {
   absent,    // not here, and promised never to start (fence raised)
   starting,  // accepted; fetching image, restoring, setup not begun
@@ -147,6 +155,7 @@ struct HostCheckpoint {
   std::int64_t age_ms = 0;                   // host time since it was taken
   std::string how;                           // "commit-marker", "format", "quiet", "exit"
   std::optional<std::int64_t> written_ms{};  // from the first change of its files to the last, as far as was seen
+  Metrics metrics{};                         // what the job had told when it was taken
 };
 
 struct AttemptStatus {
@@ -165,6 +174,13 @@ struct AttemptStatus {
   Epoch max_epoch;                          // the host's fence for this job
 };
 
+// How often a job shall save and its host look. Zero: as it was told before.
+struct Tempo {
+  Duration interval{};  // advice to the job
+  Duration pause{};     // the host takes no two snapshots closer together
+  bool operator==(const Tempo&) const = default;
+};
+
 // The heartbeat: desired state down, observed state up. Safe to repeat, to lose, to receive twice.
 struct PollRequest {
   BootTime echo;  // newest host_time seen; 0 on the first
@@ -172,8 +188,10 @@ struct PollRequest {
   struct Want {
     JobId job;
     Epoch epoch;
-    std::uint64_t checkpoints_kept_from = 0;
-  };                           // older snapshots may go
+    std::uint64_t checkpoints_kept_from = 0;  // older snapshots may go
+    Tempo tempo{};
+    bool operator==(const Want&) const = default;
+  };
   std::vector<Want> attempts;  // renewed, and reported in the reply
 };
 struct PollReply {
@@ -202,7 +220,8 @@ struct LogReply {
 //   put   {"chunk":hex,"bytes":n} + data* + end -> reply {"stored":true}
 //   seal  {} -> reply {}: everything put on this connection is durable in the host's cache
 //   manifest {"job","epoch","number"} -> reply {"bytes":n} data* end     (checkpoint manifest)
-//   get   {"job","epoch","number","chunks":[hex…]} -> reply {} then for each chunk in order: data* (chunk bytes), end
+//   get   {"job","epoch","number","chunks":[hex…]} -> reply {} then for each chunk in order: data*, end
+// The data of a chunk may be encoded, as the end record says, where the receiver's hello allowed it.
 struct HaveRequest {
   std::vector<Digest> chunks;
 };
@@ -223,8 +242,10 @@ struct GetRequest {
   std::vector<Digest> chunks;
 };
 struct EndRecord {
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;  // of the data frames before it
   std::optional<Error> error;
+  std::uint8_t codec = 0;  // of a chunk; 0: the data are the chunk. Numbers of gridctl-store(5)
+  std::uint16_t codec_parameter = 0;
 };
 
 // Encoding: request payload is {"op":NAME, …}. The name is the first word of each function pair below.
@@ -243,12 +264,13 @@ struct EndRecord {
 [[nodiscard]] std::string encode(const AttemptSpec&);   // also the host's durable record of the attempt
 [[nodiscard]] std::string encode(const StartRequest&);  // op "start"
 [[nodiscard]] std::string encode(const StartReply&);
-[[nodiscard]] std::string encode(const StopRequest&);    // op "stop"   -> reply {}
-[[nodiscard]] std::string encode(const CleanRequest&);   // op "clean"  -> reply {}
-[[nodiscard]] std::string encode(const PollRequest&);    // op "poll"
-[[nodiscard]] std::string encode(const PollReply&);      // also the payload of unsolicited events
-[[nodiscard]] std::string encode(const AttemptStatus&);  // also the host's status file
-[[nodiscard]] std::string encode(const LogRequest&);     // op "log"
+[[nodiscard]] std::string encode(const StopRequest&);     // op "stop"   -> reply {}
+[[nodiscard]] std::string encode(const CleanRequest&);    // op "clean"  -> reply {}
+[[nodiscard]] std::string encode(const StandbyRequest&);  // op "standby" -> reply {}
+[[nodiscard]] std::string encode(const PollRequest&);     // op "poll"
+[[nodiscard]] std::string encode(const PollReply&);       // also the payload of unsolicited events
+[[nodiscard]] std::string encode(const AttemptStatus&);   // also the host's status file
+[[nodiscard]] std::string encode(const LogRequest&);      // op "log"
 [[nodiscard]] std::string encode(const LogReply&);
 [[nodiscard]] std::string encode(const HaveRequest&);  // op "have"
 [[nodiscard]] std::string encode(const HaveReply&);
@@ -267,6 +289,7 @@ struct EndRecord {
 [[nodiscard]] Result<StartReply> parse_start_reply(std::string_view);
 [[nodiscard]] Result<StopRequest> parse_stop(std::string_view);
 [[nodiscard]] Result<CleanRequest> parse_clean(std::string_view);
+[[nodiscard]] Result<StandbyRequest> parse_standby(std::string_view);
 [[nodiscard]] Result<PollRequest> parse_poll(std::string_view);
 [[nodiscard]] Result<PollReply> parse_poll_reply(std::string_view);
 [[nodiscard]] Result<AttemptStatus> parse_attempt_status(std::string_view);

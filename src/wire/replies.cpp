@@ -35,6 +35,7 @@ HostCheckpoint read_checkpoint(const Fields& fields) {
                             fields.integer("age_ms", 0, INT64_MAX),
                             fields.text("how")};
   if (fields.has("written_ms")) checkpoint.written_ms = fields.integer("written_ms", 0, INT64_MAX);
+  if (fields.has("metrics")) checkpoint.metrics = fields.metrics("metrics");
   return checkpoint;
 }
 
@@ -102,6 +103,7 @@ json checkpoint_json(const HostCheckpoint& checkpoint) {
   json out{{"number", checkpoint.number}, {"root", to_hex(checkpoint.root)}, {"bytes", checkpoint.bytes},
            {"files", checkpoint.files},   {"age_ms", checkpoint.age_ms},     {"how", checkpoint.how}};
   if (checkpoint.written_ms) out["written_ms"] = *checkpoint.written_ms;
+  if (!checkpoint.metrics.empty()) out["metrics"] = checkpoint.metrics;
   return out;
 }
 

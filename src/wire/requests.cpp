@@ -35,8 +35,14 @@ StopRequest read_stop(const Fields& fields) {
 
 CleanRequest read_clean(const Fields& fields) { return {fields.op(), fields.job(), fields.epoch()}; }
 
+StandbyRequest read_standby(const Fields& fields) { return {fields.job(), fields.optional_digest("restore")}; }
+
 PollRequest::Want read_want(const Fields& fields) {
-  return {fields.job(), fields.epoch(), fields.number("checkpoints_kept_from")};
+  const auto optional = [&](const char* key) { return fields.has(key) ? fields.duration(key) : Duration{}; };
+  return {fields.job(),
+          fields.epoch(),
+          fields.number("checkpoints_kept_from"),
+          {optional("checkpoint_interval_ms"), optional("checkpoint_min_interval_ms")}};
 }
 
 PollRequest read_poll(const Fields& fields) {
@@ -94,11 +100,21 @@ std::string encode(const CleanRequest& request) {
   return dump({{"op", "clean"}, {"id", request.op.value}, {"job", request.job.value}, {"epoch", request.epoch.value}});
 }
 
+std::string encode(const StandbyRequest& request) {
+  json out{{"op", "standby"}, {"job", request.job.value}};
+  if (request.root) out["restore"] = to_hex(*request.root);
+  return dump(out);
+}
+
 std::string encode(const PollRequest& request) {
   json attempts = json::array();
-  for (const PollRequest::Want& want : request.attempts)
-    attempts.push_back(
-        {{"job", want.job.value}, {"epoch", want.epoch.value}, {"checkpoints_kept_from", want.checkpoints_kept_from}});
+  for (const PollRequest::Want& want : request.attempts) {
+    json one{
+        {"job", want.job.value}, {"epoch", want.epoch.value}, {"checkpoints_kept_from", want.checkpoints_kept_from}};
+    if (want.tempo.interval > Duration{}) one["checkpoint_interval_ms"] = to_ms(want.tempo.interval);
+    if (want.tempo.pause > Duration{}) one["checkpoint_min_interval_ms"] = to_ms(want.tempo.pause);
+    attempts.push_back(std::move(one));
+  }
   return dump({{"op", "poll"},
                {"echo_ns", request.echo.ns},
                {"lease_ms", to_ms(request.lease)},
@@ -120,6 +136,7 @@ Result<PrepareRequest> parse_prepare(std::string_view text) { return parse_reque
 Result<StartRequest> parse_start(std::string_view text) { return parse_request(text, "start", &read_start); }
 Result<StopRequest> parse_stop(std::string_view text) { return parse_request(text, "stop", &read_stop); }
 Result<CleanRequest> parse_clean(std::string_view text) { return parse_request(text, "clean", &read_clean); }
+Result<StandbyRequest> parse_standby(std::string_view text) { return parse_request(text, "standby", &read_standby); }
 Result<PollRequest> parse_poll(std::string_view text) { return parse_request(text, "poll", &read_poll); }
 Result<LogRequest> parse_log(std::string_view text) { return parse_request(text, "log", &read_log); }
 

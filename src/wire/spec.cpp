@@ -13,7 +13,7 @@ constexpr std::size_t k_gpus_max = 256;     // as many as an inventory may list
 
 json optional_hex(const std::optional<Digest>& digest) { return digest ? json(to_hex(*digest)) : json(nullptr); }
 
-EngineKind read_engine(const Fields& fields) {
+EngineKind read_engine_kind(const Fields& fields) {
   const Result<EngineKind> kind = parse_engine(fields.text("engine"));
   if (!kind) fields.fail("names an unknown engine");
   return *kind;
@@ -59,7 +59,7 @@ AttemptSpec read_spec(const Fields& fields) {
   spec.job_name = fields.text("job_name");
   spec.attempt = {fields.number("attempt")};
   spec.epoch = fields.epoch();
-  spec.engine = read_engine(fields);
+  spec.engine = read_engine_kind(fields);
   spec.image = fields.text("image");
   spec.image_archive = fields.optional_digest("image_archive");
   spec.workdir = fields.optional_digest("workdir");

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Measures on real hosts of the testgrid (needs root) and prints: how fast a job goes on after its host died, and what
-following many jobs costs, and a sweep over the health of many hosts.
+following many jobs costs, and a sweep over the health of many hosts. standby: how much later than at its first start
+a job's program begins after a failover, whose checkpoint lay ready on the next host, or (in the same run) did not.
 
-    tests/bench/hosts.py [failover] [follow] [health] [--agents 500] [--jobs 100] [--hosts 8] [--state-mb 100]
+    tests/bench/hosts.py [failover] [standby] [follow] [health] [--agents 500] [--jobs 100] [--hosts 8] [--state-mb 100]
 """
 import argparse
 import json
@@ -64,6 +65,35 @@ def failover(the_grid, engine, megabytes, rounds):
           f"median {statistics.median(proof):.2f} s  max {max(proof):.2f} s")
     print(f"{engine:8} {megabytes} MB state: power loss to that line, beyond lost_after            "
           f"median {statistics.median(silence):.2f} s  max {max(silence):.2f} s")
+    laptop.close()
+
+
+def standby(the_grid, engine, megabytes, rounds):
+    laptop = the_grid.laptop(f"standby-{engine}")
+    for host in the_grid.hosts:
+        laptop.register(host, engine=engine)
+    later = {True: [], False: []}
+    for turn in range(rounds * 2):
+        warm = turn % 2 == 0
+        spec = stateful(megabytes)
+        spec["checkpoint"]["standby"] = warm
+        if engine != "process":
+            spec["image"] = "localhost/torch:cpu"
+        job = laptop.submit(spec)
+        job.wait_checkpoint(1, deadline=300)
+        if warm:
+            job.wait_event("standby", deadline=300)
+        the_grid.reboot(job.host())
+        job.wait_attempt(2)
+        begun = grid.wait_until("the resumed program's first line", 300, lambda: begins(job)[1:] and begins(job))
+        decided = [grid.iso(event["at"]) for event in job.events("placed")]
+        later[warm].append((begun[1] - decided[1]) - (begun[0] - decided[0]))
+        laptop.run("job", "cancel", job.id, "--now")
+        job.wait_state("CANCELLED")
+        the_grid.wait_clean()
+    for warm, seconds in later.items():
+        print(f"{engine:8} {megabytes} MB state, {'lying ready' if warm else 'sent and restored'}: from the decision to the "
+              f"first line, beyond that of the first start: median {statistics.median(seconds):.2f} s  max {max(seconds):.2f} s")
     laptop.close()
 
 
@@ -172,13 +202,15 @@ def main():
     options.add_argument("--sweeps", type=int, default=9)
     options.add_argument("--every", type=int, default=10, help="seconds between sweeps: often, for the difference to stand out")
     args = options.parse_args()
-    if "failover" in args.what:
-        three = grid.Grid(3)
+    for what, hosts, measure in (("failover", 3, failover), ("standby", 2, standby)):
+        if what not in args.what:
+            continue
+        few = grid.Grid(hosts)
         try:
             for engine in ("process", "podman"):
-                failover(three, engine, args.state_mb, args.rounds)
+                measure(few, engine, args.state_mb, args.rounds)
         finally:
-            three.down()
+            few.down()
     if "follow" in args.what:
         many = grid.Grid(args.hosts)
         try:

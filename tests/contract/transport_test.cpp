@@ -288,7 +288,7 @@ TEST_P(Transport, HonoursTheDeadlineWhenTheServerIsFrozen) {
 }
 
 TEST_P(Transport, WaitsForABusyServer) {
-  Target target = serve({.config = "MaxStartups 1:100:1\nLoginGraceTime 2\n"});
+  Target target = serve({.config = "MaxStartups 1:100:1\nLoginGraceTime 6\n"});
   // Takes the only place until LoginGraceTime ends it: whoever is shown the banner has it.
   Result<os::Fd> idle = os::Fd{};
   for (std::string said; !said.starts_with("SSH-");) {

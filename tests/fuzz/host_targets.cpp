@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts of a host's kernel, tools and packages; queries over hosts.
+#include <cmath>
 #include <string>
 
+#include "agent/metrics.hpp"
 #include "fuzz/target.hpp"
 #include "probe/health_log.hpp"
 #include "probe/health_machine.hpp"
@@ -36,6 +38,12 @@ FUZZ_TARGET(package_versions) {
   PROMISE(sign(probe::compare_debian(a, b)) == -sign(probe::compare_debian(b, a)));
   PROMISE(probe::compare_debian(a, a) == 0);
   static_cast<void>(probe::upstream_version(input));
+}
+
+FUZZ_TARGET(metrics) {
+  const Metrics told = agent::parse_metrics(input);
+  PROMISE(told.size() <= k_metrics_max);
+  for (const auto& [name, value] : told) PROMISE(is_metric_name(name) && std::isfinite(value));
 }
 
 FUZZ_TARGET(query) {

@@ -9,6 +9,7 @@
 #include "wire/health.hpp"
 #include "wire/messages.hpp"
 #include "wire/network.hpp"
+#include "wire/place.hpp"
 
 namespace gridctl::wire {
 namespace {
@@ -68,6 +69,7 @@ FUZZ_TARGET(messages) {
   repeats(parse_start_reply(input), parse_start_reply);
   repeats(parse_stop(input), parse_stop);
   repeats(parse_clean(input), parse_clean);
+  repeats(parse_standby(input), parse_standby);
   repeats(parse_poll(input), parse_poll);
   repeats(parse_poll_reply(input), parse_poll_reply);
   repeats(parse_attempt_status(input), parse_attempt_status);
@@ -79,6 +81,8 @@ FUZZ_TARGET(messages) {
   repeats(parse_get(input), parse_get);
   repeats(parse_end(input), parse_end);
   accepts(input, parse_manifest_request);
+  repeats(parse_place_request(input), parse_place_request);
+  repeats(parse_place_stored(input), parse_place_stored);
 }
 
 FUZZ_TARGET(measuring_messages) {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,7 +13,9 @@
 #include "agent/engine.hpp"
 #include "agent/process_tree.hpp"
 #include "base/text.hpp"
+#include "crypto/sha256.hpp"
 #include "integration/agent_client.hpp"
+#include "integration/engine_here.hpp"
 #include "os/entries.hpp"
 #include "os/random.hpp"
 #include "store/chunk_store.hpp"
@@ -23,6 +24,7 @@
 #include "support/temp_dir.hpp"
 #include "transfer/pull.hpp"
 #include "transfer/push.hpp"
+#include "transfer/stream.hpp"
 
 namespace gridctl::testing {
 namespace {
@@ -35,68 +37,10 @@ using wire::EndReason;
 bool running(const AttemptStatus& status) { return status.phase == AttemptPhase::running; }
 bool ended(const AttemptStatus& status) { return status.phase == AttemptPhase::ended; }
 
-// The engine with a busybox image, made once per run; nullopt and a reason when this machine cannot.
-struct EngineOnHost {
-  std::map<std::string, std::string> environment;
-  std::string problem;
-};
-
-std::string limit_text(int resource, rlim_t most) {
-  rlimit limit{};
-  ::getrlimit(static_cast<__rlimit_resource>(resource), &limit);
-  const auto value = std::to_string(std::min(limit.rlim_max, most));
-  return value + ":" + value;
-}
-
-Result<void> make_image(const os::Path& folder, const std::string& engine,
-                        const std::map<std::string, std::string>& env) {
-  const os::Path bin = folder / "root/bin";
-  TRY(os::make_directories(bin, 0755));
-  os::RunOptions options;
-  options.timeout = std::chrono::seconds{60};
-  options.environment_extra = env;
-  const std::string script = "cp \"$(command -v busybox)\" " + bin.string() +
-                             "/busybox && for a in sh sleep echo cat ls seq dd id ps true kill mkdir "
-                             "mv rm env sync yes head tail setsid touch printf awk; do ln -sf busybox " +
-                             bin.string() + "/$a; done && tar -C " + (folder / "root").string() + " -cf - . | " +
-                             engine + " import - gridctl-test:1 && " + engine + " run --rm gridctl-test:1 true";
-  TRY_ASSIGN(const auto outcome, os::run({"sh", "-c", script}, options));
-  if (!outcome.status.success()) return make_error(Code::engine, sanitize(outcome.err));
-  return {};
-}
-
-const EngineOnHost& engine_on_host(EngineKind kind) {
-  static std::map<EngineKind, EngineOnHost> known;
-  static TempDir folder;
-  if (const auto found = known.find(kind); found != known.end()) return found->second;
-  EngineOnHost& host = known[kind];
-  if (kind == EngineKind::process) return host;
-  const std::string program(engine_name(kind));
-  if (!os::find_program(program) || !os::find_program("busybox")) {
-    host.problem = program + " or busybox is not installed";
-    return host;
-  }
-  if (kind == EngineKind::podman) {
-    const os::Path base = folder / "podman";
-    std::filesystem::create_directories(base);
-    std::ofstream(base / "storage.conf") << "[storage]\ndriver = \"overlay\"\nrunroot = \"" << (base / "run").string()
-                                         << "\"\ngraphroot = \"" << (base / "graph").string() << "\"\n";
-    std::ofstream(base / "containers.conf")
-        << "[containers]\ndefault_ulimits = [\"nofile=" << limit_text(RLIMIT_NOFILE, 4096)
-        << "\", \"nproc=" << limit_text(RLIMIT_NPROC, 4096) << "\"]\n[engine]\nruntime = \"runc\"\n"
-        << "cgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\n[network]\nnetwork_backend = \"netavark\"\n";
-    host.environment = {{"CONTAINERS_STORAGE_CONF", (base / "storage.conf").string()},
-                        {"CONTAINERS_CONF", (base / "containers.conf").string()}};
-  }
-  if (const auto made = make_image(folder / program, program, host.environment); !made)
-    host.problem = program + " cannot run a container here: " + made.error().message;
-  return host;
-}
-
 class AgentTest : public ::testing::TestWithParam<EngineKind> {
  protected:
   void SetUp() override {
-    const EngineOnHost& engine = engine_on_host(GetParam());
+    const EngineHere& engine = engine_here(GetParam());
     if (!engine.problem.empty()) GTEST_SKIP() << engine.problem;
     host_.home = folder_ / "home";
     host_.leases = folder_ / "leases";
@@ -305,6 +249,23 @@ TEST_P(AgentTest, AdoptsAJobWhoseSupervisorWasKilled) {
   EXPECT_GT(expected, 3);
 }
 
+TEST_P(AgentTest, KeepsTheOutputOfAJobThatEndedWhileNothingWatched) {
+  const auto job = spec("echo started; while [ ! -e done ]; do sleep 0.05; done; echo finished");
+  start(job);
+  agent_->await(job, [](const AttemptStatus& status) { return status.log_bytes > 0; });
+  agent_->kill();
+  kill_and_wait(*supervisor(job));
+  std::ofstream(folder_of(job).work() / "done") << "1";
+  const auto pidfd = os::open_pidfd(*init(job));
+  if (pidfd) {
+    pollfd waiting{pidfd->get(), POLLIN, 0};
+    ASSERT_EQ(::poll(&waiting, 1, 30'000), 1);
+  }
+  connect();
+  EXPECT_EQ(agent_->await_end(job).exit_code, 0);
+  EXPECT_EQ(agent_->log(job), "started\nfinished\n");
+}
+
 TEST_P(AgentTest, DoesNotNoticeAHundredKilledAgents) {
   const auto job = spec("echo started; while [ ! -e done ]; do sleep 0.05; done; echo finished");
   start(job);
@@ -420,6 +381,47 @@ TEST_P(AgentTest, TakesACheckpointWhenTheJobSaysSo) {
                                                 *local, os::system_clock());
   ASSERT_THAT(pulled, IsOk());
   EXPECT_NE(pulled->tree.find("model"), nullptr);
+}
+
+// A cut link looks like this for minutes: the host must not wait for the end of the connection to keep what it has.
+TEST_P(AgentTest, KeepsWhatWasPutWhenTheControllerFallsSilent) {
+  const std::string content = "half of a long upload";
+  const Digest digest = crypto::sha256(as_bytes(content));
+  AgentClient silent(host_, controller_, {"bulk"});
+  transfer::Conversation with{silent.link(), os::system_clock()};
+  ASSERT_THAT(with.send(wire::FrameKind::request, 50,
+                        wire::encode(wire::PutRequest{digest, static_cast<std::uint32_t>(content.size())})),
+              IsOk());
+  ASSERT_THAT(with.send_data(50, as_bytes(content)), IsOk());
+  ASSERT_THAT(with.reply(50), IsOk());
+  AgentClient other(host_, controller_, {"bulk"});
+  const BootTime deadline = os::system_clock().boot() + std::chrono::seconds{20};
+  std::size_t missing = 1;
+  while (missing > 0 && os::system_clock().boot() < deadline) {
+    const auto reply = other.call(wire::encode(wire::HaveRequest{{digest}}));
+    ASSERT_THAT(reply, IsOk());
+    missing = wire::parse_have_reply(*reply)->missing.size();
+  }
+  EXPECT_EQ(missing, 0u);
+}
+
+// Whoever says nothing of codecs is an old controller.
+TEST_P(AgentTest, EncodesOnlyForControllersThatDecode) {
+  auto job = spec("cd $GRIDCTL_CKPT_DIR; head -c 1000000 /dev/zero >model; touch .commit; sleep 1000");
+  job.checkpoints = true;
+  start(job);
+  const auto status = agent_->await(job, [](const AttemptStatus& s) { return !s.checkpoints.empty(); });
+  ASSERT_EQ(status.checkpoints.size(), 1u);
+  const auto moved = [&](const char* name, std::vector<std::string> features) -> std::uint64_t {
+    AgentClient bulk(host_, controller_, std::move(features));
+    auto local = store::ChunkStore::open(folder_ / name);
+    const auto pulled = transfer::pull_checkpoint(bulk.link(), {job.job, job.epoch, 1}, status.checkpoints[0].root, 0,
+                                                  *local, os::system_clock());
+    EXPECT_THAT(pulled, IsOk());
+    return pulled ? pulled->stats.bytes_moved : 0;
+  };
+  EXPECT_GE(moved("old", {"bulk"}), 1'000'000u);
+  EXPECT_LT(moved("new", {"bulk", "codec-1", "codec-2"}), 10'000u);
 }
 
 TEST_P(AgentTest, TakesACheckpointWhenNothingChangesAnyMore) {

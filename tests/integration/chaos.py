@@ -11,7 +11,7 @@ import argparse
 import collections
 import os
 import random
-import shutil
+import re
 import signal
 import subprocess
 import sys
@@ -29,7 +29,7 @@ EXAMPLES = """examples:
   scripts/chaos --minutes 30 --seed 4711              half an hour; the same seed draws the same faults
   scripts/chaos --hosts 6 --jobs 20 --every 2         more of everything
   scripts/chaos --seed 4711 --plan                    what would be done, and when
-  scripts/chaos --minutes 30 --logs /tmp/chaos        keep the daemon's log and all events of all jobs there
+  scripts/chaos --minutes 30 --logs /tmp/chaos        keep the daemon's log, all events and output there
 
 Ends with 0 when the history is clean, with 1 and the violated rules when it is not, with 77 where there can be no
 hosts (that needs root). Ctrl-C ends it and leaves nothing behind.
@@ -48,6 +48,7 @@ class Chaos:
         self.grid = self.laptop = self.striker = None
         self.submitted = 0
         self.over = threading.Event()
+        self.watch = threading.Thread(target=self.watch_gpus, daemon=True)
 
     # The stage.
     def prepare(self):
@@ -162,22 +163,28 @@ class Chaos:
 
     def watch_gpus(self):
         """Who is on which GPU, seen from outside: what a program that is stopped does not note is seen as well."""
-        while not self.over.wait(SIGHT_PAUSE):
-            on = {}
-            for process in chaos_faults.processes_of(self.grid, chaos_faults.PROGRAMS["program"]):
-                gpu, attempt = process.environment().get("CUDA_VISIBLE_DEVICES"), process.attempt
-                if gpu and attempt:
-                    on.setdefault((process.host, gpu), {}).setdefault(attempt, []).append(process)
-            for (host, gpu), attempts in on.items():
-                alive = [attempt for attempt, found in attempts.items() if any(one.is_same() for one in found)]
-                if len(alive) > 1:
-                    self.history.doubles.append(f"{time.time() - self.history.began:.1f} s: h{host} {gpu} has programs of {alive}")
+        try:
+            while not self.over.wait(SIGHT_PAUSE):
+                self.look_at_gpus()
+        except Exception as error:  # pylint: disable=broad-except  # a watch that ended must not pass for a quiet one
+            self.history.problems.append(f"the watch of the GPUs ended: {error!r}")
+
+    def look_at_gpus(self):
+        on = {}
+        for process in chaos_faults.processes_of(self.grid, chaos_faults.PROGRAMS["program"]):
+            gpu, attempt = process.environment().get("CUDA_VISIBLE_DEVICES"), process.attempt
+            if gpu and attempt:
+                on.setdefault((process.host, gpu), {}).setdefault(attempt, []).append(process)
+        self.history.sights += len(on)
+        for (host, gpu), attempts in on.items():
+            alive = [attempt for attempt, found in attempts.items() if any(one.is_same() for one in found)]
+            if len(alive) > 1:
+                self.history.doubles.append(f"{time.time() - self.history.began:.1f} s: h{host} {gpu} has programs of {alive}")
 
     # The end.
     def settle(self, slots):
         self.history.say("heal", "everything")
         self.striker.heal_all()
-        self.history.problems += self.striker.broken
         self.laptop.need_daemon()
         longest = max(self.options.steps) * (self.options.pace + 0.1)
         end = time.time() + self.options.settle + longest * self.options.jobs / 2
@@ -187,6 +194,9 @@ class Chaos:
         self.history.say("over", f"{len(self.history.jobs)} jobs, {len(slots)} of them not finished")
         self.clean()
         self.over.set()
+        self.watch.join()
+        listed = self.command("job ls", lambda: self.laptop.run("job", "ls", "--json").json)
+        self.history.listed = {row["name"] for row in listed or []}
         folder = os.path.join(self.grid.folder, "results")
         os.mkdir(folder)
         for record in self.history.jobs:
@@ -221,7 +231,7 @@ class Chaos:
         rows = [("seed", self.options.seed), ("seconds", f"{time.time() - history.began:.0f}"),
                 ("faults", f"{sum(kinds.values())}: " + ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))),
                 ("jobs", f"{len(history.jobs)}, {sum(job.shown['state'] == 'SUCCEEDED' for job in history.jobs)} succeeded"),
-                ("attempts", f"{len(attempts)}, {len(held)} of them held a GPU"),
+                ("attempts", f"{len(attempts)}, {len(held)} of them held a GPU, seen {history.sights} times"),
                 ("restarts", f"{sum(restarts.values())}: " + ", ".join(f"{n} {reason}" for reason, n in restarts.most_common())),
                 ("checkpoints", sum(event["kind"] == "checkpoint" for job in history.jobs for event in job.events)),
                 ("violations", len(violated))]
@@ -232,7 +242,7 @@ class Chaos:
         if violated:
             print(f"\nthe last events of {len(self.history.lines)}:")
             print("\n".join(self.history.lines[-LAST_LINES:]))
-            for record in [job for job in self.history.jobs if any(job.name in line for _, line in violated)][:5]:
+            for record in [job for job in self.history.jobs if any(re.match(rf"{job.name}\b", line) for _, line in violated)][:5]:
                 print(f"\n{record.handle.evidence()}")
         self.summary(violated)
         for rule, line in violated:
@@ -243,23 +253,22 @@ class Chaos:
         if not self.options.logs or self.laptop is None:
             return
         os.makedirs(self.options.logs, exist_ok=True)
-        for name in ("daemon.log", "state.db"):
-            path = os.path.join(self.laptop.state, name)
+        kept = {os.path.join(self.laptop.state, name): name for name in ("daemon.log", "state.db", "logs")}
+        kept.update({self.grid.disk(host, "home/worker/.gridctl/jobs"): f"h{host}.jobs"
+                     for host in self.grid.hosts if self.history.left.get(host)})
+        for path, name in kept.items():
             if os.path.exists(path):
-                shutil.copy(path, self.options.logs)
+                subprocess.run(["cp", "-rT", path, os.path.join(self.options.logs, name)], check=False)
         for host in self.grid.hosts:
             shown = self.laptop.run("provider", "show", f"h{host}", "--json", check=False)
             with open(os.path.join(self.options.logs, f"h{host}.json"), "w", encoding="utf-8") as file:
                 file.write(shown.out)
-            if self.history.left.get(host):
-                subprocess.run(["cp", "-r", self.grid.disk(host, "home/worker/.gridctl/jobs"),
-                                os.path.join(self.options.logs, f"h{host}.jobs")], check=False)
 
     def run(self):
         status = 1
         try:
             self.prepare()
-            threading.Thread(target=self.watch_gpus, daemon=True).start()
+            self.watch.start()
             self.settle(self.play())
             status = self.judge()
         except KeyboardInterrupt:
@@ -288,7 +297,7 @@ def parse(words):
                          help="of a job, from-to (default 30-150)")
     options.add_argument("--pace", type=float, default=0.4, help="seconds that a step takes (default 0.4)")
     options.add_argument("--settle", type=float, default=120, help="seconds that jobs have to end after the last fault, beside their work")
-    options.add_argument("--logs", help="folder for the daemon's log and its database")
+    options.add_argument("--logs", help="folder for the daemon's log, its database, the jobs' output and what was left on hosts")
     options.add_argument("--plan", action="store_true", help="print the faults and do nothing")
     options = options.parse_args(words)
     if options.seed is None:

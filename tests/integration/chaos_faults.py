@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How faults are done to a grid and its laptop, and undone."""
+import functools
 import os
 import re
 import signal
@@ -32,6 +33,11 @@ class Process:
                 return file.read()
         except OSError:
             return ""
+
+    @property
+    def parent(self):
+        fields = self.read("stat").rpartition(") ")[2].split()
+        return int(fields[1]) if fields else None
 
     @property
     def attempt(self):
@@ -68,12 +74,16 @@ def start_of(pid):
         return None
 
 
+@functools.lru_cache
+def place_of(folder):
+    """How the control groups of a grid's hosts are called."""
+    sums = subprocess.run(["cksum"], input=folder, stdout=subprocess.PIPE, text=True, check=True).stdout.split()[0]
+    return re.compile(rf"/tg{sums}/h(\d+)(/|$)", re.MULTILINE)
+
+
 def processes_of(the_grid, pattern):
     """Of all hosts, by host and pid, those whose words match."""
-    folder = os.path.realpath(the_grid.environment["GRIDCTL_TESTGRID"])
-    sums = subprocess.run(["cksum"], input=folder, stdout=subprocess.PIPE, text=True, check=True).stdout.split()[0]
-    place = re.compile(rf"/tg{sums}/h(\d+)(/|$)", re.MULTILINE)
-    found = []
+    place, found = place_of(os.path.realpath(the_grid.environment["GRIDCTL_TESTGRID"])), []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
@@ -96,7 +106,6 @@ class Striker:
     def __init__(self, the_grid, laptop, history):
         self.grid, self.laptop, self.history = the_grid, laptop, history
         self.healing = threading.Event()  # the faults are over: whatever still lasts is healed now
-        self.broken = []                  # faults that could not be done or undone: no fault of the product
         self.locks = {host: threading.Lock() for host in the_grid.hosts}
         self.threads = []
 
@@ -109,6 +118,8 @@ class Striker:
         self.healing.set()
         for thread in self.threads:
             thread.join(60)
+        if any(thread.is_alive() for thread in self.threads):
+            self.history.problems.append("a fault is still being done a minute after the last")
         self.set_clock(0)
 
     def carry_out(self, fault):
@@ -126,7 +137,7 @@ class Striker:
                 undo()
                 self.history.say("healed", f"{fault.number:3} {fault.kind}: {fault.hit}")
         except Exception as error:  # pylint: disable=broad-except  # whatever it is, the run must tell and not hang
-            self.broken.append(f"fault {fault.number} {fault.kind}: {error}")
+            self.history.problems.append(f"fault {fault.number} {fault.kind} could not be done or undone: {error!r}")
         finally:
             fault.ended = time.time()
             if lock:
@@ -224,6 +235,8 @@ class Striker:
     # Any process of ours on any host.
     def hit_process(self, fault, how, what):
         found = processes_of(self.grid, PROGRAMS[what])
+        pids = {process.pid for process in found}
+        found = [process for process in found if process.parent not in pids]  # a part of a program would die unnoticed
         if not found:
             return None
         victim = found[int(fault.pick * len(found))]

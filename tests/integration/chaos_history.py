@@ -32,7 +32,7 @@ class JobRecord:
         self.lost_after = float(spec["recovery"]["lost_after"].rstrip("s"))
         self.seen, self.told = None, 0  # as `job ls` said last; how many of its events were printed
         self.shown = {"state": "unknown", "attempts": [], "checkpoint": None}
-        self.events, self.output, self.state = [], "", []
+        self.events, self.outputs, self.state = [], {}, []  # outputs by the attempt's number
 
     def chain(self):
         """What the program has to arrive at, step by step."""
@@ -42,10 +42,19 @@ class JobRecord:
             links.append(f"{step} {link}")
         return links
 
+    def text(self, begin):
+        """What the program prints from this step on, except that it cannot save."""
+        every = int(self.spec["envs"]["SAVE_EVERY"])
+        lines = [f"resumed after step {begin}"] if begin else []
+        for step in range(begin + 1, self.steps + 1):
+            lines += [f"step {step}"] + [f"saved step {step}"] * (step % every == 0 or step == self.steps)
+        return "\n".join(lines + [f"result {self.chain()[-1].split()[1]}", ""])
+
     def collect(self, folder):
         """Asks for everything, once it has ended."""
         self.shown, self.events = self.handle.show(), self.handle.events()
-        self.output = self.handle.logs("--attempt", str(len(self.shown["attempts"]))) if self.shown["attempts"] else ""
+        for attempt in self.shown["attempts"]:
+            self.outputs[attempt["number"]] = self.handle.logs("--attempt", str(attempt["number"]))
         if self.shown["checkpoint"]:
             target = os.path.join(folder, self.id)
             self.handle.laptop.run("checkpoint", "verify", self.id)
@@ -59,9 +68,13 @@ class History:
         self.began = time.time()
         self.lock = threading.Lock()
         self.lines, self.faults, self.jobs, self.notes = [], [], [], []
+        with open("/proc/uptime", encoding="utf-8") as file:
+            self.booted = self.began - float(file.read().split()[0])  # where the clock of the notes has its zero
         self.clocks = [(self.began - 3600, 0)]  # (since, seconds that the laptop's wall clock is ahead)
+        self.sights = 0           # of programs on GPUs
         self.doubles = []         # sights of one GPU with two attempts
         self.refused = {}         # names of jobs that were not accepted: why
+        self.listed = set()       # names of all jobs, as `job ls` gives them at the end
         self.problems = []        # of the run itself: commands that failed or hung
         self.left = {}            # host: what was found on it at the end
 
@@ -93,6 +106,13 @@ class History:
             record.told += 1
             if event["kind"] not in ("checkpoint", "preparing", "accepted", "submitted", "last_output"):
                 self.say("job", f"{record.name} {event['kind']}: {event['text'].splitlines()[0][:150]}")
+
+    def notes_of_attempts(self):
+        """By (job, epoch)."""
+        found = {}
+        for note in self.notes:
+            found.setdefault((note.job, note.epoch), []).append(note)
+        return found
 
     def read_notes(self, the_grid):
         for host in the_grid.hosts:

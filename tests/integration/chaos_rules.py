@@ -1,35 +1,87 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must hold of a history whatever befell the grid. Each rule gives a line for each time that it is violated."""
+import os
 import re
 
-from chaos_plan import SILENCING
+from chaos_plan import LAPTOP, SILENCING
 
 POWER = ("power", "crash", "reboot")
 SLACK = 3.0  # seconds between what happens and what the laptop writes down of it, on a loaded machine
+NO_SPACE = re.compile(r"\n\[gridctl: (\d+) bytes of output lost: the host's disk was full\]\n")
 
 
 def finishes(history):
     """Every job that can finish does."""
+    if not history.jobs:
+        yield "no job was ever accepted"
     for job in history.jobs:
         if job.shown["state"] != "SUCCEEDED":
             yield f"{job.name} is {job.shown['state']}: {job.shown.get('reason_text')}"
 
 
-def right_output(history):
-    """Each step had its effect exactly once, in the checkpoint and in the output."""
+def right_result(history):
+    """Each step had its effect exactly once in what the job has made."""
     for job in history.jobs:
         chain = job.chain()
-        if job.shown["state"] != "SUCCEEDED":
-            continue
-        if job.state != chain:
+        if job.shown["state"] == "SUCCEEDED" and job.state != chain:
             wrong = next((n for n, (is_, should) in enumerate(zip(job.state, chain)) if is_ != should), len(job.state))
             yield f"{job.name}: its last checkpoint has {len(job.state)} of {job.steps} steps, wrong from line {wrong + 1}"
-        results = re.findall(r"^result (\S+)$", job.output, re.MULTILINE)
-        if results != [chain[-1].split()[1]]:
-            yield f"{job.name}: its output ends in {results} instead of {chain[-1].split()[1]}"
-        steps = [int(step) for step in re.findall(r"^step (\d+)$", job.output, re.MULTILINE)]
-        if steps != list(range(job.steps - len(steps) + 1, job.steps + 1)):
-            yield f"{job.name}: the output of its last attempt has lines lost or doubled: {steps}"
+
+
+def fault_in(should, output, whole):
+    """What is wrong with this output of a program that should have printed that, or None. Unless it is to be whole its
+    end may lack. What else lacks must be told as lost for want of space."""
+    if not whole:
+        output = output[:output.rfind("\n") + 1]
+    parts = NO_SPACE.split(re.sub(r"^cannot save step \d+\n", "", output, flags=re.MULTILINE)) + ["0"]
+    at = room = 0
+    for part, lost in zip(parts[::2], parts[1::2]):
+        if part:
+            found = should.find(part, at, at + room + len(part))
+            if found < 0:
+                same = len(os.path.commonprefix([should[at:], part]))
+                return f"after {should[:at + same][-20:]!r} comes {part[same:same + 30]!r}, not {should[at + same:at + same + 30]!r}"
+            at, room = found + len(part), 0
+        room += int(lost)
+    return f"its end {should[at:][-30:]!r} is missing" if whole and at + room < len(should) else None
+
+
+def right_output(history):
+    """All that a program printed up to its end is in its output, once and in order; of one that was ended, the beginning."""
+    notes = history.notes_of_attempts()
+    for job in history.jobs:
+        for attempt in job.shown["attempts"]:
+            output = job.outputs.get(attempt["number"], "")
+            resumed = re.match(r"resumed after step (\d+)\n", output)
+            begins = [note.step for note in notes.get((job.id, attempt["epoch"]), []) if note.word == "begin"]
+            begin = begins[0] if begins else int(resumed[1]) if resumed else 0
+            wrong = fault_in(job.text(begin), output, attempt["state"] == "succeeded")
+            if wrong:
+                yield f"{job.name} attempt {attempt['number']}: in its output {wrong}"
+
+
+def stored_until(history, notes):
+    """The time until which what this attempt printed must have been stored. What is in the pipe when the power goes, or
+    when its program is killed while no supervisor reads, nobody can keep; nor what finds no space."""
+    first, last = (history.booted + notes[end].at for end in (0, -1))
+    ends = [fault.began for fault in history.faults if fault.began <= last + SLACK and (
+        fault.attempt == (notes[0].job, notes[0].epoch) and fault.kind.endswith("-supervisor")
+        or fault.host == notes[0].host and (fault.kind in POWER and fault.began >= first
+                                            or fault.kind == "disk-full" and fault.until(last) >= first))]
+    return min(ends) - SLACK if ends else last
+
+
+def keeps_output(history):
+    """What a program printed while its host had power and its supervisor ran is kept, also when the attempt is lost."""
+    notes = history.notes_of_attempts()
+    for job in history.jobs:
+        for attempt in job.shown["attempts"]:
+            mine = notes.get((job.id, attempt["epoch"]), [])
+            until = stored_until(history, mine) if mine else 0
+            stored = [note.step for note in mine if note.word == "step" and history.booted + note.at <= until]
+            output = job.outputs.get(attempt["number"], "")
+            if len(stored) > 1 and f"step {stored[-2]}\n" not in output:  # the last was noted, perhaps not printed
+                yield f"{job.name} attempt {attempt['number']}: step {stored[-2]} is not in its output, which ends in {output[-30:]!r}"
 
 
 def ends_once(history):
@@ -45,8 +97,14 @@ def ends_once(history):
 
 
 def never_backwards(history):
-    """No attempt begins before what an earlier one had saved when it was placed."""
+    """An attempt begins from the newest checkpoint that is safe, and none before where an earlier one began."""
     for job in history.jobs:
+        newest = "from the beginning"
+        for event in job.events:
+            if event["kind"] == "checkpoint":
+                newest = f"from checkpoint {event['text'].split()[1]}"
+            elif event["kind"] == "placed" and f", {newest}:" not in event["text"]:
+                yield f"{job.name}: not {newest}: {event['text'].splitlines()[0][:150]}"
         begins = {note.epoch: note.step for note in history.notes if note.job == job.id and note.word == "begin"}
         order = sorted(begins)
         for former, latter in zip(order, order[1:]):
@@ -57,6 +115,8 @@ def never_backwards(history):
 def gpu_held_once(history):
     """No GPU is held by two attempts: between the first and the last line of one on a GPU stands no line of another."""
     yield from history.doubles
+    if not history.sights and any(note.gpu != "-" for note in history.notes):
+        yield "programs held GPUs, and the watch never saw one"
     spans = {}
     for note in history.notes:
         if note.gpu != "-":
@@ -80,15 +140,14 @@ def nothing_left(history):
 
 
 def nothing_refused_happened(history):
-    """What was not accepted was not submitted, what was accepted is there."""
-    names = {job.name for job in history.jobs}
+    """What was not accepted was not submitted."""
     for name, why in history.refused.items():
-        if name in names:
+        if name in history.listed:
             yield f"{name} is there although its submit said: {why}"
 
 
 def commands_work(history):
-    """Commands end, none fails for a reason of its own, and every checkpoint verifies."""
+    """Commands end, none fails for a reason of its own, every checkpoint verifies; and the faults are really done."""
     yield from history.problems
 
 
@@ -136,11 +195,13 @@ def ground_of(history, ended):
         struck = [fault for fault in here if fault.kind.startswith("kill-") and fault.attempt == mine
                   and fault.kind in ("kill-init", "kill-program", "kill-conmon", "kill-engine")]
         if ended.reason == "start_failed":
-            struck += [fault for fault in here if fault.kind in ("disk-full", "power", "crash", "reboot", "kill-engine")]
+            struck += [fault for fault in here if fault.kind in POWER + ("disk-full", "kill-engine")]
+        if ended.reason == "vanished":  # the job's first process may find no block for its first file
+            struck += [fault for fault in here if fault.kind == "disk-full"]
         return struck[0] if struck else None
-    if ended.reason == "not_started":  # nobody's fault: it never ran, and no host is blamed
-        return next((fault for fault in history.faults if fault.began <= until
-                     and fault.until(until) >= since - 30), None)
+    if ended.reason == "not_started":  # it never ran, and no host is blamed: something was in the way to this one
+        return next((fault for fault in history.faults if (fault.host == ended.host or fault.kind in LAPTOP)
+                     and fault.began <= until and fault.until(until) >= since - 30), None)
     return None
 
 
@@ -155,7 +216,7 @@ def no_needless_restart(history):
                 yield str(ended)
 
 
-RULES = (finishes, right_output, ends_once, never_backwards, gpu_held_once, no_needless_restart, nothing_left,
+RULES = (finishes, right_result, right_output, keeps_output, ends_once, never_backwards, gpu_held_once, no_needless_restart, nothing_left,
          nothing_refused_happened, commands_work)
 
 

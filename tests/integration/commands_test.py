@@ -55,6 +55,24 @@ class Following(grid.Case):
         self.assert_continues(job, 10)
         self.assert_steps_once(job, 40, attempts=2)
 
+    def test_the_best_checkpoint_outlives_newer_ones(self):
+        losses = [5, 4, 1, 7, 8, 6]
+        job = laptop.submit({"name": "best", "resources": {"cpus": 0.1},
+                             "checkpoint": {"path": "out", "keep": {"last": 1, "best": 1, "metric": "loss"}},
+                             "run": "mkdir out; for i in " + " ".join(map(str, losses)) + "; do\n"
+                                    "  echo '{\"loss\": '$i', \"bad name\": 1}' >> $GRIDCTL_METRICS\n"
+                                    "  rm -f out/.commit; echo $i > out/state; : > out/.commit\n"
+                                    "  until [ -f go-$i ]; do sleep 0.1; done\ndone"})
+        for number, loss in enumerate(losses, 1):
+            job.wait_checkpoint(number)
+            self.grid.enter(job.host(), f"cd /home/worker/.gridctl/jobs/*/{job.id}/*/work && touch go-{loss}")
+        job.wait_success()
+        kept = {int(one["checkpoint_id"].split("@")[1]): one["metrics"] for one in job.checkpoints()}
+        # The newest two stay in any case.
+        self.assertEqual(kept, {3: {"loss": 1}, 5: {"loss": 8}, 6: {"loss": 6}})
+        self.assertRegex(laptop.run("checkpoint", "ls", job.id).out, r"MARKS +loss\n")
+        self.assertIn("loss 1\n", laptop.run("checkpoint", "show", job.id + "@3").out)
+
     def test_one_log_stream_over_a_failover(self):
         job = laptop.submit(plain("stream", envs={"STEPS": 70}))
         follower = laptop.spawn("job", "logs", "-f", job.id)
@@ -153,6 +171,22 @@ class Inputs(grid.Case):
                      "GRIDCTL_MASTER_PORT", "GRIDCTL_BACKEND", "GRIDCTL_GPUS_PER_NODE", "SKYPILOT_TASK_ID", "SLURM_JOB_ID"):
             self.assertRegex(output, f"(?m)^{name}=", output)
         self.assertIn("setup in ", output)
+
+    def test_the_interval_is_tuned_while_the_job_runs(self):
+        for image in (None, "localhost/busybox:1"):
+            with self.subTest(image or "process"):
+                spec = plain("tuned", envs={"STEPS": 100}, checkpoint={"interval": "auto"},
+                             run="tell() { echo told $(cat $GRIDCTL_CKPT_INTERVAL_FILE); }; tell; sh plain.sh & program=$!;"
+                                 " while kill -0 $program; do tell; sleep 0.5; done; wait $program")
+                if image:
+                    spec["image"] = image
+                job = laptop.submit(spec)
+                self.assertRegex(job.wait_event("interval_tuned")["text"], r"checkpoints every \S+: one stalls")
+                job.wait_success()
+                told = [int(seconds) for seconds in re.findall(r"(?m)^told (\d+)$", job.logs())]
+                self.assertEqual(told[0], 1800)  # before a checkpoint was measured
+                self.assertLess(told[-1], told[0])
+                self.grid.wait_clean()
 
     def test_secrets_are_nowhere_but_in_the_job(self):
         for image in (None, "localhost/busybox:1"):

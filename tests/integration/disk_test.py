@@ -60,7 +60,7 @@ class Disks(grid.Case):
         job = laptop.submit(spec)
         job.wait_checkpoint(1)
         good = len(job.checkpoints())
-        self.fill_up()
+        grid.fill_disk(self.fill)
         job.wait("a sign of the full disk", 60,
                  lambda: "space" in "".join(event["text"] for event in job.events()) + job.logs() + laptop.evidence()
                  or "cannot save" in job.logs())
@@ -73,19 +73,6 @@ class Disks(grid.Case):
         os.unlink(self.fill)
         job.wait_success(deadline=90)
         self.assertEqual(len(job.attempts()), 1, job.evidence())
-
-    def fill_up(self):
-        """All of the disk, at once and without writing it."""
-        with open(self.fill, "wb") as file:
-            free = os.statvfs(os.path.dirname(self.fill)).f_bavail * os.statvfs(os.path.dirname(self.fill)).f_frsize
-            size = 0
-            for piece in (1 << 26, 1 << 22, 1 << 16, 1 << 12):
-                while size < 2 * free:
-                    try:
-                        os.posix_fallocate(file.fileno(), size, piece)
-                        size += piece
-                    except OSError:
-                        break
 
     def test_a_full_laptop_keeps_the_job_and_the_last_good_checkpoint(self):
         small = os.path.join(self.grid.folder, "small")

@@ -111,8 +111,8 @@ class Health(grid.Case):
             bob.register(host, engine="process")
 
         def seconds_to_start(job):
-            """From its place to its acceptance by the host."""
-            placed, started = job.wait_event("placed"), job.wait_event("accepted")
+            """From its place to its first process (whose report may overtake the acceptance)."""
+            placed, started = job.wait_event("placed"), job.wait_event("attempt_started")
             return grid.iso(started["at"]) - grid.iso(placed["at"])
 
         # A host without GPUs: the first look, of which nothing is kept yet, and later ones.

@@ -60,7 +60,8 @@ Options shrink(Options options, const std::string& rule) {
     for (double Options::*chance :
          {&Options::loss, &Options::duplicate, &Options::long_delay, &Options::bad_bytes, &Options::kill_point,
           &Options::torn_transfer, &Options::skew, &Options::start_problem, &Options::program_fails,
-          &Options::kill_launch, &Options::late_start, &Options::cancel_start}) {
+          &Options::kill_launch, &Options::late_start, &Options::cancel_start, &Options::sleep_launch,
+          &Options::lie_start}) {
       if (options.*chance == 0) continue;
       Options fewer = options;
       fewer.*chance = 0;
@@ -81,9 +82,9 @@ void explain(const Options& options, const Outcome& first) {
               static_cast<long long>(options.lost_after / k_s), static_cast<long long>(options.tick / k_ms));
   std::printf(
       "  loss %.3f, repeated %.3f, very late %.4f, bad bytes %.3f, kill points %.4f, torn %.2f, skew %.4f, starts fail "
-      "%.2f, program fails %.2f, liar %d\n",
+      "%.2f, program fails %.2f, liar %d%s\n",
       small.loss, small.duplicate, small.long_delay, small.bad_bytes, small.kill_point, small.torn_transfer, small.skew,
-      small.start_problem, small.program_fails, small.liar);
+      small.start_problem, small.program_fails, small.liar, small.deadly ? " (deadly)" : "");
   std::printf("faults that are needed (%zu of %zu):\n", small.faults.size(), options.faults.size());
   for (const Fault& fault : small.faults) std::printf("  %s\n", to_text(fault).c_str());
   std::printf("last events:\n");

@@ -59,6 +59,8 @@ Result<control::Answer> Host::serve(int laptop, const control::Ask& ask) {
     return control::Answer{reply};
   }
   if (const auto* request = std::get_if<wire::StartRequest>(&ask)) {
+    if (index_ == world_.options.liar && world_.rng.chance(world_.options.lie_start))
+      return make_error(Code::refused, "not today");
     auto reply = core.start(*request);
     if (!reply) check_refusal(laptop, request->spec, reply.error().code);
     else world_.truth->accepts(index_, request->spec.job, request->spec.epoch);
@@ -86,7 +88,8 @@ Result<control::Answer> Host::serve(int laptop, const control::Ask& ask) {
       world_.truth->promised_never(index_, laptop, status.job, status.epoch, "poll");
     // A new boot is proof of death, and nothing may go on by the clock of an earlier one.
     const Folder* mine = folder({laptop, status.job.value, status.epoch.value});
-    if (mine != nullptr && mine->boot != boot_id() && status.end == wire::EndReason::none)
+    const bool as_alive = status.end == wire::EndReason::none || status.phase == wire::AttemptPhase::running;
+    if (mine != nullptr && mine->boot != boot_id() && as_alive)
       throw Violation("S5", status.job.value + " epoch " + std::to_string(status.epoch.value) + " on host" +
                                 std::to_string(index_) + " is told as alive after a reboot");
   }
@@ -98,7 +101,7 @@ Result<control::Answer> Host::serve(int laptop, const control::Ask& ask) {
     world_.truth->lease_extends(mine->launches.back().payload, until);
   }
   control::Answer answer{std::move(reply)};
-  if (index_ == world_.options.liar) lie(answer);
+  if (index_ == world_.options.liar && world_.options.lie_start < 1 && !world_.options.deadly) lie(answer);
   return answer;
 }
 

@@ -104,6 +104,7 @@ class Host {
   // The program.
   void run_payload(const Key& key, Payload* payload, Nanos from);
   void payload_over(const Key& key, std::size_t launch, Why why, const agent::ExitRecord* record);
+  void strike(const Key& key, std::size_t launch);
   void arm_last_line(const Key& key, std::size_t launch);
   void watch_lease(const Key& key, Payload* payload, std::int64_t deadline);
   void lie(control::Answer& answer);

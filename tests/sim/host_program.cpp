@@ -59,6 +59,13 @@ void Host::payload_over(const Key& key, std::size_t launch, Why why, const agent
   });
 }
 
+// Whatever it is that kills there: an owner who wants his machine, a bad power supply.
+void Host::strike(const Key& key, std::size_t launch) {
+  if (!world_.options.deadly || index_ != world_.options.liar) return;
+  world_.after(world_.rng.between(k_ms, world_.options.save_every / 2), world_.host_node(index_),
+               [this, key, launch] { payload_over(key, launch, Why::killed, nullptr); });
+}
+
 // The job's first process looks at the deadline by itself, and ends the job when nobody else has.
 void Host::arm_last_line(const Key& key, std::size_t launch) {
   const Folder* mine = folder(key);

@@ -315,7 +315,7 @@ void Laptop::launched(const JobPtr& job, const std::string& name, Epoch epoch, i
       if (result.busy) monitor(host).busy_until = clock() + k_busy_memory;
       const bool certain = result.kind == control::LaunchResult::Kind::not_started;
       apply(job, control::launch_failed(epoch, result));
-      if (certain && !job->unsure) world_.truth->promised_never(host, index_, job->state.id, epoch, "launch");
+      if (certain && !job->unsure) world_.truth->recorded_never(host, index_, job->state.id, epoch);
     }
   }
   carry_out(job);
@@ -415,7 +415,7 @@ void Laptop::commit(const JobPtr& job, Epoch epoch, AttemptNumber attempt, const
                           committed->step.state);
     adopt(job, committed->step.state);
   }
-  if (const auto old = records_->prunable(job->state.id, 3))
+  if (const auto old = records_->prunable(job->state.id, world_.options.keep))
     for (const registry::Checkpoint& c : *old) {
       if (!records_->remove_checkpoint(c.job, c.seq)) continue;
       world_.truth->dropped(index_, c);

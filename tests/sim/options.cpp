@@ -100,11 +100,35 @@ void draw_nearly_full(Random& random, Options& options) {
   options.faults.push_back(fault);
 }
 
+// All hosts' disks at once, as where their homes lie on one file server; and requests that come twice.
+void draw_all_full(Random& random, Options& options) {
+  if (!random.chance(0.1)) return;
+  options.full_rate = random.unit();
+  if (random.chance(0.5)) options.duplicate = std::max(options.duplicate, 0.5 * random.unit());
+  Fault fault;
+  fault.kind = FaultKind::host_disk_full;
+  fault.at = random.between(0, 10 * k_s);
+  fault.duration = random.between(k_min, 6 * k_min);
+  for (fault.host = 0; fault.host < options.hosts; ++fault.host) options.faults.push_back(fault);
+}
+
+// A lid that is closed when a job has just come; a host that says no, and one where nothing lives for long.
+void draw_unwilling(Random& random, Options& options) {
+  if (random.chance(0.1)) options.sleep_launch = 0.5 * random.unit();
+  if (options.liar >= 0 && random.chance(0.5)) options.lie_start = random.chance(0.5) ? 1 : random.unit();
+  else options.deadly = options.liar >= 0 && random.chance(0.5);
+}
+
 // STOP overtakes START.
 void draw_overtaking(Random& random, Options& options) {
   if (!random.chance(0.1)) return;
   options.late_start = random.unit();
   options.cancel_start = 0.5 * random.unit();
+}
+
+// Most keep the usual number; where it is one, the last two must stay all the same.
+void draw_keep(Random& random, Options& options) {
+  if (random.chance(0.25)) options.keep = static_cast<int>(random.between(1, 5));
 }
 
 }  // namespace
@@ -162,6 +186,9 @@ Options draw(std::uint64_t seed) {
   draw_crowd(later, o);
   draw_nearly_full(later, o);
   draw_overtaking(later, o);
+  draw_all_full(later, o);
+  draw_unwilling(later, o);
+  draw_keep(later, o);
   return o;
 }
 

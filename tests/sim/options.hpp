@@ -73,8 +73,12 @@ struct Options {
   bool gpus_for_all = false;  // no job goes without
   double late_start = 0;      // a START is held up on its way
   double cancel_start = 0;    // the user cancels when a START has just gone out
+  double sleep_launch = 0;    // a host falls asleep while it launches
+  double lie_start = 0;       // the liar refuses what it could start; 1: that is its only lie
+  bool deadly = false;        // on the liar's machine programs are killed before they have saved anything
   Nanos lost_after = 0, lease = 0;
   Nanos work = 0, save_every = 0, start_time = 0, transfer_time = 0;
+  int keep = 3;              // newest checkpoints of a job; two stay in any case
   Nanos save_cost = 0;       // the program's work stands still so long for each checkpoint
   double start_spread = 1;   // of the start's time: from (1 - half of it) to (1 + half of it)
   double program_fails = 0;  // a job's own code ends with an error once in a while

@@ -48,7 +48,7 @@ class SqliteRecords : public Records {
     return with([&](Registry& registry) { return registry.checkpoint(id, seq); });
   }
   Result<std::vector<Checkpoint>> prunable(const JobId& id, int keep) override {
-    return with([&](Registry& registry) { return registry.prunable(id, keep); });
+    return with([&](Registry& registry) { return registry.prunable(id, job::KeepPolicy::newest(keep)); });
   }
   Result<void> remove_checkpoint(const JobId& id, CheckpointSeq seq) override {
     return with([&](Registry& registry) { return registry.remove_checkpoint(id, seq); });

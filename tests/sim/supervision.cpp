@@ -119,6 +119,11 @@ void Supervision::launch() {
     schedule(host_.world_, cut);
     throw Killed{};
   }
+  if (host_.world_.sleep_launch()) {
+    Fault nap{FaultKind::host_sleep, host_.world_.now, 0, host_.index_};
+    nap.duration = host_.world_.rng.between(k_s, host_.world_.options.lease + k_min);
+    schedule(host_.world_, nap);
+  }
   const std::size_t which = folder().launches.size() - 1;
   // The engine goes on with it whether we live or not.
   host_.world_.after(host_.world_.rng.between(k_ms, 2 * k_s), host_.world_.host_node(host_.index_),
@@ -139,6 +144,7 @@ void Supervision::launch() {
                        const Content* from = spec.restore ? host.world_.truth->content(*spec.restore) : nullptr;
                        mine->snapshot_of = from == nullptr ? 0 : from->step;
                        host.run_payload(key, launch.payload, mine->snapshot_of);
+                       host.strike(key, which);
                        host.arm_last_line(key, which);
                        host.watch_lease(key, launch.payload, mine->deadline);
                      });

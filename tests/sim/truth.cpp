@@ -109,7 +109,15 @@ void Truth::promised_never(int host, int laptop, const JobId& job, Epoch epoch, 
   world_.say("host", host, " promises laptop", laptop, " never to run job", which, " epoch ", epoch.value, ": ", by);
 }
 
+void Truth::recorded_never(int host, int laptop, const JobId& job, Epoch epoch) {
+  if (host != world_.options.liar && accepted_.contains({host, index(job), epoch.value}))
+    throw Violation("S8", job.value + " epoch " + std::to_string(epoch.value) + " was accepted by host" +
+                              std::to_string(host) + ", and is recorded as never started");
+  promised_never(host, laptop, job, epoch, "launch");
+}
+
 void Truth::accepts(int host, const JobId& job, Epoch epoch) {
+  accepted_.insert({host, index(job), epoch.value});
   if (promises_.contains({host, index(job), epoch.value}))
     throw Violation("S8", job.value + " epoch " + std::to_string(epoch.value) + " is accepted by host" +
                               std::to_string(host) + ", which has promised that it never will be");

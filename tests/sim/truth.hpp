@@ -50,7 +50,8 @@ class Truth {
   void payload_ends(Payload& payload, Why why);
   void accepts(int host, const JobId& job, Epoch epoch);
   void promised_never(int host, int laptop, const JobId& job, Epoch epoch, const char* by);
-  void lease_extends(const Payload* payload, BootTime until);  // by a renewal that was answered
+  void recorded_never(int host, int laptop, const JobId& job, Epoch epoch);  // as certain, on whatever ground
+  void lease_extends(const Payload* payload, BootTime until);                // by a renewal that was answered
   void lease_ends(const Payload& payload, BootTime now, BootTime deadline);
   void outlives(const Payload& payload, BootTime now, BootTime deadline, Duration grace);
 
@@ -110,8 +111,8 @@ class Truth {
   std::map<Digest, Content> contents_;
   std::uint64_t next_content_ = 1;
   std::vector<std::unique_ptr<Payload>> payloads_;
-  std::map<const Payload*, BootTime> owed_;                 // lease until which it may run at least
-  std::set<std::tuple<int, int, std::uint64_t>> promises_;  // host, job, epoch
+  std::map<const Payload*, BootTime> owed_;                            // lease until which it may run at least
+  std::set<std::tuple<int, int, std::uint64_t>> promises_, accepted_;  // host, job, epoch
   std::map<int, Shadow> shadows_;
   struct Heard {
     Nanos awake = 0;  // time of the laptop

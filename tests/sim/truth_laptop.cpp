@@ -11,7 +11,7 @@ namespace {
 
 constexpr Nanos k_witness_counts = 8 * k_s;  // another host's answer, until the next is due; and a tick
 
-constexpr std::ptrdiff_t k_kept = 3;  // newest checkpoints of a job
+constexpr int k_always_kept = 2;  // newest checkpoints of a job
 constexpr std::uint64_t k_epochs = std::uint64_t{1} << 62;
 
 template <class Event>
@@ -106,7 +106,7 @@ void Truth::dropped(int laptop, const registry::Checkpoint& c) {
   const Shadow& known = shadow(c.job);
   const auto newer =
       std::count_if(known.kept.begin(), known.kept.end(), [&](CheckpointSeq seq) { return seq > c.seq; });
-  if (known.kept_at == world_.now && newer < k_kept)
+  if (known.kept_at == world_.now && newer < std::max(world_.options.keep, k_always_kept))
     throw Violation("S7",
                     "laptop" + std::to_string(laptop) + " removes one of the newest checkpoints of " + c.job.value);
   if (c.seq == known.newest.head && !job::is_final(known.newest.visible()))

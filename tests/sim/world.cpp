@@ -28,6 +28,7 @@ job::Spec make_spec(const Options& o, int index, Random& random) {
   spec.recovery.lease = Duration{o.lease};
   spec.checkpoint.interval = job::CheckpointPolicy::Interval::fixed;
   spec.checkpoint.every = Duration{o.save_every};
+  spec.checkpoint.keep = job::KeepPolicy::newest(o.keep);
   return spec;
 }
 

@@ -86,6 +86,7 @@ class World {
     carry(laptop, host, false, asker, std::move(work));
   }
   [[nodiscard]] bool kill_launch() { return rng.chance(healed ? 0 : options.kill_launch); }
+  [[nodiscard]] bool sleep_launch() { return rng.chance(healed ? 0 : options.sleep_launch); }
   [[nodiscard]] bool kill_here() { return rng.chance(healed ? 0 : options.kill_point); }
 
   template <class... Parts>

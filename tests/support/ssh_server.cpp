@@ -134,11 +134,16 @@ SshAgent::SshAgent(const os::Path& dir, const os::Path& key) : socket_(dir / ("a
   const auto pid = os::spawn({"ssh-agent", "-D", "-a", socket_.native()}, {});
   EXPECT_TRUE(pid.has_value());
   process_ = os::identify(*pid).value_or(os::ProcessId{*pid, 0});
-  for (int wait = 0; wait < 200 && !os::exists(socket_); ++wait) os::pause_for(std::chrono::milliseconds{10});
   os::RunOptions options;
   options.environment_extra = {{"SSH_AUTH_SOCK", socket_.native()}};
-  const auto added = os::run({"ssh-add", "-q", key.native()}, options);
-  EXPECT_TRUE(added.has_value() && added->status.success());
+  // The socket has its name before anybody listens on it: only an answer says that the agent is there.
+  bool added = false;
+  for (int attempt = 0; attempt < 500 && !added; ++attempt) {
+    if (attempt > 0) os::pause_for(std::chrono::milliseconds{10});
+    const auto answer = os::run({"ssh-add", "-q", key.native()}, options);
+    added = answer.has_value() && answer->status.success();
+  }
+  EXPECT_TRUE(added);
 }
 
 SshAgent::~SshAgent() { stop_process(process_); }

@@ -6,10 +6,12 @@
 #include <linux/sched.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -129,6 +131,11 @@ constexpr auto k_quiet = std::to_array<std::uint64_t>({
     SYS_restart_syscall,
     SYS_exit,
     SYS_exit_group,
+    // durability only
+    SYS_fsync,
+    SYS_fdatasync,
+    SYS_sync_file_range,
+    SYS_syncfs,
 #ifdef __x86_64__
     SYS_stat,
     SYS_lstat,
@@ -160,18 +167,72 @@ std::string descriptor_path(const Call& call, std::uint64_t descriptor) {
   return "/proc/" + std::to_string(call.process) + "/fd/" + std::to_string(static_cast<int>(descriptor));
 }
 
+std::string read_link(const std::string& link) {
+  std::array<char, 4096> target{};
+  const ssize_t length = ::readlink(link.c_str(), target.data(), target.size());
+  return length > 0 ? std::string(target.data(), std::size_t(length)) : std::string();
+}
+
+bool is_kernels(std::string_view path) { return path.starts_with("/proc/") || path.starts_with("/sys/"); }
+
+// One that lies on a disk.
 bool is_file(const Call& call, std::uint64_t descriptor) {
   struct stat info {};
-  return ::stat(descriptor_path(call, descriptor).c_str(), &info) == 0 && S_ISREG(info.st_mode);
+  const std::string link = descriptor_path(call, descriptor);
+  return ::stat(link.c_str(), &info) == 0 && S_ISREG(info.st_mode) && !is_kernels(read_link(link));
 }
 
 bool is_nameless(const Call& call, std::uint64_t descriptor) {
-  std::array<char, 64> target{};
-  const ssize_t length = ::readlink(descriptor_path(call, descriptor).c_str(), target.data(), target.size());
-  return length > 0 && std::string_view(target.data(), std::size_t(length)).starts_with("anon_inode:");
+  return read_link(descriptor_path(call, descriptor)).starts_with("anon_inode:");
 }
 
 bool makes_file(std::uint64_t flags) { return (flags & (O_CREAT | O_TRUNC)) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
+
+// Text of the process that makes the call; empty when it cannot be read.
+std::string text_at(const Call& call, std::uint64_t address) {
+  std::array<char, 4096> text{};
+  const std::size_t to_page_end = 4096 - address % 4096;  // the next page may not be there
+  std::size_t length = 0;
+  for (const std::size_t piece : {to_page_end, text.size() - to_page_end}) {
+    if (std::find(text.begin(), text.begin() + length, '\0') != text.begin() + length) break;
+    iovec here{text.data() + length, piece}, there{reinterpret_cast<void*>(address + length), piece};
+    const ssize_t got = ::process_vm_readv(call.process, &here, 1, &there, 1, 0);
+    if (got <= 0) break;
+    length += std::size_t(got);
+  }
+  return std::string(text.data(), std::size_t(std::find(text.begin(), text.begin() + length, '\0') - text.begin()));
+}
+
+struct Place {
+  std::optional<std::uint64_t> directory;  // descriptor
+  std::uint64_t path = 0;                  // address
+};
+
+// The (first) path that the call names.
+std::optional<Place> place_of(const Call& call) {
+#ifdef __x86_64__
+  if (is_one_of(call.number, SYS_open, SYS_mkdir, SYS_unlink, SYS_rmdir, SYS_rename, SYS_link, SYS_chmod))
+    return Place{{}, call.arguments[0]};
+#endif
+  if (is_one_of(call.number, SYS_openat, SYS_openat2, SYS_mkdirat, SYS_unlinkat, SYS_renameat, SYS_renameat2,
+                SYS_linkat, SYS_fchmodat, SYS_utimensat))
+    return Place{call.arguments[0], call.arguments[1]};
+  return std::nullopt;
+}
+
+std::string path_of(const Call& call, const Place& place) {
+  const std::string path = text_at(call, place.path);
+  if (path.starts_with('/')) return path;
+  const bool in_directory = place.directory && static_cast<int>(*place.directory) != AT_FDCWD;
+  const std::string process = "/proc/" + std::to_string(call.process);
+  return read_link(in_directory ? descriptor_path(call, *place.directory) : process + "/cwd") + "/" + path;
+}
+
+bool is_there(const Call& call) {
+  const auto place = place_of(call);
+  struct stat info {};
+  return place && ::lstat(path_of(call, *place).c_str(), &info) == 0;
+}
 
 bool is_open(const Call& call) {
 #ifdef __x86_64__
@@ -180,19 +241,54 @@ bool is_open(const Call& call) {
   return is_one_of(call.number, SYS_openat, SYS_openat2);
 }
 
-bool opens_anew(const Call& call) {
+// The first of what openat2 and clone3 are told in memory.
+std::uint64_t flags_at(const Call& call, std::uint64_t address, std::uint64_t unreadable) {
+  std::uint64_t flags = 0;
+  iovec here{&flags, sizeof flags}, there{reinterpret_cast<void*>(address), sizeof flags};
+  return ::process_vm_readv(call.process, &here, 1, &there, 1, 0) > 0 ? flags : unreadable;
+}
+
+std::uint64_t open_flags(const Call& call) {
 #ifdef __x86_64__
-  if (call.number == SYS_open) return makes_file(call.arguments[1]);
+  if (call.number == SYS_open) return call.arguments[1];
 #endif
-  if (call.number == SYS_openat) return makes_file(call.arguments[2]);
-  return call.number == SYS_openat2;  // its flags lie in the process' memory: taken for one that makes a file
+  return call.number == SYS_openat ? call.arguments[2] : flags_at(call, call.arguments[2], O_CREAT | O_TRUNC);
+}
+
+std::uint64_t clone_flags(const Call& call) {
+  return call.number == SYS_clone ? call.arguments[0] : flags_at(call, call.arguments[0], 0);
+}
+
+bool opens_anew(const Call& call) {
+  const std::uint64_t flags = open_flags(call);
+  return makes_file(flags) && ((flags & O_TRUNC) != 0 || (flags & O_TMPFILE) == O_TMPFILE || !is_there(call));
+}
+
+bool is_mkdir(std::uint64_t number) {
+#ifdef __x86_64__
+  if (number == SYS_mkdir) return true;
+#endif
+  return number == SYS_mkdirat;
+}
+
+bool removes(std::uint64_t number) {
+#ifdef __x86_64__
+  if (is_one_of(number, SYS_unlink, SYS_rmdir)) return true;
+#endif
+  return number == SYS_unlinkat;
 }
 
 bool changes_names(std::uint64_t number) {
 #ifdef __x86_64__
-  if (is_one_of(number, SYS_mkdir, SYS_rename, SYS_link, SYS_symlink, SYS_creat, SYS_truncate)) return true;
+  if (is_one_of(number, SYS_rename, SYS_link, SYS_symlink, SYS_creat, SYS_truncate)) return true;
 #endif
-  return is_one_of(number, SYS_mkdirat, SYS_renameat, SYS_renameat2, SYS_linkat, SYS_symlinkat);
+  return is_one_of(number, SYS_renameat, SYS_renameat2, SYS_linkat, SYS_symlinkat);
+}
+
+bool is_log(std::string_view name) { return name == "daemon.log" || name == "supervisor.log"; }
+
+bool is_sync(std::uint64_t number) {
+  return is_one_of(number, SYS_fsync, SYS_fdatasync, SYS_sync_file_range, SYS_syncfs);
 }
 
 }  // namespace
@@ -201,21 +297,38 @@ bool has_effect(const Call& call) {
   if (std::find(k_quiet.begin(), k_quiet.end(), call.number) != k_quiet.end()) return false;
   if (is_open(call)) return opens_anew(call);
   if (is_write(call.number)) return !is_nameless(call, call.arguments[0]);
+  if (is_mkdir(call.number)) return !is_there(call);
+  if (removes(call.number)) return is_there(call);
   if (call.number == SYS_ioctl) return is_one_of(call.arguments[1], FICLONE, FICLONERANGE);
-  if (call.number == SYS_clone) return (call.arguments[0] & CLONE_THREAD) == 0;
+  if (call.number == SYS_clone || call.number == SYS_clone3) return (clone_flags(call) & CLONE_THREAD) == 0;
   return true;
+}
+
+bool is_hidden(const Call& call) {
+  if (!is_write(call.number) && !is_one_of(call.number, SYS_ftruncate, SYS_fallocate, SYS_fchmod, SYS_fchown))
+    return false;
+  const std::string path = read_link(descriptor_path(call, call.arguments[0]));
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (name.ends_with("-journal")) return call.number != SYS_ftruncate;
+  return name.ends_with(".db") || is_log(name) || (name.starts_with('.') && name.find(".tmp-") != name.npos);
 }
 
 bool can_fail(const Call& call) {
   if (is_write(call.number) || is_one_of(call.number, SYS_ftruncate, SYS_fallocate))
     return is_file(call, call.arguments[0]);
   if (is_open(call)) return opens_anew(call);
-  return is_one_of(call.number, SYS_fsync, SYS_fdatasync, SYS_sync_file_range, SYS_syncfs) ||
-         changes_names(call.number) || (call.number == SYS_copy_file_range && is_file(call, call.arguments[2]));
+  if (is_mkdir(call.number)) return !is_there(call) && !is_kernels(target_of(call));
+  return is_sync(call.number) || changes_names(call.number) ||
+         (is_one_of(call.number, SYS_copy_file_range, SYS_splice) && is_file(call, call.arguments[2]));
 }
 
 bool can_tear(const Call& call) {
   return is_one_of(call.number, SYS_write, SYS_pwrite64) && call.arguments[2] >= 2 && is_file(call, call.arguments[0]);
+}
+
+std::string target_of(const Call& call) {
+  if (const auto place = place_of(call)) return path_of(call, *place);
+  return read_link(descriptor_path(call, call.arguments[0]));
 }
 
 std::string call_name(std::uint64_t number) {
@@ -236,9 +349,11 @@ std::string call_name(std::uint64_t number) {
       {SYS_linkat, "linkat"},
       {SYS_symlinkat, "symlinkat"},
       {SYS_fchmod, "fchmod"},
+      {SYS_fchown, "fchown"},
       {SYS_fchmodat, "fchmodat"},
       {SYS_utimensat, "utimensat"},
       {SYS_copy_file_range, "copy_file_range"},
+      {SYS_splice, "splice"},
       {SYS_ioctl, "ioctl"},
       {SYS_clone, "clone"},
       {SYS_clone3, "clone3"},

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // fault_at: runs a command and kills a process of it, or fails a call of it, at one numbered system call.
 //
-// Calls with an effect are numbered from 1 over all threads of all watched processes, in the order in which they enter
-// the kernel; unlike strace's when=N, which counts each thread by itself. A kill comes before the call does anything.
+// Calls are numbered from 1 over all threads of all watched processes, in the order in which they enter the kernel;
+// unlike strace's when=N, which counts each thread by itself. A kill comes before the call does anything. Numbered are,
+// for kills, those with an effect that somebody sees, for torn writes the same, for errors those that a disk fails, of
+// several alike in a row the first; with --each, also those that are hidden, and each of a row. effects.hpp says which.
 #include <elf.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -37,7 +39,8 @@ struct Options {
   std::uint64_t at = 0;
   int error = ENOSPC;
   std::string watch;  // words of the command line of processes to watch, "" = the command itself alone
-  std::string report_path;
+  bool each = false;
+  std::string report_path, list_path;
   std::vector<char*> command;
 };
 
@@ -46,10 +49,11 @@ struct Task {
   bool watched = false;
   bool failing = false;  // the call that ends next was skipped
   bool dies_at_exit = false;
+  std::string failable{};  // its newest call that could fail, and on what
 };
 
 struct Report {
-  std::uint64_t calls = 0, kills = 0, errors = 0, tears = 0;
+  std::uint64_t calls = 0, effects = 0, kills = 0, errors = 0, tears = 0;
   std::string hit;  // the call that was hit
 };
 
@@ -79,7 +83,9 @@ pid_t process_of(pid_t task) {
 
 class Tracer {
  public:
-  explicit Tracer(const Options& options) : options_(options) {}
+  explicit Tracer(const Options& options) : options_(options) {
+    if (!options.list_path.empty()) list_.open(options.list_path);
+  }
 
   int run() {
     root_ = spawn();
@@ -117,14 +123,18 @@ class Tracer {
     return child;
   }
 
-  int finish(int code) {
-    if (options_.report_path.empty()) return code;
+  int finish(int code) const {
+    write_report();
+    return code;
+  }
+
+  void write_report() const {
+    if (options_.report_path.empty()) return;
     std::ofstream file(options_.report_path + ".new");
-    file << "calls " << report_.calls << "\nkills " << report_.kills << "\nerrors " << report_.errors << "\ntears "
-         << report_.tears << "\nhit " << report_.hit << '\n';
+    file << "calls " << report_.calls << "\neffects " << report_.effects << "\nkills " << report_.kills << "\nerrors "
+         << report_.errors << "\ntears " << report_.tears << "\nhit " << report_.hit << '\n';
     file.close();
     ::rename((options_.report_path + ".new").c_str(), options_.report_path.c_str());
-    return code;
   }
 
   void go_on(pid_t task, int signal = 0) {
@@ -203,13 +213,15 @@ class Tracer {
     ++report_.calls;
     Call call{one.process, info.entry.nr, {}};
     std::memcpy(call.arguments, info.entry.args, sizeof call.arguments);
-    if (!gridctl::sweep::has_effect(call)) return;
-    ++report_.kills;
-    const bool failable = gridctl::sweep::can_fail(call);
-    if (failable) ++report_.errors;
-    const bool tearable = gridctl::sweep::can_tear(call);
-    if (tearable) ++report_.tears;
-    if (options_.fault == Fault::kill && report_.kills == options_.at) {
+    const bool killable = counts_as_kill(call), failable = counts_as_error(one, call);
+    const bool tearable = killable && gridctl::sweep::can_tear(call);
+    report_.kills += killable;
+    report_.errors += failable;
+    report_.tears += tearable;
+    if (list_.is_open() && (killable || failable))
+      list_ << (killable ? report_.kills : 0) << ' ' << (tearable ? report_.tears : 0) << ' '
+            << (failable ? report_.errors : 0) << ' ' << describe(call) << std::endl;
+    if (options_.fault == Fault::kill && killable && report_.kills == options_.at) {
       note(call);
       skip(task);
       hit_hard(task, one);
@@ -217,12 +229,30 @@ class Tracer {
       note(call);
       set_third(task, call.arguments[2] / 2);
       one.dies_at_exit = true;
-    } else if (failable && ((options_.fault == Fault::fail_once && report_.errors == options_.at) ||
-                            (options_.fault == Fault::fail_on && report_.errors >= options_.at))) {
+    } else if (is_to_fail(call, failable)) {
       if (report_.hit.empty()) note(call);
       skip(task);
       one.failing = true;
     }
+  }
+
+  bool counts_as_kill(const Call& call) {
+    if (!gridctl::sweep::has_effect(call)) return false;
+    ++report_.effects;
+    return options_.each || !gridctl::sweep::is_hidden(call);
+  }
+
+  bool counts_as_error(Task& one, const Call& call) const {
+    if (!gridctl::sweep::can_fail(call)) return false;
+    std::string failable = describe(call);
+    const bool repeated = failable == one.failable;
+    one.failable = std::move(failable);
+    return options_.each || !repeated;
+  }
+
+  bool is_to_fail(const Call& call, bool counted) const {
+    if (options_.fault == Fault::fail_once) return counted && report_.errors == options_.at;
+    return options_.fault == Fault::fail_on && report_.errors >= options_.at && gridctl::sweep::can_fail(call);
   }
 
   void hit_hard(pid_t task, Task& one) {
@@ -231,14 +261,15 @@ class Tracer {
     go_on(task);
   }
 
+  static std::string describe(const Call& call) {
+    return gridctl::sweep::call_name(call.number) + " " + gridctl::sweep::target_of(call);
+  }
+
+  // Told at once, for those who wait for it.
   void note(const Call& call) {
-    report_.hit = gridctl::sweep::call_name(call.number);
-    char target[512];
-    const std::string link =
-        "/proc/" + std::to_string(call.process) + "/fd/" + std::to_string(static_cast<int>(call.arguments[0]));
-    const ssize_t length = ::readlink(link.c_str(), target, sizeof target);
-    if (length > 0) report_.hit += " " + std::string(target, static_cast<std::size_t>(length));
+    report_.hit = describe(call);
     for (const std::string& word : words_of(call.process)) report_.hit += " | " + word.substr(0, 40);
+    write_report();
   }
 
 #ifdef __x86_64__
@@ -269,6 +300,7 @@ class Tracer {
   std::map<pid_t, Task> tasks_;
   std::map<pid_t, bool> fresh_;
   Report report_;
+  std::ofstream list_;
 };
 
 Options parse(int argc, char** argv) {
@@ -276,8 +308,14 @@ Options parse(int argc, char** argv) {
   int at = 1;
   for (; at + 1 < argc && std::string_view(argv[at]) != "--"; at += 2) {
     const std::string_view name = argv[at];
+    if (name == "--each") {
+      options.each = true;
+      --at;
+      continue;
+    }
     const char* value = argv[at + 1];
     if (name == "--watch") options.watch = value;
+    else if (name == "--list") options.list_path = value;
     else if (name == "--report") options.report_path = value;
     else {
       options.at = std::strtoull(value, nullptr, 10);
@@ -292,7 +330,8 @@ Options parse(int argc, char** argv) {
   for (++at; at < argc; ++at) options.command.push_back(argv[at]);
   if (options.command.empty()) {
     std::fputs(
-        "usage: fault_at [--watch 'WORD...'] [--report FILE] [--kill|--tear|--eio|--enospc|--full N] -- CMD...\n",
+        "usage: fault_at [--watch 'WORD...'] [--report FILE] [--list FILE] [--each]\n"
+        "                [--kill|--tear|--eio|--enospc|--full N] -- CMD...\n",
         stderr);
     std::exit(2);
   }

@@ -158,7 +158,7 @@ class RemoveProvider(Flow):
         path = self.world.write_job("swept", secrets={}, envs={"STEPS": "100000", "PACE": "1"},
                                     run="[ $GRIDCTL_ATTEMPT != 1 ] || sh plain.sh", recovery={"lost_after": "10m"})
         self.id = json.loads(self.world.run("job", "submit", "-d", "--json", path, code=0).out)["job_id"]
-        wait_for("the job to run", lambda: self.world.jobs()[self.id]["state"] == "RUNNING")
+        wait_for("the job to run", lambda: self.world.state_of(self.id) == "RUNNING")
         self.world.stop_daemon()
         self.world.testgrid("kill", "1")
         self.world.register(2)
@@ -202,7 +202,7 @@ class Cancel(Flow):
     def act(self, fault):
         path = self.world.write_job("swept", envs={"STEPS": "100000", "PACE": "1", "SAVE_EVERY": "2", "COMMIT": "1"})
         self.id = json.loads(self.world.run("job", "submit", "-d", "--json", path, code=0).out)["job_id"]
-        wait_for("the job to run", lambda: self.world.jobs()[self.id]["state"] == "RUNNING")
+        wait_for("the job to run", lambda: self.world.state_of(self.id) == "RUNNING")
         self.world.stop_daemon()
         return self.world.run("job", "cancel", self.id, "--grace", "1s", fault=fault, watched=True)
 
@@ -215,4 +215,57 @@ class Cancel(Flow):
         self.expect(state == "CANCELLED", f"the job is {state} instead of cancelled", lost=acknowledged)
 
 
-COMMANDS = (Submit, Resume, Pull, Remove, RemoveProvider, Register, Cancel)
+class Sync(Ended):
+    """Copies to a place: whatever befalls it, what is visible there is whole, and what is called a copy is one."""
+    name = "sync"
+    words = ("store", "sync", "nas")
+
+    def prepare(self):
+        super().prepare()
+        self.place = os.path.join(self.world.folder, "nas")
+        self.place_before = os.path.join(self.world.folder, "nas-before")
+        self.world.run("store", "add", "nas", f"dir:{self.place}", code=0)
+        self.prepare_place()
+        shutil.copytree(self.place, self.place_before)
+        self.world.take_picture()
+
+    def prepare_place(self):
+        pass
+
+    def act(self, fault):
+        shutil.rmtree(self.place)
+        shutil.copytree(self.place_before, self.place)
+        return self.world.run(*self.words, fault=fault, watched=True)
+
+    def copies(self):
+        return {one["checkpoint_id"]: one["copies"] for one in self.world.json("checkpoint", "ls", self.id)}
+
+    def verify(self, done):
+        copies = self.copies()
+        self.expect(done.code != 0 or all(copies.values()), f"acknowledged, and not all are copied: {copies}", lost=True)
+        self.expect_sound("after the fault")
+        self.world.run(*self.words, code=0)
+        self.expect(all(self.copies().values()), f"the next one has not copied all: {self.copies()}")
+        self.expect_sound("after the next one")
+        for one in self.copies():
+            target = os.path.join(self.world.folder, "pulled", one)
+            shutil.rmtree(target, ignore_errors=True)
+            self.world.run("checkpoint", "pull", one, target, "--from", "nas", code=0)
+        self.world.check_whole()
+
+    def expect_sound(self, when):
+        checked = self.world.run("store", "check", "nas", "--all")
+        self.expect(checked.code == 0, f"{when}\n{checked}", lost=True)
+
+
+class SyncPrune(Sync):
+    """The same, with something to be removed there."""
+    name = "sync-prune"
+    words = ("store", "sync", "nas", "--prune")
+
+    def prepare_place(self):
+        self.world.run("store", "sync", "nas", code=0)
+        self.world.run("checkpoint", "rm", f"{self.id}@1", code=0)
+
+
+COMMANDS = (Submit, Resume, Pull, Remove, RemoveProvider, Register, Cancel, Sync, SyncPrune)

@@ -6,6 +6,9 @@ the next commands find all that was acknowledged, and nothing half-done.
     tests/integration/isolated python3 tests/sweep/kill_sweep.py --flow submit       of one
     tests/integration/isolated python3 tests/sweep/kill_sweep.py --seconds 60        a sample, as in CI
     tests/integration/isolated python3 tests/sweep/kill_sweep.py --flow pull --mode kill --point 17
+
+Points at which the same is left are visited once: effects.hpp says which calls count. --each takes all that have any
+effect, and each of several alike that fail.
 """
 import argparse
 import itertools
@@ -29,13 +32,15 @@ DRAW_SECONDS = 20  # in longer samples, one point more for each so many seconds
 class Worker:
     """One world, in which one flow after another is prepared."""
 
-    def __init__(self):
+    def __init__(self, each):
         self.world = self.flow = None
+        self.each = each
 
     def enter(self, name):
         if self.flow is None or self.flow.name != name:
             if self.world is None:
                 self.world = world.World()
+                self.world.each = self.each
             else:
                 self.world.empty()
             self.flow = FLOWS[name](self.world)
@@ -68,9 +73,9 @@ class Worker:
             return hit, text + log, getattr(broken, "lost", False)
 
 
-def draw(names, seed, seconds, results):
+def draw(names, seed, seconds, each, results):
     """One flow after another, some points of each, until the time is over."""
-    worker, chance, end = Worker(), random.Random(seed), time.monotonic() + seconds
+    worker, chance, end = Worker(each), random.Random(seed), time.monotonic() + seconds
     try:
         for name in itertools.cycle(names):
             if time.monotonic() > end:
@@ -89,8 +94,8 @@ def draw(names, seed, seconds, results):
         results.put(None)
 
 
-def work(tasks, results):
-    worker = Worker()
+def work(tasks, each, results):
+    worker = Worker(each)
     try:
         while True:
             try:
@@ -121,16 +126,16 @@ class Table:
         row["repairs"] += bool(broken) and not lost
 
     def show(self):
-        columns = ("calls", "effects", "killed", "torn", "EIO", "full", "lost", "repairs")
+        columns = ("calls", "effects", "points", "killed", "torn", "EIO", "full", "lost", "repairs")
         print(f"\n{'flow':<16}" + "".join(f"{column:>9}" for column in columns))
         for name, row in self.rows.items():
-            cells = [row["calls"], row["points"].get("kills", 0), *(row["hits"].get(mode, 0) for mode in COUNTED),
-                     row["lost"], row["repairs"]]
+            points = row["points"]
+            cells = [row["calls"], points.get("effects", 0), sum(points.get(counted, 0) for counted in COUNTED.values()),
+                     *(row["hits"].get(mode, 0) for mode in COUNTED), row["lost"], row["repairs"]]
             print(f"{name:<16}" + "".join(f"{cell:>9}" for cell in cells))
         print("calls: system calls of the watched processes in a run without a fault. effects: those that change\n"
-              "something outside of the process; a kill before any other call is the kill before the next one of these.\n"
-              "Points hit: killed, torn (a write cut in half, then killed), EIO (that call alone), full (ENOSPC from\n"
-              "there on).")
+              "something outside of the process. points: to be hit, in all modes. Points hit: killed, torn (a write cut\n"
+              "in half, then killed), EIO (that call alone), full (ENOSPC from there on).")
 
     @property
     def broken(self):
@@ -143,8 +148,8 @@ def points_of(table, arguments, names):
             if arguments.mode and mode not in arguments.mode.split(","):
                 continue
             last = table.rows[name]["points"].get(COUNTED[mode], 0)
-            for point in [arguments.point] if arguments.point else range(1, last + 1, arguments.every):
-                yield name, mode, point
+            points = [arguments.point] if arguments.point else range(arguments.first, last + 1, arguments.every)
+            yield from ((name, mode, point) for point in points)
 
 
 def follow(table, processes, results, arguments, total=0):
@@ -177,14 +182,15 @@ def sample(table, names, arguments):
     print(f"a sample of {arguments.seconds:g} s: --seed {arguments.seed}", flush=True)
     random.Random(arguments.seed).shuffle(names)
     results = multiprocessing.Queue()
-    shares = [(names[n::arguments.jobs], arguments.seed + n, arguments.seconds, results) for n in range(arguments.jobs)]
+    shares = [(names[n::arguments.jobs], arguments.seed + n, arguments.seconds, arguments.each, results)
+              for n in range(arguments.jobs)]
     follow(table, [multiprocessing.Process(target=draw, args=share) for share in shares], results, arguments)
     if left := [name for name in names if name not in table.rows]:
         print(f"the time was over before: {', '.join(left)}")
 
 
 def sweep(table, names, arguments):
-    worker = Worker()
+    worker = Worker(arguments.each)
     for name in names:
         table.counted(name, worker.count(name))
     worker.close()
@@ -193,8 +199,9 @@ def sweep(table, names, arguments):
     for point in points:
         tasks.put(point)
     time.sleep(0.2)  # a queue's own thread fills it
-    follow(table, [multiprocessing.Process(target=work, args=(tasks, results)) for _ in range(arguments.jobs)], results,
-           arguments, len(points))
+    share = (tasks, arguments.each, results)
+    processes = [multiprocessing.Process(target=work, args=share) for _ in range(arguments.jobs)]
+    follow(table, processes, results, arguments, len(points))
 
 
 def main():
@@ -202,6 +209,8 @@ def main():
     parser.add_argument("--flow", help=f"these, by commas: {', '.join(FLOWS)}")
     parser.add_argument("--mode", help="these, by commas: kill, tear, eio, full")
     parser.add_argument("--point", type=int, help="this one alone")
+    parser.add_argument("--each", action="store_true", help="also points at which the same is left as at another")
+    parser.add_argument("--from", dest="first", type=int, default=1, metavar="N", help="points from this one on")
     parser.add_argument("--every", type=int, default=1, metavar="K", help="each K-th point")
     parser.add_argument("--seconds", type=float, help="points drawn at random until so much time is over")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32), help="of what is drawn")

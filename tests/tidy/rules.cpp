@@ -20,6 +20,7 @@ const std::map<std::string, Rooms>& layers() {
       {"wire", {"base"}},
       {"crypto", {"base", "os"}},
       {"db", {"base", "os"}},
+      {"http", {"base", "os"}},
       {"ssh", {"base", "os"}},
       {"job", {"base"}},
       {"sched", {"base", "job"}},
@@ -28,16 +29,16 @@ const std::map<std::string, Rooms>& layers() {
       {"gpubench", {"base", "os", "probe"}},
       {"store", {"base", "os", "wire", "crypto"}},
       {"registry", {"base", "os", "db", "job", "config"}},
-      {"transfer", {"base", "os", "wire", "store", "ssh"}},
+      {"transfer", {"base", "os", "wire", "crypto", "store", "http", "ssh"}},
       {"agent", {"base", "os", "wire", "crypto", "job", "probe", "store", "transfer"}},
       {"control",
-       {"base", "os", "wire", "crypto", "db", "ssh", "job", "sched", "config", "probe", "store", "registry",
+       {"base", "os", "wire", "crypto", "db", "http", "ssh", "job", "sched", "config", "probe", "store", "registry",
         "transfer"}},
       {"forecast", {"base", "job", "sched", "config"}},
       {"ui", {"base", "job", "sched", "registry"}},
       {"cmd",
-       {"base", "os", "wire", "crypto", "db", "ssh", "job", "sched", "config", "probe", "store", "registry", "transfer",
-        "agent", "control", "forecast", "ui"}},
+       {"base", "os", "wire", "crypto", "db", "http", "ssh", "job", "sched", "config", "probe", "store", "registry",
+        "transfer", "agent", "control", "forecast", "ui"}},
   };
   return table;
 }
@@ -45,8 +46,8 @@ const std::map<std::string, Rooms>& layers() {
 // Headers of a library (by the beginning of their name) and where they may be included (a room or a file).
 const std::map<std::string, std::string>& third_parties() {
   static const std::map<std::string, std::string> table{
-      {"libssh2", "ssh"}, {"sqlite3", "db"}, {"openssl/", "crypto"},  {"yaml-cpp/", "config"},
-      {"uv.h", "os"},     {"uv/", "os"},     {"CLI/", "cmd/cli.cpp"},
+      {"libssh2", "ssh"},      {"sqlite3", "db"}, {"openssl/", "crypto"}, {"curl/", "http"},
+      {"yaml-cpp/", "config"}, {"uv.h", "os"},    {"uv/", "os"},          {"CLI/", "cmd/cli.cpp"},
   };
   return table;
 }

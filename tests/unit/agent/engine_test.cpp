@@ -2,10 +2,14 @@
 #include "agent/engine.hpp"
 
 #include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/stat.h>
 
 #include "agent/job_view.hpp"
 #include "base/text.hpp"
+#include "os/process.hpp"
 #include "support/results.hpp"
+#include "support/temp_dir.hpp"
 
 namespace gridctl::agent {
 namespace {
@@ -67,6 +71,50 @@ TEST(Engine, ReadsTheNameOfALoadedImage) {
   EXPECT_EQ(loaded_image("Getting image source\nLoaded image: localhost/a:1\n"), "localhost/a:1");
   EXPECT_EQ(loaded_image("Loaded image ID: sha256:abc\n"), "sha256:abc");
   EXPECT_EQ(loaded_image("nothing"), "");
+}
+
+// A process that stands in for init: it does what the script says and never touches the run folder.
+class LaunchedProcess : public ::testing::Test {
+ protected:
+  void launch(const std::string& script) {
+    LaunchPlan plan;
+    plan.name = "gridctl-unit-" + std::to_string(os::process_id());
+    plan.agent = folder_.path() / "init";
+    plan.init = {folder_.path(), folder_.path(), folder_.path(), {}, {}, {}};
+    plan.host_run = folder_.path();
+    ASSERT_THAT(os::write_file_atomically(plan.agent, "#!/bin/sh\n" + script + "\n", 0700), testing::IsOk());
+    ASSERT_THAT(engine_->launch(a_spec(), plan), testing::IsOk());
+    name_ = plan.name;
+  }
+  ~LaunchedProcess() override {
+    for (const os::ProcessId& process : engine_->members(name_, folder_.path()))
+      (void)os::send_signal(process, SIGKILL);
+    (void)engine_->remove(name_);
+  }
+  [[nodiscard]] bool is_gone() { return engine_->is_gone(name_); }
+  void wait_for_end() {
+    const auto members = engine_->members(name_, folder_.path());
+    for (const os::ProcessId& process : members)
+      if (auto pidfd = os::open_pidfd(process))
+        (void)os::wait_ready(pidfd->get(), true, false, std::chrono::seconds{10});
+  }
+
+  testing::TempDir folder_;
+  std::unique_ptr<Engine> engine_ = make_engine(EngineKind::process);
+  std::string name_;
+};
+
+TEST_F(LaunchedProcess, IsNotGoneWhileItRuns) {
+  const os::Path fifo = folder_.path() / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  launch("read never < " + fifo.string());
+  EXPECT_FALSE(is_gone());
+}
+
+TEST_F(LaunchedProcess, IsGoneWhenItEndedBeforeItBegan) {
+  launch("exit 125");
+  wait_for_end();
+  EXPECT_TRUE(is_gone());
 }
 
 TEST(Spec, IsRefusedWhenItCouldLeadOutOfTheAttempt) {

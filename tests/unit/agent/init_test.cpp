@@ -77,6 +77,36 @@ TEST_F(InitTest, RunsOnlyOnce) {
   EXPECT_EQ(output_, "ran\n");
 }
 
+TEST_F(InitTest, PutsOutputThatNobodyTakesOnTheDiskBeforeItTellsTheEnd) {
+  script("run.sh", "echo one; echo two; exit 3");
+  int status = 0;
+  const pid_t child = begin();
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(*os::read_file(plan_.run / k_rest), "one\ntwo\n");
+  take_output();
+  EXPECT_EQ(output_, "");
+  const auto record = read_exit_record(plan_.run);
+  ASSERT_TRUE(record.has_value());
+  EXPECT_EQ(record->code, 3);
+}
+
+TEST_F(InitTest, LeavesOutputInThePipeWhenTheDiskTakesNone) {
+  script("run.sh", "echo one");
+  std::filesystem::create_directories(plan_.run / k_rest);  // no file can have this name
+  int status = 0;
+  const pid_t child = begin();
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  take_output();
+  EXPECT_EQ(output_, "one\n");
+}
+
+TEST_F(InitTest, BeginsNothingWhoseEndItCouldNotTell) {
+  std::filesystem::create_directory(plan_.run / "exit.room");  // as on a full disk, no file can be made there
+  script("run.sh", "echo began");
+  EXPECT_NE(end(begin()), 0);
+  EXPECT_EQ(output_, "");
+}
+
 TEST_F(InitTest, GivesTheJobItsVariablesAndSecrets) {
   std::ofstream(folder_ / "run/env") << "A=one two" << '\0' << "B=x\ny" << '\0';
   std::ofstream(folder_ / "secrets/TOKEN") << "s3cret";

@@ -229,8 +229,7 @@ TEST_F(Agent, RefusesToKnockAtItsOwnDoorsOrTheClouds) {
   ASSERT_THAT(reach, IsOk());
   const auto reached = wire::parse_reach_reply(*reach);
   ASSERT_THAT(reached, IsOk());
-  for (const auto& target : reached->targets)
-    EXPECT_EQ(target.problem, "not an address of another host");
+  for (const auto& target : reached->targets) EXPECT_EQ(target.problem, "not an address of another host");
 }
 
 TEST_F(Agent, ListensForAMomentAndThenNoMore) {

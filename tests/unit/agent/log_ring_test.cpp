@@ -9,6 +9,7 @@
 
 #include <fstream>
 
+#include "base/bytes.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
@@ -30,6 +31,36 @@ TEST(LogRing, GoesOnWhereAnotherStopped) {
   EXPECT_EQ(read_log(folder.path(), 5, 2)->bytes, "wo");
 }
 
+TEST(LogRing, TakesAFileAsItsNextPiece) {
+  const testing::TempDir folder, run;
+  const os::Path file = run / "rest";
+  auto ring = LogRing::open(folder.path(), k_ring);
+  ring->append("one\n", BootTime{1});
+  std::ofstream(file) << "two\n";
+  EXPECT_THAT(ring->take_file(file, 4), testing::IsOk());
+  EXPECT_FALSE(os::exists(file));
+  EXPECT_THAT(ring->take_file(file, 4), testing::IsOk());  // as by a supervisor whose predecessor had just done it
+  ring->append("three\n", BootTime{2});
+  EXPECT_EQ(read_log(folder.path(), 0, 100)->bytes, "one\ntwo\nthree\n");
+  EXPECT_EQ(LogRing::open(folder.path(), k_ring)->end(), ring->end());
+}
+
+TEST(LogRing, TakesNoFileThatAJobMayHavePutThere) {
+  const testing::TempDir folder, run;
+  const os::Path file = run / "rest";
+  auto ring = LogRing::open(folder.path(), k_ring);
+  std::ofstream(run / "secret") << "key";
+  std::filesystem::create_symlink(run / "secret", file);
+  EXPECT_THAT(ring->take_file(file, 4), testing::FailsWith(Code::refused));
+  std::filesystem::create_directories(file / "x");
+  EXPECT_THAT(ring->take_file(file, 4), testing::FailsWith(Code::refused));
+  std::ofstream(file) << "large";
+  EXPECT_THAT(ring->take_file(file, 4), testing::FailsWith(Code::refused));
+  EXPECT_FALSE(os::exists(file));
+  EXPECT_EQ(ring->end(), 0u);
+  EXPECT_TRUE(os::exists(run / "secret"));
+}
+
 TEST(LogRing, ForgetsTheOldestAndTellsWhereItBegins) {
   const testing::TempDir folder;
   auto ring = LogRing::open(folder.path(), k_ring);
@@ -40,6 +71,38 @@ TEST(LogRing, ForgetsTheOldestAndTellsWhereItBegins) {
   EXPECT_GT(slice->offset, 100u * 1024);
   EXPECT_EQ(slice->offset + slice->bytes.size(), slice->end_offset);
   EXPECT_LE(slice->bytes.size(), k_ring);
+}
+
+TEST(LogRing, TakesWhatWaitsInAPipe) {
+  const testing::TempDir folder;
+  auto ring = LogRing::open(folder.path(), k_ring);
+  auto pipe = os::make_pipe();
+  ASSERT_THAT(pipe, testing::IsOk());
+  EXPECT_FALSE(ring->take(pipe->first.get(), BootTime{1}));
+  std::string all;
+  for (int i = 0; i < 40; ++i) {  // over several pieces
+    const std::string some = std::to_string(i) + std::string(1000, static_cast<char>('a' + i % 26)) + "\n";
+    ASSERT_THAT(os::write_all(pipe->second.get(), as_bytes(some)), testing::IsOk());
+    all += some;
+    if (i % 3 == 0)
+      while (ring->take(pipe->first.get(), BootTime{1})) continue;
+  }
+  while (ring->take(pipe->first.get(), BootTime{1})) continue;
+  EXPECT_EQ(ring->end(), all.size());
+  EXPECT_EQ(read_log(folder.path(), 0, 1u << 20)->bytes, all);
+}
+
+TEST(LogRing, CountsWhatComesTooFastThroughAPipe) {
+  const testing::TempDir folder;
+  auto ring = LogRing::open(folder.path(), k_ring);
+  auto pipe = os::make_pipe();
+  ASSERT_THAT(pipe, testing::IsOk());
+  ring->append(std::string(k_ring, 'a'), BootTime{1});
+  ASSERT_THAT(os::write_all(pipe->second.get(), as_bytes(std::string(1000, 'b'))), testing::IsOk());
+  EXPECT_TRUE(ring->take(pipe->first.get(), BootTime{1}));
+  ring->finish();
+  EXPECT_NE(read_log(folder.path(), 0, 1u << 20)->bytes.find("[gridctl: 1000 bytes of output dropped]"),
+            std::string::npos);
 }
 
 TEST(LogRing, CountsWhatComesTooFast) {

@@ -36,11 +36,12 @@ file_mounts: {/data: ./data}
 setup: pip install -r requirements.txt
 run: python train.py
 resume_run: python train.py --resume
-checkpoint: {path: out, interval: 15m, keep: 5}
+checkpoint: {path: out, interval: 15m, keep: 5, standby: true}
 recovery: {lost_after: 90s, max_failures: 4, on_exit: {restart: [33], fail: [2]}, lease: 12h}
 constraints: {region: {in: [DE, FI], not: [US]}, class: [datacenter, home], max_price: 1.5}
 budget: {total: 50}
 max_duration: 2d
+deadline: {at: 6h, hard: true}
 )");
   job::Spec want;
   want.name = "train-gpt";
@@ -53,11 +54,12 @@ max_duration: 2d
   want.setup = "pip install -r requirements.txt";
   want.run = "python train.py";
   want.resume_run = "python train.py --resume";
-  want.checkpoint = {"out", Interval::fixed, 15min, 5};
+  want.checkpoint = {"out", Interval::fixed, 15min, job::KeepPolicy::newest(5), true};
   want.recovery = {90s, 4, {33}, {2}, 12h};
   want.constraints = {{"DE", "FI"}, {"US"}, {"datacenter", "home"}, 1.5, {}, {}};
   want.budget_total = 50;
   want.max_duration = 48h;
+  want.deadline = job::Deadline{std::nullopt, 6h, true};
   EXPECT_EQ(job.spec, want) << job::to_json(job.spec);
   EXPECT_EQ(job.secrets, (std::map<std::string, std::string>{{"HF_TOKEN", "hf_canary"}}));
   EXPECT_TRUE(job.warnings.empty());
@@ -86,6 +88,20 @@ TEST(JobFile, KnowsTheThreeKindsOfCheckpointInterval) {
   EXPECT_EQ(parsed("checkpoint: {interval: auto}\nrun: x").spec.checkpoint.interval, Interval::automatic);
   EXPECT_EQ(parsed("checkpoint: {interval: off}\nrun: x").spec.checkpoint.interval, Interval::off);
   EXPECT_EQ(parsed("checkpoint: {interval: 90}\nrun: x").spec.checkpoint.every, 90s);
+}
+
+TEST(JobFile, TakesADeadlineAsALengthOrATime) {
+  EXPECT_EQ(parsed("deadline: 90m\nrun: x").spec.deadline, (job::Deadline{std::nullopt, 90min, false}));
+  const auto moment = parse_rfc3339("2026-12-01T08:00:00Z").value();
+  EXPECT_EQ(parsed("deadline: 2026-12-01T08:00:00Z\nrun: x").spec.deadline, (job::Deadline{moment, {}, false}));
+  EXPECT_EQ(parsed("deadline: {at: '2026-12-01T09:00:00+01:00'}\nrun: x").spec.deadline->at, moment);
+  const char* wanted = "expected a duration of at least 1s such as 6h, or a time such as 2026-12-01T08:00:00Z, got ";
+  EXPECT_EQ(refusal("run: x\ndeadline: soon"), std::string("job.yaml:2:11: key 'deadline': ") + wanted + "'soon'");
+  EXPECT_EQ(refusal("run: x\ndeadline: {at: 2026-12-01}"),
+            std::string("job.yaml:2:16: key 'deadline.at': ") + wanted + "'2026-12-01'");
+  EXPECT_EQ(refusal("run: x\ndeadline: {hard: true}"),
+            std::string("job.yaml:2:11: key 'deadline.at': ") + wanted + "nothing");
+  EXPECT_THAT(refusal("deadline: {at: 6h, firm: true}\nrun: x"), HasSubstr("key 'deadline.firm': not a known key"));
 }
 
 TEST(JobFile, ResolvesPathsAgainstItsOwnDirectory) {

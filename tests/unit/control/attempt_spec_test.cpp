@@ -19,7 +19,7 @@ class AttemptSpec : public ::testing::Test {
   }
   wire::AttemptSpec build() {
     return build_attempt_spec(
-        {job, attempt, inputs, restore, "10.0.0.7", Vendor::nvidia, std::chrono::minutes{15}, "host_lost",
+        {job, attempt, inputs, restore, "10.0.0.7", vendor, std::chrono::minutes{15}, "host_lost",
                                std::chrono::seconds{20}});
   }
   registry::Checkpoint checkpoint(const std::string& how) {
@@ -34,6 +34,7 @@ class AttemptSpec : public ::testing::Test {
   job::Attempt attempt;
   std::vector<registry::Input> inputs;
   std::optional<registry::Checkpoint> restore;
+  std::optional<Vendor> vendor = Vendor::nvidia;
 };
 
 TEST_F(AttemptSpec, UsesResumeRunOnlyWhenSomethingIsRestored) {
@@ -71,6 +72,11 @@ TEST_F(AttemptSpec, TellsTheJobWhatTheContractPromises) {
   EXPECT_EQ(env.at("WORLD_SIZE"), "1");
 }
 
+TEST_F(AttemptSpec, NamesTheBackendThatTheJobFileAsksFor) {
+  job.spec.workload.backend = job::Backend::gloo;
+  EXPECT_EQ(build().envs.at("GRIDCTL_BACKEND"), "gloo");
+}
+
 TEST_F(AttemptSpec, LetsTheUsersVariablesWin) {
   job.spec.envs = {{"WORLD_SIZE", "8"}, {"LR", "3e-4"}};
   EXPECT_EQ(build().envs.at("WORLD_SIZE"), "8");
@@ -89,6 +95,29 @@ TEST_F(AttemptSpec, SendsInputsByTheirRoles) {
   EXPECT_EQ(spec.image, "") << "the laptop's path is none of the host's business";
   ASSERT_EQ(spec.mounts.size(), 1u);
   EXPECT_EQ(spec.mounts[0].target, "/data");
+}
+
+TEST_F(AttemptSpec, RunsTheVariantForTheLeasedGpus) {
+  Digest cuda, cpu;
+  cuda.bytes[1] = std::byte{1};
+  cpu.bytes[1] = std::byte{2};
+  inputs = {{"image", "cuda", cuda, 1}, {"image", "cpu", cpu, 1}};
+  job.spec.variants = {{"cuda", "/home/me/cuda.tar", true, "", "on nvidia", ""},
+                       {"rocm", "torch:rocm", false, "prepare", "on amd", "again on amd"},
+                       {"cpu", "/home/me/cpu.tar", true, "", "on cores", ""}};
+  vendor = Vendor::nvidia;
+  EXPECT_EQ(build().image_archive, cuda);
+  EXPECT_EQ(build().run, "on nvidia");
+  vendor = Vendor::amd;
+  EXPECT_EQ(build().image, "torch:rocm");
+  EXPECT_FALSE(build().image_archive);
+  EXPECT_EQ(build().setup, "prepare");
+  EXPECT_EQ(build().run, "on amd");
+  restore = checkpoint("format");
+  EXPECT_EQ(build().run, "again on amd");
+  vendor.reset();
+  EXPECT_EQ(build().image_archive, cpu);
+  EXPECT_EQ(build().image, "");
 }
 
 }  // namespace

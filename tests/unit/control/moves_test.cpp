@@ -102,6 +102,52 @@ TEST(Moves, DoNotTouchAHostThatDoesNotAnswer) {
   EXPECT_TRUE(scene.quiet());
 }
 
+struct RiskyScene : Scene {
+  RiskyScene() {
+    run();
+    facts.drained = false;
+    facts.in_time = true;
+    facts.decision.placement->failures_per_hour = 0.001;
+    happen(job::MoveRequested{{1}, std::string(job::k_for_deadline), 4, {}, "5min remain", 0.05});
+  }
+  [[nodiscard]] bool is_moving() const { return std::get<job::Running>(state.phase).move.has_value(); }
+};
+
+TEST(MovesForADeadline, WaitForACheckpointHoweverLong) {
+  RiskyScene scene;
+  EXPECT_EQ(scene.state.reason_text,
+            "a is too risky for the deadline: the job moves when its next checkpoint is safe: 5min remain");
+  EXPECT_EQ(job::parse_state(job::to_json(scene.state)).value(), scene.state);
+  scene.now.ms += 3'600'000;
+  EXPECT_TRUE(scene.quiet());
+  scene.happen(job::CheckpointCommitted{{1}, {1}, "", 5});
+  ASSERT_TRUE(scene.next_is<job::MoveDue>());
+  EXPECT_EQ(scene.state.moving(), job::k_for_deadline);
+  scene.happen(job::AttemptEnded{{1}, job::End{job::EndKind::stopped, -1, 0, ""}});
+  scene.happen(job::Collected{{1}, ""});
+  EXPECT_EQ(scene.state.reason_text, "a is too risky for the deadline: going on elsewhere");
+  EXPECT_DOUBLE_EQ(scene.state.failures_max, 0.05) << "for good";
+}
+
+TEST(MovesForADeadline, AreTakenBackWhenNoBetterHostIsLeftOrItIsOver) {
+  for (const int what : {0, 1, 2}) {
+    RiskyScene scene;
+    if (what == 0) scene.taken();
+    if (what == 1) scene.facts.decision.placement->failures_per_hour = 0.06;
+    if (what == 2) scene.facts.in_time = false;
+    ASSERT_TRUE(scene.next_is<job::MoveWithdrawn>()) << what;
+    EXPECT_FALSE(scene.is_moving());
+    EXPECT_TRUE(scene.quiet());
+  }
+}
+
+TEST(MovesForADeadline, GiveWayToADrain) {
+  RiskyScene scene;
+  scene.facts.drained = true;
+  scene.now.ms += 600'000;
+  EXPECT_TRUE(scene.next_is<job::MoveDue>()) << "the owner's patience counts then";
+}
+
 TEST(Moves, BreakOffAStartOnlyForAnotherHost) {
   Scene scene;
   scene.taken();

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "control/host_facts.hpp"
+#include "control/known.hpp"
 #include "control/network_record.hpp"
 #include "sched/query.hpp"
 #include "support/results.hpp"
@@ -113,9 +114,17 @@ TEST_F(Network, GivesQueriesTheSameFiguresAsPeople) {
   EXPECT_EQ(figures.at("b"), (sched::Figures{{"inet_down", 9000}}));
   EXPECT_FALSE(figures.contains(here));
   std::vector<sched::HostFacts> hosts{facts_of(provider("a"))};
-  ASSERT_THAT(apply_links(registry, "cpus>=1", hosts), IsOk());
+  job::Spec spec;
+  spec.constraints.query = "cpus>=1";
+  ASSERT_THAT(apply_links(registry, spec, {}, hosts), IsOk());
   EXPECT_TRUE(hosts[0].figures.empty()) << "nobody asks";
-  ASSERT_THAT(apply_links(registry, "latency<20ms inet_up>=1Gbps", hosts), IsOk());
+  sched::Known heavy;
+  heavy.task.input_bytes = 1e9;  // it matters how fast they travel
+  std::vector<sched::HostFacts> weighed = hosts;
+  ASSERT_THAT(apply_links(registry, spec, heavy, weighed), IsOk());
+  EXPECT_EQ(weighed[0].figures.at("inet_up"), 9000);
+  spec.constraints.query = "latency<20ms inet_up>=1Gbps";
+  ASSERT_THAT(apply_links(registry, spec, {}, hosts), IsOk());
   EXPECT_TRUE(sched::Query::parse("latency<20ms inet_up>=1Gbps")->matches(sched::subject_of(hosts[0])));
   EXPECT_FALSE(sched::Query::parse("latency<10ms")->matches(sched::subject_of(hosts[0])));
 }

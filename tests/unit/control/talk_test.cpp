@@ -121,6 +121,17 @@ TEST(LaunchTalk, BelievesARefusalBehindAFence) {
   const LaunchResult result = result_of(talk.next(make_error(Code::busy, "gpu 0 is leased")));
   EXPECT_EQ(result.kind, Kind::not_started);
   EXPECT_TRUE(result.busy);
+  EXPECT_FALSE(launch_failed({3}, result).refused);
+}
+
+TEST(LaunchTalk, TellsARefusalFromWhatIsNobodysFault) {
+  LaunchTalk talk = a_talk();
+  (void)talk.first();
+  (void)talk.next(prepared());
+  ASSERT_TRUE(asks<wire::PollRequest>(talk.next(make_error(Code::refused, "not today"))));
+  const job::LaunchFailed failed = launch_failed({3}, result_of(talk.next(seen(wire::AttemptPhase::absent))));
+  EXPECT_TRUE(failed.refused);
+  EXPECT_FALSE(failed.host_fault);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/spec.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 namespace gridctl::job {
 namespace {
@@ -25,11 +25,13 @@ Spec a_full_spec() {
   spec.setup = "pip install -r requirements.txt";
   spec.run = "python train.py\n";
   spec.resume_run = "python train.py --resume";
-  spec.checkpoint = {"out", CheckpointPolicy::Interval::fixed, 15min, 5};
+  spec.checkpoint = {"out", CheckpointPolicy::Interval::fixed, 15min, KeepPolicy::newest(5)};
   spec.recovery = {90s, 7, {33, 34}, {2}, 36h};
   spec.constraints = {{"DE", "NO"}, {"US"}, {"home"}, 1.5, {"ada"}, {{"rack", "7"}}};
+  spec.workload = {JobClass::tight, Backend::mpi, 12, 7e9, 14'000'000'000ull, 1500ms, 500, 40h, 80ull << 30};
   spec.budget_total = 50;
   spec.max_duration = 48h;
+  spec.deadline = Deadline{WallTime{1'800'000'000'000}, {}, true};
   return spec;
 }
 
@@ -40,6 +42,20 @@ TEST(Spec, ReturnsUnchangedFromJson) {
     EXPECT_EQ(*back, spec);
     EXPECT_EQ(to_json(*back), to_json(spec));
   }
+}
+
+TEST(Spec, ReturnsEveryRuleOfKeeping) {
+  Spec spec;
+  EXPECT_THAT(to_json(spec), testing::HasSubstr("\"keep\":3"));  // as before there were more
+  KeepPolicy& keep = spec.checkpoint.keep;
+  keep = KeepPolicy::newest(2);
+  keep.hourly = 3, keep.daily = 4, keep.weekly = 5, keep.best = 6;
+  keep.metric = "eval/loss";
+  keep.highest = true;
+  EXPECT_EQ(parse_spec(to_json(spec))->checkpoint.keep, keep);
+  EXPECT_FALSE(parse_spec(to_json(spec))->checkpoint.standby);
+  spec.checkpoint.standby = true;
+  EXPECT_TRUE(parse_spec(to_json(spec))->checkpoint.standby);
 }
 
 TEST(Spec, KeepsEveryCheckpointIntervalKind) {
@@ -56,13 +72,16 @@ TEST(Spec, IgnoresKeysItDoesNotKnowAndFillsMissingOnes) {
   ASSERT_TRUE(spec) << spec.error().message;
   EXPECT_EQ(spec->recovery, RecoveryPolicy{});
   EXPECT_EQ(spec->checkpoint, CheckpointPolicy{});
+  EXPECT_EQ(spec->workload, Workload{});  // as of those who wrote before there was any
 }
 
 TEST(Spec, RefusesWhatIsNotItsOwnWithStateUnreadable) {
   for (const char* text :
        {"", "null", "[]", "{}", "{\"name\":1}", R"({"format":1,"name":"a","run":7})",
-        R"({"format":2,"name":"a","run":"x"})", R"({"format":1,"name":"a","run":"x","envs":{"A":1}})",
-        R"({"format":1,"name":"a","run":"x","resources":{"gpus":[{"vendor":"voodoo"}]}})", "{\"name\":\"a\""}) {
+        R"({"format":3,"name":"a","run":"x"})", R"({"format":1,"name":"a","run":"x","envs":{"A":1}})",
+        R"({"format":1,"name":"a","run":"x","resources":{"gpus":[{"vendor":"voodoo"}]}})",
+        R"({"format":1,"name":"a","run":"x","workload":{"class":"bound"}})",
+        R"({"format":1,"name":"a","run":"x","workload":{"step_ms":"soon"}})", "{\"name\":\"a\""}) {
     const auto spec = parse_spec(text);
     ASSERT_FALSE(spec) << text;
     EXPECT_EQ(spec.error().code, Code::state_unreadable) << text;

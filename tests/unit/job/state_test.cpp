@@ -149,6 +149,49 @@ TEST(JobState, CancelsAtOnceWhileItWaitsAndAgainstALostHost) {
   EXPECT_THAT(lost.due(), ElementsAre("settle/1/a"));
 }
 
+TEST(JobState, IsStoppedByItsLimitAsByACancellationAndSaysWhy) {
+  Driver job;
+  job.run_on("a");
+  job.happen(LimitReached{"budget", "its budget is used up"});
+  EXPECT_THAT(job.due(), ElementsAre("stop/1"));
+  EXPECT_EQ(std::get<Stopping>(job.state.phase).grace, k_limit_grace);
+  EXPECT_EQ(parse_state(to_json(job.state)).value(), job.state);
+  job.happen(LimitReached{"max_duration", "it has run long"});  // one is enough
+  EXPECT_EQ(job.state.limit, "budget");
+  job.end({EndKind::stopped, -1, 0, ""});
+  EXPECT_EQ(job.state.visible(), JobState::cancelled);
+  EXPECT_EQ(job.state.reason, "budget");
+  EXPECT_EQ(job.state.reason_text, "its budget is used up; it ended with: stopped by request");
+  job.happen(ResumeRequested{});
+  EXPECT_EQ(job.state.limit, "");
+  EXPECT_EQ(job.state.visible(), JobState::pending);
+}
+
+TEST(JobState, EndsAtItsLimitWhileItWaitsAndSucceedsWhenItWasDoneBefore) {
+  Driver waiting;
+  waiting.run_on("a");
+  waiting.lose();
+  waiting.happen(LimitReached{"budget", "its budget is used up"});
+  EXPECT_EQ(waiting.state.visible(), JobState::cancelled);
+  EXPECT_EQ(waiting.state.reason, "budget");
+  Driver ready;
+  ready.run_on("a");
+  ready.happen(AttemptEnded{{1}, {EndKind::exited, 0, 0, ""}});
+  ready.happen(LimitReached{"budget", "its budget is used up"});
+  ready.happen(Collected{{1}, ""});
+  EXPECT_EQ(ready.state.visible(), JobState::succeeded);
+}
+
+TEST(JobState, IsTheUsersWhenTheyCancelWhatALimitStops) {
+  Driver job;
+  job.run_on("a");
+  job.happen(LimitReached{"budget", "its budget is used up"});
+  job.happen(CancelRequested{{}});
+  EXPECT_EQ(std::get<Stopping>(job.state.phase).grace, Duration::zero());
+  job.end({EndKind::stopped, -1, 0, ""});
+  EXPECT_EQ(job.state.reason, "cancelled");
+}
+
 TEST(JobState, KeepsAResultThatCameBeforeTheCancellation) {
   Driver job;
   job.run_on("a");
@@ -212,6 +255,17 @@ TEST(JobState, AvoidsAHostWhereAttemptsEndBeforeTheySaveAnything) {
   EXPECT_EQ(job.state.avoided.front().host.value, "a");
 }
 
+TEST(JobState, AvoidsAHostThatRefusesAgainAndAgain) {
+  Driver job;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(job.state.avoided.empty());
+    job.place("a");
+    job.happen(LaunchFailed{job.state.epoch, "not today", false, {}, EndKind::start_failed, true});
+  }
+  ASSERT_EQ(job.state.avoided.size(), 1u);
+  EXPECT_EQ(job.state.avoided.front().host.value, "a");
+}
+
 TEST(JobState, WaitsForAFullDiskHoweverOften) {
   Driver job;
   for (int i = 0; i < 8; ++i) {
@@ -259,6 +313,18 @@ TEST(JobState, AsksTheSchedulerAgainWhenNothingFits) {
   job.happen(NotPlaced{true, "0 of 2 providers fit: 2 busy"});
   EXPECT_EQ(job.effects.size(), 1u) << "the question must be asked again";
   EXPECT_EQ(job.records.size(), records) << "the same answer is recorded once";
+}
+
+TEST(JobState, SettlesTheOldestOfAHostsAttemptsFirst) {
+  Driver job;
+  for (const char* host : {"a", "b", "a"}) {
+    job.run_on(host);
+    job.lose();
+  }
+  EXPECT_EQ(job.due(), (std::vector<std::string>{"place", "settle/1/a", "settle/2/b"}));
+  job.happen(Settled{{"a"}, Epoch{1}});
+  EXPECT_EQ(job.effects, (std::vector<Effect>{Settle{job.state.loose_ends.back()}}));
+  EXPECT_EQ(job.due(), (std::vector<std::string>{"place", "settle/2/b", "settle/3/a"}));
 }
 
 TEST(JobState, ForgetsAHostThatTheUserRemoved) {

@@ -114,13 +114,33 @@ TEST_F(RegistryTest, NeverMovesTheHeadBackToAnOlderCheckpointOfItsEpoch) {
   EXPECT_TRUE(registry->commit_checkpoint(checkpoint(id, epoch, 3))->became_head);
 }
 
+TEST_F(RegistryTest, KeepsTheBestByTheMetricThatCameWithIt) {
+  const JobId id = submit();
+  const Epoch epoch = run(id, "a");
+  for (std::uint64_t n = 1; n <= 5; ++n) {
+    Checkpoint c = checkpoint(id, epoch, n);
+    if (n != 3) c.metrics = {{"loss", n == 2 ? -1.5e-9 : 1.0}};
+    ASSERT_TRUE(registry->commit_checkpoint(c));
+  }
+  EXPECT_EQ(registry->checkpoint(id, CheckpointSeq{2})->metrics, (Metrics{{"loss", -1.5e-9}}));
+  EXPECT_TRUE(registry->checkpoint(id, CheckpointSeq{3})->metrics.empty());
+  job::KeepPolicy keep = job::KeepPolicy::newest(1);
+  keep.best = 1;
+  keep.metric = "loss";
+  const auto list = registry->prunable(id, keep);
+  ASSERT_TRUE(list);
+  std::vector<std::uint64_t> prunable;
+  for (const Checkpoint& c : *list) prunable.push_back(c.seq.value);
+  EXPECT_THAT(prunable, ::testing::ElementsAre(1, 3));
+}
+
 TEST_F(RegistryTest, PrunesOldCheckpointsButNeverPinnedOnesNorTheLastTwo) {
   const JobId id = submit();
   const Epoch epoch = run(id, "a");
   for (std::uint64_t n = 1; n <= 6; ++n) ASSERT_TRUE(registry->commit_checkpoint(checkpoint(id, epoch, n)));
   ASSERT_TRUE(registry->set_pinned(id, {2}, true));
   std::vector<std::uint64_t> prunable;
-  const auto list = registry->prunable(id, 1);
+  const auto list = registry->prunable(id, job::KeepPolicy::newest(1));
   ASSERT_TRUE(list);
   for (const Checkpoint& c : *list) prunable.push_back(c.seq.value);
   EXPECT_THAT(prunable, ::testing::ElementsAre(1, 3, 4));

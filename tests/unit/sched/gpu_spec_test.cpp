@@ -50,6 +50,7 @@ TEST(GpuSpec, RefusesWhatItDoesNotUnderstand) {
                            "A100:-1",
                            "A100:2..1",
                            "A100:8GB..4GB",
+                           "40..4.4",  // no unit
                            "A100,",
                            "A100;x",
                            "tpu-v4-8",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sched/interval.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -64,9 +65,10 @@ TEST(CheckpointInterval, StaysWithinItsBounds) {
 }
 
 TEST(CheckpointInterval, ShowsItsArithmeticInOneLine) {
-  EXPECT_EQ(checkpoint_interval({5s, 20s, 65s}, k_home).reason,
-            "every 30m6s: one stalls 5s, is safe after 20s; one failure in 3d19h expected, 1m5s to go on: 99.4 % of the "
-            "time is work");
+  EXPECT_EQ(
+      checkpoint_interval({5s, 20s, 65s}, k_home).reason,
+      "every 30m6s: one stalls 5s, is safe after 20s; one failure in 3d19h expected, 1m5s to go on: 99.4 % of the "
+      "time is work");
 }
 
 TEST(CheckpointInterval, FallsAsFailuresBecomeMoreFrequent) {
@@ -95,5 +97,11 @@ TEST(CheckpointInterval, KeepsTheCurrentOneForSmallChanges) {
   EXPECT_EQ(checkpoint_interval({5500ms, 20s, 60s}, k_home, fresh).every, fresh);
   EXPECT_NE(checkpoint_interval({10s, 20s, 60s}, k_home, fresh).every, fresh);
 }
+TEST(CheckpointInterval, SaysWhenCheckpointingAloneWastesOverHalf) {
+  CheckpointCost cost{std::chrono::seconds{600}, {}, std::chrono::seconds{60}};
+  EXPECT_THAT(checkpoint_interval(cost, 3).reason, ::testing::HasSubstr("checkpointing alone keeps"));
+  EXPECT_THAT(checkpoint_interval(cost, 0.1).reason, ::testing::Not(::testing::HasSubstr("checkpointing alone")));
+}
+
 }  // namespace
 }  // namespace gridctl::sched

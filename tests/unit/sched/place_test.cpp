@@ -4,51 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "unit/sched/a_host.hpp"
+
 namespace gridctl::sched {
 namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-class AHost {
- public:
-  explicit AHost(std::string name) {
-    facts_.name = {std::move(name)};
-    facts_.host_class = "home";
-    facts_.inventory.cpus = 8;
-    facts_.inventory.memory_bytes = 32ull << 30;
-    facts_.inventory.disk_free_bytes = 100ull << 30;
-    facts_.inventory.engines = {{EngineKind::docker, "24", false, true, ""},
-                                {EngineKind::podman, "4.3", true, true, ""},
-                                {EngineKind::process, "", false, false, ""}};
-  }
-  AHost with_gpus(int count, std::string name, std::uint64_t mib, Vendor vendor = Vendor::nvidia) && {
-    for (int i = 0; i < count; ++i)
-      facts_.inventory.gpus.push_back({vendor,
-                                       name,
-                                       facts_.name.value + "-gpu" + std::to_string(facts_.inventory.gpus.size()),
-                                       mib << 20,
-                                       "",
-                                       "",
-                                       {}});
-    return std::move(*this);
-  }
-  AHost at(double price) && {
-    facts_.price_per_hour = price;
-    return std::move(*this);
-  }
-  AHost in(std::string region) && {
-    facts_.region = std::move(region);
-    return std::move(*this);
-  }
-  AHost set(auto change) && {
-    change(facts_);
-    return std::move(*this);
-  }
-  operator HostFacts() && { return std::move(facts_); }  // NOLINT: reads as a value
-
- private:
-  HostFacts facts_;
-};
 
 job::Spec a_job() {
   job::Spec spec;
@@ -132,6 +93,18 @@ TEST(Place, RefusesEachHostWithItsReason) {
               h.inventory.gpus.clear();
             }),
             "gpu");
+}
+
+TEST(Place, KeepsPrivateJobsOffLentHosts) {
+  job::Spec spec = a_job();
+  const auto lent = [](HostFacts& h) { h.labels["lent"] = "true"; };
+  const auto market = [](HostFacts& h) { h.host_class = "market"; };
+  EXPECT_EQ(code_of(spec, AHost("ada").set(market)), "placed");
+  spec.constraints.is_private = true;
+  EXPECT_EQ(code_of(spec, AHost("ada").set(market)), "sensitivity");
+  EXPECT_EQ(code_of(spec, AHost("ada").set(lent)), "sensitivity");
+  EXPECT_EQ(code_of(spec, AHost("ada").set([](HostFacts& h) { h.labels["lent"] = "false"; })), "placed");
+  EXPECT_EQ(code_of(spec, AHost("ada")), "placed");
 }
 
 TEST(Place, ChecksCpusMemoryAndDisk) {
@@ -285,12 +258,28 @@ TEST(Explain, NamesTheChoiceTheOthersAndEachReason) {
              AHost("cyd").with_gpus(2, "NVIDIA A100-SXM4-40GB", 40960),
              AHost("dan").with_gpus(2, "NVIDIA A100-SXM4-80GB", 81920).set([](HostFacts& h) { h.reachable = false; })},
             {});
-  EXPECT_THAT(explain(decision),
-              ElementsAre("placed on ada: best of 2 that fit, by GPU preference, price, name: 2x NVIDIA A100-SXM4-80GB "
-                          "(80 GiB), docker, 1.20 USD/h",
-                          "bob would do too: dearer: 2x NVIDIA A100-SXM4-80GB (80 GiB), docker, 1.30 USD/h",
-                          "cyd cannot (gpu_memory): it has 2x NVIDIA A100-SXM4-40GB (40 GiB), wanted A100:60GB..:2",
-                          "dan cannot (unreachable, for now): it does not answer"));
+  EXPECT_THAT(
+      explain(decision),
+      ElementsAre("placed on ada: best of 2 that fit, by GPU preference, expected cost to finish, price, name: 2x "
+                  "NVIDIA A100-SXM4-80GB (80 GiB), docker, 1.20 USD/h, 0.61 USD per A100-hour of work, failures "
+                  "counted",
+                  "fault tolerance 3 of 4: 1 other host would take it up by itself from the last checkpoint",
+                  "bob would do too: dearer: 2x NVIDIA A100-SXM4-80GB (80 GiB), docker, 1.30 USD/h, 0.66 USD per "
+                  "A100-hour of work, failures counted",
+                  "cyd cannot (gpu_memory): it has 2x NVIDIA A100-SXM4-40GB (40 GiB), wanted A100:60GB..:2",
+                  "dan cannot (unreachable, for now): it does not answer"));
+}
+
+TEST(Explain, TellsWhatBecomesOfTheJobWhenItsHostIsLost) {
+  const auto level = [](const job::Spec& spec, const std::vector<HostFacts>& hosts) {
+    return place(spec, hosts, {}).tolerance->level;
+  };
+  job::Spec forgetful = a_job();
+  forgetful.checkpoint.interval = job::CheckpointPolicy::Interval::off;
+  EXPECT_EQ(level(forgetful, {AHost("ada"), AHost("bob")}), 1);
+  EXPECT_EQ(level(a_job(), {AHost("ada")}), 2);
+  EXPECT_EQ(level(a_job(), {AHost("ada"), AHost("bob")}), 3);
+  EXPECT_FALSE(place(a_job(), {}, {}).tolerance);
 }
 
 TEST(Explain, CountsTheReasonsOfAPendingJob) {

@@ -58,8 +58,10 @@ TEST(Crash, LosesNothingSealedWhenAWriterIsKilledAtAnyMoment) {
   EXPECT_EQ(store->verify()->damages_total, 0u);
   FakeClock later;
   later.ahead = std::chrono::hours{48};
+  std::unordered_set<Digest> all;
+  for (const std::uint64_t i : sealed) all.insert(digest_of(noise(700 + i % 5000, i)));
   auto collector = ChunkStore::open(dir / "s", {&later, k_pack_bytes_max});
-  ASSERT_TRUE(collector->collect([](const Digest&) { return true; }));
+  ASSERT_TRUE(collector->collect(all));
   EXPECT_TRUE(std::filesystem::is_empty(dir / "s/tmp"));
 }
 
@@ -86,7 +88,7 @@ TEST(Crash, WritersOfSeveralProcessesAndACollectorDoNotDisturbEachOther) {
   }
   auto store = ChunkStore::open(dir / "s");
   ASSERT_TRUE(store);
-  for (int i = 0; i < k_rounds; ++i) ASSERT_TRUE(store->collect([](const Digest&) { return false; }));
+  for (int i = 0; i < k_rounds; ++i) ASSERT_TRUE(store->collect({}));
   for (const pid_t child : children) {
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);

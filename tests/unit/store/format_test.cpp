@@ -32,21 +32,22 @@ std::string model_zip(bool zip64 = false) {
 TEST(Zip, AcceptsWhatTorchWritesAndNoShorterPartOfIt) {
   for (const bool zip64 : {false, true}) {
     const std::string whole = model_zip(zip64);
-    const auto extents = zip_extents(whole.size(), reader_over(whole));
-    ASSERT_THAT(extents, IsOk());
-    ASSERT_THAT(*extents, SizeIs(4));
-    EXPECT_EQ(whole.substr((*extents)[1].begin, 1024), noise(1024, 2));
-    EXPECT_EQ((*extents)[1].begin % 64, 0u);
+    const auto entries = zip_entries(whole.size(), reader_over(whole));
+    ASSERT_THAT(entries, IsOk());
+    ASSERT_THAT(*entries, SizeIs(4));
+    EXPECT_EQ((*entries)[1].name, "archive/data/0");
+    EXPECT_EQ(whole.substr((*entries)[1].at.begin, 1024), noise(1024, 2));
+    EXPECT_EQ((*entries)[1].at.begin % 64, 0u);
     for (std::size_t size = 0; size < whole.size(); ++size)
-      EXPECT_FALSE(zip_extents(size, reader_over(whole.substr(0, size)))) << size << " of " << whole.size();
-    EXPECT_FALSE(zip_extents(whole.size() + 1, reader_over(whole + "x")));
+      EXPECT_FALSE(zip_entries(size, reader_over(whole.substr(0, size)))) << size << " of " << whole.size();
+    EXPECT_FALSE(zip_entries(whole.size() + 1, reader_over(whole + "x")));
   }
 }
 
 TEST(Zip, RefusesAnOldArchiveWhoseHeadWasOverwritten) {
   std::string whole = model_zip();
   whole.replace(0, 200, 200, 'x');
-  EXPECT_FALSE(zip_extents(whole.size(), reader_over(whole)));
+  EXPECT_FALSE(zip_entries(whole.size(), reader_over(whole)));
 }
 
 TEST(Zip, SurvivesAnyChangedByteAndAnyBytesAtAll) {
@@ -55,23 +56,24 @@ TEST(Zip, SurvivesAnyChangedByteAndAnyBytesAtAll) {
     if (i > 400 && i + 700 < whole.size()) continue;  // inside the tensors
     std::string bad = whole;
     bad[i] = static_cast<char>(bad[i] ^ 0xff);
-    static_cast<void>(zip_extents(bad.size(), reader_over(bad)));
+    static_cast<void>(zip_entries(bad.size(), reader_over(bad)));
   }
   for (std::uint64_t seed = 1; seed < 300; ++seed) {
     const std::string bytes = noise(seed * 3, seed) + "PK\x05\x06" + noise(18, seed);
-    EXPECT_FALSE(zip_extents(bytes.size(), reader_over(bytes)));
+    EXPECT_FALSE(zip_entries(bytes.size(), reader_over(bytes)));
   }
 }
 
 TEST(Safetensors, AcceptsAFileOfExactLengthOnly) {
   const std::string whole = safetensors({{"a", noise(4096, 1)}, {"b", noise(400, 2)}});
-  const auto extents = safetensors_extents(whole.size(), reader_over(whole));
-  ASSERT_THAT(extents, IsOk());
-  EXPECT_THAT(*extents,
+  const auto tensors = safetensors_tensors(whole.size(), reader_over(whole));
+  ASSERT_THAT(tensors, IsOk());
+  EXPECT_EQ((*tensors)[1].name, "b");
+  EXPECT_THAT(extents_of(*tensors),
               ElementsAre(Extent{whole.size() - 4496, whole.size() - 400}, Extent{whole.size() - 400, whole.size()}));
   for (std::size_t size = 0; size < whole.size(); ++size)
-    EXPECT_FALSE(safetensors_extents(size, reader_over(whole.substr(0, size)))) << size;
-  EXPECT_FALSE(safetensors_extents(whole.size() + 1, reader_over(whole + "x")));
+    EXPECT_FALSE(safetensors_tensors(size, reader_over(whole.substr(0, size)))) << size;
+  EXPECT_FALSE(safetensors_tensors(whole.size() + 1, reader_over(whole + "x")));
 }
 
 TEST(Safetensors, RefusesHeadersThatDoNotFit) {
@@ -82,7 +84,7 @@ TEST(Safetensors, RefusesHeadersThatDoNotFit) {
   };
   const auto fits = [&](const std::string& header, std::size_t data) {
     const std::string bytes = file(header, data);
-    return safetensors_extents(bytes.size(), reader_over(bytes)).has_value();
+    return safetensors_tensors(bytes.size(), reader_over(bytes)).has_value();
   };
   EXPECT_TRUE(fits(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4));
   EXPECT_TRUE(fits(R"({"a\"}":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}   )", 4));

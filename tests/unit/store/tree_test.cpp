@@ -35,6 +35,42 @@ std::vector<std::string> paths_of(const Tree& tree) {
   return paths;
 }
 
+Entry file_of(const std::string& path, const std::vector<Chunk>& chunks) {
+  Entry entry{EntryKind::file, 0644, path, 0, chunks, {}};
+  for (const Chunk& chunk : chunks) entry.size += chunk.size;
+  return entry;
+}
+Chunk chunk_of(const std::string& text) { return {digest_of(text), static_cast<std::uint32_t>(text.size())}; }
+
+TEST(EarlierFile, HasTheSamePathOrElseTheNewestNumbers) {
+  const Chunk any = chunk_of("x");
+  const Tree earlier = *make_tree({file_of("c-10.pt", {any}),
+                                   file_of("c-9.pt", {any}),
+                                   file_of("c.pt", {any}),
+                                   file_of("d-1.pt", {any}),
+                                   {EntryKind::directory, 0755, "c-800.pt", 0, {}, {}}});
+  const auto path = [&](const std::string& now) {
+    const Entry* found = earlier_file(earlier, now);
+    return found == nullptr ? "" : found->path;
+  };
+  EXPECT_EQ(path("c-9.pt"), "c-9.pt");
+  EXPECT_EQ(path("c-11.pt"), "c-10.pt");
+  EXPECT_EQ(path("c-100.pt"), "c-10.pt");
+  EXPECT_EQ(path("c-800.pt"), "");  // was a directory
+  EXPECT_EQ(path("d-22.pt"), "d-1.pt");
+  EXPECT_EQ(path("e.pt"), "");
+  EXPECT_EQ(path("e-1.pt"), "");
+}
+
+TEST(EarlierChunks, StoodAtTheSameOffsetInTheSameLength) {
+  const Tree earlier =
+      *make_tree({file_of("f", {chunk_of("head"), chunk_of("aaaa"), chunk_of("bb"), chunk_of("cccc")})});
+  const Tree now = *make_tree({file_of("f", {chunk_of("head"), chunk_of("AAAA"), chunk_of("BBB"), chunk_of("CCC")}),
+                               file_of("g", {chunk_of("GGGG")})});
+  EXPECT_THAT(earlier_chunks(now, earlier), ElementsAre(::testing::Pair(digest_of("AAAA"), digest_of("aaaa"))));
+  EXPECT_THAT(earlier_chunks(earlier, earlier), IsEmpty());
+}
+
 TEST(Manifest, HasExactlyTheSpecifiedBytes) {
   const std::string golden =
       "4752494454524545"

@@ -1,90 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <sys/socket.h>
 
-#include <array>
-#include <atomic>
-#include <map>
-#include <thread>
+#include <random>
 
 #include "store/materialise.hpp"
-#include "store/scan.hpp"
-#include "support/results.hpp"
-#include "transfer/fd_link.hpp"
-#include "transfer/pull.hpp"
-#include "transfer/push.hpp"
-#include "transfer/serve.hpp"
-#include "unit/store/fixtures.hpp"
+#include "store/store_key.hpp"
+#include "unit/transfer/fixtures.hpp"
 
 namespace gridctl::transfer {
 namespace {
 
 using namespace store::testing;
+using namespace transfer::testing;
 using gridctl::testing::FailsWith;
 using gridctl::testing::IsOk;
-using store::ChunkStore;
 using store::Tree;
 namespace fs = std::filesystem;
-
-// Snapshots in memory; a test may falsify what they give.
-class MemorySnapshots : public SnapshotSource {
- public:
-  Bytes manifest_bytes;
-  std::map<Digest, Bytes> chunks;
-  std::atomic<int> chunks_until_failure{1'000'000};
-  Result<Bytes> manifest(const wire::CheckpointRef& ref) override {
-    if (ref.number != 7) return make_error(Code::not_found, "no such snapshot");
-    return manifest_bytes;
-  }
-  Result<Bytes> chunk(const wire::CheckpointRef&, const Digest& digest) override {
-    if (chunks_until_failure-- <= 0) return make_error(Code::io, "the disk of the host broke");
-    const auto found = chunks.find(digest);
-    if (found == chunks.end()) return make_error(Code::not_found, "no such chunk");
-    return found->second;
-  }
-  void take(const os::Path& directory) {
-    store::ScanOptions options;
-    options.on_chunk = [&](const Digest& digest, ByteView content) -> Result<void> {
-      chunks[digest] = Bytes(content.begin(), content.end());
-      return {};
-    };
-    manifest_bytes = to_manifest(store::scan(directory, options)->tree);
-  }
-};
-
-// A host at the other end of a socket, served by a thread.
-class Host {
- public:
-  Host(ChunkStore& cache, SnapshotSource& snapshots) {
-    std::array<int, 2> ends{};
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
-    ours_ = os::Fd(ends[0]);
-    theirs_ = os::Fd(ends[1]);
-    link = std::make_unique<FdLink>(ours_.get(), ours_.get(), false);
-    thread_ = std::thread([this, &cache, &snapshots] {
-      FdLink server_link(theirs_.get(), theirs_.get(), false);
-      BulkServer server(server_link, cache, snapshots, os::system_clock());
-      while (true) {
-        const auto request = server_link.receive(os::system_clock().boot() + std::chrono::minutes{1});
-        if (!request) break;
-        ++requests;
-        if (!server.handle(*request)) break;
-      }
-      ::shutdown(theirs_.get(), SHUT_RDWR);
-    });
-  }
-  ~Host() {
-    ::shutdown(ours_.get(), SHUT_RDWR);
-    thread_.join();
-  }
-  std::unique_ptr<FdLink> link;
-  std::atomic<int> requests{0};
-
- private:
-  os::Fd ours_, theirs_;
-  std::thread thread_;
-};
 
 class Transfer : public ::testing::Test {
  protected:
@@ -102,10 +33,10 @@ class Transfer : public ::testing::Test {
     Host host(cache, snapshots);
     return push_tree(*host.link, scanned->tree, to_manifest(scanned->tree), chunks, os::system_clock());
   }
-  Result<Pulled> pull(std::uint64_t quota = 0, const Progress& progress = {}) {
+  Result<Pulled> pull(std::uint64_t quota = 0, const Progress& progress = {}, const Tree* earlier = nullptr) {
     Host host(cache, snapshots);
     return pull_checkpoint(*host.link, ref, store::root_of(snapshots.manifest_bytes), quota, laptop, os::system_clock(),
-                           progress);
+                           progress, earlier);
   }
 };
 
@@ -161,6 +92,33 @@ TEST_F(Transfer, PullsACheckpointWholeAndOnlyOnce) {
   const auto again = pull();
   ASSERT_THAT(again, IsOk());
   EXPECT_EQ(again->stats.chunks_sent, 0u);
+}
+
+TEST_F(Transfer, KeepsWhatHasMovedALittleAsADifference) {
+  store::StoreOptions options;
+  options.cipher = std::make_shared<store::StoreKey>(store::StoreKey::make());
+  laptop = *ChunkStore::open(dir / "encrypted", options);
+  std::mt19937 random{1};
+  std::normal_distribution<float> normal;
+  std::vector<float> weights(1u << 18);
+  for (float& value : weights) value = normal(random) * 0.02F;
+  const auto save = [&](const std::string& path) {
+    for (float& value : weights) value += normal(random) * 3e-5F;
+    fs::remove_all(dir / "out");
+    write(dir / "out" / path, {reinterpret_cast<const char*>(weights.data()), weights.size() * sizeof(float)});
+    snapshots.take(dir / "out");
+  };
+  const auto stored = [&] { return laptop.stats()->blob_bytes; };
+  save("step-9/model.bin");
+  const auto first = pull();
+  ASSERT_THAT(first, IsOk());
+  const std::uint64_t alone = stored();
+  save("step-10/model.bin");
+  const auto second = pull(0, {}, &first->tree);
+  ASSERT_THAT(second, IsOk());
+  EXPECT_LT(stored() - alone, alone * 3 / 4);
+  ASSERT_THAT(store::materialise(second->tree, laptop, dir / "back"), IsOk());
+  EXPECT_EQ(slurp(dir / "back/step-10/model.bin"), slurp(dir / "out/step-10/model.bin"));
 }
 
 TEST_F(Transfer, GoesOnWhereABrokenPullStopped) {

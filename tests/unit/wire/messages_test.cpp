@@ -122,6 +122,20 @@ TEST(Messages, AnEndIsSuccessOrAnErrorAndNeverBoth) {
               FailsWith(Code::protocol_violation));
 }
 
+TEST(Messages, AnEndMayNameTheCodecOfItsData) {
+  const auto plain = parse_end(R"({"ok":true,"bytes":5})");
+  ASSERT_THAT(plain, IsOk());
+  EXPECT_EQ(plain->codec, 0);
+  const auto encoded = parse_end(R"({"ok":true,"bytes":5,"codec":2,"parameter":8})");
+  ASSERT_THAT(encoded, IsOk());
+  EXPECT_EQ(encoded->codec, 2);
+  EXPECT_EQ(encoded->codec_parameter, 8);
+  for (const char* odd :
+       {R"({"ok":true,"bytes":5,"codec":256})", R"({"ok":true,"bytes":5,"codec":-1})",
+        R"({"ok":true,"bytes":5,"codec":"2"})", R"({"ok":true,"bytes":5,"codec":1,"parameter":65536})"})
+    EXPECT_THAT(parse_end(odd), FailsWith(Code::protocol_violation)) << odd;
+}
+
 TEST(Messages, NamesOfPhasesAndEndsAreDistinctAndComeBack) {
   for (int number = 0; number <= static_cast<int>(EndReason::disk_full); ++number) {
     const auto reason = static_cast<EndReason>(number);

@@ -18,7 +18,7 @@ using nlohmann::json;
 // Fields whose absence means "none".
 bool is_optional(const std::string& key) {
   return key == "image_archive" || key == "workdir" || key == "restore" || key == "error" || key == "hint" ||
-         key == "retry" || key == "held";
+         key == "retry" || key == "held" || key == "codec" || key == "parameter";
 }
 
 TEST(Refusals, EveryRequiredFieldIsMissed) {

@@ -88,6 +88,8 @@ std::vector<Sample> make_all() {
       sample("start-reply", StartReply{true}, &parse_start_reply),
       sample("stop", StopRequest{{"op-2"}, job, {7}, milliseconds{30'000}}, &parse_stop),
       sample("clean", CleanRequest{{"op-3"}, job, {6}}, &parse_clean),
+      sample("standby", StandbyRequest{job, digest(0x5B)}, &parse_standby),
+      sample("no-standby", StandbyRequest{job, {}}, &parse_standby),
       sample("poll", PollRequest{{99}, milliseconds{60'000}, {{job, {7}, 2}, {{"other"}, {1}, 0}}}, &parse_poll),
       sample("poll-reply", PollReply{{101}, "b1", {status(), status()}, 0.25, 1ull << 40, {}}, &parse_poll_reply),
       sample("held-poll-reply",
@@ -102,6 +104,7 @@ std::vector<Sample> make_all() {
       sample("get", GetRequest{ref, {digest(1), digest(9)}}, &parse_get),
       sample("end", EndRecord{4096, {}}, &parse_end),
       sample("end-failed", failed_end(), &parse_end),
+      sample("end-encoded", EndRecord{2'850'000, {}, 2, 4}, &parse_end),
   };
   samples.push_back({"manifest", encode_manifest(ref), [](std::string_view text) -> Result<std::string> {
                        TRY_ASSIGN(const CheckpointRef parsed, parse_manifest_request(text));

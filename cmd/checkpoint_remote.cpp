@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/checkpoint_remote.hpp"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "base/text.hpp"
+#include "control/chunks.hpp"
+#include "control/places.hpp"
+#include "store/place.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+
+// Those that are meant, newest first; records that cannot be read are passed over, and told in the error.
+Result<std::vector<store::CopyRecord>> matching(const RemoteCheckpoint& remote, const store::PlaceListing& there,
+                                                const registry::CheckpointName& wanted) {
+  std::vector<store::CopyRecord> found;
+  std::set<std::string> jobs;
+  std::string problems;
+  for (const store::RecordName& name : there.records) {
+    if (wanted.seq && *wanted.seq != name.seq) continue;
+    Result<store::CopyRecord> record = store::read_record(*remote.backend, name, *remote.key);
+    if (!record && record.error().code != Code::checkpoint_damaged && record.error().code != Code::unsupported)
+      return record.error();
+    if (!record) {
+      problems = "; " + record.error().one_line();
+      continue;
+    }
+    if (!name.job.value.starts_with(wanted.job) && record->job_name != wanted.job) continue;
+    jobs.insert(name.job.value);
+    found.push_back(*std::move(record));
+  }
+  if (found.empty())
+    return make_error(Code::not_found, "no copy of '" + sanitize(wanted.job, 80) + "' is there" + problems);
+  if (jobs.size() > 1)
+    return make_error(Code::usage, "'" + sanitize(wanted.job, 80) + "' is the name of several jobs there: " +
+                                       join(std::vector<std::string>(jobs.begin(), jobs.end()), ", "));
+  std::sort(found.begin(), found.end(),
+            [](const store::CopyRecord& a, const store::CopyRecord& b) { return a.seq > b.seq; });
+  return found;
+}
+
+bool is_whole(const store::CopyRecord& record, const store::PlaceListing& there) {
+  return std::all_of(record.packs.begin(), record.packs.end(), [&](const store::NeededPack& pack) {
+    const auto listed = there.packs.find(pack.id);
+    return listed != there.packs.end() && listed->second == pack.size;
+  });
+}
+
+Result<void> check_known(registry::Registry& registry, const store::CopyRecord& record) {
+  const Result<registry::Checkpoint> known = registry.checkpoint(record.job, record.seq);
+  if (!known || known->root == record.root) return {};
+  return make_error(Code::checkpoint_damaged, "the place gives another checkpoint as " +
+                                                  checkpoint_name(record.job, record.seq) + " than was copied there");
+}
+
+}  // namespace
+
+Result<store::Tree> RemoteCheckpoint::tree() const {
+  Result<Bytes> manifest = source->read(record.root);
+  if (!manifest && manifest.error().code == Code::not_found) manifest.error().code = Code::checkpoint_damaged;
+  TRY_ASSIGN(const Bytes bytes, std::move(manifest));
+  return store::parse_manifest(bytes, {.bytes_max = record.bytes});
+}
+
+Result<RemoteCheckpoint> find_remote(Context& context, registry::Registry& registry, const std::string& place_name,
+                                     const std::string& text) {
+  TRY_ASSIGN(const registry::CheckpointName wanted, registry::parse_checkpoint_name(text));
+  TRY_ASSIGN(const registry::Place place, registry.place(place_name));
+  TRY_ASSIGN(const std::optional<store::StoreKey> key, control::load_key(context.paths()));
+  if (!key) return make_error(Code::state_unreadable, "there is no store key", "gridctl key import FILE");
+  TRY_ASSIGN(const control::PlaceAccess access, control::access_to(registry, place));
+  RemoteCheckpoint remote;
+  remote.key = std::make_unique<store::StoreKey>(*key);
+  TRY_ASSIGN(remote.backend, control::open_place(access, context.paths(), context.clock));
+  TRY_ASSIGN(const store::PlaceListing there, store::list_place(*remote.backend));
+  TRY_ASSIGN(std::vector<store::CopyRecord> found, matching(remote, there, wanted));
+  const auto whole = std::find_if(found.begin(), found.end(),
+                                  [&](const store::CopyRecord& record) { return is_whole(record, there); });
+  if (whole == found.end())
+    return make_error(Code::checkpoint_damaged, "no copy of '" + sanitize(wanted.job, 80) + "' there is whole",
+                      "gridctl store check " + place_name + " --all");
+  remote.record = *std::move(whole);
+  TRY(check_known(registry, remote.record));
+  TRY_ASSIGN(store::PlaceSource source, store::PlaceSource::open(*remote.backend, *remote.key, remote.record.packs));
+  remote.source = std::make_unique<store::PlaceSource>(std::move(source));
+  return remote;
+}
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A checkpoint as a place has it, whether or not this state directory knows of it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cmd/context.hpp"
+#include "store/place_source.hpp"
+#include "store/record.hpp"
+#include "store/tree.hpp"
+
+namespace gridctl::cmd {
+
+struct RemoteCheckpoint {
+  store::CopyRecord record;
+  std::unique_ptr<store::Backend> backend;
+  std::unique_ptr<store::StoreKey> key;
+  std::unique_ptr<store::PlaceSource> source;
+  [[nodiscard]] Result<store::Tree> tree() const;
+};
+
+// "JOB[@NUMBER]", JOB an id, the beginning of one or a name; without a number the newest whole one. checkpoint_damaged
+// when this state directory knows it, and the place gives another one under its name.
+[[nodiscard]] Result<RemoteCheckpoint> find_remote(Context& context, registry::Registry& registry,
+                                                   const std::string& place, const std::string& text);
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be told of a job and its deadline.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "registry/registry.hpp"
+#include "sched/host_facts.hpp"
+#include "sched/place.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+struct DeadlineView {
+  ui::DeadlineTold told;
+  std::string text;  // for people
+};
+// nullopt: it has none.
+[[nodiscard]] Result<std::optional<DeadlineView>> deadline_view(registry::Registry& registry, const registry::Job& job,
+                                                                const std::vector<sched::HostFacts>& hosts,
+                                                                WallTime now);
+// Of a job that would be submitted now.
+[[nodiscard]] std::optional<ui::DeadlineTold> deadline_told(const job::Spec& spec, const sched::Decision& decision,
+                                                            WallTime now);
+// usage, when the deadline is over already.
+[[nodiscard]] Result<void> check_deadline(const job::Spec& spec, WallTime now);
+// Why the deadline may be missed, or cannot be planned for; empty when all is well.
+[[nodiscard]] std::string deadline_doubt(const job::Spec& spec, const sched::Decision& decision, WallTime now);
+
+}  // namespace gridctl::cmd

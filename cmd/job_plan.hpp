@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every command that plans or explains a job tells of it besides its host: class, backend, strategy, physics.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "registry/registry.hpp"
+#include "sched/gang.hpp"
+#include "sched/impossible.hpp"
+#include "sched/outline.hpp"
+#include "sched/place.hpp"
+
+namespace gridctl::cmd {
+
+// As measured between providers.
+[[nodiscard]] Result<std::vector<sched::PairLink>> pair_links(registry::Registry& registry);
+
+// Where the decision puts it, and where it runs. `hosts` must outlive the result.
+[[nodiscard]] std::vector<sched::Chosen> chosen_of(const sched::Decision& decision,
+                                                   const std::vector<sched::HostFacts>& hosts);
+[[nodiscard]] std::vector<sched::Chosen> chosen_of(const sched::GangDecision& decision,
+                                                   const std::vector<sched::HostFacts>& hosts);
+[[nodiscard]] std::vector<sched::Chosen> chosen_of(const registry::Job& job,
+                                                   const std::vector<sched::HostFacts>& hosts);
+
+// {"provider","engine","gpus","price"}, with a comma before it unless it is the first of a list.
+[[nodiscard]] std::string member_json(bool first, const sched::Placement& member);
+// {"hours","cost","work_hours",…}: expected until the end; null when it will not come.
+[[nodiscard]] std::string estimate_json(const sched::Estimate& estimate);
+// {"class",…}: for the key "plan".
+[[nodiscard]] std::string outline_json(const sched::Outline& outline);
+
+// no_provider_fits with the arithmetic, and in its context what would work.
+[[nodiscard]] Error impossible_error(const std::string& job_name, const sched::Impossible& no);
+
+}  // namespace gridctl::cmd

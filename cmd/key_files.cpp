@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store's key to a file and back: `key export` and `key import`.
+#include "base/bytes.hpp"
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "control/chunks.hpp"
+#include "os/files.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace key_files {
+namespace {
+constexpr Example k_export_examples[] = {
+    {"Keep a copy where this machine cannot lose it", "gridctl key export /media/stick/gridctl.key"},
+    {"The same, useless to whoever finds it", "gridctl key export gridctl.key --passphrase-file ~/.gridctl-passphrase"},
+    {"Print it on paper", "gridctl key export | lp"}};
+constexpr Example k_import_examples[] = {
+    {"On a new machine, before its first checkpoint or beside a copied store", "gridctl key import gridctl.key"},
+    {"One that is protected", "gridctl key import gridctl.key --passphrase-file ~/.gridctl-passphrase"}};
+constexpr Positional k_export_positionals[] = {{"FILE", Offer::file, false}};
+constexpr Positional k_import_positionals[] = {{"FILE", Offer::file}};
+constexpr Option k_export_options[] = {
+    {"passphrase-file", 0, "FILE", "protect it by the first line of FILE", {}, Offer::file}};
+constexpr Option k_import_options[] = {
+    {"passphrase-file", 0, "FILE", "the first line of FILE is its passphrase", {}, Offer::file}};
+constexpr std::uint64_t k_passphrase_file_max = 4096;  // bytes
+
+Result<std::optional<std::string>> passphrase(const Parsed& parsed) {
+  if (!parsed.has("passphrase-file")) return std::optional<std::string>();
+  const std::string file = parsed.value("passphrase-file");
+  TRY_ASSIGN(const std::string text, os::read_file(file, k_passphrase_file_max));
+  const std::vector<std::string> lines = split_lines(text);
+  if (lines.empty() || lines[0].empty())
+    return make_error(Code::usage, sanitize(file) + " holds no passphrase in its first line");
+  return std::optional(lines[0]);
+}
+
+std::string id_text(const store::StoreKey& key) { return to_hex(ByteView{key.id().bytes}); }
+
+Result<int> export_key(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const std::optional<store::StoreKey> key, control::load_key(context.paths()));
+  if (!key)
+    return make_error(Code::not_found, "there is no key yet: it is made when something is first stored",
+                      "gridctl key show");
+  TRY_ASSIGN(const std::optional<std::string> secret, passphrase(parsed));
+  TRY_ASSIGN(const std::string text, secret ? key->to_text(*secret) : Result<std::string>(key->to_text()));
+  if (parsed.positionals.empty()) {
+    context.print(text);
+    return 0;
+  }
+  const os::Path file = parsed.positionals[0];
+  if (os::exists(file)) return make_error(Code::exists, sanitize(file.native()) + " exists already");
+  TRY(os::write_file_durably(file, text));
+  if (context.json)
+    context.print_line("{\"key_id\":" + ui::quoted(id_text(*key)) + ",\"file\":" + ui::quoted(file.native()) +
+                       ",\"protected\":" + (secret ? "true" : "false") + "}");
+  else
+    context.print_line("key " + id_text(*key) + " is in " + sanitize(file.native()) +
+                       (secret ? ", protected by the passphrase" : "; who has this file can read every checkpoint"));
+  return 0;
+}
+
+Result<int> import_key(Context& context, const Parsed& parsed) {
+  const os::Path file = parsed.positionals[0];
+  TRY_ASSIGN(const std::string text, os::read_file(file, store::k_key_file_max));
+  TRY_ASSIGN(const std::optional<std::string> secret, passphrase(parsed));
+  TRY_ASSIGN(const store::StoreKey key,
+             store::parse_key(text, secret).context("while reading " + sanitize(file.native())));
+  TRY(control::install_key(context.paths(), key));
+  context.print_line(context.json ? "{\"key_id\":" + ui::quoted(id_text(key)) + "}"
+                                  : "key " + id_text(key) + " is the key of " + context.state.native());
+  return 0;
+}
+constexpr int k_exits_export[] = {3, 7};
+}  // namespace
+}  // namespace key_files
+
+const Command k_key_export{.noun = "key",
+                           .verb = "export",
+                           .summary = "write the key to a file",
+                           .examples = key_files::k_export_examples,
+                           .description =
+                               "Writes the store's key to a new file, readable by its owner alone, or to standard "
+                               "output. Without the key nobody can read the checkpoints: keep a copy on another "
+                               "machine. With a passphrase the file is of no use to whoever finds it.",
+                           .positionals = key_files::k_export_positionals,
+                           .options = key_files::k_export_options,
+                           .exit_codes = key_files::k_exits_export,
+                           .run = key_files::export_key};
+const Command k_key_import{.noun = "key",
+                           .verb = "import",
+                           .summary = "take a key from a file",
+                           .examples = key_files::k_import_examples,
+                           .description =
+                               "Makes the key in FILE, which `gridctl key export` wrote, the key of this state "
+                               "directory. Refused when the store is encrypted with another one. A key that does not "
+                               "fit the store is kept beside it.",
+                           .positionals = key_files::k_import_positionals,
+                           .options = key_files::k_import_options,
+                           .exit_codes = key_files::k_exits_export,
+                           .run = key_files::import_key};
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/bytes.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "control/chunks.hpp"
+#include "ui/json.hpp"
+#include "ui/table.hpp"
+
+namespace gridctl::cmd {
+
+namespace key_show {
+namespace {
+constexpr Example k_examples[] = {{"Is there a key, and does the store fit it?", "gridctl key show"}};
+
+// What the store of this state directory says of its key.
+struct StoreSays {
+  std::string_view word, text;
+};
+StoreSays compare(const store::KeyId& of_store, const std::optional<store::StoreKey>& key) {
+  if (!of_store) return {"open", "not encrypted so far"};
+  if (key && key->id() == of_store) return {"encrypted", "encrypted with this key"};
+  return {"locked", "encrypted with another key: what it holds cannot be read"};
+}
+
+Result<int> run(Context& context, const Parsed&) {
+  const control::Paths paths = context.paths();
+  TRY_ASSIGN(const std::optional<store::StoreKey> key, control::load_key(paths));
+  TRY_ASSIGN(const store::KeyId of_store, store::ChunkStore::key_of(paths.chunk_store()));
+  const auto name = [](const store::KeyId& id) { return to_hex(ByteView{id.bytes}); };
+  const StoreSays says = compare(of_store, key);
+  if (context.json) {
+    context.print_line("{\"key_id\":" + (key ? ui::quoted(name(key->id())) : "null") +
+                       ",\"file\":" + ui::quoted(paths.store_key().native()) + ",\"store\":" + ui::quoted(says.word) +
+                       ",\"store_key_id\":" + (of_store ? ui::quoted(name(of_store)) : "null") + "}");
+  } else {
+    ui::Facts facts;
+    facts.add("key", key ? name(key->id()) : "none; it is made when something is first stored");
+    facts.add("file", paths.store_key().native());
+    facts.add("store", std::string(says.text));
+    if (says.word == "locked") facts.add("wants", name(of_store));
+    context.print(facts.render(context.out_style));
+  }
+  if (says.word == "locked")
+    return make_error(Code::state_unreadable, "the key of the store is missing", "gridctl key import FILE");
+  return 0;
+}
+}  // namespace
+}  // namespace key_show
+
+const Command k_key_show{.noun = "key",
+                         .verb = "show",
+                         .summary = "the key that checkpoints are encrypted with",
+                         .examples = key_show::k_examples,
+                         .description =
+                             "Shows the id of the store's key, where it lies, and whether the store is encrypted with "
+                             "it. The secret itself is not shown. The key is made when something is first stored, in "
+                             "the state directory, readable by its owner alone.",
+                         .exit_codes = k_exits_state,
+                         .run = key_show::run};
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/store_places.hpp"
+#include "control/place_work.hpp"
+#include "os/entries.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace store_add {
+namespace {
+constexpr Example k_examples[] = {
+    {"Keep copies on another disk", "gridctl store add nas dir:/mnt/nas/gridctl"},
+    {"Also for jobs that must stay in Germany", "gridctl store add nas dir:/mnt/nas/gridctl --location DE"},
+    {"On a provider", "gridctl store add ada ssh://ada/copies"},
+    {"In a bucket of one's own S3 server", "gridctl store add lab s3://ckpt/me --endpoint https://s3.lab.example"},
+    {"Take over what a lost laptop has kept there", "gridctl store add nas dir:/mnt/nas/gridctl --take-over"}};
+constexpr Positional k_positionals[] = {{"NAME"}, {"PLACE"}};
+constexpr Option k_options[] = {
+    {"endpoint", 0, "URL", "the S3 server", "AWS"},
+    {"region", 0, "NAME", "the region its requests are signed for", "as the environment or the profile says"},
+    {"profile", 0, "NAME", "of ~/.aws/credentials", "as the environment says"},
+    {"location", 0, "REGION", "where it is, as jobs ask for it: DE; of ssh:// as its provider", "not known"},
+    {"lent", 0, "", "it belongs to others: no copies of private jobs go there; of ssh:// as its provider"},
+    {"take-over", 0, "", "although another state directory of the same key keeps its copies there"},
+    {"discard", 0, "", "remove what a store of another key has kept there"}};
+
+constexpr std::size_t k_location_max = 32;
+
+Result<void> check_options(const Parsed& parsed, control::PlaceKind kind) {
+  for (const char* name : {"endpoint", "region", "profile"})
+    if (parsed.has(name) && kind != control::PlaceKind::bucket)
+      return make_error(Code::usage, "--" + std::string(name) + " is for s3:// places");
+  for (const char* name : {"location", "lent"})
+    if (parsed.has(name) && kind == control::PlaceKind::host)
+      return make_error(Code::usage, "--" + std::string(name) + ": a provider says it by --region, --class and --label",
+                        "gridctl provider register --help");
+  const std::string location = parsed.value("location");
+  const bool is_plain =
+      std::all_of(location.begin(), location.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; });
+  if (parsed.has("location") && (location.empty() || location.size() > k_location_max || !is_plain))
+    return make_error(Code::usage, "--location: expected a region such as DE or DE-BY, got '" +
+                                       sanitize(location, k_location_max) + "'");
+  return {};
+}
+
+// Of a directory: its parent must be there, for else a disk may not be mounted.
+Result<void> prepare_directory(Context& context, const os::Path& path) {
+  const os::Path state = std::filesystem::weakly_canonical(context.state),
+                 place = std::filesystem::weakly_canonical(path);
+  if (std::mismatch(state.begin(), state.end(), place.begin(), place.end()).first == state.end())
+    return make_error(Code::usage, path.native() + " lies in the state directory: copies there would be lost with it");
+  if (!os::exists(path)) {
+    if (!os::exists(path.parent_path()))
+      return make_error(Code::not_found, path.parent_path().native() + " is not there; is its disk mounted?");
+    TRY(os::make_directories(path));
+  }
+  TRY_ASSIGN(const auto here, os::status_of(context.state));
+  TRY_ASSIGN(const auto there, os::status_of(path));
+  if (here && there && here->device == there->device)
+    context.note("note: " + sanitize(path.native()) +
+                 " is on the same disk as the state directory: its copies do not survive that disk");
+  return {};
+}
+
+Result<void> remove_all(store::Backend& place) {
+  TRY_ASSIGN(const std::vector<store::Object> objects, place.list(""));
+  for (const store::Object& object : objects)  // the mark last: what is half removed is nobody's
+    if (object.name != store::k_mark_name) TRY(place.remove(object.name));
+  return place.remove(store::k_mark_name);
+}
+
+// True when copies of this store lie there already.
+Result<bool> claim(store::Backend& place, const store::PlaceMark& ours, const Parsed& parsed) {
+  TRY_ASSIGN(const std::optional<store::PlaceMark> mark, store::read_mark(place));
+  if (mark && *mark == ours) return true;
+  if (mark && mark->key == ours.key) {
+    if (!parsed.has("take-over"))
+      return make_error(Code::refused,
+                        "state directory " + mark->keeper.value + " keeps its copies there, with the same store key",
+                        "--take-over when that one is gone");
+    TRY(place.remove(store::k_mark_name));
+  } else if (mark) {
+    if (!parsed.has("discard"))
+      return make_error(Code::refused,
+                        "it keeps copies of another store, of key " + to_hex(ByteView{mark->key.bytes}) + "; ours is " +
+                            to_hex(ByteView{ours.key.bytes}),
+                        "another directory or prefix; or --discard, which removes what is there");
+    TRY(remove_all(place));
+  } else {
+    TRY_ASSIGN(const std::vector<store::Object> objects, place.list(""));
+    if (!objects.empty())
+      return make_error(Code::refused, "it holds something else, such as '" + sanitize(objects[0].name, 80) +
+                                           "': copies need a directory or prefix of their own");
+  }
+  TRY_ASSIGN(const bool marked, store::write_mark(place, ours));
+  if (!marked) return make_error(Code::busy, "another gridctl has claimed it just now");
+  return mark && mark->key == ours.key;
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  registry::Place place;
+  place.name = parsed.positionals[0];
+  TRY(check_name("a place", place.name));
+  TRY_ASSIGN(control::PlaceUrl url, control::parse_place_url(parsed.positionals[1]));
+  TRY(check_options(parsed, url.kind));
+  place.url = control::to_text(url);
+  place.endpoint = parsed.value("endpoint");
+  place.region = parsed.value("region");
+  place.profile = parsed.value("profile");
+  place.location = parsed.value("location");
+  place.lent = parsed.has("lent");
+  place.added_at = context.now();
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  if (const auto taken = registry.place(place.name)) return registry.add_place(place).error();
+  TRY_ASSIGN(const store::PlaceMark ours, control::own_mark(context.paths(), registry));
+  if (url.kind == control::PlaceKind::directory) TRY(prepare_directory(context, url.path));
+  TRY_ASSIGN(const control::PlaceAccess access, control::access_to(registry, place));
+  if (access.provider) {
+    url.where = access.provider->name.value;
+    place.url = control::to_text(url);
+  }
+  TRY_ASSIGN(const auto backend, control::open_place(access, context.paths(), context.clock, false));
+  TRY(store::try_place(*backend).context("while trying " + sanitize(place.url)));
+  TRY_ASSIGN(const bool known, claim(*backend, ours, parsed));
+  TRY(registry.add_place(place));
+  TRY(registry.note_answer(place.name, context.now()));
+  if (context.json) {
+    context.print_line("{\"name\":" + ui::quoted(place.name) + ",\"url\":" + ui::quoted(place.url) +
+                       ",\"has_copies\":" + (known ? "true" : "false") + "}");
+    return 0;
+  }
+  context.print_line(place.name + " keeps copies in " + sanitize(place.url) +
+                     (known ? ", and has some already: see `gridctl store ls " + place.name + "`" : ""));
+  context.note("jobs with checkpoint.copies: 2 or more are copied there; `gridctl store sync " + place.name +
+               "` copies all that is kept");
+  return 0;
+}
+}  // namespace
+}  // namespace store_add
+
+const Command k_store_add{
+    .noun = "store",
+    .verb = "add",
+    .summary = "name a place that keeps copies",
+    .examples = store_add::k_examples,
+    .description =
+        "Tries the place (writes, lists, reads and removes a small object), marks it as this store's, and remembers it "
+        "as NAME. PLACE is dir:/path, ssh://provider/path or s3://bucket/prefix; it must be empty, or hold copies of "
+        "this store. Copies are encrypted with the store's key: keep that elsewhere too, see gridctl key export.\n\n"
+        "A job with constraints.region has copies only at places whose location is known and fits, one with "
+        "sensitivity: "
+        "private never at places that are lent.\n\n"
+        "ssh://provider/path is a folder in the home of a registered provider's user, ssh://provider//path an absolute "
+        "one; "
+        "it is made where its parent is.\n\n"
+        "A place is written by one state directory. What a place can do to copies is in gridctl-store(5).",
+    .positionals = store_add::k_positionals,
+    .options = store_add::k_options,
+    .exit_codes = k_exits_place,
+    .run = store_add::run};
+
+}  // namespace gridctl::cmd

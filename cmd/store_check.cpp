@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <charconv>
+
+#include "base/bytes.hpp"
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/store_places.hpp"
+#include "control/place_work.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace store_check {
+namespace {
+constexpr Example k_examples[] = {
+    {"Look whether everything is there, and read a tenth of it", "gridctl store check nas"},
+    {"Read all of it", "gridctl store check nas --all"},
+    {"Put again what is damaged there, bring back what is damaged here", "gridctl store check nas --all --repair"}};
+constexpr Positional k_positionals[] = {{"NAME", Offer::place}};
+constexpr Option k_options[] = {{"share", 0, "PERCENT", "how much is read back, drawn by chance", "10%"},
+                                {"all", 0, "", "read everything"},
+                                {"repair", 0, "", "mend both sides, each from the other"}};
+constexpr std::size_t k_findings_shown = 50;
+
+Result<double> share_of(const Parsed& parsed) {
+  if (parsed.has("all")) return 1.0;
+  if (!parsed.has("share")) return 0.1;
+  std::string text = parsed.value("share");
+  if (text.ends_with('%')) text.pop_back();
+  double percent = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  if (problem != std::errc{} || end != text.data() + text.size() || !(percent >= 0 && percent <= 100))
+    return make_error(Code::usage, "--share " + sanitize(parsed.value("share")) + " is none of 0% to 100%");
+  return percent / 100;
+}
+
+struct Outcome {
+  store::PlaceCheck check;
+  std::optional<control::PlaceWork::Repair> repair;
+  [[nodiscard]] bool is_sound() const { return repair ? repair->failed.empty() : check.findings.empty(); }
+};
+
+Result<Outcome> look(Context& context, const Parsed& parsed, double share) {
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(const registry::Place place, registry.place(parsed.positionals[0]));
+  TRY_ASSIGN(control::PlaceWork work, control::PlaceWork::open(context.paths(), registry, place, context.clock, true));
+  Outcome outcome;
+  {
+    ProgressLine line(context, "reading back from " + place.name);
+    TRY_ASSIGN(outcome.check, work.check(share, line.teller()));
+  }
+  if (parsed.has("repair")) {
+    TRY_ASSIGN(outcome.repair, work.repair(outcome.check));
+  }
+  TRY(registry.note_answer(place.name, context.now()));
+  return outcome;
+}
+
+std::string json_of(const Outcome& outcome) {
+  const store::PlaceCheck& check = outcome.check;
+  std::string text = "{\"records\":" + std::to_string(check.records) + ",\"packs\":" + std::to_string(check.packs) +
+                     ",\"packs_read\":" + std::to_string(check.packs_read) +
+                     ",\"bytes_read\":" + std::to_string(check.bytes_read) +
+                     ",\"findings\":" + json_list(check.findings);
+  if (outcome.repair)
+    text += ",\"repaired\":" + json_list(outcome.repair->done) + ",\"failed\":" + json_list(outcome.repair->failed);
+  return text + "}";
+}
+
+void print_lines(Context& context, const char* mark, const std::vector<std::string>& lines) {
+  for (std::size_t i = 0; i < lines.size() && i < k_findings_shown; ++i)
+    context.print_line(std::string(mark) + sanitize(lines[i]));
+  if (lines.size() > k_findings_shown)
+    context.print_line(std::string(mark) + "and " + std::to_string(lines.size() - k_findings_shown) + " more");
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const double share, share_of(parsed));
+  TRY_ASSIGN(const Outcome outcome, look(context, parsed, share));
+  const store::PlaceCheck& check = outcome.check;
+  if (context.json) {
+    context.print_line(json_of(outcome));
+  } else {
+    print_lines(context, "damaged: ", check.findings);
+    if (outcome.repair) {
+      print_lines(context, "repaired: ", outcome.repair->done);
+      print_lines(context, "not repaired: ", outcome.repair->failed);
+    }
+    context.print_line(std::to_string(check.records) + " records, " + std::to_string(check.packs) + " packs; read " +
+                       std::to_string(check.packs_read) + " of them, " + format_size(check.bytes_read) + ": " +
+                       (check.findings.empty() ? "sound" : std::to_string(check.findings.size()) + " findings"));
+  }
+  if (outcome.is_sound()) return 0;
+  const std::string& name = parsed.positionals[0];
+  return make_error(Code::checkpoint_damaged, "not everything at " + name + " is as it should be",
+                    outcome.repair ? "" : "gridctl store check " + name + " --all --repair");
+}
+}  // namespace
+}  // namespace store_check
+
+const Command k_store_check{
+    .noun = "store",
+    .verb = "check",
+    .summary = "see whether copies are whole",
+    .examples = store_check::k_examples,
+    .description =
+        "Lists the place, reads every record, looks for every pack they need, and reads back and verifies a share of "
+        "the packs. Nothing that the place says is believed without its hash or seal.\n\n"
+        "With --repair, what is damaged here is first brought back from there, and then copies that are damaged there "
+        "are made anew from here. What is whole on neither side is named and left as it is.",
+    .positionals = store_check::k_positionals,
+    .options = store_check::k_options,
+    .exit_codes = k_exits_place,
+    .run = store_check::run};
+
+}  // namespace gridctl::cmd

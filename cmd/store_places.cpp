@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/store_places.hpp"
+
+#include "base/bytes.hpp"
+#include "base/text.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Duration k_redraw = std::chrono::milliseconds{200};
+constexpr std::string_view k_clear_line = "\r\x1b[K";
+}  // namespace
+
+Result<std::vector<registry::Place>> chosen_places(registry::Registry& registry, const Parsed& parsed) {
+  if (!parsed.positionals.empty()) {
+    TRY_ASSIGN(registry::Place place, registry.place(parsed.positionals[0]));
+    return std::vector<registry::Place>{std::move(place)};
+  }
+  TRY_ASSIGN(std::vector<registry::Place> places, registry.places());
+  if (places.empty())
+    return make_error(Code::not_found, "no place keeps copies yet", "gridctl store add NAME dir:/path");
+  return places;
+}
+
+ProgressLine::~ProgressLine() {
+  if (shown_) context_.write_err(k_clear_line);
+}
+
+store::CopyProgress ProgressLine::teller() {
+  if (!context_.terminal_err || context_.json) return {};
+  return [this](std::uint64_t done, std::uint64_t total) {
+    const BootTime now = context_.clock.boot();
+    if (now < next_) return true;
+    next_ = now + k_redraw;
+    shown_ = true;
+    context_.write_err(std::string(k_clear_line) + sanitize(what_) + ": " + format_size(done) + " of " +
+                       format_size(total));
+    return true;
+  };
+}
+
+std::string json_list(const std::vector<std::string>& texts) {
+  std::string out = "[";
+  for (const std::string& text : texts) out += (out.size() > 1 ? "," : "") + ui::quoted(text);
+  return out + "]";
+}
+
+}  // namespace gridctl::cmd

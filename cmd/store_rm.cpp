@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/store_places.hpp"
+#include "control/place_work.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace store_rm {
+namespace {
+constexpr Example k_examples[] = {{"Forget a place; what is there stays", "gridctl store rm nas"},
+                                  {"Remove what it keeps, too", "gridctl store rm nas --delete"}};
+constexpr Positional k_positionals[] = {{"NAME", Offer::place}};
+constexpr Option k_options[] = {{"delete", 0, "", "remove its copies first"}};
+
+// Records first: a copy that is said to be there is whole.
+Result<void> remove_copies(Context& context, registry::Registry& registry, const registry::Place& place) {
+  TRY_ASSIGN(control::PlaceWork work, control::PlaceWork::open(context.paths(), registry, place, context.clock, true));
+  store::Backend& backend = *work.link().backend;
+  for (const store::RecordName& name : work.listing().records) TRY(backend.remove(store::object_name(name)));
+  for (const auto& [id, size] : work.listing().packs)
+    TRY(backend.remove(store::object_name(store::NeededPack{id, size})));
+  return backend.remove(store::k_mark_name);
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(const registry::Place place, registry.place(parsed.positionals[0]));
+  if (parsed.has("delete"))
+    TRY(remove_copies(context, registry, place).context("while removing the copies at " + place.name));
+  TRY(registry.remove_place(place.name));
+  context.print_line(context.json
+                         ? "{\"name\":" + ui::quoted(place.name) +
+                               ",\"removed\":true,\"deleted\":" + (parsed.has("delete") ? "true" : "false") + "}"
+                         : place.name + " is forgotten" +
+                               (parsed.has("delete") ? ", and its copies are removed"
+                                                     : "; what it keeps in " + sanitize(place.url) + " stays"));
+  return 0;
+}
+}  // namespace
+}  // namespace store_rm
+
+const Command k_store_rm{.noun = "store",
+                         .verb = "rm",
+                         .summary = "forget a place",
+                         .examples = store_rm::k_examples,
+                         .description =
+                             "Forgets a place and which copies it has. They stay there, and are found again when it is "
+                             "added again; with --delete they are removed.",
+                         .positionals = store_rm::k_positionals,
+                         .options = store_rm::k_options,
+                         .exit_codes = k_exits_place,
+                         .run = store_rm::run};
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
+#include "base/bytes.hpp"
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/store_places.hpp"
+#include "control/copy_plan.hpp"
+#include "control/place_work.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace store_sync {
+namespace {
+constexpr Example k_examples[] = {{"Copy everything that is kept to every place", "gridctl store sync"},
+                                  {"To one, and remove there what is not needed", "gridctl store sync nas --prune"}};
+constexpr Positional k_positionals[] = {{"NAME", Offer::place, false}};
+constexpr Option k_options[] = {
+    {"prune", 0, "", "remove records of checkpoints that were removed here, and packs that no record needs"}};
+
+struct Synced {
+  std::string name;
+  std::uint64_t copied = 0, packs = 0, bytes = 0, records_removed = 0, packs_removed = 0, bytes_freed = 0;
+  std::vector<std::string> problems;  // of checkpoints
+  std::optional<Error> error;         // of the place
+};
+
+// Believed to be there, and not listed: it is none.
+Result<void> forget_lost(registry::Registry& registry, const control::PlaceWork& work, const std::string& place) {
+  TRY_ASSIGN(const auto copies, registry.copies());
+  const auto& records = work.listing().records;
+  for (const registry::Copy& copy : copies)
+    if (copy.place == place &&
+        !std::binary_search(records.begin(), records.end(), store::RecordName{copy.job, copy.seq}))
+      TRY(registry.remove_copy(copy));
+  return {};
+}
+
+// A checkpoint of a job of ours, older than its newest, that we do not keep: its record was left by a crash of ours.
+Result<std::uint64_t> forget_left_over(registry::Registry& registry, const control::PlaceWork& work) {
+  TRY_ASSIGN(const auto kept, registry.kept_checkpoints());
+  std::uint64_t removed = 0;
+  const std::vector<store::RecordName> records = work.listing().records;
+  for (const store::RecordName& name : records) {
+    const registry::CheckpointRef ref{name.job, name.seq};
+    const auto after = std::upper_bound(kept.begin(), kept.end(), ref);
+    const bool has_newer = after != kept.end() && after->job == name.job;
+    if (!has_newer || std::binary_search(kept.begin(), kept.end(), ref)) continue;
+    TRY(work.link().backend->remove(store::object_name(name)));
+    ++removed;
+  }
+  return removed;
+}
+
+// What stays away from there on purpose, job by job.
+void tell_refused(Context& context, const control::PlaceOffer& place,
+                  const std::vector<registry::CopyWanted>& copyable) {
+  std::set<std::string> told;
+  for (const registry::CopyWanted& wanted : copyable) {
+    const std::string why = control::copy_refusal(wanted, place);
+    if (why.empty() || !told.insert(wanted.checkpoint.job.value).second) continue;
+    context.note(sanitize("copies of " + wanted.job_name + " (" + wanted.checkpoint.job.value + ") do not go to " +
+                          place.name + ": " + why));
+  }
+}
+
+Result<void> copy_missing(Context& context, registry::Registry& registry, control::PlaceWork& work, Synced& synced) {
+  TRY_ASSIGN(const auto copyable, registry.copyable());
+  TRY_ASSIGN(const auto copies, registry.copies());
+  TRY_ASSIGN(const auto offers, control::place_offers(registry));
+  const auto here =
+      std::find_if(offers.begin(), offers.end(), [&](const auto& one) { return one.name == synced.name; });
+  if (here == offers.end()) return make_error(Code::not_found, "no place '" + synced.name + "'", "gridctl store ls");
+  tell_refused(context, *here, copyable);
+  for (const registry::CopyWanted& wanted : control::missing_at(*here, copyable, copies)) {
+    const std::string name = checkpoint_name(wanted.checkpoint.job, wanted.checkpoint.seq);
+    Result<store::CopyStats> copied = make_error(Code::internal, "not copied");
+    {
+      ProgressLine line(context, name + " to " + synced.name);
+      copied = work.copy(wanted, line.teller());
+    }
+    if (!copied && copied.error().code == Code::checkpoint_damaged) {
+      synced.problems.push_back(name + ": " + copied.error().one_line());
+      continue;
+    }
+    TRY(copied);
+    ++synced.copied;
+    synced.packs += copied->packs_sent;
+    synced.bytes += copied->bytes_sent;
+    if (!context.json)
+      context.note(name + " is at " + synced.name +
+                   (copied->bytes_sent > 0 ? ", " + format_size(copied->bytes_sent) + " sent" : ""));
+  }
+  return {};
+}
+
+Result<void> sync(Context& context, registry::Registry& registry, const registry::Place& place, bool prune,
+                  Synced& synced) {
+  TRY_ASSIGN(control::PlaceWork work, control::PlaceWork::open(context.paths(), registry, place, context.clock, true));
+  TRY(forget_lost(registry, work, place.name));
+  TRY(copy_missing(context, registry, work, synced));
+  if (prune) {
+    TRY_ASSIGN(synced.records_removed, work.forget_obsolete());
+    TRY_ASSIGN(const std::uint64_t more, forget_left_over(registry, work));
+    synced.records_removed += more;
+    TRY_ASSIGN(const store::PlacePruned pruned, work.prune());
+    synced.packs_removed = pruned.packs_removed;
+    synced.bytes_freed = pruned.bytes_freed;
+  }
+  return registry.note_answer(place.name, context.now());
+}
+
+std::string json_of(const Synced& synced) {
+  return "{\"name\":" + ui::quoted(synced.name) + ",\"copied\":" + std::to_string(synced.copied) +
+         ",\"packs_sent\":" + std::to_string(synced.packs) + ",\"bytes_sent\":" + std::to_string(synced.bytes) +
+         ",\"records_removed\":" + std::to_string(synced.records_removed) +
+         ",\"packs_removed\":" + std::to_string(synced.packs_removed) +
+         ",\"bytes_freed\":" + std::to_string(synced.bytes_freed) + ",\"problems\":" + json_list(synced.problems) +
+         ",\"error\":" + (synced.error ? ui::quoted(synced.error->one_line()) : "null") + "}";
+}
+
+void tell(Context& context, const Synced& synced) {
+  if (synced.error) context.note(synced.name + ": " + sanitize(synced.error->one_line()));
+  for (const std::string& problem : synced.problems) context.note("not copied: " + sanitize(problem));
+  if (synced.error) return;
+  std::string text =
+      synced.name + ": " +
+      (synced.copied == 0 ? std::string("nothing was missing")
+                          : std::to_string(synced.copied) + (synced.copied == 1 ? " checkpoint" : " checkpoints") +
+                                " copied, " + format_size(synced.bytes) + " sent");
+  if (synced.records_removed + synced.packs_removed > 0)
+    text += "; removed " + std::to_string(synced.records_removed) + " records and " +
+            std::to_string(synced.packs_removed) + " packs, " + format_size(synced.bytes_freed) + " freed";
+  context.print_line(text);
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(const std::vector<registry::Place> places, chosen_places(registry, parsed));
+  std::string list;
+  std::optional<Error> failed;
+  for (const registry::Place& place : places) {
+    Synced synced;
+    synced.name = place.name;
+    const Result<void> done = sync(context, registry, place, parsed.has("prune"), synced);
+    if (!done) {
+      synced.error = done.error();
+      TRY(registry.note_trouble(place.name, context.now(), done.error()));
+    }
+    if (context.json) list += (list.empty() ? "" : ",") + json_of(synced);
+    else tell(context, synced);
+    if (synced.error && !failed) failed = *synced.error;
+    if (!synced.problems.empty() && !failed)
+      failed = make_error(Code::checkpoint_damaged, "some checkpoints are damaged here and were not copied",
+                          "gridctl store check " + place.name + " --repair");
+  }
+  if (context.json) context.print_line("[" + list + "]");
+  if (failed) return *failed;
+  return 0;
+}
+}  // namespace
+}  // namespace store_sync
+
+const Command k_store_sync{
+    .noun = "store",
+    .verb = "sync",
+    .summary = "copy what is missing to places",
+    .examples = store_sync::k_examples,
+    .description =
+        "Copies every checkpoint that is kept here, newest first, to the place or to all places. A checkpoint counts "
+        "as "
+        "copied when the place has acknowledged its record, which is written after all its data. Stopped by Ctrl-C or "
+        "a "
+        "broken link, the next one goes on: what is there is not sent again.\n\n"
+        "With --prune, records of checkpoints that were removed here are removed there, and then the packs that no "
+        "record needs; nothing is removed unless everything there could be listed and read.",
+    .positionals = store_sync::k_positionals,
+    .options = store_sync::k_options,
+    .exit_codes = k_exits_place,
+    .run = store_sync::run};
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tells that files were made in some folders, or renamed into them. Where the kernel has no inotify instance left for
+// this user (128 by default, shared with editors and file managers) or no watch, whoever waits must look for himself.
+#pragma once
+
+#include <vector>
+
+#include "os/files.hpp"
+
+namespace gridctl::agent {
+
+inline constexpr int k_blind_look_ms = 250;  // between two looks without the kernel's help
+
+class FolderWatch {
+ public:
+  FolderWatch();
+  void add(const os::Path& folder);
+
+  // For poll(2), readable when there is news; -1 without the kernel's help.
+  [[nodiscard]] int fd() const { return events_.get(); }
+  // How long poll(2) may wait for it, in milliseconds; -1 = until there is news.
+  [[nodiscard]] int patience_ms() const { return events_.valid() ? -1 : k_blind_look_ms; }
+  // True when there may be news since the last call.
+  [[nodiscard]] bool drain();
+
+ private:
+  void open();
+
+  std::vector<os::Path> folders_;
+  os::Fd events_;
+};
+
+}  // namespace gridctl::agent

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// `class`, `backend`, `tasks` and `workload`: what the job is like as work.
+#include <algorithm>
+
+#include "base/bytes.hpp"
+#include "base/text.hpp"
+#include "config/job_parts.hpp"
+
+namespace gridctl::config {
+
+namespace {
+using namespace std::chrono_literals;
+constexpr double k_params_max = 1e15;
+constexpr std::uint64_t k_bytes_max = 1'000'000'000'000'000'000;  // 1 EB: beyond it a typing error
+constexpr double k_step_min = 0.001, k_step_max = 86400;          // seconds
+constexpr Duration k_work_min = 1s, k_work_max = 24h * 3650;
+
+template <class Word>
+Result<void> read_word(const Fields& fields, std::string_view key, Result<Word> (*parse)(std::string_view),
+                       const std::vector<std::string>& words, Word& into) {
+  const Node* value = fields.find(key);
+  if (value == nullptr) return {};
+  const auto parsed = parse(value->kind == Node::Kind::scalar ? value->text : "");
+  if (parsed) {
+    into = *parsed;
+    return {};
+  }
+  const std::vector<std::string> but_last(words.begin(), words.end() - 1);
+  Error error = fields.expected(key, join(but_last, ", ") + " or " + words.back());
+  if (value->kind == Node::Kind::scalar) error.message += suggestion(value->text, words);
+  return error;
+}
+
+// "7B", "350M", "1.5T", "6700000000".
+std::optional<double> parse_params(std::string_view text) {
+  static constexpr std::string_view k_letters = "kmbt";
+  double factor = 1;
+  if (!text.empty()) {
+    const std::size_t power = k_letters.find(static_cast<char>(text.back() | 0x20));
+    for (std::size_t i = 0; power != std::string_view::npos && i <= power; ++i) factor *= 1000;
+    if (power != std::string_view::npos) text.remove_suffix(1);
+  }
+  const auto number = parse_decimal(text, {0, k_params_max});
+  if (!number || *number * factor < 1 || *number * factor > k_params_max) return std::nullopt;
+  return *number * factor;
+}
+
+Result<void> read_params(const Fields& fields, std::optional<double>& into) {
+  const Node* value = fields.find("params");
+  if (value == nullptr) return {};
+  into = parse_params(value->kind == Node::Kind::scalar ? value->text : "");
+  if (!into) return fields.expected("params", "a number of parameters such as 350M, 7B or 1.5T");
+  return {};
+}
+
+Result<void> read_bytes(const Fields& fields, std::string_view key, std::optional<std::uint64_t>& into) {
+  const Node* value = fields.find(key);
+  if (value == nullptr) return {};
+  const auto size = parse_size(value->kind == Node::Kind::scalar ? value->text : "");
+  if (!size || *size == 0 || *size > k_bytes_max) return fields.expected(key, "a size such as 500MB or 80GB");
+  into = *size;
+  return {};
+}
+
+// Steps are the one duration that people say in parts of a second: "1.5s".
+Result<void> read_step(const Fields& fields, std::optional<Duration>& into) {
+  const Node* value = fields.find("step");
+  if (value == nullptr) return {};
+  std::string_view text = value->kind == Node::Kind::scalar ? std::string_view(value->text) : "";
+  double wanted = -1;
+  if (const auto whole = parse_duration(text)) wanted = seconds(*whole);
+  if (text.ends_with('s')) text.remove_suffix(1);
+  if (const auto number = parse_decimal(text, {0, k_step_max})) wanted = *number;
+  if (wanted < k_step_min || wanted > k_step_max)
+    return fields.expected("step", "a duration from 1ms to 1d such as 320ms, 1.5s or 2m");
+  into = std::chrono::milliseconds{static_cast<std::int64_t>(wanted * 1000 + 0.5)};
+  return {};
+}
+
+Result<void> read_mapping(const Fields& root, const Node& node, job::Workload& into) {
+  TRY_ASSIGN(const Fields fields, Fields::open(root.source(), node, "workload",
+                                               {"params", "exchange", "step", "sync_every", "work", "model_memory"}));
+  TRY(read_params(fields, into.params));
+  TRY(read_bytes(fields, "exchange", into.exchange_bytes));
+  TRY(read_step(fields, into.step));
+  TRY(fields.integer("sync_every", 1, job::k_sync_every_max, into.sync_every));
+  Duration work{};
+  TRY(fields.duration("work", k_work_min, k_work_max, work));
+  if (work > Duration{}) into.work = work;
+  return read_bytes(fields, "model_memory", into.model_memory_bytes);
+}
+}  // namespace
+
+Result<void> read_workload(const Fields& root, job::Workload& into) {
+  TRY(read_word(root, "class", &job::parse_class, {"auto", "tight", "medium", "loose", "service", "federated"},
+                into.job_class));
+  TRY(read_word(root, "backend", &job::parse_backend, {"auto", "nccl", "rccl", "oneccl", "gloo", "mpi", "none"},
+                into.backend));
+  TRY(root.integer("tasks", 1, job::k_tasks_max, into.tasks));
+  if (const Node* value = root.find("workload")) TRY(read_mapping(root, *value, into));
+  return {};
+}
+
+}  // namespace gridctl::config

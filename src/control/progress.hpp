@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a job has come, as far as that can be known: from the length it declares and the time it has computed, or
+// from its metric "progress". Pure.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "registry/records.hpp"
+#include "sched/host_facts.hpp"
+
+namespace gridctl::control {
+
+inline constexpr const char* k_progress_metric = "progress";  // the share of its work that is done, 0..1
+
+// Of what it has of the host: a job with variants that got no GPUs does their work on cores.
+[[nodiscard]] double speed_with(const job::Spec& spec, const sched::HostFacts& host,
+                                const std::vector<const Gpu*>& gpus, double cpus);
+
+// In seconds of computing at speed 1.
+struct Progress {
+  std::optional<double> total;  // nobody knows without it
+  double saved = 0;             // in the newest checkpoint
+  double unsaved = 0;           // since then, where it runs
+};
+// Of attempts that have ended, all the time that was not lost counts as saved. `checkpoints`: those that are kept.
+[[nodiscard]] Progress progress_of(const registry::Job& job, const std::vector<registry::AttemptRecord>& attempts,
+                                   const std::vector<registry::Checkpoint>& checkpoints,
+                                   const std::vector<sched::HostFacts>& hosts, WallTime now);
+
+}  // namespace gridctl::control

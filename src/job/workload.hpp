@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a job is as work for machines: how its parts depend on each other, what they say to each other, how much there
+// is to do. Only what its user declares; what is told from its words stands in sched/coupling. A value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace gridctl::job {
+
+// How tightly the parts of a job are bound to each other, and so where they may stand.
+enum class JobClass : std::uint8_t { automatic, tight, medium, loose, service, federated };
+[[nodiscard]] std::string_view class_name(JobClass job_class);  // "auto", "tight"
+[[nodiscard]] Result<JobClass> parse_class(std::string_view name);
+
+// The library by which the parts talk.
+enum class Backend : std::uint8_t { automatic, nccl, rccl, oneccl, gloo, mpi, none };
+[[nodiscard]] std::string_view backend_name(Backend backend);  // "auto", "nccl"
+[[nodiscard]] Result<Backend> parse_backend(std::string_view name);
+
+inline constexpr int k_tasks_max = 10'000'000;
+inline constexpr int k_sync_every_max = 1'000'000;
+inline constexpr double k_bytes_per_gradient = 2;  // 16 bits each, as mixed precision exchanges them
+
+struct Workload {
+  JobClass job_class = JobClass::automatic;
+  Backend backend = Backend::automatic;
+  int tasks = 0;                                    // independent pieces, 1..k_tasks_max; 0 = not a bag
+  std::optional<double> params;                     // that are trained
+  std::optional<std::uint64_t> exchange_bytes;      // of gradients that each GPU exchanges in a synchronous step
+  std::optional<Duration> step;                     // computing time of one step on the hosts wanted
+  int sync_every = 1;                               // steps between two exchanges, 1..k_sync_every_max
+  std::optional<Duration> work;                     // useful time that the job needs on its first choice of hardware
+  std::optional<std::uint64_t> model_memory_bytes;  // of GPUs, that one replica needs
+  bool operator==(const Workload&) const = default;
+};
+
+// Of each exchange: as declared, else k_bytes_per_gradient for each parameter; nullopt when neither is said.
+[[nodiscard]] std::optional<double> exchange_bytes(const Workload& workload);
+
+}  // namespace gridctl::job

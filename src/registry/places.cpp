@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places that keep copies of checkpoints, and which copies they have acknowledged.
+#include <algorithm>
+
+#include "registry/impl.hpp"
+
+namespace gridctl::registry {
+
+namespace {
+
+constexpr const char* k_place_columns =
+    "SELECT name, url, endpoint, region, profile, added_ms, answered_ms, trouble_ms, trouble_code, trouble, "
+    "location, lent FROM places ";
+constexpr std::size_t k_trouble_max = 400;  // characters kept of it
+
+Place read_place(const db::Statement& row) {
+  Place place{row.text(0), row.text(1), row.text(2), row.text(3), row.text(4), {row.integer(5)},
+              {},          {},          "",          "",          "",          false};
+  if (!row.is_null(6)) place.answered_at = WallTime{row.integer(6)};
+  if (!row.is_null(7)) place.trouble_at = WallTime{row.integer(7)};
+  place.trouble_code = row.text(8);
+  place.trouble = row.text(9);
+  place.location = row.text(10);
+  place.lent = row.integer(11) != 0;
+  return place;
+}
+
+Result<std::vector<Copy>> read_copies(db::Statement query) {
+  std::vector<Copy> copies;
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return copies;
+    copies.push_back(
+        {query.text(0), {query.text(1)}, {static_cast<std::uint64_t>(query.integer(2))}, {query.integer(3)}});
+  }
+}
+
+}  // namespace
+
+Result<void> Registry::add_place(const Place& place) {
+  TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
+  const Result<Place> taken = this->place(place.name);
+  if (taken)
+    return make_error(Code::exists, "there is a place '" + place.name + "' already: " + taken->url,
+                      "gridctl store rm " + place.name);
+  if (taken.error().code != Code::not_found) return taken.error();
+  TRY(impl_->db
+          .prepare("INSERT INTO places(name, url, endpoint, region, profile, added_ms, location, lent) "
+                   "VALUES(?,?,?,?,?,?,?,?)")
+          .bind(place.name)
+          .bind(place.url)
+          .bind(place.endpoint)
+          .bind(place.region)
+          .bind(place.profile)
+          .bind(place.added_at.ms)
+          .bind(place.location)
+          .bind(place.lent ? 1 : 0)
+          .run());
+  return transaction.commit();
+}
+
+Result<void> Registry::remove_place(const std::string& name) {
+  TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
+  TRY(place(name));
+  TRY(impl_->db.prepare("DELETE FROM copies WHERE place = ?").bind(name).run());
+  TRY(impl_->db.prepare("DELETE FROM places WHERE name = ?").bind(name).run());
+  return transaction.commit();
+}
+
+Result<std::vector<Place>> Registry::places() {
+  db::Statement query = impl_->db.prepare(std::string(k_place_columns) + "ORDER BY n");
+  std::vector<Place> places;
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return places;
+    places.push_back(read_place(query));
+  }
+}
+
+Result<Place> Registry::place(const std::string& name) {
+  TRY_ASSIGN(const std::vector<Place> all, places());
+  std::string known;
+  for (const Place& place : all) {
+    if (place.name == name) return place;
+    known += (known.empty() ? "; there is " : ", ") + place.name;
+  }
+  return make_error(Code::not_found, "no place '" + name + "'" + known, "gridctl store ls");
+}
+
+Result<void> Registry::note_answer(const std::string& place, WallTime at) {
+  return impl_->db
+      .prepare("UPDATE places SET answered_ms = ?, trouble_ms = NULL, trouble_code = '', trouble = '' WHERE name = ?")
+      .bind(at.ms)
+      .bind(place)
+      .run();
+}
+
+Result<bool> Registry::note_trouble(const std::string& name, WallTime at, const Error& error) {
+  TRY_ASSIGN(const Place before, place(name));
+  const std::string code(code_name(error.code));
+  const bool is_news = before.trouble_code != code;
+  if (!is_news) return false;  // each try would write otherwise
+  TRY(impl_->db.prepare("UPDATE places SET trouble_ms = ?, trouble_code = ?, trouble = ? WHERE name = ?")
+          .bind(before.trouble_at ? before.trouble_at->ms : at.ms)
+          .bind(code)
+          .bind(error.one_line().substr(0, k_trouble_max))
+          .bind(name)
+          .run());
+  return true;
+}
+
+Result<void> Registry::add_copy(const Copy& copy) {
+  return impl_->db.prepare("INSERT OR REPLACE INTO copies(place, job, seq, copied_ms) VALUES(?,?,?,?)")
+      .bind(copy.place)
+      .bind(copy.job.value)
+      .bind(copy.seq.value)
+      .bind(copy.copied_at.ms)
+      .run();
+}
+
+Result<void> Registry::remove_copy(const Copy& copy) {
+  return impl_->db.prepare("DELETE FROM copies WHERE place = ? AND job = ? AND seq = ?")
+      .bind(copy.place)
+      .bind(copy.job.value)
+      .bind(copy.seq.value)
+      .run();
+}
+
+Result<std::vector<Copy>> Registry::copies() {
+  return read_copies(impl_->db.prepare("SELECT place, job, seq, copied_ms FROM copies ORDER BY place, job, seq"));
+}
+
+Result<std::vector<Copy>> Registry::copies_of(const JobId& job) {
+  db::Statement query =
+      impl_->db.prepare("SELECT place, job, seq, copied_ms FROM copies WHERE job = ? ORDER BY place, seq");
+  query.bind(job.value);
+  return read_copies(std::move(query));
+}
+
+Result<std::vector<CheckpointRef>> Registry::kept_checkpoints() {
+  db::Statement query = impl_->db.prepare("SELECT job, seq FROM checkpoints ORDER BY job, seq");
+  std::vector<CheckpointRef> kept;
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return kept;
+    kept.push_back({{query.text(0)}, {static_cast<std::uint64_t>(query.integer(1))}});
+  }
+}
+
+Result<std::vector<CopyWanted>> Registry::copyable() {
+  std::vector<JobId> ids;
+  for (db::Statement query = impl_->db.prepare("SELECT DISTINCT job FROM checkpoints");;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) break;
+    ids.push_back({query.text(0)});
+  }
+  std::vector<CopyWanted> wanted;
+  for (const JobId& id : ids) {
+    TRY_ASSIGN(const Job full, job(id));
+    TRY_ASSIGN(const std::vector<Checkpoint> list, checkpoints(id));
+    for (const Checkpoint& checkpoint : list)
+      if (!checkpoint.stray || checkpoint.pinned)
+        wanted.push_back({checkpoint, full.name, full.spec.checkpoint.copies, full.spec.constraints});
+  }
+  std::stable_sort(wanted.begin(), wanted.end(), [](const CopyWanted& a, const CopyWanted& b) {
+    return a.checkpoint.created_at > b.checkpoint.created_at;
+  });
+  return wanted;
+}
+
+}  // namespace gridctl::registry

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sched/candidate.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/bytes.hpp"
+#include "base/text.hpp"
+#include "sched/deadline.hpp"
+#include "sched/gpu_match.hpp"
+#include "sched/residency.hpp"
+
+namespace gridctl::sched {
+
+std::string short_number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+std::string price_text(double usd_per_hour) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.2f USD/h", usd_per_hour);
+  return text;
+}
+std::string gpus_text(const std::vector<const Gpu*>& gpus) {
+  std::map<std::string, int> counts;
+  for (const Gpu* gpu : gpus) ++counts[describe(*gpu)];
+  std::vector<std::string> parts;
+  for (const auto& [text, count] : counts) parts.push_back(std::to_string(count) + "x " + text);
+  return parts.empty() ? "no GPU" : join(parts, " + ");
+}
+
+namespace {
+constexpr double k_cpus_default = 1;            // a job that names no CPUs gets one
+constexpr std::size_t k_after_all_gpus = 1000;  // as an alternative: no job has so many
+
+std::string quoted(const std::vector<std::string>& words) { return join(words, ", "); }
+
+// What its owner and the user said.
+bool policy_allows(Candidate& c, const job::Spec& spec) {
+  const HostFacts& host = *c.host;
+  const job::Constraints& want = spec.constraints;
+  if (!want.providers.empty() &&
+      std::find(want.providers.begin(), want.providers.end(), host.name.value) == want.providers.end())
+    return c.reject("pinned", "the job is pinned to " + quoted(want.providers));
+  if (host.drained) return c.reject("drained", "it is drained; `gridctl provider undrain` puts it back");
+  if (!host.mismatch.empty())
+    return c.reject("mismatch", "it is not what it is declared to be: " + host.mismatch +
+                                    "; `gridctl provider bench` lets it prove itself");
+  if (!want.classes.empty() &&
+      std::find(want.classes.begin(), want.classes.end(), host.host_class) == want.classes.end())
+    return c.reject("class", "its class is " + host.host_class + ", wanted " + quoted(want.classes));
+  if (std::string why = region_refusal(want, host.region); !why.empty()) return c.reject("region", std::move(why));
+  if (std::string why = residency_refusal(want, host.region, is_lent(host.host_class, host.labels)); !why.empty())
+    return c.reject("sensitivity", std::move(why));
+  for (const auto& [key, value] : want.labels) {
+    const auto found = host.labels.find(key);
+    if (found == host.labels.end())
+      return c.reject("label", "it has no label " + key + ", wanted " + key + "=" + value);
+    if (found->second != value)
+      return c.reject("label", "its label " + key + " is " + found->second + ", wanted " + value);
+  }
+  if (want.max_price && host.price_per_hour > *want.max_price)
+    return c.reject("price", "it costs " + price_text(host.price_per_hour) + ", at most " +
+                                 price_text(*want.max_price) + " wanted");
+  return true;
+}
+
+const Engine* engine_of(const HostFacts& host, EngineKind kind) {
+  for (const Engine& engine : host.inventory.engines)
+    if (engine.kind == kind) return &engine;
+  return nullptr;
+}
+
+// Why a container engine cannot be used, empty when it can.
+std::string engine_problem(const HostFacts& host, EngineKind kind) {
+  const Engine* engine = engine_of(host, kind);
+  if (engine == nullptr) return std::string(engine_name(kind)) + " was not found";
+  return engine->problem.empty() ? "" : std::string(engine_name(kind)) + ": " + engine->problem;
+}
+
+bool choose_container(Candidate& c) {
+  const HostFacts& host = *c.host;
+  if (host.engine == EngineKind::process)
+    return c.reject("engine", "the job has an image, the host is set to plain processes");
+  std::vector<EngineKind> kinds{EngineKind::docker, EngineKind::podman};
+  if (host.engine) kinds = {*host.engine};
+  std::vector<std::string> problems;
+  const Engine* best = nullptr;
+  for (EngineKind kind : kinds) {
+    if (std::string problem = engine_problem(host, kind); !problem.empty()) {
+      problems.push_back(std::move(problem));
+      continue;
+    }
+    const Engine* engine = engine_of(host, kind);
+    if (best == nullptr || (engine->limits_enforced && !best->limits_enforced)) best = engine;
+  }
+  if (best == nullptr) return c.reject("engine", "the job has an image, but " + join(problems, "; "));
+  c.placement.engine = best->kind;
+  return true;
+}
+
+bool choose_engine(Candidate& c, const std::string& image) {
+  if (!image.empty()) return choose_container(c);
+  const HostFacts& host = *c.host;
+  if (host.engine && *host.engine != EngineKind::process)
+    return c.reject("engine", "the job has no image, the host is set to " + std::string(engine_name(*host.engine)) +
+                                  " only: give the job an image, or register the host with --engine auto");
+  const Engine* process = engine_of(host, EngineKind::process);
+  if (process != nullptr && !process->problem.empty())
+    return c.reject("engine", "the job has no image, but process: " + process->problem);
+  c.placement.engine = EngineKind::process;
+  return true;
+}
+
+bool choose_shares(Candidate& c, const job::Resources& want) {
+  const Inventory& have = c.host->inventory;
+  const double cpus = want.cpus > 0 ? want.cpus : std::min(k_cpus_default, have.cpus);
+  if (have.cpus < cpus)
+    return c.reject("cpus", "it has " + short_number(have.cpus) + " CPUs, wanted " + short_number(cpus));
+  if (have.memory_bytes < want.memory_bytes)
+    return c.reject(
+        "memory", "it has " + format_size(have.memory_bytes) + " of memory, wanted " + format_size(want.memory_bytes));
+  if (have.disk_free_bytes < want.disk_bytes)
+    return c.reject("disk", "it has " + format_size(have.disk_free_bytes) + " of disk free, wanted " +
+                                format_size(want.disk_bytes));
+  c.placement.cpus = cpus;
+  c.placement.memory_bytes = want.memory_bytes;
+  return true;
+}
+
+// GPUs of one request on one host.
+struct GpuChoice {
+  std::vector<const Gpu*> gpus;  // as many as may be taken now; empty = cannot now
+  std::size_t matching = 0;      // GPUs of one vendor that answer the request, busy ones included
+  bool memory_short = false;     // some have the right name but the wrong memory
+  std::size_t unhealthy = 0;     // of the matching, those that are quarantined
+  std::string why_unhealthy;     // the first of them and its reason
+};
+
+GpuChoice choose_gpus(const job::GpuRequest& request, const HostFacts& host) {
+  std::map<Vendor, std::map<std::string, std::vector<const Gpu*>>> free;
+  std::map<Vendor, std::size_t> matching, free_count;
+  GpuChoice choice;
+  const Gpu* former = nullptr;
+  GpuMismatch mismatch = GpuMismatch::none;
+  for (const Gpu& gpu : host.inventory.gpus) {
+    const bool alike = former != nullptr && former->vendor == gpu.vendor && former->name == gpu.name &&
+                       former->memory_bytes == gpu.memory_bytes;
+    if (!alike) mismatch = match_gpu(request, gpu);
+    former = &gpu;
+    choice.memory_short = choice.memory_short || mismatch == GpuMismatch::memory;
+    if (mismatch != GpuMismatch::none) continue;
+    choice.matching = std::max(choice.matching, ++matching[gpu.vendor]);
+    if (const auto sick = host.unhealthy_gpus.find(gpu.uuid); sick != host.unhealthy_gpus.end()) {
+      if (choice.unhealthy++ == 0) choice.why_unhealthy = gpu.uuid + ": " + sick->second;
+      continue;
+    }
+    if (std::find(host.busy_gpus.begin(), host.busy_gpus.end(), gpu.uuid) != host.busy_gpus.end()) continue;
+    free[gpu.vendor][gpu.name].push_back(&gpu);
+    ++free_count[gpu.vendor];
+  }
+  const auto least = static_cast<std::size_t>(request.count_min);
+  const auto most = static_cast<std::size_t>(std::max(request.count_max, request.count_min));
+  for (const auto& [vendor, models] : free)
+    for (const auto& [name, gpus] : models)
+      if (gpus.size() >= least && gpus.size() > choice.gpus.size()) choice.gpus = gpus;
+  for (const auto& [vendor, models] : free) {
+    if (!choice.gpus.empty() || free_count[vendor] < least) continue;
+    for (const auto& [name, gpus] : models) choice.gpus.insert(choice.gpus.end(), gpus.begin(), gpus.end());
+  }
+  if (choice.gpus.size() > most) choice.gpus.resize(most);
+  return choice;
+}
+
+std::string all_gpus_text(const HostFacts& host) {
+  std::vector<const Gpu*> gpus;
+  for (const Gpu& gpu : host.inventory.gpus) gpus.push_back(&gpu);
+  return gpus_text(gpus);
+}
+
+// Whether that settles it: of equal alternatives the fastest is looked for.
+bool take_gpus(Candidate& c, bool any_order, std::size_t alternative, const std::vector<const Gpu*>& gpus) {
+  const bool first = c.gpus.empty();
+  if (first || speed_of(*c.host, gpus) > speed_of(*c.host, c.gpus)) c.gpus = gpus;
+  if (!any_order) c.alternative = alternative;
+  return !any_order;
+}
+
+bool choose_among_gpus(Candidate& c, const std::vector<job::GpuRequest>& requests, bool any_order) {
+  if (requests.empty()) return true;
+  bool enough = false, some = false, memory_short = false;
+  std::string unhealthy;
+  std::vector<std::string> wanted;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const GpuChoice choice = choose_gpus(requests[i], *c.host);
+    if (!choice.gpus.empty() && take_gpus(c, any_order, i, choice.gpus)) return true;
+    wanted.push_back(describe(requests[i]));
+    enough = enough || choice.matching >= static_cast<std::size_t>(requests[i].count_min);
+    some = some || choice.matching > 0;
+    if (choice.matching < static_cast<std::size_t>(requests[i].count_min) + choice.unhealthy)
+      unhealthy = unhealthy.empty() ? choice.why_unhealthy : unhealthy;
+    memory_short = memory_short || choice.memory_short;
+  }
+  if (!c.gpus.empty()) return true;
+  const std::string text = "it has " + all_gpus_text(*c.host) + ", wanted " + join(wanted, " or ");
+  if (enough && !unhealthy.empty()) return c.reject("unhealthy", unhealthy, true);
+  if (enough) return c.reject("busy", "its GPUs are in use: " + text, true);
+  if (some) return c.reject("gpu_count", text);
+  return c.reject(memory_short ? "gpu_memory" : "gpu", text);
+}
+
+// The first of the job's variants that fits there; of the reasons against, one that waiting may cure.
+bool choose_variant(Candidate& c, const job::Spec& spec) {
+  std::optional<Rejection> why;
+  for (const job::Variant& variant : spec.variants) {
+    c.rejection.reset();
+    c.variant = &variant;
+    if (choose_engine(c, variant.image) &&
+        choose_among_gpus(c, job::gpus_wanted(spec, variant), spec.resources.any_order))
+      return true;
+    if (!why || (c.rejection->temporary && !why->temporary)) why = c.rejection;
+  }
+  c.rejection = std::move(why);
+  return false;
+}
+
+bool choose_form(Candidate& c, const job::Spec& spec) {
+  if (!spec.variants.empty()) return choose_variant(c, spec);
+  return choose_engine(c, spec.image) && choose_among_gpus(c, spec.resources.gpus, spec.resources.any_order);
+}
+
+// Whether what fits in principle is free just now.
+bool free_now(Candidate& c, const job::Resources& want) {
+  const HostFacts& host = *c.host;
+  const double cpus = host.cpus_free.value_or(host.inventory.cpus);
+  const std::uint64_t memory = host.memory_free.value_or(host.inventory.memory_bytes);
+  if (cpus < c.placement.cpus)
+    return c.reject("busy",
+                    short_number(cpus) + " of its " + short_number(host.inventory.cpus) + " CPUs are free, wanted " +
+                        short_number(c.placement.cpus),
+                    true);
+  if (memory < want.memory_bytes)
+    return c.reject("busy", format_size(memory) + " of its memory is free, wanted " + format_size(want.memory_bytes),
+                    true);
+  return true;
+}
+}  // namespace
+
+Candidate consider(const job::Spec& spec, const Result<Query>& query, const HostFacts& host) {
+  Candidate c;
+  c.host = &host;
+  c.placement.host = host.name;
+  c.placement.price_per_hour = host.price_per_hour;
+  if (!policy_allows(c, spec)) return c;
+  if (!query) {  // another gridctl stored it
+    c.reject("query", query.error().message);
+    return c;
+  }
+  const std::optional<Query::Refusal> refusal = query->refusal(subject_of(host));
+  if (refusal && !refusal->passing) {
+    c.reject("query", refusal->text);
+    return c;
+  }
+  if (!choose_shares(c, spec.resources)) return c;
+  const bool form_fits = choose_form(c, spec);
+  if (!form_fits && !c.rejection->temporary) return c;
+  if (!host.reachable) c.reject("unreachable", "it does not answer", true);
+  else if (!host.quarantined.empty()) c.reject("quarantined", host.quarantined, true);
+  else if (refusal) c.reject("query", refusal->text, true);
+  else if (form_fits) free_now(c, spec.resources);
+  return c;
+}
+
+void note_avoidance(Candidate& c, const std::vector<Avoid>& avoided) {
+  c.avoided = c.host->shunned;
+  for (std::size_t i = 0; i < avoided.size(); ++i) {
+    if (avoided[i].host != c.host->name) continue;
+    c.avoided = avoided[i].reason.empty() ? "it failed this job" : avoided[i].reason;
+    c.avoided_rank = i + 1;
+  }
+}
+
+void estimate(Candidate& c, const Known& known, job::Optimize optimize) {
+  Crew crew = crew_of(*c.host, c.gpus);
+  const bool instead_of_gpus = c.variant != nullptr && c.gpus.empty();
+  if (instead_of_gpus) {
+    crew.speed = speed_of_cores(c.placement.cpus);
+    c.alternative = k_after_all_gpus;
+  }
+  Task task = known.task;
+  if (const auto there = known.bytes_there.find(c.host->name); there != known.bytes_there.end())
+    task.input_bytes = std::max(0.0, task.input_bytes - there->second);
+  c.placement.estimate = to_finish(task, crew);
+  c.placement.failures_per_hour = crew.failures_per_hour;
+  if (known.is_due()) {
+    c.placement.safely = safely(c.placement.estimate, crew.failures_per_hour);
+    const bool too_flaky = known.failures_max > 0 && crew.failures_per_hour > known.failures_max;
+    c.placement.late = too_flaky || c.placement.safely > *known.time_left;
+  }
+  c.rank = {c.avoided_rank,
+            c.placement.late ? c.placement.safely : 0,
+            c.alternative,
+            c.host->on_probation,
+            aim_of(optimize, c.placement.estimate, crew.failures_per_hour),
+            c.host->price_per_hour,
+            c.host->name.value};
+  for (const Gpu* gpu : c.gpus) c.placement.gpu_uuids.push_back(gpu->uuid);
+}
+
+}  // namespace gridctl::sched

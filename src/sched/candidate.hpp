@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside sched only: one host considered for one job.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "sched/place.hpp"
+#include "sched/query.hpp"
+
+namespace gridctl::sched {
+
+// The order of place(); the best comes first.
+struct Rank {
+  std::size_t avoided = 0;
+  double late = 0;  // seconds within which it is safely done, when that is too late for its deadline
+  std::size_t alternative = 0;
+  bool on_probation = false;
+  Aim aim{};
+  double price = 0;
+  std::string_view name;  // of the host, borrowed
+  auto operator<=>(const Rank&) const = default;
+};
+
+// A host under consideration: set `rejection` to give it up.
+struct Candidate {
+  const HostFacts* host = nullptr;
+  Placement placement;
+  std::size_t alternative = 0;    // index into resources.gpus; 0 when their order says nothing
+  std::vector<const Gpu*> gpus;  // of the host, those to lease
+  const job::Variant* variant = nullptr;  // of the job that would run there; null when it has none
+  std::optional<Rejection> rejection;
+  std::string avoided;           // reason, or empty
+  std::size_t avoided_rank = 0;  // by how late it failed this job
+  Rank rank;
+
+  bool reject(std::string code, std::string detail, bool temporary = false) {
+    rejection = Rejection{host->name, std::move(code), std::move(detail), temporary};
+    return false;
+  }
+};
+
+// Whether a member of the job could run there: the filters of place(), without comparing hosts.
+[[nodiscard]] Candidate consider(const job::Spec& spec, const Result<Query>& query, const HostFacts& host);
+// Why the job stays away from it, if it does.
+void note_avoidance(Candidate& candidate, const std::vector<Avoid>& avoided);
+// What is expected of the job there; fills placement and rank. After note_avoidance.
+void estimate(Candidate& candidate, const Known& known, job::Optimize optimize);
+
+[[nodiscard]] std::string short_number(double value);            // "2.5", "64"
+[[nodiscard]] std::string price_text(double usd_per_hour);       // "1.50 USD/h"
+[[nodiscard]] std::string gpus_text(const std::vector<const Gpu*>& gpus);  // "2x NVIDIA A100 80GB"
+
+}  // namespace gridctl::sched

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sched/deadline.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "base/time.hpp"
+
+namespace gridctl::sched {
+
+namespace {
+constexpr double k_sure = 0.99;
+constexpr double k_sure_deviations = 2.326;  // of a normal distribution
+constexpr double k_normal_from = 100;        // failures expected: from here on a Poisson distribution is nearly normal
+constexpr double k_error = 0.1;              // of the expected time
+
+std::string in_words(double seconds) {
+  return format_duration(std::chrono::seconds{std::llround(std::clamp(seconds, 0.0, k_never))});
+}
+
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2g %%", share * 100);
+  return text;
+}
+
+double chance_of_failure(double failures_per_hour, double seconds) {
+  return -std::expm1(-failures_per_hour * std::max(seconds, 0.0) / 3600);
+}
+
+// "3.2h expected, 3.6h to be sure"
+std::string need_text(const Placement& placement) {
+  if (placement.estimate.is_never()) return "it fails before it has done its work";
+  return in_words(placement.estimate.takes()) + " expected, " + in_words(placement.safely) + " to be sure";
+}
+
+std::string left_text(double time_left) {
+  return time_left > 0 ? "deadline in " + in_words(time_left) : "deadline " + in_words(-time_left) + " ago";
+}
+}  // namespace
+
+double failures_at_most(double expected) {
+  if (expected >= k_normal_from) return std::ceil(expected + k_sure_deviations * std::sqrt(expected));
+  double count = 0, share = std::exp(-expected), sum = share;
+  while (sum < k_sure) {
+    share *= expected / ++count;
+    sum += share;
+  }
+  return count;
+}
+
+double safely(const Estimate& estimate, double failures_per_hour) {
+  if (estimate.is_never()) return k_never;
+  const double takes = estimate.takes();
+  const double expected = failures_per_hour * takes / 3600;
+  const double more = std::max(0.0, failures_at_most(expected) - expected);
+  return takes * (1 + k_error) + more * estimate.failure;
+}
+
+std::string due_text(const Placement& placement, double time_left) {
+  const bool missed = placement.estimate.takes() > time_left;
+  const char* word = missed ? "missed" : placement.late ? "not surely met" : "met";
+  return left_text(time_left) + ", " + word + ": " + need_text(placement);
+}
+
+std::string late_warning(const Decision& decision, const Known& known) {
+  if (!decision.placement || !decision.placement->late || !known.is_due()) return "";
+  const Placement& best = *decision.placement;
+  const bool hopeless = best.estimate.takes() > *known.time_left;
+  return "no host that can take it now is " + std::string(hopeless ? "expected" : "sure") +
+         " to be done in time: " + left_text(*known.time_left) + ", " + best.host.value + " needs " + need_text(best);
+}
+
+Known after_failure(Known saved, const Present& present) {
+  saved.task.resumes = true;
+  if (saved.time_left) *saved.time_left -= present.silence;
+  return saved;
+}
+
+DeadlineVerdict judge_deadline(const Present& present, const Decision& elsewhere, double time_left) {
+  if (time_left <= 0) return {};
+  const double done_in = present.rest.takes();
+  const double chance = chance_of_failure(present.failures_per_hour, done_in);
+  const bool late_here = done_in > time_left;
+  if (!late_here && chance < k_chance_min) return {};
+  const auto& other = elsewhere.placement;
+  if (other && !other->late) return {};
+  const double failures_max = present.failures_per_hour * k_more_reliable;
+  const std::string here = left_text(time_left) + ", " + present.host.value + " needs " + in_words(done_in) +
+                           " more and fails before with a chance of " + percent(chance);
+  const bool better = other && (late_here || other->failures_per_hour <= failures_max);
+  if (better && other->estimate.takes() <= time_left)
+    return {DeadlineVerdict::Kind::leave,
+            here + "; after a failure now " + other->host.value + " could hardly be in time any more (" +
+                need_text(*other) + ", " + in_words(present.silence) + " until it is noticed)",
+            late_here ? 0 : failures_max};
+  return {DeadlineVerdict::Kind::risky,
+          here + (other ? "; elsewhere, a failure now could not be made good: " + other->host.value + ", " +
+                              need_text(*other)
+                        : "; no other host can take it now"),
+          0};
+}
+
+}  // namespace gridctl::sched

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sched/gang.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/text.hpp"
+#include "sched/candidate.hpp"
+#include "sched/gang_search.hpp"
+
+namespace gridctl::sched {
+
+namespace {
+// Hosts that may form a gang with each other, as far as links and sites go.
+struct Pool {
+  std::string name;
+  std::string unmeasured;
+  std::set<std::string> hosts;  // empty = all
+};
+
+std::string island_name(const std::vector<std::string>& island) {
+  const std::size_t others = island.size() - 1;
+  return "the island of " + island.front() + " and " + std::to_string(others) + (others == 1 ? " other" : " others");
+}
+
+std::vector<Pool> pools_of(Near near, const Topology& topology) {
+  std::vector<Pool> pools;
+  if (near == Near::any) return {{"all hosts", "", {}}};
+  for (const std::vector<std::string>& island : topology.islands)
+    pools.push_back({island_name(island), "", {island.begin(), island.end()}});
+  for (const Site& site : topology.sites) {
+    const bool on_trust = near == Near::island;
+    if (on_trust && !site.declared) continue;  // measured, and not fast enough: it would be an island
+    pools.push_back(
+        {"site " + site.name,
+         on_trust ? "the links of this site are taken on trust; `gridctl provider links` measures them" : "",
+         {site.hosts.begin(), site.hosts.end()}});
+  }
+  return pools;
+}
+
+// What makes members alike: the GPUs' model; without GPUs the CPU's.
+std::string kind_of(const Candidate& c) {
+  if (c.gpus.empty()) return c.host->inventory.cpu_model;
+  const Gpu& gpu = *c.gpus.front();
+  const bool one_model = std::all_of(c.gpus.begin(), c.gpus.end(), [&](const Gpu* g) { return g->name == gpu.name; });
+  return one_model ? (gpu.model.empty() ? gpu.name : gpu.model) : "";
+}
+
+// Candidates that may be together, each with the same number of GPUs.
+struct Group {
+  std::string kind;
+  std::vector<Candidate> candidates;
+};
+
+void keep_gpus(Candidate& c, std::size_t gpus) {
+  if (c.gpus.size() > gpus) c.gpus.resize(gpus);
+}
+
+std::vector<Group> alike(const std::vector<const Candidate*>& fitting) {
+  std::map<std::pair<std::string, std::size_t>, Group> groups;
+  for (const Candidate* one : fitting) groups[{kind_of(*one), one->gpus.size()}].kind = kind_of(*one);
+  for (auto& [key, group] : groups)
+    for (const Candidate* one : fitting) {
+      const bool belongs = kind_of(*one) == key.first && one->gpus.size() >= key.second;
+      if (!belongs || (key.first.empty() && !one->gpus.empty())) continue;  // a mixed host is like no other
+      group.candidates.push_back(*one);
+      keep_gpus(group.candidates.back(), key.second);
+    }
+  std::vector<Group> out;
+  for (auto& [key, group] : groups) out.push_back(std::move(group));
+  return out;
+}
+
+std::vector<Group> by_vendor(const std::vector<const Candidate*>& fitting, bool mixed) {
+  std::map<int, Group> groups;
+  for (const Candidate* one : fitting) {
+    const int vendor = mixed || one->gpus.empty() ? -1 : static_cast<int>(one->gpus.front()->vendor);
+    groups[vendor].kind = "mixed";
+    groups[vendor].candidates.push_back(*one);
+  }
+  std::vector<Group> out;
+  for (auto& [vendor, group] : groups) out.push_back(std::move(group));
+  return out;
+}
+
+// Pairs that cannot be together: one machine under two names, or a link that was measured and is too slow.
+class Conflicts {
+ public:
+  Conflicts(Near near, std::span<const PairLink> links) {
+    if (near != Near::island) return;
+    for (const PairLink& link : links) {
+      const bool slow = link.bits_per_second && *link.bits_per_second < k_island_bits_per_second;
+      const bool far = link.rtt && *link.rtt > k_island_rtt;
+      if (slow || far) bad_.insert(std::minmax(link.source, link.target));
+    }
+  }
+  [[nodiscard]] bool between(const HostFacts& a, const HostFacts& b) const {
+    const auto same = [](const std::string& left, const std::string& right) { return !left.empty() && left == right; };
+    if (same(a.inventory.machine_id, b.inventory.machine_id) || same(a.inventory.boot_id, b.inventory.boot_id))
+      return true;
+    return !bad_.empty() && bad_.contains(std::minmax(a.name.value, b.name.value));
+  }
+
+ private:
+  std::set<std::pair<std::string, std::string>> bad_;
+};
+
+GangPlan plan_of(const Pool& pool, const Group& group, const GangSearch::Found& found) {
+  GangPlan plan;
+  plan.pool = pool.name;
+  plan.unmeasured = pool.unmeasured;
+  plan.crew = found.crew;
+  plan.estimate = found.estimate;
+  plan.exact = found.exact;
+  for (const std::size_t at : found.members) plan.members.push_back(group.candidates[at].placement);
+  const Candidate& first = group.candidates[found.members.front()];
+  plan.gpus = group.kind == "mixed" ? "mixed"
+              : first.gpus.empty()  ? first.host->inventory.cpu_model
+                                    : gpus_text(first.gpus);
+  std::sort(plan.members.begin(), plan.members.end(),
+            [](const Placement& a, const Placement& b) { return a.host < b.host; });
+  return plan;
+}
+
+struct Search {
+  const job::Spec& spec;
+  const GangWish& wish;
+  const Known& known;
+  const Conflicts& conflicts;
+  std::vector<GangPlan> plans{};
+  std::vector<std::string> short_pools{};
+};
+
+void search_group(Search& search, const Pool& pool, Group& group) {
+  for (Candidate& c : group.candidates) {
+    c.placement.gpu_uuids.clear();
+    estimate(c, search.known, search.spec.optimize);
+  }
+  GangSearch in(search.spec.optimize, search.known, search.wish.members);
+  for (const Candidate& c : group.candidates) in.add(c);
+  const auto found = in.best([&](std::size_t a, std::size_t b) {
+    return search.conflicts.between(*group.candidates[a].host, *group.candidates[b].host);
+  });
+  if (found) search.plans.push_back(plan_of(pool, group, *found));
+}
+
+void search_pool(Search& search, const Pool& pool, const std::vector<Candidate>& all) {
+  std::vector<const Candidate*> fitting;
+  for (const Candidate& c : all)
+    if (pool.hosts.empty() || pool.hosts.contains(c.host->name.value)) fitting.push_back(&c);
+  if (fitting.empty()) return;
+  const std::size_t before = search.plans.size();
+  std::size_t most = 0;
+  for (Group& group : search.wish.near == Near::any ? by_vendor(fitting, search.wish.mixed_vendors) : alike(fitting)) {
+    most = std::max(most, group.candidates.size());
+    if (group.candidates.size() >= static_cast<std::size_t>(search.wish.members)) search_group(search, pool, group);
+  }
+  if (search.plans.size() > before) return;
+  if (most >= static_cast<std::size_t>(search.wish.members)) {
+    search.short_pools.push_back(pool.name + ": " + std::to_string(most) +
+                                 " hosts fit, but too many are one machine under two names, or linked too slowly");
+    return;
+  }
+  const std::string fit = std::to_string(most) + (most == 1 ? " host fits" : " hosts fit");
+  search.short_pools.push_back(pool.name + ": " + fit + (search.wish.near == Near::any ? "" : " and are alike") + ", " +
+                               std::to_string(search.wish.members) + " are wanted");
+}
+
+bool better(const GangPlan& a, const GangPlan& b, job::Optimize optimize) {
+  const auto rank = [&](const GangPlan& plan) {
+    // What is known to be fast goes before what is taken on trust, whatever it costs.
+    return std::tuple(!plan.unmeasured.empty(), aim_of(optimize, plan.estimate, plan.crew.failures_per_hour));
+  };
+  return rank(a) < rank(b);
+}
+
+void search_all(Search& search, const std::vector<Pool>& pools, const std::vector<Candidate>& fitting) {
+  search.plans.clear();
+  search.short_pools.clear();
+  for (const Pool& pool : pools) search_pool(search, pool, fitting);
+  std::stable_sort(search.plans.begin(), search.plans.end(),
+                   [&](const GangPlan& a, const GangPlan& b) { return better(a, b, search.spec.optimize); });
+}
+}  // namespace
+
+GangWish wish_of(const job::Spec& spec, const Coupling& coupling) {
+  GangWish wish;
+  wish.members = spec.num_nodes;
+  wish.near = coupling.job_class == job::JobClass::tight    ? Near::island
+              : coupling.job_class == job::JobClass::medium ? Near::site
+                                                            : Near::any;
+  wish.mixed_vendors = coupling.mixed_vendors;
+  return wish;
+}
+
+Topology topology_of(const std::vector<HostFacts>& hosts, std::span<const PairLink> links) {
+  std::vector<SiteHost> sites;
+  for (const HostFacts& host : hosts) sites.push_back({host.name.value, host.site});
+  return derive_topology(sites, links);
+}
+
+GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::vector<HostFacts>& hosts,
+                        const Topology& topology, std::span<const PairLink> links, const std::vector<Avoid>& avoided,
+                        const Known& known) {
+  GangDecision decision;
+  const Result<Query> query = Query::parse(spec.constraints.query);
+  std::vector<Candidate> wanted, all;
+  std::set<std::string> possible;  // now or later
+  for (const HostFacts& host : hosts) {
+    Candidate c = consider(spec, query, host);
+    if (!c.rejection || c.rejection->temporary) possible.insert(host.name.value);
+    if (c.rejection) {
+      decision.rejections.push_back(*std::move(c.rejection));
+      continue;
+    }
+    const bool shunned = !host.shunned.empty() || std::any_of(avoided.begin(), avoided.end(), [&](const Avoid& avoid) {
+      return avoid.host == host.name;
+    });
+    if (!shunned) wanted.push_back(c);
+    all.push_back(std::move(c));
+  }
+  decision.fitting = all.size();
+  decision.work_known = known.work_known;
+  std::sort(decision.rejections.begin(), decision.rejections.end(),
+            [](const Rejection& a, const Rejection& b) { return a.host < b.host; });
+  const std::vector<Pool> pools = pools_of(wish.near, topology);
+  const Conflicts conflicts(wish.near, links);
+  Search search{spec, wish, known, conflicts};
+  search_all(search, pools, wanted);
+  if (search.plans.empty() && wanted.size() < all.size()) search_all(search, pools, all);
+  if (!search.plans.empty()) {
+    decision.plan = search.plans.front();
+    decision.runners_up.assign(search.plans.begin() + 1, search.plans.end());
+  }
+  decision.short_pools = std::move(search.short_pools);
+  decision.could_ever_fit =
+      decision.plan || std::any_of(pools.begin(), pools.end(), [&](const Pool& pool) {
+        const auto in_pool = [&](const std::string& name) { return pool.hosts.empty() || pool.hosts.contains(name); };
+        return std::count_if(possible.begin(), possible.end(), in_pool) >= wish.members;
+      });
+  return decision;
+}
+
+std::string describe(const GangPlan& plan) {
+  std::vector<std::string> names;
+  for (const Placement& member : plan.members) names.push_back(member.host.value);
+  std::string text = std::to_string(names.size()) + " hosts of " + plan.pool + ": " + join(names, ", ");
+  if (!plan.gpus.empty()) text += "; " + (plan.gpus == "mixed" ? std::string("of any kind") : "each " + plan.gpus);
+  return text + "; " + price_text(plan.crew.price_per_hour) + " together";
+}
+
+std::vector<std::string> explain(const GangDecision& decision, const GangWish& wish) {
+  std::vector<std::string> lines;
+  if (decision.plan) {
+    lines.push_back("would run on " + describe(*decision.plan));
+    const Estimate& end = decision.plan->estimate;
+    char cost[64];
+    std::snprintf(cost, sizeof cost, "expected: %.2f USD and ", end.cost());
+    if (decision.work_known) lines.push_back(end.is_never() ? describe(end) : cost + describe(end));
+    if (!decision.plan->unmeasured.empty()) lines.push_back("note: " + decision.plan->unmeasured);
+    if (!decision.plan->exact) lines.push_back("note: the search was cut off; there may be a cheaper set");
+  } else if (decision.nobody()) {
+    lines.push_back("no provider is registered");
+  } else {
+    lines.push_back("no " + std::to_string(wish.members) + " hosts can run it together" +
+                    (decision.could_ever_fit ? " now" : ""));
+  }
+  for (const GangPlan& other : decision.runners_up) lines.push_back("would do too: " + describe(other));
+  for (const std::string& text : decision.short_pools) lines.push_back(text);
+  explain_rejections(decision.rejections, lines);
+  return lines;
+}
+
+}  // namespace gridctl::sched

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which hosts shall run a job that needs several of them at once? All or none, and the cheapest set to the end: what
+// the members cost together, at the pace of the slowest, failing when any of them fails. Pure.
+//
+// A tightly coupled gang stays inside one island (every pair of hosts known to be fast) or, where links have not been
+// measured, one declared site, and has identical GPUs. `links` are those that `topology` was derived from. Others may
+// be spread. Of each such pool the best set is searched for with branch and bound, which is exact: a host is left out
+// only if enough others are at least as good in every respect, and a branch only if no completion of it can be better.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sched/coupling.hpp"
+#include "sched/place.hpp"
+#include "sched/topology.hpp"
+
+namespace gridctl::sched {
+
+// How close the members must be.
+enum class Near : std::uint8_t {
+  island,  // and identical
+  site,    // one site, identical
+  any,     // anywhere, any models of one vendor or of several
+};
+
+struct GangWish {
+  int members = 2;  // hosts, 2..1024
+  Near near = Near::island;
+  bool mixed_vendors = false;  // with Near::any
+};
+
+// Tight gangs need an island, medium ones a site, others nothing.
+[[nodiscard]] GangWish wish_of(const job::Spec& spec, const Coupling& coupling);
+
+struct GangPlan {
+  std::vector<Placement> members;  // by rank, which is the order of names
+  std::string pool;                // "the island of ada and 3 others", "site hpc", "all hosts"
+  std::string unmeasured;          // why the links are taken on trust, or empty
+  std::string gpus;                // of each member: "8x NVIDIA H100", or "mixed"
+  Crew crew;                       // all together
+  Estimate estimate;
+  bool exact = true;  // false: the search was cut off (k_gang_steps_max), there may be a better set
+};
+inline constexpr std::uint64_t k_gang_steps_max = 200'000;  // branches looked at in one pool
+
+struct GangDecision {
+  std::optional<GangPlan> plan;
+  std::vector<GangPlan> runners_up;      // the best of other pools and models
+  std::vector<std::string> short_pools;  // "site hpc: 3 hosts fit, 4 are wanted"
+  std::vector<Rejection> rejections;     // of hosts, by name
+  std::size_t fitting = 0;               // hosts that could be a member now
+  [[nodiscard]] bool nobody() const { return fitting == 0 && rejections.empty(); }  // no host is registered
+  bool work_known = false;      // else the estimates are of a length that is only assumed
+  bool could_ever_fit = false;  // it would with all that is only busy or away
+};
+
+// `spec.resources` is what each member needs. Avoided hosts are left out while the gang can do without them.
+[[nodiscard]] GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::vector<HostFacts>& hosts,
+                                      const Topology& topology, std::span<const PairLink> links,
+                                      const std::vector<Avoid>& avoided, const Known& known);
+[[nodiscard]] std::string describe(const GangPlan& plan);
+// The same from declared sites and measured links.
+[[nodiscard]] Topology topology_of(const std::vector<HostFacts>& hosts, std::span<const PairLink> links);
+[[nodiscard]] std::vector<std::string> explain(const GangDecision& decision, const GangWish& wish);
+
+}  // namespace gridctl::sched

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests that no waiting cures: what contradicts itself, what no hardware has, what physics forbids, and what the
+// registered hosts cannot be together. Each with its arithmetic and what would work. Pure.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sched/coupling.hpp"
+#include "sched/host_facts.hpp"
+#include "sched/physics.hpp"
+#include "sched/topology.hpp"
+
+namespace gridctl::sched {
+
+// `code` is a stable word: contradiction, backend, gpu_memory, model_memory, duration, hosts, vendors, site, link.
+struct Impossible {
+  std::string code;
+  std::string why;                   // one line with the numbers
+  std::vector<std::string> instead;  // what would work, each with its number
+  bool operator==(const Impossible&) const = default;
+};
+
+// The first reason; nullopt says only that none was found. Nothing is concluded from what was not measured.
+[[nodiscard]] std::optional<Impossible> impossible(const job::Spec& spec, const Coupling& coupling,
+                                                   const std::vector<HostFacts>& hosts,
+                                                   std::span<const PairLink> links);
+
+// Of the two halves: the file alone, and the file on these hosts.
+[[nodiscard]] std::optional<Impossible> impossible_alone(const job::Spec& spec, const Coupling& coupling);
+[[nodiscard]] std::optional<Impossible> impossible_here(const job::Spec& spec, const Coupling& coupling,
+                                                        const std::vector<HostFacts>& hosts,
+                                                        std::span<const PairLink> links);
+
+// The best link that the slowest pair of any gang of the job can have; nullopt for one host, and while too little was
+// measured to bound it.
+[[nodiscard]] std::optional<Wire> best_gang_wire(const job::Spec& spec, const std::vector<HostFacts>& hosts,
+                                                 std::span<const PairLink> links);
+// The slowest link between any two of these; nullopt unless every pair was measured.
+[[nodiscard]] std::optional<Wire> slowest_wire(const std::vector<const HostFacts*>& members,
+                                               std::span<const PairLink> links);
+// Physics on the very hosts that a gang would run on, where the bounds above only say that some gang may be better.
+[[nodiscard]] std::optional<Impossible> impossible_there(const job::Spec& spec,
+                                                         const std::vector<const HostFacts*>& members,
+                                                         std::span<const PairLink> links);
+// What its members exchange, as declared.
+[[nodiscard]] SynchronousJob synchronous_of(const job::Spec& spec);
+// The vendors that a request can mean, each once; empty when that is open.
+[[nodiscard]] std::vector<Vendor> vendors_meant(const job::GpuRequest& request);
+
+}  // namespace gridctl::sched

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be told of a job besides where it runs: its class, the library its parts talk by, and what physics says of
+// its links. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sched/backend.hpp"
+#include "sched/coupling.hpp"
+#include "sched/host_facts.hpp"
+#include "sched/topology.hpp"
+
+namespace gridctl::sched {
+
+struct Outline {
+  Coupling coupling;
+  BackendChoice backend;           // automatic while it depends on the GPUs that the job gets
+  std::vector<std::string> notes;  // with numbers: idle shares, what is not known, what no link can do
+  bool operator==(const Outline&) const = default;
+};
+
+// `chosen`: the hosts it runs on or would run on, with the GPUs that it takes there; empty while that is open. `hosts`:
+// all.
+struct Chosen {
+  const HostFacts* host = nullptr;  // borrowed
+  std::vector<std::string> gpu_uuids;
+};
+[[nodiscard]] Outline outline(const job::Spec& spec, const std::vector<Chosen>& chosen,
+                              const std::vector<HostFacts>& hosts, std::span<const PairLink> links);
+
+[[nodiscard]] std::vector<std::string> explain(const Outline& outline);
+
+}  // namespace gridctl::sched

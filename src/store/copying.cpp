@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/copying.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "os/random.hpp"
+#include "store/place_source.hpp"
+#include "store/store_state.hpp"
+#include "store/tree.hpp"
+
+namespace gridctl::store {
+namespace {
+
+constexpr int k_rounds_max = 8;  // of setting damaged packs aside
+
+bool is_damage(Code code) { return code == Code::checkpoint_damaged || code == Code::not_found; }
+
+std::vector<Digest> blobs_of(const Digest& root, const Tree& tree) {
+  std::vector<Digest> digests{root};
+  for (const Chunk& chunk : tree.unique_chunks()) digests.push_back(chunk.digest);
+  return digests;
+}
+
+std::vector<NeededPack> needed(const std::vector<PackFile>& files) {
+  std::vector<NeededPack> packs;
+  for (const PackFile& file : files) packs.push_back({file.id, file.size});
+  return packs;
+}
+
+bool are_there(const PlaceListing& there, const std::vector<NeededPack>& packs) {
+  return std::all_of(packs.begin(), packs.end(), [&](const NeededPack& pack) {
+    const auto found = there.packs.find(pack.id);
+    return found != there.packs.end() && found->second == pack.size;
+  });
+}
+
+// What is missing here is damage of the checkpoint.
+Result<std::vector<PackFile>> packs_here(ChunkStore& store, const Digest& root) {
+  const auto look = [&]() -> Result<std::vector<PackFile>> {
+    TRY_ASSIGN(const Bytes manifest, store.get(root));
+    TRY_ASSIGN(const Tree tree, parse_manifest(manifest));
+    return store.packs_of(blobs_of(root, tree));
+  };
+  Result<std::vector<PackFile>> files = look();
+  if (!files && files.error().code == Code::not_found) files.error().code = Code::checkpoint_damaged;
+  return files;
+}
+
+// One that fits is kept; another one of this name goes.
+Result<bool> has_copy(const PlaceLink& place, PlaceListing& there, const CopyRecord& wanted) {
+  const RecordName name{wanted.job, wanted.seq};
+  if (!std::binary_search(there.records.begin(), there.records.end(), name)) return false;
+  const Result<CopyRecord> found = read_record(*place.backend, name, *place.key);
+  if (!found && !is_damage(found.error().code)) return found.error();
+  if (found && found->root == wanted.root && found->epoch == wanted.epoch && are_there(there, found->packs))
+    return true;
+  TRY(forget_copy(*place.backend, there, name));
+  return false;
+}
+
+// False when it is damaged here; then its sound blobs are in another pack now, and the others missing.
+Result<bool> send_pack(ChunkStore& store, Backend& place, PlaceListing& there, const PackFile& file,
+                       const Moved& moved) {
+  TRY_ASSIGN(const VerifyReport verified, store.verify_pack(file.id));
+  if (verified.damages_total > 0) {
+    TRY(store.set_aside(verified));
+    return false;
+  }
+  const NeededPack pack{file.id, file.size};
+  const std::string name = object_name(pack);
+  if (there.packs.contains(file.id)) TRY(place.remove(name));  // of another size: it was torn
+  TRY_ASSIGN(const os::Fd fd, os::open_file(file.path, O_RDONLY));
+  TRY(place.put(name, file.size, reader_of(fd.get()), moved));
+  there.packs[file.id] = file.size;
+  return true;
+}
+
+// False as of send_pack.
+Result<bool> send_packs(ChunkStore& store, Backend& place, PlaceListing& there, const std::vector<PackFile>& files,
+                        const CopyProgress& progress, CopyStats& stats) {
+  std::uint64_t total = 0, done = 0;
+  for (const PackFile& file : files) total += file.size;
+  for (const PackFile& file : files) {
+    if (!are_there(there, {{file.id, file.size}})) {
+      const auto moved = [&](std::uint64_t bytes) { return !progress || progress(done + bytes, total); };
+      TRY_ASSIGN(const bool sound, send_pack(store, place, there, file, moved));
+      if (!sound) return false;
+      ++stats.packs_sent;
+      stats.bytes_sent += file.size;
+    }
+    done += file.size;
+    if (progress && !progress(done, total)) return make_error(Code::cancelled, "copying was stopped");
+  }
+  return true;
+}
+
+Result<void> write_record(const PlaceLink& place, PlaceListing& there, const CopyRecord& record) {
+  const RecordName name{record.job, record.seq};
+  TRY_ASSIGN(const bool written, place.backend->put_new(object_name(name), seal_record(record, *place.key)));
+  if (!written) {  // by a try of ours whose answer was lost
+    TRY_ASSIGN(const CopyRecord other, read_record(*place.backend, name, *place.key));
+    if (other.root != record.root || !are_there(there, other.packs))
+      return make_error(Code::exists, "another checkpoint " + checkpoint_name(name.job, name.seq) + " is there");
+  }
+  const auto at = std::lower_bound(there.records.begin(), there.records.end(), name);
+  if (at == there.records.end() || *at != name) there.records.insert(at, name);
+  return {};
+}
+
+}  // namespace
+
+Result<CopyStats> copy_checkpoint(ChunkStore& store, const PlaceLink& place, PlaceListing& there, CopyRecord checkpoint,
+                                  const CopyProgress& progress) {
+  CopyStats stats;
+  TRY_ASSIGN(const bool copied, has_copy(place, there, checkpoint));
+  if (copied) return stats;
+  for (int round = 0;; ++round) {
+    TRY_ASSIGN(const std::vector<PackFile> files, packs_here(store, checkpoint.root));
+    if (files.size() > k_record_packs_max)
+      return make_error(Code::unsupported, "the checkpoint needs " + std::to_string(files.size()) + " packs");
+    checkpoint.packs = needed(files);
+    TRY_ASSIGN(const bool sent, send_packs(store, *place.backend, there, files, progress, stats));
+    if (sent) break;
+    if (round == k_rounds_max)
+      return make_error(Code::checkpoint_damaged, "not copied, for its packs here keep turning out to be damaged");
+  }
+  TRY(write_record(place, there, checkpoint));
+  return stats;
+}
+
+Result<void> forget_copy(Backend& place, PlaceListing& there, const RecordName& name) {
+  TRY(place.remove(object_name(name)));
+  std::erase(there.records, name);
+  return {};
+}
+
+Result<PlacePruned> prune_place(const PlaceLink& place) {
+  TRY_ASSIGN(const PlaceListing there, list_place(*place.backend));
+  std::set<Digest> wanted;
+  for (const RecordName& name : there.records) {
+    const Result<CopyRecord> record = read_record(*place.backend, name, *place.key);
+    if (!record) return Error(record.error()).with_context("while reading which packs are needed; nothing was removed");
+    for (const NeededPack& pack : record->packs) wanted.insert(pack.id);
+  }
+  PlacePruned pruned;
+  for (const auto& [id, size] : there.packs) {
+    if (wanted.contains(id)) continue;
+    TRY(place.backend->remove(object_name(NeededPack{id, size})));
+    ++pruned.packs_removed;
+    pruned.bytes_freed += size;
+  }
+  return pruned;
+}
+
+namespace {
+
+// Opens the copy when something turns out to be needed of it.
+class Healer {
+ public:
+  Healer(ChunkStore& store, const PlaceLink& place, const RecordName& name, const Digest& root)
+      : store_(store), place_(place), name_(name), root_(root) {}
+
+  // The blob, from here or else from there.
+  Result<Bytes> bring(const Digest& digest) {
+    Result<Bytes> here = store_.get(digest);
+    if (here || !is_damage(here.error().code)) return here;
+    TRY(open());
+    TRY_ASSIGN(Bytes content, source_->read(digest));
+    TRY(store_.put(digest, content));
+    ++healed_.blobs;
+    healed_.bytes += content.size();
+    return content;
+  }
+  [[nodiscard]] const Healed& healed() const { return healed_; }
+
+ private:
+  Result<void> open() {
+    if (source_) return {};
+    TRY_ASSIGN(const CopyRecord record, read_record(*place_.backend, name_, *place_.key));
+    if (record.root != root_)
+      return make_error(Code::checkpoint_damaged,
+                        "the copy of " + checkpoint_name(name_.job, name_.seq) + " is of another checkpoint");
+    TRY_ASSIGN(PlaceSource source, PlaceSource::open(*place_.backend, *place_.key, record.packs));
+    source_ = std::make_unique<PlaceSource>(std::move(source));
+    return {};
+  }
+
+  ChunkStore& store_;
+  PlaceLink place_;
+  RecordName name_;
+  Digest root_;
+  std::unique_ptr<PlaceSource> source_;
+  Healed healed_;
+};
+
+}  // namespace
+
+Result<Healed> heal_checkpoint(ChunkStore& store, const PlaceLink& place, const RecordName& name, const Digest& root) {
+  Healer healer(store, place, name, root);
+  TRY_ASSIGN(const Bytes manifest, healer.bring(root));
+  TRY_ASSIGN(const Tree tree, parse_manifest(manifest));
+  for (const Chunk& chunk : tree.unique_chunks()) TRY(healer.bring(chunk.digest));
+  TRY(store.seal());
+  return healer.healed();
+}
+
+namespace {
+
+Result<void> find_records(const PlaceListing& there, const PlaceLink& place, PlaceCheck& check) {
+  for (const RecordName& name : there.records) {
+    Result<CopyRecord> record = read_record(*place.backend, name, *place.key);
+    if (!record && !is_damage(record.error().code) && record.error().code != Code::unsupported) return record.error();
+    if (record) {
+      check.sound.emplace(name, *std::move(record));
+      continue;
+    }
+    check.findings.push_back(record.error().one_line());
+    check.bad_records.insert(name);
+  }
+  return {};
+}
+
+// The packs of all records that can be read; those that are not there, or of another size, are found out.
+std::vector<NeededPack> find_packs(const PlaceListing& there, PlaceCheck& check) {
+  std::set<NeededPack> wanted;
+  for (const auto& [name, record] : check.sound) wanted.insert(record.packs.begin(), record.packs.end());
+  std::vector<NeededPack> present;
+  for (const NeededPack& pack : wanted) {
+    const auto found = there.packs.find(pack.id);
+    if (found != there.packs.end() && found->second == pack.size) {
+      present.push_back(pack);
+      continue;
+    }
+    const bool is_missing = found == there.packs.end();
+    check.findings.push_back(pack_name(pack.id) + (is_missing ? " is missing" : " has another size"));
+    check.bad_packs.insert(pack.id);
+  }
+  check.packs = wanted.size();
+  return present;
+}
+
+void draw(std::vector<NeededPack>& packs, double share) {
+  for (std::size_t i = packs.size(); i > 1; --i) std::swap(packs[i - 1], packs[os::random_u64() % i]);
+  const auto wanted = static_cast<std::size_t>(static_cast<double>(packs.size()) * std::clamp(share, 0.0, 1.0) + 0.999);
+  if (wanted < packs.size()) packs.resize(std::max<std::size_t>(wanted, 1));
+}
+
+Result<void> read_packs(const PlaceLink& place, const std::vector<NeededPack>& all, std::vector<NeededPack> drawn,
+                        PlaceCheck& check, const CopyProgress& progress) {
+  TRY_ASSIGN(PlaceSource source, PlaceSource::open(*place.backend, *place.key, all));
+  for (const PlaceSource::Problem& problem : source.problems()) {
+    check.findings.push_back(pack_name(problem.pack) + ": " + problem.why);
+    check.bad_packs.insert(problem.pack);
+  }
+  std::uint64_t total = 0;
+  for (const NeededPack& pack : drawn) total += pack.size;
+  for (const NeededPack& pack : drawn) {
+    if (check.bad_packs.contains(pack.id)) continue;
+    TRY_ASSIGN(const std::string problem, source.check(pack.id, check.bytes_read));
+    ++check.packs_read;
+    if (!problem.empty()) {
+      check.findings.push_back(problem);
+      check.bad_packs.insert(pack.id);
+    }
+    if (progress && !progress(check.bytes_read, total)) return make_error(Code::cancelled, "the check was stopped");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<PlaceCheck> check_place(const PlaceLink& place, double share, const CopyProgress& progress) {
+  TRY_ASSIGN(const PlaceListing there, list_place(*place.backend));
+  PlaceCheck check;
+  check.records = there.records.size();
+  TRY(find_records(there, place, check));
+  const std::vector<NeededPack> present = find_packs(there, check);
+  std::vector<NeededPack> drawn = present;
+  draw(drawn, share);
+  TRY(read_packs(place, present, std::move(drawn), check, progress));
+  for (auto record = check.sound.begin(); record != check.sound.end();) {
+    const auto& packs = record->second.packs;
+    const bool bad = std::any_of(packs.begin(), packs.end(),
+                                 [&](const NeededPack& pack) { return check.bad_packs.contains(pack.id); });
+    if (bad) check.bad_records.insert(record->first);
+    record = bad ? check.sound.erase(record) : std::next(record);
+  }
+  return check;
+}
+
+}  // namespace gridctl::store

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/place_source.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "store/store_state.hpp"
+
+namespace gridctl::store {
+namespace {
+
+constexpr std::size_t k_windows_max = 3;  // of k_object_read_max bytes: a blob, its base, and the next
+
+// Only that what is there is no good; anything else says nothing of the object.
+bool is_no_good(Code code) {
+  return code == Code::checkpoint_damaged || code == Code::not_found || code == Code::unsupported;
+}
+
+}  // namespace
+
+Result<PlaceSource> PlaceSource::open(Backend& place, const StoreKey& key, const std::vector<NeededPack>& packs) {
+  PlaceSource source(place, key);
+  for (const NeededPack& pack : packs) {
+    const Result<void> loaded = source.load(pack);
+    if (loaded) continue;
+    if (!is_no_good(loaded.error().code)) return loaded.error();
+    source.problems_.push_back({pack.id, loaded.error().one_line()});
+  }
+  return source;
+}
+
+Result<void> PlaceSource::load(const NeededPack& file) {
+  const std::string name = object_name(file);
+  // The index is read in pieces: it may be larger than what is read at once.
+  const auto read = [&](std::uint64_t offset, std::size_t size) -> Result<Bytes> {
+    Bytes bytes;
+    while (bytes.size() < size) {
+      const std::size_t wanted = std::min(size - bytes.size(), k_object_read_max);
+      TRY_ASSIGN(const Bytes piece, place_->read(name, offset + bytes.size(), wanted));
+      if (piece.size() > wanted) return make_error(Code::protocol_violation, "the place sent more than was asked for");
+      bytes.insert(bytes.end(), piece.begin(), piece.end());
+      if (piece.size() < wanted) break;
+    }
+    return bytes;
+  };
+  TRY_ASSIGN(PackIndex index, read_pack_index(file.size, read));
+  if (index.id != file.id) return make_error(Code::checkpoint_damaged, "pack's name is not its index digest");
+  if (index.key != key_->id()) return make_error(Code::checkpoint_damaged, "pack is not of this store's key");
+  const auto number = static_cast<std::uint32_t>(packs_.size());
+  for (std::uint32_t i = 0; i < index.entries.size(); ++i) index_.try_emplace(index.entries[i].id, Where{number, i});
+  packs_.push_back({file, std::move(index.entries)});
+  return {};
+}
+
+// Blobs are mostly read in the order of the pack: what follows comes along.
+Result<Bytes> PlaceSource::stored_bytes(const Where& where) {
+  const Pack& pack = packs_[where.pack];
+  const PackEntry& entry = pack.entries[where.entry];
+  for (const Window& window : windows_) {
+    if (window.pack != where.pack || entry.offset < window.offset ||
+        entry.offset + entry.length > window.offset + window.bytes.size())
+      continue;
+    const auto from = window.bytes.begin() + static_cast<std::ptrdiff_t>(entry.offset - window.offset);
+    return Bytes(from, from + entry.length);
+  }
+  const std::string name = object_name(pack.file);
+  Window window{where.pack, entry.offset, {}};
+  while (window.bytes.size() < entry.length) {
+    TRY_ASSIGN(const Bytes piece, place_->read(name, entry.offset + window.bytes.size(), k_object_read_max));
+    if (piece.size() > k_object_read_max)
+      return make_error(Code::protocol_violation, "the place sent more than was asked for");
+    window.bytes.insert(window.bytes.end(), piece.begin(), piece.end());
+    if (piece.size() < k_object_read_max) break;
+  }
+  Bytes stored(window.bytes.begin(), window.bytes.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(
+                                                                window.bytes.size(), entry.length)));
+  if (window.bytes.size() <= k_object_read_max) {  // a large manifest is not kept
+    if (windows_.size() == k_windows_max) windows_.erase(windows_.begin());
+    windows_.push_back(std::move(window));
+  }
+  return stored;
+}
+
+Result<Bytes> PlaceSource::blob_at(const Where& where, bool may_differ) {
+  const Pack& pack = packs_[where.pack];
+  const PackEntry& entry = pack.entries[where.entry];
+  if (entry.base && !may_differ) return make_error(Code::checkpoint_damaged, "a difference was made from a difference");
+  TRY_ASSIGN(Bytes stored, stored_bytes(where));
+  return decode_blob(std::move(stored), pack_name(pack.file.id), {entry.id, {0, entry, true}}, key_,
+                     [this](const BaseId& base) { return read_base(base); });
+}
+
+Result<Bytes> PlaceSource::read_base(const BaseId& base) {
+  Digest first;
+  std::copy(base.bytes.begin(), base.bytes.end(), first.bytes.begin());
+  const auto found = index_.lower_bound(first);
+  if (found == index_.end() || base_id(found->first) != base)
+    return make_error(Code::not_found, "what a difference was made from is not there");
+  return blob_at(found->second, false);
+}
+
+Result<Bytes> PlaceSource::read(const Digest& digest) {
+  const std::lock_guard lock(*mutex_);
+  const auto found = index_.find(key_->storage_id(digest));
+  if (found == index_.end()) return make_error(Code::not_found, "chunk " + to_hex(digest) + " is not there");
+  Result<Bytes> content = blob_at(found->second, true);
+  // The object has gone since its index was read.
+  if (!content && content.error().code == Code::not_found) content.error().code = Code::checkpoint_damaged;
+  return content;
+}
+
+Result<std::string> PlaceSource::check(const Digest& id, std::uint64_t& read_bytes) {
+  const std::lock_guard lock(*mutex_);
+  for (std::uint32_t number = 0; number < packs_.size(); ++number) {
+    if (packs_[number].file.id != id) continue;
+    for (std::uint32_t i = 0; i < packs_[number].entries.size(); ++i) {
+      const Result<Bytes> content = blob_at({number, i}, true);
+      if (!content && is_no_good(content.error().code)) return content.error().one_line();
+      TRY(content);
+      read_bytes += packs_[number].entries[i].length;
+    }
+    return std::string();
+  }
+  for (const Problem& problem : problems_)
+    if (problem.pack == id) return problem.why;
+  return std::string("it was not looked at");
+}
+
+}  // namespace gridctl::store

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blobs out of the packs at a place. Every index is checked against the name of its pack, every blob against its own.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "store/chunk_store.hpp"
+#include "store/record.hpp"
+
+namespace gridctl::store {
+
+class PlaceSource final : public ChunkReader {
+ public:
+  // Reads the indexes of these packs. Packs that are missing or damaged are told in problems(), for others may hold
+  // what is wanted; only a place that does not answer is an error. Place and key must outlive it.
+  [[nodiscard]] static Result<PlaceSource> open(Backend& place, const StoreKey& key,
+                                                const std::vector<NeededPack>& packs);
+
+  // not_found when no sound pack lists it; checkpoint_damaged when its bytes are not those. Threads may share it.
+  [[nodiscard]] Result<Bytes> read(const Digest& digest) override;
+
+  struct Problem {
+    Digest pack;
+    std::string why;
+  };
+  [[nodiscard]] const std::vector<Problem>& problems() const { return problems_; }
+  // Reads every blob of one of the packs; what is wrong, or empty. `read_bytes` counts.
+  [[nodiscard]] Result<std::string> check(const Digest& pack, std::uint64_t& read_bytes);
+
+ private:
+  struct Pack {
+    NeededPack file;
+    std::vector<PackEntry> entries;
+  };
+  struct Where {
+    std::uint32_t pack = 0, entry = 0;
+  };
+  struct Window {  // of a pack's bytes
+    std::uint32_t pack = 0;
+    std::uint64_t offset = 0;
+    Bytes bytes;
+  };
+
+  PlaceSource(Backend& place, const StoreKey& key) : place_(&place), key_(&key) {}
+  [[nodiscard]] Result<void> load(const NeededPack& file);
+  [[nodiscard]] Result<Bytes> stored_bytes(const Where& where);
+  [[nodiscard]] Result<Bytes> blob_at(const Where& where, bool may_differ);
+  [[nodiscard]] Result<Bytes> read_base(const BaseId& base);
+
+  Backend* place_;
+  const StoreKey* key_;
+  std::vector<Pack> packs_;
+  std::map<Digest, Where> index_;  // by storage id
+  std::vector<Problem> problems_;
+  std::vector<Window> windows_;  // newest last
+  std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();
+};
+
+}  // namespace gridctl::store

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/store_key.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/text.hpp"
+#include "crypto/sealing.hpp"
+#include "os/random.hpp"
+#include "store/big_endian.hpp"
+
+namespace gridctl::store {
+namespace {
+
+constexpr std::string_view k_id_label = "gridctl/key-id/1", k_chunk_label = "gridctl/chunk/1",
+                           k_export_label = "gridctl/key/1", k_first_line = "gridctl-key 1";
+constexpr std::size_t k_salt_bytes = 16;
+static_assert(k_sealing_bytes == crypto::k_gcm_nonce + crypto::k_gcm_tag);
+
+Bytes labelled(std::string_view label, ByteView what) {
+  Bytes bytes(as_bytes(label).begin(), as_bytes(label).end());
+  put_bytes(bytes, what);
+  return bytes;
+}
+
+Bytes seal_under(ByteView key, ByteView extra, ByteView plain) {
+  Bytes sealed = os::random_bytes(crypto::k_gcm_nonce);
+  sealed.resize(k_sealing_bytes + plain.size());
+  const std::span all(sealed);
+  crypto::gcm_seal(key, all.first(crypto::k_gcm_nonce), extra, plain, all.subspan(crypto::k_gcm_nonce));
+  return sealed;
+}
+
+std::optional<Bytes> open_under(ByteView key, ByteView extra, ByteView sealed) {
+  if (sealed.size() < k_sealing_bytes) return std::nullopt;
+  Bytes plain(sealed.size() - k_sealing_bytes);
+  if (!crypto::gcm_open(key, sealed.first(crypto::k_gcm_nonce), extra, sealed.subspan(crypto::k_gcm_nonce), plain))
+    return std::nullopt;
+  return plain;
+}
+
+Bytes extra_of(const Digest& id, std::uint32_t plain_length) {
+  Bytes extra = labelled(k_chunk_label, id.bytes);
+  put_big_endian(extra, plain_length);
+  return extra;
+}
+
+KeyId id_of(const Digest& secret) {
+  const Digest whole = crypto::hmac_sha256(secret.bytes, as_bytes(k_id_label));
+  KeyId id;
+  std::copy_n(whole.bytes.begin(), id.bytes.size(), id.bytes.begin());
+  return id;
+}
+
+Error not_a_key(std::string_view why) {
+  return make_error(Code::state_unreadable, "this is no key file of gridctl: " + std::string(why));
+}
+
+std::optional<int> digit_of(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return std::nullopt;
+}
+std::optional<Bytes> parse_hex(std::string_view hex) {
+  if (hex.size() % 2 != 0) return std::nullopt;
+  Bytes bytes;
+  for (std::size_t i = 0; i < hex.size(); i += 2) {
+    const auto high = digit_of(hex[i]), low = digit_of(hex[i + 1]);
+    if (!high || !low) return std::nullopt;
+    bytes.push_back(static_cast<std::byte>(*high * 16 + *low));
+  }
+  return bytes;
+}
+
+// The lines of a key file: "gridctl-key 1", "id HEX", then "secret HEX", or "scrypt LOG2N R P SALT" and "sealed HEX".
+struct KeyText {
+  KeyId id;
+  Bytes secret, salt, sealed;
+  crypto::ScryptCost cost;
+};
+
+std::optional<crypto::ScryptCost> parse_cost(const std::vector<std::string>& words) {
+  crypto::ScryptCost cost;
+  const std::pair<unsigned*, std::size_t> numbers[] = {{&cost.log2_n, 1}, {&cost.r, 2}, {&cost.p, 3}};
+  for (const auto& [number, at] : numbers) {
+    const std::string& word = words[at];
+    const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), *number);
+    if (problem != std::errc{} || end != word.data() + word.size()) return std::nullopt;
+  }
+  return cost;
+}
+
+Result<KeyText> read_lines(std::string_view text) {
+  if (text.size() > k_key_file_max) return not_a_key("it is too long");
+  const std::vector<std::string> lines = split_lines(text);
+  if (lines.empty() || lines[0] != k_first_line)
+    return not_a_key("it does not begin with '" + std::string(k_first_line) + "'");
+  KeyText key;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const std::vector<std::string> words = split(lines[i], ' ');
+    const auto bytes = parse_hex(words.back());
+    const std::string& name = words[0];
+    const bool fits = name == "scrypt" ? words.size() == 5 : words.size() == 2;
+    if (!fits || !bytes) return not_a_key("line " + std::to_string(i + 1) + " cannot be read");
+    if (name == "id" && bytes->size() == key.id.bytes.size()) {
+      std::copy(bytes->begin(), bytes->end(), key.id.bytes.begin());
+    } else if (name == "secret" && bytes->size() == sizeof(Digest)) {
+      key.secret = *bytes;
+    } else if (name == "sealed" && bytes->size() == sizeof(Digest) + k_sealing_bytes) {
+      key.sealed = *bytes;
+    } else if (name == "scrypt" && bytes->size() == k_salt_bytes) {
+      const auto cost = parse_cost(words);
+      if (!cost) return not_a_key("line " + std::to_string(i + 1) + " cannot be read");
+      key.cost = *cost;
+      key.salt = *bytes;
+    } else {
+      return not_a_key("line " + std::to_string(i + 1) + " cannot be read");
+    }
+  }
+  const bool is_protected = !key.sealed.empty() && !key.salt.empty();
+  if (!key.id || key.secret.empty() != is_protected) return not_a_key("it is not whole");
+  return key;
+}
+
+std::string head_of(const KeyId& id) { return std::string(k_first_line) + "\nid " + to_hex(ByteView{id.bytes}) + "\n"; }
+
+Result<Bytes> secret_of(const KeyText& text, const std::optional<std::string>& passphrase) {
+  if (!text.secret.empty()) return text.secret;
+  if (!passphrase)
+    return make_error(Code::usage, "this key is protected by a passphrase",
+                      "gridctl key import FILE --passphrase-file FILE");
+  TRY_ASSIGN(const Digest key, crypto::scrypt(*passphrase, text.salt, text.cost));
+  auto secret = open_under(key.bytes, labelled(k_export_label, text.id.bytes), text.sealed);
+  if (!secret) return make_error(Code::usage, "the passphrase is not the one of this key");
+  return *std::move(secret);
+}
+
+}  // namespace
+
+StoreKey::StoreKey(const Digest& secret)
+    : secret_(secret),
+      id_(id_of(secret)),
+      names_(secret.bytes),
+      keys_(ByteView{crypto::hkdf_extract({}, secret.bytes).bytes}) {}
+
+StoreKey StoreKey::make() {
+  Digest secret;
+  const Bytes random = os::random_bytes(secret.bytes.size());
+  std::copy(random.begin(), random.end(), secret.bytes.begin());
+  return StoreKey(secret);
+}
+
+Digest StoreKey::storage_id(const Digest& digest) const { return names_.of(digest.bytes); }
+
+Digest StoreKey::blob_key(const Digest& id) const {
+  return crypto::hkdf_expand(keys_, labelled(k_chunk_label, id.bytes));
+}
+
+Digest StoreKey::key_for(std::string_view label) const { return crypto::hkdf_expand(keys_, as_bytes(label)); }
+
+Bytes StoreKey::seal(const Digest& id, std::uint32_t plain_length, ByteView encoded) const {
+  return seal_under(blob_key(id).bytes, extra_of(id, plain_length), encoded);
+}
+
+std::optional<Bytes> StoreKey::open(const Digest& id, std::uint32_t plain_length, ByteView sealed) const {
+  return open_under(blob_key(id).bytes, extra_of(id, plain_length), sealed);
+}
+
+std::string StoreKey::to_text() const { return head_of(id_) + "secret " + to_hex(secret_) + "\n"; }
+
+Result<std::string> StoreKey::to_text(std::string_view passphrase) const {
+  const Bytes salt = os::random_bytes(k_salt_bytes);
+  const crypto::ScryptCost cost;
+  TRY_ASSIGN(const Digest key, crypto::scrypt(passphrase, salt, cost));
+  const Bytes sealed = seal_under(key.bytes, labelled(k_export_label, id_.bytes), secret_.bytes);
+  return head_of(id_) + "scrypt " + std::to_string(cost.log2_n) + " " + std::to_string(cost.r) + " " +
+         std::to_string(cost.p) + " " + to_hex(salt) + "\nsealed " + to_hex(sealed) + "\n";
+}
+
+Result<KeyFileFacts> read_key_facts(std::string_view text) {
+  TRY_ASSIGN(const KeyText key, read_lines(text));
+  return KeyFileFacts{key.id, key.secret.empty()};
+}
+
+Result<StoreKey> parse_key(std::string_view text, const std::optional<std::string>& passphrase) {
+  TRY_ASSIGN(const KeyText lines, read_lines(text));
+  TRY_ASSIGN(const Bytes bytes, secret_of(lines, passphrase));
+  Digest secret;
+  std::copy(bytes.begin(), bytes.end(), secret.bytes.begin());
+  StoreKey key(secret);
+  if (key.id() != lines.id) return not_a_key("its secret does not belong to its id");
+  return key;
+}
+
+}  // namespace gridctl::store

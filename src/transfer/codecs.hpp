@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chunks in encoded form: which encodings the two sides agreed on, and whether encoding is worth its time on a link.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "os/clock.hpp"
+#include "store/codec.hpp"
+
+namespace gridctl::transfer {
+
+// Bytes as they travel.
+struct Parcel {
+  Bytes bytes;
+  store::Encoding encoding;  // raw: the bytes are the content
+};
+
+// Which codecs one side decodes. Told by words of the handshake, "codec-N": gridctl-agent(7).
+class Codecs {
+ public:
+  Codecs() = default;  // none: everything travels plain
+  [[nodiscard]] static Codecs ours();
+  [[nodiscard]] static Codecs of(const std::vector<std::string>& features);
+  [[nodiscard]] std::vector<std::string> words() const;
+  [[nodiscard]] bool includes(store::Codec codec) const;  // raw always is
+
+ private:
+  std::uint32_t bits_ = 0;  // bit N: codec N
+};
+
+// The content of a parcel that a peer sent. protocol_violation for a codec that `agreed` lacks, checkpoint_damaged when
+// it is no encoding of exactly `plain_size` bytes. The content itself is not verified.
+[[nodiscard]] Result<Bytes> unpack(Parcel parcel, std::size_t plain_size, Codecs agreed);
+
+// Weighs what encoding has cost against what it has saved on this link. Any thread.
+class EncodingWorth {
+ public:
+  // For the next chunk. True until the link is known; when it does not pay, still true now and then: contents differ.
+  [[nodiscard]] bool wanted();
+  void encoded(std::size_t plain, std::size_t stored, Duration took);
+  void sent(std::size_t bytes, Duration took);
+
+ private:
+  // Sums whose past fades.
+  struct Rate {
+    double bytes = 0, seconds = 0;
+    void add(double more_bytes, double more_seconds);
+  };
+  std::mutex mutex_;
+  Rate encoding_, link_;
+  double saved_ = 0;  // bytes, of those in encoding_
+  int refused_ = 0;
+};
+
+// Encodes where it is agreed on, worth it, and gains.
+[[nodiscard]] Parcel pack(Bytes plain, Codecs agreed, EncodingWorth& worth, const os::Clock& clock);
+
+}  // namespace gridctl::transfer

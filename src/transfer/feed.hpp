@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads and encodes chunks ahead of the thread that sends them, so that the link waits for neither disk nor codec.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "store/tree.hpp"
+#include "transfer/codecs.hpp"
+
+namespace gridctl::transfer {
+
+class Feed {
+ public:
+  // Both are called from the feed's own thread.
+  struct Source {
+    std::function<std::optional<store::Chunk>()> next;
+    std::function<Result<Bytes>(const Digest&)> read;
+  };
+  struct Item {
+    store::Chunk chunk;
+    Result<Parcel> parcel;  // an error is the last item
+  };
+
+  // `worth` and `clock` must outlive it. `modest`: gives way to whatever else the machine does.
+  Feed(Source source, Codecs agreed, EncodingWorth& worth, const os::Clock& clock, bool modest);
+  ~Feed();
+  Feed(const Feed&) = delete;
+  Feed& operator=(const Feed&) = delete;
+
+  // In the order of the source; nullopt at its end.
+  [[nodiscard]] std::optional<Item> take();
+
+ private:
+  void run();
+  bool offer(Item item);  // false when nobody takes any more
+
+  Source source_;
+  const Codecs agreed_;
+  EncodingWorth& worth_;
+  const os::Clock& clock_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Item> ready_;
+  std::uint64_t ready_bytes_ = 0;
+  bool ended_ = false, stopped_ = false;
+  std::thread thread_;
+};
+
+}  // namespace gridctl::transfer

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder on a host as a place that keeps copies (store::Backend): its agent stores what it is sent. Nothing that the
+// host says is believed; reading back is what proves a copy.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "store/backend.hpp"
+#include "transfer/haul.hpp"
+
+namespace gridctl::transfer {
+
+struct HostFolder {
+  std::string host;    // the provider, for messages
+  std::string path;    // on the host: absolute, or in its user's home
+  bool marked = true;  // false: no mark is asked for, and the folder is made where its parent is there
+};
+
+// Contacts nobody yet. `open` is called when a connection is needed, and once more when one broke in the midst of an
+// operation; its errors are passed on. The clock must outlive the place.
+[[nodiscard]] std::unique_ptr<store::Backend> open_host_place(HostFolder folder, MoreLinks open,
+                                                              const os::Clock& clock);
+
+}  // namespace gridctl::transfer

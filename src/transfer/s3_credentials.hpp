@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Credentials and region where the AWS tools look for them: the environment, ~/.aws/credentials, ~/.aws/config. Nobody
+// is asked for them over the network, and no program is run.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "os/files.hpp"
+#include "transfer/s3.hpp"
+#include "transfer/s3_sign.hpp"
+
+namespace gridctl::transfer {
+
+struct S3Login {
+  S3Credentials credentials;
+  std::string region;  // the place's, or what stands in the environment or the profile, or us-east-1
+};
+
+// What a lookup sees; the real one is os::environment and the files in the home directory.
+struct S3Surroundings {
+  std::function<std::optional<std::string>(std::string_view)> environment;
+  os::Path home;
+};
+[[nodiscard]] S3Surroundings s3_surroundings();
+
+// auth_refused, with the command that helps, when there are none. No error holds a byte of them.
+[[nodiscard]] Result<S3Login> find_s3_login(const S3Place& place, const S3Surroundings& around);
+
+// Sections of such a file: "[name]", in config files "[profile name]" too. Lines below a setting that are moved in
+// belong to that setting and are left out. Pure; tolerant, as these files are written by people.
+using S3Profiles = std::map<std::string, std::map<std::string, std::string>>;
+[[nodiscard]] S3Profiles parse_s3_profiles(std::string_view text);
+
+}  // namespace gridctl::transfer

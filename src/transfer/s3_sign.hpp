@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// AWS Signature Version 4 for S3: https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html.
+// Pure: time and credentials are given.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "http/client.hpp"
+
+namespace gridctl::transfer {
+
+struct S3Credentials {
+  std::string access_key, secret_key;
+  std::string session_token;  // empty: long-lived ones
+  bool operator==(const S3Credentials&) const = default;
+};
+
+using S3Query = std::vector<std::pair<std::string, std::string>>;  // not encoded; "uploads" has an empty value
+
+struct S3Message {
+  std::string method;
+  std::string origin;  // "https://host:port", as http::parse_origin would give it
+  std::string path;    // "/bucket/key", not encoded
+  S3Query query;
+  std::vector<http::Header> headers;  // those to be signed besides host and the x-amz- ones made here
+};
+
+struct S3Scope {
+  std::string region;
+  WallTime now;  // by the server's clock, as far as we know it: it refuses what is 15 minutes off
+};
+
+inline constexpr std::string_view k_unsigned_payload = "UNSIGNED-PAYLOAD";
+
+// Where to send it, and all headers: the given ones, x-amz-date, x-amz-content-sha256, Authorization.
+struct S3Signed {
+  std::string url;
+  std::vector<http::Header> headers;
+};
+// `payload_hash`: SHA-256 of the body in hexadecimal, or k_unsigned_payload.
+[[nodiscard]] S3Signed sign(const S3Message& message, const S3Credentials& credentials, const S3Scope& scope,
+                            std::string_view payload_hash);
+
+inline constexpr Duration k_presigned_max = std::chrono::hours{7 * 24};  // more is refused by S3
+// A URL by which whoever has it may do this one thing until it expires; message.headers must be sent with it.
+// usage when the time is under a second or above k_presigned_max, or the method is neither GET nor PUT.
+[[nodiscard]] Result<std::string> presign(const S3Message& message, const S3Credentials& credentials,
+                                          const S3Scope& scope, Duration valid_for);
+
+// Everything but A-Z a-z 0-9 - . _ ~ (and '/', when kept) becomes %XX.
+[[nodiscard]] std::string percent_encode(std::string_view text, bool keep_slash = false);
+
+}  // namespace gridctl::transfer

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// One request to S3 after another: signed, and tried again where that helps. What an answer means is decided by a pure
+// function.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/client.hpp"
+#include "transfer/s3.hpp"
+#include "transfer/s3_answers.hpp"
+#include "transfer/s3_credentials.hpp"
+#include "transfer/s3_sign.hpp"
+
+namespace gridctl::transfer {
+
+struct S3Call {
+  std::string method;
+  std::string name;  // within the prefix; ignored when `bucket`
+  bool bucket = false;
+  S3Query query = {};
+  std::vector<http::Header> headers = {};
+  std::optional<ByteView> body = {};
+  std::uint64_t answer_max = 1u << 20;  // bytes
+  bool tells_in_xml = false;            // then a body of <Error> is one, also behind a status of 200
+  std::optional<Duration> within = {};  // instead of the place's patience, tries and all
+  // Hears of the bytes of the body, and is asked while waiting; false stops.
+  std::function<bool(std::uint64_t sent)> progress = {};
+};
+
+// What to do after an answer.
+enum class S3Next : std::uint8_t {
+  take,         // the caller knows what to make of it
+  again,        // later, the same
+  again_fresh,  // with credentials that are looked up anew, if they have changed
+  again_timed,  // by the server's clock
+  fail
+};
+struct S3Verdict {
+  S3Next next = S3Next::take;
+  Error error = {};  // when it is not to be taken, or after the last try
+};
+// `error` is what the body says, for those that have one: none for 2xx that are what they seem. The caller takes 2xx,
+// 304, 404 NoSuchKey and NoSuchUpload, 412, 416, 405 and 501, and for HEAD, which has no body, whatever is not to be
+// tried again.
+[[nodiscard]] S3Verdict judge(const http::Answer& answer, const S3Error& error, bool head);
+
+// How long to wait before try number `tries` (from 1): at random below a bound that doubles, as a crowd that was sent
+// away must not come back at once. `random` is uniform over all its values.
+[[nodiscard]] Duration backoff(unsigned tries, std::uint64_t random);
+
+// Any request may have been carried out before, by a try whose answer was lost: by ours, or by libcurl's on a
+// connection that it had kept.
+struct S3Outcome {
+  http::Answer answer;
+  S3Error error;  // of an answer that is not 2xx
+};
+
+// What the wires of one place share: how far the server's clock is from ours. Threads may share it.
+class S3Skew {
+ public:
+  [[nodiscard]] Duration now() const;
+  void set(Duration skew);
+
+ private:
+  mutable std::mutex mutex_;
+  Duration skew_{0};
+};
+
+// One connection. One thread at a time. Place, options and skew must outlive it.
+class S3Wire {
+ public:
+  S3Wire(const S3Place& place, const S3Options& options, os::Clock& clock, S3Skew& skew);
+  [[nodiscard]] Result<S3Outcome> call(const S3Call& call);
+
+ private:
+  struct Tries;
+  Result<http::Answer> once(const S3Call& call, const S3Login& login);
+  Result<void> wait(Tries& tries, const S3Call& call, std::optional<Duration> told, const Error& because);
+  bool correct_clock(const http::Answer& answer);
+  S3Message message(const S3Call& call, const S3Login& login) const;
+
+  const S3Place& place_;
+  const S3Options& options_;
+  os::Clock& clock_;
+  S3Skew& skew_;
+  http::Client client_;
+};
+
+}  // namespace gridctl::transfer

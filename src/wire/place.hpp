@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages about objects at a place that keeps copies on a host. Feature word "places"; gridctl-agent(7), PLACES.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace gridctl::wire {
+
+inline constexpr std::string_view k_places_feature = "places";
+inline constexpr std::size_t k_place_folder_max = 4096;              // bytes of a path
+inline constexpr std::size_t k_place_name_max = 512;                 // bytes of an object's name
+inline constexpr std::uint64_t k_place_object_max = 256ull << 20;    // bytes of one object
+inline constexpr std::uint64_t k_place_read_max = 8ull << 20;        // bytes of one place_read
+inline constexpr std::uint64_t k_place_listing_max = 1024ull << 20;  // bytes of one listing's data
+
+enum class PlaceDeed : std::uint8_t {
+  make,     // the folder, where its parent is: reply {}
+  list,     // reply {}, data: a line "SIZE NAME" for each object whose name begins with `name`, by name; end
+  read,     // reply {}, data, end
+  put,      // data and end follow the request; reply when it is whole and durable
+  put_new,  // the same; the reply says whether the name was free
+  remove,   // reply {}
+};
+
+struct PlaceRequest {
+  PlaceDeed deed = PlaceDeed::list;
+  std::string folder;        // absolute, or in the user's home
+  bool marked = true;        // refuse a folder that does not hold the mark
+  std::string name;          // of the object; of a listing the prefix
+  std::uint64_t offset = 0;  // of a read
+  std::uint64_t bytes = 0;   // of a read, a put
+  bool operator==(const PlaceRequest&) const = default;
+};
+// Of put and put_new: false when the name was taken.
+struct PlaceStored {
+  bool stored = false;
+};
+
+[[nodiscard]] bool is_place_request(std::string_view operation);
+[[nodiscard]] std::string encode(const PlaceRequest& request);  // op "place_make", "place_list", …
+[[nodiscard]] std::string encode(const PlaceStored& reply);
+[[nodiscard]] Result<PlaceRequest> parse_place_request(std::string_view text);
+[[nodiscard]] Result<PlaceStored> parse_place_stored(std::string_view text);
+
+}  // namespace gridctl::wire

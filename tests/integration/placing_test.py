@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a job may cost and where it may go, held also by a failover: the limits and wishes of its file, broken on purpose."""
+import glob
+import json
+import os
+import unittest
+
+import grid
+from grid import plain
+
+USD_A_SECOND = 3600  # an hour
+STUB_UUID = "GPU-11111111-2222-3333-4444-555555555555"
+
+
+def setUpModule():
+    global laptop
+    the_grid = grid.up(3)
+    laptop = the_grid.laptop()
+    for host in (1, 2):
+        laptop.register(host, None, "auto", "--price", str(USD_A_SECOND))
+
+
+class Limits(grid.Case):
+    def tearDown(self):
+        super().tearDown()
+        self.grid.heal_all()
+
+    def test_a_budget_holds_over_a_failover_and_saves_first(self):
+        budget = 24
+        job = laptop.submit(plain("spender", envs={"STEPS": 300, "SAVE_EVERY": 10}, budget={"total": budget}))
+        job.wait_checkpoint(2)
+        first = job.host()
+        self.grid.kill(first)
+        job.wait_attempt(2)
+        shown = laptop.run("job", "show", job.id).out
+        self.assertRegex(shown, r"cost +\$?[0-9.]+.* of \$?24\.00")
+        stopped = laptop.run("job", "watch", job.id, code=9, timeout=90)
+        self.assertIn("its budget of 24.00 USD is used up", stopped.err)
+        self.assertIn("--budget", stopped.err)  # the command that goes on
+        done = job.show()
+        self.assertEqual((done["state"], done["reason"]), ("CANCELLED", "budget"))
+        self.assertGreater(done["cost"], budget * 0.6)
+        self.assertLessEqual(done["cost"], budget)
+        self.grid.start(first)
+        self.grid.wait_clean()
+        again = laptop.run("job", "resume", job.id, code=9)
+        self.assertIn("its budget of 24.00 USD is used up", again.err)
+        self.assertEqual(job.state, "CANCELLED")
+        laptop.run("job", "resume", job.id, "--budget", "100000")
+        job.wait_success()
+        self.assert_steps_once(job, 300, attempts=3)
+
+    def test_a_job_is_stopped_when_it_has_run_for_so_long(self):
+        job = laptop.submit(plain("long", envs={"STEPS": 3000}, max_duration="6s"))
+        stopped = laptop.run("job", "watch", job.id, code=9, timeout=60)
+        self.assertIn("it has run for 6s, its max_duration", stopped.err)
+        done = job.show()
+        self.assertEqual((done["state"], done["reason"]), ("CANCELLED", "max_duration"))
+        ran = grid.iso(done["ended_at"]) - grid.iso(done["attempts"][0]["started_at"])
+        self.assertGreaterEqual(ran, 6)
+        self.assertLess(ran, 20)
+        self.assertGreaterEqual(len(job.checkpoints()), 1)
+        self.grid.wait_clean()
+
+
+class Deadlines(grid.Case):
+    """A job of a minute; what it needs to be almost surely done is that, the start (30 s until one was seen), and a tenth."""
+
+    def tearDown(self):
+        super().tearDown()
+        self.grid.heal_all()
+
+    def a_minute(self, name, **options):
+        return plain(name, envs={"STEPS": 540, **options.pop("envs", {})}, workload={"work": "1m"}, **options)
+
+    def owner(self, name, hosts):
+        """Hosts of a market and one of a datacenter, which is dearer."""
+        owner = self.grid.laptop(name)
+        for host, (called, host_class, price) in enumerate(hosts, 1):
+            owner.register(host, called, "auto", "--class", host_class, "--price", str(price))
+        return owner
+
+    def assert_met(self, job):
+        shown = job.show()
+        self.assertLess(grid.iso(shown["ended_at"]), grid.iso(shown["deadline"]["at"]), job.evidence())
+        self.assertRegex(job.laptop.run("job", "show", job.id).out, r"deadline +20.* UTC: met, [0-9ms]+ before")
+
+    def test_a_job_leaves_a_flaky_host_while_a_failure_could_still_be_made_good(self):
+        owner = self.owner("cautious", [("cheap", "market", 1), ("steady", "datacenter", 10)])
+        job = owner.submit(self.a_minute("cautious", deadline="118s", envs={"SAVE_EVERY": 180}))
+        job.wait_attempt(1)
+        shown = owner.run("job", "show", job.id).out
+        self.assertRegex(shown, r"deadline +20.* UTC: deadline in 1m[0-9]+s, met: [0-9ms]+ expected, [0-9ms]+ to be sure")
+        asked = job.wait_event("move_requested", deadline=40)
+        self.assertIn("cheap is too risky for the deadline", asked["text"])
+        self.assertIn("steady could hardly be in time any more", asked["text"])
+        job.wait("an explanation", 10, lambda: "the job goes to steady when its next checkpoint is safe"
+                 in owner.run("job", "explain", job.id).out)
+        job.wait_attempt(2, deadline=60)
+        job.wait_success(90)
+        self.assertEqual([(a["provider"], a["reason"]) for a in job.attempts()][0], ("cheap", "deadline"), job.evidence())
+        self.assertEqual([a["provider"] for a in job.attempts()], ["cheap", "steady"], job.evidence())
+        self.assert_continues(job, 180)
+        self.assert_steps_once(job, 540)
+        self.assert_met(job)
+        self.grid.wait_clean()
+
+    def test_a_failover_obeys_the_deadline(self):
+        hosts = [("cheap", "market", 1), ("alike", "market", 1.1), ("steady", "datacenter", 10)]
+        owner = self.owner("hurried", hosts)
+        job = owner.submit(self.a_minute("hurried", deadline="112s", envs={"SAVE_EVERY": 1000}))
+        job.wait_attempt(1)
+        self.assertEqual(job.attempts()[0]["provider"], "cheap")
+        job.wait_output("step 100 ")
+        self.grid.kill(1)
+        job.wait_attempt(2)
+        self.assertEqual(job.attempts()[1]["provider"], "steady", job.evidence())
+        at_risk = job.wait_event("deadline_at_risk")
+        self.assertRegex(at_risk["text"], "no host that can take it now is (sure|expected) to be done in time")
+        self.grid.start(1)
+        job.wait_success(90)
+        self.assert_met(job)
+        self.grid.wait_clean()
+
+    def test_a_deadline_that_nobody_can_meet_is_told_at_once_and_when_it_is_over(self):
+        owner = self.owner("late", [("cheap", "market", 1), ("steady", "datacenter", 10)])
+        spec = plain("late", envs={"STEPS": 100}, workload={"work": "10m"}, deadline="9s")
+        dry = owner.run("job", "submit", "--dry-run", owner.write_job(spec))
+        self.assertIn("warning: no host that can take it now is expected to be done in time", dry.err)
+        self.assertIn("steady", dry.out)
+        self.assertIn("missed: ", dry.out)
+        job = owner.submit(spec)
+        over = job.wait_event("deadline_passed", deadline=30)
+        self.assertIn("it is late, and goes on", over["text"])
+        job.wait_success(60)
+        self.assertEqual([a["provider"] for a in job.attempts()], ["steady"])
+        self.assertEqual(len(job.events("deadline_passed")), 1)
+        self.assertEqual(len(job.events("deadline_at_risk")), 1)
+        self.assertRegex(owner.run("job", "show", job.id).out, r"deadline +20.* UTC: missed by ")
+        self.grid.wait_clean()
+
+    def test_a_hard_deadline_stops_the_job_after_it_has_saved(self):
+        job = laptop.submit(plain("firm", envs={"STEPS": 3000}, deadline={"at": "8s", "hard": True}))
+        stopped = laptop.run("job", "watch", job.id, code=9, timeout=60)
+        self.assertIn("its deadline, 20", stopped.err)
+        self.assertIn("--deadline TIME", stopped.err)
+        done = job.show()
+        self.assertEqual((done["state"], done["reason"]), ("CANCELLED", "deadline"))
+        self.assertGreaterEqual(grid.iso(done["ended_at"]), grid.iso(done["deadline"]["at"]))
+        self.assertLess(grid.iso(done["ended_at"]) - grid.iso(done["deadline"]["at"]), 15)
+        self.assertGreaterEqual(len(job.checkpoints()), 1)
+        self.grid.wait_clean()
+        laptop.run("job", "resume", job.id, code=9)
+        laptop.run("job", "resume", job.id, "--deadline", "5s ago", code=2)
+        laptop.run("job", "resume", job.id, "--deadline", "1h")
+        job.wait_attempt(2)
+        self.assertTrue(job.attempts()[1]["resumed_from"], job.evidence())
+        laptop.run("job", "cancel", job.id, "--now", "--wait")
+        self.grid.wait_clean()
+
+
+class Tiers(grid.Case):
+    """The only host that is free after a loss is one where the job must not go."""
+
+    def tearDown(self):
+        super().tearDown()
+        self.grid.heal_all()
+
+    def stays_away(self, name, marks, wish, code):
+        marked = self.grid.laptop(name)
+        marked.register(1, "good", "auto", "--region", "DE")
+        marked.register(2, "bad", "auto", *marks)
+        job = marked.submit(plain(name, envs={"STEPS": 80}, **wish))
+        job.wait_checkpoint(2)
+        self.assertEqual([one["provider"] for one in job.attempts()], ["good"])
+        self.grid.kill(1)
+        job.wait("the loss", 30, lambda: job.state == "RECOVERING")
+        job.wait("an explanation", 30, lambda: f"bad cannot ({code})" in marked.run("job", "explain", job.id).out)
+        self.grid.start(1)
+        job.wait_success()
+        self.assertEqual({one["provider"] for one in job.attempts()}, {"good"})
+        self.grid.wait_clean()
+
+    def test_a_private_job_waits_rather_than_go_to_a_lent_host(self):
+        self.stays_away("private", ["--class", "market"], {"sensitivity": "private"}, "sensitivity")
+
+    def test_a_failover_obeys_the_region(self):
+        self.stays_away("resident", ["--region", "US"], {"constraints": {"region": {"not": ["US"]}}}, "region")
+
+
+class Variants(grid.Case):
+    """A job for GPUs of any vendor. What stands here for GPUs are NVIDIA's stub, with a CDI file for podman, and none."""
+
+    def test_a_failover_goes_on_in_another_image(self):
+        stub = os.path.join(grid.SOURCE, "tests", "support", "nvidia-smi")
+        with open(stub, encoding="utf-8") as file:
+            self.grid.enter(1, f"cat > /usr/bin/nvidia-smi <<'STUB'\n{file.read()}\nSTUB\nchmod 755 /usr/bin/nvidia-smi")
+        self.grid.enter(1, "mkdir -p /etc/cdi; cat > /etc/cdi/nvidia.json <<'CDI'\n" + json.dumps({
+            "cdiVersion": "0.3.0", "kind": "nvidia.com/gpu",
+            "devices": [{"name": STUB_UUID, "containerEdits": {"env": ["FROM_CDI=yes"]}}]}) + "\nCDI")
+        self.grid.as_worker(2, "podman create --name base localhost/busybox:1 true && podman commit -q base localhost/bare:1"
+                               " && podman rm base")
+        any_vendor = self.grid.laptop("anyvendor")
+        for host in (1, 2):
+            any_vendor.register(host)
+        job = any_vendor.submit(plain("anyvendor", envs={"STEPS": 120}, variants={
+            "cpu": {"image": "localhost/bare:1", "run": "echo on cores; sh plain.sh"},
+            "cuda": {"image": "localhost/busybox:1", "run": "echo on $GRIDCTL_GPU_VENDOR $FROM_CDI; sh plain.sh"}}))
+        job.wait_checkpoint(2)
+        self.assertEqual(job.host(), 1)
+        self.assertIn("variant cuda", any_vendor.run("job", "explain", job.id).out)
+        self.grid.kill(1)
+        job.wait_attempt(2)
+        job.wait_success()
+        self.assertEqual(job.host(2), 2)
+        output = job.logs()
+        self.assertLess(output.index("on nvidia yes"), output.index("on cores"))
+        self.assert_steps_once(job, 120, attempts=2)
+        self.grid.start(1)
+
+
+class Residency(grid.Case):
+    """Copies of checkpoints obey the rules of the job too, also when the place that may have them is away."""
+
+    def tearDown(self):
+        super().tearDown()
+        self.grid.heal_all()
+
+    def owner(self, name, places):
+        owner = self.grid.laptop(name)
+        owner.register(1, "here", "auto", "--region", "DE")
+        for place, marks in places.items():
+            owner.run("store", "add", place, f"dir:{owner.folder}/{place}", *marks)
+        return owner
+
+    def packs(self, owner, place):
+        return glob.glob(os.path.join(owner.folder, place, "packs", "*")) + \
+            glob.glob(os.path.join(owner.folder, place, "checkpoints", "*"))
+
+    def test_copies_stay_in_the_region_also_when_the_only_place_there_is_away(self):
+        owner = self.owner("resident-copies", {"somewhere": [], "abroad": ["--location", "US"], "bavaria": ["--location", "DE-BY"]})
+        spec = plain("resident-copies", envs={"STEPS": 200}, constraints={"region": {"in": ["DE"]}}, checkpoint={"copies": 3, "keep": 50})
+        path = owner.write_job(spec)
+        warned = owner.run("job", "submit", "-d", path)
+        self.assertIn("only 1 independent place keeps copies yet that may keep these", warned.err)
+        self.assertIn("not abroad: it is in US, wanted DE", warned.err)
+        job = grid.Job(owner, warned.out.split()[1])
+        job.wait_event("checkpoint_copied")
+        job.wait_event("copy_not_allowed", count=2)
+        away = os.path.join(owner.folder, "bavaria-away")
+        os.rename(os.path.join(owner.folder, "bavaria"), away)
+        job.wait_event("copy_waits")
+        job.wait_checkpoint(len(job.checkpoints()) + 3)
+        os.rename(away, os.path.join(owner.folder, "bavaria"))
+        job.wait_success()
+        grid.wait_until("the last copy", 60, lambda: all(one["copies"] for one in job.checkpoints()), job.evidence)
+        refused = sorted(event["text"] for event in job.events("copy_not_allowed"))
+        self.assertEqual(refused, ["copies of its checkpoints do not go to abroad: it is in US, wanted DE",
+                                   "copies of its checkpoints do not go to somewhere: its region is not known, wanted DE"])
+        self.assertIn("do not go to abroad: it is in US", owner.run("job", "explain", job.id).out)
+        listed = {one["name"]: one for one in owner.run("store", "ls", "--json").json}
+        self.assertEqual([one["job_id"] for one in listed["abroad"]["refused"]], [job.id])
+        self.assertEqual((listed["abroad"]["due"], listed["abroad"]["missing"]), (0, 0))
+        self.assertIn("do not go to somewhere: its region is not known", owner.run("store", "ls").err)
+        synced = owner.run("store", "sync")
+        self.assertIn("do not go to abroad: it is in US", synced.err)
+        self.assertEqual({place for one in job.checkpoints() for place in one["copies"]}, {"bavaria"})
+        self.assertEqual(self.packs(owner, "abroad") + self.packs(owner, "somewhere"), [])
+        self.assertTrue(self.packs(owner, "bavaria"))
+        self.grid.wait_clean()
+
+    def test_a_private_job_has_no_copies_at_places_of_others(self):
+        owner = self.owner("private-copies", {"theirs": ["--lent"], "ours": []})
+        job = owner.submit(plain("private-copies", sensitivity="private", checkpoint={"copies": 3}))
+        job.wait_event("checkpoint_copied")
+        job.wait_success()
+        grid.wait_until("the last copy", 60, lambda: all(one["copies"] for one in job.checkpoints()), job.evidence)
+        self.assertIn("theirs: it is lent by others, and the job is private", job.wait_event("copy_not_allowed")["text"])
+        self.assertEqual(self.packs(owner, "theirs"), [])
+        self.grid.wait_clean()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies in S3, with the server at GRIDCTL_S3_ENDPOINT; s3_test.py starts one. Credentials are in the environment.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "contract/backend_suite.hpp"
+#include "crypto/sha256.hpp"
+#include "http/client.hpp"
+#include "os/clock.hpp"
+#include "os/files.hpp"
+#include "os/random.hpp"
+#include "transfer/s3.hpp"
+#include "transfer/s3_credentials.hpp"
+#include "transfer/s3_sign.hpp"
+
+namespace gridctl::store::testing {
+namespace {
+
+using namespace gridctl::transfer;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* k_bucket = "gridctl-test";
+
+std::string endpoint() { return os::environment("GRIDCTL_S3_ENDPOINT").value_or("http://127.0.0.1:7480"); }
+
+S3Place place_at(const std::string& prefix) { return {k_bucket, prefix, endpoint(), {}, {}}; }
+
+S3Scope scope() { return {"us-east-1", os::system_clock().wall()}; }
+S3Message message(const std::string& method, const std::string& path) { return {method, endpoint(), path, {}, {}}; }
+S3Credentials credentials() { return find_s3_login(place_at(""), s3_surroundings())->credentials; }
+
+void make_bucket() {
+  static const bool made = [] {
+    const S3Signed ready =
+        sign(message("PUT", std::string("/") + k_bucket), credentials(), scope(), to_hex(crypto::sha256({})));
+    http::Client client;
+    http::Request request{.method = "PUT",
+                          .url = ready.url,
+                          .headers = ready.headers,
+                          .body = http::source_of({}),
+                          .limits = {},
+                          .progress = {}};
+    const auto answer = client.perform(request);
+    return answer && answer->status == 200;
+  }();
+  EXPECT_TRUE(made);
+}
+
+std::unique_ptr<Backend> open(const S3Place& place, const S3Options& options = {}) {
+  make_bucket();
+  auto opened = open_s3(place, options);
+  EXPECT_THAT(opened, IsOk());
+  return std::move(*opened);
+}
+
+OpenBackend make_place() {
+  const std::string prefix = "suite/" + os::random_id(12);
+  return [prefix] { return open(place_at(prefix)); };
+}
+
+INSTANTIATE_TEST_SUITE_P(S3, BackendSuite, ::testing::Values(PlaceUnderTest{"s3", make_place}),
+                         [](const auto& each) { return each.param.name; });
+
+class SteppedClock : public os::Clock {
+ public:
+  BootTime boot() const override { return os::system_clock().boot(); }
+  WallTime wall() const override { return {os::system_clock().wall().ms - 7'200'000}; }
+};
+
+TEST(S3Server, TakesTheTimeFromItWhereOurClockIsWrong) {
+  SteppedClock behind;
+  std::vector<std::string> told;
+  S3Options options;
+  options.clock = &behind;
+  options.tell = [&](std::string_view line) { told.emplace_back(line); };
+  const auto place = open(place_at("clock"), options);
+  const Result<bool> put = place->put_new("a", as_bytes("text"));
+  ASSERT_THAT(put, IsOk());
+  EXPECT_EQ(as_text(*place->read("a", 0, 10)), "text");
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0], HasSubstr("2h behind"));
+  EXPECT_THAT(place->remove("a"), IsOk());
+}
+
+TEST(S3Server, RefusesWrongCredentialsAndUnknownBuckets) {
+  const std::string secret = *os::environment("AWS_SECRET_ACCESS_KEY");
+  auto place = open(place_at("x"));
+  ::setenv("AWS_SECRET_ACCESS_KEY", "anothersecret", 1);
+  const auto refused = place->list("");
+  ASSERT_THAT(refused, FailsWith(Code::auth_refused));
+  EXPECT_THAT(refused.error().one_line(), Not(HasSubstr("anothersecret")));
+  EXPECT_THAT(place->put_new("a", as_bytes("x")), FailsWith(Code::auth_refused));
+  ::setenv("AWS_ACCESS_KEY_ID", "nobody", 1);
+  EXPECT_THAT(place->list(""), FailsWith(Code::auth_refused));
+  ::setenv("AWS_ACCESS_KEY_ID", "gridkey", 1);
+  ::setenv("AWS_SECRET_ACCESS_KEY", secret.c_str(), 1);
+  EXPECT_THAT(place->list(""), IsOk());  // the same object, with credentials that came later
+  S3Place nowhere = place_at("x");
+  nowhere.bucket = "no-such-bucket";
+  EXPECT_THAT(open(nowhere)->list(""), FailsWith(Code::io));
+  EXPECT_THAT(open(nowhere)->read("a", 0, 1), FailsWith(Code::io));
+  EXPECT_THAT(open(nowhere)->put_new("a", as_bytes("x")), FailsWith(Code::io));
+}
+
+TEST(S3Server, TakesPrefixesWithOddCharacters) {
+  const auto place = open(place_at("team=a/we ird+&$@~,;:'!()*%41"));
+  ASSERT_THAT(place->put_new("packs/a", as_bytes("text")), IsOk());
+  EXPECT_EQ(as_text(*place->read("packs/a", 0, 10)), "text");
+  const auto objects = place->list("");
+  ASSERT_THAT(objects, IsOk());
+  EXPECT_THAT(*objects, ElementsAre(Object{"packs/a", 4}));
+  EXPECT_THAT(place->remove("packs/a"), IsOk());
+}
+
+TEST(S3Server, DoesWhatPresignedUrlsAllowAndNothingElse) {
+  make_bucket();
+  const std::string path = std::string("/") + k_bucket + "/presigned/a b";
+  http::Client client;
+  const auto status = [&](const std::string& method, const std::string& url, std::string_view body = {}) {
+    http::Request request;
+    request.method = method;
+    request.url = url;
+    if (method == "PUT") request.body = http::source_of(as_bytes(body));
+    const auto answer = client.perform(request);
+    EXPECT_THAT(answer, IsOk());
+    return answer ? std::pair{answer->status, std::string(as_text(answer->body))} : std::pair{0, std::string{}};
+  };
+  const std::string put = *presign(message("PUT", path), credentials(), scope(), std::chrono::minutes{5});
+  EXPECT_EQ(status("PUT", put, "by url").first, 200);
+  const std::string get = *presign(message("GET", path), credentials(), scope(), std::chrono::minutes{5});
+  EXPECT_EQ(status("GET", get), (std::pair{200, std::string("by url")}));
+  EXPECT_EQ(status("PUT", get, "other").first, 403);
+  std::string elsewhere = get;
+  elsewhere.replace(elsewhere.find("a%20b"), 5, "a%20c");
+  EXPECT_EQ(status("GET", elsewhere).first, 403);
+  const S3Scope earlier{"us-east-1", {os::system_clock().wall().ms - 600'000}};
+  EXPECT_EQ(status("GET", *presign(message("GET", path), credentials(), earlier, std::chrono::minutes{5})).first, 403);
+}
+
+// Each is announced before it is put, so that whoever listens can kill the server in its midst.
+TEST(S3Outage, LosesNothingThatWasAcknowledged) {
+  S3Options options;
+  options.retry_for = std::chrono::minutes{1};
+  const auto place = open(place_at("outage"), options);
+  std::vector<Object> expected;
+  const Bytes random = os::random_bytes(20 << 20);
+  const ReadAt content = [&](std::uint64_t offset, std::size_t size) -> Result<Bytes> {
+    return Bytes(random.begin() + static_cast<std::ptrdiff_t>(offset),
+                 random.begin() + static_cast<std::ptrdiff_t>(offset + size));
+  };
+  for (int number = 0; number < 20; ++number) {
+    const std::uint64_t size = (number % 3 == 0 ? random.size() : 100'000) - static_cast<std::uint64_t>(number);
+    const std::string name = "packs/" + std::to_string(100 + number);
+    std::printf("PUT %d\n", number);
+    std::fflush(stdout);
+    ASSERT_THAT(place->put(name, size, content), IsOk()) << number;
+    expected.push_back({name, size});
+  }
+  const auto objects = place->list("packs/");
+  ASSERT_THAT(objects, IsOk());
+  EXPECT_EQ(*objects, expected);
+  for (const Object& object : expected)
+    for (std::uint64_t offset = 0; offset < object.size; offset += k_object_read_max) {
+      const auto part = place->read(object.name, offset, k_object_read_max);
+      ASSERT_THAT(part, IsOk()) << object.name;
+      EXPECT_TRUE(std::equal(part->begin(), part->end(), random.begin() + static_cast<std::ptrdiff_t>(offset)));
+      EXPECT_EQ(part->size(), std::min<std::uint64_t>(k_object_read_max, object.size - offset));
+    }
+}
+
+}  // namespace
+}  // namespace gridctl::store::testing

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real per-attempt supervisor as a process of its own, with the process engine.
+#include "agent/supervise.hpp"
+
+#include <gtest/gtest.h>
+
+#include "os/clock.hpp"
+#include "os/process.hpp"
+#include "support/temp_dir.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+// A user namespace without inotify instances: what a user meets who has used up his 128.
+constexpr const char* k_without_inotify = "echo 0 > /proc/sys/user/max_inotify_instances && exec \"$@\"";
+
+class Supervise : public ::testing::Test {
+ protected:
+  Supervise() {
+    ::setenv("GRIDCTL_AGENT_HOME", (dir_ / "home").c_str(), 1);
+    ::setenv("GRIDCTL_LEASE_DIR", (dir_ / "leases").c_str(), 1);
+  }
+  ~Supervise() override {
+    ::unsetenv("GRIDCTL_AGENT_HOME");
+    ::unsetenv("GRIDCTL_LEASE_DIR");
+  }
+  [[nodiscard]] std::optional<wire::AttemptPhase> phase() const {
+    const auto status = read_status(attempt_, clock_);
+    if (!status || !*status) return std::nullopt;
+    return (*status)->phase;
+  }
+  [[nodiscard]] std::string log() const { return os::read_file(attempt_.path / "supervisor.log").value_or("no log"); }
+  [[nodiscard]] bool comes_to(wire::AttemptPhase wanted) const {
+    for (const BootTime deadline = clock_.boot() + std::chrono::seconds{20}; clock_.boot() < deadline;) {
+      if (phase() == wanted) return true;
+      os::pause_for(std::chrono::milliseconds{20});
+    }
+    return false;
+  }
+
+  os::Clock& clock_ = os::system_clock();
+  testing::TempDir dir_;
+  AttemptDir attempt_{dir_ / "home" / "jobs" / "controller" / "job" / "1"};
+};
+
+TEST_F(Supervise, HearsOfAStopThoughNoInotifyInstanceIsLeft) {
+  const std::vector<std::string> bare{"unshare", "--user", "--map-root-user", "sh", "-c", k_without_inotify, "sh"};
+  std::vector<std::string> probe = bare;
+  probe.emplace_back("true");
+  const auto may = os::run(probe);
+  if (!may || !may->status.success()) GTEST_SKIP() << "no user namespace of our own may be made here";
+
+  ASSERT_TRUE(os::make_directories(attempt_.path.parent_path()));
+  NewAttempt content;
+  content.op = {"op"};
+  content.boot_id = Machine::real().boot_id;
+  content.deadline = clock_.boot() + std::chrono::minutes{10};
+  content.spec.job = {"job"};
+  content.spec.epoch = Epoch{1};
+  content.spec.run = "sleep 600";
+  ASSERT_TRUE(create_attempt(attempt_, content));
+  std::vector<std::string> command = bare;
+  for (const char* word : {GRIDCTL_BINARY_DIR "/bin/gridctl-agent.stripped", "supervise"}) command.emplace_back(word);
+  command.push_back(attempt_.path.native());
+  const auto pid = os::spawn(command, {});
+  ASSERT_TRUE(pid);
+  ASSERT_TRUE(comes_to(wire::AttemptPhase::running)) << log();
+  ASSERT_TRUE(os::write_file_atomically(attempt_.stop_file(), "0\n"));
+  EXPECT_TRUE(comes_to(wire::AttemptPhase::ended)) << log();
+  EXPECT_TRUE(os::wait(*pid));
+}
+
+}  // namespace
+}  // namespace gridctl::agent
