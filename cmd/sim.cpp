@@ -180,13 +180,13 @@ Result<SimReport> simulate(const SimQuestion& question, std::vector<Try> tries) 
   std::atomic<bool> stopped = false;
   os::Loop loop;
   {
-    os::Pool pool(1);
     const auto interrupted = [&] {
       stopped = true;
       loop.stop();
     };
     const os::Loop::Watch on_int = loop.on_signal(SIGINT, interrupted);
     const os::Loop::Watch on_term = loop.on_signal(SIGTERM, interrupted);
+    os::Pool pool(1);  // ends before they do: who sends the signal twice is told, too
     pool.submit([&] {
       forecast::Settings settings = question.settings;
       settings.go_on = [&] { return !stopped; };
