@@ -28,7 +28,8 @@ LONG = os.environ.get("GRIDCTL_LONG", "") not in ("", "0")  # the numbers of the
 
 WORKER = 1500          # uid of the hosts' ordinary user
 SUBUID_FIRST = 200000  # uids of its rootless containers
-LOOK = 0.1             # seconds between two looks
+LOOK = 0.1             # seconds between two looks at first; the longer the wait, the fewer, for each costs a process
+RARE_LOOK = 0.4
 LEASE_SLOT = 16384     # bytes, gridctl-agent(7)
 FINAL = ("SUCCEEDED", "FAILED", "CANCELLED")
 
@@ -40,13 +41,15 @@ class Timeout(AssertionError):
 def wait_until(what, deadline, look, evidence=None):
     """look() until it gives something true, which is returned. `deadline` in seconds from now."""
     end = time.monotonic() + deadline
+    pause = LOOK
     while True:
         found = look()
         if found:
             return found
         if time.monotonic() >= end:
             raise Timeout(f"gave up waiting for {what} after {deadline} s\n{evidence() if evidence else ''}")
-        time.sleep(LOOK)
+        time.sleep(pause)
+        pause = min(pause * 1.15, RARE_LOOK)
 
 
 def is_alive(pid):
