@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
@@ -35,6 +36,19 @@ std::string cost_text(const registry::Job& job) {
   return text;
 }
 
+// "done in 1h12m for 3.40 USD, as it seemed when it was placed first; it took 1.1 of that time and 1.2 of that money"
+std::string expected_text(const registry::Job& job) {
+  const job::Expected& expected = *job.machine.expected;
+  std::string text = "done in " + format_duration(std::chrono::seconds{std::llround(expected.seconds)});
+  if (expected.usd > 0) text += " for " + ui::money(expected.usd, false);
+  text += ", as it seemed when it was placed first";
+  if (job.state != job::JobState::succeeded || !job.ended_at) return text;
+  const double took = static_cast<double>(job.ended_at->ms - job.submitted_at.ms) / 1000;
+  text += "; it took " + ui::number(took / expected.seconds, 2) + " times as long";
+  if (expected.usd > 0) text += " and cost " + ui::number(job.cost / expected.usd, 2) + " times as much";
+  return text;
+}
+
 ui::Facts facts_of(const registry::Job& job, const std::optional<registry::Checkpoint>& head,
                    const std::optional<registry::Drill>& drill, const std::optional<DeadlineView>& deadline,
                    WallTime now) {
@@ -60,6 +74,7 @@ ui::Facts facts_of(const registry::Job& job, const std::optional<registry::Check
     facts.add("checkpoint", checkpoint_name(job.id, head->seq) + ", " + format_size(head->bytes) + ", " +
                                 ui::age(head->created_at, now));
   if (job.cost > 0 || job.spec.budget_total) facts.add("cost", cost_text(job));
+  if (job.machine.expected) facts.add("expected", expected_text(job));
   if (deadline) facts.add("deadline", deadline->text);
   if (drill) facts.add("drill", ui::age(drill->at, now) + ": " + drill->summary);
   return facts;

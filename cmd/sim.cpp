@@ -40,16 +40,20 @@ constexpr Option k_options[] = {
     {"size", 0, "SIZE", "of a checkpoint; with a host's uplink, how long until it is safe", "as measured, else 1GiB"},
     {"upload", 0, "TIME", "until a checkpoint is safe, on every host", "size over uplink"},
     {"restore", 0, "TIME", "to bring a checkpoint to a new host", "as long as the upload"},
-    {"deadline", 0, "TIME", "tell how surely it is met", "deadline or max_duration of the job file"},
+    {"deadline", 0, "TIME", "of the job: hosts are chosen for it, and how surely it is met is told",
+     "deadline or max_duration of the job file"},
     {"horizon", 0, "TIME", "a run that goes on for longer never ends", "20 times the work, at least 30d"}};
 constexpr int k_exits[] = {4, 7, 130};
 
 // The hosts that can run it, when all of them are there.
 Result<std::vector<const HostModel*>> fitting(const SimQuestion& question) {
-  std::vector<sched::HostFacts> facts;
-  for (const HostModel& host : question.grid.hosts) facts.push_back(host.facts);
-  for (sched::HostFacts& one : facts) one.reachable = true;
-  const sched::Decision decision = sched::place(question.spec, facts, {});
+  const forecast::Choice choice{"", question.spec};
+  forecast::Scheduler scheduler(question.grid, choice);
+  forecast::Scheduler::Now now;
+  now.seen.assign(question.grid.hosts.size(), true);
+  now.work = question.grid.work;
+  if (question.spec.deadline) now.time_left = seconds(question.spec.deadline->after);
+  const sched::Decision decision = scheduler.decide(now, scheduler.known(now), {});
   if (!decision.placement) return nothing_fits(question.spec.name, decision);
   std::vector<const HostModel*> hosts;  // best first
   const auto add = [&](const HostName& name) {
@@ -150,6 +154,12 @@ std::vector<Try> hosts_of(const SimQuestion& question, const std::vector<const H
   for (const HostModel* host : hosts)
     if (std::none_of(alone.begin(), alone.end(), [&](const HostModel* other) { return alike(*host, *other); }))
       alone.push_back(host);
+  if (std::any_of(hosts.begin(), hosts.end(), [&](const HostModel* host) {
+        return host->facts.price_per_hour != hosts.front()->facts.price_per_hour;
+      })) {
+    add("cheapest per hour", question.spec.constraints.providers, *hosts.front());
+    tries.back().choice.by_price = true;
+  }
   if (hosts.size() < 2 || alone.size() > k_alone_max) return tries;
   for (const HostModel* host : alone) add(host->facts.name.value + " alone", {host->facts.name.value}, *host);
   return tries;
@@ -237,6 +247,9 @@ const Command k_sim{
         "checkpoint intervals and choices of hosts it tells the expected time and cost with the band that holds 9 of "
         "10 runs, the work that is thrown away, and the share of the time from failures until it runs again. Nothing "
         "is started and nothing is changed.\n\n"
+        "ANY HOST is where gridctl would go: by the expected cost to finish and, with a deadline, to hosts that are "
+        "done before it, leaving those that may fail while there is time. CHEAPEST PER HOUR is for comparison: of the "
+        "hosts that answer the one of the lowest price, whatever its speed, its failures and the deadline.\n\n"
         "The hosts come from a file, from the registry, or from traces of their availability; all three are described "
         "in gridctl-sim(5). A trace takes the place of the failure rates: several hosts are up in proportion to it. "
         "Without other hosts it brings its own.\n\n"

@@ -183,6 +183,7 @@ Result<Costs> costs_of(registry::Registry& registry, const Parsed& parsed, SimQu
 
 void charge(const Costs& costs, SimQuestion& question) {
   question.grid.stall = costs.stall.value_or(seconds(sched::k_stall_assumed));
+  question.grid.state_bytes = costs.size;
   for (forecast::HostModel& host : question.grid.hosts) {
     const double over_link = costs.size * 8 / (host.uplink * 1e6);
     host.upload = costs.upload.value_or(over_link);
@@ -206,7 +207,25 @@ Result<job::CheckpointPolicy> policy_of(const std::string& text) {
   return policy;
 }
 
-Result<void> read_settings(const Parsed& parsed, SimQuestion& question) {
+// In a run it is counted from the submission, which is now.
+Result<void> read_deadline(const Context& context, const Parsed& parsed, SimQuestion& question) {
+  job::Spec& spec = question.spec;
+  TRY_ASSIGN(const std::optional<Duration> given, parsed.duration("deadline"));
+  if (given) {
+    spec.deadline = job::Deadline{{}, *given, false};
+  } else if (spec.deadline) {
+    const WallTime now = context.clock.wall();
+    spec.deadline->after = std::chrono::milliseconds{job::moment_of(*spec.deadline, now).ms - now.ms};
+    spec.deadline->at.reset();
+  }
+  if (spec.deadline && spec.deadline->after <= Duration{})
+    return make_error(Code::usage, "the deadline is over", "give another one with --deadline TIME");
+  if (spec.deadline) question.settings.deadline = seconds(spec.deadline->after);
+  else if (spec.max_duration) question.settings.deadline = seconds(*spec.max_duration);
+  return {};
+}
+
+Result<void> read_settings(const Context& context, const Parsed& parsed, SimQuestion& question) {
   forecast::Settings& settings = question.settings;
   TRY_ASSIGN(const std::optional<std::uint64_t> runs, parsed.whole("runs"));
   settings.runs = runs.value_or(settings.runs);
@@ -224,11 +243,7 @@ Result<void> read_settings(const Parsed& parsed, SimQuestion& question) {
                               ? seconds(*horizon)
                               : std::min(std::max(k_horizon_work * question.grid.work, k_horizon_min), k_horizon_max);
   if (horizon && *horizon <= Duration{}) return make_error(Code::usage, "--horizon must be longer than nothing");
-  TRY_ASSIGN(const std::optional<Duration> deadline, parsed.duration("deadline"));
-  if (deadline) settings.deadline = seconds(*deadline);
-  else if (question.spec.deadline && !question.spec.deadline->at)
-    settings.deadline = seconds(question.spec.deadline->after);
-  else if (question.spec.max_duration) settings.deadline = seconds(*question.spec.max_duration);
+  TRY(read_deadline(context, parsed, question));
   settings.budget = question.spec.budget_total;
   for (const std::string& list : parsed.values("interval"))
     for (const std::string& one : split(list, ',')) {
@@ -274,7 +289,7 @@ Result<SimQuestion> read_sim_question(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(config::ParsedJob job, read_job(parsed.positionals[0]));
   for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));
   question.spec = std::move(job.spec);
-  TRY(read_settings(parsed, question));
+  TRY(read_settings(context, parsed, question));
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   if (from_registry) {
     TRY_ASSIGN(question.grid.hosts, registered(registry));

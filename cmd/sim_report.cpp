@@ -121,7 +121,8 @@ std::string row_json(const SimRow& row) {
                                     {"collecting_seconds", f.collecting},
                                     {"recovery_share", f.recovery_share()},
                                     {"failures", f.failures},
-                                    {"attempts", f.attempts}})
+                                    {"attempts", f.attempts},
+                                    {"moves", f.moves}})
     text += std::string(",\"") + name + "\":" + (any ? json_number(value) : "null");
   text += ",\"in_time\":" + (f.in_time ? json_number(*f.in_time) : "null");
   text += ",\"in_budget\":" + (f.in_budget ? json_number(*f.in_budget) : "null");

@@ -67,8 +67,9 @@ Progress progress_of(const registry::Job& job, const std::vector<registry::Attem
   }
   if (job.spec.workload.work) progress.total = sched::task_of(job.spec).work;
   const std::optional<double> share = told_share(state, checkpoints);
-  if (share && progress.total) progress.saved = *share * *progress.total;
-  else if (share && *share >= k_share_min && progress.saved > 0) progress.total = progress.saved / *share;
+  // What was measured corrects what was declared.
+  if (share && *share >= k_share_min && progress.saved > 0) progress.total = progress.saved / *share;
+  else if (share && progress.total) progress.saved = *share * *progress.total;
   return progress;
 }
 

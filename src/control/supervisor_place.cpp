@@ -119,7 +119,10 @@ void Supervisor::place(const JobPtr& job) {
   if (!job->interval.reason.empty()) lines.push_back("checkpoints " + job->interval.reason);
   explain(job, std::move(lines));
   job->doubt = {};
-  apply(job, job::Placed{{member}, decision.placement->reason});
+  const sched::Estimate& estimate = decision.placement->estimate;
+  std::optional<job::Expected> expected;
+  if (known.work_known && !estimate.is_never()) expected = job::Expected{estimate.takes(), estimate.cost()};
+  apply(job, job::Placed{{member}, decision.placement->reason, expected});
   if (const std::string late = sched::late_warning(decision, known); !late.empty()) tell_risk(job, late);
 }
 

@@ -16,12 +16,13 @@ void add(Figures& sum, const Outcome& one) {
   sum.collecting += one.collecting;
   sum.failures += one.failures;
   sum.attempts += one.attempts;
+  sum.moves += one.moves;
 }
 
 void divide(Figures& sum) {
   const auto count = static_cast<double>(std::max<std::uint64_t>(sum.finished, 1));
   for (double* one :
-       {&sum.start, &sum.work, &sum.stalled, &sum.lost, &sum.recovery, &sum.collecting, &sum.failures, &sum.attempts})
+       {&sum.start, &sum.work, &sum.stalled, &sum.lost, &sum.recovery, &sum.collecting, &sum.failures, &sum.attempts, &sum.moves})
     *one /= count;
 }
 }  // namespace

@@ -32,7 +32,7 @@ struct Figures {
   std::uint64_t finished = 0;  // before the horizon
   Spread time, cost;
   double start = 0, work = 0, stalled = 0, lost = 0, recovery = 0, collecting = 0;  // add up to the mean time
-  double failures = 0, attempts = 0;                                                // per run
+  double failures = 0, attempts = 0, moves = 0;                                     // per run
   std::optional<double> in_time;                                                    // share of all runs, 0..1
   std::optional<double> in_budget;
   [[nodiscard]] bool all_finished() const { return finished == runs && runs > 0; }

@@ -25,29 +25,6 @@ Duration duration_of(double seconds) {
 }
 }  // namespace
 
-Scheduler::Scheduler(const Grid& on, const Choice& of) : grid(on), choice(of) {
-  for (const HostModel& host : grid.hosts) facts_.push_back(host.facts);
-}
-
-const Scheduler::Answer& Scheduler::place(const std::vector<bool>& seen, const std::vector<job::Avoided>& avoided) {
-  std::vector<std::string> names;
-  for (const job::Avoided& one : avoided) names.push_back(one.host.value);
-  const auto [found, fresh] = known_.try_emplace({seen, std::move(names)});
-  Answer& answer = found->second;
-  if (!fresh) return answer;
-  for (std::size_t i = 0; i < facts_.size(); ++i) facts_[i].reachable = seen[i];
-  sched::Decision decision = sched::place(choice.spec, facts_, avoided);
-  answer.could_ever_fit = decision.could_ever_fit;
-  answer.reason = decision.placement ? decision.placement->reason : sched::summary(decision);
-  if (!decision.placement) return answer;
-  sched::Placement& to = *decision.placement;
-  const auto host = std::find_if(facts_.begin(), facts_.end(), [&](const auto& one) { return one.name == to.host; });
-  answer.host = static_cast<std::size_t>(host - facts_.begin());
-  answer.member =
-      job::Member{0, to.host, to.engine, std::move(to.gpu_uuids), to.cpus, to.memory_bytes, to.price_per_hour};
-  return answer;
-}
-
 // Everything that is newly due is done at once, or put into the queue.
 void Life::apply(job::Happening what, Nanos stamp) {
   job::Step step = job::step(state_, {wall(stamp), std::move(what)});
@@ -71,9 +48,7 @@ void Life::apply(job::Happening what, Nanos stamp) {
 
 void Life::place() {
   if (!std::holds_alternative<job::Waiting>(state_.phase)) return;
-  std::vector<bool> seen(hosts_.size());
-  for (std::size_t i = 0; i < hosts_.size(); ++i) seen[i] = hosts_[i].seen;
-  const Scheduler::Answer& answer = scheduler_.place(seen, state_.avoided);
+  const Scheduler::Answer& answer = scheduler_.place(present(), state_.avoided);
   if (!answer.member) {
     blocked_at_ = now_;
     apply(job::NotPlaced{answer.could_ever_fit, answer.reason});
@@ -133,6 +108,7 @@ void Life::started() {
   began_ = now_;
   pace_ = pace_on(host_);
   after(pace_.end(), Kind::ended, host_, state_.epoch.value);
+  judge_deadline();
 }
 
 void Life::commit(std::uint64_t count, Nanos safe_at) {

@@ -6,9 +6,10 @@
 //   * of an attempt's checkpoints the newest safe one is committed, when the attempt ends: the state that follows is
 //     the same (tested);
 //   * placing is a pure function: the same question is answered from memory;
-//   * while nothing can be placed, the scheduler is asked again when a host appears, in the rhythm of its retries.
-// A failure takes the host with all that is on it, and it is known by a new boot when it comes back. Moves, health,
-// links and other jobs are not simulated.
+//   * while nothing can be placed, the scheduler is asked again when a host appears, in the rhythm of its retries;
+//   * sched::judge_deadline is asked when its answer can have changed, not every two seconds.
+// A failure takes the host with all that is on it, and it is known by a new boot when it comes back. Drained hosts,
+// health, links and other jobs are not simulated.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "forecast/model.hpp"
+#include "sched/deadline.hpp"
 #include "sched/place.hpp"
 
 namespace gridctl::forecast {
@@ -36,6 +38,7 @@ struct Outcome {
   double collecting = 0;  // its result, after it ended
   double cost = 0;        // USD: while the program ran, or its result was fetched, and the host was there
   int failures = 0;       // that struck an attempt
+  int moves = 0;          // for the deadline
   int attempts = 0;
 };
 
@@ -49,15 +52,42 @@ class Scheduler {
     std::string reason;
     bool could_ever_fit = false;
   };
-  // sched::place with these hosts answering; the same question is asked once.
-  [[nodiscard]] const Answer& place(const std::vector<bool>& seen, const std::vector<job::Avoided>& avoided);
+  // What is known at one moment.
+  struct Now {
+    std::vector<bool> seen;   // which hosts answer
+    std::vector<double> rates;  // failures per hour, when they are learned meanwhile; else empty
+    double work = 0;          // seconds at speed 1 that are not saved
+    bool resumes = false;     // something is
+    std::optional<double> time_left;  // until its deadline
+    double failures_max = 0;  // job::State
+  };
+  // sched::place; the same question is asked once. Without a deadline the work counts in 32nds of the whole.
+  [[nodiscard]] const Answer& place(const Now& now, const std::vector<job::Avoided>& avoided);
+  [[nodiscard]] sched::Known known(const Now& now) const;
+  // Where it would go, if it left that host.
+  [[nodiscard]] sched::Decision decide(const Now& now, const sched::Known& known,
+                                       const std::vector<job::Avoided>& avoided,
+                                       std::optional<std::size_t> leaving = {});
+  // On the host where it runs, with so much work to be done there yet.
+  [[nodiscard]] sched::Present going_on(const sched::Known& known, double work, const job::Member& on,
+                                        std::size_t host) const;
 
   const Grid& grid;
   const Choice& choice;
 
  private:
+  void tell(const Now& now);
   std::vector<sched::HostFacts> facts_;
-  std::map<std::pair<std::vector<bool>, std::vector<std::string>>, Answer> known_;
+  std::map<HostName, double> speeds_;
+  struct Question {
+    std::vector<bool> seen;
+    std::vector<std::string> avoided;
+    int work = 0;
+    bool resumes = false;
+    auto operator<=>(const Question&) const = default;
+  };
+  std::map<Question, Answer> known_;
+  Answer asked_;  // a question that is not asked again
 };
 
 // The life with this number: the same hosts fail at the same times whatever the choice. `go_on` is asked now and then

@@ -39,6 +39,8 @@ Life::Life(Scheduler& scheduler, std::uint64_t seed, std::uint64_t number) : sch
     one.connected = one.seen = one.there.up();
     hosts_.push_back(std::move(one));
   }
+  if (const auto& due = scheduler.choice.spec.deadline; due && !scheduler.choice.by_price)
+    deadline_ = static_cast<double>(job::moment_of(*due, wall(0)).ms - wall(0).ms) / 1000;
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     hosts_[i].silence.answered(boot());
     arm(i);
@@ -84,6 +86,12 @@ void Life::turn(const Due& due) {
       // A result is not fetched from a host that is gone; after a reboot there is none to wait for.
       if (ours && (!ended_here_ || (same && host.there.up()))) collected();
       return;
+    case Kind::look:
+      if (ours && due.at == next_look_) judge_deadline();
+      return;
+    case Kind::move:
+      if (ours && same && running_) move();
+      return;
   }
 }
 
@@ -103,8 +111,10 @@ void Life::changed(std::size_t index) {
 
 void Life::went(std::size_t index) {
   Host& host = hosts_[index];
-  if (model(index).recorded != nullptr && host.connected)
+  if (model(index).recorded != nullptr && host.connected) {
     host.watched.push_back({wall(host.watched_since), wall(now_), true});
+    host.estimated_at.reset();
+  }
   const bool noticed_up = host.connected;
   host.connected = false;
   if (is_on(index)) {
@@ -144,6 +154,7 @@ void Life::tick(std::size_t index) {
   const bool lost = host.silence.judge(state_.policy.lost_after) == job::Liveness::lost;
   const bool unnoticed = host.seen;
   if (lost && is_on(index)) apply(job::HostLost{state_.epoch, host.silence.counted()});
+  if (unnoticed && !host.seen && !is_on(index)) judge_deadline();
   // Alone with the silent nothing is counted; the ticks go on when somebody answers. Of a host without the job nobody
   // asks more than whether it is there.
   host.ticking = !lost && ((witnessed && is_on(index)) || unnoticed);
@@ -181,6 +192,7 @@ void Life::connected(std::size_t index) {
     }
   }
   if (!done_) settle(index);
+  if (!done_ && !is_on(index)) judge_deadline();
   if (blocked_at_ && !done_) {
     const Nanos retry = std::max<Nanos>(retry_.count(), 1);
     const Nanos rounds = (now_ - *blocked_at_ + retry - 1) / retry;
@@ -197,12 +209,23 @@ void Life::settle(std::size_t index) {
   for (const Epoch epoch : there) apply(job::Settled{model(index).facts.name, epoch});
 }
 
+// Learned of recorded hosts; looked at again after each failure, and now and then while there is none.
 double Life::rate_known(std::size_t index) {
-  const HostModel& on = model(index);
-  if (on.recorded == nullptr) return std::max(on.rate_per_hour, 1e-9);
-  std::vector<sched::Watched> seen = hosts_[index].watched;
-  if (hosts_[index].connected) seen.push_back({wall(hosts_[index].watched_since), wall(now_), false});
-  return sched::estimate(on.rate_per_hour, std::move(seen), wall(now_)).rate_per_hour;
+  constexpr Nanos k_rate_holds = 600'000'000'000;
+  Host& host = hosts_[index];
+  if (model(index).recorded == nullptr) return std::max(model(index).rate_per_hour, 1e-9);
+  if (!host.estimated_at || now_ - *host.estimated_at >= k_rate_holds) {
+    host.rate = estimated_rate(index);
+    host.estimated_at = now_;
+  }
+  return host.rate;
+}
+
+double Life::estimated_rate(std::size_t index) const {
+  const Host& host = hosts_[index];
+  std::vector<sched::Watched> seen = host.watched;
+  if (host.connected) seen.push_back({wall(host.watched_since), wall(now_), false});
+  return sched::estimate(model(index).rate_per_hour, std::move(seen), wall(now_)).rate_per_hour;
 }
 
 }  // namespace gridctl::forecast

@@ -18,7 +18,7 @@ class Life {
 
  private:
   using Nanos = std::int64_t;
-  enum class Kind : std::uint8_t { change, connected, tick, place, started, ended, collected };
+  enum class Kind : std::uint8_t { change, connected, tick, place, started, ended, collected, look, move };
   struct Due {
     Nanos at;
     std::uint64_t order;
@@ -41,6 +41,8 @@ class Life {
     job::Silence silence;
     Nanos watched_since = 0;
     std::vector<sched::Watched> watched;
+    std::optional<Nanos> estimated_at{};  // its rate
+    double rate = 0;
   };
 
   // life.cpp: the job
@@ -59,6 +61,13 @@ class Life {
   [[nodiscard]] const job::Attempt* attempt() const { return state_.attempt(); }
   [[nodiscard]] bool is_on(std::size_t host) const { return attempt() != nullptr && host_ == host; }
 
+  // life_deadline.cpp
+  [[nodiscard]] Scheduler::Now present();
+  void judge_deadline();
+  void look_again(double seconds);
+  void prepare_move(const std::string& why, double failures_max);
+  void move();
+
   // life_hosts.cpp: the hosts
   void turn(const Due& due);
   void changed(std::size_t host);
@@ -68,6 +77,7 @@ class Life {
   void resume_ticks();
   [[nodiscard]] bool others_answer(std::size_t host) const;
   [[nodiscard]] double rate_known(std::size_t host);
+  [[nodiscard]] double estimated_rate(std::size_t host) const;
   void settle(std::size_t host);
 
   void at(Nanos when, Kind kind, std::size_t host, std::uint64_t epoch = 0);
@@ -100,6 +110,8 @@ class Life {
   sched::Interval interval_;  // told to the job
   bool measured_ = false;     // the cost of a checkpoint is known
   double measured_upload_ = 0;
+  std::optional<double> deadline_;   // seconds from the beginning
+  Nanos next_look_ = 0;              // at the deadline
   std::optional<Nanos> blocked_at_;  // nothing could be placed then
   Duration retry_{};                 // the scheduler is asked again so often
   Outcome outcome_;

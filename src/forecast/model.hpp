@@ -50,14 +50,18 @@ struct Grid {
   std::vector<HostModel> hosts;  // names are unique
   double work = 0;               // seconds that the job computes at speed 1
   double stall = 0;              // seconds that a checkpoint holds it up
+  double state_bytes = 1 << 30;  // of a checkpoint
   double horizon = 0;            // seconds after which a run is given up
   Pacing pacing{};
 };
 
-// One way to run it: `spec` with its checkpoint policy and the providers it is pinned to.
+// One way to run it: `spec` with its checkpoint policy, its deadline and the providers it is pinned to.
 struct Choice {
   std::string name;  // "tuned", "15m"; "any host", "ada"
   job::Spec spec;
+  // For comparison: of the hosts that fit the cheapest per hour, whatever is known of their speeds and failures, and
+  // whatever the deadline.
+  bool by_price = false;
 };
 
 }  // namespace gridctl::forecast

@@ -145,6 +145,13 @@ struct Failure {
   bool operator==(const Failure&) const = default;
 };
 
+// Of the whole job, as the scheduler saw it.
+struct Expected {
+  double seconds = 0;
+  double usd = 0;
+  bool operator==(const Expected&) const = default;
+};
+
 struct State {
   JobId id;
   RecoveryPolicy policy;
@@ -168,6 +175,7 @@ struct State {
   std::string limit_text;          // for people
   double failures_max = 0;         // per hour: hosts that fail more often are too risky for its deadline; 0 = none
   bool late = false;               // its deadline has passed, and that was told
+  std::optional<Expected> expected;  // when it was placed first, if its work was known then
   bool operator==(const State&) const = default;
 
   [[nodiscard]] JobState visible() const;
@@ -181,6 +189,7 @@ struct State {
 struct Placed {
   std::vector<Member> members;
   std::string reason;
+  std::optional<Expected> expected{};  // of what is left of it; nullopt: its work is not known
 };
 struct NotPlaced {
   bool could_ever_fit = true;

@@ -80,6 +80,7 @@ void Stepper::operator()(const Placed& event) {
   state.epoch.value += 1;
   state.attempts.value += 1;
   if (state.recovering) ++state.recoveries;
+  if (state.attempts.value == 1) state.expected = event.expected;
   Attempt attempt{state.attempts, state.epoch, event.members, state.restore.value_or(state.head), event.reason, {}, {}};
   const std::string from = attempt.resumed_from.value == 0
                                ? "from the beginning"

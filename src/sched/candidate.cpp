@@ -291,6 +291,7 @@ void estimate(Candidate& c, const Known& known, job::Optimize optimize) {
     crew.speed = speed_of_cores(c.placement.cpus);
     c.alternative = k_after_all_gpus;
   }
+  if (const auto there = known.speeds.find(c.host->name); there != known.speeds.end()) crew.speed = there->second;
   Task task = known.task;
   if (const auto there = known.bytes_there.find(c.host->name); there != known.bytes_there.end())
     task.input_bytes = std::max(0.0, task.input_bytes - there->second);

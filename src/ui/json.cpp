@@ -147,6 +147,8 @@ std::string job_json(const registry::Job& job, std::span<const registry::Attempt
   value["recoveries"] = job.recoveries;
   value["lost_seconds"] = seconds(job.machine.lost);
   value["cost"] = job.cost;
+  const std::optional<job::Expected>& expected = job.machine.expected;
+  value["expected"] = expected ? Json{{"seconds", expected->seconds}, {"cost", expected->usd}} : Json();
   value["reason_text"] = text_or_null(job.machine.reason_text);
   const auto* launching = std::get_if<job::Launching>(&job.machine.phase);
   value["doing"] = launching == nullptr ? Json() : text_or_null(launching->doing);

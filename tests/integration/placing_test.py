@@ -83,7 +83,10 @@ class Deadlines(grid.Case):
     def assert_met(self, job):
         shown = job.show()
         self.assertLess(grid.iso(shown["ended_at"]), grid.iso(shown["deadline"]["at"]), job.evidence())
-        self.assertRegex(job.laptop.run("job", "show", job.id).out, r"deadline +20.* UTC: met, [0-9ms]+ before")
+        told = job.laptop.run("job", "show", job.id).out
+        self.assertRegex(told, r"deadline +20.* UTC: met, [0-9ms]+ before")
+        self.assertRegex(told, r"expected +done in .*; it took [0-9.]+ times as long and cost [0-9.]+ times as much")
+        self.assertGreater(shown["expected"]["seconds"], 60)
 
     def test_a_job_leaves_a_flaky_host_while_a_failure_could_still_be_made_good(self):
         owner = self.owner("cautious", [("cheap", "market", 1), ("steady", "datacenter", 10)])

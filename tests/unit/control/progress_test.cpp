@@ -75,11 +75,12 @@ TEST(Progress, IsNothingWithoutACheckpoint) {
   EXPECT_DOUBLE_EQ(scene.progress(600).saved, 0);
 }
 
-TEST(Progress, BelievesWhatTheJobTells) {
+TEST(Progress, CorrectsWhatWasDeclaredByWhatWasMeasured) {
   Scene scene;
   scene.run(0);
   scene.save(200, {{"progress", 0.5}});
-  EXPECT_DOUBLE_EQ(scene.progress(210).saved, 500);
+  EXPECT_DOUBLE_EQ(scene.progress(210).saved, 190);
+  EXPECT_DOUBLE_EQ(scene.progress(210).total.value(), 380);
   scene.save(400, {{"progress", 7}});  // nonsense
   EXPECT_DOUBLE_EQ(scene.progress(400).saved, 390);
 }

@@ -27,6 +27,55 @@ Outcome one_life(const Grid& grid, const job::Spec& spec, std::uint64_t number =
   Scheduler scheduler(grid, choice);
   return live(scheduler, 1, number);
 }
+// Four that are cheap and often gone, and one that is dear and always there.
+Grid a_market(double work) {
+  std::vector<HostModel> hosts;
+  for (const char* name : {"spot-1", "spot-2", "spot-3", "spot-4"}) {
+    hosts.push_back(a_host(name).failing(2 * 3600, 1800).starting(60));
+    hosts.back().facts.price_per_hour = 1;
+    hosts.back().facts.host_class = "market";
+  }
+  hosts.push_back(a_host("rock").starting(60));
+  hosts.back().facts.price_per_hour = 4;
+  return a_grid(std::move(hosts), work, 10);
+}
+TEST(Deadline, ItLeavesWhatMayFailAtTheLastMomentAndIsInTime) {
+  const Grid grid = a_market(10 * 3600);
+  Choice choice{"", a_job(1800)};
+  choice.spec.deadline = job::Deadline{{}, 12h + 30min, false};
+  Settings settings;
+  settings.runs = 300;
+  settings.deadline = 12.5 * 3600;
+  const Figures ours = *expect(grid, choice, settings);
+  EXPECT_GT(ours.moves, 0);
+  EXPECT_GE(*ours.in_time, 0.99);
+  choice.spec.constraints.providers = {"rock"};
+  const Figures rock = *expect(grid, choice, settings);
+  EXPECT_EQ(rock.moves, 0);
+  EXPECT_LT(ours.cost.mean, 0.8 * rock.cost.mean);
+  choice.spec.constraints.providers.clear();
+  choice.spec.constraints.classes = {"market"};
+  const Figures spot = *expect(grid, choice, settings);
+  EXPECT_LT(*spot.in_time, 0.9);
+  EXPECT_EQ(spot.moves, 0) << "there is nowhere to go";
+}
+TEST(Deadline, WithoutOneNothingMoves) {
+  Settings settings;
+  settings.runs = 50;
+  EXPECT_EQ(expect(a_market(10 * 3600), {"", a_job(900)}, settings)->moves, 0);
+}
+TEST(ByPrice, TakesTheCheapestPerHourHoweverSlow) {
+  Grid grid = a_grid({a_host("slow"), a_host("fast")}, 3600, 0);
+  grid.hosts[0].facts.price_per_hour = 1;
+  grid.hosts[0].speed = 0.1;
+  grid.hosts[1].facts.price_per_hour = 2;
+  Choice choice{"", a_job(0)};
+  Settings settings;
+  settings.runs = 1;
+  EXPECT_NEAR(expect(grid, choice, settings)->cost.mean, 2, 0.1);
+  choice.by_price = true;
+  EXPECT_NEAR(expect(grid, choice, settings)->cost.mean, 10, 0.1);
+}
 TEST(Pacing, IsThatOfTheSupervisor) {
   const Pacing pacing;
   EXPECT_EQ(pacing.tick, control::k_tick);

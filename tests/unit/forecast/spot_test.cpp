@@ -7,11 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "forecast/forecast.hpp"
 #include "grid.hpp"
+#include "traces.hpp"
 
 namespace gridctl::forecast {
 namespace {
@@ -25,13 +24,6 @@ struct Costs {
 };
 constexpr Costs k_costs[] = {
     {"1 GB, 300 Mbit/s", 5, 27, 27}, {"14 GB, 1 Gbit/s", 30, 112, 112}, {"slow", 120, 300, 300}};
-
-Trace read_trace(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return parse_trace(text.str(), path.stem().string()).value();
-}
 
 Grid grid_of(const Trace& trace, const Costs& costs, double work) {
   Grid grid;
@@ -107,8 +99,6 @@ void expect_small_regret(const std::filesystem::path& folder, std::size_t count)
   std::printf("mean regret %.1f %%, worst %.1f %%\n",
               100 * sum / static_cast<double>(paths.size() * std::size(k_costs)), 100 * worst);
 }
-
-const std::filesystem::path k_traces = std::filesystem::path(GRIDCTL_SOURCE_DIR) / "tests/data/spot";
 
 TEST(SpotTraces, TheTunedIntervalIsWithinTenPercentOfTheBestFixedOne) { expect_small_regret(k_traces, 6); }
 
