@@ -21,10 +21,14 @@ constexpr Duration k_timeout = std::chrono::minutes{2};  // of reaching the host
 
 constexpr Example k_examples[] = {{"Measure a host and prove its GPUs", "gridctl provider bench ada"},
                                   {"Half a minute a GPU instead of two", "gridctl provider bench ada --quick"},
+                                  {"Is it cooled well?", "gridctl provider bench ada --under-load 10m"},
                                   {"For a script", "gridctl provider bench ada --quick --json | jq -r .verdict"}};
 constexpr Positional k_positionals[] = {{"NAME", Offer::provider}};
-constexpr Option k_options[] = {{"quick", 0, "", "leaves out the minute under load; shorter measurements"},
-                                {"gpu", 0, "UUID", "only this GPU", "all", Offer::nothing, "", true}};
+constexpr Duration k_load_min = std::chrono::seconds{5}, k_load_max = std::chrono::minutes{10};
+constexpr Option k_options[] = {
+    {"quick", 0, "", "leaves out the time under load; shorter measurements"},
+    {"under-load", 0, "TIME", "how long each GPU is kept busy, to see what heat does", "1m"},
+    {"gpu", 0, "UUID", "only this GPU", "all", Offer::nothing, "", true}};
 
 std::string number(double value, const char* unit) {
   std::array<char, 48> text{};
@@ -77,6 +81,9 @@ void show(Context& context, const control::BenchReport& report) {
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const std::optional<Duration> under_load, parsed.duration("under-load"));
+  if (under_load && (*under_load < k_load_min || *under_load > k_load_max))
+    return make_error(Code::usage, "--under-load must be from 5s to 10m");
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
   TRY_ASSIGN(const ControllerId controller, registry.controller_id());
@@ -87,6 +94,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   provider.inventory = examined.provider.inventory;
   control::BenchOptions options;
   options.quick = parsed.has("quick");
+  options.under_load = under_load.value_or(options.under_load);
   options.gpus = parsed.values("gpu");
   options.progress = [&](const std::string& line) { context.note(sanitize(line)); };
   const control::WorkPlace place{provider, controller, context.paths(), &context.clock};

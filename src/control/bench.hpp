@@ -64,7 +64,8 @@ struct BenchReport {
 [[nodiscard]] std::map<std::string, double, std::less<>> figures_of(const BenchReport& report);
 
 struct BenchOptions {
-  bool quick = false;                // no sustained run, shorter parts
+  bool quick = false;                              // no sustained run, shorter parts
+  Duration under_load = std::chrono::seconds{60};  // the sustained run: up to 10 minutes
   bool challenges_only = false;      // between jobs: seconds instead of minutes, and only GPUs that nobody holds
   std::uint64_t fill_bytes_max = 0;  // 0 = all that is free: only then the size of the memory is judged
   std::vector<std::string> gpus;     // uuids; empty = all

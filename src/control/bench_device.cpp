@@ -13,11 +13,9 @@ constexpr Duration k_test_wait = std::chrono::minutes{2};  // of one stage: a dr
 constexpr Duration k_reply_slack = std::chrono::seconds{15};
 constexpr std::uint32_t k_parts = 4, k_parts_fill = 16;    // recomputed here: half the work skipped is seen 15 in 16
 constexpr std::uint64_t k_fill_between_jobs = 4ull << 30;  // bytes: enough to be timed
-constexpr std::uint64_t k_sustained_seconds = 60;
-constexpr Duration k_look_after = std::chrono::seconds{30};  // of the sustained run
-constexpr double k_clock_slack = 0.5;                        // seconds: a busy host, a stalled line
-constexpr double k_clock_factor = 2;  // beyond this the host's clock and ours cannot both be right
-constexpr double k_too_short = 0.02;  // seconds of our clock: nothing can be told from less
+constexpr double k_clock_slack = 0.5;                      // seconds: a busy host, a stalled line
+constexpr double k_clock_factor = 2;                       // beyond this the host's clock and ours cannot both be right
+constexpr double k_too_short = 0.02;                       // seconds of our clock: nothing can be told from less
 
 Duration in_seconds(double value) { return Duration{static_cast<std::int64_t>(value * 1e9)}; }
 
@@ -49,7 +47,8 @@ class Examiner {
       if (!options_.quick)
         for (const BenchTarget::Neighbour& other : target_.neighbours)
           TRY(step("copies to " + other.name, [&] { return copy_to(other); }));
-      if (!options_.quick) TRY(step("a minute under load", [this] { return sustain(); }));
+      if (!options_.quick)
+        TRY(step(format_duration(options_.under_load) + " under load", [this] { return sustain(); }));
     }
     return judged();
   }
@@ -76,12 +75,15 @@ class Examiner {
                                  const std::string& peer = "") {
     parameters.emplace("warm_up_ms", options_.challenges_only ? 500 : options_.quick ? 1500 : 4000);
     parameters.emplace("part_ms", options_.quick ? 300 : 800);
-    const wire::BenchBegin request{test,       target_.backend, target_.index, target_.gpu.uuid,
-                                   parameters, k_test_wait,     peer};
+    const wire::BenchBegin request{test,       target_.backend,     target_.index, target_.gpu.uuid,
+                                   parameters, patience_with(test), peer};
     TRY_ASSIGN(const std::string payload, conversation_.ask(wire::encode(request), k_test_wait + k_reply_slack));
     TRY_ASSIGN(wire::BenchStage stage, wire::parse_bench_stage(payload));
     if (found_.memory_reported == 0) learn(stage);
     return stage;
+  }
+  [[nodiscard]] Duration patience_with(std::string_view test) const {
+    return k_test_wait + (test == "sustain" ? options_.under_load : Duration{});
   }
   Result<wire::BenchStage> seed(std::uint64_t value) {
     TRY_ASSIGN(const std::string payload,
@@ -272,15 +274,15 @@ class Examiner {
   }
 
   Result<void> sustain() {
-    TRY(begin("sustain", {{"seconds", k_sustained_seconds}}));
+    TRY(begin("sustain", {{"seconds", static_cast<std::uint64_t>(gridctl::seconds(options_.under_load))}}));
     TRY(conversation_.send(wire::encode(wire::BenchSeed{1})));
     // When heat and clocks have come to where they stay, its own tools are asked what it does about them.
-    os::pause_for(k_look_after);
+    os::pause_for(options_.under_load / 2);
     if (conversation_.talk().look)
       if (const Result<Inventory> seen = conversation_.talk().look())
         for (const Gpu& gpu : seen->gpus)
           if (gpu.uuid == target_.gpu.uuid && !gpu.uuid.empty()) found_.loaded = gpu;
-    TRY_ASSIGN(const std::string payload, conversation_.receive(k_test_wait + k_reply_slack));
+    TRY_ASSIGN(const std::string payload, conversation_.receive(patience_with("sustain") + k_reply_slack));
     TRY_ASSIGN(const wire::BenchStage stage, wire::parse_bench_stage(payload));
     if (stage.number("first_gflops") > 0) found_.sustained = stage.number("last_gflops") / stage.number("first_gflops");
     bench_.figures["sustained_part"] = found_.sustained;

@@ -148,9 +148,9 @@ void Supervisor::retune(const JobPtr& job, const job::Spec& spec) {
   const bool is_news = tuned.every != job->interval.every;
   job->interval = std::move(tuned);
   if (!is_news) return;
-  const Result<void> noted = registry_.note(
-      job->state.id, clock_.wall(),
-      {"interval_tuned", "checkpoints " + job->interval.reason, attempt->epoch, attempt->host()});
+  const Result<void> noted =
+      registry_.note(job->state.id, clock_.wall(),
+                     {"interval_tuned", "checkpoints " + job->interval.reason, attempt->epoch, attempt->host()});
   if (!noted) report(noted.error(), "while noting a new interval");
 }
 

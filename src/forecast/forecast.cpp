@@ -21,8 +21,8 @@ void add(Figures& sum, const Outcome& one) {
 
 void divide(Figures& sum) {
   const auto count = static_cast<double>(std::max<std::uint64_t>(sum.finished, 1));
-  for (double* one :
-       {&sum.start, &sum.work, &sum.stalled, &sum.lost, &sum.recovery, &sum.collecting, &sum.failures, &sum.attempts, &sum.moves})
+  for (double* one : {&sum.start, &sum.work, &sum.stalled, &sum.lost, &sum.recovery, &sum.collecting, &sum.failures,
+                      &sum.attempts, &sum.moves})
     *one /= count;
 }
 }  // namespace

@@ -54,12 +54,12 @@ class Scheduler {
   };
   // What is known at one moment.
   struct Now {
-    std::vector<bool> seen;   // which hosts answer
-    std::vector<double> rates;  // failures per hour, when they are learned meanwhile; else empty
-    double work = 0;          // seconds at speed 1 that are not saved
-    bool resumes = false;     // something is
+    std::vector<bool> seen;           // which hosts answer
+    std::vector<double> rates;        // failures per hour, when they are learned meanwhile; else empty
+    double work = 0;                  // seconds at speed 1 that are not saved
+    bool resumes = false;             // something is
     std::optional<double> time_left;  // until its deadline
-    double failures_max = 0;  // job::State
+    double failures_max = 0;          // job::State
   };
   // sched::place; the same question is asked once. Without a deadline the work counts in 32nds of the whole.
   [[nodiscard]] const Answer& place(const Now& now, const std::vector<job::Avoided>& avoided);

@@ -5,8 +5,8 @@
 // Stopping takes the place of Running while a cancellation or a move is carried out. What may still be alive or lie
 // around on hosts from former attempts is kept in `loose_ends` until the host has confirmed that it is gone.
 //
-// A move (its host is drained, or too likely to fail for the job's deadline) begins with MoveRequested: the attempt runs
-// on until a checkpoint made after it is safe, or patience ends; then MoveDue stops it, its last checkpoint is
+// A move (its host is drained, or too likely to fail for the job's deadline) begins with MoveRequested: the attempt
+// runs on until a checkpoint made after it is safe, or patience ends; then MoveDue stops it, its last checkpoint is
 // collected, and it waits for another host. Whether another host can take it is asked before both; as long as none can,
 // MoveBlocked keeps it where it is. For a deadline it is moved with a checkpoint or not at all.
 #pragma once
@@ -167,14 +167,14 @@ struct State {
   std::vector<Avoided> avoided;          // in the order of their last failure
   std::vector<LooseEnd> loose_ends;
   int recoveries = 0;
-  Duration lost{};                 // work thrown away so far
-  int start_failures_in_row = 0;   // hosts that could not even start it, without a start between
-  bool recovering = false;         // an attempt was lost and its successor does not run yet
-  std::optional<Duration> cancel;  // requested, with this grace
-  std::string limit;               // the limit that asked for it, a machine word: "budget"; empty: the user
-  std::string limit_text;          // for people
-  double failures_max = 0;         // per hour: hosts that fail more often are too risky for its deadline; 0 = none
-  bool late = false;               // its deadline has passed, and that was told
+  Duration lost{};                   // work thrown away so far
+  int start_failures_in_row = 0;     // hosts that could not even start it, without a start between
+  bool recovering = false;           // an attempt was lost and its successor does not run yet
+  std::optional<Duration> cancel;    // requested, with this grace
+  std::string limit;                 // the limit that asked for it, a machine word: "budget"; empty: the user
+  std::string limit_text;            // for people
+  double failures_max = 0;           // per hour: hosts that fail more often are too risky for its deadline; 0 = none
+  bool late = false;                 // its deadline has passed, and that was told
   std::optional<Expected> expected;  // when it was placed first, if its work was known then
   bool operator==(const State&) const = default;
 
@@ -281,16 +281,16 @@ struct Settled {
 struct HostForgotten {
   HostName host;
 };  // removed from the registry by force
-using Happening = std::variant<Placed, NotPlaced, LaunchFailed, LaunchAccepted, Preparing, PayloadStarted, AttemptEnded,
-                               HostLost, Drilled, Collected, CheckpointCommitted, CancelRequested, LimitReached,
-                               DeadlinePassed, MoveRequested, MoveDue, MoveBlocked, MoveWithdrawn, ResumeRequested,
-                               Settled, HostForgotten>;
+using Happening =
+    std::variant<Placed, NotPlaced, LaunchFailed, LaunchAccepted, Preparing, PayloadStarted, AttemptEnded, HostLost,
+                 Drilled, Collected, CheckpointCommitted, CancelRequested, LimitReached, DeadlinePassed, MoveRequested,
+                 MoveDue, MoveBlocked, MoveWithdrawn, ResumeRequested, Settled, HostForgotten>;
 struct Event {
   WallTime at;  // for stamps only
   Happening what;
 };
 
-inline constexpr std::string_view k_for_deadline = "deadline";  // why a job moves, and a limit of its file
+inline constexpr std::string_view k_for_deadline = "deadline";      // why a job moves, and a limit of its file
 inline constexpr Duration k_move_grace = std::chrono::seconds{30};  // to save once more, as with `job cancel`
 inline constexpr Duration k_limit_grace = std::chrono::seconds{30};
 

@@ -66,8 +66,10 @@ void Stepper::wait(std::string why, std::string detail) {
 }
 
 void Stepper::done(JobState state, std::optional<int> exit_code, std::string reason, std::string text) {
-  record(state == JobState::cancelled ? "cancelled" : state == JobState::succeeded ? "succeeded" : "failed", text,
-         s().epoch);
+  record(state == JobState::cancelled   ? "cancelled"
+         : state == JobState::succeeded ? "succeeded"
+                                        : "failed",
+         text, s().epoch);
   explain(std::move(reason), std::move(text));
   s().recovering = false;
   s().phase = Done{state, exit_code, at_};

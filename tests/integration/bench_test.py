@@ -121,7 +121,7 @@ class Bench(grid.Case):
     def test_the_long_run_looks_at_it_under_load(self):
         carol = self.grid.laptop("carol")  # without a past that it could have fallen from
         carol.register(LIAR, engine="process")
-        report = bench(LIAR, "--json", laptop=carol).json
+        report = bench(LIAR, "--json", "--under-load", "10s", laptop=carol).json
         self.assertFalse(report["quick"])
         self.assertGreater(report["gpus"][0]["figures"]["sustained_part"], 0)
         wrong = {finding["what"] for finding in report["gpus"][0]["findings"] if finding["verdict"] != "ok"}

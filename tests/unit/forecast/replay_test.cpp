@@ -36,7 +36,8 @@ HostModel rented(std::string name, const char* host_class, double price, double 
 Grid market(double work) {
   Grid grid;
   for (const char* zone : {"us-east-1a", "us-east-1c", "us-west-2a"}) {
-    const Trace trace = read_trace(k_traces / ("availability_1-node_aws-02-15-2023_" + std::string(zone) + "_v100_1.csv"));
+    const Trace trace =
+        read_trace(k_traces / ("availability_1-node_aws-02-15-2023_" + std::string(zone) + "_v100_1.csv"));
     HostModel host = rented("spot-" + std::string(zone), "market", k_v100_spot, 1);
     host.recorded = up_times(trace, 0, 1);  // all three at the same time
     grid.hosts.push_back(std::move(host));
@@ -80,11 +81,11 @@ TEST(SpotReplay, CostsLessThanTheCheapestPerHourAndThanOnDemandAndMeetsDeadlines
       choice.by_price = false;
       choice.spec.constraints.classes = {"cloud"};
       const Figures steady = *expect(grid, choice, settings);
-      std::printf("%3.0f h of work, deadline %4.2f times: %7.2f USD (%5.1f h, %.2f moves, %5.1f %% in time), cheapest per hour "
-                  "%7.2f (%5.1f %%), on demand %7.2f (%5.1f %%)\n",
-                  hours, slack, placed.cost.mean, placed.time.mean / k_hour, placed.moves,
-                  100 * placed.in_time.value_or(1), cheapest.cost.mean, 100 * cheapest.in_time.value_or(1),
-                  steady.cost.mean, 100 * steady.in_time.value_or(1));
+      std::printf(
+          "%3.0f h of work, deadline %4.2f times: %7.2f USD (%5.1f h, %.2f moves, %5.1f %% in time), cheapest per hour "
+          "%7.2f (%5.1f %%), on demand %7.2f (%5.1f %%)\n",
+          hours, slack, placed.cost.mean, placed.time.mean / k_hour, placed.moves, 100 * placed.in_time.value_or(1),
+          cheapest.cost.mean, 100 * cheapest.in_time.value_or(1), steady.cost.mean, 100 * steady.in_time.value_or(1));
       ours.add(placed);
       on_demand.add(steady);
       if (slack > 0) continue;
