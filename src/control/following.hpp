@@ -32,6 +32,7 @@ struct Supervisor::Following {
   std::vector<std::string> explained;             // saved last
   Limits limits;
   SpendMeter spent;
+  BootTime priced_at{};      // when a cheaper host was last looked for
   Epoch risk_told;           // the attempt of which was told that its deadline is at risk
   sched::Interval interval;  // of its checkpoints, as tuned at the last placement
   struct Standby {

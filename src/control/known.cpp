@@ -59,7 +59,8 @@ Result<std::optional<sched::Present>> present_of(registry::Registry& registry, c
     if (std::find(uuids.begin(), uuids.end(), gpu.uuid) != uuids.end()) gpus.push_back(&gpu);
   sched::Crew crew = sched::crew_of(*host, gpus);
   crew.speed = speed_with(job.spec, *host, gpus, attempt->members.front().cpus);
-  sched::Present present{host->name, sched::to_finish(known.task, crew), crew.failures_per_hour, known.task.silence};
+  sched::Present present{host->name, sched::to_finish(known.task, crew), crew.failures_per_hour, known.task.silence,
+                         known.task.work};
   present.rest.start = present.rest.transfer = 0;
   return std::optional{std::move(present)};
 }

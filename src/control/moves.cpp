@@ -7,6 +7,13 @@ namespace {
 
 constexpr const char* k_why = "drained";
 
+bool is_worth_it(const std::string& why, const job::State& state, const MoveFacts& facts) {
+  if (why == job::k_for_less) return facts.cheaper;
+  const auto& to = facts.decision.placement;
+  const bool sound = to && (state.failures_max <= 0 || to->failures_per_hour <= state.failures_max);
+  return why == job::k_for_deadline && facts.in_time && sound;
+}
+
 Duration since(WallTime then, WallTime now) { return std::chrono::milliseconds{now.ms - then.ms}; }
 
 }  // namespace
@@ -23,10 +30,8 @@ std::optional<job::Happening> judge_move(const job::State& state, const MoveFact
   const Epoch epoch = attempt->epoch;
   const auto* running = std::get_if<job::Running>(&state.phase);
   const bool possible = facts.decision.placement.has_value();
-  const bool for_deadline = running != nullptr && running->move && running->move->why == job::k_for_deadline;
-  const auto& to = facts.decision.placement;
-  const bool worth_it = facts.in_time && to && (state.failures_max <= 0 || to->failures_per_hour <= state.failures_max);
-  if (!facts.drained && !(for_deadline && worth_it)) return job::MoveWithdrawn{epoch};
+  if (!facts.drained && !(running->move && is_worth_it(running->move->why, state, facts)))
+    return job::MoveWithdrawn{epoch};
   if (!facts.answers) return std::nullopt;
   if (running == nullptr)
     return possible ? std::optional<job::Happening>{job::MoveRequested{epoch, k_why, 0, {}}} : std::nullopt;
@@ -36,7 +41,7 @@ std::optional<job::Happening> judge_move(const job::State& state, const MoveFact
     return told ? std::nullopt : std::optional<job::Happening>{job::MoveBlocked{epoch, summary}};
   }
   if (!running->move) return job::MoveRequested{epoch, k_why, facts.newest_there, facts.patience};
-  // For a deadline only with all that is done: what was lost would be missing in the end.
+  // Unless it has to be emptied, only with all that is done: what was lost would be missing in the end.
   const bool impatient = facts.drained && since(running->move->since, now) >= facts.patience;
   if (running->move->saved || impatient) return job::MoveDue{epoch};
   return std::nullopt;
@@ -47,12 +52,12 @@ std::vector<std::string> explain_move(const job::State& state, const sched::Deci
   std::vector<std::string> lines;
   if (attempt == nullptr) return lines;
   const auto* running = std::get_if<job::Running>(&state.phase);
-  const bool for_deadline = running != nullptr && running->move && running->move->why == job::k_for_deadline;
-  const std::string where =
-      attempt->host().value + (for_deadline ? " is too risky for the deadline: " : " is to be emptied: ");
-  lines.push_back(where + (decision.placement ? "the job goes to " + decision.placement->host.value +
-                                                    " when its next checkpoint is safe"
-                                              : "the job stays until another host can run it"));
+  const std::string why = running != nullptr && running->move ? running->move->why : k_why;
+  const std::string& host = attempt->host().value;
+  lines.push_back((why == k_why ? host + " is to be emptied" : job::leaving_in_words({host}, why)) + ": " +
+                  (decision.placement
+                       ? "the job goes to " + decision.placement->host.value + " when its next checkpoint is safe"
+                       : "the job stays until another host can run it"));
   for (std::string& line : sched::explain(decision)) lines.push_back(std::move(line));
   return lines;
 }

@@ -64,6 +64,7 @@ void Supervisor::tick() {
   judge_moves(now);
   judge_limits(now);
   judge_deadlines(now);
+  judge_prices(now);
   wake_waiting(now);
   keep_standbys(now);
   const Result<std::int64_t> version = registry_.data_version();

@@ -86,6 +86,16 @@ class Supervisor {
   void judge_deadline(const JobPtr& job, const Host& host);
   void tell_risk(const JobPtr& job, const std::string& text);
 
+  // Moves to what is cheaper (supervisor_cheaper.cpp).
+  struct Cheaper {
+    sched::Decision elsewhere;
+    std::optional<std::string> why{};  // it is worth a move
+  };
+  void judge_prices(BootTime now);
+  void judge_price(const JobPtr& job, const Host& host);
+  [[nodiscard]] std::optional<Cheaper> cheaper_than_here(const Following& job, const registry::Job& row,
+                                                         const Host& host);
+
   // What jobs may use at most.
   void judge_limits(BootTime now);
 
@@ -144,8 +154,8 @@ class Supervisor {
   const Duration recheck_every_ = recheck_period();
   bool rechecking_ = false;
   std::int64_t seen_version_ = -1;
-  BootTime started_at_{}, next_reload_{}, next_moves_{}, next_limits_{}, next_deadlines_{}, next_wake_{},
-      next_standbys_{};
+  BootTime started_at_{}, next_reload_{}, next_moves_{}, next_limits_{}, next_deadlines_{}, next_prices_{},
+      next_wake_{}, next_standbys_{};
   bool wake_wanted_ = false;
   os::Loop::Timer timer_;
   LinkMeter link_meter_;

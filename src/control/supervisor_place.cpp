@@ -226,10 +226,15 @@ void Supervisor::judge_move(const JobPtr& job, const Host& host) {
   facts.patience = host.provider.drain_within;
   facts.newest_there = std::max(job->saved[epoch.value], job->listed[epoch.value]);
   facts.in_time = job->limits.until && clock_.wall() < *job->limits.until;
-  facts.decision = decide(*job, *row, facts.drained ? nullptr : &host);
+  const auto* running = std::get_if<job::Running>(&job->state.phase);
+  const bool for_less = running != nullptr && running->move && running->move->why == job::k_for_less;
+  std::optional<Cheaper> cheaper;
+  if (for_less && !facts.drained) cheaper = cheaper_than_here(*job, *row, host);
+  facts.cheaper = cheaper && cheaper->why;
+  facts.decision = cheaper ? std::move(cheaper->elsewhere) : decide(*job, *row, facts.drained ? nullptr : &host);
   const std::optional<job::Happening> next = control::judge_move(job->state, facts, clock_.wall());
   const bool stays = next && std::holds_alternative<job::MoveWithdrawn>(*next);
-  if (std::holds_alternative<job::Running>(job->state.phase))
+  if (running != nullptr)
     explain(job, stays ? std::vector{"placed on " + job->state.attempt()->host().value + ": " +
                                      job->state.attempt()->placement_reason}
                        : explain_move(job->state, facts.decision));

@@ -107,8 +107,9 @@ void Life::started() {
   ran_ = running_ = true;
   began_ = now_;
   pace_ = pace_on(host_);
+  priced_on_.clear();
   after(pace_.end(), Kind::ended, host_, state_.epoch.value);
-  judge_deadline();
+  judge_stay();
 }
 
 void Life::commit(std::uint64_t count, Nanos safe_at) {

@@ -7,7 +7,7 @@
 //     the same (tested);
 //   * placing is a pure function: the same question is answered from memory;
 //   * while nothing can be placed, the scheduler is asked again when a host appears, in the rhythm of its retries;
-//   * sched::judge_deadline is asked when its answer can have changed, not every two seconds.
+//   * sched::judge_deadline and sched::judge_cheaper are asked when their answers can have changed, not by the clock.
 // A failure takes the host with all that is on it, and it is known by a new boot when it comes back. Drained hosts,
 // health, links and other jobs are not simulated.
 #pragma once
@@ -38,7 +38,7 @@ struct Outcome {
   double collecting = 0;  // its result, after it ended
   double cost = 0;        // USD: while the program ran, or its result was fetched, and the host was there
   int failures = 0;       // that struck an attempt
-  int moves = 0;          // for the deadline
+  int moves = 0;          // for the deadline, or to what is cheaper
   int attempts = 0;
 };
 

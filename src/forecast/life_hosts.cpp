@@ -87,7 +87,7 @@ void Life::turn(const Due& due) {
       if (ours && (!ended_here_ || (same && host.there.up()))) collected();
       return;
     case Kind::look:
-      if (ours && due.at == next_look_) judge_deadline();
+      if (ours && due.at == next_look_) judge_stay();
       return;
     case Kind::move:
       if (ours && same && running_) move();
@@ -154,7 +154,7 @@ void Life::tick(std::size_t index) {
   const bool lost = host.silence.judge(state_.policy.lost_after) == job::Liveness::lost;
   const bool unnoticed = host.seen;
   if (lost && is_on(index)) apply(job::HostLost{state_.epoch, host.silence.counted()});
-  if (unnoticed && !host.seen && !is_on(index)) judge_deadline();
+  if (unnoticed && !host.seen && !is_on(index)) judge_stay();
   // Alone with the silent nothing is counted; the ticks go on when somebody answers. Of a host without the job nobody
   // asks more than whether it is there.
   host.ticking = !lost && ((witnessed && is_on(index)) || unnoticed);
@@ -192,7 +192,7 @@ void Life::connected(std::size_t index) {
     }
   }
   if (!done_) settle(index);
-  if (!done_ && !is_on(index)) judge_deadline();
+  if (!done_ && !is_on(index)) judge_stay();
   if (blocked_at_ && !done_) {
     const Nanos retry = std::max<Nanos>(retry_.count(), 1);
     const Nanos rounds = (now_ - *blocked_at_ + retry - 1) / retry;

@@ -61,11 +61,21 @@ class Life {
   [[nodiscard]] const job::Attempt* attempt() const { return state_.attempt(); }
   [[nodiscard]] bool is_on(std::size_t host) const { return attempt() != nullptr && host_ == host; }
 
-  // life_deadline.cpp
+  // life_moves.cpp
   [[nodiscard]] Scheduler::Now present();
-  void judge_deadline();
+  struct Stay {
+    Scheduler::Now now;
+    sched::Known known;
+    sched::Present here;
+  };
+  [[nodiscard]] bool may_leave() const;
+  [[nodiscard]] Stay stay();
+  void judge_stay();
+  bool judge_deadline(const Stay& now);
+  bool prices_changed(const std::vector<bool>& seen);
+  [[nodiscard]] std::optional<std::string> cheaper(const Stay& now);
   void look_again(double seconds);
-  void prepare_move(const std::string& why, double failures_max);
+  void prepare_move(std::string_view why, const std::string& text, double failures_max);
   void move();
 
   // life_hosts.cpp: the hosts
@@ -111,7 +121,9 @@ class Life {
   bool measured_ = false;     // the cost of a checkpoint is known
   double measured_upload_ = 0;
   std::optional<double> deadline_;   // seconds from the beginning
-  Nanos next_look_ = 0;              // at the deadline
+  std::vector<bool> priced_on_;      // hosts that were there when a cheaper one was looked for last,
+  Nanos priced_at_ = 0;              // at this time
+  Nanos next_look_ = 0;              // whether it stays where it is
   std::optional<Nanos> blocked_at_;  // nothing could be placed then
   Duration retry_{};                 // the scheduler is asked again so often
   Outcome outcome_;

@@ -97,7 +97,8 @@ sched::Present Scheduler::going_on(const sched::Known& known, double work, const
   crew.speed = speeds_.at(facts.name);
   sched::Task rest = known.task;
   rest.work = std::max(work, 1.0);
-  sched::Present present{facts.name, sched::to_finish(rest, crew), crew.failures_per_hour, known.task.silence};
+  sched::Present present{facts.name, sched::to_finish(rest, crew), crew.failures_per_hour, known.task.silence,
+                         rest.work};
   present.rest.start = present.rest.transfer = 0;
   return present;
 }

@@ -95,7 +95,7 @@ struct Launching {  // intent committed
 };
 // It shall leave its host when a checkpoint made from now on is safe.
 struct Move {
-  std::string why;  // machine word: "drained", "deadline"
+  std::string why;  // machine word: "drained", "deadline", "cheaper"
   WallTime since;
   std::uint64_t after = 0;  // the host's number of its newest checkpoint when the move was asked for
   bool saved = false;       // one with a higher number is safe
@@ -252,7 +252,7 @@ struct DeadlinePassed {
 // Its host is to be emptied, or too risky for its deadline, and another can take it now.
 struct MoveRequested {
   Epoch epoch;
-  std::string why;          // machine word: "drained", "deadline"
+  std::string why;          // machine word: "drained", "deadline", "cheaper"
   std::uint64_t after = 0;  // see Move
   Duration patience{};      // how long the next checkpoint is waited for; told to people, kept by the shell
   std::string text{};       // why, for people, when the word says too little
@@ -267,7 +267,7 @@ struct MoveBlocked {
   Epoch epoch;
   std::string summary;  // of the scheduler
 };
-// There is no reason to move any more: its host takes jobs again.
+// There is no reason to move any more.
 struct MoveWithdrawn {
   Epoch epoch;
 };
@@ -291,6 +291,9 @@ struct Event {
 };
 
 inline constexpr std::string_view k_for_deadline = "deadline";      // why a job moves, and a limit of its file
+inline constexpr std::string_view k_for_less = "cheaper";           // why a job moves: its host is too dear
+// "ada is drained", "ada is too risky for the deadline"
+[[nodiscard]] std::string leaving_in_words(const HostName& host, std::string_view why);
 inline constexpr Duration k_move_grace = std::chrono::seconds{30};  // to save once more, as with `job cancel`
 inline constexpr Duration k_limit_grace = std::chrono::seconds{30};
 

@@ -6,10 +6,17 @@
 
 namespace gridctl::job {
 
+std::string leaving_in_words(const HostName& host, std::string_view why) {
+  if (why == k_for_deadline) return host.value + " is too risky for the deadline";
+  if (why == k_for_less) return host.value + " is dearer than another host";
+  return host.value + " is " + std::string(why);
+}
+
 namespace {
-// "ada is drained"
-std::string leaving(const HostName& host, const std::string& why) {
-  return host.value + " is " + (why == k_for_deadline ? "too risky for the deadline" : why);
+std::string staying(const HostName& host, std::string_view why) {
+  if (why == k_for_deadline) return host.value + " keeps the job: no move can meet the deadline now";
+  if (why == k_for_less) return host.value + " keeps the job: a move would save too little now";
+  return host.value + " takes jobs again: the job stays there";
 }
 }  // namespace
 
@@ -17,7 +24,7 @@ void Stepper::operator()(const MoveRequested& event) {
   const Attempt* found = current(event.epoch);
   if (found == nullptr || event.why.empty()) return;
   const Attempt attempt = *found;
-  const std::string host = leaving(attempt.host(), event.why);
+  const std::string host = leaving_in_words(attempt.host(), event.why);
   if (phase<Launching>() != nullptr) return stop_for_move(attempt, event.why, host + ": the start there is broken off");
   Running* running = phase<Running>();
   if (running == nullptr || running->move) return;
@@ -38,7 +45,7 @@ void Stepper::operator()(const MoveDue& event) {
   const std::string reason = move.saved ? "checkpoint " + std::to_string(s().head.value) + " is safe"
                                         : "no further checkpoint came within " +
                                               format_duration(std::chrono::milliseconds{at_.ms - move.since.ms});
-  stop_for_move(Attempt{*found}, move.why, leaving(found->host(), move.why) + ": stopping there, " + reason);
+  stop_for_move(Attempt{*found}, move.why, leaving_in_words(found->host(), move.why) + ": stopping there, " + reason);
 }
 
 void Stepper::operator()(const MoveBlocked& event) {
@@ -56,12 +63,9 @@ void Stepper::operator()(const MoveWithdrawn& event) {
   const Attempt* attempt = current(event.epoch);
   Running* running = phase<Running>();
   if (attempt == nullptr || running == nullptr || (!running->move && s().reason != "move_blocked")) return;
-  const bool drained = !running->move || running->move->why != k_for_deadline;
+  const std::string why = running->move ? running->move->why : "drained";
   running->move.reset();
-  record("move_withdrawn",
-         attempt->host().value +
-             (drained ? " takes jobs again: the job stays there" : " keeps the job: no move can meet the deadline now"),
-         event.epoch, attempt->host());
+  record("move_withdrawn", staying(attempt->host(), why), event.epoch, attempt->host());
   explain("running", "running on " + attempt->host().value);
 }
 
@@ -73,7 +77,7 @@ void Stepper::stop_for_move(const Attempt& attempt, const std::string& why, std:
 
 // Neither a failure nor a loss: no charge, no avoidance, no backoff.
 void Stepper::move_on(const Attempt& attempt, const std::string& moving) {
-  const std::string text = leaving(attempt.host(), moving) + ": going on elsewhere";
+  const std::string text = leaving_in_words(attempt.host(), moving) + ": going on elsewhere";
   record("moved_away", text, attempt.epoch, attempt.host());
   explain(moving, text);
   s().phase = Waiting{Duration::zero(), moving, text};

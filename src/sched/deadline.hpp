@@ -35,6 +35,7 @@ struct Present {
   Estimate rest;  // if it goes on there
   double failures_per_hour = 0;
   double silence = 0;  // seconds until its loss is noticed
+  double work = 0;     // that is left then, seconds at speed 1
 };
 struct DeadlineVerdict {
   enum class Kind : std::uint8_t { fine, leave, risky } kind = Kind::fine;

@@ -162,6 +162,28 @@ class Deadlines(grid.Case):
         self.grid.wait_clean()
 
 
+class Cheaper(grid.Case):
+    def test_a_job_moves_to_a_cheap_host_that_appears_and_stays_there(self):
+        owner = self.grid.laptop("thrifty")
+        owner.register(1, "dear", "auto", "--price", "90")
+        job = owner.submit(plain("thrifty", envs={"STEPS": 540, "SAVE_EVERY": 40}, workload={"work": "1m"}))
+        kept = owner.submit(plain("kept", envs={"STEPS": 100}, workload={"work": "1m"}, optimize="time"))
+        job.wait_checkpoint(1)
+        owner.register(2, "cheap", "auto", "--price", "1")
+        asked = job.wait_event("move_requested", deadline=40)
+        self.assertRegex(asked["text"], r"dear is dearer than another host: the job moves when its next checkpoint is safe: "
+                                        r"dear needs [0-9ms]+ and [0-9.]+ USD to go on, cheap needs [0-9ms]+ and 0.0[0-9] USD")
+        job.wait_attempt(2, deadline=60)
+        job.wait_success(90)
+        self.assertEqual([(a["provider"], a["reason"]) for a in job.attempts()][0], ("dear", "cheaper"), job.evidence())
+        self.assertEqual([a["provider"] for a in job.attempts()], ["dear", "cheap"], job.evidence())
+        self.assert_continues(job, 40)
+        self.assert_steps_once(job, 540)
+        kept.wait_success(60)
+        self.assertEqual([a["provider"] for a in kept.attempts()], ["dear"], kept.evidence())
+        self.grid.wait_clean()
+
+
 class Tiers(grid.Case):
     """The only host that is free after a loss is one where the job must not go."""
 

@@ -148,6 +148,43 @@ TEST(MovesForADeadline, GiveWayToADrain) {
   EXPECT_TRUE(scene.next_is<job::MoveDue>()) << "the owner's patience counts then";
 }
 
+struct DearScene : Scene {
+  DearScene() {
+    run();
+    facts.drained = false;
+    facts.cheaper = true;
+    happen(job::MoveRequested{{1}, std::string(job::k_for_less), 4, {}, "a needs 3.00 USD, b 1.00 USD"});
+  }
+};
+
+TEST(MovesToWhatIsCheaper, WaitForACheckpointHoweverLongAndForNoDeadline) {
+  DearScene scene;
+  EXPECT_EQ(
+      scene.state.reason_text,
+      "a is dearer than another host: the job moves when its next checkpoint is safe: a needs 3.00 USD, b 1.00 USD");
+  EXPECT_THAT(explain_move(scene.state, scene.facts.decision).front(),
+              HasSubstr("a is dearer than another host: the job goes to b when"));
+  EXPECT_EQ(job::parse_state(job::to_json(scene.state)).value(), scene.state);
+  scene.now.ms += 3'600'000;
+  EXPECT_TRUE(scene.quiet());
+  scene.happen(job::CheckpointCommitted{{1}, {1}, "", 5});
+  ASSERT_TRUE(scene.next_is<job::MoveDue>());
+  EXPECT_EQ(scene.state.moving(), job::k_for_less);
+  scene.happen(job::AttemptEnded{{1}, job::End{job::EndKind::stopped, -1, 0, ""}});
+  scene.happen(job::Collected{{1}, ""});
+  EXPECT_EQ(scene.state.failures_max, 0) << "it may come back";
+  EXPECT_TRUE(scene.state.avoided.empty());
+}
+
+TEST(MovesToWhatIsCheaper, AreTakenBackWhenTheySaveTooLittle) {
+  DearScene scene;
+  scene.facts.in_time = true;  // of a deadline: no reason to move
+  scene.facts.cheaper = false;
+  ASSERT_TRUE(scene.next_is<job::MoveWithdrawn>());
+  EXPECT_FALSE(std::get<job::Running>(scene.state.phase).move.has_value());
+  EXPECT_TRUE(scene.quiet());
+}
+
 TEST(Moves, BreakOffAStartOnlyForAnotherHost) {
   Scene scene;
   scene.taken();

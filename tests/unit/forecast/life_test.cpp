@@ -55,14 +55,26 @@ TEST(Deadline, ItLeavesWhatMayFailAtTheLastMomentAndIsInTime) {
   EXPECT_LT(ours.cost.mean, 0.8 * rock.cost.mean);
   choice.spec.constraints.providers.clear();
   choice.spec.constraints.classes = {"market"};
+  choice.spec.optimize = job::Optimize::time;  // never to what is cheaper
   const Figures spot = *expect(grid, choice, settings);
   EXPECT_LT(*spot.in_time, 0.9);
   EXPECT_EQ(spot.moves, 0) << "there is nowhere to go";
 }
-TEST(Deadline, WithoutOneNothingMoves) {
+TEST(Cheaper, ItGoesBackToWhatIsCheapWhenThatIsThereAgain) {
   Settings settings;
-  settings.runs = 50;
-  EXPECT_EQ(expect(a_market(10 * 3600), {"", a_job(900)}, settings)->moves, 0);
+  settings.runs = 300;
+  Grid grid = a_market(10 * 3600);
+  grid.hosts.erase(grid.hosts.begin() + 1, grid.hosts.begin() + 4);  // one of each kind
+  Choice choice{"", a_job(900)};
+  const Figures ours = *expect(grid, choice, settings);
+  EXPECT_GT(ours.moves, 0.5);
+  choice.spec.optimize = job::Optimize::time;
+  const Figures hurried = *expect(grid, choice, settings);
+  EXPECT_EQ(hurried.moves, 0);
+  EXPECT_LT(ours.cost.mean, 0.7 * hurried.cost.mean);
+  choice.spec.optimize = job::Optimize::cost;
+  choice.spec.checkpoint.interval = job::CheckpointPolicy::Interval::off;
+  EXPECT_EQ(expect(grid, choice, settings)->moves, 0) << "what does not save loses all by a move";
 }
 TEST(ByPrice, TakesTheCheapestPerHourHoweverSlow) {
   Grid grid = a_grid({a_host("slow"), a_host("fast")}, 3600, 0);

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sched/cheaper.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "base/time.hpp"
+
+namespace gridctl::sched {
+
+namespace {
+std::string end_text(const HostName& host, const Estimate& estimate) {
+  char cost[64];
+  std::snprintf(cost, sizeof cost, "%.2f USD", estimate.cost());
+  return host.value + " needs " + format_duration(std::chrono::seconds{std::llround(estimate.takes())}) + " and " +
+         cost;
+}
+}  // namespace
+
+bool may_move_for_less(const job::Spec& spec) {
+  const bool saves = spec.checkpoint.interval != job::CheckpointPolicy::Interval::off;
+  // With an order of GPUs the cheaper host may have those that are wanted less.
+  return saves && spec.optimize == job::Optimize::cost && spec.resources.gpus.size() <= 1;
+}
+
+Known for_less(Known known, const Present& present) {
+  known.task.work = present.work;
+  known.task.resumes = true;
+  return known;
+}
+
+std::optional<std::string> judge_cheaper(const Present& present, const Decision& elsewhere,
+                                         const std::vector<Avoid>& avoided) {
+  const auto& to = elsewhere.placement;
+  if (!to || to->late || to->estimate.is_never()) return std::nullopt;
+  // It would be placed here again.
+  if (std::any_of(avoided.begin(), avoided.end(), [&](const Avoid& one) { return one.host == to->host; }))
+    return std::nullopt;
+  const double saving = present.rest.cost() - to->estimate.cost();
+  const bool much = saving >= std::max(k_saving_usd_min, k_saving_min * present.rest.cost());
+  if (!much || to->estimate.takes() > k_slower_max * present.rest.takes()) return std::nullopt;
+  return end_text(present.host, present.rest) + " to go on, " + end_text(to->host, to->estimate);
+}
+
+}  // namespace gridctl::sched

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is a running job worth moving to what is cheaper? Pure.
+//
+// As a host that was away, taken or dear when the job was placed becomes available: spot machines above all, which go
+// and come back. What going on costs is compared with what the rest costs elsewhere, restore and start included.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "job/spec.hpp"
+#include "job/state.hpp"
+#include "sched/deadline.hpp"
+#include "sched/place.hpp"
+
+namespace gridctl::sched {
+
+inline constexpr double k_saving_min = 0.2;      // of what going on costs: estimates are not better than that
+inline constexpr double k_saving_usd_min = 0.1;  // less is not worth a stop
+inline constexpr double k_slower_max = 2;        // times as long as going on: nobody expects worse of a running job
+
+// Does it make sense to ask for this job at all? Not when it would lose what it has computed, nor when something else
+// than its cost decides where it runs.
+[[nodiscard]] bool may_move_for_less(const job::Spec& spec);
+// What place() shall be asked then: the work that is left, from the checkpoint that it waits for.
+[[nodiscard]] Known for_less(Known known, const Present& present);
+// `elsewhere`: place() without the present host, for for_less(). Why it shall move, with numbers; nullopt: it stays.
+[[nodiscard]] std::optional<std::string> judge_cheaper(const Present& present, const Decision& elsewhere,
+                                                       const std::vector<Avoid>& avoided);
+
+}  // namespace gridctl::sched
