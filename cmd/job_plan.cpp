@@ -71,7 +71,8 @@ std::string outline_json(const sched::Outline& outline) {
          ",\"mixed_vendors\":" + (coupling.mixed_vendors ? "true" : "false") +
          ",\"backend\":" + ui::quoted(job::backend_name(outline.backend.backend)) +
          ",\"backend_why\":" + ui::quoted(outline.backend.why) + ",\"strategy\":" + ui::quoted(coupling.strategy) +
-         ",\"notes\":[" + notes + "]}";
+         ",\"notes\":[" + notes +
+         "],\"list_price\":" + (outline.list_price.empty() ? "null" : ui::quoted(outline.list_price)) + "}";
 }
 
 Error impossible_error(const std::string& job_name, const sched::Impossible& no) {

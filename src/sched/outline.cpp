@@ -2,9 +2,12 @@
 #include "sched/outline.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
+#include "sched/candidate.hpp"
 #include "sched/catalogue.hpp"
 #include "sched/impossible.hpp"
+#include "sched/list_price.hpp"
 #include "sched/physics.hpp"
 
 namespace gridctl::sched {
@@ -69,14 +72,19 @@ BackendChoice backend_of(const job::Spec& spec, const Coupling& coupling, const 
   return choice ? *choice : BackendChoice{spec.workload.backend, choice.error().message};
 }
 
+const GpuModel* model_of(const Chosen& chosen, const std::string& uuid) {
+  const Gpu* gpu = find_gpu(chosen, uuid);
+  return gpu == nullptr ? nullptr : model_by_key(gpu->model);
+}
+
 // The figures of a GPU that the job has or would have.
 std::optional<CardFigures> card_of(const std::vector<Chosen>& chosen) {
   for (const Chosen& one : chosen)
     for (const std::string& uuid : one.gpu_uuids) {
-      const Gpu* gpu = find_gpu(one, uuid);
-      const GpuModel* model = gpu == nullptr ? nullptr : model_by_key(gpu->model);
+      const GpuModel* model = model_of(one, uuid);
       if (model != nullptr && model->memory_gbs)
-        return CardFigures{model->key, static_cast<double>(gpu->memory_bytes), *model->memory_gbs * 1e9};
+        return CardFigures{model->key, static_cast<double>(find_gpu(one, uuid)->memory_bytes),
+                           *model->memory_gbs * 1e9};
     }
   return std::nullopt;
 }
@@ -129,6 +137,29 @@ void note_cards(const job::Spec& spec, const std::vector<Chosen>& chosen, const 
   const std::optional<Wire> uplink = uplink_of(chosen);
   if (hopes && uplink) notes.push_back(replicate_memory_answer(*card, *uplink));
 }
+
+// What the chosen GPUs, or the like, cost on demand at a hyperscaler.
+std::string beside_list_price(const std::vector<Chosen>& chosen) {
+  double there = 0, here = 0;
+  std::string what;
+  for (const Chosen& one : chosen) {
+    here += one.host->price_per_hour;
+    for (const std::string& uuid : one.gpu_uuids) {
+      const GpuModel* model = model_of(one, uuid);
+      const std::optional<ListPrice> listed = model == nullptr ? std::nullopt : list_price(*model);
+      if (!listed) return "";
+      there += listed->usd_per_gpu_hour;
+      if (what.empty())
+        what = std::string(listed->model == model->key ? "" : "its like, an ") + std::string(listed->model) + ", at " +
+               std::string(listed->instance);
+    }
+  }
+  if (there <= 0) return "";
+  char share[48];
+  std::snprintf(share, sizeof share, "%.0f %% of that", 100 * here / there);
+  return "list price: " + price_text(there) + " on demand (" + what + ", " + std::string(k_list_prices_read) +
+         "); here " + (here > 0 ? price_text(here) + ", " + share : "free");
+}
 }  // namespace
 
 Outline outline(const job::Spec& spec, const std::vector<Chosen>& chosen, const std::vector<HostFacts>& hosts,
@@ -139,6 +170,7 @@ Outline outline(const job::Spec& spec, const std::vector<Chosen>& chosen, const 
   const GangWire gang = gang_wire(spec, chosen, hosts, links);
   note_link(spec, gang, out.notes);
   note_cards(spec, chosen, gang.wire, out.notes);
+  out.list_price = beside_list_price(chosen);
   return out;
 }
 
@@ -147,6 +179,7 @@ std::vector<std::string> explain(const Outline& outline) {
   lines.insert(lines.end() - 1, "backend: " + std::string(job::backend_name(outline.backend.backend)) + " (" +
                                     outline.backend.why + ")");
   lines.insert(lines.end(), outline.notes.begin(), outline.notes.end());
+  if (!outline.list_price.empty()) lines.push_back(outline.list_price);
   return lines;
 }
 

@@ -18,6 +18,7 @@ struct Outline {
   Coupling coupling;
   BackendChoice backend;           // automatic while it depends on the GPUs that the job gets
   std::vector<std::string> notes;  // with numbers: idle shares, what is not known, what no link can do
+  std::string list_price;  // beside that of a hyperscaler; empty while the GPUs are open, or nobody lists the like
   bool operator==(const Outline&) const = default;
 };
 

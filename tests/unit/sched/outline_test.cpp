@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sched/catalogue.hpp"
 #include "sched/gpu_spec.hpp"
+#include "sched/list_price.hpp"
 
 namespace gridctl::sched {
 namespace {
@@ -104,6 +106,36 @@ TEST(Outline, AnswersWhoWantsToJoinCardsOverTheInternet) {
   EXPECT_THAT(notes[1],
               ::testing::StartsWith("GPUs of two hosts do not become one: what RTX 4090 reads from its own memory in "
                                     "0.99 ms (1 GB at 1010 GB/s) takes 80 s over a link of 0.0125 GB/s"));
+}
+
+TEST(Outline, TellsWhatTheSameOrItsLikeCostsByTheList) {
+  HostFacts host = a_host("ada", 2);
+  host.price_per_hour = 0.7;
+  const auto note = [&](std::vector<std::string> uuids) {
+    return outline(a_job("RTX4090:1"), {{&host, std::move(uuids)}}, {host}, {}).list_price;
+  };
+  EXPECT_EQ(note({"ada0"}),
+            "list price: 1.86 USD/h on demand (its like, an L40S, at AWS g6e.xlarge (us-east-1), 2026-01); here 0.70 "
+            "USD/h, 38 % of that");
+  for (Gpu& gpu : host.inventory.gpus) gpu.model = "H100 SXM5 80GB";
+  host.price_per_hour = 0;
+  EXPECT_EQ(note({"ada0", "ada1"}),
+            "list price: 13.76 USD/h on demand (H100 SXM5 80GB, at AWS p5.48xlarge (us-east-1), 2026-01); here free");
+  EXPECT_EQ(note({}), "");
+  host.inventory.gpus[1].model = "";
+  EXPECT_EQ(note({"ada0", "ada1"}), "") << "nobody knows what that one is";
+}
+
+TEST(ListPrice, IsOfModelsOfTheCatalogue) {
+  for (const char* model : {"B300 SXM", "H100 NVL 94GB", "A10G", "K80 (per GPU of 2)", "T4"}) {
+    ASSERT_NE(model_by_key(model), nullptr) << model;
+    EXPECT_EQ(list_price(*model_by_key(model))->model, model);
+  }
+  for (const GpuModel& model : catalogue())
+    if (const auto price = list_price(model)) {
+      ASSERT_NE(model_by_key(price->model), nullptr) << price->model;
+      EXPECT_GE(model_by_key(price->model)->memory_gb, model.memory_gb) << model.key;
+    }
 }
 
 TEST(Outline, AnswersWhoWantsTheMemoryReplicated) {

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sched/preempt.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace gridctl::sched {
+
+namespace {
+// The dearest first: those of high priority, then those that have run for longest.
+bool is_dearer(const Holder& a, const Holder& b) {
+  return std::tuple(b.leaving ? 1 : 0, a.priority, b.began_at, b.job.value) >
+         std::tuple(a.leaving ? 1 : 0, b.priority, a.began_at, a.job.value);
+}
+
+struct Plan {
+  Preemption preemption;
+  int priority = 0;  // the highest of those that leave
+  std::size_t unasked = 0;
+};
+}  // namespace
+
+std::optional<Preemption> preempt(const job::Spec& spec, const std::vector<HostFacts>& hosts,
+                                  std::vector<Holder> holders, const std::vector<Avoid>& avoided, const Known& known) {
+  std::sort(holders.begin(), holders.end(), is_dearer);
+  std::optional<Plan> best;
+  for (const HostFacts& empty : hosts) {
+    if (std::none_of(holders.begin(), holders.end(), [&](const Holder& one) { return one.host == empty.name; }))
+      continue;
+    std::vector<HostFacts> host{empty};
+    std::optional<Placement> placement = place(spec, host, avoided, known).placement;
+    if (!placement) continue;
+    Plan plan;
+    for (const Holder& holder : holders) {
+      if (holder.host != empty.name) continue;
+      // Does it fit beside this one, too?
+      HostFacts kept = host.front();
+      take_away(host.front(), holder.gpu_uuids, holder.cpus, holder.memory_bytes);
+      if (std::optional<Placement> beside = place(spec, host, avoided, known).placement) {
+        placement = std::move(beside);
+        continue;
+      }
+      host.front() = std::move(kept);
+      plan.preemption.jobs.push_back(holder.job);
+      plan.priority = std::max(plan.priority, holder.priority);
+      plan.unasked += holder.leaving ? 0 : 1;
+    }
+    if (plan.preemption.jobs.empty()) return std::nullopt;  // it fits there as things are
+    plan.preemption.placement = *std::move(placement);
+    const auto rank = [](const Plan& one) {
+      return std::tuple(one.unasked > 0, one.priority, one.preemption.jobs.size());
+    };
+    if (!best || rank(plan) < rank(*best)) best = std::move(plan);
+  }
+  if (!best) return std::nullopt;
+  return std::move(best->preemption);
+}
+
+}  // namespace gridctl::sched

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which running jobs make room for one of higher priority? Pure.
+//
+// As few as will do, of the lowest priority there is, and of those the ones that began last. Nobody is stopped for it:
+// they leave when their next checkpoint is safe. So a job that does not save is never asked.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "sched/place.hpp"
+
+namespace gridctl::sched {
+
+// What a running job holds, that might make room.
+struct Holder {
+  JobId job;
+  int priority = 0;
+  bool leaving = false;       // it was asked to already: let it be the same one
+  std::int64_t began_at = 0;  // of its attempt, any unit
+  HostName host;
+  std::vector<std::string> gpu_uuids;
+  double cpus = 0;
+  std::uint64_t memory_bytes = 0;
+};
+
+struct Preemption {
+  std::vector<JobId> jobs;  // to leave, never empty
+  Placement placement;      // of the one that waits, when they have left
+};
+
+// `hosts`: as they would be if all holders had left. nullopt: it would not help, or the job fits without.
+[[nodiscard]] std::optional<Preemption> preempt(const job::Spec& spec, const std::vector<HostFacts>& hosts,
+                                                std::vector<Holder> holders, const std::vector<Avoid>& avoided,
+                                                const Known& known);
+
+}  // namespace gridctl::sched
