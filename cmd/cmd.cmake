@@ -12,7 +12,7 @@ foreach(library libssh2 openssl sqlite3 libuv yaml-cpp)
 endforeach()
 
 add_executable(gridctl
-  checkpoint_diff.cpp checkpoint_ls.cpp checkpoint_lookup.cpp checkpoint_marks.cpp checkpoint_pull.cpp checkpoint_push.cpp checkpoint_remote.cpp checkpoint_show.cpp checkpoint_verify.cpp
+  budget.cpp checkpoint_diff.cpp checkpoint_ls.cpp checkpoint_lookup.cpp checkpoint_marks.cpp checkpoint_pull.cpp checkpoint_push.cpp checkpoint_remote.cpp checkpoint_show.cpp checkpoint_verify.cpp
   cli.cpp commands.cpp complete.cpp completion_scripts.cpp completions.cpp context.cpp deadline_view.cpp daemon_control.cpp daemon_run.cpp
   doctor.cpp doctor_here.cpp doctor_hosts.cpp drill.cpp findings.cpp follow.cpp help.cpp job_cancel.cpp job_drill.cpp job_events.cpp job_explain.cpp job_logs.cpp job_ls.cpp job_plan.cpp job_resume.cpp
   job_show.cpp job_submit.cpp job_watch.cpp key_files.cpp key_show.cpp log_printer.cpp log_reader.cpp manual.cpp manual_query.cpp outcome.cpp provider_bench.cpp provider_check.cpp provider_drain.cpp

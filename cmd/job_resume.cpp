@@ -9,6 +9,7 @@
 #include "cmd/submission.hpp"
 #include "config/fields.hpp"
 #include "config/job_file.hpp"
+#include "control/budgets.hpp"
 #include "control/daemon.hpp"
 #include "control/limits.hpp"
 #include "control/secrets.hpp"
@@ -89,7 +90,17 @@ Result<void> check_limits(registry::Registry& registry, const registry::Job& job
   return make_error(
       Code::cancelled,
       "job " + job.name + " (" + job.id.value + "): " + (reached ? reached->text : job.machine.limit_text),
-      "gridctl job resume " + job.id.value + " " + more_of(reached ? reached->limit : former));
+      resume_with_more(job.id, reached ? reached->limit : former));
+}
+
+// That of its month, when it was stopped for it: the next one may have begun.
+Result<void> check_month(registry::Registry& registry, const registry::Job& job, WallTime now) {
+  if (job.machine.limit != control::k_limit_month) return {};
+  TRY_ASSIGN(const std::vector<control::BudgetNow> budgets, control::budgets_now(registry, now));
+  const control::BudgetNow* used_up = control::used_up_for(budgets, job.spec.owner);
+  if (used_up == nullptr) return {};
+  return make_error(Code::cancelled, "job " + job.name + " (" + job.id.value + "): " + control::used_up_text(*used_up),
+                    resume_with_more(job.id, job.machine.limit));
 }
 
 Result<job::Spec> check_fit(registry::Registry& registry, const registry::Job& job, const Parsed& parsed,
@@ -99,6 +110,7 @@ Result<job::Spec> check_fit(registry::Registry& registry, const registry::Job& j
   if (parsed.has("provider")) spec.constraints.providers = parsed.values("provider");
   TRY(change_limits(parsed, now, spec));
   TRY(check_limits(registry, job, spec, now));
+  TRY(check_month(registry, job, now));
   TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(registry, now));
   const sched::Decision decision = sched::place(spec, hosts, {});
   if (!decision.could_ever_fit) return nothing_fits(spec.name, decision);

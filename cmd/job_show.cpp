@@ -60,6 +60,8 @@ ui::Facts facts_of(const registry::Job& job, const std::optional<registry::Check
   if (job.exit_code) facts.add("exit code", std::to_string(*job.exit_code));
   facts.add("provider", job.provider.value);
   facts.add("resources", job.resources);
+  facts.add("owner", job.spec.owner);
+  if (job.spec.priority != 0) facts.add("priority", std::to_string(job.spec.priority));
   facts.add("image", job.spec.image);
   std::vector<std::string> variants;
   for (const job::Variant& variant : job.spec.variants)

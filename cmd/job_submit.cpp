@@ -41,6 +41,7 @@ constexpr Option k_options[] = {
     {"cpus", 0, "N", "CPUs, at least"},
     {"memory", 0, "GIB", "memory, at least"},
     {"disk", 0, "GIB", "free disk, at least"},
+    {"priority", 0, "N", "-1000 to 1000: higher ones come first, and lower ones make room for them", "0"},
     {"image", 0, "IMAGE", "container image, or an archive of one", "", Offer::file},
     {"workdir", 'w', "DIR", "directory sent along, with a command after --", "none", Offer::directory},
     {"env", 'e', "K=V", "environment variable; K alone takes it from this environment", "", Offer::nothing, "", true},
@@ -58,6 +59,7 @@ config::Overrides overrides_of(const Parsed& parsed) {
   overrides.cpus = given("cpus");
   overrides.memory = given("memory");
   overrides.disk = given("disk");
+  overrides.priority = given("priority");
   overrides.image = given("image");
   overrides.envs = parsed.values("env");
   overrides.secrets = parsed.values("secret");

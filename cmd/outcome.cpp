@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/outcome.hpp"
 
+#include "control/budgets.hpp"
+
 namespace gridctl::cmd {
 
 Result<int> outcome_of(const registry::Job& job) {
@@ -8,8 +10,7 @@ Result<int> outcome_of(const registry::Job& job) {
   const std::string& why = job.machine.reason_text.empty() ? job.reason : job.machine.reason_text;
   const std::string who = "job " + job.name + " (" + job.id.value + ")";
   if (job.state == job::JobState::cancelled && !job.machine.limit.empty())
-    return make_error(Code::cancelled, who + " was stopped: " + why,
-                      "gridctl job resume " + job.id.value + " " + more_of(job.machine.limit));
+    return make_error(Code::cancelled, who + " was stopped: " + why, resume_with_more(job.id, job.machine.limit));
   if (job.state == job::JobState::cancelled)
     return make_error(Code::cancelled, who + " was " + (why.starts_with("cancelled") ? why : "cancelled: " + why),
                       "gridctl job resume " + job.id.value);
@@ -19,9 +20,11 @@ Result<int> outcome_of(const registry::Job& job) {
                     "gridctl job logs " + job.id.value + " --tail 50");
 }
 
-std::string more_of(std::string_view limit) {
-  if (limit == "budget") return "--budget USD";
-  return limit == job::k_for_deadline ? "--deadline TIME" : "--max-duration TIME";
+std::string resume_with_more(const JobId& id, std::string_view limit) {
+  const std::string resume = "gridctl job resume " + id.value;
+  if (limit == control::k_limit_month) return "gridctl budget set USD && " + resume;
+  if (limit == "budget") return resume + " --budget USD";
+  return resume + (limit == job::k_for_deadline ? " --deadline TIME" : " --max-duration TIME");
 }
 
 }  // namespace gridctl::cmd

@@ -15,6 +15,6 @@ namespace gridctl::cmd {
 [[nodiscard]] Result<int> outcome_of(const registry::Job& job);
 
 // How `job resume` is given more of a limit that has stopped a job: "--budget USD". `limit`: its machine word.
-[[nodiscard]] std::string more_of(std::string_view limit);
+[[nodiscard]] std::string resume_with_more(const JobId& id, std::string_view limit);
 
 }  // namespace gridctl::cmd

@@ -92,9 +92,11 @@ Result<double> parse_decimal(std::string_view text, Limits limits) {
 Result<int> parse_integer(std::string_view text, int min, int max) {
   const Error bad =
       make_error(Code::usage, "a whole number from " + std::to_string(min) + " to " + std::to_string(max));
+  const bool negative = min < 0 && text.starts_with('-');
+  if (negative) text.remove_prefix(1);
   if (text.empty() || text.size() > 9 || !std::all_of(text.begin(), text.end(), is_digit)) return bad;
   if (text.size() > 1 && text[0] == '0') return bad;  // 010 would be 8 to YAML 1.1
-  const int value = std::atoi(std::string(text).c_str());
+  const int value = std::atoi(std::string(text).c_str()) * (negative ? -1 : 1);
   if (value < min || value > max) return bad;
   return value;
 }

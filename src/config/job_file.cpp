@@ -169,7 +169,8 @@ Result<void> read_scripts(const Fields& root, const Context& context, job::Spec&
   TRY(root.text("setup", spec.setup));
   TRY(root.text("run", spec.run));
   TRY(root.text("resume_run", spec.resume_run));
-  if (trim(spec.run).empty() && root.find("variants") == nullptr) return root.error("run", "missing: the command to run");
+  if (trim(spec.run).empty() && root.find("variants") == nullptr)
+    return root.error("run", "missing: the command to run");
   const Node* workdir = root.find("workdir");
   if (workdir == nullptr) return {};
   if (workdir->kind == Node::Kind::map)
@@ -192,6 +193,12 @@ Result<void> read_optimize(const Fields& root, job::Optimize& into) {
   return {};
 }
 
+Result<void> read_owner(const Fields& root, std::string& into) {
+  TRY(root.text("owner", into));
+  if (into.empty() || check_name("owner", into)) return {};
+  return root.expected("owner", "at most 63 lower-case letters, digits and inner '-'");
+}
+
 Result<void> read_sensitivity(const Fields& root, job::Constraints& into) {
   std::string word;
   TRY(root.text("sensitivity", word));
@@ -208,6 +215,8 @@ Result<void> read_policies(const Fields& root, job::Spec& spec) {
   if (const Node* value = root.find("constraints")) TRY(read_constraints(source, *value, spec.constraints));
   if (const Node* value = root.find("budget")) TRY(read_budget(source, *value, spec.budget_total));
   TRY(read_optimize(root, spec.optimize));
+  TRY(root.integer("priority", job::k_priority_min, job::k_priority_max, spec.priority));
+  TRY(read_owner(root, spec.owner));
   TRY(read_sensitivity(root, spec.constraints));
   Duration most{};
   TRY(root.duration("max_duration", 1s, 24h * 3650, most));
@@ -226,7 +235,8 @@ Result<Fields> open_root(Source& source, const Node& root) {
       {"name",        "resources",   "num_nodes", "image",        "workdir",    "envs",         "secrets",
        "file_mounts", "setup",       "run",       "resume_run",   "checkpoint", "recovery",     "constraints",
        "optimize",    "sensitivity", "budget",    "max_duration", "config",     "experimental", "event_callback",  //
-       "class",       "backend",     "tasks",     "workload",     "variants",   "deadline"});
+       "class",       "backend",     "tasks",     "workload",     "variants",   "deadline",     "priority",
+       "owner"});
 }
 }  // namespace
 
@@ -277,6 +287,11 @@ Result<void> apply_overrides(const Context& context, ParsedJob& job) {
     const auto size = parse_gib(**text);
     if (!size) return bad(option, size.error(), **text);
     *into = *size;
+  }
+  if (options.priority) {
+    const auto priority = parse_integer(*options.priority, job::k_priority_min, job::k_priority_max);
+    if (!priority) return bad("--priority", priority.error(), *options.priority);
+    job.spec.priority = *priority;
   }
   if (options.image) {
     if (!job.spec.variants.empty())

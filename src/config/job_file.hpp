@@ -18,15 +18,16 @@ namespace gridctl::config {
 
 // Options of the command line; each replaces what the file says.
 struct Overrides {
-  std::optional<std::string> name;     // -n
-  std::optional<std::string> gpu;      // --gpu SPEC
-  std::optional<std::string> cpus;     // --cpus 4+
-  std::optional<std::string> memory;   // --memory 16+
-  std::optional<std::string> disk;     // --disk 50+
-  std::optional<std::string> image;    // --image
-  std::vector<std::string> envs;       // --env K=V, or K: taken from the environment
-  std::vector<std::string> secrets;    // --secret K=V or K
-  std::vector<std::string> providers;  // --provider NAME
+  std::optional<std::string> name;        // -n
+  std::optional<std::string> gpu;         // --gpu SPEC
+  std::optional<std::string> cpus;        // --cpus 4+
+  std::optional<std::string> memory;      // --memory 16+
+  std::optional<std::string> disk;        // --disk 50+
+  std::optional<std::string> image;       // --image
+  std::optional<std::string> priority{};  // --priority N
+  std::vector<std::string> envs;          // --env K=V, or K: taken from the environment
+  std::vector<std::string> secrets;       // --secret K=V or K
+  std::vector<std::string> providers;     // --provider NAME
 };
 
 enum class PathKind { missing, file, directory };

@@ -30,6 +30,14 @@ struct Supervisor::Following {
   std::map<std::uint64_t, std::uint64_t> listed;  // epoch -> newest host number that the host has told of
   std::optional<job::Member> promised;            // where it goes when its stop for a move is done
   std::vector<std::string> explained;             // saved last
+  std::string owner;
+  int priority = 0;
+  bool saves = true;  // checkpoints; else it is not asked to make room
+  WallTime submitted_at{};
+  std::uint64_t asked_at_room = 0;      // Supervisor::room_ when it was last placed, or could not be
+  std::optional<job::Member> reserved;  // what it gets when others have made room
+  bool preempted = false;               // it is to make room
+  std::string preemption_told;
   Limits limits;
   SpendMeter spent;
   BootTime priced_at{};      // when a cheaper host was last looked for

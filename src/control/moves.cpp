@@ -9,6 +9,7 @@ constexpr const char* k_why = "drained";
 
 bool is_worth_it(const std::string& why, const job::State& state, const MoveFacts& facts) {
   if (why == job::k_for_less) return facts.cheaper;
+  if (why == job::k_for_priority) return facts.preempted;
   const auto& to = facts.decision.placement;
   const bool sound = to && (state.failures_max <= 0 || to->failures_per_hour <= state.failures_max);
   return why == job::k_for_deadline && facts.in_time && sound;
@@ -35,7 +36,8 @@ std::optional<job::Happening> judge_move(const job::State& state, const MoveFact
   if (!facts.answers) return std::nullopt;
   if (running == nullptr)
     return possible ? std::optional<job::Happening>{job::MoveRequested{epoch, k_why, 0, {}}} : std::nullopt;
-  if (!possible) {
+  const bool makes_room = running->move && running->move->why == job::k_for_priority;  // wherever it may go
+  if (!possible && !(makes_room && !facts.drained)) {
     const std::string summary = sched::summary(facts.decision);
     const bool told = state.reason == "move_blocked" && state.reason_text.ends_with(summary);
     return told ? std::nullopt : std::optional<job::Happening>{job::MoveBlocked{epoch, summary}};

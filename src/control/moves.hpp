@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a job leaves a host that is to be emptied, too risky for its deadline, or too dear. Pure: the supervisor and the simulator
-// ask it, as often as they like.
+// When a job leaves a host that is to be emptied, needed more urgently, too risky for its deadline, or too dear. Pure:
+// the supervisor and the simulator ask it, as often as they like.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@ namespace gridctl::control {
 struct MoveFacts {
   bool drained = false;            // the host of the current attempt
   bool in_time = false;            // its deadline is still to come
+  bool preempted = false;          // a job of higher priority waits for its place
   bool cheaper = false;            // elsewhere, so much that it is worth a move
   bool answers = false;            // it does: only then can an attempt there be stopped
   Duration patience{};             // how long the next checkpoint is waited for

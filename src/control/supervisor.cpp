@@ -63,8 +63,10 @@ void Supervisor::tick() {
   const BootTime now = clock_.boot();
   judge_moves(now);
   judge_limits(now);
+  judge_budgets(now);
   judge_deadlines(now);
   judge_prices(now);
+  judge_preemptions(now);
   wake_waiting(now);
   keep_standbys(now);
   const Result<std::int64_t> version = registry_.data_version();
@@ -109,6 +111,10 @@ void Supervisor::reload() {
         job->doubt = {LaunchDoubt::Kind::sent, clock_.boot(), "", false};
     }
     job->limits = limits_of(row->spec, row->submitted_at);
+    job->owner = row->spec.owner;
+    job->priority = row->spec.priority;
+    job->saves = row->spec.checkpoint.interval != job::CheckpointPolicy::Interval::off;
+    job->submitted_at = row->submitted_at;
     if (job->state == row->machine) {
       trust(job);
       carry_out(job);  // what could not be recorded when it was due is tried again

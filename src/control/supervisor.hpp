@@ -10,6 +10,7 @@
 #include <string>
 
 #include "control/bench.hpp"
+#include "control/budgets.hpp"
 #include "control/health.hpp"
 #include "control/host_monitor.hpp"
 #include "control/link_meter.hpp"
@@ -22,6 +23,7 @@
 #include "sched/host_facts.hpp"
 #include "sched/interval.hpp"
 #include "sched/place.hpp"
+#include "sched/preempt.hpp"
 
 namespace gridctl::control {
 
@@ -96,6 +98,19 @@ class Supervisor {
   [[nodiscard]] std::optional<Cheaper> cheaper_than_here(const Following& job, const registry::Job& row,
                                                          const Host& host);
 
+  // Room for what is more urgent (supervisor_preempt.cpp).
+  [[nodiscard]] std::vector<JobPtr> queue() const;
+  void ask_more_urgent(const Following& than);
+  void judge_preemptions(BootTime now);
+  [[nodiscard]] std::vector<sched::Holder> holders_below(int priority) const;
+  void plan_preemption(const JobPtr& job, const std::vector<sched::Holder>& holders,
+                       std::map<std::string, std::string>& asked);
+  void tell_preemption(const JobPtr& job, const HostName& host, const std::string& jobs);
+
+  // What months may cost (supervisor_budget.cpp).
+  void judge_budgets(BootTime now);
+  [[nodiscard]] std::string hold_to_budget(const Following& job, job::Spec& spec) const;
+
   // What jobs may use at most.
   void judge_limits(BootTime now);
 
@@ -138,7 +153,9 @@ class Supervisor {
   void renew_wants();
 
   [[nodiscard]] std::optional<WorkPlace> work_place(const HostName& name);
-  [[nodiscard]] std::vector<sched::HostFacts> host_facts(const Following& asking, Duration lost_after) const;
+  // `gone`: jobs that shall be taken to hold nothing.
+  [[nodiscard]] std::vector<sched::HostFacts> host_facts(const Following& asking, Duration lost_after,
+                                                         const std::set<std::string>& gone) const;
   void report(const Error& error, const std::string& doing);
 
   os::Loop& loop_;
@@ -155,7 +172,10 @@ class Supervisor {
   bool rechecking_ = false;
   std::int64_t seen_version_ = -1;
   BootTime started_at_{}, next_reload_{}, next_moves_{}, next_limits_{}, next_deadlines_{}, next_prices_{},
-      next_wake_{}, next_standbys_{};
+      next_wake_{}, next_standbys_{}, next_preemptions_{};
+  BootTime next_budgets_{};
+  std::vector<BudgetNow> budgets_;
+  std::uint64_t room_ = 1;  // grows when room becomes free
   bool wake_wanted_ = false;
   os::Loop::Timer timer_;
   LinkMeter link_meter_;

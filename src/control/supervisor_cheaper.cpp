@@ -49,7 +49,7 @@ void Supervisor::judge_price(const JobPtr& job, const Host& host) {
 std::optional<Supervisor::Cheaper> Supervisor::cheaper_than_here(const Following& job, const registry::Job& row,
                                                                  const Host& host) {
   if (!sched::may_move_for_less(row.spec)) return std::nullopt;
-  std::vector<sched::HostFacts> hosts = host_facts(job, row.spec.recovery.lost_after);
+  std::vector<sched::HostFacts> hosts = host_facts(job, row.spec.recovery.lost_after, {});
   const sched::Known known = known_now(row, hosts);
   const Result<std::optional<sched::Present>> present = present_of(registry_, row, hosts, clock_.wall());
   if (!present) report(present.error(), "while looking for a cheaper host");

@@ -32,7 +32,7 @@ void Supervisor::judge_deadline(const JobPtr& job, const Host& host) {
   if (!row) return report(row.error(), "while looking at a deadline");
   // What does not save loses all by a move.
   if (row->spec.checkpoint.interval == job::CheckpointPolicy::Interval::off) return;
-  std::vector<sched::HostFacts> hosts = host_facts(*job, row->spec.recovery.lost_after);
+  std::vector<sched::HostFacts> hosts = host_facts(*job, row->spec.recovery.lost_after, {});
   const sched::Known known = known_now(*row, hosts);
   if (!known.is_due()) return;
   const Result<std::optional<sched::Present>> present = present_of(registry_, *row, hosts, clock_.wall());

@@ -24,7 +24,8 @@ constexpr Duration k_limits_pause = std::chrono::seconds{1};
 constexpr Duration k_wake_pause = std::chrono::seconds{1};  // between two rounds of asking for all that wait
 }  // namespace
 
-std::vector<sched::HostFacts> Supervisor::host_facts(const Following& asking, Duration lost_after) const {
+std::vector<sched::HostFacts> Supervisor::host_facts(const Following& asking, Duration lost_after,
+                                                     const std::set<std::string>& gone) const {
   std::vector<HostNow> now;
   for (const auto& [name, host] : hosts_) {
     HostNow one;
@@ -42,11 +43,13 @@ std::vector<sched::HostFacts> Supervisor::host_facts(const Following& asking, Du
   for (const auto& [id, job] : jobs_) {
     // What has ended holds nothing any more, also while its last files are fetched.
     const job::Attempt* attempt = job->state.attempt();
-    const bool ended = std::holds_alternative<job::Collecting>(job->state.phase);
+    const bool ended = std::holds_alternative<job::Collecting>(job->state.phase) || gone.contains(id);
     if (attempt != nullptr)
       for (const job::Member& member : attempt->members)
         claims.push_back({job->state.id, attempt->epoch, ended ? nullptr : &member});
-    if (job->promised && job.get() != &asking) claims.push_back({job->state.id, {}, &*job->promised});
+    if (job.get() == &asking) continue;
+    for (const std::optional<job::Member>& kept : {job->promised, job->reserved})
+      if (kept) claims.push_back({job->state.id, {}, &*kept});
   }
   std::vector<sched::HostFacts> all = facts_now(now, claims);
   for (sched::HostFacts& facts : all)
@@ -57,7 +60,7 @@ std::vector<sched::HostFacts> Supervisor::host_facts(const Following& asking, Du
 
 // Where the job would go now.
 sched::Decision Supervisor::decide(const Following& job, const registry::Job& row, const Host* leaving) {
-  std::vector<sched::HostFacts> hosts = host_facts(job, row.spec.recovery.lost_after);
+  std::vector<sched::HostFacts> hosts = host_facts(job, row.spec.recovery.lost_after, {});
   const sched::Known known = known_now(row, hosts);
   return decide(job, row.spec, known, std::move(hosts), leaving);
 }
@@ -102,15 +105,21 @@ void Supervisor::place(const JobPtr& job) {
     job->place_timer = loop_.after(k_first_contact, [this, job] { place(job); });
     return;
   }
-  const Result<registry::Job> row = registry_.job(job->state.id);
+  job->asked_at_room = room_;
+  ask_more_urgent(*job);
+  Result<registry::Job> row = registry_.job(job->state.id);
   if (!row) return report(row.error(), "while placing");
-  std::vector<sched::HostFacts> hosts = host_facts(*job, row->spec.recovery.lost_after);
+  const std::string held = hold_to_budget(*job, row->spec);
+  std::vector<sched::HostFacts> hosts = host_facts(*job, row->spec.recovery.lost_after, {});
   const sched::Known known = known_now(*row, hosts);
   const std::optional<sched::Decision> to_standby = decide_for_standby(*job, *row);
   const sched::Decision decision = to_standby ? *to_standby : decide(*job, row->spec, known, std::move(hosts));
   if (!decision.placement) {
-    explain(job, sched::explain(decision));
+    std::vector<std::string> lines = sched::explain(decision);
+    if (!held.empty()) lines.insert(lines.begin(), held);
+    explain(job, std::move(lines));
     job->promised.reset();
+    if (!held.empty()) return apply(job, job::NotPlaced{true, held});  // the month will end
     return apply(job, job::NotPlaced{decision.could_ever_fit, sched::summary(decision)});
   }
   const job::Member member = member_of(*decision.placement);
@@ -161,14 +170,17 @@ void Supervisor::explain(const JobPtr& job, std::vector<std::string> lines) {
   job->explained = std::move(lines);
 }
 
-void Supervisor::capacity_freed() { wake_wanted_ = true; }
+void Supervisor::capacity_freed() {
+  wake_wanted_ = true;
+  ++room_;
+}
 
 // Asks at once for those that wait for room. Those that wait for the end of a backoff are left alone.
 void Supervisor::wake_waiting(BootTime now) {
   if (!wake_wanted_ || now < next_wake_) return;
   wake_wanted_ = false;
   next_wake_ = now + k_wake_pause;
-  for (const auto& [id, job] : std::map<std::string, JobPtr>(jobs_)) {
+  for (const JobPtr& job : queue()) {
     const auto* waiting = std::get_if<job::Waiting>(&job->state.phase);
     if (waiting == nullptr || job->place_timer == nullptr) continue;
     const bool for_room = waiting->why == "waiting_for_provider" || waiting->why == "not_started";
@@ -231,6 +243,7 @@ void Supervisor::judge_move(const JobPtr& job, const Host& host) {
   std::optional<Cheaper> cheaper;
   if (for_less && !facts.drained) cheaper = cheaper_than_here(*job, *row, host);
   facts.cheaper = cheaper && cheaper->why;
+  facts.preempted = job->preempted;
   facts.decision = cheaper ? std::move(cheaper->elsewhere) : decide(*job, *row, facts.drained ? nullptr : &host);
   const std::optional<job::Happening> next = control::judge_move(job->state, facts, clock_.wall());
   const bool stays = next && std::holds_alternative<job::MoveWithdrawn>(*next);

@@ -232,6 +232,8 @@ Result<Spec> spec_of(const json& in) {
   spec.constraints = constraints_of(in.value("constraints", json::object()));
   spec.optimize = parse_optimize(in.value("optimize", "cost")).value_or(Optimize::cost);
   TRY_ASSIGN(spec.workload, workload_of(in.value("workload", json::object())));
+  spec.priority = in.value("priority", 0);
+  spec.owner = in.value("owner", "");
   spec.budget_total = optional_of<double>(in, "budget_total");
   if (in.contains("max_duration_ms") && !in["max_duration_ms"].is_null())
     spec.max_duration = duration_of(in, "max_duration_ms", {});
@@ -273,6 +275,8 @@ std::string to_json(const Spec& spec) {
                  {"recovery", recovery_json(spec.recovery)},
                  {"constraints", constraints_json(spec.constraints)},
                  {"optimize", optimize_name(spec.optimize)},
+                 {"priority", spec.priority},
+                 {"owner", spec.owner},
                  {"workload", workload_json(spec.workload)},
                  {"budget_total", optional_json(spec.budget_total)},
                  {"max_duration_ms", spec.max_duration ? json(to_ms(*spec.max_duration)) : json(nullptr)},

@@ -53,7 +53,7 @@ struct CheckpointPolicy {
   Duration every{};  // with Interval::fixed
   KeepPolicy keep;
   bool standby = false;  // the newest lies ready on the host that would be next
-  int copies = 1;  // of each, on independent places, the one here among them; 1..k_copies_max
+  int copies = 1;        // of each, on independent places, the one here among them; 1..k_copies_max
   bool operator==(const CheckpointPolicy&) const = default;
 };
 
@@ -91,6 +91,8 @@ struct Deadline {
 };
 [[nodiscard]] WallTime moment_of(const Deadline& deadline, WallTime submitted_at);
 
+inline constexpr int k_priority_min = -1000, k_priority_max = 1000;
+
 struct Spec {
   std::string name;
   Resources resources;
@@ -101,15 +103,17 @@ struct Spec {
   std::map<std::string, std::string> envs;
   std::vector<std::string> secrets;  // names only; values never enter a Spec
   std::vector<Mount> file_mounts;
-  std::string setup;       // shell text, may be empty
-  std::string run;         // shell text
-  std::string resume_run;  // shell text, empty = run
+  std::string setup;              // shell text, may be empty
+  std::string run;                // shell text
+  std::string resume_run;         // shell text, empty = run
   std::vector<Variant> variants;  // in order of preference; empty: the job is the same everywhere
   CheckpointPolicy checkpoint;
   RecoveryPolicy recovery;
   Constraints constraints;
   Workload workload;
   Optimize optimize = Optimize::cost;
+  int priority = 0;                      // k_priority_min..k_priority_max; a higher one comes first
+  std::string owner;                     // whose budget it counts for; empty: nobody's
   std::optional<double> budget_total;    // USD; it is stopped before it costs more
   std::optional<Duration> max_duration;  // of running, in all attempts together
   std::optional<Deadline> deadline;

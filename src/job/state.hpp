@@ -95,7 +95,7 @@ struct Launching {  // intent committed
 };
 // It shall leave its host when a checkpoint made from now on is safe.
 struct Move {
-  std::string why;  // machine word: "drained", "deadline", "cheaper"
+  std::string why;  // machine word: "drained", "deadline", "cheaper", "preempted"
   WallTime since;
   std::uint64_t after = 0;  // the host's number of its newest checkpoint when the move was asked for
   bool saved = false;       // one with a higher number is safe
@@ -252,7 +252,7 @@ struct DeadlinePassed {
 // Its host is to be emptied, or too risky for its deadline, and another can take it now.
 struct MoveRequested {
   Epoch epoch;
-  std::string why;          // machine word: "drained", "deadline", "cheaper"
+  std::string why;          // machine word: "drained", "deadline", "cheaper", "preempted"
   std::uint64_t after = 0;  // see Move
   Duration patience{};      // how long the next checkpoint is waited for; told to people, kept by the shell
   std::string text{};       // why, for people, when the word says too little
@@ -290,8 +290,9 @@ struct Event {
   Happening what;
 };
 
-inline constexpr std::string_view k_for_deadline = "deadline";      // why a job moves, and a limit of its file
-inline constexpr std::string_view k_for_less = "cheaper";           // why a job moves: its host is too dear
+inline constexpr std::string_view k_for_deadline = "deadline";   // why a job moves, and a limit of its file
+inline constexpr std::string_view k_for_less = "cheaper";        // why a job moves: its host is too dear
+inline constexpr std::string_view k_for_priority = "preempted";  // why a job moves: a more urgent one waits
 // "ada is drained", "ada is too risky for the deadline"
 [[nodiscard]] std::string leaving_in_words(const HostName& host, std::string_view why);
 inline constexpr Duration k_move_grace = std::chrono::seconds{30};  // to save once more, as with `job cancel`

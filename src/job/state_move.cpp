@@ -9,6 +9,7 @@ namespace gridctl::job {
 std::string leaving_in_words(const HostName& host, std::string_view why) {
   if (why == k_for_deadline) return host.value + " is too risky for the deadline";
   if (why == k_for_less) return host.value + " is dearer than another host";
+  if (why == k_for_priority) return host.value + " is needed more urgently";
   return host.value + " is " + std::string(why);
 }
 
@@ -16,6 +17,7 @@ namespace {
 std::string staying(const HostName& host, std::string_view why) {
   if (why == k_for_deadline) return host.value + " keeps the job: no move can meet the deadline now";
   if (why == k_for_less) return host.value + " keeps the job: a move would save too little now";
+  if (why == k_for_priority) return host.value + " keeps the job: it is not needed more urgently any more";
   return host.value + " takes jobs again: the job stays there";
 }
 }  // namespace

@@ -142,12 +142,13 @@ Result<job::Step> Registry::submit(const JobId& id, const job::Spec& spec, WallT
   {
     db::Statement insert = impl_->db.prepare(
         "INSERT INTO jobs(id, name, spec, machine, state, reason, provider, resources, epoch, head, unfinished, "
-        "recoveries, submitted_ms) VALUES(?,?,?,'','','','',?,0,0,1,0,?)");
+        "recoveries, submitted_ms, owner) VALUES(?,?,?,'','','','',?,0,0,1,0,?,?)");
     TRY(insert.bind(id.value)
             .bind(spec.name)
             .bind(job::to_json(spec))
             .bind(describe(spec.resources))
             .bind(at.ms)
+            .bind(spec.owner)
             .run());
   }
   for (const Input& input : inputs) {

@@ -118,6 +118,17 @@ struct Checkpoint {
   std::vector<std::string> copies;  // places that have acknowledged it, by name
 };
 
+// What jobs may cost in a calendar month (UTC).
+struct Budget {
+  std::string owner;  // of the jobs; empty: all jobs together
+  double usd_month = 0;
+  std::string used_up{};  // the month in which it was, "2026-11"; empty: never since it was set
+};
+struct Spending {
+  double usd = 0;           // since some time
+  double usd_per_hour = 0;  // of what runs now
+};
+
 // Somewhere else, where copies of checkpoints are kept.
 struct Place {
   std::string name;

@@ -118,6 +118,12 @@ class Registry {
   [[nodiscard]] Result<std::vector<Digest>> live_roots();  // of every checkpoint kept and every job's inputs
 
   // Places that keep copies, and what is there.
+  [[nodiscard]] Result<void> save_budget(const Budget& budget);  // replaces that of the same owner
+  [[nodiscard]] Result<void> note_used_up(const std::string& owner, const std::string& month);
+  [[nodiscard]] Result<void> remove_budget(const std::string& owner);  // or there is none
+  [[nodiscard]] Result<std::vector<Budget>> budgets();                 // by owner; that of all jobs first
+  // Of the owner's jobs, or of all when it is empty; the wall time of attempts from `from` on at their hosts' prices.
+  [[nodiscard]] Result<Spending> spending(const std::string& owner, WallTime from, WallTime now);
   [[nodiscard]] Result<void> add_place(const Place& place);                       // exists when the name is taken
   [[nodiscard]] Result<void> remove_place(const std::string& name);               // with what is known of its copies
   [[nodiscard]] Result<std::vector<Place>> places();                              // in the order they were added

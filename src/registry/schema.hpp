@@ -195,6 +195,16 @@ CREATE INDEX copies_by_job ON copies(job, seq);
     R"sql(
 ALTER TABLE places ADD COLUMN location TEXT NOT NULL DEFAULT '';   -- a region; '' = not known, or that of its provider
 ALTER TABLE places ADD COLUMN lent INTEGER NOT NULL DEFAULT 0;     -- 1 = it belongs to others
+)sql",
+    // 7 -> 8: budgets of months
+    R"sql(
+CREATE TABLE budgets(
+  owner TEXT PRIMARY KEY,         -- '' = all jobs together
+  usd_month REAL NOT NULL,
+  used_up TEXT NOT NULL DEFAULT ''  -- the month in which it was: what is left then is for saving and stopping
+) STRICT, WITHOUT ROWID;
+ALTER TABLE jobs ADD COLUMN owner TEXT NOT NULL DEFAULT '';        -- of the spec
+CREATE INDEX jobs_by_owner ON jobs(owner) WHERE owner != '';
 )sql"};
 
 inline constexpr std::int64_t k_schema_version = k_schema_steps.size();

@@ -156,6 +156,8 @@ std::string job_json(const registry::Job& job, std::span<const registry::Attempt
   value["resources"] = text_or_null(job.resources);
   value["checkpoint"] = job.machine.head.value == 0 ? Json() : Json(checkpoint_name(job.id, job.machine.head));
   value["deadline"] = deadline_value(deadline);
+  value["priority"] = job.spec.priority;
+  value["owner"] = text_or_null(job.spec.owner);
   return dump(value);
 }
 

@@ -63,6 +63,43 @@ class Limits(grid.Case):
         self.grid.wait_clean()
 
 
+class Months(grid.Case):
+    def test_a_month_that_is_used_up_stops_what_costs_and_lets_the_rest_run_for_nothing(self):
+        owner = self.grid.laptop("monthly")
+        owner.register(1, "paid", "auto", "--price", str(USD_A_SECOND))
+        owner.run("budget", "set", "20", "--owner", "vision")
+        job = owner.submit(plain("spends", envs={"STEPS": 300}, owner="vision"))
+        free = owner.submit(plain("unlimited", envs={"STEPS": 60}))
+        stopped = owner.run("job", "watch", job.id, code=9, timeout=90)
+        self.assertRegex(stopped.err, r"the budget of vision for 20[0-9-]+, 20\.00 USD, is used up: [0-9.]+ USD spent")
+        self.assertIn("gridctl budget set USD", stopped.err)
+        done = job.show()
+        self.assertEqual((done["state"], done["reason"], done["owner"]), ("CANCELLED", "month_budget", "vision"))
+        self.assertGreater(done["cost"], 12)
+        self.assertLessEqual(done["cost"], 20)
+        self.assertGreaterEqual(len(job.checkpoints()), 1)
+        told = owner.run("budget", "ls", "--json").json[0]
+        self.assertEqual((told["owner"], told["used_up"]), ("vision", True))
+        self.assertAlmostEqual(told["spent"], done["cost"], delta=0.01)
+        self.assertIn("is used up", owner.run("job", "resume", job.id, code=9).err)
+        free.wait_success(60)
+        waits = owner.submit(plain("waits", envs={"STEPS": 5}, owner="vision"))
+        waits.wait_event("waiting_for_provider", deadline=20)
+        self.assertIn("only hosts that cost nothing", owner.run("job", "explain", waits.id).out)
+        owner.register(2, "own", "auto")
+        waits.wait_success(60)
+        self.assertEqual([a["provider"] for a in waits.attempts()], ["own"])
+        owner.run("provider", "drain", "own")
+        owner.run("budget", "set", "1000", "--owner", "vision")
+        owner.run("job", "resume", job.id)
+        job.wait_success(60)
+        self.assertEqual([a["provider"] for a in job.attempts()], ["paid", "paid"])
+        self.assert_steps_once(job, 300)
+        owner.run("budget", "rm", "--owner", "vision")
+        self.assertEqual(owner.run("budget", "ls", "--json").json, [])
+        self.grid.wait_clean()
+
+
 class Deadlines(grid.Case):
     """A job of a minute; what it needs to be almost surely done is that, the start (30 s until one was seen), and a tenth."""
 
@@ -181,6 +218,54 @@ class Cheaper(grid.Case):
         self.assert_steps_once(job, 540)
         kept.wait_success(60)
         self.assertEqual([a["provider"] for a in kept.attempts()], ["dear"], kept.evidence())
+        self.grid.wait_clean()
+
+
+class Priorities(grid.Case):
+    """One host with room for one job."""
+
+    def test_a_job_of_low_priority_makes_room_after_a_checkpoint_and_goes_on_afterwards(self):
+        owner = self.grid.laptop("urgent")
+        owner.register(3, "only", "auto")
+        cpus = owner.run("provider", "show", "only", "--json").json["cpus"]
+        whole = {"cpus": cpus}
+        low = owner.submit(plain("low", envs={"STEPS": 200, "SAVE_EVERY": 30}, resources=whole))
+        low.wait_output("step 5 ")
+        also = owner.submit(plain("also", envs={"STEPS": 10}, resources=whole))
+        also.wait_event("waiting_for_provider")
+        high = owner.submit(plain("high", envs={"STEPS": 20}, resources=whole, priority=10))
+        told = high.wait_event("preempting", deadline=20)
+        self.assertEqual(told["text"], "it will run on only when the next checkpoints are safe of what runs there with less "
+                                       f"priority: {low.id}")
+        asked = low.wait_event("move_requested", deadline=20)
+        self.assertEqual(asked["text"], "only is needed more urgently: the job moves when its next checkpoint is safe: "
+                                        f"job {high.id} of priority 10 waits")
+        high.wait_success(60)
+        self.assertEqual(len(high.attempts()), 1)
+        low.wait_success(120)
+        also.wait_success(60)
+        self.assertEqual([a["reason"] for a in low.attempts()][0], "preempted", low.evidence())
+        self.assertEqual(len(low.attempts()), 2, low.evidence())
+        self.assert_continues(low, 30)
+        self.assert_steps_once(low, 200)
+        self.assertLess(grid.iso(high.attempts()[0]["ended_at"]), grid.iso(low.attempts()[1]["ended_at"]))
+        self.assertEqual(len(also.attempts()), 1)
+        self.assertEqual((high.show()["priority"], low.show()["priority"]), (10, 0))
+        self.grid.wait_clean()
+
+    def test_who_has_not_left_yet_stays_when_the_urgent_one_is_cancelled(self):
+        owner = self.grid.laptop("urgent2")
+        owner.register(3, "only", "auto")
+        whole = {"cpus": owner.run("provider", "show", "only", "--json").json["cpus"]}
+        low = owner.submit(plain("low", envs={"STEPS": 100, "SAVE_EVERY": 1000}, resources=whole))
+        low.wait_output("step 5 ")
+        high = owner.submit(plain("high", resources=whole, priority=1))
+        low.wait_event("move_requested", deadline=20)
+        owner.run("job", "cancel", high.id, "--now", "--wait")
+        stays = low.wait_event("move_withdrawn", deadline=20)
+        self.assertEqual(stays["text"], "only keeps the job: it is not needed more urgently any more")
+        low.wait_success(60)
+        self.assertEqual(len(low.attempts()), 1)
         self.grid.wait_clean()
 
 

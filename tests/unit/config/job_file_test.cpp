@@ -41,6 +41,8 @@ recovery: {lost_after: 90s, max_failures: 4, on_exit: {restart: [33], fail: [2]}
 constraints: {region: {in: [DE, FI], not: [US]}, class: [datacenter, home], max_price: 1.5}
 budget: {total: 50}
 max_duration: 2d
+priority: -5
+owner: vision
 deadline: {at: 6h, hard: true}
 )");
   job::Spec want;
@@ -59,6 +61,8 @@ deadline: {at: 6h, hard: true}
   want.constraints = {{"DE", "FI"}, {"US"}, {"datacenter", "home"}, 1.5, {}, {}};
   want.budget_total = 50;
   want.max_duration = 48h;
+  want.priority = -5;
+  want.owner = "vision";
   want.deadline = job::Deadline{std::nullopt, 6h, true};
   EXPECT_EQ(job.spec, want) << job::to_json(job.spec);
   EXPECT_EQ(job.secrets, (std::map<std::string, std::string>{{"HF_TOKEN", "hf_canary"}}));

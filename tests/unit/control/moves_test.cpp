@@ -185,6 +185,39 @@ TEST(MovesToWhatIsCheaper, AreTakenBackWhenTheySaveTooLittle) {
   EXPECT_TRUE(scene.quiet());
 }
 
+struct LessUrgentScene : Scene {
+  LessUrgentScene() {
+    run();
+    facts.drained = false;
+    facts.preempted = true;
+    happen(job::MoveRequested{{1}, std::string(job::k_for_priority), 4, {}, "job x of priority 9 waits"});
+  }
+};
+
+TEST(MovesForAMoreUrgentJob, MakeRoomAfterACheckpointAlsoWhereNoOtherHostIsFree) {
+  LessUrgentScene scene;
+  scene.taken();
+  EXPECT_EQ(scene.state.reason_text,
+            "a is needed more urgently: the job moves when its next checkpoint is safe: job x of priority 9 waits");
+  scene.now.ms += 3'600'000;
+  EXPECT_TRUE(scene.quiet()) << "only after a checkpoint";
+  scene.happen(job::CheckpointCommitted{{1}, {1}, "", 5});
+  ASSERT_TRUE(scene.next_is<job::MoveDue>());
+  scene.happen(job::AttemptEnded{{1}, job::End{job::EndKind::stopped, -1, 0, ""}});
+  scene.happen(job::Collected{{1}, ""});
+  EXPECT_EQ(scene.state.reason_text, "a is needed more urgently: going on elsewhere");
+  EXPECT_TRUE(std::holds_alternative<job::Waiting>(scene.state.phase));
+  EXPECT_TRUE(scene.state.avoided.empty());
+}
+
+TEST(MovesForAMoreUrgentJob, AreTakenBackWhenThatOneHasAPlace) {
+  LessUrgentScene scene;
+  scene.facts.preempted = false;
+  ASSERT_TRUE(scene.next_is<job::MoveWithdrawn>());
+  EXPECT_FALSE(std::get<job::Running>(scene.state.phase).move.has_value());
+  EXPECT_TRUE(scene.quiet());
+}
+
 TEST(Moves, BreakOffAStartOnlyForAnotherHost) {
   Scene scene;
   scene.taken();

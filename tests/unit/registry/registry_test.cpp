@@ -26,10 +26,11 @@ class RegistryTest : public ::testing::Test {
     ASSERT_TRUE(opened) << opened.error().one_line();
     registry.emplace(std::move(*opened));
   }
-  JobId submit(const std::string& name = "train") {
+  JobId submit(const std::string& name = "train", const std::string& owner = "") {
     job::Spec spec;
     spec.name = name;
     spec.run = "true";
+    spec.owner = owner;
     const JobId id{"job" + std::to_string(++count)};
     EXPECT_TRUE(registry->submit(id, spec, {1000}, {{"workdir", "", Digest{}, 5}}));
     return id;
@@ -202,6 +203,45 @@ TEST_F(RegistryTest, RefusesANewerSchemaAndADamagedFile) {
   const Result<Registry> damaged = Registry::open(directory);
   ASSERT_FALSE(damaged);
   EXPECT_EQ(damaged.error().code, Code::state_unreadable);
+}
+
+TEST_F(RegistryTest, CountsWhatAMonthHasCostOfAnOwnerAndOfAll) {
+  const auto spent = [&](const std::string& owner, std::int64_t from, std::int64_t now) {
+    return *registry->spending(owner, {from}, {now});
+  };
+  const JobId ended = submit("a", "vision"), running = submit("b"), begun_later = submit("c", "vision");
+  const Epoch epoch = run(ended, "h");  // from 3,000 ms on, at 3.6 USD an hour
+  run(running, "h");
+  ASSERT_TRUE(registry->apply(ended, {{13'000}, job::AttemptEnded{epoch, job::End{job::EndKind::exited, 0, 0, ""}}}));
+  ASSERT_TRUE(registry->apply(ended, {{13'000}, job::Collected{epoch, ""}}));
+  EXPECT_NEAR(spent("", 0, 23'000).usd, (10 + 20) * 0.001, 1e-9);
+  EXPECT_NEAR(spent("", 0, 23'000).usd_per_hour, 3.6, 1e-9);
+  EXPECT_NEAR(spent("vision", 0, 23'000).usd, 10 * 0.001, 1e-9);
+  EXPECT_EQ(spent("vision", 0, 23'000).usd_per_hour, 0);
+  EXPECT_NEAR(spent("", 8'000, 23'000).usd, (5 + 15) * 0.001, 1e-9) << "what was before the month does not count";
+  EXPECT_NEAR(spent("", 20'000, 23'000).usd, 3 * 0.001, 1e-9);
+  EXPECT_EQ(spent("speech", 0, 23'000).usd, 0);
+  EXPECT_NEAR(spent("", 0, 1'000).usd, 10 * 0.001, 1e-9) << "the clock was set back: what runs counts nothing";
+  run(begun_later, "h");
+  EXPECT_NEAR(spent("vision", 0, 3'000).usd_per_hour, 3.6, 1e-9);
+}
+
+TEST_F(RegistryTest, KeepsOneBudgetOfEachOwner) {
+  ASSERT_TRUE(registry->save_budget({"vision", 50}));
+  ASSERT_TRUE(registry->save_budget({"", 200}));
+  ASSERT_TRUE(registry->note_used_up("vision", "2026-11"));
+  EXPECT_EQ(registry->budgets()->at(1).used_up, "2026-11");
+  ASSERT_TRUE(registry->save_budget({"vision", 60}));
+  reopen();
+  const Result<std::vector<Budget>> told = registry->budgets();
+  ASSERT_TRUE(told) << told.error().one_line();
+  const std::vector<Budget>& kept = *told;
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_EQ(kept[0].owner, "");
+  EXPECT_EQ(kept[1].usd_month, 60);
+  EXPECT_EQ(kept[1].used_up, "") << "there is more";
+  ASSERT_TRUE(registry->remove_budget("vision"));
+  EXPECT_EQ(registry->budgets()->size(), 1u);
 }
 
 TEST_F(RegistryTest, KeepsTheNewestDrillOfAName) {

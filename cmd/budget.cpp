@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// gridctl budget: what a month may cost.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "config/fields.hpp"
+#include "control/budgets.hpp"
+#include "ui/human.hpp"
+#include "ui/json.hpp"
+#include "ui/table.hpp"
+
+namespace gridctl::cmd {
+
+namespace budget {
+namespace {
+constexpr Option k_owner[] = {{"owner", 0, "NAME", "for jobs with this owner in their files", "all jobs together"}};
+constexpr Positional k_usd[] = {{"USD"}};
+constexpr Example k_set_examples[] = {{"All jobs of a month together cost at most 200 USD", "gridctl budget set 200"},
+                                      {"Those of one project", "gridctl budget set 50 --owner vision"}};
+constexpr Example k_ls_examples[] = {
+    {"What was spent this month, and what it will be at this pace", "gridctl budget ls"},
+    {"Will it last?", "gridctl budget ls --json | jq -r '.[] | select(.forecast > .usd_month) | .owner'"}};
+constexpr Example k_rm_examples[] = {{"No limit for a month any more", "gridctl budget rm"},
+                                     {"Nor for a project", "gridctl budget rm --owner vision"}};
+
+Result<std::string> owner_of(const Parsed& parsed) {
+  std::string owner = parsed.value("owner");
+  if (!owner.empty())
+    if (const auto checked = check_name("owner", owner); !checked)
+      return make_error(Code::usage, "--owner: " + checked.error().message);
+  return owner;
+}
+
+std::string whose(const std::string& owner) { return owner.empty() ? "all jobs together" : "jobs of " + owner; }
+
+std::string json_of(const control::BudgetNow& now) {
+  return "{\"owner\":" + (now.budget.owner.empty() ? "null" : ui::quoted(now.budget.owner)) +
+         ",\"month\":" + ui::quoted(now.month.name) + ",\"usd_month\":" + ui::json_number(now.budget.usd_month) +
+         ",\"spent\":" + ui::json_number(now.spending.usd) +
+         ",\"usd_per_hour\":" + ui::json_number(now.spending.usd_per_hour) +
+         ",\"forecast\":" + ui::json_number(now.forecast) + ",\"used_up\":" + (now.used_up ? "true" : "false") +
+         ",\"month_ends_at\":" + ui::quoted(format_rfc3339(now.month.ends)) + "}";
+}
+
+// "in 5.2h": when it is used up, if what runs goes on.
+std::string lasts(const control::BudgetNow& now) {
+  if (now.used_up) return "used up";
+  if (now.forecast <= now.budget.usd_month) return "to the end";
+  const double hours = (now.budget.usd_month - now.spending.usd) / now.spending.usd_per_hour;
+  return format_duration(std::chrono::seconds{static_cast<std::int64_t>(std::max(hours, 0.0) * 3600)});
+}
+
+Result<int> set(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const std::string owner, owner_of(parsed));
+  const auto usd = config::parse_decimal(parsed.positionals[0], config::k_budget_limits);
+  if (!usd)
+    return make_error(
+        Code::usage, "USD: expected " + usd.error().message + ", got '" + config::excerpt(parsed.positionals[0]) + "'");
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY(registry.save_budget({owner, *usd}));
+  TRY_ASSIGN(const std::vector<control::BudgetNow> budgets, control::budgets_now(registry, context.now()));
+  const auto mine =
+      std::find_if(budgets.begin(), budgets.end(), [&](const auto& one) { return one.budget.owner == owner; });
+  if (mine == budgets.end()) return make_error(Code::not_found, "another gridctl has removed that budget just now");
+  if (context.json) {
+    context.print_line(json_of(*mine));
+    return 0;
+  }
+  context.print_line(whose(owner) + " may cost " + ui::money(*usd, false) + " in a month; " +
+                     ui::money(mine->spending.usd, false) + " of " + mine->month.name + " is spent");
+  if (mine->used_up) context.note("that is used up: what runs and costs is stopped, after it has saved");
+  return 0;
+}
+
+Result<int> ls(Context& context, const Parsed&) {
+  TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
+  TRY_ASSIGN(const std::vector<control::BudgetNow> budgets, control::budgets_now(registry, context.now()));
+  if (context.json) {
+    std::string list = "[";
+    for (const control::BudgetNow& now : budgets) list += (list.size() > 1 ? "," : "") + json_of(now);
+    context.print_line(list + "]");
+    return 0;
+  }
+  if (budgets.empty()) {
+    context.note("a month may cost what it will; gridctl budget set USD");
+    return 0;
+  }
+  ui::Table table({{.title = "OWNER", .shrinks = true},
+                   {.title = "MONTH"},
+                   {.title = "BUDGET", .right = true},
+                   {.title = "SPENT", .right = true},
+                   {.title = "NOW", .right = true},
+                   {.title = "FORECAST", .right = true},
+                   {.title = "LASTS", .right = true}});
+  for (const control::BudgetNow& now : budgets)
+    table.add({now.budget.owner.empty() ? "(all)" : now.budget.owner, now.month.name,
+               ui::money(now.budget.usd_month, false), ui::money(now.spending.usd, false),
+               now.spending.usd_per_hour > 0 ? ui::money(now.spending.usd_per_hour) + "/h" : "-",
+               ui::money(now.forecast, false), lasts(now)},
+              {ui::Paint::bold});
+  context.print(table.render(context.columns_out(), context.out_style));
+  return 0;
+}
+
+Result<int> rm(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const std::string owner, owner_of(parsed));
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(const std::vector<registry::Budget> budgets, registry.budgets());
+  const bool known =
+      std::any_of(budgets.begin(), budgets.end(), [&](const registry::Budget& one) { return one.owner == owner; });
+  if (!known) return make_error(Code::not_found, "there is no budget for " + whose(owner), "gridctl budget ls");
+  TRY(registry.remove_budget(owner));
+  context.print_line(context.json ? "{\"owner\":" + (owner.empty() ? "null" : ui::quoted(owner)) + ",\"removed\":true}"
+                                  : whose(owner) + " may cost what they will");
+  return 0;
+}
+}  // namespace
+}  // namespace budget
+
+const Command k_budget_set{
+    .noun = "budget",
+    .verb = "set",
+    .summary = "say what a month may cost",
+    .examples = budget::k_set_examples,
+    .description =
+        "Limits what jobs cost in a calendar month (UTC): all of them together, or those whose job file names this "
+        "'owner', a person or a project. Both hold at once.\n\n"
+        "When it is used up, running jobs that cost something are stopped as at their own budget: they save first and "
+        "end as CANCELLED with exit code 9, and 'gridctl job resume' goes on when there is more or in the next month. "
+        "What waits runs on hosts that cost nothing, or waits on.",
+    .positionals = budget::k_usd,
+    .options = budget::k_owner,
+    .exit_codes = k_exits_state,
+    .run = budget::set};
+
+const Command k_budget_ls{
+    .noun = "budget",
+    .verb = "ls",
+    .summary = "what months may cost, and what this one did",
+    .examples = budget::k_ls_examples,
+    .description =
+        "Lists the budgets with what was spent since the month began (UTC), what running jobs cost in an "
+        "hour, what it will be at the month's end if they go on, and how long the budget lasts then.",
+    .exit_codes = k_exits_state,
+    .run = budget::ls};
+
+const Command k_budget_rm{.noun = "budget",
+                          .verb = "rm",
+                          .summary = "let a month cost what it will",
+                          .examples = budget::k_rm_examples,
+                          .description = "Removes the budget of all jobs, or that of one owner.",
+                          .options = budget::k_owner,
+                          .exit_codes = k_exits_job,
+                          .run = budget::rm};
+
+}  // namespace gridctl::cmd

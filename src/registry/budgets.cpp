@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What may be spent in a month, and what was.
+#include "registry/impl.hpp"
+
+namespace gridctl::registry {
+
+Result<void> Registry::save_budget(const Budget& budget) {
+  return impl_->db
+      .prepare(
+          "INSERT INTO budgets(owner, usd_month) VALUES(?, ?) ON CONFLICT(owner) DO UPDATE SET usd_month = "
+          "excluded.usd_month, used_up = ''")
+      .bind(budget.owner)
+      .bind(budget.usd_month)
+      .run();
+}
+
+Result<void> Registry::note_used_up(const std::string& owner, const std::string& month) {
+  return impl_->db.prepare("UPDATE budgets SET used_up = ? WHERE owner = ?").bind(month).bind(owner).run();
+}
+
+Result<void> Registry::remove_budget(const std::string& owner) {
+  return impl_->db.prepare("DELETE FROM budgets WHERE owner = ?").bind(owner).run();
+}
+
+Result<std::vector<Budget>> Registry::budgets() {
+  db::Statement query = impl_->db.prepare("SELECT owner, usd_month, used_up FROM budgets ORDER BY owner");
+  std::vector<Budget> list;
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return list;
+    list.push_back({query.text(0), query.real(1), query.text(2)});
+  }
+}
+
+Result<Spending> Registry::spending(const std::string& owner, WallTime from, WallTime now) {
+  const std::string of_owner = owner.empty() ? "" : " AND job IN (SELECT id FROM jobs WHERE owner = ?)";
+  const auto ask = [&](const std::string& sql, bool with_times) -> Result<double> {
+    db::Statement query = impl_->db.prepare(sql + of_owner);
+    if (with_times) query.bind(now.ms).bind(from.ms).bind(from.ms);
+    if (!owner.empty()) query.bind(owner);
+    TRY_ASSIGN(const bool row, query.next());
+    return row && !query.is_null(0) ? query.real(0) : 0.0;
+  };
+  Spending spending;
+  TRY_ASSIGN(spending.usd,
+             ask("SELECT SUM(price * MAX(COALESCE(ended_ms, ?) - MAX(started_ms, ?), 0)) / 3.6e6 FROM "
+                 "attempts WHERE started_ms IS NOT NULL AND price > 0 AND (ended_ms IS NULL OR ended_ms > ?)",
+                 true));
+  TRY_ASSIGN(spending.usd_per_hour,
+             ask("SELECT SUM(price) FROM attempts WHERE started_ms IS NOT NULL AND ended_ms IS NULL", false));
+  return spending;
+}
+
+}  // namespace gridctl::registry
