@@ -7,6 +7,7 @@
 #include "control/following.hpp"
 #include "control/log_file.hpp"
 #include "control/network_watch.hpp"
+#include "control/queue.hpp"
 #include "control/reach.hpp"
 #include "os/log.hpp"
 
@@ -113,6 +114,7 @@ void Supervisor::reload() {
     job->limits = limits_of(row->spec, row->submitted_at);
     job->owner = row->spec.owner;
     job->priority = row->spec.priority;
+    job->load = load_of(row->spec.resources);
     job->saves = row->spec.checkpoint.interval != job::CheckpointPolicy::Interval::off;
     job->submitted_at = row->submitted_at;
     if (job->state == row->machine) {

@@ -100,7 +100,7 @@ class Supervisor {
 
   // Room for what is more urgent (supervisor_preempt.cpp).
   [[nodiscard]] std::vector<JobPtr> queue() const;
-  void ask_more_urgent(const Following& than);
+  void ask_those_before(const Following& than);
   void judge_preemptions(BootTime now);
   [[nodiscard]] std::vector<sched::Holder> holders_below(int priority) const;
   void plan_preemption(const JobPtr& job, const std::vector<sched::Holder>& holders,

@@ -106,7 +106,7 @@ void Supervisor::place(const JobPtr& job) {
     return;
   }
   job->asked_at_room = room_;
-  ask_more_urgent(*job);
+  ask_those_before(*job);
   Result<registry::Job> row = registry_.job(job->state.id);
   if (!row) return report(row.error(), "while placing");
   const std::string held = hold_to_budget(*job, row->spec);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "control/following.hpp"
+#include "control/queue.hpp"
 #include "control/supervisor.hpp"
 #include "sched/preempt.hpp"
 
@@ -20,22 +21,38 @@ bool waits_for_room(const job::State& state) {
 }
 }  // namespace
 
-// Those that wait for a place, the most urgent first.
+// Those that wait for a place, in the order in which they get one.
 std::vector<Supervisor::JobPtr> Supervisor::queue() const {
   std::vector<JobPtr> waiting;
-  for (const auto& [id, job] : jobs_)
-    if (std::holds_alternative<job::Waiting>(job->state.phase)) waiting.push_back(job);
-  std::stable_sort(waiting.begin(), waiting.end(), [](const JobPtr& a, const JobPtr& b) {
-    return a->priority != b->priority ? a->priority > b->priority : a->submitted_at < b->submitted_at;
-  });
-  return waiting;
+  std::vector<Waits> wishes;
+  std::map<std::string, double> held;
+  for (const auto& [id, job] : jobs_) {
+    if (const job::Attempt* attempt = job->state.attempt())
+      for (const job::Member& member : attempt->members) held[job->owner] += load_of(member);
+    if (!std::holds_alternative<job::Waiting>(job->state.phase)) continue;
+    waiting.push_back(job);
+    wishes.push_back({job->priority, job->owner, job->submitted_at, job->load});
+  }
+  std::vector<JobPtr> queue;
+  for (const std::size_t next : in_turn(wishes, std::move(held))) queue.push_back(waiting[next]);
+  return queue;
 }
 
-// What became free since they were asked last is theirs first.
-void Supervisor::ask_more_urgent(const Following& than) {
+// What became free since they were asked last is theirs first. Ordering thousands costs more than seeing that nobody
+// but the same owner's equals wait, who are asked in time.
+void Supervisor::ask_those_before(const Following& than) {
+  const auto is_due = [this](const Following& job) {
+    return job.place_timer != nullptr && waits_for_room(job.state) && job.asked_at_room != room_;
+  };
+  const bool needed = std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
+    const Following& job = *entry.second;
+    const bool others = job.priority > than.priority || (job.priority == than.priority && job.owner != than.owner);
+    return others && is_due(job);
+  });
+  if (!needed) return;
   for (const JobPtr& job : queue()) {
-    if (job->priority <= than.priority) return;
-    if (job->place_timer != nullptr && waits_for_room(job->state) && job->asked_at_room != room_) place(job);
+    if (job.get() == &than) return;
+    if (is_due(*job)) place(job);
   }
 }
 
