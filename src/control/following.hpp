@@ -32,7 +32,7 @@ struct Supervisor::Following {
   std::vector<std::string> explained;             // saved last
   std::string owner;
   int priority = 0;
-  double load = 0;          // of its wishes, see control/queue.hpp
+  double load = 0;    // of its wishes, see control/queue.hpp
   bool saves = true;  // checkpoints; else it is not asked to make room
   WallTime submitted_at{};
   std::uint64_t asked_at_room = 0;      // Supervisor::room_ when it was last placed, or could not be
