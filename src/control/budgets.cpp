@@ -4,13 +4,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "job/state.hpp"
+#include "control/limits.hpp"
 
 namespace gridctl::control {
-
-namespace {
-constexpr double k_reserve_share_max = 0.1;  // of the budget, for saving and stopping
-}
 
 Month month_of(WallTime now) {
   using namespace std::chrono;
@@ -29,8 +25,7 @@ BudgetNow judge_budget(const registry::Budget& budget, const registry::Spending&
   BudgetNow out{budget, spending, month_of(now)};
   const double hours_left = static_cast<double>(out.month.ends.ms - now.ms) / 3.6e6;
   out.forecast = spending.usd + spending.usd_per_hour * hours_left;
-  const double stopping = spending.usd_per_hour * seconds(job::k_limit_grace) / 3600;
-  const double reserve = std::min(stopping, budget.usd_month * k_reserve_share_max);
+  const double reserve = reserve_of(budget.usd_month, spending.usd_per_hour);
   out.used_up = spending.usd + reserve >= budget.usd_month || budget.used_up == out.month.name;
   return out;
 }

@@ -32,6 +32,10 @@ registry::Spent SpendMeter::read(const registry::Spent& told, double price_per_h
   return spent;
 }
 
+double reserve_of(double budget, double usd_per_hour) {
+  return std::min(usd_per_hour * seconds(job::k_limit_grace) / 3600, budget * k_reserve_share_max);
+}
+
 Limits limits_of(const job::Spec& spec, WallTime submitted_at) {
   Limits limits{spec.budget_total, spec.max_duration};
   if (!spec.deadline) return limits;
@@ -44,9 +48,7 @@ std::optional<job::LimitReached> judge_limits(const job::State& state, const Lim
                                               const registry::Spent& spent, WallTime now) {
   if (state.cancel || std::holds_alternative<job::Done>(state.phase)) return std::nullopt;
   if (limits.budget) {
-    const double stopping = price_now(state) * seconds(job::k_limit_grace) / 3600;
-    const double reserve = std::min(stopping, *limits.budget * k_reserve_share_max);
-    if (spent.usd > 0 && spent.usd + reserve >= *limits.budget) {
+    if (spent.usd > 0 && spent.usd + reserve_of(*limits.budget, price_now(state)) >= *limits.budget) {
       char text[160];
       std::snprintf(text, sizeof text,
                     "its budget of %.2f USD is used up: %.2f USD spent, the rest is for saving and stopping",

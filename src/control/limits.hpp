@@ -35,8 +35,10 @@ class SpendMeter {
   std::optional<std::pair<registry::Spent, BootTime>> last_;
 };
 
-// A job with a budget is stopped early enough to save and stop within it: that much of its price per hour is kept back,
-// but never more than a tenth of the budget.
+// USD of a budget that are kept back for saving and stopping what costs so much an hour: never more than a tenth of it.
+[[nodiscard]] double reserve_of(double budget, double usd_per_hour);
+
+// A job with a budget is stopped early enough to save and stop within it.
 [[nodiscard]] std::optional<job::LimitReached> judge_limits(const job::State& state, const Limits& limits,
                                                             const registry::Spent& spent, WallTime now);
 // A deadline that is not hard has passed, and nobody was told.
