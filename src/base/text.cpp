@@ -74,6 +74,8 @@ std::string nearest(std::string_view word, std::span<const std::string> known) {
   std::size_t best_distance = std::max<std::size_t>(word.size(), 3) / 3 + 1;
   const std::string low = lower(word);
   for (const std::string& candidate : known) {
+    const std::size_t longer = std::max(low.size(), candidate.size()), shorter = std::min(low.size(), candidate.size());
+    if (longer - shorter >= best_distance) continue;  // no distance is less
     const std::size_t distance = edit_distance(low, lower(candidate));
     if (distance < best_distance) best = candidate, best_distance = distance;
   }
