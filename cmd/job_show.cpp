@@ -49,9 +49,15 @@ std::string expected_text(const registry::Job& job) {
   return text;
 }
 
-ui::Facts facts_of(const registry::Job& job, const std::optional<registry::Checkpoint>& head,
-                   const std::optional<registry::Drill>& drill, const std::optional<DeadlineView>& deadline,
-                   WallTime now) {
+// "train-r2 (k3jf7qw2mxnpar2) RUNNING on bob"
+std::string replica_text(const registry::JobRow& replica) {
+  return replica.name + " (" + replica.id.value + ") " + std::string(job::state_name(replica.state)) +
+         (replica.provider.value.empty() ? "" : " on " + replica.provider.value);
+}
+
+ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>& replicas,
+                   const std::optional<registry::Checkpoint>& head, const std::optional<registry::Drill>& drill,
+                   const std::optional<DeadlineView>& deadline, WallTime now) {
   ui::Facts facts;
   facts.add("job", job.id.value);
   facts.add("name", job.name);
@@ -60,6 +66,8 @@ ui::Facts facts_of(const registry::Job& job, const std::optional<registry::Check
   if (job.exit_code) facts.add("exit code", std::to_string(*job.exit_code));
   facts.add("provider", job.provider.value);
   facts.add("resources", job.resources);
+  for (const registry::JobRow& replica : replicas) facts.add("replica", replica_text(replica));
+  facts.add("replica of", job.spec.replica_of.value);
   facts.add("owner", job.spec.owner);
   if (job.spec.priority != 0) facts.add("priority", std::to_string(job.spec.priority));
   facts.add("image", job.spec.image);
@@ -115,8 +123,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
   }
   TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, registry.attempts(id));
   TRY_ASSIGN(const std::optional<DeadlineView> deadline, deadline_of(registry, job, context.now()));
+  TRY_ASSIGN(const std::vector<registry::JobRow> replicas, registry.replicas(id));
   if (context.json) {
-    context.print_line(ui::job_json(job, attempts, deadline ? std::optional{deadline->told} : std::nullopt));
+    context.print_line(ui::job_json(job, attempts, replicas, deadline ? std::optional{deadline->told} : std::nullopt));
     return 0;
   }
   std::optional<registry::Checkpoint> head;
@@ -125,7 +134,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   }
   TRY_ASSIGN(const std::optional<registry::Drill> drill, registry.drill(job.name));
   const WallTime now = context.now();
-  context.print(facts_of(job, head, drill, deadline, now).render(context.out_style));
+  context.print(facts_of(job, replicas, head, drill, deadline, now).render(context.out_style));
   if (!attempts.empty())
     context.print("\n" + table_of(id, attempts, now).render(context.columns_out(), context.out_style));
   return 0;

@@ -16,6 +16,7 @@
 #include "control/places.hpp"
 #include "os/terminal.hpp"
 #include "sched/gang.hpp"
+#include "sched/replicas.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -94,6 +95,7 @@ struct Prospect {
   sched::Outline outline;
   std::optional<sched::Impossible> impossible;
   std::optional<ui::DeadlineTold> deadline;
+  sched::ReplicaPlan replicas;
 };
 
 Result<Prospect> prospect_of(registry::Registry& registry, const job::Spec& spec,
@@ -102,7 +104,9 @@ Result<Prospect> prospect_of(registry::Registry& registry, const job::Spec& spec
   Prospect prospect;
   job::Spec member = spec;
   member.num_nodes = 1;
-  prospect.decision = sched::place(member, hosts, {}, sched::known_of(member, now));
+  const sched::Known known = sched::known_of(member, now);
+  prospect.decision = sched::place(member, hosts, {}, known);
+  prospect.replicas = sched::place_replicas(member, hosts, prospect.decision, known);
   prospect.deadline = deadline_told(member, prospect.decision, now);
   if (spec.num_nodes > 1) {
     prospect.wish = sched::wish_of(spec, sched::classify(spec));
@@ -133,6 +137,9 @@ std::string dry_run_json(const job::Spec& spec, const Prospect& prospect) {
   if (gang_plan)
     for (const sched::Placement& member : prospect.gang->plan->members) members += member_json(members.empty(), member);
   else if (placement && !prospect.gang) members = member_json(true, *placement);
+  std::string replicas;
+  for (const sched::Placement& replica : prospect.replicas.placements)
+    replicas += member_json(replicas.empty(), replica);
   const sched::Estimate* end = gang_plan                     ? &prospect.gang->plan->estimate
                                : placement && !prospect.gang ? &placement->estimate
                                                              : nullptr;
@@ -141,7 +148,8 @@ std::string dry_run_json(const job::Spec& spec, const Prospect& prospect) {
          ",\"engine\":" + (placement ? ui::quoted(engine_name(placement->engine)) : "null") +
          ",\"reason\":" + (placement ? ui::quoted(placement->reason) : "null") + ",\"rejections\":[" + lines +
          "],\"fault_tolerance\":" + (decision.tolerance ? std::to_string(decision.tolerance->level) : "null") +
-         ",\"members\":[" + members + "],\"expected\":" + (end != nullptr ? estimate_json(*end) : "null") +
+         ",\"members\":[" + members + "],\"replicas\":[" + (spec.replicas > 1 ? replicas : "") +
+         "],\"expected\":" + (end != nullptr ? estimate_json(*end) : "null") +
          ",\"deadline\":" + ui::deadline_json(prospect.deadline) + ",\"plan\":" + outline_json(prospect.outline) + "}";
 }
 
@@ -151,6 +159,7 @@ Result<int> dry_run(Context& context, const job::Spec& spec, const Prospect& pro
     for (std::string& line :
          prospect.gang ? sched::explain(*prospect.gang, prospect.wish) : sched::explain(prospect.decision))
       lines.push_back(std::move(line));
+  for (std::string& line : sched::explain(prospect.replicas, spec, prospect.decision)) lines.push_back(std::move(line));
   if (context.json) context.print_line(dry_run_json(spec, prospect));
   else
     for (const std::string& line : lines) context.print_line(sanitize(line));
@@ -225,6 +234,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<std::string> warning, drill_warning(known, job.spec, decision, hosts));
   if (warning) context.note("warning: " + sanitize(*warning));
   TRY(warn_of_copies(context, known, job.spec));
+  if (job.spec.replicas > 1)
+    for (const std::string& line : sched::explain(prospect.replicas, job.spec, decision)) context.note(sanitize(line));
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(std::vector<registry::Input> inputs, store_inputs(context, job.spec));
   TRY_ASSIGN(const JobId id, record(context, registry, {job.spec, job.secrets, std::move(inputs)}));

@@ -2,6 +2,7 @@
 #include "cmd/outcome.hpp"
 
 #include "control/budgets.hpp"
+#include "control/limits.hpp"
 
 namespace gridctl::cmd {
 
@@ -22,6 +23,7 @@ Result<int> outcome_of(const registry::Job& job) {
 
 std::string resume_with_more(const JobId& id, std::string_view limit) {
   const std::string resume = "gridctl job resume " + id.value;
+  if (limit == control::k_limit_leader) return "gridctl job show " + registry::leader_of(id).value;
   if (limit == control::k_limit_month) return "gridctl budget set USD && " + resume;
   if (limit == "budget") return resume + " --budget USD";
   return resume + (limit == job::k_for_deadline ? " --deadline TIME" : " --max-duration TIME");

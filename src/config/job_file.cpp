@@ -214,6 +214,7 @@ Result<void> read_policies(const Fields& root, job::Spec& spec) {
   TRY(check_recovery(root, spec.recovery));
   if (const Node* value = root.find("constraints")) TRY(read_constraints(source, *value, spec.constraints));
   if (const Node* value = root.find("budget")) TRY(read_budget(source, *value, spec.budget_total));
+  if (const Node* value = root.find("replication")) TRY(read_replication(source, *value, spec));
   TRY(read_optimize(root, spec.optimize));
   TRY(root.integer("priority", job::k_priority_min, job::k_priority_max, spec.priority));
   TRY(read_owner(root, spec.owner));
@@ -236,7 +237,7 @@ Result<Fields> open_root(Source& source, const Node& root) {
        "file_mounts", "setup",       "run",       "resume_run",   "checkpoint", "recovery",     "constraints",
        "optimize",    "sensitivity", "budget",    "max_duration", "config",     "experimental", "event_callback",  //
        "class",       "backend",     "tasks",     "workload",     "variants",   "deadline",     "priority",
-       "owner"});
+       "owner",       "replication"});
 }
 }  // namespace
 

@@ -14,6 +14,7 @@ namespace gridctl::config {
 [[nodiscard]] Result<void> read_checkpoint(Source& source, const Node& node, job::CheckpointPolicy& into);
 [[nodiscard]] Result<void> read_recovery(Source& source, const Node& node, job::RecoveryPolicy& into);
 [[nodiscard]] Result<void> read_constraints(Source& source, const Node& node, job::Constraints& into);
+[[nodiscard]] Result<void> read_replication(Source& source, const Node& node, job::Spec& spec);
 [[nodiscard]] Result<void> read_budget(Source& source, const Node& node, std::optional<double>& total);
 [[nodiscard]] Result<void> read_deadline(const Fields& root, std::optional<job::Deadline>& into);
 [[nodiscard]] Result<void> check_recovery(const Fields& root, const job::RecoveryPolicy& policy);

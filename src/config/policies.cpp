@@ -188,6 +188,23 @@ Result<void> read_budget(Source& source, const Node& node, std::optional<double>
   return {};
 }
 
+Result<void> read_replication(Source& source, const Node& node, job::Spec& spec) {
+  TRY_ASSIGN(const Fields fields, Fields::open(source, node, "replication", {"replicas", "mode"}));
+  int replicas = 2;
+  TRY(fields.integer("replicas", 1, job::k_replicas_max, replicas));
+  std::string mode = "standby";
+  TRY(fields.text("mode", mode));
+  if (mode == "standby") {
+    if (replicas > 2) return fields.error("replicas", "one host stands by: expected 2, or mode: active");
+    spec.checkpoint.standby = spec.checkpoint.standby || replicas == 2;
+  } else if (mode == "active") {
+    spec.replicas = replicas;
+  } else {
+    return fields.expected("mode", "standby or active");
+  }
+  return {};
+}
+
 Result<job::Deadline> parse_deadline(std::string_view text) {
   job::Deadline deadline;
   if (const auto after = parse_duration(text); after && *after >= k_deadline_min) deadline.after = *after;

@@ -31,6 +31,9 @@ struct Supervisor::Following {
   std::optional<job::Member> promised;            // where it goes when its stop for a move is done
   std::vector<std::string> explained;             // saved last
   std::string owner;
+  int replicas = 1;                     // of it, itself among them
+  JobId replica_of;                     // what it is a replica of, or empty
+  std::set<std::string> replicas_seen;  // those that were seen unfinished
   int priority = 0;
   double load = 0;    // of its wishes, see control/queue.hpp
   bool saves = true;  // checkpoints; else it is not asked to make room

@@ -12,6 +12,8 @@
 
 namespace gridctl::control {
 
+inline constexpr std::string_view k_limit_leader = "leader_ended";  // why a replica was stopped
+
 // Of a job's file, what has to be watched while it runs.
 struct Limits {
   std::optional<double> budget;     // USD

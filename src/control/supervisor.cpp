@@ -65,6 +65,7 @@ void Supervisor::tick() {
   judge_moves(now);
   judge_limits(now);
   judge_budgets(now);
+  judge_replicas(now);
   judge_deadlines(now);
   judge_prices(now);
   judge_preemptions(now);
@@ -106,13 +107,15 @@ void Supervisor::reload() {
           job->saved[c.epoch.value] = std::max(job->saved[c.epoch.value], c.host_number);
       if (std::holds_alternative<job::Running>(row->machine.phase) ||
           std::holds_alternative<job::Stopping>(row->machine.phase))
-        job->accepted.insert(row->machine.epoch.value);
+        job->accepted.insert(row->machine.attempt()->epoch.value);
       // A daemon before us may have sent START.
       if (std::holds_alternative<job::Launching>(row->machine.phase))
         job->doubt = {LaunchDoubt::Kind::sent, clock_.boot(), "", false};
     }
     job->limits = limits_of(row->spec, row->submitted_at);
     job->owner = row->spec.owner;
+    job->replicas = row->spec.replicas;
+    job->replica_of = row->spec.replica_of;
     job->priority = row->spec.priority;
     job->load = load_of(row->spec.resources);
     job->saves = row->spec.checkpoint.interval != job::CheckpointPolicy::Interval::off;
@@ -211,7 +214,10 @@ void Supervisor::trust(const JobPtr& job) {
 }
 
 void Supervisor::apply(const JobPtr& job, job::Happening what) {
-  const Result<job::Step> step = registry_.apply(job->state.id, {clock_.wall(), std::move(what)});
+  take(job, registry_.apply(job->state.id, {clock_.wall(), std::move(what)}));
+}
+
+void Supervisor::take(const JobPtr& job, const Result<job::Step>& step) {
   if (!step) {
     // If nothing was committed, the fact will be seen again, by a poll or by the effect's next try. But the end of a
     // commit may have failed, and what we know of the job may be over.

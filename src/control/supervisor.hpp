@@ -51,6 +51,7 @@ class Supervisor {
   void reload();
   void load_providers();
   void apply(const JobPtr& job, job::Happening what);
+  void take(const JobPtr& job, const Result<job::Step>& step);  // what the registry has made of an event
   void adopt(const JobPtr& job, const job::State& state);
   void trust(const JobPtr& job);
 
@@ -110,6 +111,14 @@ class Supervisor {
   // What months may cost (supervisor_budget.cpp).
   void judge_budgets(BootTime now);
   [[nodiscard]] std::string hold_to_budget(const Following& job, job::Spec& spec) const;
+
+  // Several at once of one job (supervisor_replicas.cpp).
+  void judge_replicas(BootTime now);
+  void keep_replicas(const JobPtr& leader);
+  [[nodiscard]] Result<void> make_replica(const JobPtr& leader, int number);
+  void take_result(const JobPtr& leader, const registry::Job& replica);
+  void end_with_leader(const JobPtr& replica);
+  void keep_apart(const Following& asking, std::vector<sched::HostFacts>& hosts) const;
 
   // What jobs may use at most.
   void judge_limits(BootTime now);
@@ -173,7 +182,7 @@ class Supervisor {
   std::int64_t seen_version_ = -1;
   BootTime started_at_{}, next_reload_{}, next_moves_{}, next_limits_{}, next_deadlines_{}, next_prices_{},
       next_wake_{}, next_standbys_{}, next_preemptions_{};
-  BootTime next_budgets_{};
+  BootTime next_budgets_{}, next_replicas_{};
   std::vector<BudgetNow> budgets_;
   std::uint64_t room_ = 1;  // grows when room becomes free
   bool wake_wanted_ = false;

@@ -55,6 +55,7 @@ std::vector<sched::HostFacts> Supervisor::host_facts(const Following& asking, Du
   for (sched::HostFacts& facts : all)
     apply_standing(facts, hosts_.at(facts.name.value)->health.standing, clock_.wall());
   for (sched::HostFacts& facts : all) reliability_.apply(facts);
+  keep_apart(asking, all);
   return all;
 }
 
@@ -221,7 +222,10 @@ void Supervisor::judge_limits(BootTime now) {
       report(spent.error(), "while counting what a job has used");
       continue;
     }
-    const registry::Spent used = job->spent.read(*spent, price_now(job->state), now);
+    double price = price_now(job->state);
+    for (const auto& [other_id, other] : jobs_)
+      if (other->replica_of == job->state.id) price += price_now(other->state);
+    const registry::Spent used = job->spent.read(*spent, price, now);
     if (auto reached = control::judge_limits(job->state, job->limits, used, clock_.wall()))
       apply(job, *std::move(reached));
   }

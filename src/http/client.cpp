@@ -286,6 +286,21 @@ Source source_of(ByteView bytes) {
           }};
 }
 
+namespace {
+// "host", "host:80", "[::1]", "[::1]:80"; in lower case.
+bool is_authority(std::string_view text) {
+  const bool literal = text.starts_with('[');
+  const std::size_t end = literal ? text.find(']') + 1 : std::min(text.find(':'), text.size());  // 0: no ']'
+  const std::string_view host = text.substr(0, end), port = text.substr(end);
+  const std::string_view name = literal && end > 0 ? host.substr(1, end - 2) : host;
+  const std::string_view allowed = literal ? "0123456789abcdef:." : "abcdefghijklmnopqrstuvwxyz0123456789.-_";
+  if (name.empty() || name.find_first_not_of(allowed) != std::string_view::npos) return false;
+  const bool digits =
+      port.size() >= 2 && port.size() <= 6 && port.substr(1).find_first_not_of("0123456789") == std::string_view::npos;
+  return port.empty() || (port.front() == ':' && digits);
+}
+}  // namespace
+
 Result<Origin> parse_origin(std::string_view url) {
   const auto none = [](const std::string& why) {
     return make_error(Code::usage, "this is no http or https URL: " + why);
@@ -303,8 +318,7 @@ Result<Origin> parse_origin(std::string_view url) {
   origin.authority = lower(url.substr(host, origin.path_at - host));
   if (origin.authority.empty() || origin.authority.front() == ':') return none("it names no host");
   if (origin.authority.find('@') != std::string::npos) return none("it has a user name or password in it");
-  if (origin.authority.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-_:[]") != std::string::npos)
-    return none("no host has such a name");
+  if (!is_authority(origin.authority)) return none("no host has such a name");
   return origin;
 }
 

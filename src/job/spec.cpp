@@ -238,6 +238,8 @@ Result<Spec> spec_of(const json& in) {
   if (in.contains("max_duration_ms") && !in["max_duration_ms"].is_null())
     spec.max_duration = duration_of(in, "max_duration_ms", {});
   spec.deadline = deadline_of(in.value("deadline", json()));
+  spec.replicas = in.value("replicas", 1);
+  spec.replica_of = {in.value("replica_of", "")};
   return spec;
 }
 }  // namespace
@@ -280,7 +282,9 @@ std::string to_json(const Spec& spec) {
                  {"workload", workload_json(spec.workload)},
                  {"budget_total", optional_json(spec.budget_total)},
                  {"max_duration_ms", spec.max_duration ? json(to_ms(*spec.max_duration)) : json(nullptr)},
-                 {"deadline", deadline_json(spec.deadline)}};
+                 {"deadline", deadline_json(spec.deadline)},
+                 {"replicas", spec.replicas},
+                 {"replica_of", spec.replica_of.value}};
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

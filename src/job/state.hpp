@@ -175,6 +175,7 @@ struct State {
   std::string limit_text;            // for people
   double failures_max = 0;           // per hour: hosts that fail more often are too risky for its deadline; 0 = none
   bool late = false;                 // its deadline has passed, and that was told
+  std::string overtaken{};           // a replica of it was done first, for people; empty: none was
   std::optional<Expected> expected;  // when it was placed first, if its work was known then
   bool operator==(const State&) const = default;
 
@@ -240,10 +241,17 @@ struct CheckpointCommitted {
 struct CancelRequested {
   Duration grace{};
 };
+inline constexpr Duration k_limit_grace = std::chrono::seconds{30};
 // It has reached a limit of its own file: it is stopped like one that is cancelled, so that it saves first.
 struct LimitReached {
   std::string limit;  // machine word: "budget", "max_duration", "deadline"
   std::string text;   // for people
+  Duration grace = k_limit_grace;
+};
+// Another replica of it was done first: that result is its own, and what still runs of it is killed. From then on what
+// its attempt saves is a stray.
+struct ReplicaSucceeded {
+  std::string text;  // for people
 };
 // The deadline is over, and it goes on.
 struct DeadlinePassed {
@@ -281,10 +289,10 @@ struct Settled {
 struct HostForgotten {
   HostName host;
 };  // removed from the registry by force
-using Happening =
-    std::variant<Placed, NotPlaced, LaunchFailed, LaunchAccepted, Preparing, PayloadStarted, AttemptEnded, HostLost,
-                 Drilled, Collected, CheckpointCommitted, CancelRequested, LimitReached, DeadlinePassed, MoveRequested,
-                 MoveDue, MoveBlocked, MoveWithdrawn, ResumeRequested, Settled, HostForgotten>;
+using Happening = std::variant<Placed, NotPlaced, LaunchFailed, LaunchAccepted, Preparing, PayloadStarted, AttemptEnded,
+                               HostLost, Drilled, Collected, CheckpointCommitted, CancelRequested, LimitReached,
+                               ReplicaSucceeded, DeadlinePassed, MoveRequested, MoveDue, MoveBlocked, MoveWithdrawn,
+                               ResumeRequested, Settled, HostForgotten>;
 struct Event {
   WallTime at;  // for stamps only
   Happening what;
@@ -296,7 +304,6 @@ inline constexpr std::string_view k_for_priority = "preempted";  // why a job mo
 // "ada is drained", "ada is too risky for the deadline"
 [[nodiscard]] std::string leaving_in_words(const HostName& host, std::string_view why);
 inline constexpr Duration k_move_grace = std::chrono::seconds{30};  // to save once more, as with `job cancel`
-inline constexpr Duration k_limit_grace = std::chrono::seconds{30};
 
 // "restoring the checkpoint" for "restore"; a word that is not known stands for itself.
 [[nodiscard]] std::string doing_in_words(std::string_view doing);

@@ -176,6 +176,7 @@ State state_of(const json& in) {
   s.limit_text = in.value("limit_text", "");
   s.failures_max = in.value("failures_max", 0.0);
   s.late = in.value("late", false);
+  s.overtaken = in.value("overtaken", "");
   if (const auto told = in.find("expected"); told != in.end() && !told->is_null())
     s.expected = Expected{told->at("seconds").get<double>(), told->at("usd").get<double>()};
   if (!in.at("cancel_ns").is_null()) s.cancel = Duration{in.at("cancel_ns").get<std::int64_t>()};
@@ -208,7 +209,8 @@ std::string to_json(const State& s) {
            {"limit", s.limit},
            {"limit_text", s.limit_text},
            {"failures_max", s.failures_max},
-           {"late", s.late}};
+           {"late", s.late},
+           {"overtaken", s.overtaken}};
   if (s.expected) out["expected"] = {{"seconds", s.expected->seconds}, {"usd", s.expected->usd}};
   out["failures"] = json::array();
   for (const Failure& f : s.failures)

@@ -202,7 +202,15 @@ void Stepper::operator()(const LimitReached& event) {
   s().limit = event.limit;
   s().limit_text = event.text;
   record("limit_reached", event.text, s().epoch);
-  stop_for_cancel(k_limit_grace);
+  stop_for_cancel(event.grace);
+}
+
+void Stepper::operator()(const ReplicaSucceeded& event) {
+  if (phase<Done>() != nullptr || s().cancel || event.text.empty()) return;
+  s().overtaken = event.text;
+  s().epoch.value += 1;
+  record("replica_succeeded", event.text, s().epoch);
+  stop_for_cancel(Duration::zero());
 }
 
 void Stepper::operator()(const DeadlinePassed& event) {
@@ -216,11 +224,15 @@ void Stepper::stop_for_cancel(Duration grace) {
   if (phase<Waiting>() != nullptr) return cancelled("it did not run");
   if (phase<Collecting>() != nullptr) return;
   const Attempt attempt = *std::as_const(s()).attempt();
-  explain(s().limit.empty() ? "cancelling" : s().limit, "stopping on " + attempt.host().value);
+  explain(!s().overtaken.empty() ? "replica_succeeded"
+          : s().limit.empty()    ? "cancelling"
+                                 : s().limit,
+          "stopping on " + attempt.host().value);
   s().phase = Stopping{attempt, grace, ""};
 }
 
 void Stepper::cancelled(const std::string& how) {
+  if (!s().overtaken.empty()) return done(JobState::succeeded, 0, "replica_succeeded", s().overtaken);
   if (s().limit.empty()) return done(JobState::cancelled, std::nullopt, "cancelled", "cancelled; " + how);
   done(JobState::cancelled, std::nullopt, s().limit, s().limit_text + "; " + how);
 }
@@ -233,6 +245,7 @@ void Stepper::operator()(const ResumeRequested& event) {
   state.cancel.reset();
   state.limit.clear();
   state.limit_text.clear();
+  state.overtaken.clear();
   state.failures_max = 0;
   state.late = false;
   state.restarts_in_row = 0;

@@ -38,6 +38,7 @@ class Stepper {
   void operator()(const CheckpointCommitted& event);
   void operator()(const CancelRequested& event);
   void operator()(const LimitReached& event);
+  void operator()(const ReplicaSucceeded& event);
   void operator()(const DeadlinePassed& event);
   void operator()(const MoveRequested& event);
   void operator()(const MoveDue& event);

@@ -77,6 +77,13 @@ Result<bool> move_head(db::Database& db, const Checkpoint& c) {
   return db.changes() == 1;
 }
 
+Result<CheckpointSeq> next_seq(db::Database& db, const JobId& id, CheckpointSeq head) {
+  db::Statement query = db.prepare("SELECT coalesce(max(seq), 0) FROM checkpoints WHERE job = ?");
+  TRY_ASSIGN(const bool row, query.bind(id.value).next());
+  const std::uint64_t newest = row ? static_cast<std::uint64_t>(query.integer(0)) : 0;
+  return CheckpointSeq{std::max(newest, head.value) + 1};
+}
+
 std::optional<std::int64_t> in_ms(const std::optional<Duration>& duration) {
   if (!duration) return std::nullopt;
   return std::chrono::duration_cast<std::chrono::milliseconds>(*duration).count();
@@ -122,12 +129,7 @@ Result<Registry::Commit> Registry::commit_checkpoint(Checkpoint c) {
       return Commit{std::move(former), false, {state, {}, {}, {}}};
     }
   }
-  {
-    db::Statement query = impl_->db.prepare("SELECT coalesce(max(seq), 0) FROM checkpoints WHERE job = ?");
-    TRY_ASSIGN(const bool row, query.bind(c.job.value).next());
-    const std::uint64_t newest = row ? static_cast<std::uint64_t>(query.integer(0)) : 0;
-    c.seq = {std::max(newest, state.head.value) + 1};
-  }
+  TRY_ASSIGN(c.seq, next_seq(impl_->db, c.job, state.head));
   TRY_ASSIGN(const bool became_head, move_head(impl_->db, c));
   c.stray = !became_head;
   TRY(insert(impl_->db, c));
@@ -145,6 +147,32 @@ Result<Registry::Commit> Registry::commit_checkpoint(Checkpoint c) {
   }
   TRY(transaction.commit());
   return out;
+}
+
+Result<job::Step> Registry::take_result(const JobId& id, const JobId& replica, const job::Event& event) {
+  TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
+  TRY_ASSIGN(const job::State before, impl_->load_machine(id));
+  job::Step step = job::step(before, event);
+  if (step.state == before) return step;
+  TRY(impl_->save_step(id, step, event.at));
+  TRY_ASSIGN(const job::State theirs, impl_->load_machine(replica));
+  if (theirs.head.value > 0) {
+    TRY_ASSIGN(Checkpoint c, checkpoint(replica, std::nullopt));
+    c.job = id;
+    c.epoch = step.state.epoch;
+    c.attempt = step.state.attempts;
+    c.host_number = 0;
+    c.pinned = false;
+    TRY_ASSIGN(c.seq, next_seq(impl_->db, id, step.state.head));
+    TRY(insert(impl_->db, c));
+    const job::Step headed = job::step(
+        step.state,
+        {event.at, job::CheckpointCommitted{c.epoch, c.seq, describe(c) + ", of replica " + replica.value, 0}});
+    TRY(impl_->save_step(id, headed, event.at));
+    step.state = headed.state;
+  }
+  TRY(transaction.commit());
+  return step;
 }
 
 Result<std::vector<Checkpoint>> Registry::checkpoints(const JobId& id) {

@@ -48,6 +48,16 @@ Result<JobRow> read_row(const db::Statement& row) {
   return out;
 }
 
+Result<std::vector<JobRow>> read_rows(db::Statement& query) {
+  std::vector<JobRow> rows;
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return rows;
+    TRY_ASSIGN(JobRow read, read_row(query));
+    rows.push_back(std::move(read));
+  }
+}
+
 // Wall time of each attempt, at its host's price.
 Spent spent_by(const std::vector<AttemptRecord>& attempts, WallTime now) {
   Spent spent;
@@ -211,12 +221,14 @@ Result<JobId> Registry::resolve(const std::string& text) {
   const bool id_like =
       !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") == std::string::npos;
   if (id_like) {
-    db::Statement query = impl_->db.prepare("SELECT id FROM jobs WHERE id >= ? AND id < ? LIMIT 2");
+    // A job's id begins those of its replicas, and comes before them.
+    db::Statement query =
+        impl_->db.prepare("SELECT id FROM jobs WHERE id >= ? AND id < ? ORDER BY length(id), id LIMIT 2");
     TRY_ASSIGN(const bool row, query.bind(text).bind(text + "~").next());
     if (row) {
       const JobId id{query.text(0)};
       TRY_ASSIGN(const bool another, query.next());
-      if (!another) return id;
+      if (!another || query.text(0).starts_with(id.value)) return id;
       return make_error(Code::not_found, "'" + text + "' is the beginning of several jobs' ids", "gridctl job ls");
     }
   }
@@ -238,14 +250,31 @@ Result<Job> Registry::job(const JobId& id) {
     TRY_ASSIGN(out.spec, job::parse_spec(query.text(0)));
   }
   TRY_ASSIGN(out.machine, impl_->load_machine(id));
-  TRY_ASSIGN(const std::vector<AttemptRecord> list, attempts(id));
-  out.cost = spent_by(list, out.ended_at.value_or(out.submitted_at)).usd;
+  TRY_ASSIGN(const Spent used, spent(id, out.ended_at.value_or(out.submitted_at)));
+  out.cost = used.usd;
   return out;
 }
 
+JobId replica_id(const JobId& leader, int number) { return {leader.value + "r" + std::to_string(number)}; }
+
+JobId leader_of(const JobId& replica) { return {replica.value.substr(0, replica.value.size() - 2)}; }
+
 Result<Spent> Registry::spent(const JobId& id, WallTime now) {
-  TRY_ASSIGN(const std::vector<AttemptRecord> list, attempts(id));
-  return spent_by(list, now);
+  TRY_ASSIGN(const std::vector<AttemptRecord> own, attempts(id));
+  Spent spent = spent_by(own, now);
+  TRY_ASSIGN(const std::vector<JobRow> others, replicas(id));
+  for (const JobRow& replica : others) {
+    TRY_ASSIGN(const std::vector<AttemptRecord> list, attempts(replica.id));
+    spent.usd += spent_by(list, now).usd;
+  }
+  return spent;
+}
+
+Result<std::vector<JobRow>> Registry::replicas(const JobId& id) {
+  db::Statement query =
+      impl_->db.prepare(std::string(k_row_columns) + "WHERE id > ?1 || 'r' AND id < ?1 || 's' ORDER BY id");
+  query.bind(id.value);
+  return read_rows(query);
 }
 
 Result<std::vector<JobRow>> Registry::jobs(const JobFilter& filter) {
@@ -257,13 +286,7 @@ Result<std::vector<JobRow>> Registry::jobs(const JobFilter& filter) {
   std::string sql = std::string(k_row_columns) + where + "ORDER BY n DESC";
   if (filter.limit > 0) sql += " LIMIT " + std::to_string(filter.limit);
   db::Statement query = impl_->db.prepare(sql);
-  std::vector<JobRow> rows;
-  for (;;) {
-    TRY_ASSIGN(const bool row, query.next());
-    if (!row) return rows;
-    TRY_ASSIGN(JobRow read, read_row(query));
-    rows.push_back(std::move(read));
-  }
+  return read_rows(query);
 }
 
 Result<std::vector<JobId>> Registry::unfinished() {

@@ -87,8 +87,11 @@ class Registry {
   [[nodiscard]] Result<std::vector<JobRow>> jobs(const JobFilter& filter);  // newest first
   [[nodiscard]] Result<std::vector<JobId>> unfinished();                    // State::needs_supervisor()
   [[nodiscard]] Result<std::vector<AttemptRecord>> attempts(const JobId& id);
-  // What it has used so far, the attempt that runs now counted up to `now`.
+  // What it has used so far, the attempt that runs now counted up to `now`; the money of its replicas is its own.
   [[nodiscard]] Result<Spent> spent(const JobId& id, WallTime now);
+  [[nodiscard]] Result<std::vector<JobRow>> replicas(const JobId& id);  // that it leads, by number
+  // The replica's newest checkpoint becomes the newest one of the job, which is told that it is done.
+  [[nodiscard]] Result<job::Step> take_result(const JobId& id, const JobId& replica, const job::Event& event);
   // Events after event id `after`, oldest first; at most `limit` (0 = all).
   [[nodiscard]] Result<std::vector<EventRecord>> events(const JobId& id, std::int64_t after, std::size_t limit);
   // Why the scheduler did what it did, newest decision: lines for `job explain`.
@@ -144,6 +147,10 @@ class Registry {
   explicit Registry(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+// The id of a job's replica, and back. REQUIRES: number is 2..9; `replica` is one's id.
+[[nodiscard]] JobId replica_id(const JobId& leader, int number);
+[[nodiscard]] JobId leader_of(const JobId& replica);
 
 // "JOB[@SEQ]" -> job part and sequence number.
 struct CheckpointName {

@@ -269,6 +269,7 @@ Candidate consider(const job::Spec& spec, const Result<Query>& query, const Host
   const bool form_fits = choose_form(c, spec);
   if (!form_fits && !c.rejection->temporary) return c;
   if (!host.reachable) c.reject("unreachable", "it does not answer", true);
+  else if (!host.apart.empty()) c.reject("replica", host.apart, true);
   else if (!host.quarantined.empty()) c.reject("quarantined", host.quarantined, true);
   else if (refusal) c.reject("query", refusal->text, true);
   else if (form_fits) free_now(c, spec.resources);

@@ -32,6 +32,7 @@ struct HostFacts {
   std::map<std::string, std::string> unhealthy_gpus;  // UUID -> why it gets nothing new
   bool on_probation = false;                          // it was quarantined lately: others are preferred
   Figures figures;                           // what was measured of it
+  std::string apart;                         // why this very job must not go there now, or empty
   std::string shunned;                       // why every job stays away from it while there are others, or empty
 };
 

@@ -139,7 +139,7 @@ std::string submitted_json(const JobId& id, const std::string& name, job::JobSta
 std::string deadline_json(const std::optional<DeadlineTold>& deadline) { return dump(deadline_value(deadline)); }
 
 std::string job_json(const registry::Job& job, std::span<const registry::AttemptRecord> attempts,
-                     const std::optional<DeadlineTold>& deadline) {
+                     std::span<const registry::JobRow> replicas, const std::optional<DeadlineTold>& deadline) {
   Json value = job_head(job);
   Json list = Json::array();
   for (const registry::AttemptRecord& attempt : attempts) list.push_back(attempt_value(job.id, attempt));
@@ -158,6 +158,14 @@ std::string job_json(const registry::Job& job, std::span<const registry::Attempt
   value["deadline"] = deadline_value(deadline);
   value["priority"] = job.spec.priority;
   value["owner"] = text_or_null(job.spec.owner);
+  Json others = Json::array();
+  for (const registry::JobRow& replica : replicas) {
+    Json one = job_head(replica);
+    one["provider"] = text_or_null(replica.provider.value);
+    others.push_back(std::move(one));
+  }
+  value["replicas"] = std::move(others);
+  value["replica_of"] = text_or_null(job.spec.replica_of.value);
   return dump(value);
 }
 

@@ -3,6 +3,8 @@
 import glob
 import json
 import os
+import pathlib
+import tempfile
 import unittest
 
 import grid
@@ -266,6 +268,62 @@ class Priorities(grid.Case):
         self.assertEqual(stays["text"], "only keeps the job: it is not needed more urgently any more")
         low.wait_success(60)
         self.assertEqual(len(low.attempts()), 1)
+        self.grid.wait_clean()
+
+
+class Replicas(grid.Case):
+    """Two hosts, and a job that runs on both at once."""
+
+    def tearDown(self):
+        super().tearDown()
+        self.grid.heal_all()
+
+    def begin(self, owner, **wishes):
+        owner.register(1, "left", "auto", "--price", "1")
+        owner.register(2, "right", "auto", "--price", "2")
+        job = owner.submit(plain("twin", replication={"replicas": 2, "mode": "active"}, **wishes))
+        job.wait("both replicas to run", 60,
+                 lambda: [one["state"] for one in job.show()["replicas"]] == ["RUNNING"] and job.state == "RUNNING")
+        replica = job.show()["replicas"][0]
+        self.assertEqual((replica["job_id"], replica["name"]), (job.id + "r2", "twin-r2"))
+        self.assertEqual({job.show()["provider"], replica["provider"]}, {"left", "right"})
+        return job, replica["job_id"]
+
+    def files_of(self, owner, checkpoint):
+        with tempfile.TemporaryDirectory() as outer:
+            folder = os.path.join(outer, "out")
+            owner.run("checkpoint", "pull", checkpoint, folder)
+            return {path.name: path.read_bytes() for path in pathlib.Path(folder).iterdir()}
+
+    def test_the_replica_finishes_when_the_other_host_is_gone(self):
+        owner = self.grid.laptop("twins")
+        job, replica = self.begin(owner, envs={"STEPS": 80, "SAVE_EVERY": 10})
+        lost = 1 if job.show()["provider"] == "left" else 2
+        self.grid.kill(lost)
+        owner.run("job", "watch", job.id, timeout=90)
+        shown = job.show()
+        self.assertEqual((shown["state"], shown["reason"], shown["exit_code"]), ("SUCCEEDED", "replica_succeeded", 0))
+        self.assertEqual(len(shown["attempts"]), 1, job.evidence())
+        self.assertEqual(shown["replicas"][0]["state"], "SUCCEEDED")
+        self.assertEqual(self.files_of(owner, job.id), self.files_of(owner, replica))
+        self.assertGreater(shown["cost"], owner.run("job", "show", replica, "--json").json["cost"])
+        self.grid.start(lost)
+        self.grid.wait_clean()
+
+    def test_they_are_cancelled_and_resumed_together_and_leave_one_result(self):
+        owner = self.grid.laptop("twins2")
+        job, replica = self.begin(owner, envs={"STEPS": 100, "SAVE_EVERY": 10})
+        job.wait_checkpoint(1)
+        owner.run("job", "cancel", job.id, "--wait")
+        ended = owner.run("job", "watch", replica, code=9, timeout=30)
+        self.assertIn("was stopped: twin (" + job.id + ") was cancelled", ended.err)
+        self.grid.wait_clean()
+        owner.run("job", "resume", job.id)
+        job.wait_success(90)
+        owner.run("job", "watch", replica, timeout=30, check=False)
+        states = {job.state, owner.run("job", "show", replica, "--json").json["state"]}
+        self.assertIn(states, [{"SUCCEEDED"}, {"SUCCEEDED", "CANCELLED"}])
+        self.assertEqual(owner.run("job", "show", job.id, "--json").json["state"], "SUCCEEDED")
         self.grid.wait_clean()
 
 

@@ -31,8 +31,9 @@ TEST(S3PlaceName, IsRefusedWhenOdd) {
         "s3://abc/a//b", "s3://abc/../b", "s3://abc/a/./b", "s3://abc/a\nb", "s3://abc/\xC3\xBC"})
     EXPECT_THAT(parse_s3_place(url), FailsWith(Code::usage)) << url;
   EXPECT_THAT(parse_s3_place("s3://abc/" + std::string(401, 'a')), FailsWith(Code::usage));
-  for (const char* endpoint : {"s3.example.com", "ftp://host", "http://", "https://host/path", "https://user@host",
-                               "https://a b", "https://a%2fb", "https://a,b"})
+  for (const char* endpoint :
+       {"s3.example.com", "ftp://host", "http://", "https://host/path", "https://user@host", "http://[::80:80",
+        "http://[]", "http://a:b", "https://a b", "https://a%2fb", "https://a,b"})
     EXPECT_THAT(parse_s3_place("s3://abc", endpoint), FailsWith(Code::usage)) << endpoint;
   EXPECT_THAT(parse_s3_place("s3://abc", {}, "eu/1"), FailsWith(Code::usage));
   EXPECT_THAT(parse_s3_place("s3://abc", {}, {}, "a\nb"), FailsWith(Code::usage));
