@@ -18,6 +18,7 @@ std::span<const Command* const> all_commands() {
                                              &k_provider_bench,
                                              &k_provider_drain,
                                              &k_provider_undrain,
+                                             &k_provider_price,
                                              &k_provider_rm,
                                              &k_job_submit,
                                              &k_job_ls,

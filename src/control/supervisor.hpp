@@ -95,6 +95,7 @@ class Supervisor {
     std::optional<std::string> why{};  // it is worth a move
   };
   void judge_prices(BootTime now);
+  void follow_prices();
   void judge_price(const JobPtr& job, const Host& host);
   [[nodiscard]] std::optional<Cheaper> cheaper_than_here(const Following& job, const registry::Job& row,
                                                          const Host& host);

@@ -19,6 +19,7 @@ constexpr Duration k_prices_pause_job = std::chrono::seconds{10};  // between tw
 void Supervisor::judge_prices(BootTime now) {
   if (now < next_prices_) return;
   next_prices_ = now + k_prices_pause;
+  follow_prices();
   JobPtr longest;
   for (const auto& [id, job] : jobs_) {
     const auto* running = std::get_if<job::Running>(&job->state.phase);
@@ -31,6 +32,19 @@ void Supervisor::judge_prices(BootTime now) {
   const auto host = hosts_.find(longest->state.attempt()->host().value);
   if (host == hosts_.end() || is_drained(*host->second) || !host->second->monitor->is_up()) return;
   judge_price(longest, *host->second);
+}
+
+// What runs costs what its host costs now.
+void Supervisor::follow_prices() {
+  for (const auto& [id, job] : std::map<std::string, JobPtr>(jobs_)) {
+    const job::Attempt* attempt = job->unsure ? nullptr : job->state.attempt();
+    const auto host = attempt == nullptr ? hosts_.end() : hosts_.find(attempt->host().value);
+    if (host == hosts_.end() || std::holds_alternative<job::Collecting>(job->state.phase)) continue;
+    const double price = host->second->provider.price_per_hour;
+    if (attempt->members.front().price_per_hour == price) continue;
+    job->priced_at = {};
+    apply(job, job::PriceChanged{attempt->epoch, price});
+  }
 }
 
 void Supervisor::judge_price(const JobPtr& job, const Host& host) {

@@ -40,7 +40,7 @@ struct Member {
   std::vector<std::string> gpu_uuids;
   double cpus = 0;
   std::uint64_t memory_bytes = 0;
-  double price_per_hour = 0;  // USD, at placement
+  double price_per_hour = 0;  // USD, now
   bool operator==(const Member&) const = default;
 };
 
@@ -253,6 +253,11 @@ struct LimitReached {
 struct ReplicaSucceeded {
   std::string text;  // for people
 };
+// Its host costs something else from now on.
+struct PriceChanged {
+  Epoch epoch;
+  double usd_per_hour = 0;
+};
 // The deadline is over, and it goes on.
 struct DeadlinePassed {
   std::string text;  // for people
@@ -291,8 +296,8 @@ struct HostForgotten {
 };  // removed from the registry by force
 using Happening = std::variant<Placed, NotPlaced, LaunchFailed, LaunchAccepted, Preparing, PayloadStarted, AttemptEnded,
                                HostLost, Drilled, Collected, CheckpointCommitted, CancelRequested, LimitReached,
-                               ReplicaSucceeded, DeadlinePassed, MoveRequested, MoveDue, MoveBlocked, MoveWithdrawn,
-                               ResumeRequested, Settled, HostForgotten>;
+                               ReplicaSucceeded, PriceChanged, DeadlinePassed, MoveRequested, MoveDue, MoveBlocked,
+                               MoveWithdrawn, ResumeRequested, Settled, HostForgotten>;
 struct Event {
   WallTime at;  // for stamps only
   Happening what;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state machine until an attempt ends: placing, starting, running, and what the user asks for.
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "base/text.hpp"
@@ -211,6 +212,17 @@ void Stepper::operator()(const ReplicaSucceeded& event) {
   s().epoch.value += 1;
   record("replica_succeeded", event.text, s().epoch);
   stop_for_cancel(Duration::zero());
+}
+
+void Stepper::operator()(const PriceChanged& event) {
+  Attempt* attempt = current(event.epoch);
+  if (attempt == nullptr || phase<Collecting>() != nullptr) return;
+  double& price = attempt->members.front().price_per_hour;
+  if (price == event.usd_per_hour) return;
+  char text[96];
+  std::snprintf(text, sizeof text, " costs %.2f USD an hour now, %.2f before", event.usd_per_hour, price);
+  record("price_changed", attempt->host().value + text, event.epoch, attempt->host());
+  price = event.usd_per_hour;
 }
 
 void Stepper::operator()(const DeadlinePassed& event) {

@@ -39,6 +39,7 @@ class Stepper {
   void operator()(const CancelRequested& event);
   void operator()(const LimitReached& event);
   void operator()(const ReplicaSucceeded& event);
+  void operator()(const PriceChanged& event);
   void operator()(const DeadlinePassed& event);
   void operator()(const MoveRequested& event);
   void operator()(const MoveDue& event);

@@ -33,7 +33,7 @@ Result<std::vector<Budget>> Registry::budgets() {
 }
 
 Result<Spending> Registry::spending(const std::string& owner, WallTime from, WallTime now) {
-  const std::string of_owner = owner.empty() ? "" : " AND job IN (SELECT id FROM jobs WHERE owner = ?)";
+  const std::string of_owner = owner.empty() ? "" : " AND a.job IN (SELECT id FROM jobs WHERE owner = ?)";
   const auto ask = [&](const std::string& sql, bool with_times) -> Result<double> {
     db::Statement query = impl_->db.prepare(sql + of_owner);
     if (with_times) query.bind(now.ms).bind(from.ms).bind(from.ms);
@@ -44,10 +44,14 @@ Result<Spending> Registry::spending(const std::string& owner, WallTime from, Wal
   Spending spending;
   TRY_ASSIGN(spending.usd,
              ask("SELECT SUM(price * MAX(COALESCE(ended_ms, ?) - MAX(started_ms, ?), 0)) / 3.6e6 FROM "
-                 "attempts WHERE started_ms IS NOT NULL AND price > 0 AND (ended_ms IS NULL OR ended_ms > ?)",
+                 "attempts a WHERE started_ms IS NOT NULL AND price > 0 AND (ended_ms IS NULL OR ended_ms > ?)",
                  true));
+  TRY_ASSIGN(const double changed, ask(std::string(k_price_changes), true));
+  spending.usd += changed;
   TRY_ASSIGN(spending.usd_per_hour,
-             ask("SELECT SUM(price) FROM attempts WHERE started_ms IS NOT NULL AND ended_ms IS NULL", false));
+             ask("SELECT SUM(price + COALESCE((SELECT SUM(more) FROM price_changes c WHERE c.job = a.job AND "
+                 "c.number = a.number), 0)) FROM attempts a WHERE started_ms IS NOT NULL AND ended_ms IS NULL",
+                 false));
   return spending;
 }
 

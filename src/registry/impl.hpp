@@ -7,6 +7,12 @@
 
 namespace gridctl::registry {
 
+// What changed prices add from ?2 until ?1, over attempts that had not ended by ?3, in USD.
+inline constexpr std::string_view k_price_changes =
+    "SELECT SUM(c.more * MAX(COALESCE(a.ended_ms, ?1) - MAX(a.started_ms, c.at_ms, ?2), 0)) / 3.6e6 "
+    "FROM price_changes c JOIN attempts a ON a.job = c.job AND a.number = c.number "
+    "WHERE a.started_ms IS NOT NULL AND (a.ended_ms IS NULL OR a.ended_ms > ?3)";
+
 struct Registry::Impl {
   os::Path directory;
   db::Database db;
@@ -22,6 +28,8 @@ struct Registry::Impl {
   [[nodiscard]] Result<void> save_listing(const Provider& provider);
   [[nodiscard]] Result<void> load_figures(Provider& provider);
   [[nodiscard]] Result<void> forget_host(const HostName& name);  // within a transaction of the caller
+  // Without its replicas. `list`: its attempts.
+  [[nodiscard]] Result<Spent> spent_alone(const std::vector<AttemptRecord>& list, const JobId& id, WallTime now);
   [[nodiscard]] Result<void> save_attempt(const JobId& id, const job::AttemptRow& row);
 };
 

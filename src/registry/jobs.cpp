@@ -58,7 +58,15 @@ Result<std::vector<JobRow>> read_rows(db::Statement& query) {
   }
 }
 
-// Wall time of each attempt, at its host's price.
+// USD per hour of what is held now.
+double price_of(const job::State& state) {
+  double price = 0;
+  if (const job::Attempt* attempt = state.attempt())
+    for (const job::Member& member : attempt->members) price += member.price_per_hour;
+  return price;
+}
+
+// Wall time of each attempt, at the price that it began with.
 Spent spent_by(const std::vector<AttemptRecord>& attempts, WallTime now) {
   Spent spent;
   for (const AttemptRecord& a : attempts) {
@@ -188,6 +196,16 @@ Result<job::Step> Registry::apply(const JobId& id, const job::Event& event) {
   job::Step step = job::step(state, event);
   if (step.state == state && step.records.empty() && step.attempts.empty()) return step;
   TRY(impl_->save_step(id, step, event.at));
+  if (std::holds_alternative<job::PriceChanged>(event.what)) {
+    db::Statement insert = impl_->db.prepare(
+        "INSERT INTO price_changes(job, number, at_ms, more) VALUES(?,?,?,?) "
+        "ON CONFLICT(job, number, at_ms) DO UPDATE SET more = more + excluded.more");
+    TRY(insert.bind(id.value)
+            .bind(step.state.attempts.value)
+            .bind(event.at.ms)
+            .bind(price_of(step.state) - price_of(state))
+            .run());
+  }
   TRY(transaction.commit());
   return step;
 }
@@ -259,13 +277,22 @@ JobId replica_id(const JobId& leader, int number) { return {leader.value + "r" +
 
 JobId leader_of(const JobId& replica) { return {replica.value.substr(0, replica.value.size() - 2)}; }
 
+Result<Spent> Registry::Impl::spent_alone(const std::vector<AttemptRecord>& list, const JobId& id, WallTime now) {
+  Spent spent = spent_by(list, now);
+  db::Statement query = db.prepare(std::string(k_price_changes) + " AND a.job = ?4");
+  TRY_ASSIGN(const bool row, query.bind(now.ms).bind(std::int64_t{0}).bind(std::int64_t{0}).bind(id.value).next());
+  if (row && !query.is_null(0)) spent.usd += query.real(0);
+  return spent;
+}
+
 Result<Spent> Registry::spent(const JobId& id, WallTime now) {
   TRY_ASSIGN(const std::vector<AttemptRecord> own, attempts(id));
-  Spent spent = spent_by(own, now);
+  TRY_ASSIGN(Spent spent, impl_->spent_alone(own, id, now));
   TRY_ASSIGN(const std::vector<JobRow> others, replicas(id));
   for (const JobRow& replica : others) {
     TRY_ASSIGN(const std::vector<AttemptRecord> list, attempts(replica.id));
-    spent.usd += spent_by(list, now).usd;
+    TRY_ASSIGN(const Spent its, impl_->spent_alone(list, replica.id, now));
+    spent.usd += its.usd;
   }
   return spent;
 }

@@ -205,6 +205,16 @@ CREATE TABLE budgets(
 ) STRICT, WITHOUT ROWID;
 ALTER TABLE jobs ADD COLUMN owner TEXT NOT NULL DEFAULT '';        -- of the spec
 CREATE INDEX jobs_by_owner ON jobs(owner) WHERE owner != '';
+)sql",
+    // 8 -> 9: prices that change while a job runs
+    R"sql(
+CREATE TABLE price_changes(       -- attempts.price is the one that an attempt began with
+  job TEXT NOT NULL,
+  number INTEGER NOT NULL,        -- of the attempt
+  at_ms INTEGER NOT NULL,
+  more REAL NOT NULL,             -- USD per hour that it costs more from then on
+  PRIMARY KEY(job, number, at_ms)
+) STRICT, WITHOUT ROWID;
 )sql"};
 
 inline constexpr std::int64_t k_schema_version = k_schema_steps.size();

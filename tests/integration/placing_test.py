@@ -222,6 +222,26 @@ class Cheaper(grid.Case):
         self.assertEqual([a["provider"] for a in kept.attempts()], ["dear"], kept.evidence())
         self.grid.wait_clean()
 
+    def test_a_job_leaves_a_host_that_has_become_dear(self):
+        owner = self.grid.laptop("watchful")
+        owner.register(1, "left", "auto", "--price", "1")
+        owner.register(2, "right", "auto", "--price", "2")
+        job = owner.submit(plain("watchful", envs={"STEPS": 300, "SAVE_EVERY": 30}, workload={"work": "1m"}))
+        job.wait_checkpoint(1)
+        self.assertEqual(job.show()["provider"], "left")
+        told = owner.run("provider", "price", "left", "90").out
+        self.assertEqual(told, "left costs $90.00 an hour now, $1.00 before\n")
+        self.assertEqual(job.wait_event("price_changed", deadline=10)["text"],
+                         "left costs 90.00 USD an hour now, 1.00 before")
+        job.wait_event("move_requested", deadline=30)
+        job.wait_success(90)
+        self.assertEqual([(a["provider"], a["reason"]) for a in job.attempts()][0], ("left", "cheaper"), job.evidence())
+        self.assertEqual(len(job.attempts()), 2, job.evidence())
+        ran = [grid.iso(a["ended_at"]) - grid.iso(a["started_at"]) for a in job.attempts()]
+        self.assertGreater(job.show()["cost"], sum(ran) / 3600 * 2 + 0.05)  # some seconds at 90 USD an hour
+        self.assert_steps_once(job, 300)
+        self.grid.wait_clean()
+
 
 class Priorities(grid.Case):
     """One host with room for one job."""

@@ -296,5 +296,24 @@ TEST_F(RegistryTest, TakesTheNewestCheckpointOfAReplicaAsTheResult) {
   EXPECT_EQ(registry->replicas(leader)->front().id, replica);
 }
 
+TEST_F(RegistryTest, CountsEachPriceForTheTimeThatItHeld) {
+  const JobId id = submit("train", "vision");
+  const Epoch epoch = run(id, "a");  // from 3 s on at 3.60 USD an hour
+  ASSERT_TRUE(registry->apply(id, {{1003000}, job::PriceChanged{epoch, 7.2}}));
+  ASSERT_TRUE(registry->apply(id, {{1003000}, job::PriceChanged{epoch, 7.2}}));  // told twice
+  ASSERT_TRUE(registry->apply(id, {{2003000}, job::PriceChanged{epoch, 0}}));
+  EXPECT_NEAR(registry->spent(id, {1503000})->usd, 1.0 + 1.0, 1e-9);
+  EXPECT_NEAR(registry->spent(id, {9003000})->usd, 1.0 + 2.0, 1e-9);
+  EXPECT_NEAR(registry->spending("vision", {1203000}, {9003000})->usd, 1.6, 1e-9);
+  EXPECT_NEAR(registry->spending("", {0}, {1503000})->usd_per_hour, 0, 1e-9);
+  ASSERT_TRUE(registry->apply(id, {{3003000}, job::PriceChanged{epoch, 1.8}}));
+  EXPECT_NEAR(registry->spending("vision", {0}, {4003000})->usd, 3.5, 1e-9);
+  EXPECT_NEAR(registry->spending("vision", {0}, {4003000})->usd_per_hour, 1.8, 1e-9);
+  EXPECT_EQ(registry->spending("sound", {0}, {4003000})->usd, 0);
+  ASSERT_TRUE(registry->apply(id, {{4003000}, job::AttemptEnded{epoch, {job::EndKind::exited, 0, 0, ""}}}));
+  ASSERT_TRUE(registry->apply(id, {{4003000}, job::Collected{epoch, ""}}));
+  EXPECT_NEAR(registry->job(id)->cost, 3.5, 1e-9);
+}
+
 }  // namespace
 }  // namespace gridctl::registry

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "config/fields.hpp"
+#include "ui/human.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace provider_price {
+namespace {
+constexpr Example k_examples[] = {
+    {"What the host costs an hour from now on", "gridctl provider price ada 0.35"},
+    {"Cheaper at night: this at 22:00, the other at 06:00, by cron", "gridctl provider price ada 0.20"}};
+constexpr Positional k_positionals[] = {{"NAME", Offer::provider}, {"USD"}};
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  const auto usd = config::parse_decimal(parsed.positionals[1], config::k_budget_limits);
+  if (!usd) return make_error(Code::usage, "USD: " + usd.error().message, "gridctl provider price --help");
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
+  const double before = provider.price_per_hour;
+  provider.price_per_hour = *usd;
+  const std::string text = "costs " + ui::money(*usd, false) + " an hour now, " + ui::money(before, false) + " before";
+  const auto write = [&]() -> Result<void> {
+    TRY(registry.update_provider(provider));
+    return registry.add_host_event({0, provider.name, context.now(), "price", text});
+  };
+  if (before != *usd) TRY(registry.together(write));
+  context.print_line(context.json ? ui::provider_json(provider) : provider.name.value + " " + text);
+  return 0;
+}
+}  // namespace
+}  // namespace provider_price
+
+const Command k_provider_price{
+    .noun = "provider",
+    .verb = "price",
+    .summary = "what it costs from now on",
+    .examples = provider_price::k_examples,
+    .description =
+        "Sets the price of the whole host an hour. What runs there costs the new price from now on, within its budget "
+        "and its month's, and moves to another host when that has become worth it (gridctl-job(5), WHERE A JOB RUNS). "
+        "What was spent before stays as it is.",
+    .positionals = provider_price::k_positionals,
+    .exit_codes = k_exits_job,
+    .run = provider_price::run};
+
+}  // namespace gridctl::cmd
