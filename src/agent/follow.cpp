@@ -39,7 +39,8 @@ void Supervisor::read_tempo() {
   interval_ms_ = **interval;
   const std::int64_t seconds = std::max<std::int64_t>(1, (interval_ms_ + 500) / 1000);
   if (const auto told = tell_interval(attempt_, launch_, std::to_string(seconds)); !told)
-    os::log(os::LogLevel::warn, "cannot tell the job its new interval: " + told.error().one_line());
+    return os::log(os::LogLevel::warn, "cannot tell the job its new interval: " + told.error().one_line());
+  if (spec_.interval_signal > 0 && payload_id_) signal_each({*payload_id_}, spec_.interval_signal);
 }
 
 void Supervisor::begin_stop(StopStep step) {

@@ -21,6 +21,7 @@
 
 #include "agent/attempt_dir.hpp"
 #include "agent/cgroup.hpp"
+#include "agent/process_tree.hpp"
 #include "agent/stop_clock.hpp"
 #include "base/text.hpp"
 #include "os/clock.hpp"
@@ -218,8 +219,8 @@ void Init::handle_signal() {
     if (signal == SIGTERM || signal == SIGINT) {
       record_.term_received = true;
       signal_all(SIGTERM);
-    } else if (signal == SIGUSR1 || signal == SIGUSR2) {
-      signal_all(signal);
+    } else if (signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGHUP) {
+      signal_each_catching(os::descendants(::getpid()), signal);
     }
   }
 }

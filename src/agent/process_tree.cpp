@@ -17,6 +17,7 @@ namespace gridctl::agent {
 namespace {
 
 constexpr std::uint64_t k_locks_bytes_max = 16u << 20;
+constexpr std::uint64_t k_status_bytes_max = 64u << 10;
 constexpr std::uint64_t k_environ_bytes_max = 4u << 20;
 
 struct LockLine {
@@ -79,6 +80,20 @@ void signal_each(const std::vector<os::ProcessId>& processes, int signal) {
       ::kill(process.pid, signal);
     }
   }
+}
+
+void signal_each_catching(const std::vector<os::ProcessId>& processes, int signal) {
+  std::vector<os::ProcessId> catching;
+  for (const os::ProcessId& process : processes) {
+    const auto status = os::read_file("/proc/" + std::to_string(process.pid) + "/status", k_status_bytes_max);
+    if (!status) continue;
+    for (const std::string& line : split_lines(*status)) {
+      unsigned long long mask = 0;
+      if (std::sscanf(line.c_str(), "SigCgt: %llx", &mask) == 1 && (mask >> (signal - 1) & 1) != 0)
+        catching.push_back(process);
+    }
+  }
+  signal_each(catching, signal);
 }
 
 }  // namespace gridctl::agent

@@ -24,5 +24,7 @@ void merge(std::vector<os::ProcessId>& processes, const std::vector<os::ProcessI
 
 // Sends to exactly these processes, never to one that reused a pid.
 void signal_each(const std::vector<os::ProcessId>& processes, int signal);
+// Only those that have a handler for it: the others would die of it.
+void signal_each_catching(const std::vector<os::ProcessId>& processes, int signal);
 
 }  // namespace gridctl::agent

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cctype>
+#include <csignal>
 
 #include "base/metrics.hpp"
 #include "base/text.hpp"
@@ -34,6 +35,15 @@ Result<void> read_interval(const Fields& fields, job::CheckpointPolicy& into) {
     return fields.expected("interval", "auto, off or a duration from 1s to 30d such as 15m");
   into.interval = Interval::fixed;
   into.every = *every;
+  return {};
+}
+
+Result<void> read_signal(const Fields& fields, int& into) {
+  std::string word;
+  TRY(fields.text("signal", word));
+  if (word.starts_with("SIG")) word.erase(0, 3);
+  into = word == "USR1" ? SIGUSR1 : word == "USR2" ? SIGUSR2 : word == "HUP" ? SIGHUP : 0;
+  if (into == 0 && !word.empty()) return fields.expected("signal", "USR1, USR2 or HUP");
   return {};
 }
 
@@ -104,7 +114,7 @@ Result<void> read_keep(Source& source, const Fields& checkpoint, job::KeepPolicy
 
 Result<void> read_checkpoint(Source& source, const Node& node, job::CheckpointPolicy& into) {
   TRY_ASSIGN(const Fields fields,
-             Fields::open(source, node, "checkpoint", {"path", "interval", "keep", "standby", "copies"}));
+             Fields::open(source, node, "checkpoint", {"path", "interval", "signal", "keep", "standby", "copies"}));
   TRY(fields.text("path", into.path));
   if (!into.path.empty()) {
     const auto path = job_path(into.path);
@@ -114,6 +124,7 @@ Result<void> read_checkpoint(Source& source, const Node& node, job::CheckpointPo
   if (into.path == "/" || into.path == "." || into.path == "/work")
     return fields.error("path", "expected a directory of its own for checkpoints, got '" + into.path + "'");
   TRY(read_interval(fields, into));
+  TRY(read_signal(fields, into.signal));
   TRY(fields.boolean("standby", into.standby));
   TRY(fields.integer("copies", 1, job::k_copies_max, into.copies));
   return read_keep(source, fields, into.keep);

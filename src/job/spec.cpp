@@ -115,6 +115,7 @@ json checkpoint_json(const CheckpointPolicy& policy) {
   return {{"path", policy.path},
           {"interval", interval_name(policy.interval)},
           {"every_ms", to_ms(policy.every)},
+          {"signal", policy.signal},
           {"keep", keep_json(policy.keep)},
           {"standby", policy.standby},
           {"copies", policy.copies}};
@@ -128,6 +129,7 @@ CheckpointPolicy checkpoint_of(const json& in) {
                     : interval == "off" ? CheckpointPolicy::Interval::off
                                         : CheckpointPolicy::Interval::automatic;
   policy.every = duration_of(in, "every_ms", policy.every);
+  policy.signal = in.value("signal", 0);
   if (in.contains("keep")) policy.keep = keep_of(in["keep"]);
   policy.standby = in.value("standby", false);
   policy.copies = in.value("copies", policy.copies);

@@ -54,6 +54,7 @@ struct CheckpointPolicy {
   KeepPolicy keep;
   bool standby = false;  // the newest lies ready on the host that would be next
   int copies = 1;        // of each, on independent places, the one here among them; 1..k_copies_max
+  int signal = 0;        // sent to the program when its interval changes: SIGUSR1, SIGUSR2, SIGHUP; 0: none
   bool operator==(const CheckpointPolicy&) const = default;
 };
 

@@ -66,6 +66,7 @@ struct AttemptSpec {
   bool checkpoint_by_marker = false;    // the restored one was taken by `.commit`: from the start only markers count
   bool checkpoints = true;              // false: interval off
   Duration checkpoint_min_interval{};   // do not snapshot more often
+  int interval_signal = 0;              // sent to the job when its interval changes; 0: none
   std::string setup, run;               // shell texts; run is resume_run when something was restored
   std::map<std::string, std::string> envs;  // all of them, GRIDCTL_* included
   std::vector<std::string> secret_names;

@@ -50,6 +50,7 @@ json spec_json(const AttemptSpec& spec) {
            {"log_ring_bytes", spec.log_ring_bytes},
            {"disk_bytes_max", spec.disk_bytes_max}};
   if (spec.checkpoint_by_marker) out["checkpoint_by_marker"] = true;  // newer than the others: absent means no
+  if (spec.interval_signal > 0) out["interval_signal"] = spec.interval_signal;
   return out;
 }
 
@@ -69,6 +70,7 @@ AttemptSpec read_spec(const Fields& fields) {
   spec.checkpoint_path = fields.text("checkpoint_path");
   spec.checkpoint_by_marker = fields.has("checkpoint_by_marker") && fields.flag("checkpoint_by_marker");
   spec.checkpoints = fields.flag("checkpoints");
+  if (fields.has("interval_signal")) spec.interval_signal = static_cast<int>(fields.number("interval_signal", 31));
   spec.checkpoint_min_interval = fields.duration("checkpoint_min_interval_ms");
   spec.setup = fields.text("setup", k_script_max);
   spec.run = fields.text("run", k_script_max);

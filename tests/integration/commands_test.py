@@ -175,8 +175,8 @@ class Inputs(grid.Case):
     def test_the_interval_is_tuned_while_the_job_runs(self):
         for image in (None, "localhost/busybox:1"):
             with self.subTest(image or "process"):
-                spec = plain("tuned", envs={"STEPS": 100}, checkpoint={"interval": "auto"},
-                             run="tell() { echo told $(cat $GRIDCTL_CKPT_INTERVAL_FILE); }; tell; sh plain.sh & program=$!;"
+                spec = plain("tuned", envs={"STEPS": 100}, checkpoint={"interval": "auto", "signal": "SIGUSR1"},
+                             run="trap 'echo signalled' USR1; tell() { echo told $(cat $GRIDCTL_CKPT_INTERVAL_FILE); }; tell; sh plain.sh & program=$!;"
                                  " while kill -0 $program; do tell; sleep 0.5; done; wait $program")
                 if image:
                     spec["image"] = image
@@ -186,6 +186,7 @@ class Inputs(grid.Case):
                 told = [int(seconds) for seconds in re.findall(r"(?m)^told (\d+)$", job.logs())]
                 self.assertEqual(told[0], 1800)  # before a checkpoint was measured
                 self.assertLess(told[-1], told[0])
+                self.assertIn("\nsignalled\n", job.logs())
                 self.grid.wait_clean()
 
     def test_secrets_are_nowhere_but_in_the_job(self):

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/attempt_spec.hpp"
 
+#include <csignal>
+
 #include <gtest/gtest.h>
 
 namespace gridctl::control {
@@ -18,8 +20,7 @@ class AttemptSpec : public ::testing::Test {
     attempt.members = {job::Member{0, {"lab"}, EngineKind::podman, {"GPU-1", "GPU-2"}, 4, 1 << 30, 0}};
   }
   wire::AttemptSpec build() {
-    return build_attempt_spec(
-        {job, attempt, inputs, restore, "10.0.0.7", vendor, std::chrono::minutes{15}, "host_lost",
+    return build_attempt_spec({job, attempt, inputs, restore, "10.0.0.7", vendor, std::chrono::minutes{15}, "host_lost",
                                std::chrono::seconds{20}});
   }
   registry::Checkpoint checkpoint(const std::string& how) {
@@ -47,8 +48,10 @@ TEST_F(AttemptSpec, UsesResumeRunOnlyWhenSomethingIsRestored) {
 }
 
 TEST_F(AttemptSpec, CarriesBothIntervals) {
+  job.spec.checkpoint.signal = SIGUSR1;
   EXPECT_EQ(build().envs.at("GRIDCTL_CKPT_INTERVAL"), "900");
   EXPECT_EQ(build().checkpoint_min_interval, std::chrono::seconds{20});
+  EXPECT_EQ(build().interval_signal, SIGUSR1);
 }
 
 TEST_F(AttemptSpec, KeepsAJobToItsCommitMarkers) {
