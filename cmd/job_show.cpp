@@ -22,14 +22,10 @@ constexpr Example k_examples[] = {{"Everything about the job submitted last", "g
 constexpr Positional k_positionals[] = {{"ID", Offer::job}};
 
 // "4.20 USD of 50.00 USD, which last for 30.5h at 1.50 USD an hour"
-std::string cost_text(const registry::Job& job) {
+std::string cost_text(const registry::Job& job, double price) {
   std::string text = ui::money(job.cost, false);
   if (!job.spec.budget_total) return text;
   text += " of " + ui::money(*job.spec.budget_total, false);
-  const job::Attempt* attempt = job.machine.attempt();
-  double price = 0;
-  if (attempt != nullptr)
-    for (const job::Member& member : attempt->members) price += member.price_per_hour;
   if (price > 0)
     text += ", which last for " + sched::short_hours(std::max(0.0, *job.spec.budget_total - job.cost) / price) +
             " more at " + ui::money(price, false) + " an hour";
@@ -55,7 +51,7 @@ std::string replica_text(const registry::JobRow& replica) {
          (replica.provider.value.empty() ? "" : " on " + replica.provider.value);
 }
 
-ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>& replicas,
+ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>& replicas, double price,
                    const std::optional<registry::Checkpoint>& head, const std::optional<registry::Drill>& drill,
                    const std::optional<DeadlineView>& deadline, WallTime now) {
   ui::Facts facts;
@@ -83,7 +79,7 @@ ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>
   if (head)
     facts.add("checkpoint", checkpoint_name(job.id, head->seq) + ", " + format_size(head->bytes) + ", " +
                                 ui::age(head->created_at, now));
-  if (job.cost > 0 || job.spec.budget_total) facts.add("cost", cost_text(job));
+  if (job.cost > 0 || job.spec.budget_total) facts.add("cost", cost_text(job, price));
   if (job.machine.expected) facts.add("expected", expected_text(job));
   if (deadline) facts.add("deadline", deadline->text);
   if (drill) facts.add("drill", ui::age(drill->at, now) + ": " + drill->summary);
@@ -128,13 +124,18 @@ Result<int> run(Context& context, const Parsed& parsed) {
     context.print_line(ui::job_json(job, attempts, replicas, deadline ? std::optional{deadline->told} : std::nullopt));
     return 0;
   }
+  double price = job.machine.price_per_hour();
+  for (const registry::JobRow& replica : replicas) {
+    TRY_ASSIGN(const registry::Job its, registry.job(replica.id));
+    price += its.machine.price_per_hour();
+  }
   std::optional<registry::Checkpoint> head;
   if (job.machine.head.value != 0) {
     TRY_ASSIGN(head, registry.checkpoint(id, std::nullopt));
   }
   TRY_ASSIGN(const std::optional<registry::Drill> drill, registry.drill(job.name));
   const WallTime now = context.now();
-  context.print(facts_of(job, replicas, head, drill, deadline, now).render(context.out_style));
+  context.print(facts_of(job, replicas, price, head, drill, deadline, now).render(context.out_style));
   if (!attempts.empty())
     context.print("\n" + table_of(id, attempts, now).render(context.columns_out(), context.out_style));
   return 0;

@@ -11,14 +11,6 @@ constexpr double k_reserve_share_max = 0.1;                  // of the budget, f
 constexpr Duration k_clock_slack = std::chrono::seconds{2};  // wall clocks are slewed, and looks are not exact
 }  // namespace
 
-double price_now(const job::State& state) {
-  const job::Attempt* attempt = state.attempt();
-  double price = 0;
-  if (attempt != nullptr)
-    for (const job::Member& member : attempt->members) price += member.price_per_hour;
-  return price;
-}
-
 registry::Spent SpendMeter::read(const registry::Spent& told, double price_per_hour, BootTime now) {
   registry::Spent spent = told;
   if (last_) {
@@ -48,7 +40,7 @@ std::optional<job::LimitReached> judge_limits(const job::State& state, const Lim
                                               const registry::Spent& spent, WallTime now) {
   if (state.cancel || std::holds_alternative<job::Done>(state.phase)) return std::nullopt;
   if (limits.budget) {
-    if (spent.usd > 0 && spent.usd + reserve_of(*limits.budget, price_now(state)) >= *limits.budget) {
+    if (spent.usd > 0 && spent.usd + reserve_of(*limits.budget, spent.usd_per_hour) >= *limits.budget) {
       char text[160];
       std::snprintf(text, sizeof text,
                     "its budget of %.2f USD is used up: %.2f USD spent, the rest is for saving and stopping",

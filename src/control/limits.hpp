@@ -24,9 +24,6 @@ struct Limits {
 };
 [[nodiscard]] Limits limits_of(const job::Spec& spec, WallTime submitted_at);
 
-// USD per hour of the attempt that runs now; 0 without one.
-[[nodiscard]] double price_now(const job::State& state);
-
 // What a job has used, by times since boot: the registry counts by the wall clock, which may be set while it runs.
 class SpendMeter {
  public:

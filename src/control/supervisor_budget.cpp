@@ -25,7 +25,7 @@ void Supervisor::judge_budgets(BootTime now) {
   }
   for (const auto& [id, job] : std::map<std::string, JobPtr>(jobs_)) {
     const BudgetNow* used_up = used_up_for(budgets_, job->owner);
-    if (used_up == nullptr || job->state.cancel || price_now(job->state) <= 0) continue;
+    if (used_up == nullptr || job->state.cancel || job->state.price_per_hour() <= 0) continue;
     if (std::holds_alternative<job::Collecting>(job->state.phase)) continue;  // it has ended, and costs nothing more
     apply(job, job::LimitReached{std::string(k_limit_month), used_up_text(*used_up)});
   }

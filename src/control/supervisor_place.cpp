@@ -22,6 +22,9 @@ constexpr Duration k_first_contact_max = std::chrono::seconds{3};     // hosts, 
 constexpr Duration k_moves_pause = std::chrono::seconds{1};  // between two looks at jobs on hosts to be emptied
 constexpr Duration k_limits_pause = std::chrono::seconds{1};
 constexpr Duration k_wake_pause = std::chrono::seconds{1};  // between two rounds of asking for all that wait
+// Of thousands that wait each is asked for more seldom, so that hosts are listened to meanwhile.
+constexpr Duration k_wake_share = std::chrono::milliseconds{200};  // of such a round; the rest have the next one
+constexpr Duration k_ask_share = std::chrono::milliseconds{20};    // a job's, of the pause until it is asked for again
 }  // namespace
 
 std::vector<sched::HostFacts> Supervisor::host_facts(const Following& asking, Duration lost_after,
@@ -91,7 +94,10 @@ sched::Decision Supervisor::decide(const Following& job, const job::Spec& spec, 
 
 void Supervisor::carry_out(const JobPtr& job, const job::Place& effect) {
   if (job->place_timer != nullptr) return;
-  job->place_timer = loop_.after(effect.after, [this, job] { place(job); });
+  const bool asked_before = job->asked_at_room != 0 && effect.after > Duration::zero();
+  const auto waiting = static_cast<std::int64_t>(jobs_.size());
+  job->place_timer = loop_.after(asked_before ? std::max<Duration>(effect.after, waiting * k_ask_share) : effect.after,
+                                 [this, job] { place(job); });
 }
 
 void Supervisor::place(const JobPtr& job) {
@@ -185,7 +191,11 @@ void Supervisor::wake_waiting(BootTime now) {
     const auto* waiting = std::get_if<job::Waiting>(&job->state.phase);
     if (waiting == nullptr || job->place_timer == nullptr) continue;
     const bool for_room = waiting->why == "waiting_for_provider" || waiting->why == "not_started";
-    if (for_room) place(job);
+    if (!for_room || job->asked_at_room == room_) continue;
+    place(job);
+    if (clock_.boot() - now < k_wake_share) continue;
+    wake_wanted_ = true;
+    return;
   }
 }
 
@@ -222,10 +232,11 @@ void Supervisor::judge_limits(BootTime now) {
       report(spent.error(), "while counting what a job has used");
       continue;
     }
-    double price = price_now(job->state);
+    double price = job->state.price_per_hour();
     for (const auto& [other_id, other] : jobs_)
-      if (other->replica_of == job->state.id) price += price_now(other->state);
-    const registry::Spent used = job->spent.read(*spent, price, now);
+      if (other->replica_of == job->state.id) price += other->state.price_per_hour();
+    registry::Spent used = job->spent.read(*spent, price, now);
+    used.usd_per_hour = price;
     if (auto reached = control::judge_limits(job->state, job->limits, used, clock_.wall()))
       apply(job, *std::move(reached));
   }

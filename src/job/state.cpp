@@ -31,6 +31,13 @@ std::string_view end_kind_name(EndKind kind) {
   return k_names[static_cast<std::size_t>(kind)];
 }
 
+double State::price_per_hour() const {
+  double price = 0;
+  if (const Attempt* current = attempt())
+    for (const Member& member : current->members) price += member.price_per_hour;
+  return price;
+}
+
 JobState State::visible() const {
   return std::visit(
       Overloaded{[&](const Waiting&) { return recovering ? JobState::recovering : JobState::pending; },

@@ -181,6 +181,7 @@ struct State {
 
   [[nodiscard]] JobState visible() const;
   [[nodiscard]] const Attempt* attempt() const;  // the current one, or nullptr
+  [[nodiscard]] double price_per_hour() const;   // USD, of the current attempt; 0 without one
   // Why it is being moved, from the stop until its end is collected; else empty.
   [[nodiscard]] std::string_view moving() const;
   [[nodiscard]] bool needs_supervisor() const { return !std::holds_alternative<Done>(phase) || !loose_ends.empty(); }

@@ -58,14 +58,6 @@ Result<std::vector<JobRow>> read_rows(db::Statement& query) {
   }
 }
 
-// USD per hour of what is held now.
-double price_of(const job::State& state) {
-  double price = 0;
-  if (const job::Attempt* attempt = state.attempt())
-    for (const job::Member& member : attempt->members) price += member.price_per_hour;
-  return price;
-}
-
 // Wall time of each attempt, at the price that it began with.
 Spent spent_by(const std::vector<AttemptRecord>& attempts, WallTime now) {
   Spent spent;
@@ -203,7 +195,7 @@ Result<job::Step> Registry::apply(const JobId& id, const job::Event& event) {
     TRY(insert.bind(id.value)
             .bind(step.state.attempts.value)
             .bind(event.at.ms)
-            .bind(price_of(step.state) - price_of(state))
+            .bind(step.state.price_per_hour() - state.price_per_hour())
             .run());
   }
   TRY(transaction.commit());

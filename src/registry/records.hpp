@@ -75,6 +75,7 @@ struct Input {
 struct Spent {
   double usd = 0;
   Duration ran{};
+  double usd_per_hour = 0;  // now; set by who knows what runs
 };
 
 struct AttemptRecord {

@@ -17,7 +17,8 @@ job::State running_at(double price_per_hour) {
     state = job::step(state, {WallTime{1000}, std::move(what)}).state;
   return state;
 }
-std::string limit_of(const job::State& state, const Limits& limits, const registry::Spent& spent) {
+std::string limit_of(const job::State& state, const Limits& limits, registry::Spent spent) {
+  spent.usd_per_hour = state.price_per_hour();
   const auto reached = judge_limits(state, limits, spent, WallTime{1000});
   return reached ? reached->limit : "";
 }
@@ -27,7 +28,7 @@ TEST(Limits, KeepMoneyBackForSavingAndStopping) {
   const job::State state = running_at(12);  // 30 s cost 0.10 USD
   EXPECT_EQ(limit_of(state, limits, {9.89, 1h}), "");
   EXPECT_EQ(limit_of(state, limits, {9.90, 1h}), "budget");
-  EXPECT_THAT(judge_limits(state, limits, {9.90, 1h}, {})->text,
+  EXPECT_THAT(judge_limits(state, limits, {9.90, 1h, 12}, {})->text,
               HasSubstr("its budget of 10.00 USD is used up: 9.90 USD"));
 }
 
