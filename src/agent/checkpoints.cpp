@@ -111,17 +111,18 @@ CheckpointWatch::~CheckpointWatch() {
   if (thread_.joinable()) thread_.join();
 }
 
+void CheckpointWatch::restored() {
+  if (!spec_.restore || !held_.empty()) return;
+  if (const auto directory = open_checkpoint_directory(view_, false))
+    if (const auto listing = store::list_checkpoint(directory->get())) whole_.taken(*listing);
+}
+
 void CheckpointWatch::start() {
   if (!spec_.checkpoints || thread_.joinable()) return;
   thread_ = std::thread([this] { watch(); });
 }
 
 void CheckpointWatch::watch() {
-  // What was restored is no news. Another boot's or supervisor's snapshots are recognised by their root.
-  if (spec_.restore && held_.empty()) {
-    if (const auto directory = open_checkpoint_directory(view_, false))
-      if (const auto listing = store::list_checkpoint(directory->get())) whole_.taken(*listing);
-  }
   const os::Fd events(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   const std::string folder = (view_.checkpoint_base / view_.checkpoint_relative).string();
   ::inotify_add_watch(events.get(), folder.c_str(),

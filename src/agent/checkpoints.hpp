@@ -34,6 +34,9 @@ class CheckpointWatch {
                   int changed_fd);
   ~CheckpointWatch();
 
+  // What lies there now was restored, and is no news: to be told before the job begins, which may save at once. Without
+  // it, after another supervisor's death, what is not news is recognised by its root.
+  void restored();
   void start();
   // Stops the thread; then takes the last snapshot if the directory is whole. Waits for it.
   void finish(store::Writer writer);

@@ -123,6 +123,7 @@ Result<void> Supervisor::live() {
     if (found == Found::in_doubt) TRY(engine_->remove(name()));
     if (stop_wanted()) return {};
     TRY(prepare());
+    checkpoints_->restored();
     if (stop_wanted()) return {};
     TRY(launch());
     if (!payload_id_) return {};  // it began and has ended already

@@ -117,6 +117,8 @@ class Supervisor {
   void judge_replicas(BootTime now);
   void keep_replicas(const JobPtr& leader);
   [[nodiscard]] Result<void> make_replica(const JobPtr& leader, int number);
+  [[nodiscard]] Result<void> resume_replica(const registry::Job& replica);
+  [[nodiscard]] Result<void> share_secrets(const JobId& from, const JobId& to, const std::vector<std::string>& names);
   void take_result(const JobPtr& leader, const registry::Job& replica);
   void end_with_leader(const JobPtr& replica);
   void keep_apart(const Following& asking, std::vector<sched::HostFacts>& hosts) const;

@@ -64,10 +64,9 @@ void Supervisor::keep_replicas(const JobPtr& leader) {
       if (const Result<void> made = make_replica(leader, number); !made) report(made.error(), "while making a replica");
     } else if (row->state == job::JobState::succeeded) {
       return take_result(leader, *row);
-    } else if (job::is_final(row->state) && row->machine.limit == k_limit_leader) {  // the leader was resumed
-      const Result<job::Step> resumed = registry_.apply(id, {clock_.wall(), job::ResumeRequested{}});
-      if (!resumed) report(resumed.error(), "while resuming a replica");
-      next_reload_ = {};
+    } else if (job::is_final(row->state) && row->machine.limit == k_limit_leader) {
+      if (const Result<void> resumed = resume_replica(*row); !resumed)
+        report(resumed.error(), "while resuming a replica");
     } else if (job::is_final(row->state) && leader->replicas_seen.erase(id.value) > 0) {
       const Result<void> noted = registry_.note(
           leader->state.id, clock_.wall(),
@@ -81,10 +80,7 @@ Result<void> Supervisor::make_replica(const JobPtr& leader, int number) {
   TRY_ASSIGN(const registry::Job row, registry_.job(leader->state.id));
   TRY_ASSIGN(const std::vector<registry::Input> inputs, registry_.inputs(row.id));
   const JobId id = registry::replica_id(row.id, number);
-  if (!row.spec.secrets.empty()) {
-    TRY_ASSIGN(const auto secrets, read_secrets(paths_.secrets_of(row.id), row.spec.secrets));
-    TRY(write_secrets(paths_.secrets_of(id), secrets));
-  }
+  TRY(share_secrets(row.id, id, row.spec.secrets));
   const job::Spec spec = replica_spec(row, number);
   TRY(registry_.submit(id, spec, clock_.wall(), inputs));
   next_reload_ = {};
@@ -93,13 +89,27 @@ Result<void> Supervisor::make_replica(const JobPtr& leader, int number) {
   return registry_.note(row.id, clock_.wall(), {"replica", text, {}, {}});
 }
 
+// Its leader was resumed while it was still being stopped.
+Result<void> Supervisor::resume_replica(const registry::Job& replica) {
+  TRY(share_secrets(replica.spec.replica_of, replica.id, replica.spec.secrets));
+  TRY(registry_.apply(replica.id, {clock_.wall(), job::ResumeRequested{}}));
+  next_reload_ = {};
+  return {};
+}
+
+Result<void> Supervisor::share_secrets(const JobId& from, const JobId& to, const std::vector<std::string>& names) {
+  if (names.empty()) return {};
+  TRY_ASSIGN(const auto secrets, read_secrets(paths_.secrets_of(from), names));
+  return write_secrets(paths_.secrets_of(to), secrets);
+}
+
 void Supervisor::take_result(const JobPtr& leader, const registry::Job& replica) {
   take(leader, registry_.take_result(
                    leader->state.id, replica.id,
                    {clock_.wall(), job::ReplicaSucceeded{in_words(replica) + " was done first: its result is taken"}}));
 }
 
-// A result needs nothing of the others any more; else they may be resumed with their leader, and save.
+// A result needs nothing of the others any more; else they save, for they may be resumed with their leader.
 void Supervisor::end_with_leader(const JobPtr& replica) {
   const Result<registry::Job> leader = registry_.job(replica->replica_of);
   if (!leader) return report(leader.error(), "while looking for the leader of a replica");

@@ -298,10 +298,10 @@ class Replicas(grid.Case):
         super().tearDown()
         self.grid.heal_all()
 
-    def begin(self, owner, **wishes):
+    def begin(self, owner, env=None, **wishes):
         owner.register(1, "left", "auto", "--price", "1")
         owner.register(2, "right", "auto", "--price", "2")
-        job = owner.submit(plain("twin", replication={"replicas": 2, "mode": "active"}, **wishes))
+        job = owner.submit(plain("twin", replication={"replicas": 2, "mode": "active"}, **wishes), env=env)
         job.wait("both replicas to run", 60,
                  lambda: [one["state"] for one in job.show()["replicas"]] == ["RUNNING"] and job.state == "RUNNING")
         replica = job.show()["replicas"][0]
@@ -332,13 +332,17 @@ class Replicas(grid.Case):
 
     def test_they_are_cancelled_and_resumed_together_and_leave_one_result(self):
         owner = self.grid.laptop("twins2")
-        job, replica = self.begin(owner, envs={"STEPS": 100, "SAVE_EVERY": 10})
+        secret = {"TOKEN": "of both"}
+        job, replica = self.begin(owner, env=secret, envs={"STEPS": 100, "SAVE_EVERY": 10}, secrets={"TOKEN": None},
+                                  run='test "$TOKEN" = "of both" && sh plain.sh')
         job.wait_checkpoint(1)
         owner.run("job", "cancel", job.id, "--wait")
         ended = owner.run("job", "watch", replica, code=9, timeout=30)
         self.assertIn("was stopped: twin (" + job.id + ") was cancelled", ended.err)
         self.grid.wait_clean()
-        owner.run("job", "resume", job.id)
+        owner.run("job", "resume", job.id, env=secret)
+        job.wait("the replica to go on", 30,
+                 lambda: [a["number"] for a in owner.run("job", "show", replica, "--json").json["attempts"]] == [1, 2])
         job.wait_success(90)
         owner.run("job", "watch", replica, timeout=30, check=False)
         states = {job.state, owner.run("job", "show", replica, "--json").json["state"]}
