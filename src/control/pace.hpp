@@ -10,12 +10,12 @@ inline constexpr Duration k_tick = std::chrono::milliseconds{200};    // how oft
 inline constexpr Duration k_nap = std::chrono::seconds{5};            // a longer gap between ticks: we slept
 inline constexpr Duration k_heartbeat_max = std::chrono::seconds{5};  // between polls of a host with jobs
 inline constexpr Duration k_heartbeat_min = std::chrono::milliseconds{500};
+inline constexpr int k_beats_to_lost = 12;  // in `lost_after`: silence is noticed a heartbeat late
 inline constexpr Duration k_heartbeat_idle = std::chrono::seconds{10};   // of a host without
 inline constexpr Duration k_connect_timeout = std::chrono::seconds{20};  // login, agent upload and hello
 inline constexpr Duration k_reconnect_max = std::chrono::seconds{15};    // longest pause between two tries
-// An unanswered poll this old, and so many heartbeats at least: reconnect. With six heartbeats in `lost_after` a new
-// login is tried at half of it: an agent that is stuck or a router that has forgotten us must not pass for the host's
-// death.
+// An unanswered poll this old, and so many heartbeats at least: reconnect. A new login is tried well before
+// `lost_after`: an agent that is stuck or a router that has forgotten us must not pass for the host's death.
 inline constexpr Duration k_answer_patience = std::chrono::seconds{2};
 inline constexpr int k_patience_beats = 3;
 inline constexpr Duration k_work_answer = std::chrono::seconds{15};  // one small request of a worker

@@ -81,7 +81,7 @@ std::optional<job::HostLost> read_silence(const job::State& state, const job::Si
 Duration heartbeat_for(const std::vector<Duration>& lost_after, bool any_jobs) {
   Duration heartbeat = any_jobs ? k_heartbeat_max : k_heartbeat_idle;
   for (const Duration one : lost_after)
-    heartbeat = std::min(heartbeat, std::clamp(one / 6, k_heartbeat_min, k_heartbeat_max));
+    heartbeat = std::min(heartbeat, std::clamp(one / k_beats_to_lost, k_heartbeat_min, k_heartbeat_max));
   return heartbeat;
 }
 

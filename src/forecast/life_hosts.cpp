@@ -22,7 +22,7 @@ double drawn_rate(const HostModel& host, Random& random) {
 Life::Life(Scheduler& scheduler, std::uint64_t seed, std::uint64_t number) : scheduler_(scheduler) {
   const Pacing& pacing = scheduler.grid.pacing;
   const Duration lost_after = scheduler.choice.spec.recovery.lost_after;
-  heartbeat_ = std::clamp(lost_after / 6, pacing.heartbeat_min, pacing.heartbeat);
+  heartbeat_ = std::clamp(lost_after / pacing.beats_to_lost, pacing.heartbeat_min, pacing.heartbeat);
   // The grid of ticks is as fine as it must be for lost_after, and never finer than the real one.
   tick_step_ = std::clamp(lost_after / 60, pacing.tick, k_tick_counts);
   Random streams(seed * k_streams + number);

@@ -41,6 +41,7 @@ struct Pacing {
   Duration nap = std::chrono::seconds{5};
   Duration heartbeat = std::chrono::seconds{5};  // at most, of a host with a job
   Duration heartbeat_min = std::chrono::milliseconds{500};
+  int beats_to_lost = 12;  // heartbeats in lost_after
   Duration heartbeat_idle = std::chrono::seconds{10};
   Duration reconnect = std::chrono::seconds{15};  // longest pause between two tries to reach an idle host
   int patience_beats = 3;                         // heartbeats until an unanswered poll is a dead connection

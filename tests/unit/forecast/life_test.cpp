@@ -94,6 +94,7 @@ TEST(Pacing, IsThatOfTheSupervisor) {
   EXPECT_EQ(pacing.nap, control::k_nap);
   EXPECT_EQ(pacing.heartbeat, control::k_heartbeat_max);
   EXPECT_EQ(pacing.heartbeat_min, control::k_heartbeat_min);
+  EXPECT_EQ(pacing.beats_to_lost, control::k_beats_to_lost);
   EXPECT_EQ(pacing.heartbeat_idle, control::k_heartbeat_idle);
   EXPECT_EQ(pacing.reconnect, control::k_reconnect_max);
   EXPECT_EQ(pacing.patience_beats, control::k_patience_beats);
@@ -159,7 +160,7 @@ TEST(Life, GivesASilentHostUpWhenHeartbeatsWould) {
       high = std::max(high, one.recovery);
     }
     // By hand: silence begins with the poll that stays unanswered.
-    const Duration heartbeat = std::clamp(lost_after / 6, pacing.heartbeat_min, pacing.heartbeat);
+    const Duration heartbeat = std::clamp(lost_after / pacing.beats_to_lost, pacing.heartbeat_min, pacing.heartbeat);
     job::Silence silence(pacing.nap);
     BootTime now{1};
     silence.answered(now);
