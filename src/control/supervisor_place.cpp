@@ -137,7 +137,8 @@ void Supervisor::place(const JobPtr& job) {
   job->doubt = {};
   const sched::Estimate& estimate = decision.placement->estimate;
   std::optional<job::Expected> expected;
-  if (known.work_known && !estimate.is_never()) expected = job::Expected{estimate.takes(), estimate.cost()};
+  const bool stays = decision.placement->refuge.value.empty();
+  if (known.work_known && stays && !estimate.is_never()) expected = job::Expected{estimate.takes(), estimate.cost()};
   apply(job, job::Placed{{member}, decision.placement->reason, expected});
   if (const std::string late = sched::late_warning(decision, known); !late.empty()) tell_risk(job, late);
 }

@@ -285,6 +285,12 @@ void note_avoidance(Candidate& c, const std::vector<Avoid>& avoided) {
   }
 }
 
+namespace {
+bool is_too_flaky(const Candidate& c, const Known& known) {
+  return known.failures_max > 0 && c.placement.failures_per_hour > known.failures_max;
+}
+}  // namespace
+
 void estimate(Candidate& c, const Known& known, job::Optimize optimize) {
   Crew crew = crew_of(*c.host, c.gpus);
   const bool instead_of_gpus = c.variant != nullptr && c.gpus.empty();
@@ -300,8 +306,7 @@ void estimate(Candidate& c, const Known& known, job::Optimize optimize) {
   c.placement.failures_per_hour = crew.failures_per_hour;
   if (known.is_due()) {
     c.placement.safely = safely(c.placement.estimate, crew.failures_per_hour);
-    const bool too_flaky = known.failures_max > 0 && crew.failures_per_hour > known.failures_max;
-    c.placement.late = too_flaky || c.placement.safely > *known.time_left;
+    c.placement.late = is_too_flaky(c, known) || c.placement.safely > *known.time_left;
   }
   c.rank = {c.avoided_rank,
             c.placement.late ? c.placement.safely : 0,
@@ -311,6 +316,23 @@ void estimate(Candidate& c, const Known& known, job::Optimize optimize) {
             c.host->price_per_hour,
             c.host->name.value};
   for (const Gpu* gpu : c.gpus) c.placement.gpu_uuids.push_back(gpu->uuid);
+}
+
+void Refuge::offer(const Candidate& c) {
+  if (c.placement.late || c.placement.safely <= 0 || !c.avoided.empty()) return;
+  const double in_all = c.placement.safely + c.placement.estimate.failure;
+  if (in_all >= within) return;
+  host = c.placement.host;
+  within = in_all;
+}
+
+void lean_on(const Refuge& refuge, Candidate& c, const Known& known) {
+  const Estimate& there = c.placement.estimate;
+  if (!c.placement.late || there.is_never() || is_too_flaky(c, known)) return;
+  if (refuge.within + there.transfer + there.start + there.failure > *known.time_left) return;
+  c.placement.refuge = refuge.host;
+  c.placement.late = false;
+  c.rank.late = 0;
 }
 
 }  // namespace gridctl::sched

@@ -28,8 +28,8 @@ struct Rank {
 struct Candidate {
   const HostFacts* host = nullptr;
   Placement placement;
-  std::size_t alternative = 0;    // index into resources.gpus; 0 when their order says nothing
-  std::vector<const Gpu*> gpus;  // of the host, those to lease
+  std::size_t alternative = 0;            // index into resources.gpus; 0 when their order says nothing
+  std::vector<const Gpu*> gpus;           // of the host, those to lease
   const job::Variant* variant = nullptr;  // of the job that would run there; null when it has none
   std::optional<Rejection> rejection;
   std::string avoided;           // reason, or empty
@@ -49,8 +49,18 @@ void note_avoidance(Candidate& candidate, const std::vector<Avoid>& avoided);
 // What is expected of the job there; fills placement and rank. After note_avoidance.
 void estimate(Candidate& candidate, const Known& known, job::Optimize optimize);
 
-[[nodiscard]] std::string short_number(double value);            // "2.5", "64"
-[[nodiscard]] std::string price_text(double usd_per_hour);       // "1.50 USD/h"
+// Of the hosts on which a job is surely in time, the one that may be gone to last.
+struct Refuge {
+  HostName host;
+  double within = k_never;  // seconds until the job is surely done, if it goes there after a failure elsewhere
+  void offer(const Candidate& estimated);
+};
+// Takes a host for in time that is not, if the job can try it: should it fail there at once, the refuge is still in
+// time. REQUIRES: the job may move for less (cheaper.hpp).
+void lean_on(const Refuge& refuge, Candidate& estimated, const Known& known);
+
+[[nodiscard]] std::string short_number(double value);                      // "2.5", "64"
+[[nodiscard]] std::string price_text(double usd_per_hour);                 // "1.50 USD/h"
 [[nodiscard]] std::string gpus_text(const std::vector<const Gpu*>& gpus);  // "2x NVIDIA A100 80GB"
 
 }  // namespace gridctl::sched

@@ -60,6 +60,9 @@ double safely(const Estimate& estimate, double failures_per_hour) {
 }
 
 std::string due_text(const Placement& placement, double time_left) {
+  if (!placement.refuge.value.empty())
+    return left_text(time_left) + ", met if it leaves for " + placement.refuge.value +
+           " in time: " + need_text(placement);
   const bool missed = placement.estimate.takes() > time_left;
   const char* word = missed ? "missed" : placement.late ? "not surely met" : "met";
   return left_text(time_left) + ", " + word + ": " + need_text(placement);

@@ -3,7 +3,8 @@
 //
 // A host is in time when the job is almost surely done there before the deadline: within the expected time, a tenth
 // more, for speeds and stalls are not what was measured, and the failures that come in 99 of 100 cases beyond those
-// that are expected. Of the hosts in time the cheapest is taken.
+// that are expected. Of the hosts in time the cheapest is taken. Others count as in time, too, as long as the job may
+// try them: should it fail there before it has saved anything, it would be in time on one that is.
 //
 // While it runs: as in Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines" (NSDI '24), a job
 // stays on what is cheap and may fail as long as there is slack, and goes to what is reliable at the last moment, for

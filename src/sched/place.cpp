@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "sched/candidate.hpp"
+#include "sched/cheaper.hpp"
 #include "sched/deadline.hpp"
 
 namespace gridctl::sched {
@@ -147,7 +148,13 @@ Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const
   }
   keep_away(fitting, decision.rejections);
   decision.rejections.insert(decision.rejections.end(), avoided_busy.begin(), avoided_busy.end());
-  for (Candidate& c : fitting) estimate(c, known, spec.optimize);
+  Refuge refuge;
+  for (Candidate& c : fitting) {
+    estimate(c, known, spec.optimize);
+    refuge.offer(c);
+  }
+  if (may_move_for_less(spec))
+    for (Candidate& c : fitting) lean_on(refuge, c, known);
   decision.fitting = fitting.size();
   std::vector<const Candidate*> best;
   for (const Candidate& c : fitting) best.push_back(&c);

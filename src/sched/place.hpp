@@ -30,6 +30,7 @@ struct Placement {
   double safely = 0;                   // seconds within which the job is almost surely done there (deadline.hpp);
                                        // 0 = it has no deadline, or its work is not known
   bool late = false;                   // that is more than it has, or the host fails too often for it
+  HostName refuge{};                   // it is slow or fails often, but while it may still leave for this one in time
   bool operator==(const Placement&) const = default;
 };
 
@@ -85,8 +86,8 @@ struct Known {
 // * An avoided host (one that failed this job, or breaks jobs of all kinds) is taken only when no other host fits now
 //   and none that answers is merely busy. Hosts that do not answer do not hold the job back: they may never return.
 //   When all that fit are avoided, they are tried in the order of `avoided`: the one that failed it last comes last.
-// * A deadline comes before all preferences: hosts that are in time are ranked as ever; when there is none, the one
-//   that is done first.
+// * A deadline comes before all preferences: hosts that are in time are ranked as ever, those among them that have to
+//   be left in time (deadline.hpp); when there is none, the one that is done first.
 // * Engine: a job with an image needs docker or podman. On a host set to `auto` that is the working one that enforces
 //   limits, docker before podman; a host set to one engine uses only that. A job without an image runs as a plain
 //   process; a host whose owner chose a container engine takes no plain processes.

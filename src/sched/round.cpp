@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sched/candidate.hpp"
+#include "sched/cheaper.hpp"
 
 namespace gridctl::sched {
 
@@ -75,6 +76,7 @@ struct Round::Ranking {
   };
   Result<Query> query;
   std::vector<Entry> heap;
+  Refuge refuge{};
   bool waits = false;  // a host that is not avoided is merely busy
 
   static bool worse(const Entry& a, const Entry& b) { return b.rank < a.rank; }
@@ -90,7 +92,8 @@ Round::~Round() = default;
 Round::Ranking& Round::ranking_of(const job::Spec& spec, const Known& known, const std::vector<Avoid>& avoided) {
   std::unique_ptr<Ranking>& ranking = rankings_[kind_of(spec, known, avoided)];
   if (ranking != nullptr) return *ranking;
-  ranking = std::make_unique<Ranking>(Ranking{Query::parse(spec.constraints.query), {}, false});
+  ranking = std::make_unique<Ranking>(Ranking{Query::parse(spec.constraints.query), {}, {}, false});
+  std::vector<std::pair<Candidate, HostFacts*>> late;
   for (HostFacts& host : hosts_) {
     Candidate c = consider(spec, ranking->query, host);
     note_avoidance(c, avoided);
@@ -99,7 +102,13 @@ Round::Ranking& Round::ranking_of(const job::Spec& spec, const Known& known, con
       continue;
     }
     estimate(c, known, spec.optimize);
-    ranking->heap.push_back({c.rank, &host});
+    if (may_move_for_less(spec)) ranking->refuge.offer(c);
+    if (c.placement.late) late.emplace_back(std::move(c), &host);
+    else ranking->heap.push_back({c.rank, &host});
+  }
+  for (auto& [c, host] : late) {
+    lean_on(ranking->refuge, c, known);
+    ranking->heap.push_back({c.rank, host});
   }
   std::make_heap(ranking->heap.begin(), ranking->heap.end(), Ranking::worse);
   return *ranking;
@@ -128,6 +137,7 @@ std::optional<Placement> Round::place(const job::Spec& spec, const Known& known,
       continue;
     }
     estimate(now, known, spec.optimize);
+    lean_on(ranking.refuge, now, known);
     if (ranking.heap.front().rank < now.rank) {  // less is left there: others may be better now
       ranking.pop();
       ranking.heap.push_back({now.rank, &host});

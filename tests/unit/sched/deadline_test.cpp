@@ -79,6 +79,29 @@ TEST(Deadline, TakesTheCheapestHostThatIsInTime) {
   EXPECT_EQ(chosen(hosts, unlimited), "flaky");
 }
 
+// "slow" would need 19 hours for 10 of them.
+TEST(Deadline, TakesACheapHostThatIsTooSlowAsLongAsADearOneCouldStillMakeIt) {
+  const std::vector<HostFacts> hosts{a_host("slow", 0.2, 500), a_host("steady", 2, 5000)};
+  Known known = known_with(10, 15);
+  known.speeds[{"slow"}] = 0.5;
+  const Decision decision = place(a_job(), hosts, {}, known);
+  EXPECT_EQ(decision.placement->host.value, "slow");
+  EXPECT_FALSE(decision.placement->late);
+  EXPECT_THAT(decision.placement->reason, HasSubstr("deadline in 15h, met if it leaves for steady in time: 20h"));
+  EXPECT_EQ(late_warning(decision, known), "");
+
+  // A failure there costs an hour or so, and two on the way there and back; steady needs 10 h and a tenth more.
+  known.time_left = 11.2 * 3600;
+  EXPECT_EQ(chosen(hosts, known), "steady");
+  EXPECT_EQ(chosen({hosts[0]}, known), "slow, late") << "with nowhere to go";
+  known.time_left = 15 * 3600;
+  job::Spec unsaved = a_job();
+  unsaved.checkpoint.interval = job::CheckpointPolicy::Interval::off;
+  EXPECT_EQ(place(unsaved, hosts, {}, known).placement->host.value, "steady") << "it would begin anew there";
+  known.failures_max = 0.001;
+  EXPECT_EQ(chosen(hosts, known), "steady") << "it has been asked to keep to what fails less often";
+}
+
 TEST(Deadline, TakesTheOneThatIsDoneFirstWhenNoneIsInTime) {
   const std::vector<HostFacts> hosts{a_host("flaky", 0.2, 2), a_host("steady", 2, 5000)};
   const Decision decision = place(a_job(), hosts, {}, known_with(10, 9));
