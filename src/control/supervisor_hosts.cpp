@@ -169,7 +169,9 @@ void Supervisor::renew_wants() {
     const job::Attempt* attempt = job->state.attempt();
     if (attempt == nullptr || !job->accepted.contains(attempt->epoch.value)) continue;
     const std::uint64_t saved = job->saved[attempt->epoch.value];
-    const wire::Tempo tempo{job->interval.every, job->interval.pause};
+    const auto* running = std::get_if<job::Running>(&job->state.phase);
+    const bool leaves = running != nullptr && running->move;
+    const wire::Tempo tempo{leaves ? job->interval.soon : job->interval.every, job->interval.pause};
     wants[attempt->host().value].push_back({{job->state.id, attempt->epoch, saved, tempo}, job->state.policy.lease});
   }
   for (auto& [name, host] : hosts_) host->monitor->set_wants(std::move(wants[name]), heartbeat);

@@ -107,6 +107,7 @@ void Life::started() {
   ran_ = running_ = true;
   began_ = now_;
   pace_ = pace_on(host_);
+  for_move_ = {};
   priced_on_.clear();
   after(pace_.end(), Kind::ended, host_, state_.epoch.value);
   judge_stay();
@@ -121,13 +122,12 @@ void Life::commit(std::uint64_t count, Nanos safe_at) {
 
 // Where the time since the program came up has gone, and how much of its work is kept.
 void Life::account(double elapsed, const Saved& saved) {
-  const auto count = static_cast<double>(saved.count);
-  const double work = saved.count == 0 ? 0 : count * pace_.interval;
-  outcome_.work += work;
-  outcome_.stalled += count * pace_.stall;
-  outcome_.lost += elapsed - work - count * pace_.stall;
+  const double stalled = static_cast<double>(saved.count) * pace_.stall;
+  outcome_.work += saved.work;
+  outcome_.stalled += stalled;
+  outcome_.lost += elapsed - saved.work - stalled;
   pay(elapsed);
-  kept_ += work * model(host_).speed;
+  kept_ += saved.work * model(host_).speed;
   running_ = false;
   idle_since_ = now_;
   commit(saved.count, began_ + duration_of(saved.safe_at).count());

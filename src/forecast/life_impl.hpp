@@ -69,6 +69,7 @@ class Life {
     sched::Present here;
   };
   [[nodiscard]] bool may_leave() const;
+  [[nodiscard]] Saved saved_by(double elapsed) const;
   [[nodiscard]] Stay stay();
   void judge_stay();
   bool judge_deadline(const Stay& now);
@@ -117,6 +118,7 @@ class Life {
   bool ran_ = false;              // ever
   double kept_ = 0;               // work in the head, seconds at speed 1
   Pace pace_;
+  Saved for_move_;            // the checkpoint that a move waits for; count 0: none
   sched::Interval interval_;  // told to the job
   bool measured_ = false;     // the cost of a checkpoint is known
   double measured_upload_ = 0;

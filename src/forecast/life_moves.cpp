@@ -47,8 +47,8 @@ Life::Stay Life::stay() {
   const double done = std::min(pace_.need, elapsed * pace_.interval / (pace_.interval + pace_.stall)) * speed;
   Stay stay{present(), {}, {}};
   const double rest = stay.now.work - done;
-  if (const Saved saved = saved_after(pace_, elapsed); saved.count > 0) {
-    stay.now.work -= static_cast<double>(saved.count) * pace_.interval * speed;
+  if (const Saved saved = saved_by(elapsed); saved.count > 0) {
+    stay.now.work -= saved.work * speed;
     stay.now.resumes = true;
   }
   stay.known = scheduler_.known(stay.now);
@@ -97,15 +97,20 @@ std::optional<std::string> Life::cheaper(const Stay& now) {
   return sched::judge_cheaper(now.here, other, state_.avoided);
 }
 
-// It leaves when a checkpoint that is taken from now on is safe; should there be none, it ends here.
+// It leaves when a checkpoint that is taken from now on is safe; should there be none, it ends here. What is told its
+// interval is told to save soon; what has its own goes on as ever.
 void Life::prepare_move(std::string_view why, const std::string& text, double failures_max) {
   const double elapsed = in_seconds(now_ - began_), cycle = pace_.interval + pace_.stall;
   const auto taken = static_cast<std::uint64_t>(std::floor(elapsed / cycle));
   apply(job::MoveRequested{state_.epoch, std::string(why), taken, {}, text, failures_max});
-  if (taken >= pace_.checkpoints()) return;
-  double safe_at = static_cast<double>(taken + 1) * cycle + pace_.upload;
-  while (saved_after(pace_, safe_at).count <= taken) safe_at += pace_.upload;
-  after(safe_at - elapsed, Kind::move, host_, state_.epoch.value);
+  const bool follows = scheduler_.choice.spec.checkpoint.interval == job::CheckpointPolicy::Interval::automatic;
+  for_move_ = saved_soon(pace_, elapsed, follows ? seconds(interval_.soon) : pace_.interval);
+  if (for_move_.count > 0) after(for_move_.safe_at - elapsed, Kind::move, host_, state_.epoch.value);
+}
+
+// What is safe after so many seconds of this attempt.
+Saved Life::saved_by(double elapsed) const {
+  return for_move_.count > 0 && for_move_.safe_at <= elapsed ? for_move_ : saved_after(pace_, elapsed);
 }
 
 void Life::move() {
@@ -122,10 +127,11 @@ void Life::move() {
   }
   if (!worth_it) {
     apply(job::MoveWithdrawn{state_.epoch});
+    for_move_ = {};
     return look_again(0);
   }
   const double elapsed = in_seconds(now_ - began_);
-  account(elapsed, saved_after(pace_, elapsed));
+  account(elapsed, saved_by(elapsed));
   ++outcome_.moves;
   apply(job::MoveDue{state_.epoch});
   job::End end;

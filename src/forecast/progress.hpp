@@ -24,8 +24,12 @@ struct Pace {
 struct Saved {
   std::uint64_t count = 0;  // number of the newest safe checkpoint, 0 = none
   double safe_at = 0;
+  double work = 0;  // seconds of computing in it
 };
 // What is safe after `elapsed` seconds.
 [[nodiscard]] Saved saved_after(const Pace& pace, double elapsed);
+// The next checkpoint when after `elapsed` seconds the program is asked to save `soon` after the last one. count 0: it
+// ends before that is safe.
+[[nodiscard]] Saved saved_soon(const Pace& pace, double elapsed, double soon);
 
 }  // namespace gridctl::forecast

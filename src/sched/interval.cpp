@@ -10,6 +10,7 @@
 namespace gridctl::sched {
 
 namespace {
+constexpr double k_soon_share = 0.10;  // of the time, for saving, while a move waits for a checkpoint
 constexpr double k_hysteresis = 0.10;  // relative change that is worth telling the job
 constexpr int k_newton_max = 60;
 
@@ -73,6 +74,7 @@ Interval checkpoint_interval(const CheckpointCost& cost, double rate_per_hour, D
   if (now >= low && now <= high && std::abs(tau - now) <= k_hysteresis * now) tau = now;
   Interval out;
   out.every = from_seconds(tau);
+  out.soon = from_seconds(std::min(tau, std::max(low, measured ? stall / k_soon_share : 0)));
   out.pause = std::min(out.every / 2, std::max(k_pause_min, cost.upload));
   const double restart = seconds(cost.restart) + seconds(cost.upload);
   out.efficiency = 1 / expected_time(1, tau, stall, mtbf, restart);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A host is taken out of service: its jobs move when a checkpoint is safe, and only when another host can take them."""
+import re
 import signal
 import time
 import unittest
@@ -55,6 +56,17 @@ class Draining(grid.Case):
         grid.figure("stopped until it runs elsewhere",
                     f"{grid.iso(job.events('attempt_started')[1]['at']) - grid.iso(moving['at']):.2f} s")
         self.assert_moved_once(job, source, 120, 10)
+
+    def test_a_job_that_follows_its_interval_is_told_to_save_soon(self):
+        job = laptop.submit(plain("follower", envs={"STEPS": 400, "SAVE_EVERY": "told"}, checkpoint={"interval": "auto"}))
+        grid.wait_until("its first step", 20, lambda: "step 1 " in job.logs(), job.evidence)
+        source = job.host()
+        told = re.search(r"checkpoints every (\d+)m", laptop.run("job", "explain", job.id).out)
+        self.assertTrue(told, "it is to save every few minutes\n" + job.evidence())
+        began = time.monotonic()
+        laptop.run("provider", "drain", f"h{source}", "--wait", "--timeout", "60s")
+        grid.figure(f"drain --wait of a job that saves every {told[1]} minutes", f"{time.monotonic() - began:.1f} s")
+        self.assert_moved_once(job, source, 400, 1)
 
     def test_without_another_host_the_job_stays_and_says_why(self):
         job = laptop.submit(plain("stayer", envs={"STEPS": 200}))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Training without PyTorch, for busybox: the "model" is the list of the steps taken, so at the end it shows whether
 # each was done exactly once: out/state must hold 1 to STEPS, each on a line of its own.
-# Environment: STEPS, PACE (seconds a step takes at least), SAVE_EVERY (steps), and
+# Environment: STEPS, PACE (seconds a step takes at least), SAVE_EVERY (steps, or `told`: when gridctl's interval is over), and
 #   MODE=overwrite  out/state is overwritten in place (default)
 #   MODE=stepdirs   out/step-N/state and out/step-N/meta are added, all but the newest KEEP removed
 #   MODE=torn       like overwrite, but each line is written by itself during WRITE_PACE seconds
@@ -38,8 +38,16 @@ save() {  # STEP
   echo "saved step $1"
 }
 
+is_due() {
+  case $SAVE_EVERY in
+    told) [ $(($(date +%s) - saved_at)) -ge "$(cut -d. -f1 "$GRIDCTL_CKPT_INTERVAL_FILE")" ] ;;
+    *) [ $((step % SAVE_EVERY)) = 0 ] ;;
+  esac
+}
+
 mkdir -p out
 : > steps
+saved_at=$(date +%s)
 case $MODE in
   overwrite) [ ! -f out/state ] || cp out/state steps ;;
   torn)
@@ -64,7 +72,10 @@ while [ "$step" -lt "$STEPS" ]; do
   step=$((step + 1))
   echo "$step" >> steps
   echo "step $step loss $((1000000 / step))"
-  if [ $((step % SAVE_EVERY)) = 0 ] || [ "$step" = "$STEPS" ]; then save "$step"; fi
+  if is_due || [ "$step" = "$STEPS" ]; then
+    save "$step"
+    saved_at=$(date +%s)
+  fi
   sleep "$PACE"
 done
 echo "done"

@@ -27,7 +27,7 @@ Saved walk(const Pace& pace, double elapsed) {
     while (newest + 1 < taken.size() && taken[newest + 1] <= begins + 1e-9) ++newest;
     free_at = begins + pace.upload;
     if (free_at > elapsed) break;
-    saved = {newest + 1, free_at};
+    saved = {newest + 1, free_at, static_cast<double>(newest + 1) * pace.interval};
     next = newest + 1;
   }
   return saved;
@@ -46,11 +46,39 @@ TEST(Progress, IsThatOfAWalkFromCheckpointToCheckpoint) {
     const Saved expected = walk(pace, elapsed), actual = saved_after(pace, elapsed);
     ASSERT_EQ(actual.count, expected.count) << i;
     ASSERT_NEAR(actual.safe_at, expected.safe_at, 1e-6) << i;
+    ASSERT_NEAR(actual.work, expected.work, 1e-6) << i;
     saved_some += actual.count > 0 ? 1 : 0;
     overlapping += pace.upload > pace.interval + pace.stall ? 1 : 0;
   }
   EXPECT_GT(saved_some, 10'000);
   EXPECT_GT(overlapping, 5'000);
+}
+
+TEST(Progress, SavesSoonForAMove) {
+  const Pace pace{100, 10, 20, 1000};  // a checkpoint is safe 130, 240, 350… seconds after the start
+  const auto soon = [&](double elapsed) {
+    const Saved saved = saved_soon(pace, elapsed, 30);
+    return std::vector<double>{static_cast<double>(saved.count), saved.safe_at, saved.work};
+  };
+  EXPECT_EQ(soon(50), (std::vector<double>{1, 80, 50})) << "at once";
+  EXPECT_EQ(soon(105), (std::vector<double>{1, 130, 100})) << "it is saving";
+  EXPECT_EQ(soon(110), (std::vector<double>{2, 170, 130})) << "not before the pause is over";
+  EXPECT_EQ(soon(310), (std::vector<double>{3, 340, 290}));
+  EXPECT_EQ(soon(1085), (std::vector<double>{0, 0, 0})) << "it ends before";
+  const Pace slow{100, 10, 500, 2000};  // the first one is sent from 110 to 610, then the newest
+  EXPECT_DOUBLE_EQ(saved_soon(slow, 300, 30).safe_at, 1110);
+  EXPECT_DOUBLE_EQ(saved_soon(pace, 310, 100).safe_at, 350) << "its own interval";
+  Random random(9);
+  for (int i = 0; i < 20'000; ++i) {
+    Pace any{1 + random.unit() * 50, random.unit() * 10, random.unit() * 120, random.unit() * 1000};
+    const double elapsed = random.unit() * any.end();
+    const Saved saved = saved_soon(any, elapsed, random.unit() * 60);
+    if (saved.count == 0) continue;
+    ASSERT_GE(saved.safe_at, elapsed + any.upload) << i;
+    ASSERT_GE(saved.count, saved_after(any, elapsed).count) << i;
+    ASSERT_LE(saved.work, any.need) << i;
+    ASSERT_LE(saved.work + static_cast<double>(saved.count) * any.stall + any.upload, saved.safe_at + 1e-9) << i;
+  }
 }
 
 TEST(Progress, EndsWithoutALastCheckpoint) {
