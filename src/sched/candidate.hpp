@@ -49,14 +49,15 @@ void note_avoidance(Candidate& candidate, const std::vector<Avoid>& avoided);
 // What is expected of the job there; fills placement and rank. After note_avoidance.
 void estimate(Candidate& candidate, const Known& known, job::Optimize optimize);
 
-// Of the hosts on which a job is surely in time, the one that may be gone to last.
+// Of the hosts on which a job is surely in time, the one that may be gone to last. None for jobs that do not move for
+// less (cheaper.hpp): they are not offered any.
 struct Refuge {
   HostName host;
   double within = k_never;  // seconds until the job is surely done, if it goes there after a failure elsewhere
   void offer(const Candidate& estimated);
 };
 // Takes a host for in time that is not, if the job can try it: should it fail there at once, the refuge is still in
-// time. REQUIRES: the job may move for less (cheaper.hpp).
+// time.
 void lean_on(const Refuge& refuge, Candidate& estimated, const Known& known);
 
 [[nodiscard]] std::string short_number(double value);                      // "2.5", "64"

@@ -151,10 +151,9 @@ Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const
   Refuge refuge;
   for (Candidate& c : fitting) {
     estimate(c, known, spec.optimize);
-    refuge.offer(c);
+    if (may_move_for_less(spec)) refuge.offer(c);
   }
-  if (may_move_for_less(spec))
-    for (Candidate& c : fitting) lean_on(refuge, c, known);
+  for (Candidate& c : fitting) lean_on(refuge, c, known);
   decision.fitting = fitting.size();
   std::vector<const Candidate*> best;
   for (const Candidate& c : fitting) best.push_back(&c);
