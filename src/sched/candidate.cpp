@@ -2,9 +2,12 @@
 #include "sched/candidate.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <span>
+#include <tuple>
 #include <utility>
 
 #include "base/bytes.hpp"
@@ -34,6 +37,7 @@ std::string gpus_text(const std::vector<const Gpu*>& gpus) {
 }
 
 namespace {
+constexpr std::size_t k_vendors = static_cast<std::size_t>(Vendor::other) + 1;
 constexpr double k_cpus_default = 1;            // a job that names no CPUs gets one
 constexpr std::size_t k_after_all_gpus = 1000;  // as an alternative: no job has so many
 
@@ -86,21 +90,21 @@ bool choose_container(Candidate& c) {
   const HostFacts& host = *c.host;
   if (host.engine == EngineKind::process)
     return c.reject("engine", "the job has an image, the host is set to plain processes");
-  std::vector<EngineKind> kinds{EngineKind::docker, EngineKind::podman};
-  if (host.engine) kinds = {*host.engine};
-  std::vector<std::string> problems;
+  constexpr std::array k_any{EngineKind::docker, EngineKind::podman};
+  const std::span<const EngineKind> kinds = host.engine ? std::span(&*host.engine, 1) : std::span(k_any);
   const Engine* best = nullptr;
-  for (EngineKind kind : kinds) {
-    if (std::string problem = engine_problem(host, kind); !problem.empty()) {
-      problems.push_back(std::move(problem));
-      continue;
-    }
+  for (const EngineKind kind : kinds) {
     const Engine* engine = engine_of(host, kind);
+    if (engine == nullptr || !engine->problem.empty()) continue;
     if (best == nullptr || (engine->limits_enforced && !best->limits_enforced)) best = engine;
   }
-  if (best == nullptr) return c.reject("engine", "the job has an image, but " + join(problems, "; "));
-  c.placement.engine = best->kind;
-  return true;
+  if (best != nullptr) {
+    c.placement.engine = best->kind;
+    return true;
+  }
+  std::vector<std::string> problems;
+  for (const EngineKind kind : kinds) problems.push_back(engine_problem(host, kind));
+  return c.reject("engine", "the job has an image, but " + join(problems, "; "));
 }
 
 bool choose_engine(Candidate& c, const std::string& image) {
@@ -132,6 +136,23 @@ bool choose_shares(Candidate& c, const job::Resources& want) {
   return true;
 }
 
+// Those of one vendor and name that are free on one host.
+struct FreeGpus {
+  Vendor vendor;
+  std::string_view name;
+  std::vector<const Gpu*> gpus;
+};
+
+void add(std::vector<FreeGpus>& free, const Gpu& gpu, std::size_t most) {
+  auto same = std::find_if(free.begin(), free.end(),
+                           [&](const FreeGpus& one) { return one.vendor == gpu.vendor && one.name == gpu.name; });
+  if (same == free.end()) {
+    same = free.insert(same, {gpu.vendor, gpu.name, {}});
+    same->gpus.reserve(most);
+  }
+  same->gpus.push_back(&gpu);
+}
+
 // GPUs of one request on one host.
 struct GpuChoice {
   std::vector<const Gpu*> gpus;  // as many as may be taken now; empty = cannot now
@@ -142,8 +163,8 @@ struct GpuChoice {
 };
 
 GpuChoice choose_gpus(const job::GpuRequest& request, const HostFacts& host) {
-  std::map<Vendor, std::map<std::string, std::vector<const Gpu*>>> free;
-  std::map<Vendor, std::size_t> matching, free_count;
+  std::vector<FreeGpus> free;
+  std::array<std::size_t, k_vendors> matching{}, free_count{};
   GpuChoice choice;
   const Gpu* former = nullptr;
   GpuMismatch mismatch = GpuMismatch::none;
@@ -154,23 +175,30 @@ GpuChoice choose_gpus(const job::GpuRequest& request, const HostFacts& host) {
     former = &gpu;
     choice.memory_short = choice.memory_short || mismatch == GpuMismatch::memory;
     if (mismatch != GpuMismatch::none) continue;
-    choice.matching = std::max(choice.matching, ++matching[gpu.vendor]);
+    choice.matching = std::max(choice.matching, ++matching[static_cast<std::size_t>(gpu.vendor)]);
     if (const auto sick = host.unhealthy_gpus.find(gpu.uuid); sick != host.unhealthy_gpus.end()) {
       if (choice.unhealthy++ == 0) choice.why_unhealthy = gpu.uuid + ": " + sick->second;
       continue;
     }
     if (std::find(host.busy_gpus.begin(), host.busy_gpus.end(), gpu.uuid) != host.busy_gpus.end()) continue;
-    free[gpu.vendor][gpu.name].push_back(&gpu);
-    ++free_count[gpu.vendor];
+    add(free, gpu, host.inventory.gpus.size());
+    ++free_count[static_cast<std::size_t>(gpu.vendor)];
   }
+  std::sort(free.begin(), free.end(), [](const FreeGpus& a, const FreeGpus& b) {
+    return std::tie(a.vendor, a.name) < std::tie(b.vendor, b.name);
+  });
   const auto least = static_cast<std::size_t>(request.count_min);
   const auto most = static_cast<std::size_t>(std::max(request.count_max, request.count_min));
-  for (const auto& [vendor, models] : free)
-    for (const auto& [name, gpus] : models)
-      if (gpus.size() >= least && gpus.size() > choice.gpus.size()) choice.gpus = gpus;
-  for (const auto& [vendor, models] : free) {
-    if (!choice.gpus.empty() || free_count[vendor] < least) continue;
-    for (const auto& [name, gpus] : models) choice.gpus.insert(choice.gpus.end(), gpus.begin(), gpus.end());
+  const FreeGpus* largest = nullptr;
+  for (const FreeGpus& one : free)
+    if (one.gpus.size() >= least && (largest == nullptr || one.gpus.size() > largest->gpus.size())) largest = &one;
+  if (largest != nullptr) {
+    choice.gpus = largest->gpus;
+  } else {  // of several models of the first vendor that has enough
+    for (const FreeGpus& one : free)
+      if (free_count[static_cast<std::size_t>(one.vendor)] >= least &&
+          (choice.gpus.empty() || choice.gpus.front()->vendor == one.vendor))
+        choice.gpus.insert(choice.gpus.end(), one.gpus.begin(), one.gpus.end());
   }
   if (choice.gpus.size() > most) choice.gpus.resize(most);
   return choice;
