@@ -73,16 +73,27 @@ std::string runner_reason(const Candidate& c, const Candidate& best, const job::
   return std::string(why_behind(c, best, spec.optimize)) + ": " + facts_text(c, known);
 }
 
+// Of a host on which the job fits, what decides whether it is among the best: thousands of them are compared.
+struct Fitting {
+  Rank rank;
+  const HostFacts* host;
+  bool avoided, late;
+};
+
 // Splits off avoided hosts, unless they are all there is.
-void keep_away(std::vector<Candidate>& fitting, std::vector<Rejection>& rejections) {
-  const auto is_free = [](const Candidate& c) { return c.avoided.empty(); };
-  const bool others = std::any_of(fitting.begin(), fitting.end(), is_free);
+void keep_away(std::vector<Fitting>& fitting, const std::vector<Avoid>& avoided, std::vector<Rejection>& rejections) {
+  const bool others = std::any_of(fitting.begin(), fitting.end(), [](const Fitting& one) { return !one.avoided; });
   const bool worth_waiting =
       std::any_of(rejections.begin(), rejections.end(), [](const Rejection& r) { return r.code == "busy"; });
   if (!others && !worth_waiting) return;
-  for (const Candidate& c : fitting)
-    if (!c.avoided.empty()) rejections.push_back({c.host->name, "avoided", c.avoided, true});
-  std::erase_if(fitting, [](const Candidate& c) { return !c.avoided.empty(); });
+  for (const Fitting& one : fitting) {
+    if (!one.avoided) continue;
+    Candidate c;
+    c.host = one.host;
+    note_avoidance(c, avoided);
+    rejections.push_back({one.host->name, "avoided", c.avoided, true});
+  }
+  std::erase_if(fitting, [](const Fitting& one) { return one.avoided; });
 }
 Tolerance tolerance_of(const job::Spec& spec, std::size_t others) {
   const std::string where = std::to_string(others) + (others == 1 ? " other host" : " other hosts");
@@ -133,42 +144,55 @@ Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const
                const Known& known) {
   Decision decision;
   const Result<Query> query = Query::parse(spec.constraints.query);
-  std::vector<Candidate> fitting;
-  fitting.reserve(hosts.size());
-  std::vector<Rejection> avoided_busy;
-  for (const HostFacts& host : hosts) {
+  Refuge refuge;
+  const auto considered = [&](const HostFacts& host) {
     Candidate c = consider(spec, query, host);
     if (spec.num_nodes > 1)
       c.reject("nodes",
                "the job wants " + std::to_string(spec.num_nodes) + " hosts at once, which is not supported yet");
     note_avoidance(c, avoided);
-    if (!c.rejection) fitting.push_back(std::move(c));
-    else if (c.rejection->code == "busy" && !c.avoided.empty()) avoided_busy.push_back(*std::move(c.rejection));
-    else decision.rejections.push_back(*std::move(c.rejection));
+    if (!c.rejection) estimate(c, known, spec.optimize);
+    return c;
+  };
+  std::vector<Fitting> fitting;
+  std::vector<Rejection> avoided_busy;
+  for (const HostFacts& host : hosts) {
+    Candidate c = considered(host);
+    if (!c.rejection) {
+      if (may_move_for_less(spec)) refuge.offer(c);
+      fitting.push_back({c.rank, &host, !c.avoided.empty(), c.placement.late});
+    } else if (c.rejection->code == "busy" && !c.avoided.empty()) {
+      avoided_busy.push_back(*std::move(c.rejection));
+    } else {
+      decision.rejections.push_back(*std::move(c.rejection));
+    }
   }
-  keep_away(fitting, decision.rejections);
+  keep_away(fitting, avoided, decision.rejections);
   decision.rejections.insert(decision.rejections.end(), avoided_busy.begin(), avoided_busy.end());
-  Refuge refuge;
-  for (Candidate& c : fitting) {
-    estimate(c, known, spec.optimize);
-    if (may_move_for_less(spec)) refuge.offer(c);
+  for (Fitting& one : fitting) {
+    if (!one.late) continue;
+    Candidate c = considered(*one.host);
+    lean_on(refuge, c, known);
+    one.rank = c.rank;
   }
-  for (Candidate& c : fitting) lean_on(refuge, c, known);
   decision.fitting = fitting.size();
-  std::vector<const Candidate*> best;
-  for (const Candidate& c : fitting) best.push_back(&c);
-  const auto told = best.begin() + static_cast<std::ptrdiff_t>(std::min(best.size(), k_runners_up_max + 1));
-  std::partial_sort(best.begin(), told, best.end(),
-                    [](const Candidate* a, const Candidate* b) { return a->rank < b->rank; });
+  const auto told = fitting.begin() + static_cast<std::ptrdiff_t>(std::min(fitting.size(), k_runners_up_max + 1));
+  std::partial_sort(fitting.begin(), told, fitting.end(),
+                    [](const Fitting& a, const Fitting& b) { return a.rank < b.rank; });
   std::sort(decision.rejections.begin(), decision.rejections.end(),
             [](const Rejection& a, const Rejection& b) { return a.host < b.host; });
-  for (auto at = best.begin(); at != told; ++at) {
-    Placement placement = (*at)->placement;
-    const bool first = at == best.begin();
-    placement.reason = first ? winner_reason(**at, fitting.size(), hosts.size(), spec, known)
-                             : runner_reason(**at, *best.front(), spec, known);
-    if (first) decision.placement = std::move(placement);
-    else decision.runners_up.push_back(std::move(placement));
+  std::optional<Candidate> best;
+  for (auto at = fitting.begin(); at != told; ++at) {
+    Candidate c = considered(*at->host);
+    lean_on(refuge, c, known);
+    c.placement.reason =
+        best ? runner_reason(c, *best, spec, known) : winner_reason(c, fitting.size(), hosts.size(), spec, known);
+    if (best) {
+      decision.runners_up.push_back(std::move(c.placement));
+    } else {
+      decision.placement = c.placement;
+      best = std::move(c);
+    }
   }
   if (decision.placement) decision.tolerance = tolerance_of(spec, decision.fitting - 1);
   decision.could_ever_fit = decision.placement || std::any_of(decision.rejections.begin(), decision.rejections.end(),
