@@ -28,9 +28,22 @@ std::string price_text(double usd_per_hour) {
   std::snprintf(text, sizeof text, "%.2f USD/h", usd_per_hour);
   return text;
 }
+
+namespace {
+bool is_alike(const Gpu& a, const Gpu& b) {
+  return a.vendor == b.vendor && a.name == b.name && a.memory_bytes == b.memory_bytes;
+}
+}  // namespace
+
 std::string gpus_text(const std::vector<const Gpu*>& gpus) {
   std::map<std::string, int> counts;
-  for (const Gpu* gpu : gpus) ++counts[describe(*gpu)];
+  const Gpu* former = nullptr;
+  int* times = nullptr;
+  for (const Gpu* gpu : gpus) {
+    if (former == nullptr || !is_alike(*former, *gpu)) times = &counts[describe(*gpu)];
+    ++*times;
+    former = gpu;
+  }
   std::vector<std::string> parts;
   for (const auto& [text, count] : counts) parts.push_back(std::to_string(count) + "x " + text);
   return parts.empty() ? "no GPU" : join(parts, " + ");
@@ -169,9 +182,7 @@ GpuChoice choose_gpus(const job::GpuRequest& request, const HostFacts& host) {
   const Gpu* former = nullptr;
   GpuMismatch mismatch = GpuMismatch::none;
   for (const Gpu& gpu : host.inventory.gpus) {
-    const bool alike = former != nullptr && former->vendor == gpu.vendor && former->name == gpu.name &&
-                       former->memory_bytes == gpu.memory_bytes;
-    if (!alike) mismatch = match_gpu(request, gpu);
+    if (former == nullptr || !is_alike(*former, gpu)) mismatch = match_gpu(request, gpu);
     former = &gpu;
     choice.memory_short = choice.memory_short || mismatch == GpuMismatch::memory;
     if (mismatch != GpuMismatch::none) continue;
