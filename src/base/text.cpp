@@ -65,6 +65,21 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   }
   return row[b.size()];
 }
+
+// How often each letter occurs; upper and lower case, and some signs, count as one.
+using Letters = std::array<signed char, 32>;
+void count(Letters& letters, std::string_view text, int step) {
+  for (const char c : text) letters[static_cast<unsigned char>(c) % letters.size()] += static_cast<signed char>(step);
+}
+
+// No two texts with these letters are nearer by edit distance (the bag distance of Bartolini, Ciaccia and Patella,
+// "String Matching with Metric Trees Using an Approximate Distance", SPIRE 2002): it costs far less to know.
+std::size_t least_distance(Letters letters, std::string_view other) {
+  count(letters, other, -1);
+  int more = 0, less = 0;
+  for (const int letter : letters) (letter > 0 ? more : less) += letter;
+  return static_cast<std::size_t>(std::max(more, -less));
+}
 }  // namespace
 
 std::string nearest(std::string_view word, std::span<const std::string> known) {
@@ -73,9 +88,10 @@ std::string nearest(std::string_view word, std::span<const std::string> known) {
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(word.size(), 3) / 3 + 1;
   const std::string low = lower(word);
+  Letters letters{};
+  count(letters, low, +1);
   for (const std::string& candidate : known) {
-    const std::size_t longer = std::max(low.size(), candidate.size()), shorter = std::min(low.size(), candidate.size());
-    if (longer - shorter >= best_distance) continue;  // no distance is less
+    if (candidate.size() >= low.size() + best_distance || least_distance(letters, candidate) >= best_distance) continue;
     const std::size_t distance = edit_distance(low, lower(candidate));
     if (distance < best_distance) best = candidate, best_distance = distance;
   }

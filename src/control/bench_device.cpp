@@ -38,8 +38,8 @@ class Examiner {
       return judged();
     }
     TRY(step("memory is filled and hashed", [this] { return fill(); }));
-    TRY(step("matrices", [this] { return gemm(); }));
-    TRY(step("fp32", [this] { return fma(); }));
+    TRY(step("matrices", [this] { return timed("matrix", options_.challenges_only ? 200 : 400, &Examiner::gemm); }));
+    TRY(step("fp32", [this] { return timed("fp32", options_.challenges_only ? 100 : 250, &Examiner::fma); }));
     if (!options_.challenges_only) {
       TRY(step("peak rates", [this] { return measure("rates"); }));
       TRY(step("memory bandwidth", [this] { return measure("memory"); }));
@@ -68,6 +68,17 @@ class Examiner {
     else if (error.code == Code::refused) found_.wrong_answers.push_back(error.message);
     else if (error.code == Code::protocol_violation) found_.wrong_answers.push_back(name + ": " + error.message);
     else bench_.verdict.notes.push_back(name + ": " + error.one_line());
+    return {};
+  }
+
+  // The host chooses a size that takes it `target_ms`. When it was held up meanwhile its choice is too small to be
+  // timed, and it is given more time to fill. `test` says whether what it did could be timed.
+  Result<void> timed(const char* what, std::uint64_t target_ms, Result<bool> (Examiner::*test)(std::uint64_t)) {
+    for (int tries = 0; tries < 3; ++tries, target_ms *= 4) {
+      TRY_ASSIGN(const bool known, (this->*test)(target_ms));
+      if (known) return {};
+    }
+    bench_.verdict.notes.push_back(std::string(what) + ": too short to be timed from here");
     return {};
   }
 
@@ -160,8 +171,8 @@ class Examiner {
     found_.readings.push_back({metric, tool_, value});
   }
 
-  Result<void> gemm() {
-    TRY_ASSIGN(const wire::BenchStage ready, begin("gemm", {{"target_ms", options_.challenges_only ? 200u : 400u}}));
+  Result<bool> gemm(std::uint64_t target_ms) {
+    TRY_ASSIGN(const wire::BenchStage ready, begin("gemm", {{"target_ms", target_ms}}));
     probe::GemmChallenge sizes;
     sizes.groups = whole(ready, "groups");
     sizes.rows_per_group = whole(ready, "rows_per_group");
@@ -170,36 +181,36 @@ class Examiner {
     sizes.seed = conversation_.talk().draw();
     BenchTranscript transcript{"gemm", {}, sizes.seed, 0, ready.numbers, "", {}, {}, 0, 0, ""};
     const auto answered = challenge(transcript, sizes.seed, "seconds");
-    if (!answered) return conclude(std::move(transcript), answered.error());
+    if (!answered) return conclude(std::move(transcript), answered.error()).error();
     TRY(affordable(sizes.flops() / 2 / std::max(1u, sizes.groups)));
     const Result<void> checked = probe::check_gemm(sizes, answered->words, k_parts,
                                                    noting(transcript, std::max(1u, sizes.groups), answered->words, 2));
     TRY(conclude(std::move(transcript), checked));
     const bool plain = ready.text("precision") == "f32";
-    if (answered->elapsed < k_too_short) return too_short("matrix");
+    if (answered->elapsed < k_too_short) return false;
     proven(plain ? "gemm_fp32_tflops" : "gemm16_tflops", plain ? sched::Metric::gemm_fp32 : sched::Metric::gemm16,
            figure_of(sizes.flops(), answered->elapsed) / 1000);
     compare_clocks("matrices", *answered);
-    return {};
+    return true;
   }
 
-  Result<void> fma() {
-    TRY_ASSIGN(const wire::BenchStage ready, begin("fma", {{"target_ms", options_.challenges_only ? 100u : 250u}}));
+  Result<bool> fma(std::uint64_t target_ms) {
+    TRY_ASSIGN(const wire::BenchStage ready, begin("fma", {{"target_ms", target_ms}}));
     probe::FmaChallenge sizes{conversation_.talk().draw(), whole(ready, "groups"), whole(ready, "steps")};
     BenchTranscript transcript{"fma", {}, sizes.seed, 0, ready.numbers, "", {}, {}, 0, 0, ""};
     const auto answered = challenge(transcript, sizes.seed, "seconds");
-    if (!answered) return conclude(std::move(transcript), answered.error());
+    if (!answered) return conclude(std::move(transcript), answered.error()).error();
     TRY(affordable(sizes.flops() / 2 / std::max(1u, sizes.groups)));
     const Result<void> checked = probe::check_fma(sizes, answered->words, k_parts,
                                                   noting(transcript, std::max(1u, sizes.groups), answered->words, 1));
     TRY(conclude(std::move(transcript), checked));
-    if (answered->elapsed < k_too_short) return too_short("fp32");
+    if (answered->elapsed < k_too_short) return false;
     // Eight chains keep a GPU's vector units busy, not a processor's.
     bench_.figures["fma_tflops"] = figure_of(sizes.flops(), answered->elapsed) / 1000;
     if (tool_ == sched::Tool::gridctl_cuda || ready.text("kind") == "gpu")
       proven("fp32_tflops", sched::Metric::fp32, bench_.figures["fma_tflops"]);
     compare_clocks("fp32", *answered);
-    return {};
+    return true;
   }
 
   Result<void> fill() {
@@ -297,10 +308,6 @@ class Examiner {
     constexpr double k_most = 6e10;
     if (operations_of_a_part <= k_most) return {};
     return make_error(Code::protocol_violation, "the host wants more checked than any device needs");
-  }
-  Result<void> too_short(const char* what) {
-    bench_.verdict.notes.push_back(std::string(what) + ": too short to be timed from here");
-    return {};
   }
 
   Result<GpuBench> judged() {

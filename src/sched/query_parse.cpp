@@ -335,13 +335,16 @@ std::string normal_text(std::string_view text) {
 }
 
 std::string nearest_field(std::string_view word) {
-  std::vector<std::string> names;
-  for (const Field& field : query_fields()) {
-    names.emplace_back(field.name);
-    for (const std::string& alias : split(field.aliases, ' '))
-      if (!alias.empty()) names.push_back(alias);
-  }
-  return nearest(lower(word), names);
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Field& field : query_fields()) {
+      all.emplace_back(field.name);
+      for (const std::string& alias : split(field.aliases, ' '))
+        if (!alias.empty()) all.push_back(alias);
+    }
+    return all;
+  }();
+  return nearest(word, names);
 }
 
 Result<Query> Query::parse(std::string_view text) {

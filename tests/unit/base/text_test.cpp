@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <random>
+
 namespace gridctl {
 namespace {
 
@@ -45,6 +48,34 @@ TEST(Nearest, SaysNothingWhenNothingIsNear) {
   EXPECT_EQ(nearest("", known), "");
   EXPECT_EQ(nearest("x", {}), "");
   EXPECT_EQ(nearest(std::string(100'000, 'x'), known), "");
+}
+
+// Edit distance as it is defined, in exponential time.
+std::size_t distance_by_definition(std::string_view a, std::string_view b) {
+  if (a.empty() || b.empty()) return a.size() + b.size();
+  const std::string_view a_rest = a.substr(1), b_rest = b.substr(1);
+  return std::min({distance_by_definition(a_rest, b) + 1, distance_by_definition(a, b_rest) + 1,
+                   distance_by_definition(a_rest, b_rest) + (a[0] == b[0] ? 0 : 1)});
+}
+
+TEST(Nearest, IsTheFirstOfTheNearestByDefinition) {
+  std::mt19937 random(1);
+  const auto any_word = [&] {
+    std::string word(1 + random() % 6, ' ');
+    for (char& c : word) c = "abc-"[random() % 4];
+    return word;
+  };
+  for (int round = 0; round < 500; ++round) {
+    const std::string word = any_word();
+    std::vector<std::string> known(1 + random() % 5);
+    std::generate(known.begin(), known.end(), any_word);
+    std::string best;
+    std::size_t least = std::max<std::size_t>(word.size(), 3) / 3 + 1;
+    for (const std::string& candidate : known)
+      if (const std::size_t distance = distance_by_definition(word, candidate); distance < least)
+        best = candidate, least = distance;
+    EXPECT_EQ(nearest(word, known), best) << word << " among " << join(known, " ");
+  }
 }
 
 TEST(ShellQuote, LeavesPlainWordsAndQuotesTheRest) {
