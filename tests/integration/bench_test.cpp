@@ -16,6 +16,16 @@ using testing::AgentClient;
 using testing::AgentHost;
 using testing::TempDir;
 
+// Stands still while a size is tried that the host chose when it was held up: nothing can be told from the time it
+// took.
+struct HaltingClock : os::Clock {
+  [[nodiscard]] BootTime boot() const override { return halted ? halted_at : os::system_clock().boot(); }
+  [[nodiscard]] WallTime wall() const override { return os::system_clock().wall(); }
+  void halt() { halted_at = os::system_clock().boot(), halted = true; }
+  bool halted = false;
+  BootTime halted_at{};
+};
+
 class Bench : public ::testing::Test {
  protected:
   Bench() {
@@ -44,9 +54,17 @@ class Bench : public ::testing::Test {
     AgentClient client(host_, ControllerId{"abcdefghabcdefghabcdefghab"});
     BenchTalk talk;
     talk.link = &client.link();
-    talk.clock = &os::system_clock();
-    talk.draw = [this] { return engine_(); };
+    talk.clock = &clock_;
+    int drawn = 0;  // of the test that runs: the first is what it computes from, then parts of its answer are checked
+    talk.draw = [&] {
+      if (++drawn == 2) clock_.halted = false;
+      return engine_();
+    };
     BenchOptions options;
+    options.progress = [&](const std::string& step) {
+      drawn = 0;
+      if (!halted_at_.empty() && step.ends_with(halted_at_)) clock_.halt();
+    };
     options.challenges_only = true;
     options.fill_bytes_max = fill_bytes_max_;
     return bench(talk, inventory, options, before);
@@ -76,6 +94,8 @@ class Bench : public ::testing::Test {
   AgentHost host_;
   std::mt19937_64 engine_{20261121};
   std::uint64_t fill_bytes_max_ = 32u << 20;
+  HaltingClock clock_;
+  std::string halted_at_;  // a step of the test, see HaltingClock
 };
 
 #define NEEDS_OPENCL() \
@@ -88,7 +108,7 @@ TEST_F(Bench, AnHonestProcessorAnswersEveryChallenge) {
   ASSERT_FALSE(report->gpus.empty());
   const GpuBench& gpu = report->gpus[0];
   EXPECT_EQ(gpu.verdict.kind, sched::VerdictKind::ok) << told(gpu);
-  ASSERT_EQ(gpu.transcripts.size(), 3u) << told(gpu);
+  ASSERT_GE(gpu.transcripts.size(), 3u) << told(gpu);
   for (const BenchTranscript& one : gpu.transcripts) {
     EXPECT_EQ(one.outcome, "right") << one.test;
     EXPECT_FALSE(one.parts.empty());
@@ -177,6 +197,22 @@ TEST_F(Bench, ASlowDeviceThatClaimsToBeABigOneIsAMismatch) {
   EXPECT_EQ(gpu.verdict.kind, sched::VerdictKind::mismatch) << told(gpu);
   EXPECT_TRUE(has_finding(gpu, "fp32", sched::VerdictKind::mismatch)) << told(gpu);
   for (const BenchTranscript& one : gpu.transcripts) EXPECT_EQ(one.outcome, "right") << one.test;
+}
+
+TEST_F(Bench, WhatIsTooShortToBeTimedIsTriedAgainWithMore) {
+  NEEDS_OPENCL();
+  halted_at_ = "fp32";
+  const auto report = run({});
+  ASSERT_TRUE(report) << report.error().one_line();
+  const GpuBench& gpu = report->gpus.at(0);
+  std::vector<BenchTranscript> tries;
+  std::copy_if(gpu.transcripts.begin(), gpu.transcripts.end(), std::back_inserter(tries),
+               [](const BenchTranscript& one) { return one.test == "fma"; });
+  ASSERT_GE(tries.size(), 2u) << told(gpu);
+  EXPECT_EQ(tries[0].seconds_here, 0);
+  const auto work = [](const BenchTranscript& one) { return one.sizes.at("groups") * one.sizes.at("steps"); };
+  EXPECT_GE(work(tries[1]), 2 * work(tries[0]));
+  EXPECT_GT(gpu.figures.at("fma_tflops"), 0);
 }
 
 TEST_F(Bench, AClockThatRunsSlowMakesNothingFaster) {
