@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine_container.hpp"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include "agent/process_tree.hpp"
 #include "base/text.hpp"
+#include "os/clock.hpp"
 
 namespace gridctl::agent {
 namespace {
 
-constexpr Duration k_call_wait = std::chrono::seconds{60};  // a loaded host starts a container in seconds
-constexpr Duration k_look_wait = std::chrono::seconds{5};   // it is asked again
-constexpr Duration k_pull_wait = std::chrono::hours{1};     // images of 20 GB over slow links
-constexpr std::size_t k_complaint_bytes = 400;              // of an engine's error text that reaches people
+constexpr Duration k_call_wait = std::chrono::seconds{60};    // a loaded host starts a container in seconds
+constexpr Duration k_look_wait = std::chrono::seconds{5};     // it is asked again
+constexpr Duration k_pull_wait = std::chrono::hours{1};       // images of 20 GB over slow links
+constexpr Duration k_monitor_wait = std::chrono::seconds{2};  // it cleans up behind a container that has ended
+constexpr Duration k_monitor_look = std::chrono::milliseconds{20};
+constexpr std::size_t k_complaint_bytes = 400;  // of an engine's error text that reaches people
 
 class ContainerEngine final : public Engine {
  public:
@@ -44,6 +48,18 @@ class ContainerEngine final : public Engine {
   }
 
   Result<void> remove(const std::string& name) override {
+    TRY(forget(name));
+    if (kind_ != EngineKind::podman || !end_monitors(name)) return {};
+    return forget(name);
+  }
+
+ private:
+  static Result<void> to_void(Result<std::string> result) {
+    if (!result) return std::move(result).error();
+    return {};
+  }
+
+  Result<void> forget(const std::string& name) {
     std::vector<std::string> arguments{"rm", "--force", "--volumes"};
     if (kind_ == EngineKind::podman) arguments.insert(arguments.end(), {"--time", "0", "--ignore"});
     arguments.push_back(name);
@@ -52,10 +68,25 @@ class ContainerEngine final : public Engine {
     return std::move(removed).error();
   }
 
- private:
-  static Result<void> to_void(Result<std::string> result) {
-    if (!result) return std::move(result).error();
-    return {};
+  // When `podman run` is killed, the monitor that it has started (conmon) makes the container all the same and waits
+  // for ever for the word to start it; podman itself knows of neither. Whether there were such.
+  static bool end_monitors(const std::string& name) {
+    const auto monitors = [&] { return processes_called_with({"-n", name}); };
+    const auto wait_while = [](auto holds) {
+      for (Duration waited{}; holds() && waited < k_monitor_wait; waited += k_monitor_look)
+        os::pause_for(k_monitor_look);
+    };
+    wait_while([&] { return !monitors().empty(); });
+    const std::vector<os::ProcessId> left = monitors();
+    signal_each(left, SIGSTOP);  // it starts no others; those of them that lose their parent become its own children
+    for (const os::ProcessId& monitor : left)
+      wait_while([&] {
+        const std::vector<os::ProcessId> started = os::descendants(monitor.pid);
+        signal_each(started, SIGKILL);
+        return !started.empty();
+      });
+    signal_each(left, SIGKILL);
+    return !left.empty();
   }
 
   Result<std::string> call(std::vector<std::string> arguments, Duration wait, const std::string& what) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t k_locks_bytes_max = 16u << 20;
 constexpr std::uint64_t k_status_bytes_max = 64u << 10;
-constexpr std::uint64_t k_environ_bytes_max = 4u << 20;
+constexpr std::uint64_t k_process_file_bytes_max = 4u << 20;
 
 struct LockLine {
   int pid = 0;
@@ -33,6 +33,23 @@ std::optional<LockLine> parse_lock(const std::string& line) {
       4)
     return std::nullopt;
   return lock;
+}
+
+// Those whose file of that name in /proc satisfies `holds`.
+template <class Holds>
+std::vector<os::ProcessId> processes_where(const char* file, Holds holds) {
+  std::vector<os::ProcessId> found;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", failed)) {
+    const std::string name = entry.path().filename().string();
+    int pid = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error != std::errc{} || end != name.data() + name.size()) continue;
+    const auto content = os::read_file(entry.path() / file, k_process_file_bytes_max);
+    if (!content || !holds(std::string_view(*content))) continue;
+    if (const auto process = os::identify(pid)) found.push_back(*process);
+  }
+  return found;
 }
 
 }  // namespace
@@ -53,18 +70,13 @@ std::optional<os::ProcessId> lock_holder(const os::Path& file) {
 }
 
 std::vector<os::ProcessId> marked_processes(const std::string& mark) {
-  std::vector<os::ProcessId> found;
-  std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", failed)) {
-    const std::string name = entry.path().filename().string();
-    int pid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc{} || end != name.data() + name.size()) continue;
-    const auto variables = os::read_file(entry.path() / "environ", k_environ_bytes_max);
-    if (!variables || variables->find(mark) == std::string::npos) continue;
-    if (const auto process = os::identify(pid)) found.push_back(*process);
-  }
-  return found;
+  return processes_where("environ", [&](std::string_view variables) { return variables.find(mark) != variables.npos; });
+}
+
+std::vector<os::ProcessId> processes_called_with(const std::vector<std::string>& arguments) {
+  std::string wanted(1, '\0');
+  for (const std::string& argument : arguments) wanted += argument + '\0';
+  return processes_where("cmdline", [&](std::string_view line) { return line.find(wanted) != line.npos; });
 }
 
 void merge(std::vector<os::ProcessId>& processes, const std::vector<os::ProcessId>& more) {

@@ -19,6 +19,9 @@ namespace gridctl::agent {
 // Processes of ours whose environment holds `mark`.
 [[nodiscard]] std::vector<os::ProcessId> marked_processes(const std::string& mark);
 
+// Processes whose command line holds these arguments, one behind the other.
+[[nodiscard]] std::vector<os::ProcessId> processes_called_with(const std::vector<std::string>& arguments);
+
 // Adds those of `more` that are not in `processes` yet.
 void merge(std::vector<os::ProcessId>& processes, const std::vector<os::ProcessId>& more);
 
