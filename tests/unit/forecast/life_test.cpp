@@ -44,7 +44,7 @@ TEST(Deadline, ItLeavesWhatMayFailAtTheLastMomentAndIsInTime) {
   Choice choice{"", a_job(1800)};
   choice.spec.deadline = job::Deadline{{}, 12h + 30min, false};
   Settings settings;
-  settings.runs = 300;
+  settings.runs = 150;
   settings.deadline = 12.5 * 3600;
   const Figures ours = *expect(grid, choice, settings);
   EXPECT_GT(ours.moves, 0);
