@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <iterator>
 #include <map>
+#include <system_error>
+#include <thread>
 
 #include "base/text.hpp"
 #include "sched/candidate.hpp"
@@ -80,6 +84,54 @@ struct Fitting {
   bool avoided, late;
 };
 
+// What some of the hosts come to, in their order.
+struct Considered {
+  std::vector<Fitting> fitting;
+  std::vector<Rejection> rejections, avoided_busy;
+  Refuge refuge;
+
+  void add(Candidate c) {
+    if (!c.rejection) fitting.push_back({c.rank, c.host, !c.avoided.empty(), c.placement.late});
+    else if (c.rejection->code == "busy" && !c.avoided.empty()) avoided_busy.push_back(*std::move(c.rejection));
+    else rejections.push_back(*std::move(c.rejection));
+  }
+};
+
+Considered put_together(std::vector<Considered> shares) {
+  const auto append = [](auto& all, auto& more) { std::move(more.begin(), more.end(), std::back_inserter(all)); };
+  Considered all = std::move(shares.front());
+  for (std::size_t i = 1; i < shares.size(); ++i) {
+    append(all.fitting, shares[i].fitting);
+    append(all.rejections, shares[i].rejections);
+    append(all.avoided_busy, shares[i].avoided_busy);
+    if (shares[i].refuge.within < all.refuge.within) all.refuge = std::move(shares[i].refuge);
+  }
+  return all;
+}
+
+// On how many threads so many hosts are considered: fewer than some hundreds are not worth a thread's start.
+std::size_t shares_of(std::size_t hosts) {
+  constexpr std::size_t k_hosts_a_thread = 500, k_threads_max = 4;
+  return std::clamp(hosts / k_hosts_a_thread, std::size_t{1},
+                    std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, k_threads_max));
+}
+
+// Calls work(share, begin, end) for each of `shares` parts of 0..count-1, all at once.
+void in_shares(std::size_t shares, std::size_t count,
+               const std::function<void(std::size_t share, std::size_t begin, std::size_t end)>& work) {
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < shares; ++i) {
+    const auto its = [&work, i, begin = count * i / shares, end = count * (i + 1) / shares] { work(i, begin, end); };
+    try {
+      others.emplace_back(its);
+    } catch (const std::system_error&) {
+      its();  // no thread to be had (process limit)
+    }
+  }
+  work(0, 0, count / shares);
+  for (std::thread& other : others) other.join();
+}
+
 // Splits off avoided hosts, unless they are all there is.
 void keep_away(std::vector<Fitting>& fitting, const std::vector<Avoid>& avoided, std::vector<Rejection>& rejections) {
   const bool others = std::any_of(fitting.begin(), fitting.end(), [](const Fitting& one) { return !one.avoided; });
@@ -144,7 +196,6 @@ Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const
                const Known& known) {
   Decision decision;
   const Result<Query> query = Query::parse(spec.constraints.query);
-  Refuge refuge;
   const auto considered = [&](const HostFacts& host) {
     Candidate c = consider(spec, query, host);
     if (spec.num_nodes > 1)
@@ -154,27 +205,27 @@ Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const
     if (!c.rejection) estimate(c, known, spec.optimize);
     return c;
   };
-  std::vector<Fitting> fitting;
-  std::vector<Rejection> avoided_busy;
-  for (const HostFacts& host : hosts) {
-    Candidate c = considered(host);
-    if (!c.rejection) {
-      if (may_move_for_less(spec)) refuge.offer(c);
-      fitting.push_back({c.rank, &host, !c.avoided.empty(), c.placement.late});
-    } else if (c.rejection->code == "busy" && !c.avoided.empty()) {
-      avoided_busy.push_back(*std::move(c.rejection));
-    } else {
-      decision.rejections.push_back(*std::move(c.rejection));
+  std::vector<Considered> shares(shares_of(hosts.size()));
+  in_shares(shares.size(), hosts.size(), [&](std::size_t share, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      Candidate c = considered(hosts[i]);
+      if (!c.rejection && may_move_for_less(spec)) shares[share].refuge.offer(c);
+      shares[share].add(std::move(c));
     }
-  }
+  });
+  Considered all = put_together(std::move(shares));
+  std::vector<Fitting>& fitting = all.fitting;
+  decision.rejections = std::move(all.rejections);
   keep_away(fitting, avoided, decision.rejections);
-  decision.rejections.insert(decision.rejections.end(), avoided_busy.begin(), avoided_busy.end());
-  for (Fitting& one : fitting) {
-    if (!one.late) continue;
-    Candidate c = considered(*one.host);
-    lean_on(refuge, c, known);
-    one.rank = c.rank;
-  }
+  decision.rejections.insert(decision.rejections.end(), all.avoided_busy.begin(), all.avoided_busy.end());
+  in_shares(shares_of(fitting.size()), fitting.size(), [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!fitting[i].late) continue;
+      Candidate c = considered(*fitting[i].host);
+      lean_on(all.refuge, c, known);
+      fitting[i].rank = c.rank;
+    }
+  });
   decision.fitting = fitting.size();
   const auto told = fitting.begin() + static_cast<std::ptrdiff_t>(std::min(fitting.size(), k_runners_up_max + 1));
   std::partial_sort(fitting.begin(), told, fitting.end(),
@@ -184,7 +235,7 @@ Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const
   std::optional<Candidate> best;
   for (auto at = fitting.begin(); at != told; ++at) {
     Candidate c = considered(*at->host);
-    lean_on(refuge, c, known);
+    lean_on(all.refuge, c, known);
     c.placement.reason =
         best ? runner_reason(c, *best, spec, known) : winner_reason(c, fitting.size(), hosts.size(), spec, known);
     if (best) {

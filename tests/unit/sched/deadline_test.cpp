@@ -90,6 +90,12 @@ TEST(Deadline, TakesACheapHostThatIsTooSlowAsLongAsADearOneCouldStillMakeIt) {
   EXPECT_THAT(decision.placement->reason, HasSubstr("deadline in 15h, met if it leaves for steady in time: 20h"));
   EXPECT_EQ(late_warning(decision, known), "");
 
+  std::vector<HostFacts> thousands{hosts[0]};  // the refuge is considered by another thread than the host
+  for (int i = 0; i < 4000; ++i)
+    thousands.push_back(AHost("away" + std::to_string(i)).set([](HostFacts& h) { h.reachable = false; }));
+  thousands.push_back(hosts[1]);
+  EXPECT_EQ(place(a_job(), thousands, {}, known).placement->reason, decision.placement->reason);
+
   // A failure there costs an hour or so, and two on the way there and back; steady needs 10 h and a tenth more.
   known.time_left = 11.2 * 3600;
   EXPECT_EQ(chosen(hosts, known), "steady");

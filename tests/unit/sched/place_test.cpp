@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sched/place.hpp"
 
+#include <map>
+#include <random>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,6 +57,40 @@ TEST(Place, DoesNotDependOnTheOrderOfHosts) {
   const auto first = explain(place(spec, hosts, {}));
   std::reverse(hosts.begin(), hosts.end());
   EXPECT_EQ(explain(place(spec, hosts, {})), first);
+}
+
+// Thousands of hosts are considered on several threads.
+TEST(Place, FindsOfThousandsWhatItFindsOfEachAlone) {
+  std::mt19937 random(11);
+  std::vector<HostFacts> hosts;
+  for (int i = 0; i < 4001; ++i)
+    hosts.push_back(
+        AHost("h" + std::to_string(i)).at(0.25 * static_cast<double>(1 + random() % 8)).set([&](HostFacts& h) {
+          h.region = random() % 4 == 0 ? "US" : "DE";
+          if (random() % 4 == 0) h.cpus_free = 0;
+        }));
+  job::Spec spec = a_job();
+  spec.constraints.region_not = {"US"};
+  const std::vector<Avoid> avoided{{HostName{"h7"}, "exit 1"}, {HostName{"h3999"}, "exit 1"}};
+  const Decision decision = place(spec, hosts, avoided);
+  ASSERT_TRUE(decision.placement);
+  std::map<std::string, std::string> expected;
+  std::vector<std::pair<double, std::string>> fitting;
+  for (const HostFacts& host : hosts) {
+    const Decision alone = place(spec, {host}, {});
+    if (!alone.placement) expected[host.name.value] = alone.rejections.at(0).code;
+    else if (host.name.value == "h7" || host.name.value == "h3999") expected[host.name.value] = "avoided";
+    else fitting.emplace_back(host.price_per_hour, host.name.value);
+  }
+  std::map<std::string, std::string> rejected;
+  for (const Rejection& no : decision.rejections) rejected[no.host.value] = no.code;
+  EXPECT_EQ(rejected, expected);
+  EXPECT_EQ(decision.rejections.size(), expected.size());
+  EXPECT_EQ(decision.fitting, fitting.size());
+  std::sort(fitting.begin(), fitting.end());
+  EXPECT_EQ(decision.placement->host.value, fitting[0].second);
+  for (std::size_t i = 0; i < decision.runners_up.size(); ++i)
+    EXPECT_EQ(decision.runners_up[i].host.value, fitting[i + 1].second);
 }
 
 TEST(Place, RefusesEachHostWithItsReason) {
