@@ -6,7 +6,10 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 
+#include <algorithm>
 #include <new>
+
+#include "crypto/sha256_two.hpp"
 
 namespace gridctl::crypto {
 
@@ -34,6 +37,20 @@ Digest Sha256::finish() {
 }
 
 Digest sha256(ByteView bytes) { return Sha256().update(bytes).finish(); }
+
+std::pair<Digest, Digest> sha256(ByteView one, ByteView other) {
+  const std::size_t blocks = std::min(one.size(), other.size()) / k_block_bytes;
+  if (blocks == 0 || !can_compress_two()) return {sha256(one), sha256(other)};
+  Sha256 first, second;
+  SHA256_CTX &state = *context(first.state_), &other_state = *context(second.state_);
+  compress_two(state.h, one.data(), other_state.h, other.data(), blocks);
+  const std::size_t taken = blocks * k_block_bytes;
+  for (SHA256_CTX* each : {&state, &other_state}) {
+    each->Nl = static_cast<std::uint32_t>(taken << 3u);  // bits, in two words
+    each->Nh = static_cast<std::uint32_t>(taken >> 29u);
+  }
+  return {first.update(one.subspan(taken)).finish(), second.update(other.subspan(taken)).finish()};
+}
 
 // By hand: OpenSSL's HMAC goes through EVP.
 HmacKey::HmacKey(ByteView key) {

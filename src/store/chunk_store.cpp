@@ -85,10 +85,10 @@ struct Packed {
   Bytes made;
   ByteView stored;  // `made`, or the content itself
 };
-Packed pack(ByteView content, const Digest& digest, const StoreOptions& options, const std::optional<Base>& base) {
+Packed pack(ByteView content, const Digest& digest, const StoreOptions& options, std::optional<Base> base) {
   Packed packed{{digest, 0, 0, static_cast<std::uint32_t>(content.size()), {}, {}}, {}, content};
   std::optional<Encoded> encoded;
-  if (base) encoded = encode_difference(content, base->content);
+  if (base) encoded = encode_difference(content, std::move(base->content));
   if (encoded) packed.entry.base = base->id;
   else if (options.encode) encoded = encode(content);
   if (encoded) {
@@ -190,7 +190,7 @@ Result<void> ChunkStore::put_hashed(const Digest& digest, ByteView content, cons
     TRY_ASSIGN(base, state_->base_for(content, *before));
   }
   // The others need not wait for the work.
-  Packed packed = pack(content, digest, state_->options, base);
+  Packed packed = pack(content, digest, state_->options, std::move(base));
   State::Lock lock(state_->mutex);
   TRY_ASSIGN(const bool here_now, state_->keep(digest));
   if (here_now) return {};

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "os/large_buffer.hpp"
 #include "store/big_endian.hpp"
 #include "store/planes.hpp"
 
@@ -129,10 +130,15 @@ void put_plane(Bytes& out, ByteView plane) {
   put_bytes(out, kept);
 }
 
+// For the planes of one chunk, which every chunk needs again.
+std::span<std::byte> scratch(std::size_t size) {
+  thread_local os::LargeBuffer planes;
+  return planes.take(size);
+}
+
 Bytes encode_planes(ByteView plain, std::size_t width) {
   const std::size_t count = plain.size() / width;
-  thread_local Bytes planes;  // 4 MiB that every chunk needs again
-  planes.resize(count * width);
+  const std::span<std::byte> planes = scratch(count * width);
   split_planes(plain.first(planes.size()), width, planes);
   Bytes out;
   out.reserve(plain.size() + width * 8);
@@ -156,8 +162,7 @@ Result<void> expand(ByteView stored, std::span<std::byte> plain) {
 Result<Bytes> decode_planes(std::size_t width, ByteView stored, std::size_t plain_size) {
   const std::size_t count = plain_size / width;
   Reader in(stored);
-  thread_local Bytes expanded;  // planes that were compressed
-  expanded.resize(count * width);
+  const std::span<std::byte> expanded = scratch(count * width);  // planes that were compressed
   std::array<const std::byte*, k_planes_max> planes{};
   for (std::size_t plane = 0; plane < width; ++plane) {
     const auto method = static_cast<std::uint8_t>(in.number<std::uint8_t>());
@@ -166,7 +171,7 @@ Result<Bytes> decode_planes(std::size_t width, ByteView stored, std::size_t plai
     if (method == 0 && bytes.size() != count) return damaged("a plane has another length than the index says");
     planes[plane] = bytes.data();
     if (method == 0) continue;
-    const std::span<std::byte> to = std::span(expanded).subspan(plane * count, count);
+    const std::span<std::byte> to = expanded.subspan(plane * count, count);
     TRY(expand(bytes, to));
     planes[plane] = to.data();
   }
@@ -177,12 +182,6 @@ Result<Bytes> decode_planes(std::size_t width, ByteView stored, std::size_t plai
   const ByteView rest = in.bytes(tail);
   std::copy(rest.begin(), rest.end(), plain.end() - static_cast<std::ptrdiff_t>(tail));
   return plain;
-}
-
-Bytes difference(ByteView plain, ByteView base) {
-  Bytes result(plain.begin(), plain.end());
-  xor_into(result, base);
-  return result;
 }
 
 }  // namespace
@@ -207,13 +206,15 @@ std::optional<Encoded> encode(ByteView plain) {
   return encoded;
 }
 
-std::optional<Encoded> encode_difference(ByteView plain, ByteView base) {
+std::optional<Encoded> encode_difference(ByteView plain, Bytes base) {
   GRIDCTL_CHECK(plain.size() == base.size());
   if (plain.size() < k_plain_min) return std::nullopt;
   const Bytes sample = sample_of(plain);
-  const Bytes changed = difference(sample, sample_of(base));
+  Bytes changed = sample_of(base);
+  xor_into(changed, sample);
   if (guess(changed).bytes > guess(sample).bytes * (1 - k_difference_gain_min)) return std::nullopt;
-  auto encoded = encode(difference(plain, base));
+  xor_into(base, plain);
+  auto encoded = encode(base);
   if (!encoded) return std::nullopt;
   Codec& codec = encoded->encoding.codec;
   codec = codec == Codec::zstd ? Codec::difference_zstd : Codec::difference_planes;

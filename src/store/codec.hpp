@@ -37,8 +37,9 @@ struct Encoded {
 inline constexpr double k_gain_min = 0.02;  // of the size; less is not worth the time to decode
 
 // The same of what differs from `base`. nullopt when that would not be smaller by k_difference_gain_min of what
-// encode() makes, judged by samples: each reading of a difference decodes its base too. REQUIRES: equal sizes.
-[[nodiscard]] std::optional<Encoded> encode_difference(ByteView plain, ByteView base);
+// encode() makes, judged by samples: each reading of a difference decodes its base too. `base` is used up. REQUIRES:
+// equal sizes.
+[[nodiscard]] std::optional<Encoded> encode_difference(ByteView plain, Bytes base);
 inline constexpr double k_difference_gain_min = 0.06;
 
 // checkpoint_damaged unless `stored` is a whole encoding of exactly `plain_size` bytes; unsupported for an encoding

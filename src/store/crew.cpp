@@ -20,11 +20,11 @@ struct SharedFile {
 
 class Crew {
  public:
-  Crew(std::size_t files, const OpenFile& open) : files_(files), open_(open) {}
+  Crew(std::size_t files, unsigned threads, const OpenFile& open) : files_(files), threads_(threads), open_(open) {}
 
   // One thread's part: until nothing is left to do and nobody could bring more.
   void serve() {
-    Bytes buffer;
+    os::LargeBuffer buffer;
     std::unique_lock lock(mutex_);
     for (;;) {
       changed_.wait(lock, [this] { return error_ || has_work() || busy_ == 0; });
@@ -46,25 +46,28 @@ class Crew {
   [[nodiscard]] bool has_work() { return next_file_ < files_ || unfinished() != shared_.end(); }
 
   // Called and left with the lock held; works without.
-  void step(std::unique_lock<std::mutex>& lock, Bytes& buffer) {
+  void step(std::unique_lock<std::mutex>& lock, os::LargeBuffer& buffer) {
     const Place file = unfinished();
     Result<void> done = file == shared_.end() ? begin(lock, buffer) : help(lock, file, buffer);
     if (!lock.owns_lock()) lock.lock();
     if (!done && !error_) error_ = std::move(done).error();
   }
 
-  Result<void> begin(std::unique_lock<std::mutex>& lock, Bytes& buffer) {
+  Result<void> begin(std::unique_lock<std::mutex>& lock, os::LargeBuffer& buffer) {
     const std::size_t number = next_file_++;
     lock.unlock();
     return go_on(lock, open_(number), buffer);
   }
 
-  Result<void> help(std::unique_lock<std::mutex>& lock, Place file, Bytes& buffer) {
-    const std::size_t number = file->begun++;
+  Result<void> help(std::unique_lock<std::mutex>& lock, Place file, os::LargeBuffer& buffer) {
+    const std::size_t first = file->begun, left = file->chunks - first;
+    const std::size_t count = left > threads_ ? std::min(left, k_chunks_at_once) : 1;
+    file->begun += count;
     lock.unlock();
-    TRY(file->work->chunk(number, buffer));
+    TRY(file->work->work(first, count, buffer));
     lock.lock();
-    if (++file->done < file->chunks) return {};
+    file->done += count;
+    if (file->done < file->chunks) return {};
     const std::unique_ptr<FileWork> work = std::move(file->work);
     shared_.erase(file);
     lock.unlock();
@@ -72,7 +75,8 @@ class Crew {
   }
 
   // What is small is done here and now, what is large is shared.
-  Result<void> go_on(std::unique_lock<std::mutex>& lock, Result<std::unique_ptr<FileWork>> opened, Bytes& buffer) {
+  Result<void> go_on(std::unique_lock<std::mutex>& lock, Result<std::unique_ptr<FileWork>> opened,
+                     os::LargeBuffer& buffer) {
     for (;;) {
       TRY_ASSIGN(std::unique_ptr<FileWork> work, std::move(opened));
       if (work == nullptr) return {};
@@ -82,12 +86,13 @@ class Crew {
         shared_.push_back({std::move(work), chunks, 0, 0});
         return {};
       }
-      if (chunks == 1) TRY(work->chunk(0, buffer));
+      if (chunks == 1) TRY(work->work(0, 1, buffer));
       opened = work->finish();
     }
   }
 
   const std::size_t files_;
+  const unsigned threads_;
   const OpenFile& open_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -100,7 +105,7 @@ class Crew {
 }  // namespace
 
 Result<void> work_on_files(std::size_t files, unsigned threads, const OpenFile& open) {
-  Crew crew(files, open);
+  Crew crew(files, threads, open);
   std::vector<std::thread> helpers;
   for (unsigned i = 1; i < threads && files > 0; ++i) helpers.emplace_back([&crew] { crew.serve(); });
   crew.serve();

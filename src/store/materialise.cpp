@@ -37,8 +37,12 @@ class WriteFile : public FileWork {
 
   [[nodiscard]] std::size_t chunks() const override { return entry_.chunks.size(); }
 
-  Result<void> chunk(std::size_t number, Bytes&) override {
-    return write(entry_.chunks[number], offsets_[number]).context("while writing '" + sanitize(entry_.path) + "'");
+  Result<void> work(std::size_t first, std::size_t count, os::LargeBuffer&) override {
+    for (std::size_t number = first; number < first + count; ++number) {
+      Result<void> written = write(entry_.chunks[number], offsets_[number]);
+      if (!written) return std::move(written).context("while writing '" + sanitize(entry_.path) + "'");
+    }
+    return {};
   }
 
   Result<std::unique_ptr<FileWork>> finish() override {

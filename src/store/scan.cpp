@@ -8,6 +8,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <tuple>
 #include <utility>
 
 #include "base/text.hpp"
@@ -133,16 +135,23 @@ class ReadFile : public FileWork {
 
   [[nodiscard]] std::size_t chunks() const override { return entry_.chunks.size(); }
 
-  Result<void> chunk(std::size_t number, Bytes& buffer) override {
+  Result<void> work(std::size_t first, std::size_t count, os::LargeBuffer& buffer) override {
     if (torn_) return {};
-    Chunk& chunk = entry_.chunks[number];
-    buffer.resize(chunk.size);
-    TRY_ASSIGN(const std::size_t got, os::read_at(fd_.get(), buffer, offsets_[number]));
-    if (got != chunk.size) torn_ = true;
+    const std::span<Chunk> chunks = std::span(entry_.chunks).subspan(first, count);
+    std::size_t size = 0;
+    for (const Chunk& chunk : chunks) size += chunk.size;
+    const std::span<std::byte> content = buffer.take(size);
+    TRY_ASSIGN(const std::size_t got, os::read_at(fd_.get(), content, offsets_[first]));
+    if (got != size) torn_ = true;
     if (torn_) return {};
-    chunk.digest = crypto::sha256(buffer);
-    if (options_.on_chunk_after) return options_.on_chunk_after(chunk.digest, buffer, before(number));
-    return options_.on_chunk ? options_.on_chunk(chunk.digest, buffer) : Result<void>();
+    const ByteView one = content.first(chunks[0].size), other = content.subspan(chunks[0].size);
+    if (count == 1) {
+      chunks[0].digest = crypto::sha256(one);
+      return give(first, one);
+    }
+    std::tie(chunks[0].digest, chunks[1].digest) = crypto::sha256(one, other);
+    TRY(give(first, one));
+    return give(first + 1, other);
   }
 
   Result<std::unique_ptr<FileWork>> finish() override {
@@ -166,6 +175,12 @@ class ReadFile : public FileWork {
     work->entry_.path = path;
     TRY(work->plan());
     return std::unique_ptr<FileWork>(std::move(work));
+  }
+
+  Result<void> give(std::size_t number, ByteView content) {
+    const Digest& digest = entry_.chunks[number].digest;
+    if (options_.on_chunk_after) return options_.on_chunk_after(digest, content, before(number));
+    return options_.on_chunk ? options_.on_chunk(digest, content) : Result<void>();
   }
 
   // What stood in the place of a chunk: the same file, offset and size.

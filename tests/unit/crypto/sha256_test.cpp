@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
 namespace gridctl::crypto {
 namespace {
 
@@ -35,6 +38,20 @@ TEST(Sha256, BeginsAnewAfterFinishAndCopiesGoOnAlone) {
   EXPECT_EQ(hash.update(as_bytes("c")).finish(), sha256(as_bytes("abc")));
   EXPECT_EQ(copy.update(as_bytes("d")).finish(), sha256(as_bytes("abd")));
   EXPECT_EQ(hash.finish(), sha256({}));
+}
+
+TEST(Sha256, TwoAtOnceGiveWhatEachGivesAlone) {
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += static_cast<char>(i * i % 251);
+  const auto piece = [&](std::size_t from, std::size_t size) {
+    return as_bytes(std::string_view(text).substr(from, size));
+  };
+  for (const std::size_t size : {0u, 1u, 55u, 56u, 63u, 64u, 65u, 127u, 128u, 1000u, 4096u}) {
+    for (const std::size_t other : {0u, 63u, 64u, 119u, 120u, 192u, 777u, 4096u}) {
+      const ByteView one = piece(1, size), two = piece(300, other);
+      EXPECT_EQ(sha256(one, two), std::pair(sha256(one), sha256(two))) << size << ' ' << other;
+    }
+  }
 }
 
 // RFC 4231, cases 1, 2, 3, 6 and 7.

@@ -199,7 +199,7 @@ TEST(DifferenceCodec, IsLosslessForEveryBitPatternAndSize) {
   for (const std::size_t size : {64u, 65u, 1000u, 4097u, 100'001u}) {
     std::string base = noise(size, size), plain = base;
     for (std::size_t i = 0; i < size; i += 1 + random() % 50) plain[i] = static_cast<char>(random());
-    const auto encoded = encode_difference(as_bytes(plain), as_bytes(base));
+    const auto encoded = encode_difference(as_bytes(plain), {as_bytes(base).begin(), as_bytes(base).end()});
     ASSERT_TRUE(encoded) << size;
     const auto back = decode(encoded->encoding, encoded->bytes, size, as_bytes(base));
     ASSERT_THAT(back, IsOk());

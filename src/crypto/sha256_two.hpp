@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compression function of SHA-256 (FIPS 180-4, section 6.2.2) for two messages side by side: one message leaves a
+// processor's SHA unit idle half of the time, since each of its rounds waits for the one before.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gridctl::crypto {
+
+// Whether this processor has what compress_two() needs (x86-64 with the SHA extensions).
+[[nodiscard]] bool can_compress_two();
+
+// Takes `blocks` blocks of 64 bytes of both messages into their states of eight words. REQUIRES: can_compress_two().
+void compress_two(std::uint32_t* state, const std::byte* message, std::uint32_t* other_state,
+                  const std::byte* other_message, std::size_t blocks);
+
+}  // namespace gridctl::crypto

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of some MiB that is used again and again.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
+
+namespace gridctl::os {
+
+// Asks for pages of 2 MiB: the first use of as much in small ones costs as much as what is done with it once.
+class LargeBuffer {
+ public:
+  // `size` bytes that begin with whatever was last in them, until the next call. Throws std::bad_alloc.
+  [[nodiscard]] std::span<std::byte> take(std::size_t size);
+
+ private:
+  static constexpr std::align_val_t k_page{2 << 20};  // bytes
+  struct Free {
+    void operator()(std::byte* memory) const { ::operator delete(memory, k_page); }
+  };
+  std::unique_ptr<std::byte, Free> memory_;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace gridctl::os
