@@ -70,12 +70,11 @@ Result<Pulled> pull_here(Context& context, const Parsed& parsed, const os::Path&
   TRY_ASSIGN(const auto copies, control::places_with(registry, checkpoint.job, checkpoint.seq));
   Result<Pulled> pulled = pull_healed(context, checkpoint, copies, directory);
   if (pulled) return pulled;
-  Error error = std::move(pulled).error();
-  if (is_damage(error)) error.code = Code::checkpoint_damaged;
-  return std::move(error)
-      .with_context("while copying checkpoint " + checkpoint_name(checkpoint.job, checkpoint.seq) + " to " +
-                    directory.string())
-      .with_hint("gridctl checkpoint verify " + checkpoint.job.value);
+  Error error = std::move(pulled).error().with_context(
+      "while copying checkpoint " + checkpoint_name(checkpoint.job, checkpoint.seq) + " to " + directory.string());
+  if (!is_damage(error)) return error;
+  error.code = Code::checkpoint_damaged;
+  return std::move(error).with_hint("gridctl checkpoint verify " + checkpoint.job.value);
 }
 
 Result<Pulled> pull_from_place(Context& context, const Parsed& parsed, const os::Path& directory) {

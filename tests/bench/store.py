@@ -1,14 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Saves series of checkpoints with gridctl's store (encrypted), borg (not encrypted), restic and zstd, all in one run and
-in turns, and prints times, what is stored, and ratios. Each save is a process of its own and durable when it ends.
+"""Saves series of checkpoints with gridctl's store (encrypted), borg (not encrypted), restic, rclone, rsync and zstd, all in
+one run and in turns, and prints times, what is stored, and ratios. Each save is a process of its own and durable when it
+ends.
 
-    scripts/install-deps bench; ninja -C build/release store_bench
-    tests/bench/store.py [--bench build/release/tests/bench/store_bench] [--at /dev/shm] [--series lora,full,small]
-                         [--peers borg,restic,zstd] [--files DIR DIR…]
+    scripts/install-deps bench; scripts/mk-images; ninja -C build/release store_bench
+    tests/bench/store.py [--bench build/release/tests/bench/store_bench] [--at /dev/shm] [--series lora,full,small,torch]
+                         [--peers borg,restic,rclone,rsync,zstd] [--files DIR DIR…]
 
---files adds a series of directories made elsewhere, such as the checkpoints of a real run. With --at on a disk the disk's
-own durable write speed is measured in the same run.
+torch is a real run, torch_series.py. --files adds a series of directories made elsewhere. With --at on a disk the disk's own
+durable write speed is measured in the same run.
 """
 import argparse
 import mmap
@@ -20,7 +21,9 @@ import sys
 import tempfile
 import time
 
-SAVES = {"lora": 5, "full": 5, "small": 5}
+SAVES = {"lora": 5, "full": 5, "small": 5, "torch": 5}
+HERE = os.path.dirname(os.path.abspath(__file__))
+IMAGES = os.environ.get("GRIDCTL_TEST_IMAGES", os.path.expanduser("~/.cache/gridctl-test-images"))
 
 
 def size_of(path):
@@ -111,7 +114,32 @@ class Zstd(Tool):
         self.run(["bash", "-c", f"zstd -q -dc {self.where}/{number}.tar.zst | tar -C {target} -xf -"])
 
 
-TOOLS = {"gridctl": Gridctl, "borg": Borg, "restic": Restic, "zstd": Zstd}
+class Rclone(Tool):
+    """A copy of everything for each save."""
+
+    def save(self, source, number):
+        self.run(["rclone", "copy", source, os.path.join(self.where, str(number))])
+        self.run(["sync", "-f", self.where])
+
+    def restore(self, number, target):
+        self.run(["rclone", "copy", os.path.join(self.where, str(number)), target])
+
+
+class Rsync(Tool):
+    """Files that have not changed are linked to those of the save before."""
+
+    def save(self, source, number):
+        base = [f"--link-dest={self.where}/{number - 1}"] if number else []
+        self.run(["rsync", "-a", "--checksum", "--fsync", *base, source + "/", os.path.join(self.where, str(number))])
+
+    def restore(self, number, target):
+        self.run(["rsync", "-a", "--fsync", os.path.join(self.where, str(number)) + "/", target])
+
+    def stored(self):
+        return int(self.run(["du", "-sb", self.where]).split()[0])
+
+
+TOOLS = {"gridctl": Gridctl, "borg": Borg, "restic": Restic, "rclone": Rclone, "rsync": Rsync, "zstd": Zstd}
 
 
 def warm_memory(megabytes=1536):
@@ -172,7 +200,7 @@ def measure(args, series, make, saves, folder):
             before = processor_seconds()
             times[name].append(timed(lambda tool=tools[name]: tool.save(source, number)))
             busy[name] += processor_seconds() - before
-        if number + 1 < saves and series in SAVES:
+        if number + 1 < saves and series != "files":
             shutil.rmtree(source)
     report(series, raw, times, busy, tools, saves, source, folder)
 
@@ -200,13 +228,38 @@ def report(series, raw, times, busy, tools, saves, source, folder):
         print(line, flush=True)
 
 
+class Torch:
+    """All saves of torch_series.py, made at once in the image for it."""
+
+    def __init__(self, work):
+        self.folder = os.path.join(work, "trained")
+        os.makedirs(self.folder)
+        podman = ["podman", "--root", os.path.join(work, "podman"), "--runroot", os.path.join(work, "podman.run"),
+                  "--storage-opt", f"additionalimagestore={IMAGES}/store"]
+
+        def call(*words):
+            return subprocess.run([*podman, *words], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                  text=True).stdout.strip()
+        container = call("create", "localhost/torch:cpu", "true")
+        try:
+            root = call("mount", container)
+            with open(os.path.join(HERE, "torch_series.py"), "rb") as script:
+                subprocess.run(["unshare", "--mount", "sh", "-c",
+                                f"mount --bind {self.folder} {root}/mnt && mount -t proc proc {root}/proc && "
+                                f"exec chroot {root} python3 - /mnt {SAVES['torch']}"], stdin=script, check=True)
+        finally:
+            call("rm", "--force", container)
+
+    def __call__(self, number):
+        return os.path.join(self.folder, str(number))
+
+
 def main():
-    here = os.path.dirname(os.path.abspath(__file__))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bench", default=os.path.join(here, "../../build/release/tests/bench/store_bench"))
+    parser.add_argument("--bench", default=os.path.join(HERE, "../../build/release/tests/bench/store_bench"))
     parser.add_argument("--at", default="/dev/shm")
-    parser.add_argument("--series", default="lora,full,small")
-    parser.add_argument("--peers", default="borg,restic,zstd")
+    parser.add_argument("--series", default="lora,full,small,torch")
+    parser.add_argument("--peers", default="borg,restic,rclone,rsync,zstd")
     parser.add_argument("--files", nargs="+", default=[])
     args = parser.parse_args()
     args.bench = os.path.abspath(args.bench)
@@ -221,10 +274,12 @@ def main():
                 source = os.path.join(work, "source")
                 subprocess.run([args.bench, "make", kind, str(number), source], check=True)
                 return source
+            if series == "torch":
+                make = Torch(work)
             folder = os.path.join(work, series)
             os.makedirs(folder)
             measure(args, series, make, SAVES[series], folder)
-            shutil.rmtree(os.path.join(work, "source"))
+            shutil.rmtree(os.path.join(work, "source"), ignore_errors=True)
             shutil.rmtree(folder)
         if args.files:
             folder = os.path.join(work, "files")
