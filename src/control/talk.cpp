@@ -137,6 +137,7 @@ LaunchTalk::Next LaunchTalk::looked(const Result<Answer>& answer) {
     return of_kind(LaunchResult::Kind::unknown, status.error().one_line());
   if (!status) {
     if (is_in_doubt()) refusal_.kind = LaunchResult::Kind::unpromised;
+    if (status.error().code == Code::no_space) refusal_.disk_full = true;  // why it cannot promise, whatever it refused
     refusal_.sent = sent_;
     return refusal_;
   }

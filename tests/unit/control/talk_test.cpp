@@ -114,6 +114,21 @@ TEST(LaunchTalk, TakesAFullDisksRefusalForNoPromise) {
   EXPECT_EQ(failed.kind, job::EndKind::disk_full);
 }
 
+TEST(LaunchTalk, BlamesTheDiskThatKeepsARefusalFromBeingCertain) {
+  LaunchTalk talk = a_talk();
+  (void)talk.first();
+  (void)talk.next(prepared());
+  ASSERT_TRUE(asks<wire::PollRequest>(talk.next(make_error(Code::refused, "not today"))));
+  LaunchResult result = result_of(talk.next(k_full));
+  LaunchDoubt doubt;
+  EXPECT_EQ(judge_launch(result, doubt, k_lost_after, at(10)), LaunchVerdict::again);
+  LaunchTalk again = a_talk(doubt);
+  (void)again.first();
+  result = result_of(again.next(k_full));
+  EXPECT_EQ(judge_launch(result, doubt, k_lost_after, at(71)), LaunchVerdict::failed);
+  EXPECT_EQ(launch_failed({3}, result).kind, job::EndKind::disk_full) << "no failure of the job to start";
+}
+
 TEST(LaunchTalk, BelievesARefusalBehindAFence) {
   LaunchTalk talk = a_talk();
   (void)talk.first();
