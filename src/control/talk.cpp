@@ -36,16 +36,15 @@ LaunchResult not_started(const Error& error, bool host_fault) {
   result.detail = error.one_line();
   result.host_fault = host_fault;
   result.disk_full = host_fault && error.code == Code::no_space;
+  result.nonsense = host_fault && error.code == Code::protocol_violation;
   return result;
 }
 
 job::LaunchFailed launch_failed(Epoch epoch, const LaunchResult& result) {
-  return {epoch,
-          result.detail,
-          result.host_fault,
-          result.host_max_epoch,
-          result.disk_full ? job::EndKind::disk_full : job::EndKind::start_failed,
-          result.refused};
+  job::EndKind kind = job::EndKind::start_failed;
+  if (result.disk_full) kind = job::EndKind::disk_full;
+  else if (result.nonsense) kind = job::EndKind::absent;
+  return {epoch, result.detail, result.host_fault, result.host_max_epoch, kind, result.refused};
 }
 
 LaunchVerdict judge_launch(LaunchResult& result, LaunchDoubt& doubt, Duration lost_after, BootTime now) {

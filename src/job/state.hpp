@@ -203,7 +203,7 @@ struct LaunchFailed {
   std::string detail;
   bool host_fault = true;
   Epoch host_max_epoch;
-  EndKind kind = EndKind::start_failed;  // or disk_full
+  EndKind kind = EndKind::start_failed;  // disk_full; or absent: what the host said could not be understood
   bool refused = false;                  // by the host, for a reason that may pass
 };
 struct LaunchAccepted {

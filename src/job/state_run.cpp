@@ -120,6 +120,7 @@ void Stepper::operator()(const LaunchFailed& event) {
   }
   const End end{event.kind, -1, 0, event.detail};
   if (event.host_fault) {
+    if (event.kind == EndKind::absent) avoid(attempt->host(), event.detail);
     finish(Attempt{*attempt}, end, "", true);
     return;
   }

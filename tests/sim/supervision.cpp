@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "supervision.hpp"
 
+#include <algorithm>
 #include <csignal>
 
 #include "faults.hpp"
@@ -97,7 +98,14 @@ void Supervision::prepared() {
       status_.end = wire::EndReason::disk_full;
       return conclude();
     }
-    if (!host_.world_.healed && host_.world_.rng.chance(host_.world_.options.start_problem)) {
+    constexpr int k_in_row_max = 3;  // five are held against the job
+    World& world = host_.world_;
+    const auto job =
+        std::find_if(world.jobs.begin(), world.jobs.end(), [&](const SimJob& one) { return one.id == status_.job; });
+    const bool fails =
+        !world.healed && world.rng.chance(world.options.start_problem) && job->start_problems < k_in_row_max;
+    job->start_problems = fails ? job->start_problems + 1 : 0;
+    if (fails) {
       status_.end = wire::EndReason::start_failed;
       status_.detail = "the engine failed";
       return conclude();

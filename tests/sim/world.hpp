@@ -67,6 +67,7 @@ struct SimJob {
   int laptop = 0;
   job::Spec spec;
   bool submitted = false;  // and acknowledged
+  int start_problems = 0;  // in a row
 };
 
 class World {

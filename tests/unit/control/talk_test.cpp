@@ -129,6 +129,15 @@ TEST(LaunchTalk, BlamesTheDiskThatKeepsARefusalFromBeingCertain) {
   EXPECT_EQ(launch_failed({3}, result).kind, job::EndKind::disk_full) << "no failure of the job to start";
 }
 
+TEST(LaunchTalk, LearnsNothingAboutTheJobFromNonsense) {
+  LaunchTalk talk = a_talk();
+  (void)talk.first();
+  const job::LaunchFailed failed =
+      launch_failed({3}, result_of(talk.next(make_error(Code::protocol_violation, "a frame with a wrong checksum"))));
+  EXPECT_TRUE(failed.host_fault);
+  EXPECT_EQ(failed.kind, job::EndKind::absent);
+}
+
 TEST(LaunchTalk, BelievesARefusalBehindAFence) {
   LaunchTalk talk = a_talk();
   (void)talk.first();

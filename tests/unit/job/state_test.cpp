@@ -311,6 +311,17 @@ TEST(JobState, WaitsForAFullDiskHoweverOften) {
   EXPECT_FALSE(is_final(job.state.visible()));
 }
 
+TEST(JobState, DoesNotHoldGarbledAnswersAgainstTheJob) {
+  Driver job;
+  for (int i = 0; i < 8; ++i) {
+    job.place("a");
+    job.happen(LaunchFailed{job.state.epoch, "a frame with a wrong checksum", true, {}, EndKind::absent});
+  }
+  EXPECT_FALSE(is_final(job.state.visible()));
+  ASSERT_EQ(job.state.avoided.size(), 1u);
+  EXPECT_EQ(job.state.avoided.front().host.value, "a");
+}
+
 TEST(JobState, GivesUpWhenNoHostCanEvenStartIt) {
   Driver job;
   for (int i = 0; i < 5; ++i) {
