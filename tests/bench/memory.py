@@ -74,7 +74,8 @@ class Memory(threading.Thread):
 
 
 def remove(folder):
-    subprocess.run(["rm", "-rf", folder], check=True)  # by another process: Memory's looks would hold up each file
+    """By another process: Memory's looks would hold up each file."""
+    subprocess.run(["rm", "-rf", folder], check=True)
 
 
 def measure(the_grid, title, script, args):
@@ -94,10 +95,12 @@ def measure(the_grid, title, script, args):
     target = os.path.join(laptop.folder, "pulled")
     laptop.run("checkpoint", "pull", job.id, target, timeout=1800)
     print(f"  pulled after {time.monotonic() - began:.0f} s", flush=True)
-    remove(target)
+    if title.startswith("large"):
+        remove(target)
     host = job.host()
     the_grid.kill(host)
-    remove(the_grid.disk(host, "home/worker/.gridctl"))  # the next one needs the room
+    if title.startswith("large"):
+        remove(the_grid.disk(host, "home/worker/.gridctl"))  # the next one needs the room
     began = time.monotonic()
     job.wait_output("RESTORED", deadline=1800)
     print(f"  restored elsewhere after {time.monotonic() - began:.0f} s", flush=True)
