@@ -69,21 +69,19 @@ template <std::unsigned_integral T>
 
 // The same loops for the registers of newer processors: twice as fast.
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void split_wide(ByteView plain, std::size_t width, std::byte* planes) {
-  split_any(plain, width, planes);
-}
-[[gnu::target("avx2")]] void join_wide(std::span<const std::byte* const> planes, std::span<std::byte> plain) {
-  join_any(planes, plain);
-}
+#define GRIDCTL_WIDE [[gnu::target("avx2")]]
 bool has_wide() {
   static const bool has = __builtin_cpu_supports("avx2") != 0;
   return has;
 }
 #else
-constexpr auto split_wide = split_any;
-constexpr auto join_wide = join_any;
+#define GRIDCTL_WIDE
 constexpr bool has_wide() { return false; }
 #endif
+GRIDCTL_WIDE void split_wide(ByteView plain, std::size_t width, std::byte* planes) { split_any(plain, width, planes); }
+GRIDCTL_WIDE void join_wide(std::span<const std::byte* const> planes, std::span<std::byte> plain) {
+  join_any(planes, plain);
+}
 
 }  // namespace
 
