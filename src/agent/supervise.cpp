@@ -69,12 +69,20 @@ int Supervisor::run() {
   if (outcome && !is_over()) outcome = live();
   if (!outcome) {
     os::log(os::LogLevel::error, outcome.error().one_line());
-    status_.end = outcome.error().code == Code::no_space ? wire::EndReason::disk_full : wire::EndReason::start_failed;
+    status_.end = why_not_begun(outcome.error());
     status_.detail = outcome.error().one_line();
     nothing_began_ = !payload_id_ && !started_at_;
   }
   conclude();
   return 0;
+}
+
+// A power cut may have taken what was never synced, the specification too: nothing of that attempt is held against it.
+wire::EndReason Supervisor::why_not_begun(const Error& error) {
+  if (error.code == Code::no_space) return wire::EndReason::disk_full;
+  const auto stored = read_stored_status(attempt_, clock_);
+  const bool other_boot = stored && *stored && (*stored)->boot_id != os::boot_id();
+  return other_boot ? wire::EndReason::host_rebooted : wire::EndReason::start_failed;
 }
 
 Result<void> Supervisor::begin() {

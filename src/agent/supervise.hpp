@@ -30,6 +30,7 @@ class Supervisor {
   enum class Found { nothing, alive, ended, in_doubt };
 
   Result<void> begin();  // reads everything, decides nothing
+  [[nodiscard]] wire::EndReason why_not_begun(const Error& error);
   // How it ended is known, from an earlier supervisor or an earlier boot: only the conclusion is left.
   [[nodiscard]] bool is_over() const { return status_.end != wire::EndReason::none; }
   Result<void> live();  // up to the end of the payload
@@ -78,7 +79,7 @@ class Supervisor {
   Prepared prepared_;
   std::vector<Gpu> gpus_;
   std::string image_;
-  unsigned launch_ = 0;  // newest launch folder
+  unsigned launch_ = 0;           // newest launch folder
   std::int64_t interval_ms_ = 0;  // what the job was told last, after its start
 
   FolderWatch changes_;  // of control and run folder

@@ -342,6 +342,20 @@ TEST_P(AgentTest, TellsAtOnceThatTheHostWasRestarted) {
   EXPECT_EQ(agent_->await_end(job).end, EndReason::host_rebooted);
 }
 
+TEST_P(AgentTest, DoesNotHoldAgainstTheJobWhatAPowerCutTook) {
+  const auto job = spec("true");
+  start(job);
+  agent_->await_end(job);
+  agent_->kill();
+  // It ended the moment before: init's record came to the disk, our own files came back empty.
+  const AttemptDir folder = folder_of(job);
+  ASSERT_TRUE(os::exists(folder.run(1) / "exit"));
+  for (const os::Path& lost : {folder.spec_file(), folder.boot_file(), folder.status_file(), folder.op_file()})
+    ASSERT_THAT(os::write_file_atomically(lost, ""), IsOk());
+  connect();
+  EXPECT_EQ(agent_->await_end(job).end, EndReason::host_rebooted);
+}
+
 TEST_P(AgentTest, FillsWorkdirMountsAndExactlyTheRestoredCheckpoint) {
   auto job = spec(
       "cat code.txt data/part.txt; ls out; cat out/model; echo \"from=$GRIDCTL_RESUME_FROM dir=$GRIDCTL_CKPT_DIR\"");

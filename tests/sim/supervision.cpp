@@ -49,7 +49,7 @@ void Supervision::begin() {
     status_.epoch = Epoch{std::get<2>(key_)};
     status_.phase = wire::AttemptPhase::starting;
     if (folder().emptied) {
-      status_.end = wire::EndReason::start_failed;
+      status_.end = wire::EndReason::host_rebooted;
       return conclude();
     }
     View view(host_, std::get<0>(key_));
@@ -120,13 +120,6 @@ void Supervision::launch() {
   kill_point();
   (void)update_lease(true);
   kill_point();
-  if (host_.world_.kill_launch()) {
-    // Nobody adopts it before others have asked for what it holds.
-    Fault cut{FaultKind::cut_both, host_.world_.now, host_.world_.rng.between(0, k_min), host_.index_};
-    cut.laptop = std::get<0>(key_);
-    schedule(host_.world_, cut);
-    throw Killed{};
-  }
   if (host_.world_.sleep_launch()) {
     Fault nap{FaultKind::host_sleep, host_.world_.now, 0, host_.index_};
     nap.duration = host_.world_.rng.between(k_s, host_.world_.options.lease + k_min);
@@ -156,6 +149,13 @@ void Supervision::launch() {
                        host.arm_last_line(key, which);
                        host.watch_lease(key, launch.payload, mine->deadline);
                      });
+  if (host_.world_.kill_launch()) {
+    // Nobody adopts it before others have asked for what it holds.
+    Fault cut{FaultKind::cut_both, host_.world_.now, host_.world_.rng.between(0, k_min), host_.index_};
+    cut.laptop = std::get<0>(key_);
+    schedule(host_.world_, cut);
+    throw Killed{};
+  }
   later(50 * k_ms, &Supervision::timer);
 }
 
