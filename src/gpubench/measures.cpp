@@ -16,7 +16,7 @@ constexpr std::uint32_t k_groups_per_unit = 32;  // keeps every unit busy whatev
 constexpr std::uint32_t k_turn_steps = 64;       // multiply-adds of a turn, in rates.cl
 constexpr std::uint32_t k_lane_steps = 2048;     // of a lane, over all entries of its vectors
 constexpr std::uint32_t k_rate_groups_max = 1u << 16;
-constexpr std::uint64_t k_traffic_gpu = 1ull << 30;  // bytes: far beyond any cache of a GPU
+constexpr std::uint64_t k_traffic_gpu = 1ull << 30;    // bytes: far beyond any cache of a GPU
 constexpr std::uint64_t k_traffic_cpu = 512ull << 20;  // the caches of servers have hundreds of MiB
 // Of a copy between host and device: beyond what C libraries copy by way of the caches (with glibc a part of the
 // largest one), for a data set is longer than that. With 128 MiB, a processor as device showed 0.6 of the rate.

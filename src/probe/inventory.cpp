@@ -100,7 +100,8 @@ void explain_gpus(const HostFiles& files, std::span<const VendorPlugin> plugins,
     const auto plugin =
         std::find_if(plugins.begin(), plugins.end(), [&](const VendorPlugin& one) { return one.vendor == vendor; });
     const bool on_bus = plugin != plugins.end() && !pci_gpus(files, plugin->pci_vendor_id).empty();
-    if (present) add_gap(gaps, toolkit.second, GapReason::not_reported, "no tool tells it and it is in none of its places");
+    if (present)
+      add_gap(gaps, toolkit.second, GapReason::not_reported, "no tool tells it and it is in none of its places");
     else if (on_bus) add_gap(gaps, toolkit.second, GapReason::no_driver, "there is a GPU, but no tool that knows it");
     else add_gap(gaps, toolkit.second, GapReason::not_applicable, "no GPU of " + std::string(vendor_name(vendor)));
   }

@@ -25,15 +25,15 @@ struct HostFacts {
   bool drained = false;
   bool reachable = true;
   std::string mismatch;  // why its GPUs are not what it declares, as measured; empty while nothing is known
-  std::vector<std::string> busy_gpus;        // UUIDs that someone holds (any user, any controller)
-  std::optional<double> cpus_free;           // nullopt = as many as the inventory has
-  std::optional<std::uint64_t> memory_free;  // bytes; nullopt = as much as the inventory has
+  std::vector<std::string> busy_gpus;                 // UUIDs that someone holds (any user, any controller)
+  std::optional<double> cpus_free;                    // nullopt = as many as the inventory has
+  std::optional<std::uint64_t> memory_free;           // bytes; nullopt = as much as the inventory has
   std::string quarantined;                            // why it gets nothing new, or empty
   std::map<std::string, std::string> unhealthy_gpus;  // UUID -> why it gets nothing new
   bool on_probation = false;                          // it was quarantined lately: others are preferred
-  Figures figures;                           // what was measured of it
-  std::string apart;                         // why this very job must not go there now, or empty
-  std::string shunned;                       // why every job stays away from it while there are others, or empty
+  Figures figures;                                    // what was measured of it
+  std::string apart;                                  // why this very job must not go there now, or empty
+  std::string shunned;  // why every job stays away from it while there are others, or empty
 };
 
 // What a member of an attempt holds there.

@@ -23,8 +23,8 @@ struct ProviderView {
   std::vector<registry::HostEvent> history;  // oldest first
   std::vector<JobId> jobs;
   std::map<std::string, std::vector<std::string>> measured;  // by uuid: attributes of the GPU that a benchmark told
-  std::map<std::string, sched::Reliability> gpus;  // of each GPU by its uuid
-  std::optional<sched::HostStanding> standing;     // nullopt: its health was never looked at
+  std::map<std::string, sched::Reliability> gpus;            // of each GPU by its uuid
+  std::optional<sched::HostStanding> standing;               // nullopt: its health was never looked at
 };
 
 // Whole lines. `columns` 0: nothing is cut, for pipes.

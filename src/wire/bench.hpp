@@ -47,7 +47,7 @@ struct BenchBegin {
   std::map<std::string, std::uint64_t> parameters;
   Duration deadline{};
   std::string peer{};  // uuid of a second GPU that the test uses and that is leased with the first, or empty
-};  // -> BenchStage
+};                     // -> BenchStage
 // op "bench-seed": the test that was begun goes on with this seed. -> BenchStage
 struct BenchSeed {
   std::uint64_t seed = 0;

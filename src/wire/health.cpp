@@ -11,7 +11,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t k_id_max = 128;            // bytes of an id, a kind, a package
+constexpr std::size_t k_id_max = 128;              // bytes of an id, a kind, a package
 constexpr std::size_t k_words_max = 32;            // throttle reasons
 constexpr int k_pid_max = 1 << 30;                 // the kernel's own limit is 2^22
 constexpr std::int64_t k_wall_ms_max = 1ll << 48;  // year 10,000 and something

@@ -178,9 +178,12 @@ class Grid:
             names += self.enter(host, "docker ps -a --format '{{.Names}}'").split()
         return names
 
-    def leases_on(self, host):
-        """Entries of the ledger of this boot, each a dictionary; gpu is a list."""
-        boot = self.enter(host, "cat /proc/sys/kernel/random/boot_id").strip()
+    def boot_id(self, host):
+        return self.enter(host, "cat /proc/sys/kernel/random/boot_id").strip()
+
+    def leases_on(self, host, boot=None):
+        """Entries of the ledger of this boot (who looks often says which it is), each a dictionary; gpu is a list."""
+        boot = boot or self.boot_id(host)
         try:
             with open(self.disk(host, "var/tmp/gridctl-leases/ledger"), "rb") as file:
                 data = file.read()

@@ -88,7 +88,8 @@ double seconds_for(const std::string& text) {
   return now() - start;
 }
 
-// What takes longer than this grows with the square of the text, or worse: a second is much for one pass with sanitizers.
+// What takes longer than this grows with the square of the text, or worse: a second is much for one pass with
+// sanitizers.
 constexpr double k_runaway = 20;
 
 TEST(JobFileParser, SurvivesEveryPrefixOfGoodFiles) {
