@@ -5,8 +5,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "control/chunks.hpp"
-#include "store/crew.hpp"
-#include "store/scan.hpp"
+#include "store/deposit.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -17,39 +16,21 @@ constexpr Example k_examples[] = {{"Give a job a checkpoint made elsewhere, then
                                    "gridctl checkpoint push train-gpt ./ckpt && gridctl job resume train-gpt"}};
 constexpr Positional k_positionals[] = {{"JOB", Offer::job}, {"DIR", Offer::directory}};
 
-// The head's tree, when there is one that can be read: what differs little from it is kept as a difference.
-std::optional<store::Tree> head_of(registry::Registry& registry, store::ChunkStore& chunks, const JobId& job) {
-  const auto head = registry.checkpoint(job, std::nullopt);
-  if (!head) return std::nullopt;
-  auto tree = tree_of(chunks, *head);
-  return tree ? std::optional(*std::move(tree)) : std::nullopt;
-}
-
 Result<registry::Checkpoint> store_directory(Context& context, registry::Registry& registry, const JobId& job,
                                              const os::Path& directory) {
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
   store::ScanOptions options;
   options.skip_at_top = {".commit"};
   options.links_stay_inside = true;
-  const std::optional<store::Tree> head = head_of(registry, chunks, job);
-  options.previous = head ? &*head : nullptr;
-  options.on_chunk_after = [&chunks](const Digest& digest, ByteView bytes, const Digest* before) {
-    return chunks.put_hashed(digest, bytes, before);
-  };
-  options.threads = store::threads_here();
-  TRY_ASSIGN(const store::Scan scan, store::scan(directory, options).context("while reading " + directory.string()));
-  for (const std::string& note : scan.notes) context.note("left out: " + sanitize(note));
-  if (scan.tree.entries.empty())
-    return make_error(Code::usage, directory.string() + " is empty: a checkpoint must hold something");
-  const Bytes manifest = store::to_manifest(scan.tree);
+  const auto head = registry.checkpoint(job, std::nullopt);
+  TRY_ASSIGN(const store::Deposit made,
+             store::deposit(chunks, directory, options, head ? std::optional(head->root) : std::nullopt));
+  for (const std::string& note : made.notes) context.note("left out: " + sanitize(note));
   registry::Checkpoint checkpoint;
-  checkpoint.root = store::root_of(manifest);
-  TRY(chunks.put(checkpoint.root, manifest));
-  TRY_ASSIGN(const store::StoreStats stats, chunks.stats());
-  TRY(chunks.seal());
-  checkpoint.bytes = scan.tree.total_bytes();
-  checkpoint.files = scan.tree.file_count();
-  checkpoint.stored_bytes = stats.put_bytes;
+  checkpoint.root = made.root;
+  checkpoint.bytes = made.tree.total_bytes();
+  checkpoint.files = made.tree.file_count();
+  checkpoint.stored_bytes = made.stored_bytes;
   checkpoint.how = "push";
   return checkpoint;
 }

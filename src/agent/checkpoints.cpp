@@ -209,6 +209,7 @@ Result<void> CheckpointWatch::take(int directory, const store::Listing& listing,
   store::SnapshotOptions options;
   options.bytes_max = spec_.disk_bytes_max;
   options.threads = store::threads_here(k_hashing_threads_max);
+  options.fingerprints = &fingerprints_;
   if (previous_ && os::exists(snapshot_files(attempt_, previous_number_))) {
     options.previous = &*previous_;
     options.previous_directory = snapshot_files(attempt_, previous_number_);

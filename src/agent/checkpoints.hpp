@@ -67,6 +67,7 @@ class CheckpointWatch {
   std::atomic<Duration> pause_;
   store::WholeWatch whole_;
   std::optional<store::Snapshot> previous_;
+  store::Fingerprints fingerprints_;  // of it
   std::uint64_t previous_number_ = 0;
   std::optional<BootTime> taken_at_;
   store::Verdict last_verdict_;

@@ -138,6 +138,7 @@ Result<KeyId> ChunkStore::key_of(const os::Path& directory) {
 }
 
 const os::Path& ChunkStore::directory() const { return state_->directory; }
+const Cipher* ChunkStore::cipher() const { return state_->options.cipher.get(); }
 
 Result<bool> ChunkStore::has(const Digest& digest) {
   const std::lock_guard lock(state_->mutex);

@@ -118,6 +118,7 @@ class ChunkStore : public ChunkReader {
   // The id of the key that the store in this directory is encrypted with; zero when it is not, or not there.
   [[nodiscard]] static Result<KeyId> key_of(const os::Path& directory);
   [[nodiscard]] const os::Path& directory() const;
+  [[nodiscard]] const Cipher* cipher() const;  // nullptr without a key
 
  private:
   struct State;

@@ -6,6 +6,7 @@
 
 #include "crypto/sha256.hpp"
 #include "os/entries.hpp"
+#include "store/fingerprints.hpp"
 #include "store/store_state.hpp"
 
 namespace gridctl::store {
@@ -121,6 +122,7 @@ Result<GcReport> ChunkStore::collect(const std::unordered_set<Digest>& digests, 
     if (removed) report.bytes_freed += pack.bytes;
   }
   if (!remove.empty()) TRY(os::sync_directory(state.packs_directory()));
+  TRY(sweep_fingerprints(state.directory, [&](const Digest& id) { return ids.contains(id); }));
   TRY_ASSIGN(report.unfinished_removed,
              sweep_unfinished(state.directory / "tmp", state.clock().wall(), policy.unfinished_age));
   TRY(state.refresh(true));

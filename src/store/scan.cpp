@@ -145,13 +145,12 @@ class ReadFile : public FileWork {
     if (got != size) torn_ = true;
     if (torn_) return {};
     const ByteView one = content.first(chunks[0].size), other = content.subspan(chunks[0].size);
-    if (count == 1) {
-      chunks[0].digest = crypto::sha256(one);
-      return give(first, one);
-    }
-    std::tie(chunks[0].digest, chunks[1].digest) = crypto::sha256(one, other);
-    TRY(give(first, one));
-    return give(first + 1, other);
+    const bool known = recognise(first, one), other_known = count == 1 || recognise(first + 1, other);
+    if (!known && !other_known && count > 1) std::tie(chunks[0].digest, chunks[1].digest) = crypto::sha256(one, other);
+    else if (!known) chunks[0].digest = crypto::sha256(one);
+    else if (!other_known) chunks[1].digest = crypto::sha256(other);
+    TRY(give(first, one, known));
+    return count == 1 ? Result<void>() : give(first + 1, other, other_known);
   }
 
   Result<std::unique_ptr<FileWork>> finish() override {
@@ -177,8 +176,17 @@ class ReadFile : public FileWork {
     return std::unique_ptr<FileWork>(std::move(work));
   }
 
-  Result<void> give(std::size_t number, ByteView content) {
+  // Whether it is what stood in its place before; then its digest is known.
+  bool recognise(std::size_t number, ByteView content) {
+    const Digest* const was = options_.fingerprints != nullptr ? before(number) : nullptr;
+    if (was == nullptr || !options_.fingerprints->recognise(*was, content)) return false;
+    entry_.chunks[number].digest = *was;
+    return true;
+  }
+
+  Result<void> give(std::size_t number, ByteView content, bool recognised) {
     const Digest& digest = entry_.chunks[number].digest;
+    if (options_.fingerprints != nullptr && !recognised) options_.fingerprints->note(digest, content, before(number));
     if (options_.on_chunk_after) return options_.on_chunk_after(digest, content, before(number));
     return options_.on_chunk ? options_.on_chunk(digest, content) : Result<void>();
   }
@@ -265,7 +273,9 @@ Result<std::vector<Seen>> walk(int directory_fd, const ScanOptions& options, std
   return walk.take();
 }
 
-Result<Scan> scan(int directory_fd, const ScanOptions& options) {
+namespace {
+
+Result<Scan> scan_all(int directory_fd, const ScanOptions& options) {
   Scan result;
   TRY_ASSIGN(const std::vector<Seen> seen, walk(directory_fd, options, result.notes));
   std::vector<Entry> entries;
@@ -287,13 +297,25 @@ Result<Scan> scan(int directory_fd, const ScanOptions& options) {
                           "directory holds more than the " + format_size(options.bytes_max) + " allowed");
       total += one.status.size;
       const Entry* known = options.known ? options.known(one.path) : nullptr;
-      if (known != nullptr && known->size == one.status.size) entries.push_back(*known);
-      else files.push_back(&one);
+      if (known == nullptr || known->size != one.status.size) {
+        files.push_back(&one);
+        continue;
+      }
+      entries.push_back(*known);
+      if (options.fingerprints != nullptr) options.fingerprints->keep(*known);
     }
   }
   TRY(read_files(directory_fd, files, options, entries, result.notes));
   TRY_ASSIGN(result.tree, make_tree(std::move(entries), {options.bytes_max, k_entries_max, options.links_stay_inside}));
   return result;
+}
+
+}  // namespace
+
+Result<Scan> scan(int directory_fd, const ScanOptions& options) {
+  Result<Scan> scanned = scan_all(directory_fd, options);
+  if (options.fingerprints != nullptr) options.fingerprints->end_scan(scanned.has_value());
+  return scanned;
 }
 
 Result<Scan> scan(const os::Path& directory, const ScanOptions& options) {

@@ -109,12 +109,14 @@ class Copier {
 };
 
 // The copy's own modes are ours; the tree has the source's.
-Result<Scan> hash_copy(int target, const Copier& copier, const std::vector<Seen>& seen, unsigned threads) {
+Result<Scan> hash_copy(int target, const Copier& copier, const std::vector<Seen>& seen, const SnapshotOptions& how) {
   std::unordered_map<std::string_view, const Seen*> sources;
   for (const Seen& one : seen) sources.emplace(one.path, &one);
   ScanOptions options = checkpoint_options();
   options.skip_at_top.clear();
-  options.threads = threads;
+  options.threads = how.threads;
+  options.previous = how.previous != nullptr ? &how.previous->tree : nullptr;
+  options.fingerprints = how.fingerprints;
   options.known = [&](const std::string& path) -> const Entry* {
     const auto source = sources.find(path);
     return source == sources.end() ? nullptr : copier.unchanged(*source->second);
@@ -166,7 +168,7 @@ Result<Snapshot> take_snapshot(int source_fd, const Listing& expected, const os:
     TRY(copier.copy(seen));
     TRY_ASSIGN(const Listing after, list_checkpoint(source_fd));
     if (after != expected) return changed();
-    TRY_ASSIGN(Scan scanned, hash_copy(target.get(), copier, seen, options.threads));
+    TRY_ASSIGN(Scan scanned, hash_copy(target.get(), copier, seen, options));
     snapshot.tree = std::move(scanned.tree);
     snapshot.notes.insert(snapshot.notes.end(), scanned.notes.begin(), scanned.notes.end());
     snapshot.manifest = to_manifest(snapshot.tree);

@@ -33,7 +33,8 @@ struct SnapshotOptions {
   // An earlier snapshot of the same source: its unchanged files are hard-linked and not hashed again.
   const Snapshot* previous = nullptr;
   os::Path previous_directory;
-  unsigned threads = 1;  // that hash
+  Fingerprints* fingerprints = nullptr;  // of `previous`; of this one when it succeeds. May be null
+  unsigned threads = 1;                  // that hash
 };
 
 // Copies (sharing extents where the file system can) into `into`, which must not exist, then hashes the copy. The

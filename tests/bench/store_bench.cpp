@@ -19,7 +19,7 @@
 #include "os/priority.hpp"
 #include "store/copy_out.hpp"
 #include "store/crew.hpp"
-#include "store/scan.hpp"
+#include "store/deposit.hpp"
 #include "store/tree.hpp"
 
 namespace gridctl {
@@ -151,21 +151,12 @@ Result<store::Tree> tree_of(store::ChunkStore& chunks, const std::string& root) 
 // `previous`: the root of the save before, or empty.
 Result<void> save_checkpoint(const os::Path& state, const os::Path& dir, const std::string& previous) {
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks({state}));
-  store::ScanOptions options;
-  options.threads = store::threads_here();
-  store::Tree before;
+  std::optional<Digest> before;
   if (!previous.empty()) {
-    TRY_ASSIGN(before, tree_of(chunks, previous));
+    TRY_ASSIGN(before, parse_digest(previous));
   }
-  options.previous = &before;
-  options.on_chunk_after = [&](const Digest& digest, ByteView bytes, const Digest* base) {
-    return chunks.put_hashed(digest, bytes, base);
-  };
-  TRY_ASSIGN(const store::Scan scan, store::scan(dir, options));
-  const Bytes manifest = store::to_manifest(scan.tree);
-  TRY(chunks.put(store::root_of(manifest), manifest));
-  TRY(chunks.seal());
-  std::printf("%s\n", to_hex(store::root_of(manifest)).c_str());
+  TRY_ASSIGN(const store::Deposit made, store::deposit(chunks, dir, {}, before));
+  std::printf("%s\n", to_hex(made.root).c_str());
   return {};
 }
 
