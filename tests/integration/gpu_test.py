@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two researchers and one GPU: a stub nvidia-smi gives the GPU, real submits race for it."""
+"""Two researchers, each with a daemon, and one GPU: a stub nvidia-smi gives it, real submits race for it."""
 import os
 import time
 import unittest
