@@ -145,7 +145,8 @@ void Supervisor::commit(const JobPtr& job, Epoch epoch, AttemptNumber attempt, c
   const Result<registry::Registry::Commit> committed = registry_.commit_checkpoint(row);
   if (!committed) return report(committed.error(), "while committing a checkpoint of job " + job->state.id.value);
   job->saved[epoch.value] = std::max(job->saved[epoch.value], pulled.from.number);
-  if (committed->became_head) adopt(job, committed->step.state);
+  // Also what an earlier try has committed without our being told.
+  if (!(committed->step.state == job->state)) adopt(job, committed->step.state);
   const Result<registry::Job> full = registry_.job(job->state.id);
   const auto old = full ? registry_.prunable(job->state.id, full->spec.checkpoint.keep)
                         : Result<std::vector<registry::Checkpoint>>(full.error());

@@ -413,8 +413,10 @@ void Laptop::commit(const JobPtr& job, Epoch epoch, AttemptNumber attempt, const
   if (committed->became_head) {
     world_.truth->stepped(index_, before, job::CheckpointCommitted{epoch, committed->checkpoint.seq, "", from.number},
                           committed->step.state);
-    adopt(job, committed->step.state);
+  } else {
+    world_.truth->looked(index_, committed->step.state);
   }
+  if (!(committed->step.state == job->state)) adopt(job, committed->step.state);
   if (const auto old = records_->prunable(job->state.id, world_.options.keep))
     for (const registry::Checkpoint& c : *old) {
       if (!records_->remove_checkpoint(c.job, c.seq)) continue;
