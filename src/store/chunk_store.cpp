@@ -198,6 +198,8 @@ Result<void> ChunkStore::put_hashed(const Digest& digest, ByteView content, cons
   return state_->append(lock, packed.entry, packed.stored);
 }
 
+Result<Bytes> ChunkStore::get_base(const BaseId& base) { return state_->read_base(base); }
+
 Result<void> ChunkStore::seal() {
   State::Lock lock(state_->mutex);
   return state_->publish_all(lock);

@@ -85,6 +85,8 @@ class ChunkStore : public ChunkReader {
   // not_found when it is not here; checkpoint_damaged, naming pack and offset, when the bytes are not those put.
   [[nodiscard]] Result<Bytes> get(const Digest& digest);
   [[nodiscard]] Result<Bytes> read(const Digest& digest) override { return get(digest); }
+  // What differences in packs were made from.
+  [[nodiscard]] Result<Bytes> get_base(const BaseId& base);
 
   // Refuses content that does not hash to the digest (checkpoint_damaged). What is here already costs nothing.
   // Not durable and not visible to other processes before seal().

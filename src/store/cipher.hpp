@@ -5,11 +5,13 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "base/bytes.hpp"
 
 namespace gridctl::store {
 
+inline constexpr std::string_view k_blob_label = "gridctl/chunk/1";  // of what is derived and sealed for blobs
 inline constexpr std::size_t k_sealing_bytes = 28;  // what sealing adds to a blob: nonce and tag
 
 // Names a store key without telling it. Zero: none.

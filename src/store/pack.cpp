@@ -81,6 +81,14 @@ Result<PackEntry> read_entry(Reader& in, std::uint64_t expected_offset, bool sea
 
 }  // namespace
 
+Bytes sealing_context(const Digest& storage_id, std::uint32_t plain_length) {
+  Bytes context;
+  put_bytes(context, as_bytes(k_blob_label));
+  put_bytes(context, storage_id.bytes);
+  put_big_endian(context, plain_length);
+  return context;
+}
+
 Bytes pack_header(const std::vector<PackEntry>& entries, const KeyId& key) {
   Bytes out;
   put_bytes(out, as_bytes(k_magic));

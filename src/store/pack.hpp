@@ -45,6 +45,9 @@ struct PackIndex {
   std::vector<PackEntry> entries;
 };
 
+// What a blob is sealed with besides its content: it cannot stand for another one, or with another length.
+[[nodiscard]] Bytes sealing_context(const Digest& storage_id, std::uint32_t plain_length);
+
 // Says which features a reader of such blobs needs.
 [[nodiscard]] Bytes pack_header(const std::vector<PackEntry>& entries, const KeyId& key = {});
 // Index and trailer for blobs that lie without gaps behind the header. REQUIRES: 1..k_pack_blobs_max entries.

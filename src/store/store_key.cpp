@@ -11,12 +11,12 @@
 #include "crypto/sealing.hpp"
 #include "os/random.hpp"
 #include "store/big_endian.hpp"
+#include "store/pack.hpp"
 
 namespace gridctl::store {
 namespace {
 
-constexpr std::string_view k_id_label = "gridctl/key-id/1", k_chunk_label = "gridctl/chunk/1",
-                           k_export_label = "gridctl/key/1", k_first_line = "gridctl-key 1";
+constexpr std::string_view k_id_label = "gridctl/key-id/1", k_export_label = "gridctl/key/1", k_first_line = "gridctl-key 1";
 constexpr std::size_t k_salt_bytes = 16;
 static_assert(k_sealing_bytes == crypto::k_gcm_nonce + crypto::k_gcm_tag);
 
@@ -40,12 +40,6 @@ std::optional<Bytes> open_under(ByteView key, ByteView extra, ByteView sealed) {
   if (!crypto::gcm_open(key, sealed.first(crypto::k_gcm_nonce), extra, sealed.subspan(crypto::k_gcm_nonce), plain))
     return std::nullopt;
   return plain;
-}
-
-Bytes extra_of(const Digest& id, std::uint32_t plain_length) {
-  Bytes extra = labelled(k_chunk_label, id.bytes);
-  put_big_endian(extra, plain_length);
-  return extra;
 }
 
 KeyId id_of(const Digest& secret) {
@@ -156,17 +150,17 @@ StoreKey StoreKey::make() {
 Digest StoreKey::storage_id(const Digest& digest) const { return names_.of(digest.bytes); }
 
 Digest StoreKey::blob_key(const Digest& id) const {
-  return crypto::hkdf_expand(keys_, labelled(k_chunk_label, id.bytes));
+  return crypto::hkdf_expand(keys_, labelled(k_blob_label, id.bytes));
 }
 
 Digest StoreKey::key_for(std::string_view label) const { return crypto::hkdf_expand(keys_, as_bytes(label)); }
 
 Bytes StoreKey::seal(const Digest& id, std::uint32_t plain_length, ByteView encoded) const {
-  return seal_under(blob_key(id).bytes, extra_of(id, plain_length), encoded);
+  return seal_under(blob_key(id).bytes, sealing_context(id, plain_length), encoded);
 }
 
 std::optional<Bytes> StoreKey::open(const Digest& id, std::uint32_t plain_length, ByteView sealed) const {
-  return open_under(blob_key(id).bytes, extra_of(id, plain_length), sealed);
+  return open_under(blob_key(id).bytes, sealing_context(id, plain_length), sealed);
 }
 
 std::string StoreKey::to_text() const { return head_of(id_) + "secret " + to_hex(secret_) + "\n"; }

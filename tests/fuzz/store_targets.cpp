@@ -13,6 +13,7 @@
 #include "store/formats.hpp"
 #include "store/ignore.hpp"
 #include "store/pack.hpp"
+#include "store/recipe.hpp"
 #include "store/tree.hpp"
 #include "support/temp_dir.hpp"
 
@@ -53,6 +54,15 @@ FUZZ_TARGET(pack) {
   const Result<PackIndex> index = read_pack_index(input.size(), reader_of(input));
   if (!index) return;
   for (const PackEntry& entry : index->entries) PROMISE(entry.offset + entry.length <= input.size());
+}
+
+FUZZ_TARGET(recipe) {
+  const Result<PackRecipe> recipe = parse_recipe(as_bytes(input));
+  if (!recipe) return;
+  PROMISE(recipe->blobs.size() * k_recipe_blob_bytes < input.size());
+  PROMISE(recipe->blobs.back().entry.offset + recipe->blobs.back().entry.length <= recipe->size);
+  const Result<PackRecipe> again = parse_recipe(encode(*recipe));
+  PROMISE(again && *again == *recipe);
 }
 
 // Three bytes choose codec, width and length; the rest is what a damaged store may hold.

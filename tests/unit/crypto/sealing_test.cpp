@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "crypto/sealing_small.hpp"
 #include "crypto/sha256.hpp"
 #include "support/results.hpp"
 
@@ -52,6 +53,17 @@ TEST(Gcm, OpensWhatWasSealedAndNothingElse) {
       EXPECT_TRUE(std::all_of(back.begin(), back.end(), [](std::byte b) { return b == std::byte{0}; }));
       byte ^= std::byte{4};
     }
+  }
+}
+
+TEST(Gcm, IsTheSameWithoutEvp) {
+  for (const std::size_t size : {0u, 1u, 15u, 16u, 17u, 4095u, 100'000u}) {
+    const Bytes key(32, std::byte{5}), nonce(12, static_cast<std::byte>(size)), extra(size % 61, std::byte{1});
+    Bytes plain(size);
+    for (std::size_t i = 0; i < size; ++i) plain[i] = static_cast<std::byte>(i * 7 + i / 251);
+    Bytes small(size + k_gcm_tag);
+    gcm_seal_small(key, nonce, extra, plain, small);
+    EXPECT_EQ(small, seal(key, nonce, extra, plain)) << size;
   }
 }
 
