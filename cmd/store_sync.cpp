@@ -91,8 +91,7 @@ Result<void> copy_missing(Context& context, registry::Registry& registry, contro
     synced.packs += copied->packs_sent;
     synced.bytes += copied->bytes_sent;
     if (!context.json)
-      context.note(name + " is at " + synced.name +
-                   (copied->bytes_sent > 0 ? ", " + format_size(copied->bytes_sent) + " sent" : ""));
+      context.note(name + " is at " + synced.name + control::describe(*copied));
   }
   return {};
 }

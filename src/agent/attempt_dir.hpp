@@ -54,6 +54,7 @@ struct AttemptDir {
   [[nodiscard]] Path control() const { return path / "ctl"; }
   [[nodiscard]] Path deadline_file() const { return control() / "deadline"; }
   [[nodiscard]] Path stop_file() const { return control() / "stop"; }
+  [[nodiscard]] Path bases_file() const { return control() / "bases"; }
   [[nodiscard]] Path kept_file() const { return control() / "kept_from"; }
   [[nodiscard]] Path interval_file() const { return control() / "interval_ms"; }
   [[nodiscard]] Path pause_file() const { return control() / "pause_ms"; }

@@ -24,6 +24,7 @@ constexpr int k_look_ms = 1000;                        // WholeWatch counts quie
 constexpr int k_settle_ms = 20;                        // gathers the events of one rename storm into one look
 constexpr unsigned k_hashing_threads_max = 4;          // the job wants its processors
 constexpr std::size_t k_keep = 2;                      // newest snapshots that stay whatever the controller says
+constexpr std::uint64_t k_bases_last = 4;              // snapshots for which it holds what was needed
 constexpr std::uint64_t k_info_bytes_max = 16 * 1024;  // a line, and the metrics
 constexpr Duration k_final_wait = std::chrono::seconds{15};  // for a killed writer's files to be judged
 constexpr Duration k_space_wait = std::chrono::minutes{2};   // for space: what the job has done would be lost
@@ -58,6 +59,35 @@ std::optional<HeldSnapshot> parse_info(std::string_view text, std::uint64_t numb
 }
 
 }  // namespace
+
+namespace {
+
+struct Bases {
+  std::uint64_t of = 0;
+  std::set<std::uint64_t> numbers;
+};
+Bases read_bases(const AttemptDir& attempt) {
+  Bases bases;
+  const auto text = os::read_file(attempt.bases_file(), k_info_bytes_max);
+  std::vector<std::uint64_t> numbers;
+  for (const auto& word : split(text ? trim(*text) : std::string_view(), ' '))
+    std::from_chars(word.data(), word.data() + word.size(), numbers.emplace_back());
+  if (numbers.empty()) return bases;
+  bases.of = numbers.front();
+  bases.numbers.insert(numbers.begin() + 1, numbers.end());
+  return bases;
+}
+
+}  // namespace
+
+Result<void> note_bases(const AttemptDir& attempt, std::uint64_t of, std::set<std::uint64_t> bases) {
+  Bases before = read_bases(attempt);
+  if (of < before.of) return {};
+  if (of == before.of) bases.merge(before.numbers);
+  std::string text = std::to_string(of);
+  for (const std::uint64_t number : bases) text += " " + std::to_string(number);
+  return os::write_file_atomically(attempt.bases_file(), text + "\n");
+}
 
 Path snapshot_files(const AttemptDir& attempt, std::uint64_t number) {
   return attempt.snapshots() / std::to_string(number) / "files";
@@ -247,7 +277,8 @@ Result<void> CheckpointWatch::take(int directory, const store::Listing& listing,
   return {};
 }
 
-// Oldest first: released ones, then, over the quota, unreleased ones too; never the newest `keep_newest`.
+// Oldest first: released ones, then, over the quota, unreleased ones too; never the newest `keep_newest`, and what
+// others differ from only where room is short.
 void CheckpointWatch::prune(std::size_t keep_newest) {
   const std::scoped_lock guard(mutex_);
   const auto total = [this] {
@@ -255,12 +286,18 @@ void CheckpointWatch::prune(std::size_t keep_newest) {
     for (const HeldSnapshot& held : held_) bytes += held.checkpoint.bytes;
     return bytes;
   };
-  while (held_.size() > keep_newest) {
-    const bool released = held_.front().checkpoint.number < kept_from_;
+  const Bases bases = read_bases(attempt_);
+  for (std::size_t spared = 0; held_.size() > keep_newest + spared;) {
+    const std::uint64_t number = held_[spared].checkpoint.number;
+    const bool released = number < kept_from_;
     const bool crowded = keep_newest < k_keep || (spec_.disk_bytes_max > 0 && total() > spec_.disk_bytes_max);
     if (!released && !crowded) return;
-    (void)os::remove_tree(attempt_.snapshots() / std::to_string(held_.front().checkpoint.number));
-    held_.erase(held_.begin());
+    if (!crowded && bases.numbers.contains(number) && bases.of + k_bases_last >= held_.back().checkpoint.number) {
+      ++spared;
+      continue;
+    }
+    (void)os::remove_tree(attempt_.snapshots() / std::to_string(number));
+    held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(spared));
   }
 }
 

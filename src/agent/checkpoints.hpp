@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,6 +27,10 @@ struct HeldSnapshot {
 [[nodiscard]] Path snapshot_manifest(const AttemptDir& attempt, std::uint64_t number);
 // Whole ones, ascending; half-made ones are removed when `tidy`.
 [[nodiscard]] std::vector<HeldSnapshot> held_snapshots(const AttemptDir& attempt, bool tidy);
+
+// What was told of snapshot `of` are differences to these: they stay, while there is room, until `of` is old itself.
+// More for the same one are added.
+[[nodiscard]] Result<void> note_bases(const AttemptDir& attempt, std::uint64_t of, std::set<std::uint64_t> bases);
 
 class CheckpointWatch {
  public:

@@ -22,6 +22,7 @@
 #include "agent/self.hpp"
 #include "agent/snapshots.hpp"
 #include "agent/standby.hpp"
+#include "agent/uploads.hpp"
 #include "base/text.hpp"
 #include "os/process.hpp"
 #include "probe/inventory.hpp"
@@ -30,6 +31,7 @@
 #include "transfer/serve.hpp"
 #include "transfer/serve_place.hpp"
 #include "wire/place.hpp"
+#include "wire/upload.hpp"
 
 namespace gridctl::agent {
 namespace {
@@ -172,7 +174,8 @@ class Connection {
     TRY(os::make_directories(home_));
     wire::AgentHello answer;
     answer.version = version;
-    answer.features = {"events", "bulk", "links", "health", std::string(wire::k_places_feature)};
+    answer.features = {
+        "events", "bulk", "links", "health", std::string(wire::k_places_feature), std::string(wire::k_uploads_feature)};
     for (std::string& word : transfer::Codecs::ours().words()) answer.features.push_back(std::move(word));
     takes_ = transfer::Codecs::of(hello.features);
     answer.build = self_hash();
@@ -208,6 +211,7 @@ class Connection {
     const std::string operation = wire::request_name(frame.payload);
     if (transfer::BulkServer::serves(operation)) return bulk(frame);
     if (wire::is_place_request(operation)) return place(frame);
+    if (operation == wire::k_upload_operation) return Uploads(link_, *snapshots_, clock_).handle(frame);
     if (operation == "probe") return probe(frame.stream);
     if (Bench::serves(operation)) return bench(operation, frame);
     if (Links::serves(operation)) return Links(link_, home_, clock_).handle(frame);

@@ -3,9 +3,14 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
+
 #include "agent/checkpoints.hpp"
 
 namespace gridctl::agent {
+namespace {
+constexpr std::size_t k_open_max = 4;  // snapshots; a pack is seldom made of more
+}  // namespace
 
 Result<Bytes> HostSnapshots::manifest(const wire::CheckpointRef& checkpoint) {
   TRY_ASSIGN(const AttemptDir attempt, requests_.attempt(checkpoint.job, checkpoint.epoch));
@@ -18,10 +23,15 @@ Result<Bytes> HostSnapshots::manifest(const wire::CheckpointRef& checkpoint) {
   return Bytes(bytes.begin(), bytes.end());
 }
 
-Result<void> HostSnapshots::open(const wire::CheckpointRef& checkpoint) {
-  if (open_ && open_->reference.job == checkpoint.job && open_->reference.epoch == checkpoint.epoch &&
-      open_->reference.number == checkpoint.number)
-    return {};
+Result<HostSnapshots::Open*> HostSnapshots::open(const wire::CheckpointRef& checkpoint) {
+  const auto found = std::find_if(open_.begin(), open_.end(), [&](const std::unique_ptr<Open>& one) {
+    return one->reference.job == checkpoint.job && one->reference.epoch == checkpoint.epoch &&
+           one->reference.number == checkpoint.number;
+  });
+  if (found != open_.end()) {
+    std::rotate(found, found + 1, open_.end());
+    return open_.back().get();
+  }
   TRY_ASSIGN(const Bytes bytes, manifest(checkpoint));
   TRY_ASSIGN(const AttemptDir attempt, requests_.attempt(checkpoint.job, checkpoint.epoch));
   auto opened = std::make_unique<Open>();
@@ -29,13 +39,30 @@ Result<void> HostSnapshots::open(const wire::CheckpointRef& checkpoint) {
   TRY_ASSIGN(opened->tree, store::parse_manifest(bytes));
   TRY_ASSIGN(opened->directory, os::open_file(snapshot_files(attempt, checkpoint.number), O_RDONLY | O_DIRECTORY));
   opened->chunks = std::make_unique<store::DirectoryChunks>(opened->directory.get(), opened->tree);
-  open_ = std::move(opened);
-  return {};
+  if (open_.size() == k_open_max) open_.erase(open_.begin());
+  open_.push_back(std::move(opened));
+  return open_.back().get();
 }
 
 Result<Bytes> HostSnapshots::chunk(const wire::CheckpointRef& checkpoint, const Digest& digest) {
-  TRY(open(checkpoint));
-  return open_->chunks->read(digest);
+  TRY_ASSIGN(Open * snapshot, open(checkpoint));
+  return snapshot->chunks->read(digest);
+}
+
+std::vector<wire::CheckpointRef> HostSnapshots::all_like(const wire::CheckpointRef& checkpoint) const {
+  std::vector<wire::CheckpointRef> all{checkpoint};
+  const Result<AttemptDir> attempt = requests_.attempt(checkpoint.job, checkpoint.epoch);
+  if (!attempt) return all;
+  const std::vector<HeldSnapshot> held = held_snapshots(*attempt, false);
+  for (auto one = held.rbegin(); one != held.rend(); ++one)
+    if (one->checkpoint.number != checkpoint.number)
+      all.push_back({checkpoint.job, checkpoint.epoch, one->checkpoint.number});
+  return all;
+}
+
+Result<void> HostSnapshots::needed(const wire::CheckpointRef& checkpoint, const std::set<std::uint64_t>& bases) const {
+  TRY_ASSIGN(const AttemptDir attempt, requests_.attempt(checkpoint.job, checkpoint.epoch));
+  return note_bases(attempt, checkpoint.number, bases);
 }
 
 }  // namespace gridctl::agent

@@ -117,7 +117,7 @@ Result<void> tidy(PlaceWork& work, os::Clock& clock, PlaceMemory& memory) {
 
 Result<std::uint64_t> serve_place(const Paths& paths, registry::Registry& registry, Due& due, os::Clock& clock,
                                   PlaceMemory& memory) {
-  TRY_ASSIGN(PlaceWork work, PlaceWork::open(paths, registry, due.place, clock, false));
+  TRY_ASSIGN(PlaceWork work, PlaceWork::open(paths, registry, due.place, clock, false, memory.uploads));
   std::uint64_t copied = 0;
   while (!due.copies.empty()) {
     TRY_ASSIGN(const bool done, copy_one(registry, work, due, clock.wall(), memory));

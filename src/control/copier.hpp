@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "control/host_uploads.hpp"
 #include "control/paths.hpp"
 #include "os/clock.hpp"
 #include "os/loop.hpp"
@@ -22,6 +23,7 @@ struct PlaceMemory {
   std::set<registry::CheckpointRef> hopeless;  // damaged here, and told
   std::set<std::string> refused;               // "JOB why": told, or known to have been
   BootTime next_prune{};
+  std::shared_ptr<UploadMemory> uploads = std::make_shared<UploadMemory>();
 };
 
 struct CopyRound {

@@ -46,6 +46,14 @@ Result<store::StoreKey> key_here(const Paths& paths) {
 
 }  // namespace
 
+std::string describe(const store::CopyStats& copied) {
+  if (copied.bytes_sent == 0) return "";
+  const std::string text = ", " + format_size(copied.bytes_sent) + " sent";
+  if (copied.bytes_elsewhere == 0) return text;
+  if (copied.bytes_elsewhere == copied.bytes_sent) return text + " by its host";
+  return text + ", " + format_size(copied.bytes_elsewhere) + " of it by its host";
+}
+
 Result<store::PlaceMark> own_mark(const Paths& paths, registry::Registry& registry) {
   TRY(open_chunks(paths));  // makes the key where there is none yet
   TRY_ASSIGN(const store::StoreKey key, key_here(paths));
@@ -53,9 +61,10 @@ Result<store::PlaceMark> own_mark(const Paths& paths, registry::Registry& regist
   return store::PlaceMark{key.id(), std::move(controller)};
 }
 
-PlaceWork::PlaceWork(registry::Registry& registry, registry::Place place, os::Clock& clock, os::FileLock lock,
-                     store::StoreKey key, store::ChunkStore chunks)
-    : registry_(&registry),
+PlaceWork::PlaceWork(Paths paths, registry::Registry& registry, registry::Place place, os::Clock& clock,
+                     os::FileLock lock, store::StoreKey key, store::ChunkStore chunks)
+    : paths_(std::move(paths)),
+      registry_(&registry),
       place_(std::move(place)),
       clock_(&clock),
       lock_(std::move(lock)),
@@ -63,11 +72,12 @@ PlaceWork::PlaceWork(registry::Registry& registry, registry::Place place, os::Cl
       chunks_(std::move(chunks)) {}
 
 Result<PlaceWork> PlaceWork::open(const Paths& paths, registry::Registry& registry, const registry::Place& place,
-                                  os::Clock& clock, bool wait) {
+                                  os::Clock& clock, bool wait, std::shared_ptr<UploadMemory> uploads) {
   TRY_ASSIGN(os::FileLock lock, lock_place(paths, place.name, wait));
   TRY_ASSIGN(store::ChunkStore chunks, open_chunks(paths));
   TRY_ASSIGN(store::StoreKey key, key_here(paths));
-  PlaceWork work(registry, place, clock, std::move(lock), std::move(key), std::move(chunks));
+  PlaceWork work(paths, registry, place, clock, std::move(lock), std::move(key), std::move(chunks));
+  work.uploads_ = uploads ? std::move(uploads) : std::make_shared<UploadMemory>();
   TRY_ASSIGN(const PlaceAccess access, access_to(registry, place));
   TRY_ASSIGN(work.backend_, open_place(access, paths, clock));
   work.link_ = {work.backend_.get(), work.key_.get()};
@@ -77,18 +87,27 @@ Result<PlaceWork> PlaceWork::open(const Paths& paths, registry::Registry& regist
 }
 
 Result<store::CopyStats> PlaceWork::copy(const registry::CopyWanted& wanted, const store::CopyProgress& progress) {
-  TRY_ASSIGN(const store::CopyStats stats, store::copy_checkpoint(chunks_, link_, there_, record_of(wanted), progress));
   const registry::Checkpoint& from = wanted.checkpoint;
+  HostUploads by_host({paths_, *registry_, chunks_, *key_, *backend_, *clock_, *uploads_}, from);
+  store::PlaceLink link = link_;
+  std::uint64_t done = 0, total = 0;
+  const store::CopyProgress told = [&](std::uint64_t now_done, std::uint64_t now_total) {
+    done = now_done, total = now_total;
+    return !progress || progress(done, total);
+  };
+  if (const Result<PlaceUrl> url = parse_place_url(place_.url); url && url->kind == PlaceKind::bucket)
+    link.elsewhere = [&](const store::PackFile& pack) { by_host.put(pack, [&] { return told(done, total); }); };
+  TRY_ASSIGN(const store::CopyStats stats, store::copy_checkpoint(chunks_, link, there_, record_of(wanted), told));
   const WallTime now = clock_->wall();
   const auto save = [&]() -> Result<void> {
     TRY(registry_->add_copy({place_.name, from.job, from.seq, now}));
     TRY(registry_->note_answer(place_.name, now));
-    return registry_->note(from.job, now,
-                           {"checkpoint_copied",
-                            "checkpoint " + std::to_string(from.seq.value) + " copied to " + place_.name +
-                                (stats.bytes_sent > 0 ? ", " + format_size(stats.bytes_sent) + " sent" : ""),
-                            from.epoch,
-                            {}});
+    return registry_->note(
+        from.job, now,
+        {"checkpoint_copied",
+         "checkpoint " + std::to_string(from.seq.value) + " copied to " + place_.name + describe(stats),
+         from.epoch,
+         {}});
   };
   TRY(registry_->together(save));
   return stats;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "control/host_uploads.hpp"
 #include "control/places.hpp"
 #include "os/files.hpp"
 #include "store/copying.hpp"
@@ -17,8 +18,10 @@ namespace gridctl::control {
 class PlaceWork {
  public:
   // Takes the lock (busy when another process has it and `wait` is false), checks the mark, lists the place.
+  // `uploads`: so that hosts that could not send packs themselves are left alone, by later work too.
   [[nodiscard]] static Result<PlaceWork> open(const Paths& paths, registry::Registry& registry,
-                                              const registry::Place& place, os::Clock& clock, bool wait);
+                                              const registry::Place& place, os::Clock& clock, bool wait,
+                                              std::shared_ptr<UploadMemory> uploads = {});
 
   // The copy is acknowledged and recorded when it returns; the job's history says so. checkpoint_damaged: it is not
   // whole here, and the place is not to blame.
@@ -40,11 +43,12 @@ class PlaceWork {
   [[nodiscard]] const store::PlaceLink& link() const { return link_; }
 
  private:
-  PlaceWork(registry::Registry& registry, registry::Place place, os::Clock& clock, os::FileLock lock,
+  PlaceWork(Paths paths, registry::Registry& registry, registry::Place place, os::Clock& clock, os::FileLock lock,
             store::StoreKey key, store::ChunkStore chunks);
   [[nodiscard]] Result<void> replace_copy(const registry::CopyWanted& wanted);
   [[nodiscard]] Result<bool> heal_here(const registry::CopyWanted& wanted, Repair& report);
 
+  Paths paths_;
   registry::Registry* registry_;
   registry::Place place_;
   os::Clock* clock_;
@@ -54,7 +58,11 @@ class PlaceWork {
   store::PlaceLink link_;
   store::ChunkStore chunks_;
   store::PlaceListing there_;
+  std::shared_ptr<UploadMemory> uploads_;
 };
+
+// ", 12 MiB sent, 10 MiB of them by its host", as far as there is something to say.
+[[nodiscard]] std::string describe(const store::CopyStats& copied);
 
 // The mark that places of this state directory carry.
 [[nodiscard]] Result<store::PlaceMark> own_mark(const Paths& paths, registry::Registry& registry);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/reach.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "control/embedded_agent.hpp"
+#include "wire/upload.hpp"
 
 namespace gridctl::control {
 
@@ -63,7 +65,9 @@ Result<transfer::BulkLink> open_bulk(const registry::Provider& provider, const P
   features.emplace_back("bulk");
   TRY_ASSIGN(AgentSession session, call(provider, paths, controller, std::move(features), deadline, clock));
   const transfer::Codecs codecs = transfer::Codecs::of(session.hello.features);
-  return transfer::BulkLink{std::make_unique<BlockingLink>(std::move(session), clock), codecs};
+  const auto& said = session.hello.features;
+  const bool uploads = std::find(said.begin(), said.end(), wire::k_uploads_feature) != said.end();
+  return transfer::BulkLink{std::make_unique<BlockingLink>(std::move(session), clock), codecs, uploads};
 }
 
 }  // namespace gridctl::control

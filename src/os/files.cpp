@@ -5,6 +5,7 @@
 #include <linux/fs.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -143,6 +144,12 @@ Result<Fd> open_file(const Path& path, int flags, unsigned mode) {
     if (fd >= 0) return Fd{fd};
     if (errno != EINTR) return path_error(errno, "open", path);
   }
+}
+
+Result<Fd> open_memory() {
+  Fd fd(::memfd_create("gridctl", MFD_CLOEXEC));
+  if (!fd.valid()) return errno_error(errno, "cannot make a file in memory");
+  return fd;
 }
 
 bool exists(const Path& path) {

@@ -55,6 +55,7 @@ class Fd {
 // directories writable first where needed. Missing is success.
 [[nodiscard]] Result<void> remove_tree(const Path& path);
 [[nodiscard]] Result<Fd> open_file(const Path& path, int flags, unsigned mode = 0600);
+[[nodiscard]] Result<Fd> open_memory();       // a file of no file system, which ends with its last descriptor
 [[nodiscard]] bool exists(const Path& path);  // no error is ever taken for "absent": lstat ENOENT only
 [[nodiscard]] Result<std::uint64_t> free_bytes(const Path& path);  // for an ordinary user
 [[nodiscard]] Result<void> read_exactly(int fd, std::byte* into, std::size_t count, std::uint64_t offset);  // pread

@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -26,6 +28,12 @@ struct Object {
   std::string name;
   std::uint64_t size = 0;  // bytes
   bool operator==(const Object&) const = default;
+};
+
+// A request that puts one object: whoever sends it needs no credentials, and the place takes no other bytes with it.
+struct SignedPut {
+  std::string url;
+  std::vector<std::pair<std::string, std::string>> headers;
 };
 
 // Bytes that have moved so far, of one object; false stops (cancelled).
@@ -50,6 +58,12 @@ class Backend {
   [[nodiscard]] virtual Result<bool> put_new(std::string_view name, ByteView content) = 0;
   // Success also when it is not there.
   [[nodiscard]] virtual Result<void> remove(std::string_view name) = 0;
+  // For somebody else, to be sent within some minutes. `content`: SHA-256 of what is to be put; the place checks it.
+  // nullopt: such a place has no signed requests.
+  [[nodiscard]] virtual Result<std::optional<SignedPut>> sign_put(std::string_view name, const Digest& content) {
+    static_cast<void>(name), static_cast<void>(content);
+    return std::optional<SignedPut>();
+  }
 };
 
 }  // namespace gridctl::store

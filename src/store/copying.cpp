@@ -62,8 +62,9 @@ Result<bool> has_copy(const PlaceLink& place, PlaceListing& there, const CopyRec
 }
 
 // False when it is damaged here; then its sound blobs are in another pack now, and the others missing.
-Result<bool> send_pack(ChunkStore& store, Backend& place, PlaceListing& there, const PackFile& file,
+Result<bool> send_pack(ChunkStore& store, const PlaceLink& link, PlaceListing& there, const PackFile& file,
                        const Moved& moved) {
+  Backend& place = *link.backend;
   TRY_ASSIGN(const VerifyReport verified, store.verify_pack(file.id));
   if (verified.damages_total > 0) {
     TRY(store.set_aside(verified));
@@ -72,6 +73,7 @@ Result<bool> send_pack(ChunkStore& store, Backend& place, PlaceListing& there, c
   const NeededPack pack{file.id, file.size};
   const std::string name = object_name(pack);
   if (there.packs.contains(file.id)) TRY(place.remove(name));  // of another size: it was torn
+  if (link.elsewhere) link.elsewhere(file);
   TRY_ASSIGN(const os::Fd fd, os::open_file(file.path, O_RDONLY));
   TRY(place.put(name, file.size, reader_of(fd.get()), moved));
   there.packs[file.id] = file.size;
@@ -79,17 +81,22 @@ Result<bool> send_pack(ChunkStore& store, Backend& place, PlaceListing& there, c
 }
 
 // False as of send_pack.
-Result<bool> send_packs(ChunkStore& store, Backend& place, PlaceListing& there, const std::vector<PackFile>& files,
-                        const CopyProgress& progress, CopyStats& stats) {
+Result<bool> send_packs(ChunkStore& store, const PlaceLink& place, PlaceListing& there,
+                        const std::vector<PackFile>& files, const CopyProgress& progress, CopyStats& stats) {
   std::uint64_t total = 0, done = 0;
   for (const PackFile& file : files) total += file.size;
   for (const PackFile& file : files) {
     if (!are_there(there, {{file.id, file.size}})) {
-      const auto moved = [&](std::uint64_t bytes) { return !progress || progress(done + bytes, total); };
+      bool by_us = false;
+      const auto moved = [&](std::uint64_t bytes) {
+        by_us = true;
+        return !progress || progress(done + bytes, total);
+      };
       TRY_ASSIGN(const bool sound, send_pack(store, place, there, file, moved));
       if (!sound) return false;
       ++stats.packs_sent;
       stats.bytes_sent += file.size;
+      if (!by_us) stats.bytes_elsewhere += file.size;
     }
     done += file.size;
     if (progress && !progress(done, total)) return make_error(Code::cancelled, "copying was stopped");
@@ -122,7 +129,7 @@ Result<CopyStats> copy_checkpoint(ChunkStore& store, const PlaceLink& place, Pla
     if (files.size() > k_record_packs_max)
       return make_error(Code::unsupported, "the checkpoint needs " + std::to_string(files.size()) + " packs");
     checkpoint.packs = needed(files);
-    TRY_ASSIGN(const bool sent, send_packs(store, *place.backend, there, files, progress, stats));
+    TRY_ASSIGN(const bool sent, send_packs(store, place, there, files, progress, stats));
     if (sent) break;
     if (round == k_rounds_max)
       return make_error(Code::checkpoint_damaged, "not copied, for its packs here keep turning out to be damaged");

@@ -17,14 +17,20 @@ namespace gridctl::store {
 
 struct CopyStats {
   std::uint64_t packs_sent = 0, bytes_sent = 0;  // what was there already is not counted
+  std::uint64_t bytes_elsewhere = 0;             // of these, what somebody else sent
   bool operator==(const CopyStats&) const = default;
 };
 // Bytes of packs of this checkpoint that are there, and of all; false stops (cancelled).
 using CopyProgress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
+// Has somebody else put a pack there, who need not be believed: the place is asked. Packs that it leaves are sent from
+// here.
+using PutElsewhere = std::function<void(const PackFile& pack)>;
+
 struct PlaceLink {
   Backend* backend = nullptr;
   const StoreKey* key = nullptr;
+  PutElsewhere elsewhere = {};
 };
 
 // Each pack is read and verified here before it is sent; a damaged one is set aside, which other checkpoints survive.

@@ -21,7 +21,8 @@ inline constexpr int k_rounds_max = 3;         // what a broken connection had t
 
 struct BulkLink {
   std::unique_ptr<wire::Link> link;
-  Codecs codecs = {};  // what its other side decodes
+  Codecs codecs = {};    // what its other side decodes
+  bool uploads = false;  // it knows of uploads
 };
 // Opens another connection to the same host; called by several threads.
 using MoreLinks = std::function<Result<BulkLink>()>;

@@ -66,6 +66,14 @@ class S3 : public store::Backend {
     TRY(check_name(name));
     return remove_one(name).context("while removing " + described(name));
   }
+  Result<std::optional<store::SignedPut>> sign_put(std::string_view name, const Digest& content) override {
+    TRY(check_name(name));
+    TRY_ASSIGN(S3Signed ready, wires_.front()->signed_for(call_for("PUT", name), content));
+    store::SignedPut put{std::move(ready.url), {}};
+    for (http::Header& header : ready.headers)
+      put.headers.emplace_back(std::move(header.name), std::move(header.value));
+    return std::optional(std::move(put));
+  }
 
  private:
   std::string described(std::string_view name) const { return to_url(place_) + "/" + std::string(name); }

@@ -114,27 +114,4 @@ S3Signed sign(const S3Message& message, const S3Credentials& credentials, const 
   return {url_of(message, query), std::move(headers)};
 }
 
-Result<std::string> presign(const S3Message& message, const S3Credentials& credentials, const S3Scope& scope,
-                            Duration valid_for) {
-  if (message.method != "GET" && message.method != "PUT")
-    return make_error(Code::usage, "only GET and PUT are presigned, not " + message.method);
-  if (valid_for < std::chrono::seconds{1} || valid_for > k_presigned_max)
-    return make_error(Code::usage,
-                      "a presigned URL is valid for one second to seven days, not for " + format_duration(valid_for));
-  std::vector<http::Header> all = message.headers;
-  all.push_back({"host", authority_of(message.origin)});
-  const SignedHeaders signed_ones = signed_headers(std::move(all));
-  S3Query query = message.query;
-  query.emplace_back("X-Amz-Algorithm", k_algorithm);
-  query.emplace_back("X-Amz-Credential", credentials.access_key + "/" + scope_text(scope));
-  query.emplace_back("X-Amz-Date", stamp(scope.now));
-  query.emplace_back("X-Amz-Expires",
-                     std::to_string(std::chrono::duration_cast<std::chrono::seconds>(valid_for).count()));
-  query.emplace_back("X-Amz-SignedHeaders", signed_ones.names);
-  if (!credentials.session_token.empty()) query.emplace_back("X-Amz-Security-Token", credentials.session_token);
-  const std::string encoded = canonical_query(query);
-  const std::string request = canonical_request(message, encoded, signed_ones, k_unsigned_payload);
-  return url_of(message, encoded) + "&X-Amz-Signature=" + signature(request, credentials, scope);
-}
-
 }  // namespace gridctl::transfer

@@ -36,22 +36,14 @@ struct S3Scope {
   WallTime now;  // by the server's clock, as far as we know it: it refuses what is 15 minutes off
 };
 
-inline constexpr std::string_view k_unsigned_payload = "UNSIGNED-PAYLOAD";
-
 // Where to send it, and all headers: the given ones, x-amz-date, x-amz-content-sha256, Authorization.
 struct S3Signed {
   std::string url;
   std::vector<http::Header> headers;
 };
-// `payload_hash`: SHA-256 of the body in hexadecimal, or k_unsigned_payload.
+// `payload_hash`: SHA-256 of the body in hexadecimal.
 [[nodiscard]] S3Signed sign(const S3Message& message, const S3Credentials& credentials, const S3Scope& scope,
                             std::string_view payload_hash);
-
-inline constexpr Duration k_presigned_max = std::chrono::hours{7 * 24};  // more is refused by S3
-// A URL by which whoever has it may do this one thing until it expires; message.headers must be sent with it.
-// usage when the time is under a second or above k_presigned_max, or the method is neither GET nor PUT.
-[[nodiscard]] Result<std::string> presign(const S3Message& message, const S3Credentials& credentials,
-                                          const S3Scope& scope, Duration valid_for);
 
 // Everything but A-Z a-z 0-9 - . _ ~ (and '/', when kept) becomes %XX.
 [[nodiscard]] std::string percent_encode(std::string_view text, bool keep_slash = false);

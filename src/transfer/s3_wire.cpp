@@ -71,10 +71,19 @@ S3Message S3Wire::message(const S3Call& call, const S3Login& login) const {
   return out;
 }
 
-Result<http::Answer> S3Wire::once(const S3Call& call, const S3Login& login) {
+S3Signed S3Wire::signed_now(const S3Call& call, const S3Login& login, const Digest& body) const {
   const WallTime now{clock_.wall().ms + std::chrono::duration_cast<std::chrono::milliseconds>(skew_.now()).count()};
+  return sign(message(call, login), login.credentials, {login.region, now}, to_hex(body));
+}
+
+Result<S3Signed> S3Wire::signed_for(const S3Call& call, const Digest& body) const {
+  TRY_ASSIGN(const S3Login login, find_s3_login(place_, s3_surroundings()));
+  return signed_now(call, login, body);
+}
+
+Result<http::Answer> S3Wire::once(const S3Call& call, const S3Login& login) {
   const ByteView body = call.body.value_or(ByteView{});
-  S3Signed ready = sign(message(call, login), login.credentials, {login.region, now}, to_hex(crypto::sha256(body)));
+  S3Signed ready = signed_now(call, login, crypto::sha256(body));
   http::Request request;
   request.method = call.method;
   request.url = std::move(ready.url);

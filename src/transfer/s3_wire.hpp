@@ -76,6 +76,8 @@ class S3Wire {
  public:
   S3Wire(const S3Place& place, const S3Options& options, os::Clock& clock, S3Skew& skew);
   [[nodiscard]] Result<S3Outcome> call(const S3Call& call);
+  // The request for somebody else, who sends a body of this hash with it.
+  [[nodiscard]] Result<S3Signed> signed_for(const S3Call& call, const Digest& body) const;
 
  private:
   struct Tries;
@@ -83,6 +85,7 @@ class S3Wire {
   Result<void> wait(Tries& tries, const S3Call& call, std::optional<Duration> told, const Error& because);
   bool correct_clock(const http::Answer& answer);
   S3Message message(const S3Call& call, const S3Login& login) const;
+  S3Signed signed_now(const S3Call& call, const S3Login& login, const Digest& body) const;
 
   const S3Place& place_;
   const S3Options& options_;

@@ -237,6 +237,7 @@ struct CheckpointRef {
   JobId job;
   Epoch epoch;
   std::uint64_t number = 0;
+  bool operator==(const CheckpointRef&) const = default;
 };
 struct GetRequest {
   CheckpointRef checkpoint;

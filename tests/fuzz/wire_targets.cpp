@@ -11,6 +11,7 @@
 #include "wire/messages.hpp"
 #include "wire/network.hpp"
 #include "wire/place.hpp"
+#include "wire/upload.hpp"
 
 namespace gridctl::wire {
 namespace {
@@ -93,7 +94,8 @@ FUZZ_TARGET(messages) {
                                          repeats<parse_end>,
                                          accepts<parse_manifest_request>,
                                          repeats<parse_place_request>,
-                                         repeats<parse_place_stored>};
+                                         repeats<parse_place_stored>,
+                                         repeats<parse_upload>};
   static_cast<void>(request_name(input));
   static_cast<void>(payload_error(input));
   to_parser(input, k_parsers);

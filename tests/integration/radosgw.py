@@ -62,7 +62,7 @@ rgw data = {folder}/rgw
 keyring = {folder}/keyring
 mon data avail crit = 1
 [client.rgw]
-rgw frontends = beast endpoint=127.0.0.1:{port}
+rgw frontends = beast {listens}
 rgw thread pool size = 16
 rgw verify ssl = false
 """
@@ -80,10 +80,13 @@ def free_port():
 
 
 class Radosgw:
-    def __init__(self):
+    def __init__(self, address=None):
+        """On loopback, and on another address of this machine when one is given: that is its endpoint then."""
         self.folder = tempfile.mkdtemp(prefix="gridctl-radosgw.")
         self.port = free_port()
-        self.endpoint = f"http://127.0.0.1:{self.port}"
+        self.loopback = f"http://127.0.0.1:{self.port}"
+        self.addresses = ["127.0.0.1", *([address] if address else [])]
+        self.endpoint = f"http://{self.addresses[-1]}:{self.port}"
         try:
             self.start()
         except BaseException:
@@ -104,7 +107,8 @@ class Radosgw:
             fsid = file.read().strip()
         monitor = free_port()
         with open(os.path.join(self.folder, "ceph.conf"), "w", encoding="ascii") as file:
-            file.write(CONFIGURATION.format(fsid=fsid, monitor=monitor, folder=self.folder, port=self.port))
+            file.write(CONFIGURATION.format(fsid=fsid, monitor=monitor, folder=self.folder, listens=" ".join(
+                f"endpoint={address}:{self.port}" for address in self.addresses)))
         self.run("ceph-authtool", "--create-keyring", "keyring", "--gen-key", "-n", "mon.", "--cap", "mon", "allow *")
         self.run("ceph-authtool", "keyring", "--gen-key", "-n", "client.admin", "--cap", "mon", "allow *",
                  "--cap", "osd", "allow *", "--cap", "mgr", "allow *")
@@ -133,7 +137,7 @@ class Radosgw:
 
     def answers(self):
         try:
-            urllib.request.build_opener(urllib.request.ProxyHandler({})).open(self.endpoint, timeout=2).close()
+            urllib.request.build_opener(urllib.request.ProxyHandler({})).open(self.loopback, timeout=2).close()
             return True
         except urllib.error.HTTPError:
             return True
@@ -171,13 +175,13 @@ class Radosgw:
         signature = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
         headers = {"x-amz-date": stamp, "x-amz-content-sha256": nothing, "Authorization":
                    f"AWS4-HMAC-SHA256 Credential={ACCESS_KEY}/{scope}, SignedHeaders={names}, Signature={signature}"}
-        call = urllib.request.Request(f"{self.endpoint}/{name}", method="PUT", headers=headers)
+        call = urllib.request.Request(f"{self.loopback}/{name}", method="PUT", headers=headers)
         urllib.request.build_opener(urllib.request.ProxyHandler({})).open(call, timeout=PATIENCE).close()
 
     def environment(self):
         """For programs that speak to it."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-        return dict(clean, AWS_ACCESS_KEY_ID=ACCESS_KEY, AWS_SECRET_ACCESS_KEY=SECRET_KEY, no_proxy="127.0.0.1",
+        return dict(clean, AWS_ACCESS_KEY_ID=ACCESS_KEY, AWS_SECRET_ACCESS_KEY=SECRET_KEY, no_proxy=",".join(self.addresses),
                     GRIDCTL_S3_ENDPOINT=self.endpoint)
 
     def stop(self):

@@ -19,7 +19,9 @@ namespace gridctl::store::testing {
 namespace {
 
 using namespace gridctl::transfer;
+using ::testing::Ge;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 constexpr const char* k_bucket = "gridctl-test";
@@ -115,29 +117,39 @@ TEST(S3Server, TakesPrefixesWithOddCharacters) {
   EXPECT_THAT(place->remove("packs/a"), IsOk());
 }
 
-TEST(S3Server, DoesWhatPresignedUrlsAllowAndNothingElse) {
+TEST(S3Server, TakesWithASignedRequestTheBytesItWasSignedForAndNothingElse) {
   make_bucket();
-  const std::string path = std::string("/") + k_bucket + "/presigned/a b";
+  const auto place = open(place_at("signed"));
   http::Client client;
-  const auto status = [&](const std::string& method, const std::string& url, std::string_view body = {}) {
+  const auto send = [&](const std::string& method, const std::string& url, const auto& headers, std::string_view body) {
     http::Request request;
     request.method = method;
     request.url = url;
+    for (const auto& [name, value] : headers) request.headers.push_back({name, value});
     if (method == "PUT") request.body = http::source_of(as_bytes(body));
     const auto answer = client.perform(request);
     EXPECT_THAT(answer, IsOk());
-    return answer ? std::pair{answer->status, std::string(as_text(answer->body))} : std::pair{0, std::string{}};
+    return answer ? answer->status : 0;
   };
-  const std::string put = *presign(message("PUT", path), credentials(), scope(), std::chrono::minutes{5});
-  EXPECT_EQ(status("PUT", put, "by url").first, 200);
-  const std::string get = *presign(message("GET", path), credentials(), scope(), std::chrono::minutes{5});
-  EXPECT_EQ(status("GET", get), (std::pair{200, std::string("by url")}));
-  EXPECT_EQ(status("PUT", get, "other").first, 403);
-  std::string elsewhere = get;
-  elsewhere.replace(elsewhere.find("a%20b"), 5, "a%20c");
-  EXPECT_EQ(status("GET", elsewhere).first, 403);
-  const S3Scope earlier{"us-east-1", {os::system_clock().wall().ms - 600'000}};
-  EXPECT_EQ(status("GET", *presign(message("GET", path), credentials(), earlier, std::chrono::minutes{5})).first, 403);
+  const std::string right = "the right body", wrong = "the wrong body";
+  const store::SignedPut put = **place->sign_put("packs/a", crypto::sha256(as_bytes(right)));
+  EXPECT_THAT(send("PUT", put.url, put.headers, wrong), Ge(400));
+  EXPECT_THAT(*place->list(""), IsEmpty());
+  EXPECT_EQ(send("PUT", put.url, put.headers, right), 200);
+  EXPECT_EQ(send("PUT", put.url, put.headers, right), 200);
+  EXPECT_THAT(send("PUT", put.url, put.headers, wrong), Ge(400));
+  std::string elsewhere = put.url;
+  elsewhere.replace(elsewhere.rfind("a"), 1, "b");
+  EXPECT_EQ(send("PUT", elsewhere, put.headers, right), 403);
+  EXPECT_EQ(send("DELETE", put.url, put.headers, ""), 403);
+  EXPECT_THAT(*place->list(""), ElementsAre(Object{"packs/a", right.size()}));
+  EXPECT_EQ(as_text(*place->read("packs/a", 0, 100)), right);
+  const S3Scope long_ago{"us-east-1", {os::system_clock().wall().ms - 16 * 60'000}};
+  const std::string path = std::string("/") + k_bucket + "/late";
+  const S3Signed late = sign(message("PUT", path), credentials(), long_ago, to_hex(crypto::sha256(as_bytes(right))));
+  std::vector<std::pair<std::string, std::string>> headers;
+  for (const http::Header& header : late.headers) headers.emplace_back(header.name, header.value);
+  EXPECT_EQ(send("PUT", late.url, headers, right), 403);
 }
 
 // Each is announced before it is put, so that whoever listens can kill the server in its midst.

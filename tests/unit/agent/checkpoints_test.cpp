@@ -10,7 +10,9 @@
 namespace gridctl::agent {
 namespace {
 
+using gridctl::testing::IsOk;
 using store::testing::slurp, store::testing::write;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -48,6 +50,58 @@ TEST_F(CheckpointWatchTest, WhatIsSavedBeforeTheFirstLookIsTaken) {
   watch.finish(store::Writer::exited);
   ASSERT_THAT(watch.list(), SizeIs(1));
   EXPECT_EQ(slurp(snapshot_files(attempt_, 1) / "state"), "step 45\nstep 46\n");
+}
+
+class BasesTest : public CheckpointWatchTest {
+ protected:
+  BasesTest() { std::filesystem::create_directories(attempt_.bases_file().parent_path()); }
+  // Takes one more snapshot, when the controller has all of those before it; which ones there are then.
+  std::vector<std::uint64_t> after_another() {
+    write(files() / "state", "step " + std::to_string(++step_) + "\n");
+    write(files() / ".commit", "");
+    CheckpointWatch watch(attempt_, spec_, view_of(attempt_, spec_, 1), os::system_clock(), changed_.get());
+    watch.release(1000);
+    watch.start();
+    watch.finish(store::Writer::exited);
+    std::vector<std::uint64_t> numbers;
+    for (const auto& one : watch.list()) numbers.push_back(one.number);
+    return numbers;
+  }
+  int step_ = 100;
+};
+
+TEST_F(BasesTest, StayForTheNextFewSnapshots) {
+  EXPECT_THAT(after_another(), ElementsAre(1));
+  EXPECT_THAT(after_another(), ElementsAre(1, 2));
+  ASSERT_THAT(note_bases(attempt_, 2, {1}), IsOk());
+  EXPECT_THAT(after_another(), ElementsAre(1, 2, 3));
+  ASSERT_THAT(note_bases(attempt_, 3, {1}), IsOk());
+  ASSERT_THAT(note_bases(attempt_, 3, {2}), IsOk());  // of another pack
+  EXPECT_THAT(after_another(), ElementsAre(1, 2, 3, 4));
+  ASSERT_THAT(note_bases(attempt_, 4, {2}), IsOk());
+  ASSERT_THAT(note_bases(attempt_, 3, {1}), IsOk());  // comes late
+  EXPECT_THAT(after_another(), ElementsAre(2, 4, 5));
+  EXPECT_THAT(after_another(), ElementsAre(2, 5, 6));
+  EXPECT_THAT(after_another(), ElementsAre(2, 6, 7));
+  EXPECT_THAT(after_another(), ElementsAre(2, 7, 8));
+  EXPECT_THAT(after_another(), ElementsAre(8, 9));  // nobody has asked for long
+}
+
+TEST_F(BasesTest, GoWhereRoomIsShort) {
+  spec_.disk_bytes_max = 20;  // two of nine bytes
+  after_another();
+  after_another();
+  ASSERT_THAT(note_bases(attempt_, 2, {1}), IsOk());
+  EXPECT_THAT(after_another(), ElementsAre(2, 3));
+}
+
+TEST_F(BasesTest, ThatCannotBeReadAreNone) {
+  after_another();
+  after_another();
+  write(attempt_.bases_file(), "2 1 x\n\xff 99999999999999999999999999");
+  EXPECT_THAT(after_another(), ElementsAre(1, 2, 3));  // as far as it goes
+  write(attempt_.bases_file(), "");
+  EXPECT_THAT(after_another(), ElementsAre(3, 4));
 }
 
 }  // namespace

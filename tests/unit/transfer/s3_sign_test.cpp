@@ -57,16 +57,6 @@ TEST(S3Signature, GivesTheValuesOfTheManualForQueries) {
   EXPECT_THAT(authorization(list), EndsWith("34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"));
 }
 
-TEST(S3Signature, GivesTheValueOfTheManualForAPresignedUrl) {
-  const auto url = presign({"GET", k_origin, "/test.txt", {}, {}}, k_credentials, k_scope, std::chrono::hours{24});
-  ASSERT_THAT(url, IsOk());
-  EXPECT_EQ(*url, k_origin +
-                      "/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256"
-                      "&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request"
-                      "&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host"
-                      "&X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404");
-}
-
 // By the reference in Python (hmac, hashlib), which radosgw accepts.
 TEST(S3Signature, SignsTokensOddNamesAndQueriesAsTheReferenceDoes) {
   const S3Credentials temporary{"gridkey", "gridsecret", "a+b/c=="};
@@ -83,19 +73,6 @@ TEST(S3Signature, SignsTokensOddNamesAndQueriesAsTheReferenceDoes) {
               HasSubstr("SignedHeaders=host;if-none-match;x-amz-content-sha256;x-amz-date;x-amz-meta-two;"
                         "x-amz-security-token, "));
   EXPECT_THAT(authorization(ready), EndsWith("7cf1f419488c90aca7bef23c690d4c161933708031305e836b94b1da0a426671"));
-}
-
-TEST(S3Presigned, CarriesTheTokenAndKeepsItsBounds) {
-  const S3Credentials temporary{"k", "s", "t/"};
-  const auto url = presign({"PUT", k_origin, "/a", {}, {}}, temporary, k_scope, k_presigned_max);
-  ASSERT_THAT(url, IsOk());
-  EXPECT_THAT(*url, HasSubstr("X-Amz-Security-Token=t%2F"));
-  EXPECT_THAT(*url, HasSubstr("X-Amz-Expires=604800&"));
-  for (const Duration bad : {Duration::zero(), Duration(std::chrono::milliseconds{999}), -k_presigned_max,
-                             k_presigned_max + std::chrono::nanoseconds{1}})
-    EXPECT_THAT(presign({"PUT", k_origin, "/a", {}, {}}, temporary, k_scope, bad), FailsWith(Code::usage));
-  EXPECT_THAT(presign({"DELETE", k_origin, "/a", {}, {}}, temporary, k_scope, std::chrono::hours{1}),
-              FailsWith(Code::usage));
 }
 
 }  // namespace

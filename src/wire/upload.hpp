@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A host puts a pack of its own checkpoint where a signed request says. Feature word "uploads"; gridctl-agent(7),
+// UPLOADS.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "wire/messages.hpp"
+
+namespace gridctl::wire {
+
+inline constexpr std::string_view k_uploads_feature = "uploads";
+inline constexpr std::string_view k_upload_operation = "upload";
+inline constexpr std::size_t k_upload_url_max = 8192;             // bytes
+inline constexpr std::size_t k_upload_headers_max = 32;           // of the request,
+inline constexpr std::size_t k_upload_header_max = 8192;          // and bytes of each
+inline constexpr std::uint64_t k_upload_recipe_max = 8ull << 20;  // bytes
+
+// For a pack of so many bytes: at less than a Mbit/s somebody else is to send it.
+[[nodiscard]] inline Duration upload_time_max(std::uint64_t bytes) {
+  return std::chrono::seconds{60 + static_cast<std::int64_t>(bytes >> 17u)};
+}
+
+// The recipe follows as data and an end record. Reply {} when the pack is made, then data frames of a byte or so as
+// long as it is on its way, then an end record: it has been accepted, or why not.
+struct UploadRequest {
+  CheckpointRef checkpoint;  // that the pack is of; what its blobs differ from may be in others of the attempt
+  std::string url;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::uint64_t recipe_bytes = 0;
+  bool operator==(const UploadRequest&) const = default;
+};
+
+[[nodiscard]] std::string encode(const UploadRequest& request);
+// protocol_violation also for a URL that is neither http nor https, and for anything in it or the headers that is not
+// printable ASCII.
+[[nodiscard]] Result<UploadRequest> parse_upload(std::string_view text);
+
+}  // namespace gridctl::wire
