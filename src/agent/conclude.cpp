@@ -44,6 +44,21 @@ void Supervisor::kill_rest() {
   }
 }
 
+// Without a specification nothing tells which engine has it. What lives of it is found as plain processes are: of a
+// container that is init, and all else there ends with it.
+void Supervisor::end_what_is_unknown() {
+  if (engine_ || status_.end == wire::EndReason::host_rebooted) return;
+  launch_ = newest_launch(attempt_);
+  if (launch_ == 0) return;
+  engine_ = make_engine(EngineKind::process);
+  kill_rest();
+  for (const EngineKind kind : {EngineKind::podman, EngineKind::docker}) {
+    if (!os::find_program(std::string(engine_name(kind)))) continue;
+    if (const auto removed = make_engine(kind)->remove(name()); !removed)
+      os::log(os::LogLevel::error, removed.error().one_line());
+  }
+}
+
 void Supervisor::decide_end() {
   if (status_.end != wire::EndReason::none) return;  // start failed, or another boot
   Evidence evidence{launch_ > 0 ? read_exit_record(attempt_.run(launch_)) : std::nullopt, stop_.reason(), spec_.engine,
@@ -96,6 +111,7 @@ void Supervisor::final_checkpoint() {
 void Supervisor::conclude() {
   if (log_pipe_.valid()) read_log();
   kill_rest();
+  end_what_is_unknown();
   finish_log();
   decide_end();
   std::string leftover;  // why the container is still there

@@ -56,6 +56,7 @@ class Supervisor {
   // Pieces of launch() and conclude()
   [[nodiscard]] Result<LaunchPlan> plan_launch() const;
   void kill_rest();
+  void end_what_is_unknown();
   void finish_log();
   void decide_end();
   void release_lease();

@@ -356,6 +356,22 @@ TEST_P(AgentTest, DoesNotHoldAgainstTheJobWhatAPowerCutTook) {
   EXPECT_EQ(agent_->await_end(job).end, EndReason::host_rebooted);
 }
 
+// Its GPUs would be given to another while it lives.
+TEST_P(AgentTest, LetsNothingLiveThatItCannotFollow) {
+  const auto job = spec("(setsid sleep 1000 &); sleep 1000");
+  start(job);
+  agent_->await(job, running);
+  const os::ProcessId payload = *init(job);
+  agent_->kill();
+  kill_and_wait(*supervisor(job));
+  ASSERT_THAT(os::write_file_atomically(folder_of(job).spec_file(), "a bad sector"), IsOk());
+  ASSERT_TRUE(os::is_alive(payload));
+  connect();
+  EXPECT_EQ(agent_->await_end(job).end, EndReason::start_failed);
+  EXPECT_FALSE(os::is_alive(payload));
+  EXPECT_TRUE(agent::marked_processes(folder_of(job).path.string()).empty());
+}
+
 TEST_P(AgentTest, FillsWorkdirMountsAndExactlyTheRestoredCheckpoint) {
   auto job = spec(
       "cat code.txt data/part.txt; ls out; cat out/model; echo \"from=$GRIDCTL_RESUME_FROM dir=$GRIDCTL_CKPT_DIR\"");
