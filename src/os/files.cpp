@@ -184,6 +184,11 @@ Result<void> write_all(int fd, ByteView bytes) {
   return {};
 }
 
+Result<void> sync_file_system(int fd) {
+  if (::syncfs(fd) != 0) return errno_error(errno, "cannot sync the file system");
+  return {};
+}
+
 Result<void> sync_fd(int fd) {
   // Never repeated after an error: the kernel may have dropped the dirty pages, so a second fsync would lie.
   if (::fsync(fd) != 0) return errno_error(errno, "cannot sync");

@@ -61,6 +61,7 @@ class Fd {
 [[nodiscard]] Result<void> read_exactly(int fd, std::byte* into, std::size_t count, std::uint64_t offset);  // pread
 [[nodiscard]] Result<void> write_all(int fd, ByteView bytes);  // blocking descriptor
 [[nodiscard]] Result<void> sync_fd(int fd);                    // fsync
+[[nodiscard]] Result<void> sync_file_system(int fd);           // all of that which the file is on
 // Copies content; shares extents where the file system can (FICLONE), else copy_file_range, else read and write.
 [[nodiscard]] Result<void> clone_file(int from_fd, int to_fd);
 

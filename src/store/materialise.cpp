@@ -16,7 +16,8 @@
 namespace gridctl::store {
 namespace {
 
-constexpr std::size_t k_hole_min = 64 * 1024;  // bytes; shorter runs of zeros are written
+constexpr std::size_t k_hole_min = 64 * 1024;    // bytes; shorter runs of zeros are written
+constexpr std::size_t k_files_synced_max = 100;  // one by one; more go to the disk together, with all else that waits
 
 bool all_zero(ByteView bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
@@ -25,9 +26,8 @@ bool all_zero(ByteView bytes) {
 // One file that is being written.
 class WriteFile : public FileWork {
  public:
-  WriteFile(const Entry& entry, ChunkReader& chunks, const MaterialiseOptions& options, os::Fd fd,
-            std::function<void(std::uint64_t)> wrote)
-      : entry_(entry), chunks_(chunks), options_(options), fd_(std::move(fd)), wrote_(std::move(wrote)) {
+  WriteFile(const Entry& entry, ChunkReader& chunks, bool sync, os::Fd fd, std::function<void(std::uint64_t)> wrote)
+      : entry_(entry), chunks_(chunks), sync_(sync), fd_(std::move(fd)), wrote_(std::move(wrote)) {
     std::uint64_t offset = 0;
     for (const Chunk& chunk : entry.chunks) {
       offsets_.push_back(offset);
@@ -48,7 +48,7 @@ class WriteFile : public FileWork {
   Result<std::unique_ptr<FileWork>> finish() override {
     if (entry_.size != 0) TRY(os::set_size(fd_.get(), entry_.size));
     TRY(os::set_mode(fd_.get(), entry_.mode & 0777u));
-    if (options_.sync) TRY(os::sync_fd(fd_.get()));
+    if (sync_) TRY(os::sync_fd(fd_.get()));
     return std::unique_ptr<FileWork>();
   }
 
@@ -67,7 +67,7 @@ class WriteFile : public FileWork {
 
   const Entry& entry_;
   ChunkReader& chunks_;
-  const MaterialiseOptions& options_;
+  const bool sync_;
   os::Fd fd_;
   std::function<void(std::uint64_t)> wrote_;
   std::vector<std::uint64_t> offsets_;
@@ -84,6 +84,7 @@ class Builder {
       if (entry.kind == EntryKind::directory) TRY(os::make_directories_beneath(root_, entry.path, 0700));
       if (entry.kind == EntryKind::file) files.push_back(&entry);
     }
+    one_by_one_ = files.size() <= k_files_synced_max;
     TRY(work_on_files(files.size(), options_.threads, [&](std::size_t number) { return begin(*files[number]); }));
     for (const Entry& entry : tree.entries) {
       if (entry.kind == EntryKind::symlink) TRY(link(entry));
@@ -92,6 +93,7 @@ class Builder {
     for (auto entry = tree.entries.rbegin(); entry != tree.entries.rend(); ++entry) {
       if (entry->kind == EntryKind::directory) TRY(finish_directory(*entry));
     }
+    if (options_.sync && !one_by_one_) return os::sync_file_system(root_);
     return options_.sync ? os::sync_fd(root_) : Result<void>();
   }
 
@@ -99,8 +101,8 @@ class Builder {
   Result<std::unique_ptr<FileWork>> begin(const Entry& entry) {
     auto fd = os::open_beneath(root_, entry.path, O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (!fd) return std::move(fd).error().with_context("while writing '" + sanitize(entry.path) + "'");
-    return std::unique_ptr<FileWork>(std::make_unique<WriteFile>(entry, chunks_, options_, *std::move(fd),
-                                                                 [this](std::uint64_t bytes) { wrote(bytes); }));
+    return std::unique_ptr<FileWork>(std::make_unique<WriteFile>(
+        entry, chunks_, options_.sync && one_by_one_, *std::move(fd), [this](std::uint64_t bytes) { wrote(bytes); }));
   }
 
   void wrote(std::uint64_t bytes) {
@@ -123,13 +125,14 @@ class Builder {
 
   Result<void> finish_directory(const Entry& entry) {
     TRY_ASSIGN(const os::Fd fd, os::open_beneath(root_, entry.path, O_RDONLY | O_DIRECTORY));
-    if (options_.sync) TRY(os::sync_fd(fd.get()));
+    if (options_.sync && one_by_one_) TRY(os::sync_fd(fd.get()));
     return os::set_mode(fd.get(), entry.mode & 0777u);
   }
 
   int root_;
   ChunkReader& chunks_;
   const MaterialiseOptions& options_;
+  bool one_by_one_ = true;
   std::mutex mutex_;
   std::uint64_t done_ = 0;
 };

@@ -48,6 +48,18 @@ TEST_F(CopyOut, TakesOverWhatAKilledCopyLeftInADirectoryThatWasThere) {
   EXPECT_EQ(os::status_of(dir_ / "result").value()->inode, inode);
 }
 
+// More than are synced one by one.
+TEST_F(CopyOut, WritesManyFiles) {
+  std::vector<Entry> entries{{EntryKind::directory, 0755, "d", 0, {}, {}}};
+  for (int i = 0; i < 150; ++i) entries.push_back({EntryKind::file, 0640, "d/" + std::to_string(i), 7, {}, {}});
+  for (Entry& entry : entries)
+    if (entry.kind == EntryKind::file) entry.chunks.push_back({digest_of("weights"), 7});
+  ASSERT_THAT(copy_out(*make_tree(entries), store_, dir_ / "many", 2), IsOk());
+  EXPECT_THAT(names(dir_ / "many/d"), ::testing::SizeIs(150));
+  for (const std::string& name : names(dir_ / "many/d")) EXPECT_EQ(slurp(dir_ / "many/d" / name), "weights");
+  EXPECT_EQ(os::status_of(dir_ / "many/d/7").value()->mode & 0777u, 0640u);
+}
+
 TEST_F(CopyOut, LeavesFilesOfOthersAlone) {
   write(dir_ / "result/mine", "precious");
   EXPECT_THAT(copy_out(tree_, store_, dir_ / "result"), FailsWith(Code::exists));
