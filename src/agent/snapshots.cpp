@@ -6,11 +6,26 @@
 #include <algorithm>
 
 #include "agent/checkpoints.hpp"
+#include "os/log.hpp"
 
 namespace gridctl::agent {
 namespace {
-constexpr std::size_t k_open_max = 4;  // snapshots; a pack is seldom made of more
+constexpr std::size_t k_open_max = 4;                      // snapshots; a pack is seldom made of more
+constexpr Duration k_wait_max = std::chrono::seconds{20};  // a connection that is silent for a minute is broken
 }  // namespace
+
+Result<Duration> reserve_upload(const AttemptDir& attempt, std::uint64_t bytes, std::uint64_t limit, BootTime now) {
+  TRY_ASSIGN(const os::FileLock lock, os::FileLock::acquire(attempt.path / "uploads.lock"));
+  const Path file = attempt.path / "uploads";
+  const auto before = read_number(file);  // what cannot be read is none
+  const std::int64_t free_at = before && *before ? **before : 0;
+  const BootTime begin{std::clamp(free_at, now.ns, (now + k_wait_max).ns)};
+  const auto takes = std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(static_cast<double>(bytes) / static_cast<double>(limit)));
+  const BootTime end = begin + std::min(takes, k_wait_max);
+  TRY(os::write_file_atomically(file, std::to_string(end.ns) + "\n"));
+  return end - now;
+}
 
 Result<Bytes> HostSnapshots::manifest(const wire::CheckpointRef& checkpoint) {
   TRY_ASSIGN(const AttemptDir attempt, requests_.attempt(checkpoint.job, checkpoint.epoch));
@@ -47,6 +62,26 @@ Result<HostSnapshots::Open*> HostSnapshots::open(const wire::CheckpointRef& chec
 Result<Bytes> HostSnapshots::chunk(const wire::CheckpointRef& checkpoint, const Digest& digest) {
   TRY_ASSIGN(Open * snapshot, open(checkpoint));
   return snapshot->chunks->read(digest);
+}
+
+std::uint64_t HostSnapshots::upload_limit(const wire::CheckpointRef& checkpoint) {
+  if (limit_ && limit_->first == checkpoint) return limit_->second;
+  const Result<AttemptDir> attempt = requests_.attempt(checkpoint.job, checkpoint.epoch);
+  const Result<wire::AttemptSpec> spec = attempt ? read_spec(*attempt) : Result<wire::AttemptSpec>(attempt.error());
+  limit_.emplace(checkpoint, spec ? spec->upload_limit : 0);
+  return limit_->second;
+}
+
+// Several connections send at the same time, each from a process of its own: they take turns by a file.
+void HostSnapshots::sent(const wire::CheckpointRef& checkpoint, std::size_t bytes) {
+  const std::uint64_t limit = upload_limit(checkpoint);
+  if (limit == 0) return;
+  const Result<AttemptDir> attempt = requests_.attempt(checkpoint.job, checkpoint.epoch);
+  const BootTime now = os::system_clock().boot();
+  const Result<Duration> wait =
+      attempt ? reserve_upload(*attempt, bytes, limit, now) : Result<Duration>(attempt.error());
+  if (!wait) return os::log(os::LogLevel::warn, "cannot keep to the upload limit: " + wait.error().one_line());
+  os::pause_for(*wait);
 }
 
 std::vector<wire::CheckpointRef> HostSnapshots::all_like(const wire::CheckpointRef& checkpoint) const {

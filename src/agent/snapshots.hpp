@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "agent/requests.hpp"
@@ -12,11 +14,18 @@
 
 namespace gridctl::agent {
 
+// How long whoever has sent so many bytes of an attempt's checkpoints is to wait, so that all who send keep together to
+// the limit (bytes a second).
+[[nodiscard]] Result<Duration> reserve_upload(const AttemptDir& attempt, std::uint64_t bytes, std::uint64_t limit,
+                                              BootTime now);
+
 class HostSnapshots final : public transfer::SnapshotSource {
  public:
   explicit HostSnapshots(const Requests& requests) : requests_(requests) {}
   [[nodiscard]] Result<Bytes> manifest(const wire::CheckpointRef& checkpoint) override;
   [[nodiscard]] Result<Bytes> chunk(const wire::CheckpointRef& checkpoint, const Digest& digest) override;
+  void sent(const wire::CheckpointRef& checkpoint, std::size_t bytes) override;
+  [[nodiscard]] std::uint64_t upload_limit(const wire::CheckpointRef& checkpoint);  // of its attempt, 0: none
   // Those of the same attempt, the given one first, then the others from the newest.
   [[nodiscard]] std::vector<wire::CheckpointRef> all_like(const wire::CheckpointRef& checkpoint) const;
   // What was told of the checkpoint are differences to these of its attempt: see note_bases().
@@ -33,7 +42,8 @@ class HostSnapshots final : public transfer::SnapshotSource {
   [[nodiscard]] Result<Open*> open(const wire::CheckpointRef& checkpoint);
 
   const Requests& requests_;
-  std::vector<std::unique_ptr<Open>> open_;  // a few, that were used last at the end
+  std::optional<std::pair<wire::CheckpointRef, std::uint64_t>> limit_;  // of the one that was asked for last
+  std::vector<std::unique_ptr<Open>> open_;                             // a few, that were used last at the end
 };
 
 }  // namespace gridctl::agent

@@ -34,10 +34,11 @@ std::string curl_quoted(std::string_view text) {
 }
 
 // By a file, for arguments are seen by every user of the host.
-std::string configuration(const wire::UploadRequest& request, int body_fd, std::uint64_t bytes) {
-  const auto longest = std::chrono::ceil<std::chrono::seconds>(wire::upload_time_max(bytes)).count();
+std::string configuration(const wire::UploadRequest& request, int body_fd, std::uint64_t bytes, std::uint64_t limit) {
+  const auto longest = std::chrono::ceil<std::chrono::seconds>(wire::upload_time_max(bytes, limit)).count();
   std::string text = "url = " + curl_quoted(request.url) + "\n";
   for (const auto& [name, value] : request.headers) text += "header = " + curl_quoted(name + ": " + value) + "\n";
+  if (limit > 0) text += "limit-rate = " + std::to_string(limit) + "\n";
   text += "upload-file = \"/proc/self/fd/" + std::to_string(body_fd) + "\"\n";
   return text + "silent\nshow-error\nproto = \"=http,https\"\nspeed-limit = 1024\nspeed-time = " + k_slow_s +
          "\nconnect-timeout = " + k_connect_s + "\nmax-time = " + std::to_string(longest) +
@@ -55,9 +56,9 @@ Result<os::Fd> memory_with(ByteView content) {
 class Curl {
  public:
   static Result<std::unique_ptr<Curl>> start(const wire::UploadRequest& request, const os::Fd& body,
-                                             std::uint64_t bytes) {
+                                             std::uint64_t bytes, std::uint64_t limit) {
     auto curl = std::make_unique<Curl>();
-    TRY_ASSIGN(const os::Fd settings, memory_with(as_bytes(configuration(request, body.get(), bytes))));
+    TRY_ASSIGN(const os::Fd settings, memory_with(as_bytes(configuration(request, body.get(), bytes, limit))));
     TRY_ASSIGN(auto ends, os::make_pipe());
     curl->output_ = std::move(ends.first);
     os::SpawnOptions options;
@@ -158,7 +159,8 @@ Result<void> Uploads::handle(const wire::Frame& frame) {
   if (!parsed) return refuse(parsed.error());
   const Result<os::Fd> body = make(request.checkpoint, *parsed);
   if (!body) return refuse(body.error());
-  const Result<std::unique_ptr<Curl>> curl = Curl::start(request, *body, parsed->size);
+  const Result<std::unique_ptr<Curl>> curl =
+      Curl::start(request, *body, parsed->size, snapshots_.upload_limit(request.checkpoint));
   if (!curl) return refuse(curl.error());
   TRY(with_.send(FrameKind::reply, frame.stream, "{}"));
   wire::EndRecord end;

@@ -112,9 +112,24 @@ Result<void> read_keep(Source& source, const Fields& checkpoint, job::KeepPolicy
 }
 }  // namespace
 
+namespace {
+Result<void> read_upload_limit(const Fields& fields, std::uint64_t& into) {
+  std::string text;
+  TRY(fields.text("upload_limit", text));
+  if (text.empty()) return {};
+  const std::string_view size = text.ends_with("/s") ? std::string_view(text).substr(0, text.size() - 2) : text;
+  const Result<std::uint64_t> rate = parse_size(size);
+  if (!rate || *rate < job::k_upload_limit_min)
+    return fields.expected("upload_limit", "bytes a second such as 20MB/s, 100kB/s at least");
+  into = *rate;
+  return {};
+}
+}  // namespace
+
 Result<void> read_checkpoint(Source& source, const Node& node, job::CheckpointPolicy& into) {
   TRY_ASSIGN(const Fields fields,
-             Fields::open(source, node, "checkpoint", {"path", "interval", "signal", "keep", "standby", "copies"}));
+             Fields::open(source, node, "checkpoint",
+                          {"path", "interval", "signal", "keep", "standby", "copies", "upload_limit"}));
   TRY(fields.text("path", into.path));
   if (!into.path.empty()) {
     const auto path = job_path(into.path);
@@ -127,6 +142,7 @@ Result<void> read_checkpoint(Source& source, const Node& node, job::CheckpointPo
   TRY(read_signal(fields, into.signal));
   TRY(fields.boolean("standby", into.standby));
   TRY(fields.integer("copies", 1, job::k_copies_max, into.copies));
+  TRY(read_upload_limit(fields, into.upload_limit));
   return read_keep(source, fields, into.keep);
 }
 

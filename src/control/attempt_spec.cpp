@@ -96,6 +96,7 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   out.checkpoint_path = spec.checkpoint.path;
   out.checkpoints = spec.checkpoint.interval != job::CheckpointPolicy::Interval::off;
   out.interval_signal = spec.checkpoint.signal;
+  out.upload_limit = spec.checkpoint.upload_limit;
   out.checkpoint_min_interval = facts.snapshot_pause;
   out.setup = form.setup;
   out.run = facts.restore && !form.resume_run.empty() ? form.resume_run : form.run;

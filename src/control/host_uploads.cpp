@@ -31,6 +31,8 @@ Result<void> HostUploads::find_host() {
                                     [&](const registry::AttemptRecord& one) { return one.epoch == checkpoint_.epoch; });
   if (attempt == attempts.end()) return make_error(Code::not_found, "its attempt is not known");
   TRY_ASSIGN(host_, with_.registry.provider(attempt->provider));
+  TRY_ASSIGN(const registry::Job job, with_.registry.job(checkpoint_.job));
+  limit_ = job.spec.checkpoint.upload_limit;
   return list_blobs();
 }
 
@@ -72,7 +74,8 @@ Result<void> HostUploads::upload(const store::PackFile& pack, const std::functio
   wire::UploadRequest order{{checkpoint_.job, checkpoint_.epoch, checkpoint_.host_number}, {}, {}, 0};
   order.url = request->url;
   order.headers = request->headers;
-  return transfer::upload_from_host(*link_.link, with_.clock, std::move(order), *recipe, go_on);
+  return transfer::upload_from_host(*link_.link, with_.clock, std::move(order), *recipe,
+                                    wire::upload_time_max(pack.size, limit_), go_on);
 }
 
 void HostUploads::put(const store::PackFile& pack, const std::function<bool()>& go_on) {

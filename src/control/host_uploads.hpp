@@ -54,6 +54,7 @@ class HostUploads {
   std::optional<registry::Provider> host_;
   store::KnownBlobs blobs_;  // of the checkpoint
   transfer::BulkLink link_;
+  std::uint64_t limit_ = 0;  // bytes a second that the host may send
   bool looked_ = false, given_up_ = false;
 };
 

@@ -118,7 +118,8 @@ json checkpoint_json(const CheckpointPolicy& policy) {
           {"signal", policy.signal},
           {"keep", keep_json(policy.keep)},
           {"standby", policy.standby},
-          {"copies", policy.copies}};
+          {"copies", policy.copies},
+          {"upload_limit", policy.upload_limit}};
 }
 
 CheckpointPolicy checkpoint_of(const json& in) {
@@ -133,6 +134,7 @@ CheckpointPolicy checkpoint_of(const json& in) {
   if (in.contains("keep")) policy.keep = keep_of(in["keep"]);
   policy.standby = in.value("standby", false);
   policy.copies = in.value("copies", policy.copies);
+  policy.upload_limit = in.value("upload_limit", policy.upload_limit);
   return policy;
 }
 

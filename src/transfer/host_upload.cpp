@@ -16,7 +16,7 @@ constexpr Duration k_grace = std::chrono::seconds{30};      // the host gives up
 }  // namespace
 
 Result<void> upload_from_host(wire::Link& link, const os::Clock& clock, wire::UploadRequest request,
-                              const store::PackRecipe& recipe, const std::function<bool()>& go_on) {
+                              const store::PackRecipe& recipe, Duration longest, const std::function<bool()>& go_on) {
   const Bytes content = store::encode(recipe);
   request.recipe_bytes = content.size();
   Conversation with{link, clock};
@@ -25,7 +25,7 @@ Result<void> upload_from_host(wire::Link& link, const os::Clock& clock, wire::Up
   with.step_max = k_making_max;
   TRY(with.reply(k_stream));
   with.step_max = Conversation{link, clock}.step_max;
-  for (const BootTime over = clock.boot() + wire::upload_time_max(recipe.size) + k_grace;;) {
+  for (const BootTime over = clock.boot() + longest + k_grace;;) {
     TRY_ASSIGN(const wire::Frame frame, link.receive(std::min(over, with.deadline())));
     if (frame.kind == wire::FrameKind::event) continue;
     if (frame.stream != k_stream || (frame.kind != wire::FrameKind::data && frame.kind != wire::FrameKind::end))

@@ -89,10 +89,12 @@ Result<void> BulkServer::get(const wire::Frame& request) {
   };
   const auto read = [&](const Digest& digest) { return snapshots_.chunk(wanted->checkpoint, digest); };
   Feed feed({next, read}, takes_, worth_, with_.clock, true);
+  Conversation paced = with_;
+  paced.on_bytes = [&](std::size_t bytes) { snapshots_.sent(wanted->checkpoint, bytes); };
   while (const std::optional<Feed::Item> item = feed.take()) {
     if (!item->parcel) return with_.send_error_end(request.stream, item->parcel.error());
     const BootTime began = with_.clock.boot();
-    TRY(with_.send_data(request.stream, item->parcel->bytes, item->parcel->encoding));
+    TRY(paced.send_data(request.stream, item->parcel->bytes, item->parcel->encoding));
     worth_.sent(item->parcel->bytes.size(), with_.clock.boot() - began);
   }
   return {};

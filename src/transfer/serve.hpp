@@ -13,6 +13,8 @@ class SnapshotSource {
   virtual ~SnapshotSource() = default;
   [[nodiscard]] virtual Result<Bytes> manifest(const wire::CheckpointRef& checkpoint) = 0;
   [[nodiscard]] virtual Result<Bytes> chunk(const wire::CheckpointRef& checkpoint, const Digest& digest) = 0;
+  // So many bytes of it have been sent: waits as long as nothing more may be.
+  virtual void sent(const wire::CheckpointRef& checkpoint, std::size_t bytes) = 0;
 };
 
 class BulkServer {

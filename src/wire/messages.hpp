@@ -65,6 +65,7 @@ struct AttemptSpec {
   std::string checkpoint_path;          // as in the job file; empty = the default directory
   bool checkpoint_by_marker = false;    // the restored one was taken by `.commit`: from the start only markers count
   bool checkpoints = true;              // false: interval off
+  std::uint64_t upload_limit = 0;       // bytes a second of checkpoints that leave the host; 0: none
   Duration checkpoint_min_interval{};   // do not snapshot more often
   int interval_signal = 0;              // sent to the job when its interval changes; 0: none
   std::string setup, run;               // shell texts; run is resume_run when something was restored

@@ -49,6 +49,7 @@ json spec_json(const AttemptSpec& spec) {
            {"stop_grace_ms", to_ms(spec.stop_grace)},
            {"log_ring_bytes", spec.log_ring_bytes},
            {"disk_bytes_max", spec.disk_bytes_max}};
+  if (spec.upload_limit > 0) out["upload_limit"] = spec.upload_limit;
   if (spec.checkpoint_by_marker) out["checkpoint_by_marker"] = true;  // newer than the others: absent means no
   if (spec.interval_signal > 0) out["interval_signal"] = spec.interval_signal;
   return out;
@@ -68,6 +69,7 @@ AttemptSpec read_spec(const Fields& fields) {
   spec.restore = fields.optional_digest("restore");
   spec.restore_name = fields.text("restore_name");
   spec.checkpoint_path = fields.text("checkpoint_path");
+  if (fields.has("upload_limit")) spec.upload_limit = fields.number("upload_limit");
   spec.checkpoint_by_marker = fields.has("checkpoint_by_marker") && fields.flag("checkpoint_by_marker");
   spec.checkpoints = fields.flag("checkpoints");
   if (fields.has("interval_signal")) spec.interval_signal = static_cast<int>(fields.number("interval_signal", 31));

@@ -3,6 +3,7 @@
 // UPLOADS.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -22,9 +23,11 @@ inline constexpr std::size_t k_upload_headers_max = 32;           // of the requ
 inline constexpr std::size_t k_upload_header_max = 8192;          // and bytes of each
 inline constexpr std::uint64_t k_upload_recipe_max = 8ull << 20;  // bytes
 
-// For a pack of so many bytes: at less than a Mbit/s somebody else is to send it.
-[[nodiscard]] inline Duration upload_time_max(std::uint64_t bytes) {
-  return std::chrono::seconds{60 + static_cast<std::int64_t>(bytes >> 17u)};
+// For a pack of so many bytes: at less than a Mbit/s somebody else is to send it, unless the host may send no faster
+// (`limit`, bytes a second; 0: none).
+[[nodiscard]] inline Duration upload_time_max(std::uint64_t bytes, std::uint64_t limit) {
+  const std::uint64_t slowest = limit == 0 ? 128 * 1024 : std::min<std::uint64_t>(limit / 2 + 1, 128 * 1024);
+  return std::chrono::seconds{60 + static_cast<std::int64_t>(bytes / slowest)};
 }
 
 // The recipe follows as data and an end record. Reply {} when the pack is made, then data frames of a byte or so as

@@ -87,6 +87,17 @@ class Uploads(grid.Case):
         sizes = [int(float(text.split()[-6]) * 100) for text in told]
         self.assertLess(max(sizes[1:]), 0.95 * sizes[0], told)
 
+    def test_come_no_faster_than_the_job_allows(self):
+        run = "mkdir -p out; head -c 12M /dev/zero | openssl enc -aes-128-ctr -pass pass:x -pbkdf2 > out/state; " \
+              ": > out/.commit; date +SAVED=%s.%N; sleep 18"
+        self.run_job("limit", server.endpoint, run=run, upload_limit="2MB/s")
+        job = grid.Job(self.laptop, self.laptop.run("job", "ls", "--all", "--json").json[0]["job_id"])
+        saved = float(job.logs().split("SAVED=")[1].split()[0])
+        committed, copied = (grid.iso(job.events(kind)[0]["at"]) for kind in ("checkpoint", "checkpoint_copied"))
+        self.assertGreater(committed - saved, 6)
+        self.assertGreater(copied - committed, 5)
+        self.assertLess(copied - saved, 40)
+
     def test_come_from_here_when_the_host_cannot_reach_the_place(self):
         told = self.run_job("from-here", server.loopback)
         self.assertGreater(len(told), 0)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/checkpoints.hpp"
+#include "agent/snapshots.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/eventfd.h>
@@ -85,6 +86,25 @@ TEST_F(BasesTest, StayForTheNextFewSnapshots) {
   EXPECT_THAT(after_another(), ElementsAre(2, 6, 7));
   EXPECT_THAT(after_another(), ElementsAre(2, 7, 8));
   EXPECT_THAT(after_another(), ElementsAre(8, 9));  // nobody has asked for long
+}
+
+// Two connections, of which each sends 1 MB at a time.
+TEST_F(CheckpointWatchTest, UploadsKeepTogetherToTheirLimit) {
+  std::filesystem::create_directories(attempt_.path);
+  const BootTime begin{1'000'000'000'000};
+  const auto wait = [&](Duration after, std::uint64_t bytes) {
+    const auto told = reserve_upload(attempt_, bytes, 2'000'000, begin + after);
+    EXPECT_THAT(told, IsOk());
+    return told ? *told : Duration{-1};
+  };
+  using std::chrono::milliseconds;
+  EXPECT_EQ(wait(milliseconds{0}, 1'000'000), milliseconds{500});
+  EXPECT_EQ(wait(milliseconds{100}, 1'000'000), milliseconds{900});
+  EXPECT_EQ(wait(milliseconds{500}, 1'000'000), milliseconds{1000});
+  EXPECT_EQ(wait(milliseconds{5000}, 1'000'000), milliseconds{500});         // what was not used is not saved up
+  EXPECT_EQ(wait(milliseconds{5000}, 1'000'000'000), milliseconds{20'500});  // never so long that the link seems dead
+  write(attempt_.path / "uploads", "nonsense");
+  EXPECT_EQ(wait(milliseconds{0}, 1'000'000), milliseconds{500});
 }
 
 TEST_F(BasesTest, GoWhereRoomIsShort) {

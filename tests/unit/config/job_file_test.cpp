@@ -94,6 +94,8 @@ TEST(JobFile, KnowsTheThreeKindsOfCheckpointInterval) {
   EXPECT_EQ(parsed("checkpoint: {interval: auto}\nrun: x").spec.checkpoint.interval, Interval::automatic);
   EXPECT_EQ(parsed("checkpoint: {interval: off}\nrun: x").spec.checkpoint.interval, Interval::off);
   EXPECT_EQ(parsed("checkpoint: {interval: 90}\nrun: x").spec.checkpoint.every, 90s);
+  EXPECT_EQ(parsed("checkpoint: {upload_limit: 20MB/s}\nrun: x").spec.checkpoint.upload_limit, 20'000'000u);
+  EXPECT_EQ(parsed("checkpoint: {upload_limit: 100kB}\nrun: x").spec.checkpoint.upload_limit, 100'000u);
 }
 
 TEST(JobFile, TakesADeadlineAsALengthOrATime) {

@@ -56,6 +56,8 @@ TEST(Spec, ReturnsEveryRuleOfKeeping) {
   EXPECT_FALSE(parse_spec(to_json(spec))->checkpoint.standby);
   spec.checkpoint.standby = true;
   EXPECT_TRUE(parse_spec(to_json(spec))->checkpoint.standby);
+  spec.checkpoint.upload_limit = 20'000'000;
+  EXPECT_EQ(*parse_spec(to_json(spec)), spec);
 }
 
 TEST(Spec, KeepsEveryCheckpointIntervalKind) {

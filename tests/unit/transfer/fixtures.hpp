@@ -44,6 +44,7 @@ class MemorySnapshots : public SnapshotSource {
     if (found == chunks.end()) return make_error(Code::not_found, "no such chunk");
     return found->second;
   }
+  void sent(const wire::CheckpointRef&, std::size_t) override {}
   void take(const os::Path& directory) {
     store::ScanOptions options;
     options.on_chunk = [&](const Digest& digest, ByteView content) -> Result<void> {
