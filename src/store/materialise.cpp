@@ -61,6 +61,7 @@ class WriteFile : public FileWork {
                                                       std::to_string(chunk.size));
     }
     if (content.size() < k_hole_min || !all_zero(content)) TRY(os::write_at(fd_.get(), content, offset));
+    if (sync_) os::start_writing_back(fd_.get(), offset, content.size());
     wrote_(chunk.size);
     return {};
   }

@@ -12,7 +12,6 @@ torch is a real run, torch_series.py. --files adds a series of directories made 
 durable write speed is measured in the same run.
 """
 import argparse
-import mmap
 import os
 import resource
 import shutil
@@ -142,15 +141,18 @@ class Rsync(Tool):
 TOOLS = {"gridctl": Gridctl, "borg": Borg, "restic": Restic, "rclone": Rclone, "rsync": Rsync, "zstd": Zstd}
 
 
-def warm_memory(megabytes=1536):
+def warm_memory(where, megabytes=1536):
     """A virtual machine may have given its free memory back, and gets it again page by page, eight times slower than it
-    is filled: whoever comes first would pay for that. Touched before each step, it is memory for all alike."""
-    with mmap.mmap(-1, megabytes << 20) as memory:
-        memory[::mmap.PAGESIZE] = b"\1" * (len(memory) // mmap.PAGESIZE)
+    is filled: whoever comes first would pay for that. Used for a file before each step, it is memory for all alike."""
+    path = os.path.join(where, "warm")
+    with open(path, "wb") as file:
+        os.unlink(path)  # nothing of it need go to a disk
+        for _ in range(megabytes // 4):
+            file.write(bytes(4 << 20))
 
 
-def timed(work):
-    warm_memory()
+def timed(where, work):
+    warm_memory(where)
     begin = time.perf_counter()
     work()
     return time.perf_counter() - begin
@@ -177,7 +179,7 @@ def write_speed(where, megabytes=512):
                 file.write(block)
             file.flush()
             os.fsync(file.fileno())
-    took = timed(write)
+    took = timed(where, write)
     os.remove(path)
     return megabytes * (1 << 20) / took
 
@@ -198,7 +200,7 @@ def measure(args, series, make, saves, folder):
         order = list(tools)[number % len(tools):] + list(tools)[:number % len(tools)]
         for name in order:
             before = processor_seconds()
-            times[name].append(timed(lambda tool=tools[name]: tool.save(source, number)))
+            times[name].append(timed(folder, lambda tool=tools[name]: tool.save(source, number)))
             busy[name] += processor_seconds() - before
         if number + 1 < saves and series != "files":
             shutil.rmtree(source)
@@ -217,7 +219,7 @@ def report(series, raw, times, busy, tools, saves, source, folder):
     for name, tool in tools.items():
         target = os.path.join(folder, "out")
         os.sync()  # what others have left to be written is nobody's
-        restored = timed(lambda tool=tool: restore_durably(tool, saves - 1, target))
+        restored = timed(folder, lambda tool=tool: restore_durably(tool, saves - 1, target))
         same = equal(source, target)
         shutil.rmtree(target)
         figures = {"all": sum(times[name]), "later": sum(times[name][1:]), "restore": restored,
