@@ -194,6 +194,35 @@ TEST_F(Difference, IsFoundByAScanFromThePlaceInThePreviousTree) {
   EXPECT_LT(store.stats()->put_bytes, (1u << 20) + (1u << 18) * 155 / 100);
 }
 
+// Four of five tensors are in both files, the new one in front; then twenty jobs tune one frozen base.
+TEST_F(Difference, WhatFilesAndJobsShareIsKeptOnce) {
+  ChunkStore store = opened();
+  const auto kept = [&](const char* folder) {
+    ScanOptions options;
+    options.on_chunk = [&](const Digest& digest, ByteView bytes) { return store.put(digest, bytes); };
+    const std::uint64_t before = store.stats()->put_bytes;
+    EXPECT_THAT(scan(dir / folder, options), IsOk());
+    return store.stats()->put_bytes - before;
+  };
+  constexpr std::size_t k_tensor = 5u << 20;
+  std::vector<std::pair<std::string, std::string>> tensors;
+  for (const char* name : {"a", "b", "c", "d", "e"}) tensors.emplace_back(name, noise(k_tensor, tensors.size() + 1));
+  write(dir / "one/m.safetensors", safetensors(tensors));
+  const std::uint64_t first = kept("one");
+  tensors.pop_back();
+  tensors.insert(tensors.begin(), {"new", noise(k_tensor, 9)});
+  write(dir / "two/m.safetensors", safetensors(tensors));
+  EXPECT_LE(kept("two"), first * 22 / 100);
+  const std::string base = safetensors({{"base", noise(3 * k_tensor, 10)}});
+  for (int job = 0; job < 20; ++job) {
+    const std::string folder = "job" + std::to_string(job);
+    write(dir / folder / "base.safetensors", base);
+    write(dir / folder / "adapter.safetensors", safetensors({{"lora", noise(40'000, 20 + job)}}));
+    const std::uint64_t added = kept(folder.c_str());
+    EXPECT_LT(job == 0 ? 0 : added, 50'000u);
+  }
+}
+
 TEST(DifferenceCodec, IsLosslessForEveryBitPatternAndSize) {
   std::mt19937 random(7);
   for (const std::size_t size : {64u, 65u, 1000u, 4097u, 100'001u}) {
