@@ -109,7 +109,7 @@ class Chaos:
         began = time.time()
         try:
             return run()
-        except subprocess.TimeoutExpired as error:
+        except grid.Timeout as error:
             self.history.problems.append(f"{what} hung: {error}")
         except AssertionError as error:
             held = any(fault.kind == "stop-daemon" and fault.began <= time.time() and fault.until(time.time()) >= began

@@ -267,7 +267,7 @@ class Laptop:
             try:
                 os.kill(pid, signal.SIGCONT)
                 self.run("daemon", "stop", check=False)
-            except (ProcessLookupError, subprocess.TimeoutExpired):
+            except (ProcessLookupError, Timeout):
                 pass
         pid = self.daemon_pid()
         if pid:
@@ -276,10 +276,18 @@ class Laptop:
     def run(self, *words, check=True, code=None, env=None, timeout=60, cwd=None, stdin=None):
         """check: exit code 0, or the one given by `code`."""
         began = time.monotonic()
-        done = subprocess.run([GRIDCTL, *map(str, words)], env=dict(self.environment, **(env or {})), cwd=cwd or self.folder,
-                              input=stdin if stdin is not None else "", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True, errors="replace", timeout=timeout, check=False)
-        result = Done([str(word) for word in words], done.returncode, done.stdout, done.stderr, time.monotonic() - began)
+        with subprocess.Popen([GRIDCTL, *map(str, words)], env=dict(self.environment, **(env or {})), cwd=cwd or self.folder,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              errors="replace") as done:
+            try:
+                out, err = done.communicate(stdin if stdin is not None else "", timeout)
+            except subprocess.TimeoutExpired as late:
+                running = subprocess.run(["ps", "-eo", "pid,ppid,etimes,stat,wchan:20,args", "--forest"], check=False,
+                                         stdout=subprocess.PIPE, text=True).stdout
+                done.kill()
+                raise Timeout(f"gridctl {shlex.join(map(str, words))} is not done after {timeout} s\n{late.stdout}\n"
+                              f"{late.stderr}\n--- processes then\n{running}\n{self.evidence()}") from None
+        result = Done([str(word) for word in words], done.returncode, out, err, time.monotonic() - began)
         if check and done.returncode != (code or 0):
             raise AssertionError(f"expected exit code {code or 0}\n{result}\n{self.evidence()}")
         return result
