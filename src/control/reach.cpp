@@ -61,13 +61,15 @@ Result<std::unique_ptr<wire::Link>> open_link(const registry::Provider& provider
 
 Result<transfer::BulkLink> open_bulk(const registry::Provider& provider, const Paths& paths,
                                      const ControllerId& controller, BootTime deadline, os::Clock& clock) {
+  const BootTime began = clock.boot();
   std::vector<std::string> features = transfer::Codecs::ours().words();
   features.emplace_back("bulk");
   TRY_ASSIGN(AgentSession session, call(provider, paths, controller, std::move(features), deadline, clock));
   const transfer::Codecs codecs = transfer::Codecs::of(session.hello.features);
   const auto& said = session.hello.features;
   const bool uploads = std::find(said.begin(), said.end(), wire::k_uploads_feature) != said.end();
-  return transfer::BulkLink{std::make_unique<BlockingLink>(std::move(session), clock), codecs, uploads};
+  return transfer::BulkLink{std::make_unique<BlockingLink>(std::move(session), clock), codecs, uploads,
+                            clock.boot() - began};
 }
 
 }  // namespace gridctl::control

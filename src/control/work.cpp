@@ -58,7 +58,7 @@ Result<BulkLink> reach(const WorkPlace& place, Duration patience = k_reach) {
 }
 
 transfer::Route route(const WorkPlace& place, const BulkLink& first) {
-  return {*first.link, first.codecs, [&place] { return reach(place, k_reach_more); }};
+  return {*first.link, first.codecs, [&place] { return reach(place, k_reach_more); }, first.took};
 }
 
 BootTime soon(os::Clock& clock) { return clock.boot() + k_work_answer; }

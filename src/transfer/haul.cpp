@@ -15,6 +15,11 @@ constexpr double k_gain_min = 1.15;                             // they must giv
 constexpr double k_worth_seconds = 2;                           // a login takes about one
 constexpr std::uint64_t k_share_min = 1 << 20;                  // less is not worth dividing between lanes
 
+// Where a login takes so long, one connection carries a window in a round trip (libssh2's have 2 MiB), and a login some
+// ten: for so many bytes it pays to have several from the start.
+constexpr Duration k_far = std::chrono::milliseconds{300};
+constexpr std::uint64_t k_far_bytes = 64ull << 20;
+
 bool only_the_link(const Error& error) { return error.code == Code::host_unreachable || error.code == Code::timed_out; }
 
 }  // namespace
@@ -39,6 +44,7 @@ Result<void> Haul::run(std::vector<store::Chunk> chunks, const Lane& lane) {
     lanes_before_ = 1;
     surplus_ = 0;
     warm_at_ = mark_at_ = std::nullopt;
+    if (!settled_ && route_.took >= k_far && bytes_left_ >= k_far_bytes) grow(k_growth - 1);
   }
   if (const Result<void> first = lane(conversation(route_.link), route_.codecs); !first) fail(first.error());
   std::vector<std::thread> helpers;
@@ -100,33 +106,41 @@ void Haul::fail(const Error& error) {
 void Haul::moved(std::size_t bytes) {
   const std::scoped_lock guard(mutex_);
   stats_.bytes_moved += bytes;
-  if (!settled_ && opening_ == 0) weigh(clock_.boot());
+  if (settled_) return;
+  const std::optional<double> measured = rate(clock_.boot());
+  if (!measured) return;
+  if (opening_ == 0) weigh(*measured);
+  else if (lanes_ - opening_ == lanes_before_) rate_before_ = *measured;  // none of those that come is there yet
+}
+
+std::optional<double> Haul::rate(BootTime now) {
+  if (!warm_at_) warm_at_ = now + k_warm_up;
+  if (now < *warm_at_) return {};
+  if (!mark_at_) {
+    mark_at_ = now;
+    mark_bytes_ = stats_.bytes_moved;
+    return {};
+  }
+  const std::uint64_t bytes = stats_.bytes_moved - mark_bytes_;
+  if (now - *mark_at_ < k_measure || bytes < k_measure_bytes) return {};
+  const double rate = static_cast<double>(bytes) / seconds(now - *mark_at_);
+  warm_at_ = mark_at_ = std::nullopt;
+  return rate;
 }
 
 // More connections as long as the last ones have paid: the rate of one tells neither whether a window, a lossy path or
 // the link itself bounds it.
-void Haul::weigh(BootTime now) {
-  if (!warm_at_) warm_at_ = now + k_warm_up;
-  if (now < *warm_at_) return;
-  if (!mark_at_) {
-    mark_at_ = now;
-    mark_bytes_ = stats_.bytes_moved;
-    return;
-  }
-  const std::uint64_t bytes = stats_.bytes_moved - mark_bytes_;
-  if (now - *mark_at_ < k_measure || bytes < k_measure_bytes) return;
-  const double rate = static_cast<double>(bytes) / seconds(now - *mark_at_);
-  warm_at_ = mark_at_ = std::nullopt;
+void Haul::weigh(double rate) {
   const bool paid = rate >= rate_before_ * k_gain_min;
   settled_ = !paid || lanes_ == k_lanes_max;
   if (!paid) surplus_ += lanes_ - lanes_before_;
   if (settled_ || static_cast<double>(bytes_left_) < rate * k_worth_seconds) return;
   rate_before_ = rate;
-  lanes_before_ = lanes_;
   grow(std::min(lanes_ * (k_growth - 1), k_lanes_max - lanes_));
 }
 
 void Haul::grow(std::size_t count) {
+  lanes_before_ = lanes_;
   lanes_ += count;
   opening_ += count;
   for (std::size_t i = 0; i < count; ++i) threads_.emplace_back([this, lane = lane_] { help(*lane); });
@@ -136,7 +150,7 @@ void Haul::help(const Lane& lane) {
   Result<BulkLink> link = route_.more();
   {
     const std::scoped_lock guard(mutex_);
-    --opening_;
+    if (--opening_ == 0) warm_at_ = mark_at_ = std::nullopt;
     if (!link) {
       --lanes_;
       settled_ = true;

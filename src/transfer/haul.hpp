@@ -23,17 +23,20 @@ struct BulkLink {
   std::unique_ptr<wire::Link> link;
   Codecs codecs = {};    // what its other side decodes
   bool uploads = false;  // it knows of uploads
+  Duration took = {};    // to open it
 };
 // Opens another connection to the same host; called by several threads.
 using MoreLinks = std::function<Result<BulkLink>()>;
 
 // The way to a host. What it refers to must outlive the transfer.
 struct Route {
-  Route(wire::Link& first, Codecs takes = {}, MoreLinks open_more = {})  // NOLINT: one link is a way already
-      : link(first), codecs(takes), more(std::move(open_more)) {}
+  Route(wire::Link& first, Codecs takes = {}, MoreLinks open_more = {},  // NOLINT: one link is a way already
+        Duration opening_took = {})
+      : link(first), codecs(takes), more(std::move(open_more)), took(opening_took) {}
   wire::Link& link;
   Codecs codecs;
   MoreLinks more;
+  Duration took;  // to open `link`: a login is some ten round trips; 0: not known
 };
 
 class Haul {
@@ -60,7 +63,8 @@ class Haul {
 
  private:
   void moved(std::size_t bytes);
-  void weigh(BootTime now);
+  [[nodiscard]] std::optional<double> rate(BootTime now);  // bytes a second, measured anew each time
+  void weigh(double rate);
   void grow(std::size_t count);
   void help(const Lane& lane);
   bool is_surplus(const wire::Link& lane);

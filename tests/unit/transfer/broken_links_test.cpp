@@ -175,6 +175,18 @@ TEST_F(BrokenLinks, SeveralConnectionsPushWhatOneIsTooSlowForEvenWhenSomeBreak) 
   expect_whole(cache);
 }
 
+TEST_F(BrokenLinks, WhereLoginsTakeLongSeveralConnectionsComeAtOnce) {
+  make_files(110);
+  ManyLinks links(cache, snapshots, Line{}.bytes_per_second, 0, 0);
+  FarHost first(cache, snapshots, {});
+  const Route far{*first.link, Codecs::ours(), [&] { return links.open(); }, std::chrono::seconds{1}};
+  const auto pulled = pull(far, laptop);
+  ASSERT_THAT(pulled, IsOk());
+  ASSERT_GT(pulled->stats.bytes, 64u << 20);
+  EXPECT_GE(links.opened(), 3);
+  expect_whole(laptop);
+}
+
 TEST_F(BrokenLinks, ALyingFurtherConnectionEndsThePull) {
   make_files(60);
   MemorySnapshots lies;
