@@ -101,15 +101,23 @@ class Libssh2Channel : public Channel {
 
   void pull() {
     if (failure_ || closed_) return;
-    if (taken_ == filled_) {
-      const long count = libssh2_channel_read(channel_, reinterpret_cast<char*>(inbound_.data()), inbound_.size());
-      if (!note(Sender::read, count)) return;
-      if (count < 0 && count != LIBSSH2_ERROR_EAGAIN) return fail("reading");
-      taken_ = 0;
-      filled_ = count > 0 ? static_cast<std::size_t>(count) : 0;
-    }
-    drain_stderr();
-    if (!failure_ && sender_ == Sender::none && libssh2_channel_eof(channel_) == 1) closed_ = true;
+    do {
+      pull_stdout();
+      if (failure_ || sender_ != Sender::none) return;
+      drain_stderr();
+      if (failure_ || sender_ != Sender::none) return;
+      // Reading one stream takes in what has come for the other meanwhile: no descriptor announces it again.
+    } while (taken_ == filled_ && libssh2_poll_channel_read(channel_, 0) == 1);
+    if (libssh2_channel_eof(channel_) == 1) closed_ = true;
+  }
+
+  void pull_stdout() {
+    if (taken_ < filled_) return;
+    const long count = libssh2_channel_read(channel_, reinterpret_cast<char*>(inbound_.data()), inbound_.size());
+    if (!note(Sender::read, count)) return;
+    if (count < 0 && count != LIBSSH2_ERROR_EAGAIN) return fail("reading");
+    taken_ = 0;
+    filled_ = count > 0 ? static_cast<std::size_t>(count) : 0;
   }
 
   // stdout and stderr share one window: a stderr that nobody reads stops both.

@@ -128,6 +128,25 @@ TEST_P(Transport, CarriesEightMebibytesBothWaysAtOnce) {
   EXPECT_TRUE(heard.bytes == input) << heard.bytes.size();
 }
 
+// Whatever moment an answer comes at: once read() has said "nothing now", a descriptor must tell of it.
+TEST_P(Transport, NoAnswerComesUnannounced) {
+  const auto channel = open(serve(), "cat");
+  ASSERT_TRUE(channel);
+  std::array<std::byte, 16> answer;
+  for (int round = 0; round < 20'000; ++round) {
+    ASSERT_TRUE(channel->write(as_bytes("?")).value_or(std::nullopt));
+    for (;;) {
+      const auto got = channel->read(answer);
+      ASSERT_TRUE(got.has_value()) << got.error().one_line();
+      if (*got) break;
+      std::vector<os::Poll> polls;
+      for (const Watched& watched : channel->wants(!channel->flushed()))
+        polls.push_back({watched.fd, watched.interest, {}});
+      ASSERT_TRUE(os::wait_any(polls, in(std::chrono::seconds{5}), clock()).value_or(false)) << "round " << round;
+    }
+  }
+}
+
 TEST_P(Transport, SurvivesRekeyingInTheMiddle) {
   const std::string input = pattern(8u << 20);
   const auto channel = open(serve({.config = "RekeyLimit 1M\n"}), "cat");
