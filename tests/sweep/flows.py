@@ -224,6 +224,8 @@ class Sync(Ended):
         super().prepare()
         self.place = os.path.join(self.world.folder, "nas")
         self.place_before = os.path.join(self.world.folder, "nas-before")
+        for left in (self.place, self.place_before):  # by another flow in this world
+            shutil.rmtree(left, ignore_errors=True)
         self.world.run("store", "add", "nas", f"dir:{self.place}", code=0)
         self.prepare_place()
         shutil.copytree(self.place, self.place_before)
