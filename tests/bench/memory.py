@@ -3,9 +3,9 @@
 """Measures on real hosts of the testgrid (needs root) how much memory gridctl's processes take, on the laptop and on hosts,
 while a checkpoint of one large file, and one of many small ones, is saved, pulled, and restored on another host whose
 predecessor lost power. Prints the highest resident memory of each kind of process (the kernel's VmHWM, shared libraries
-included).
+included). With --bucket, hosts put copies into a bucket of a real S3 server meanwhile.
 
-    tests/bench/memory.py [large] [small] [--gb 20] [--files 100000] [--limit-mb 256]
+    tests/bench/memory.py [large] [small] [--gb 20] [--files 100000] [--limit-mb 256] [--bucket]
 
 The large one lies on disk three times: on its host, as the host's snapshot of it, and where it is pulled to or restored.
 """
@@ -18,6 +18,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 import grid  # noqa: E402
+import radosgw  # noqa: E402
 
 LOOK = 0.1  # seconds between two looks at the processes
 # Pieces of 4 MiB that differ and compress well: what is stored of them is small, what moves through memory is not.
@@ -78,19 +79,26 @@ def remove(folder):
     subprocess.run(["rm", "-rf", folder], check=True)
 
 
-def measure(the_grid, title, script, args):
+def measure(the_grid, server, title, script, args):
     print(title, flush=True)
     laptop = the_grid.laptop("memory")
+    if server:
+        laptop.environment.update(server.environment())
+        server.make_bucket("memory")
+        laptop.run("store", "add", "cloud", "s3://memory/ckpt", "--endpoint", server.endpoint)
     for host in the_grid.hosts:
         laptop.register(host, engine="process")
     memory = Memory()
     began = time.monotonic()
-    job = laptop.submit({"name": "memory", "resources": {"cpus": 0.5}, "checkpoint": {"path": "out"},
+    job = laptop.submit({"name": "memory", "resources": {"cpus": 0.5}, "checkpoint": {"path": "out", "copies": 2 if server else 1},
                          "recovery": {"lost_after": "10s"},
                          "run": "if [ \"$(ls out)\" ]; then echo RESTORED; else mkdir -p out\npython3 - <<'END'\n" + script +
                                 "END\n: > out/.commit; fi\nwhile :; do sleep 1; done"})
     job.wait_checkpoint(1, deadline=1800)
     print(f"  saved after {time.monotonic() - began:.0f} s", flush=True)
+    if server:
+        copied = job.wait_event("checkpoint_copied", deadline=1800)
+        print(f"  in the bucket after {time.monotonic() - began:.0f} s ({copied['text']})", flush=True)
     began = time.monotonic()
     target = os.path.join(laptop.folder, "pulled")
     laptop.run("checkpoint", "pull", job.id, target, timeout=1800)
@@ -115,15 +123,20 @@ def main():
     options.add_argument("--gb", type=int, default=20)
     options.add_argument("--files", type=int, default=100_000)
     options.add_argument("--limit-mb", type=int, default=256)
+    options.add_argument("--bucket", action="store_true")
     args = options.parse_args()
     for title, script in ((f"large: one file of {args.gb} GB", LARGE.format(gb=args.gb)),
                           (f"small: {args.files} files", SMALL.format(files=args.files))):
         if title.split(":", maxsplit=1)[0] not in args.what:
             continue
-        the_grid = grid.Grid(2)
+        the_grid, server = grid.Grid(2), None
         try:
-            measure(the_grid, title, script, args)
+            if args.bucket:
+                server = radosgw.Radosgw(the_grid.facts[1]["address"].rpartition(".")[0] + ".1")
+            measure(the_grid, server, title, script, args)
         finally:
+            if server:
+                server.stop()
             the_grid.down()
 
 

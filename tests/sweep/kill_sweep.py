@@ -13,7 +13,6 @@ effect, and each of several alike that fail.
 import argparse
 import itertools
 import multiprocessing
-import queue
 import random
 import sys
 import time
@@ -97,11 +96,7 @@ def draw(names, seed, seconds, each, results):
 def work(tasks, each, results):
     worker = Worker(each)
     try:
-        while True:
-            try:
-                name, mode, point = tasks.get_nowait()
-            except queue.Empty:
-                break
+        for name, mode, point in iter(tasks.get, None):
             results.put((name, mode, point, *worker.visit(name, mode, point)))
     finally:
         worker.close()
@@ -196,9 +191,8 @@ def sweep(table, names, arguments):
     worker.close()
     points = list(points_of(table, arguments, names))
     tasks, results = multiprocessing.Queue(), multiprocessing.Queue()
-    for point in points:
+    for point in [*points, *[None] * arguments.jobs]:
         tasks.put(point)
-    time.sleep(0.2)  # a queue's own thread fills it
     share = (tasks, arguments.each, results)
     processes = [multiprocessing.Process(target=work, args=share) for _ in range(arguments.jobs)]
     follow(table, processes, results, arguments, len(points))
