@@ -25,8 +25,8 @@ LOOK = 0.1  # seconds between two looks at the processes
 LARGE = """import os
 piece = bytearray(os.urandom(1024) * 4096)
 with open("out/state.bin", "wb") as file:
-    for number in range({gb} * 1000 // 4):
-        piece[:8] = number.to_bytes(8, "little")
+    for _ in range({gb} * 1000 // 4):
+        piece[:1 << 17] = os.urandom(1 << 17)
         file.write(piece)
 """
 SMALL = """import os
