@@ -6,7 +6,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "config/fields.hpp"
-#include "control/budgets.hpp"
+#include "control/follow/budgets.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"

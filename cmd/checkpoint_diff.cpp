@@ -7,7 +7,7 @@
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
-#include "control/chunks.hpp"
+#include "control/copies/chunks.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
@@ -20,7 +20,7 @@ constexpr Example k_examples[] = {
     {"Which tensors changed between two checkpoints of a job, and by how much",
      "gridctl checkpoint diff train-gpt@3 train-gpt@7"},
     {"Whether two runs have come to the same weights", "gridctl checkpoint diff run-a run-b"}};
-constexpr Positional k_positionals[] = {{"BEFORE", Offer::checkpoint}, {"AFTER", Offer::checkpoint}};
+constexpr Positional k_positionals[] = {{"BEFORE", Completion::checkpoint}, {"AFTER", Completion::checkpoint}};
 
 std::string_view name_of(store::Change change) {
   switch (change) {

@@ -16,7 +16,7 @@ namespace {
 constexpr Example k_examples[] = {
     {"What a job could continue from", "gridctl checkpoint ls train-gpt"},
     {"The newest one's name", "gridctl checkpoint ls @last --json | jq -r '.[-1].checkpoint_id'"}};
-constexpr Positional k_positionals[] = {{"ID", Offer::job}};
+constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 
 std::string marks(const registry::Checkpoint& checkpoint, CheckpointSeq head) {
   std::string text;

@@ -13,7 +13,7 @@ constexpr Example k_pin_examples[] = {
     {"Keep a checkpoint whatever the job's keep rule says", "gridctl checkpoint pin train-gpt@3"},
     {"No longer", "gridctl checkpoint pin train-gpt@3 --off"}};
 constexpr Example k_rm_examples[] = {{"Remove one checkpoint", "gridctl checkpoint rm train-gpt@3"}};
-constexpr Positional k_positionals[] = {{"ID", Offer::checkpoint}};
+constexpr Positional k_positionals[] = {{"ID", Completion::checkpoint}};
 constexpr Option k_pin_options[] = {{"off", 0, "", "let it go again"}};
 
 Result<int> pin(Context& context, const Parsed& parsed) {

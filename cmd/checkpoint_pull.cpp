@@ -4,8 +4,8 @@
 #include "cmd/checkpoint_remote.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
-#include "control/chunks.hpp"
-#include "control/healing.hpp"
+#include "control/copies/chunks.hpp"
+#include "control/copies/healing.hpp"
 #include "os/entries.hpp"
 #include "store/copy_out.hpp"
 #include "store/crew.hpp"
@@ -19,8 +19,8 @@ constexpr Example k_examples[] = {{"Copy out the newest checkpoint", "gridctl ch
                                   {"Copy out the third one", "gridctl checkpoint pull train-gpt@3 ./step3"},
                                   {"Straight from a place that keeps copies, on a new machine with the store's key",
                                    "gridctl checkpoint pull train-gpt ./result --from nas"}};
-constexpr Positional k_positionals[] = {{"ID", Offer::checkpoint}, {"DIR", Offer::directory}};
-constexpr Option k_options[] = {{"from", 0, "PLACE", "read the copy there, not the store here", {}, Offer::place}};
+constexpr Positional k_positionals[] = {{"ID", Completion::checkpoint}, {"DIR", Completion::directory}};
+constexpr Option k_options[] = {{"from", 0, "PLACE", "read the copy there, not the store here", {}, Completion::place}};
 constexpr int k_exits[] = {3, 5, 6, 7, 8};
 
 struct Pulled {
@@ -52,7 +52,7 @@ bool is_damage(const Error& error) {
 
 // What is damaged or missing here is brought back first, when a place has it.
 Result<Pulled> pull_healed(Context& context, const registry::Checkpoint& checkpoint,
-                           const std::vector<control::PlaceAccess>& copies, const os::Path& directory) {
+                           const std::vector<control::RemoteAccess>& copies, const os::Path& directory) {
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
   Result<Pulled> pulled = copy_from_here(chunks, checkpoint, directory);
   if (pulled || !is_damage(pulled.error()) || copies.empty()) return pulled;

@@ -4,8 +4,8 @@
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
-#include "control/chunks.hpp"
-#include "store/deposit.hpp"
+#include "control/copies/chunks.hpp"
+#include "store/stored_tree.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -14,7 +14,7 @@ namespace checkpoint_push {
 namespace {
 constexpr Example k_examples[] = {{"Give a job a checkpoint made elsewhere, then go on from it",
                                    "gridctl checkpoint push train-gpt ./ckpt && gridctl job resume train-gpt"}};
-constexpr Positional k_positionals[] = {{"JOB", Offer::job}, {"DIR", Offer::directory}};
+constexpr Positional k_positionals[] = {{"JOB", Completion::job}, {"DIR", Completion::directory}};
 
 Result<registry::Checkpoint> store_directory(Context& context, registry::Registry& registry, const JobId& job,
                                              const os::Path& directory) {
@@ -23,8 +23,8 @@ Result<registry::Checkpoint> store_directory(Context& context, registry::Registr
   options.skip_at_top = {".commit"};
   options.links_stay_inside = true;
   const auto head = registry.checkpoint(job, std::nullopt);
-  TRY_ASSIGN(const store::Deposit made,
-             store::deposit(chunks, directory, options, head ? std::optional(head->root) : std::nullopt));
+  TRY_ASSIGN(const store::StoredTree made,
+             store::store_tree(chunks, directory, options, head ? std::optional(head->root) : std::nullopt));
   for (const std::string& note : made.notes) context.note("left out: " + sanitize(note));
   registry::Checkpoint checkpoint;
   checkpoint.root = made.root;

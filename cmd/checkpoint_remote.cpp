@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "control/chunks.hpp"
-#include "control/places.hpp"
+#include "control/copies/chunks.hpp"
+#include "control/copies/remotes.hpp"
 #include "store/place.hpp"
 
 namespace gridctl::cmd {
@@ -72,7 +72,7 @@ Result<RemoteCheckpoint> find_remote(Context& context, registry::Registry& regis
   TRY_ASSIGN(const registry::Place place, registry.place(place_name));
   TRY_ASSIGN(const std::optional<store::StoreKey> key, control::load_key(context.paths()));
   if (!key) return make_error(Code::state_unreadable, "there is no store key", "gridctl key import FILE");
-  TRY_ASSIGN(const control::PlaceAccess access, control::access_to(registry, place));
+  TRY_ASSIGN(const control::RemoteAccess access, control::access_to(registry, place));
   RemoteCheckpoint remote;
   remote.key = std::make_unique<store::StoreKey>(*key);
   TRY_ASSIGN(remote.backend, control::open_place(access, context.paths(), context.clock));

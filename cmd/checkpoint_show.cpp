@@ -4,7 +4,7 @@
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
-#include "control/chunks.hpp"
+#include "control/copies/chunks.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
@@ -15,7 +15,7 @@ namespace checkpoint_show {
 namespace {
 constexpr Example k_examples[] = {{"What is in the newest checkpoint", "gridctl checkpoint show train-gpt"},
                                   {"In the third one", "gridctl checkpoint show train-gpt@3"}};
-constexpr Positional k_positionals[] = {{"ID", Offer::checkpoint}};
+constexpr Positional k_positionals[] = {{"ID", Completion::checkpoint}};
 
 std::string_view kind_name(store::EntryKind kind) {
   switch (kind) {

@@ -5,7 +5,7 @@
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
-#include "control/chunks.hpp"
+#include "control/copies/chunks.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -15,7 +15,7 @@ namespace {
 constexpr Example k_examples[] = {
     {"Hash every chunk of every checkpoint of a job again", "gridctl checkpoint verify train-gpt"},
     {"Only of one", "gridctl checkpoint verify train-gpt@3"}};
-constexpr Positional k_positionals[] = {{"ID", Offer::checkpoint}};
+constexpr Positional k_positionals[] = {{"ID", Completion::checkpoint}};
 constexpr std::size_t k_damages_named = 20;  // of one checkpoint; the rest is counted
 
 class Verifier {

@@ -10,8 +10,8 @@
 #include "cmd/context.hpp"
 #include "cmd/help.hpp"
 #include "os/log.hpp"
-#include "os/process.hpp"
 #include "os/priority.hpp"
+#include "os/process.hpp"
 #include "os/terminal.hpp"
 #include "ui/json.hpp"
 
@@ -188,7 +188,7 @@ ui::Style style_for(const std::string& when, bool terminal) {
   return {terminal && !(refused && !refused->empty()) && !(kind && *kind == "dumb")};
 }
 
-Result<void> furnish(Context& context, const Command& command, const Parsed& parsed) {
+Result<void> configure_command(Context& context, const Command& command, const Parsed& parsed) {
   const std::string when = parsed.has("color") ? parsed.value("color") : "auto";
   context.json = parsed.has("json");
   context.verbose = parsed.has("verbose");
@@ -262,7 +262,7 @@ Result<int> dispatch(Context& context, const Arguments& arguments) {
   }
   std::erase(line.rest, "--version");
   TRY_ASSIGN(const Parsed parsed, parse(*command, line));
-  TRY(furnish(context, *command, parsed));
+  TRY(configure_command(context, *command, parsed));
   TRY(check_positionals(*command, parsed));
   return command->run(context, parsed);
 }

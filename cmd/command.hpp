@@ -18,7 +18,7 @@ namespace gridctl::cmd {
 class Context;
 
 // What a shell offers for a value.
-enum class Offer : std::uint8_t { nothing, file, directory, job, provider, checkpoint, place, choices };
+enum class Completion : std::uint8_t { nothing, file, directory, job, provider, checkpoint, place, choices };
 
 struct Example {
   std::string_view what;  // "Submit a job file and follow it until it ends"
@@ -31,14 +31,14 @@ struct Option {
   std::string_view value;  // name of its value in help; empty: a flag
   std::string_view help;
   std::string_view fallback = {};  // its default, as shown to people
-  Offer offer = Offer::nothing;
+  Completion offer = Completion::nothing;
   std::string_view choices = {};  // "auto|docker|podman": anything else is refused
   bool many = false;              // may be given several times
 };
 
 struct Positional {
   std::string_view name;
-  Offer offer = Offer::nothing;
+  Completion offer = Completion::nothing;
   bool required = true;
   std::string_view choices = {};
 };

@@ -94,9 +94,9 @@ std::span<const NounText> nouns() {
 std::span<const Option> global_options() {
   static constexpr Option k_options[] = {
       {"state", 0, "DIR", "the state directory",
-       "$GRIDCTL_STATE, else $XDG_STATE_HOME/gridctl, else ~/.local/state/gridctl", Offer::directory},
+       "$GRIDCTL_STATE, else $XDG_STATE_HOME/gridctl, else ~/.local/state/gridctl", Completion::directory},
       {"json", 0, "", "machine-readable output; an error is one JSON object on standard error"},
-      {"color", 0, "WHEN", "colours; NO_COLOR in the environment switches them off", "auto", Offer::choices,
+      {"color", 0, "WHEN", "colours; NO_COLOR in the environment switches them off", "auto", Completion::choices,
        "auto|always|never"},
       {"verbose", 'v', "", "say on standard error what is being done"},
       {"help", 'h', "", "show this help"},

@@ -97,23 +97,23 @@ Candidates places(registry::Registry& registry) {
   return found;
 }
 
-Candidates offered(Context& context, const Typed& typed, Offer offer, std::string_view choices,
+Candidates offered(Context& context, const Typed& typed, Completion offer, std::string_view choices,
                    const std::string& current) {
   Candidates found;
-  if (offer == Offer::file) return {{":file", ""}};
-  if (offer == Offer::directory) return {{":directory", ""}};
-  if (offer == Offer::choices)
+  if (offer == Completion::file) return {{":file", ""}};
+  if (offer == Completion::directory) return {{":directory", ""}};
+  if (offer == Completion::choices)
     for (const std::string& choice : split(choices, '|')) found.emplace_back(choice, "");
-  const bool from_state =
-      offer == Offer::job || offer == Offer::checkpoint || offer == Offer::provider || offer == Offer::place;
+  const bool from_state = offer == Completion::job || offer == Completion::checkpoint ||
+                          offer == Completion::provider || offer == Completion::place;
   if (!from_state) return found;
   Result<os::Path> state = state_directory(typed.state);
   if (!state) return {};
   context.state = *state;
   Result<registry::Registry> registry = context.open_for_reading();
   if (!registry) return {};
-  if (offer == Offer::place) return places(*registry);
-  if (offer != Offer::provider) return jobs(*registry, offer == Offer::checkpoint, current);
+  if (offer == Completion::place) return places(*registry);
+  if (offer != Completion::provider) return jobs(*registry, offer == Completion::checkpoint, current);
   Result<std::vector<registry::Provider>> providers = registry->providers();
   if (!providers) return {};
   for (const registry::Provider& provider : *providers) found.emplace_back(provider.name.value, provider.address);
@@ -157,8 +157,8 @@ Candidates candidates(Context& context, const Typed& typed, const std::string& c
   if (typed.command == nullptr) return command_words(typed);
   if (typed.positionals >= typed.command->positionals.size()) return {};
   const Positional& positional = typed.command->positionals[typed.positionals];
-  return offered(context, typed, positional.choices.empty() ? positional.offer : Offer::choices, positional.choices,
-                 current);
+  return offered(context, typed, positional.choices.empty() ? positional.offer : Completion::choices,
+                 positional.choices, current);
 }
 }  // namespace
 

@@ -13,7 +13,7 @@ constexpr Example k_examples[] = {
     {"For every zsh of yours", "gridctl completions zsh > ~/.zfunc/_gridctl"},
     {"For every fish of yours", "gridctl completions fish > ~/.config/fish/completions/gridctl.fish"},
 };
-constexpr Positional k_positionals[] = {{"SHELL", Offer::choices, true, "bash|zsh|fish"}};
+constexpr Positional k_positionals[] = {{"SHELL", Completion::choices, true, "bash|zsh|fish"}};
 
 Result<int> run(Context& context, const Parsed& parsed) {
   context.print(completion_script(parsed.positionals[0]));
@@ -22,8 +22,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
 
 constexpr Example k_docs_examples[] = {{"Write the manual pages anew", "gridctl __docs man man"},
                                        {"Write the completions anew", "gridctl __docs completions completions"}};
-constexpr Positional k_docs_positionals[] = {{"KIND", Offer::choices, true, "man|completions"},
-                                             {"DIR", Offer::directory}};
+constexpr Positional k_docs_positionals[] = {{"KIND", Completion::choices, true, "man|completions"},
+                                             {"DIR", Completion::directory}};
 
 Result<int> run_docs(Context&, const Parsed& parsed) {
   const os::Path directory = parsed.positionals[1];

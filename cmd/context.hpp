@@ -9,7 +9,7 @@
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
-#include "control/paths.hpp"
+#include "control/reach/paths.hpp"
 #include "os/clock.hpp"
 #include "registry/registry.hpp"
 #include "ui/style.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "control/known.hpp"
+#include "control/follow/job_knowledge.hpp"
 #include "sched/deadline.hpp"
 #include "ui/human.hpp"
 
@@ -22,7 +22,7 @@ void tell(ui::DeadlineTold& told, const sched::Placement& placement, WallTime no
 }
 
 // As if it were placed where it runs.
-sched::Placement as_placement(const sched::Present& present, double time_left) {
+sched::Placement as_placement(const sched::CurrentRun& present, double time_left) {
   sched::Placement here;
   here.host = present.host;
   here.estimate = present.rest;
@@ -40,7 +40,7 @@ std::string end_text(const registry::Job& job, WallTime at) {
 
 Result<std::string> prospects(registry::Registry& registry, const registry::Job& job,
                               const std::vector<sched::HostFacts>& hosts, WallTime now, ui::DeadlineTold& told) {
-  TRY_ASSIGN(const sched::Known known, control::known_of(registry, job, hosts, now));
+  TRY_ASSIGN(const sched::JobKnowledge known, control::knowledge_of(registry, job, hosts, now));
   if (!known.is_due()) return std::string(k_unknown);
   TRY_ASSIGN(const auto present, control::present_of(registry, job, hosts, now));
   if (present) {
@@ -76,7 +76,7 @@ Result<std::optional<DeadlineView>> deadline_view(registry::Registry& registry, 
 std::optional<ui::DeadlineTold> deadline_told(const job::Spec& spec, const sched::Decision& decision, WallTime now) {
   if (!spec.deadline) return std::nullopt;
   ui::DeadlineTold told{job::moment_of(*spec.deadline, now), spec.deadline->hard, {}, {}};
-  if (decision.placement && sched::known_of(spec, now).is_due()) tell(told, *decision.placement, now);
+  if (decision.placement && sched::knowledge_of(spec, now).is_due()) tell(told, *decision.placement, now);
   return told;
 }
 
@@ -88,7 +88,7 @@ Result<void> check_deadline(const job::Spec& spec, WallTime now) {
 
 std::string deadline_doubt(const job::Spec& spec, const sched::Decision& decision, WallTime now) {
   if (!spec.deadline) return "";
-  const sched::Known known = sched::known_of(spec, now);
+  const sched::JobKnowledge known = sched::knowledge_of(spec, now);
   if (known.is_due()) return sched::late_warning(decision, known);
   return std::string(k_unknown) + ": nothing is planned for its deadline" +
          (spec.deadline->hard ? ", it is only stopped then" : "");

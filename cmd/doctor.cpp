@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
-#include "control/daemon.hpp"
+#include "control/daemon/daemon.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {

@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "cmd/doctor.hpp"
 #include "cmd/findings.hpp"
-#include "control/health.hpp"
+#include "control/fleet/health.hpp"
 #include "probe/gather.hpp"
 #include "ui/human.hpp"
 

@@ -2,7 +2,7 @@
 #include "cmd/findings.hpp"
 
 #include "base/text.hpp"
-#include "control/network_record.hpp"
+#include "control/measure/network_record.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
 

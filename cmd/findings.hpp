@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cmd/context.hpp"
-#include "control/bench.hpp"
-#include "control/health.hpp"
+#include "control/fleet/health.hpp"
+#include "control/measure/bench.hpp"
 #include "probe/preflight.hpp"
 #include "registry/records.hpp"
 

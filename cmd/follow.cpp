@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 #include "cmd/log_printer.hpp"
-#include "control/daemon.hpp"
+#include "control/daemon/daemon.hpp"
 #include "os/loop.hpp"
 #include "ui/job_view.hpp"
 #include "ui/json.hpp"

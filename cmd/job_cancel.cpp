@@ -2,7 +2,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/follow.hpp"
-#include "control/daemon.hpp"
+#include "control/daemon/daemon.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -13,7 +13,7 @@ constexpr Duration k_grace = std::chrono::seconds{30};
 
 constexpr Example k_examples[] = {{"Stop a job, with 30 s to save its work", "gridctl job cancel train-gpt"},
                                   {"At once, and wait until it is gone", "gridctl job cancel @last --now --wait"}};
-constexpr Positional k_positionals[] = {{"ID", Offer::job}};
+constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 constexpr Option k_options[] = {{"grace", 0, "TIME", "between the request to end and the kill", "30s"},
                                 {"now", 0, "", "kill at once"},
                                 {"wait", 0, "", "return when it has ended"}};

@@ -9,7 +9,7 @@
 #include "cmd/provider_facts.hpp"
 #include "cmd/submission.hpp"
 #include "config/job_file.hpp"
-#include "control/daemon.hpp"
+#include "control/daemon/daemon.hpp"
 #include "job/drill.hpp"
 #include "os/files.hpp"
 #include "ui/json.hpp"
@@ -28,8 +28,8 @@ constexpr Example k_examples[] = {
     {"Does this job survive the loss of its host? Find out before it matters", "gridctl job drill train.yaml"},
     {"With what an earlier job ran", "gridctl job drill train-gpt"},
     {"In CI, on two certain hosts", "gridctl job drill train.yaml -p ada -p bob --timeout 30m --json"}};
-constexpr Positional k_positionals[] = {{"FILE.yaml|ID", Offer::file}};
-constexpr Option k_options[] = {{"provider", 'p', "NAME", "only on these", "", Offer::provider, "", true},
+constexpr Positional k_positionals[] = {{"FILE.yaml|ID", Completion::file}};
+constexpr Option k_options[] = {{"provider", 'p', "NAME", "only on these", "", Completion::provider, "", true},
                                 {"keep", 0, "", "keep the checkpoints that it made"}};
 constexpr int k_exits[] = {1, 3, 4, 5, 7, 130};
 

@@ -12,7 +12,7 @@ namespace {
 constexpr Example k_examples[] = {{"What happened to a job", "gridctl job events train-gpt"},
                                   {"Follow until it ends", "gridctl job events -f @last"},
                                   {"One JSON object a line", "gridctl job events @last --json"}};
-constexpr Positional k_positionals[] = {{"ID", Offer::job}};
+constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 constexpr Option k_options[] = {{"follow", 'f', "", "go on until the job ends"}};
 constexpr std::size_t k_page = 1000;  // events read at once
 

@@ -5,8 +5,8 @@
 #include "cmd/deadline_view.hpp"
 #include "cmd/job_plan.hpp"
 #include "cmd/provider_facts.hpp"
-#include "control/known.hpp"
-#include "control/places.hpp"
+#include "control/copies/remotes.hpp"
+#include "control/follow/job_knowledge.hpp"
 #include "sched/place.hpp"
 #include "ui/json.hpp"
 
@@ -16,14 +16,14 @@ namespace job_explain {
 namespace {
 constexpr Example k_examples[] = {{"Why is it still pending?", "gridctl job explain train-gpt"},
                                   {"Why does it run there?", "gridctl job explain @last"}};
-constexpr Positional k_positionals[] = {{"ID", Offer::job}};
+constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 
 // What the scheduler decided last; for a job nobody has looked at yet, what it would decide now.
 Result<std::vector<std::string>> reasons(registry::Registry& registry, const registry::Job& job,
                                          const std::vector<sched::HostFacts>& hosts, WallTime now) {
   TRY_ASSIGN(std::vector<std::string> lines, registry.explanation(job.id));
   if (!lines.empty() || job::is_final(job.state)) return lines;
-  TRY_ASSIGN(const sched::Known known, control::known_of(registry, job, hosts, now));
+  TRY_ASSIGN(const sched::JobKnowledge known, control::knowledge_of(registry, job, hosts, now));
   const sched::Decision decision = sched::place(job.spec, hosts, job.machine.avoided, known);
   lines = sched::explain(decision);
   lines.insert(lines.begin(), "not decided yet; with what is known now:");

@@ -12,7 +12,7 @@ constexpr Example k_examples[] = {
     {"All output of a job, over all its attempts", "gridctl job logs train-gpt"},
     {"The last 50 lines, then what comes", "gridctl job logs -f --tail 50 @last"},
     {"Only the second attempt's", "gridctl job logs train-gpt --attempt 2 > attempt2.log"}};
-constexpr Positional k_positionals[] = {{"ID", Offer::job}};
+constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 constexpr Option k_options[] = {{"follow", 'f', "", "go on until the job ends"},
                                 {"tail", 'n', "N", "begin with the last N lines"},
                                 {"attempt", 0, "K", "only this attempt"},

@@ -9,10 +9,10 @@
 #include "cmd/submission.hpp"
 #include "config/fields.hpp"
 #include "config/job_file.hpp"
-#include "control/budgets.hpp"
-#include "control/daemon.hpp"
-#include "control/limits.hpp"
-#include "control/secrets.hpp"
+#include "control/daemon/daemon.hpp"
+#include "control/follow/budgets.hpp"
+#include "control/follow/limits.hpp"
+#include "control/follow/secrets.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -22,10 +22,10 @@ namespace {
 constexpr Example k_examples[] = {{"Go on from the newest checkpoint", "gridctl job resume train-gpt"},
                                   {"From the third one, on a certain host, and follow it",
                                    "gridctl job resume train-gpt --from 3 --provider ada --wait"}};
-constexpr Positional k_positionals[] = {{"ID", Offer::job}};
+constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 constexpr Option k_options[] = {
-    {"from", 0, "CHECKPOINT", "start from this one, JOB@NUMBER or NUMBER", "the newest", Offer::checkpoint},
-    {"provider", 'p', "NAME", "run there and nowhere else", "", Offer::provider, "", true},
+    {"from", 0, "CHECKPOINT", "start from this one, JOB@NUMBER or NUMBER", "the newest", Completion::checkpoint},
+    {"provider", 'p', "NAME", "run there and nowhere else", "", Completion::provider, "", true},
     {"budget", 0, "USD", "the whole job may cost so much from now on, what it has cost counted"},
     {"max-duration", 0, "TIME", "all attempts together may run so long from now on"},
     {"deadline", 0, "TIME", "it shall be done so long from now, or at a time such as 2026-12-01T08:00:00Z"},

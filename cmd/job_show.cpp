@@ -19,7 +19,7 @@ namespace job_show {
 namespace {
 constexpr Example k_examples[] = {{"Everything about the job submitted last", "gridctl job show @last"},
                                   {"Its state, for a script", "gridctl job show train-gpt --json | jq -r .state"}};
-constexpr Positional k_positionals[] = {{"ID", Offer::job}};
+constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 
 // "4.20 USD of 50.00 USD, which last for 30.5h at 1.50 USD an hour"
 std::string cost_text(const registry::Job& job, double price) {

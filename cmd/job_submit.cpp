@@ -12,8 +12,8 @@
 #include "cmd/provider_facts.hpp"
 #include "cmd/submission.hpp"
 #include "config/job_file.hpp"
-#include "control/daemon.hpp"
-#include "control/places.hpp"
+#include "control/copies/remotes.hpp"
+#include "control/daemon/daemon.hpp"
 #include "os/terminal.hpp"
 #include "sched/gang.hpp"
 #include "sched/replicas.hpp"
@@ -31,7 +31,7 @@ constexpr Example k_examples[] = {
     {"In a script: wait, then exit as the job did", "gridctl job submit --wait --timeout 2h train.yaml"},
     {"One command on one GPU", "gridctl job submit -n hello --gpu 1 -- nvidia-smi"},
     {"Where would it run?", "gridctl job submit --dry-run train.yaml"}};
-constexpr Positional k_positionals[] = {{"FILE.yaml", Offer::file, false}};
+constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file, false}};
 constexpr Option k_options[] = {
     {"name", 'n', "NAME", "the job's name", "of the file or the command"},
     {"detach", 'd', "", "return as soon as the job is recorded"},
@@ -43,11 +43,12 @@ constexpr Option k_options[] = {
     {"memory", 0, "GIB", "memory, at least"},
     {"disk", 0, "GIB", "free disk, at least"},
     {"priority", 0, "N", "-1000 to 1000: higher ones come first, and lower ones make room for them", "0"},
-    {"image", 0, "IMAGE", "container image, or an archive of one", "", Offer::file},
-    {"workdir", 'w', "DIR", "directory sent along, with a command after --", "none", Offer::directory},
-    {"env", 'e', "K=V", "environment variable; K alone takes it from this environment", "", Offer::nothing, "", true},
-    {"secret", 0, "K=V", "secret; K alone takes it from this environment", "", Offer::nothing, "", true},
-    {"provider", 'p', "NAME", "run there and nowhere else", "", Offer::provider, "", true}};
+    {"image", 0, "IMAGE", "container image, or an archive of one", "", Completion::file},
+    {"workdir", 'w', "DIR", "directory sent along, with a command after --", "none", Completion::directory},
+    {"env", 'e', "K=V", "environment variable; K alone takes it from this environment", "", Completion::nothing, "",
+     true},
+    {"secret", 0, "K=V", "secret; K alone takes it from this environment", "", Completion::nothing, "", true},
+    {"provider", 'p', "NAME", "run there and nowhere else", "", Completion::provider, "", true}};
 constexpr int k_exits[] = {1, 3, 4, 5, 7, 9, 130};
 
 config::Overrides overrides_of(const Parsed& parsed) {
@@ -88,7 +89,7 @@ Result<config::ParsedJob> read_job(const Parsed& parsed, std::vector<std::string
 }
 
 // What is known before anything starts.
-struct Prospect {
+struct SubmitPreview {
   sched::Decision decision;                 // of one member, when the job is a gang
   std::optional<sched::GangDecision> gang;  // of all of them
   sched::GangWish wish;
@@ -98,20 +99,20 @@ struct Prospect {
   sched::ReplicaPlan replicas;
 };
 
-Result<Prospect> prospect_of(registry::Registry& registry, const job::Spec& spec,
-                             const std::vector<sched::HostFacts>& hosts, WallTime now) {
+Result<SubmitPreview> prospect_of(registry::Registry& registry, const job::Spec& spec,
+                                  const std::vector<sched::HostFacts>& hosts, WallTime now) {
   TRY_ASSIGN(const std::vector<sched::PairLink> links, pair_links(registry));
-  Prospect prospect;
+  SubmitPreview prospect;
   job::Spec member = spec;
   member.num_nodes = 1;
-  const sched::Known known = sched::known_of(member, now);
+  const sched::JobKnowledge known = sched::knowledge_of(member, now);
   prospect.decision = sched::place(member, hosts, {}, known);
   prospect.replicas = sched::place_replicas(member, hosts, prospect.decision, known);
   prospect.deadline = deadline_told(member, prospect.decision, now);
   if (spec.num_nodes > 1) {
     prospect.wish = sched::wish_of(spec, sched::classify(spec));
     prospect.gang = sched::place_gang(spec, prospect.wish, hosts, sched::topology_of(hosts, links), links, {},
-                                      sched::known_of(spec));
+                                      sched::knowledge_of(spec));
   }
   const auto chosen = prospect.gang ? chosen_of(*prospect.gang, hosts) : chosen_of(prospect.decision, hosts);
   prospect.outline = sched::outline(spec, chosen, hosts, links);
@@ -124,7 +125,7 @@ Result<Prospect> prospect_of(registry::Registry& registry, const job::Spec& spec
   return prospect;
 }
 
-std::string dry_run_json(const job::Spec& spec, const Prospect& prospect) {
+std::string dry_run_json(const job::Spec& spec, const SubmitPreview& prospect) {
   const sched::Decision& decision = prospect.decision;
   std::string lines;
   for (const sched::Rejection& rejection : decision.rejections)
@@ -153,7 +154,7 @@ std::string dry_run_json(const job::Spec& spec, const Prospect& prospect) {
          ",\"deadline\":" + ui::deadline_json(prospect.deadline) + ",\"plan\":" + outline_json(prospect.outline) + "}";
 }
 
-Result<int> dry_run(Context& context, const job::Spec& spec, const Prospect& prospect) {
+Result<int> dry_run(Context& context, const job::Spec& spec, const SubmitPreview& prospect) {
   std::vector<std::string> lines = sched::explain(prospect.outline);
   if (!prospect.impossible)
     for (std::string& line :
@@ -223,7 +224,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));
   TRY(check_named_providers(known, job.spec));
   TRY(check_deadline(job.spec, context.now()));
-  TRY_ASSIGN(const Prospect prospect, prospect_of(known, job.spec, hosts, context.now()));
+  TRY_ASSIGN(const SubmitPreview prospect, prospect_of(known, job.spec, hosts, context.now()));
   if (const std::string doubt = deadline_doubt(job.spec, prospect.decision, context.now()); !doubt.empty())
     context.note("warning: " + sanitize(doubt));
   if (parsed.has("dry-run")) return dry_run(context, job.spec, prospect);

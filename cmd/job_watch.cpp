@@ -11,7 +11,7 @@ namespace {
 constexpr Example k_examples[] = {{"Follow the job submitted last until it ends", "gridctl job watch @last"},
                                   {"For at most an hour", "gridctl job watch train-gpt --timeout 1h"},
                                   {"Events as JSON lines", "gridctl job watch train-gpt --json"}};
-constexpr Positional k_positionals[] = {{"ID", Offer::job}};
+constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 constexpr Option k_options[] = {{"no-logs", 0, "", "do not show the job's output"}};
 
 Result<int> run(Context& context, const Parsed& parsed) {

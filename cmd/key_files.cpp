@@ -4,7 +4,7 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
-#include "control/chunks.hpp"
+#include "control/copies/chunks.hpp"
 #include "os/files.hpp"
 #include "ui/json.hpp"
 
@@ -19,12 +19,12 @@ constexpr Example k_export_examples[] = {
 constexpr Example k_import_examples[] = {
     {"On a new machine, before its first checkpoint or beside a copied store", "gridctl key import gridctl.key"},
     {"One that is protected", "gridctl key import gridctl.key --passphrase-file ~/.gridctl-passphrase"}};
-constexpr Positional k_export_positionals[] = {{"FILE", Offer::file, false}};
-constexpr Positional k_import_positionals[] = {{"FILE", Offer::file}};
+constexpr Positional k_export_positionals[] = {{"FILE", Completion::file, false}};
+constexpr Positional k_import_positionals[] = {{"FILE", Completion::file}};
 constexpr Option k_export_options[] = {
-    {"passphrase-file", 0, "FILE", "protect it by the first line of FILE", {}, Offer::file}};
+    {"passphrase-file", 0, "FILE", "protect it by the first line of FILE", {}, Completion::file}};
 constexpr Option k_import_options[] = {
-    {"passphrase-file", 0, "FILE", "the first line of FILE is its passphrase", {}, Offer::file}};
+    {"passphrase-file", 0, "FILE", "the first line of FILE is its passphrase", {}, Completion::file}};
 constexpr std::uint64_t k_passphrase_file_max = 4096;  // bytes
 
 Result<std::optional<std::string>> passphrase(const Parsed& parsed) {

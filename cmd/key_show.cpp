@@ -2,7 +2,7 @@
 #include "base/bytes.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
-#include "control/chunks.hpp"
+#include "control/copies/chunks.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
 

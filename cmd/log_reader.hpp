@@ -11,7 +11,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "control/paths.hpp"
+#include "control/reach/paths.hpp"
 
 namespace gridctl::cmd {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/outcome.hpp"
 
-#include "control/budgets.hpp"
-#include "control/limits.hpp"
+#include "control/follow/budgets.hpp"
+#include "control/follow/limits.hpp"
 
 namespace gridctl::cmd {
 

@@ -7,8 +7,8 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/findings.hpp"
-#include "control/bench.hpp"
-#include "control/enroll.hpp"
+#include "control/fleet/register_host.hpp"
+#include "control/measure/bench.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
@@ -23,12 +23,12 @@ constexpr Example k_examples[] = {{"Measure a host and prove its GPUs", "gridctl
                                   {"Half a minute a GPU instead of two", "gridctl provider bench ada --quick"},
                                   {"Is it cooled well?", "gridctl provider bench ada --under-load 10m"},
                                   {"For a script", "gridctl provider bench ada --quick --json | jq -r .verdict"}};
-constexpr Positional k_positionals[] = {{"NAME", Offer::provider}};
+constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 constexpr Duration k_load_min = std::chrono::seconds{5}, k_load_max = std::chrono::minutes{10};
 constexpr Option k_options[] = {
     {"quick", 0, "", "leaves out the time under load; shorter measurements"},
     {"under-load", 0, "TIME", "how long each GPU is kept busy, to see what heat does", "1m"},
-    {"gpu", 0, "UUID", "only this GPU", "all", Offer::nothing, "", true}};
+    {"gpu", 0, "UUID", "only this GPU", "all", Completion::nothing, "", true}};
 
 std::string number(double value, const char* unit) {
   std::array<char, 48> text{};
@@ -97,7 +97,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   options.under_load = under_load.value_or(options.under_load);
   options.gpus = parsed.values("gpu");
   options.progress = [&](const std::string& line) { context.note(sanitize(line)); };
-  const control::WorkPlace place{provider, controller, context.paths(), &context.clock};
+  const control::HostAccess place{provider, controller, context.paths(), &context.clock};
   TRY_ASSIGN(const auto before, control::load_bench_report(registry, provider.name));
   TRY_ASSIGN(const control::BenchReport report, control::bench_host(place, options, before));
   TRY(control::save_bench_report(registry, provider.name, report, before));

@@ -2,8 +2,8 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/findings.hpp"
-#include "control/enroll.hpp"
-#include "control/rescan.hpp"
+#include "control/fleet/register_host.hpp"
+#include "control/fleet/rescan.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -17,7 +17,7 @@ constexpr Example k_examples[] = {
     {"It was mended: put it back", "gridctl provider check ada"},
     {"For a script", "gridctl provider check ada --json"},
     {"Its key has changed, and its owner says to what", "gridctl provider check ada --host-key SHA256:l5Kx..."}};
-constexpr Positional k_positionals[] = {{"NAME", Offer::provider}};
+constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 constexpr Option k_options[] = {{"host-key", 0, "SHA256:...", "pin this key of the host's instead of the former one"}};
 
 Result<int> run(Context& context, const Parsed& parsed) {

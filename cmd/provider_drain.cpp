@@ -7,7 +7,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/follow.hpp"
-#include "control/daemon.hpp"
+#include "control/daemon/daemon.hpp"
 #include "os/loop.hpp"
 #include "ui/json.hpp"
 
@@ -24,7 +24,7 @@ constexpr Example k_drain_examples[] = {
     {"Do not wait for checkpoints: each job stops and keeps its last whole one",
      "gridctl provider drain ada --within 0s"}};
 constexpr Example k_undrain_examples[] = {{"Put it back", "gridctl provider undrain ada"}};
-constexpr Positional k_positionals[] = {{"NAME", Offer::provider}};
+constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 constexpr Option k_options[] = {{"wait", 0, "", "return when nothing is left on the host"},
                                 {"within", 0, "TIME", "how long a job's next checkpoint is waited for", "10m"}};
 constexpr int k_exits_drain[] = {3, 7, 9, 130};

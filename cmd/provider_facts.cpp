@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/provider_facts.hpp"
 
-#include "control/bench.hpp"
-#include "control/health.hpp"
-#include "control/host_facts.hpp"
+#include "control/fleet/health.hpp"
+#include "control/fleet/host_facts.hpp"
+#include "control/measure/bench.hpp"
 
 namespace gridctl::cmd {
 

@@ -4,7 +4,7 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
-#include "control/landmarks.hpp"
+#include "control/measure/landmarks.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
 
@@ -18,11 +18,11 @@ constexpr Example k_examples[] = {
      "gridctl provider landmark add fra 50.11N 8.68E @ada --country DE"},
     {"A server that hosts may connect to", "gridctl provider landmark add syd 33.87S 151.21E www.example.org:443"},
     {"Those there are", "gridctl provider landmark ls"}};
-constexpr Positional k_positionals[] = {{"ACTION", Offer::choices, true, "add|ls|rm"},
-                                        {"NAME", Offer::nothing, false},
-                                        {"LATITUDE", Offer::nothing, false},
-                                        {"LONGITUDE", Offer::nothing, false},
-                                        {"ADDRESS", Offer::nothing, false}};
+constexpr Positional k_positionals[] = {{"ACTION", Completion::choices, true, "add|ls|rm"},
+                                        {"NAME", Completion::nothing, false},
+                                        {"LATITUDE", Completion::nothing, false},
+                                        {"LONGITUDE", Completion::nothing, false},
+                                        {"ADDRESS", Completion::nothing, false}};
 constexpr Option k_options[] = {{"country", 0, "CODE", "the country it stands in, as DE"}};
 
 std::string degrees(double value) {

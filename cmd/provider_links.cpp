@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
-#include "control/network_watch.hpp"
+#include "control/measure/network_watch.hpp"
 #include "ui/human.hpp"
 #include "ui/table.hpp"
 
@@ -17,7 +17,7 @@ constexpr Example k_examples[] = {
     {"How fast hosts are from here and from each other", "gridctl provider links"},
     {"Measure what is due now, without waiting for the daemon", "gridctl provider links --measure"},
     {"Islands, for a script", "gridctl provider links --json | jq .islands"}};
-constexpr Positional k_positionals[] = {{"NAME", Offer::provider, false}};
+constexpr Positional k_positionals[] = {{"NAME", Completion::provider, false}};
 constexpr Option k_options[] = {{"measure", 0, "", "measure first what is due"},
                                 {"all", 0, "", "with --measure: also what is fresh, within the day's bytes"}};
 

@@ -5,7 +5,7 @@
 #include "base/bytes.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
-#include "control/host_facts.hpp"
+#include "control/fleet/host_facts.hpp"
 #include "sched/query.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
@@ -20,7 +20,7 @@ constexpr Example k_examples[] = {{"All providers", "gridctl provider ls"},
                                   {"Those with two RTX 4090 in Germany or Finland, cheapest first",
                                    "gridctl provider ls 'gpu_name=RTX_4090 num_gpus>=2 region in [DE,FI]' -o price"},
                                   {"For a script", "gridctl provider ls --json"}};
-constexpr Positional k_positionals[] = {{"QUERY", Offer::nothing, false}};
+constexpr Positional k_positionals[] = {{"QUERY", Completion::nothing, false}};
 constexpr Option k_options[] = {
     {"order", 'o', "FIELDS", "order by fields, the first counts most: price,num_gpus-; FIELD- is descending", "name"}};
 

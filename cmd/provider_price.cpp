@@ -12,7 +12,7 @@ namespace {
 constexpr Example k_examples[] = {
     {"What the host costs an hour from now on", "gridctl provider price ada 0.35"},
     {"Cheaper at night: this at 22:00, the other at 06:00, by cron", "gridctl provider price ada 0.20"}};
-constexpr Positional k_positionals[] = {{"NAME", Offer::provider}, {"USD"}};
+constexpr Positional k_positionals[] = {{"NAME", Completion::provider}, {"USD"}};
 
 Result<int> run(Context& context, const Parsed& parsed) {
   const auto usd = config::parse_decimal(parsed.positionals[1], config::k_budget_limits);

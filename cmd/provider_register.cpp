@@ -4,7 +4,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/findings.hpp"
-#include "control/enroll.hpp"
+#include "control/fleet/register_host.hpp"
 #include "os/terminal.hpp"
 #include "sched/gpu_spec.hpp"
 #include "ui/human.hpp"
@@ -23,16 +23,16 @@ constexpr Example k_examples[] = {
     {"In a script: the key must be known", "gridctl provider register ada me@10.0.0.7 --host-key SHA256:l5Kx..."}};
 constexpr Positional k_positionals[] = {{"NAME"}, {"[ssh://][USER@]HOST[:PORT]"}};
 constexpr Option k_options[] = {
-    {"identity", 'i', "KEY", "private key file to log in with", "as ssh does", Offer::file, "", true},
+    {"identity", 'i', "KEY", "private key file to log in with", "as ssh does", Completion::file, "", true},
     {"jump", 'J', "JUMP", "log in through this host, as with ssh -J"},
     {"host-key", 0, "SHA256:...", "the host's key has this fingerprint: no question is asked"},
-    {"engine", 0, "ENGINE", "what runs containers there", "auto", Offer::choices, "auto|docker|podman|process"},
+    {"engine", 0, "ENGINE", "what runs containers there", "auto", Completion::choices, "auto|docker|podman|process"},
     {"gpu", 0, "SPEC", "what its owner says it has, as RTX_4090:2; shown when the machine shows otherwise"},
     {"price", 0, "USD", "price of the whole host an hour", "0"},
     {"region", 0, "REGION", "country or region, as DE"},
     {"site", 0, "NAME", "hosts at one site are near each other"},
-    {"class", 0, "CLASS", "how reliable it is", "home", Offer::choices, "datacenter|cloud|market|home"},
-    {"label", 'l', "K=V", "label to be matched by jobs", "", Offer::nothing, "", true},
+    {"class", 0, "CLASS", "how reliable it is", "home", Completion::choices, "datacenter|cloud|market|home"},
+    {"label", 'l', "K=V", "label to be matched by jobs", "", Completion::nothing, "", true},
     {"force", 'f', "", "also when it shows the host key of a registered machine"}};
 constexpr int k_exits[] = {5, 6, 7};
 

@@ -2,7 +2,7 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
-#include "control/rescan.hpp"
+#include "control/fleet/rescan.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -13,7 +13,7 @@ constexpr Duration k_timeout = std::chrono::minutes{2};  // login, upload of the
 
 constexpr Example k_examples[] = {{"After a card was added", "gridctl provider rescan ada"},
                                   {"For a script", "gridctl provider rescan ada --json | jq .changes"}};
-constexpr Positional k_positionals[] = {{"NAME", Offer::provider}};
+constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 
 std::string changes_json(const HostName& name, std::span<const control::InventoryChange> changes) {
   std::string list;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
-#include "control/daemon.hpp"
-#include "control/places.hpp"
+#include "control/copies/remotes.hpp"
+#include "control/daemon/daemon.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -11,7 +11,7 @@ namespace provider_rm {
 namespace {
 constexpr Example k_examples[] = {{"Forget a host", "gridctl provider rm ada"},
                                   {"Although jobs are on it: they go on elsewhere", "gridctl provider rm ada --force"}};
-constexpr Positional k_positionals[] = {{"NAME", Offer::provider}};
+constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 constexpr Option k_options[] = {{"force", 'f', "", "also when jobs are on it, or copies"}};
 constexpr int k_exits[] = {3, 5, 7};
 

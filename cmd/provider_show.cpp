@@ -2,10 +2,10 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/findings.hpp"
-#include "control/bench.hpp"
-#include "control/health.hpp"
-#include "control/reliability.hpp"
-#include "control/rescan.hpp"
+#include "control/fleet/health.hpp"
+#include "control/fleet/reliability.hpp"
+#include "control/fleet/rescan.hpp"
+#include "control/measure/bench.hpp"
 #include "sched/catalogue.hpp"
 #include "ui/json.hpp"
 #include "ui/provider_view.hpp"
@@ -18,7 +18,7 @@ constexpr std::size_t k_history_shown = 12;  // events; --json has all
 
 constexpr Example k_examples[] = {{"What a host has", "gridctl provider show ada"},
                                   {"For a script", "gridctl provider show ada --json | jq .inventory.gpus"}};
-constexpr Positional k_positionals[] = {{"NAME", Offer::provider}};
+constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());

@@ -25,17 +25,17 @@ constexpr Example k_examples[] = {
     {"On spot instances as they were", "gridctl sim train.yaml --work 40h --trace us-west-2a_v100_1.json"},
     {"These intervals, a checkpoint of 14 GB",
      "gridctl sim train.yaml --work 40h --hosts hosts.yaml --size 14GB --interval auto,5m,30m,off"}};
-constexpr Positional k_positionals[] = {{"FILE.yaml", Offer::file}};
+constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file}};
 constexpr Option k_options[] = {
     {"work", 0, "TIME", "how long the job computes on a host of speed 1, without checkpoints and failures"},
-    {"hosts", 0, "FILE", "the hosts and how often they fail: gridctl-sim(5)", "", Offer::file},
+    {"hosts", 0, "FILE", "the hosts and how often they fail: gridctl-sim(5)", "", Completion::file},
     {"from-registry", 0, "", "the registered providers, with what was seen of them"},
-    {"trace", 0, "[HOST=]FILE", "availability as it was recorded: of HOST, else of all hosts", "", Offer::file, "",
+    {"trace", 0, "[HOST=]FILE", "availability as it was recorded: of HOST, else of all hosts", "", Completion::file, "",
      true},
     {"runs", 0, "N", "lives of the job that are simulated, for each choice", "1000"},
     {"seed", 0, "N", "the same seed gives the same figures", "1"},
     {"interval", 0, "LIST", "checkpoint intervals to compare: auto,5m,1h,off", "auto and those around it",
-     Offer::nothing, "", true},
+     Completion::nothing, "", true},
     {"stall", 0, "TIME", "how long a checkpoint holds the job up", "as measured of a job of this name, else 5s"},
     {"size", 0, "SIZE", "of a checkpoint; with a host's uplink, how long until it is safe", "as measured, else 1GiB"},
     {"upload", 0, "TIME", "until a checkpoint is safe, on every host", "size over uplink"},

@@ -6,7 +6,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/store_places.hpp"
-#include "control/place_work.hpp"
+#include "control/copies/remote_work.hpp"
 #include "os/entries.hpp"
 #include "ui/json.hpp"
 
@@ -120,7 +120,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (const auto taken = registry.place(place.name)) return registry.add_place(place).error();
   TRY_ASSIGN(const store::PlaceMark ours, control::own_mark(context.paths(), registry));
   if (url.kind == control::PlaceKind::directory) TRY(prepare_directory(context, url.path));
-  TRY_ASSIGN(const control::PlaceAccess access, control::access_to(registry, place));
+  TRY_ASSIGN(const control::RemoteAccess access, control::access_to(registry, place));
   if (access.provider) {
     url.where = access.provider->name.value;
     place.url = control::to_text(url);

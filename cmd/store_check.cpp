@@ -6,7 +6,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/store_places.hpp"
-#include "control/place_work.hpp"
+#include "control/copies/remote_work.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -17,7 +17,7 @@ constexpr Example k_examples[] = {
     {"Look whether everything is there, and read a tenth of it", "gridctl store check nas"},
     {"Read all of it", "gridctl store check nas --all"},
     {"Put again what is damaged there, bring back what is damaged here", "gridctl store check nas --all --repair"}};
-constexpr Positional k_positionals[] = {{"NAME", Offer::place}};
+constexpr Positional k_positionals[] = {{"NAME", Completion::place}};
 constexpr Option k_options[] = {{"share", 0, "PERCENT", "how much is read back, drawn by chance", "10%"},
                                 {"all", 0, "", "read everything"},
                                 {"repair", 0, "", "mend both sides, each from the other"}};

@@ -7,9 +7,9 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/store_places.hpp"
-#include "control/chunks.hpp"
-#include "control/copy_plan.hpp"
-#include "control/places.hpp"
+#include "control/copies/chunks.hpp"
+#include "control/copies/copy_plan.hpp"
+#include "control/copies/remotes.hpp"
 #include "store/place.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
@@ -23,7 +23,7 @@ constexpr Example k_examples[] = {
     {"Where copies are, and what is behind", "gridctl store ls"},
     {"What lies at one place, as it says itself", "gridctl store ls nas"},
     {"Places in trouble", "gridctl store ls --json | jq -r '.[] | select(.trouble) | .name'"}};
-constexpr Positional k_positionals[] = {{"NAME", Offer::place, false}};
+constexpr Positional k_positionals[] = {{"NAME", Completion::place, false}};
 
 struct Line {
   registry::Place place;
@@ -121,7 +121,7 @@ struct Found {
 Result<std::vector<Found>> look_at(Context& context, registry::Registry& registry, const registry::Place& place) {
   TRY_ASSIGN(const std::optional<store::StoreKey> key, control::load_key(context.paths()));
   if (!key) return make_error(Code::state_unreadable, "there is no store key", "gridctl key import FILE");
-  TRY_ASSIGN(const control::PlaceAccess access, control::access_to(registry, place));
+  TRY_ASSIGN(const control::RemoteAccess access, control::access_to(registry, place));
   TRY_ASSIGN(const auto backend, control::open_place(access, context.paths(), context.clock));
   TRY_ASSIGN(const store::PlaceListing there, store::list_place(*backend));
   std::vector<Found> found;

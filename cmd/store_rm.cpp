@@ -3,7 +3,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/store_places.hpp"
-#include "control/place_work.hpp"
+#include "control/copies/remote_work.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -12,7 +12,7 @@ namespace store_rm {
 namespace {
 constexpr Example k_examples[] = {{"Forget a place; what is there stays", "gridctl store rm nas"},
                                   {"Remove what it keeps, too", "gridctl store rm nas --delete"}};
-constexpr Positional k_positionals[] = {{"NAME", Offer::place}};
+constexpr Positional k_positionals[] = {{"NAME", Completion::place}};
 constexpr Option k_options[] = {{"delete", 0, "", "remove its copies first"}};
 
 // Records first: a copy that is said to be there is whole.

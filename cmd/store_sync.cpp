@@ -7,8 +7,8 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/store_places.hpp"
-#include "control/copy_plan.hpp"
-#include "control/place_work.hpp"
+#include "control/copies/copy_plan.hpp"
+#include "control/copies/remote_work.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -17,7 +17,7 @@ namespace store_sync {
 namespace {
 constexpr Example k_examples[] = {{"Copy everything that is kept to every place", "gridctl store sync"},
                                   {"To one, and remove there what is not needed", "gridctl store sync nas --prune"}};
-constexpr Positional k_positionals[] = {{"NAME", Offer::place, false}};
+constexpr Positional k_positionals[] = {{"NAME", Completion::place, false}};
 constexpr Option k_options[] = {
     {"prune", 0, "", "remove records of checkpoints that were removed here, and packs that no record needs"}};
 
@@ -90,8 +90,7 @@ Result<void> copy_missing(Context& context, registry::Registry& registry, contro
     ++synced.copied;
     synced.packs += copied->packs_sent;
     synced.bytes += copied->bytes_sent;
-    if (!context.json)
-      context.note(name + " is at " + synced.name + control::describe(*copied));
+    if (!context.json) context.note(name + " is at " + synced.name + control::describe(*copied));
   }
   return {};
 }

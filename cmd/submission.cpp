@@ -2,9 +2,9 @@
 #include "cmd/submission.hpp"
 
 #include "base/text.hpp"
-#include "control/chunks.hpp"
-#include "control/inputs.hpp"
-#include "control/secrets.hpp"
+#include "control/copies/chunks.hpp"
+#include "control/follow/inputs.hpp"
+#include "control/follow/secrets.hpp"
 #include "os/files.hpp"
 #include "os/random.hpp"
 #include "os/terminal.hpp"
@@ -28,8 +28,7 @@ Result<void> check_supported(registry::Registry& registry, const job::Spec& spec
   };
   if (spec.num_nodes > 1)
     return only_planned("a gang over several hosts", "num_nodes is " + std::to_string(spec.num_nodes));
-  if (spec.workload.tasks > 0)
-    return only_planned("a bag of tasks", "tasks is " + std::to_string(spec.workload.tasks));
+  if (spec.workload.tasks > 0) return only_planned("a bag of tasks", "tasks is " + std::to_string(spec.workload.tasks));
   return check_named_providers(registry, spec);
 }
 

@@ -25,7 +25,7 @@ constexpr int k_write_tries = 600;                 // one a second: a full disk 
 }  // namespace
 
 // Returns when no process is left. The lease stays as long as one is: a GPU must never have two users.
-void Supervisor::kill_rest() {
+void AttemptRunner::kill_rest() {
   if (!engine_ || launch_ == 0) return;
   const BootTime complain_at = now() + k_unkillable_after;
   bool complained = false;
@@ -46,7 +46,7 @@ void Supervisor::kill_rest() {
 
 // Without a specification nothing tells which engine has it. What lives of it is found as plain processes are: of a
 // container that is init, and all else there ends with it.
-void Supervisor::end_what_is_unknown() {
+void AttemptRunner::end_what_is_unknown() {
   if (engine_ || status_.end == wire::EndReason::host_rebooted) return;
   launch_ = newest_launch(attempt_);
   if (launch_ == 0) return;
@@ -59,7 +59,7 @@ void Supervisor::end_what_is_unknown() {
   }
 }
 
-void Supervisor::decide_end() {
+void AttemptRunner::decide_end() {
   if (status_.end != wire::EndReason::none) return;  // start failed, or another boot
   Evidence evidence{launch_ > 0 ? read_exit_record(attempt_.run(launch_)) : std::nullopt, stop_.reason(), spec_.engine,
                     false, spec_.memory_bytes};
@@ -71,7 +71,7 @@ void Supervisor::decide_end() {
   note_full_disk();
 }
 
-void Supervisor::note_full_disk() {
+void AttemptRunner::note_full_disk() {
   const bool failed = status_.end == wire::EndReason::exited && status_.exit_code != 0;
   const bool vanished = status_.end == wire::EndReason::vanished;  // init finds no block for its first file, and goes
   if (!failed && !vanished) return;
@@ -81,12 +81,12 @@ void Supervisor::note_full_disk() {
   status_.detail = "the job failed while the host's disk was full";
 }
 
-void Supervisor::release_lease() {
+void AttemptRunner::release_lease() {
   const auto released = ledger_.release(attempt_.controller(), attempt_.job(), attempt_.epoch());
   if (!released) os::log(os::LogLevel::error, "cannot release the lease: " + released.error().one_line());
 }
 
-void Supervisor::finish_log() {
+void AttemptRunner::finish_log() {
   if (log_pipe_.valid()) read_log();
   if (!ring_) return;
   if (launch_ > 0) {
@@ -96,7 +96,7 @@ void Supervisor::finish_log() {
   ring_->finish();
 }
 
-void Supervisor::final_checkpoint() {
+void AttemptRunner::final_checkpoint() {
   if (!checkpoints_ || launch_ == 0 || status_.end == wire::EndReason::host_rebooted) return;
   // What could not be started has made nothing; told as stopping, it would be taken for a job that ran.
   if (nothing_began_) return;
@@ -108,7 +108,7 @@ void Supervisor::final_checkpoint() {
   if (status_.detail.empty()) status_.detail = checkpoints_->problem();
 }
 
-void Supervisor::conclude() {
+void AttemptRunner::conclude() {
   if (log_pipe_.valid()) read_log();
   kill_rest();
   end_what_is_unknown();

@@ -20,7 +20,7 @@ constexpr int k_reads_per_turn = 16;  // at most 4 MiB of output, then other eve
 
 }  // namespace
 
-void Supervisor::read_control() {
+void AttemptRunner::read_control() {
   if (const auto number = read_number(attempt_.deadline_file()); number && number->has_value())
     if (stop_.renew(BootTime{**number}) && payload_id_ && !stop_wanted()) update_lease(false);
   if (const auto kept = read_number(attempt_.kept_file()); kept && kept->has_value())
@@ -31,7 +31,7 @@ void Supervisor::read_control() {
   begin_stop(stop_.expire(spec_.stop_grace, now()));
 }
 
-void Supervisor::read_tempo() {
+void AttemptRunner::read_tempo() {
   if (const auto pause = read_number(attempt_.pause_file()); pause && pause->has_value())
     checkpoints_->set_pause(std::chrono::milliseconds{**pause});
   const auto interval = read_number(attempt_.interval_file());
@@ -43,7 +43,7 @@ void Supervisor::read_tempo() {
   if (spec_.interval_signal > 0 && payload_id_) signal_each({*payload_id_}, spec_.interval_signal);
 }
 
-void Supervisor::begin_stop(StopStep step) {
+void AttemptRunner::begin_stop(StopStep step) {
   if (step == StopStep::none || !payload_id_) return;
   status_.phase = wire::AttemptPhase::stopping;
   status_.doing.clear();
@@ -51,7 +51,7 @@ void Supervisor::begin_stop(StopStep step) {
   if (step == StopStep::terminate) signal_each({*payload_id_}, SIGTERM);  // init passes it on to the whole job
 }
 
-void Supervisor::read_phase() {
+void AttemptRunner::read_phase() {
   if (stop_wanted()) return;
   const auto text = read_hostile(attempt_.run(launch_), "phase");
   const bool running = text && trim(*text) == "run";
@@ -63,11 +63,11 @@ void Supervisor::read_phase() {
   publish();
 }
 
-void Supervisor::read_log() {
+void AttemptRunner::read_log() {
   for (int turn = 0; turn < k_reads_per_turn && ring_->take(log_pipe_.get(), now()); ++turn) continue;
 }
 
-void Supervisor::arm_timer() {
+void AttemptRunner::arm_timer() {
   const BootTime due = stop_.due(now());
   itimerspec when{};
   when.it_value.tv_sec = std::max<std::int64_t>(due.ns, 1) / 1'000'000'000;
@@ -75,7 +75,7 @@ void Supervisor::arm_timer() {
   ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
 }
 
-void Supervisor::act_on_time() {
+void AttemptRunner::act_on_time() {
   std::uint64_t expirations = 0;
   [[maybe_unused]] const auto got = ::read(timer_.get(), &expirations, sizeof expirations);
   if (!stop_wanted()) {
@@ -85,7 +85,7 @@ void Supervisor::act_on_time() {
   if (payload_id_ && stop_.kill_now(now())) signal_each(engine_->members(name(), attempt_.run(launch_)), SIGKILL);
 }
 
-void Supervisor::follow() {
+void AttemptRunner::follow() {
   for (bool over = false; !over;) {
     arm_timer();
     pollfd waiting[] = {{payload_.get(), POLLIN, 0},
@@ -111,7 +111,7 @@ void Supervisor::follow() {
   }
 }
 
-void Supervisor::publish() {
+void AttemptRunner::publish() {
   if (started_at_) status_.started_ms_ago = std::max<std::int64_t>(0, (now() - *started_at_).count() / 1'000'000);
   if (ring_) status_.log_bytes = ring_->end();
   if (checkpoints_) status_.checkpoints = checkpoints_->list();

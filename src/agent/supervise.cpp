@@ -54,11 +54,11 @@ void add_one(int event_fd) {
 
 }  // namespace
 
-Supervisor::Supervisor(AttemptDir attempt, os::Clock& clock)
+AttemptRunner::AttemptRunner(AttemptDir attempt, os::Clock& clock)
     : attempt_(std::move(attempt)), clock_(clock), ledger_(lease_directory(), Machine::real(), clock) {}
-Supervisor::~Supervisor() = default;
+AttemptRunner::~AttemptRunner() = default;
 
-int Supervisor::run() {
+int AttemptRunner::run() {
   auto lock = os::FileLock::try_acquire(attempt_.supervisor_lock());
   if (!lock || !*lock) return lock ? 0 : 1;
   lock_ = std::move(**lock);
@@ -78,14 +78,14 @@ int Supervisor::run() {
 }
 
 // A power cut may have taken what was never synced, the specification too: nothing of that attempt is held against it.
-wire::EndReason Supervisor::why_not_begun(const Error& error) {
+wire::EndReason AttemptRunner::why_not_begun(const Error& error) {
   if (error.code == Code::no_space) return wire::EndReason::disk_full;
   const auto stored = read_stored_status(attempt_, clock_);
   const bool other_boot = stored && *stored && (*stored)->boot_id != os::boot_id();
   return other_boot ? wire::EndReason::host_rebooted : wire::EndReason::start_failed;
 }
 
-Result<void> Supervisor::begin() {
+Result<void> AttemptRunner::begin() {
   status_.job = attempt_.job();
   status_.epoch = attempt_.epoch();
   status_.phase = wire::AttemptPhase::starting;
@@ -110,7 +110,7 @@ Result<void> Supervisor::begin() {
   return {};
 }
 
-Supervisor::Found Supervisor::examine() {
+AttemptRunner::Found AttemptRunner::examine() {
   if (launch_ == 0) return Found::nothing;
   const Path run = attempt_.run(launch_);
   for (;;) {
@@ -123,7 +123,7 @@ Supervisor::Found Supervisor::examine() {
   }
 }
 
-Result<void> Supervisor::live() {
+Result<void> AttemptRunner::live() {
   const Found found = examine();
   if (found == Found::ended) return {};
   if (found != Found::alive) {
@@ -141,7 +141,7 @@ Result<void> Supervisor::live() {
   return {};
 }
 
-Result<void> Supervisor::prepare() {
+Result<void> AttemptRunner::prepare() {
   TRY(ledger_.take(lease(), machine_capacity()));
   const os::Fd told(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   std::mutex mutex;  // guards doing and outcome
@@ -195,7 +195,7 @@ Result<void> Supervisor::prepare() {
   return std::move(*outcome);
 }
 
-Result<LaunchPlan> Supervisor::plan_launch() const {
+Result<LaunchPlan> AttemptRunner::plan_launch() const {
   LaunchPlan plan;
   plan.name = name();
   plan.controller = attempt_.controller();
@@ -217,7 +217,7 @@ Result<LaunchPlan> Supervisor::plan_launch() const {
   return plan;
 }
 
-Result<void> Supervisor::launch() {
+Result<void> AttemptRunner::launch() {
   ++launch_;
   view_ = view_of(attempt_, spec_, launch_);
   const Path run = attempt_.run(launch_);
@@ -232,7 +232,7 @@ Result<void> Supervisor::launch() {
   return await_init();
 }
 
-Result<void> Supervisor::await_init() {
+Result<void> AttemptRunner::await_init() {
   const Path run = attempt_.run(launch_);
   const BootTime give_up = now() + k_init_wait;
   BootTime ask_at = now() + k_ask_every;
@@ -251,13 +251,13 @@ Result<void> Supervisor::await_init() {
   return {};
 }
 
-bool Supervisor::claim_once() const {
+bool AttemptRunner::claim_once() const {
   const int fd = ::open((attempt_.run(launch_) / "once").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd >= 0) ::close(fd);
   return fd >= 0;
 }
 
-void Supervisor::adopt() {
+void AttemptRunner::adopt() {
   const Path run = attempt_.run(launch_);
   if (!log_pipe_.valid()) {
     log_pipe_ = os::Fd(::open((run / "log").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
@@ -277,7 +277,7 @@ void Supervisor::adopt() {
   checkpoints_->start();
 }
 
-Lease Supervisor::lease() const {
+Lease AttemptRunner::lease() const {
   Lease lease;
   lease.controller = attempt_.controller();
   lease.job = spec_.job;
@@ -296,14 +296,16 @@ Lease Supervisor::lease() const {
   return lease;
 }
 
-void Supervisor::update_lease(bool launching) {
+void AttemptRunner::update_lease(bool launching) {
   Lease current = lease();
   current.launching = launching;
   if (const auto taken = ledger_.take(current, machine_capacity()); !taken)
     os::log(os::LogLevel::error, "cannot update the lease: " + taken.error().one_line());
 }
 
-int run_supervisor(const Path& directory, os::Clock& clock) { return Supervisor(AttemptDir{directory}, clock).run(); }
+int run_supervisor(const Path& directory, os::Clock& clock) {
+  return AttemptRunner(AttemptDir{directory}, clock).run();
+}
 
 Result<int> spawn_supervisor(const AttemptDir& attempt) {
   TRY_ASSIGN(const Path self, os::executable_path());

@@ -18,10 +18,10 @@
 
 namespace gridctl::agent {
 
-class Supervisor {
+class AttemptRunner {
  public:
-  Supervisor(AttemptDir attempt, os::Clock& clock);
-  ~Supervisor();
+  AttemptRunner(AttemptDir attempt, os::Clock& clock);
+  ~AttemptRunner();
   // Returns when the attempt has ended, or at once when another supervisor has it. Exit status of the process.
   int run();
 

@@ -37,7 +37,7 @@ void Life::apply(job::Happening what, Nanos stamp) {
   if (newest<job::Launch>(step.effects) != nullptr) launch();
   if (newest<job::Collect>(step.effects) != nullptr)
     after(ended_here_ ? pace_.upload : 0, Kind::collected, host_, state_.epoch.value);
-  if (newest<job::Settle>(step.effects) != nullptr)
+  if (newest<job::CleanUp>(step.effects) != nullptr)
     for (std::size_t i = 0; i < hosts_.size(); ++i)
       if (hosts_[i].connected) settle(i);
   if (const auto* due = newest<job::Place>(step.effects)) {

@@ -63,14 +63,14 @@ class Scheduler {
   };
   // sched::place; the same question is asked once. Without a deadline the work counts in 32nds of the whole.
   [[nodiscard]] const Answer& place(const Now& now, const std::vector<job::Avoided>& avoided);
-  [[nodiscard]] sched::Known known(const Now& now) const;
+  [[nodiscard]] sched::JobKnowledge known(const Now& now) const;
   // Where it would go, if it left that host.
-  [[nodiscard]] sched::Decision decide(const Now& now, const sched::Known& known,
+  [[nodiscard]] sched::Decision decide(const Now& now, const sched::JobKnowledge& known,
                                        const std::vector<job::Avoided>& avoided,
                                        std::optional<std::size_t> leaving = {});
   // On the host where it runs, with so much work to be done there yet.
-  [[nodiscard]] sched::Present going_on(const sched::Known& known, double work, const job::Member& on,
-                                        std::size_t host) const;
+  [[nodiscard]] sched::CurrentRun going_on(const sched::JobKnowledge& known, double work, const job::Member& on,
+                                           std::size_t host) const;
 
   const Grid& grid;
   const Choice& choice;

@@ -35,7 +35,7 @@ Life::Life(Scheduler& scheduler, std::uint64_t seed, std::uint64_t number) : sch
     }
     Availability there = host.recorded != nullptr ? Availability(host.recorded, offsets[host.trace])
                                                   : Availability(drawn_rate(host, own), host.outage, own.fork());
-    Host one{std::move(there), own.fork(), 1, false, false, false, 0, 0, job::Silence(pacing.nap), 0, {}};
+    Host one{std::move(there), own.fork(), 1, false, false, false, 0, 0, job::FailureDetector(pacing.nap), 0, {}};
     one.connected = one.seen = one.there.up();
     hosts_.push_back(std::move(one));
   }
@@ -204,9 +204,9 @@ void Life::connected(std::size_t index) {
 // The host confirms that nothing of former attempts is left there.
 void Life::settle(std::size_t index) {
   std::vector<Epoch> there;
-  for (const job::LooseEnd& end : state_.loose_ends)
+  for (const job::PendingCleanup& end : state_.pending_cleanups)
     if (end.host == model(index).facts.name) there.push_back(end.epoch);
-  for (const Epoch epoch : there) apply(job::Settled{model(index).facts.name, epoch});
+  for (const Epoch epoch : there) apply(job::CleanedUp{model(index).facts.name, epoch});
 }
 
 // Learned of recorded hosts; looked at again after each failure, and now and then while there is none.

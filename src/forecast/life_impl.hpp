@@ -5,7 +5,7 @@
 #include "forecast/availability.hpp"
 #include "forecast/life.hpp"
 #include "forecast/progress.hpp"
-#include "job/silence.hpp"
+#include "job/failure_detector.hpp"
 #include "sched/interval.hpp"
 #include "sched/reliability.hpp"
 
@@ -38,7 +38,7 @@ class Life {
     bool ticking = false;
     std::uint64_t silences = 0;  // number of the newest one
     Nanos asked_since = 0;       // for the poll that stays unanswered
-    job::Silence silence;
+    job::FailureDetector silence;
     Nanos watched_since = 0;
     std::vector<sched::Watched> watched;
     std::optional<Nanos> estimated_at{};  // its rate
@@ -65,8 +65,8 @@ class Life {
   [[nodiscard]] Scheduler::Now present();
   struct Stay {
     Scheduler::Now now;
-    sched::Known known;
-    sched::Present here;
+    sched::JobKnowledge known;
+    sched::CurrentRun here;
   };
   [[nodiscard]] bool may_leave() const;
   [[nodiscard]] Saved saved_by(double elapsed) const;

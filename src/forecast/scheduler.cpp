@@ -42,8 +42,8 @@ void Scheduler::tell(const Now& now) {
   }
 }
 
-sched::Known Scheduler::known(const Now& now) const {
-  sched::Known known = sched::known_of(choice.spec);
+sched::JobKnowledge Scheduler::known(const Now& now) const {
+  sched::JobKnowledge known = sched::knowledge_of(choice.spec);
   known.speeds = speeds_;
   if (choice.by_price) return known;
   known.task.work = std::max(now.work, 1.0);
@@ -80,25 +80,25 @@ const Scheduler::Answer& Scheduler::place(const Now& now, const std::vector<job:
   return *answer;
 }
 
-sched::Decision Scheduler::decide(const Now& now, const sched::Known& known, const std::vector<job::Avoided>& avoided,
-                                  std::optional<std::size_t> leaving) {
+sched::Decision Scheduler::decide(const Now& now, const sched::JobKnowledge& known,
+                                  const std::vector<job::Avoided>& avoided, std::optional<std::size_t> leaving) {
   tell(now);
   if (leaving) facts_[*leaving].reachable = false;
   return sched::place(choice.spec, facts_, avoided, known);
 }
 
-sched::Present Scheduler::going_on(const sched::Known& known, double work, const job::Member& on,
-                                   std::size_t host) const {
+sched::CurrentRun Scheduler::going_on(const sched::JobKnowledge& known, double work, const job::Member& on,
+                                      std::size_t host) const {
   const sched::HostFacts& facts = facts_[host];
   std::vector<const Gpu*> gpus;
   for (const Gpu& gpu : facts.inventory.gpus)
     if (std::find(on.gpu_uuids.begin(), on.gpu_uuids.end(), gpu.uuid) != on.gpu_uuids.end()) gpus.push_back(&gpu);
-  sched::Crew crew = sched::crew_of(facts, gpus);
+  sched::HostGroup crew = sched::group_of(facts, gpus);
   crew.speed = speeds_.at(facts.name);
-  sched::Task rest = known.task;
+  sched::WorkEstimate rest = known.task;
   rest.work = std::max(work, 1.0);
-  sched::Present present{facts.name, sched::to_finish(rest, crew), crew.failures_per_hour, known.task.silence,
-                         rest.work};
+  sched::CurrentRun present{facts.name, sched::to_finish(rest, crew), crew.failures_per_hour, known.task.silence,
+                            rest.work};
   present.rest.start = present.rest.transfer = 0;
   return present;
 }

@@ -78,7 +78,7 @@ std::string effect_name(const Effect& effect) {
                                [](const Launch& e) { return "launch/" + std::to_string(e.attempt.epoch.value); },
                                [](const Stop& e) { return "stop/" + std::to_string(e.epoch.value); },
                                [](const Collect& e) { return "collect/" + std::to_string(e.epoch.value); },
-                               [](const Settle& e) {
+                               [](const CleanUp& e) {
                                  return "settle/" + std::to_string(e.end.epoch.value) + "/" + e.end.host.value;
                                }},
                     effect);
@@ -99,10 +99,10 @@ std::vector<Effect> pending(const State& state) {
                         [](const auto&) {}},
              state.phase);
   // A host cleans up after an epoch and all older ones: the oldest first, before what it has saved is removed unread.
-  for (const LooseEnd& end : state.loose_ends)
-    if (std::none_of(state.loose_ends.begin(), state.loose_ends.end(),
-                     [&](const LooseEnd& other) { return other.host == end.host && other.epoch < end.epoch; }))
-      effects.push_back(Settle{end});
+  for (const PendingCleanup& end : state.pending_cleanups)
+    if (std::none_of(state.pending_cleanups.begin(), state.pending_cleanups.end(),
+                     [&](const PendingCleanup& other) { return other.host == end.host && other.epoch < end.epoch; }))
+      effects.push_back(CleanUp{end});
   return effects;
 }
 

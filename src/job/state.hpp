@@ -126,12 +126,12 @@ struct Done {
 };
 using Phase = std::variant<Waiting, Launching, Running, Stopping, Collecting, Done>;
 
-struct LooseEnd {  // (host, epoch) that may hold processes, files or checkpoints of this job
+struct PendingCleanup {  // (host, epoch) that may hold processes, files or checkpoints of this job
   HostName host;
   Epoch epoch;
   AttemptNumber attempt;
   bool stale = false;  // it was given up while possibly alive: what it saved later is a stray
-  bool operator==(const LooseEnd&) const = default;
+  bool operator==(const PendingCleanup&) const = default;
 };
 struct Avoided {
   HostName host;
@@ -165,7 +165,7 @@ struct State {
   std::vector<Failure> failures;         // of the job's own code, since submit or resume
   int restarts_in_row = 0;               // attempts that ended without a new checkpoint: drives the backoff
   std::vector<Avoided> avoided;          // in the order of their last failure
-  std::vector<LooseEnd> loose_ends;
+  std::vector<PendingCleanup> pending_cleanups;
   int recoveries = 0;
   Duration lost{};                   // work thrown away so far
   int start_failures_in_row = 0;     // hosts that could not even start it, without a start between
@@ -184,7 +184,9 @@ struct State {
   [[nodiscard]] double price_per_hour() const;   // USD, of the current attempt; 0 without one
   // Why it is being moved, from the stop until its end is collected; else empty.
   [[nodiscard]] std::string_view moving() const;
-  [[nodiscard]] bool needs_supervisor() const { return !std::holds_alternative<Done>(phase) || !loose_ends.empty(); }
+  [[nodiscard]] bool needs_supervisor() const {
+    return !std::holds_alternative<Done>(phase) || !pending_cleanups.empty();
+  }
 };
 
 // --- Events ------------------------------------------------------------------------------------------------------
@@ -288,7 +290,7 @@ struct MoveWithdrawn {
 struct ResumeRequested {
   std::optional<CheckpointSeq> from;
 };
-struct Settled {
+struct CleanedUp {
   HostName host;
   Epoch epoch;
 };  // nothing of it is left on the host
@@ -298,7 +300,7 @@ struct HostForgotten {
 using Happening = std::variant<Placed, NotPlaced, LaunchFailed, LaunchAccepted, Preparing, PayloadStarted, AttemptEnded,
                                HostLost, Drilled, Collected, CheckpointCommitted, CancelRequested, LimitReached,
                                ReplicaSucceeded, PriceChanged, DeadlinePassed, MoveRequested, MoveDue, MoveBlocked,
-                               MoveWithdrawn, ResumeRequested, Settled, HostForgotten>;
+                               MoveWithdrawn, ResumeRequested, CleanedUp, HostForgotten>;
 struct Event {
   WallTime at;  // for stamps only
   Happening what;
@@ -336,11 +338,11 @@ struct Collect {
   AttemptNumber attempt;
   bool operator==(const Collect&) const = default;
 };
-struct Settle {
-  LooseEnd end;
-  bool operator==(const Settle&) const = default;
+struct CleanUp {
+  PendingCleanup end;
+  bool operator==(const CleanUp&) const = default;
 };
-using Effect = std::variant<Place, Launch, Stop, Collect, Settle>;
+using Effect = std::variant<Place, Launch, Stop, Collect, CleanUp>;
 // Stable name within a job: "launch/7". Two effects with one name are the same work.
 [[nodiscard]] std::string effect_name(const Effect& effect);
 

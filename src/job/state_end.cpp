@@ -93,7 +93,7 @@ void Stepper::operator()(const Collected& event) {
 }
 
 void Stepper::finish(const Attempt& attempt, const End& end, const std::string& moving, bool fetched) {
-  s().loose_ends.push_back({attempt.host(), attempt.epoch, attempt.number, !fetched});
+  s().pending_cleanups.push_back({attempt.host(), attempt.epoch, attempt.number, !fetched});
   const bool lost = end.kind == EndKind::host_lost;
   // Only an end by our own order is the move's: what ended by itself just before is judged as ever.
   const bool moved = !moving.empty() && (end.kind == EndKind::stopped || end.kind == EndKind::absent);

@@ -164,10 +164,10 @@ State state_of(const json& in) {
   for (const json& a : in.at("avoided"))
     s.avoided.push_back({{a.at("host").get<std::string>()}, a.at("reason").get<std::string>()});
   for (const json& l : in.at("loose_ends"))
-    s.loose_ends.push_back({{l.at("host").get<std::string>()},
-                            {l.at("epoch").get<std::uint64_t>()},
-                            {l.at("attempt").get<std::uint64_t>()},
-                            l.at("stale").get<bool>()});
+    s.pending_cleanups.push_back({{l.at("host").get<std::string>()},
+                                  {l.at("epoch").get<std::uint64_t>()},
+                                  {l.at("attempt").get<std::uint64_t>()},
+                                  l.at("stale").get<bool>()});
   s.recoveries = in.at("recoveries").get<int>();
   s.lost = Duration{in.at("lost_ns").get<std::int64_t>()};
   s.start_failures_in_row = in.at("start_failures_in_row").get<int>();
@@ -218,7 +218,7 @@ std::string to_json(const State& s) {
   out["avoided"] = json::array();
   for (const Avoided& a : s.avoided) out["avoided"].push_back({{"host", a.host.value}, {"reason", a.reason}});
   out["loose_ends"] = json::array();
-  for (const LooseEnd& l : s.loose_ends)
+  for (const PendingCleanup& l : s.pending_cleanups)
     out["loose_ends"].push_back(
         {{"host", l.host.value}, {"epoch", l.epoch.value}, {"attempt", l.attempt.value}, {"stale", l.stale}});
   return out.dump(-1, ' ', false, json::error_handler_t::replace);

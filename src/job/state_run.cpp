@@ -130,7 +130,7 @@ void Stepper::operator()(const LaunchFailed& event) {
     avoid(attempt->host(), "it refuses the job: " + event.detail);
   record("launch_failed", event.detail, event.epoch, attempt->host());
   row(*attempt, "failed", "not_started", &end);
-  s().loose_ends.push_back({attempt->host(), attempt->epoch, attempt->number, false});
+  s().pending_cleanups.push_back({attempt->host(), attempt->epoch, attempt->number, false});
   wait("not_started", event.detail);
 }
 
@@ -273,8 +273,8 @@ void Stepper::operator()(const ResumeRequested& event) {
   state.phase = Waiting{Duration::zero(), "resumed", ""};
 }
 
-void Stepper::operator()(const Settled& event) {
-  std::erase_if(s().loose_ends, [&](const LooseEnd& end) {
+void Stepper::operator()(const CleanedUp& event) {
+  std::erase_if(s().pending_cleanups, [&](const PendingCleanup& end) {
     if (end.host != event.host || end.epoch != event.epoch) return false;
     if (end.stale)
       record("settled", event.host.value + " is back: its stale attempt is stopped and cleaned up", end.epoch,
@@ -286,7 +286,7 @@ void Stepper::operator()(const Settled& event) {
 void Stepper::operator()(const HostForgotten& event) {
   const Attempt* attempt = std::as_const(s()).attempt();
   if (attempt != nullptr && attempt->host() == event.host) (*this)(HostLost{attempt->epoch, Duration::zero()});
-  std::erase_if(s().loose_ends, [&](const LooseEnd& end) { return end.host == event.host; });
+  std::erase_if(s().pending_cleanups, [&](const PendingCleanup& end) { return end.host == event.host; });
 }
 
 }  // namespace gridctl::job

@@ -46,7 +46,7 @@ class Stepper {
   void operator()(const MoveBlocked& event);
   void operator()(const MoveWithdrawn& event);
   void operator()(const ResumeRequested& event);
-  void operator()(const Settled& event);
+  void operator()(const CleanedUp& event);
   void operator()(const HostForgotten& event);
 
   void record(std::string kind, std::string text, Epoch epoch = {}, HostName host = {}) {

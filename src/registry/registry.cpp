@@ -169,7 +169,7 @@ Result<std::vector<JobId>> Registry::jobs_on(const HostName& name) {
     TRY_ASSIGN(const job::State state, impl_->load_machine(id));
     const job::Attempt* attempt = state.attempt();
     bool here = attempt != nullptr && attempt->host() == name;
-    for (const job::LooseEnd& end : state.loose_ends) here = here || end.host == name;
+    for (const job::PendingCleanup& end : state.pending_cleanups) here = here || end.host == name;
     if (here) found.push_back(id);
   }
   return found;

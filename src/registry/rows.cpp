@@ -25,9 +25,9 @@ Result<void> Registry::Impl::load_figures(Provider& p) {
 
 namespace {
 // Rows of a table by provider, ahead of which the main scan never runs.
-class Beside {
+class MergeCursor {
  public:
-  explicit Beside(db::Statement query) : query_(std::move(query)) {}
+  explicit MergeCursor(db::Statement query) : query_(std::move(query)) {}
   // Is there a row of this provider? REQUIRES: names come in rising order.
   Result<bool> find(const std::string& name) {
     while (!at_end_ && (!has_row_ || query_.view(0) < name)) {
@@ -51,8 +51,8 @@ Result<std::vector<Provider>> Registry::rows(const std::function<bool(Provider&)
     // The index holds what changes often; the facts, long as they are, stay on their own pages.
     db::Statement scan = impl_->db.prepare(
         "SELECT name, drained, liveness, last_seen_ms FROM providers INDEXED BY providers_by_state ORDER BY name");
-    Beside lines(impl_->db.prepare("SELECT provider, format, line FROM listings ORDER BY provider"));
-    Beside numbers(impl_->db.prepare("SELECT provider, numbers FROM figures ORDER BY provider"));
+    MergeCursor lines(impl_->db.prepare("SELECT provider, format, line FROM listings ORDER BY provider"));
+    MergeCursor numbers(impl_->db.prepare("SELECT provider, numbers FROM figures ORDER BY provider"));
     for (Provider p;;) {
       TRY_ASSIGN(const bool row, scan.next());
       if (!row) break;

@@ -325,20 +325,20 @@ void note_avoidance(Candidate& c, const std::vector<Avoid>& avoided) {
 }
 
 namespace {
-bool is_too_flaky(const Candidate& c, const Known& known) {
+bool is_too_flaky(const Candidate& c, const JobKnowledge& known) {
   return known.failures_max > 0 && c.placement.failures_per_hour > known.failures_max;
 }
 }  // namespace
 
-void estimate(Candidate& c, const Known& known, job::Optimize optimize) {
-  Crew crew = crew_of(*c.host, c.gpus);
+void estimate(Candidate& c, const JobKnowledge& known, job::Optimize optimize) {
+  HostGroup crew = group_of(*c.host, c.gpus);
   const bool instead_of_gpus = c.variant != nullptr && c.gpus.empty();
   if (instead_of_gpus) {
     crew.speed = speed_of_cores(c.placement.cpus);
     c.alternative = k_after_all_gpus;
   }
   if (const auto there = known.speeds.find(c.host->name); there != known.speeds.end()) crew.speed = there->second;
-  Task task = known.task;
+  WorkEstimate task = known.task;
   if (const auto there = known.bytes_there.find(c.host->name); there != known.bytes_there.end())
     task.input_bytes = std::max(0.0, task.input_bytes - there->second);
   c.placement.estimate = to_finish(task, crew);
@@ -365,7 +365,7 @@ void Refuge::offer(const Candidate& c) {
   within = in_all;
 }
 
-void lean_on(const Refuge& refuge, Candidate& c, const Known& known) {
+void lean_on(const Refuge& refuge, Candidate& c, const JobKnowledge& known) {
   const Estimate& there = c.placement.estimate;
   if (!c.placement.late || there.is_never() || is_too_flaky(c, known)) return;
   if (refuge.within + there.transfer + there.start + there.failure > *known.time_left) return;

@@ -47,7 +47,7 @@ struct Candidate {
 // Why the job stays away from it, if it does.
 void note_avoidance(Candidate& candidate, const std::vector<Avoid>& avoided);
 // What is expected of the job there; fills placement and rank. After note_avoidance.
-void estimate(Candidate& candidate, const Known& known, job::Optimize optimize);
+void estimate(Candidate& candidate, const JobKnowledge& known, job::Optimize optimize);
 
 // Of the hosts on which a job is surely in time, the one that may be gone to last. None for jobs that do not move for
 // less (cheaper.hpp): they are not offered any.
@@ -58,7 +58,7 @@ struct Refuge {
 };
 // Takes a host for in time that is not, if the job can try it: should it fail there at once, the refuge is still in
 // time.
-void lean_on(const Refuge& refuge, Candidate& estimated, const Known& known);
+void lean_on(const Refuge& refuge, Candidate& estimated, const JobKnowledge& known);
 
 [[nodiscard]] std::string short_number(double value);                      // "2.5", "64"
 [[nodiscard]] std::string price_text(double usd_per_hour);                 // "1.50 USD/h"

@@ -24,13 +24,13 @@ bool may_move_for_less(const job::Spec& spec) {
   return saves && spec.optimize == job::Optimize::cost && spec.resources.gpus.size() <= 1;
 }
 
-Known for_less(Known known, const Present& present) {
+JobKnowledge for_less(JobKnowledge known, const CurrentRun& present) {
   known.task.work = present.work;
   known.task.resumes = true;
   return known;
 }
 
-std::optional<std::string> judge_cheaper(const Present& present, const Decision& elsewhere,
+std::optional<std::string> judge_cheaper(const CurrentRun& present, const Decision& elsewhere,
                                          const std::vector<Avoid>& avoided) {
   const auto& to = elsewhere.placement;
   if (!to || to->late || to->estimate.is_never()) return std::nullopt;

@@ -23,9 +23,9 @@ inline constexpr double k_slower_max = 2;        // times as long as going on: n
 // than its cost decides where it runs.
 [[nodiscard]] bool may_move_for_less(const job::Spec& spec);
 // What place() shall be asked then: the work that is left, from the checkpoint that it waits for.
-[[nodiscard]] Known for_less(Known known, const Present& present);
+[[nodiscard]] JobKnowledge for_less(JobKnowledge known, const CurrentRun& present);
 // `elsewhere`: place() without the present host, for for_less(). Why it shall move, with numbers; nullopt: it stays.
-[[nodiscard]] std::optional<std::string> judge_cheaper(const Present& present, const Decision& elsewhere,
+[[nodiscard]] std::optional<std::string> judge_cheaper(const CurrentRun& present, const Decision& elsewhere,
                                                        const std::vector<Avoid>& avoided);
 
 }  // namespace gridctl::sched

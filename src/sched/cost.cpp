@@ -55,7 +55,7 @@ void share_out(Estimate& out, double all, double mtbf, double restart) {
 }
 }  // namespace
 
-Estimate to_finish(const Task& task, const Crew& crew) {
+Estimate to_finish(const WorkEstimate& task, const HostGroup& crew) {
   Estimate out;
   out.price_per_hour = crew.price_per_hour;
   out.transfer = seconds_for(task.input_bytes, crew.down);
@@ -113,8 +113,8 @@ double speed_of_first_choice(const job::Spec& spec) {
 }
 }  // namespace
 
-Task task_of(const job::Spec& spec) {
-  Task task;
+WorkEstimate task_of(const job::Spec& spec) {
+  WorkEstimate task;
   task.silence = seconds(spec.recovery.lost_after);
   if (spec.workload.work) task.work = seconds(*spec.workload.work) * speed_of_first_choice(spec);
   task.saves = spec.checkpoint.interval != job::CheckpointPolicy::Interval::off;
@@ -132,9 +132,9 @@ double speed_of(const HostFacts& host, const std::vector<const Gpu*>& gpus) {
   return tflops / k_reference_tflops;
 }
 
-Crew crew_of(const HostFacts& host, const std::vector<const Gpu*>& gpus) {
+HostGroup group_of(const HostFacts& host, const std::vector<const Gpu*>& gpus) {
   constexpr double k_mbit = 1e6 / 8;  // bytes
-  Crew crew;
+  HostGroup crew;
   crew.price_per_hour = host.price_per_hour;
   crew.speed = speed_of(host, gpus);
   crew.failures_per_hour = 1 / mtbf_hours_of(subject_of(host)) + k_gpu_rate_per_hour * static_cast<double>(gpus.size());

@@ -18,7 +18,7 @@
 namespace gridctl::sched {
 
 // What is known of the job. Seconds and bytes; 0 = not known, unless said otherwise.
-struct Task {
+struct WorkEstimate {
   double work = 0;         // useful computing that is left, at speed 1
   double stall = 0;        // one checkpoint holds it up for so long
   double state_bytes = 0;  // of a checkpoint
@@ -30,7 +30,7 @@ struct Task {
 inline constexpr double k_work_assumed = 10 * 3600;  // when nobody told: long enough that starting hardly counts
 
 // One host, or a gang of them that fails and waits as one.
-struct Crew {
+struct HostGroup {
   double price_per_hour = 0;     // USD, of all together
   double speed = 1;              // of the job's work
   double failures_per_hour = 0;  // of all together; 0 = none
@@ -55,7 +55,7 @@ struct Estimate {
 };
 
 // REQUIRES: speed > 0.
-[[nodiscard]] Estimate to_finish(const Task& task, const Crew& crew);
+[[nodiscard]] Estimate to_finish(const WorkEstimate& task, const HostGroup& crew);
 // What is to be made small, in the order of its parts.
 using Aim = std::pair<double, double>;
 [[nodiscard]] Aim aim_of(job::Optimize optimize, const Estimate& estimate, double failures_per_hour);
@@ -63,7 +63,7 @@ using Aim = std::pair<double, double>;
 [[nodiscard]] std::string describe(const Estimate& estimate);
 
 // What the job file says of its work.
-[[nodiscard]] Task task_of(const job::Spec& spec);
+[[nodiscard]] WorkEstimate task_of(const job::Spec& spec);
 
 // 16-bit matrix rate of an A100 as measured: speed 1, as dlperf 100 is in queries.
 inline constexpr double k_reference_tflops = 250;
@@ -78,6 +78,6 @@ inline constexpr double k_core_tflops = 0.05;
 // GPUs.
 [[nodiscard]] double speed_of(const HostFacts& host, const std::vector<const Gpu*>& gpus);
 // The host alone with these GPUs.
-[[nodiscard]] Crew crew_of(const HostFacts& host, const std::vector<const Gpu*>& gpus);
+[[nodiscard]] HostGroup group_of(const HostFacts& host, const std::vector<const Gpu*>& gpus);
 
 }  // namespace gridctl::sched

@@ -68,7 +68,7 @@ std::string due_text(const Placement& placement, double time_left) {
   return left_text(time_left) + ", " + word + ": " + need_text(placement);
 }
 
-std::string late_warning(const Decision& decision, const Known& known) {
+std::string late_warning(const Decision& decision, const JobKnowledge& known) {
   if (!decision.placement || !decision.placement->late || !known.is_due()) return "";
   const Placement& best = *decision.placement;
   const bool hopeless = best.estimate.takes() > *known.time_left;
@@ -76,13 +76,13 @@ std::string late_warning(const Decision& decision, const Known& known) {
          " to be done in time: " + left_text(*known.time_left) + ", " + best.host.value + " needs " + need_text(best);
 }
 
-Known after_failure(Known saved, const Present& present) {
+JobKnowledge after_failure(JobKnowledge saved, const CurrentRun& present) {
   saved.task.resumes = true;
   if (saved.time_left) *saved.time_left -= present.silence;
   return saved;
 }
 
-DeadlineVerdict judge_deadline(const Present& present, const Decision& elsewhere, double time_left) {
+DeadlineVerdict judge_deadline(const CurrentRun& present, const Decision& elsewhere, double time_left) {
   if (time_left <= 0) return {};
   const double done_in = present.rest.takes();
   const double chance = chance_of_failure(present.failures_per_hour, done_in);

@@ -28,10 +28,10 @@ namespace gridctl::sched {
 // "deadline in 4h: it is met (done in 3.2h, within 3.6h almost surely)"
 [[nodiscard]] std::string due_text(const Placement& placement, double time_left);
 // For people, when the host that was chosen is not in time; empty when it is, or nothing can be said.
-[[nodiscard]] std::string late_warning(const Decision& decision, const Known& known);
+[[nodiscard]] std::string late_warning(const Decision& decision, const JobKnowledge& known);
 
 // Where the job runs.
-struct Present {
+struct CurrentRun {
   HostName host;
   Estimate rest;  // if it goes on there
   double failures_per_hour = 0;
@@ -46,8 +46,8 @@ struct DeadlineVerdict {
 inline constexpr double k_chance_min = 0.001;   // of a failure before it is done: less is no reason to move
 inline constexpr double k_more_reliable = 0.5;  // of the present failure rate: what is worth a move
 // What would be left if the present host failed now, for place(): less time, for the loss is noticed late.
-[[nodiscard]] Known after_failure(Known saved, const Present& present);
+[[nodiscard]] JobKnowledge after_failure(JobKnowledge saved, const CurrentRun& present);
 // `elsewhere`: place() without the present host, for after_failure(). `time_left`: until the deadline.
-[[nodiscard]] DeadlineVerdict judge_deadline(const Present& present, const Decision& elsewhere, double time_left);
+[[nodiscard]] DeadlineVerdict judge_deadline(const CurrentRun& present, const Decision& elsewhere, double time_left);
 
 }  // namespace gridctl::sched

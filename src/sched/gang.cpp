@@ -131,7 +131,7 @@ GangPlan plan_of(const Pool& pool, const Group& group, const GangSearch::Found& 
 struct Search {
   const job::Spec& spec;
   const GangWish& wish;
-  const Known& known;
+  const JobKnowledge& known;
   const Conflicts& conflicts;
   std::vector<GangPlan> plans{};
   std::vector<std::string> short_pools{};
@@ -207,7 +207,7 @@ Topology topology_of(const std::vector<HostFacts>& hosts, std::span<const PairLi
 
 GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::vector<HostFacts>& hosts,
                         const Topology& topology, std::span<const PairLink> links, const std::vector<Avoid>& avoided,
-                        const Known& known) {
+                        const JobKnowledge& known) {
   GangDecision decision;
   const Result<Query> query = Query::parse(spec.constraints.query);
   std::vector<Candidate> wanted, all;

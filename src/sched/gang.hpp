@@ -41,7 +41,7 @@ struct GangPlan {
   std::string pool;                // "the island of ada and 3 others", "site hpc", "all hosts"
   std::string unmeasured;          // why the links are taken on trust, or empty
   std::string gpus;                // of each member: "8x NVIDIA H100", or "mixed"
-  Crew crew;                       // all together
+  HostGroup crew;                  // all together
   Estimate estimate;
   bool exact = true;  // false: the search was cut off (k_gang_steps_max), there may be a better set
 };
@@ -61,7 +61,7 @@ struct GangDecision {
 // `spec.resources` is what each member needs. Avoided hosts are left out while the gang can do without them.
 [[nodiscard]] GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::vector<HostFacts>& hosts,
                                       const Topology& topology, std::span<const PairLink> links,
-                                      const std::vector<Avoid>& avoided, const Known& known);
+                                      const std::vector<Avoid>& avoided, const JobKnowledge& known);
 [[nodiscard]] std::string describe(const GangPlan& plan);
 // The same from declared sites and measured links.
 [[nodiscard]] Topology topology_of(const std::vector<HostFacts>& hosts, std::span<const PairLink> links);

@@ -22,7 +22,7 @@ double or_unknown(double rate) { return std::isinf(rate) ? 0 : rate; }
 struct GangSearch::Sum {
   std::size_t count = 0;
   double price = 0, failures = 0, speed = k_infinite, start = 0, down = k_infinite, up = k_infinite;
-  [[nodiscard]] Sum with(const Crew& one) const {
+  [[nodiscard]] Sum with(const HostGroup& one) const {
     return {count + 1,
             price + one.price_per_hour,
             failures + one.failures_per_hour,
@@ -34,13 +34,13 @@ struct GangSearch::Sum {
 };
 
 void GangSearch::add(const Candidate& candidate) {
-  One one{ones_.size(), crew_of(*candidate.host, candidate.gpus), candidate.host->name.value};
+  One one{ones_.size(), group_of(*candidate.host, candidate.gpus), candidate.host->name.value};
   one.crew.down = or_infinite(one.crew.down);
   one.crew.up = or_infinite(one.crew.up);
   ones_.push_back(std::move(one));
 }
 
-Aim GangSearch::aim_of_set(const Crew& crew) const {
+Aim GangSearch::aim_of_set(const HostGroup& crew) const {
   return aim_of(optimize_, to_finish(task_, crew), crew.failures_per_hour);
 }
 
@@ -70,9 +70,9 @@ void GangSearch::leave_out_dominated() {
 }
 
 // No completion of what is chosen can be better than this: the cheapest, surest and fastest of the rest at once.
-Crew GangSearch::hoped(std::size_t from, const Sum& sum) const {
+HostGroup GangSearch::hoped(std::size_t from, const Sum& sum) const {
   const std::size_t missing = wanted_ - sum.count;
-  Crew crew;
+  HostGroup crew;
   crew.price_per_hour = sum.price + (price_sum_[from + missing] - price_sum_[from]);
   crew.failures_per_hour = sum.failures + (missing == 0 ? 0 : static_cast<double>(missing) * least_failures_[from]);
   crew.speed = static_cast<double>(wanted_) * std::min(sum.speed, missing == 0 ? sum.speed : most_speed_[from]);

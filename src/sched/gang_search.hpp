@@ -17,11 +17,11 @@ class GangSearch {
  public:
   struct Found {
     std::vector<std::size_t> members;  // in the order of add()
-    Crew crew;
+    HostGroup crew;
     Estimate estimate;
     bool exact = true;
   };
-  GangSearch(job::Optimize optimize, const Known& known, int members)
+  GangSearch(job::Optimize optimize, const JobKnowledge& known, int members)
       : optimize_(optimize), task_(known.task), wanted_(static_cast<std::size_t>(members)) {}
   void add(const Candidate& candidate);
   // nullopt when no set of that size is free of conflicts. `conflict` is symmetric.
@@ -30,18 +30,18 @@ class GangSearch {
  private:
   struct One {
     std::size_t index;
-    Crew crew;  // alone; unknown rates of links as infinite
+    HostGroup crew;  // alone; unknown rates of links as infinite
     std::string name;
   };
   struct Sum;
   [[nodiscard]] bool dominated(std::size_t at, bool (*better)(const One&, const One&)) const;
   void leave_out_dominated();
   void descend(std::size_t from, const Sum& sum);
-  [[nodiscard]] Aim aim_of_set(const Crew& crew) const;
-  [[nodiscard]] Crew hoped(std::size_t from, const Sum& sum) const;
+  [[nodiscard]] Aim aim_of_set(const HostGroup& crew) const;
+  [[nodiscard]] HostGroup hoped(std::size_t from, const Sum& sum) const;
 
   job::Optimize optimize_;
-  Task task_;
+  WorkEstimate task_;
   std::size_t wanted_;
   std::vector<One> ones_;  // by price, then name
   // Over ones_[i..]: sums of prices from the first on, least failure rate and greatest speed.

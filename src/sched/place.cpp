@@ -18,7 +18,7 @@ namespace gridctl::sched {
 
 namespace {
 // "12.30 USD to finish, 10h (work 9.6h, …)"; for a job of unknown length what an hour of its work costs.
-std::string end_text(const Candidate& c, const Known& known) {
+std::string end_text(const Candidate& c, const JobKnowledge& known) {
   const Estimate& end = c.placement.estimate;
   if (end.is_never()) return describe(end);
   char text[80];
@@ -33,7 +33,7 @@ std::string end_text(const Candidate& c, const Known& known) {
   return text;
 }
 
-std::string facts_text(const Candidate& c, const Known& known) {
+std::string facts_text(const Candidate& c, const JobKnowledge& known) {
   std::string text = c.gpus.empty() ? short_number(c.placement.cpus) + " CPUs" : gpus_text(c.gpus);
   if (c.variant != nullptr) text += ", variant " + c.variant->kind;
   text += ", " + std::string(engine_name(c.placement.engine)) + ", " + price_text(c.host->price_per_hour);
@@ -45,7 +45,7 @@ std::string facts_text(const Candidate& c, const Known& known) {
 constexpr std::string_view k_aims[] = {"expected cost to finish", "expected time to finish", "reliability"};
 
 std::string winner_reason(const Candidate& best, std::size_t fitting, std::size_t total, const job::Spec& spec,
-                          const Known& known) {
+                          const JobKnowledge& known) {
   std::string why = total == 1 ? "the only provider" : "the only one that fits";
   if (fitting > 1)
     why = "best of " + std::to_string(fitting) + " that fit, by GPU preference, " +
@@ -72,7 +72,7 @@ std::string_view why_behind(const Candidate& c, const Candidate& best, job::Opti
   return "equal, but later by name";
 }
 
-std::string runner_reason(const Candidate& c, const Candidate& best, const job::Spec& spec, const Known& known) {
+std::string runner_reason(const Candidate& c, const Candidate& best, const job::Spec& spec, const JobKnowledge& known) {
   if (c.avoided_rank > best.avoided_rank) return "avoided (" + c.avoided + "): " + facts_text(c, known);
   return std::string(why_behind(c, best, spec.optimize)) + ": " + facts_text(c, known);
 }
@@ -175,25 +175,25 @@ void explain_rejections(const std::vector<Rejection>& rejections, std::vector<st
   if (!more.empty()) lines.push_back("and as many more cannot: " + counts_text(more));
 }
 
-Known known_of(const job::Spec& spec) {
-  Known known;
+JobKnowledge knowledge_of(const job::Spec& spec) {
+  JobKnowledge known;
   known.task = task_of(spec);
   known.work_known = spec.workload.work.has_value();
   return known;
 }
 
-Known known_of(const job::Spec& spec, WallTime now) {
-  Known known = known_of(spec);
+JobKnowledge knowledge_of(const job::Spec& spec, WallTime now) {
+  JobKnowledge known = knowledge_of(spec);
   if (spec.deadline) known.time_left = static_cast<double>(job::moment_of(*spec.deadline, now).ms - now.ms) / 1000;
   return known;
 }
 
 Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const std::vector<Avoid>& avoided) {
-  return place(spec, hosts, avoided, known_of(spec));
+  return place(spec, hosts, avoided, knowledge_of(spec));
 }
 
 Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const std::vector<Avoid>& avoided,
-               const Known& known) {
+               const JobKnowledge& known) {
   Decision decision;
   const Result<Query> query = Query::parse(spec.constraints.query);
   const auto considered = [&](const HostFacts& host) {

@@ -67,8 +67,8 @@ struct Decision {
 };
 
 // What is known of a job beyond its file.
-struct Known {
-  Task task;
+struct JobKnowledge {
+  WorkEstimate task;
   bool work_known = false;                 // else `task.work` is assumed: what it costs is told per hour of work
   std::map<HostName, double> bytes_there;  // of the inputs, what a host has already
   std::map<HostName, double> speeds;       // of this job's work, where that is known; else by the hardware
@@ -76,8 +76,9 @@ struct Known {
   double failures_max = 0;                 // per hour; hosts that fail more often come last, as if too late. 0 = none
   [[nodiscard]] bool is_due() const { return time_left && work_known; }  // its deadline can be planned for
 };
-[[nodiscard]] Known known_of(const job::Spec& spec);
-[[nodiscard]] Known known_of(const job::Spec& spec, WallTime now);  // of one that is submitted now: its deadline too
+[[nodiscard]] JobKnowledge knowledge_of(const job::Spec& spec);
+[[nodiscard]] JobKnowledge knowledge_of(const job::Spec& spec,
+                                        WallTime now);  // of one that is submitted now: its deadline too
 
 // Filters, then orders by preference among the GPU alternatives, by what the job asks to optimize (the expected cost to
 // finish, else the time, else the failure rate), by price, and by name. Cost and time are expectations of the whole
@@ -93,7 +94,7 @@ struct Known {
 //   process; a host whose owner chose a container engine takes no plain processes.
 // * GPUs of one model are preferred; models of one vendor are mixed only when no single one suffices; vendors never.
 [[nodiscard]] Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts,
-                             const std::vector<Avoid>& avoided, const Known& known);
+                             const std::vector<Avoid>& avoided, const JobKnowledge& known);
 [[nodiscard]] Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts,
                              const std::vector<Avoid>& avoided);  // known_of(spec)
 

@@ -22,7 +22,8 @@ struct Plan {
 }  // namespace
 
 std::optional<Preemption> preempt(const job::Spec& spec, const std::vector<HostFacts>& hosts,
-                                  std::vector<Holder> holders, const std::vector<Avoid>& avoided, const Known& known) {
+                                  std::vector<Holder> holders, const std::vector<Avoid>& avoided,
+                                  const JobKnowledge& known) {
   std::sort(holders.begin(), holders.end(), is_dearer);
   std::optional<Plan> best;
   for (const HostFacts& empty : hosts) {

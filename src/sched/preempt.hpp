@@ -35,6 +35,6 @@ struct Preemption {
 // `hosts`: as they would be if all holders had left. nullopt: it would not help, or the job fits without.
 [[nodiscard]] std::optional<Preemption> preempt(const job::Spec& spec, const std::vector<HostFacts>& hosts,
                                                 std::vector<Holder> holders, const std::vector<Avoid>& avoided,
-                                                const Known& known);
+                                                const JobKnowledge& known);
 
 }  // namespace gridctl::sched

@@ -9,7 +9,7 @@
 namespace gridctl::sched {
 
 ReplicaPlan place_replicas(const job::Spec& spec, std::vector<HostFacts> hosts, const Decision& own,
-                           const Known& known) {
+                           const JobKnowledge& known) {
   ReplicaPlan plan;
   plan.wanted = spec.replicas;
   if (own.placement) plan.placements.push_back(*own.placement);

@@ -18,7 +18,7 @@ struct ReplicaPlan {
 // `own`: where the job itself goes. Two names of one machine count as two hosts here: what tells them apart is known
 // while they answer.
 [[nodiscard]] ReplicaPlan place_replicas(const job::Spec& spec, std::vector<HostFacts> hosts, const Decision& own,
-                                         const Known& known);
+                                         const JobKnowledge& known);
 // USD per hour of all placements together.
 [[nodiscard]] double price_of(const ReplicaPlan& plan);
 // Empty when the job asks for no replication.

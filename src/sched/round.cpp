@@ -45,7 +45,7 @@ class Kind {
   std::string text_;
 };
 
-std::string kind_of(const job::Spec& spec, const Known& known, const std::vector<Avoid>& avoided) {
+std::string kind_of(const job::Spec& spec, const JobKnowledge& known, const std::vector<Avoid>& avoided) {
   Kind kind;
   kind << (spec.image.empty() ? 0.0 : 1.0) << static_cast<double>(spec.optimize);
   const job::Resources& want = spec.resources;
@@ -59,7 +59,7 @@ std::string kind_of(const job::Spec& spec, const Known& known, const std::vector
   kind << only.region_in << only.region_not << only.classes << only.max_price << only.providers << only.query
        << (only.is_private ? 1.0 : 0.0);
   for (const auto& [key, value] : only.labels) kind << key << value;
-  const Task& task = known.task;
+  const WorkEstimate& task = known.task;
   kind << task.work << task.stall << task.state_bytes << task.input_bytes << task.silence << (task.saves ? 1.0 : 0.0)
        << (task.resumes ? 1.0 : 0.0) << known.time_left << known.failures_max;
   for (const auto& [host, bytes] : known.bytes_there) kind << host.value << bytes;
@@ -89,7 +89,7 @@ struct Round::Ranking {
 Round::Round(std::vector<HostFacts> hosts) : hosts_(std::move(hosts)) {}
 Round::~Round() = default;
 
-Round::Ranking& Round::ranking_of(const job::Spec& spec, const Known& known, const std::vector<Avoid>& avoided) {
+Round::Ranking& Round::ranking_of(const job::Spec& spec, const JobKnowledge& known, const std::vector<Avoid>& avoided) {
   std::unique_ptr<Ranking>& ranking = rankings_[kind_of(spec, known, avoided)];
   if (ranking != nullptr) return *ranking;
   ranking = std::make_unique<Ranking>(Ranking{Query::parse(spec.constraints.query), {}, {}, false});
@@ -115,7 +115,7 @@ Round::Ranking& Round::ranking_of(const job::Spec& spec, const Known& known, con
 }
 
 std::optional<GangPlan> Round::place_gang(const job::Spec& spec, const GangWish& wish, std::span<const PairLink> links,
-                                          const Known& known, const std::vector<Avoid>& avoided) {
+                                          const JobKnowledge& known, const std::vector<Avoid>& avoided) {
   GangDecision decision = sched::place_gang(spec, wish, hosts_, topology_of(hosts_, links), links, avoided, known);
   if (!decision.plan) return std::nullopt;
   for (const Placement& member : decision.plan->members)
@@ -124,7 +124,8 @@ std::optional<GangPlan> Round::place_gang(const job::Spec& spec, const GangWish&
   return std::move(decision.plan);
 }
 
-std::optional<Placement> Round::place(const job::Spec& spec, const Known& known, const std::vector<Avoid>& avoided) {
+std::optional<Placement> Round::place(const job::Spec& spec, const JobKnowledge& known,
+                                      const std::vector<Avoid>& avoided) {
   if (spec.num_nodes > 1) return std::nullopt;
   Ranking& ranking = ranking_of(spec, known, avoided);
   while (!ranking.heap.empty()) {

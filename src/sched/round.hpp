@@ -19,17 +19,17 @@ class Round {
   explicit Round(std::vector<HostFacts> hosts);
   ~Round();
   // The host that place() would choose, or none that is free now. What it takes is gone for those that follow.
-  [[nodiscard]] std::optional<Placement> place(const job::Spec& spec, const Known& known,
+  [[nodiscard]] std::optional<Placement> place(const job::Spec& spec, const JobKnowledge& known,
                                                const std::vector<Avoid>& avoided);
   // All members or none: nothing is taken for a gang that is not whole.
   [[nodiscard]] std::optional<GangPlan> place_gang(const job::Spec& spec, const GangWish& wish,
-                                                   std::span<const PairLink> links, const Known& known,
+                                                   std::span<const PairLink> links, const JobKnowledge& known,
                                                    const std::vector<Avoid>& avoided);
   [[nodiscard]] const std::vector<HostFacts>& hosts() const { return hosts_; }
 
  private:
   struct Ranking;  // hosts that could take jobs of one kind, best first
-  Ranking& ranking_of(const job::Spec& spec, const Known& known, const std::vector<Avoid>& avoided);
+  Ranking& ranking_of(const job::Spec& spec, const JobKnowledge& known, const std::vector<Avoid>& avoided);
 
   std::vector<HostFacts> hosts_;
   std::map<std::string, std::unique_ptr<Ranking>> rankings_;

@@ -18,9 +18,10 @@ struct SharedFile {
   std::size_t chunks = 0, begun = 0, done = 0;
 };
 
-class Crew {
+class HostGroup {
  public:
-  Crew(std::size_t files, unsigned threads, const OpenFile& open) : files_(files), threads_(threads), open_(open) {}
+  HostGroup(std::size_t files, unsigned threads, const OpenFile& open)
+      : files_(files), threads_(threads), open_(open) {}
 
   // One thread's part: until nothing is left to do and nobody could bring more.
   void serve() {
@@ -105,7 +106,7 @@ class Crew {
 }  // namespace
 
 Result<void> work_on_files(std::size_t files, unsigned threads, const OpenFile& open) {
-  Crew crew(files, threads, open);
+  HostGroup crew(files, threads, open);
   std::vector<std::thread> helpers;
   for (unsigned i = 1; i < threads && files > 0; ++i) helpers.emplace_back([&crew] { crew.serve(); });
   crew.serve();

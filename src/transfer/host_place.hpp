@@ -7,7 +7,7 @@
 #include <string>
 
 #include "store/backend.hpp"
-#include "transfer/haul.hpp"
+#include "transfer/parallel_transfer.hpp"
 
 namespace gridctl::transfer {
 

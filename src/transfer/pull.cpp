@@ -59,7 +59,7 @@ class Sink {
 // One connection: asks for the next chunks while those before them come.
 class Fetcher {
  public:
-  Fetcher(Conversation with, const wire::CheckpointRef& checkpoint, Haul& haul, Sink& sink)
+  Fetcher(Conversation with, const wire::CheckpointRef& checkpoint, ParallelTransfer& haul, Sink& sink)
       : with_(std::move(with)), checkpoint_(checkpoint), haul_(haul), sink_(sink) {}
 
   Result<void> run() {
@@ -102,7 +102,7 @@ class Fetcher {
 
   Conversation with_;
   const wire::CheckpointRef& checkpoint_;
-  Haul& haul_;
+  ParallelTransfer& haul_;
   Sink& sink_;
   std::deque<Batch> in_flight_;
   std::uint32_t next_stream_ = k_manifest_stream + 1;
@@ -118,7 +118,7 @@ Result<Bytes> fetch_manifest(Conversation& with, const wire::CheckpointRef& chec
 
 Result<void> fetch_chunks(const Route& route, const wire::CheckpointRef& checkpoint, const std::vector<Chunk>& wanted,
                           Sink& sink, const os::Clock& clock, const Progress& progress, TransferStats& stats) {
-  Haul haul(route, clock, progress, stats);
+  ParallelTransfer haul(route, clock, progress, stats);
   TRY(haul.tell());
   for (int round = 0; round < k_rounds_max; ++round) {
     TRY_ASSIGN(std::vector<Chunk> missing, sink.lacking(wanted));

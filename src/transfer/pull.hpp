@@ -4,7 +4,7 @@
 
 #include "store/chunk_store.hpp"
 #include "store/tree.hpp"
-#include "transfer/haul.hpp"
+#include "transfer/parallel_transfer.hpp"
 
 namespace gridctl::transfer {
 

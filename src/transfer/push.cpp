@@ -159,7 +159,7 @@ class Push {
   std::mutex reading_;
   const os::Clock& clock_;
   TransferStats stats_;
-  Haul haul_;
+  ParallelTransfer haul_;
   const wire::Link& first_link_;
   Sender first_;
 };

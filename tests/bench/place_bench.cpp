@@ -102,7 +102,7 @@ int run() {
   int placed = 0;
   const double all = seconds_of([&] {
     Round round(hosts);
-    for (const job::Spec& job : jobs) placed += round.place(job, known_of(job), {}) ? 1 : 0;
+    for (const job::Spec& job : jobs) placed += round.place(job, knowledge_of(job), {}) ? 1 : 0;
   });
   std::printf("%d jobs of %d kinds: %.2f s (wanted: at most 1), %d placed\n", k_jobs, k_kinds, all, placed);
   return 0;

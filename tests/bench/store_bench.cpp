@@ -14,12 +14,12 @@
 #include <string_view>
 #include <vector>
 
-#include "control/chunks.hpp"
+#include "control/copies/chunks.hpp"
 #include "os/files.hpp"
 #include "os/priority.hpp"
 #include "store/copy_out.hpp"
 #include "store/crew.hpp"
-#include "store/deposit.hpp"
+#include "store/stored_tree.hpp"
 #include "store/tree.hpp"
 
 namespace gridctl {
@@ -155,7 +155,7 @@ Result<void> save_checkpoint(const os::Path& state, const os::Path& dir, const s
   if (!previous.empty()) {
     TRY_ASSIGN(before, parse_digest(previous));
   }
-  TRY_ASSIGN(const store::Deposit made, store::deposit(chunks, dir, {}, before));
+  TRY_ASSIGN(const store::StoredTree made, store::store_tree(chunks, dir, {}, before));
   std::printf("%s\n", to_hex(made.root).c_str());
   return {};
 }

@@ -5,8 +5,8 @@
 
 #include <csignal>
 
-#include "control/agent_link.hpp"
-#include "control/deploy.hpp"
+#include "control/reach/agent_link.hpp"
+#include "control/reach/deploy.hpp"
 #include "crypto/sha256.hpp"
 #include "os/clock.hpp"
 #include "support/ssh_server.hpp"

@@ -4,8 +4,8 @@
 
 #include <random>
 
-#include "control/bench.hpp"
-#include "control/bench_device.hpp"
+#include "control/measure/bench.hpp"
+#include "control/measure/bench_device.hpp"
 #include "integration/agent_client.hpp"
 #include "support/temp_dir.hpp"
 

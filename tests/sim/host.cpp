@@ -51,7 +51,7 @@ bool Host::serves(const Connection& connection) const {
   return mine.up && connection.life == mine.life && connection.agents == agents_;
 }
 
-Result<control::Answer> Host::serve(int laptop, const control::Ask& ask) {
+Result<control::Answer> Host::serve(int laptop, const control::Request& ask) {
   View view(*this, laptop);
   agent::Core core(view);
   if (const auto* request = std::get_if<wire::PrepareRequest>(&ask)) {
@@ -72,11 +72,11 @@ Result<control::Answer> Host::serve(int laptop, const control::Ask& ask) {
     check_stopped(laptop, request->job, request->epoch);
     if (folder({laptop, request->job.value, request->epoch.value}) == nullptr)
       world_.truth->promised_never(index_, laptop, request->job, request->epoch, "stop");
-    return control::Answer{control::Yes{}};
+    return control::Answer{control::Ack{}};
   }
   if (const auto* request = std::get_if<wire::CleanRequest>(&ask)) {
     TRY(core.clean(*request));
-    return control::Answer{control::Yes{}};
+    return control::Answer{control::Ack{}};
   }
   const auto& request = std::get<wire::PollRequest>(ask);
   std::map<Key, std::int64_t> before;

@@ -14,7 +14,7 @@
 #include "agent/ledger.hpp"
 #include "agent/stop_clock.hpp"
 #include "agent/verdict.hpp"
-#include "control/talk.hpp"
+#include "control/follow/launch_protocol.hpp"
 #include "truth.hpp"
 #include "world.hpp"
 
@@ -70,7 +70,7 @@ class Host {
   };
   [[nodiscard]] Hello greet(int laptop);
   [[nodiscard]] bool serves(const Connection& connection) const;
-  [[nodiscard]] Result<control::Answer> serve(int laptop, const control::Ask& ask);
+  [[nodiscard]] Result<control::Answer> serve(int laptop, const control::Request& ask);
   // A snapshot's bytes: the root that they hash to.
   [[nodiscard]] Result<Digest> read_snapshot(int laptop, const wire::CheckpointRef& wanted);
 

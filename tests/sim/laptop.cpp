@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "control/room.hpp"
+#include "control/fleet/free_capacity.hpp"
 
 namespace gridctl::sim {
 
@@ -336,7 +336,7 @@ void Laptop::carry_out(const JobPtr& job, const job::Stop& effect) {
   };
   reach(host, [=, this](Result<Session> session) {
     if (!session) return over(session.error());
-    ask(*session, control::Ask{control::stop_request(job->state.id, effect.epoch, effect.grace)}, over);
+    ask(*session, control::Request{control::stop_request(job->state.id, effect.epoch, effect.grace)}, over);
   });
 }
 
@@ -362,8 +362,8 @@ void Laptop::carry_out(const JobPtr& job, const job::Collect& effect) {
           });
 }
 
-void Laptop::carry_out(const JobPtr& job, const job::Settle& effect) {
-  const job::LooseEnd end = effect.end;
+void Laptop::carry_out(const JobPtr& job, const job::CleanUp& effect) {
+  const job::PendingCleanup end = effect.end;
   const std::string name = job::effect_name(job::Effect{effect});
   const int host = host_of(end.host);
   if (monitor(host).link != Monitor::Link::up) return try_later(job, name, k_settle_retry);
@@ -376,7 +376,7 @@ void Laptop::carry_out(const JobPtr& job, const job::Settle& effect) {
       return carry_out(job);
     }
     if (!*result) {
-      apply(job, job::Settled{end.host, end.epoch});
+      apply(job, job::CleanedUp{end.host, end.epoch});
     } else {
       commit(job, end.epoch, end.attempt, **result);
       if (job->saved[end.epoch.value] < (*result)->number) try_later(job, name, k_settle_retry);
@@ -385,8 +385,8 @@ void Laptop::carry_out(const JobPtr& job, const job::Settle& effect) {
   };
   reach(host, [=, this](Result<Session> session) {
     if (!session) return over(session.error());
-    auto talk = std::make_shared<control::SettleTalk>(job->state.id, end);
-    run_settle(job, *session, talk, control::SettleTalk::Next{talk->first()}, end, clock() + std::chrono::seconds{90},
+    auto talk = std::make_shared<control::CleanUpTalk>(job->state.id, end);
+    run_settle(job, *session, talk, control::CleanUpTalk::Next{talk->first()}, end, clock() + std::chrono::seconds{90},
                std::nullopt, over);
   });
 }

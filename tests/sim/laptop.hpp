@@ -12,10 +12,10 @@
 #include <set>
 #include <string>
 
-#include "control/pace.hpp"
-#include "control/talk.hpp"
+#include "control/follow/launch_protocol.hpp"
+#include "control/reach/pace.hpp"
 #include "host.hpp"
-#include "job/silence.hpp"
+#include "job/failure_detector.hpp"
 #include "records.hpp"
 #include "sched/place.hpp"
 #include "world.hpp"
@@ -53,7 +53,7 @@ class Laptop {
     std::optional<BootTime> last_answer;
     std::string boot_id;                               // as it said last
     std::optional<std::vector<wire::HeldShare>> held;  // what is leased there, as it said last
-    job::Silence silence{control::k_nap};
+    job::FailureDetector silence{control::k_nap};
   };
   using JobPtr = std::shared_ptr<Following>;
 
@@ -68,7 +68,7 @@ class Laptop {
   void carry_out(const JobPtr& job, const job::Launch& effect);
   void carry_out(const JobPtr& job, const job::Stop& effect);
   void carry_out(const JobPtr& job, const job::Collect& effect);
-  void carry_out(const JobPtr& job, const job::Settle& effect);
+  void carry_out(const JobPtr& job, const job::CleanUp& effect);
   void place(const JobPtr& job);
   void launched(const JobPtr& job, const std::string& name, Epoch epoch, int host, control::LaunchResult result);
   void done(const JobPtr& job, const std::string& name);
@@ -84,14 +84,14 @@ class Laptop {
   [[nodiscard]] std::function<void(Result<Value>)> once(int host, std::function<void(Result<Value>)> then);
   using Reached = std::function<void(Result<Session>)>;
   void reach(int host, Reached then);
-  void ask(const Session& session, control::Ask question, Answered then);
+  void ask(const Session& session, control::Request question, Answered then);
   using Fetched = std::function<void(Result<std::optional<wire::HostCheckpoint>>)>;
   void pull(const JobPtr& job, int host, Epoch epoch, wire::HostCheckpoint checkpoint, Fetched then);
   void collect(const JobPtr& job, int host, Epoch epoch, std::uint64_t known, Fetched then);
   void run_launch(const JobPtr& job, Epoch epoch, Session session, std::shared_ptr<control::LaunchTalk> talk,
                   control::LaunchTalk::Next next, std::function<void(control::LaunchResult)> then);
-  void run_settle(const JobPtr& job, Session session, std::shared_ptr<control::SettleTalk> talk,
-                  control::SettleTalk::Next next, job::LooseEnd end, BootTime patience,
+  void run_settle(const JobPtr& job, Session session, std::shared_ptr<control::CleanUpTalk> talk,
+                  control::CleanUpTalk::Next next, job::PendingCleanup end, BootTime patience,
                   std::optional<wire::HostCheckpoint> found, Fetched then);
 
   // laptop_hosts.cpp: heartbeats

@@ -2,7 +2,7 @@
 // Heartbeats and what they say, as control/host_monitor.cpp and supervisor_hosts.cpp do it.
 #include <algorithm>
 
-#include "control/reading.hpp"
+#include "control/follow/interpret_status.hpp"
 #include "laptop.hpp"
 #include "wire_path.hpp"
 
@@ -114,7 +114,7 @@ void Laptop::poll(int host) {
     request.echo = mine.echo;
     world_.send(index_, host,
                 [this, life = node().life, host, connection = mine.host, number = mine.connection, question, left,
-                 request = Ask{std::move(request)}] {
+                 request = Request{std::move(request)}] {
                   Host& there = *world_.hosts[static_cast<std::size_t>(host)];
                   Result<Answer> reply = make_error(Code::host_unreachable, "the connection broke");
                   if (there.serves(connection)) {

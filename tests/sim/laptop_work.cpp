@@ -2,7 +2,7 @@
 // Conversations with hosts, each over a connection of its own, as control/work.cpp holds them.
 #include <utility>
 
-#include "control/reading.hpp"
+#include "control/follow/interpret_status.hpp"
 #include "laptop.hpp"
 #include "wire_path.hpp"
 
@@ -38,7 +38,7 @@ void Laptop::reach(int host, Reached then) {
   after(k_reach, [answer] { answer(late()); });
 }
 
-void Laptop::ask(const Session& session, control::Ask question, Answered then) {
+void Laptop::ask(const Session& session, control::Request question, Answered then) {
   const Answered answer = once<control::Answer>(session.host, std::move(then));
   const int host = session.host;
   Nanos held = 0;
@@ -93,26 +93,27 @@ void Laptop::pull(const JobPtr& job, int host, Epoch epoch, wire::HostCheckpoint
 void Laptop::collect(const JobPtr& job, int host, Epoch epoch, std::uint64_t known, Fetched then) {
   reach(host, [=, this](Result<Session> session) {
     if (!session) return then(session.error());
-    ask(*session, control::Ask{control::look_request(job->state.id, epoch)}, [=, this](Result<control::Answer> answer) {
-      if (!answer) return then(answer.error());
-      const Result<wire::AttemptStatus> status = control::look_answer(*answer, job->state.id, epoch);
-      if (!status) return then(status.error());
-      const wire::HostCheckpoint* newest = control::newest_beyond(*status, known);
-      if (newest == nullptr) return then(std::optional<wire::HostCheckpoint>{});
-      pull(job, host, epoch, *newest, [then](Result<std::optional<wire::HostCheckpoint>> pulled) {
-        // What cannot be had at all is told and left; what a broken link or our full disk took is asked for again.
-        if (!pulled && !control::is_uncertain(pulled.error().code) && pulled.error().code != Code::no_space)
-          return then(std::optional<wire::HostCheckpoint>{});
-        then(std::move(pulled));
-      });
-    });
+    ask(*session, control::Request{control::look_request(job->state.id, epoch)},
+        [=, this](Result<control::Answer> answer) {
+          if (!answer) return then(answer.error());
+          const Result<wire::AttemptStatus> status = control::look_answer(*answer, job->state.id, epoch);
+          if (!status) return then(status.error());
+          const wire::HostCheckpoint* newest = control::newest_beyond(*status, known);
+          if (newest == nullptr) return then(std::optional<wire::HostCheckpoint>{});
+          pull(job, host, epoch, *newest, [then](Result<std::optional<wire::HostCheckpoint>> pulled) {
+            // What cannot be had at all is told and left; what a broken link or our full disk took is asked for again.
+            if (!pulled && !control::is_uncertain(pulled.error().code) && pulled.error().code != Code::no_space)
+              return then(std::optional<wire::HostCheckpoint>{});
+            then(std::move(pulled));
+          });
+        });
   });
 }
 
 void Laptop::run_launch(const JobPtr& job, Epoch epoch, Session session, std::shared_ptr<control::LaunchTalk> talk,
                         control::LaunchTalk::Next next, std::function<void(control::LaunchResult)> then) {
   if (const auto* result = std::get_if<control::LaunchResult>(&next)) return then(*result);
-  const control::Ask& question = std::get<control::Ask>(next);
+  const control::Request& question = std::get<control::Request>(next);
   const bool wanted =
       !job->unsure && job->state.epoch == epoch && std::holds_alternative<job::Launching>(job->state.phase);
   if (std::holds_alternative<wire::StartRequest>(question) && !wanted)
@@ -124,25 +125,25 @@ void Laptop::run_launch(const JobPtr& job, Epoch epoch, Session session, std::sh
   });
 }
 
-void Laptop::run_settle(const JobPtr& job, Session session, std::shared_ptr<control::SettleTalk> talk,
-                        control::SettleTalk::Next next, job::LooseEnd end, BootTime patience,
+void Laptop::run_settle(const JobPtr& job, Session session, std::shared_ptr<control::CleanUpTalk> talk,
+                        control::CleanUpTalk::Next next, job::PendingCleanup end, BootTime patience,
                         std::optional<wire::HostCheckpoint> found, Fetched then) {
-  const auto go_on = [=, this](control::SettleTalk::Next more, std::optional<wire::HostCheckpoint> with) {
+  const auto go_on = [=, this](control::CleanUpTalk::Next more, std::optional<wire::HostCheckpoint> with) {
     run_settle(job, session, talk, std::move(more), end, patience, std::move(with), then);
   };
   if (const auto* failed = std::get_if<Error>(&next)) return then(*failed);
-  if (std::holds_alternative<control::SettleTalk::Settled>(next)) return then(std::move(found));
-  if (std::holds_alternative<control::SettleTalk::Pause>(next)) {
+  if (std::holds_alternative<control::CleanUpTalk::CleanedUp>(next)) return then(std::move(found));
+  if (std::holds_alternative<control::CleanUpTalk::Pause>(next)) {
     if (clock() > patience) return then(late());
-    return after(k_stop_look, [=] { go_on(control::SettleTalk::Next{talk->repeat()}, found); });
+    return after(k_stop_look, [=] { go_on(control::CleanUpTalk::Next{talk->repeat()}, found); });
   }
-  if (std::holds_alternative<control::SettleTalk::Fetch>(next))
+  if (std::holds_alternative<control::CleanUpTalk::Fetch>(next))
     return collect(job, session.host, end.epoch, job->saved[end.epoch.value],
                    [=](Result<std::optional<wire::HostCheckpoint>> collected) {
                      if (!collected || *collected) return then(std::move(collected));
-                     go_on(control::SettleTalk::Next{talk->fetched()}, *collected);
+                     go_on(control::CleanUpTalk::Next{talk->fetched()}, *collected);
                    });
-  ask(session, std::get<control::Ask>(next),
+  ask(session, std::get<control::Request>(next),
       [=](const Result<control::Answer>& answer) { go_on(talk->next(answer), found); });
 }
 

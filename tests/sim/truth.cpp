@@ -172,8 +172,8 @@ void Truth::final_check() {
                                 std::string(job::state_name(state.visible())) + ", " + state.reason_text);
     if (state.visible() == job::JobState::failed && state.reason != "program_failed")
       throw Violation("L1", which + " failed by no fault of its own: " + state.reason_text);
-    if (!state.loose_ends.empty() && !is_liar(state.loose_ends.front().host))
-      throw Violation("L5", which + " still has loose ends on " + state.loose_ends.front().host.value);
+    if (!state.pending_cleanups.empty() && !is_liar(state.pending_cleanups.front().host))
+      throw Violation("L5", which + " still has loose ends on " + state.pending_cleanups.front().host.value);
     if (state.visible() == job::JobState::succeeded) ++finished;
   }
   for (const auto& payload : payloads_)

@@ -8,7 +8,7 @@ namespace gridctl::sim {
 namespace {
 
 using control::Answer;
-using control::Ask;
+using control::Request;
 
 // Through the encoder of one side and the decoder of the other, in pieces.
 Result<std::string> carry(World& world, wire::FrameKind kind, std::string payload) {
@@ -28,25 +28,25 @@ Result<std::string> carry(World& world, wire::FrameKind kind, std::string payloa
   return frame->payload;
 }
 
-Result<Ask> parse(const Ask& like, const std::string& payload) {
+Result<Request> parse(const Request& like, const std::string& payload) {
   if (std::holds_alternative<wire::PrepareRequest>(like)) {
     TRY_ASSIGN(auto request, wire::parse_prepare(payload));
-    return Ask{std::move(request)};
+    return Request{std::move(request)};
   }
   if (std::holds_alternative<wire::StartRequest>(like)) {
     TRY_ASSIGN(auto request, wire::parse_start(payload));
-    return Ask{std::move(request)};
+    return Request{std::move(request)};
   }
   if (std::holds_alternative<wire::StopRequest>(like)) {
     TRY_ASSIGN(auto request, wire::parse_stop(payload));
-    return Ask{std::move(request)};
+    return Request{std::move(request)};
   }
   if (std::holds_alternative<wire::CleanRequest>(like)) {
     TRY_ASSIGN(auto request, wire::parse_clean(payload));
-    return Ask{std::move(request)};
+    return Request{std::move(request)};
   }
   TRY_ASSIGN(auto request, wire::parse_poll(payload));
-  return Ask{std::move(request)};
+  return Request{std::move(request)};
 }
 
 std::string encode_answer(const Result<Answer>& answer) {
@@ -57,7 +57,7 @@ std::string encode_answer(const Result<Answer>& answer) {
   return "{}";
 }
 
-Result<Answer> parse_answer(const Ask& asked, const std::string& payload) {
+Result<Answer> parse_answer(const Request& asked, const std::string& payload) {
   if (const std::optional<Error> error = wire::payload_error(payload)) return *error;
   if (std::holds_alternative<wire::PrepareRequest>(asked)) {
     TRY_ASSIGN(auto reply, wire::parse_prepare_reply(payload));
@@ -67,12 +67,12 @@ Result<Answer> parse_answer(const Ask& asked, const std::string& payload) {
     TRY_ASSIGN(auto reply, wire::parse_poll_reply(payload));
     return Answer{std::move(reply)};
   }
-  return Answer{control::Yes{}};
+  return Answer{control::Ack{}};
 }
 
 }  // namespace
 
-Result<Answer> serve_by_wire(World& world, Host& host, int laptop, const Ask& question) {
+Result<Answer> serve_by_wire(World& world, Host& host, int laptop, const Request& question) {
   if (!world.options.encode) return host.serve(laptop, question);
   const std::string payload = std::visit([](const auto& request) { return wire::encode(request); }, question);
   const Result<std::string> there = carry(world, wire::FrameKind::request, payload);
@@ -80,7 +80,7 @@ Result<Answer> serve_by_wire(World& world, Host& host, int laptop, const Ask& qu
     host.kill_agents();
     return make_error(Code::host_unreachable, "the connection broke");
   }
-  TRY_ASSIGN(const Ask asked, parse(question, *there));
+  TRY_ASSIGN(const Request asked, parse(question, *there));
   const Result<Answer> answer = host.serve(laptop, asked);
   TRY_ASSIGN(const std::string back, carry(world, wire::FrameKind::reply, encode_answer(answer)));
   return parse_answer(question, back);

@@ -7,6 +7,7 @@
 namespace gridctl::sim {
 
 // Throws Killed when the serving process is killed meanwhile.
-[[nodiscard]] Result<control::Answer> serve_by_wire(World& world, Host& host, int laptop, const control::Ask& question);
+[[nodiscard]] Result<control::Answer> serve_by_wire(World& world, Host& host, int laptop,
+                                                    const control::Request& question);
 
 }  // namespace gridctl::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/agent_link.hpp"
+#include "control/reach/agent_link.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

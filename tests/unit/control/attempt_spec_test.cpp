@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/attempt_spec.hpp"
+#include "control/follow/attempt_spec.hpp"
 
 #include <csignal>
 

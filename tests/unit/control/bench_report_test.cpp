@@ -2,7 +2,7 @@
 // What a benchmark's report tells to queries, listings and the inventory that is shown.
 #include <gtest/gtest.h>
 
-#include "control/bench.hpp"
+#include "control/measure/bench.hpp"
 #include "support/temp_dir.hpp"
 
 namespace gridctl::control {

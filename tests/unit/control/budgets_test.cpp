@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/budgets.hpp"
+#include "control/follow/budgets.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/chunks.hpp"
+#include "control/copies/chunks.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

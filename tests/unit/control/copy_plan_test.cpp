@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/copy_plan.hpp"
+#include "control/copies/copy_plan.hpp"
 
 #include <gmock/gmock.h>
 
-#include "control/places.hpp"
+#include "control/copies/remotes.hpp"
 #include "support/results.hpp"
 
 namespace gridctl::control {

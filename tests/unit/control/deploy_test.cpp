@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/deploy.hpp"
+#include "control/reach/deploy.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

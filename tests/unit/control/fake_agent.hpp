@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "control/deploy.hpp"
+#include "control/reach/deploy.hpp"
 #include "os/files.hpp"
 
 namespace gridctl::test {

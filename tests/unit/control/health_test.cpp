@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/health.hpp"
+#include "control/fleet/health.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "control/ask.hpp"
+#include "control/reach/request.hpp"
 
 namespace gridctl::control {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/housekeeping.hpp"
+#include "control/copies/housekeeping.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/limits.hpp"
+#include "control/follow/limits.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

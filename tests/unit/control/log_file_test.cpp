@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/log_file.hpp"
+#include "control/follow/log_file.hpp"
 
 #include <gtest/gtest.h>
 

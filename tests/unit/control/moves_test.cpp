@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/moves.hpp"
+#include "control/follow/moves.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

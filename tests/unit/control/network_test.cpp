@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "control/host_facts.hpp"
-#include "control/known.hpp"
-#include "control/network_record.hpp"
+#include "control/fleet/host_facts.hpp"
+#include "control/follow/job_knowledge.hpp"
+#include "control/measure/network_record.hpp"
 #include "sched/query.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
@@ -118,7 +118,7 @@ TEST_F(Network, GivesQueriesTheSameFiguresAsPeople) {
   spec.constraints.query = "cpus>=1";
   ASSERT_THAT(apply_links(registry, spec, {}, hosts), IsOk());
   EXPECT_TRUE(hosts[0].figures.empty()) << "nobody asks";
-  sched::Known heavy;
+  sched::JobKnowledge heavy;
   heavy.task.input_bytes = 1e9;  // it matters how fast they travel
   std::vector<sched::HostFacts> weighed = hosts;
   ASSERT_THAT(apply_links(registry, spec, heavy, weighed), IsOk());

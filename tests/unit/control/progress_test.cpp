@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/progress.hpp"
+#include "control/follow/progress.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

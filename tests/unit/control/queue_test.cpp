@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/queue.hpp"
+#include "control/follow/queue.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/reliability.hpp"
+#include "control/fleet/reliability.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "control/health.hpp"
-#include "control/tuning.hpp"
+#include "control/fleet/health.hpp"
+#include "control/follow/tuning.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/rescan.hpp"
+#include "control/fleet/rescan.hpp"
 
 #include <gtest/gtest.h>
 

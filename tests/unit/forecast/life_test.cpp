@@ -5,10 +5,10 @@
 
 #include <cmath>
 
-#include "control/pace.hpp"
+#include "control/reach/pace.hpp"
 #include "forecast/forecast.hpp"
 #include "grid.hpp"
-#include "job/silence.hpp"
+#include "job/failure_detector.hpp"
 
 namespace gridctl::forecast {
 namespace {
@@ -161,7 +161,7 @@ TEST(Life, GivesASilentHostUpWhenHeartbeatsWould) {
     }
     // By hand: silence begins with the poll that stays unanswered.
     const Duration heartbeat = std::clamp(lost_after / pacing.beats_to_lost, pacing.heartbeat_min, pacing.heartbeat);
-    job::Silence silence(pacing.nap);
+    job::FailureDetector silence(pacing.nap);
     BootTime now{1};
     silence.answered(now);
     while (silence.judge(lost_after) != job::Liveness::lost) {

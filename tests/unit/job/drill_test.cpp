@@ -126,8 +126,8 @@ TEST(JobDrill, CountsTheHostAsLostAndPrefersAnother) {
   EXPECT_EQ(job.state.avoided.at(0).host.value, "ada");
   EXPECT_EQ(job.state.lost, Duration{std::chrono::seconds{5}});
   EXPECT_THAT(job.due(), ::testing::UnorderedElementsAre("place", "settle/1/ada"));
-  ASSERT_EQ(job.state.loose_ends.size(), 1u);
-  EXPECT_TRUE(job.state.loose_ends[0].stale);
+  ASSERT_EQ(job.state.pending_cleanups.size(), 1u);
+  EXPECT_TRUE(job.state.pending_cleanups[0].stale);
   EXPECT_TRUE(job.state.failures.empty());
   job.run_on("bob");
   EXPECT_EQ(job.state.attempt()->resumed_from, CheckpointSeq{1});

@@ -68,7 +68,7 @@ TEST(JobMove, IsNeitherAFailureNorALossNorPunishedByABackoff) {
     job.stopped();
     ASSERT_EQ(job.state.visible(), JobState::recovering);
     ASSERT_EQ(std::get<Waiting>(job.state.phase).backoff, Duration::zero());
-    job.happen(Settled{{"h" + std::to_string(i)}, job.state.epoch});
+    job.happen(CleanedUp{{"h" + std::to_string(i)}, job.state.epoch});
   }
   EXPECT_TRUE(job.state.failures.empty());
   EXPECT_TRUE(job.state.avoided.empty());
@@ -204,7 +204,7 @@ TEST(JobMove, SurvivesTheDeathOfItsHostAtEveryPoint) {
   stopping.due();
   stopping.lose();
   EXPECT_EQ(stopping.rows.back().state, "lost");
-  EXPECT_TRUE(stopping.state.loose_ends.at(0).stale);
+  EXPECT_TRUE(stopping.state.pending_cleanups.at(0).stale);
   EXPECT_EQ(stopping.state.visible(), JobState::recovering);
 
   Moving collecting;
@@ -214,7 +214,7 @@ TEST(JobMove, SurvivesTheDeathOfItsHostAtEveryPoint) {
   collecting.happen(AttemptEnded{{1}, {EndKind::stopped, -1, 0, ""}});
   collecting.lose();
   EXPECT_EQ(collecting.rows.back().state, "stopped");
-  EXPECT_TRUE(collecting.state.loose_ends.at(0).stale) << "its last checkpoint is fetched when the host is back";
+  EXPECT_TRUE(collecting.state.pending_cleanups.at(0).stale) << "its last checkpoint is fetched when the host is back";
   EXPECT_THAT(collecting.effects_due(), ElementsAre("place", "settle/1/a"));
   collecting.place("b");
   EXPECT_EQ(collecting.state.epoch.value, 2u);

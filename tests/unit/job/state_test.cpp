@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "driver.hpp"
-#include "job/silence.hpp"
+#include "job/failure_detector.hpp"
 
 namespace gridctl::job {
 namespace {
@@ -28,7 +28,7 @@ TEST(JobState, GoesFromSubmitToSuccessAndLeavesTheHostClean) {
   EXPECT_EQ(job.state.visible(), JobState::succeeded);
   EXPECT_THAT(job.due(), ElementsAre("settle/1/a"));
   EXPECT_TRUE(job.state.needs_supervisor());
-  job.happen(Settled{{"a"}, {1}});
+  job.happen(CleanedUp{{"a"}, {1}});
   EXPECT_FALSE(job.state.needs_supervisor());
 }
 
@@ -369,8 +369,8 @@ TEST(JobState, SettlesTheOldestOfAHostsAttemptsFirst) {
     job.lose();
   }
   EXPECT_EQ(job.due(), (std::vector<std::string>{"place", "settle/1/a", "settle/2/b"}));
-  job.happen(Settled{{"a"}, Epoch{1}});
-  EXPECT_EQ(job.effects, (std::vector<Effect>{Settle{job.state.loose_ends.back()}}));
+  job.happen(CleanedUp{{"a"}, Epoch{1}});
+  EXPECT_EQ(job.effects, (std::vector<Effect>{CleanUp{job.state.pending_cleanups.back()}}));
   EXPECT_EQ(job.due(), (std::vector<std::string>{"place", "settle/2/b", "settle/3/a"}));
 }
 
@@ -379,11 +379,11 @@ TEST(JobState, ForgetsAHostThatTheUserRemoved) {
   job.run_on("a");
   job.lose();
   job.happen(HostForgotten{{"a"}});
-  EXPECT_TRUE(job.state.loose_ends.empty());
+  EXPECT_TRUE(job.state.pending_cleanups.empty());
   job.run_on("b");
   job.happen(HostForgotten{{"b"}});
   EXPECT_EQ(job.state.visible(), JobState::recovering);
-  EXPECT_TRUE(job.state.loose_ends.empty());
+  EXPECT_TRUE(job.state.pending_cleanups.empty());
 }
 
 TEST(JobState, ComesBackFromItsStoredFormUnchangedInEveryPhase) {
@@ -414,8 +414,8 @@ TEST(JobState, ComesBackFromItsStoredFormUnchangedInEveryPhase) {
 
 BootTime at_ms(std::int64_t ms) { return {ms * 1'000'000}; }
 
-TEST(Silence, GivesUpOnlyAfterLostAfterOfCountedSilence) {
-  Silence silence(std::chrono::seconds{5});
+TEST(FailureDetector, GivesUpOnlyAfterLostAfterOfCountedSilence) {
+  FailureDetector silence(std::chrono::seconds{5});
   silence.answered(at_ms(1000));
   for (int s = 1; s <= 59; ++s) silence.tick(at_ms(1000 + s * 1000), true);
   EXPECT_EQ(silence.judge(std::chrono::seconds{60}), Liveness::unreachable);
@@ -425,8 +425,8 @@ TEST(Silence, GivesUpOnlyAfterLostAfterOfCountedSilence) {
   EXPECT_EQ(silence.judge(std::chrono::seconds{60}), Liveness::answering);
 }
 
-TEST(Silence, DoesNotCountOurOwnSleepNorOurOwnNetworksTrouble) {
-  Silence silence(std::chrono::seconds{5});
+TEST(FailureDetector, DoesNotCountOurOwnSleepNorOurOwnNetworksTrouble) {
+  FailureDetector silence(std::chrono::seconds{5});
   silence.answered(at_ms(1000));
   silence.tick(at_ms(8 * 3600 * 1000), true);  // the laptop slept
   EXPECT_EQ(silence.judge(std::chrono::seconds{60}), Liveness::answering);
@@ -436,8 +436,8 @@ TEST(Silence, DoesNotCountOurOwnSleepNorOurOwnNetworksTrouble) {
   EXPECT_EQ(silence.judge(std::chrono::seconds{60}), Liveness::answering);
 }
 
-TEST(Silence, BeginsAnewAfterOurOwnSleep) {
-  Silence silence(std::chrono::seconds{5});
+TEST(FailureDetector, BeginsAnewAfterOurOwnSleep) {
+  FailureDetector silence(std::chrono::seconds{5});
   silence.answered(at_ms(1000));
   for (int s = 1; s <= 9; ++s) silence.tick(at_ms(1000 + s * 1000), true);
   silence.tick(at_ms(30'000), true);  // the host may have been back for long

@@ -17,18 +17,18 @@ using ::testing::HasSubstr;
 // A job with some hours to go that runs on "dear" for 4 USD an hour.
 struct DearHost {
   job::Spec spec;
-  Known known;
-  Present present;
+  JobKnowledge known;
+  CurrentRun present;
   std::vector<Avoid> avoided;
 
   explicit DearHost(double hours) {
     spec.name = "train";
     spec.run = "true";
-    known = known_of(spec);
+    known = knowledge_of(spec);
     known.task.work = hours * 3600;
     known.task.stall = 5;
     known.work_known = true;
-    const Crew crew = crew_of(AHost("dear").at(4), {});
+    const HostGroup crew = group_of(AHost("dear").at(4), {});
     present = {{"dear"}, to_finish(known.task, crew), crew.failures_per_hour, 60, known.task.work};
     present.rest.start = 0;
   }

@@ -12,15 +12,15 @@ namespace gridctl::sched {
 namespace {
 using ::testing::HasSubstr;
 
-Task a_task(double hours) {
-  Task task;
+WorkEstimate a_task(double hours) {
+  WorkEstimate task;
   task.work = hours * 3600;
   task.stall = 5;
   return task;
 }
 
 TEST(Cost, OfAHostThatNeverFailsIsItsWorkAndItsStart) {
-  Task task = a_task(10);
+  WorkEstimate task = a_task(10);
   task.saves = false;
   const Estimate end = to_finish(task, {.price_per_hour = 2, .speed = 2, .start = 36});
   EXPECT_DOUBLE_EQ(end.takes(), 5 * 3600 + 36);
@@ -40,10 +40,10 @@ TEST(Cost, AgreesWithDalysModelAtTheBestInterval) {
 }
 
 TEST(Cost, CountsWhatACheckpointNeedsToBeSafe) {
-  Task task = a_task(10);
+  WorkEstimate task = a_task(10);
   task.state_bytes = 10e9;
-  const Crew fast{.failures_per_hour = 0.1, .down = 1e9, .up = 1e9};
-  Crew home = fast;
+  const HostGroup fast{.failures_per_hour = 0.1, .down = 1e9, .up = 1e9};
+  HostGroup home = fast;
   home.up = 1.25e6;  // 10 Mbit/s: 8000 s
   const Estimate slow = to_finish(task, home);
   EXPECT_DOUBLE_EQ(slow.interval, 8000);
@@ -51,7 +51,7 @@ TEST(Cost, CountsWhatACheckpointNeedsToBeSafe) {
 }
 
 TEST(Cost, WithoutCheckpointsALongJobOnAFlakyHostNeverEnds) {
-  Task task = a_task(10'000);
+  WorkEstimate task = a_task(10'000);
   task.saves = false;
   const Estimate end = to_finish(task, {.price_per_hour = 1, .failures_per_hour = 1});
   EXPECT_GT(end.takes(), 1e300);
@@ -59,7 +59,7 @@ TEST(Cost, WithoutCheckpointsALongJobOnAFlakyHostNeverEnds) {
 }
 
 TEST(Cost, TellsItsParts) {
-  Task task = a_task(100);
+  WorkEstimate task = a_task(100);
   task.input_bytes = 36e9;
   const Estimate end = to_finish(task, {.failures_per_hour = 0.5, .start = 10, .down = 1e6});
   EXPECT_EQ(describe(end), "5d (work 4d, checkpoints 1.9h, work done twice 1.9h, transfer 10h)");
@@ -132,7 +132,7 @@ TEST(Place, CountsWhatAHostHasAlready) {
   near.figures["inet_down"] = far.figures["inet_down"] = 100;  // Mbit/s
   job::Spec spec = a_gpu_job();
   spec.resources.gpus.clear();
-  Known known = known_of(spec);
+  JobKnowledge known = knowledge_of(spec);
   known.task.input_bytes = 100e9;  // over two hours
   EXPECT_EQ(place(spec, {near, far}, {}, known).placement->host.value, "far");
   known.bytes_there[HostName{"near"}] = 100e9;
@@ -141,7 +141,7 @@ TEST(Place, CountsWhatAHostHasAlready) {
 
 TEST(Place, TellsTheWholeCostWhenTheWorkIsKnown) {
   job::Spec spec = a_gpu_job();
-  Known known = known_of(spec);
+  JobKnowledge known = knowledge_of(spec);
   known.task.work = 40 * 3600;
   known.work_known = true;
   const Decision decision = place(spec, {AHost("ada").with_gpus(1, "NVIDIA A100-SXM4-80GB", 81920).at(2)}, {}, known);

@@ -28,8 +28,8 @@ job::Spec a_job() {
   return spec;
 }
 
-Known known_with(double work_hours, double hours_left) {
-  Known known = known_of(a_job());
+JobKnowledge known_with(double work_hours, double hours_left) {
+  JobKnowledge known = knowledge_of(a_job());
   known.task.work = work_hours * 3600;
   known.task.stall = 5;
   known.work_known = true;
@@ -37,7 +37,7 @@ Known known_with(double work_hours, double hours_left) {
   return known;
 }
 
-std::string chosen(const std::vector<HostFacts>& hosts, const Known& known) {
+std::string chosen(const std::vector<HostFacts>& hosts, const JobKnowledge& known) {
   const Decision decision = place(a_job(), hosts, {}, known);
   return decision.placement->host.value + (decision.placement->late ? ", late" : "");
 }
@@ -74,7 +74,7 @@ TEST(Deadline, TakesTheCheapestHostThatIsInTime) {
   const std::vector<HostFacts> hosts{a_host("flaky", 0.2, 2), a_host("steady", 2, 5000)};
   EXPECT_EQ(chosen(hosts, known_with(10, 24)), "flaky");
   EXPECT_EQ(chosen(hosts, known_with(10, 11.5)), "steady");
-  Known unlimited = known_with(10, 24);
+  JobKnowledge unlimited = known_with(10, 24);
   unlimited.time_left.reset();
   EXPECT_EQ(chosen(hosts, unlimited), "flaky");
 }
@@ -82,7 +82,7 @@ TEST(Deadline, TakesTheCheapestHostThatIsInTime) {
 // "slow" would need 19 hours for 10 of them.
 TEST(Deadline, TakesACheapHostThatIsTooSlowAsLongAsADearOneCouldStillMakeIt) {
   const std::vector<HostFacts> hosts{a_host("slow", 0.2, 500), a_host("steady", 2, 5000)};
-  Known known = known_with(10, 15);
+  JobKnowledge known = known_with(10, 15);
   known.speeds[{"slow"}] = 0.5;
   const Decision decision = place(a_job(), hosts, {}, known);
   EXPECT_EQ(decision.placement->host.value, "slow");
@@ -126,7 +126,7 @@ TEST(Deadline, ComesBeforeTheOrderOfGpus) {
                          {std::nullopt, {"H100"}, std::nullopt, std::nullopt, 1, 1}};
   const std::vector<HostFacts> hosts{AHost("old").with_gpus(1, "Tesla T4", 15360).at(0.3),
                                      AHost("new").with_gpus(1, "NVIDIA H100 80GB HBM3", 81559).at(9)};
-  Known known = known_with(1, 1000);
+  JobKnowledge known = known_with(1, 1000);
   EXPECT_EQ(place(spec, hosts, {}, known).placement->host.value, "old");
   known.time_left = 3600;
   const Decision decision = place(spec, hosts, {}, known);
@@ -136,7 +136,7 @@ TEST(Deadline, ComesBeforeTheOrderOfGpus) {
 
 TEST(Deadline, SaysNothingWhenNobodyKnowsHowLongTheJobTakes) {
   const std::vector<HostFacts> hosts{a_host("flaky", 0.2, 2), a_host("steady", 2, 5000)};
-  Known known = known_with(10, 1);
+  JobKnowledge known = known_with(10, 1);
   known.work_known = false;
   const Decision decision = place(a_job(), hosts, {}, known);
   EXPECT_EQ(decision.placement->host.value, "flaky");
@@ -146,7 +146,7 @@ TEST(Deadline, SaysNothingWhenNobodyKnowsHowLongTheJobTakes) {
 
 TEST(Deadline, KeepsAwayFromHostsThatFailTooOftenForIt) {
   const std::vector<HostFacts> hosts{a_host("flaky", 0.2, 2), a_host("steady", 2, 5000)};
-  Known known = known_with(10, 1000);
+  JobKnowledge known = known_with(10, 1000);
   known.failures_max = 0.1;
   EXPECT_EQ(chosen(hosts, known), "steady");
   EXPECT_EQ(chosen({hosts[0]}, known), "flaky, late") << "it is still better than none";
@@ -155,17 +155,17 @@ TEST(Deadline, KeepsAwayFromHostsThatFailTooOftenForIt) {
 // A job that runs on a cheap host and has just saved, beside a steady one.
 struct Scene {
   double work = 1;  // hours
-  Present present;
+  CurrentRun present;
   std::vector<HostFacts> others{a_host("steady", 2, 5000)};
 
   explicit Scene(double mtbf_hours = 2) {
     const HostFacts here = a_host("cheap", 0.2, mtbf_hours);
-    const Crew crew = crew_of(here, {});
+    const HostGroup crew = group_of(here, {});
     present = {here.name, to_finish(known_with(work, 100).task, crew), crew.failures_per_hour, 60};
     present.rest.start = 0;
   }
   [[nodiscard]] DeadlineVerdict judge(double hours_left, double unsaved_hours = 0) const {
-    const Known saved = known_with(work + unsaved_hours, hours_left);
+    const JobKnowledge saved = known_with(work + unsaved_hours, hours_left);
     const Decision elsewhere = place(a_job(), others, {}, after_failure(saved, present));
     return judge_deadline(present, elsewhere, hours_left * 3600);
   }
@@ -210,7 +210,7 @@ TEST(CantBeLate, LeavesAHostThatIsTooSlowWhileAFastOneCanStillMakeIt) {
   spec.resources.gpus = {{std::nullopt, {}, std::nullopt, std::nullopt, 1, 1}};
   const Placement there = *place(spec, scene.others, {}, known_with(1, 100)).placement;
   const auto judge = [&](double seconds_left) {
-    const Known saved = known_with(1, seconds_left / 3600);
+    const JobKnowledge saved = known_with(1, seconds_left / 3600);
     return judge_deadline(scene.present, place(spec, scene.others, {}, after_failure(saved, scene.present)),
                           seconds_left);
   };

@@ -55,7 +55,7 @@ struct World {
   }
   [[nodiscard]] GangDecision place(const job::Spec& spec, const GangWish& wish,
                                    const std::vector<Avoid>& avoided = {}) const {
-    return place_gang(spec, wish, hosts, topology(), links, avoided, known_of(spec));
+    return place_gang(spec, wish, hosts, topology(), links, avoided, knowledge_of(spec));
   }
 };
 
@@ -232,11 +232,11 @@ struct Judge {
     return one_site(set) ? 1 : 0;
   }
   [[nodiscard]] Estimate end_of(const std::vector<const HostFacts*>& set) const {
-    Crew crew{.speed = 1e9, .start = 0};
+    HostGroup crew{.speed = 1e9, .start = 0};
     for (const HostFacts* host : set) {
       std::vector<const Gpu*> some;
       for (std::size_t i = 0; i < gpus; ++i) some.push_back(&host->inventory.gpus[i]);
-      const Crew one = crew_of(*host, some);
+      const HostGroup one = group_of(*host, some);
       crew.price_per_hour += one.price_per_hour;
       crew.failures_per_hour += one.failures_per_hour;
       crew.speed = std::min(crew.speed, one.speed);
@@ -245,7 +245,7 @@ struct Judge {
       if (one.up > 0) crew.up = crew.up > 0 ? std::min(crew.up, one.up) : one.up;
     }
     crew.speed *= static_cast<double>(set.size());
-    Task task = known_of(spec).task;
+    WorkEstimate task = knowledge_of(spec).task;
     task.state_bytes = 20e9;
     task.input_bytes = 5e9;
     return to_finish(task, crew);
@@ -263,7 +263,7 @@ TEST_P(AgainstBruteForce, NoCheaperSetExistsAndEveryConstraintHolds) {
     spec.constraints.region_in = {"DE"};
     if (draw.chance(0.3)) spec.optimize = job::Optimize::time;
     const GangWish wish{.members = 2 + draw.below(3), .near = GetParam()};
-    Known known = known_of(spec);
+    JobKnowledge known = knowledge_of(spec);
     known.task.state_bytes = 20e9;
     known.task.input_bytes = 5e9;
     const Judge judge{world, spec, wish, world.topology()};

@@ -42,7 +42,7 @@ struct Grid {
   }
   [[nodiscard]] std::vector<std::string> leave() const {
     std::vector<std::string> names;
-    if (const auto plan = preempt(spec, empty, holders, avoided, known_of(spec)))
+    if (const auto plan = preempt(spec, empty, holders, avoided, knowledge_of(spec)))
       for (const JobId& job : plan->jobs) names.push_back(job.value);
     return names;
   }
@@ -105,7 +105,7 @@ TEST(Preempt, NeverAsksOneThatCouldStay) {
           grid.runs("j" + std::to_string(grid.holders.size()), static_cast<int>(host), gpus, below(3), below(100));
         gpu += count;
       }
-    const auto plan = preempt(grid.spec, grid.empty, grid.holders, {}, known_of(grid.spec));
+    const auto plan = preempt(grid.spec, grid.empty, grid.holders, {}, knowledge_of(grid.spec));
     if (!plan) continue;
     ++planned;
     const auto fits_without = [&](const std::vector<JobId>& gone) {

@@ -21,7 +21,7 @@ struct Asked {
   ReplicaPlan plan() {
     spec.run = "true";
     own = place(spec, hosts, {});
-    return place_replicas(spec, hosts, own, known_of(spec));
+    return place_replicas(spec, hosts, own, knowledge_of(spec));
   }
   std::vector<std::string> lines() {
     const ReplicaPlan planned = plan();

@@ -20,7 +20,7 @@ job::Spec a_job(int gpus, double cpus = 1) {
   return spec;
 }
 std::string where(Round& round, const job::Spec& spec, const std::vector<Avoid>& avoided = {}) {
-  const auto placement = round.place(spec, known_of(spec), avoided);
+  const auto placement = round.place(spec, knowledge_of(spec), avoided);
   return placement ? placement->host.value : "";
 }
 
@@ -65,7 +65,7 @@ TEST(Round, DoesAsPlaceDoesForOneAfterTheOther) {
       std::vector<Avoid> avoided;
       if (below(4) == 0) avoided.push_back({HostName{"h" + std::to_string(below(12))}, "it failed"});
       const Decision alone = place(spec, hosts, avoided);
-      const std::optional<Placement> here = round.place(spec, known_of(spec), avoided);
+      const std::optional<Placement> here = round.place(spec, knowledge_of(spec), avoided);
       ASSERT_EQ(here.has_value(), alone.placement.has_value()) << "seed " << seed << " job " << i;
       if (!here) continue;
       ASSERT_EQ(here->host.value, alone.placement->host.value) << "seed " << seed << " job " << i;
@@ -113,7 +113,7 @@ TEST(Round, GangsThatCompeteForASiteNeverDeadlock) {
     for (const int which : {first, 1 - first}) {
       job::Spec spec = a_job(2);
       spec.num_nodes = waiting[which];
-      const auto plan = round.place_gang(spec, {.members = waiting[which]}, {}, known_of(spec), {});
+      const auto plan = round.place_gang(spec, {.members = waiting[which]}, {}, knowledge_of(spec), {});
       if (!plan) continue;
       ASSERT_EQ(plan->members.size(), static_cast<std::size_t>(waiting[which]));
       Running one{{}, now + 1 + below(4)};
@@ -127,7 +127,7 @@ TEST(Round, GangsThatCompeteForASiteNeverDeadlock) {
     ASSERT_TRUE(any || free_hosts < static_cast<std::size_t>(std::min(waiting[0], waiting[1])))
         << "both wait in round " << now << " although " << free_hosts << " hosts are free";
     if (below(3) == 0)
-      if (const auto small = round.place(a_job(1), known_of(a_job(1)), {}))
+      if (const auto small = round.place(a_job(1), knowledge_of(a_job(1)), {}))
         running.push_back({small->gpu_uuids, now + 1 + below(3)});
   }
   EXPECT_GT(admitted[0], k_rounds / 20);

@@ -96,7 +96,7 @@ Told tell(const job::Spec& spec) {
   if (spec.num_nodes > 1) {
     const GangWish wish = wish_of(spec, classify(spec));
     const GangDecision decision = place_gang(spec, wish, registry.hosts, topology_of(registry.hosts, registry.links),
-                                             registry.links, {}, known_of(spec));
+                                             registry.links, {}, knowledge_of(spec));
     if (decision.plan)
       for (const Placement& member : decision.plan->members) choose(member);
     lines = explain(decision, wish);
@@ -163,7 +163,7 @@ TEST(Strategy, RenderingInferenceAndSearchGoAnywhere) {
     std::set<Vendor> vendors;
     int placed = 0;
     spec.workload.tasks = 0;
-    while (const auto placement = round.place(spec, known_of(spec), {})) {
+    while (const auto placement = round.place(spec, knowledge_of(spec), {})) {
       ++placed;
       for (const HostFacts& host : round.hosts())
         if (host.name == placement->host) vendors.insert(host.inventory.gpus.front().vendor);

@@ -6,8 +6,8 @@
 #include "crypto/poly_hash.hpp"
 #include "os/entries.hpp"
 #include "store/copy_out.hpp"
-#include "store/deposit.hpp"
 #include "store/store_key.hpp"
+#include "store/stored_tree.hpp"
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 

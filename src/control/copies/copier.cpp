@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/copies/copier.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "control/copies/copy_plan.hpp"
+#include "control/copies/remote_work.hpp"
+#include "os/log.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr Duration k_look = std::chrono::seconds{1};         // at the registry
+constexpr Duration k_retry_first = std::chrono::seconds{2};  // after trouble, doubled each time
+constexpr Duration k_retry_max = std::chrono::seconds{60};
+constexpr Duration k_busy_retry = std::chrono::seconds{2};  // another process is at the place
+constexpr Duration k_linger = std::chrono::minutes{10};     // a daemon with nothing else to do waits for a place
+constexpr Duration k_prune_every = std::chrono::hours{1};
+constexpr std::size_t k_events_max = 100'000;  // of a job, that are looked through
+constexpr const char* k_not_allowed = "copy_not_allowed";
+constexpr unsigned k_threads = 4;  // places served at once: a stuck one holds up no other
+
+struct Due {
+  registry::Place place;
+  std::vector<registry::CopyWanted> copies;
+  std::vector<RefusedJob> refused;  // that must not be there
+  bool has_obsolete = false;
+  [[nodiscard]] bool any() const { return !copies.empty() || has_obsolete; }
+};
+Result<Due> look(registry::Registry& registry, const std::string& name, const PlaceMemory& memory) {
+  Due due;
+  TRY_ASSIGN(due.place, registry.place(name));
+  TRY_ASSIGN(const auto offers, place_offers(registry));
+  TRY_ASSIGN(const auto copyable, registry.copyable());
+  TRY_ASSIGN(const auto copies, registry.copies());
+  TRY_ASSIGN(const auto kept, registry.kept_checkpoints());
+  due.copies = due_at(name, offers, copyable, copies);
+  std::erase_if(due.copies, [&](const registry::CopyWanted& one) {
+    return memory.hopeless.contains({one.checkpoint.job, one.checkpoint.seq});
+  });
+  for (const PlaceOffer& offer : offers)
+    if (offer.name == name) due.refused = refused_at(offer, copyable);
+  due.has_obsolete = !obsolete_at(name, kept, copies).empty();
+  return due;
+}
+
+void warn(const Error& error, const std::string& doing) {
+  os::log(os::LogLevel::warn, doing + ": " + error.one_line());
+}
+
+// Each job that waits for this place hears of it once, and again when the reason changes.
+void tell_trouble(registry::Registry& registry, const Due& due, const Error& error, WallTime now, PlaceMemory& memory) {
+  const Result<bool> is_news = registry.note_trouble(due.place.name, now, error);
+  if (!is_news) warn(is_news.error(), "while noting the trouble with place " + due.place.name);
+  else if (*is_news) warn(error, "place " + due.place.name);
+  for (const registry::CopyWanted& wanted : due.copies) {
+    const JobId& job = wanted.checkpoint.job;
+    if (!memory.told.insert(job.value + " " + std::string(code_name(error.code))).second) continue;
+    const Result<void> noted = registry.note(
+        job, now,
+        {"copy_waits", due.place.name + " does not take copies: " + error.one_line() + "; trying again", {}, {}});
+    if (!noted) warn(noted.error(), "while noting that a copy waits");
+  }
+}
+
+// Once in a job's life for each place and reason, whatever daemons come and go.
+Result<void> tell_refusals(registry::Registry& registry, const Due& due, WallTime now, PlaceMemory& memory) {
+  for (const RefusedJob& refused : due.refused) {
+    const std::string text = "copies of its checkpoints do not go to " + due.place.name + ": " + refused.why;
+    if (!memory.refused.insert(refused.job.value + " " + refused.why).second) continue;
+    TRY_ASSIGN(const auto events, registry.events(refused.job, 0, k_events_max));
+    const bool told = std::any_of(events.begin(), events.end(), [&](const registry::EventRecord& event) {
+      return event.kind == k_not_allowed && event.text == text;
+    });
+    if (!told) TRY(registry.note(refused.job, now, {k_not_allowed, text, {}, {}}));
+  }
+  return {};
+}
+
+void tell_damage(registry::Registry& registry, const registry::CopyWanted& wanted, const Error& error, WallTime now,
+                 PlaceMemory& memory) {
+  const registry::Checkpoint& checkpoint = wanted.checkpoint;
+  memory.hopeless.insert({checkpoint.job, checkpoint.seq});
+  const Result<void> noted =
+      registry.note(checkpoint.job, now,
+                    {"copy_refused",
+                     "checkpoint " + std::to_string(checkpoint.seq.value) + " is not copied: " + error.one_line(),
+                     checkpoint.epoch,
+                     {}});
+  if (!noted) warn(noted.error(), "while noting that a checkpoint is not copied");
+}
+
+// One checkpoint at a time, and the next one chosen anew: a newer one may have come.
+Result<bool> copy_one(registry::Registry& registry, PlaceWork& work, const Due& due, WallTime now,
+                      PlaceMemory& memory) {
+  const registry::CopyWanted& wanted = due.copies.front();
+  const Result<store::CopyStats> copied = work.copy(wanted);
+  if (copied) return true;
+  if (copied.error().code != Code::checkpoint_damaged) return copied.error();
+  // It may have been removed here while it was read: then it is not due any more, and not damaged.
+  TRY_ASSIGN(const auto kept, registry.kept_checkpoints());
+  const registry::CheckpointRef ref{wanted.checkpoint.job, wanted.checkpoint.seq};
+  if (std::find(kept.begin(), kept.end(), ref) != kept.end())
+    tell_damage(registry, wanted, copied.error(), now, memory);
+  return false;
+}
+
+Result<void> tidy(PlaceWork& work, os::Clock& clock, PlaceMemory& memory) {
+  TRY_ASSIGN(const std::uint64_t forgotten, work.forget_obsolete());
+  if (forgotten == 0 || clock.boot() < memory.next_prune) return {};
+  memory.next_prune = clock.boot() + k_prune_every;
+  TRY(work.prune());
+  return {};
+}
+
+Result<std::uint64_t> serve_place(const Paths& paths, registry::Registry& registry, Due& due, os::Clock& clock,
+                                  PlaceMemory& memory) {
+  TRY_ASSIGN(PlaceWork work, PlaceWork::open(paths, registry, due.place, clock, false, memory.uploads));
+  std::uint64_t copied = 0;
+  while (!due.copies.empty()) {
+    TRY_ASSIGN(const bool done, copy_one(registry, work, due, clock.wall(), memory));
+    if (done) ++copied;
+    TRY_ASSIGN(due, look(registry, due.place.name, memory));
+  }
+  if (due.has_obsolete) TRY(tidy(work, clock, memory));
+  memory.told.clear();
+  return copied;
+}
+
+}  // namespace
+
+CopyRound copy_what_is_due(const Paths& paths, const std::string& place, os::Clock& clock, PlaceMemory& memory) {
+  CopyRound round;
+  const auto run = [&]() -> Result<void> {
+    TRY_ASSIGN(registry::Registry registry, registry::Registry::open(paths.root));
+    TRY_ASSIGN(Due due, look(registry, place, memory));
+    TRY(tell_refusals(registry, due, clock.wall(), memory));
+    if (!due.any()) return {};
+    const Result<std::uint64_t> served = serve_place(paths, registry, due, clock, memory);
+    if (served) {
+      round.copied = *served;
+      return registry.note_answer(place, clock.wall());
+    }
+    round.is_due = true;
+    round.busy = served.error().code == Code::busy;
+    if (round.busy) return {};
+    round.trouble = served.error();
+    tell_trouble(registry, due, served.error(), clock.wall(), memory);
+    return {};
+  };
+  if (const Result<void> ran = run(); !ran && ran.error().code != Code::not_found) {  // else it was removed just now
+    warn(ran.error(), "while looking after place " + place);
+    round.is_due = true;
+    round.trouble = ran.error();
+  }
+  return round;
+}
+
+struct Copier::AtPlace {
+  PlaceMemory memory;
+  bool under_way = false, wanted = true, is_due = true;
+  BootTime next_try{};
+  std::optional<BootTime> trouble_since;
+  Duration pause = k_retry_first;
+};
+
+Copier::Copier(os::Loop& loop, os::Clock& clock, Paths paths)
+    : loop_(loop), clock_(clock), paths_(std::move(paths)), pool_(std::make_unique<os::Pool>(k_threads)) {
+  timer_ = loop_.every(k_look, [this] { tick(); });
+}
+
+Copier::~Copier() = default;
+
+bool Copier::is_idle() const {
+  const BootTime now = clock_.boot();
+  return std::all_of(places_.begin(), places_.end(), [now](const auto& entry) {
+    const AtPlace& at = *entry.second;
+    const bool given_up = at.trouble_since && now - *at.trouble_since > k_linger;
+    return !at.under_way && (given_up || (!at.is_due && !at.wanted));
+  });
+}
+
+void Copier::tick() {
+  if (!registry_) {
+    Result<registry::Registry> opened = registry::Registry::open(paths_.root);
+    if (!opened) return warn(opened.error(), "while looking for what to copy");
+    registry_ = std::make_unique<registry::Registry>(*std::move(opened));
+  }
+  const Result<std::int64_t> version = registry_->data_version();
+  if (!version) return warn(version.error(), "while looking for what to copy");
+  if (*version != seen_version_) {
+    const Result<std::vector<registry::Place>> places = registry_->places();
+    if (!places) return warn(places.error(), "while listing places");
+    seen_version_ = *version;
+    std::map<std::string, std::shared_ptr<AtPlace>> present;
+    for (const registry::Place& place : *places) {
+      std::shared_ptr<AtPlace>& at = present[place.name];
+      at = places_.contains(place.name) ? places_[place.name] : std::make_shared<AtPlace>();
+      at->wanted = true;
+    }
+    places_ = std::move(present);
+  }
+  const BootTime now = clock_.boot();
+  for (const auto& [name, at] : places_)
+    if (!at->under_way && (at->wanted || at->is_due) && now >= at->next_try) serve(name, *at);
+}
+
+void Copier::serve(const std::string& name, AtPlace& at) {
+  at.under_way = true;
+  at.wanted = false;
+  pool_->submit([this, name, mine = places_[name]] {
+    const CopyRound round = copy_what_is_due(paths_, name, clock_, mine->memory);
+    loop_.post([this, name, mine, round] {
+      mine->under_way = false;
+      done(name, round);
+    });
+  });
+}
+
+void Copier::done(const std::string& name, const CopyRound& round) {
+  const auto found = places_.find(name);
+  if (found == places_.end()) return;
+  AtPlace& at = *found->second;
+  at.is_due = round.is_due;
+  if (round.busy) {
+    at.next_try = clock_.boot() + k_busy_retry;
+  } else if (round.trouble) {
+    at.next_try = clock_.boot() + at.pause;
+    at.pause = std::min(2 * at.pause, k_retry_max);
+    if (!at.trouble_since) at.trouble_since = clock_.boot();
+  } else {
+    at.pause = k_retry_first;
+    at.trouble_since.reset();
+  }
+}
+
+}  // namespace gridctl::control

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// A checkpoint that is damaged or missing here, brought back from the nearest place that has a sound copy.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "control/copies/remotes.hpp"
+#include "store/copying.hpp"
+
+namespace gridctl::control {
+
+struct HealedFrom {
+  store::Healed healed;
+  std::string place;  // the one that gave the last of it
+};
+
+// Tries the places in their order until every blob is here and sound; each gives what it can. checkpoint_damaged, with
+// what each of them said, when all of them together could not. Blobs that are sound here are read, not fetched.
+[[nodiscard]] Result<HealedFrom> heal_from(const Paths& paths, store::ChunkStore& chunks,
+                                           const std::vector<RemoteAccess>& nearest_first,
+                                           const store::RecordName& checkpoint, const Digest& root, os::Clock& clock);
+
+// "2 chunks, 3.1 MiB, from NAME"
+[[nodiscard]] std::string describe(const HealedFrom& healed);
+
+}  // namespace gridctl::control

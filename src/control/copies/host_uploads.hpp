@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host that made a checkpoint puts the packs of its copy into the bucket itself, by requests that are signed here:
+// our uplink is not in the way, and no credential leaves this machine. gridctl-store(5), "S3 PLACES".
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "control/reach/paths.hpp"
+#include "os/clock.hpp"
+#include "registry/registry.hpp"
+#include "store/copying.hpp"
+#include "store/recipe.hpp"
+#include "transfer/parallel_transfer.hpp"
+
+namespace gridctl::control {
+
+// What is kept in mind between checkpoints. Used by one thread at a time.
+struct UploadMemory {
+  struct Host {
+    BootTime not_before{};
+    Duration pause{};
+  };
+  std::map<HostName, Host> hosts;         // and when those that could not are asked again
+  std::map<store::BaseId, Digest> names;  // of what differences were made from
+};
+
+class HostUploads {
+ public:
+  struct With {
+    const Paths& paths;
+    registry::Registry& registry;
+    store::ChunkStore& chunks;
+    const store::StoreKey& key;
+    store::Backend& place;
+    os::Clock& clock;
+    UploadMemory& memory;
+  };
+  // For one checkpoint. All must outlive it.
+  HostUploads(With with, const registry::Checkpoint& checkpoint);
+
+  // What cannot be done is left to the caller, and tried no more for this checkpoint. Blocks.
+  void put(const store::PackFile& pack, const std::function<bool()>& go_on);
+
+ private:
+  [[nodiscard]] Result<void> find_host();
+  [[nodiscard]] Result<void> list_blobs();
+  [[nodiscard]] Result<Digest> name_of(const store::BaseId& base);
+  [[nodiscard]] Result<void> upload(const store::PackFile& pack, const std::function<bool()>& go_on);
+
+  With with_;
+  const registry::Checkpoint& checkpoint_;
+  std::optional<registry::Provider> host_;
+  store::KnownBlobs blobs_;  // of the checkpoint
+  transfer::BulkLink link_;
+  std::uint64_t limit_ = 0;  // bytes a second that the host may send
+  bool looked_ = false, given_up_ = false;
+};
+
+}  // namespace gridctl::control

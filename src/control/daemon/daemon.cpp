@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/daemon/daemon.hpp"
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/text.hpp"
+#include "control/copies/copier.hpp"
+#include "control/copies/housekeeping.hpp"
+#include "control/follow/supervisor.hpp"
+#include "control/reach/paths.hpp"
+#include "control/reach/version.hpp"
+#include "os/entries.hpp"
+#include "os/host_name.hpp"
+#include "os/log.hpp"
+#include "os/net.hpp"
+#include "os/process.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr int k_stdout = 1;
+constexpr Duration k_start_timeout = std::chrono::seconds{10};
+constexpr Duration k_stop_timeout = std::chrono::seconds{15};
+constexpr Duration k_idle_before_exit = std::chrono::seconds{20};  // so that a row of submits meets one daemon
+constexpr Duration k_idle_check = std::chrono::seconds{1};
+constexpr Duration k_stop_poll = std::chrono::milliseconds{20};
+constexpr Duration k_lock_patience =
+    std::chrono::seconds{1};  // of a daemon: whoever asks for its state holds the lock a moment
+
+// Whoever starts a daemon reads this word from its standard output.
+void say_ready() {
+  const Result<void> told = os::write_all(k_stdout, as_bytes("ready\n"));
+  if (!told) os::log(os::LogLevel::debug, "nobody waits for this daemon's start any more");
+}
+
+Result<void> write_info(const Paths& paths, WallTime now) {
+  const json info{{"pid", os::process_id()},
+                  {"host", os::host_name()},
+                  {"version", k_version},
+                  {"started_at", format_rfc3339(now)}};
+  return os::write_file_atomically(paths.daemon_info(), info.dump());
+}
+
+DaemonStatus read_info(const Paths& paths) {
+  DaemonStatus status;
+  status.running = true;
+  const Result<std::string> text = os::read_file(paths.daemon_info(), 64 * 1024);
+  if (!text) return status;  // between taking the lock and writing the file
+  const json info = json::parse(*text, nullptr, false);
+  if (!info.is_object()) return status;
+  const auto word = [&](const char* key) {
+    return info.contains(key) && info[key].is_string() ? info[key].get<std::string>() : std::string();
+  };
+  if (info.contains("pid") && info["pid"].is_number_integer()) status.pid = info["pid"].get<int>();
+  status.host = word("host");
+  status.version = word("version");
+  status.started_at = word("started_at");
+  return status;
+}
+
+// On a shared file system it may be another machine's.
+Error already_running(const Paths& paths) {
+  const DaemonStatus other = read_info(paths);
+  std::string who = other.pid > 0 ? "pid " + std::to_string(other.pid) : "";
+  if (!other.host.empty()) who += (who.empty() ? "on " : " on ") + sanitize(other.host);
+  return make_error(Code::state_in_use,
+                    "another gridctl daemon" + (who.empty() ? "" : " (" + who + ")") + " follows the state directory " +
+                        paths.root.string(),
+                    "gridctl daemon status");
+}
+
+Result<std::optional<os::FileLock>> become_the_daemon(const Paths& paths, os::Clock& clock) {
+  for (const BootTime deadline = clock.boot() + k_lock_patience;;) {
+    TRY_ASSIGN(std::optional<os::FileLock> lock, os::FileLock::try_acquire(paths.daemon_lock()));
+    if (lock || clock.boot() > deadline) return lock;
+    os::pause_for(k_stop_poll);
+  }
+}
+
+}  // namespace
+
+Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
+  const Paths paths{state_directory};
+  TRY_ASSIGN(registry::Registry registry, registry::Registry::open(state_directory));
+  os::Clock& clock = os::system_clock();
+  TRY_ASSIGN(const std::optional<os::FileLock> lock, become_the_daemon(paths, clock));
+  if (!lock) return already_running(paths);
+  os::log_to_file(paths.daemon_log(), os::LogLevel::info);
+  TRY(write_info(paths, clock.wall()));
+  TRY_ASSIGN(const ControllerId controller, registry.controller_id());
+
+  os::Loop loop;
+  Supervisor supervisor(loop, clock, std::move(registry), controller);
+  TRY(supervisor.start());
+  const auto on_term = loop.on_signal(SIGTERM, [&] { loop.stop(); });
+  const auto on_int = loop.on_signal(SIGINT, [&] { loop.stop(); });
+  const auto on_hup = loop.on_signal(SIGHUP, [] {});
+  Housekeeping housekeeping(loop, paths);
+  Copier copier(loop, clock, paths);
+  BootTime busy_at = clock.boot();
+  const auto idle_check = loop.every(k_idle_check, [&] {
+    const BootTime now = clock.boot();
+    if (!supervisor.is_idle() || !copier.is_idle()) busy_at = now;
+    if (!exit_when_idle || now - busy_at <= k_idle_before_exit) return;
+    // First it says that it ends, then it looks for work a last time: a command that records a job looks in the other
+    // order, so one of the two sees the other.
+    const Result<void> removed = os::remove_file(paths.daemon_info());
+    if (removed && !supervisor.has_work()) return loop.stop();
+    busy_at = now;
+    if (const Result<void> written = write_info(paths, clock.wall()); !written)
+      os::log(os::LogLevel::warn, "while going on: " + written.error().one_line());
+  });
+  os::log(os::LogLevel::info, "gridctl " + std::string(k_version) + " follows " + paths.root.string());
+  say_ready();
+  loop.run();
+  os::log(os::LogLevel::info, "daemon ends; jobs go on at their hosts");
+  TRY(os::remove_file(paths.daemon_info()));
+  // Threads may still be waiting for a dead host. They are left: all that counts is durable.
+  std::quick_exit(0);
+}
+
+Result<DaemonStatus> daemon_status(const os::Path& state_directory) {
+  const Paths paths{state_directory};
+  DaemonStatus status;
+  if (!os::exists(paths.daemon_lock())) return status;
+  TRY_ASSIGN(const std::optional<os::FileLock> lock, os::FileLock::try_acquire(paths.daemon_lock()));
+  if (lock) return status;
+  return read_info(paths);
+}
+
+Result<DaemonStatus> ensure_daemon(const os::Path& state_directory, bool exit_when_idle) {
+  os::Clock& clock = os::system_clock();
+  TRY_ASSIGN(DaemonStatus status, daemon_status(state_directory));
+  // One that does not say who it is begins or ends this moment; of one that ends, its end is waited for.
+  for (const BootTime deadline = clock.boot() + k_start_timeout; status.running && status.pid == 0;) {
+    if (clock.boot() > deadline) break;
+    os::pause_for(k_stop_poll);
+    TRY_ASSIGN(status, daemon_status(state_directory));
+  }
+  if (status.running) return status;
+  TRY_ASSIGN(const os::Path self, os::executable_path());
+  TRY_ASSIGN(auto pipe, os::make_pipe());
+  std::vector<std::string> argv{self.string(), "daemon", "run", "--state", os::Path(state_directory).string()};
+  if (exit_when_idle) argv.push_back("--exit-when-idle");
+  os::SpawnOptions options;
+  options.detach = true;
+  options.new_session = true;
+  options.stdout_fd = pipe.second.get();
+  TRY(os::spawn(argv, options).context("while starting the daemon"));
+  pipe.second.reset();
+  std::array<os::Poll, 1> ready{{{pipe.first.get(), {true, false}, {}}}};
+  TRY(os::wait_any(ready, clock.boot() + k_start_timeout, clock));
+  TRY_ASSIGN(status, daemon_status(state_directory));
+  if (status.running) return status;  // ours is ready, or another was quicker
+  return make_error(Code::internal, "the daemon did not start; see " + Paths{state_directory}.daemon_log().string(),
+                    "gridctl daemon run");
+}
+
+Result<DaemonStatus> stop_daemon(const os::Path& state_directory) {
+  TRY_ASSIGN(DaemonStatus status, daemon_status(state_directory));
+  if (!status.running || status.pid <= 0) return status;
+  const std::optional<os::ProcessId> daemon = os::identify(status.pid);
+  if (daemon) TRY(os::send_signal(*daemon, SIGTERM));
+  os::Clock& clock = os::system_clock();
+  for (const BootTime deadline = clock.boot() + k_stop_timeout; clock.boot() < deadline;) {
+    TRY_ASSIGN(status, daemon_status(state_directory));
+    if (!status.running) return status;
+    os::pause_for(k_stop_poll);
+  }
+  return make_error(Code::timed_out, "the daemon (pid " + std::to_string(status.pid) + ") did not end within " +
+                                         format_duration(k_stop_timeout));
+}
+
+}  // namespace gridctl::control

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the lines of a health report are signs of.
+#include <algorithm>
+
+#include "base/bytes.hpp"
+#include "control/fleet/health.hpp"
+
+namespace gridctl::control {
+namespace {
+
+using sched::Sign;
+using sched::Weight;
+using wire::GpuHealth;
+using wire::KernelEvent;
+
+constexpr std::uint64_t k_disk_full = 256ull << 20;  // bytes: no checkpoint can be written
+constexpr std::uint64_t k_disk_low = 2ull << 30;     // bytes: the next ones may not be
+constexpr std::int64_t k_write_slow_ms = 20'000;     // a small file, synced: something is dying
+constexpr double k_pressure_high = 60;               // percent of a minute spent waiting for memory
+constexpr std::int64_t k_clock_bad_ms = 5 * 60'000;  // TLS and logs are of no use beyond
+constexpr std::int64_t k_clock_off_ms = 5'000;       // worth a word
+constexpr std::int64_t k_clock_step_ms = 60'000;
+constexpr std::uint64_t k_memory_nobodys = 1ull << 30;  // bytes beyond what an idle driver keeps
+constexpr int k_resets_bad = 3;                         // a GPU that its driver resets so often is no program's fault
+
+// "00000000:01:00.0" and "0000:01:00.0" are one.
+std::string_view short_pci(std::string_view pci) { return pci.size() > 12 ? pci.substr(pci.size() - 12) : pci; }
+
+class Reader {
+ public:
+  Reader(const wire::HealthReport& report, const Inventory& inventory, const sched::HostStanding& before,
+         const HealthContext& context)
+      : report_(report), inventory_(inventory), before_(before), context_(context) {}
+
+  sched::Look read() {
+    look_.now = context_.now;
+    look_.boot_id = report_.boot_id;
+    look_.looked_at.insert("");
+    look_.file_system_errors = report_.disk.file_system_errors;
+    look_.busy = before_.busy;
+    read_hung();
+    if (report_.gpus_fresh()) read_gpus();
+    for (const KernelEvent& event : report_.events) read_event(event);
+    read_disk();
+    read_engines();
+    read_memory();
+    read_clock();
+    return std::move(look_);
+  }
+
+ private:
+  // Names of the inventory's GPUs that this is, or its parts; the given name when the inventory knows none.
+  [[nodiscard]] std::vector<std::string> units_of(std::string_view uuid, std::string_view pci) const {
+    std::vector<std::string> units;
+    for (const Gpu& gpu : inventory_.gpus) {
+      const bool same = (!uuid.empty() && (gpu.uuid == uuid || gpu.partition.parent == uuid)) ||
+                        (!pci.empty() && short_pci(gpu.pci) == short_pci(pci));
+      if (same) units.push_back(gpu.uuid);
+    }
+    if (units.empty() && !uuid.empty()) units.emplace_back(uuid);
+    return units;
+  }
+  [[nodiscard]] std::vector<std::string> units_of(Vendor vendor) const {
+    std::vector<std::string> units;
+    for (const Gpu& gpu : inventory_.gpus)
+      if (gpu.vendor == vendor) units.push_back(gpu.uuid);
+    return units;
+  }
+
+  void lasting(const std::vector<std::string>& units, Weight weight, const std::string& code, const std::string& text) {
+    for (const std::string& unit : units) look_.signs.push_back({unit, code, weight, true, context_.now, text});
+  }
+  void lasting(Weight weight, const std::string& code, const std::string& text) {
+    lasting(std::vector<std::string>{""}, weight, code, text);
+  }
+  void happened(const std::vector<std::string>& units, Weight weight, const std::string& code, std::int64_t age_ms,
+                const std::string& text) {
+    const WallTime at{context_.now.ms - context_.age_ms - std::max<std::int64_t>(0, age_ms)};
+    for (const std::string& unit : units) look_.signs.push_back({unit, code, weight, false, at, text});
+  }
+
+  void read_hung() {
+    for (const wire::HungTool& tool : report_.hung) {
+      const bool amd = tool.tool == "rocm-smi" || tool.tool == "amd-smi" || tool.tool == "rocminfo";
+      const Vendor vendor = amd ? Vendor::amd : tool.tool == "xpu-smi" ? Vendor::intel : Vendor::nvidia;
+      lasting(units_of(vendor), tool.in_kernel ? Weight::bad : Weight::doubt, "driver_hung",
+              "hung driver: " + tool.tool + (tool.in_kernel ? " is stuck in the kernel" : " does not answer"));
+    }
+  }
+
+  void read_gpus() {
+    bool nvidia_told = false;
+    std::set<std::string> told;
+    for (const GpuHealth& gpu : report_.gpus) {
+      const bool nameless = gpu.uuid.empty() && gpu.pci.empty();
+      const auto units = nameless ? units_of(Vendor::nvidia) : units_of(gpu.uuid, gpu.pci);
+      for (const std::string& unit : units) {
+        look_.looked_at.insert(unit);
+        look_.busy.erase(unit);
+        told.insert(unit);
+      }
+      nvidia_told = nvidia_told || gpu.uuid.starts_with("GPU-");
+      read_gpu(gpu, units, nameless);
+    }
+    // One that its vendor's tool no longer lists, while it lists others.
+    for (const Gpu& gpu : inventory_.gpus)
+      if (nvidia_told && gpu.vendor == Vendor::nvidia && !told.contains(gpu.uuid)) {
+        look_.looked_at.insert(gpu.uuid);
+        lasting({gpu.uuid}, Weight::grave, "gpu_gone", "the driver no longer lists it");
+      }
+  }
+
+  void read_gpu(const GpuHealth& gpu, const std::vector<std::string>& units, bool nameless) {
+    if (!gpu.problem.empty()) {
+      if (nameless) lasting(units, Weight::doubt, "driver_broken", "the driver does not work: " + gpu.problem);
+      else lasting(units, Weight::grave, "gpu_gone", gpu.problem);
+      return;
+    }
+    if (gpu.recovery == "reset" || gpu.recovery == "reboot")
+      lasting(units, Weight::grave, "gpu_needs_" + gpu.recovery, "the driver asks for a " + gpu.recovery);
+    if (gpu.recovery == "drain")
+      lasting(units, Weight::bad, "gpu_needs_drain", "the driver asks to take it out of use");
+    if (gpu.remap_failed.value_or(false))
+      lasting(units, Weight::grave, "remap_failed", "bad memory could not be replaced: the GPU wants a mechanic");
+    if (gpu.remap_pending.value_or(false))
+      lasting(units, Weight::note, "remap_pending", "bad memory is replaced at the next reset");
+    for (const std::string& reason : gpu.throttle)
+      if (reason.starts_with("hw_"))
+        lasting(units, Weight::note, "throttled",
+                "clocks are held down: " + reason +
+                    (gpu.temperature_c ? " at " + std::to_string(*gpu.temperature_c) + " C" : ""));
+    read_errors(gpu, units);
+    if (!gpu.partitioned) read_use(gpu, units);
+  }
+
+  void read_errors(const GpuHealth& gpu, const std::vector<std::string>& units) {
+    if (!gpu.ecc_uncorrected) return;
+    for (const std::string& unit : units) {
+      look_.uncorrected[unit] = *gpu.ecc_uncorrected;
+      const auto known = before_.uncorrected.find(unit);
+      const bool same_boot = before_.boot_id == report_.boot_id && known != before_.uncorrected.end();
+      const std::uint64_t former = same_boot ? known->second : 0;
+      if (*gpu.ecc_uncorrected <= former) continue;
+      // What was there when we came may be weeks old, and the driver says so if it wants a reset.
+      happened({unit}, same_boot ? Weight::bad : Weight::note, "ecc_uncorrected", 0,
+               std::to_string(*gpu.ecc_uncorrected - former) + " uncorrectable memory errors" +
+                   (same_boot ? "" : " since the driver was loaded"));
+    }
+  }
+
+  // Somebody on a GPU that no lease covers. What jobs of ours have left is a fault; a stranger only makes it busy.
+  void read_use(const GpuHealth& gpu, const std::vector<std::string>& units) {
+    if (!gpu.processes) return;
+    std::uint64_t explained = 0;
+    bool leased = false;
+    for (const wire::GpuProcess& process : *gpu.processes) {
+      explained += process.memory_bytes;
+      leased = leased || process.owner == wire::ProcessOwner::leased;
+      const std::string who = (process.name.empty() ? "a process" : process.name) + " (pid " +
+                              std::to_string(process.pid) + ", " + format_size(process.memory_bytes) + ")";
+      if (process.owner == wire::ProcessOwner::leftover)
+        lasting(units, Weight::bad, "leftover_process", "a job's process is still there: " + who);
+      else if (process.owner == wire::ProcessOwner::foreign && !process.draws)
+        for (const std::string& unit : units) look_.busy[unit] = who + " uses it without a lease";
+    }
+    if (!gpu.memory_used || leased) return;
+    const std::uint64_t allowed = k_memory_nobodys + gpu.memory_total.value_or(0) / 50;
+    if (*gpu.memory_used <= explained + allowed) return;
+    const std::string text = format_size(*gpu.memory_used - explained) + " of its memory is held by nobody";
+    for (const std::string& unit : units)
+      if (context_.vacated.contains(unit) || before_.state_of(unit) == sched::UnitState::quarantined)
+        lasting({unit}, Weight::bad, "leftover_memory", text + " after a job");
+      else if (!look_.busy.contains(unit)) look_.busy[unit] = text + " that this user can see";
+  }
+
+  void read_event(const KernelEvent& event) {
+    look_.log_us = std::max(look_.log_us, event.stamp_us);
+    if (before_.boot_id == report_.boot_id && event.stamp_us <= before_.log_us) return;
+    const auto gpu = units_of("", event.pci);
+    const bool known_gpu = !gpu.empty();
+    const std::vector<std::string> host{""};
+    const auto& unit = known_gpu ? gpu : host;
+    const std::string said = ": " + event.text;
+    const auto happens = [&](const std::vector<std::string>& units, Weight weight, const std::string& text) {
+      const std::string code = event.code > 0 ? event.kind + "-" + std::to_string(event.code) : event.kind;
+      happened(units, weight, code, event.age_ms, text + said);
+    };
+    if (event.kind == "xid") {
+      const sched::XidMeaning meaning = sched::xid_meaning(event.code);
+      const bool nothing = event.code == 154 && event.text.rfind("(None)") > event.text.rfind(" to ") &&
+                           event.text.rfind("(None)") != std::string::npos;
+      happens(known_gpu ? gpu : units_of(Vendor::nvidia), nothing ? Weight::note : meaning.weight,
+              "Xid " + std::to_string(event.code) + ", " + std::string(meaning.text));
+    } else if (event.kind == "sxid") {
+      happens(host, event.text.find(", Fatal") != std::string::npos ? Weight::grave : Weight::note, "NVSwitch error");
+    } else if (event.kind == "gpu_lost") {
+      happens(unit, Weight::grave, "the driver gave the GPU up");
+    } else if (event.kind == "ras") {
+      happens(unit, Weight::bad, "uncorrectable error in the GPU");
+    } else if (event.kind == "gpu_reset" || event.kind == "gpu_hang") {
+      happens(unit, event.count >= k_resets_bad ? Weight::bad : Weight::note, "the GPU hung and was reset");
+    } else if (event.kind == "gpu_fault") {
+      happens(unit, Weight::note, "a program touched memory that is not its own");
+    } else if (event.kind == "machine_check" || event.kind == "memory_error") {
+      happens(host, Weight::bad, "hardware error");
+    } else if (event.kind == "pcie_fatal") {
+      happens(unit, known_gpu ? Weight::bad : Weight::note, "error on the bus");
+    } else if (event.kind == "fs_error") {
+      happens(host, Weight::bad, "file system error");
+    } else if (event.kind == "hung_task") {
+      happens(host, Weight::note, "a program hangs in the kernel");
+    } else {
+      happens(host, Weight::note, event.kind == "oom" ? "out of memory" : "disk error");
+    }
+  }
+
+  void read_disk() {
+    const wire::DiskHealth& disk = report_.disk;
+    if (disk.read_only) lasting(Weight::bad, "disk_read_only", "its disk is mounted read-only");
+    else if (disk.total_bytes > 0 && disk.free_bytes < k_disk_full)
+      lasting(Weight::bad, "disk_full", "its disk is full: " + format_size(disk.free_bytes) + " free");
+    else if (!disk.write_problem.empty())
+      lasting(Weight::bad, "disk_write", "nothing can be written: " + disk.write_problem);
+    else if (disk.write_ms > k_write_slow_ms)
+      lasting(Weight::doubt, "disk_slow", "a small file took " + std::to_string(disk.write_ms / 1000) + " s to write");
+    if (disk.free_bytes >= k_disk_full && disk.free_bytes < k_disk_low)
+      lasting(Weight::note, "disk_low", "its disk has only " + format_size(disk.free_bytes) + " free");
+    if (!disk.drive_problem.empty()) lasting(Weight::bad, "drive", disk.drive_problem);
+    if (disk.file_system_errors > before_.file_system_errors)
+      happened({""}, before_.boot_id.empty() ? Weight::note : Weight::bad, "fs_errors", 0,
+               "its file system has counted " + std::to_string(disk.file_system_errors) + " errors");
+  }
+
+  void read_engines() {
+    for (const wire::EngineHealth& engine : report_.engines) {
+      if (engine.problem.empty()) continue;
+      const auto found = std::find_if(inventory_.engines.begin(), inventory_.engines.end(),
+                                      [&](const Engine& one) { return one.kind == engine.kind; });
+      if (found == inventory_.engines.end() || !found->problem.empty()) continue;  // it never worked: no news
+      lasting(context_.engine == engine.kind ? Weight::doubt : Weight::note,
+              "engine_" + std::string(engine_name(engine.kind)), engine.problem);
+    }
+  }
+
+  void read_memory() {
+    if (report_.memory_pressure.value_or(0) > k_pressure_high)
+      lasting(Weight::doubt, "memory_pressure",
+              "programs there wait for memory " + std::to_string(static_cast<int>(*report_.memory_pressure)) +
+                  " % of the time");
+  }
+
+  void read_clock() {
+    look_.clock_base_ms = report_.wall_ms - report_.taken_at.ns / 1'000'000;
+    const std::int64_t step = look_.clock_base_ms - before_.clock_base_ms;
+    if (before_.boot_id == report_.boot_id && before_.clock_base_ms != 0 && std::abs(step) > k_clock_step_ms)
+      happened({""}, Weight::note, "clock_step", 0,
+               "its clock was set " + std::string(step > 0 ? "forward" : "back") + " by " +
+                   format_duration(std::chrono::milliseconds{std::abs(step)}));
+    if (!context_.clock_offset_ms) return;
+    const std::int64_t off = std::abs(*context_.clock_offset_ms);
+    const std::string text = "its clock is " + format_duration(std::chrono::milliseconds{off}) +
+                             (*context_.clock_offset_ms > 0 ? " ahead" : " behind");
+    if (off > k_clock_bad_ms) lasting(Weight::bad, "clock", text);
+    else if (off > k_clock_off_ms) lasting(Weight::note, "clock_off", text);
+  }
+
+  const wire::HealthReport& report_;
+  const Inventory& inventory_;
+  const sched::HostStanding& before_;
+  const HealthContext& context_;
+  sched::Look look_;
+};
+
+}  // namespace
+
+sched::Look look_of(const wire::HealthReport& report, const Inventory& inventory, const sched::HostStanding& before,
+                    const HealthContext& context) {
+  return Reader(report, inventory, before, context).read();
+}
+
+std::optional<std::int64_t> clock_offset(const std::map<std::string, std::int64_t>& offsets, const std::string& host) {
+  const auto found = offsets.find(host);
+  if (found == offsets.end()) return std::nullopt;
+  std::vector<std::int64_t> all{0};  // our own clock has a vote
+  for (const auto& [name, offset] : offsets) all.push_back(offset);
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
+  std::nth_element(all.begin(), middle, all.end());
+  // One host against us alone proves nothing against either; ours is believed.
+  return offsets.size() < 2 ? found->second : found->second - *middle;
+}
+
+namespace {
+std::int64_t base_of(WallTime wall, BootTime boot) { return wall.ms - boot.ns / 1'000'000; }
+}  // namespace
+
+void HostClocks::heard(const std::string& host, std::int64_t ahead_ms, WallTime wall, BootTime boot) {
+  bases_[host] = base_of(wall, boot) + ahead_ms;
+  if (std::abs(ahead_ms) <= k_clock_off_ms) agreed_[host] = bases_[host];
+}
+
+std::optional<std::int64_t> HostClocks::offset(const std::string& host, WallTime wall, BootTime boot) const {
+  const auto agreed = agreed_.find(host);
+  if (bases_.size() == 1 && agreed != agreed_.end() && std::abs(bases_.at(host) - agreed->second) <= k_clock_off_ms)
+    return 0;
+  std::map<std::string, std::int64_t> offsets;
+  for (const auto& [name, base] : bases_) offsets[name] = base - base_of(wall, boot);
+  return clock_offset(offsets, host);
+}
+
+}  // namespace gridctl::control

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/fleet/host_facts.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "control/measure/network_record.hpp"
+
+namespace gridctl::control {
+
+sched::HostFacts facts_of(const registry::Provider& provider) {
+  sched::HostFacts facts;
+  facts.name = provider.name;
+  facts.inventory = provider.inventory;
+  facts.region = provider.region;
+  facts.site = provider.site;
+  facts.host_class = provider.host_class;
+  facts.price_per_hour = provider.price_per_hour;
+  facts.labels = provider.labels;
+  if (const Result<EngineKind> engine = parse_engine(provider.engine)) facts.engine = *engine;
+  facts.drained = provider.drained;
+  facts.figures = provider.figures;
+  facts.reachable = provider.liveness != "unreachable" && provider.liveness != "lost";
+  return facts;
+}
+
+Result<std::map<std::string, sched::Figures>> link_figures(registry::Registry& registry) {
+  TRY_ASSIGN(const std::vector<registry::HostLink> links, registry.links());
+  std::map<std::string, sched::Figures> found;
+  for (const auto& [name, network] : networks_of(links)) {
+    sched::Figures& figures = found[name];
+    if (network.up_bits_per_second) figures["inet_up"] = *network.up_bits_per_second / 1e6;
+    if (network.down_bits_per_second) figures["inet_down"] = *network.down_bits_per_second / 1e6;
+    if (network.latency) figures["rtt"] = std::chrono::duration<double, std::milli>(*network.latency).count();
+  }
+  return found;
+}
+
+sched::Subject subject_of(const registry::Provider& provider) {
+  sched::Subject subject;
+  subject.name = provider.name.value;
+  subject.address = provider.address;
+  subject.state = provider.drained ? "drained" : std::string_view(provider.liveness);
+  subject.region = provider.region;
+  subject.site = provider.site;
+  subject.host_class = provider.host_class;
+  subject.engine = provider.engine;
+  subject.price_per_hour = provider.price_per_hour;
+  subject.labels = &provider.labels;
+  subject.inventory = &provider.inventory;
+  subject.figures = &provider.figures;
+  return subject;
+}
+
+void take_away(sched::HostFacts& host, const job::Member& member) {
+  sched::take_away(host, member.gpu_uuids, member.cpus, member.memory_bytes);
+}
+
+}  // namespace gridctl::control

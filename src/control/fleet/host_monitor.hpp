@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// One host's heartbeat: keeps a connection to its agent, polls it, and says how long it has been silent. It reports; it
+// decides nothing. Loop thread only.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/reach/agent_link.hpp"
+#include "control/reach/deploy.hpp"
+#include "control/reach/pace.hpp"
+#include "job/failure_detector.hpp"
+#include "os/clock.hpp"
+#include "os/loop.hpp"
+#include "wire/health.hpp"
+#include "wire/messages.hpp"
+
+namespace gridctl::control {
+
+inline constexpr std::uint32_t k_log_piece = 64 * 1024;  // per request: heartbeats wait behind it
+
+class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
+ public:
+  using Connect = std::function<Result<AgentSession>(BootTime deadline)>;  // blocking; called on a pool thread
+  struct Listener {
+    std::function<void(const wire::PollReply&)> polled;
+    std::function<void(const wire::LogRequest&, std::uint64_t offset, const std::string& bytes)> logged;
+    std::function<void(const wire::AgentHello&)> connected;
+    std::function<void(const Error&)> failed;
+    std::function<void(const wire::HealthReply&, Duration took)> told_health;  // may be empty
+    std::function<void(Duration)> pinged = {};  // a round trip to the agent; may be empty
+  };
+  // What to renew and ask for, with each job's own lease.
+  struct Want {
+    wire::PollRequest::Want attempt;
+    Duration lease{};
+    bool operator==(const Want&) const = default;
+  };
+
+  HostMonitor(os::Loop& loop, os::Pool& pool, os::Clock& clock, Connect connect, Listener listener);
+
+  void set_wants(std::vector<Want> wants, Duration heartbeat);
+  // At most one at a time is under way; false when one is.
+  bool request_log(const wire::LogRequest& request);
+  // The same for the host's health; also false when its agent knows none.
+  bool request_health(const wire::HealthRequest& request);
+  void tick(BootTime now, bool others_answer);
+  // It has answered over another connection then.
+  void heard(BootTime at);
+  void poll_now();  // without waiting for the next heartbeat
+
+  [[nodiscard]] bool is_up() const { return link_ != nullptr; }
+  [[nodiscard]] bool was_tried() const { return tried_; }
+  [[nodiscard]] bool is_in_use() const { return connecting_; }
+  [[nodiscard]] std::optional<BootTime> last_answer() const { return last_answer_; }
+  [[nodiscard]] const job::FailureDetector& silence() const { return silence_; }
+  [[nodiscard]] Duration heartbeat() const { return heartbeat_; }
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }
+
+ private:
+  struct Asked {  // in the order of sending; the agent answers in this order
+    std::uint32_t stream = 0;
+    std::optional<std::uint64_t> ping;  // its nonce
+    BootTime sent{};
+    bool health = false;
+    std::optional<wire::LogRequest> log;
+    std::uint64_t log_offset = 0;
+    std::string log_bytes;
+    bool log_reply_seen = false;
+  };
+  void connect(BootTime now);
+  void take_over(Result<AgentSession> session);
+  void on_frame(const wire::Frame& frame);
+  void on_log_frame(Asked& asked, const wire::Frame& frame);
+  void on_health_frame(const wire::Frame& frame, BootTime sent);
+  void send_ping(BootTime now);
+  void on_pong(const wire::Frame& frame);
+  void drop(const Error& error);
+  void send_polls(BootTime now);
+  void send(Asked asked, std::string payload);
+
+  os::Loop& loop_;
+  os::Pool& pool_;
+  os::Clock& clock_;
+  Connect connect_;
+  Listener listener_;
+  std::unique_ptr<LoopLink> link_;
+  std::vector<Want> wants_;
+  Duration heartbeat_ = k_heartbeat_idle;
+  std::deque<Asked> asked_;
+  std::uint32_t next_stream_ = 1;
+  BootTime next_poll_{}, next_connect_{}, asked_since_{};
+  BootTime connect_began_{};
+  int quick_retries_ = 0;
+  Duration reconnect_pause_{};
+  BootTime echo_{};  // newest host time
+  BootTime next_ping_{};
+  int quick_pings_ = 0;  // still to be sent without a pause
+  bool knows_links_ = false;
+  std::optional<BootTime> last_answer_;
+  job::FailureDetector silence_{k_nap};
+  bool connecting_ = false, tried_ = false, knows_health_ = false;
+  std::string trouble_;
+};
+
+}  // namespace gridctl::control

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// An inventory taken anew: what is different, and how it becomes what is known of the host.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/inventory.hpp"
+#include "control/fleet/register_host.hpp"
+#include "registry/registry.hpp"
+
+namespace gridctl::control {
+
+struct InventoryChange {
+  std::string what;           // "gpu GPU-1a… pcie.width", "disk /data", "kernel"
+  std::string before, after;  // as JSON writes them; empty = it was not there
+  bool operator==(const InventoryChange&) const = default;
+};
+
+// What a person wants to hear of: parts that came or went and facts that changed, not what changes by itself (clocks,
+// free space, temperatures). Facts that an older agent did not know are no change.
+[[nodiscard]] std::vector<InventoryChange> inventory_changes(const Inventory& before, const Inventory& after);
+// "gpu GPU-1a… pcie.width: 16 -> 8; 2 more"
+[[nodiscard]] std::string summary(std::span<const InventoryChange> changes);
+// "16 -> 8", "new: …", "gone: …"
+[[nodiscard]] std::string describe(const InventoryChange& change);
+
+// Puts what was examined into the provider's row as it is now (somebody may have drained it meanwhile), and each kind
+// of difference into the host's history: "rebooted", "machine_replaced", "inventory_changed".
+[[nodiscard]] Result<std::vector<InventoryChange>> keep_examined(registry::Registry& registry,
+                                                                 const registry::Provider& found, WallTime now);
+
+// What the owner said of it and the machine shows otherwise, one line each.
+[[nodiscard]] std::vector<std::string> contradictions(const registry::Provider& provider);
+
+}  // namespace gridctl::control

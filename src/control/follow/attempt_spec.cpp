@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/follow/attempt_spec.hpp"
+
+#include <cmath>
+
+#include "sched/backend.hpp"
+#include "store/whole.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr int k_master_port = 29500;  // torchrun's own default
+
+// The collective library that the job asks for, else the one that fits the GPUs of one host, as torch calls it.
+std::string backend_of(const job::Spec& spec, const std::optional<Vendor>& vendor) {
+  sched::BackendQuestion question{job::JobClass::medium, {}, sched::Reach::host, spec.workload.backend};
+  if (vendor) question.vendors = {*vendor};
+  const Result<sched::BackendChoice> choice = sched::choose_backend(question);
+  return std::string(sched::torch_name(choice ? choice->backend : job::Backend::gloo));
+}
+
+void add_own(std::map<std::string, std::string>& env, const AttemptFacts& facts) {
+  const job::Member& member = facts.attempt.members.front();
+  env["GRIDCTL_JOB_ID"] = facts.job.id.value;
+  env["GRIDCTL_JOB_NAME"] = facts.job.name;
+  env["GRIDCTL_ATTEMPT"] = std::to_string(facts.attempt.number.value);
+  env["GRIDCTL_EPOCH"] = std::to_string(facts.attempt.epoch.value);
+  env["GRIDCTL_NODE_RANK"] = "0";
+  env["GRIDCTL_NUM_NODES"] = "1";
+  env["GRIDCTL_NODE_IPS"] = facts.host_address;
+  env["GRIDCTL_MASTER_ADDR"] = "127.0.0.1";
+  env["GRIDCTL_MASTER_PORT"] = std::to_string(k_master_port);
+  env["GRIDCTL_GPUS_PER_NODE"] = std::to_string(member.gpu_uuids.size());
+  env["GRIDCTL_GPU_VENDOR"] = facts.gpu_vendor ? std::string(vendor_name(*facts.gpu_vendor)) : "";
+  env["GRIDCTL_BACKEND"] = backend_of(facts.job.spec, facts.gpu_vendor);
+  env["GRIDCTL_CKPT_INTERVAL"] = std::to_string(std::llround(seconds(facts.checkpoint_interval)));
+  env["GRIDCTL_RESUME_FROM"] = facts.restore ? checkpoint_name(facts.job.id, facts.restore->seq) : "";
+  env["GRIDCTL_RESTART_REASON"] = facts.restart_reason;
+}
+
+// What scripts written for torchrun, SkyPilot and Slurm look for.
+void add_compatible(std::map<std::string, std::string>& env, const AttemptFacts& facts) {
+  const std::string gpus = env["GRIDCTL_GPUS_PER_NODE"];
+  const std::string restarts = std::to_string(facts.attempt.number.value - 1);
+  env["MASTER_ADDR"] = env["GRIDCTL_MASTER_ADDR"];
+  env["MASTER_PORT"] = env["GRIDCTL_MASTER_PORT"];
+  env["RANK"] = env["LOCAL_RANK"] = env["GROUP_RANK"] = env["ROLE_RANK"] = "0";
+  env["WORLD_SIZE"] = env["LOCAL_WORLD_SIZE"] = env["ROLE_WORLD_SIZE"] = "1";
+  env["TORCHELASTIC_RUN_ID"] = facts.job.id.value;
+  env["TORCHELASTIC_RESTART_COUNT"] = restarts;
+  env["TORCHELASTIC_MAX_RESTARTS"] = "0";
+  env["SKYPILOT_TASK_ID"] = facts.job.id.value;
+  env["SKYPILOT_NODE_RANK"] = "0";
+  env["SKYPILOT_NUM_NODES"] = "1";
+  env["SKYPILOT_NODE_IPS"] = facts.host_address;
+  env["SKYPILOT_NUM_GPUS_PER_NODE"] = gpus;
+  env["SLURM_JOB_ID"] = facts.job.id.value;
+  env["SLURM_JOB_NAME"] = facts.job.name;
+  env["SLURM_NNODES"] = "1";
+  env["SLURM_NODEID"] = env["SLURM_PROCID"] = env["SLURM_LOCALID"] = "0";
+  env["SLURM_GPUS_PER_NODE"] = gpus;
+  env["SLURM_RESTART_COUNT"] = restarts;
+}
+
+// What runs on such GPUs: a variant, or the job itself, whose archive of an image has no target among the inputs.
+job::Variant form_of(const job::Spec& spec, std::optional<Vendor> vendor) {
+  const job::Variant* variant = job::variant_for(spec, vendor);
+  if (variant != nullptr) return *variant;
+  return {"", spec.image, spec.image_is_archive, spec.setup, spec.run, spec.resume_run};
+}
+
+}  // namespace
+
+wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
+  const job::Spec& spec = facts.job.spec;
+  const job::Variant form = form_of(spec, facts.gpu_vendor);
+  const job::Member& member = facts.attempt.members.front();
+  wire::AttemptSpec out;
+  out.job = facts.job.id;
+  out.job_name = facts.job.name;
+  out.attempt = facts.attempt.number;
+  out.epoch = facts.attempt.epoch;
+  out.engine = member.engine;
+  if (!form.image_is_archive) out.image = form.image;
+  for (const registry::Input& input : facts.inputs) {
+    if (input.role == "image" && form.image_is_archive && input.target == form.kind) out.image_archive = input.root;
+    if (input.role == "workdir") out.workdir = input.root;
+    if (input.role == "mount") out.mounts.push_back({input.root, input.target});
+  }
+  if (facts.restore) {
+    out.restore = facts.restore->root;
+    out.restore_name = checkpoint_name(facts.job.id, facts.restore->seq);
+    out.checkpoint_by_marker = facts.restore->how == store::how_name(store::Whole::commit_marker);
+  }
+  out.checkpoint_path = spec.checkpoint.path;
+  out.checkpoints = spec.checkpoint.interval != job::CheckpointPolicy::Interval::off;
+  out.interval_signal = spec.checkpoint.signal;
+  out.upload_limit = spec.checkpoint.upload_limit;
+  out.checkpoint_min_interval = facts.snapshot_pause;
+  out.setup = form.setup;
+  out.run = facts.restore && !form.resume_run.empty() ? form.resume_run : form.run;
+  add_own(out.envs, facts);
+  add_compatible(out.envs, facts);
+  for (const auto& [name, value] : spec.envs) out.envs[name] = value;  // the user's word is the last
+  out.secret_names = spec.secrets;
+  out.gpu_uuids = member.gpu_uuids;
+  out.cpus = member.cpus;
+  out.memory_bytes = member.memory_bytes;
+  return out;
+}
+
+}  // namespace gridctl::control

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/follow/inputs.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "os/entries.hpp"
+#include "store/crew.hpp"
+#include "store/scan.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+Result<registry::Input> keep(store::ChunkStore& store, const store::Tree& tree, std::string role, std::string target) {
+  const Bytes manifest = store::to_manifest(tree);
+  const Digest root = store::root_of(manifest);
+  TRY(store.put(root, manifest));
+  return registry::Input{std::move(role), std::move(target), root, tree.total_bytes()};
+}
+
+store::ScanOptions into(store::ChunkStore& store) {
+  store::ScanOptions options;
+  options.threads = store::threads_here();
+  options.on_chunk = [&store](const Digest& digest, ByteView bytes) { return store.put_hashed(digest, bytes); };
+  return options;
+}
+
+// A tree of one file under a given name.
+Result<store::Tree> single_file(store::ChunkStore& store, const os::Path& path, const std::string& name) {
+  TRY_ASSIGN(store::Entry entry, store::scan_file(path, name, into(store)));
+  return store::make_tree({std::move(entry)});
+}
+
+// The name by which the host knows that a tree of one file is a mount of that file: gridctl-agent(7).
+std::string name_in(const job::Mount& mount) {
+  const bool into_folder = mount.target.ends_with('/');
+  return os::Path(into_folder ? mount.source : mount.target).filename().string();
+}
+
+Result<store::Scan> directory(store::ChunkStore& store, const os::Path& path, bool ignore_files) {
+  store::ScanOptions options = into(store);
+  options.ignore_files = ignore_files;
+  return store::scan(path, options).context("while reading " + path.string());
+}
+
+}  // namespace
+
+Result<ImportedInputs> import_inputs(const job::Spec& spec, store::ChunkStore& store) {
+  ImportedInputs out;
+  const auto add_directory = [&](const os::Path& path, bool ignore, std::string role,
+                                 std::string target) -> Result<void> {
+    TRY_ASSIGN(store::Scan scan, directory(store, path, ignore));
+    TRY_ASSIGN(registry::Input input, keep(store, scan.tree, std::move(role), std::move(target)));
+    out.inputs.push_back(std::move(input));
+    std::move(scan.notes.begin(), scan.notes.end(), std::back_inserter(out.notes));
+    return {};
+  };
+  const auto add_file = [&](const os::Path& path, const std::string& name, std::string role,
+                            std::string target) -> Result<void> {
+    TRY_ASSIGN(const store::Tree tree, single_file(store, path, name));
+    TRY_ASSIGN(registry::Input input, keep(store, tree, std::move(role), std::move(target)));
+    out.inputs.push_back(std::move(input));
+    return {};
+  };
+  if (!spec.workdir.empty()) TRY(add_directory(spec.workdir, true, "workdir", ""));
+  for (const job::Mount& mount : spec.file_mounts) {
+    TRY_ASSIGN(const auto status, os::status_of(os::Path(mount.source)));
+    const bool is_directory = status && status->kind == os::FileKind::directory;
+    TRY(is_directory ? add_directory(mount.source, false, "mount", mount.target)
+                     : add_file(mount.source, name_in(mount), "mount", mount.target));
+  }
+  if (spec.image_is_archive && spec.variants.empty()) TRY(add_file(spec.image, k_image_file, "image", ""));
+  for (const job::Variant& variant : spec.variants)
+    if (variant.image_is_archive) TRY(add_file(variant.image, k_image_file, "image", variant.kind));
+  TRY(store.seal());
+  return out;
+}
+
+}  // namespace gridctl::control

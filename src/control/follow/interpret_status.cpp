@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/follow/interpret_status.hpp"
+
+#include <algorithm>
+
+#include "control/reach/pace.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+job::EndKind end_kind_of(wire::EndReason reason) {
+  switch (reason) {
+    case wire::EndReason::none:
+    case wire::EndReason::vanished: return job::EndKind::vanished;
+    case wire::EndReason::exited: return job::EndKind::exited;
+    case wire::EndReason::signalled: return job::EndKind::signalled;
+    case wire::EndReason::oom: return job::EndKind::oom;
+    case wire::EndReason::stopped: return job::EndKind::stopped;
+    case wire::EndReason::lease_expired: return job::EndKind::lease_expired;
+    case wire::EndReason::host_rebooted: return job::EndKind::host_rebooted;
+    case wire::EndReason::start_failed: return job::EndKind::start_failed;
+    case wire::EndReason::disk_full: return job::EndKind::disk_full;
+  }
+  return job::EndKind::vanished;
+}
+
+constexpr Duration k_witness_delay = std::chrono::seconds{1};  // of an answer on a slow link, beyond the heartbeat
+
+}  // namespace
+
+Reading read_status(const job::State& state, const HostName& host, bool asked_for, const wire::AttemptStatus& status) {
+  Reading out;
+  const job::Attempt* attempt = state.attempt();
+  if (attempt == nullptr || attempt->epoch != status.epoch || attempt->host() != host) return out;
+  if (std::holds_alternative<job::Collecting>(state.phase)) return out;
+  const auto* launching = std::get_if<job::Launching>(&state.phase);
+  switch (status.phase) {
+    case wire::AttemptPhase::absent:
+      // Before START was answered, "not here" is no news: the launch itself will learn the host's answer.
+      if (asked_for)
+        out.events.push_back(job::AttemptEnded{status.epoch, {job::EndKind::absent, -1, 0, status.detail}});
+      break;
+    case wire::AttemptPhase::starting:
+      if (launching != nullptr && !status.doing.empty() && status.doing != launching->doing)
+        out.events.push_back(job::Preparing{status.epoch, status.doing});
+      out.output = true;  // what `setup` says
+      break;
+    case wire::AttemptPhase::running:
+    case wire::AttemptPhase::stopping:
+      if (launching != nullptr) out.events.push_back(job::PayloadStarted{status.epoch});
+      out.output = true;
+      out.checkpoints = true;
+      break;
+    case wire::AttemptPhase::ended:
+      if (launching != nullptr && status.started_ms_ago >= 0) out.events.push_back(job::PayloadStarted{status.epoch});
+      out.events.push_back(
+          job::AttemptEnded{status.epoch, {end_kind_of(status.end), status.exit_code, status.signal, status.detail}});
+      break;
+  }
+  return out;
+}
+
+const wire::HostCheckpoint* newest_beyond(const wire::AttemptStatus& status, std::uint64_t known) {
+  const wire::HostCheckpoint* best = nullptr;
+  for (const wire::HostCheckpoint& c : status.checkpoints)
+    if (c.number > known && (best == nullptr || c.number > best->number)) best = &c;
+  return best;
+}
+
+bool is_witness(std::optional<BootTime> last_answer, Duration heartbeat, BootTime now) {
+  return last_answer && now - *last_answer <= heartbeat + k_witness_delay;
+}
+
+std::optional<job::HostLost> read_silence(const job::State& state, const job::FailureDetector& silence) {
+  const job::Attempt* attempt = state.attempt();
+  if (attempt == nullptr || silence.judge(state.policy.lost_after) != job::Liveness::lost) return std::nullopt;
+  return job::HostLost{attempt->epoch, silence.counted()};
+}
+
+Duration heartbeat_for(const std::vector<Duration>& lost_after, bool any_jobs) {
+  Duration heartbeat = any_jobs ? k_heartbeat_max : k_heartbeat_idle;
+  for (const Duration one : lost_after)
+    heartbeat = std::min(heartbeat, std::clamp(one / k_beats_to_lost, k_heartbeat_min, k_heartbeat_max));
+  return heartbeat;
+}
+
+}  // namespace gridctl::control

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/follow/limits.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace gridctl::control {
+
+namespace {
+constexpr double k_reserve_share_max = 0.1;                  // of the budget, for saving and stopping
+constexpr Duration k_clock_slack = std::chrono::seconds{2};  // wall clocks are slewed, and looks are not exact
+}  // namespace
+
+registry::Spent SpendMeter::read(const registry::Spent& told, double price_per_hour, BootTime now) {
+  registry::Spent spent = told;
+  if (last_) {
+    const Duration since = now - last_->second;
+    const registry::Spent& last = last_->first;
+    const registry::Spent due{last.usd + price_per_hour * seconds(since) / 3600, last.ran + since};
+    const bool set = told.ran > due.ran + k_clock_slack || told.ran + k_clock_slack < last.ran;
+    if (set) spent = due;
+  }
+  last_ = {spent, now};
+  return spent;
+}
+
+double reserve_of(double budget, double usd_per_hour) {
+  return std::min(usd_per_hour * seconds(job::k_limit_grace) / 3600, budget * k_reserve_share_max);
+}
+
+Limits limits_of(const job::Spec& spec, WallTime submitted_at) {
+  Limits limits{spec.budget_total, spec.max_duration};
+  if (!spec.deadline) return limits;
+  limits.until = job::moment_of(*spec.deadline, submitted_at);
+  limits.hard = spec.deadline->hard;
+  return limits;
+}
+
+std::optional<job::LimitReached> judge_limits(const job::State& state, const Limits& limits,
+                                              const registry::Spent& spent, WallTime now) {
+  if (state.cancel || std::holds_alternative<job::Done>(state.phase)) return std::nullopt;
+  if (limits.budget) {
+    if (spent.usd > 0 && spent.usd + reserve_of(*limits.budget, spent.usd_per_hour) >= *limits.budget) {
+      char text[160];
+      std::snprintf(text, sizeof text,
+                    "its budget of %.2f USD is used up: %.2f USD spent, the rest is for saving and stopping",
+                    *limits.budget, spent.usd);
+      return job::LimitReached{"budget", text};
+    }
+  }
+  if (limits.most && spent.ran >= *limits.most)
+    return job::LimitReached{"max_duration", "it has run for " + format_duration(*limits.most) + ", its max_duration"};
+  if (limits.hard && limits.until && now >= *limits.until)
+    return job::LimitReached{std::string(job::k_for_deadline),
+                             "its deadline, " + format_rfc3339(*limits.until) + ", is over"};
+  return std::nullopt;
+}
+
+std::optional<job::DeadlinePassed> judge_late(const job::State& state, const Limits& limits, WallTime now) {
+  const bool over = limits.until && !limits.hard && now >= *limits.until;
+  if (!over || state.late || state.cancel || std::holds_alternative<job::Done>(state.phase)) return std::nullopt;
+  return job::DeadlinePassed{"its deadline, " + format_rfc3339(*limits.until) + ", is over: it is late, and goes on"};
+}
+
+}  // namespace gridctl::control

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/follow/log_file.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+#include "base/text.hpp"
+#include "os/entries.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr std::uint64_t k_tail_bytes = 4096;  // enough for a stack trace
+
+// Beside the log: "SEEN" bytes of output accounted for. Without it the log has neither holes nor a cut end.
+os::Path seen_path(const os::Path& path) { return path.string() + ".seen"; }
+
+Result<std::uint64_t> read_seen(const os::Path& path) {
+  if (os::exists(seen_path(path))) {
+    TRY_ASSIGN(const std::string text, os::read_file(seen_path(path), 64));
+    std::uint64_t seen = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seen);
+    if (error == std::errc{}) return seen;
+  }
+  TRY_ASSIGN(const auto status, os::status_of(path));
+  return status ? status->size : 0;
+}
+
+Result<void> append(const os::Path& path, std::string_view bytes) {
+  TRY_ASSIGN(const os::Fd fd, os::open_file(path, O_WRONLY | O_APPEND | O_CREAT, 0600));
+  return os::write_all(fd.get(), as_bytes(bytes));
+}
+
+}  // namespace
+
+Result<std::uint64_t> log_next_offset(const os::Path& path) { return read_seen(path); }
+
+Result<void> log_append(const os::Path& path, std::uint64_t offset, std::string_view bytes) {
+  TRY(os::make_directories(path.parent_path()));
+  TRY_ASSIGN(const os::FileLock lock, os::FileLock::acquire(path.string() + ".lock"));
+  TRY_ASSIGN(const std::uint64_t seen, read_seen(path));
+  if (offset + bytes.size() <= seen) return {};
+  std::string hole;
+  if (offset < seen) {
+    bytes.remove_prefix(seen - offset);
+    offset = seen;
+  } else if (offset > seen) {
+    hole = "\n[gridctl: " + std::to_string(offset - seen) + " bytes of output were dropped by the host's log ring]\n";
+  }
+  TRY_ASSIGN(const auto status, os::status_of(path));
+  const std::uint64_t kept = status ? status->size : 0;
+  const bool full = kept + bytes.size() > k_log_bytes_max;
+  if (!full) TRY(append(path, hole + std::string(bytes)));
+  const std::uint64_t now_seen = offset + bytes.size();
+  if (full || !hole.empty() || os::exists(seen_path(path)))
+    return os::write_file_atomically(seen_path(path), std::to_string(now_seen));
+  return {};
+}
+
+Result<std::string> log_tail(const os::Path& path, std::size_t lines) {
+  TRY_ASSIGN(const os::Fd fd, os::open_file(path, O_RDONLY));
+  TRY_ASSIGN(const os::FileStatus status, os::status_of(fd.get()));
+  Bytes piece(std::min<std::uint64_t>(status.size, k_tail_bytes));
+  TRY_ASSIGN(const std::size_t count, os::read_at(fd.get(), piece, status.size - piece.size()));
+  std::string_view text = trim(as_text(ByteView{piece.data(), count}));
+  std::size_t begin = text.size();
+  for (std::size_t found = 0; begin > 0 && found < lines; ++found) {
+    const std::size_t line_break = text.rfind('\n', begin - 1);
+    begin = line_break == std::string_view::npos ? 0 : line_break;
+  }
+  text.remove_prefix(begin);
+  return std::string(trim(text));
+}
+
+}  // namespace gridctl::control

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/measure/network_record.hpp"
+
+#include <algorithm>
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr double k_telling_share = 0.8;                        // a transfer this near to the known rate confirms it
+constexpr Duration k_rtt_memory = std::chrono::hours{24 * 7};  // hosts move, if seldom
+
+std::int64_t us(Duration time) { return std::chrono::duration_cast<std::chrono::microseconds>(time).count(); }
+Duration age(WallTime at, WallTime now) { return std::chrono::milliseconds{std::max<std::int64_t>(0, now.ms - at.ms)}; }
+
+// A new row, or the older one kept where this one has nothing to say.
+registry::HostLink link(std::string source, std::string target, WallTime at, std::optional<Duration> rtt,
+                        std::optional<double> rate) {
+  registry::HostLink made{std::move(source), std::move(target), at, {}, rate};
+  if (rtt) made.rtt_us = us(*rtt);
+  return made;
+}
+
+}  // namespace
+
+Result<NetworkReport> NetworkRecorder::report(const HostName& name) {
+  TRY_ASSIGN(const auto stored, registry_.host_report(name, std::string(k_network_report)));
+  return stored ? parse_network_report(stored->body) : NetworkReport{};
+}
+
+Result<void> NetworkRecorder::save(const HostName& name, const NetworkReport& report, WallTime now) {
+  return registry_.save_host_report({name, std::string(k_network_report), now, encode(report)});
+}
+
+Result<void> NetworkRecorder::tell(const HostName& name, const std::string& kind, const std::string& text,
+                                   WallTime now) {
+  return registry_.add_host_event({0, name, now, kind, text});
+}
+
+Result<void> NetworkRecorder::pinged(const registry::Provider& provider, const probe::RttWindow& window,
+                                     const LinkIndex& links, WallTime now) {
+  if (window.count() == 0) return {};
+  TRY_ASSIGN(NetworkReport kept, report(provider.name));
+  const bool anew = kept.address != provider.address || !kept.rtt_at || age(*kept.rtt_at, now) > k_rtt_memory;
+  kept.address = provider.address;
+  kept.rtt_min = anew || !kept.rtt_min ? *window.smallest() : std::min(*kept.rtt_min, *window.smallest());
+  kept.rtt_median = window.median();
+  kept.rtt_samples = (anew ? 0 : kept.rtt_samples) + window.count();
+  kept.rtt_at = now;
+  TRY(save(provider.name, kept, now));
+  // The row has the rate's time where there is one; without a rate it is as old as the round trip.
+  const std::string here(registry::k_here);
+  const auto known = links.find({here, provider.name.value});
+  const WallTime at = known != links.end() && known->second->bits_per_second ? known->second->at : now;
+  return registry_.save_link(link(here, provider.name.value, at, kept.rtt_min, {}));
+}
+
+Result<void> NetworkRecorder::here(const registry::Provider& provider, const HereMeasured& measured, WallTime now) {
+  probe::RttWindow window;
+  window.add(measured.rtt);
+  TRY_ASSIGN(NetworkReport kept, report(provider.name));
+  const bool first = !kept.rtt_at;
+  kept.here_at = now;
+  kept.spend(measured.bytes, now);
+  kept.bytes_last = std::max<std::uint64_t>(1, measured.bytes);
+  TRY(save(provider.name, kept, now));
+  if (first) TRY(pinged(provider, window, {}, now));
+  const std::string here_name(registry::k_here);
+  TRY(registry_.save_link(link(here_name, provider.name.value, now, measured.rtt, measured.to_host)));
+  return registry_.save_link(link(provider.name.value, here_name, now, {}, measured.from_host));
+}
+
+Result<void> NetworkRecorder::pair(const HostName& a, const HostName& b, const PairMeasured& measured, WallTime now) {
+  const bool full = measured.rate_ab.has_value() || measured.rate_ba.has_value();
+  for (const auto& [to, from, contact] : {std::tuple{b, a, measured.a_to_b}, std::tuple{a, b, measured.b_to_a}}) {
+    TRY_ASSIGN(NetworkReport kept, report(to));
+    const auto former = kept.contacts.find(from.value);
+    const bool was_full = former != kept.contacts.end() && former->second.full;
+    kept.contacts[from.value] = {now, contact.reason, contact.address, full || (contact.works && was_full)};
+    kept.spend(measured.bytes, now);
+    if (full) kept.bytes_last = std::max<std::uint64_t>(1, measured.bytes);
+    TRY(save(to, kept, now));
+  }
+  if (measured.rtt_a || measured.rate_ab)
+    TRY(registry_.save_link(link(a.value, b.value, now, measured.rtt_a, measured.rate_ab)));
+  if (measured.rtt_b || measured.rate_ba)
+    TRY(registry_.save_link(link(b.value, a.value, now, measured.rtt_b, measured.rate_ba)));
+  return {};
+}
+
+Result<void> NetworkRecorder::landmarks(const HostName& name, const std::vector<LandmarkRow>& asked,
+                                        const wire::ReachReply& reply, WallTime now) {
+  TRY_ASSIGN(NetworkReport kept, report(name));
+  kept.landmarks_at = now;
+  kept.landmarks.clear();
+  for (std::size_t i = 0; i < std::min(asked.size(), reply.targets.size()); ++i)
+    kept.landmarks[asked[i].mark.name] = {now, reply.targets[i].rtt, reply.targets[i].problem};
+  return save(name, kept, now);
+}
+
+Result<void> NetworkRecorder::transferred(const LinkMeter::Note& note, WallTime now) {
+  if (note.bytes < k_telling_bytes || note.time <= Duration::zero()) return {};
+  const double rate = static_cast<double>(note.bytes) * 8 / seconds(note.time);
+  const std::string here_name(registry::k_here);
+  const std::string source = note.to_host ? here_name : note.host.value;
+  const std::string target = note.to_host ? note.host.value : here_name;
+  TRY_ASSIGN(const std::vector<registry::HostLink> links, registry_.links());
+  const LinkIndex index = index_links(links);
+  const auto known = index.find({source, target});
+  const double before = known == index.end() ? 0 : known->second->bits_per_second.value_or(0);
+  if (rate < before * k_telling_share) return {};  // held up elsewhere, perhaps: no evidence
+  return registry_.save_link(link(source, target, now, {}, std::max(rate, before)));
+}
+
+Result<void> NetworkRecorder::judge(WallTime now) {
+  TRY_ASSIGN(const NetworkPicture picture, network_picture(registry_, paths_));
+  std::map<std::string, std::string> site_texts;
+  for (const sched::SiteContradiction& one : picture.topology.contradictions) site_texts[one.host] = one.text;
+  for (const registry::Provider& provider : picture.providers) {
+    const auto reported = picture.reports.find(provider.name.value);
+    if (reported == picture.reports.end()) continue;
+    NetworkReport kept = reported->second;
+    const sched::CountryFinding& country = picture.countries.at(provider.name.value);
+    const std::string verdict(sched::verdict_name(country.verdict));
+    const std::string& site = site_texts[provider.name.value];
+    const bool site_changed = site.empty() != kept.site_text.empty();
+    if (verdict != kept.verdict) {
+      if (sched::contradicts(country.verdict)) TRY(tell(provider.name, "country_contradicted", country.text, now));
+      else if (kept.verdict == "far" || kept.verdict == "implausible" || kept.verdict == "impossible")
+        TRY(tell(provider.name, "country_settled", country.text, now));
+    }
+    if (site_changed)
+      TRY(tell(provider.name, site.empty() ? "site_settled" : "site_contradicted",
+               site.empty() ? "no longer far from its declared site" : site, now));
+    if (verdict == kept.verdict && country.text == kept.verdict_text && !site_changed) continue;
+    kept.verdict = verdict;
+    kept.verdict_text = country.text;
+    kept.site_text = site;
+    TRY(save(provider.name, kept, now));
+  }
+  return {};
+}
+
+}  // namespace gridctl::control

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was measured of links, into the registry, and what follows from it: sites, islands, countries, contradictions.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "control/measure/landmarks.hpp"
+#include "control/measure/network.hpp"
+#include "control/measure/network_report.hpp"
+#include "control/reach/link_meter.hpp"
+#include "probe/netperf.hpp"
+#include "registry/registry.hpp"
+#include "sched/link_schedule.hpp"
+#include "sched/topology.hpp"
+
+namespace gridctl::control {
+
+// Of one provider, for queries; what was not measured is absent. A host's own line is at least as fast as its best
+// link.
+struct HostNetwork {
+  std::optional<double> up_bits_per_second, down_bits_per_second;  // from the host, to it
+  std::optional<Duration> latency;                                 // round trip from here
+};
+using LinkIndex = std::map<std::pair<std::string, std::string>, const registry::HostLink*>;  // by source and target
+[[nodiscard]] LinkIndex index_links(std::span<const registry::HostLink> links);
+[[nodiscard]] std::map<std::string, HostNetwork> networks_of(std::span<const registry::HostLink> links);
+
+// Everything known, as of the registry now.
+struct NetworkPicture {
+  std::vector<registry::Provider> providers;
+  std::vector<registry::HostLink> links;
+  std::map<std::string, NetworkReport> reports;  // of every provider
+  std::vector<LandmarkRow> landmarks;
+  sched::Topology topology;
+  std::map<std::string, sched::CountryFinding> countries;  // by provider
+};
+[[nodiscard]] Result<NetworkPicture> network_picture(registry::Registry& registry, const Paths& paths);
+// For `provider links --json`; of one provider alone when `only` names it.
+[[nodiscard]] std::string to_json(const NetworkPicture& picture, const std::string& only, WallTime now);
+// "91.4 Mbit/s", "9.4 Gbit/s".
+[[nodiscard]] std::string rate_text(double bits_per_second);
+// "0.31 ms", "40.2 ms".
+[[nodiscard]] std::string rtt_text(Duration rtt);
+// One line for people: "round trip 40 ms, 91 Mbit/s down, 90 Mbit/s up, site hpc; declared DE, …"; empty when nothing
+// is known.
+[[nodiscard]] Result<std::string> network_line(registry::Registry& registry, const Paths& paths, const HostName& name);
+
+// What is due, given who answers.
+[[nodiscard]] std::vector<sched::LinkTask> due_measurements(const NetworkPicture& picture, WallTime now,
+                                                            const std::function<bool(const std::string&)>& is_up);
+// Of the landmarks that hosts connect to themselves.
+[[nodiscard]] std::vector<wire::ReachRequest::Target> reach_targets(const std::vector<LandmarkRow>& landmarks,
+                                                                    os::Clock& clock);
+
+class NetworkRecorder {
+ public:
+  NetworkRecorder(registry::Registry& registry, Paths paths) : registry_(registry), paths_(std::move(paths)) {}
+
+  [[nodiscard]] Result<void> pinged(const registry::Provider& provider, const probe::RttWindow& window,
+                                    const LinkIndex& links, WallTime now);
+  [[nodiscard]] Result<void> here(const registry::Provider& provider, const HereMeasured& measured, WallTime now);
+  [[nodiscard]] Result<void> pair(const HostName& a, const HostName& b, const PairMeasured& measured, WallTime now);
+  [[nodiscard]] Result<void> landmarks(const HostName& name, const std::vector<LandmarkRow>& asked,
+                                       const wire::ReachReply& reply, WallTime now);
+  // A transfer shows that a link is at least so fast: the figure is made anew when it is near to it or above it.
+  [[nodiscard]] Result<void> transferred(const LinkMeter::Note& note, WallTime now);
+  // Derives all verdicts; those that changed into or out of a contradiction become events of their hosts.
+  [[nodiscard]] Result<void> judge(WallTime now);
+
+ private:
+  [[nodiscard]] Result<NetworkReport> report(const HostName& name);
+  [[nodiscard]] Result<void> save(const HostName& name, const NetworkReport& report, WallTime now);
+  [[nodiscard]] Result<void> tell(const HostName& name, const std::string& kind, const std::string& text, WallTime now);
+
+  registry::Registry& registry_;
+  Paths paths_;
+};
+
+}  // namespace gridctl::control

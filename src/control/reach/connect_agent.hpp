@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a registered provider to a conversation with its agent.
+#pragma once
+
+#include <memory>
+
+#include "control/reach/deploy.hpp"
+#include "control/reach/paths.hpp"
+#include "os/clock.hpp"
+#include "registry/records.hpp"
+#include "ssh/target.hpp"
+#include "transfer/parallel_transfer.hpp"
+#include "wire/frame.hpp"
+
+namespace gridctl::control {
+
+// The agents this gridctl carries.
+[[nodiscard]] std::vector<AgentImage> agent_images();
+// As `ssh` would go there today: the user's ssh configuration is asked each time.
+[[nodiscard]] Result<ssh::Target> target_of(const registry::Provider& provider, const Paths& paths);
+// For the loop. Blocks until `deadline`.
+[[nodiscard]] Result<AgentSession> open_session(const registry::Provider& provider, const Paths& paths,
+                                                const ControllerId& controller, BootTime deadline, os::Clock& clock);
+// For a worker thread.
+[[nodiscard]] Result<std::unique_ptr<wire::Link>> open_link(const registry::Provider& provider, const Paths& paths,
+                                                            const ControllerId& controller, BootTime deadline,
+                                                            os::Clock& clock);
+
+// For trees of chunks: also tells which encodings the agent decodes, and lets it send what we decode.
+[[nodiscard]] Result<transfer::BulkLink> open_bulk(const registry::Provider& provider, const Paths& paths,
+                                                   const ControllerId& controller, BootTime deadline, os::Clock& clock);
+
+}  // namespace gridctl::control

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting the agent on a host over SSH, and putting it there first when it is missing.
+//
+// The host runs ${GRIDCTL_AGENT_HOME:-~/.gridctl}/bin/SHA256/gridctl-agent connect. Before it is first used, the
+// uploaded file must name its own SHA-256 (`gridctl-agent --self-hash`): that shows that it arrived whole and that the
+// place allows execution.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "control/reach/agent_link.hpp"
+#include "os/clock.hpp"
+#include "ssh/target.hpp"
+
+namespace gridctl::control {
+
+// The agent program for one machine type; the views live as long as the program.
+struct AgentImage {
+  std::string_view arch;        // as `uname -m` says
+  std::string_view bytes;       // the static binary
+  std::string_view sha256_hex;  // of the bytes
+};
+
+struct AgentCall {
+  std::vector<AgentImage> images;
+  ControllerId controller;
+  std::vector<std::string> features;  // "events": the agent may push; leave out for bulk work
+};
+
+// How a command is started on the host; ssh::connect in real life.
+using Connector = std::function<Result<std::unique_ptr<ssh::Channel>>(const std::string& command, BootTime deadline)>;
+
+// Blocks, until `deadline` at most. What the agent sent after its hello is in the session's decoder: a LoopLink or
+// BlockingLink made of it loses nothing. Errors: as ssh::connect; no_space (disk or quota of the host is full), io
+// (home not writable), unsupported (no agent for its machine type, home mounted noexec), protocol_violation (something
+// else answers, or the agent arrived damaged), each with what to do.
+[[nodiscard]] Result<AgentSession> open_agent(const ssh::Target& target, const AgentCall& call, BootTime deadline,
+                                              os::Clock& clock);
+[[nodiscard]] Result<AgentSession> open_agent(const Connector& connector, const AgentCall& call, BootTime deadline,
+                                              os::Clock& clock);
+
+}  // namespace gridctl::control

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/reach/request.hpp"
+
+#include <utility>
+
+#include "wire/messages.hpp"
+
+namespace gridctl::control {
+
+Result<std::string> ask(wire::Link& link, std::uint32_t stream, std::string payload, BootTime deadline) {
+  TRY(link.send({wire::FrameKind::request, stream, std::move(payload)}, deadline));
+  for (;;) {
+    TRY_ASSIGN(wire::Frame frame, link.receive(deadline));
+    if (frame.kind == wire::FrameKind::event) continue;
+    if (frame.kind == wire::FrameKind::reply && frame.stream == k_health_stream && stream != k_health_stream) continue;
+    if (frame.kind != wire::FrameKind::reply || frame.stream != stream)
+      return make_error(Code::protocol_violation, "the agent answered what was not asked");
+    if (std::optional<Error> error = wire::payload_error(frame.payload)) return *error;
+    return std::move(frame.payload);
+  }
+}
+
+}  // namespace gridctl::control

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// One transfer over one connection or several: the chunks that wait, what has been done, and how many connections help.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "store/tree.hpp"
+#include "transfer/codecs.hpp"
+#include "transfer/stream.hpp"
+
+namespace gridctl::transfer {
+
+inline constexpr std::size_t k_lanes_max = 8;  // connections of one transfer: 16 MiB in a round trip, over libssh2
+inline constexpr int k_rounds_max = 3;         // what a broken connection had taken comes in the next one
+
+struct BulkLink {
+  std::unique_ptr<wire::Link> link;
+  Codecs codecs = {};    // what its other side decodes
+  bool uploads = false;  // it knows of uploads
+  Duration took = {};    // to open it
+};
+// Opens another connection to the same host; called by several threads.
+using MoreLinks = std::function<Result<BulkLink>()>;
+
+// The way to a host. What it refers to must outlive the transfer.
+struct Route {
+  Route(wire::Link& first, Codecs takes = {}, MoreLinks open_more = {},  // NOLINT: one link is a way already
+        Duration opening_took = {})
+      : link(first), codecs(takes), more(std::move(open_more)), took(opening_took) {}
+  wire::Link& link;
+  Codecs codecs;
+  MoreLinks more;
+  Duration took;  // to open `link`: a login is some ten round trips; 0: not known
+};
+
+class ParallelTransfer {
+ public:
+  // `stats` has the totals already; all must outlive it. `progress` is called by one thread at a time.
+  ParallelTransfer(const Route& route, const os::Clock& clock, const Progress& progress, TransferStats& stats)
+      : route_(route), clock_(clock), progress_(progress), stats_(stats) {}
+
+  // What one connection does until nothing is left to take; called by a thread for each.
+  using Lane = std::function<Result<void>(Conversation with, Codecs codecs)>;
+  // Runs `lane` over the first connection, and over more of them as long as that makes the whole faster. An error of
+  // the first connection, or any that is not the breaking of another, ends all. What a broken one had taken is not
+  // done.
+  [[nodiscard]] Result<void> run(std::vector<store::Chunk> chunks, const Lane& lane);
+  [[nodiscard]] std::size_t lanes() const { return lanes_; }  // of the last run
+
+  // A conversation whose bytes are counted.
+  [[nodiscard]] Conversation conversation(wire::Link& link);
+  // For lanes. Chunks to move next, at most so many bytes (but one chunk at least); empty: nothing is left for this
+  // one.
+  [[nodiscard]] std::vector<store::Chunk> take(const wire::Link& lane, std::uint64_t bytes_max, std::size_t count_max);
+  [[nodiscard]] Result<void> tell();                           // cancelled, or why another lane failed
+  [[nodiscard]] Result<void> done(const store::Chunk& chunk);  // counts, and tells
+
+ private:
+  void moved(std::size_t bytes);
+  [[nodiscard]] std::optional<double> rate(BootTime now);  // bytes a second, measured anew each time
+  void weigh(double rate);
+  void grow(std::size_t count);
+  void help(const Lane& lane);
+  bool is_surplus(const wire::Link& lane);
+  void fail(const Error& error);
+
+  const Route& route_;
+  const os::Clock& clock_;
+  const Progress& progress_;
+  TransferStats& stats_;
+
+  std::mutex mutex_;  // of all below
+  std::vector<store::Chunk> chunks_;
+  std::size_t taken_ = 0;
+  std::uint64_t bytes_left_ = 0;  // of chunks not taken
+  std::optional<Error> failure_;
+
+  const Lane* lane_ = nullptr;
+  std::vector<std::thread> threads_;
+  std::size_t lanes_ = 0;  // that were opened or are being opened
+  std::size_t opening_ = 0;
+  std::size_t lanes_before_ = 1;  // the last time that there were fewer
+  std::size_t surplus_ = 0;       // lanes that are to end: the link carries no more with them
+  bool settled_ = false;          // more connections would not help
+  double rate_before_ = 0;        // bytes a second with fewer of them
+  std::optional<BootTime> warm_at_, mark_at_;
+  std::uint64_t mark_bytes_ = 0;
+};
+
+}  // namespace gridctl::transfer
