@@ -2,6 +2,7 @@
 #include "rules.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <regex>
 #include <set>
 
@@ -31,16 +32,35 @@ const std::map<std::string, Rooms>& layers() {
       {"registry", {"base", "os", "db", "job", "config"}},
       {"transfer", {"base", "os", "wire", "crypto", "store", "http", "ssh"}},
       {"agent", {"base", "os", "wire", "crypto", "job", "probe", "store", "transfer"}},
-      {"control",
-       {"base", "os", "wire", "crypto", "db", "http", "ssh", "job", "sched", "config", "probe", "store", "registry",
-        "transfer"}},
       {"forecast", {"base", "job", "sched", "config"}},
       {"ui", {"base", "job", "sched", "registry"}},
       {"cmd",
        {"base", "os", "wire", "crypto", "db", "http", "ssh", "job", "sched", "config", "probe", "store", "registry",
-        "transfer", "agent", "control", "forecast", "ui"}},
+        "transfer", "agent", "forecast", "ui"}},
   };
   return table;
+}
+
+// The rooms of control: each may include those before it, and what stands below control.
+const std::vector<std::string>& control_rooms() {
+  static const std::vector<std::string> rooms{"reach", "measure", "copies", "fleet", "follow", "daemon"};
+  return rooms;
+}
+const Rooms& below_control() {
+  static const Rooms rooms{"base", "os",    "wire",   "crypto", "db",    "http",     "ssh",
+                           "job",  "sched", "config", "probe",  "store", "registry", "transfer"};
+  return rooms;
+}
+
+std::optional<Rooms> allowed_in(const std::string& room) {
+  Rooms allowed;
+  if (const auto row = layers().find(room); row != layers().end()) allowed = row->second;
+  if (room.starts_with("control/")) allowed = below_control();
+  for (const std::string& name : control_rooms()) {
+    if (room == "control/" + name) return allowed;
+    if (room == "cmd" || room.starts_with("control/")) allowed.insert("control/" + name);
+  }
+  return layers().contains(room) ? std::optional{allowed} : std::nullopt;
 }
 
 // Headers of a library (by the beginning of their name) and where they may be included (a room or a file).
@@ -99,12 +119,12 @@ bool starts_with_any(const std::string& name, const std::vector<std::string>& pr
 Findings check_layers(const Source& source) {
   Findings findings;
   const std::string room = room_of(source.path);
-  const auto allowed = layers().find(room);
-  if (allowed == layers().end()) return {at(source, 1, "stands in no room of the house")};
+  const std::optional<Rooms> allowed = allowed_in(room);
+  if (!allowed) return {at(source, 1, "stands in no room of the house")};
   for (const Include& include : includes_of(source)) {
-    const std::string target = include.quoted ? split(include.name, '/').front() : "";
-    if (!layers().contains(target)) continue;
-    if (target != room && !allowed->second.contains(target))
+    const std::string target = include.quoted ? room_of("src/" + include.name) : "";
+    if (target.empty() || !allowed_in(target)) continue;
+    if (target != room && !allowed->contains(target))
       findings.push_back(at(source, include.line, room + " must not include " + target));
   }
   return findings;

@@ -14,8 +14,8 @@ using ::testing::SizeIs;
 TEST(LayerRule, SeesAnIncludeUpwardsAndSideways) {
   EXPECT_THAT(check_layers({"src/os/a.cpp", "#include \"os/b.hpp\"\n#include \"wire/frame.hpp\"\n"}),
               ElementsAre("src/os/a.cpp:2: os must not include wire"));
-  EXPECT_THAT(check_layers({"src/agent/a.cpp", "#include \"control/x.hpp\""}), SizeIs(1));
-  EXPECT_THAT(check_layers({"src/control/a.cpp", "  #  include \"agent/x.hpp\""}), SizeIs(1));
+  EXPECT_THAT(check_layers({"src/agent/a.cpp", "#include \"control/reach/x.hpp\""}), SizeIs(1));
+  EXPECT_THAT(check_layers({"src/control/reach/a.cpp", "  #  include \"agent/x.hpp\""}), SizeIs(1));
   EXPECT_THAT(check_layers({"src/ui/a.cpp", "#include \"cmd/x.hpp\""}), SizeIs(1));
   EXPECT_THAT(check_layers({"src/util/a.cpp", ""}), SizeIs(1));
 }
@@ -23,7 +23,7 @@ TEST(LayerRule, SeesAnIncludeUpwardsAndSideways) {
 TEST(LayerRule, AcceptsWhatTheTableAllows) {
   EXPECT_THAT(check_layers({"src/store/a.cpp", "#include \"base/x.hpp\"\n#include \"crypto/x.hpp\"\n#include <os>\n"}),
               IsEmpty());
-  EXPECT_THAT(check_layers({"cmd/a.cpp", "#include \"control/x.hpp\"\n#include \"cmd/x.hpp\"\n"}), IsEmpty());
+  EXPECT_THAT(check_layers({"cmd/a.cpp", "#include \"control/reach/x.hpp\"\n#include \"cmd/x.hpp\"\n"}), IsEmpty());
 }
 
 TEST(ThirdPartyRule, KeepsEachLibraryInItsRoom) {
@@ -32,7 +32,7 @@ TEST(ThirdPartyRule, KeepsEachLibraryInItsRoom) {
   EXPECT_THAT(check_third_party({"src/agent/a.cpp", "#include <uv.h>"}), SizeIs(1));
   EXPECT_THAT(check_third_party({"src/registry/a.cpp", "#include <sqlite3.h>"}), SizeIs(1));
   EXPECT_THAT(check_third_party({"src/job/a.cpp", "#include <yaml-cpp/yaml.h>"}), SizeIs(1));
-  EXPECT_THAT(check_third_party({"src/control/a.cpp", "#include <libssh2.h>"}), SizeIs(1));
+  EXPECT_THAT(check_third_party({"src/control/reach/a.cpp", "#include <libssh2.h>"}), SizeIs(1));
   EXPECT_THAT(check_third_party({"cmd/job_ls.cpp", "#include <CLI/CLI.hpp>"}), SizeIs(1));
   EXPECT_THAT(check_third_party({"cmd/cli.cpp", "#include <CLI/CLI.hpp>"}), IsEmpty());
 }

@@ -46,14 +46,6 @@ Duration health_period() {
   return period ? std::clamp<Duration>(*period, k_health_every_min, k_health_every_max) : k_health_every;
 }
 
-LaunchResult Unfit::result() const {
-  LaunchResult result;
-  result.detail = why;
-  result.host_fault = !busy;
-  result.busy = busy;
-  return result;
-}
-
 Result<wire::HealthReply> ask_health(wire::Link& link, os::Clock& clock, const wire::HealthRequest& request) {
   const BootTime deadline = clock.boot() + request.wait + k_answer_slack;
   TRY_ASSIGN(const std::string text, ask(link, k_health_stream, wire::encode(request), deadline));

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/ids.hpp"
-#include "control/follow/launch_protocol.hpp"
 #include "control/reach/paths.hpp"
 #include "os/clock.hpp"
 #include "registry/registry.hpp"
@@ -68,7 +67,6 @@ class HostClocks {
 struct Unfit {
   std::string why;
   bool busy = false;  // somebody uses a GPU: it passes
-  [[nodiscard]] LaunchResult result() const;
 };
 [[nodiscard]] std::optional<Unfit> unfit_to_start(wire::Link& link, os::Clock& clock, const Inventory& inventory,
                                                   const std::vector<std::string>& gpu_uuids);

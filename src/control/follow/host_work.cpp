@@ -19,6 +19,13 @@
 namespace gridctl::control {
 
 namespace {
+LaunchResult unfit_result(const Unfit& unfit) {
+  LaunchResult result;
+  result.detail = unfit.why;
+  result.host_fault = !unfit.busy;
+  result.busy = unfit.busy;
+  return result;
+}
 
 constexpr Duration k_reach = std::chrono::seconds{20};          // login, agent upload, hello
 constexpr Duration k_reach_more = std::chrono::seconds{5};      // of a connection that would only help
@@ -149,7 +156,7 @@ LaunchTalk::Next begin_launch(const HostAccess& place, BulkLink& link, const Lau
   if (const Result<void> pushed = push_whole(place, link, order, healed_from); !pushed)
     return talk.give_up(not_started(pushed.error(), pushed.error().code == Code::no_space));
   if (const auto unfit = unfit_to_start(*link.link, *place.clock, place.provider.inventory, order.spec.gpu_uuids))
-    return talk.give_up(unfit->result());
+    return talk.give_up(unfit_result(*unfit));
   return talk.first();
 }
 

@@ -13,23 +13,11 @@
 #include "base/ids.hpp"
 #include "control/copies/remotes.hpp"
 #include "control/follow/launch_protocol.hpp"
-#include "control/reach/life_sign.hpp"
-#include "control/reach/link_meter.hpp"
-#include "control/reach/paths.hpp"
-#include "os/clock.hpp"
+#include "control/reach/host_access.hpp"
 #include "registry/records.hpp"
 #include "wire/messages.hpp"
 
 namespace gridctl::control {
-
-struct HostAccess {
-  registry::Provider provider;
-  ControllerId controller;
-  Paths paths;
-  os::Clock* clock = nullptr;
-  LinkMeter* meter = nullptr;           // hears of what is moved, where there is one
-  std::shared_ptr<LifeSign> life = {};  // hears of every answer, where there is one
-};
 
 // Where a checkpoint that is damaged here can be had.
 struct CopiesOf {

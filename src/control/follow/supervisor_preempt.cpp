@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.hpp"
+#include "control/fleet/free_capacity.hpp"
 #include "control/follow/following.hpp"
 #include "control/follow/queue.hpp"
 #include "control/follow/supervisor.hpp"

@@ -11,7 +11,7 @@
 
 #include "base/inventory.hpp"
 #include "base/result.hpp"
-#include "control/follow/host_work.hpp"
+#include "control/reach/host_access.hpp"
 #include "os/clock.hpp"
 #include "probe/bench_challenge.hpp"
 #include "registry/registry.hpp"

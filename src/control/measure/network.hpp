@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "control/follow/host_work.hpp"
+#include "control/reach/host_access.hpp"
 #include "wire/network.hpp"
 
 namespace gridctl::control {

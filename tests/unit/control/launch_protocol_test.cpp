@@ -35,10 +35,10 @@ Answer seen(wire::AttemptPhase phase) {
   return reply;
 }
 
-template <class Request>
+template <class Wanted>
 bool asks(const LaunchTalk::Next& next) {
   const auto* ask = std::get_if<Request>(&next);
-  return ask != nullptr && std::holds_alternative<Request>(*ask);
+  return ask != nullptr && std::holds_alternative<Wanted>(*ask);
 }
 
 LaunchResult result_of(const LaunchTalk::Next& next) {
