@@ -233,11 +233,11 @@ Result<Fields> open_root(Source& source, const Node& root) {
         if (key.text == no.key) return error_at(source.file, key.at, "key '" + key.text + "': " + std::string(no.why));
   return Fields::open(
       source, root, "",
-      {"name",        "resources",   "num_nodes", "image",        "workdir",    "envs",         "secrets",
-       "file_mounts", "setup",       "run",       "resume_run",   "checkpoint", "recovery",     "constraints",
-       "optimize",    "sensitivity", "budget",    "max_duration", "config",     "experimental", "event_callback",  //
-       "class",       "backend",     "tasks",     "workload",     "variants",   "deadline",     "priority",
-       "owner",       "replication"});
+      {"name",        "resources",   "num_nodes",  "image",        "workdir",    "envs",         "secrets",
+       "file_mounts", "setup",       "run",        "resume_run",   "checkpoint", "recovery",     "constraints",
+       "optimize",    "sensitivity", "budget",     "max_duration", "config",     "experimental", "event_callback",  //
+       "class",       "backend",     "launcher",   "tasks",        "workload",   "variants",     "deadline",
+       "priority",    "owner",       "replication"});
 }
 }  // namespace
 
@@ -322,6 +322,7 @@ Result<ParsedJob> parse_job_file(std::string_view text, const std::string& file_
   if (const Node* node = root.find("file_mounts")) TRY(read_file_mounts(source, *node, context, job.spec));
   TRY(read_policies(root, job.spec));
   TRY(read_workload(root, job.spec.workload));
+  TRY(read_launcher(root, job.spec.launcher));
   TRY(apply_overrides(context, job));
   job.warnings = std::move(source.warnings);
   return job;

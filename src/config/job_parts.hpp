@@ -24,6 +24,7 @@ namespace gridctl::config {
 
 // workload.cpp. `class`, `backend`, `tasks` and `workload` of the file itself.
 [[nodiscard]] Result<void> read_workload(const Fields& root, job::Workload& into);
+[[nodiscard]] Result<void> read_launcher(const Fields& root, job::Launcher& into);
 
 // resources.cpp. `image` receives resources.image_id.
 [[nodiscard]] Result<void> read_resources(Source& source, const Node& node, const Context& context, job::Spec& spec,

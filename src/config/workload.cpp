@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `class`, `backend`, `tasks` and `workload`: what the job is like as work.
+// `class`, `backend`, `launcher`, `tasks` and `workload`: what the job is like as work.
 #include <algorithm>
 
 #include "base/bytes.hpp"
@@ -90,6 +90,10 @@ Result<void> read_mapping(const Fields& root, const Node& node, job::Workload& i
   return read_bytes(fields, "model_memory", into.model_memory_bytes);
 }
 }  // namespace
+
+Result<void> read_launcher(const Fields& root, job::Launcher& into) {
+  return read_word(root, "launcher", &job::parse_launcher, job::launcher_names(), into);
+}
 
 Result<void> read_workload(const Fields& root, job::Workload& into) {
   TRY(read_word(root, "class", &job::parse_class, {"auto", "tight", "medium", "loose", "service", "federated"},

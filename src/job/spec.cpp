@@ -236,6 +236,7 @@ Result<Spec> spec_of(const json& in) {
   spec.constraints = constraints_of(in.value("constraints", json::object()));
   spec.optimize = parse_optimize(in.value("optimize", "cost")).value_or(Optimize::cost);
   TRY_ASSIGN(spec.workload, workload_of(in.value("workload", json::object())));
+  TRY_ASSIGN(spec.launcher, parse_launcher(in.value("launcher", "plain")));
   spec.priority = in.value("priority", 0);
   spec.owner = in.value("owner", "");
   spec.budget_total = optional_of<double>(in, "budget_total");
@@ -284,6 +285,7 @@ std::string to_json(const Spec& spec) {
                  {"priority", spec.priority},
                  {"owner", spec.owner},
                  {"workload", workload_json(spec.workload)},
+                 {"launcher", launcher_name(spec.launcher)},
                  {"budget_total", optional_json(spec.budget_total)},
                  {"max_duration_ms", spec.max_duration ? json(to_ms(*spec.max_duration)) : json(nullptr)},
                  {"deadline", deadline_json(spec.deadline)},

@@ -14,6 +14,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "job/keep.hpp"
+#include "job/launcher.hpp"
 #include "job/variant.hpp"
 #include "job/workload.hpp"
 
@@ -115,6 +116,7 @@ struct Spec {
   RecoveryPolicy recovery;
   Constraints constraints;
   Workload workload;
+  Launcher launcher = Launcher::plain;  // whose environment the processes of the job see
   Optimize optimize = Optimize::cost;
   int priority = 0;                      // k_priority_min..k_priority_max; a higher one comes first
   std::string owner;                     // whose budget it counts for; empty: nobody's

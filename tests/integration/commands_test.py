@@ -165,11 +165,12 @@ class Inputs(grid.Case):
         output = job.logs()
         for line in (f"GRIDCTL_JOB_ID={job.id}", "GRIDCTL_JOB_NAME=environment", "GRIDCTL_ATTEMPT=1", "GRIDCTL_EPOCH=1",
                      "GRIDCTL_NODE_RANK=0", "GRIDCTL_NUM_NODES=1", "GRIDCTL_RESUME_FROM=", "SKYPILOT_NODE_RANK=0",
-                     "SKYPILOT_NUM_NODES=1", "RANK=0", "WORLD_SIZE=1", "MINE=kept as it is"):
+                     "SKYPILOT_NUM_NODES=1", "MINE=kept as it is"):
             self.assertRegex(output, "(?m)^" + re.escape(line), output)
         for name in ("GRIDCTL_CKPT_DIR", "GRIDCTL_CKPT_INTERVAL", "GRIDCTL_METRICS", "GRIDCTL_MASTER_ADDR",
-                     "GRIDCTL_MASTER_PORT", "GRIDCTL_BACKEND", "GRIDCTL_GPUS_PER_NODE", "SKYPILOT_TASK_ID", "SLURM_JOB_ID"):
+                     "GRIDCTL_MASTER_PORT", "GRIDCTL_BACKEND", "GRIDCTL_GPUS_PER_NODE", "SKYPILOT_TASK_ID"):
             self.assertRegex(output, f"(?m)^{name}=", output)
+        self.assertNotRegex(output, "(?m)^(RANK|LOCAL_RANK|WORLD_SIZE|MASTER_ADDR|TORCHELASTIC_|SLURM_|OMPI_)", output)
         self.assertIn("setup in ", output)
 
     def test_the_interval_is_tuned_while_the_job_runs(self):

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "job/launcher.hpp"
 #include "sched/backend.hpp"
 #include "store/whole.hpp"
 
@@ -39,28 +40,25 @@ void add_own(std::map<std::string, std::string>& env, const AttemptFacts& facts)
   env["GRIDCTL_RESTART_REASON"] = facts.restart_reason;
 }
 
-// What scripts written for torchrun, SkyPilot and Slurm look for.
-void add_compatible(std::map<std::string, std::string>& env, const AttemptFacts& facts) {
-  const std::string gpus = env["GRIDCTL_GPUS_PER_NODE"];
-  const std::string restarts = std::to_string(facts.attempt.number.value - 1);
-  env["MASTER_ADDR"] = env["GRIDCTL_MASTER_ADDR"];
-  env["MASTER_PORT"] = env["GRIDCTL_MASTER_PORT"];
-  env["RANK"] = env["LOCAL_RANK"] = env["GROUP_RANK"] = env["ROLE_RANK"] = "0";
-  env["WORLD_SIZE"] = env["LOCAL_WORLD_SIZE"] = env["ROLE_WORLD_SIZE"] = "1";
-  env["TORCHELASTIC_RUN_ID"] = facts.job.id.value;
-  env["TORCHELASTIC_RESTART_COUNT"] = restarts;
-  env["TORCHELASTIC_MAX_RESTARTS"] = "0";
+// SkyPilot's names for the same.
+void add_skypilot(std::map<std::string, std::string>& env, const AttemptFacts& facts) {
   env["SKYPILOT_TASK_ID"] = facts.job.id.value;
-  env["SKYPILOT_NODE_RANK"] = "0";
-  env["SKYPILOT_NUM_NODES"] = "1";
+  env["SKYPILOT_NODE_RANK"] = env["GRIDCTL_NODE_RANK"];
+  env["SKYPILOT_NUM_NODES"] = env["GRIDCTL_NUM_NODES"];
   env["SKYPILOT_NODE_IPS"] = facts.host_address;
-  env["SKYPILOT_NUM_GPUS_PER_NODE"] = gpus;
-  env["SLURM_JOB_ID"] = facts.job.id.value;
-  env["SLURM_JOB_NAME"] = facts.job.name;
-  env["SLURM_NNODES"] = "1";
-  env["SLURM_NODEID"] = env["SLURM_PROCID"] = env["SLURM_LOCALID"] = "0";
-  env["SLURM_GPUS_PER_NODE"] = gpus;
-  env["SLURM_RESTART_COUNT"] = restarts;
+  env["SKYPILOT_NUM_GPUS_PER_NODE"] = env["GRIDCTL_GPUS_PER_NODE"];
+}
+
+// What the job's launcher would set, if it has one.
+void add_launcher(std::map<std::string, std::string>& env, const AttemptFacts& facts) {
+  job::RankPlace place;
+  place.run_id = facts.job.id.value;
+  place.job_name = facts.job.name;
+  place.restarts = static_cast<int>(facts.attempt.number.value) - 1;
+  place.gpus_per_node = static_cast<int>(facts.attempt.members.front().gpu_uuids.size());
+  place.addresses = {env["GRIDCTL_MASTER_ADDR"]};
+  place.port = k_master_port;
+  for (auto& [name, value] : job::launcher_environment(facts.job.spec.launcher, place)) env[name] = value;
 }
 
 // What runs on such GPUs: a variant, or the job itself, whose archive of an image has no target among the inputs.
@@ -101,7 +99,8 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   out.setup = form.setup;
   out.run = facts.restore && !form.resume_run.empty() ? form.resume_run : form.run;
   add_own(out.envs, facts);
-  add_compatible(out.envs, facts);
+  add_skypilot(out.envs, facts);
+  add_launcher(out.envs, facts);
   for (const auto& [name, value] : spec.envs) out.envs[name] = value;  // the user's word is the last
   out.secret_names = spec.secrets;
   out.gpu_uuids = member.gpu_uuids;

@@ -72,7 +72,21 @@ TEST_F(AttemptSpec, TellsTheJobWhatTheContractPromises) {
   EXPECT_EQ(env.at("GRIDCTL_CKPT_INTERVAL"), "900");
   EXPECT_EQ(env.at("GRIDCTL_RESTART_REASON"), "host_lost");
   EXPECT_EQ(env.at("SKYPILOT_TASK_ID"), "abc");
-  EXPECT_EQ(env.at("WORLD_SIZE"), "1");
+}
+
+TEST_F(AttemptSpec, ShowsAPlainJobNothingOfAnyLauncher) {
+  for (const auto& [name, value] : build().envs)
+    EXPECT_TRUE(name.starts_with("GRIDCTL_") || name.starts_with("SKYPILOT_")) << name << "=" << value;
+}
+
+TEST_F(AttemptSpec, SetsTheLaunchersVariablesWhenTheJobAsksForThem) {
+  job.spec.launcher = job::Launcher::torchrun;
+  EXPECT_EQ(build().envs.at("WORLD_SIZE"), "1");
+  EXPECT_EQ(build().envs.at("TORCHELASTIC_RESTART_COUNT"), "1");
+  EXPECT_FALSE(build().envs.contains("SLURM_JOB_ID"));
+  job.spec.launcher = job::Launcher::slurm_env;
+  EXPECT_EQ(build().envs.at("SLURM_JOB_ID"), "abc");
+  EXPECT_FALSE(build().envs.contains("RANK"));
 }
 
 TEST_F(AttemptSpec, NamesTheBackendThatTheJobFileAsksFor) {

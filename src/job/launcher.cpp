@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job/launcher.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace gridctl::job {
+
+namespace {
+using Environment = std::map<std::string, std::string>;
+
+// Read by torch.distributed's env:// rendezvous, and by all that stand on it.
+Environment torch_environment(const RankPlace& place) {
+  Environment env;
+  env["MASTER_ADDR"] = place.addresses.front();
+  env["MASTER_PORT"] = std::to_string(place.port);
+  env["RANK"] = env["ROLE_RANK"] = std::to_string(place.rank());
+  env["WORLD_SIZE"] = env["ROLE_WORLD_SIZE"] = std::to_string(place.world_size());
+  env["LOCAL_RANK"] = std::to_string(place.local_rank);
+  env["LOCAL_WORLD_SIZE"] = std::to_string(place.ranks_per_node);
+  env["NODE_RANK"] = env["GROUP_RANK"] = std::to_string(place.node_rank);
+  env["GROUP_WORLD_SIZE"] = std::to_string(place.num_nodes());
+  return env;
+}
+
+Environment torchrun_environment(const RankPlace& place) {
+  Environment env = torch_environment(place);
+  env["TORCHELASTIC_RUN_ID"] = place.run_id;
+  env["TORCHELASTIC_RESTART_COUNT"] = std::to_string(place.restarts);
+  env["TORCHELASTIC_MAX_RESTARTS"] = "0";  // a failed run begins anew from outside
+  return env;
+}
+
+Environment mpi_environment(const RankPlace& place) {
+  Environment env;
+  env["OMPI_COMM_WORLD_RANK"] = std::to_string(place.rank());
+  env["OMPI_COMM_WORLD_SIZE"] = std::to_string(place.world_size());
+  env["OMPI_COMM_WORLD_LOCAL_RANK"] = std::to_string(place.local_rank);
+  env["OMPI_COMM_WORLD_LOCAL_SIZE"] = std::to_string(place.ranks_per_node);
+  env["OMPI_COMM_WORLD_NODE_RANK"] = std::to_string(place.local_rank);  // among this program's ranks on the node
+  return env;
+}
+
+Environment slurm_environment(const RankPlace& place) {
+  Environment env;
+  env["SLURM_JOB_ID"] = env["SLURM_JOBID"] = place.run_id;
+  env["SLURM_JOB_NAME"] = place.job_name;
+  env["SLURM_NNODES"] = env["SLURM_JOB_NUM_NODES"] = std::to_string(place.num_nodes());
+  env["SLURM_NTASKS"] = env["SLURM_NPROCS"] = std::to_string(place.world_size());
+  env["SLURM_NTASKS_PER_NODE"] = std::to_string(place.ranks_per_node);
+  env["SLURM_NODEID"] = std::to_string(place.node_rank);
+  env["SLURM_PROCID"] = std::to_string(place.rank());
+  env["SLURM_LOCALID"] = std::to_string(place.local_rank);
+  env["SLURM_NODELIST"] = env["SLURM_JOB_NODELIST"] = join(place.addresses, ",");
+  env["SLURM_GPUS_PER_NODE"] = std::to_string(place.gpus_per_node);
+  env["SLURM_RESTART_COUNT"] = std::to_string(place.restarts);
+  return env;
+}
+
+// jax.distributed.initialize() takes the coordinator from here; the program passes the two numbers to it.
+Environment jax_environment(const RankPlace& place) {
+  return {{"JAX_COORDINATOR_ADDRESS", place.addresses.front() + ":" + std::to_string(place.port)},
+          {"JAX_NUM_PROCESSES", std::to_string(place.world_size())},
+          {"JAX_PROCESS_ID", std::to_string(place.rank())}};
+}
+
+// One port for each rank of a host, counted from the rendezvous port.
+Environment tensorflow_environment(const RankPlace& place) {
+  std::vector<std::string> workers;
+  for (const std::string& address : place.addresses)
+    for (int local = 0; local < place.ranks_per_node; ++local)
+      workers.push_back("\"" + address + ":" + std::to_string(place.port + local) + "\"");
+  return {{"TF_CONFIG", R"({"cluster":{"worker":[)" + join(workers, ",") + R"(]},"task":{"type":"worker","index":)" +
+                            std::to_string(place.rank()) + "}}"}};
+}
+
+// On one host ray.init() starts the cluster itself; on several the first one holds its head.
+Environment ray_environment(const RankPlace& place) {
+  if (place.num_nodes() == 1) return {};
+  return {{"RAY_ADDRESS", place.addresses.front() + ":" + std::to_string(place.port)}};
+}
+
+struct Row {
+  Launcher launcher;
+  const char* name;
+  Environment (*environment)(const RankPlace&);
+};
+constexpr Row k_rows[] = {
+    {Launcher::plain, "plain", [](const RankPlace&) { return Environment{}; }},
+    {Launcher::torchrun, "torchrun", &torchrun_environment},
+    {Launcher::mpi, "mpi", &mpi_environment},
+    {Launcher::ray, "ray", &ray_environment},
+    {Launcher::deepspeed, "deepspeed", &torch_environment},
+    {Launcher::jax, "jax", &jax_environment},
+    {Launcher::tensorflow, "tensorflow", &tensorflow_environment},
+    {Launcher::accelerate, "accelerate", &torch_environment},
+    {Launcher::slurm_env, "slurm-env", &slurm_environment},
+};
+const Row& row_of(Launcher launcher) { return k_rows[static_cast<std::size_t>(launcher)]; }
+}  // namespace
+
+std::string_view launcher_name(Launcher launcher) { return row_of(launcher).name; }
+
+const std::vector<std::string>& launcher_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const Row& row : k_rows) list.emplace_back(row.name);
+    return list;
+  }();
+  return names;
+}
+
+Result<Launcher> parse_launcher(std::string_view name) {
+  for (const Row& row : k_rows)
+    if (name == row.name) return row.launcher;
+  return make_error(Code::usage, "'" + std::string(name.substr(0, 40)) + "' is no launcher; gridctl knows " +
+                                     join(launcher_names(), ", "));
+}
+
+std::map<std::string, std::string> launcher_environment(Launcher launcher, const RankPlace& place) {
+  return row_of(launcher).environment(place);
+}
+
+}  // namespace gridctl::job
