@@ -21,7 +21,7 @@ using LinkPtr = std::unique_ptr<wire::Link>;
 using transfer::Conversation;
 using wire::FrameKind;
 
-constexpr Duration k_reach = std::chrono::seconds{20};       // login, agent upload, hello
+constexpr Duration k_connect_limit = std::chrono::seconds{20};       // login, agent upload, hello
 constexpr Duration k_silence = std::chrono::seconds{12};     // between two frames of a measurement
 constexpr Duration k_direction = std::chrono::seconds{8};    // of one direction of a link from here
 constexpr Duration k_pair_time = std::chrono::seconds{10};   // of an exchange between two hosts
@@ -33,7 +33,7 @@ constexpr std::size_t k_frame = transfer::k_data_frame;
 constexpr std::uint32_t k_reach_tries = 3;
 
 Result<LinkPtr> reach(const HostAccess& place) {
-  return open_link(place.provider, place.paths, place.controller, place.clock->boot() + k_reach, *place.clock);
+  return open_link(place.provider, place.paths, place.controller, place.clock->boot() + k_connect_limit, *place.clock);
 }
 
 Result<std::string> ask(Conversation& with, std::uint32_t stream, std::string payload) {

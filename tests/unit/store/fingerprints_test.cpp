@@ -142,7 +142,7 @@ TEST_F(FingerprintsTest, OfADepositGoWithTheLastTreeThatNeedsThem) {
   std::optional<Digest> before;
   for (int save = 0; save < 3; ++save) {
     write(dir / "c/model", noise(150'000, 10 + static_cast<unsigned>(save)));
-    const auto made = deposit(store, dir / "c", {}, before);
+    const auto made = store_tree(store, dir / "c", {}, before);
     ASSERT_THAT(made, IsOk());
     EXPECT_EQ(made->tree, scan(dir / "c", {})->tree);
     before = made->root;
@@ -164,7 +164,7 @@ TEST_F(FingerprintsTest, DoNotKeepADepositFromBringingBackWhatTheStoreHasLost) {
   Bytes manifest;
   {
     ChunkStore store = opened();
-    root = deposit(store, dir / "c", {}, {})->root;
+    root = store_tree(store, dir / "c", {}, {})->root;
     manifest = *store.get(*root);
   }
   fs::remove_all(dir / "store/packs");
@@ -172,14 +172,14 @@ TEST_F(FingerprintsTest, DoNotKeepADepositFromBringingBackWhatTheStoreHasLost) {
   ChunkStore store = opened();
   ASSERT_THAT(store.put(*root, manifest), IsOk());
   ASSERT_THAT(store.seal(), IsOk());
-  ASSERT_THAT(deposit(store, dir / "c", {}, root), IsOk());
+  ASSERT_THAT(store_tree(store, dir / "c", {}, root), IsOk());
   EXPECT_EQ(as_text(*store.get(digest_)), content_);
 }
 
 TEST_F(FingerprintsTest, AreNotWrittenWithoutAKey) {
   write(dir / "c/frozen", content_);
   auto store = ChunkStore::open(dir / "store");
-  ASSERT_THAT(deposit(*store, dir / "c", {}, {}), IsOk());
+  ASSERT_THAT(store_tree(*store, dir / "c", {}, {}), IsOk());
   EXPECT_TRUE(files().empty());
 }
 
