@@ -31,6 +31,38 @@ std::string_view end_kind_name(EndKind kind) {
   return k_names[static_cast<std::size_t>(kind)];
 }
 
+std::string_view part_name(Part part) {
+  static constexpr std::array<std::string_view, 6> k_names{"placed",  "prepared", "promised",
+                                                           "running", "ended",    "collected"};
+  return k_names[static_cast<std::size_t>(part)];
+}
+
+bool Attempt::all(Part part) const {
+  return std::all_of(members.begin(), members.end(), [&](const Member& member) { return member.part >= part; });
+}
+
+const Member* Attempt::member(int rank) const {
+  const auto found = std::find_if(members.begin(), members.end(), [&](const Member& m) { return m.rank == rank; });
+  return found == members.end() ? nullptr : &*found;
+}
+
+Member* Attempt::member(int rank) { return const_cast<Member*>(std::as_const(*this).member(rank)); }
+
+const Member* Attempt::on(const HostName& host) const {
+  const auto found = std::find_if(members.begin(), members.end(), [&](const Member& m) { return m.host == host; });
+  return found == members.end() ? nullptr : &*found;
+}
+
+std::string Attempt::where() const {
+  constexpr std::size_t k_named_max = 3;
+  std::string text = lead().host.value;
+  const std::size_t named = members.size() <= k_named_max ? members.size() : k_named_max - 1;
+  for (std::size_t i = 1; i < named; ++i)
+    text += (i + 1 == members.size() ? " and " : ", ") + members[i].host.value;
+  if (named < members.size()) text += " and " + std::to_string(members.size() - named) + " more hosts";
+  return text;
+}
+
 double State::price_per_hour() const {
   double price = 0;
   if (const Attempt* current = attempt())
@@ -74,27 +106,47 @@ std::string doing_in_words(std::string_view doing) {
 }
 
 std::string effect_name(const Effect& effect) {
+  const auto of = [](const char* what, Epoch epoch, int rank) {
+    return std::string(what) + "/" + std::to_string(epoch.value) + "/" + std::to_string(rank);
+  };
   return std::visit(Overloaded{[](const Place&) { return std::string("place"); },
-                               [](const Launch& e) { return "launch/" + std::to_string(e.attempt.epoch.value); },
-                               [](const Stop& e) { return "stop/" + std::to_string(e.epoch.value); },
-                               [](const Collect& e) { return "collect/" + std::to_string(e.epoch.value); },
+                               [&](const Launch& e) { return of(e.start ? "launch" : "prepare", e.epoch, e.rank); },
+                               [](const Connect& e) { return "connect/" + std::to_string(e.epoch.value); },
+                               [&](const Stop& e) { return of("stop", e.epoch, e.rank); },
+                               [&](const Collect& e) { return of("collect", e.epoch, e.rank); },
                                [](const CleanUp& e) {
                                  return "settle/" + std::to_string(e.end.epoch.value) + "/" + e.end.host.value;
                                }},
                     effect);
 }
 
+namespace {
+
+// All or none: nothing is started before every member is ready and they reach each other.
+void pending_launch(const Launching& phase, std::vector<Effect>& effects) {
+  const Attempt& attempt = phase.attempt;
+  const bool ready = !attempt.is_gang() || attempt.all(Part::prepared);
+  if (ready && attempt.is_gang() && !phase.connected) return effects.push_back(Connect{attempt.epoch});
+  for (const Member& member : attempt.members)
+    if (member.part < (ready ? Part::promised : Part::prepared))
+      effects.push_back(Launch{attempt.epoch, member.rank, member.host, attempt.resumed_from, ready});
+}
+
+}  // namespace
+
 std::vector<Effect> pending(const State& state) {
   std::vector<Effect> effects;
   std::visit(Overloaded{[&](const Waiting& p) { effects.push_back(Place{p.backoff}); },
-                        [&](const Launching& p) {
-                          effects.push_back(Launch{p.attempt, p.attempt.resumed_from});
-                        },
+                        [&](const Launching& p) { pending_launch(p, effects); },
                         [&](const Stopping& p) {
-                          effects.push_back(Stop{p.attempt.host(), p.attempt.epoch, p.grace});
+                          for (const Member& member : p.attempt.members)
+                            if (member.part < Part::ended)
+                              effects.push_back(Stop{member.host, p.attempt.epoch, p.grace, member.rank});
                         },
                         [&](const Collecting& p) {
-                          effects.push_back(Collect{p.attempt.host(), p.attempt.epoch, p.attempt.number});
+                          for (const Member& member : p.attempt.members)
+                            if (member.part < Part::collected)
+                              effects.push_back(Collect{member.host, p.attempt.epoch, p.attempt.number, member.rank});
                         },
                         [](const auto&) {}},
              state.phase);

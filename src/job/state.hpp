@@ -32,31 +32,7 @@ enum class JobState : std::uint8_t { pending, starting, running, recovering, suc
 [[nodiscard]] Result<JobState> parse_state_name(std::string_view name);
 [[nodiscard]] bool is_final(JobState state);
 
-// Where and with what an attempt runs. A job on one host is a gang with one member.
-struct Member {
-  int rank = 0;
-  HostName host;
-  EngineKind engine = EngineKind::process;
-  std::vector<std::string> gpu_uuids;
-  double cpus = 0;
-  std::uint64_t memory_bytes = 0;
-  double price_per_hour = 0;  // USD, now
-  bool operator==(const Member&) const = default;
-};
-
-struct Attempt {
-  AttemptNumber number;
-  Epoch epoch;
-  std::vector<Member> members;
-  CheckpointSeq resumed_from;             // 0 = fresh start
-  std::string placement_reason;           // why this host
-  std::optional<WallTime> started_at;     // the payload came up
-  std::optional<WallTime> last_saved_at;  // newest checkpoint committed from this attempt
-  bool operator==(const Attempt&) const = default;
-  [[nodiscard]] const HostName& host() const { return members.front().host; }  // REQUIRES: members not empty
-};
-
-// How an attempt ended, as far as is known.
+// How a member of an attempt ended, as far as is known; and the attempt, by the member that was the cause.
 enum class EndKind : std::uint8_t {
   exited,         // by itself, exit_code
   signalled,      // by a signal that was not ours
@@ -76,8 +52,54 @@ struct End {
   int exit_code = -1;
   int signal = 0;
   std::string detail;
+  int rank = 0;  // of the member that ended so
   bool operator==(const End&) const = default;
   [[nodiscard]] bool success() const { return kind == EndKind::exited && exit_code == 0; }
+};
+
+// How far a member has come. Each part includes those before it.
+enum class Part : std::uint8_t {
+  placed,     // intent committed
+  prepared,   // its files are there and the host would start it (only members of a gang wait for the others here)
+  promised,   // the host has accepted START
+  running,    // its program came up
+  ended,      // the host has proven its end, or is given up
+  collected,  // and nothing is left to fetch from it
+};
+[[nodiscard]] std::string_view part_name(Part part);  // "placed"
+
+// One host's part in an attempt. A job on one host is a gang of one.
+struct Member {
+  int rank = 0;
+  HostName host;
+  EngineKind engine = EngineKind::process;
+  std::vector<std::string> gpu_uuids;
+  double cpus = 0;
+  std::uint64_t memory_bytes = 0;
+  double price_per_hour = 0;  // USD, now
+  Part part = Part::placed;
+  std::optional<End> end{};  // from `ended` on
+  std::string doing{};       // what of its start is under way, as in Launching
+  bool operator==(const Member&) const = default;
+  [[nodiscard]] bool lost() const { return end && end->kind == EndKind::host_lost; }
+};
+
+struct Attempt {
+  AttemptNumber number;
+  Epoch epoch;
+  std::vector<Member> members;            // by rank, at least one
+  CheckpointSeq resumed_from;             // 0 = fresh start
+  std::string placement_reason;           // why these hosts
+  std::optional<WallTime> started_at;     // the payload came up, on all members
+  std::optional<WallTime> last_saved_at;  // newest checkpoint committed from this attempt
+  bool operator==(const Attempt&) const = default;
+  [[nodiscard]] const Member& lead() const { return members.front(); }  // rank 0
+  [[nodiscard]] bool is_gang() const { return members.size() > 1; }
+  [[nodiscard]] bool all(Part part) const;                              // have come at least so far
+  [[nodiscard]] const Member* member(int rank) const;                   // or nullptr
+  [[nodiscard]] Member* member(int rank);
+  [[nodiscard]] const Member* on(const HostName& host) const;           // its first member there, or nullptr
+  [[nodiscard]] std::string where() const;                              // "ada", "ada, bob and 2 more hosts"
 };
 
 struct Waiting {       // for a host
@@ -91,6 +113,7 @@ struct Launching {  // intent committed
   WallTime placed_at;
   std::string doing;  // what of the start is under way: "send", then the host's words; see doing_in_words
   WallTime doing_since;
+  bool connected = false;  // the members of a gang have proven that they reach each other
   bool operator==(const Launching&) const = default;
 };
 // It shall leave its host when a checkpoint made from now on is safe.
@@ -99,6 +122,7 @@ struct Move {
   WallTime since;
   std::uint64_t after = 0;  // the host's number of its newest checkpoint when the move was asked for
   bool saved = false;       // one with a higher number is safe
+  HostName host{};          // that it leaves; empty: that of rank 0
   bool operator==(const Move&) const = default;
 };
 struct Running {
@@ -109,7 +133,8 @@ struct Running {
 struct Stopping {
   Attempt attempt;
   Duration grace{};
-  std::string moving;  // why it is moved; empty: the job is cancelled
+  std::string moving;        // why it is moved; empty: the job is cancelled, or
+  std::optional<End> cause{};  // a member of the gang ended so, and the others cannot go on without it
   bool operator==(const Stopping&) const = default;
 };
 struct Collecting {  // ended; its last checkpoint and output are being fetched
@@ -207,25 +232,40 @@ struct LaunchFailed {
   Epoch host_max_epoch;
   EndKind kind = EndKind::start_failed;  // disk_full; or absent: what the host said could not be understood
   bool refused = false;                  // by the host, for a reason that may pass
+  int rank = 0;
+};
+// A member of a gang is ready: its files are there, and its host would start it.
+struct MemberPrepared {
+  Epoch epoch;
+  int rank = 0;
+};
+// All members of a gang were asked whether they reach each other on the ports of this epoch.
+struct MembersConnected {
+  Epoch epoch;
+  std::string text;  // how fast, for people
 };
 struct LaunchAccepted {
   Epoch epoch;
+  int rank = 0;
 };
 // What the host does to start it: "image", "workdir", "restore", "setup".
 struct Preparing {
   Epoch epoch;
   std::string doing;  // foreign
+  int rank = 0;
 };
 struct PayloadStarted {
   Epoch epoch;
+  int rank = 0;
 };
 struct AttemptEnded {
   Epoch epoch;
-  End end;
+  End end;  // with the member's rank
 };  // proof, from the host
 struct HostLost {
   Epoch epoch;
   Duration silent_for{};
+  int rank = 0;
 };
 // A drill: its host, alive and well, is to be treated as lost.
 struct Drilled {
@@ -234,6 +274,7 @@ struct Drilled {
 struct Collected {
   Epoch epoch;
   std::string problem;
+  int rank = 0;
 };  // problem: empty when everything was fetched
 struct CheckpointCommitted {
   Epoch epoch;
@@ -260,6 +301,7 @@ struct ReplicaSucceeded {
 struct PriceChanged {
   Epoch epoch;
   double usd_per_hour = 0;
+  int rank = 0;
 };
 // The deadline is over, and it goes on.
 struct DeadlinePassed {
@@ -273,6 +315,7 @@ struct MoveRequested {
   Duration patience{};      // how long the next checkpoint is waited for; told to people, kept by the shell
   std::string text{};       // why, for people, when the word says too little
   double failures_max = 0;  // of where it goes from now on, per hour; 0 = any
+  HostName host{};          // that it leaves; empty: that of rank 0
 };
 // Another host can take it now, and a checkpoint is safe or patience has ended.
 struct MoveDue {
@@ -297,7 +340,7 @@ struct CleanedUp {
 struct HostForgotten {
   HostName host;
 };  // removed from the registry by force
-using Happening = std::variant<Placed, NotPlaced, LaunchFailed, LaunchAccepted, Preparing, PayloadStarted, AttemptEnded,
+using Happening = std::variant<Placed, NotPlaced, LaunchFailed, MemberPrepared, MembersConnected, LaunchAccepted, Preparing, PayloadStarted, AttemptEnded,
                                HostLost, Drilled, Collected, CheckpointCommitted, CancelRequested, LimitReached,
                                ReplicaSucceeded, PriceChanged, DeadlinePassed, MoveRequested, MoveDue, MoveBlocked,
                                MoveWithdrawn, ResumeRequested, CleanedUp, HostForgotten>;
@@ -311,6 +354,7 @@ inline constexpr std::string_view k_for_less = "cheaper";        // why a job mo
 inline constexpr std::string_view k_for_priority = "preempted";  // why a job moves: a more urgent one waits
 // "ada is drained", "ada is too risky for the deadline"
 [[nodiscard]] std::string leaving_in_words(const HostName& host, std::string_view why);
+inline constexpr Duration k_gang_grace = std::chrono::seconds{2};  // for the others of a gang that has lost a member
 inline constexpr Duration k_move_grace = std::chrono::seconds{30};  // to save once more, as with `job cancel`
 
 // "restoring the checkpoint" for "restore"; a word that is not known stands for itself.
@@ -321,29 +365,39 @@ struct Place {
   Duration after{};
   bool operator==(const Place&) const = default;
 };
-struct Launch {
-  Attempt attempt;
-  CheckpointSeq restore;
+struct Launch {  // one member
+  Epoch epoch;
+  int rank = 0;
+  HostName host;
+  CheckpointSeq restore;  // 0: nothing
+  bool start = true;      // all others are ready; false: only make it ready
   bool operator==(const Launch&) const = default;
+};
+// Has the members of a gang prove that they reach each other.
+struct Connect {
+  Epoch epoch;
+  bool operator==(const Connect&) const = default;
 };
 struct Stop {
   HostName host;
   Epoch epoch;
   Duration grace{};
+  int rank = 0;
   bool operator==(const Stop&) const = default;
 };
 struct Collect {
   HostName host;
   Epoch epoch;
   AttemptNumber attempt;
+  int rank = 0;
   bool operator==(const Collect&) const = default;
 };
 struct CleanUp {
   PendingCleanup end;
   bool operator==(const CleanUp&) const = default;
 };
-using Effect = std::variant<Place, Launch, Stop, Collect, CleanUp>;
-// Stable name within a job: "launch/7". Two effects with one name are the same work.
+using Effect = std::variant<Place, Launch, Connect, Stop, Collect, CleanUp>;
+// Stable name within a job: "launch/7/0". Two effects with one name are the same work.
 [[nodiscard]] std::string effect_name(const Effect& effect);
 
 // One line of the job's history.

@@ -17,6 +17,27 @@ bool is_outside_signal(int signal) {
   return signal == SIGKILL || signal == SIGTERM || signal == SIGHUP || signal == SIGINT;
 }
 
+// Where the member ran that was the cause.
+const HostName& culprit(const Attempt& attempt, const End& end) {
+  const Member* member = attempt.member(end.rank);
+  return member == nullptr ? attempt.lead().host : member->host;
+}
+
+// What an attempt ended by, as far as its members tell. A host's failure comes before a program's: programs fail when
+// their peers' hosts do. Ends by our own order are no cause.
+std::optional<End> cause_of(const Attempt& attempt, std::optional<End> known, bool ordered) {
+  const auto is_hosts = [](const End& end) {
+    return end.kind != EndKind::exited && end.kind != EndKind::oom &&
+           !(end.kind == EndKind::signalled && !is_outside_signal(end.signal));
+  };
+  for (const Member& member : attempt.members) {
+    const bool by_order = member.end && member.end->kind == EndKind::stopped;
+    if (!member.end || member.end->success() || (by_order && (ordered || known))) continue;
+    if (!known || (is_hosts(*member.end) && !is_hosts(*known))) known = member.end;
+  }
+  return known;
+}
+
 }  // namespace
 
 std::string in_words(const End& end) {
@@ -44,56 +65,105 @@ void Stepper::count_lost_work(const Attempt& attempt) {
 }
 
 void Stepper::operator()(const AttemptEnded& event) {
-  const Attempt* found = current(event.epoch);
-  if (found == nullptr || phase<Collecting>() != nullptr) return;
-  const Attempt attempt = *found;
-  record("attempt_ended",
-         "attempt " + std::to_string(attempt.number.value) + " on " + attempt.host().value +
-             " ended: " + in_words(event.end),
-         event.epoch, attempt.host());
-  if (event.end.kind == EndKind::absent) {
-    finish(attempt, event.end, std::string(s().moving()), true);
-    return;
-  }
-  explain("collecting", "fetching the last checkpoint and output from " + attempt.host().value);
-  s().phase = Collecting{attempt, event.end, std::string(s().moving())};
+  Member* member = living(event.epoch, event.end.rank);
+  if (member == nullptr || phase<Collecting>() != nullptr) return;
+  member->end = event.end;
+  // What is not there has left nothing to be fetched.
+  member->part = event.end.kind == EndKind::absent ? Part::collected : Part::ended;
+  const Attempt attempt = *std::as_const(s()).attempt();
+  const std::string who = "attempt " + std::to_string(attempt.number.value) +
+                          (attempt.is_gang() ? ", rank " + std::to_string(member->rank) + "," : "");
+  record("attempt_ended", who + " on " + member->host.value + " ended: " + in_words(event.end), event.epoch,
+         member->host);
+  after_end(attempt);
 }
 
 void Stepper::operator()(const HostLost& event) {
-  const Attempt* found = current(event.epoch);
+  Attempt* found = current(event.epoch);
   if (found == nullptr) return;
+  Member* member = found->member(event.rank);
+  if (member == nullptr || member->part == Part::collected) return;
+  record("host_lost", member->host.value + " is given up after " + format_duration(event.silent_for) + " of silence",
+         event.epoch, member->host);
+  // How it ended may be known already; only its last files are not.
+  const End lost{EndKind::host_lost, -1, 0, "silent for " + format_duration(event.silent_for), member->rank};
+  const bool was_ended = member->end.has_value();
+  member->part = Part::collected;
+  s().pending_cleanups.push_back({member->host, found->epoch, found->number, true});
+  if (!was_ended) member->end = lost;
   const Attempt attempt = *found;
-  record("host_lost", attempt.host().value + " is given up after " + format_duration(event.silent_for) + " of silence",
-         event.epoch, attempt.host());
   if (const Collecting* collecting = phase<Collecting>()) {
-    const Collecting known = *collecting;  // how it ended is known; only its last files are not
-    finish(attempt, known.end, known.moving, false);
+    const Collecting known = *collecting;
+    if (attempt.all(Part::collected)) finish(attempt, known.end, known.moving);
     return;
   }
-  finish(attempt, End{EndKind::host_lost, -1, 0, "silent for " + format_duration(event.silent_for)}, "", false);
+  after_end(attempt);
+}
+
+// One that has failed or is gone ends the gang: the others would wait for it for ever.
+void Stepper::after_end(const Attempt& attempt) {
+  const Stopping* stopping = phase<Stopping>();
+  const bool ordered = stopping != nullptr && !stopping->cause;  // it is cancelled or moved
+  const std::optional<End> cause = cause_of(attempt, stopping == nullptr ? std::nullopt : stopping->cause, ordered);
+  const std::string moving(s().moving());
+  if (attempt.all(Part::ended)) return collect(attempt, cause ? *cause : *attempt.lead().end, moving);
+  if (!cause || ordered) return;
+  if (phase<Launching>() != nullptr) return finish(attempt, *cause, "");  // nothing is to be saved yet
+  const Member& first = *attempt.member(cause->rank);
+  if (stopping == nullptr) {
+    std::string text = "rank " + std::to_string(first.rank) + " on " + first.host.value + ": " + in_words(*cause) +
+                       "; stopping the other members";
+    record("gang_broken", text, attempt.epoch, first.host);
+    explain("gang_broken", std::move(text));
+  }
+  s().phase = Stopping{attempt, k_gang_grace, "", cause};
+}
+
+void Stepper::collect(const Attempt& attempt, const End& end, const std::string& moving) {
+  if (attempt.all(Part::collected)) return finish(attempt, end, moving);
+  explain("collecting", "fetching the last checkpoint and output from " + attempt.where());
+  s().phase = Collecting{attempt, end, moving};
 }
 
 // From here on all is as with a host that was really lost, but that others are tried first.
 void Stepper::operator()(const Drilled& event) {
-  const Attempt* found = current(event.epoch);
+  Attempt* found = current(event.epoch);
   if (found == nullptr || phase<Running>() == nullptr) return;
-  const Attempt attempt = *found;
-  const std::string text = "a drill: " + attempt.host().value + " counts as lost";
-  record("drilled", text, event.epoch, attempt.host());
-  avoid(attempt.host(), text);
-  finish(attempt, End{EndKind::host_lost, -1, 0, text}, "", false);
+  const HostName host = found->lead().host;
+  const std::string text = "a drill: " + host.value + " counts as lost";
+  record("drilled", text, event.epoch, host);
+  avoid(host, text);
+  Member& member = found->members.front();
+  member.end = End{EndKind::host_lost, -1, 0, text, member.rank};
+  member.part = Part::collected;
+  s().pending_cleanups.push_back({host, found->epoch, found->number, true});
+  after_end(Attempt{*found});
 }
 
 void Stepper::operator()(const Collected& event) {
-  const Collecting* collecting = phase<Collecting>();
+  Collecting* collecting = phase<Collecting>();
   if (collecting == nullptr || collecting->attempt.epoch != event.epoch) return;
+  Member* member = collecting->attempt.member(event.rank);
+  if (member == nullptr || member->part == Part::collected) return;
+  member->part = Part::collected;
+  if (!event.problem.empty()) record("collect_incomplete", event.problem, event.epoch, member->host);
+  if (!collecting->attempt.all(Part::collected)) return;
   const Collecting copy = *collecting;
-  if (!event.problem.empty()) record("collect_incomplete", event.problem, event.epoch, copy.attempt.host());
-  finish(copy.attempt, copy.end, copy.moving, true);
+  finish(copy.attempt, copy.end, copy.moving);
 }
 
-void Stepper::finish(const Attempt& attempt, const End& end, const std::string& moving, bool fetched) {
-  s().pending_cleanups.push_back({attempt.host(), attempt.epoch, attempt.number, !fetched});
+// Those that were given up are to be cleaned up already.
+void Stepper::clean_up(const Attempt& attempt) {
+  for (const Member& member : attempt.members) {
+    const bool known = std::any_of(
+        s().pending_cleanups.begin(), s().pending_cleanups.end(),
+        [&](const PendingCleanup& end) { return end.host == member.host && end.epoch == attempt.epoch; });
+    if (!known) s().pending_cleanups.push_back({member.host, attempt.epoch, attempt.number, false});
+  }
+}
+
+void Stepper::finish(const Attempt& attempt, const End& end, const std::string& moving) {
+  clean_up(attempt);
   const bool lost = end.kind == EndKind::host_lost;
   // Only an end by our own order is the move's: what ended by itself just before is judged as ever.
   const bool moved = !moving.empty() && (end.kind == EndKind::stopped || end.kind == EndKind::absent);
@@ -101,7 +171,7 @@ void Stepper::finish(const Attempt& attempt, const End& end, const std::string& 
   const std::string row_state = end.success() ? "succeeded" : cancelled || moved ? "stopped" : lost ? "lost" : "failed";
   row(attempt, row_state, moved && !cancelled ? moving : std::string(end_kind_name(end.kind)), &end);
   if (end.success()) {
-    done(JobState::succeeded, 0, "succeeded", "succeeded on " + attempt.host().value);
+    done(JobState::succeeded, 0, "succeeded", "succeeded on " + attempt.where());
     return;
   }
   if (cancelled) return this->cancelled("it ended with: " + in_words(end));
@@ -126,8 +196,9 @@ void Stepper::finish(const Attempt& attempt, const End& end, const std::string& 
 
 // A failure of the job's own code.
 void Stepper::charge(const Attempt& attempt, const End& end) {
-  s().failures.push_back({attempt.host(), end.exit_code, end.signal});
-  avoid(attempt.host(), "the job failed there: " + in_words(end));
+  const HostName host = culprit(attempt, end);
+  s().failures.push_back({host, end.exit_code, end.signal});
+  avoid(host, "the job failed there: " + in_words(end));
   std::vector<std::string> same_on;  // distinct hosts where it ended in the same way
   for (const Failure& failure : s().failures) {
     const bool same = failure.exit_code == end.exit_code && failure.signal == end.signal;
@@ -135,7 +206,7 @@ void Stepper::charge(const Attempt& attempt, const End& end) {
       same_on.push_back(failure.host.value);
   }
   const int count = static_cast<int>(s().failures.size());
-  std::string text = in_words(end) + " on " + attempt.host().value + " (failure " + std::to_string(count) + " of " +
+  std::string text = in_words(end) + " on " + host.value + " (failure " + std::to_string(count) + " of " +
                      std::to_string(std::max(s().policy.max_failures, 1)) + ")";
   if (same_on.size() > 1) {
     text += "; the same on " + std::to_string(same_on.size()) + " hosts: it is the program, not the host";
@@ -145,23 +216,24 @@ void Stepper::charge(const Attempt& attempt, const End& end) {
     done(JobState::failed, code, "program_failed", std::move(text));
     return;
   }
-  record("program_failed", text, attempt.epoch, attempt.host());
+  record("program_failed", text, attempt.epoch, host);
   wait("program_failed", std::move(text));
 }
 
 // The infrastructure's fault: never charged to the job, however often.
 void Stepper::retry_elsewhere(const Attempt& attempt, const End& end) {
+  const HostName host = culprit(attempt, end);
   const bool barren = !attempt.last_saved_at && s().restarts_in_row + 1 >= k_barren_max;
-  if (end.kind == EndKind::start_failed || end.kind == EndKind::disk_full) avoid(attempt.host(), in_words(end));
-  else if (barren) avoid(attempt.host(), "attempts end there before they have saved anything: " + in_words(end));
+  if (end.kind == EndKind::start_failed || end.kind == EndKind::disk_full) avoid(host, in_words(end));
+  else if (barren) avoid(host, "attempts end there before they have saved anything: " + in_words(end));
   if (end.kind == EndKind::start_failed && ++s().start_failures_in_row >= k_start_failures_max) {
     done(JobState::failed, std::nullopt, "start_failed",
          "could not be started " + std::to_string(s().start_failures_in_row) + " times in a row, last on " +
-             attempt.host().value + ": " + end.detail);
+             host.value + ": " + end.detail);
     return;
   }
-  record("recovering", "starting again: " + in_words(end), attempt.epoch, attempt.host());
-  wait(std::string(end_kind_name(end.kind)), in_words(end) + " (" + attempt.host().value + ")");
+  record("recovering", "starting again: " + in_words(end), attempt.epoch, host);
+  wait(std::string(end_kind_name(end.kind)), in_words(end) + " (" + host.value + ")");
 }
 
 }  // namespace gridctl::job

@@ -11,13 +11,53 @@ using nlohmann::json;
 
 namespace {
 
-json of(const Member& m) {
-  return {{"rank", m.rank}, {"host", m.host.value},           {"engine", engine_name(m.engine)}, {"gpus", m.gpu_uuids},
-          {"cpus", m.cpus}, {"memory_bytes", m.memory_bytes}, {"price", m.price_per_hour}};
+json of(const End& e) {
+  return {{"kind", end_kind_name(e.kind)},
+          {"exit_code", e.exit_code},
+          {"signal", e.signal},
+          {"detail", e.detail},
+          {"rank", e.rank}};
 }
 
-Member member_of(const json& in) {
+End end_of(const json& in) {
+  End e;
+  const auto name = in.at("kind").get<std::string>();
+  bool known = false;
+  for (int i = 0; i <= static_cast<int>(EndKind::host_lost); ++i)
+    if (end_kind_name(static_cast<EndKind>(i)) == name) e.kind = static_cast<EndKind>(i), known = true;
+  if (!known) throw std::runtime_error("unknown end '" + name + "'");
+  e.exit_code = in.at("exit_code").get<int>();
+  e.signal = in.at("signal").get<int>();
+  e.detail = in.at("detail").get<std::string>();
+  e.rank = in.value("rank", 0);
+  return e;
+}
+
+Part part_of(const std::string& name) {
+  for (int i = 0; i <= static_cast<int>(Part::collected); ++i)
+    if (part_name(static_cast<Part>(i)) == name) return static_cast<Part>(i);
+  throw std::runtime_error("unknown part '" + name + "'");
+}
+
+json of(const Member& m) {
+  return {{"rank", m.rank},
+          {"host", m.host.value},
+          {"engine", engine_name(m.engine)},
+          {"gpus", m.gpu_uuids},
+          {"cpus", m.cpus},
+          {"memory_bytes", m.memory_bytes},
+          {"price", m.price_per_hour},
+          {"part", part_name(m.part)},
+          {"end", m.end ? of(*m.end) : json(nullptr)},
+          {"doing", m.doing}};
+}
+
+// `part`: of states stored before members had one.
+Member member_of(const json& in, Part part) {
   Member m;
+  m.part = in.contains("part") ? part_of(in.at("part").get<std::string>()) : part;
+  if (const auto end = in.find("end"); end != in.end() && !end->is_null()) m.end = end_of(*end);
+  m.doing = in.value("doing", "");
   m.rank = in.at("rank").get<int>();
   m.host = {in.at("host").get<std::string>()};
   m.engine = parse_engine(in.at("engine").get<std::string>()).value_or(EngineKind::process);
@@ -46,11 +86,11 @@ json of(const Attempt& a) {
           {"last_saved_at", of(a.last_saved_at)}};
 }
 
-Attempt attempt_of(const json& in) {
+Attempt attempt_of(const json& in, Part part) {
   Attempt a;
   a.number = {in.at("number").get<std::uint64_t>()};
   a.epoch = {in.at("epoch").get<std::uint64_t>()};
-  for (const json& m : in.at("members")) a.members.push_back(member_of(m));
+  for (const json& m : in.at("members")) a.members.push_back(member_of(m, part));
   if (a.members.empty()) throw std::runtime_error("an attempt without members");
   a.resumed_from = {in.at("resumed_from").get<std::uint64_t>()};
   a.placement_reason = in.at("why").get<std::string>();
@@ -59,30 +99,16 @@ Attempt attempt_of(const json& in) {
   return a;
 }
 
-json of(const End& e) {
-  return {{"kind", end_kind_name(e.kind)}, {"exit_code", e.exit_code}, {"signal", e.signal}, {"detail", e.detail}};
+json of(const Move& m) {
+  return {{"why", m.why}, {"since", m.since.ms}, {"after", m.after}, {"saved", m.saved}, {"host", m.host.value}};
 }
-
-End end_of(const json& in) {
-  End e;
-  const auto name = in.at("kind").get<std::string>();
-  bool known = false;
-  for (int i = 0; i <= static_cast<int>(EndKind::host_lost); ++i)
-    if (end_kind_name(static_cast<EndKind>(i)) == name) e.kind = static_cast<EndKind>(i), known = true;
-  if (!known) throw std::runtime_error("unknown end '" + name + "'");
-  e.exit_code = in.at("exit_code").get<int>();
-  e.signal = in.at("signal").get<int>();
-  e.detail = in.at("detail").get<std::string>();
-  return e;
-}
-
-json of(const Move& m) { return {{"why", m.why}, {"since", m.since.ms}, {"after", m.after}, {"saved", m.saved}}; }
 
 Move move_of(const json& in) {
   return {in.at("why").get<std::string>(),
           {in.at("since").get<std::int64_t>()},
           in.at("after").get<std::uint64_t>(),
-          in.at("saved").get<bool>()};
+          in.at("saved").get<bool>(),
+          {in.value("host", "")}};
 }
 
 struct PhaseWriter {
@@ -94,13 +120,18 @@ struct PhaseWriter {
             {"attempt", of(p.attempt)},
             {"placed_at", p.placed_at.ms},
             {"doing", p.doing},
-            {"doing_since", p.doing_since.ms}};
+            {"doing_since", p.doing_since.ms},
+            {"connected", p.connected}};
   }
   json operator()(const Running& p) const {
     return {{"phase", "running"}, {"attempt", of(p.attempt)}, {"move", p.move ? of(*p.move) : json(nullptr)}};
   }
   json operator()(const Stopping& p) const {
-    return {{"phase", "stopping"}, {"attempt", of(p.attempt)}, {"grace_ns", p.grace.count()}, {"moving", p.moving}};
+    return {{"phase", "stopping"},
+            {"attempt", of(p.attempt)},
+            {"grace_ns", p.grace.count()},
+            {"moving", p.moving},
+            {"cause", p.cause ? of(*p.cause) : json(nullptr)}};
   }
   json operator()(const Collecting& p) const {
     return {{"phase", "collecting"}, {"attempt", of(p.attempt)}, {"end", of(p.end)}, {"moving", p.moving}};
@@ -120,20 +151,26 @@ Phase phase_of(const json& in) {
     return Waiting{Duration{in.at("backoff_ns").get<std::int64_t>()}, in.at("why").get<std::string>(),
                    in.at("detail").get<std::string>()};
   if (name == "launching")
-    return Launching{attempt_of(in.at("attempt")),
+    return Launching{attempt_of(in.at("attempt"), Part::placed),
                      {in.value("placed_at", std::int64_t{0})},
                      in.value("doing", ""),
-                     {in.value("doing_since", std::int64_t{0})}};
+                     {in.value("doing_since", std::int64_t{0})},
+                     in.value("connected", false)};
   if (name == "running") {
-    Running running{attempt_of(in.at("attempt")), {}};
+    Running running{attempt_of(in.at("attempt"), Part::running), {}};
     if (in.contains("move") && !in.at("move").is_null()) running.move = move_of(in.at("move"));
     return running;
   }
-  if (name == "stopping")
-    return Stopping{attempt_of(in.at("attempt")), Duration{in.at("grace_ns").get<std::int64_t>()},
-                    in.value("moving", "")};
+  if (name == "stopping") {
+    Stopping stopping{attempt_of(in.at("attempt"), Part::running),
+                      Duration{in.at("grace_ns").get<std::int64_t>()},
+                      in.value("moving", ""),
+                      {}};
+    if (const auto cause = in.find("cause"); cause != in.end() && !cause->is_null()) stopping.cause = end_of(*cause);
+    return stopping;
+  }
   if (name == "collecting")
-    return Collecting{attempt_of(in.at("attempt")), end_of(in.at("end")), in.value("moving", "")};
+    return Collecting{attempt_of(in.at("attempt"), Part::ended), end_of(in.at("end")), in.value("moving", "")};
   if (name != "done") throw std::runtime_error("unknown phase '" + name + "'");
   Done done;
   done.state = parse_state_name(in.at("state").get<std::string>()).value_or(JobState::failed);

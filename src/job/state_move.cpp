@@ -26,16 +26,17 @@ void Stepper::operator()(const MoveRequested& event) {
   const Attempt* found = current(event.epoch);
   if (found == nullptr || event.why.empty()) return;
   const Attempt attempt = *found;
-  const std::string host = leaving_in_words(attempt.host(), event.why);
+  const HostName& leaves = event.host.value.empty() ? attempt.lead().host : event.host;
+  const std::string host = leaving_in_words(leaves, event.why);
   if (phase<Launching>() != nullptr) return stop_for_move(attempt, event.why, host + ": the start there is broken off");
   Running* running = phase<Running>();
   if (running == nullptr || running->move) return;
-  running->move = Move{event.why, at_, event.after, false};
+  running->move = Move{event.why, at_, event.after, false, leaves};
   if (event.failures_max > 0) s().failures_max = event.failures_max;
   std::string text = host + ": the job moves when its next checkpoint is safe";
   if (event.patience > Duration::zero()) text += ", at the latest in " + format_duration(event.patience);
   if (!event.text.empty()) text += ": " + event.text;
-  record("move_requested", text, event.epoch, attempt.host());
+  record("move_requested", text, event.epoch, leaves);
   explain("moving", std::move(text));
 }
 
@@ -47,7 +48,7 @@ void Stepper::operator()(const MoveDue& event) {
   const std::string reason = move.saved ? "checkpoint " + std::to_string(s().head.value) + " is safe"
                                         : "no further checkpoint came within " +
                                               format_duration(std::chrono::milliseconds{at_.ms - move.since.ms});
-  stop_for_move(Attempt{*found}, move.why, leaving_in_words(found->host(), move.why) + ": stopping there, " + reason);
+  stop_for_move(Attempt{*found}, move.why, leaving_in_words(move.host.value.empty() ? found->lead().host : move.host, move.why) + ": stopping there, " + reason);
 }
 
 void Stepper::operator()(const MoveBlocked& event) {
@@ -56,8 +57,8 @@ void Stepper::operator()(const MoveBlocked& event) {
   if (attempt == nullptr || running == nullptr) return;
   running->move.reset();
   std::string text =
-      attempt->host().value + " is to be emptied, but no other host can take the job now; it stays: " + event.summary;
-  if (s().reason_text != text) record("move_blocked", text, event.epoch, attempt->host());
+      attempt->lead().host.value + " is to be emptied, but no other host can take the job now; it stays: " + event.summary;
+  if (s().reason_text != text) record("move_blocked", text, event.epoch, attempt->lead().host);
   explain("move_blocked", std::move(text));
 }
 
@@ -67,20 +68,20 @@ void Stepper::operator()(const MoveWithdrawn& event) {
   if (attempt == nullptr || running == nullptr || (!running->move && s().reason != "move_blocked")) return;
   const std::string why = running->move ? running->move->why : "drained";
   running->move.reset();
-  record("move_withdrawn", staying(attempt->host(), why), event.epoch, attempt->host());
-  explain("running", "running on " + attempt->host().value);
+  record("move_withdrawn", staying(attempt->lead().host, why), event.epoch, attempt->lead().host);
+  explain("running", "running on " + attempt->lead().host.value);
 }
 
 void Stepper::stop_for_move(const Attempt& attempt, const std::string& why, std::string text) {
-  record("moving", text, attempt.epoch, attempt.host());
+  record("moving", text, attempt.epoch, attempt.lead().host);
   explain("moving", std::move(text));
-  s().phase = Stopping{attempt, k_move_grace, why};
+  s().phase = Stopping{attempt, k_move_grace, why, {}};
 }
 
 // Neither a failure nor a loss: no charge, no avoidance, no backoff.
 void Stepper::move_on(const Attempt& attempt, const std::string& moving) {
-  const std::string text = leaving_in_words(attempt.host(), moving) + ": going on elsewhere";
-  record("moved_away", text, attempt.epoch, attempt.host());
+  const std::string text = leaving_in_words(attempt.lead().host, moving) + ": going on elsewhere";
+  record("moved_away", text, attempt.epoch, attempt.lead().host);
   explain(moving, text);
   s().phase = Waiting{Duration::zero(), moving, text};
 }

@@ -38,6 +38,12 @@ Attempt* Stepper::current(Epoch epoch) {
   return attempt != nullptr && attempt->epoch == epoch ? attempt : nullptr;
 }
 
+Member* Stepper::living(Epoch epoch, int rank) {
+  Attempt* attempt = current(epoch);
+  Member* member = attempt == nullptr ? nullptr : attempt->member(rank);
+  return member != nullptr && member->part < Part::ended ? member : nullptr;
+}
+
 void Stepper::row(const Attempt& attempt, std::string state, std::string reason, const End* end) {
   AttemptRow row{attempt, std::move(state), std::move(reason), {}, {}};
   if (end != nullptr) {
@@ -89,10 +95,10 @@ void Stepper::operator()(const Placed& event) {
                                ? "from the beginning"
                                : "from checkpoint " + std::to_string(attempt.resumed_from.value);
   record("placed",
-         "attempt " + std::to_string(attempt.number.value) + " goes to " + attempt.host().value + ", " + from + ": " +
+         "attempt " + std::to_string(attempt.number.value) + " goes to " + attempt.where() + ", " + from + ": " +
              event.reason,
-         attempt.epoch, attempt.host());
-  explain("starting", "starting on " + attempt.host().value);
+         attempt.epoch, attempt.lead().host);
+  explain("starting", "starting on " + attempt.where());
   row(attempt, "starting", "");
   state.phase = Launching{std::move(attempt), at_, "send", at_};
 }
@@ -108,69 +114,95 @@ void Stepper::operator()(const NotPlaced& event) {
 
 void Stepper::operator()(const LaunchFailed& event) {
   const Attempt* attempt = current(event.epoch);
-  if (attempt == nullptr || phase<Launching>() == nullptr) return;
+  const Member* member = attempt == nullptr ? nullptr : attempt->member(event.rank);
+  if (member == nullptr || phase<Launching>() == nullptr) return;
+  const HostName host = member->host;
   if (event.host_max_epoch > k_epoch_believed_max) {
-    avoid(attempt->host(), "it claims to know an impossible epoch");
+    avoid(host, "it claims to know an impossible epoch");
   } else if (event.host_max_epoch > s().epoch) {
     record("epoch_adopted",
-           attempt->host().value + " knows epoch " + std::to_string(event.host_max_epoch.value) +
+           host.value + " knows epoch " + std::to_string(event.host_max_epoch.value) +
                ": this state directory is older than the host",
-           event.epoch, attempt->host());
+           event.epoch, host);
     s().epoch = event.host_max_epoch;
   }
-  const End end{event.kind, -1, 0, event.detail};
+  const End end{event.kind, -1, 0, event.detail, event.rank};
   if (event.host_fault) {
-    if (event.kind == EndKind::absent) avoid(attempt->host(), event.detail);
-    finish(Attempt{*attempt}, end, "", true);
+    if (event.kind == EndKind::absent) avoid(host, event.detail);
+    finish(Attempt{*attempt}, end, "");
     return;
   }
   // Nobody's fault (the resource was taken a moment ago, or this machine's own trouble): ask again, blame no one. But
   // who refuses time and again comes last, for what passes by itself would have passed.
-  if (event.refused && s().restarts_in_row + 1 >= k_barren_max)
-    avoid(attempt->host(), "it refuses the job: " + event.detail);
-  record("launch_failed", event.detail, event.epoch, attempt->host());
+  if (event.refused && s().restarts_in_row + 1 >= k_barren_max) avoid(host, "it refuses the job: " + event.detail);
+  record("launch_failed", event.detail, event.epoch, host);
   row(*attempt, "failed", "not_started", &end);
-  s().pending_cleanups.push_back({attempt->host(), attempt->epoch, attempt->number, false});
+  clean_up(Attempt{*attempt});
   wait("not_started", event.detail);
 }
 
-void Stepper::operator()(const LaunchAccepted& event) {
-  const Attempt* attempt = current(event.epoch);
+void Stepper::operator()(const MemberPrepared& event) {
+  Member* member = living(event.epoch, event.rank);
+  if (member == nullptr || phase<Launching>() == nullptr || member->part >= Part::prepared) return;
+  member->part = Part::prepared;
+  record("member_prepared", "rank " + std::to_string(event.rank) + " is ready on " + member->host.value, event.epoch,
+         member->host);
+}
+
+void Stepper::operator()(const MembersConnected& event) {
   Launching* launching = phase<Launching>();
-  if (attempt == nullptr || launching == nullptr) return;
+  if (current(event.epoch) == nullptr || launching == nullptr || launching->connected) return;
+  launching->connected = true;
+  record("gang_connected", event.text, event.epoch);
+}
+
+void Stepper::operator()(const LaunchAccepted& event) {
+  Member* member = living(event.epoch, event.rank);
+  Launching* launching = phase<Launching>();
+  if (member == nullptr || launching == nullptr || member->part >= Part::promised) return;
+  member->part = Part::promised;
   const bool first_word = launching->doing == "send";
-  record("accepted", attempt->host().value + " accepted the attempt" + (first_word ? took(*launching, at_) : ""),
-         event.epoch, attempt->host());
+  record("accepted", member->host.value + " accepted the attempt" + (first_word ? took(*launching, at_) : ""),
+         event.epoch, member->host);
   if (first_word) launching->doing.clear();
 }
 
 void Stepper::operator()(const Preparing& event) {
-  const Attempt* attempt = current(event.epoch);
+  Member* member = living(event.epoch, event.rank);
   Launching* launching = phase<Launching>();
-  if (attempt == nullptr || launching == nullptr || event.doing == launching->doing) return;
+  if (member == nullptr || launching == nullptr || event.doing == member->doing) return;
   const bool is_word =
       !event.doing.empty() && event.doing.size() <= k_doing_max &&
       std::all_of(event.doing.begin(), event.doing.end(), [](char c) { return c == '-' || (c >= 'a' && c <= 'z'); });
   if (!is_word) return;
-  record("preparing", attempt->host().value + ": " + doing_in_words(event.doing) + took(*launching, at_), event.epoch,
-         attempt->host());
-  explain("starting", "starting on " + attempt->host().value + ": " + doing_in_words(event.doing));
+  record("preparing", member->host.value + ": " + doing_in_words(event.doing) + took(*launching, at_), event.epoch,
+         member->host);
+  explain("starting", "starting on " + member->host.value + ": " + doing_in_words(event.doing));
+  member->doing = event.doing;
   launching->doing = event.doing;
   launching->doing_since = at_;
 }
 
 void Stepper::operator()(const PayloadStarted& event) {
-  Attempt* attempt = current(event.epoch);
+  Member* member = living(event.epoch, event.rank);
   const Launching* launching = phase<Launching>();
-  if (attempt == nullptr || launching == nullptr) return;
+  if (member == nullptr || launching == nullptr || member->part >= Part::running) return;
+  member->part = Part::running;
+  member->doing.clear();
+  Attempt* attempt = current(event.epoch);
+  if (!attempt->all(Part::running)) {
+    record("member_started", "rank " + std::to_string(event.rank) + " runs on " + member->host.value, event.epoch,
+           member->host);
+    return;
+  }
   attempt->started_at = at_;
   s().recovering = false;
   s().start_failures_in_row = 0;
   record("attempt_started",
-         "attempt " + std::to_string(attempt->number.value) + " runs on " + attempt->host().value + ", " +
+         "attempt " + std::to_string(attempt->number.value) + " runs on " + attempt->where() + ", " +
              format_duration(between(launching->placed_at, at_)) + " after it was placed" + took(*launching, at_),
-         event.epoch, attempt->host());
-  explain("running", "running on " + attempt->host().value);
+         event.epoch, attempt->lead().host);
+  explain("running", "running on " + attempt->where());
   row(*attempt, "running", "");
   s().phase = Running{Attempt{*attempt}, {}};
 }
@@ -217,12 +249,13 @@ void Stepper::operator()(const ReplicaSucceeded& event) {
 
 void Stepper::operator()(const PriceChanged& event) {
   Attempt* attempt = current(event.epoch);
-  if (attempt == nullptr || phase<Collecting>() != nullptr) return;
-  double& price = attempt->members.front().price_per_hour;
+  Member* member = attempt == nullptr ? nullptr : attempt->member(event.rank);
+  if (member == nullptr || phase<Collecting>() != nullptr) return;
+  double& price = member->price_per_hour;
   if (price == event.usd_per_hour) return;
   char text[96];
   std::snprintf(text, sizeof text, " costs %.2f USD an hour now, %.2f before", event.usd_per_hour, price);
-  record("price_changed", attempt->host().value + text, event.epoch, attempt->host());
+  record("price_changed", member->host.value + text, event.epoch, member->host);
   price = event.usd_per_hour;
 }
 
@@ -240,8 +273,8 @@ void Stepper::stop_for_cancel(Duration grace) {
   explain(!s().overtaken.empty() ? "replica_succeeded"
           : s().limit.empty()    ? "cancelling"
                                  : s().limit,
-          "stopping on " + attempt.host().value);
-  s().phase = Stopping{attempt, grace, ""};
+          "stopping on " + attempt.where());
+  s().phase = Stopping{attempt, grace, "", {}};
 }
 
 void Stepper::cancelled(const std::string& how) {
@@ -284,8 +317,11 @@ void Stepper::operator()(const CleanedUp& event) {
 }
 
 void Stepper::operator()(const HostForgotten& event) {
-  const Attempt* attempt = std::as_const(s()).attempt();
-  if (attempt != nullptr && attempt->host() == event.host) (*this)(HostLost{attempt->epoch, Duration::zero()});
+  if (const Attempt* found = std::as_const(s()).attempt()) {
+    const Attempt attempt = *found;
+    for (const Member& member : attempt.members)
+      if (member.host == event.host) (*this)(HostLost{attempt.epoch, Duration::zero(), member.rank});
+  }
   std::erase_if(s().pending_cleanups, [&](const PendingCleanup& end) { return end.host == event.host; });
 }
 

@@ -28,6 +28,8 @@ class Stepper {
   void operator()(const Placed& event);
   void operator()(const NotPlaced& event);
   void operator()(const LaunchFailed& event);
+  void operator()(const MemberPrepared& event);
+  void operator()(const MembersConnected& event);
   void operator()(const LaunchAccepted& event);
   void operator()(const Preparing& event);
   void operator()(const PayloadStarted& event);
@@ -62,14 +64,21 @@ class Stepper {
   }
   // The current attempt when `epoch` is its epoch: the fence of this machine.
   Attempt* current(Epoch epoch);
+  // The same, and its member of that rank, which has not ended.
+  Member* living(Epoch epoch, int rank);
   void row(const Attempt& attempt, std::string state, std::string reason, const End* end = nullptr);
   void explain(std::string reason, std::string text);
   void avoid(const HostName& host, std::string reason);
   void wait(std::string why, std::string detail);
   void done(JobState state, std::optional<int> exit_code, std::string reason, std::string text);
-  // The attempt is over, `end` says how. Decides what becomes of the job. `moving`: see Collecting; `fetched`: nothing
-  // that it made is left on the host only.
-  void finish(const Attempt& attempt, const End& end, const std::string& moving, bool fetched);
+  // A member has ended, or its host is given up (`member.end` says so): what becomes of the others.
+  void after_end(const Attempt& attempt);
+  // All members have ended; what is left to be fetched is fetched.
+  void collect(const Attempt& attempt, const End& end, const std::string& moving);
+  // The attempt is over, `end` says how. Decides what becomes of the job. `moving`: see Collecting. What a member made
+  // may be left on its host only when it was lost or not yet collected.
+  void finish(const Attempt& attempt, const End& end, const std::string& moving);
+  void clean_up(const Attempt& attempt);
   // The end that the user or a limit has asked for.
   void cancelled(const std::string& how);
   void stop_for_cancel(Duration grace);

@@ -38,10 +38,10 @@ TEST(JobMove, RunsOnUntilACheckpointIsSafeThenGoesOnElsewhereFromIt) {
   job.save(2);
   EXPECT_TRUE(job.move()->saved);
   job.due();
-  EXPECT_THAT(job.effects_due(), ElementsAre("stop/1"));
+  EXPECT_THAT(job.effects_due(), ElementsAre("stop/1/0"));
   EXPECT_EQ(job.state.moving(), "drained");
   job.happen(AttemptEnded{{1}, {EndKind::stopped, -1, 0, ""}});
-  EXPECT_THAT(job.effects_due(), ElementsAre("collect/1"));
+  EXPECT_THAT(job.effects_due(), ElementsAre("collect/1/0"));
   EXPECT_EQ(job.state.moving(), "drained");
   job.save(3);  // its last one, collected after the stop
   job.happen(Collected{{1}, ""});
@@ -145,7 +145,7 @@ TEST(JobMove, BreaksOffAStartAndStartsElsewhere) {
   Moving job;
   job.place("a");
   job.request();
-  EXPECT_THAT(job.effects_due(), ElementsAre("stop/1"));
+  EXPECT_THAT(job.effects_due(), ElementsAre("stop/1/0"));
   job.end({EndKind::absent, -1, 0, ""});  // START had not arrived; the fence keeps it out
   EXPECT_EQ(job.rows.back().state, "stopped");
   EXPECT_EQ(job.rows.back().reason, "drained");

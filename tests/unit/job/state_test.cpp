@@ -18,12 +18,12 @@ TEST(JobState, GoesFromSubmitToSuccessAndLeavesTheHostClean) {
   EXPECT_THAT(job.due(), ElementsAre("place"));
   job.place("a");
   EXPECT_EQ(job.state.visible(), JobState::starting);
-  EXPECT_THAT(job.due(), ElementsAre("launch/1"));
+  EXPECT_THAT(job.due(), ElementsAre("launch/1/0"));
   job.happen(PayloadStarted{{1}});
   EXPECT_EQ(job.state.visible(), JobState::running);
   EXPECT_THAT(job.due(), ElementsAre());
   job.happen(AttemptEnded{{1}, {EndKind::exited, 0, 0, ""}});
-  EXPECT_THAT(job.due(), ElementsAre("collect/1"));
+  EXPECT_THAT(job.due(), ElementsAre("collect/1/0"));
   job.happen(Collected{{1}, ""});
   EXPECT_EQ(job.state.visible(), JobState::succeeded);
   EXPECT_THAT(job.due(), ElementsAre("settle/1/a"));
@@ -129,7 +129,7 @@ TEST(JobState, StopsBeforeItIsCancelledAndSettlesAfterwards) {
   Driver job;
   job.run_on("a");
   job.happen(CancelRequested{std::chrono::seconds{30}});
-  EXPECT_THAT(job.due(), ElementsAre("stop/1"));
+  EXPECT_THAT(job.due(), ElementsAre("stop/1/0"));
   EXPECT_EQ(job.state.visible(), JobState::running);
   job.end({EndKind::stopped, -1, 0, ""});
   EXPECT_EQ(job.state.visible(), JobState::cancelled);
@@ -153,7 +153,7 @@ TEST(JobState, IsStoppedByItsLimitAsByACancellationAndSaysWhy) {
   Driver job;
   job.run_on("a");
   job.happen(LimitReached{"budget", "its budget is used up"});
-  EXPECT_THAT(job.due(), ElementsAre("stop/1"));
+  EXPECT_THAT(job.due(), ElementsAre("stop/1/0"));
   EXPECT_EQ(std::get<Stopping>(job.state.phase).grace, k_limit_grace);
   EXPECT_EQ(parse_state(to_json(job.state)).value(), job.state);
   job.happen(LimitReached{"max_duration", "it has run long"});  // one is enough
@@ -204,7 +204,7 @@ TEST(JobState, TakesTheResultOfAReplicaThatWasDoneFirst) {
   Driver running;
   running.run_on("a");
   running.happen(ReplicaSucceeded{"replica train-r2 was done first"});
-  EXPECT_THAT(running.due(), ElementsAre("stop/1"));
+  EXPECT_THAT(running.due(), ElementsAre("stop/1/0"));
   EXPECT_EQ(std::get<Stopping>(running.state.phase).grace, Duration::zero());
   EXPECT_EQ(running.state.epoch, Epoch{2}) << "what the attempt saves from now on would be taken for the result";
   EXPECT_EQ(parse_state(to_json(running.state)).value(), running.state);
