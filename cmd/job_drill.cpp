@@ -94,7 +94,7 @@ class Drill {
       watched_ = attempt.epoch;
       runs_since_ = now;
       saved_since_.reset();
-      context_.note("it runs on " + attempt.host().value + "; waiting for its first checkpoint");
+      context_.note("it runs on " + attempt.lead().host.value + "; waiting for its first checkpoint");
     }
     if (!saved_since_) {
       TRY_ASSIGN(const std::optional<registry::Checkpoint> first, first_of(attempt.epoch));
@@ -105,7 +105,7 @@ class Drill {
     }
     // A count that has moved tells a beginning from a continuation.
     if (!progress_[attempt.number].moves_or_is_mute() && now < *saved_since_ + k_look_before) return false;
-    facts_.from = attempt.host().value;
+    facts_.from = attempt.lead().host.value;
     facts_.before = progress_[attempt.number].ranges();
     before_ = attempt.number;
     killed_ = attempt.epoch;
@@ -119,7 +119,7 @@ class Drill {
   Result<bool> after_the_kill(const job::Attempt& attempt) {
     const BootTime now = context_.clock.boot();
     if (facts_.to.empty()) {
-      facts_.to = attempt.host().value;
+      facts_.to = attempt.lead().host.value;
       began_again_ = now;
       TRY(note_restored(attempt.resumed_from));
       context_.note("it runs on " + facts_.to + " from checkpoint " + std::to_string(attempt.resumed_from.value) +

@@ -67,7 +67,7 @@ class Emptying {
  private:
   [[nodiscard]] std::string state_of(const registry::Job& job, const registry::Provider& provider) const {
     const job::Attempt* attempt = job.machine.attempt();
-    if (attempt != nullptr && attempt->host() == name_) return job.machine.reason_text;
+    if (attempt != nullptr && attempt->on(name_) != nullptr) return job.machine.reason_text;
     const bool answers = provider.liveness != "unreachable" && provider.liveness != "lost";
     return answers ? "has left; what it left is being cleaned up"
                    : "has left; what it left is cleaned up when " + name_.value + " answers again";

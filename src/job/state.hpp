@@ -156,6 +156,7 @@ struct PendingCleanup {  // (host, epoch) that may hold processes, files or chec
   Epoch epoch;
   AttemptNumber attempt;
   bool stale = false;  // it was given up while possibly alive: what it saved later is a stray
+  int rank = 0;
   bool operator==(const PendingCleanup&) const = default;
 };
 struct Avoided {

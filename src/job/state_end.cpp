@@ -89,7 +89,7 @@ void Stepper::operator()(const HostLost& event) {
   const End lost{EndKind::host_lost, -1, 0, "silent for " + format_duration(event.silent_for), member->rank};
   const bool was_ended = member->end.has_value();
   member->part = Part::collected;
-  s().pending_cleanups.push_back({member->host, found->epoch, found->number, true});
+  s().pending_cleanups.push_back({member->host, found->epoch, found->number, true, event.rank});
   if (!was_ended) member->end = lost;
   const Attempt attempt = *found;
   if (const Collecting* collecting = phase<Collecting>()) {
@@ -136,7 +136,7 @@ void Stepper::operator()(const Drilled& event) {
   Member& member = found->members.front();
   member.end = End{EndKind::host_lost, -1, 0, text, member.rank};
   member.part = Part::collected;
-  s().pending_cleanups.push_back({host, found->epoch, found->number, true});
+  s().pending_cleanups.push_back({host, found->epoch, found->number, true, member.rank});
   after_end(Attempt{*found});
 }
 
@@ -158,7 +158,7 @@ void Stepper::clean_up(const Attempt& attempt) {
     const bool known = std::any_of(
         s().pending_cleanups.begin(), s().pending_cleanups.end(),
         [&](const PendingCleanup& end) { return end.host == member.host && end.epoch == attempt.epoch; });
-    if (!known) s().pending_cleanups.push_back({member.host, attempt.epoch, attempt.number, false});
+    if (!known) s().pending_cleanups.push_back({member.host, attempt.epoch, attempt.number, false, member.rank});
   }
 }
 

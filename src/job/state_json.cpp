@@ -204,7 +204,8 @@ State state_of(const json& in) {
     s.pending_cleanups.push_back({{l.at("host").get<std::string>()},
                                   {l.at("epoch").get<std::uint64_t>()},
                                   {l.at("attempt").get<std::uint64_t>()},
-                                  l.at("stale").get<bool>()});
+                                  l.at("stale").get<bool>(),
+                                  l.value("rank", 0)});
   s.recoveries = in.at("recoveries").get<int>();
   s.lost = Duration{in.at("lost_ns").get<std::int64_t>()};
   s.start_failures_in_row = in.at("start_failures_in_row").get<int>();
@@ -257,7 +258,7 @@ std::string to_json(const State& s) {
   out["loose_ends"] = json::array();
   for (const PendingCleanup& l : s.pending_cleanups)
     out["loose_ends"].push_back(
-        {{"host", l.host.value}, {"epoch", l.epoch.value}, {"attempt", l.attempt.value}, {"stale", l.stale}});
+        {{"host", l.host.value}, {"epoch", l.epoch.value}, {"attempt", l.attempt.value}, {"stale", l.stale}, {"rank", l.rank}});
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

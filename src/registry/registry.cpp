@@ -168,7 +168,7 @@ Result<std::vector<JobId>> Registry::jobs_on(const HostName& name) {
   for (const JobId& id : ids) {
     TRY_ASSIGN(const job::State state, impl_->load_machine(id));
     const job::Attempt* attempt = state.attempt();
-    bool here = attempt != nullptr && attempt->host() == name;
+    bool here = attempt != nullptr && attempt->on(name) != nullptr;
     for (const job::PendingCleanup& end : state.pending_cleanups) here = here || end.host == name;
     if (here) found.push_back(id);
   }

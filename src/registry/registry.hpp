@@ -14,6 +14,7 @@
 #include "base/result.hpp"
 #include "os/files.hpp"
 #include "registry/hosts.hpp"
+#include "registry/job_records.hpp"
 #include "registry/records.hpp"
 
 namespace gridctl::registry {
@@ -24,7 +25,7 @@ struct JobFilter {
   std::size_t limit = 0;              // newest so many, 0 = all
 };
 
-class Registry {
+class Registry : public JobRecords {
  public:
   // Creates the directory (0700) and the database when missing.
   [[nodiscard]] static Result<Registry> open(const os::Path& state_directory);
@@ -34,68 +35,68 @@ class Registry {
   [[nodiscard]] static Result<Registry> open_for_reading(const os::Path& state_directory);
   Registry(Registry&&) noexcept;
   Registry& operator=(Registry&&) noexcept;
-  ~Registry();
+  ~Registry() override;
 
   [[nodiscard]] const os::Path& directory() const;
   [[nodiscard]] Result<ControllerId> controller_id();
   // Changes whenever any process commits. Cheap.
-  [[nodiscard]] Result<std::int64_t> data_version();
+  [[nodiscard]] Result<std::int64_t> data_version() override;
 
   // Providers.
   [[nodiscard]] Result<void> add_provider(const Provider& provider);  // exists when the name is taken
-  [[nodiscard]] Result<void> update_provider(const Provider& provider);
+  [[nodiscard]] Result<void> update_provider(const Provider& provider) override;
   [[nodiscard]] Result<void> set_liveness(const HostName& name, const std::string& liveness,
-                                          std::optional<WallTime> seen);
+                                          std::optional<WallTime> seen) override;
   [[nodiscard]] Result<void> remove_provider(const HostName& name);
   [[nodiscard]] Result<Provider> provider(const HostName& name);  // not_found names the nearest
-  [[nodiscard]] Result<std::vector<Provider>> providers();        // by name
+  [[nodiscard]] Result<std::vector<Provider>> providers() override;        // by name
   // Those that `wanted` takes, by name, with as much of their inventories as queries and listings need. Ten thousand
   // take some 30 ms. `wanted` may add to the figures of what it takes.
   [[nodiscard]] Result<std::vector<Provider>> rows(const std::function<bool(Provider&)>& wanted);
   // Keeps the others. nullopt forgets one. Names are words.
   [[nodiscard]] Result<void> save_figures(const HostName& name,
-                                          const std::map<std::string, std::optional<double>>& figures);
+                                          const std::map<std::string, std::optional<double>>& figures) override;
   // Jobs that have something on this host (current attempt or loose end).
   [[nodiscard]] Result<std::vector<JobId>> jobs_on(const HostName& name);
 
   // What is known of hosts over time. Removing a provider removes all of it.
   // Makes everything that `writes` writes one transaction: each of its own costs a synced file.
-  [[nodiscard]] Result<void> together(const std::function<Result<void>()>& writes);
-  [[nodiscard]] Result<void> add_host_event(const HostEvent& event);  // the oldest beyond k_host_events_max go
+  [[nodiscard]] Result<void> together(const std::function<Result<void>()>& writes) override;
+  [[nodiscard]] Result<void> add_host_event(const HostEvent& event) override;  // the oldest beyond k_host_events_max go
   // The newest `limit` (0 = all kept), oldest first; of all hosts when `name` is empty.
-  [[nodiscard]] Result<std::vector<HostEvent>> host_events(const HostName& name, std::size_t limit);
-  [[nodiscard]] Result<void> save_host_report(const HostReport& report);  // replaces the former one of its kind
-  [[nodiscard]] Result<std::optional<HostReport>> host_report(const HostName& name, const std::string& kind);
-  [[nodiscard]] Result<std::vector<HostReport>> host_reports(const std::string& kind);  // of every host, by name
+  [[nodiscard]] Result<std::vector<HostEvent>> host_events(const HostName& name, std::size_t limit) override;
+  [[nodiscard]] Result<void> save_host_report(const HostReport& report) override;  // replaces the former one of its kind
+  [[nodiscard]] Result<std::optional<HostReport>> host_report(const HostName& name, const std::string& kind) override;
+  [[nodiscard]] Result<std::vector<HostReport>> host_reports(const std::string& kind) override;  // of every host, by name
   // Inserts the span, or replaces the one with the same beginning; the oldest beyond k_host_spans_max go.
-  [[nodiscard]] Result<void> save_host_span(const HostSpan& span);
-  [[nodiscard]] Result<std::vector<HostSpan>> host_spans(const HostName& name);  // oldest first
+  [[nodiscard]] Result<void> save_host_span(const HostSpan& span) override;
+  [[nodiscard]] Result<std::vector<HostSpan>> host_spans(const HostName& name) override;  // oldest first
   [[nodiscard]] Result<void> save_link(const HostLink& link);  // keeps the former value of what `link` leaves out
-  [[nodiscard]] Result<std::vector<HostLink>> links();
+  [[nodiscard]] Result<std::vector<HostLink>> links() override;
 
   // Jobs.
   [[nodiscard]] Result<job::Step> submit(const JobId& id, const job::Spec& spec, WallTime at,
-                                         const std::vector<Input>& inputs = {});
-  [[nodiscard]] Result<std::vector<Input>> inputs(const JobId& id);
+                                         const std::vector<Input>& inputs = {}) override;
+  [[nodiscard]] Result<std::vector<Input>> inputs(const JobId& id) override;
   // Loads the job's state, runs job::step, and commits the new state, records and rows in one transaction.
-  [[nodiscard]] Result<job::Step> apply(const JobId& id, const job::Event& event);
+  [[nodiscard]] Result<job::Step> apply(const JobId& id, const job::Event& event) override;
   [[nodiscard]] Result<void> update_spec(const JobId& id, const job::Spec& spec);
-  [[nodiscard]] Result<void> note(const JobId& id, WallTime at, const job::Record& record);  // a record without a step
+  [[nodiscard]] Result<void> note(const JobId& id, WallTime at, const job::Record& record) override;  // a record without a step
   // The job an ID of the contract means: id, unique prefix, name (the newest of it), or "@last".
   [[nodiscard]] Result<JobId> resolve(const std::string& id_or_name);
-  [[nodiscard]] Result<Job> job(const JobId& id);
+  [[nodiscard]] Result<Job> job(const JobId& id) override;
   [[nodiscard]] Result<std::vector<JobRow>> jobs(const JobFilter& filter);  // newest first
-  [[nodiscard]] Result<std::vector<JobId>> unfinished();                    // State::needs_supervisor()
-  [[nodiscard]] Result<std::vector<AttemptRecord>> attempts(const JobId& id);
+  [[nodiscard]] Result<std::vector<JobId>> unfinished() override;                    // State::needs_supervisor()
+  [[nodiscard]] Result<std::vector<AttemptRecord>> attempts(const JobId& id) override;
   // What it has used so far, the attempt that runs now counted up to `now`; the money of its replicas is its own.
-  [[nodiscard]] Result<Spent> spent(const JobId& id, WallTime now);
+  [[nodiscard]] Result<Spent> spent(const JobId& id, WallTime now) override;
   [[nodiscard]] Result<std::vector<JobRow>> replicas(const JobId& id);  // that it leads, by number
   // The replica's newest checkpoint becomes the newest one of the job, which is told that it is done.
-  [[nodiscard]] Result<job::Step> take_result(const JobId& id, const JobId& replica, const job::Event& event);
+  [[nodiscard]] Result<job::Step> take_result(const JobId& id, const JobId& replica, const job::Event& event) override;
   // Events after event id `after`, oldest first; at most `limit` (0 = all).
   [[nodiscard]] Result<std::vector<EventRecord>> events(const JobId& id, std::int64_t after, std::size_t limit);
   // Why the scheduler did what it did, newest decision: lines for `job explain`.
-  [[nodiscard]] Result<void> save_explanation(const JobId& id, const std::vector<std::string>& lines);
+  [[nodiscard]] Result<void> save_explanation(const JobId& id, const std::vector<std::string>& lines) override;
   [[nodiscard]] Result<std::vector<std::string>> explanation(const JobId& id);
   // The newest drill of jobs of that name; one is kept for each name.
   [[nodiscard]] Result<void> save_drill(const Drill& drill);
@@ -104,32 +105,27 @@ class Registry {
   // Checkpoints. Commits as head only when the job's epoch is still `checkpoint.epoch` (tested in the SQL statement
   // that moves the head); otherwise it is kept as a stray. Sets seq. A repeat of (epoch, host_number), or one that is
   // older than what its epoch has as head already, changes nothing and returns the former row.
-  struct Commit {
-    Checkpoint checkpoint;
-    bool became_head = false;
-    job::Step step;
-  };
-  [[nodiscard]] Result<Commit> commit_checkpoint(Checkpoint checkpoint);
-  [[nodiscard]] Result<std::vector<Checkpoint>> checkpoints(const JobId& id);  // oldest first, strays included
-  [[nodiscard]] Result<Checkpoint> checkpoint(const JobId& id, std::optional<CheckpointSeq> seq);  // nullopt = head
+  [[nodiscard]] Result<Commit> commit_checkpoint(Checkpoint checkpoint) override;
+  [[nodiscard]] Result<std::vector<Checkpoint>> checkpoints(const JobId& id) override;  // oldest first, strays included
+  [[nodiscard]] Result<Checkpoint> checkpoint(const JobId& id, std::optional<CheckpointSeq> seq) override;  // nullopt = head
   [[nodiscard]] Result<void> set_pinned(const JobId& id, CheckpointSeq seq, bool pinned);
   [[nodiscard]] Result<void> set_verified(const JobId& id, CheckpointSeq seq, bool verified);
   [[nodiscard]] Result<void> remove_checkpoint(const JobId& id,
-                                               CheckpointSeq seq);  // refused for the head of an unfinished job
+                                               CheckpointSeq seq) override;  // refused for the head of an unfinished job
   // Checkpoints that `keep` does not want and that are neither pinned, head, nor the last two: may go.
-  [[nodiscard]] Result<std::vector<Checkpoint>> prunable(const JobId& id, const job::KeepPolicy& keep);
+  [[nodiscard]] Result<std::vector<Checkpoint>> prunable(const JobId& id, const job::KeepPolicy& keep) override;
   [[nodiscard]] Result<std::vector<Digest>> live_roots();  // of every checkpoint kept and every job's inputs
 
   // Places that keep copies, and what is there.
   [[nodiscard]] Result<void> save_budget(const Budget& budget);  // replaces that of the same owner
-  [[nodiscard]] Result<void> note_used_up(const std::string& owner, const std::string& month);
+  [[nodiscard]] Result<void> note_used_up(const std::string& owner, const std::string& month) override;
   [[nodiscard]] Result<void> remove_budget(const std::string& owner);  // or there is none
-  [[nodiscard]] Result<std::vector<Budget>> budgets();                 // by owner; that of all jobs first
+  [[nodiscard]] Result<std::vector<Budget>> budgets() override;                 // by owner; that of all jobs first
   // Of the owner's jobs, or of all when it is empty; the wall time of attempts from `from` on at their hosts' prices.
-  [[nodiscard]] Result<Spending> spending(const std::string& owner, WallTime from, WallTime now);
+  [[nodiscard]] Result<Spending> spending(const std::string& owner, WallTime from, WallTime now) override;
   [[nodiscard]] Result<void> add_place(const Place& place);                       // exists when the name is taken
   [[nodiscard]] Result<void> remove_place(const std::string& name);               // with what is known of its copies
-  [[nodiscard]] Result<std::vector<Place>> places();                              // in the order they were added
+  [[nodiscard]] Result<std::vector<Place>> places() override;                              // in the order they were added
   [[nodiscard]] Result<Place> place(const std::string& name);                     // not_found names what there is
   [[nodiscard]] Result<void> note_answer(const std::string& place, WallTime at);  // ends its trouble
   // The time it began stays as long as the code is the same. True when it is news.
@@ -137,7 +133,7 @@ class Registry {
   [[nodiscard]] Result<void> add_copy(const Copy& copy);
   [[nodiscard]] Result<void> remove_copy(const Copy& copy);
   [[nodiscard]] Result<std::vector<Copy>> copies();                     // by place, job and number
-  [[nodiscard]] Result<std::vector<Copy>> copies_of(const JobId& job);  // the same, of one job
+  [[nodiscard]] Result<std::vector<Copy>> copies_of(const JobId& job) override;  // the same, of one job
   [[nodiscard]] Result<std::vector<CheckpointRef>> kept_checkpoints();  // of every job, strays included
   // Every checkpoint that is kept and worth a copy (strays only when pinned), with what its job asks for; newest first.
   [[nodiscard]] Result<std::vector<CopyWanted>> copyable();

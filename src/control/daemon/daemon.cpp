@@ -10,12 +10,19 @@
 #include "base/text.hpp"
 #include "control/copies/copier.hpp"
 #include "control/copies/housekeeping.hpp"
-#include "control/follow/supervisor.hpp"
+#include "control/daemon/controller.hpp"
+#include "control/daemon/gpu_rechecks.hpp"
+#include "control/daemon/host_rescans.hpp"
+#include "control/follow/job_files.hpp"
+#include "control/measure/network_watch.hpp"
+#include "control/reach/pace.hpp"
 #include "control/reach/paths.hpp"
+#include "control/reach/ssh_network.hpp"
 #include "control/reach/version.hpp"
 #include "os/entries.hpp"
 #include "os/host_name.hpp"
 #include "os/log.hpp"
+#include "os/loop_executor.hpp"
 #include "os/net.hpp"
 #include "os/process.hpp"
 
@@ -86,6 +93,57 @@ Result<std::optional<os::FileLock>> become_the_daemon(const Paths& paths, os::Cl
 
 }  // namespace
 
+namespace {
+
+// What the daemon does beside following jobs, on real hosts only: links and GPUs are measured, inventories taken anew.
+class HostCare : public FleetListener {
+ public:
+  HostCare(os::Loop& loop, os::Executor& run, os::Clock& clock, registry::Registry& registry, ControllerId controller,
+           LinkMeter& meter, Controller& jobs)
+      : clock_(clock),
+        paths_{registry.directory()},
+        controller_(std::move(controller)),
+        meter_(meter),
+        fleet_(jobs.fleet()),
+        rescans_(run, clock, registry, controller_, fleet_),
+        rechecks_(run, clock, registry, fleet_, jobs.book(), [this](const FleetHost& host) { return access(host); },
+                  recheck_period()),
+        links_(loop, clock, registry, paths_, meter,
+               [this](const HostName& name) -> std::optional<HostAccess> {
+                 const FleetHost* host = fleet_.find(name);
+                 return host == nullptr ? std::nullopt : std::optional{access(*host)};
+               },
+               [this](const std::string& name) {
+                 const FleetHost* host = fleet_.find({name});
+                 return host != nullptr && host->is_up();
+               }) {
+    fleet_.listen(*this);
+    timer_ = run.every(k_tick, [this] {
+      links_.tick(clock_.boot());
+      rechecks_.tick(clock_.boot());
+    });
+  }
+
+  void pinged(const FleetHost& host, Duration round_trip) override { links_.pinged(host.provider.name, round_trip); }
+
+ private:
+  [[nodiscard]] HostAccess access(const FleetHost& host) {
+    return {host.provider, controller_, paths_, &clock_, &meter_, host.life};
+  }
+
+  os::Clock& clock_;
+  const Paths paths_;
+  const ControllerId controller_;
+  LinkMeter& meter_;
+  Fleet& fleet_;
+  HostRescans rescans_;
+  GpuRechecks rechecks_;
+  NetworkWatch links_;
+  os::Executor::Timer timer_;
+};
+
+}  // namespace
+
 Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   const Paths paths{state_directory};
   TRY_ASSIGN(registry::Registry registry, registry::Registry::open(state_directory));
@@ -97,8 +155,14 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   TRY_ASSIGN(const ControllerId controller, registry.controller_id());
 
   os::Loop loop;
-  Supervisor supervisor(loop, clock, std::move(registry), controller);
-  TRY(supervisor.start());
+  LinkMeter meter;
+  SshNetwork network(loop, clock, paths, controller);
+  StoreFreight freight(network, clock, registry, meter);
+  JobFiles folders(paths);
+  os::LoopExecutor run(loop);
+  Controller jobs({clock, run, network, registry, freight, folders}, {health_period()});
+  TRY(jobs.start());
+  const HostCare care(loop, run, clock, registry, controller, meter, jobs);
   const auto on_term = loop.on_signal(SIGTERM, [&] { loop.stop(); });
   const auto on_int = loop.on_signal(SIGINT, [&] { loop.stop(); });
   const auto on_hup = loop.on_signal(SIGHUP, [] {});
@@ -107,12 +171,12 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   BootTime busy_at = clock.boot();
   const auto idle_check = loop.every(k_idle_check, [&] {
     const BootTime now = clock.boot();
-    if (!supervisor.is_idle() || !copier.is_idle()) busy_at = now;
+    if (!jobs.is_idle() || !copier.is_idle()) busy_at = now;
     if (!exit_when_idle || now - busy_at <= k_idle_before_exit) return;
     // First it says that it ends, then it looks for work a last time: a command that records a job looks in the other
     // order, so one of the two sees the other.
     const Result<void> removed = os::remove_file(paths.daemon_info());
-    if (removed && !supervisor.has_work()) return loop.stop();
+    if (removed && !jobs.has_work()) return loop.stop();
     busy_at = now;
     if (const Result<void> written = write_info(paths, clock.wall()); !written)
       os::log(os::LogLevel::warn, "while going on: " + written.error().one_line());
@@ -121,6 +185,7 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   say_ready();
   loop.run();
   os::log(os::LogLevel::info, "daemon ends; jobs go on at their hosts");
+  jobs.save();
   TRY(os::remove_file(paths.daemon_info()));
   // Threads may still be waiting for a dead host. They are left: all that counts is durable.
   std::quick_exit(0);

@@ -83,24 +83,24 @@ std::optional<Unfit> unfit_to_start(wire::Link& link, os::Clock& clock, const In
   return std::nullopt;
 }
 
-Result<sched::HostStanding> load_standing(registry::Registry& registry, const HostName& name) {
+Result<sched::HostStanding> load_standing(registry::JobRecords& registry, const HostName& name) {
   TRY_ASSIGN(const auto row, registry.host_report(name, std::string(k_standing_kind)));
   if (!row) return sched::HostStanding{};
   return sched::parse_standing(row->body).value_or(sched::HostStanding{});
 }
 
-Result<bool> was_looked_at(registry::Registry& registry, const HostName& name) {
+Result<bool> was_looked_at(registry::JobRecords& registry, const HostName& name) {
   TRY_ASSIGN(const auto row, registry.host_report(name, std::string(k_standing_kind)));
   return row.has_value();
 }
 
-Result<void> save_health(registry::Registry& registry, const HostName& name, WallTime now,
+Result<void> save_health(registry::JobRecords& registry, const HostName& name, WallTime now,
                          const wire::HealthReport& report, const sched::HostStanding& standing) {
   TRY(registry.save_host_report({name, std::string(k_health_kind), now, wire::encode(report)}));
   return registry.save_host_report({name, std::string(k_standing_kind), now, sched::to_json(standing)});
 }
 
-Result<void> record_changes(registry::Registry& registry, const HostName& name, WallTime now,
+Result<void> record_changes(registry::JobRecords& registry, const HostName& name, WallTime now,
                             const std::vector<sched::Change>& changes) {
   std::vector<std::pair<const sched::Change*, std::vector<std::string>>> groups;
   for (const sched::Change& change : changes) {
@@ -135,7 +135,7 @@ void apply_standing(sched::HostFacts& facts, const sched::HostStanding& standing
   }
 }
 
-Result<std::vector<std::pair<std::string, std::string>>> health_lines(registry::Registry& registry,
+Result<std::vector<std::pair<std::string, std::string>>> health_lines(registry::JobRecords& registry,
                                                                       const HostName& name, WallTime now) {
   std::vector<std::pair<std::string, std::string>> lines;
   TRY_ASSIGN(const auto row, registry.host_report(name, std::string(k_health_kind)));
@@ -176,7 +176,7 @@ Result<SeenHealth> see_health(const registry::Provider& provider, const Paths& p
   return SeenHealth{std::move(*reply.report), reply.wall_ms - now.ms};
 }
 
-Result<CheckedHealth> check_health(registry::Registry& registry, const registry::Provider& provider, const Paths& paths,
+Result<CheckedHealth> check_health(registry::JobRecords& registry, const registry::Provider& provider, const Paths& paths,
                                    const ControllerId& controller, BootTime deadline, os::Clock& clock) {
   TRY_ASSIGN(SeenHealth seen, see_health(provider, paths, controller, deadline, clock));
   TRY_ASSIGN(const sched::HostStanding before, load_standing(registry, provider.name));

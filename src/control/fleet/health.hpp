@@ -72,19 +72,19 @@ struct Unfit {
                                                   const std::vector<std::string>& gpu_uuids);
 
 // What the registry keeps. An unreadable standing is none.
-[[nodiscard]] Result<sched::HostStanding> load_standing(registry::Registry& registry, const HostName& name);
-[[nodiscard]] Result<bool> was_looked_at(registry::Registry& registry, const HostName& name);
-[[nodiscard]] Result<void> save_health(registry::Registry& registry, const HostName& name, WallTime now,
+[[nodiscard]] Result<sched::HostStanding> load_standing(registry::JobRecords& registry, const HostName& name);
+[[nodiscard]] Result<bool> was_looked_at(registry::JobRecords& registry, const HostName& name);
+[[nodiscard]] Result<void> save_health(registry::JobRecords& registry, const HostName& name, WallTime now,
                                        const wire::HealthReport& report, const sched::HostStanding& standing);
 // Each change becomes an event of the host; equal ones of several GPUs become one. Failures of GPUs are counted.
-[[nodiscard]] Result<void> record_changes(registry::Registry& registry, const HostName& name, WallTime now,
+[[nodiscard]] Result<void> record_changes(registry::JobRecords& registry, const HostName& name, WallTime now,
                                           const std::vector<sched::Change>& changes);
 
 // Takes quarantined and used GPUs, and the whole host when it is quarantined, out of the choice.
 void apply_standing(sched::HostFacts& facts, const sched::HostStanding& standing, WallTime now);
 
 // For `provider show`: pairs of label and text, nothing for a host that was never looked at.
-[[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> health_lines(registry::Registry& registry,
+[[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> health_lines(registry::JobRecords& registry,
                                                                                     const HostName& name, WallTime now);
 
 // Connects, has a new report made and judges it; a clean unit is ok at once. Everything is recorded.
@@ -94,7 +94,7 @@ struct CheckedHealth {
   sched::HostStanding standing;
   std::vector<sched::Change> changes;
 };
-[[nodiscard]] Result<CheckedHealth> check_health(registry::Registry& registry, const registry::Provider& provider,
+[[nodiscard]] Result<CheckedHealth> check_health(registry::JobRecords& registry, const registry::Provider& provider,
                                                  const Paths& paths, const ControllerId& controller, BootTime deadline,
                                                  os::Clock& clock);
 // The same without judging: for looking at many hosts at once.

@@ -24,7 +24,7 @@ sched::HostFacts facts_of(const registry::Provider& provider) {
   return facts;
 }
 
-Result<std::map<std::string, sched::Figures>> link_figures(registry::Registry& registry) {
+Result<std::map<std::string, sched::Figures>> link_figures(registry::JobRecords& registry) {
   TRY_ASSIGN(const std::vector<registry::HostLink> links, registry.links());
   std::map<std::string, sched::Figures> found;
   for (const auto& [name, network] : networks_of(links)) {

@@ -15,7 +15,7 @@ namespace gridctl::control {
 [[nodiscard]] sched::HostFacts facts_of(const registry::Provider& provider);
 // What was measured of each host's links, as `provider show` tells it: inet_up, inet_down (Mbit/s) and rtt (ms), by
 // name.
-[[nodiscard]] Result<std::map<std::string, sched::Figures>> link_figures(registry::Registry& registry);
+[[nodiscard]] Result<std::map<std::string, sched::Figures>> link_figures(registry::JobRecords& registry);
 // As a query sees it. The provider must outlive the result.
 [[nodiscard]] sched::Subject subject_of(const registry::Provider& provider);
 // What one member of a running attempt holds there.

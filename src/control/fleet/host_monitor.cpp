@@ -19,8 +19,9 @@ constexpr Duration k_quick_pause = std::chrono::milliseconds{100};
 constexpr int k_quick_retries_max = 30;  // with the login's own time, some ten seconds
 }  // namespace
 
-HostMonitor::HostMonitor(os::Loop& loop, os::Pool& pool, os::Clock& clock, Connect connect, Listener listener)
-    : loop_(loop), pool_(pool), clock_(clock), connect_(std::move(connect)), listener_(std::move(listener)) {}
+HostMonitor::HostMonitor(os::Executor& run, AgentNetwork& net, os::Clock& clock, registry::Provider provider,
+                         Listener listener)
+    : run_(run), net_(net), clock_(clock), provider_(std::move(provider)), listener_(std::move(listener)) {}
 
 void HostMonitor::set_wants(std::vector<Want> wants, Duration heartbeat) {
   const bool changed = !(wants == wants_);
@@ -55,15 +56,17 @@ void HostMonitor::tick(BootTime now, bool others_answer) {
 void HostMonitor::connect(BootTime now) {
   connecting_ = true;
   connect_began_ = now;
-  pool_.submit([self = shared_from_this(), connect = connect_, deadline = now + k_connect_timeout]() mutable {
-    auto session = std::make_shared<Result<AgentSession>>(connect(deadline));
-    os::Loop& loop = self->loop_;
+  const os::Lane lane{os::Lane::Kind::login, provider_.name.value};
+  run_.run(lane, [self = shared_from_this(), deadline = now + k_connect_timeout]() mutable {
+    using Channel = Result<std::unique_ptr<AgentChannel>>;
+    auto channel = std::make_shared<Channel>(self->net_.connect(self->provider_, deadline));
+    os::Executor& run = self->run_;
     // Moved, for the last reference must not end on this thread: the connection is watched by the loop.
-    loop.post([self = std::move(self), session] { self->take_over(std::move(*session)); });
+    run.post([self = std::move(self), channel] { self->take_over(std::move(*channel)); });
   });
 }
 
-void HostMonitor::take_over(Result<AgentSession> session) {
+void HostMonitor::take_over(Result<std::unique_ptr<AgentChannel>> session) {
   connecting_ = false;
   tried_ = true;
   const BootTime now = clock_.boot();
@@ -85,30 +88,30 @@ void HostMonitor::take_over(Result<AgentSession> session) {
   quick_retries_ = 0;
   trouble_.clear();
   asked_.clear();
-  echo_ = session->hello.host_time;
+  const wire::AgentHello hello = (*session)->hello();
+  echo_ = hello.host_time;
   last_answer_ = now;
   silence_.answered(now);
-  const wire::AgentHello hello = session->hello;
   knows_links_ = std::find(hello.features.begin(), hello.features.end(), wire::k_links_feature) != hello.features.end();
   quick_pings_ = k_quick_pings;
   next_ping_ = now;
   knows_health_ = std::find(hello.features.begin(), hello.features.end(), "health") != hello.features.end();
-  link_ = std::make_unique<LoopLink>(loop_, clock_, std::move(*session));
+  link_ = *std::move(session);
   const std::weak_ptr<HostMonitor> weak = weak_from_this();
-  link_->on_frame = [weak](const wire::Frame& frame) {
-    if (const auto self = weak.lock()) self->on_frame(frame);
-  };
-  link_->on_closed = [weak](const Error& error) {
-    if (const auto self = weak.lock()) self->drop(error);
-  };
+  link_->listen(
+      [weak](const wire::Frame& frame) {
+        if (const auto self = weak.lock()) self->on_frame(frame);
+      },
+      [weak](const Error& error) {
+        if (const auto self = weak.lock()) self->drop(error);
+      });
   next_poll_ = now;
   listener_.connected(hello);
 }
 
 void HostMonitor::drop(const Error& error) {
   if (link_ == nullptr) return;
-  // Destroyed from the loop, not from inside its own callback.
-  loop_.post([link = std::shared_ptr<LoopLink>(std::move(link_))] {});
+  link_.reset();
   asked_.clear();
   trouble_ = error.one_line();
   next_connect_ = clock_.boot();  // the first try is at once: a broken connection says nothing about the host

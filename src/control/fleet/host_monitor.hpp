@@ -10,12 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "control/reach/agent_link.hpp"
-#include "control/reach/deploy.hpp"
+#include "control/reach/agent_network.hpp"
 #include "control/reach/pace.hpp"
 #include "job/failure_detector.hpp"
 #include "os/clock.hpp"
-#include "os/loop.hpp"
+#include "os/executor.hpp"
 #include "wire/health.hpp"
 #include "wire/messages.hpp"
 
@@ -25,7 +24,6 @@ inline constexpr std::uint32_t k_log_piece = 64 * 1024;  // per request: heartbe
 
 class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
  public:
-  using Connect = std::function<Result<AgentSession>(BootTime deadline)>;  // blocking; called on a pool thread
   struct Listener {
     std::function<void(const wire::PollReply&)> polled;
     std::function<void(const wire::LogRequest&, std::uint64_t offset, const std::string& bytes)> logged;
@@ -41,7 +39,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
     bool operator==(const Want&) const = default;
   };
 
-  HostMonitor(os::Loop& loop, os::Pool& pool, os::Clock& clock, Connect connect, Listener listener);
+  HostMonitor(os::Executor& run, AgentNetwork& net, os::Clock& clock, registry::Provider provider, Listener listener);
 
   void set_wants(std::vector<Want> wants, Duration heartbeat);
   // At most one at a time is under way; false when one is.
@@ -73,7 +71,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
     bool log_reply_seen = false;
   };
   void connect(BootTime now);
-  void take_over(Result<AgentSession> session);
+  void take_over(Result<std::unique_ptr<AgentChannel>> channel);
   void on_frame(const wire::Frame& frame);
   void on_log_frame(Asked& asked, const wire::Frame& frame);
   void on_health_frame(const wire::Frame& frame, BootTime sent);
@@ -83,12 +81,12 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   void send_polls(BootTime now);
   void send(Asked asked, std::string payload);
 
-  os::Loop& loop_;
-  os::Pool& pool_;
+  os::Executor& run_;
+  AgentNetwork& net_;
   os::Clock& clock_;
-  Connect connect_;
+  const registry::Provider provider_;
   Listener listener_;
-  std::unique_ptr<LoopLink> link_;
+  std::unique_ptr<AgentChannel> link_;
   std::vector<Want> wants_;
   Duration heartbeat_ = k_heartbeat_idle;
   std::deque<Asked> asked_;

@@ -36,7 +36,7 @@ std::map<std::string, int> failures_by_gpu(const std::vector<registry::HostSpan>
 std::string attempt_key(const JobId& job, Epoch epoch) { return job.value + "/" + std::to_string(epoch.value); }
 }  // namespace
 
-ReliabilityLog::~ReliabilityLog() {
+void ReliabilityLog::save() {
   report(registry_.together([this]() -> Result<void> {
     for (auto& [name, host] : hosts_) save_open({name}, host);
     return {};
@@ -123,25 +123,30 @@ void ReliabilityLog::broke(const HostName& name, const std::string& cause, const
 void ReliabilityLog::on_step(const job::State& before, const job::Step& step) {
   const JobId& id = step.state.id;
   for (const job::AttemptRow& row : step.attempts) {
-    const HostName& name = row.attempt.host();
     const std::string key = attempt_key(id, row.attempt.epoch);
     if (row.state == "starting") {
       if (placed_.size() < k_placed_max) placed_[key] = clock_.boot();
-    } else if (row.state == "running") {
-      if (const auto placed = placed_.find(key); placed != placed_.end()) {
-        Host& host = host_of(name);
+      continue;
+    }
+    const auto placed = placed_.find(key);
+    for (const job::Member& member : row.attempt.members) {
+      if (row.state != "running") {
+        if (member.end && (member.end->kind == job::EndKind::vanished || member.end->kind == job::EndKind::disk_full)) {
+          const std::string cause(job::end_kind_name(member.end->kind));
+          broke(member.host, cause, "job " + id.value + " was broken there: " + cause);
+        }
+        if (row.state == "succeeded") blame_former_hosts(step.state, member.host, true);
+        continue;
+      }
+      if (placed != placed_.end()) {
+        Host& host = host_of(member.host);
         host.starts.push_back(clock_.boot() - placed->second);
         if (host.starts.size() > k_starts_max) host.starts.pop_front();
         host.dirty = true;
       }
-      placed_.erase(key);
-      blame_former_hosts(before, name, false);
-    } else {
-      placed_.erase(key);
-      if (row.reason == "vanished" || row.reason == "disk_full")
-        broke(name, row.reason, "job " + id.value + " was broken there: " + row.reason);
-      if (row.state == "succeeded") blame_former_hosts(step.state, name, true);
+      blame_former_hosts(before, member.host, false);
     }
+    placed_.erase(key);
   }
 }
 

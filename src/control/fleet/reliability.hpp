@@ -24,10 +24,11 @@ namespace gridctl::control {
 
 class ReliabilityLog {
  public:
-  ReliabilityLog(registry::Registry& registry, os::Clock& clock) : registry_(registry), clock_(clock) {}
+  ReliabilityLog(registry::JobRecords& registry, os::Clock& clock) : registry_(registry), clock_(clock) {}
   ReliabilityLog(const ReliabilityLog&) = delete;
   ReliabilityLog& operator=(const ReliabilityLog&) = delete;
-  ~ReliabilityLog();  // saves what is watched just now
+  ~ReliabilityLog() { save(); }
+  void save();  // what is watched just now
 
   // At every answer of a host.
   void answered(const registry::Provider& provider, const std::string& boot_id);
@@ -71,7 +72,7 @@ class ReliabilityLog {
   void judge_all();
   void event(const HostName& name, const std::string& kind, const std::string& text);
 
-  registry::Registry& registry_;
+  registry::JobRecords& registry_;
   os::Clock& clock_;
   std::map<std::string, Host> hosts_;
   std::map<std::string, BootTime> placed_;  // "JOB/EPOCH" -> when its attempt was placed

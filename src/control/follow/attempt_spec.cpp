@@ -21,20 +21,28 @@ std::string backend_of(const job::Spec& spec, const std::optional<Vendor>& vendo
   return std::string(sched::torch_name(choice ? choice->backend : job::Backend::gloo));
 }
 
+// One a line, by rank, as SkyPilot has it.
+std::string addresses(const AttemptFacts& facts) {
+  std::string text;
+  for (const registry::Provider& host : facts.hosts) text += (text.empty() ? "" : "\n") + host.host;
+  return text;
+}
+
 void add_own(std::map<std::string, std::string>& env, const AttemptFacts& facts) {
-  const job::Member& member = facts.attempt.members.front();
+  const job::Member& member = facts.member;
+  const std::optional<Vendor> vendor = vendor_of(facts);
   env["GRIDCTL_JOB_ID"] = facts.job.id.value;
   env["GRIDCTL_JOB_NAME"] = facts.job.name;
   env["GRIDCTL_ATTEMPT"] = std::to_string(facts.attempt.number.value);
   env["GRIDCTL_EPOCH"] = std::to_string(facts.attempt.epoch.value);
-  env["GRIDCTL_NODE_RANK"] = "0";
-  env["GRIDCTL_NUM_NODES"] = "1";
-  env["GRIDCTL_NODE_IPS"] = facts.host_address;
-  env["GRIDCTL_MASTER_ADDR"] = "127.0.0.1";
+  env["GRIDCTL_NODE_RANK"] = std::to_string(member.rank);
+  env["GRIDCTL_NUM_NODES"] = std::to_string(facts.attempt.members.size());
+  env["GRIDCTL_NODE_IPS"] = addresses(facts);
+  env["GRIDCTL_MASTER_ADDR"] = facts.attempt.is_gang() ? facts.hosts.front().host : "127.0.0.1";
   env["GRIDCTL_MASTER_PORT"] = std::to_string(k_master_port);
   env["GRIDCTL_GPUS_PER_NODE"] = std::to_string(member.gpu_uuids.size());
-  env["GRIDCTL_GPU_VENDOR"] = facts.gpu_vendor ? std::string(vendor_name(*facts.gpu_vendor)) : "";
-  env["GRIDCTL_BACKEND"] = backend_of(facts.job.spec, facts.gpu_vendor);
+  env["GRIDCTL_GPU_VENDOR"] = vendor ? std::string(vendor_name(*vendor)) : "";
+  env["GRIDCTL_BACKEND"] = backend_of(facts.job.spec, vendor);
   env["GRIDCTL_CKPT_INTERVAL"] = std::to_string(std::llround(seconds(facts.checkpoint_interval)));
   env["GRIDCTL_RESUME_FROM"] = facts.restore ? checkpoint_name(facts.job.id, facts.restore->seq) : "";
   env["GRIDCTL_RESTART_REASON"] = facts.restart_reason;
@@ -45,7 +53,7 @@ void add_skypilot(std::map<std::string, std::string>& env, const AttemptFacts& f
   env["SKYPILOT_TASK_ID"] = facts.job.id.value;
   env["SKYPILOT_NODE_RANK"] = env["GRIDCTL_NODE_RANK"];
   env["SKYPILOT_NUM_NODES"] = env["GRIDCTL_NUM_NODES"];
-  env["SKYPILOT_NODE_IPS"] = facts.host_address;
+  env["SKYPILOT_NODE_IPS"] = env["GRIDCTL_NODE_IPS"];
   env["SKYPILOT_NUM_GPUS_PER_NODE"] = env["GRIDCTL_GPUS_PER_NODE"];
 }
 
@@ -55,7 +63,7 @@ void add_launcher(std::map<std::string, std::string>& env, const AttemptFacts& f
   place.run_id = facts.job.id.value;
   place.job_name = facts.job.name;
   place.restarts = static_cast<int>(facts.attempt.number.value) - 1;
-  place.gpus_per_node = static_cast<int>(facts.attempt.members.front().gpu_uuids.size());
+  place.gpus_per_node = static_cast<int>(facts.member.gpu_uuids.size());
   place.addresses = {env["GRIDCTL_MASTER_ADDR"]};
   place.port = k_master_port;
   for (auto& [name, value] : job::launcher_environment(facts.job.spec.launcher, place)) env[name] = value;
@@ -70,10 +78,18 @@ job::Variant form_of(const job::Spec& spec, std::optional<Vendor> vendor) {
 
 }  // namespace
 
+std::optional<Vendor> vendor_of(const AttemptFacts& facts) {
+  const job::Member& member = facts.member;
+  if (member.gpu_uuids.empty()) return std::nullopt;
+  for (const Gpu& gpu : facts.hosts.at(static_cast<std::size_t>(member.rank)).inventory.gpus)
+    if (gpu.uuid == member.gpu_uuids.front()) return gpu.vendor;
+  return std::nullopt;
+}
+
 wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   const job::Spec& spec = facts.job.spec;
-  const job::Variant form = form_of(spec, facts.gpu_vendor);
-  const job::Member& member = facts.attempt.members.front();
+  const job::Variant form = form_of(spec, vendor_of(facts));
+  const job::Member& member = facts.member;
   wire::AttemptSpec out;
   out.job = facts.job.id;
   out.job_name = facts.job.name;

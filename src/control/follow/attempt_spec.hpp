@@ -14,14 +14,16 @@ namespace gridctl::control {
 struct AttemptFacts {
   const registry::Job& job;
   const job::Attempt& attempt;
+  const job::Member& member;  // of the attempt, whose part this is
   const std::vector<registry::Input>& inputs;
   std::optional<registry::Checkpoint> restore;
-  std::string host_address;          // where the host is reached; the rendezvous address of its members
-  std::optional<Vendor> gpu_vendor;  // of the leased GPUs
+  std::vector<registry::Provider> hosts;  // of all members, by rank
   Duration checkpoint_interval{};    // advice to the job
   std::string restart_reason;        // how the attempt before it ended ("host_lost"), empty on the first
   Duration snapshot_pause{};         // the host takes no two snapshots closer together
 };
+// The vendor of the member's GPUs; nullopt without GPUs.
+[[nodiscard]] std::optional<Vendor> vendor_of(const AttemptFacts& facts);
 [[nodiscard]] wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts);
 
 }  // namespace gridctl::control

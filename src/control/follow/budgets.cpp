@@ -30,7 +30,7 @@ BudgetNow judge_budget(const registry::Budget& budget, const registry::Spending&
   return out;
 }
 
-Result<std::vector<BudgetNow>> budgets_now(registry::Registry& registry, WallTime now) {
+Result<std::vector<BudgetNow>> budgets_now(registry::JobRecords& registry, WallTime now) {
   TRY_ASSIGN(const std::vector<registry::Budget> budgets, registry.budgets());
   std::vector<BudgetNow> list;
   for (const registry::Budget& budget : budgets) {

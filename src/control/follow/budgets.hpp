@@ -27,7 +27,7 @@ struct BudgetNow {
   bool used_up = false;  // but for what it costs to save and stop, at most a tenth of it
 };
 [[nodiscard]] BudgetNow judge_budget(const registry::Budget& budget, const registry::Spending& spending, WallTime now);
-[[nodiscard]] Result<std::vector<BudgetNow>> budgets_now(registry::Registry& registry, WallTime now);
+[[nodiscard]] Result<std::vector<BudgetNow>> budgets_now(registry::JobRecords& registry, WallTime now);
 // The one that forbids jobs of this owner to cost any more; nullptr when none does.
 [[nodiscard]] const BudgetNow* used_up_for(const std::vector<BudgetNow>& budgets, const std::string& owner);
 // "the budget of ada for 2026-11, 200.00 USD, is used up: 199.80 USD spent, …"

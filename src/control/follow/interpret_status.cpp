@@ -25,37 +25,38 @@ job::EndKind end_kind_of(wire::EndReason reason) {
   return job::EndKind::vanished;
 }
 
-constexpr Duration k_witness_delay = std::chrono::seconds{1};  // of an answer on a slow link, beyond the heartbeat
-
 }  // namespace
 
-Reading read_status(const job::State& state, const HostName& host, bool asked_for, const wire::AttemptStatus& status) {
+Reading read_status(const job::State& state, const HostName& host, bool fenced, const wire::AttemptStatus& status) {
   Reading out;
   const job::Attempt* attempt = state.attempt();
-  if (attempt == nullptr || attempt->epoch != status.epoch || attempt->host() != host) return out;
+  if (attempt == nullptr || attempt->epoch != status.epoch) return out;
+  const job::Member* member = attempt->on(host);
+  if (member == nullptr || member->part >= job::Part::ended) return out;
+  const int rank = member->rank;
   if (std::holds_alternative<job::Collecting>(state.phase)) return out;
   const auto* launching = std::get_if<job::Launching>(&state.phase);
   switch (status.phase) {
     case wire::AttemptPhase::absent:
       // Before START was answered, "not here" is no news: the launch itself will learn the host's answer.
-      if (asked_for)
-        out.events.push_back(job::AttemptEnded{status.epoch, {job::EndKind::absent, -1, 0, status.detail}});
+      if (fenced || member->part >= job::Part::promised)
+        out.events.push_back(job::AttemptEnded{status.epoch, {job::EndKind::absent, -1, 0, status.detail, rank}});
       break;
     case wire::AttemptPhase::starting:
-      if (launching != nullptr && !status.doing.empty() && status.doing != launching->doing)
-        out.events.push_back(job::Preparing{status.epoch, status.doing});
+      if (launching != nullptr && !status.doing.empty() && status.doing != member->doing)
+        out.events.push_back(job::Preparing{status.epoch, status.doing, rank});
       out.output = true;  // what `setup` says
       break;
     case wire::AttemptPhase::running:
     case wire::AttemptPhase::stopping:
-      if (launching != nullptr) out.events.push_back(job::PayloadStarted{status.epoch});
+      if (launching != nullptr && member->part < job::Part::running) out.events.push_back(job::PayloadStarted{status.epoch, rank});
       out.output = true;
       out.checkpoints = true;
       break;
     case wire::AttemptPhase::ended:
-      if (launching != nullptr && status.started_ms_ago >= 0) out.events.push_back(job::PayloadStarted{status.epoch});
+      if (launching != nullptr && status.started_ms_ago >= 0) out.events.push_back(job::PayloadStarted{status.epoch, rank});
       out.events.push_back(
-          job::AttemptEnded{status.epoch, {end_kind_of(status.end), status.exit_code, status.signal, status.detail}});
+          job::AttemptEnded{status.epoch, {end_kind_of(status.end), status.exit_code, status.signal, status.detail, rank}});
       break;
   }
   return out;
@@ -68,14 +69,12 @@ const wire::HostCheckpoint* newest_beyond(const wire::AttemptStatus& status, std
   return best;
 }
 
-bool is_witness(std::optional<BootTime> last_answer, Duration heartbeat, BootTime now) {
-  return last_answer && now - *last_answer <= heartbeat + k_witness_delay;
-}
-
-std::optional<job::HostLost> read_silence(const job::State& state, const job::FailureDetector& silence) {
+std::optional<job::HostLost> read_silence(const job::State& state, const job::Member& member,
+                                          const job::FailureDetector& silence) {
   const job::Attempt* attempt = state.attempt();
-  if (attempt == nullptr || silence.judge(state.policy.lost_after) != job::Liveness::lost) return std::nullopt;
-  return job::HostLost{attempt->epoch, silence.counted()};
+  if (attempt == nullptr || member.part == job::Part::collected) return std::nullopt;
+  if (silence.judge(state.policy.lost_after) != job::Liveness::lost) return std::nullopt;
+  return job::HostLost{attempt->epoch, silence.counted(), member.rank};
 }
 
 Duration heartbeat_for(const std::vector<Duration>& lost_after, bool any_jobs) {

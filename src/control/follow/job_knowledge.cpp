@@ -17,7 +17,7 @@ constexpr double k_work_min = 1;  // seconds: a job that has worked longer than 
 double seconds_between(WallTime from, WallTime to) { return static_cast<double>(to.ms - from.ms) / 1000; }
 }  // namespace
 
-Result<sched::JobKnowledge> knowledge_of(registry::Registry& registry, const registry::Job& job,
+Result<sched::JobKnowledge> knowledge_of(registry::JobRecords& registry, const registry::Job& job,
                                          const std::vector<sched::HostFacts>& hosts, WallTime now) {
   const job::Spec& spec = job.spec;
   sched::JobKnowledge known = sched::knowledge_of(spec);
@@ -39,13 +39,13 @@ Result<sched::JobKnowledge> knowledge_of(registry::Registry& registry, const reg
   return known;
 }
 
-Result<std::optional<sched::CurrentRun>> present_of(registry::Registry& registry, const registry::Job& job,
+Result<std::optional<sched::CurrentRun>> present_of(registry::JobRecords& registry, const registry::Job& job,
                                                     const std::vector<sched::HostFacts>& hosts, WallTime now) {
   const std::optional<sched::CurrentRun> unknown;
   const job::Attempt* attempt = job.machine.attempt();
   if (attempt == nullptr || !std::holds_alternative<job::Running>(job.machine.phase)) return unknown;
   const auto host =
-      std::find_if(hosts.begin(), hosts.end(), [&](const auto& one) { return one.name == attempt->host(); });
+      std::find_if(hosts.begin(), hosts.end(), [&](const auto& one) { return one.name == attempt->lead().host; });
   if (host == hosts.end()) return unknown;
   TRY_ASSIGN(sched::JobKnowledge known, knowledge_of(registry, job, hosts, now));
   if (!known.work_known) return unknown;
@@ -53,19 +53,19 @@ Result<std::optional<sched::CurrentRun>> present_of(registry::Registry& registry
   TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, registry.attempts(job.id));
   const Progress progress = progress_of(job, attempts, saved, hosts, now);
   known.task.work = std::max(k_work_min, *progress.total - progress.saved - progress.unsaved);
-  const std::vector<std::string>& uuids = attempt->members.front().gpu_uuids;
+  const std::vector<std::string>& uuids = attempt->lead().gpu_uuids;
   std::vector<const Gpu*> gpus;
   for (const Gpu& gpu : host->inventory.gpus)
     if (std::find(uuids.begin(), uuids.end(), gpu.uuid) != uuids.end()) gpus.push_back(&gpu);
   sched::HostGroup crew = sched::group_of(*host, gpus);
-  crew.speed = speed_with(job.spec, *host, gpus, attempt->members.front().cpus);
+  crew.speed = speed_with(job.spec, *host, gpus, attempt->lead().cpus);
   sched::CurrentRun present{host->name, sched::to_finish(known.task, crew), crew.failures_per_hour, known.task.silence,
                             known.task.work};
   present.rest.start = present.rest.transfer = 0;
   return std::optional{std::move(present)};
 }
 
-Result<void> apply_links(registry::Registry& registry, const job::Spec& spec, const sched::JobKnowledge& known,
+Result<void> apply_links(registry::JobRecords& registry, const job::Spec& spec, const sched::JobKnowledge& known,
                          std::vector<sched::HostFacts>& hosts) {
   const Result<sched::Query> query = sched::Query::parse(spec.constraints.query);
   const bool asked = query && query->asks(sched::FieldSource::links);

@@ -40,16 +40,17 @@ LaunchResult not_started(const Error& error, bool host_fault) {
   return result;
 }
 
-job::LaunchFailed launch_failed(Epoch epoch, const LaunchResult& result) {
+job::LaunchFailed launch_failed(Epoch epoch, int rank, const LaunchResult& result) {
   job::EndKind kind = job::EndKind::start_failed;
   if (result.disk_full) kind = job::EndKind::disk_full;
   else if (result.nonsense) kind = job::EndKind::absent;
-  return {epoch, result.detail, result.host_fault, result.host_max_epoch, kind, result.refused};
+  return {epoch, result.detail, result.host_fault, result.host_max_epoch, kind, result.refused, rank};
 }
 
 LaunchVerdict judge_launch(LaunchResult& result, LaunchDoubt& doubt, Duration lost_after, BootTime now) {
   switch (result.kind) {
     case LaunchResult::Kind::accepted: return LaunchVerdict::accepted;
+    case LaunchResult::Kind::prepared: return LaunchVerdict::prepared;
     case LaunchResult::Kind::not_started: return LaunchVerdict::failed;
     case LaunchResult::Kind::unknown:
       if (result.sent) doubt = {LaunchDoubt::Kind::sent, now, "", false};
@@ -63,9 +64,10 @@ LaunchVerdict judge_launch(LaunchResult& result, LaunchDoubt& doubt, Duration lo
 }
 
 LaunchTalk::LaunchTalk(wire::AttemptSpec spec, Duration lease, std::map<std::string, std::string> secrets,
-                       LaunchDoubt doubt)
+                       LaunchDoubt doubt, bool start)
     : start_{operation(spec.job, spec.epoch, "start"), {}, {}, lease, std::move(spec), std::move(secrets)},
-      doubt_(std::move(doubt)) {}
+      doubt_(std::move(doubt)),
+      start_now_(start) {}
 
 LaunchResult LaunchTalk::of_kind(LaunchResult::Kind kind, std::string detail) const {
   LaunchResult result;
@@ -116,6 +118,7 @@ LaunchTalk::Next LaunchTalk::next(const Result<Answer>& answer) {
             not_started(make_error(Code::protocol_violation, "the agent's answer to prepare is none"), true));
       start_.echo = prepared->host_time;
       start_.boot_id = prepared->boot_id;
+      if (!start_now_) return of_kind(LaunchResult::Kind::prepared);
       asked_ = Asked::start;
       sent_ = true;
       return Request{start_};

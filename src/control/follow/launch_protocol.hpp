@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two conversations in which the order of requests, and what an answer or its absence means, decides whether a job
-// can run twice. Pure: work.cpp holds them over a connection, the simulator over a simulated one.
+// can run twice. Pure: host_work.cpp holds them over a connection, the simulator over a simulated one.
 #pragma once
 
 #include <map>
@@ -31,6 +31,7 @@ using Answer = std::variant<Ack, wire::PrepareReply, wire::StartReply, wire::Pol
 struct LaunchResult {
   enum class Kind : std::uint8_t {
     accepted,     // the host has it
+    prepared,     // it would start it: START is not sent yet
     not_started,  // certain: it will never run under this epoch
     unknown,      // the answer to START was lost: ask again with the same operation
     unpromised,   // the host refused, and could not promise that an earlier START of this epoch will not be met
@@ -47,7 +48,7 @@ struct LaunchResult {
 };
 [[nodiscard]] LaunchResult not_started(const Error& error, bool host_fault);
 
-[[nodiscard]] job::LaunchFailed launch_failed(Epoch epoch, const LaunchResult& result);
+[[nodiscard]] job::LaunchFailed launch_failed(Epoch epoch, int rank, const LaunchResult& result);
 
 // Whether earlier tries to start an epoch may still have an effect.
 struct LaunchDoubt {
@@ -61,7 +62,7 @@ struct LaunchDoubt {
   bool disk_full = false;
 };
 // What follows from a try.
-enum class LaunchVerdict : std::uint8_t { accepted, failed, again };
+enum class LaunchVerdict : std::uint8_t { accepted, prepared, failed, again };
 // A host that answers, but cannot even promise (its disk is full), is given up `lost_after` the last START: in wait
 // mode no lease of that START can be left then. A silent one is Silence's to judge.
 [[nodiscard]] LaunchVerdict judge_launch(LaunchResult& result, LaunchDoubt& doubt, Duration lost_after, BootTime now);
@@ -71,7 +72,7 @@ enum class LaunchVerdict : std::uint8_t { accepted, failed, again };
 class LaunchTalk {
  public:
   LaunchTalk(wire::AttemptSpec spec, Duration lease, std::map<std::string, std::string> secrets,
-             LaunchDoubt doubt = {});
+             LaunchDoubt doubt = {}, bool start = true);
   using Next = std::variant<Request, LaunchResult>;
   [[nodiscard]] Request first();
   [[nodiscard]] Next next(const Result<Answer>& answer);
@@ -90,6 +91,7 @@ class LaunchTalk {
 
   wire::StartRequest start_;
   LaunchDoubt doubt_;
+  const bool start_now_;  // else it ends when the host is prepared
   Asked asked_ = Asked::prepare;
   bool sent_ = false;
   LaunchResult refusal_;

@@ -7,14 +7,6 @@ namespace {
 
 constexpr const char* k_why = "drained";
 
-bool is_worth_it(const std::string& why, const job::State& state, const MoveFacts& facts) {
-  if (why == job::k_for_less) return facts.cheaper;
-  if (why == job::k_for_priority) return facts.preempted;
-  const auto& to = facts.decision.placement;
-  const bool sound = to && (state.failures_max <= 0 || to->failures_per_hour <= state.failures_max);
-  return why == job::k_for_deadline && facts.in_time && sound;
-}
-
 Duration since(WallTime then, WallTime now) { return std::chrono::milliseconds{now.ms - then.ms}; }
 
 }  // namespace
@@ -27,24 +19,25 @@ bool may_move(const job::State& state, bool drained) {
 
 std::optional<job::Happening> judge_move(const job::State& state, const MoveFacts& facts, WallTime now) {
   const job::Attempt* attempt = state.attempt();
-  if (attempt == nullptr || !may_move(state, facts.drained)) return std::nullopt;
+  if (attempt == nullptr || !may_move(state, !facts.drained.value.empty())) return std::nullopt;
   const Epoch epoch = attempt->epoch;
   const auto* running = std::get_if<job::Running>(&state.phase);
   const bool possible = facts.decision.placement.has_value();
-  if (!facts.drained && !(running->move && is_worth_it(running->move->why, state, facts)))
-    return job::MoveWithdrawn{epoch};
+  const bool drained = !facts.drained.value.empty();
+  if (!drained && !(running->move && facts.wished)) return job::MoveWithdrawn{epoch};
   if (!facts.answers) return std::nullopt;
-  if (running == nullptr)
-    return possible ? std::optional<job::Happening>{job::MoveRequested{epoch, k_why, 0, {}}} : std::nullopt;
-  const bool makes_room = running->move && running->move->why == job::k_for_priority;  // wherever it may go
-  if (!possible && !(makes_room && !facts.drained)) {
+  const auto leave = [&](std::uint64_t after, Duration patience) {
+    return job::MoveRequested{epoch, k_why, after, patience, {}, 0, facts.drained};
+  };
+  if (running == nullptr) return possible ? std::optional<job::Happening>{leave(0, {})} : std::nullopt;
+  if (!possible && !(running->move && facts.to_anywhere && !drained)) {
     const std::string summary = sched::summary(facts.decision);
     const bool told = state.reason == "move_blocked" && state.reason_text.ends_with(summary);
     return told ? std::nullopt : std::optional<job::Happening>{job::MoveBlocked{epoch, summary}};
   }
-  if (!running->move) return job::MoveRequested{epoch, k_why, facts.newest_there, facts.patience};
+  if (!running->move) return leave(facts.newest_there, facts.patience);
   // Unless it has to be emptied, only with all that is done: what was lost would be missing in the end.
-  const bool impatient = facts.drained && since(running->move->since, now) >= facts.patience;
+  const bool impatient = drained && since(running->move->since, now) >= facts.patience;
   if (running->move->saved || impatient) return job::MoveDue{epoch};
   return std::nullopt;
 }
@@ -55,7 +48,9 @@ std::vector<std::string> explain_move(const job::State& state, const sched::Deci
   if (attempt == nullptr) return lines;
   const auto* running = std::get_if<job::Running>(&state.phase);
   const std::string why = running != nullptr && running->move ? running->move->why : k_why;
-  const std::string& host = attempt->host().value;
+  const std::string host =
+      running != nullptr && running->move && !running->move->host.value.empty() ? running->move->host.value
+                                                                                : attempt->lead().host.value;
   lines.push_back((why == k_why ? host + " is to be emptied" : job::leaving_in_words({host}, why)) + ": " +
                   (decision.placement
                        ? "the job goes to " + decision.placement->host.value + " when its next checkpoint is safe"

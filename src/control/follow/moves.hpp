@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a job leaves a host that is to be emptied, needed more urgently, too risky for its deadline, or too dear. Pure:
-// the supervisor and the simulator ask it, as often as they like.
+// When a job leaves a host that is to be emptied, or for a wish of a concern. Pure: asked as often as one likes.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +14,10 @@
 namespace gridctl::control {
 
 struct MoveFacts {
-  bool drained = false;            // the host of the current attempt
-  bool in_time = false;            // its deadline is still to come
-  bool preempted = false;          // a job of higher priority waits for its place
-  bool cheaper = false;            // elsewhere, so much that it is worth a move
-  bool answers = false;            // it does: only then can an attempt there be stopped
+  HostName drained{};              // a host of the current attempt that is to be emptied; empty: none is
+  bool wished = false;             // the reason for which it is moving still holds
+  bool to_anywhere = false;        // and is worth it also when no host can take it now
+  bool answers = false;            // the hosts do: only then can an attempt there be stopped
   Duration patience{};             // how long the next checkpoint is waited for
   std::uint64_t newest_there = 0;  // the host's number of the newest checkpoint that it has told of
   // What the scheduler says now, with what other jobs on their way were promised taken away.

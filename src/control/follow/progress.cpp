@@ -57,7 +57,7 @@ Progress progress_of(const registry::Job& job, const std::vector<registry::Attem
   if (ran > 0 && state.head.value != 0) progress.saved = done * std::max(0.0, 1 - seconds(state.lost) / ran);
   const job::Attempt* attempt = state.attempt();
   if (attempt != nullptr && attempt->started_at) {
-    const double speed = speed_on(hosts, attempt->host(), job.spec);
+    const double speed = speed_on(hosts, attempt->lead().host, job.spec);
     const double upload = seconds(measured_cost(checkpoints, {}, {}).upload);
     const double in_all = between(*attempt->started_at, now);
     const double safe =

@@ -99,6 +99,6 @@ using Measured = std::map<std::string, std::vector<std::string>>;
 // How often the daemon challenges idle GPUs on average: $GRIDCTL_RECHECK, "off" = 0.
 [[nodiscard]] Duration recheck_period();
 // Tells the scheduler which of these hosts are not what they are declared to be.
-[[nodiscard]] Result<void> apply_bench(registry::Registry& registry, std::vector<sched::HostFacts>& hosts);
+[[nodiscard]] Result<void> apply_bench(registry::JobRecords& registry, std::vector<sched::HostFacts>& hosts);
 
 }  // namespace gridctl::control

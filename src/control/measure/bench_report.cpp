@@ -237,7 +237,7 @@ Result<void> save_bench_report(registry::Registry& registry, const HostName& nam
   return registry.add_host_event({0, name, report.at, std::string(k_kind), report.summary()});
 }
 
-Result<void> apply_bench(registry::Registry& registry, std::vector<sched::HostFacts>& hosts) {
+Result<void> apply_bench(registry::JobRecords& registry, std::vector<sched::HostFacts>& hosts) {
   TRY_ASSIGN(const auto reports, registry.host_reports(std::string(k_kind)));
   for (const registry::HostReport& stored : reports) {
     // Most are fine, and reading them whole would cost more than all the rest of placing.

@@ -12,8 +12,10 @@ struct Paths {
   [[nodiscard]] os::Path known_hosts() const { return root / "known_hosts"; }
   [[nodiscard]] os::Path chunk_store() const { return root / "store"; }
   [[nodiscard]] os::Path store_key() const { return root / "store.key"; }
-  [[nodiscard]] os::Path log_of(const JobId& job, AttemptNumber attempt) const {
-    return root / "logs" / job.value / ("attempt-" + std::to_string(attempt.value) + ".log");
+  // Of rank 0 when none is named: that of a job on one host.
+  [[nodiscard]] os::Path log_of(const JobId& job, AttemptNumber attempt, int rank = 0) const {
+    const std::string of_rank = rank == 0 ? "" : ".rank-" + std::to_string(rank);
+    return root / "logs" / job.value / ("attempt-" + std::to_string(attempt.value) + of_rank + ".log");
   }
   [[nodiscard]] os::Path logs_of(const JobId& job) const { return root / "logs" / job.value; }
   [[nodiscard]] os::Path secrets_of(const JobId& job) const {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The supervisor's look at every host's health, on the connection of its heartbeat.
+// A look at every host's health, on the connection of its heartbeat.
 #include <algorithm>
 
-#include "control/follow/following.hpp"
-#include "control/follow/supervisor.hpp"
+#include "control/fleet/fleet.hpp"
 #include "os/log.hpp"
 #include "probe/preflight.hpp"
 
@@ -15,14 +14,6 @@ constexpr Duration k_health_again = std::chrono::seconds{5};   // a report is be
 constexpr int k_health_tries = 4;                              // then it is looked for at the next time only
 constexpr Duration k_health_saved = std::chrono::minutes{10};  // what did not change is written no more often
 constexpr std::int64_t k_ms = 1'000'000;
-
-std::set<std::string> gpus_of(const job::State& state, const HostName& host) {
-  std::set<std::string> gpus;
-  if (const job::Attempt* attempt = state.attempt())
-    for (const job::Member& member : attempt->members)
-      if (member.host == host) gpus.insert(member.gpu_uuids.begin(), member.gpu_uuids.end());
-  return gpus;
-}
 
 // What makes a standing worth writing: not the counts that move with each look.
 bool same_in_substance(const sched::HostStanding& a, const sched::HostStanding& b) {
@@ -40,8 +31,8 @@ bool is_gone(const sched::UnitStanding& unit) {
 }  // namespace
 
 // Adopts what other processes have judged since: `provider check` lifts a quarantine.
-void Supervisor::load_standings() {
-  const Result<std::vector<registry::HostReport>> rows = registry_.host_reports("standing");
+void Fleet::load_standings() {
+  const Result<std::vector<registry::HostReport>> rows = world_.records.host_reports("standing");
   if (!rows) return report(rows.error(), "while reading the standing of hosts");
   for (const registry::HostReport& row : *rows) {
     const auto found = hosts_.find(row.provider.value);
@@ -54,20 +45,15 @@ void Supervisor::load_standings() {
   }
 }
 
-void Supervisor::sweep_health(BootTime now) {
+void Fleet::sweep_health(BootTime now) {
   if (health_every_ <= Duration::zero()) return;
-  std::map<std::string, std::set<std::string>> in_use;  // GPUs of our attempts by name of the host
-  for (const auto& [id, job] : jobs_)
-    if (const job::Attempt* attempt = job->state.attempt())
-      for (const job::Member& member : attempt->members)
-        in_use[member.host.value].insert(member.gpu_uuids.begin(), member.gpu_uuids.end());
   for (auto& [name, host] : hosts_) {
     HostHealth& health = host->health;
-    std::set<std::string> leased = std::move(in_use[name]);
+    const std::set<std::string>& leased = host->use.gpus;
     // A GPU that was given back is verified at once, not at the next time.
     for (const std::string& gpu : health.leased)
       if (!leased.contains(gpu) && health.vacated.insert(gpu).second) health.next = now;
-    health.leased = std::move(leased);
+    health.leased = leased;
     if (!host->monitor->is_up()) {
       health.next = now;  // the first thing after it has come back
       continue;
@@ -82,7 +68,7 @@ void Supervisor::sweep_health(BootTime now) {
 }
 
 // Unknown as long as hosts that could say whose clock is wrong, this one's or ours, are there and have not been heard.
-std::optional<std::int64_t> Supervisor::clock_offset_of(const Host& host, WallTime now) const {
+std::optional<std::int64_t> Fleet::clock_offset_of(const FleetHost& host, WallTime now) const {
   const bool alone = std::none_of(hosts_.begin(), hosts_.end(), [&](const auto& entry) {
     return entry.second.get() != &host && clocks_.knows(entry.first);
   });
@@ -90,18 +76,18 @@ std::optional<std::int64_t> Supervisor::clock_offset_of(const Host& host, WallTi
     return entry.second.get() != &host && (entry.second->monitor->is_up() || !entry.second->monitor->was_tried());
   });
   if (alone && others_to_come) return std::nullopt;
-  return clocks_.offset(host.provider.name.value, now, clock_.boot());
+  return clocks_.offset(host.provider.name.value, now, world_.clock.boot());
 }
 
-void Supervisor::on_health(Host& host, const wire::HealthReply& reply, Duration took) {
+void Fleet::on_health(FleetHost& host, const wire::HealthReply& reply, Duration took) {
   HostHealth& health = host.health;
-  const WallTime now = clock_.wall();
+  const WallTime now = world_.clock.wall();
   // It was written at some time between request and answer: only what lies beyond is surely a difference.
   const std::int64_t ahead = reply.wall_ms - now.ms;
   clocks_.heard(host.provider.name.value, ahead > 0 ? ahead : std::min<std::int64_t>(0, ahead + took.count() / k_ms),
-                now, clock_.boot());
+                now, world_.clock.boot());
   if (reply.under_way && ++health.tries < k_health_tries)
-    health.next = std::min(health.next, clock_.boot() + k_health_again);
+    health.next = std::min(health.next, world_.clock.boot() + k_health_again);
   if (!reply.under_way) health.tries = 0;
   if (!reply.report) return;
   health.known = reply.report->taken_at;
@@ -119,10 +105,11 @@ void Supervisor::on_health(Host& host, const wire::HealthReply& reply, Duration 
   if (reply.report->gpus_fresh() && !reply.under_way) health.vacated.clear();
   keep_health(host, *reply.report, std::move(verdict), now);
   for (const auto& [unit, standing] : host.health.standing.units)
-    if (!unit.empty() && is_gone(standing)) leave_gpu(host, unit, standing.text);
+    if (!unit.empty() && is_gone(standing))
+      tell([&](FleetListener& one) { one.gpu_lost(host, unit, standing.text); });
 }
 
-void Supervisor::keep_health(Host& host, const wire::HealthReport& told, sched::Judgement verdict, WallTime now) {
+void Fleet::keep_health(FleetHost& host, const wire::HealthReport& told, sched::Judgement verdict, WallTime now) {
   HostHealth& health = host.health;
   const bool news = !verdict.changes.empty() || !same_in_substance(health.standing, verdict.next);
   const bool due = std::chrono::milliseconds{now.ms - health.saved_at.ms} > k_health_saved || now < health.saved_at;
@@ -133,11 +120,11 @@ void Supervisor::keep_health(Host& host, const wire::HealthReport& told, sched::
   }
   health.unsaved.reset();
   // Somebody else may have judged since we last looked: that judgement stands, and ours is made anew next time.
-  const Result<std::optional<registry::HostReport>> row = registry_.host_report(host.provider.name, "standing");
+  const Result<std::optional<registry::HostReport>> row = world_.records.host_report(host.provider.name, "standing");
   if (!row) return report(row.error(), "while reading a host's standing");
   if (*row && (*row)->at > health.saved_at && (*row)->at <= now) return load_standings();
-  Result<void> kept = record_changes(registry_, host.provider.name, now, verdict.changes);
-  if (kept) kept = save_health(registry_, host.provider.name, now, told, verdict.next);
+  Result<void> kept = record_changes(world_.records, host.provider.name, now, verdict.changes);
+  if (kept) kept = save_health(world_.records, host.provider.name, now, told, verdict.next);
   if (!kept) return report(kept.error(), "while recording a host's health");
   for (const sched::Change& change : verdict.changes)
     os::log(os::LogLevel::info, host.provider.name.value + ": " + change.kind + ": " + change.text);
@@ -145,42 +132,19 @@ void Supervisor::keep_health(Host& host, const wire::HealthReport& told, sched::
   health.saved_at = now;
   if (std::any_of(verdict.changes.begin(), verdict.changes.end(), sched::is_gpu_failure))
     reliability_.gpus_judged(host.provider.name);
-  // A program's own fault on a GPU belongs into the history of the job that runs there, too.
-  for (const auto& [id, job] : jobs_) {
-    const job::Attempt* attempt = job->state.attempt();
-    const std::set<std::string> gpus = gpus_of(job->state, host.provider.name);
-    for (const sched::Change& change : verdict.changes) {
-      if (attempt == nullptr || !gpus.contains(change.unit)) continue;
-      const Result<void> noted =
-          registry_.note(job->state.id, now,
-                         {"gpu_" + change.kind, change.unit + ": " + change.text, attempt->epoch, host.provider.name});
-      if (!noted) report(noted.error(), "while recording a GPU's trouble");
-    }
-  }
+  tell([&](FleetListener& one) { one.health_changed(host, verdict.changes); });
 }
 
-Result<void> Supervisor::save_health_of(Host& host) {
+Result<void> Fleet::save_health_of(FleetHost& host) {
   HostHealth& health = host.health;
   const wire::HealthReport told = *std::exchange(health.unsaved, std::nullopt);
-  const WallTime now = clock_.wall();
-  TRY_ASSIGN(const auto row, registry_.host_report(host.provider.name, "standing"));
+  const WallTime now = world_.clock.wall();
+  TRY_ASSIGN(const auto row, world_.records.host_report(host.provider.name, "standing"));
   if (row && row->at > health.saved_at && row->at <= now)
     return {};  // judged by somebody else: adopted, then told anew
-  TRY(save_health(registry_, host.provider.name, now, told, health.standing));
+  TRY(save_health(world_.records, host.provider.name, now, told, health.standing));
   health.saved_at = now;
   return {};
-}
-
-// What ran on a GPU that is gone can only wait for ever: it is moved, from its last checkpoint.
-void Supervisor::leave_gpu(const Host& host, const std::string& gpu, const std::string& why) {
-  for (const auto& [id, job] : std::map<std::string, JobPtr>(jobs_)) {
-    if (!std::holds_alternative<job::Running>(job->state.phase)) continue;
-    if (!gpus_of(job->state, host.provider.name).contains(gpu)) continue;
-    const Epoch epoch = job->state.attempt()->epoch;
-    os::log(os::LogLevel::info, "job " + id + " leaves " + host.provider.name.value + ": " + gpu + ": " + why);
-    apply(job, job::MoveRequested{epoch, "gpu_gone", job->saved[epoch.value], Duration::zero()});
-    apply(job, job::MoveDue{epoch});
-  }
 }
 
 }  // namespace gridctl::control

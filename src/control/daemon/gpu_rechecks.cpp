@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short challenges between jobs, at times that no host can foresee: a GPU that was proven once may be another today.
+#include "control/daemon/gpu_rechecks.hpp"
+
 #include <algorithm>
 
-#include "control/follow/following.hpp"
-#include "control/follow/supervisor.hpp"
-#include "control/measure/bench.hpp"
 #include "os/log.hpp"
 #include "os/random.hpp"
 
@@ -34,58 +32,58 @@ Duration recheck_period() {
 }
 
 // No lease on any GPU of it, as far as the host has told and we know.
-bool Supervisor::is_idle_for_bench(const Host& host) const {
-  if (!host.monitor->is_up() || host.provider.inventory.gpus.empty()) return false;
+bool GpuRechecks::is_idle(const FleetHost& host) const {
+  if (!host.is_up() || host.provider.inventory.gpus.empty()) return false;
   if (host.held)
     for (const wire::HeldShare& share : *host.held)
       if (!share.gpu_uuids.empty()) return false;
-  return std::none_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
-    const job::Attempt* attempt = entry.second->state.attempt();
-    return attempt != nullptr && attempt->host() == host.provider.name;
+  return std::none_of(book_.all().begin(), book_.all().end(), [&](const auto& entry) {
+    const job::Attempt* attempt = entry.second->state().attempt();
+    return attempt != nullptr && attempt->on(host.provider.name) != nullptr;
   });
 }
 
-void Supervisor::recheck_gpus(BootTime now) {
-  if (recheck_every_ <= Duration::zero() || rechecking_) return;
-  for (auto& [name, host] : hosts_) {
-    if (host->next_recheck == BootTime{}) host->next_recheck = now + drawn(recheck_every_);
-    if (now < host->next_recheck || !is_idle_for_bench(*host)) continue;
+void GpuRechecks::tick(BootTime now) {
+  if (every_ <= Duration::zero() || under_way_) return;
+  for (const auto& [name, host] : fleet_.hosts()) {
+    BootTime& next = next_[name];
+    if (next == BootTime{}) next = now + drawn(every_);
+    if (now < next || !is_idle(*host)) continue;
     const Result<std::optional<BenchReport>> before = load_bench_report(registry_, host->provider.name);
     if (!before) return report(before.error(), "while reading what a host was measured at");
-    host->next_recheck = now + drawn(recheck_every_);
+    next = now + drawn(every_);
     if (!*before) continue;  // what nobody has measured cannot be measured again
     recheck(*host, **before);
     return;  // one host at a time: it costs us a few seconds of a processor
   }
 }
 
-void Supervisor::recheck(Host& host, const BenchReport& before) {
-  const std::optional<HostAccess> place = work_place(host.provider.name);
-  if (!place) return;
-  rechecking_ = true;
+void GpuRechecks::recheck(const FleetHost& host, const BenchReport& before) {
+  under_way_ = true;
   auto former = std::make_shared<BenchReport>(before);
-  work_pool_->submit([this, place = *place, former] {
+  const os::Lane lane{os::Lane::Kind::bulk, host.provider.name.value};
+  run_.run(lane, [this, place = access_(host), former] {
     BenchOptions options;
     options.challenges_only = true;
     auto found = std::make_shared<Result<BenchReport>>(bench_host(place, options, *former));
-    loop_.post([this, name = place.provider.name, former, found] { on_rechecked(name, *former, *found); });
+    run_.post([this, name = place.provider.name, former, found] { rechecked(name, *former, *found); });
   });
 }
 
-void Supervisor::on_rechecked(const HostName& name, const BenchReport& before, const Result<BenchReport>& found) {
-  rechecking_ = false;
-  const auto host = hosts_.find(name.value);
-  if (host == hosts_.end()) return;
+void GpuRechecks::rechecked(const HostName& name, const BenchReport& before, const Result<BenchReport>& found) {
+  under_way_ = false;
+  if (fleet_.find(name) == nullptr) return;
+  BootTime& next = next_[name.value];
   if (!found || !found->problems.empty()) {
-    host->second->next_recheck = clock_.boot() + drawn(std::min(k_look_again, recheck_every_));
+    next = clock_.boot() + drawn(std::min(k_look_again, every_));
     const std::string why = found ? found->problems.front() : found.error().one_line();
     return os::log(os::LogLevel::info, name.value + ": not measured again: " + why);
   }
   const Result<void> saved = save_bench_report(registry_, name, *found, before);
   if (!saved) return report(saved.error(), "while recording what a host was measured at");
   os::log(os::LogLevel::info, name.value + ": measured again: " + found->summary());
-  if (!found->mismatch().empty()) host->second->next_recheck = clock_.boot() + drawn(recheck_every_ / k_sooner);
-  if (found->mismatch().empty() && !before.mismatch().empty()) capacity_freed();
+  if (!found->mismatch().empty()) next = clock_.boot() + drawn(every_ / k_sooner);
+  if (found->mismatch().empty() && !before.mismatch().empty()) fleet_.capacity_freed();
 }
 
 }  // namespace gridctl::control

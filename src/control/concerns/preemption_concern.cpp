@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs of higher priority: running ones of lower priority make room for them, each when its next checkpoint is safe.
+#include "base/text.hpp"
+#include "control/concerns/table.hpp"
+#include "sched/preempt.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr std::size_t k_planned_max = 8;  // jobs that wait are planned for in one round
+
+class PreemptionConcern : public Concern {
+ public:
+  explicit PreemptionConcern(const Rooms& rooms) : rooms_(rooms) {}
+
+  void tick(BootTime) override {
+    asked_.clear();
+    std::size_t planned = 0;
+    const std::vector<TrackedJob*> queue = rooms_.placement.queue();
+    for (const TrackedJob* job : queue) rooms_.placement.reserve(job->id(), std::nullopt);
+    for (const TrackedJob* job : queue) {
+      const auto* waiting = job->in<job::Waiting>();
+      if (planned >= k_planned_max || waiting == nullptr || waiting->why != "waiting_for_provider" || job->unsure)
+        continue;
+      const std::vector<sched::Holder> holders = holders_below(job->spec().priority);
+      if (holders.empty()) continue;
+      ++planned;
+      plan(*job, holders);
+    }
+    rooms_.book.each([&](TrackedJob& job) {
+      if (const auto found = asked_.find(job.id().value); found != asked_.end())
+        rooms_.mover.ask(job, MoveWish{std::string(job::k_for_priority), found->second});
+    });
+  }
+  void forgotten(const JobId& id) override { told_.erase(id.value); }
+
+  [[nodiscard]] bool moves_for(std::string_view why) const override { return why == job::k_for_priority; }
+  [[nodiscard]] std::optional<MoveWish> still_wished(const TrackedJob& job) override {
+    const auto found = asked_.find(job.id().value);
+    if (found == asked_.end()) return std::nullopt;
+    MoveWish wish{std::string(job::k_for_priority), found->second};
+    wish.to_anywhere = true;
+    return wish;
+  }
+
+ private:
+  // Running jobs that may be asked to make room. Who leaves for another reason will be gone by itself.
+  [[nodiscard]] std::vector<sched::Holder> holders_below(int priority) const {
+    std::vector<sched::Holder> holders;
+    for (const auto& [id, job] : rooms_.book.all()) {
+      const auto* running = job->in<job::Running>();
+      const bool saves = job->spec().checkpoint.interval != job::CheckpointPolicy::Interval::off;
+      if (running == nullptr || job->spec().priority >= priority || !saves || job->unsure) continue;
+      if (running->attempt.is_gang()) continue;  // its members hold more than one host's room
+      if (running->move && running->move->why != job::k_for_priority) continue;
+      const job::Member& member = running->attempt.lead();
+      const FleetHost* host = rooms_.fleet.find(member.host);
+      if (host == nullptr || !host->is_up()) continue;
+      holders.push_back({job->id(), job->spec().priority, running->move.has_value(),
+                         running->attempt.started_at.value_or(WallTime{}).ms, member.host, member.gpu_uuids,
+                         member.cpus, member.memory_bytes});
+    }
+    return holders;
+  }
+
+  void plan(const TrackedJob& job, const std::vector<sched::Holder>& holders) {
+    std::set<std::string> gone;
+    for (const sched::Holder& holder : holders) gone.insert(holder.job.value);
+    const Question question = rooms_.placement.question(job, gone);
+    const std::optional<sched::Preemption> plan =
+        sched::preempt(question.spec, question.hosts, holders, job.state().avoided, question.known);
+    if (!plan) return;
+    rooms_.placement.reserve(job.id(), std::vector{member_of(plan->placement)});
+    std::vector<std::string> names;
+    for (const JobId& leaves : plan->jobs) {
+      names.push_back(leaves.value);
+      asked_[leaves.value] =
+          "job " + job.id().value + " of priority " + std::to_string(job.spec().priority) + " waits";
+    }
+    tell(job, plan->placement.host, join(names, ", "));
+  }
+
+  // Once for each set of jobs that it waits for.
+  void tell(const TrackedJob& job, const HostName& host, const std::string& jobs) {
+    const std::string text = "it will run on " + host.value +
+                             " when the next checkpoints are safe of what runs there with less priority: " + jobs;
+    if (std::exchange(told_[job.id().value], text) == text) return;
+    rooms_.book.note(job.id(), {"preempting", text, {}, host});
+  }
+
+  const Rooms rooms_;
+  std::map<std::string, std::string> asked_;  // running job -> why it has to leave
+  std::map<std::string, std::string> told_;   // by job
+};
+
+}  // namespace
+
+std::unique_ptr<Concern> make_preemption(const Rooms& rooms) { return std::make_unique<PreemptionConcern>(rooms); }
+
+}  // namespace gridctl::control

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// While jobs run on hosts that cost: whether another one, that came up or became free, is worth a move.
+#include "control/concerns/table.hpp"
+#include "control/follow/job_knowledge.hpp"
+#include "sched/cheaper.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr Duration k_pause_of_one = std::chrono::seconds{10};  // between two looks at one job
+
+class PricesConcern : public Concern {
+ public:
+  explicit PricesConcern(const Rooms& rooms) : rooms_(rooms) {}
+
+  // One job in each round, the one that was not looked at for longest: thousands of them cost no more than one.
+  void tick(BootTime now) override {
+    follow_prices();
+    const TrackedJob* longest = nullptr;
+    for (const auto& [id, job] : rooms_.book.all()) {
+      const auto* running = job->in<job::Running>();
+      if (running == nullptr || running->move || job->state().price_per_hour() <= 0) continue;
+      if (now - looked_[id] < k_pause_of_one) continue;
+      if (longest == nullptr || looked_[id] < looked_[longest->id().value]) longest = job.get();
+    }
+    if (longest == nullptr) return;
+    looked_[longest->id().value] = now;
+    if (!rooms_.mover.is_settled(*longest)) return;
+    const auto cheaper = elsewhere(*longest);
+    if (!cheaper || !cheaper->second) return;
+    rooms_.mover.ask(*longest, MoveWish{std::string(job::k_for_less), *cheaper->second});
+  }
+  void forgotten(const JobId& id) override { looked_.erase(id.value); }
+
+  [[nodiscard]] bool moves_for(std::string_view why) const override { return why == job::k_for_less; }
+  [[nodiscard]] std::optional<MoveWish> still_wished(const TrackedJob& job) override {
+    auto cheaper = elsewhere(job);
+    if (!cheaper || !cheaper->second) return std::nullopt;
+    MoveWish wish{std::string(job::k_for_less), *cheaper->second};
+    wish.elsewhere = std::move(cheaper->first);
+    return wish;
+  }
+
+ private:
+  // What runs costs what its hosts cost now.
+  void follow_prices() {
+    rooms_.book.each([&](TrackedJob& job) {
+      const job::Attempt* attempt = job.unsure ? nullptr : job.state().attempt();
+      if (attempt == nullptr || job.in<job::Collecting>() != nullptr) return;
+      std::vector<job::PriceChanged> changes;
+      for (const job::Member& member : attempt->members)
+        if (const FleetHost* host = rooms_.fleet.find(member.host);
+            host != nullptr && host->provider.price_per_hour != member.price_per_hour)
+          changes.push_back({attempt->epoch, host->provider.price_per_hour, member.rank});
+      if (!changes.empty()) looked_[job.id().value] = {};
+      for (const job::PriceChanged& change : changes) rooms_.book.apply(job.id(), change);
+    });
+  }
+
+  // What the scheduler says of other hosts, and why one of them is worth a move, if it is.
+  [[nodiscard]] std::optional<std::pair<sched::Decision, std::optional<std::string>>> elsewhere(
+      const TrackedJob& job) {
+    if (!sched::may_move_for_less(job.spec())) return std::nullopt;
+    Question question = rooms_.placement.question(job);
+    const Result<std::optional<sched::CurrentRun>> present =
+        present_of(rooms_.world.records, job.row, question.hosts, rooms_.world.clock.wall());
+    if (!present) report(present.error(), "while looking for a cheaper host");
+    if (!present || !*present) return std::nullopt;
+    question.known = sched::for_less(question.known, **present);
+    const FleetHost* here = rooms_.fleet.find(job.state().attempt()->lead().host);
+    sched::Decision decision = rooms_.placement.decide(job, std::move(question), here);
+    std::optional<std::string> why = sched::judge_cheaper(**present, decision, job.state().avoided);
+    return std::pair{std::move(decision), std::move(why)};
+  }
+
+  const Rooms rooms_;
+  std::map<std::string, BootTime> looked_;  // when a cheaper host was last looked for, by job
+};
+
+}  // namespace
+
+std::unique_ptr<Concern> make_prices(const Rooms& rooms) { return std::make_unique<PricesConcern>(rooms); }
+
+}  // namespace gridctl::control

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of concerns: a new one is a file and a row here.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "control/concerns/rooms.hpp"
+
+namespace gridctl::control {
+
+[[nodiscard]] std::unique_ptr<Concern> make_limits(const Rooms& rooms);
+[[nodiscard]] std::unique_ptr<Concern> make_budgets(const Rooms& rooms);
+[[nodiscard]] std::unique_ptr<Concern> make_replicas(const Rooms& rooms);
+[[nodiscard]] std::unique_ptr<Concern> make_deadlines(const Rooms& rooms);
+[[nodiscard]] std::unique_ptr<Concern> make_prices(const Rooms& rooms);
+[[nodiscard]] std::unique_ptr<Concern> make_preemption(const Rooms& rooms);
+[[nodiscard]] std::unique_ptr<Concern> make_standby_concern(const Rooms& rooms);
+[[nodiscard]] std::unique_ptr<Concern> make_gpus(const Rooms& rooms);
+
+using ConcernMaker = std::unique_ptr<Concern> (*)(const Rooms&);
+// In the order in which they are asked. Limits come first: what is to stop need not be moved.
+inline constexpr ConcernMaker k_concerns[] = {make_limits,    make_budgets, make_replicas,        make_deadlines,
+                                              make_prices,    make_preemption, make_standby_concern, make_gpus};
+
+}  // namespace gridctl::control

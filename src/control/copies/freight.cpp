@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/copies/freight.hpp"
+
+#include <utility>
+
+#include "control/copies/chunks.hpp"
+#include "control/copies/healing.hpp"
+#include "store/chunk_store.hpp"
+#include "transfer/pull.hpp"
+#include "transfer/push.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr Duration k_reach_more = std::chrono::seconds{5};     // of a connection that would only help
+constexpr std::uint64_t k_checkpoint_bytes_max = 16ull << 40;  // a larger one is a lie (or needs another tool)
+
+using transfer::BulkLink;
+
+// Whatever comes from the host shows that it lives.
+class HeardLink : public wire::Link {
+ public:
+  HeardLink(std::unique_ptr<wire::Link> link, std::shared_ptr<LifeSign> life, os::Clock& clock)
+      : link_(std::move(link)), life_(std::move(life)), clock_(clock) {
+    life_->heard(clock_.boot());
+  }
+  Result<void> send(const wire::Frame& frame, BootTime deadline) override { return link_->send(frame, deadline); }
+  Result<wire::Frame> receive(BootTime deadline) override {
+    TRY_ASSIGN(wire::Frame frame, link_->receive(deadline));
+    life_->heard(clock_.boot());
+    return frame;
+  }
+
+ private:
+  std::unique_ptr<wire::Link> link_;
+  std::shared_ptr<LifeSign> life_;
+  os::Clock& clock_;
+};
+
+Result<store::Tree> tree_of(store::ChunkStore& store, const Digest& root) {
+  TRY_ASSIGN(const Bytes manifest, store.get(root));
+  return store::parse_manifest(manifest);
+}
+
+}  // namespace
+
+Result<BulkLink> StoreFreight::reach(const HostReach& host, Duration patience) {
+  TRY_ASSIGN(BulkLink bulk, network_.open(host.provider, clock_.boot() + patience));
+  if (host.life != nullptr) bulk.link = std::make_unique<HeardLink>(std::move(bulk.link), host.life, clock_);
+  return bulk;
+}
+
+transfer::Route StoreFreight::route(const HostReach& host, const BulkLink& first) {
+  return {*first.link, first.codecs, [this, &host] { return reach(host, k_reach_more); }, first.took};
+}
+
+// Each piece of work has an instance of the store: what one cannot seal must not cost another what it has put.
+Result<std::uint64_t> StoreFreight::push(const HostReach& host, const BulkLink& link, const Digest& root) {
+  TRY_ASSIGN(store::ChunkStore store, open_chunks(paths_));
+  TRY_ASSIGN(const Bytes manifest, store.get(root));
+  TRY_ASSIGN(const store::Tree tree, store::parse_manifest(manifest));
+  LinkMeter::Transfer moving(&meter_, host.provider.name, true, clock_);
+  TRY_ASSIGN(const transfer::TransferStats stats,
+             transfer::push_tree(route(host, link), tree, manifest, store, clock_));
+  moving.moved(stats.bytes_moved);
+  return tree.total_bytes();
+}
+
+Result<Pulled> StoreFreight::pull(const HostReach& host, const JobId& job, Epoch epoch,
+                                  const wire::HostCheckpoint& checkpoint, const std::optional<Digest>& head) {
+  const BootTime began = clock_.boot();
+  TRY_ASSIGN(store::ChunkStore store, open_chunks(paths_));
+  const Result<store::Tree> earlier = head ? tree_of(store, *head) : make_error(Code::not_found, "there is no head");
+  TRY_ASSIGN(const BulkLink bulk, reach(host, k_reach_patience));
+  LinkMeter::Transfer moving(&meter_, host.provider.name, false, clock_);
+  TRY_ASSIGN(const transfer::Pulled result,
+             transfer::pull_checkpoint(route(host, bulk), {job, epoch, checkpoint.number}, checkpoint.root,
+                                       k_checkpoint_bytes_max, store, clock_, {}, earlier ? &*earlier : nullptr));
+  Pulled pulled;
+  pulled.from = checkpoint;
+  pulled.bytes = result.tree.total_bytes();
+  pulled.files = result.tree.file_count();
+  pulled.stored_bytes = result.stats.bytes_sent;
+  moving.moved(result.stats.bytes_moved);
+  pulled.took = clock_.boot() - began;
+  return pulled;
+}
+
+Result<CopiesOf> StoreFreight::copies_of(const JobId& job, CheckpointSeq seq) {
+  CopiesOf copies{job, seq, {}};
+  TRY_ASSIGN(copies.nearest_first, places_with(registry_, job, seq));
+  return copies;
+}
+
+Result<std::string> StoreFreight::heal(const CopiesOf& copies, const Digest& root) {
+  if (copies.nearest_first.empty()) return std::string();
+  TRY_ASSIGN(store::ChunkStore store, open_chunks(paths_));
+  TRY_ASSIGN(const HealedFrom healed,
+             heal_from(paths_, store, copies.nearest_first, {copies.job, copies.seq}, root, clock_));
+  return healed.healed.blobs == 0 ? std::string() : describe(healed);
+}
+
+}  // namespace gridctl::control

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trees of chunks between the local store and a host, as an interface. All of it but `copies_of` blocks: for threads of
+// an os::Executor.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/copies/remotes.hpp"
+#include "control/reach/agent_network.hpp"
+#include "control/reach/life_sign.hpp"
+#include "control/reach/link_meter.hpp"
+#include "wire/messages.hpp"
+
+namespace gridctl::control {
+
+// A host as a piece of work reaches it. A value: copies go to threads.
+struct HostReach {
+  registry::Provider provider;
+  std::shared_ptr<LifeSign> life;  // hears of every answer
+};
+
+// Where a checkpoint that is damaged here can be had.
+struct CopiesOf {
+  JobId job;
+  CheckpointSeq seq;  // 0: none
+  std::vector<RemoteAccess> nearest_first;
+};
+
+// A checkpoint of an attempt, whole and verified in the local store.
+struct Pulled {
+  wire::HostCheckpoint from;
+  std::uint64_t bytes = 0, stored_bytes = 0, files = 0;
+  Duration took{};  // from asking for it until it was whole and verified here
+};
+
+class Freight {
+ public:
+  virtual ~Freight() = default;
+  // A connection to the host that notes its signs of life.
+  [[nodiscard]] virtual Result<transfer::BulkLink> reach(const HostReach& host, Duration patience) = 0;
+  // Sends what the host lacks of a tree. Returns the tree's bytes. checkpoint_damaged or not_found: the local store
+  // lacks something of it.
+  [[nodiscard]] virtual Result<std::uint64_t> push(const HostReach& host, const transfer::BulkLink& link,
+                                                   const Digest& root) = 0;
+  // `head`: the job's newest checkpoint in the local store, if any; what is new may be kept as differences to it.
+  [[nodiscard]] virtual Result<Pulled> pull(const HostReach& host, const JobId& job, Epoch epoch,
+                                            const wire::HostCheckpoint& checkpoint,
+                                            const std::optional<Digest>& head) = 0;
+  // For the loop's thread. Nothing when nobody has one.
+  [[nodiscard]] virtual Result<CopiesOf> copies_of(const JobId& job, CheckpointSeq seq) = 0;
+  // Brings back what is damaged here of a checkpoint. What was brought back, for people; empty: nothing was damaged.
+  [[nodiscard]] virtual Result<std::string> heal(const CopiesOf& copies, const Digest& root) = 0;
+};
+
+inline constexpr Duration k_reach_patience = std::chrono::seconds{20};  // login, agent upload, hello
+
+// Over the chunk store of a state directory.
+class StoreFreight : public Freight {
+ public:
+  StoreFreight(AgentNetwork& network, os::Clock& clock, registry::Registry& registry, LinkMeter& meter)
+      : network_(network), clock_(clock), registry_(registry), paths_{registry.directory()}, meter_(meter) {}
+
+  [[nodiscard]] Result<transfer::BulkLink> reach(const HostReach& host, Duration patience) override;
+  [[nodiscard]] Result<std::uint64_t> push(const HostReach& host, const transfer::BulkLink& link,
+                                           const Digest& root) override;
+  [[nodiscard]] Result<Pulled> pull(const HostReach& host, const JobId& job, Epoch epoch,
+                                    const wire::HostCheckpoint& checkpoint,
+                                    const std::optional<Digest>& head) override;
+  [[nodiscard]] Result<CopiesOf> copies_of(const JobId& job, CheckpointSeq seq) override;
+  [[nodiscard]] Result<std::string> heal(const CopiesOf& copies, const Digest& root) override;
+
+ private:
+  [[nodiscard]] transfer::Route route(const HostReach& host, const transfer::BulkLink& first);
+
+  AgentNetwork& network_;
+  os::Clock& clock_;
+  registry::Registry& registry_;
+  const Paths paths_;
+  LinkMeter& meter_;
+};
+
+}  // namespace gridctl::control

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The controller's only way out: everything it does to the world and learns of it goes through these. The simulator
+// supplies its own.
+#pragma once
+
+#include "control/copies/freight.hpp"
+#include "control/reach/agent_network.hpp"
+#include "control/reach/job_folders.hpp"
+#include "os/clock.hpp"
+#include "os/executor.hpp"
+#include "registry/job_records.hpp"
+
+namespace gridctl::control {
+
+struct World {
+  os::Clock& clock;
+  os::Executor& run;
+  AgentNetwork& net;
+  registry::JobRecords& records;
+  Freight& freight;
+  JobFolders& folders;
+};
+
+}  // namespace gridctl::control

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Follows every unfinished job of one state directory: the rooms, wired. All decisions are job::step's and sched's; all
+// state is in the registry; all acts go through the World. The simulator runs this very class. Loop thread only.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "control/concerns/table.hpp"
+#include "control/copies/world.hpp"
+
+namespace gridctl::control {
+
+struct Settings {
+  Duration health_every = k_health_every;  // 0: hosts are never asked for their health
+};
+
+class Controller : private FleetListener, private JobListener {
+ public:
+  Controller(const World& world, const Settings& settings);
+
+  // Loads what is unfinished and begins. The registry's errors later are logged and met by trying again.
+  [[nodiscard]] Result<void> start();
+  [[nodiscard]] bool is_idle() const { return book_.is_idle(); }
+  [[nodiscard]] bool has_work() { return book_.has_work(); }
+  [[nodiscard]] Fleet& fleet() { return fleet_; }
+  [[nodiscard]] const JobBook& book() const { return book_; }
+  // At the end of the daemon: what was observed of hosts must not be lost.
+  void save();
+
+ private:
+  void tick();
+  void found(const TrackedJob& job) override;
+  void changed(const TrackedJob& job, const job::State& before) override;
+  void forgotten(const JobId& id) override;
+  void gpu_lost(const FleetHost& host, const std::string& gpu, const std::string& why) override;
+
+  const World world_;
+  Fleet fleet_;
+  JobBook book_;
+  Placement placement_;
+  Attempts attempts_;
+  Mover mover_;
+  std::vector<std::unique_ptr<Concern>> concerns_;
+  std::vector<BootTime> due_;  // when each concern's tick is
+  std::int64_t seen_version_ = -1;
+  BootTime next_refresh_{};
+  os::Executor::Timer timer_;
+};
+
+}  // namespace gridctl::control

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short challenges between jobs, at times that no host can foresee: a GPU that was proven once may be another today.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "control/fleet/fleet.hpp"
+#include "control/follow/job_book.hpp"
+#include "control/measure/bench.hpp"
+#include "control/reach/host_access.hpp"
+#include "os/executor.hpp"
+
+namespace gridctl::control {
+
+class GpuRechecks {
+ public:
+  // `every`: the mean pause between two challenges of one host; 0: never.
+  GpuRechecks(os::Executor& run, os::Clock& clock, registry::Registry& registry, Fleet& fleet, const JobBook& book,
+              std::function<HostAccess(const FleetHost&)> access, Duration every)
+      : run_(run), clock_(clock), registry_(registry), fleet_(fleet), book_(book), access_(std::move(access)),
+        every_(every) {}
+
+  void tick(BootTime now);
+
+ private:
+  [[nodiscard]] bool is_idle(const FleetHost& host) const;
+  void recheck(const FleetHost& host, const BenchReport& before);
+  void rechecked(const HostName& name, const BenchReport& before, const Result<BenchReport>& found);
+
+  os::Executor& run_;
+  os::Clock& clock_;
+  registry::Registry& registry_;
+  Fleet& fleet_;
+  const JobBook& book_;
+  std::function<HostAccess(const FleetHost&)> access_;
+  const Duration every_;
+  std::map<std::string, BootTime> next_;  // by name of the host
+  bool under_way_ = false;
+};
+
+}  // namespace gridctl::control

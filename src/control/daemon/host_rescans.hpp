@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A host that was started anew, or whose agent has learned more, may have other hardware than we know of.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "control/fleet/fleet.hpp"
+#include "control/reach/paths.hpp"
+
+namespace gridctl::control {
+
+class HostRescans : public FleetListener {
+ public:
+  HostRescans(os::Executor& run, os::Clock& clock, registry::Registry& registry, ControllerId controller,
+              Fleet& fleet)
+      : run_(run), clock_(clock), registry_(registry), controller_(std::move(controller)), fleet_(fleet) {
+    fleet_.listen(*this);
+  }
+
+  void connected(const FleetHost& host, const wire::AgentHello& hello) override;
+
+ private:
+  os::Executor& run_;
+  os::Clock& clock_;
+  registry::Registry& registry_;
+  const ControllerId controller_;
+  Fleet& fleet_;
+  std::set<std::string> under_way_;  // names of hosts
+};
+
+}  // namespace gridctl::control

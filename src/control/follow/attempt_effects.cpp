@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Effects on hosts: launching, stopping, collecting, cleaning up. Each is repeated until the host has answered.
+#include <utility>
+
+#include "control/follow/attempt_spec.hpp"
+#include "control/follow/attempts.hpp"
+#include "control/reach/pace.hpp"
+#include "os/log.hpp"
+#include "sched/interval.hpp"
+
+namespace gridctl::control {
+
+namespace {
+constexpr std::size_t k_last_lines = 20;  // of a failed job's output, into its history
+}
+
+void Attempts::carry_out(TrackedJob& job) {
+  if (job.unsure) return;
+  const JobId id = job.id();
+  for (const job::Effect& effect : job::pending(job.state())) {
+    if (is_under_way(id, job::effect_name(effect))) continue;
+    std::visit([&](const auto& one) { carry_out(job, one); }, effect);
+    if (job.unsure) return;
+  }
+}
+
+void Attempts::carry_out(TrackedJob& job, const job::Place& effect) { pacer_.place_after(job, effect.after); }
+
+std::optional<MemberWork> Attempts::work_with(TrackedJob& job, const HostName& host, Epoch epoch,
+                                              AttemptNumber attempt, int rank) {
+  std::optional<HostReach> reach = fleet_.reach(host);
+  if (reach) return MemberWork{world_, *std::move(reach), job.id(), epoch, attempt, rank};
+  book_.apply(job.id(), job::HostForgotten{host});
+  return std::nullopt;
+}
+
+// --- Launching -------------------------------------------------------------------------------------------------------
+
+Result<LaunchOrder> Attempts::launch_order(const TrackedJob& job, const job::Launch& effect) {
+  const job::Attempt& attempt = *job.state().attempt();
+  const job::Member& member = *attempt.member(effect.rank);
+  TRY_ASSIGN(const std::vector<registry::Input> inputs, world_.records.inputs(job.id()));
+  TRY_ASSIGN(const std::vector<registry::AttemptRecord> history, world_.records.attempts(job.id()));
+  std::optional<registry::Checkpoint> restore;
+  if (effect.restore.value > 0) {
+    TRY_ASSIGN(restore, world_.records.checkpoint(job.id(), effect.restore));
+  }
+  const job::CheckpointPolicy& policy = job.spec().checkpoint;
+  const bool fixed = policy.interval == job::CheckpointPolicy::Interval::fixed;
+  const sched::Interval tuned = pacer_.interval_of(job);
+  std::string restart_reason;
+  for (const registry::AttemptRecord& former : history)
+    if (former.number < attempt.number) restart_reason = former.reason;
+  std::vector<registry::Provider> hosts;  // of the members, by rank
+  for (const job::Member& one : attempt.members) {
+    const FleetHost* host = fleet_.find(one.host);
+    hosts.push_back(host == nullptr ? registry::Provider{} : host->provider);
+  }
+  const AttemptFacts facts{job.row,
+                           attempt,
+                           member,
+                           inputs,
+                           restore,
+                           std::move(hosts),
+                           fixed ? policy.every : tuned.every,
+                           restart_reason,
+                           fixed ? policy.every : tuned.pause};
+  const Doing& mine = work(job.id());
+  LaunchOrder order{build_attempt_spec(facts), job.spec().recovery.lease, {}, {}, mine.wanted, {}, effect.start};
+  if (const auto doubt = mine.doubts.find({effect.epoch.value, effect.rank}); doubt != mine.doubts.end())
+    order.doubt = doubt->second;
+  if (!restore) return order;
+  Result<CopiesOf> copies = world_.freight.copies_of(restore->job, restore->seq);
+  if (copies) order.copies = *std::move(copies);
+  else report(copies.error(), "while looking for copies of a checkpoint");
+  return order;
+}
+
+void Attempts::carry_out(TrackedJob& job, const job::Launch& effect) {
+  const std::string name = job::effect_name(job::Effect{effect});
+  const JobId id = job.id();
+  const std::optional<MemberWork> with =
+      work_with(job, effect.host, effect.epoch, job.state().attempt()->number, effect.rank);
+  if (!with) return;
+  Result<std::map<std::string, std::string>> secrets = world_.folders.secrets(id, job.spec().secrets);
+  if (!secrets)
+    return book_.apply(id, job::LaunchFailed{effect.epoch, secrets.error().one_line(), false, {},
+                                             job::EndKind::start_failed, false, effect.rank});
+  Result<LaunchOrder> order = launch_order(job, effect);
+  if (!order) {
+    report(order.error(), "while preparing a launch");
+    return try_later(id, name, k_launch_retry);
+  }
+  order->secrets = *std::move(secrets);
+  in_background(
+      id, name, {os::Lane::Kind::urgent, effect.host.value},
+      [with = *with, order = *std::move(order)] { return launch(with, order); },
+      [this, name, effect](TrackedJob& mine, LaunchResult result) {
+        launched(mine.id(), name, effect, std::move(result));
+      });
+}
+
+void Attempts::launched(const JobId& id, const std::string& name, const job::Launch& effect, LaunchResult result) {
+  TrackedJob& job = *book_.find(id);
+  if (!result.healed_from.empty())
+    book_.note(id, {"checkpoint_healed", "the checkpoint was damaged here; brought back " + result.healed_from,
+                    effect.epoch, effect.host});
+  if (job.state().epoch != effect.epoch || job.in<job::Launching>() == nullptr) return;
+  LaunchDoubt& doubt = work(id).doubts[{effect.epoch.value, effect.rank}];
+  switch (judge_launch(result, doubt, job.state().policy.lost_after, world_.clock.boot())) {
+    case LaunchVerdict::accepted:
+      book_.apply(id, job::LaunchAccepted{effect.epoch, effect.rank});
+      fleet_.poll_now(effect.host);
+      return;
+    case LaunchVerdict::prepared: return book_.apply(id, job::MemberPrepared{effect.epoch, effect.rank});
+    case LaunchVerdict::again:
+      os::log(os::LogLevel::info, "launch on " + effect.host.value + ": " + result.detail);
+      return try_later(id, name, k_launch_retry);
+    case LaunchVerdict::failed: break;
+  }
+  if (result.busy) fleet_.refused_for_room(effect.host, world_.clock.boot() + k_busy_memory);
+  book_.apply(id, launch_failed(effect.epoch, effect.rank, result));
+}
+
+// --- Ending ----------------------------------------------------------------------------------------------------------
+
+void Attempts::carry_out(TrackedJob& job, const job::Stop& effect) {
+  const auto with = work_with(job, effect.host, effect.epoch, job.state().attempt()->number, effect.rank);
+  if (!with) return;
+  const std::string name = job::effect_name(job::Effect{effect});
+  in_background(
+      job.id(), name, {os::Lane::Kind::urgent, effect.host.value},
+      [with = *with, grace = effect.grace] { return stop(with, grace); },
+      [this, name, effect](TrackedJob& mine, const Result<void>& result) {
+        if (!result) report(result.error(), "while stopping job " + mine.id().value);
+        // STOP has fenced it: asking about it can do no harm any more.
+        work(mine.id()).fenced.insert({effect.epoch.value, effect.rank});
+        try_later(mine.id(), name, k_stop_retry);  // until its end is seen
+        renew_soon();
+        fleet_.poll_now(effect.host);
+      });
+}
+
+// A program that failed by itself is explained by what it said last.
+void Attempts::note_last_output(const TrackedJob& job, int rank) {
+  const auto* collecting = job.in<job::Collecting>();
+  if (collecting == nullptr || collecting->end.success() || collecting->end.rank != rank) return;
+  const job::EndKind kind = collecting->end.kind;
+  if (kind != job::EndKind::exited && kind != job::EndKind::signalled && kind != job::EndKind::oom) return;
+  const Result<std::string> tail =
+      world_.folders.log_tail(job.id(), collecting->attempt.number, rank, k_last_lines);
+  if (!tail || tail->empty()) return;
+  book_.note(job.id(), {"last_output", *tail, collecting->attempt.epoch, collecting->attempt.member(rank)->host});
+}
+
+void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
+  const auto with = work_with(job, effect.host, effect.epoch, effect.attempt, effect.rank);
+  if (!with) return;
+  const std::string name = job::effect_name(job::Effect{effect});
+  Doing& mine = work(job.id());
+  const Which which{effect.epoch.value, effect.rank};
+  const bool patient = mine.collect_tries[which]++ < k_collect_tries;
+  in_background(
+      job.id(), name, {os::Lane::Kind::urgent, effect.host.value},
+      [with = *with, known = mine.saved[which], head = head_root(job), patient] {
+        return collect(with, known, head, patient);
+      },
+      [this, name, which, effect](TrackedJob& its, Result<Gathered> result) {
+        const JobId id = its.id();
+        if (!result) {
+          // Tried again until the host answers or is given up: its last checkpoint may be there.
+          report(result.error(), "while collecting from " + effect.host.value);
+          return try_later(id, name, k_launch_retry);
+        }
+        if (result->checkpoint) {
+          commit(its, which, effect.attempt, *result->checkpoint);
+          // The job must not end without it, for then it is removed at the host.
+          if (work(id).saved[which] < result->checkpoint->from.number) return try_later(id, name, k_launch_retry);
+        }
+        note_last_output(its, effect.rank);
+        book_.apply(id, job::Collected{effect.epoch, result->problem, effect.rank});
+      });
+}
+
+void Attempts::carry_out(TrackedJob& job, const job::CleanUp& effect) {
+  const job::PendingCleanup end = effect.end;
+  const FleetHost* host = fleet_.find(end.host);
+  if (host == nullptr) return book_.apply(job.id(), job::HostForgotten{end.host});
+  const std::string name = job::effect_name(job::Effect{effect});
+  if (!host->is_up()) return try_later(job.id(), name, k_settle_retry);
+  const Which which{end.epoch.value, end.rank};
+  in_background(
+      job.id(), name, {os::Lane::Kind::urgent, end.host.value},
+      [with = *work_with(job, end.host, end.epoch, end.attempt, end.rank), end,
+       known = work(job.id()).saved[which], head = head_root(job)] { return clean_up(with, end, known, head); },
+      [this, name, which, end](TrackedJob& mine, Result<Gathered> result) {
+        const JobId id = mine.id();
+        if (!result) {
+          report(result.error(), "while cleaning up on " + end.host.value);
+          return try_later(id, name, k_settle_retry);
+        }
+        if (!result->checkpoint) return book_.apply(id, job::CleanedUp{end.host, end.epoch});
+        commit(mine, which, end.attempt, *result->checkpoint);
+        if (work(id).saved[which] < result->checkpoint->from.number) try_later(id, name, k_settle_retry);
+      });
+}
+
+}  // namespace gridctl::control

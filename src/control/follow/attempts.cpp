@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// What hosts say of attempts, and what their silence means.
+#include "control/follow/attempts.hpp"
+
+#include <algorithm>
+
+#include "control/follow/interpret_status.hpp"
+#include "control/reach/pace.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr const char* k_liveness_words[] = {"answering", "suspect", "unreachable", "lost"};
+
+std::string pull_name(std::uint64_t epoch, int rank) {
+  return "pull/" + std::to_string(epoch) + "/" + std::to_string(rank);
+}
+
+std::set<std::string> gpus_of(const job::State& state, const HostName& host) {
+  std::set<std::string> gpus;
+  if (const job::Attempt* attempt = state.attempt())
+    for (const job::Member& member : attempt->members)
+      if (member.host == host) gpus.insert(member.gpu_uuids.begin(), member.gpu_uuids.end());
+  return gpus;
+}
+
+}  // namespace
+
+Attempts::Attempts(const World& world, JobBook& book, Fleet& fleet, Pacer& pacer)
+    : world_(world), book_(book), fleet_(fleet), pacer_(pacer) {
+  book_.listen(*this);
+  book_.on_due([this](TrackedJob& job) { carry_out(job); });
+  fleet_.listen(*this);
+}
+
+// --- Jobs ------------------------------------------------------------------------------------------------------------
+
+void Attempts::found(const TrackedJob& job) {
+  Doing& mine = work(job.id());
+  const Result<std::vector<registry::Checkpoint>> list = world_.records.checkpoints(job.id());
+  if (!list) report(list.error(), "while reading checkpoints");
+  const job::Attempt* attempt = job.state().attempt();
+  if (list)
+    for (const registry::Checkpoint& one : *list) {
+      std::uint64_t& saved = mine.saved[{one.epoch.value, 0}];
+      saved = std::max(saved, one.host_number);
+    }
+  if (job::is_final(job.state().visible())) forget_secrets(job.id());
+  // A daemon before us may have sent START.
+  if (const auto* launching = job.in<job::Launching>())
+    for (const job::Member& member : launching->attempt.members)
+      mine.doubts[{attempt->epoch.value, member.rank}] = {LaunchDoubt::Kind::sent, world_.clock.boot(), "", false};
+}
+
+void Attempts::forget_secrets(const JobId& id) {
+  const Result<void> removed = world_.folders.remove_secrets(id);
+  if (!removed) report(removed.error(), "while removing secrets");
+}
+
+void Attempts::changed(const TrackedJob& job, const job::State& before) {
+  Doing& mine = work(job.id());
+  const job::State& now = job.state();
+  *mine.wanted = job.in<job::Launching>() != nullptr ? now.epoch.value : 0;
+  if (now.epoch > before.epoch)
+    std::erase_if(mine.doubts, [&](const auto& entry) { return entry.first.first < now.epoch.value; });
+  if (job::is_final(now.visible()) && !job::is_final(before.visible())) forget_secrets(job.id());
+  const auto holds = [](const job::State& state) {
+    return state.attempt() != nullptr && !std::holds_alternative<job::Collecting>(state.phase);
+  };
+  if (holds(before) && (!holds(now) || now.epoch != before.epoch)) fleet_.capacity_freed();
+  renew_soon();
+}
+
+void Attempts::stepped(const job::State& before, const job::Step& step) { fleet_.reliability().on_step(before, step); }
+
+void Attempts::became_unsure(const TrackedJob& job) { *work(job.id()).wanted = 0; }
+
+void Attempts::forgotten(const JobId& id) { work_.erase(id.value); }
+
+bool Attempts::is_under_way(const JobId& id, const std::string& name) const {
+  const auto found = work_.find(id.value);
+  return found != work_.end() && (found->second.under_way.contains(name) || found->second.later.contains(name));
+}
+
+void Attempts::try_later(const JobId& id, const std::string& name, Duration pause) {
+  work(id).later[name] = world_.run.after(pause, [this, id, name] {
+    TrackedJob* job = book_.find(id);
+    if (job == nullptr) return;
+    const os::Executor::Timer self = std::move(work(id).later[name]);
+    work(id).later.erase(name);
+    carry_out(*job);
+  });
+}
+
+std::uint64_t Attempts::newest_there(const TrackedJob& job) const {
+  const job::Attempt* attempt = job.state().attempt();
+  const auto found = work_.find(job.id().value);
+  if (attempt == nullptr || found == work_.end()) return 0;
+  std::uint64_t newest = 0;
+  for (const auto* numbers : {&found->second.saved, &found->second.listed})
+    if (const auto one = numbers->find({attempt->epoch.value, 0}); one != numbers->end())
+      newest = std::max(newest, one->second);
+  return newest;
+}
+
+// --- Hosts -----------------------------------------------------------------------------------------------------------
+
+void Attempts::tick(BootTime) { judge_silence(); }
+
+void Attempts::polled(const FleetHost& host, const wire::PollReply& reply) {
+  for (const wire::AttemptStatus& status : reply.attempts)
+    if (TrackedJob* job = book_.find(status.job)) on_status(host, *job, status);
+}
+
+void Attempts::on_status(const FleetHost& host, TrackedJob& job, const wire::AttemptStatus& status) {
+  const job::Attempt* attempt = job.state().attempt();
+  const job::Member* member = attempt == nullptr ? nullptr : attempt->on(host.provider.name);
+  if (member == nullptr || job.unsure) return;
+  const int rank = member->rank;
+  Doing& mine = work(job.id());
+  const Which which{status.epoch.value, rank};
+  Reading reading = read_status(job.state(), host.provider.name, mine.fenced.contains(which), status);
+  if (const wire::HostCheckpoint* newest = newest_beyond(status, mine.listed[which]))
+    mine.listed[which] = newest->number;
+  const JobId id = job.id();
+  for (job::Happening& event : reading.events) book_.apply(id, std::move(event));
+  if (reading.output) fetch_log(host, job, rank, status);
+  if (reading.checkpoints) pull_newest(host, job, rank, status);
+}
+
+void Attempts::fetch_log(const FleetHost& host, const TrackedJob& job, int rank, const wire::AttemptStatus& status) {
+  const job::Attempt* attempt = job.state().attempt();
+  if (attempt == nullptr) return;
+  const Result<std::uint64_t> offset = world_.folders.log_next_offset(job.id(), attempt->number, rank);
+  if (!offset) return report(offset.error(), "while reading a job's log");
+  if (*offset >= status.log_bytes) return;
+  if (fleet_.request_log(host.provider.name, {status.job, status.epoch, *offset, k_log_piece}) &&
+      status.log_bytes - *offset > k_log_piece)
+    fleet_.poll_now(host.provider.name);  // there is more: come again at once
+}
+
+void Attempts::logged(const FleetHost& host, const wire::LogRequest& asked, std::uint64_t offset,
+                      const std::string& bytes) {
+  const TrackedJob* job = book_.find(asked.job);
+  const job::Attempt* attempt = job == nullptr ? nullptr : job->state().attempt();
+  const job::Member* member = attempt == nullptr ? nullptr : attempt->on(host.provider.name);
+  if (member == nullptr || attempt->epoch != asked.epoch) return;
+  const Result<void> written =
+      world_.folders.log_append(asked.job, attempt->number, member->rank, offset, bytes);
+  if (!written) report(written.error(), "while writing a job's output");
+}
+
+void Attempts::liveness_changed(const FleetHost& host) {
+  const std::string word = k_liveness_words[static_cast<std::size_t>(host.liveness)];
+  const std::string& name = host.provider.name.value;
+  const std::string text =
+      host.liveness == job::Liveness::answering
+          ? name + " answers again"
+          : name + " is " + word + ": silent for " + format_duration(host.monitor->silence().counted());
+  book_.each([&](TrackedJob& job) {
+    const job::Attempt* attempt = job.state().attempt();
+    if (attempt != nullptr && attempt->on(host.provider.name) != nullptr)
+      book_.note(job.id(), {"host_" + word, text, attempt->epoch, host.provider.name});
+  });
+}
+
+// A program's own fault on a GPU belongs into the history of the job that runs there, too.
+void Attempts::health_changed(const FleetHost& host, const std::vector<sched::Change>& changes) {
+  if (changes.empty()) return;
+  book_.each([&](TrackedJob& job) {
+    const std::set<std::string> gpus = gpus_of(job.state(), host.provider.name);
+    for (const sched::Change& change : changes)
+      if (gpus.contains(change.unit))
+        book_.note(job.id(), {"gpu_" + change.kind, change.unit + ": " + change.text,
+                              job.state().attempt()->epoch, host.provider.name});
+  });
+}
+
+void Attempts::judge_silence() {
+  book_.each([&](TrackedJob& job) {
+    if (job.unsure) return;
+    const job::Attempt* attempt = job.state().attempt();
+    if (attempt == nullptr) return;
+    std::vector<job::HostLost> lost;
+    for (const job::Member& member : attempt->members)
+      if (const FleetHost* host = fleet_.find(member.host))
+        if (auto one = read_silence(job.state(), member, host->monitor->silence())) lost.push_back(*one);
+    for (const job::HostLost& one : lost) book_.apply(job.id(), one);
+  });
+}
+
+// --- Checkpoints -----------------------------------------------------------------------------------------------------
+
+std::optional<Digest> Attempts::head_root(const TrackedJob& job) {
+  if (job.state().head.value == 0) return std::nullopt;
+  const Result<registry::Checkpoint> head = world_.records.checkpoint(job.id(), job.state().head);
+  return head ? std::optional{head->root} : std::nullopt;
+}
+
+void Attempts::pull_newest(const FleetHost& host, TrackedJob& job, int rank, const wire::AttemptStatus& status) {
+  const Which which{status.epoch.value, rank};
+  const wire::HostCheckpoint* found = newest_beyond(status, work(job.id()).saved[which]);
+  const std::string name = pull_name(status.epoch.value, rank);
+  const job::Attempt* attempt = job.state().attempt();
+  if (found == nullptr || attempt == nullptr || is_under_way(job.id(), name)) return;
+  const std::optional<HostReach> reach = fleet_.reach(host.provider.name);
+  if (!reach) return;
+  in_background(
+      job.id(), name, {os::Lane::Kind::bulk, host.provider.name.value},
+      [world = world_, reach = *reach, id = job.id(), epoch = status.epoch, newest = *found, head = head_root(job)] {
+        return world.freight.pull(reach, id, epoch, newest, head);
+      },
+      [this, name, which, number = attempt->number](TrackedJob& mine, Result<Pulled> result) {
+        if (result) return commit(mine, which, number, *result);
+        report(result.error(), "while fetching a checkpoint of job " + mine.id().value);
+        book_.note(mine.id(), {"checkpoint_fetch_failed", result.error().one_line(), {which.first}, {}});
+        try_later(mine.id(), name, k_pull_retry);
+      });
+}
+
+void Attempts::commit(TrackedJob& job, Which which, AttemptNumber attempt, const Pulled& pulled) {
+  registry::Checkpoint row;
+  row.job = job.id();
+  row.epoch = {which.first};
+  row.attempt = attempt;
+  row.root = pulled.from.root;
+  row.created_at = world_.clock.wall();
+  row.bytes = pulled.bytes;
+  row.stored_bytes = pulled.stored_bytes;
+  row.files = pulled.files;
+  row.host_number = pulled.from.number;
+  row.how = pulled.from.how;
+  row.metrics = pulled.from.metrics;
+  if (pulled.from.written_ms) row.stall = std::chrono::milliseconds{*pulled.from.written_ms};
+  row.upload = std::chrono::milliseconds{pulled.from.age_ms} + pulled.took;
+  const Result<registry::JobRecords::Commit> committed = world_.records.commit_checkpoint(row);
+  if (!committed) return report(committed.error(), "while committing a checkpoint of job " + job.id().value);
+  std::uint64_t& saved = work(job.id()).saved[which];
+  saved = std::max(saved, pulled.from.number);
+  // Also what an earlier try has committed without our being told.
+  if (!(committed->step.state == job.state())) book_.adopt(job, committed->step.state);
+  prune(job);
+  pacer_.retune(job);
+  renew_soon();
+}
+
+void Attempts::prune(const TrackedJob& job) {
+  const auto old = world_.records.prunable(job.id(), job.spec().checkpoint.keep);
+  if (!old) return report(old.error(), "while looking for old checkpoints");
+  for (const registry::Checkpoint& one : *old) {
+    const Result<void> removed = world_.records.remove_checkpoint(one.job, one.seq);
+    if (!removed) report(removed.error(), "while removing an old checkpoint");
+  }
+}
+
+// --- What hosts are to do --------------------------------------------------------------------------------------------
+
+void Attempts::renew_soon() {
+  if (std::exchange(renewing_, true)) return;
+  world_.run.post([this] { renew(); });
+}
+
+// Tells every monitor which attempts to renew and how often to ask.
+void Attempts::renew() {
+  renewing_ = false;
+  std::vector<Duration> patience;
+  std::map<std::string, HostUse> use;
+  for (const auto& [id, job] : book_.all()) {
+    const job::Attempt* attempt = job->state().attempt();
+    if (attempt == nullptr) continue;
+    const Duration lost_after = job->state().policy.lost_after;
+    patience.push_back(lost_after);
+    Doing& mine = work_[id];
+    const auto* running = job->in<job::Running>();
+    const sched::Interval interval = pacer_.interval_of(*job);
+    const wire::Tempo tempo{running != nullptr && running->move ? interval.soon : interval.every, interval.pause};
+    for (const job::Member& member : attempt->members) {
+      HostUse& here = use[member.host.value];
+      here.patience = std::min(here.patience.value_or(lost_after), lost_after);
+      here.gpus.insert(member.gpu_uuids.begin(), member.gpu_uuids.end());
+      const Which which{attempt->epoch.value, member.rank};
+      if (member.part < job::Part::promised && !mine.fenced.contains(which)) continue;
+      here.wants.push_back({{job->id(), attempt->epoch, mine.saved[which], tempo}, job->state().policy.lease});
+    }
+  }
+  fleet_.set_use(std::move(use), heartbeat_for(patience, book_.size() > 0));
+}
+
+}  // namespace gridctl::control

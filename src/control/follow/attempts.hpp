@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attempts on hosts: carries out the effects of the state machine (each is repeated until its host has answered), turns
+// what hosts say into events, and brings checkpoints and output here. Loop thread only.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "control/fleet/fleet.hpp"
+#include "control/follow/host_work.hpp"
+#include "control/follow/job_book.hpp"
+#include "sched/interval.hpp"
+
+namespace gridctl::control {
+
+// What attempts ask of who places jobs.
+class Pacer {
+ public:
+  virtual ~Pacer() = default;
+  virtual void place_after(const TrackedJob& job, Duration delay) = 0;  // asks the scheduler then
+  // How often the attempt is to save, as tuned; 0: not known yet, and tuned now.
+  [[nodiscard]] virtual sched::Interval interval_of(const TrackedJob& job) = 0;
+  // A new checkpoint is here, and with it a new measure of what one costs.
+  virtual void retune(const TrackedJob& job) = 0;
+};
+
+class Attempts : public JobListener, public FleetListener {
+ public:
+  Attempts(const World& world, JobBook& book, Fleet& fleet, Pacer& pacer);
+
+  void tick(BootTime now);
+  // Runs `work` on a thread, then `then` in the loop with its result; once per job and name at a time. The job is not
+  // forgotten before. False when it is under way already, or waits for its next try.
+  template <class Work, class Then>
+  bool in_background(const JobId& id, const std::string& name, os::Lane lane, Work work, Then then);
+  [[nodiscard]] bool is_under_way(const JobId& id, const std::string& name) const;
+  void try_later(const JobId& id, const std::string& name, Duration pause);
+  // The host's number of the newest checkpoint of the current attempt that it has told of or that is here.
+  [[nodiscard]] std::uint64_t newest_there(const TrackedJob& job) const;
+  // What the host is to do from now on (lease, pace): told with the next poll.
+  void renew_soon();
+
+ private:
+  using Which = std::pair<std::uint64_t, int>;  // epoch, rank
+  struct Doing {                                // of a job; everything here can be lost: the registry has the truth
+    std::set<std::string> under_way;                 // names of effects and pulls at work
+    std::map<std::string, os::Executor::Timer> later;  // names waiting for another try
+    std::set<Which> fenced;                          // a STOP was answered: the epoch cannot come up there any more
+    std::map<Which, LaunchDoubt> doubts;             // about the STARTs of the newest epoch
+    const std::shared_ptr<std::atomic<std::uint64_t>> wanted =  // the epoch that is to be started; threads read it
+        std::make_shared<std::atomic<std::uint64_t>>(0);
+    std::map<Which, std::uint64_t> saved;      // newest host number of a committed checkpoint
+    std::map<Which, std::uint64_t> listed;     // newest host number that the host has told of
+    std::map<Which, int> collect_tries;        // how often its last files were asked for
+  };
+
+  // JobListener
+  void found(const TrackedJob& job) override;
+  void changed(const TrackedJob& job, const job::State& before) override;
+  void stepped(const job::State& before, const job::Step& step) override;
+  void became_unsure(const TrackedJob& job) override;
+  void forgotten(const JobId& id) override;
+  // FleetListener
+  void polled(const FleetHost& host, const wire::PollReply& reply) override;
+  void logged(const FleetHost& host, const wire::LogRequest& asked, std::uint64_t offset,
+              const std::string& bytes) override;
+  void liveness_changed(const FleetHost& host) override;
+  void health_changed(const FleetHost& host, const std::vector<sched::Change>& changes) override;
+
+  // attempt_effects.cpp
+  void carry_out(TrackedJob& job);
+  void carry_out(TrackedJob& job, const job::Place& effect);
+  void carry_out(TrackedJob& job, const job::Launch& effect);
+  void carry_out(TrackedJob& job, const job::Connect& effect);
+  void carry_out(TrackedJob& job, const job::Stop& effect);
+  void carry_out(TrackedJob& job, const job::Collect& effect);
+  void carry_out(TrackedJob& job, const job::CleanUp& effect);
+  [[nodiscard]] Result<LaunchOrder> launch_order(const TrackedJob& job, const job::Launch& effect);
+  void launched(const JobId& id, const std::string& name, const job::Launch& effect, LaunchResult result);
+  // nullopt: the host is not registered any more, and the job has been told.
+  [[nodiscard]] std::optional<MemberWork> work_with(TrackedJob& job, const HostName& host, Epoch epoch,
+                                                    AttemptNumber attempt, int rank);
+  void note_last_output(const TrackedJob& job, int rank);
+
+  // attempts.cpp
+  void forget_secrets(const JobId& id);
+  void on_status(const FleetHost& host, TrackedJob& job, const wire::AttemptStatus& status);
+  void fetch_log(const FleetHost& host, const TrackedJob& job, int rank, const wire::AttemptStatus& status);
+  void pull_newest(const FleetHost& host, TrackedJob& job, int rank, const wire::AttemptStatus& status);
+  void commit(TrackedJob& job, Which which, AttemptNumber attempt, const Pulled& pulled);
+  void prune(const TrackedJob& job);
+  [[nodiscard]] std::optional<Digest> head_root(const TrackedJob& job);
+  void judge_silence();
+  void renew();
+  [[nodiscard]] Doing& work(const JobId& id) { return work_[id.value]; }
+
+  const World world_;
+  JobBook& book_;
+  Fleet& fleet_;
+  Pacer& pacer_;
+  std::map<std::string, Doing> work_;  // by id
+  bool renewing_ = false;             // renew() is posted
+};
+
+template <class Work, class Then>
+bool Attempts::in_background(const JobId& id, const std::string& name, os::Lane lane, Work work, Then then) {
+  TrackedJob* job = book_.find(id);
+  if (job == nullptr || !this->work(id).under_way.insert(name).second) return false;
+  ++job->holds;
+  world_.run.run(lane, [this, id, name, work = std::move(work), then = std::move(then)]() mutable {
+    auto outcome = std::make_shared<decltype(work())>(work());
+    world_.run.post([this, id, name, outcome, then = std::move(then)]() mutable {
+      TrackedJob& its = *book_.find(id);
+      --its.holds;
+      this->work(id).under_way.erase(name);
+      then(its, std::move(*outcome));
+      if (TrackedJob* left = book_.find(id)) carry_out(*left);
+    });
+  });
+  return true;
+}
+
+}  // namespace gridctl::control

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/follow/job_book.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "control/fleet/fleet.hpp"
+
+namespace gridctl::control {
+
+TrackedJob* JobBook::find(const JobId& id) {
+  const auto found = jobs_.find(id.value);
+  return found == jobs_.end() ? nullptr : found->second.get();
+}
+
+const TrackedJob* JobBook::find(const JobId& id) const {
+  const auto found = jobs_.find(id.value);
+  return found == jobs_.end() ? nullptr : found->second.get();
+}
+
+void JobBook::each(const std::function<void(TrackedJob&)>& visit) {
+  std::vector<JobId> ids;
+  ids.reserve(jobs_.size());
+  for (const auto& [id, job] : jobs_) ids.push_back(job->id());
+  for (const JobId& id : ids)
+    if (TrackedJob* job = find(id)) visit(*job);
+}
+
+void JobBook::apply(const JobId& id, job::Happening what) {
+  take(id, world_.records.apply(id, {world_.clock.wall(), std::move(what)}));
+}
+
+void JobBook::take(const JobId& id, const Result<job::Step>& step) {
+  TrackedJob* job = find(id);
+  if (job == nullptr) return;
+  if (!step) {
+    // If nothing was committed, the fact will be seen again, by a poll or by the effect's next try. But the end of a
+    // commit may have failed, and what we know of the job may be over.
+    report(step.error(), "while recording an event of job " + id.value);
+    job->unsure = true;
+    wants_refresh_ = true;
+    return tell([&](JobListener& one) { one.became_unsure(*job); });
+  }
+  const job::State before = job->state();
+  tell([&](JobListener& one) { one.stepped(before, *step); });
+  if (!step->state.needs_supervisor() || !(step->state == before) || !step->effects.empty()) adopt(*job, step->state);
+}
+
+// Takes over a state that the registry has committed, by whomever, and starts what it calls for.
+void JobBook::adopt(TrackedJob& job, const job::State& state) {
+  const job::State before = std::exchange(job.row.machine, state);
+  job.unsure = false;
+  tell([&](JobListener& one) { one.changed(job, before); });
+  due_(job);
+}
+
+void JobBook::note(const JobId& id, job::Record record) {
+  const Result<void> noted = world_.records.note(id, world_.clock.wall(), record);
+  if (!noted) report(noted.error(), "while recording '" + record.kind + "' of job " + id.value);
+}
+
+// False when the registry cannot say.
+bool JobBook::refresh_one(const JobId& id) {
+  Result<registry::Job> row = world_.records.job(id);
+  if (!row) {
+    report(row.error(), "while reading job " + id.value);
+    return false;
+  }
+  const job::State state = row->machine;
+  if (TrackedJob* known = find(id)) {
+    row->machine = known->row.machine;
+    known->row = *std::move(row);  // its file may have been changed by `job resume`
+    if (!known->unsure && known->state() == state) due_(*known);  // what could not be recorded when it was due
+    else adopt(*known, state);
+    return true;
+  }
+  std::unique_ptr<TrackedJob>& job = jobs_[id.value];
+  job = std::make_unique<TrackedJob>();
+  job->row = *std::move(row);
+  TrackedJob& mine = *job;
+  tell([&](JobListener& one) { one.found(mine); });
+  adopt(mine, state);
+  return true;
+}
+
+void JobBook::refresh() {
+  wants_refresh_ = false;
+  const Result<std::vector<JobId>> ids = world_.records.unfinished();
+  if (!ids) {
+    wants_refresh_ = true;
+    return report(ids.error(), "while listing jobs");
+  }
+  for (const JobId& id : *ids) (void)refresh_one(id);
+  // Not listed any more: what could not be recorded was its end.
+  each([&](TrackedJob& job) {
+    if (job.unsure) (void)refresh_one(job.id());
+  });
+  std::erase_if(jobs_, [&](const auto& entry) {
+    if (entry.second->state().needs_supervisor() || entry.second->holds > 0) return false;
+    tell([&](JobListener& one) { one.forgotten(entry.second->id()); });
+    return true;
+  });
+}
+
+bool JobBook::is_idle() const {
+  return std::all_of(jobs_.begin(), jobs_.end(), [](const auto& entry) {
+    return !entry.second->state().needs_supervisor() && entry.second->holds == 0;
+  });
+}
+
+bool JobBook::has_work() {
+  const Result<std::vector<JobId>> ids = world_.records.unfinished();
+  return !ids || !ids->empty() || !is_idle();
+}
+
+}  // namespace gridctl::control

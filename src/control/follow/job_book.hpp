@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The unfinished jobs of the state directory as the registry has them, and the only way to change one: an event is
+// committed first, then adopted here, then told to everybody who listens. Loop thread only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/copies/world.hpp"
+
+namespace gridctl::control {
+
+struct TrackedJob {
+  registry::Job row;    // `row.machine` is its state
+  bool unsure = false;  // an event may have been committed or not: nothing is done until the registry was read
+  int holds = 0;        // pieces of work that refer to it: it is not forgotten before they are done
+
+  [[nodiscard]] const JobId& id() const { return row.id; }
+  [[nodiscard]] const job::State& state() const { return row.machine; }
+  [[nodiscard]] const job::Spec& spec() const { return row.spec; }
+  template <class Phase>
+  [[nodiscard]] const Phase* in() const {
+    return std::get_if<Phase>(&row.machine.phase);
+  }
+  // It waits for a place, or its end is not yet known: it may still cost something.
+  [[nodiscard]] bool goes_on() const {
+    return in<job::Done>() == nullptr && !state().cancel && state().overtaken.empty();
+  }
+};
+
+class JobListener {
+ public:
+  virtual ~JobListener() = default;
+  // It was not followed until now. `changed` follows.
+  virtual void found(const TrackedJob&) {}
+  // After the commit. Listeners hear of it in the order in which they were added.
+  virtual void changed(const TrackedJob&, const job::State& /*before*/) {}
+  // After every step of ours, also one that changed no more than the history.
+  virtual void stepped(const job::State& /*before*/, const job::Step&) {}
+  virtual void became_unsure(const TrackedJob&) {}
+  virtual void forgotten(const JobId&) {}
+};
+
+class JobBook {
+ public:
+  explicit JobBook(const World& world) : world_(world) {}
+  JobBook(const JobBook&) = delete;
+  JobBook& operator=(const JobBook&) = delete;
+
+  void listen(JobListener& listener) { listeners_.push_back(&listener); }
+  // Called last for each job that changed, or whose effects may not have been carried out: what is pending is due.
+  void on_due(std::function<void(TrackedJob&)> due) { due_ = std::move(due); }
+
+  [[nodiscard]] TrackedJob* find(const JobId& id);
+  [[nodiscard]] const TrackedJob* find(const JobId& id) const;
+  [[nodiscard]] std::size_t size() const { return jobs_.size(); }
+  // For looking only: no event may be applied inside.
+  [[nodiscard]] const std::map<std::string, std::unique_ptr<TrackedJob>>& all() const { return jobs_; }
+  // Safe while events are applied.
+  void each(const std::function<void(TrackedJob&)>& visit);
+
+  // Commits the event and adopts what came of it. An error is logged: the job is unsure then, and read anew soon.
+  void apply(const JobId& id, job::Happening what);
+  // The same for an event that the registry has applied in a transaction with something else.
+  void take(const JobId& id, const Result<job::Step>& step);
+  void adopt(TrackedJob& job, const job::State& state);
+  // A line of its history without an event.
+  void note(const JobId& id, job::Record record);
+
+  // When somebody else has written, and now and then. `soon`: at the next tick.
+  void refresh();
+  void refresh_soon() { wants_refresh_ = true; }
+  [[nodiscard]] bool wants_refresh() const { return wants_refresh_; }
+
+  // Nothing to follow, nothing under way.
+  [[nodiscard]] bool is_idle() const;
+  // Asks the registry anew. True also when it cannot say.
+  [[nodiscard]] bool has_work();
+
+ private:
+  template <class Tell>
+  void tell(Tell one) {
+    for (JobListener* listener : listeners_) one(*listener);
+  }
+  [[nodiscard]] bool refresh_one(const JobId& id);
+
+  const World world_;
+  std::map<std::string, std::unique_ptr<TrackedJob>> jobs_;  // by id
+  std::vector<JobListener*> listeners_;
+  std::function<void(TrackedJob&)> due_ = [](TrackedJob&) {};
+  bool wants_refresh_ = false;
+};
+
+}  // namespace gridctl::control

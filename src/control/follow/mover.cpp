@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/follow/mover.hpp"
+
+#include <algorithm>
+
+#include "control/follow/moves.hpp"
+
+namespace gridctl::control {
+
+namespace {
+constexpr Duration k_pause = std::chrono::seconds{1};  // between two looks at jobs that move
+}
+
+const FleetHost* Mover::drained_host(const TrackedJob& job) const {
+  const job::Attempt* attempt = job.state().attempt();
+  if (attempt == nullptr) return nullptr;
+  for (const job::Member& member : attempt->members)
+    if (const FleetHost* host = fleet_.find(member.host); host != nullptr && fleet_.is_drained(*host)) return host;
+  return nullptr;
+}
+
+bool Mover::is_settled(const TrackedJob& job) const {
+  const job::Attempt* attempt = job.state().attempt();
+  return attempt != nullptr &&
+         std::all_of(attempt->members.begin(), attempt->members.end(), [&](const job::Member& member) {
+           const FleetHost* host = fleet_.find(member.host);
+           return host != nullptr && host->is_up() && !fleet_.is_drained(*host);
+         });
+}
+
+bool Mover::answers(const TrackedJob& job) const {
+  const Duration lost_after = job.state().policy.lost_after;
+  const job::Attempt& attempt = *job.state().attempt();
+  return std::all_of(attempt.members.begin(), attempt.members.end(), [&](const job::Member& member) {
+    const FleetHost* host = fleet_.find(member.host);
+    return host != nullptr && host->is_up() &&
+           host->monitor->silence().judge(lost_after) == job::Liveness::answering;
+  });
+}
+
+void Mover::tick(BootTime now) {
+  if (now < next_) return;
+  next_ = now + k_pause;
+  book_.each([&](TrackedJob& job) {
+    if (job.unsure || job.state().attempt() == nullptr) return;
+    // Without a promise: we were started in the middle of its move.
+    const bool unpromised = !job.state().moving().empty() && !placement_.is_promised(job.id());
+    if (unpromised || may_move(job.state(), drained_host(job) != nullptr)) judge(job);
+  });
+}
+
+void Mover::ask(const TrackedJob& job, const MoveWish& wish) {
+  const auto* running = job.in<job::Running>();
+  if (running == nullptr || running->move || job.unsure) return;
+  const Epoch epoch = running->attempt.epoch;
+  const JobId id = job.id();
+  book_.apply(id, job::MoveRequested{epoch, wish.why, attempts_.newest_there(job), {}, wish.text, wish.failures_max,
+                                     wish.host});
+  if (wish.at_once) book_.apply(id, job::MoveDue{epoch});
+}
+
+std::optional<MoveWish> Mover::wish_of(const TrackedJob& job) {
+  const auto* running = job.in<job::Running>();
+  if (running == nullptr || !running->move || concerns_ == nullptr) return std::nullopt;
+  for (const auto& concern : *concerns_)
+    if (concern->moves_for(running->move->why)) return concern->still_wished(job);
+  return std::nullopt;
+}
+
+void Mover::judge(TrackedJob& job) {
+  const FleetHost* drained = drained_host(job);
+  MoveFacts facts;
+  std::optional<MoveWish> wish;
+  if (drained == nullptr) wish = wish_of(job);
+  if (drained != nullptr) {
+    facts.drained = drained->provider.name;
+    facts.patience = drained->provider.drain_within;
+  }
+  facts.wished = wish.has_value();
+  facts.to_anywhere = wish && wish->to_anywhere;
+  facts.answers = answers(job);
+  facts.newest_there = attempts_.newest_there(job);
+  const FleetHost* here = fleet_.find(job.state().attempt()->lead().host);
+  facts.decision = wish && wish->elsewhere ? *std::move(wish->elsewhere)
+                                           : placement_.decide(job, placement_.question(job),
+                                                               drained != nullptr ? nullptr : here);
+  const std::optional<job::Happening> next = judge_move(job.state(), facts, world_.clock.wall());
+  const bool stays = next && std::holds_alternative<job::MoveWithdrawn>(*next);
+  if (job.in<job::Running>() != nullptr)
+    placement_.explain(job, stays ? std::vector{"placed on " + job.state().attempt()->where() + ": " +
+                                                job.state().attempt()->placement_reason}
+                                  : explain_move(job.state(), facts.decision));
+  if (next) book_.apply(job.id(), *next);
+  // From the stop to the next placement nobody else is given that place.
+  if (!job.state().moving().empty() && !placement_.is_promised(job.id()) && facts.decision.placement)
+    placement_.promise(job.id(), {member_of(*facts.decision.placement)});
+}
+
+}  // namespace gridctl::control

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/follow/placement.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "control/fleet/host_facts.hpp"
+#include "control/follow/job_knowledge.hpp"
+#include "control/follow/queue.hpp"
+#include "control/follow/tuning.hpp"
+#include "control/measure/bench.hpp"
+#include "control/reach/pace.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr Duration k_first_contact = std::chrono::milliseconds{200};  // placing looks so often for the first try of all
+constexpr Duration k_first_contact_max = std::chrono::seconds{3};     // hosts, but does not wait longer for a dead one
+constexpr Duration k_wake_pause = std::chrono::seconds{1};  // between two rounds of asking for all that wait
+// Of thousands that wait each is asked for more seldom, so that hosts are listened to meanwhile.
+constexpr Duration k_wake_share = std::chrono::milliseconds{200};  // of such a round; the rest have the next one
+constexpr Duration k_ask_share = std::chrono::milliseconds{20};    // a job's, of the pause until it is asked for again
+
+bool waits_for_room(const TrackedJob& job) {
+  const auto* waiting = job.in<job::Waiting>();
+  return waiting != nullptr && waiting->why == "waiting_for_provider";
+}
+
+}  // namespace
+
+Placement::Placement(const World& world, JobBook& book, Fleet& fleet)
+    : world_(world), book_(book), fleet_(fleet), began_(world_.clock.boot()) {
+  book_.listen(*this);
+}
+
+void Placement::changed(const TrackedJob& job, const job::State&) {
+  if (job.in<job::Waiting>() != nullptr) return;
+  Wait& mine = wait(job.id());
+  mine.timer.reset();
+  if (job.state().moving().empty()) mine.promised.reset();
+}
+
+void Placement::tick(BootTime now) { wake_waiting(now); }
+
+bool Placement::is_promised(const JobId& id) const {
+  const auto found = waits_.find(id.value);
+  return found != waits_.end() && found->second.promised;
+}
+
+std::vector<HostName> Placement::hosts_of(const TrackedJob& job) const {
+  std::vector<HostName> hosts;
+  if (const job::Attempt* attempt = job.state().attempt())
+    for (const job::Member& member : attempt->members) hosts.push_back(member.host);
+  if (const auto found = waits_.find(job.id().value); found != waits_.end())
+    for (const auto& kept : {found->second.promised, found->second.reserved})
+      if (kept)
+        for (const job::Member& member : *kept) hosts.push_back(member.host);
+  return hosts;
+}
+
+// --- The question ----------------------------------------------------------------------------------------------------
+
+std::vector<sched::HostFacts> Placement::facts(const TrackedJob& asking, const std::set<std::string>& gone) const {
+  std::vector<Claim> claims;
+  for (const auto& [id, job] : book_.all()) {
+    // What has ended holds nothing any more, also while its last files are fetched.
+    const job::Attempt* attempt = job->state().attempt();
+    const bool ended = job->in<job::Collecting>() != nullptr || gone.contains(id);
+    if (attempt != nullptr)
+      for (const job::Member& member : attempt->members)
+        claims.push_back({job->id(), attempt->epoch, ended || member.part >= job::Part::ended ? nullptr : &member});
+    const auto kept = job.get() == &asking ? waits_.end() : waits_.find(id);
+    if (kept == waits_.end()) continue;
+    for (const auto* members : {&kept->second.promised, &kept->second.reserved})
+      if (*members)
+        for (const job::Member& member : **members) claims.push_back({job->id(), {}, &member});
+  }
+  std::vector<sched::HostFacts> all = facts_now(fleet_.now(asking.spec().recovery.lost_after), claims);
+  fleet_.judge(all);
+  return all;
+}
+
+sched::JobKnowledge Placement::knowledge(const TrackedJob& job, std::vector<sched::HostFacts>& hosts) {
+  if (const Result<void> benched = apply_bench(world_.records, hosts); !benched)
+    report(benched.error(), "while placing");
+  const Result<sched::JobKnowledge> told = knowledge_of(world_.records, job.row, hosts, world_.clock.wall());
+  if (!told) report(told.error(), "while placing");
+  sched::JobKnowledge known = told ? *told : sched::knowledge_of(job.spec());
+  if (const Result<void> linked = apply_links(world_.records, job.spec(), known, hosts); !linked)
+    report(linked.error(), "while placing");
+  return known;
+}
+
+Question Placement::question(const TrackedJob& job, const std::set<std::string>& gone) {
+  Question question{job.spec(), facts(job, gone), {}};
+  question.known = knowledge(job, question.hosts);
+  if (concerns_ != nullptr)
+    for (const auto& concern : *concerns_) concern->shape(job, question);
+  return question;
+}
+
+sched::Decision Placement::decide(const TrackedJob& job, Question question, const FleetHost* leaving) {
+  if (leaving != nullptr)
+    std::erase_if(question.hosts, [&](const sched::HostFacts& facts) {
+      const FleetHost* host = fleet_.find(facts.name);
+      return host != nullptr && fleet_.same_provider(*host, *leaving);
+    });
+  return sched::place(question.spec, question.hosts, job.state().avoided, question.known);
+}
+
+// --- Placing ---------------------------------------------------------------------------------------------------------
+
+void Placement::place_after(const TrackedJob& job, Duration delay) {
+  Wait& mine = wait(job.id());
+  if (mine.timer != nullptr) return;
+  const bool asked_before = mine.asked_at != 0 && delay > Duration::zero();
+  const auto waiting = static_cast<std::int64_t>(book_.size());
+  mine.timer = world_.run.after(asked_before ? std::max<Duration>(delay, waiting * k_ask_share) : delay,
+                                [this, id = job.id()] {
+                                  if (TrackedJob* due = book_.find(id)) place(*due);
+                                });
+}
+
+void Placement::place(TrackedJob& job) {
+  Wait& mine = wait(job.id());
+  const os::Executor::Timer self = std::move(mine.timer);
+  mine.timer.reset();
+  if (job.unsure || job.in<job::Waiting>() == nullptr) return;
+  if (world_.clock.boot() - began_ <= k_first_contact_max && !fleet_.all_tried()) {
+    mine.timer = world_.run.after(k_first_contact, [this, id = job.id()] {
+      if (TrackedJob* due = book_.find(id)) place(*due);
+    });
+    return;
+  }
+  mine.asked_at = fleet_.capacity();
+  ask_those_before(job);
+  Question asked = question(job);
+  if (asked.preference) {
+    const FleetHost* gone = fleet_.find(asked.preference->as_if_gone);
+    sched::Decision preferred = decide(job, asked, gone);
+    if (gone != nullptr && preferred.placement && preferred.placement->host == asked.preference->host) {
+      preferred.placement->reason += "; " + asked.preference->because;
+      return placed(job, asked, preferred);
+    }
+  }
+  placed(job, asked, decide(job, asked));
+}
+
+void Placement::placed(TrackedJob& job, const Question& question, const sched::Decision& decision) {
+  const JobId id = job.id();
+  Wait& mine = wait(id);
+  std::vector<std::string> lines = sched::explain(decision);
+  if (!decision.placement) {
+    if (!question.held.empty()) lines.insert(lines.begin(), question.held);
+    explain(job, std::move(lines));
+    mine.promised.reset();
+    if (!question.held.empty()) return book_.apply(id, job::NotPlaced{true, question.held});  // the month will end
+    return book_.apply(id, job::NotPlaced{decision.could_ever_fit, sched::summary(decision)});
+  }
+  const job::Member member = member_of(*decision.placement);
+  mine.interval = tune(job, member);
+  mine.tuned = true;
+  if (!mine.interval.reason.empty()) lines.push_back("checkpoints " + mine.interval.reason);
+  explain(job, std::move(lines));
+  const sched::Estimate& estimate = decision.placement->estimate;
+  std::optional<job::Expected> expected;
+  const bool stays = decision.placement->refuge.value.empty();
+  if (question.known.work_known && stays && !estimate.is_never())
+    expected = job::Expected{estimate.takes(), estimate.cost()};
+  book_.apply(id, job::Placed{{member}, decision.placement->reason, expected});
+  if (const std::string late = sched::late_warning(decision, question.known); !late.empty()) tell_risk(job, late);
+}
+
+void Placement::tell_risk(const TrackedJob& job, const std::string& text) {
+  const job::Attempt* attempt = job.state().attempt();
+  Wait& mine = wait(job.id());
+  if (attempt == nullptr || mine.risk_told == attempt->epoch) return;
+  mine.risk_told = attempt->epoch;
+  book_.note(job.id(), {"deadline_at_risk", text, attempt->epoch, attempt->lead().host});
+}
+
+void Placement::explain(const TrackedJob& job, std::vector<std::string> lines) {
+  Wait& mine = wait(job.id());
+  if (lines == mine.explained) return;
+  const Result<void> saved = world_.records.save_explanation(job.id(), lines);
+  if (!saved) return report(saved.error(), "while saving an explanation");
+  mine.explained = std::move(lines);
+}
+
+// --- Checkpoint intervals --------------------------------------------------------------------------------------------
+
+// How often the job shall save there, from what its checkpoints have cost so far and how often that host fails.
+sched::Interval Placement::tune(const TrackedJob& job, const job::Member& member) {
+  if (job.spec().checkpoint.interval != job::CheckpointPolicy::Interval::automatic) return {};
+  const Result<std::vector<registry::Checkpoint>> saved = world_.records.checkpoints(job.id());
+  if (!saved) report(saved.error(), "while tuning checkpoints");
+  const FleetHost* host = fleet_.find(member.host);
+  const registry::Provider none;
+  const registry::Provider& provider = host == nullptr ? none : host->provider;
+  const sched::CheckpointCost cost = measured_cost(saved ? *saved : std::vector<registry::Checkpoint>{}, provider,
+                                                   job.spec().recovery.lost_after);
+  const double rate = fleet_.reliability().rate_per_hour(member.host, provider.host_class, member.gpu_uuids);
+  return sched::checkpoint_interval(cost, rate, wait(job.id()).interval.every);
+}
+
+sched::Interval Placement::interval_of(const TrackedJob& job) {
+  Wait& mine = wait(job.id());
+  const job::Attempt* attempt = job.state().attempt();
+  if (!std::exchange(mine.tuned, mine.tuned || attempt != nullptr) && attempt != nullptr)
+    mine.interval = tune(job, attempt->lead());  // placed by a daemon before us
+  return mine.interval;
+}
+
+// The host hears of it with the next poll.
+void Placement::retune(const TrackedJob& job) {
+  const job::Attempt* attempt = job.state().attempt();
+  if (attempt == nullptr || job.spec().checkpoint.interval != job::CheckpointPolicy::Interval::automatic) return;
+  Wait& mine = wait(job.id());
+  sched::Interval tuned = tune(job, attempt->lead());
+  const bool is_news = tuned.every != mine.interval.every;
+  mine.interval = std::move(tuned);
+  mine.tuned = true;
+  if (is_news)
+    book_.note(job.id(), {"interval_tuned", "checkpoints " + mine.interval.reason, attempt->epoch, attempt->lead().host});
+}
+
+// --- Turns -----------------------------------------------------------------------------------------------------------
+
+std::vector<TrackedJob*> Placement::queue() {
+  std::vector<TrackedJob*> waiting;
+  std::vector<Waits> wishes;
+  std::map<std::string, double> held;
+  for (const auto& [id, job] : book_.all()) {
+    const job::Spec& spec = job->spec();
+    if (const job::Attempt* attempt = job->state().attempt())
+      for (const job::Member& member : attempt->members) held[spec.owner] += load_of(member);
+    if (job->in<job::Waiting>() == nullptr) continue;
+    waiting.push_back(job.get());
+    wishes.push_back({spec.priority, spec.owner, job->row.submitted_at, load_of(spec.resources)});
+  }
+  std::vector<TrackedJob*> queue;
+  for (const std::size_t next : in_turn(wishes, std::move(held))) queue.push_back(waiting[next]);
+  return queue;
+}
+
+// What became free since they were asked last is theirs first. Ordering thousands costs more than seeing that nobody
+// but the same owner's equals wait, who are asked in time.
+void Placement::ask_those_before(const TrackedJob& than) {
+  const auto is_due = [this](const TrackedJob& job) {
+    const auto found = waits_.find(job.id().value);
+    return found != waits_.end() && found->second.timer != nullptr && waits_for_room(job) &&
+           found->second.asked_at != fleet_.capacity();
+  };
+  const bool needed = std::any_of(book_.all().begin(), book_.all().end(), [&](const auto& entry) {
+    const job::Spec& spec = entry.second->spec();
+    const bool others = spec.priority > than.spec().priority ||
+                        (spec.priority == than.spec().priority && spec.owner != than.spec().owner);
+    return others && is_due(*entry.second);
+  });
+  if (!needed) return;
+  for (TrackedJob* job : queue()) {
+    if (job == &than) return;
+    if (is_due(*job)) place(*job);
+  }
+}
+
+// Asks at once for those that wait for room. Those that wait for the end of a backoff are left alone.
+void Placement::wake_waiting(BootTime now) {
+  const std::uint64_t capacity = fleet_.capacity();
+  if (woken_at_ == capacity || now < next_wake_) return;
+  next_wake_ = now + k_wake_pause;
+  for (TrackedJob* job : queue()) {
+    const auto* waiting = job->in<job::Waiting>();
+    const Wait& mine = wait(job->id());
+    if (waiting == nullptr || mine.timer == nullptr) continue;
+    const bool for_room = waiting->why == "waiting_for_provider" || waiting->why == "not_started";
+    if (!for_room || mine.asked_at == capacity) continue;
+    place(*job);
+    if (world_.clock.boot() - now >= k_wake_share) return;  // the rest have the next round
+  }
+  woken_at_ = capacity;
+}
+
+}  // namespace gridctl::control

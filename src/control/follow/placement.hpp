@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where jobs go: asks the scheduler for those that wait, in the order in which they get a place, and keeps what was
+// promised to whom. Loop thread only.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "control/follow/attempts.hpp"
+#include "control/follow/concern.hpp"
+#include "sched/interval.hpp"
+
+namespace gridctl::control {
+
+class Placement : public Pacer, public JobListener {
+ public:
+  Placement(const World& world, JobBook& book, Fleet& fleet);
+  void consult(const std::vector<std::unique_ptr<Concern>>& concerns) { concerns_ = &concerns; }
+
+  void tick(BootTime now);
+  // What the scheduler would be asked now. `gone`: jobs that shall be taken to hold nothing.
+  [[nodiscard]] Question question(const TrackedJob& job, const std::set<std::string>& gone = {});
+  // `leaving`: not a host that is the same machine as this one.
+  [[nodiscard]] sched::Decision decide(const TrackedJob& job, Question question, const FleetHost* leaving = nullptr);
+  void explain(const TrackedJob& job, std::vector<std::string> lines);  // for `job explain`
+
+  // Those that wait for a place, in the order in which they get one.
+  [[nodiscard]] std::vector<TrackedJob*> queue();
+  // What a job will get when others have made room; nobody else is given it. nullopt: nothing.
+  void reserve(const JobId& id, std::optional<std::vector<job::Member>> members) { wait(id).reserved = std::move(members); }
+  // The same for one that is on its way, until it is placed.
+  void promise(const JobId& id, std::vector<job::Member> members) { wait(id).promised = std::move(members); }
+  [[nodiscard]] bool is_promised(const JobId& id) const;
+  // Hosts of what it has or was promised.
+  [[nodiscard]] std::vector<HostName> hosts_of(const TrackedJob& job) const;
+  // Once for each attempt.
+  void tell_risk(const TrackedJob& job, const std::string& text);
+
+  // Pacer
+  void place_after(const TrackedJob& job, Duration delay) override;
+  [[nodiscard]] sched::Interval interval_of(const TrackedJob& job) override;
+  void retune(const TrackedJob& job) override;
+
+ private:
+  struct Wait {  // of a job
+    os::Executor::Timer timer;
+    std::uint64_t asked_at = 0;  // Fleet::capacity() when it was last placed, or could not be
+    std::optional<std::vector<job::Member>> promised, reserved;
+    std::vector<std::string> explained;  // saved last
+    sched::Interval interval;            // of its checkpoints, as tuned last
+    bool tuned = false;
+    Epoch risk_told;
+  };
+  void changed(const TrackedJob& job, const job::State& before) override;
+  void forgotten(const JobId& id) override { waits_.erase(id.value); }
+
+  void place(TrackedJob& job);
+  void placed(TrackedJob& job, const Question& question, const sched::Decision& decision);
+  void ask_those_before(const TrackedJob& than);
+  void wake_waiting(BootTime now);
+  [[nodiscard]] std::vector<sched::HostFacts> facts(const TrackedJob& asking, const std::set<std::string>& gone) const;
+  [[nodiscard]] sched::JobKnowledge knowledge(const TrackedJob& job, std::vector<sched::HostFacts>& hosts);
+  [[nodiscard]] sched::Interval tune(const TrackedJob& job, const job::Member& member);
+  [[nodiscard]] Wait& wait(const JobId& id) { return waits_[id.value]; }
+
+  const World world_;
+  JobBook& book_;
+  Fleet& fleet_;
+  const std::vector<std::unique_ptr<Concern>>* concerns_ = nullptr;
+  std::map<std::string, Wait> waits_;  // by id
+  const BootTime began_;
+  BootTime next_wake_{};
+  std::uint64_t woken_at_ = 0;  // Fleet::capacity() when all that wait had been asked
+};
+
+}  // namespace gridctl::control

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way to hosts, as an interface: SSH in the daemon, links that fail by a seed in the simulator.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "base/result.hpp"
+#include "registry/records.hpp"
+#include "transfer/parallel_transfer.hpp"
+#include "wire/frame.hpp"
+#include "wire/messages.hpp"
+
+namespace gridctl::control {
+
+// A connection to an agent that the loop listens to. Made on a thread, then used by the loop's thread alone.
+class AgentChannel {
+ public:
+  virtual ~AgentChannel() = default;
+  [[nodiscard]] virtual const wire::AgentHello& hello() const = 0;
+  // From now on frames are delivered, from the loop. `on_closed` is called once; nothing comes after it. Both may
+  // destroy the channel.
+  virtual void listen(std::function<void(const wire::Frame&)> on_frame,
+                      std::function<void(const Error&)> on_closed) = 0;
+  virtual void send(const wire::Frame& frame) = 0;  // errors come by on_closed
+};
+
+// Both block, and are called on threads of an os::Executor.
+class AgentNetwork {
+ public:
+  virtual ~AgentNetwork() = default;
+  [[nodiscard]] virtual Result<std::unique_ptr<AgentChannel>> connect(const registry::Provider& provider,
+                                                                      BootTime deadline) = 0;
+  // For one piece of work: requests and trees of chunks.
+  [[nodiscard]] virtual Result<transfer::BulkLink> open(const registry::Provider& provider, BootTime deadline) = 0;
+};
+
+}  // namespace gridctl::control

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the controller keeps of a job as files beside the registry, as an interface: output and secrets.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+
+namespace gridctl::control {
+
+class JobFolders {
+ public:
+  virtual ~JobFolders() = default;
+  // Output of rank `rank` in an attempt; safe against concurrent callers. See log_file.hpp.
+  [[nodiscard]] virtual Result<std::uint64_t> log_next_offset(const JobId& job, AttemptNumber attempt, int rank) = 0;
+  [[nodiscard]] virtual Result<void> log_append(const JobId& job, AttemptNumber attempt, int rank,
+                                                std::uint64_t offset, std::string_view bytes) = 0;
+  [[nodiscard]] virtual Result<std::string> log_tail(const JobId& job, AttemptNumber attempt, int rank,
+                                                     std::size_t lines) = 0;
+  // not_found names the secret that is missing.
+  [[nodiscard]] virtual Result<std::map<std::string, std::string>> secrets(const JobId& job,
+                                                                           const std::vector<std::string>& names) = 0;
+  [[nodiscard]] virtual Result<void> keep_secrets(const JobId& job,
+                                                  const std::map<std::string, std::string>& secrets) = 0;
+  [[nodiscard]] virtual Result<void> remove_secrets(const JobId& job) = 0;
+};
+
+}  // namespace gridctl::control

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/reach/ssh_network.hpp"
+
+#include <utility>
+
+#include "control/reach/agent_link.hpp"
+#include "control/reach/connect_agent.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+// Its session is made on a thread; the loop watches it from listen() on.
+class SshChannel : public AgentChannel {
+ public:
+  SshChannel(os::Loop& loop, os::Clock& clock, AgentSession session)
+      : loop_(loop), clock_(clock), hello_(session.hello), session_(std::move(session)) {}
+  ~SshChannel() override {
+    // Destroyed from the loop, not from inside its own callback.
+    if (link_ != nullptr) loop_.post([link = std::shared_ptr<LoopLink>(std::move(link_))] {});
+  }
+
+  [[nodiscard]] const wire::AgentHello& hello() const override { return hello_; }
+  void listen(std::function<void(const wire::Frame&)> on_frame, std::function<void(const Error&)> on_closed) override {
+    link_ = std::make_unique<LoopLink>(loop_, clock_, std::move(session_));
+    link_->on_frame = std::move(on_frame);
+    link_->on_closed = std::move(on_closed);
+  }
+  void send(const wire::Frame& frame) override { link_->send(frame); }
+
+ private:
+  os::Loop& loop_;
+  os::Clock& clock_;
+  const wire::AgentHello hello_;
+  AgentSession session_;
+  std::unique_ptr<LoopLink> link_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<AgentChannel>> SshNetwork::connect(const registry::Provider& provider, BootTime deadline) {
+  TRY_ASSIGN(AgentSession session, open_session(provider, paths_, controller_, deadline, clock_));
+  return std::unique_ptr<AgentChannel>(std::make_unique<SshChannel>(loop_, clock_, std::move(session)));
+}
+
+Result<transfer::BulkLink> SshNetwork::open(const registry::Provider& provider, BootTime deadline) {
+  return open_bulk(provider, paths_, controller_, deadline, clock_);
+}
+
+}  // namespace gridctl::control

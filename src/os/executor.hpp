@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the controller's code runs: a loop of events, and threads for what blocks. An interface, so that the simulator
+// runs the same code in simulated time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/time.hpp"
+
+namespace gridctl::os {
+
+// Which threads blocking work waits for. Work of one lane never waits for threads that another lane holds.
+struct Lane {
+  enum class Kind : std::uint8_t {
+    login,   // a connection to a host is opened
+    urgent,  // starting, stopping, collecting and cleaning up attempts
+    bulk,    // checkpoints, benchmarks, inventories: at most two pieces of work at once for one host
+  } kind = Kind::urgent;
+  std::string host = {};
+};
+
+class Executor {
+ public:
+  using Timer = std::shared_ptr<void>;  // destroying it, or assigning another to it, cancels it
+  virtual ~Executor() = default;
+
+  // For the loop's thread.
+  [[nodiscard]] virtual Timer after(Duration delay, std::function<void()> due) = 0;
+  [[nodiscard]] virtual Timer every(Duration period, std::function<void()> due) = 0;
+  virtual void post(std::function<void()> work) = 0;  // from any thread; runs in the loop, in order
+  virtual void run(const Lane& lane, std::function<void()> work) = 0;  // may block; from the loop's thread
+  // For work that may block: lets time pass.
+  virtual void pause(Duration time) = 0;
+};
+
+}  // namespace gridctl::os
