@@ -6,6 +6,7 @@
 #include "cmd/job_plan.hpp"
 #include "cmd/provider_facts.hpp"
 #include "control/copies/remotes.hpp"
+#include "control/fleet/host_facts.hpp"
 #include "control/follow/job_knowledge.hpp"
 #include "sched/place.hpp"
 #include "ui/json.hpp"
@@ -32,7 +33,7 @@ Result<std::vector<std::string>> reasons(registry::Registry& registry, const reg
 
 Result<sched::Outline> outline_of(registry::Registry& registry, const registry::Job& job,
                                   const std::vector<sched::HostFacts>& hosts) {
-  TRY_ASSIGN(const std::vector<sched::PairLink> links, pair_links(registry));
+  TRY_ASSIGN(const std::vector<sched::PairLink> links, control::pair_links(registry));
   return sched::outline(job.spec, chosen_of(job, hosts), hosts, links);
 }
 

@@ -13,17 +13,6 @@ void add_chosen(std::vector<sched::Chosen>& into, const std::vector<sched::HostF
 }
 }  // namespace
 
-Result<std::vector<sched::PairLink>> pair_links(registry::Registry& registry) {
-  TRY_ASSIGN(const std::vector<registry::HostLink> measured, registry.links());
-  std::vector<sched::PairLink> links;
-  for (const registry::HostLink& link : measured) {
-    sched::PairLink pair{link.source, link.target, {}, link.bits_per_second};
-    if (link.rtt_us) pair.rtt = std::chrono::microseconds{*link.rtt_us};
-    links.push_back(std::move(pair));
-  }
-  return links;
-}
-
 std::vector<sched::Chosen> chosen_of(const sched::Decision& decision, const std::vector<sched::HostFacts>& hosts) {
   std::vector<sched::Chosen> chosen;
   if (decision.placement) add_chosen(chosen, hosts, decision.placement->host, decision.placement->gpu_uuids);

@@ -15,9 +15,6 @@
 
 namespace gridctl::cmd {
 
-// As measured between providers.
-[[nodiscard]] Result<std::vector<sched::PairLink>> pair_links(registry::Registry& registry);
-
 // Where the decision puts it, and where it runs. `hosts` must outlive the result.
 [[nodiscard]] std::vector<sched::Chosen> chosen_of(const sched::Decision& decision,
                                                    const std::vector<sched::HostFacts>& hosts);

@@ -14,6 +14,7 @@
 #include "config/job_file.hpp"
 #include "control/copies/remotes.hpp"
 #include "control/daemon/daemon.hpp"
+#include "control/fleet/host_facts.hpp"
 #include "os/terminal.hpp"
 #include "sched/gang.hpp"
 #include "sched/replicas.hpp"
@@ -101,7 +102,7 @@ struct SubmitPreview {
 
 Result<SubmitPreview> prospect_of(registry::Registry& registry, const job::Spec& spec,
                                   const std::vector<sched::HostFacts>& hosts, WallTime now) {
-  TRY_ASSIGN(const std::vector<sched::PairLink> links, pair_links(registry));
+  TRY_ASSIGN(const std::vector<sched::PairLink> links, control::pair_links(registry));
   SubmitPreview prospect;
   job::Spec member = spec;
   member.num_nodes = 1;

@@ -148,7 +148,7 @@ void Life::ended() {
   apply(job::AttemptEnded{state_.epoch, end});
 }
 
-void Life::pay(double seconds) { outcome_.cost += attempt()->members.front().price_per_hour * seconds / 3600; }
+void Life::pay(double seconds) { outcome_.cost += attempt()->lead().price_per_hour * seconds / 3600; }
 
 void Life::collected() {
   if (ended_here_) pay(in_seconds(now_ - idle_since_));

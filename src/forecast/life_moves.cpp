@@ -52,13 +52,13 @@ Life::Stay Life::stay() {
     stay.now.resumes = true;
   }
   stay.known = scheduler_.known(stay.now);
-  stay.here = scheduler_.going_on(stay.known, rest, attempt()->members.front(), host_);
+  stay.here = scheduler_.going_on(stay.known, rest, attempt()->lead(), host_);
   return stay;
 }
 
 void Life::judge_stay() {
   const bool for_less =
-      sched::may_move_for_less(scheduler_.choice.spec) && may_leave() && attempt()->members.front().price_per_hour > 0;
+      sched::may_move_for_less(scheduler_.choice.spec) && may_leave() && attempt()->lead().price_per_hour > 0;
   if (!may_leave() || (!deadline_ && !for_less)) return;
   const Stay now = stay();
   if (now.known.time_left && *now.known.time_left <= 0) return;

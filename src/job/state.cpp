@@ -57,8 +57,7 @@ std::string Attempt::where() const {
   constexpr std::size_t k_named_max = 3;
   std::string text = lead().host.value;
   const std::size_t named = members.size() <= k_named_max ? members.size() : k_named_max - 1;
-  for (std::size_t i = 1; i < named; ++i)
-    text += (i + 1 == members.size() ? " and " : ", ") + members[i].host.value;
+  for (std::size_t i = 1; i < named; ++i) text += (i + 1 == members.size() ? " and " : ", ") + members[i].host.value;
   if (named < members.size()) text += " and " + std::to_string(members.size() - named) + " more hosts";
   return text;
 }

@@ -95,11 +95,11 @@ struct Attempt {
   bool operator==(const Attempt&) const = default;
   [[nodiscard]] const Member& lead() const { return members.front(); }  // rank 0
   [[nodiscard]] bool is_gang() const { return members.size() > 1; }
-  [[nodiscard]] bool all(Part part) const;                              // have come at least so far
-  [[nodiscard]] const Member* member(int rank) const;                   // or nullptr
+  [[nodiscard]] bool all(Part part) const;             // have come at least so far
+  [[nodiscard]] const Member* member(int rank) const;  // or nullptr
   [[nodiscard]] Member* member(int rank);
-  [[nodiscard]] const Member* on(const HostName& host) const;           // its first member there, or nullptr
-  [[nodiscard]] std::string where() const;                              // "ada", "ada, bob and 2 more hosts"
+  [[nodiscard]] const Member* on(const HostName& host) const;  // its first member there, or nullptr
+  [[nodiscard]] std::string where() const;                     // "ada", "ada, bob and 2 more hosts"
 };
 
 struct Waiting {       // for a host
@@ -133,7 +133,7 @@ struct Running {
 struct Stopping {
   Attempt attempt;
   Duration grace{};
-  std::string moving;        // why it is moved; empty: the job is cancelled, or
+  std::string moving;          // why it is moved; empty: the job is cancelled, or
   std::optional<End> cause{};  // a member of the gang ended so, and the others cannot go on without it
   bool operator==(const Stopping&) const = default;
 };
@@ -262,7 +262,7 @@ struct PayloadStarted {
 struct AttemptEnded {
   Epoch epoch;
   End end;  // with the member's rank
-};  // proof, from the host
+};          // proof, from the host
 struct HostLost {
   Epoch epoch;
   Duration silent_for{};
@@ -341,10 +341,11 @@ struct CleanedUp {
 struct HostForgotten {
   HostName host;
 };  // removed from the registry by force
-using Happening = std::variant<Placed, NotPlaced, LaunchFailed, MemberPrepared, MembersConnected, LaunchAccepted, Preparing, PayloadStarted, AttemptEnded,
-                               HostLost, Drilled, Collected, CheckpointCommitted, CancelRequested, LimitReached,
-                               ReplicaSucceeded, PriceChanged, DeadlinePassed, MoveRequested, MoveDue, MoveBlocked,
-                               MoveWithdrawn, ResumeRequested, CleanedUp, HostForgotten>;
+using Happening =
+    std::variant<Placed, NotPlaced, LaunchFailed, MemberPrepared, MembersConnected, LaunchAccepted, Preparing,
+                 PayloadStarted, AttemptEnded, HostLost, Drilled, Collected, CheckpointCommitted, CancelRequested,
+                 LimitReached, ReplicaSucceeded, PriceChanged, DeadlinePassed, MoveRequested, MoveDue, MoveBlocked,
+                 MoveWithdrawn, ResumeRequested, CleanedUp, HostForgotten>;
 struct Event {
   WallTime at;  // for stamps only
   Happening what;
@@ -355,7 +356,7 @@ inline constexpr std::string_view k_for_less = "cheaper";        // why a job mo
 inline constexpr std::string_view k_for_priority = "preempted";  // why a job moves: a more urgent one waits
 // "ada is drained", "ada is too risky for the deadline"
 [[nodiscard]] std::string leaving_in_words(const HostName& host, std::string_view why);
-inline constexpr Duration k_gang_grace = std::chrono::seconds{2};  // for the others of a gang that has lost a member
+inline constexpr Duration k_gang_grace = std::chrono::seconds{2};   // for the others of a gang that has lost a member
 inline constexpr Duration k_move_grace = std::chrono::seconds{30};  // to save once more, as with `job cancel`
 
 // "restoring the checkpoint" for "restore"; a word that is not known stands for itself.

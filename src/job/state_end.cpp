@@ -155,9 +155,9 @@ void Stepper::operator()(const Collected& event) {
 // Those that were given up are to be cleaned up already.
 void Stepper::clean_up(const Attempt& attempt) {
   for (const Member& member : attempt.members) {
-    const bool known = std::any_of(
-        s().pending_cleanups.begin(), s().pending_cleanups.end(),
-        [&](const PendingCleanup& end) { return end.host == member.host && end.epoch == attempt.epoch; });
+    const bool known =
+        std::any_of(s().pending_cleanups.begin(), s().pending_cleanups.end(),
+                    [&](const PendingCleanup& end) { return end.host == member.host && end.epoch == attempt.epoch; });
     if (!known) s().pending_cleanups.push_back({member.host, attempt.epoch, attempt.number, false, member.rank});
   }
 }

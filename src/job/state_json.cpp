@@ -116,12 +116,8 @@ struct PhaseWriter {
     return {{"phase", "waiting"}, {"backoff_ns", p.backoff.count()}, {"why", p.why}, {"detail", p.detail}};
   }
   json operator()(const Launching& p) const {
-    return {{"phase", "launching"},
-            {"attempt", of(p.attempt)},
-            {"placed_at", p.placed_at.ms},
-            {"doing", p.doing},
-            {"doing_since", p.doing_since.ms},
-            {"connected", p.connected}};
+    return {{"phase", "launching"}, {"attempt", of(p.attempt)},        {"placed_at", p.placed_at.ms},
+            {"doing", p.doing},     {"doing_since", p.doing_since.ms}, {"connected", p.connected}};
   }
   json operator()(const Running& p) const {
     return {{"phase", "running"}, {"attempt", of(p.attempt)}, {"move", p.move ? of(*p.move) : json(nullptr)}};
@@ -257,8 +253,11 @@ std::string to_json(const State& s) {
   for (const Avoided& a : s.avoided) out["avoided"].push_back({{"host", a.host.value}, {"reason", a.reason}});
   out["loose_ends"] = json::array();
   for (const PendingCleanup& l : s.pending_cleanups)
-    out["loose_ends"].push_back(
-        {{"host", l.host.value}, {"epoch", l.epoch.value}, {"attempt", l.attempt.value}, {"stale", l.stale}, {"rank", l.rank}});
+    out["loose_ends"].push_back({{"host", l.host.value},
+                                 {"epoch", l.epoch.value},
+                                 {"attempt", l.attempt.value},
+                                 {"stale", l.stale},
+                                 {"rank", l.rank}});
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

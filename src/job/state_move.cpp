@@ -48,7 +48,9 @@ void Stepper::operator()(const MoveDue& event) {
   const std::string reason = move.saved ? "checkpoint " + std::to_string(s().head.value) + " is safe"
                                         : "no further checkpoint came within " +
                                               format_duration(std::chrono::milliseconds{at_.ms - move.since.ms});
-  stop_for_move(Attempt{*found}, move.why, leaving_in_words(move.host.value.empty() ? found->lead().host : move.host, move.why) + ": stopping there, " + reason);
+  stop_for_move(Attempt{*found}, move.why,
+                leaving_in_words(move.host.value.empty() ? found->lead().host : move.host, move.why) +
+                    ": stopping there, " + reason);
 }
 
 void Stepper::operator()(const MoveBlocked& event) {
@@ -56,8 +58,8 @@ void Stepper::operator()(const MoveBlocked& event) {
   Running* running = phase<Running>();
   if (attempt == nullptr || running == nullptr) return;
   running->move.reset();
-  std::string text =
-      attempt->lead().host.value + " is to be emptied, but no other host can take the job now; it stays: " + event.summary;
+  std::string text = attempt->lead().host.value +
+                     " is to be emptied, but no other host can take the job now; it stays: " + event.summary;
   if (s().reason_text != text) record("move_blocked", text, event.epoch, attempt->lead().host);
   explain("move_blocked", std::move(text));
 }

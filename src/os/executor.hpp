@@ -29,7 +29,7 @@ class Executor {
   // For the loop's thread.
   [[nodiscard]] virtual Timer after(Duration delay, std::function<void()> due) = 0;
   [[nodiscard]] virtual Timer every(Duration period, std::function<void()> due) = 0;
-  virtual void post(std::function<void()> work) = 0;  // from any thread; runs in the loop, in order
+  virtual void post(std::function<void()> work) = 0;                   // from any thread; runs in the loop, in order
   virtual void run(const Lane& lane, std::function<void()> work) = 0;  // may block; from the loop's thread
   // For work that may block: lets time pass.
   virtual void pause(Duration time) = 0;

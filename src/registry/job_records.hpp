@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the controller asks of the registry and records in it, as an interface: SQLite in the daemon (Registry), values in
-// the simulator. Contracts and errors stand at Registry's members.
+// What the controller asks of the registry and records in it, as an interface: SQLite in the daemon (Registry), values
+// in the simulator. Contracts and errors stand at Registry's members.
 #pragma once
 
 #include <functional>
@@ -28,21 +28,22 @@ class JobRecords {
   [[nodiscard]] virtual Result<std::int64_t> data_version() = 0;
   [[nodiscard]] virtual Result<void> update_provider(const Provider& provider) = 0;
   [[nodiscard]] virtual Result<void> set_liveness(const HostName& name, const std::string& liveness,
-                                          std::optional<WallTime> seen) = 0;
+                                                  std::optional<WallTime> seen) = 0;
   [[nodiscard]] virtual Result<std::vector<Provider>> providers() = 0;
   [[nodiscard]] virtual Result<void> save_figures(const HostName& name,
-                                          const std::map<std::string, std::optional<double>>& figures) = 0;
+                                                  const std::map<std::string, std::optional<double>>& figures) = 0;
   [[nodiscard]] virtual Result<void> together(const std::function<Result<void>()>& writes) = 0;
   [[nodiscard]] virtual Result<void> add_host_event(const HostEvent& event) = 0;
   [[nodiscard]] virtual Result<std::vector<HostEvent>> host_events(const HostName& name, std::size_t limit) = 0;
   [[nodiscard]] virtual Result<void> save_host_report(const HostReport& report) = 0;
-  [[nodiscard]] virtual Result<std::optional<HostReport>> host_report(const HostName& name, const std::string& kind) = 0;
+  [[nodiscard]] virtual Result<std::optional<HostReport>> host_report(const HostName& name,
+                                                                      const std::string& kind) = 0;
   [[nodiscard]] virtual Result<std::vector<HostReport>> host_reports(const std::string& kind) = 0;
   [[nodiscard]] virtual Result<void> save_host_span(const HostSpan& span) = 0;
   [[nodiscard]] virtual Result<std::vector<HostSpan>> host_spans(const HostName& name) = 0;
   [[nodiscard]] virtual Result<std::vector<HostLink>> links() = 0;
   [[nodiscard]] virtual Result<job::Step> submit(const JobId& id, const job::Spec& spec, WallTime at,
-                                         const std::vector<Input>& inputs) = 0;
+                                                 const std::vector<Input>& inputs) = 0;
   [[nodiscard]] virtual Result<std::vector<Input>> inputs(const JobId& id) = 0;
   [[nodiscard]] virtual Result<job::Step> apply(const JobId& id, const job::Event& event) = 0;
   [[nodiscard]] virtual Result<void> note(const JobId& id, WallTime at, const job::Record& record) = 0;
@@ -50,13 +51,13 @@ class JobRecords {
   [[nodiscard]] virtual Result<std::vector<JobId>> unfinished() = 0;
   [[nodiscard]] virtual Result<std::vector<AttemptRecord>> attempts(const JobId& id) = 0;
   [[nodiscard]] virtual Result<Spent> spent(const JobId& id, WallTime now) = 0;
-  [[nodiscard]] virtual Result<job::Step> take_result(const JobId& id, const JobId& replica, const job::Event& event) = 0;
+  [[nodiscard]] virtual Result<job::Step> take_result(const JobId& id, const JobId& replica,
+                                                      const job::Event& event) = 0;
   [[nodiscard]] virtual Result<void> save_explanation(const JobId& id, const std::vector<std::string>& lines) = 0;
   [[nodiscard]] virtual Result<Commit> commit_checkpoint(Checkpoint checkpoint) = 0;
   [[nodiscard]] virtual Result<std::vector<Checkpoint>> checkpoints(const JobId& id) = 0;
   [[nodiscard]] virtual Result<Checkpoint> checkpoint(const JobId& id, std::optional<CheckpointSeq> seq) = 0;
-  [[nodiscard]] virtual Result<void> remove_checkpoint(const JobId& id,
-                                               CheckpointSeq seq) = 0;
+  [[nodiscard]] virtual Result<void> remove_checkpoint(const JobId& id, CheckpointSeq seq) = 0;
   [[nodiscard]] virtual Result<std::vector<Checkpoint>> prunable(const JobId& id, const job::KeepPolicy& keep) = 0;
   [[nodiscard]] virtual Result<void> note_used_up(const std::string& owner, const std::string& month) = 0;
   [[nodiscard]] virtual Result<std::vector<Budget>> budgets() = 0;

@@ -48,8 +48,8 @@ class Registry : public JobRecords {
   [[nodiscard]] Result<void> set_liveness(const HostName& name, const std::string& liveness,
                                           std::optional<WallTime> seen) override;
   [[nodiscard]] Result<void> remove_provider(const HostName& name);
-  [[nodiscard]] Result<Provider> provider(const HostName& name);  // not_found names the nearest
-  [[nodiscard]] Result<std::vector<Provider>> providers() override;        // by name
+  [[nodiscard]] Result<Provider> provider(const HostName& name);     // not_found names the nearest
+  [[nodiscard]] Result<std::vector<Provider>> providers() override;  // by name
   // Those that `wanted` takes, by name, with as much of their inventories as queries and listings need. Ten thousand
   // take some 30 ms. `wanted` may add to the figures of what it takes.
   [[nodiscard]] Result<std::vector<Provider>> rows(const std::function<bool(Provider&)>& wanted);
@@ -65,9 +65,11 @@ class Registry : public JobRecords {
   [[nodiscard]] Result<void> add_host_event(const HostEvent& event) override;  // the oldest beyond k_host_events_max go
   // The newest `limit` (0 = all kept), oldest first; of all hosts when `name` is empty.
   [[nodiscard]] Result<std::vector<HostEvent>> host_events(const HostName& name, std::size_t limit) override;
-  [[nodiscard]] Result<void> save_host_report(const HostReport& report) override;  // replaces the former one of its kind
+  [[nodiscard]] Result<void> save_host_report(
+      const HostReport& report) override;  // replaces the former one of its kind
   [[nodiscard]] Result<std::optional<HostReport>> host_report(const HostName& name, const std::string& kind) override;
-  [[nodiscard]] Result<std::vector<HostReport>> host_reports(const std::string& kind) override;  // of every host, by name
+  [[nodiscard]] Result<std::vector<HostReport>> host_reports(
+      const std::string& kind) override;  // of every host, by name
   // Inserts the span, or replaces the one with the same beginning; the oldest beyond k_host_spans_max go.
   [[nodiscard]] Result<void> save_host_span(const HostSpan& span) override;
   [[nodiscard]] Result<std::vector<HostSpan>> host_spans(const HostName& name) override;  // oldest first
@@ -81,12 +83,13 @@ class Registry : public JobRecords {
   // Loads the job's state, runs job::step, and commits the new state, records and rows in one transaction.
   [[nodiscard]] Result<job::Step> apply(const JobId& id, const job::Event& event) override;
   [[nodiscard]] Result<void> update_spec(const JobId& id, const job::Spec& spec);
-  [[nodiscard]] Result<void> note(const JobId& id, WallTime at, const job::Record& record) override;  // a record without a step
+  [[nodiscard]] Result<void> note(const JobId& id, WallTime at,
+                                  const job::Record& record) override;  // a record without a step
   // The job an ID of the contract means: id, unique prefix, name (the newest of it), or "@last".
   [[nodiscard]] Result<JobId> resolve(const std::string& id_or_name);
   [[nodiscard]] Result<Job> job(const JobId& id) override;
   [[nodiscard]] Result<std::vector<JobRow>> jobs(const JobFilter& filter);  // newest first
-  [[nodiscard]] Result<std::vector<JobId>> unfinished() override;                    // State::needs_supervisor()
+  [[nodiscard]] Result<std::vector<JobId>> unfinished() override;           // State::needs_supervisor()
   [[nodiscard]] Result<std::vector<AttemptRecord>> attempts(const JobId& id) override;
   // What it has used so far, the attempt that runs now counted up to `now`; the money of its replicas is its own.
   [[nodiscard]] Result<Spent> spent(const JobId& id, WallTime now) override;
@@ -107,11 +110,13 @@ class Registry : public JobRecords {
   // older than what its epoch has as head already, changes nothing and returns the former row.
   [[nodiscard]] Result<Commit> commit_checkpoint(Checkpoint checkpoint) override;
   [[nodiscard]] Result<std::vector<Checkpoint>> checkpoints(const JobId& id) override;  // oldest first, strays included
-  [[nodiscard]] Result<Checkpoint> checkpoint(const JobId& id, std::optional<CheckpointSeq> seq) override;  // nullopt = head
+  [[nodiscard]] Result<Checkpoint> checkpoint(const JobId& id,
+                                              std::optional<CheckpointSeq> seq) override;  // nullopt = head
   [[nodiscard]] Result<void> set_pinned(const JobId& id, CheckpointSeq seq, bool pinned);
   [[nodiscard]] Result<void> set_verified(const JobId& id, CheckpointSeq seq, bool verified);
-  [[nodiscard]] Result<void> remove_checkpoint(const JobId& id,
-                                               CheckpointSeq seq) override;  // refused for the head of an unfinished job
+  [[nodiscard]] Result<void> remove_checkpoint(
+      const JobId& id,
+      CheckpointSeq seq) override;  // refused for the head of an unfinished job
   // Checkpoints that `keep` does not want and that are neither pinned, head, nor the last two: may go.
   [[nodiscard]] Result<std::vector<Checkpoint>> prunable(const JobId& id, const job::KeepPolicy& keep) override;
   [[nodiscard]] Result<std::vector<Digest>> live_roots();  // of every checkpoint kept and every job's inputs
@@ -120,21 +125,21 @@ class Registry : public JobRecords {
   [[nodiscard]] Result<void> save_budget(const Budget& budget);  // replaces that of the same owner
   [[nodiscard]] Result<void> note_used_up(const std::string& owner, const std::string& month) override;
   [[nodiscard]] Result<void> remove_budget(const std::string& owner);  // or there is none
-  [[nodiscard]] Result<std::vector<Budget>> budgets() override;                 // by owner; that of all jobs first
+  [[nodiscard]] Result<std::vector<Budget>> budgets() override;        // by owner; that of all jobs first
   // Of the owner's jobs, or of all when it is empty; the wall time of attempts from `from` on at their hosts' prices.
   [[nodiscard]] Result<Spending> spending(const std::string& owner, WallTime from, WallTime now) override;
   [[nodiscard]] Result<void> add_place(const Place& place);                       // exists when the name is taken
   [[nodiscard]] Result<void> remove_place(const std::string& name);               // with what is known of its copies
-  [[nodiscard]] Result<std::vector<Place>> places() override;                              // in the order they were added
+  [[nodiscard]] Result<std::vector<Place>> places() override;                     // in the order they were added
   [[nodiscard]] Result<Place> place(const std::string& name);                     // not_found names what there is
   [[nodiscard]] Result<void> note_answer(const std::string& place, WallTime at);  // ends its trouble
   // The time it began stays as long as the code is the same. True when it is news.
   [[nodiscard]] Result<bool> note_trouble(const std::string& place, WallTime at, const Error& error);
   [[nodiscard]] Result<void> add_copy(const Copy& copy);
   [[nodiscard]] Result<void> remove_copy(const Copy& copy);
-  [[nodiscard]] Result<std::vector<Copy>> copies();                     // by place, job and number
+  [[nodiscard]] Result<std::vector<Copy>> copies();                              // by place, job and number
   [[nodiscard]] Result<std::vector<Copy>> copies_of(const JobId& job) override;  // the same, of one job
-  [[nodiscard]] Result<std::vector<CheckpointRef>> kept_checkpoints();  // of every job, strays included
+  [[nodiscard]] Result<std::vector<CheckpointRef>> kept_checkpoints();           // of every job, strays included
   // Every checkpoint that is kept and worth a copy (strays only when pinned), with what its job asks for; newest first.
   [[nodiscard]] Result<std::vector<CopyWanted>> copyable();
 

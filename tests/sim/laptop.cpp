@@ -19,7 +19,7 @@ constexpr Duration k_first_contact = std::chrono::milliseconds{200};
 // What matters to a host here: names, resources, where to go on from.
 wire::AttemptSpec attempt_spec(const job::State& state, const job::Attempt& attempt,
                                const std::optional<registry::Checkpoint>& restore) {
-  const job::Member& member = attempt.members.front();
+  const job::Member& member = attempt.lead();
   wire::AttemptSpec spec;
   spec.job = state.id;
   spec.job_name = state.id.value;
@@ -264,9 +264,8 @@ void Laptop::place(const JobPtr& job) {
 }
 
 void Laptop::carry_out(const JobPtr& job, const job::Launch& effect) {
-  const job::Attempt attempt = effect.attempt;
+  const job::Attempt attempt = *job->state.attempt();
   const std::string name = job::effect_name(job::Effect{effect});
-  if (job->accepted.contains(attempt.epoch.value)) return;
   const Result<registry::Job> row = records_->job(job->state.id);
   if (!row) return try_later(job, name, k_launch_retry);
   std::optional<registry::Checkpoint> restore;
@@ -284,7 +283,7 @@ void Laptop::carry_out(const JobPtr& job, const job::Launch& effect) {
   auto talk =
       std::make_shared<control::LaunchTalk>(attempt_spec(job->state, attempt, restore), row->spec.recovery.lease,
                                             std::map<std::string, std::string>{}, job->doubt);
-  const int host = host_of(attempt.host());
+  const int host = host_of(effect.host);
   job->under_way.insert(name);
   reach(host, [=, this, epoch = attempt.epoch](Result<Session> session) {
     if (!session) return launched(job, name, epoch, host, talk->unreached(session.error()));
@@ -314,12 +313,14 @@ void Laptop::launched(const JobPtr& job, const std::string& name, Epoch epoch, i
     } else {
       if (result.busy) monitor(host).busy_until = clock() + k_busy_memory;
       const bool certain = result.kind == control::LaunchResult::Kind::not_started;
-      apply(job, control::launch_failed(epoch, result));
+      apply(job, control::launch_failed(epoch, 0, result));
       if (certain && !job->unsure) world_.truth->recorded_never(host, index_, job->state.id, epoch);
     }
   }
   carry_out(job);
 }
+
+void Laptop::carry_out(const JobPtr&, const job::Connect&) {}
 
 void Laptop::carry_out(const JobPtr& job, const job::Stop& effect) {
   const std::string name = job::effect_name(job::Effect{effect});

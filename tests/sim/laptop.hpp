@@ -66,6 +66,7 @@ class Laptop {
   void carry_out(const JobPtr& job);
   void carry_out(const JobPtr& job, const job::Place& effect);
   void carry_out(const JobPtr& job, const job::Launch& effect);
+  void carry_out(const JobPtr& job, const job::Connect& effect);
   void carry_out(const JobPtr& job, const job::Stop& effect);
   void carry_out(const JobPtr& job, const job::Collect& effect);
   void carry_out(const JobPtr& job, const job::CleanUp& effect);

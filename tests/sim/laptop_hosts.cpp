@@ -12,7 +12,11 @@ using namespace control;
 
 namespace {
 constexpr Duration k_first_pause = std::chrono::milliseconds{500};
+
+bool is_witness(std::optional<BootTime> last_answer, Duration heartbeat, BootTime now) {
+  return last_answer && now - *last_answer <= heartbeat + std::chrono::seconds{1};
 }
+}  // namespace
 
 void Laptop::judge_hosts(BootTime now) {
   const int count = world_.options.hosts;
@@ -25,8 +29,9 @@ void Laptop::judge_hosts(BootTime now) {
   for (const auto& [id, job] : std::map<std::string, JobPtr>(jobs_)) {
     const job::Attempt* attempt = job->state.attempt();
     if (attempt == nullptr) continue;
-    const Duration silent = monitor(host_of(attempt->host())).silence.counted();
-    if (const auto lost = read_silence(job->state, monitor(host_of(attempt->host())).silence)) apply(job, *lost);
+    const Monitor& its = monitor(host_of(attempt->lead().host));
+    const Duration silent = its.silence.counted();
+    if (const auto lost = read_silence(job->state, attempt->lead(), its.silence)) apply(job, *lost);
     else if (silent > job->state.policy.lost_after) world_.truth->waits_too_long(job->state, silent);
   }
 }
@@ -182,7 +187,7 @@ void Laptop::renew_wants() {
     const job::Attempt* attempt = job->state.attempt();
     if (attempt == nullptr || !job->accepted.contains(attempt->epoch.value)) continue;
     const Duration lease = job->state.policy.lease;
-    wire::PollRequest& request = wants[{host_of(attempt->host()), static_cast<std::uint64_t>(lease.count())}];
+    wire::PollRequest& request = wants[{host_of(attempt->lead().host), static_cast<std::uint64_t>(lease.count())}];
     request.lease = lease;
     request.attempts.push_back({job->state.id, attempt->epoch, job->saved[attempt->epoch.value]});
   }

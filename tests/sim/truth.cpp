@@ -24,7 +24,7 @@ int Truth::host_index(const HostName& host) const { return std::stoi(host.value.
 int Truth::host_of(int job) const {
   const auto found = shadows_.find(job);
   const job::Attempt* attempt = found == shadows_.end() ? nullptr : found->second.newest.attempt();
-  return attempt == nullptr ? -1 : host_index(attempt->host());
+  return attempt == nullptr ? -1 : host_index(attempt->lead().host);
 }
 
 bool Truth::is_liar(const HostName& host) const { return host_index(host) == world_.options.liar; }

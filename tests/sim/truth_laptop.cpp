@@ -115,12 +115,12 @@ void Truth::dropped(int laptop, const registry::Checkpoint& c) {
 
 void Truth::check_end(const job::State& before, const job::AttemptEnded& ended) {
   const job::Attempt* attempt = before.attempt();
-  if (attempt == nullptr || attempt->epoch != ended.epoch || is_liar(attempt->host())) return;
-  const int host = host_index(attempt->host());
+  if (attempt == nullptr || attempt->epoch != ended.epoch || is_liar(attempt->lead().host)) return;
+  const int host = host_index(attempt->lead().host);
   const Payload* payload = find(host, index(before.id), ended.epoch);
   const std::string which = before.id.value + " epoch " + std::to_string(ended.epoch.value);
   if (payload != nullptr && payload->alive)
-    throw Violation("L3", which + " runs well on " + attempt->host().value + " and is taken for ended (" +
+    throw Violation("L3", which + " runs well on " + attempt->lead().host.value + " and is taken for ended (" +
                               std::string(job::end_kind_name(ended.end.kind)) + ")");
   if (ended.end.success() && (payload == nullptr || payload->why != Why::finished))
     throw Violation("S4", which + " did not succeed, but is said to have");
@@ -139,20 +139,20 @@ void Truth::check_needless(int laptop, const job::State& before, const job::Happ
     const auto found = heard_at_.find({laptop, host});
     return found == heard_at_.end() ? Heard{} : found->second;
   };
-  const int host = host_index(attempt->host());
+  const int host = host_index(attempt->lead().host);
   const Nanos patience = before.policy.lost_after.count();
   // A nap of the laptop that is too short to be told from a slow disk counts for up to a second.
   const Nanos slack = k_s * (1 + world_.node(laptop).naps - heard(host).naps);
   const Nanos silent = awake - heard(host).awake;
   if (silent < patience - slack)
-    throw Violation("L3", attempt->host().value + " is given up after " + std::to_string(silent / k_ms) +
+    throw Violation("L3", attempt->lead().host.value + " is given up after " + std::to_string(silent / k_ms) +
                               " ms of silence, " + std::to_string(patience / k_ms) + " ms are its due");
   // Others answered until its time was up. That may be long ago: a full disk keeps the loss from being recorded.
   bool witness = false;
   for (int other = 0; other < world_.options.hosts; ++other)
     witness =
         witness || (other != host && heard(other).awake + k_witness_counts >= heard(host).awake + patience - slack);
-  if (!witness) throw Violation("L3", attempt->host().value + " is given up while nobody answers at all");
+  if (!witness) throw Violation("L3", attempt->lead().host.value + " is given up while nobody answers at all");
 }
 
 void Truth::check_final(const job::State& before, const job::State& after) {
@@ -171,8 +171,8 @@ void Truth::check_final(const job::State& before, const job::State& after) {
   if (after.visible() != job::JobState::succeeded) return;
   if (attempt == nullptr || attempt->epoch != after.epoch)
     throw Violation("S4", after.id.value + " succeeds by an old epoch");
-  if (is_liar(attempt->host())) return;
-  const Payload* payload = find(host_index(attempt->host()), index(after.id), attempt->epoch);
+  if (is_liar(attempt->lead().host)) return;
+  const Payload* payload = find(host_index(attempt->lead().host), index(after.id), attempt->epoch);
   if (payload == nullptr || payload->alive || payload->why != Why::finished)
     throw Violation("S4", after.id.value + " is said to have succeeded, but has not");
 }

@@ -43,7 +43,7 @@ const std::map<std::string, Rooms>& layers() {
 
 // The rooms of control: each may include those before it, and what stands below control.
 const std::vector<std::string>& control_rooms() {
-  static const std::vector<std::string> rooms{"reach", "measure", "copies", "fleet", "follow", "daemon"};
+  static const std::vector<std::string> rooms{"reach", "measure", "copies", "fleet", "follow", "concerns", "daemon"};
   return rooms;
 }
 const Rooms& below_control() {

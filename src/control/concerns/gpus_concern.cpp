@@ -19,8 +19,8 @@ class GpusConcern : public Concern {
       const auto* running = job.in<job::Running>();
       if (running == nullptr) return;
       const auto uses = [&](const job::Member& member) {
-        return member.host == name && std::find(member.gpu_uuids.begin(), member.gpu_uuids.end(), gpu) !=
-                                          member.gpu_uuids.end();
+        return member.host == name &&
+               std::find(member.gpu_uuids.begin(), member.gpu_uuids.end(), gpu) != member.gpu_uuids.end();
       };
       const auto& members = running->attempt.members;
       if (std::none_of(members.begin(), members.end(), uses)) return;

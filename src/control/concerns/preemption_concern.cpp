@@ -75,8 +75,7 @@ class PreemptionConcern : public Concern {
     std::vector<std::string> names;
     for (const JobId& leaves : plan->jobs) {
       names.push_back(leaves.value);
-      asked_[leaves.value] =
-          "job " + job.id().value + " of priority " + std::to_string(job.spec().priority) + " waits";
+      asked_[leaves.value] = "job " + job.id().value + " of priority " + std::to_string(job.spec().priority) + " waits";
     }
     tell(job, plan->placement.host, join(names, ", "));
   }

@@ -59,8 +59,7 @@ class PricesConcern : public Concern {
   }
 
   // What the scheduler says of other hosts, and why one of them is worth a move, if it is.
-  [[nodiscard]] std::optional<std::pair<sched::Decision, std::optional<std::string>>> elsewhere(
-      const TrackedJob& job) {
+  [[nodiscard]] std::optional<std::pair<sched::Decision, std::optional<std::string>>> elsewhere(const TrackedJob& job) {
     if (!sched::may_move_for_less(job.spec())) return std::nullopt;
     Question question = rooms_.placement.question(job);
     const Result<std::optional<sched::CurrentRun>> present =

@@ -31,8 +31,7 @@ job::Spec replica_spec(const TrackedJob& leader, int number) {
   spec.checkpoint.copies = 1;
   spec.budget_total.reset();
   spec.max_duration.reset();
-  if (spec.deadline)
-    spec.deadline = job::Deadline{job::moment_of(*spec.deadline, leader.row.submitted_at), {}, false};
+  if (spec.deadline) spec.deadline = job::Deadline{job::moment_of(*spec.deadline, leader.row.submitted_at), {}, false};
   return spec;
 }
 
@@ -85,10 +84,9 @@ class ReplicasConcern : public Concern {
       } else if (job::is_final(row->state) && row->machine.limit == k_limit_leader) {
         if (const Result<void> resumed = resume(*row); !resumed) report(resumed.error(), "while resuming a replica");
       } else if (job::is_final(row->state) && seen.erase(id.value) > 0) {
-        rooms_.book.note(leader.id(), {"replica_ended",
-                                       in_words(*row) + " ended: " + row->machine.reason_text + "; the others go on",
-                                       {},
-                                       {}});
+        rooms_.book.note(
+            leader.id(),
+            {"replica_ended", in_words(*row) + " ended: " + row->machine.reason_text + "; the others go on", {}, {}});
       }
     }
   }
@@ -100,12 +98,12 @@ class ReplicasConcern : public Concern {
     const job::Spec spec = replica_spec(leader, number);
     TRY(rooms_.world.records.submit(id, spec, rooms_.world.clock.wall(), inputs));
     rooms_.book.refresh_soon();
-    rooms_.book.note(leader.id(), {"replica",
-                                   "replica " + std::to_string(number) + " of " +
-                                       std::to_string(leader.spec().replicas) + " is " + spec.name + " (" + id.value +
-                                       ")",
-                                   {},
-                                   {}});
+    rooms_.book.note(leader.id(),
+                     {"replica",
+                      "replica " + std::to_string(number) + " of " + std::to_string(leader.spec().replicas) + " is " +
+                          spec.name + " (" + id.value + ")",
+                      {},
+                      {}});
     return {};
   }
 
@@ -125,8 +123,8 @@ class ReplicasConcern : public Concern {
 
   void take_result(TrackedJob& leader, const registry::Job& replica) {
     const job::ReplicaSucceeded done{in_words(replica) + " was done first: its result is taken"};
-    rooms_.book.take(leader.id(), rooms_.world.records.take_result(leader.id(), replica.id,
-                                                                   {rooms_.world.clock.wall(), done}));
+    rooms_.book.take(leader.id(),
+                     rooms_.world.records.take_result(leader.id(), replica.id, {rooms_.world.clock.wall(), done}));
   }
 
   // A result needs nothing of the others any more; else they save, for they may be resumed with their leader.
@@ -140,9 +138,9 @@ class ReplicasConcern : public Concern {
                             : !its.limit.empty() ? "was stopped: " + its.limit_text
                             : its.cancel         ? "was cancelled"
                                                  : "failed: " + its.reason_text;
-    rooms_.book.apply(replica.id(),
-                      job::LimitReached{std::string(k_limit_leader), leader->name + " (" + leader->id.value + ") " + why,
-                                        has_result ? Duration::zero() : job::k_limit_grace});
+    rooms_.book.apply(replica.id(), job::LimitReached{std::string(k_limit_leader),
+                                                      leader->name + " (" + leader->id.value + ") " + why,
+                                                      has_result ? Duration::zero() : job::k_limit_grace});
   }
 
   const Rooms rooms_;

@@ -20,7 +20,7 @@ namespace gridctl::control {
 
 using ConcernMaker = std::unique_ptr<Concern> (*)(const Rooms&);
 // In the order in which they are asked. Limits come first: what is to stop need not be moved.
-inline constexpr ConcernMaker k_concerns[] = {make_limits,    make_budgets, make_replicas,        make_deadlines,
-                                              make_prices,    make_preemption, make_standby_concern, make_gpus};
+inline constexpr ConcernMaker k_concerns[] = {make_limits, make_budgets,    make_replicas,        make_deadlines,
+                                              make_prices, make_preemption, make_standby_concern, make_gpus};
 
 }  // namespace gridctl::control

@@ -67,8 +67,7 @@ class StoreFreight : public Freight {
   [[nodiscard]] Result<std::uint64_t> push(const HostReach& host, const transfer::BulkLink& link,
                                            const Digest& root) override;
   [[nodiscard]] Result<Pulled> pull(const HostReach& host, const JobId& job, Epoch epoch,
-                                    const wire::HostCheckpoint& checkpoint,
-                                    const std::optional<Digest>& head) override;
+                                    const wire::HostCheckpoint& checkpoint, const std::optional<Digest>& head) override;
   [[nodiscard]] Result<CopiesOf> copies_of(const JobId& job, CheckpointSeq seq) override;
   [[nodiscard]] Result<std::string> heal(const CopiesOf& copies, const Digest& root) override;
 

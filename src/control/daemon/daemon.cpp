@@ -106,17 +106,19 @@ class HostCare : public FleetListener {
         meter_(meter),
         fleet_(jobs.fleet()),
         rescans_(run, clock, registry, controller_, fleet_),
-        rechecks_(run, clock, registry, fleet_, jobs.book(), [this](const FleetHost& host) { return access(host); },
-                  recheck_period()),
-        links_(loop, clock, registry, paths_, meter,
-               [this](const HostName& name) -> std::optional<HostAccess> {
-                 const FleetHost* host = fleet_.find(name);
-                 return host == nullptr ? std::nullopt : std::optional{access(*host)};
-               },
-               [this](const std::string& name) {
-                 const FleetHost* host = fleet_.find({name});
-                 return host != nullptr && host->is_up();
-               }) {
+        rechecks_(
+            run, clock, registry, fleet_, jobs.book(), [this](const FleetHost& host) { return access(host); },
+            recheck_period()),
+        links_(
+            loop, clock, registry, paths_, meter,
+            [this](const HostName& name) -> std::optional<HostAccess> {
+              const FleetHost* host = fleet_.find(name);
+              return host == nullptr ? std::nullopt : std::optional{access(*host)};
+            },
+            [this](const std::string& name) {
+              const FleetHost* host = fleet_.find({name});
+              return host != nullptr && host->is_up();
+            }) {
     fleet_.listen(*this);
     timer_ = run.every(k_tick, [this] {
       links_.tick(clock_.boot());

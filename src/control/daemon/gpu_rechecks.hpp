@@ -18,7 +18,12 @@ class GpuRechecks {
   // `every`: the mean pause between two challenges of one host; 0: never.
   GpuRechecks(os::Executor& run, os::Clock& clock, registry::Registry& registry, Fleet& fleet, const JobBook& book,
               std::function<HostAccess(const FleetHost&)> access, Duration every)
-      : run_(run), clock_(clock), registry_(registry), fleet_(fleet), book_(book), access_(std::move(access)),
+      : run_(run),
+        clock_(clock),
+        registry_(registry),
+        fleet_(fleet),
+        book_(book),
+        access_(std::move(access)),
         every_(every) {}
 
   void tick(BootTime now);

@@ -12,8 +12,7 @@ namespace gridctl::control {
 
 class HostRescans : public FleetListener {
  public:
-  HostRescans(os::Executor& run, os::Clock& clock, registry::Registry& registry, ControllerId controller,
-              Fleet& fleet)
+  HostRescans(os::Executor& run, os::Clock& clock, registry::Registry& registry, ControllerId controller, Fleet& fleet)
       : run_(run), clock_(clock), registry_(registry), controller_(std::move(controller)), fleet_(fleet) {
     fleet_.listen(*this);
   }

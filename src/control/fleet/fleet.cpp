@@ -189,8 +189,7 @@ void Fleet::judge_silence(BootTime now) {
     if (liveness == host->liveness) continue;
     host->liveness = liveness;
     if (liveness == job::Liveness::lost) reliability_.lost(host->provider, silence.counted());
-    const Result<void> saved =
-        world_.records.set_liveness(host->provider.name, liveness_name(liveness), std::nullopt);
+    const Result<void> saved = world_.records.set_liveness(host->provider.name, liveness_name(liveness), std::nullopt);
     if (!saved) report(saved.error(), "while noting a host's state");
     tell([&](FleetListener& one) { one.liveness_changed(*host); });
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every registered host: its heartbeat, its health, its reliability, and what is leased there. Knows nothing of jobs but
-// what Use says. Loop thread only.
+// Every registered host: its heartbeat, its health, its reliability, and what is leased there. Knows nothing of jobs
+// but what Use says. Loop thread only.
 #pragma once
 
 #include <map>
@@ -43,9 +43,9 @@ struct FleetHost {
   job::Liveness liveness = job::Liveness::answering;
   std::string boot_id;                               // as it said last
   std::optional<std::vector<wire::HeldShare>> held;  // what is leased there, as it said last
-  BootTime busy_until{};      // it said that a resource is taken: do not offer it before it has told what is
+  BootTime busy_until{};        // it said that a resource is taken: do not offer it before it has told what is
   mutable bool missed = false;  // a job was placed, or not, without it, because it did not answer
-  BootTime seen_saved{};      // when last_seen was last written, or is to be:
+  BootTime seen_saved{};        // when last_seen was last written, or is to be:
   std::optional<WallTime> seen_unsaved;
   HostHealth health;
   HostUse use;

@@ -176,8 +176,9 @@ Result<SeenHealth> see_health(const registry::Provider& provider, const Paths& p
   return SeenHealth{std::move(*reply.report), reply.wall_ms - now.ms};
 }
 
-Result<CheckedHealth> check_health(registry::JobRecords& registry, const registry::Provider& provider, const Paths& paths,
-                                   const ControllerId& controller, BootTime deadline, os::Clock& clock) {
+Result<CheckedHealth> check_health(registry::JobRecords& registry, const registry::Provider& provider,
+                                   const Paths& paths, const ControllerId& controller, BootTime deadline,
+                                   os::Clock& clock) {
   TRY_ASSIGN(SeenHealth seen, see_health(provider, paths, controller, deadline, clock));
   TRY_ASSIGN(const sched::HostStanding before, load_standing(registry, provider.name));
   HealthContext context;

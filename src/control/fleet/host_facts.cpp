@@ -56,4 +56,15 @@ void take_away(sched::HostFacts& host, const job::Member& member) {
   sched::take_away(host, member.gpu_uuids, member.cpus, member.memory_bytes);
 }
 
+Result<std::vector<sched::PairLink>> pair_links(registry::JobRecords& registry) {
+  TRY_ASSIGN(const std::vector<registry::HostLink> measured, registry.links());
+  std::vector<sched::PairLink> links;
+  for (const registry::HostLink& link : measured) {
+    sched::PairLink pair{link.source, link.target, {}, link.bits_per_second};
+    if (link.rtt_us) pair.rtt = std::chrono::microseconds{*link.rtt_us};
+    links.push_back(std::move(pair));
+  }
+  return links;
+}
+
 }  // namespace gridctl::control

@@ -4,10 +4,12 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "job/state.hpp"
 #include "registry/registry.hpp"
 #include "sched/host_facts.hpp"
+#include "sched/topology.hpp"
 
 namespace gridctl::control {
 
@@ -16,6 +18,8 @@ namespace gridctl::control {
 // What was measured of each host's links, as `provider show` tells it: inet_up, inet_down (Mbit/s) and rtt (ms), by
 // name.
 [[nodiscard]] Result<std::map<std::string, sched::Figures>> link_figures(registry::JobRecords& registry);
+// The measured links between hosts, as the scheduler takes them.
+[[nodiscard]] Result<std::vector<sched::PairLink>> pair_links(registry::JobRecords& registry);
 // As a query sees it. The provider must outlive the result.
 [[nodiscard]] sched::Subject subject_of(const registry::Provider& provider);
 // What one member of a running attempt holds there.

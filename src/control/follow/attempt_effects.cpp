@@ -26,8 +26,8 @@ void Attempts::carry_out(TrackedJob& job) {
 
 void Attempts::carry_out(TrackedJob& job, const job::Place& effect) { pacer_.place_after(job, effect.after); }
 
-std::optional<MemberWork> Attempts::work_with(TrackedJob& job, const HostName& host, Epoch epoch,
-                                              AttemptNumber attempt, int rank) {
+std::optional<MemberWork> Attempts::work_with(TrackedJob& job, const HostName& host, Epoch epoch, AttemptNumber attempt,
+                                              int rank) {
   std::optional<HostReach> reach = fleet_.reach(host);
   if (reach) return MemberWork{world_, *std::move(reach), job.id(), epoch, attempt, rank};
   book_.apply(job.id(), job::HostForgotten{host});
@@ -84,8 +84,9 @@ void Attempts::carry_out(TrackedJob& job, const job::Launch& effect) {
   if (!with) return;
   Result<std::map<std::string, std::string>> secrets = world_.folders.secrets(id, job.spec().secrets);
   if (!secrets)
-    return book_.apply(id, job::LaunchFailed{effect.epoch, secrets.error().one_line(), false, {},
-                                             job::EndKind::start_failed, false, effect.rank});
+    return book_.apply(
+        id, job::LaunchFailed{
+                effect.epoch, secrets.error().one_line(), false, {}, job::EndKind::start_failed, false, effect.rank});
   Result<LaunchOrder> order = launch_order(job, effect);
   if (!order) {
     report(order.error(), "while preparing a launch");
@@ -147,8 +148,7 @@ void Attempts::note_last_output(const TrackedJob& job, int rank) {
   if (collecting == nullptr || collecting->end.success() || collecting->end.rank != rank) return;
   const job::EndKind kind = collecting->end.kind;
   if (kind != job::EndKind::exited && kind != job::EndKind::signalled && kind != job::EndKind::oom) return;
-  const Result<std::string> tail =
-      world_.folders.log_tail(job.id(), collecting->attempt.number, rank, k_last_lines);
+  const Result<std::string> tail = world_.folders.log_tail(job.id(), collecting->attempt.number, rank, k_last_lines);
   if (!tail || tail->empty()) return;
   book_.note(job.id(), {"last_output", *tail, collecting->attempt.epoch, collecting->attempt.member(rank)->host});
 }
@@ -191,8 +191,8 @@ void Attempts::carry_out(TrackedJob& job, const job::CleanUp& effect) {
   const Which which{end.epoch.value, end.rank};
   in_background(
       job.id(), name, {os::Lane::Kind::urgent, end.host.value},
-      [with = *work_with(job, end.host, end.epoch, end.attempt, end.rank), end,
-       known = work(job.id()).saved[which], head = head_root(job)] { return clean_up(with, end, known, head); },
+      [with = *work_with(job, end.host, end.epoch, end.attempt, end.rank), end, known = work(job.id()).saved[which],
+       head = head_root(job)] { return clean_up(with, end, known, head); },
       [this, name, which, end](TrackedJob& mine, Result<Gathered> result) {
         const JobId id = mine.id();
         if (!result) {

@@ -18,9 +18,9 @@ struct AttemptFacts {
   const std::vector<registry::Input>& inputs;
   std::optional<registry::Checkpoint> restore;
   std::vector<registry::Provider> hosts;  // of all members, by rank
-  Duration checkpoint_interval{};    // advice to the job
-  std::string restart_reason;        // how the attempt before it ended ("host_lost"), empty on the first
-  Duration snapshot_pause{};         // the host takes no two snapshots closer together
+  Duration checkpoint_interval{};         // advice to the job
+  std::string restart_reason;             // how the attempt before it ended ("host_lost"), empty on the first
+  Duration snapshot_pause{};              // the host takes no two snapshots closer together
 };
 // The vendor of the member's GPUs; nullopt without GPUs.
 [[nodiscard]] std::optional<Vendor> vendor_of(const AttemptFacts& facts);

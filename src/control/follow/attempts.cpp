@@ -146,8 +146,7 @@ void Attempts::logged(const FleetHost& host, const wire::LogRequest& asked, std:
   const job::Attempt* attempt = job == nullptr ? nullptr : job->state().attempt();
   const job::Member* member = attempt == nullptr ? nullptr : attempt->on(host.provider.name);
   if (member == nullptr || attempt->epoch != asked.epoch) return;
-  const Result<void> written =
-      world_.folders.log_append(asked.job, attempt->number, member->rank, offset, bytes);
+  const Result<void> written = world_.folders.log_append(asked.job, attempt->number, member->rank, offset, bytes);
   if (!written) report(written.error(), "while writing a job's output");
 }
 
@@ -172,8 +171,8 @@ void Attempts::health_changed(const FleetHost& host, const std::vector<sched::Ch
     const std::set<std::string> gpus = gpus_of(job.state(), host.provider.name);
     for (const sched::Change& change : changes)
       if (gpus.contains(change.unit))
-        book_.note(job.id(), {"gpu_" + change.kind, change.unit + ": " + change.text,
-                              job.state().attempt()->epoch, host.provider.name});
+        book_.note(job.id(), {"gpu_" + change.kind, change.unit + ": " + change.text, job.state().attempt()->epoch,
+                              host.provider.name});
   });
 }
 

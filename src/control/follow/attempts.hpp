@@ -48,15 +48,15 @@ class Attempts : public JobListener, public FleetListener {
  private:
   using Which = std::pair<std::uint64_t, int>;  // epoch, rank
   struct Doing {                                // of a job; everything here can be lost: the registry has the truth
-    std::set<std::string> under_way;                 // names of effects and pulls at work
+    std::set<std::string> under_way;            // names of effects and pulls at work
     std::map<std::string, os::Executor::Timer> later;  // names waiting for another try
-    std::set<Which> fenced;                          // a STOP was answered: the epoch cannot come up there any more
-    std::map<Which, LaunchDoubt> doubts;             // about the STARTs of the newest epoch
+    std::set<Which> fenced;                            // a STOP was answered: the epoch cannot come up there any more
+    std::map<Which, LaunchDoubt> doubts;               // about the STARTs of the newest epoch
     const std::shared_ptr<std::atomic<std::uint64_t>> wanted =  // the epoch that is to be started; threads read it
         std::make_shared<std::atomic<std::uint64_t>>(0);
-    std::map<Which, std::uint64_t> saved;      // newest host number of a committed checkpoint
-    std::map<Which, std::uint64_t> listed;     // newest host number that the host has told of
-    std::map<Which, int> collect_tries;        // how often its last files were asked for
+    std::map<Which, std::uint64_t> saved;   // newest host number of a committed checkpoint
+    std::map<Which, std::uint64_t> listed;  // newest host number that the host has told of
+    std::map<Which, int> collect_tries;     // how often its last files were asked for
   };
 
   // JobListener
@@ -104,7 +104,7 @@ class Attempts : public JobListener, public FleetListener {
   Fleet& fleet_;
   Pacer& pacer_;
   std::map<std::string, Doing> work_;  // by id
-  bool renewing_ = false;             // renew() is posted
+  bool renewing_ = false;              // renew() is posted
 };
 
 template <class Work, class Then>

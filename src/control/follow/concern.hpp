@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reason to look after jobs beyond running them: a limit, a price, a deadline, a replica. Each is a file of its own in
-// control/concerns that keeps its own state by job, and one row in the daemon's table. Loop thread only.
+// A reason to look after jobs beyond running them: a limit, a price, a deadline, a replica. Each is a file of its own
+// in control/concerns that keeps its own state by job, and one row in the daemon's table. Loop thread only.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace gridctl::control {
 
 // What the scheduler is asked for a job. Concerns shape it before it is asked.
 struct Question {
-  job::Spec spec;                      // a copy: what it asks for may be narrowed
+  job::Spec spec;                       // a copy: what it asks for may be narrowed
   std::vector<sched::HostFacts> hosts;  // all, with what is free there
   sched::JobKnowledge known;
   std::string held{};  // why it may not have what it asks for, for people
@@ -30,11 +30,11 @@ struct Question {
 
 // A concern wants a running job to leave its host. Only the mover acts on it, and asks again before it stops anything.
 struct MoveWish {
-  std::string why;         // machine word: "deadline", "cheaper", "preempted", "gpu_gone"
-  std::string text{};      // why, for people
+  std::string why;          // machine word: "deadline", "cheaper", "preempted", "gpu_gone"
+  std::string text{};       // why, for people
   double failures_max = 0;  // of where it goes from now on, per hour; 0 = any
-  HostName host{};         // that it leaves; empty: that of rank 0
-  bool at_once = false;    // without waiting for a checkpoint
+  HostName host{};          // that it leaves; empty: that of rank 0
+  bool at_once = false;     // without waiting for a checkpoint
   // Where it would go, when the concern has asked itself; else the mover asks.
   std::optional<sched::Decision> elsewhere{};
   bool to_anywhere = false;  // also when no host can take it now

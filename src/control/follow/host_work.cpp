@@ -52,8 +52,7 @@ Result<wire::AttemptStatus> look(wire::Link& link, const MemberWork& work) {
 
 Result<void> push_all(const MemberWork& work, const BulkLink& link, const wire::AttemptSpec& spec) {
   Freight& freight = work.world.freight;
-  if (spec.workdir)
-    TRY(freight.push(work.host, link, *spec.workdir).context("while sending the working directory"));
+  if (spec.workdir) TRY(freight.push(work.host, link, *spec.workdir).context("while sending the working directory"));
   for (const wire::TreeRef& mount : spec.mounts)
     TRY(freight.push(work.host, link, mount.root).context("while sending the mount " + mount.target));
   if (spec.image_archive) TRY(freight.push(work.host, link, *spec.image_archive).context("while sending the image"));
@@ -137,9 +136,9 @@ Result<void> read_log(const MemberWork& work, wire::Link& link, std::uint64_t en
   for (std::uint32_t stream = 100;; ++stream) {
     TRY_ASSIGN(const std::uint64_t offset, work.world.folders.log_next_offset(work.job, work.attempt, work.rank));
     if (offset >= end) return {};
-    TRY_ASSIGN(const std::string payload, ask(link, stream,
-                                              wire::encode(wire::LogRequest{work.job, work.epoch, offset, k_log_read}),
-                                              soon(clock)));
+    TRY_ASSIGN(
+        const std::string payload,
+        ask(link, stream, wire::encode(wire::LogRequest{work.job, work.epoch, offset, k_log_read}), soon(clock)));
     TRY_ASSIGN(const wire::LogReply reply, wire::parse_log_reply(payload));
     std::string bytes;
     for (;;) {
@@ -166,8 +165,7 @@ bool is_worth_retrying(Code code, bool patient) {
 }
 }  // namespace
 
-Result<Gathered> collect(const MemberWork& work, std::uint64_t known, const std::optional<Digest>& head,
-                         bool patient) {
+Result<Gathered> collect(const MemberWork& work, std::uint64_t known, const std::optional<Digest>& head, bool patient) {
   TRY_ASSIGN(const BulkLink bulk, work.world.freight.reach(work.host, k_reach_patience));
   wire::Link& link = *bulk.link;
   TRY_ASSIGN(const wire::AttemptStatus status, look(link, work));

@@ -49,14 +49,16 @@ Reading read_status(const job::State& state, const HostName& host, bool fenced, 
       break;
     case wire::AttemptPhase::running:
     case wire::AttemptPhase::stopping:
-      if (launching != nullptr && member->part < job::Part::running) out.events.push_back(job::PayloadStarted{status.epoch, rank});
+      if (launching != nullptr && member->part < job::Part::running)
+        out.events.push_back(job::PayloadStarted{status.epoch, rank});
       out.output = true;
       out.checkpoints = true;
       break;
     case wire::AttemptPhase::ended:
-      if (launching != nullptr && status.started_ms_ago >= 0) out.events.push_back(job::PayloadStarted{status.epoch, rank});
-      out.events.push_back(
-          job::AttemptEnded{status.epoch, {end_kind_of(status.end), status.exit_code, status.signal, status.detail, rank}});
+      if (launching != nullptr && status.started_ms_ago >= 0)
+        out.events.push_back(job::PayloadStarted{status.epoch, rank});
+      out.events.push_back(job::AttemptEnded{
+          status.epoch, {end_kind_of(status.end), status.exit_code, status.signal, status.detail, rank}});
       break;
   }
   return out;

@@ -19,8 +19,8 @@ struct Reading {
   bool checkpoints = false;            // there may be a checkpoint to fetch
 };
 
-// `fenced`: a STOP has forbidden the epoch there. "Not here" is news then, and when START was accepted. What is not about
-// a living member of the current attempt on that very host says nothing.
+// `fenced`: a STOP has forbidden the epoch there. "Not here" is news then, and when START was accepted. What is not
+// about a living member of the current attempt on that very host says nothing.
 [[nodiscard]] Reading read_status(const job::State& state, const HostName& host, bool fenced,
                                   const wire::AttemptStatus& status);
 // The newest that the host lists beyond number `known`; nullptr when there is none.

@@ -69,7 +69,7 @@ bool JobBook::refresh_one(const JobId& id) {
   const job::State state = row->machine;
   if (TrackedJob* known = find(id)) {
     row->machine = known->row.machine;
-    known->row = *std::move(row);  // its file may have been changed by `job resume`
+    known->row = *std::move(row);                                 // its file may have been changed by `job resume`
     if (!known->unsure && known->state() == state) due_(*known);  // what could not be recorded when it was due
     else adopt(*known, state);
     return true;

@@ -18,8 +18,7 @@ class JobFiles : public JobFolders {
                                              std::size_t lines) override;
   [[nodiscard]] Result<std::map<std::string, std::string>> secrets(const JobId& job,
                                                                    const std::vector<std::string>& names) override;
-  [[nodiscard]] Result<void> keep_secrets(const JobId& job,
-                                          const std::map<std::string, std::string>& secrets) override;
+  [[nodiscard]] Result<void> keep_secrets(const JobId& job, const std::map<std::string, std::string>& secrets) override;
   [[nodiscard]] Result<void> remove_secrets(const JobId& job) override;
 
  private:

@@ -71,8 +71,8 @@ enum class LaunchVerdict : std::uint8_t { accepted, prepared, failed, again };
 // promise that the epoch never runs there.
 class LaunchTalk {
  public:
-  LaunchTalk(wire::AttemptSpec spec, Duration lease, std::map<std::string, std::string> secrets,
-             LaunchDoubt doubt = {}, bool start = true);
+  LaunchTalk(wire::AttemptSpec spec, Duration lease, std::map<std::string, std::string> secrets, LaunchDoubt doubt = {},
+             bool start = true);
   using Next = std::variant<Request, LaunchResult>;
   [[nodiscard]] Request first();
   [[nodiscard]] Next next(const Result<Answer>& answer);

@@ -33,8 +33,7 @@ bool Mover::answers(const TrackedJob& job) const {
   const job::Attempt& attempt = *job.state().attempt();
   return std::all_of(attempt.members.begin(), attempt.members.end(), [&](const job::Member& member) {
     const FleetHost* host = fleet_.find(member.host);
-    return host != nullptr && host->is_up() &&
-           host->monitor->silence().judge(lost_after) == job::Liveness::answering;
+    return host != nullptr && host->is_up() && host->monitor->silence().judge(lost_after) == job::Liveness::answering;
   });
 }
 
@@ -54,8 +53,8 @@ void Mover::ask(const TrackedJob& job, const MoveWish& wish) {
   if (running == nullptr || running->move || job.unsure) return;
   const Epoch epoch = running->attempt.epoch;
   const JobId id = job.id();
-  book_.apply(id, job::MoveRequested{epoch, wish.why, attempts_.newest_there(job), {}, wish.text, wish.failures_max,
-                                     wish.host});
+  book_.apply(id, job::MoveRequested{
+                      epoch, wish.why, attempts_.newest_there(job), {}, wish.text, wish.failures_max, wish.host});
   if (wish.at_once) book_.apply(id, job::MoveDue{epoch});
 }
 
@@ -81,9 +80,9 @@ void Mover::judge(TrackedJob& job) {
   facts.answers = answers(job);
   facts.newest_there = attempts_.newest_there(job);
   const FleetHost* here = fleet_.find(job.state().attempt()->lead().host);
-  facts.decision = wish && wish->elsewhere ? *std::move(wish->elsewhere)
-                                           : placement_.decide(job, placement_.question(job),
-                                                               drained != nullptr ? nullptr : here);
+  facts.decision = wish && wish->elsewhere
+                       ? *std::move(wish->elsewhere)
+                       : placement_.decide(job, placement_.question(job), drained != nullptr ? nullptr : here);
   const std::optional<job::Happening> next = judge_move(job.state(), facts, world_.clock.wall());
   const bool stays = next && std::holds_alternative<job::MoveWithdrawn>(*next);
   if (job.in<job::Running>() != nullptr)

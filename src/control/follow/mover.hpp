@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only sender of moves: takes running jobs off hosts that are to be emptied, and carries out the wishes of concerns.
-// Loop thread only.
+// The only sender of moves: takes running jobs off hosts that are to be emptied, and carries out the wishes of
+// concerns. Loop thread only.
 #pragma once
 
 #include <memory>

@@ -48,9 +48,9 @@ std::vector<std::string> explain_move(const job::State& state, const sched::Deci
   if (attempt == nullptr) return lines;
   const auto* running = std::get_if<job::Running>(&state.phase);
   const std::string why = running != nullptr && running->move ? running->move->why : k_why;
-  const std::string host =
-      running != nullptr && running->move && !running->move->host.value.empty() ? running->move->host.value
-                                                                                : attempt->lead().host.value;
+  const std::string host = running != nullptr && running->move && !running->move->host.value.empty()
+                               ? running->move->host.value
+                               : attempt->lead().host.value;
   lines.push_back((why == k_why ? host + " is to be emptied" : job::leaving_in_words({host}, why)) + ": " +
                   (decision.placement
                        ? "the job goes to " + decision.placement->host.value + " when its next checkpoint is safe"

@@ -17,7 +17,7 @@ namespace {
 
 constexpr Duration k_first_contact = std::chrono::milliseconds{200};  // placing looks so often for the first try of all
 constexpr Duration k_first_contact_max = std::chrono::seconds{3};     // hosts, but does not wait longer for a dead one
-constexpr Duration k_wake_pause = std::chrono::seconds{1};  // between two rounds of asking for all that wait
+constexpr Duration k_wake_pause = std::chrono::seconds{1};            // between two rounds of asking for all that wait
 // Of thousands that wait each is asked for more seldom, so that hosts are listened to meanwhile.
 constexpr Duration k_wake_share = std::chrono::milliseconds{200};  // of such a round; the rest have the next one
 constexpr Duration k_ask_share = std::chrono::milliseconds{20};    // a job's, of the pause until it is asked for again
@@ -116,10 +116,10 @@ void Placement::place_after(const TrackedJob& job, Duration delay) {
   if (mine.timer != nullptr) return;
   const bool asked_before = mine.asked_at != 0 && delay > Duration::zero();
   const auto waiting = static_cast<std::int64_t>(book_.size());
-  mine.timer = world_.run.after(asked_before ? std::max<Duration>(delay, waiting * k_ask_share) : delay,
-                                [this, id = job.id()] {
-                                  if (TrackedJob* due = book_.find(id)) place(*due);
-                                });
+  mine.timer =
+      world_.run.after(asked_before ? std::max<Duration>(delay, waiting * k_ask_share) : delay, [this, id = job.id()] {
+        if (TrackedJob* due = book_.find(id)) place(*due);
+      });
 }
 
 void Placement::place(TrackedJob& job) {
@@ -136,6 +136,7 @@ void Placement::place(TrackedJob& job) {
   mine.asked_at = fleet_.capacity();
   ask_those_before(job);
   Question asked = question(job);
+  if (job.spec().num_nodes > 1) return place_gang(job, asked);
   if (asked.preference) {
     const FleetHost* gone = fleet_.find(asked.preference->as_if_gone);
     sched::Decision preferred = decide(job, asked, gone);
@@ -148,28 +149,35 @@ void Placement::place(TrackedJob& job) {
 }
 
 void Placement::placed(TrackedJob& job, const Question& question, const sched::Decision& decision) {
-  const JobId id = job.id();
-  Wait& mine = wait(id);
   std::vector<std::string> lines = sched::explain(decision);
-  if (!decision.placement) {
-    if (!question.held.empty()) lines.insert(lines.begin(), question.held);
-    explain(job, std::move(lines));
-    mine.promised.reset();
-    if (!question.held.empty()) return book_.apply(id, job::NotPlaced{true, question.held});  // the month will end
-    return book_.apply(id, job::NotPlaced{decision.could_ever_fit, sched::summary(decision)});
-  }
-  const job::Member member = member_of(*decision.placement);
-  mine.interval = tune(job, member);
-  mine.tuned = true;
-  if (!mine.interval.reason.empty()) lines.push_back("checkpoints " + mine.interval.reason);
-  explain(job, std::move(lines));
+  if (!decision.placement)
+    return not_placed(job, question, decision.could_ever_fit, sched::summary(decision), std::move(lines));
   const sched::Estimate& estimate = decision.placement->estimate;
   std::optional<job::Expected> expected;
   const bool stays = decision.placement->refuge.value.empty();
   if (question.known.work_known && stays && !estimate.is_never())
     expected = job::Expected{estimate.takes(), estimate.cost()};
-  book_.apply(id, job::Placed{{member}, decision.placement->reason, expected});
+  begin(job, {member_of(*decision.placement)}, decision.placement->reason, expected, std::move(lines));
   if (const std::string late = sched::late_warning(decision, question.known); !late.empty()) tell_risk(job, late);
+}
+
+void Placement::not_placed(TrackedJob& job, const Question& question, bool could_ever_fit, const std::string& summary,
+                           std::vector<std::string> lines) {
+  if (!question.held.empty()) lines.insert(lines.begin(), question.held);
+  explain(job, std::move(lines));
+  wait(job.id()).promised.reset();
+  if (!question.held.empty()) return book_.apply(job.id(), job::NotPlaced{true, question.held});  // the month will end
+  book_.apply(job.id(), job::NotPlaced{could_ever_fit, summary});
+}
+
+void Placement::begin(TrackedJob& job, std::vector<job::Member> members, const std::string& reason,
+                      const std::optional<job::Expected>& expected, std::vector<std::string> lines) {
+  Wait& mine = wait(job.id());
+  mine.interval = tune(job, members.front());
+  mine.tuned = true;
+  if (!mine.interval.reason.empty()) lines.push_back("checkpoints " + mine.interval.reason);
+  explain(job, std::move(lines));
+  book_.apply(job.id(), job::Placed{std::move(members), reason, expected});
 }
 
 void Placement::tell_risk(const TrackedJob& job, const std::string& text) {
@@ -198,8 +206,8 @@ sched::Interval Placement::tune(const TrackedJob& job, const job::Member& member
   const FleetHost* host = fleet_.find(member.host);
   const registry::Provider none;
   const registry::Provider& provider = host == nullptr ? none : host->provider;
-  const sched::CheckpointCost cost = measured_cost(saved ? *saved : std::vector<registry::Checkpoint>{}, provider,
-                                                   job.spec().recovery.lost_after);
+  const sched::CheckpointCost cost =
+      measured_cost(saved ? *saved : std::vector<registry::Checkpoint>{}, provider, job.spec().recovery.lost_after);
   const double rate = fleet_.reliability().rate_per_hour(member.host, provider.host_class, member.gpu_uuids);
   return sched::checkpoint_interval(cost, rate, wait(job.id()).interval.every);
 }
@@ -222,7 +230,8 @@ void Placement::retune(const TrackedJob& job) {
   mine.interval = std::move(tuned);
   mine.tuned = true;
   if (is_news)
-    book_.note(job.id(), {"interval_tuned", "checkpoints " + mine.interval.reason, attempt->epoch, attempt->lead().host});
+    book_.note(job.id(),
+               {"interval_tuned", "checkpoints " + mine.interval.reason, attempt->epoch, attempt->lead().host});
 }
 
 // --- Turns -----------------------------------------------------------------------------------------------------------

@@ -31,7 +31,9 @@ class Placement : public Pacer, public JobListener {
   // Those that wait for a place, in the order in which they get one.
   [[nodiscard]] std::vector<TrackedJob*> queue();
   // What a job will get when others have made room; nobody else is given it. nullopt: nothing.
-  void reserve(const JobId& id, std::optional<std::vector<job::Member>> members) { wait(id).reserved = std::move(members); }
+  void reserve(const JobId& id, std::optional<std::vector<job::Member>> members) {
+    wait(id).reserved = std::move(members);
+  }
   // The same for one that is on its way, until it is placed.
   void promise(const JobId& id, std::vector<job::Member> members) { wait(id).promised = std::move(members); }
   [[nodiscard]] bool is_promised(const JobId& id) const;
@@ -60,6 +62,11 @@ class Placement : public Pacer, public JobListener {
 
   void place(TrackedJob& job);
   void placed(TrackedJob& job, const Question& question, const sched::Decision& decision);
+  void place_gang(TrackedJob& job, const Question& question);  // placement_gang.cpp
+  void begin(TrackedJob& job, std::vector<job::Member> members, const std::string& reason,
+             const std::optional<job::Expected>& expected, std::vector<std::string> lines);
+  void not_placed(TrackedJob& job, const Question& question, bool could_ever_fit, const std::string& summary,
+                  std::vector<std::string> lines);
   void ask_those_before(const TrackedJob& than);
   void wake_waiting(BootTime now);
   [[nodiscard]] std::vector<sched::HostFacts> facts(const TrackedJob& asking, const std::set<std::string>& gone) const;

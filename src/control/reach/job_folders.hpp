@@ -18,8 +18,8 @@ class JobFolders {
   virtual ~JobFolders() = default;
   // Output of rank `rank` in an attempt; safe against concurrent callers. See log_file.hpp.
   [[nodiscard]] virtual Result<std::uint64_t> log_next_offset(const JobId& job, AttemptNumber attempt, int rank) = 0;
-  [[nodiscard]] virtual Result<void> log_append(const JobId& job, AttemptNumber attempt, int rank,
-                                                std::uint64_t offset, std::string_view bytes) = 0;
+  [[nodiscard]] virtual Result<void> log_append(const JobId& job, AttemptNumber attempt, int rank, std::uint64_t offset,
+                                                std::string_view bytes) = 0;
   [[nodiscard]] virtual Result<std::string> log_tail(const JobId& job, AttemptNumber attempt, int rank,
                                                      std::size_t lines) = 0;
   // not_found names the secret that is missing.

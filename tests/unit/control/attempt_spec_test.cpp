@@ -20,7 +20,22 @@ class AttemptSpec : public ::testing::Test {
     attempt.members = {job::Member{0, {"lab"}, EngineKind::podman, {"GPU-1", "GPU-2"}, 4, 1 << 30, 0}};
   }
   wire::AttemptSpec build() {
-    return build_attempt_spec({job, attempt, inputs, restore, "10.0.0.7", vendor, std::chrono::minutes{15}, "host_lost",
+    registry::Provider host;
+    host.host = "10.0.0.7";
+    for (const std::string& uuid : attempt.lead().gpu_uuids) {
+      Gpu gpu;
+      gpu.uuid = uuid;
+      gpu.vendor = vendor.value_or(Vendor::other);
+      if (vendor) host.inventory.gpus.push_back(gpu);
+    }
+    return build_attempt_spec({job,
+                               attempt,
+                               attempt.lead(),
+                               inputs,
+                               restore,
+                               {host},
+                               std::chrono::minutes{15},
+                               "host_lost",
                                std::chrono::seconds{20}});
   }
   registry::Checkpoint checkpoint(const std::string& how) {

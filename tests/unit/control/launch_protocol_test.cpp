@@ -109,7 +109,7 @@ TEST(LaunchTalk, TakesAFullDisksRefusalForNoPromise) {
   result = result_of(again.next(k_full));
   EXPECT_EQ(judge_launch(result, doubt, k_lost_after, at(70)), LaunchVerdict::again);
   EXPECT_EQ(judge_launch(result, doubt, k_lost_after, at(71)), LaunchVerdict::failed);
-  const job::LaunchFailed failed = launch_failed({3}, result);
+  const job::LaunchFailed failed = launch_failed({3}, 0, result);
   EXPECT_TRUE(failed.host_fault);
   EXPECT_EQ(failed.kind, job::EndKind::disk_full);
 }
@@ -126,14 +126,14 @@ TEST(LaunchTalk, BlamesTheDiskThatKeepsARefusalFromBeingCertain) {
   (void)again.first();
   result = result_of(again.next(k_full));
   EXPECT_EQ(judge_launch(result, doubt, k_lost_after, at(71)), LaunchVerdict::failed);
-  EXPECT_EQ(launch_failed({3}, result).kind, job::EndKind::disk_full) << "no failure of the job to start";
+  EXPECT_EQ(launch_failed({3}, 0, result).kind, job::EndKind::disk_full) << "no failure of the job to start";
 }
 
 TEST(LaunchTalk, LearnsNothingAboutTheJobFromNonsense) {
   LaunchTalk talk = a_talk();
   (void)talk.first();
-  const job::LaunchFailed failed =
-      launch_failed({3}, result_of(talk.next(make_error(Code::protocol_violation, "a frame with a wrong checksum"))));
+  const job::LaunchFailed failed = launch_failed(
+      {3}, 0, result_of(talk.next(make_error(Code::protocol_violation, "a frame with a wrong checksum"))));
   EXPECT_TRUE(failed.host_fault);
   EXPECT_EQ(failed.kind, job::EndKind::absent);
 }
@@ -145,7 +145,7 @@ TEST(LaunchTalk, BelievesARefusalBehindAFence) {
   const LaunchResult result = result_of(talk.next(make_error(Code::busy, "gpu 0 is leased")));
   EXPECT_EQ(result.kind, Kind::not_started);
   EXPECT_TRUE(result.busy);
-  EXPECT_FALSE(launch_failed({3}, result).refused);
+  EXPECT_FALSE(launch_failed({3}, 0, result).refused);
 }
 
 TEST(LaunchTalk, TellsARefusalFromWhatIsNobodysFault) {
@@ -153,7 +153,7 @@ TEST(LaunchTalk, TellsARefusalFromWhatIsNobodysFault) {
   (void)talk.first();
   (void)talk.next(prepared());
   ASSERT_TRUE(asks<wire::PollRequest>(talk.next(make_error(Code::refused, "not today"))));
-  const job::LaunchFailed failed = launch_failed({3}, result_of(talk.next(seen(wire::AttemptPhase::absent))));
+  const job::LaunchFailed failed = launch_failed({3}, 0, result_of(talk.next(seen(wire::AttemptPhase::absent))));
   EXPECT_TRUE(failed.refused);
   EXPECT_FALSE(failed.host_fault);
 }

@@ -19,7 +19,7 @@ struct Scene {
 
   Scene() {
     happen(job::Placed{{job::Member{0, {"a"}, EngineKind::process, {}, 1, 0, 0}}, "x"});
-    facts.drained = true;
+    facts.drained = {"a"};
     facts.answers = true;
     facts.patience = std::chrono::minutes{10};
     facts.newest_there = 4;
@@ -89,7 +89,7 @@ TEST(Moves, AreTakenBackByUndrain) {
   Scene scene;
   scene.run();
   ASSERT_TRUE(scene.next_is<job::MoveRequested>());
-  scene.facts.drained = false;
+  scene.facts.drained = {};
   EXPECT_TRUE(scene.next_is<job::MoveWithdrawn>());
   EXPECT_TRUE(scene.quiet());
   EXPECT_FALSE(may_move(scene.state, false));
@@ -105,9 +105,8 @@ TEST(Moves, DoNotTouchAHostThatDoesNotAnswer) {
 struct RiskyScene : Scene {
   RiskyScene() {
     run();
-    facts.drained = false;
-    facts.in_time = true;
-    facts.decision.placement->failures_per_hour = 0.001;
+    facts.drained = {};
+    facts.wished = true;
     happen(job::MoveRequested{{1}, std::string(job::k_for_deadline), 4, {}, "5min remain", 0.05});
   }
   [[nodiscard]] bool is_moving() const { return std::get<job::Running>(state.phase).move.has_value(); }
@@ -129,21 +128,17 @@ TEST(MovesForADeadline, WaitForACheckpointHoweverLong) {
   EXPECT_DOUBLE_EQ(scene.state.failures_max, 0.05) << "for good";
 }
 
-TEST(MovesForADeadline, AreTakenBackWhenNoBetterHostIsLeftOrItIsOver) {
-  for (const int what : {0, 1, 2}) {
-    RiskyScene scene;
-    if (what == 0) scene.taken();
-    if (what == 1) scene.facts.decision.placement->failures_per_hour = 0.06;
-    if (what == 2) scene.facts.in_time = false;
-    ASSERT_TRUE(scene.next_is<job::MoveWithdrawn>()) << what;
-    EXPECT_FALSE(scene.is_moving());
-    EXPECT_TRUE(scene.quiet());
-  }
+TEST(MovesForADeadline, AreTakenBackWhenTheyAreNotWishedAnyMore) {
+  RiskyScene scene;
+  scene.facts.wished = false;
+  ASSERT_TRUE(scene.next_is<job::MoveWithdrawn>());
+  EXPECT_FALSE(scene.is_moving());
+  EXPECT_TRUE(scene.quiet());
 }
 
 TEST(MovesForADeadline, GiveWayToADrain) {
   RiskyScene scene;
-  scene.facts.drained = true;
+  scene.facts.drained = {"a"};
   scene.now.ms += 600'000;
   EXPECT_TRUE(scene.next_is<job::MoveDue>()) << "the owner's patience counts then";
 }
@@ -151,8 +146,8 @@ TEST(MovesForADeadline, GiveWayToADrain) {
 struct DearScene : Scene {
   DearScene() {
     run();
-    facts.drained = false;
-    facts.cheaper = true;
+    facts.drained = {};
+    facts.wished = true;
     happen(job::MoveRequested{{1}, std::string(job::k_for_less), 4, {}, "a needs 3.00 USD, b 1.00 USD"});
   }
 };
@@ -178,8 +173,7 @@ TEST(MovesToWhatIsCheaper, WaitForACheckpointHoweverLongAndForNoDeadline) {
 
 TEST(MovesToWhatIsCheaper, AreTakenBackWhenTheySaveTooLittle) {
   DearScene scene;
-  scene.facts.in_time = true;  // of a deadline: no reason to move
-  scene.facts.cheaper = false;
+  scene.facts.wished = false;
   ASSERT_TRUE(scene.next_is<job::MoveWithdrawn>());
   EXPECT_FALSE(std::get<job::Running>(scene.state.phase).move.has_value());
   EXPECT_TRUE(scene.quiet());
@@ -188,8 +182,8 @@ TEST(MovesToWhatIsCheaper, AreTakenBackWhenTheySaveTooLittle) {
 struct LessUrgentScene : Scene {
   LessUrgentScene() {
     run();
-    facts.drained = false;
-    facts.preempted = true;
+    facts.drained = {};
+    facts.wished = facts.to_anywhere = true;
     happen(job::MoveRequested{{1}, std::string(job::k_for_priority), 4, {}, "job x of priority 9 waits"});
   }
 };
@@ -212,7 +206,7 @@ TEST(MovesForAMoreUrgentJob, MakeRoomAfterACheckpointAlsoWhereNoOtherHostIsFree)
 
 TEST(MovesForAMoreUrgentJob, AreTakenBackWhenThatOneHasAPlace) {
   LessUrgentScene scene;
-  scene.facts.preempted = false;
+  scene.facts.wished = false;
   ASSERT_TRUE(scene.next_is<job::MoveWithdrawn>());
   EXPECT_FALSE(std::get<job::Running>(scene.state.phase).move.has_value());
   EXPECT_TRUE(scene.quiet());
