@@ -4,6 +4,8 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +17,7 @@
 #include "control/follow/host_work.hpp"
 #include "control/follow/job_book.hpp"
 #include "sched/interval.hpp"
+#include "sched/reach_proof.hpp"
 
 namespace gridctl::control {
 
@@ -47,16 +50,23 @@ class Attempts : public JobListener, public FleetListener {
 
  private:
   using Which = std::pair<std::uint64_t, int>;  // epoch, rank
-  struct Doing {                                // of a job; everything here can be lost: the registry has the truth
-    std::set<std::string> under_way;            // names of effects and pulls at work
+  struct KeptPart {
+    CheckpointPart part;
+    Pulled pulled;
+  };
+  struct Doing {                      // of a job; everything here can be lost: the registry has the truth
+    std::set<std::string> under_way;  // names of effects and pulls at work
     std::map<std::string, os::Executor::Timer> later;  // names waiting for another try
     std::set<Which> fenced;                            // a STOP was answered: the epoch cannot come up there any more
     std::map<Which, LaunchDoubt> doubts;               // about the STARTs of the newest epoch
     const std::shared_ptr<std::atomic<std::uint64_t>> wanted =  // the epoch that is to be started; threads read it
         std::make_shared<std::atomic<std::uint64_t>>(0);
-    std::map<Which, std::uint64_t> saved;   // newest host number of a committed checkpoint
-    std::map<Which, std::uint64_t> listed;  // newest host number that the host has told of
-    std::map<Which, int> collect_tries;     // how often its last files were asked for
+    std::map<Which, std::uint64_t> saved;         // newest host number of a committed checkpoint
+    std::map<Which, std::uint64_t> listed;        // newest host number that the host has told of
+    std::map<Which, int> collect_tries;           // how often its last files were asked for
+    std::map<Which, std::deque<KeptPart>> parts;  // of a gang's checkpoints, oldest first
+    std::string missing_told;                     // why its newest parts are no checkpoint yet
+    std::map<std::uint64_t, int> ports_skipped;   // by epoch: ranges of ports that were in use
   };
 
   // JobListener
@@ -93,8 +103,17 @@ class Attempts : public JobListener, public FleetListener {
   void fetch_log(const FleetHost& host, const TrackedJob& job, int rank, const wire::AttemptStatus& status);
   void pull_newest(const FleetHost& host, TrackedJob& job, int rank, const wire::AttemptStatus& status);
   void commit(TrackedJob& job, Which which, AttemptNumber attempt, const Pulled& pulled);
+  [[nodiscard]] bool commit_whole(TrackedJob& job, Epoch epoch, AttemptNumber attempt, const Pulled& pulled);
   void prune(const TrackedJob& job);
   [[nodiscard]] std::optional<Digest> head_root(const TrackedJob& job);
+  // gang_checkpoint.cpp, gang_connect.cpp
+  void keep_part(TrackedJob& job, Which which, const Pulled& pulled);
+  [[nodiscard]] std::uint64_t newest_part(const JobId& id, Which which);
+  void merge_parts(TrackedJob& job, std::function<void(TrackedJob&)> then);
+  void take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, const Result<MergedParts>& merged);
+  void connected(TrackedJob& job, Epoch epoch, std::uint16_t port, const std::vector<sched::ReachOutcome>& outcomes,
+                 const std::vector<std::string>& addresses, const std::string& port_taken,
+                 const std::optional<std::pair<Error, int>>& failed);
   void judge_silence();
   void renew();
   [[nodiscard]] Doing& work(const JobId& id) { return work_[id.value]; }
@@ -105,6 +124,7 @@ class Attempts : public JobListener, public FleetListener {
   Pacer& pacer_;
   std::map<std::string, Doing> work_;  // by id
   bool renewing_ = false;              // renew() is posted
+  std::uint64_t merges_ = 0;
 };
 
 template <class Work, class Then>
