@@ -16,7 +16,7 @@ constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 constexpr Option k_options[] = {{"follow", 'f', "", "go on until the job ends"},
                                 {"tail", 'n', "N", "begin with the last N lines"},
                                 {"attempt", 0, "K", "only this attempt"},
-                                {"rank", 0, "R", "only this host of the job; a job on one host has rank 0", "0"}};
+                                {"rank", 0, "R", "only this rank of a job with several", "0"}};
 
 Result<std::optional<AttemptNumber>> wanted_attempt(registry::Registry& registry, const JobId& id,
                                                     const Parsed& parsed) {
@@ -36,12 +36,15 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<std::uint64_t> tail, parsed.whole("tail"));
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
-  if (rank && *rank != 0)
-    return make_error(Code::not_found,
-                      "job " + id.value + " runs on one host: there is no rank " + std::to_string(*rank),
-                      "gridctl job logs " + id.value);
+  if (rank && *rank != 0) {
+    TRY_ASSIGN(const registry::Job job, registry.job(id));
+    if (job.spec.num_nodes == 1 && job.spec.launcher == job::Launcher::plain)
+      return make_error(Code::not_found,
+                        "job " + id.value + " is one process on one host: there is no rank " + std::to_string(*rank),
+                        "gridctl job logs " + id.value);
+  }
   TRY_ASSIGN(const std::optional<AttemptNumber> attempt, wanted_attempt(registry, id, parsed));
-  LogReader reader(context.paths(), id, attempt);
+  LogReader reader(context.paths(), id, attempt, rank ? std::optional{static_cast<int>(*rank)} : std::nullopt);
   if (tail) TRY(reader.begin_at_tail(*tail));
   LogPrinter printer(context);
   const auto print_new = [&](const registry::Job& job) -> Result<bool> {
@@ -49,7 +52,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     return job::is_final(job.state) || context.reader_gone();
   };
   if (parsed.has("follow")) TRY(follow(context, registry, id, print_new));
-  else TRY(printer.print_new(reader));
+  TRY(printer.print_new(reader, {}, true));
   printer.flush();
   return 0;
 }

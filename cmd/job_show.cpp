@@ -95,11 +95,16 @@ ui::Table table_of(const JobId& id, const std::vector<registry::AttemptRecord>& 
                    {.title = "FROM", .shrinks = true},
                    {.title = "EXIT", .right = true},
                    {.title = "REASON", .shrinks = true}});
-  for (const registry::AttemptRecord& attempt : attempts)
+  for (const registry::AttemptRecord& attempt : attempts) {
     table.add({std::to_string(attempt.number.value), attempt.provider.value, attempt.state,
                ui::moment(attempt.started_at), ui::span(attempt.started_at, attempt.ended_at, now),
                attempt.resumed_from.value == 0 ? "-" : checkpoint_name(id, attempt.resumed_from),
                attempt.exit_code ? std::to_string(*attempt.exit_code) : "-", attempt.reason});
+    if (attempt.members.size() < 2) continue;
+    for (const registry::MemberRecord& member : attempt.members)  // a gang's, below their attempt
+      table.add({"rank " + std::to_string(member.rank), member.provider.value, member.state, "", "", "",
+                 member.exit_code ? std::to_string(*member.exit_code) : "-", ""});
+  }
   return table;
 }
 

@@ -9,13 +9,15 @@ namespace {
 constexpr std::size_t k_partial_max = 4096;  // bytes of an unfinished line held back from a terminal
 }
 
-Result<bool> LogPrinter::print_new(LogReader& reader, const std::function<void()>& before) {
+Result<bool> LogPrinter::print_new(LogReader& reader, const std::function<void()>& before, bool all) {
   bool any = false;
-  TRY(reader.read_new([&](AttemptNumber attempt, std::string_view bytes) {
-    if (!any && before) before();
-    any = true;
-    put(attempt, bytes);
-  }));
+  TRY(reader.read_new(
+      [&](AttemptNumber attempt, std::string_view bytes) {
+        if (!any && before) before();
+        any = true;
+        put(attempt, bytes);
+      },
+      all));
   return any;
 }
 

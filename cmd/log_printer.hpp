@@ -15,7 +15,7 @@ class LogPrinter {
  public:
   explicit LogPrinter(Context& context) : context_(&context) {}
   // Prints what is new. `before` is called once before the first byte of it.
-  [[nodiscard]] Result<bool> print_new(LogReader& reader, const std::function<void()>& before = {});
+  [[nodiscard]] Result<bool> print_new(LogReader& reader, const std::function<void()>& before = {}, bool all = false);
   // The last line, when it has no end yet.
   void flush();
 

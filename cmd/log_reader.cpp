@@ -12,16 +12,30 @@ namespace gridctl::cmd {
 
 namespace {
 constexpr std::size_t k_piece = 256 * 1024;  // bytes given at once
-constexpr std::string_view k_prefix = "attempt-", k_suffix = ".log";
+constexpr std::string_view k_prefix = "attempt-", k_suffix = ".log", k_of_rank = ".rank-";
 
-std::optional<AttemptNumber> attempt_of(std::string_view name) {
-  if (!name.starts_with(k_prefix) || !name.ends_with(k_suffix) || name.size() <= k_prefix.size() + k_suffix.size())
-    return std::nullopt;
-  const std::string_view digits = name.substr(k_prefix.size(), name.size() - k_prefix.size() - k_suffix.size());
+std::optional<std::uint64_t> number_of(std::string_view digits) {
   std::uint64_t number = 0;
   const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (problem != std::errc{} || end != digits.data() + digits.size() || number == 0) return std::nullopt;
-  return AttemptNumber{number};
+  if (digits.empty() || problem != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+  return number;
+}
+
+// Of "attempt-2.log" and "attempt-2.rank-1.log".
+std::optional<std::pair<AttemptNumber, int>> file_of(std::string_view name) {
+  if (!name.starts_with(k_prefix) || !name.ends_with(k_suffix) || name.size() <= k_prefix.size() + k_suffix.size())
+    return std::nullopt;
+  std::string_view middle = name.substr(k_prefix.size(), name.size() - k_prefix.size() - k_suffix.size());
+  int rank = 0;
+  if (const std::size_t at = middle.find(k_of_rank); at != std::string_view::npos) {
+    const auto found = number_of(middle.substr(at + k_of_rank.size()));
+    if (!found || *found == 0 || *found > 1'000'000) return std::nullopt;
+    rank = static_cast<int>(*found);
+    middle = middle.substr(0, at);
+  }
+  const auto attempt = number_of(middle);
+  if (!attempt || *attempt == 0) return std::nullopt;
+  return std::pair{AttemptNumber{*attempt}, rank};
 }
 
 // Where the last `lines` lines of the file begin; takes off those that it has.
@@ -46,46 +60,83 @@ Result<std::uint64_t> tail_offset(const os::Path& path, std::uint64_t& lines) {
 }
 }  // namespace
 
-Result<std::vector<AttemptNumber>> LogReader::attempts() const {
-  std::vector<AttemptNumber> found;
+Result<std::vector<LogReader::File>> LogReader::files() const {
+  std::vector<File> found;
   if (!os::exists(paths_.logs_of(job_))) return found;
   TRY_ASSIGN(const std::vector<std::string> names, os::list_directory(paths_.logs_of(job_)));
   for (const std::string& name : names)
-    if (const std::optional<AttemptNumber> number = attempt_of(name); number && (!only_ || *number == *only_))
-      found.push_back(*number);
+    if (const auto file = file_of(name); file && (!only_ || file->first == *only_)) found.push_back(*file);
   std::sort(found.begin(), found.end());
   return found;
 }
 
-Result<void> LogReader::read_new(const Sink& sink) {
-  TRY_ASSIGN(const std::vector<AttemptNumber> all, attempts());
-  Bytes block(all.empty() ? 0 : k_piece);
-  for (const AttemptNumber attempt : all) {
-    if (attempt < current_) continue;
-    if (attempt > current_) current_ = attempt, offset_ = 0;
-    TRY_ASSIGN(const os::Fd fd, os::open_file(paths_.log_of(job_, attempt), O_RDONLY));
-    for (;;) {
-      TRY_ASSIGN(const std::size_t count, os::read_at(fd.get(), block, offset_));
-      if (count == 0) break;
-      offset_ += count;
-      sink(attempt, as_text(ByteView(block).first(count)));
-    }
+Result<std::vector<AttemptNumber>> LogReader::attempts() const {
+  TRY_ASSIGN(const std::vector<File> all, files());
+  std::vector<AttemptNumber> found;
+  for (const File& file : all)
+    if (found.empty() || found.back() != file.first) found.push_back(file.first);
+  return found;
+}
+
+void LogReader::give(const File& file, std::string_view bytes, const Sink& sink) const {
+  if (!rank_) return sink(file.first, bytes);
+  const std::string label = "[rank " + std::to_string(*rank_) + "] ";
+  while (!bytes.empty()) {
+    const std::size_t end = std::min(bytes.find('\n'), bytes.size() - 1) + 1;
+    const std::string_view line = bytes.substr(0, end);
+    const bool labelled = line.starts_with("[rank ");
+    if (line.starts_with(label) || (!labelled && file.second == 0 && *rank_ == 0)) sink(file.first, line);
+    bytes.remove_prefix(end);
+  }
+}
+
+Result<void> LogReader::read_file(const File& file, bool whole_lines, const Sink& sink) {
+  TRY_ASSIGN(const os::Fd fd, os::open_file(paths_.log_of(job_, file.first, file.second), O_RDONLY));
+  Bytes block(k_piece);
+  std::uint64_t& offset = offsets_[file];
+  for (;;) {
+    TRY_ASSIGN(std::size_t count, os::read_at(fd.get(), block, offset));
+    std::string_view text = as_text(ByteView(block).first(count));
+    if (whole_lines && count < k_piece) text = text.substr(0, text.rfind('\n') + 1);
+    if (text.empty()) return {};
+    offset += text.size();
+    give(file, text, sink);
+  }
+}
+
+Result<void> LogReader::read_new(const Sink& sink, bool all) {
+  TRY_ASSIGN(const std::vector<File> found, files());
+  for (const File& file : found) {
+    if (file.first < current_) continue;
+    current_ = file.first;
+    const bool alone =
+        std::count_if(found.begin(), found.end(), [&](const File& other) { return other.first == file.first; }) == 1;
+    TRY(read_file(file, !all && (!alone || rank_), sink));
   }
   return {};
 }
 
 Result<void> LogReader::begin_at_tail(std::uint64_t lines) {
   TRY_ASSIGN(const std::vector<AttemptNumber> all, attempts());
+  TRY_ASSIGN(const std::vector<File> found, files());
   if (all.empty()) return {};
-  if (lines == 0) {
-    current_ = all.back();
-    TRY_ASSIGN(const auto status, os::status_of(paths_.log_of(job_, current_)));
-    offset_ = status ? status->size : 0;
-    return {};
-  }
-  for (auto attempt = all.rbegin(); attempt != all.rend() && lines > 0; ++attempt) {
+  for (auto attempt = all.rbegin(); attempt != all.rend(); ++attempt) {
     current_ = *attempt;
-    TRY_ASSIGN(offset_, tail_offset(paths_.log_of(job_, current_), lines));
+    std::uint64_t left = lines;
+    for (const File& file : found) {
+      if (file.first != *attempt) continue;
+      const os::Path path = paths_.log_of(job_, file.first, file.second);
+      if (lines == 0) {
+        TRY_ASSIGN(const auto status, os::status_of(path));
+        offsets_[file] = status ? status->size : 0;
+        continue;
+      }
+      std::uint64_t mine = lines;
+      TRY_ASSIGN(offsets_[file], tail_offset(path, mine));
+      left = std::min(left, mine);
+    }
+    lines = left;
+    if (lines == 0) return {};
   }
   return {};
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One stream over the outputs of all attempts of a job, from the files that the supervisor writes.
+// One stream over the outputs of all attempts of a job, from the files that the controller writes: one for each host
+// of an attempt.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,25 +19,32 @@ namespace gridctl::cmd {
 
 class LogReader {
  public:
-  // `only`: that attempt and no other.
-  LogReader(control::Paths paths, JobId job, std::optional<AttemptNumber> only = {})
-      : paths_(std::move(paths)), job_(std::move(job)), only_(only) {}
+  // `only`: that attempt and no other. `rank`: only lines of that rank of a job with several.
+  LogReader(control::Paths paths, JobId job, std::optional<AttemptNumber> only = {}, std::optional<int> rank = {})
+      : paths_(std::move(paths)), job_(std::move(job)), only_(only), rank_(rank) {}
 
-  // Gives what was written since the last call, in pieces of at most 256 KiB. An attempt's file is finished before the
-  // next one's begins.
+  // Gives what was written since the last call, in pieces of at most 256 KiB. An attempt's files are finished before
+  // the next one's begin. Where an attempt has several, pieces end with a line; `all`: also a line without its end.
   using Sink = std::function<void(AttemptNumber attempt, std::string_view bytes)>;
-  [[nodiscard]] Result<void> read_new(const Sink& sink);
-  // Sets out so that read_new gives the last `lines` lines there are now (of the newest attempts that have them).
+  [[nodiscard]] Result<void> read_new(const Sink& sink, bool all = false);
+  // Sets out so that read_new gives the last `lines` lines there are now (of the newest attempts that have them), of
+  // each host.
   [[nodiscard]] Result<void> begin_at_tail(std::uint64_t lines);
   // Attempts that have a file, ascending.
   [[nodiscard]] Result<std::vector<AttemptNumber>> attempts() const;
 
  private:
+  using File = std::pair<AttemptNumber, int>;  // attempt, the host's place among its hosts
+  [[nodiscard]] Result<std::vector<File>> files() const;
+  [[nodiscard]] Result<void> read_file(const File& file, bool whole_lines, const Sink& sink);
+  void give(const File& file, std::string_view bytes, const Sink& sink) const;
+
   control::Paths paths_;
   JobId job_;
   std::optional<AttemptNumber> only_;
-  AttemptNumber current_{};   // 0 = none begun
-  std::uint64_t offset_ = 0;  // within the current one's file
+  std::optional<int> rank_;
+  AttemptNumber current_{};                // 0 = none begun
+  std::map<File, std::uint64_t> offsets_;  // read so far
 };
 
 }  // namespace gridctl::cmd

@@ -31,6 +31,8 @@ struct Registry::Impl {
   // Without its replicas. `list`: its attempts.
   [[nodiscard]] Result<Spent> spent_alone(const std::vector<AttemptRecord>& list, const JobId& id, WallTime now);
   [[nodiscard]] Result<void> save_attempt(const JobId& id, const job::AttemptRow& row);
+  [[nodiscard]] Result<void> save_member(const JobId& id, AttemptNumber number, const job::Member& member);
+  [[nodiscard]] Result<void> load_members(const JobId& id, std::vector<AttemptRecord>& attempts);
 };
 
 }  // namespace gridctl::registry

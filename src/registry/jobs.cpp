@@ -104,19 +104,51 @@ Result<void> Registry::Impl::save_attempt(const JobId& id, const job::AttemptRow
       "exit_code) VALUES(?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(job, number) DO UPDATE SET state = excluded.state, "
       "reason = excluded.reason, started_ms = excluded.started_ms, ended_ms = excluded.ended_ms, "
       "exit_code = excluded.exit_code");
+  TRY(insert.bind(id.value)
+          .bind(a.number.value)
+          .bind(a.epoch.value)
+          .bind(a.lead().host.value)
+          .bind(row.state)
+          .bind(row.reason)
+          .bind(a.placement_reason)
+          .bind(price)
+          .bind(ms(a.started_at))
+          .bind(ms(row.ended_at))
+          .bind(a.resumed_from.value)
+          .bind(row.exit_code)
+          .run());
+  for (const job::Member& member : a.members) TRY(save_member(id, a.number, member));
+  return {};
+}
+
+Result<void> Registry::Impl::save_member(const JobId& id, AttemptNumber number, const job::Member& member) {
+  db::Statement insert = db.prepare(
+      "INSERT INTO members(job, number, rank, provider, price, state, exit_code) VALUES(?,?,?,?,?,?,?) "
+      "ON CONFLICT(job, number, rank) DO UPDATE SET state = excluded.state, exit_code = excluded.exit_code");
+  std::optional<int> exit_code;
+  if (member.end && member.end->kind == job::EndKind::exited) exit_code = member.end->exit_code;
   return insert.bind(id.value)
-      .bind(a.number.value)
-      .bind(a.epoch.value)
-      .bind(a.lead().host.value)
-      .bind(row.state)
-      .bind(row.reason)
-      .bind(a.placement_reason)
-      .bind(price)
-      .bind(ms(a.started_at))
-      .bind(ms(row.ended_at))
-      .bind(a.resumed_from.value)
-      .bind(row.exit_code)
+      .bind(number.value)
+      .bind(member.rank)
+      .bind(member.host.value)
+      .bind(member.price_per_hour)
+      .bind(member.end ? job::end_kind_name(member.end->kind) : job::part_name(member.part))
+      .bind(exit_code)
       .run();
+}
+
+Result<void> Registry::Impl::load_members(const JobId& id, std::vector<AttemptRecord>& attempts) {
+  db::Statement query = db.prepare(
+      "SELECT number, rank, provider, price, state, exit_code FROM members WHERE job = ? ORDER BY number, rank");
+  query.bind(id.value);
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return {};
+    MemberRecord member{static_cast<int>(query.integer(1)), {query.text(2)}, query.text(4), query.real(3), {}};
+    if (!query.is_null(5)) member.exit_code = static_cast<int>(query.integer(5));
+    for (AttemptRecord& attempt : attempts)
+      if (attempt.number.value == static_cast<std::uint64_t>(query.integer(0))) attempt.members.push_back(member);
+  }
 }
 
 Result<void> Registry::Impl::save_step(const JobId& id, const job::Step& step, WallTime at) {
@@ -326,7 +358,7 @@ Result<std::vector<AttemptRecord>> Registry::attempts(const JobId& id) {
   std::vector<AttemptRecord> list;
   for (;;) {
     TRY_ASSIGN(const bool row, query.next());
-    if (!row) return list;
+    if (!row) break;
     AttemptRecord a;
     a.number = {static_cast<std::uint64_t>(query.integer(0))};
     a.epoch = {static_cast<std::uint64_t>(query.integer(1))};
@@ -341,6 +373,8 @@ Result<std::vector<AttemptRecord>> Registry::attempts(const JobId& id) {
     if (!query.is_null(10)) a.exit_code = static_cast<int>(query.integer(10));
     list.push_back(std::move(a));
   }
+  TRY(impl_->load_members(id, list));
+  return list;
 }
 
 Result<std::vector<EventRecord>> Registry::events(const JobId& id, std::int64_t after, std::size_t limit) {

@@ -78,6 +78,13 @@ struct Spent {
   double usd_per_hour = 0;  // now; set by who knows what runs
 };
 
+struct MemberRecord {
+  int rank = 0;
+  HostName provider;
+  std::string state;  // "running", "exited", "host_lost": as far as it has come, or how it ended
+  double price_per_hour = 0;
+  std::optional<int> exit_code;
+};
 struct AttemptRecord {
   AttemptNumber number;
   Epoch epoch;
@@ -88,6 +95,7 @@ struct AttemptRecord {
   std::optional<WallTime> started_at, ended_at;
   CheckpointSeq resumed_from;
   std::optional<int> exit_code;
+  std::vector<MemberRecord> members;  // by rank; empty of those from before members were kept
 };
 
 struct EventRecord {

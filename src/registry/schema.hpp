@@ -215,6 +215,19 @@ CREATE TABLE price_changes(       -- attempts.price is the one that an attempt b
   more REAL NOT NULL,             -- USD per hour that it costs more from then on
   PRIMARY KEY(job, number, at_ms)
 ) STRICT, WITHOUT ROWID;
+)sql",
+    // 9 -> 10: attempts on several hosts
+    R"sql(
+CREATE TABLE members(             -- of attempts; attempts.provider is that of rank 0
+  job TEXT NOT NULL,
+  number INTEGER NOT NULL,        -- of the attempt
+  rank INTEGER NOT NULL,
+  provider TEXT NOT NULL,
+  price REAL NOT NULL,            -- USD per hour when it was placed
+  state TEXT NOT NULL,            -- job::Part, or how it ended
+  exit_code INTEGER,
+  PRIMARY KEY(job, number, rank)
+) STRICT, WITHOUT ROWID;
 )sql"};
 
 inline constexpr std::int64_t k_schema_version = k_schema_steps.size();

@@ -24,6 +24,12 @@ Json or_null(const std::optional<T>& value) {
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json attempt_value(const JobId& job, const registry::AttemptRecord& attempt) {
+  Json members = Json::array();
+  for (const registry::MemberRecord& member : attempt.members)
+    members.push_back(Json{{"rank", member.rank},
+                           {"provider", member.provider.value},
+                           {"state", member.state},
+                           {"exit_code", or_null(member.exit_code)}});
   return Json{
       {"number", attempt.number.value},
       {"epoch", attempt.epoch.value},
@@ -34,7 +40,8 @@ Json attempt_value(const JobId& job, const registry::AttemptRecord& attempt) {
       {"ended_at", time_or_null(attempt.ended_at)},
       {"resumed_from", attempt.resumed_from.value == 0 ? Json() : Json(checkpoint_name(job, attempt.resumed_from))},
       {"exit_code", or_null(attempt.exit_code)},
-      {"placement_reason", text_or_null(attempt.placement_reason)}};
+      {"placement_reason", text_or_null(attempt.placement_reason)},
+      {"members", members}};
 }
 
 Json job_head(const registry::JobRow& job) {
