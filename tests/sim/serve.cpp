@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve.hpp"
+
+namespace gridctl::sim {
+
+namespace {
+
+using control::Answer;
+using control::Request;
+
+// Through the encoder of one side and the decoder of the other, in pieces.
+Result<std::string> carry(World& world, wire::FrameKind kind, std::string payload) {
+  if (!world.options.encode) return payload;
+  std::string bytes = wire::encode(wire::Frame{kind, 7, std::move(payload)});
+  if (!world.healed && world.rng.chance(world.options.bad_bytes)) {
+    char& hit = bytes[static_cast<std::size_t>(world.rng.below(bytes.size()))];
+    hit = static_cast<char>(hit ^ static_cast<char>(1u << world.rng.below(8)));
+  }
+  wire::Decoder decoder(false);
+  while (!bytes.empty()) {
+    const std::size_t piece = 1 + static_cast<std::size_t>(world.rng.below(bytes.size()));
+    decoder.feed(as_bytes(std::string_view(bytes).substr(0, piece)));
+    bytes.erase(0, piece);
+  }
+  TRY_ASSIGN(const std::optional<wire::Frame> frame, decoder.next());
+  if (!frame) return make_error(Code::timed_out, "no whole frame came");
+  return frame->payload;
+}
+
+template <class Parsed>
+Result<Request> as_request(Result<Parsed> parsed) {
+  TRY_ASSIGN(Parsed request, std::move(parsed));
+  return Request{std::move(request)};
+}
+
+std::string encode_answer(const Result<Answer>& answer) {
+  if (!answer) return wire::error_payload(answer.error());
+  if (const auto* reply = std::get_if<wire::PrepareReply>(&*answer)) return wire::encode(*reply);
+  if (const auto* reply = std::get_if<wire::StartReply>(&*answer)) return wire::encode(*reply);
+  if (const auto* reply = std::get_if<wire::PollReply>(&*answer)) return wire::encode(*reply);
+  return "{}";
+}
+
+// As the agent does with what it does not know.
+Result<std::string> answer(Host& host, int laptop, const std::string& payload) {
+  const std::string operation = wire::request_name(payload);
+  const auto served = [&](Result<Request> request) -> Result<std::string> {
+    TRY_ASSIGN(const Request asked, std::move(request));
+    return encode_answer(host.serve(laptop, asked));
+  };
+  if (operation == "poll") return served(as_request(wire::parse_poll(payload)));
+  if (operation == "prepare") return served(as_request(wire::parse_prepare(payload)));
+  if (operation == "start") return served(as_request(wire::parse_start(payload)));
+  if (operation == "stop") return served(as_request(wire::parse_stop(payload)));
+  if (operation == "clean") return served(as_request(wire::parse_clean(payload)));
+  if (operation == "standby") return std::string("{}");  // a help only: nothing that is judged depends on it
+  return wire::error_payload(make_error(Code::unsupported, "unknown operation '" + operation + "'"));
+}
+
+}  // namespace
+
+Result<std::string> serve(World& world, Host& host, int laptop, const wire::Frame& frame) {
+  const Result<std::string> there = carry(world, wire::FrameKind::request, frame.payload);
+  if (!there) {  // the agent drops the connection
+    host.kill_agents();
+    return make_error(Code::host_unreachable, "the connection broke");
+  }
+  TRY_ASSIGN(std::string reply, answer(host, laptop, *there));
+  return carry(world, wire::FrameKind::reply, std::move(reply));
+}
+
+}  // namespace gridctl::sim

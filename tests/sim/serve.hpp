@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request's frame on its way to a host's core, and the reply's back; in some worlds in pieces, which may be damaged.
+#pragma once
+
+#include "host.hpp"
+#include "wire/frame.hpp"
+
+namespace gridctl::sim {
+
+// The reply's payload. An error: the connection broke, or what came over it could not be read. Throws Killed when the
+// serving process is killed meanwhile.
+[[nodiscard]] Result<std::string> serve(World& world, Host& host, int laptop, const wire::Frame& frame);
+
+}  // namespace gridctl::sim
