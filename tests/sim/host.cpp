@@ -41,6 +41,11 @@ Inventory Host::inventory() const {
   return out;
 }
 
+bool Host::node_is_up() const {
+  const Node& mine = world_.node(world_.host_node(index_));
+  return mine.up && !mine.asleep && !disk_full;
+}
+
 Host::Hello Host::greet(int laptop) {
   View(*this, laptop).adopt_all();
   return {clock(), boot_id(), {node().life, agents_}};

@@ -82,6 +82,7 @@ class Host {
   bool disk_full = false;
 
   void check_empty() const;
+  [[nodiscard]] bool is_unused() const { return folders_.empty() && node_is_up(); }
   [[nodiscard]] Inventory inventory() const;
   [[nodiscard]] HostName name() const { return {"host" + std::to_string(index_)}; }
 
@@ -90,6 +91,7 @@ class Host {
   friend class Supervision;
   using Key = std::tuple<int, std::string, std::uint64_t>;  // laptop, job, epoch
 
+  [[nodiscard]] bool node_is_up() const;
   [[nodiscard]] BootTime clock() { return node().boot(world_.now); }
   [[nodiscard]] Node& node() { return world_.node(world_.host_node(index_)); }
   [[nodiscard]] std::string boot_id() const;

@@ -17,7 +17,7 @@ constexpr double k_kill_rate = 0.002;  // of single operations that write
 template <class Operation>
 auto WatchedRecords::with(Kind kind, Operation operation) -> decltype(operation(std::declval<JobRecords&>())) {
   JobRecords* records = backend_.records();
-  if (records == nullptr) return make_error(Code::io, "the registry is not open");
+  if (gone_ || records == nullptr) return make_error(Code::io, "the registry is not open");
   backend_.set_trouble(disk_full_, trouble_);
   const bool kill = kind == Kind::writes && !world_.healed && world_.options.kill_point > 0 && random_.chance(k_kill_rate);
   const std::uint64_t where = kill ? random_.below(3) : 3;

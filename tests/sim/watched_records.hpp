@@ -22,7 +22,9 @@ class WatchedRecords : public registry::JobRecords {
   void others_wrote() { ++foreign_; }
   template <class Operation>
   auto by_user(Operation operation);
-  void forget() { seen_.clear(); }  // a new daemon knows nothing
+  // The daemon's life: after its end nothing is read or written any more. A new one knows nothing.
+  void open() { gone_ = false, seen_.clear(); }
+  void close() { gone_ = true; }
 
   Result<std::int64_t> data_version() override;
   Result<void> update_provider(const registry::Provider& provider) override;
@@ -73,6 +75,7 @@ class WatchedRecords : public registry::JobRecords {
   Random& random_;
   const bool &disk_full_, &trouble_;
   std::int64_t foreign_ = 1;
+  bool gone_ = true;
   std::map<std::string, job::State> seen_;  // what the daemon was told last
 };
 

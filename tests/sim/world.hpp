@@ -66,7 +66,7 @@ struct SimJob {
   JobId id;
   int laptop = 0;
   job::Spec spec;
-  bool submitted = false;  // and acknowledged
+  bool submitted = false;  // by its user, and acknowledged
   int start_problems = 0;  // in a row
 };
 
@@ -103,6 +103,10 @@ class World {
   void sleep(int id);
   void wake(int id);
   void mend(Link& link, int laptop, int host);
+  void add_job(SimJob job);  // unless it is known
+  [[nodiscard]] int index_of(const JobId& job) const;  // -1: nobody's
+  void heard(int laptop, int host);                    // an answer of it
+  void user_cancels(const JobId& job, Nanos later);
 
   const Options options;
   const bool tracing;
@@ -148,6 +152,7 @@ class World {
   std::vector<Event> events_;
   std::vector<std::uint32_t> free_;  // slots
   std::uint64_t order_ = 0;
+  std::map<std::string, int> indices_;  // of jobs
 };
 
 }  // namespace gridctl::sim

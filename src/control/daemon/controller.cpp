@@ -7,6 +7,7 @@ namespace gridctl::control {
 
 Controller::Controller(const World& world, const Settings& settings)
     : world_(world),
+      tick_(settings.tick),
       fleet_(world, settings.health_every),
       book_(world),
       placement_(world, book_, fleet_),
@@ -23,7 +24,7 @@ Controller::Controller(const World& world, const Settings& settings)
 
 Result<void> Controller::start() {
   TRY(world_.records.data_version());  // a registry that cannot be read is an error now, not a line in the log
-  timer_ = world_.run.every(k_tick, [this] { tick(); });
+  timer_ = world_.run.every(tick_, [this] { tick(); });
   tick();
   return {};
 }

@@ -13,6 +13,7 @@ namespace gridctl::control {
 
 struct Settings {
   Duration health_every = k_health_every;  // 0: hosts are never asked for their health
+  Duration tick = k_tick;
 };
 
 class Controller : private FleetListener, private JobListener {
@@ -36,6 +37,7 @@ class Controller : private FleetListener, private JobListener {
   void gpu_lost(const FleetHost& host, const std::string& gpu, const std::string& why) override;
 
   const World world_;
+  const Duration tick_;
   Fleet fleet_;
   JobBook book_;
   Placement placement_;
