@@ -74,6 +74,9 @@ class Host {
   // A snapshot's bytes: the root that they hash to.
   [[nodiscard]] Result<Digest> read_snapshot(int laptop, const wire::CheckpointRef& wanted);
 
+  // Whole, as far as anybody can know; of an attempt that is over.
+  [[nodiscard]] std::optional<Digest> newest_snapshot(int laptop, const JobId& job, Epoch epoch) const;
+
   void lose_power();
   void power_up();
   void kill_agents() { ++agents_; }

@@ -13,7 +13,7 @@ using registry::Checkpoint;
 
 namespace {
 constexpr std::size_t k_events_max = 100;  // of a job
-constexpr std::size_t k_always_kept = 2;
+constexpr std::size_t k_newest_kept = 2;
 }  // namespace
 
 Result<void> MemoryRecords::read() const {
@@ -236,7 +236,7 @@ Result<std::vector<Checkpoint>> MemoryRecords::prunable(const JobId& id, const j
   const job::State& state = row->row.machine;
   const job::Attempt* attempt = state.attempt();
   std::vector<Checkpoint> out;
-  for (std::size_t i = 0; i + k_always_kept < own.size(); ++i) {
+  for (std::size_t i = 0; i + k_newest_kept < own.size(); ++i) {
     const bool in_use = own[i].seq == state.head || state.restore == own[i].seq ||
                         (attempt != nullptr && attempt->resumed_from == own[i].seq);
     if (!kept[i] && !own[i].pinned && !in_use) out.push_back(own[i]);

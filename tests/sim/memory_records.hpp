@@ -13,6 +13,7 @@ namespace gridctl::sim {
 class MemoryRecords : public Backend, public registry::JobRecords {
  public:
   explicit MemoryRecords(Random& random) : random_(random) {}
+  [[nodiscard]] const std::deque<registry::EventRecord>& events(const JobId& id) { return rows_[id.value].events; }
 
   // Backend
   registry::JobRecords* records() override { return this; }

@@ -6,6 +6,8 @@
 
 #include "control/reach/pace.hpp"
 #include "serve.hpp"
+#include "truth.hpp"
+#include "user.hpp"
 
 namespace gridctl::sim {
 
@@ -93,11 +95,13 @@ class SimLink : public wire::Link {
 void Connection::ask(const wire::Frame& frame) {
   Nanos held = 0;
   const Options& o = world_.options;
-  if (!world_.healed && (o.late_start > 0 || o.cancel_start > 0) && wire::request_name(frame.payload) == "start") {
-    if (world_.rng.chance(o.late_start)) held = world_.rng.between(0, k_held_up);
-    if (world_.rng.chance(o.cancel_start))
-      if (const Result<wire::StartRequest> start = wire::parse_start(frame.payload))
+  if (wire::request_name(frame.payload) == "start") {
+    if (const Result<wire::StartRequest> start = wire::parse_start(frame.payload)) {
+      world_.truth->start_sent(*world_.laptops[static_cast<std::size_t>(laptop_)], start->spec.job, start->spec.epoch);
+      if (!world_.healed && world_.rng.chance(o.cancel_start))
         world_.user_cancels(start->spec.job, world_.rng.between(0, k_s));
+    }
+    if (!world_.healed && world_.rng.chance(o.late_start)) held = world_.rng.between(0, k_held_up);
   }
   const std::uint64_t number = ++asked_;
   auto deliver = [self = shared_from_this(), life = world_.node(laptop_).life, number, frame] {

@@ -77,6 +77,7 @@ class Truth {
   // What users want of their jobs and hosts; truth_wishes.cpp.
   void wants_empty(int laptop, int host, bool drained);
   void audit(Laptop& laptop);  // now and then
+  void start_sent(Laptop& laptop, const JobId& job, Epoch epoch);
 
   // The end.
   void healed();
@@ -112,10 +113,13 @@ class Truth {
   void check_end(const job::State& before, const job::AttemptEnded& ended);
   void check_final(const job::State& before, const job::State& after);
   void check_overtaken(const job::State& after);
+  void check_collected(int laptop, const job::State& before, const job::Collected& collected);
+  void check_reason(const job::State& before, const job::LimitReached& limit);
   void check_never(int laptop, const job::State& before, const job::LaunchFailed& failed);
   // truth_wishes.cpp
   void check_placed(int laptop, const job::State& after);
   void check_silence(Laptop& laptop, const control::TrackedJob& job);
+  void check_seen(Laptop& laptop);
   void check_limits(Laptop& laptop, const control::TrackedJob& job);
   void check_emptied(Laptop& laptop, const control::TrackedJob& job);
   void check_urgent(Laptop& laptop, const control::TrackedJob& job);
@@ -141,6 +145,7 @@ class Truth {
   std::map<std::pair<int, int>, Heard> heard_at_;  // laptop, host
   std::set<std::pair<int, Digest>> stored_;
   std::map<std::pair<int, int>, Nanos> emptied_since_;             // laptop, host
+  std::map<int, Nanos> next_look_at_seen_;                         // laptop
   std::map<std::string, Nanos> stays_since_, crowded_since_;       // by job
 };
 

@@ -2,6 +2,8 @@
 // What laptops believe, held against what is.
 #include <algorithm>
 
+#include "control/follow/limits.hpp"
+#include "host.hpp"
 #include "truth.hpp"
 #include "user.hpp"
 
@@ -206,6 +208,27 @@ void Truth::check_never(int laptop, const job::State& before, const job::LaunchF
   recorded_never(host_index(member->host), laptop, before.id, failed.epoch);
 }
 
+// Nothing that the host has safe and would tell of is left there.
+void Truth::check_collected(int laptop, const job::State& before, const job::Collected& collected) {
+  const job::Attempt* attempt = before.attempt();
+  const job::Member* member = attempt == nullptr ? nullptr : attempt->member(collected.rank);
+  if (member == nullptr || attempt->epoch != collected.epoch || !collected.problem.empty() || is_liar(member->host)) return;
+  const Host& host = *world_.hosts[static_cast<std::size_t>(host_index(member->host))];
+  const std::optional<Digest> newest = host.newest_snapshot(laptop, before.id, collected.epoch);
+  if (newest && !stored_.contains({laptop, *newest}))
+    throw Violation("S7", "the last checkpoint of " + before.id.value + " epoch " +
+                              std::to_string(collected.epoch.value) + " is left on " + member->host.value);
+}
+
+// A replica ends with its leader: at once when there is a result, else it saves.
+void Truth::check_reason(const job::State& before, const job::LimitReached& limit) {
+  if (limit.limit != control::k_limit_leader) return;
+  const job::State& leader = shadows_[family(index(before.id))].newest;
+  const bool has_result = leader.visible() == job::JobState::succeeded || !leader.overtaken.empty();
+  if (has_result != (limit.grace == Duration::zero()))
+    throw Violation("W2", before.id.value + " is stopped " + (has_result ? "slowly" : "without saving"));
+}
+
 void Truth::stepped(int laptop, const job::State& before, const job::Happening& what, const job::State& after) {
   Shadow& known = shadow(after.id);
   if (after.epoch < before.epoch || after.epoch < known.newest.epoch)
@@ -215,6 +238,8 @@ void Truth::stepped(int laptop, const job::State& before, const job::Happening& 
   if (const auto* ended = as<job::AttemptEnded>(what)) check_end(before, *ended);
   if (const auto* failed = as<job::LaunchFailed>(what)) check_never(laptop, before, *failed);
   if (as<job::Placed>(what) != nullptr && after.epoch > before.epoch) check_placed(laptop, after);
+  if (const auto* collected = as<job::Collected>(what)) check_collected(laptop, before, *collected);
+  if (const auto* limit = as<job::LimitReached>(what)) check_reason(before, *limit);
   check_needless(laptop, before, what);
   check_final(before, after);
   if (const job::Attempt* attempt = after.attempt()) known.attempts[attempt->epoch.value] = attempt->number.value;

@@ -2,6 +2,7 @@
 // What users want of their jobs and hosts: limits are held, replicas are apart, a host to be emptied is left, and who is
 // more urgent gets room. Held to it only when nothing has hindered the daemon for a while.
 #include <algorithm>
+#include <utility>
 
 #include "host.hpp"
 #include "truth.hpp"
@@ -53,8 +54,38 @@ void Truth::check_placed(int laptop, const job::State& after) {
   }
 }
 
+// By what the daemon knows just then.
+void Truth::start_sent(Laptop& laptop, const JobId& id, Epoch epoch) {
+  if (laptop.controller() == nullptr) return;
+  const control::TrackedJob* job = std::as_const(*laptop.controller()).book().find(id);
+  if (job == nullptr || job->unsure || job->in<job::Launching>() == nullptr || job->state().epoch != epoch)
+    broken("S5", id, "is sent a START of epoch " + std::to_string(epoch.value) + ", which is not wanted any more");
+}
+
+// What is listed as seen last is so: every half a minute of a host that answers.
+void Truth::check_seen(Laptop& laptop) {
+  Nanos& next = next_look_at_seen_[laptop.index()];
+  if (world_.now < next) return;
+  next = world_.now + k_min;
+  const auto& faults = world_.options.faults;
+  if (std::any_of(faults.begin(), faults.end(),
+                  [](const Fault& one) { return one.kind == FaultKind::laptop_clock_jump; }))
+    return;
+  const Result<std::vector<registry::Provider>> all = laptop.records()->providers();
+  if (!all) return;
+  for (const registry::Provider& provider : *all) {
+    const control::FleetHost* host = laptop.controller()->fleet().find(provider.name);
+    if (host == nullptr || !host->is_up() || host->boot_id.empty()) continue;
+    const std::optional<BootTime> last = host->monitor->last_answer();
+    const bool fresh = last && laptop.boot() - *last < std::chrono::seconds{5};
+    if (fresh && (!provider.last_seen_at || laptop.wall().ms - provider.last_seen_at->ms > 3 * k_min / k_ms))
+      throw Violation("W6", provider.name.value + " answers, and is listed as not seen for long");
+  }
+}
+
 void Truth::audit(Laptop& laptop) {
   const Nanos clear = world_.now - laptop.clear_since();
+  if (clear > 3 * k_min) check_seen(laptop);
   for (const auto& [id, job] : laptop.controller()->book().all()) {
     check_silence(laptop, *job);
     if (clear < k_heed || job->unsure) continue;

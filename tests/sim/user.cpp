@@ -60,7 +60,8 @@ void Laptop::start() {
   settings.health_every = {};
   settings.tick = Duration{world_.options.tick};
   controller_ = std::make_unique<control::Controller>(
-      control::World{clock_, run_, net_, records_, freight_, folders_}, settings);
+      control::World{clock_, run_, net_, records_, freight_, folders_}, settings,
+      world_.concerns.empty() ? std::span<const control::ConcernMaker>(control::k_concerns) : world_.concerns);
   if (controller_->start()) return;
   controller_.reset();
   run_.event(k_start_again, [this] { start(); });
@@ -82,9 +83,9 @@ void Laptop::die(bool power_lost) {
 // As `job submit` does: tried until it is acknowledged.
 void Laptop::submit_jobs() {
   bool all = true;
-  for (int i = 0; i < world_.options.jobs; ++i) {
-    SimJob& job = world_.jobs[static_cast<std::size_t>(i)];
-    if (job.laptop != index_ || job.submitted) continue;
+  for (std::size_t i = 0; i < world_.jobs.size(); ++i) {
+    SimJob& job = world_.jobs[i];
+    if (job.laptop != index_ || job.submitted || !job.spec.replica_of.value.empty()) continue;
     all = false;
     if (!can_command()) continue;
     const Result<registry::Job> before = records_.by_user([&](auto& records) { return records.job(job.id); });
@@ -95,7 +96,7 @@ void Laptop::submit_jobs() {
     if (!before && !records_.by_user([&](auto& records) { return records.submit(job.id, job.spec, wall(), {}); }))
       continue;
     job.submitted = true;
-    world_.truth->submitted(i);
+    world_.truth->submitted(static_cast<int>(i));
     world_.say(job.id.value, " is submitted on laptop", index_);
   }
   if (!all) run_.event(k_submit_again, [this] { submit_jobs(); });

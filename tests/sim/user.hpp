@@ -26,6 +26,7 @@ class Laptop {
   void die(bool power_lost);  // kill -9, or the machine with it
   bool disk_full = false, registry_trouble = false;
 
+  void user_submits() { submit_jobs(); }  // those that were added since it began
   void user_cancels(const JobId& job, bool at_once);
   void user_resumes(const JobId& job);
   void user_drains(int host, bool drained, Duration within);
@@ -36,7 +37,8 @@ class Laptop {
   [[nodiscard]] int index() const { return index_; }
   [[nodiscard]] control::Controller* controller() { return controller_.get(); }
   [[nodiscard]] registry::JobRecords* records() { return backend_->records(); }
-  [[nodiscard]] WallTime wall() const { return run_.clock().wall(); }
+  [[nodiscard]] WallTime wall() const { return clock_.wall(); }
+  [[nodiscard]] BootTime boot() const { return clock_.boot(); }
   // Since when it runs, awake and without trouble, as far as was seen.
   [[nodiscard]] Nanos clear_since() const { return clear_since_; }
 

@@ -151,10 +151,14 @@ void World::run_until(Nanos end) {
   now = end;
 }
 
-void World::run() {
+void World::begin() {
   schedule_faults(*this);
   if (options.mtbf > 0) schedule_failure(*this);
   for (auto& laptop : laptops) laptop->begin();
+}
+
+void World::run() {
+  begin();
   run_until(options.faults_until);
   heal(*this);
   truth->healed();

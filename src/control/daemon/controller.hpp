@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "control/concerns/table.hpp"
@@ -18,7 +19,7 @@ struct Settings {
 
 class Controller : private FleetListener, private JobListener {
  public:
-  Controller(const World& world, const Settings& settings);
+  Controller(const World& world, const Settings& settings, std::span<const ConcernMaker> concerns = k_concerns);
 
   // Loads what is unfinished and begins. The registry's errors later are logged and met by trying again.
   [[nodiscard]] Result<void> start();
