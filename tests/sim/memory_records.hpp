@@ -13,7 +13,10 @@ namespace gridctl::sim {
 class MemoryRecords : public Backend, public registry::JobRecords {
  public:
   explicit MemoryRecords(Random& random) : random_(random) {}
-  [[nodiscard]] const std::deque<registry::EventRecord>& events(const JobId& id) { return rows_[id.value].events; }
+  [[nodiscard]] std::deque<registry::EventRecord> events(const JobId& id) const {  // of a job, the newest last
+    const auto found = rows_.find(id.value);
+    return found == rows_.end() ? std::deque<registry::EventRecord>{} : found->second.events;
+  }
 
   // Backend
   registry::JobRecords* records() override { return this; }

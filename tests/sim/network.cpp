@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "control/reach/pace.hpp"
-#include "serve.hpp"
 #include "truth.hpp"
 #include "user.hpp"
 
@@ -95,7 +94,7 @@ class SimLink : public wire::Link {
 void Connection::ask(const wire::Frame& frame) {
   Nanos held = 0;
   const Options& o = world_.options;
-  if (wire::request_name(frame.payload) == "start") {
+  if (operation_of(frame.payload) == "start") {
     if (const Result<wire::StartRequest> start = wire::parse_start(frame.payload)) {
       world_.truth->start_sent(*world_.laptops[static_cast<std::size_t>(laptop_)], start->spec.job, start->spec.epoch);
       if (!world_.healed && world_.rng.chance(o.cancel_start))
@@ -110,7 +109,7 @@ void Connection::ask(const wire::Frame& frame) {
     Result<std::string> reply = broken();
     if (there.serves(self->there_)) {
       try {
-        reply = serve(world, there, self->laptop_, frame);
+        reply = serve(world, there, self->laptop_, frame, self->last_poll_);
       } catch (const Killed&) {
         there.kill_agents();
       }

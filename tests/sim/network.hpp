@@ -11,6 +11,7 @@
 #include "control/reach/life_sign.hpp"
 #include "executor.hpp"
 #include "host.hpp"
+#include "serve.hpp"
 
 namespace gridctl::sim {
 
@@ -34,6 +35,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const Host::Connection there_;
   std::uint64_t asked_ = 0, told_ = 0;
   std::map<std::uint64_t, wire::Frame> early_;
+  LastPoll last_poll_;  // as the host knows it
   bool broken_ = false;
 };
 

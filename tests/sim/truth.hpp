@@ -62,6 +62,7 @@ class Truth {
   // On laptops.
   void submitted(int job);
   void cancelled(int job);
+  void may_resume(int job);  // by its user, after its end
   void resumed(int job, const job::State& state);
   void heard(int laptop, int host);  // an answer to a heartbeat
   void stepped(int laptop, const job::State& before, const job::Happening& what, const job::State& after);
@@ -108,6 +109,7 @@ class Truth {
     std::map<std::uint64_t, std::uint64_t> attempts;  // epoch, number
     std::vector<CheckpointSeq> kept;                  // no strays; as listed at
     Nanos kept_at = -1;
+    Nanos resumed_at = -k_min;
   };
   void check_needless(int laptop, const job::State& before, const job::Happening& what);
   void check_end(const job::State& before, const job::AttemptEnded& ended);
@@ -146,6 +148,7 @@ class Truth {
   std::set<std::pair<int, Digest>> stored_;
   std::map<std::pair<int, int>, Nanos> emptied_since_;             // laptop, host
   std::map<int, Nanos> next_look_at_seen_;                         // laptop
+  std::map<std::pair<int, int>, int> answers_for_;                 // laptop, host: looks in a row
   std::map<std::string, Nanos> stays_since_, crowded_since_;       // by job
 };
 

@@ -31,11 +31,14 @@ void Truth::submitted(int job) {
 
 void Truth::cancelled(int job) { shadows_[job].cancelled = true; }
 
-// By its user, after its end.
+void Truth::may_resume(int job) {
+  shadows_[job].cancelled = shadows_[job].done = false;
+  shadows_[job].resumed_at = world_.now;
+}
+
 void Truth::resumed(int job, const job::State& state) {
-  Shadow& shadow = shadows_[job];
-  shadow.cancelled = shadow.done = false;
-  shadow.newest = state;
+  may_resume(job);
+  shadows_[job].newest = state;
 }
 
 void Truth::heard(int laptop, int host) {

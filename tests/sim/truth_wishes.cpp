@@ -78,14 +78,17 @@ void Truth::check_seen(Laptop& laptop) {
     if (host == nullptr || !host->is_up() || host->boot_id.empty()) continue;
     const std::optional<BootTime> last = host->monitor->last_answer();
     const bool fresh = last && laptop.boot() - *last < std::chrono::seconds{5};
-    if (fresh && (!provider.last_seen_at || laptop.wall().ms - provider.last_seen_at->ms > 3 * k_min / k_ms))
+    int& looks = answers_for_[{laptop.index(), host_index(provider.name)}];
+    looks = fresh ? looks + 1 : 0;
+    if (looks > 3 && (!provider.last_seen_at || laptop.wall().ms - provider.last_seen_at->ms > 3 * k_min / k_ms))
       throw Violation("W6", provider.name.value + " answers, and is listed as not seen for long");
   }
 }
 
 void Truth::audit(Laptop& laptop) {
   const Nanos clear = world_.now - laptop.clear_since();
-  if (clear > 3 * k_min) check_seen(laptop);
+  if (world_.healed && clear > 3 * k_min) check_seen(laptop);
+  else std::erase_if(answers_for_, [&](const auto& entry) { return entry.first.first == laptop.index(); });
   for (const auto& [id, job] : laptop.controller()->book().all()) {
     check_silence(laptop, *job);
     if (clear < k_heed || job->unsure) continue;
@@ -116,7 +119,8 @@ void Truth::check_limits(Laptop& laptop, const control::TrackedJob& job) {
   const auto& faults = world_.options.faults;
   const bool clock_set = std::any_of(faults.begin(), faults.end(),
                                      [](const Fault& one) { return one.kind == FaultKind::laptop_clock_jump; });
-  if (!any || clock_set || is_stopping(job.state())) return;
+  const bool just_resumed = world_.now - shadow(job.id()).resumed_at < k_heed;
+  if (!any || clock_set || just_resumed || is_stopping(job.state())) return;
   const WallTime before{laptop.wall().ms - k_heed / k_ms};
   const Result<registry::Spent> spent = laptop.records()->spent(job.id(), before);
   if (!spent) return;

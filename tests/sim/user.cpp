@@ -133,6 +133,7 @@ void Laptop::user_resumes(const JobId& id) {
   std::map<std::string, std::string> secrets;
   for (const std::string& name : before->spec.secrets) secrets[name] = "secret";
   (void)folders_.keep_secrets(id, secrets);
+  world_.truth->may_resume(world_.truth->index(id));  // also when it is told that this failed
   const Result<job::Step> step =
       records_.by_user([&](auto& records) { return records.apply(id, {wall(), job::ResumeRequested{}}); });
   if (!step || job::is_final(step->state.visible())) return;
@@ -141,27 +142,29 @@ void Laptop::user_resumes(const JobId& id) {
 }
 
 template <class Change>
-void Laptop::change_provider(int host, Change change) {
-  if (!can_command()) return;
+bool Laptop::change_provider(int host, Change change) {
+  if (!can_command()) return false;
   const auto providers = records_.by_user([](auto& records) { return records.providers(); });
-  if (!providers) return;
+  if (!providers) return false;
   for (registry::Provider provider : *providers) {
     if (provider.name != world_.hosts[static_cast<std::size_t>(host)]->name()) continue;
     change(provider);
-    (void)records_.by_user([&](auto& records) { return records.update_provider(provider); });
+    return records_.by_user([&](auto& records) { return records.update_provider(provider); }).has_value();
   }
+  return false;
 }
 
 void Laptop::user_drains(int host, bool drained, Duration within) {
-  change_provider(host, [&](registry::Provider& provider) {
+  if (!drained) world_.truth->wants_empty(index_, host, false);
+  const bool written = change_provider(host, [&](registry::Provider& provider) {
     provider.drained = drained;
     provider.drain_within = within;
-    world_.truth->wants_empty(index_, host, drained);
   });
+  if (drained && written) world_.truth->wants_empty(index_, host, true);
 }
 
 void Laptop::user_prices(int host, double usd_per_hour) {
-  change_provider(host, [&](registry::Provider& provider) { provider.price_per_hour = usd_per_hour; });
+  (void)change_provider(host, [&](registry::Provider& provider) { provider.price_per_hour = usd_per_hour; });
 }
 
 void Laptop::user_budgets(const std::string& owner, double usd_month) {

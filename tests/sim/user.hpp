@@ -48,7 +48,7 @@ class Laptop {
   void look();
   [[nodiscard]] bool can_command() const;
   template <class Change>
-  void change_provider(int host, Change change);
+  bool change_provider(int host, Change change);
 
   World& world_;
   const int index_;

@@ -41,7 +41,9 @@ Result<job::Step> WatchedRecords::apply(const JobId& id, const job::Event& event
   TRY_ASSIGN(job::Step step, with(Kind::writes, [&](JobRecords& r) { return r.apply(id, event); }));
   tell(id, step.records);
   const job::State before = std::exchange(seen_[id.value], step.state);
-  world_.truth->stepped(laptop_, before, event.what, step.state);
+  if (std::holds_alternative<job::ResumeRequested>(event.what) && !job::is_final(step.state.visible()))
+    world_.truth->resumed(world_.truth->index(id), step.state);
+  else world_.truth->stepped(laptop_, before, event.what, step.state);
   return step;
 }
 
