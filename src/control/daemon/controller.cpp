@@ -5,15 +5,16 @@
 
 namespace gridctl::control {
 
-Controller::Controller(const World& world, const Settings& settings)
+Controller::Controller(const World& world, const Settings& settings, std::span<const ConcernMaker> concerns)
     : world_(world),
+      tick_(settings.tick),
       fleet_(world, settings.health_every),
       book_(world),
       placement_(world, book_, fleet_),
       attempts_(world, book_, fleet_, placement_),
       mover_(world, book_, fleet_, attempts_, placement_) {
   const Rooms rooms{world_, fleet_, book_, attempts_, placement_, mover_};
-  for (const ConcernMaker make : k_concerns) concerns_.push_back(make(rooms));
+  for (const ConcernMaker make : concerns) concerns_.push_back(make(rooms));
   due_.resize(concerns_.size());
   placement_.consult(concerns_);
   mover_.consult(concerns_);
@@ -23,7 +24,7 @@ Controller::Controller(const World& world, const Settings& settings)
 
 Result<void> Controller::start() {
   TRY(world_.records.data_version());  // a registry that cannot be read is an error now, not a line in the log
-  timer_ = world_.run.every(k_tick, [this] { tick(); });
+  timer_ = world_.run.every(tick_, [this] { tick(); });
   tick();
   return {};
 }
@@ -41,12 +42,14 @@ void Controller::tick() {
   if (!version) report(version.error(), "while looking at the registry");
   if (version && (*version != seen_version_ || now >= next_refresh_ || book_.wants_refresh())) {
     const bool others_wrote = *version != seen_version_;
-    seen_version_ = *version;
-    next_refresh_ = now + k_reload_pause;
-    fleet_.refresh();
-    book_.refresh();
-    attempts_.renew_soon();
-    if (others_wrote) fleet_.load_standings();
+    // Without the list of hosts every job's host would count as removed.
+    if (fleet_.refresh()) {
+      seen_version_ = *version;
+      next_refresh_ = now + k_reload_pause;
+      book_.refresh();
+      attempts_.renew_soon();
+      if (others_wrote) fleet_.load_standings();
+    }
   }
   fleet_.tick(now);
   attempts_.tick(now);
