@@ -267,7 +267,7 @@ std::string to_text(const ExitRecord& record) {
   return "phase=" + record.phase + "\ncode=" + std::to_string(record.code) +
          "\nsignal=" + std::to_string(record.signal) + "\noom_kills=" + std::to_string(record.oom_kills) +
          "\nmemory_peak=" + std::to_string(record.memory_peak) + "\nterm=" + (record.term_received ? "1" : "0") +
-         "\nlease=" + (record.lease_passed ? "1" : "0") + "\n";
+         (record.first.empty() ? "" : "\nfirst=" + record.first) + "\nlease=" + (record.lease_passed ? "1" : "0") + "\n";
 }
 
 std::optional<ExitRecord> parse_exit_record(std::string_view text) {
@@ -283,6 +283,7 @@ std::optional<ExitRecord> parse_exit_record(std::string_view text) {
     if (key == "oom_kills") record.oom_kills = to_number<std::uint64_t>(value).value_or(0);
     if (key == "memory_peak") record.memory_peak = to_number<std::uint64_t>(value).value_or(0);
     if (key == "term") record.term_received = value == "1";
+    if (key == "first") record.first = sanitize(value.substr(0, 32));
     if (key == "lease") complete = true, record.lease_passed = value == "1";
   }
   if (!complete || record.code < -1 || record.code > 255 || record.signal < 0 || record.signal > 64)

@@ -175,7 +175,7 @@ class Connection {
     wire::AgentHello answer;
     answer.version = version;
     answer.features = {
-        "events", "bulk", "links", "health", std::string(wire::k_places_feature), std::string(wire::k_uploads_feature)};
+        "events", "bulk", "links", "health", std::string(wire::k_gangs_feature), std::string(wire::k_places_feature), std::string(wire::k_uploads_feature)};
     for (std::string& word : transfer::Codecs::ours().words()) answer.features.push_back(std::move(word));
     takes_ = transfer::Codecs::of(hello.features);
     answer.build = self_hash();

@@ -8,6 +8,7 @@
 
 #include "agent/engine_container.hpp"
 #include "agent/engine_process.hpp"
+#include "agent/ranks.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::agent {
@@ -89,13 +90,19 @@ std::vector<std::pair<std::string, std::string>> gpu_variables(const std::vector
 std::vector<std::string> container_arguments(EngineKind kind, const wire::AttemptSpec& spec, const LaunchPlan& plan,
                                              const ContainerUser& user) {
   std::vector<std::string> arguments{
-      "run", "--detach", "--name", plan.name, "--hostname", "job", "--pull", "never", "--cap-drop", "all",
+      "run", "--detach", "--name", plan.name, "--pull", "never", "--cap-drop", "all",
       "--security-opt", "no-new-privileges", "--read-only", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777",
       // No --ulimit: with podman one of them drops the administrator's others. Init forbids core files itself.
       "--log-driver", "none", "--no-healthcheck", "--label", "gridctl.job=" + spec.job.value, "--label",
       "gridctl.epoch=" + std::to_string(spec.epoch.value), "--label", "gridctl.controller=" + plan.controller.value,
       "--pids-limit", std::to_string(k_processes_max)};
   const auto add = [&](std::initializer_list<std::string> more) { arguments.insert(arguments.end(), more); };
+  add({"--hostname", needs_host_network(spec) ? host_name_in(*spec.gang) : "job"});
+  if (needs_host_network(spec)) {
+    add({"--network", "host"});
+    // Libraries ask what their own host's name resolves to, and must not hear 127.0.1.1.
+    add({"--mount", "type=bind,source=" + (plan.host_run / "hosts").string() + ",target=/etc/hosts,readonly"});
+  }
   if (kind == EngineKind::docker) add({"--user", std::to_string(user.uid) + ":" + std::to_string(user.gid)});
   if (kind == EngineKind::podman) add({"--image-volume", "ignore"});
   if (spec.memory_bytes > 0) {

@@ -14,13 +14,24 @@ namespace {
 
 constexpr std::uint64_t k_group_processes_max = 4096;
 
-// Our own environment without what belongs to the SSH session or to us.
+// Of a launcher that started us, as on a node of a Slurm cluster: it is not the job's.
+bool is_of_a_launcher(const std::string& name) {
+  for (const char* prefix : {"SLURM_", "SRUN_", "OMPI_", "PMI_", "PMIX_", "HYDRA_", "TORCHELASTIC_"})
+    if (name.starts_with(prefix)) return true;
+  for (const char* one : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK",
+                          "MASTER_ADDR", "MASTER_PORT", "TF_CONFIG", "JAX_COORDINATOR_ADDRESS", "RAY_ADDRESS"})
+    if (name == one) return true;
+  return false;
+}
+
+// Our own environment without what belongs to the SSH session, to a launcher or to us.
 std::map<std::string, std::string> clean_environment() {
   std::map<std::string, std::string> kept;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string assignment(*entry);
     const auto cut = assignment.find('=');
     if (cut == std::string::npos || assignment.starts_with("SSH_") || assignment.starts_with("GRIDCTL_")) continue;
+    if (is_of_a_launcher(assignment.substr(0, cut))) continue;
     kept[assignment.substr(0, cut)] = assignment.substr(cut + 1);
   }
   return kept;

@@ -21,7 +21,9 @@
 
 #include "agent/attempt_dir.hpp"
 #include "agent/cgroup.hpp"
+#include "agent/init_environment.hpp"
 #include "agent/process_tree.hpp"
+#include "agent/rank_output.hpp"
 #include "agent/stop_clock.hpp"
 #include "base/text.hpp"
 #include "os/clock.hpp"
@@ -31,14 +33,21 @@
 namespace gridctl::agent {
 namespace {
 
-constexpr std::uint64_t k_environment_bytes = 2u << 20;     // 512 KiB by the protocol, with room for ours
 constexpr Duration k_drain_wait = std::chrono::seconds{1};  // for a supervisor to take the last output
 constexpr std::size_t k_exit_room = 512;                    // bytes kept for the exit record; it has about 100
+constexpr Duration k_rank_grace = std::chrono::seconds{5};  // for the other ranks when one has failed
 constexpr int k_oom_score = 200;                            // the host's OOM killer should prefer a job to a daemon
 
 struct Outcome {
   int code = -1;
   int signal = 0;
+  [[nodiscard]] bool good() const { return code == 0 && signal == 0; }
+};
+
+// One process whose end is the job's: a rank, or all there is.
+struct Main {
+  pid_t pid = -1;
+  std::string label;
 };
 
 class Init {
@@ -49,20 +58,21 @@ class Init {
  private:
   bool claim();
   bool prepare();
-  void load_environment();
-  void load_secrets();
   void arm_deadline();
   [[nodiscard]] bool deadline_passed() const;
   [[nodiscard]] bool may_begin() const;
   [[nodiscard]] bool run_phase(const char* phase);
-  [[nodiscard]] pid_t start(const os::Path& script);
-  [[nodiscard]] Outcome follow(pid_t main);
+  [[nodiscard]] Outcome run_ranks(const os::Path& script, const std::vector<std::string>& labels);
+  [[nodiscard]] pid_t start(const os::Path& script, std::vector<std::string> environment, int output) const;
+  [[nodiscard]] Outcome follow(std::vector<Main> mains);
+  void wait_for_news(const std::optional<BootTime>& give_up);
   void handle_signal();
-  bool reap(pid_t main, Outcome& outcome);
+  void reap(std::vector<Main>& mains, std::optional<Outcome>& outcome);
   void signal_all(int signal) const;
   void kill_rest();
   [[nodiscard]] std::string final_record();
-  void save_output() const;
+  void save_output();
+  void push_ranks_output();
   void write_exit(const std::string& text) const;
   [[nodiscard]] bool write_into_room(const std::string& text) const;
   [[nodiscard]] BootTime now() const { return os::system_clock().boot(); }
@@ -74,6 +84,7 @@ class Init {
   std::uint64_t oom_before_ = 0;
   std::optional<BootTime> deadline_, kill_at_;
   ExitRecord record_;
+  std::optional<RankOutput> ranks_;
   bool no_children_ = false;
 };
 
@@ -107,40 +118,10 @@ bool Init::prepare() {
   if (!log_keeper_.valid() || !log_.valid() || !signals_.valid() || !timer_.valid()) return false;
   ::fcntl(log_.get(), F_SETPIPE_SZ, k_pipe_bytes);
   if (const auto events = memory_events("self")) oom_before_ = events->oom_kills;
-  load_environment();
-  load_secrets();
+  environment_ = load_environment(plan_);
   arm_deadline();
   // A job that could not tell its end would be run again: on a full disk it does not begin.
   return os::write_file_durably(exit_room(), std::string(k_exit_room, '\n')).has_value();
-}
-
-void Init::load_environment() {
-  for (char** entry = environ; *entry != nullptr; ++entry) environment_.emplace_back(*entry);
-  auto text = os::read_file(plan_.run / "env", k_environment_bytes);
-  if (!text) return;
-  const auto set = [this](std::string assignment) {
-    const std::string name = assignment.substr(0, assignment.find('=') + 1);
-    std::erase_if(environment_, [&](const std::string& other) { return other.starts_with(name); });
-    environment_.push_back(std::move(assignment));
-  };
-  for (std::string& assignment : split(*text, '\0'))
-    if (assignment.find('=') != std::string::npos) set(std::move(assignment));
-  const bool chosen = std::any_of(environment_.begin(), environment_.end(), [](const std::string& assignment) {
-    return assignment.starts_with("PYTHONUNBUFFERED=");
-  });
-  if (!chosen) environment_.push_back("PYTHONUNBUFFERED=1");
-}
-
-void Init::load_secrets() {
-  if (plan_.secrets.empty()) return;
-  const auto names = os::list_directory(plan_.secrets);
-  if (!names) return;
-  for (const std::string& name : *names) {
-    if (auto value = os::read_file(plan_.secrets / name, k_environment_bytes)) {
-      std::erase_if(environment_, [&](const std::string& other) { return other.starts_with(name + "="); });
-      environment_.push_back(name + "=" + *value);
-    }
-  }
 }
 
 void Init::arm_deadline() {
@@ -160,13 +141,13 @@ bool Init::deadline_passed() const { return kill_at_ && now() >= *kill_at_; }
 
 bool Init::may_begin() const { return !deadline_ || lease_lasts(*deadline_, now()); }
 
-pid_t Init::start(const os::Path& script) {
+pid_t Init::start(const os::Path& script, std::vector<std::string> environment, int output) const {
   const char* shell = "/bin/sh";
   for (const char* bash : {"/bin/bash", "/usr/bin/bash"})
     if (::access(bash, X_OK) == 0) shell = bash;
   const std::string path = script.string(), work = plan_.work.string();
   std::vector<char*> variables;
-  for (std::string& assignment : environment_) variables.push_back(assignment.data());
+  for (std::string& assignment : environment) variables.push_back(assignment.data());
   variables.push_back(nullptr);
   const pid_t child = ::fork();
   if (child != 0) return child;
@@ -176,8 +157,8 @@ pid_t Init::start(const os::Path& script) {
   ::signal(SIGPIPE, SIG_DFL);
   const int nothing = ::open("/dev/null", O_RDONLY);
   ::dup2(nothing, 0);
-  ::dup2(log_.get(), 1);
-  ::dup2(log_.get(), 2);
+  ::dup2(output, 1);
+  ::dup2(output, 2);
   const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (score >= 0) ::dprintf(score, "%d", k_oom_score);
   if (::chdir(work.c_str()) != 0) {
@@ -198,17 +179,21 @@ void Init::signal_all(int signal) const {
   for (const os::ProcessId& process : os::descendants(::getpid())) ::kill(process.pid, signal);
 }
 
-// Collects what ended. True when `main` is among it.
-bool Init::reap(pid_t main, Outcome& outcome) {
-  bool ended = false;
+// Collects what ended. The outcome is that of the first main process to fail, else of the last to end.
+void Init::reap(std::vector<Main>& mains, std::optional<Outcome>& outcome) {
   for (;;) {
     int status = 0;
     const pid_t child = ::waitpid(-1, &status, WNOHANG);
     no_children_ = child < 0 && errno == ECHILD;
-    if (child <= 0) return ended;
-    if (child != main) continue;
-    ended = true;
-    outcome = WIFEXITED(status) ? Outcome{WEXITSTATUS(status), 0} : Outcome{-1, WTERMSIG(status)};
+    if (child <= 0) return;
+    const auto main = std::find_if(mains.begin(), mains.end(), [&](const Main& one) { return one.pid == child; });
+    if (main == mains.end()) continue;
+    const Outcome ended = WIFEXITED(status) ? Outcome{WEXITSTATUS(status), 0} : Outcome{-1, WTERMSIG(status)};
+    if (!outcome || outcome->good()) {
+      outcome = ended;
+      if (!ended.good()) record_.first = main->label;
+    }
+    mains.erase(main);
   }
 }
 
@@ -225,40 +210,77 @@ void Init::handle_signal() {
   }
 }
 
-Outcome Init::follow(pid_t main) {
-  Outcome outcome;
-  bool main_ended = false;
+void Init::wait_for_news(const std::optional<BootTime>& give_up) {
+  std::vector<pollfd> waiting{{signals_.get(), POLLIN, 0}, {timer_.get(), POLLIN, 0}};
+  int patience = -1;
+  if (ranks_) {
+    ranks_->add_polls(waiting, log_keeper_.get());
+    patience = ranks_->patience_ms();
+  }
+  if (give_up) {
+    const auto left = std::max<std::int64_t>(0, (*give_up - now()) / std::chrono::milliseconds{1} + 1);
+    patience = patience < 0 ? static_cast<int>(left) : std::min(patience, static_cast<int>(left));
+  }
+  ::poll(waiting.data(), waiting.size(), patience);
+  if (ranks_) ranks_->pump(log_keeper_.get(), now());
+}
+
+// A rank that fails ends the others: without it they would wait for it, for minutes or for ever.
+Outcome Init::follow(std::vector<Main> mains) {
+  std::optional<Outcome> outcome;
+  std::optional<BootTime> give_up;
   for (;;) {
-    if (reap(main, outcome)) main_ended = true;
+    reap(mains, outcome);
     // After TERM the others keep their grace; otherwise what the commands left running ends with them.
-    if (main_ended && (!record_.term_received || no_children_)) return outcome;
-    pollfd waiting[] = {{signals_.get(), POLLIN, 0}, {timer_.get(), POLLIN, 0}};
-    ::poll(waiting, 2, -1);
+    if (mains.empty() && (!record_.term_received || no_children_)) return outcome.value_or(Outcome{});
+    if (!give_up && !mains.empty() && outcome && !outcome->good() && !record_.term_received) {
+      signal_all(SIGTERM);
+      give_up = now() + std::min(k_rank_grace, plan_.grace);
+    }
+    if (give_up && now() >= *give_up) return *outcome;
+    wait_for_news(give_up);
     handle_signal();
-    if (waiting[1].revents == 0) continue;
     std::uint64_t expirations = 0;
     if (::read(timer_.get(), &expirations, sizeof expirations) < 0) continue;
     arm_deadline();
     if (!deadline_passed()) continue;
     record_.lease_passed = true;
     kill_rest();
-    return outcome;
+    return outcome.value_or(Outcome{});
   }
 }
 
 void Init::kill_rest() {
-  Outcome ignored;
-  reap(0, ignored);
+  std::vector<Main> none;
+  std::optional<Outcome> ignored;
+  reap(none, ignored);
   if (no_children_) return;  // as PID 1 or subreaper we are the parent of whatever is left
   const BootTime give_up = now() + std::chrono::seconds{5};
   do {
     signal_all(SIGKILL);
     pollfd waiting{signals_.get(), POLLIN, 0};
-    reap(0, ignored);
+    reap(none, ignored);
     if (no_children_) return;
     ::poll(&waiting, 1, 100);
     handle_signal();
   } while (now() < give_up);
+}
+
+Outcome Init::run_ranks(const os::Path& script, const std::vector<std::string>& labels) {
+  const bool labelled = labels.size() > 1 || !labels.front().empty();
+  if (labelled) {
+    ranks_.emplace(labels);
+    if (!ranks_->open()) return {126, 0};
+  }
+  std::vector<Main> mains;
+  for (std::size_t rank = 0; rank < labels.size(); ++rank) {
+    const pid_t pid = start(script, rank_environment(plan_, environment_, rank), labelled ? ranks_->writer(rank) : log_.get());
+    if (pid > 0) mains.push_back({pid, labels[rank]});
+  }
+  if (ranks_) ranks_->close_writers();
+  if (mains.size() == labels.size()) return follow(std::move(mains));
+  kill_rest();  // the machine has no process left for one of them
+  return {126, 0};
 }
 
 bool Init::run_phase(const char* phase) {
@@ -271,8 +293,8 @@ bool Init::run_phase(const char* phase) {
     record_.lease_passed = true;
     return false;
   }
-  const pid_t main = start(script);
-  const Outcome outcome = main < 0 ? Outcome{126, 0} : follow(main);
+  const std::vector<std::string> labels = record_.phase == "run" ? rank_labels(plan_) : std::vector<std::string>{};
+  const Outcome outcome = run_ranks(script, labels.empty() ? std::vector<std::string>{""} : labels);
   record_.code = outcome.code;
   record_.signal = outcome.signal;
   return outcome.code == 0 && outcome.signal == 0 && !record_.lease_passed && !record_.term_received;
@@ -299,10 +321,26 @@ void Init::write_exit(const std::string& text) const {
   if (!write_into_room(text)) (void)os::write_file_durably(plan_.run / "exit", text);
 }
 
+// What the ranks wrote last, while somebody takes it. Nobody does: the pipe keeps what it holds, and the end is lost
+// that a job of one process would have been held up by.
+void Init::push_ranks_output() {
+  if (!ranks_) return;
+  std::string rest = ranks_->take_rest(now());
+  const BootTime give_up = now() + k_drain_wait;
+  while (!rest.empty()) {
+    const ssize_t wrote = ::write(log_keeper_.get(), rest.data(), rest.size());
+    if (wrote > 0) rest.erase(0, static_cast<std::size_t>(wrote));
+    else if (now() >= give_up) return;
+    pollfd waiting{log_keeper_.get(), POLLOUT, 0};
+    if (!rest.empty()) ::poll(&waiting, 1, 10);
+  }
+}
+
 // What stays in the pipe ends with its last holder, or with the machine. When no supervisor takes it, for it is dead or
 // stopped, it goes to the disk. One read takes all of it, and nobody writes any more: a supervisor that wakes up has
 // either read what came before, or finds nothing.
-void Init::save_output() const {
+void Init::save_output() {
+  push_ranks_output();
   const BootTime give_up = now() + k_drain_wait;
   for (int waiting = 1; now() < give_up;) {
     if (::ioctl(log_keeper_.get(), FIONREAD, &waiting) != 0 || waiting == 0) return;

@@ -20,6 +20,11 @@ inline constexpr Duration k_init_slack = std::chrono::seconds{15};  // after dea
 // In the run folder: output that no supervisor had taken from the pipe when the job ended, at most k_pipe_bytes.
 inline constexpr const char* k_rest = "rest";
 
+// In the run folder of a gang: for each rank of this host a line with its label ("rank 4"), which its output carries, or
+// an empty one. And `env.` with its position here: variables of this rank alone. Without them init starts one process.
+inline constexpr const char* k_ranks_file = "ranks";
+inline constexpr const char* k_rank_env = "env.";
+
 // Paths are as the job sees them.
 struct InitPlan {
   os::Path run;      // once, lock, log, rest, phase, exit, env, setup.sh, run.sh

@@ -7,7 +7,10 @@
 
 #include <algorithm>
 
+#include "agent/ranks.hpp"
 #include "base/text.hpp"
+#include "os/address.hpp"
+#include "os/process.hpp"
 
 namespace gridctl::agent {
 namespace {
@@ -77,6 +80,7 @@ Result<void> check_spec(const wire::AttemptSpec& spec) {
   if (container && !spec.image_archive && (spec.image.empty() || spec.image[0] == '-' || spec.image.size() > 512))
     return refuse("bad image reference");
   if (!(spec.cpus >= 0) || spec.cpus > 65536) return refuse("bad number of CPUs");
+  TRY(check_gang(spec));
   if (spec.stop_grace < Duration{} || spec.stop_grace > k_grace_max) return refuse("bad stop grace");
   return {};
 }
@@ -127,6 +131,11 @@ std::string job_environment(const wire::AttemptSpec& spec, const JobView& view, 
   variables["GRIDCTL_CKPT_DIR"] = view.checkpoints.string();
   variables["GRIDCTL_METRICS"] = (view.run / "metrics").string();
   variables["GRIDCTL_CKPT_INTERVAL_FILE"] = (view.run / k_interval_file).string();
+  if (spec.gang)
+    for (auto& [name, value] : gang_variables(spec, view, os::interface_of(spec.gang->here().address))) {
+      if (name.starts_with("GRIDCTL_") || name.starts_with("SKYPILOT_")) variables[name] = value;
+      else variables.try_emplace(name, value);
+    }
   if (!view.home.empty()) {
     variables.try_emplace("HOME", view.home.string());
     for (const char* name : {"USER", "LOGNAME"}) variables.try_emplace(name, "job");  // for those who ask who they are
@@ -149,6 +158,9 @@ Result<void> make_run_folder(const AttemptDir& attempt, const wire::AttemptSpec&
   TRY(os::write_file_atomically(run / "env", job_environment(spec, view, gpus)));
   if (!spec.setup.empty()) TRY(os::write_file_atomically(run / "setup.sh", spec.setup + "\n"));
   TRY(os::write_file_atomically(run / "run.sh", spec.run + "\n"));
+  const bool container = spec.engine != EngineKind::process;
+  TRY_ASSIGN(const Path agent, os::executable_path());
+  TRY(make_rank_files(run, spec, view, gpus, container ? "/gridctl/agent" : agent.string()));
   if (const auto told = spec.envs.find("GRIDCTL_CKPT_INTERVAL"); told != spec.envs.end())
     TRY(tell_interval(attempt, launch, told->second));
   if (::mkfifo((run / "log").c_str(), 0600) != 0)

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "agent/companion.hpp"
 #include "agent/connect.hpp"
 #include "agent/init.hpp"
 #include "agent/self.hpp"
@@ -19,6 +20,9 @@ int usage() {
       "gridctl-agent connect            serve one controller over stdin and stdout\n"
       "gridctl-agent supervise DIR      follow the attempt in DIR to its end\n"
       "gridctl-agent init RUN CONTROL WORK SECRETS|- GRACE_NS [GROUP...]\n"
+      "gridctl-agent gang-serve         take calls of the first host of this gang\n"
+      "gridctl-agent gang-run HOST COMMAND...   run a command on another host of this gang\n"
+      "gridctl-agent gang-end STATUS    tell the other hosts that the gang's program has ended\n"
       "gridctl-agent --self-hash        print the SHA-256 of this binary\n"
       "gridctl-agent --version\n",
       stderr);
@@ -41,6 +45,13 @@ int main(int argc, char** argv) {
     return gridctl::agent::run_connect(STDIN_FILENO, STDOUT_FILENO, gridctl::os::system_clock());
   if (command == "supervise" && argc == 3) return gridctl::agent::run_supervisor(argv[2], gridctl::os::system_clock());
   if (command == "init") return run_init_command(arguments.subspan(2));
+  gridctl::os::Clock& clock = gridctl::os::system_clock();
+  // Launchers take one executable without arguments for what they call in place of ssh.
+  const std::string_view name = argv[0];
+  if (name == "gang-run" || name.ends_with("/gang-run")) return gridctl::agent::gang_run(arguments.subspan(1), clock);
+  if (command == "gang-serve" && argc == 2) return gridctl::agent::gang_serve(clock);
+  if (command == "gang-run") return gridctl::agent::gang_run(arguments.subspan(2), clock);
+  if (command == "gang-end") return gridctl::agent::gang_end(arguments.subspan(2), clock);
   if (command == "--self-hash") return std::puts(gridctl::agent::self_hash().c_str()) < 0 ? 1 : 0;
   if (command == "--version") return std::puts("gridctl-agent " GRIDCTL_VERSION) < 0 ? 1 : 0;
   return usage();

@@ -179,11 +179,14 @@ Result<void> Links::listen(const wire::Frame& request) {
   const auto lock = one_at_a_time(home_);
   if (!lock) return refuse(request, lock.error());
   if (const auto spent = spend(2 * wanted.bytes_max, 1); !spent) return refuse(request, spent.error());
+  if (wanted.port != 0 && wanted.port < k_peer_port_min)
+    return refuse(request, make_error(Code::refused, "not a port that a host listens on for this"));
   std::optional<PeerListener> listener;
-  if (auto opened = PeerListener::open()) listener.emplace(*std::move(opened));
+  if (auto opened = PeerListener::open(wanted.port)) listener.emplace(*std::move(opened));
   else return refuse(request, opened.error());
-  wire::ListenReply where{listener->port(), os::own_addresses()};
+  wire::ListenReply where{listener->port(), os::own_addresses(), {}, os::ephemeral_port_first()};
   if (where.addresses.size() > wire::k_link_addresses_max) where.addresses.resize(wire::k_link_addresses_max);
+  for (const std::string& address : where.addresses) where.interfaces.push_back(os::interface_of(address));
   TRY(reply(request, wire::encode(where)));
 
   const auto measured = [&]() -> Result<wire::LinkResult> {

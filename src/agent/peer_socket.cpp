@@ -112,7 +112,7 @@ Result<Connected> connect_numeric(const std::string& address, std::uint16_t port
   return Connected{std::move(fd), clock.boot() - began};
 }
 
-Result<PeerListener> PeerListener::open() {
+Result<PeerListener> PeerListener::open(std::uint16_t port) {
   // One socket for both families where the kernel has both.
   os::Fd fd{::socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
   SocketAddress any;
@@ -121,20 +121,25 @@ Result<PeerListener> PeerListener::open() {
     (void)::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
     any.storage.ss_family = AF_INET6;
     any.length = sizeof(sockaddr_in6);
+    reinterpret_cast<sockaddr_in6&>(any.storage).sin6_port = htons(port);
   } else {
     fd = os::Fd{::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
     any.storage.ss_family = AF_INET;
     any.length = sizeof(sockaddr_in);
+    reinterpret_cast<sockaddr_in&>(any.storage).sin_port = htons(port);
   }
+  const int on = 1;  // leftovers of the epoch before are no listeners
+  if (fd.valid()) (void)::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (!fd.valid() || ::bind(fd.get(), any.get(), any.length) != 0 || ::listen(fd.get(), k_backlog) != 0)
-    return errno_error(errno, "cannot listen for another host");
+    return errno == EADDRINUSE ? make_error(Code::busy, "port " + std::to_string(port) + " is in use")
+                               : errno_error(errno, "cannot listen for another host");
   SocketAddress bound;
   bound.length = sizeof bound.storage;
   if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound.storage), &bound.length) != 0)
     return errno_error(errno, "cannot learn the port listened on");
-  const auto port = bound.storage.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(bound.storage).sin6_port
+  const auto bound_port = bound.storage.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(bound.storage).sin6_port
                                                         : reinterpret_cast<sockaddr_in&>(bound.storage).sin_port;
-  return PeerListener(std::move(fd), ntohs(port));
+  return PeerListener(std::move(fd), ntohs(bound_port));
 }
 
 Result<std::optional<PeerStream>> PeerListener::accept(BootTime deadline, const os::Clock& clock) {

@@ -38,10 +38,11 @@ struct Connected {
 [[nodiscard]] Result<Connected> connect_numeric(const std::string& address, std::uint16_t port, BootTime deadline,
                                                 const os::Clock& clock);
 
-// Listens on every address of this host, at a port that the kernel gives, until it is destroyed.
+// Listens on every address of this host until it is destroyed.
 class PeerListener {
  public:
-  [[nodiscard]] static Result<PeerListener> open();
+  // At a port that the kernel gives where none is named. `busy` when somebody listens on it already.
+  [[nodiscard]] static Result<PeerListener> open(std::uint16_t port = 0);
   [[nodiscard]] std::uint16_t port() const { return port_; }
   // Whoever comes next; nullopt when nobody did before the deadline.
   [[nodiscard]] Result<std::optional<PeerStream>> accept(BootTime deadline, const os::Clock& clock);

@@ -19,6 +19,7 @@ struct ExitRecord {
   std::uint64_t memory_peak = 0;
   bool term_received = false;
   bool lease_passed = false;  // init itself ended the job because nobody else did
+  std::string first{};        // of several ranks, the one that failed first: "rank 3"
 };
 
 struct Evidence {

@@ -14,7 +14,6 @@ namespace {
 using namespace std::chrono_literals;
 constexpr std::size_t k_variables_max = 900;          // envs and secrets, each; the agent takes 1024 with our own
 constexpr std::size_t k_value_bytes_max = 64 * 1024;  // execve takes 128 KiB per variable
-constexpr int k_num_nodes_max = 1024;
 
 // Keys of SkyPilot that ask for something this version does not do.
 struct Unsupported {
@@ -237,7 +236,7 @@ Result<Fields> open_root(Source& source, const Node& root) {
        "file_mounts", "setup",       "run",        "resume_run",   "checkpoint", "recovery",     "constraints",
        "optimize",    "sensitivity", "budget",     "max_duration", "config",     "experimental", "event_callback",  //
        "class",       "backend",     "launcher",   "tasks",        "workload",   "variants",     "deadline",
-       "priority",    "owner",       "replication"});
+       "priority",    "owner",       "replication", "spares",     "ranks_per_node"});
 }
 }  // namespace
 
@@ -315,7 +314,7 @@ Result<ParsedJob> parse_job_file(std::string_view text, const std::string& file_
   TRY(read_variables(root, context, job));
   std::string image_id;
   if (const Node* node = root.find("resources")) TRY(read_resources(source, *node, context, job.spec, image_id));
-  TRY(root.integer("num_nodes", 1, k_num_nodes_max, job.spec.num_nodes));
+  TRY(read_gang(root, job.spec));
   TRY(read_image(root, context, image_id, job.spec));
   TRY(read_scripts(root, context, job.spec));
   TRY(read_variants(root, context, job.spec));

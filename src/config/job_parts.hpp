@@ -19,6 +19,9 @@ namespace gridctl::config {
 [[nodiscard]] Result<void> read_deadline(const Fields& root, std::optional<job::Deadline>& into);
 [[nodiscard]] Result<void> check_recovery(const Fields& root, const job::RecoveryPolicy& policy);
 
+// gang.cpp. `num_nodes`, `spares`, `ranks_per_node`.
+[[nodiscard]] Result<void> read_gang(const Fields& root, job::Spec& spec);
+
 // variants.cpp. After image, commands and resources, which a variant inherits.
 [[nodiscard]] Result<void> read_variants(const Fields& root, const Context& context, job::Spec& spec);
 

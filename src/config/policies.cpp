@@ -124,12 +124,23 @@ Result<void> read_upload_limit(const Fields& fields, std::uint64_t& into) {
   into = *rate;
   return {};
 }
+
+// One of two words; the second is `true`.
+Result<void> read_choice(const Fields& fields, std::string_view key, std::string_view no, std::string_view yes,
+                         bool& into) {
+  std::string word;
+  TRY(fields.text(key, word));
+  if (word.empty()) return {};
+  if (word != no && word != yes) return fields.expected(key, std::string(no) + " or " + std::string(yes));
+  into = word == yes;
+  return {};
+}
 }  // namespace
 
 Result<void> read_checkpoint(Source& source, const Node& node, job::CheckpointPolicy& into) {
   TRY_ASSIGN(const Fields fields,
              Fields::open(source, node, "checkpoint",
-                          {"path", "interval", "signal", "keep", "standby", "copies", "upload_limit"}));
+                          {"path", "interval", "signal", "keep", "standby", "copies", "upload_limit", "shards"}));
   TRY(fields.text("path", into.path));
   if (!into.path.empty()) {
     const auto path = job_path(into.path);
@@ -143,15 +154,21 @@ Result<void> read_checkpoint(Source& source, const Node& node, job::CheckpointPo
   TRY(fields.boolean("standby", into.standby));
   TRY(fields.integer("copies", 1, job::k_copies_max, into.copies));
   TRY(read_upload_limit(fields, into.upload_limit));
+  TRY(read_choice(fields, "shards", "all", "local", into.local_shards));
   return read_keep(source, fields, into.keep);
 }
 
 Result<void> read_recovery(Source& source, const Node& node, job::RecoveryPolicy& into) {
   TRY_ASSIGN(const Fields fields,
-             Fields::open(source, node, "recovery", {"lost_after", "max_failures", "on_exit", "lease"}));
+             Fields::open(source, node, "recovery", {"lost_after", "max_failures", "on_exit", "lease", "hangs", "stragglers"}));
   TRY(fields.duration("lost_after", k_lost_after_min, k_lost_after_max, into.lost_after));
   TRY(fields.integer("max_failures", 0, k_failures_max, into.max_failures));
   TRY(fields.duration("lease", k_lease_min, k_lease_max, into.lease));
+  bool tell = into.hangs == job::Hangs::tell, replace = into.stragglers == job::Stragglers::replace;
+  TRY(read_choice(fields, "hangs", "restart", "tell", tell));
+  TRY(read_choice(fields, "stragglers", "tell", "replace", replace));
+  into.hangs = tell ? job::Hangs::tell : job::Hangs::restart;
+  into.stragglers = replace ? job::Stragglers::replace : job::Stragglers::tell;
   if (const Node* on_exit = fields.find("on_exit")) {
     TRY_ASSIGN(const Fields exits, Fields::open(source, *on_exit, "recovery.on_exit", {"restart", "fail"}));
     TRY(exits.exit_codes("restart", into.restart_on));
@@ -186,12 +203,13 @@ Result<void> read_query(const Source& source, const Node& node, const std::strin
 Result<void> read_constraints(Source& source, const Node& node, job::Constraints& into) {
   if (node.kind == Node::Kind::scalar) return read_query(source, node, "constraints", into.query);
   TRY_ASSIGN(const Fields fields, Fields::open(source, node, "constraints",
-                                               {"region", "class", "max_price", "providers", "labels", "query"}));
+                                               {"region", "class", "max_price", "providers", "labels", "query", "interconnect"}));
   if (const Node* query = fields.find("query")) {
     if (query->kind != Node::Kind::scalar) return fields.expected("query", "a text such as 'num_gpus>=2'");
     TRY(read_query(source, *query, "constraints.query", into.query));
   }
   TRY(read_region(fields, into));
+  TRY(read_choice(fields, "interconnect", "fast", "any", into.any_interconnect));
   TRY(fields.words("class", into.classes));
   for (const std::string& word : into.classes)
     if (std::find(k_classes.begin(), k_classes.end(), word) == k_classes.end())

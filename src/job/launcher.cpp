@@ -13,12 +13,12 @@ using Environment = std::map<std::string, std::string>;
 // Read by torch.distributed's env:// rendezvous, and by all that stand on it.
 Environment torch_environment(const RankPlace& place) {
   Environment env;
-  env["MASTER_ADDR"] = place.addresses.front();
+  env["MASTER_ADDR"] = place.hosts.front().address;
   env["MASTER_PORT"] = std::to_string(place.port);
   env["RANK"] = env["ROLE_RANK"] = std::to_string(place.rank());
   env["WORLD_SIZE"] = env["ROLE_WORLD_SIZE"] = std::to_string(place.world_size());
   env["LOCAL_RANK"] = std::to_string(place.local_rank);
-  env["LOCAL_WORLD_SIZE"] = std::to_string(place.ranks_per_node);
+  env["LOCAL_WORLD_SIZE"] = std::to_string(place.ranks_here());
   env["NODE_RANK"] = env["GROUP_RANK"] = std::to_string(place.node_rank);
   env["GROUP_WORLD_SIZE"] = std::to_string(place.num_nodes());
   return env;
@@ -32,14 +32,34 @@ Environment torchrun_environment(const RankPlace& place) {
   return env;
 }
 
+// As mpirun tells its ranks; where there are several, mpirun itself does.
 Environment mpi_environment(const RankPlace& place) {
   Environment env;
+  if (place.world_size() > 1) return env;
   env["OMPI_COMM_WORLD_RANK"] = std::to_string(place.rank());
   env["OMPI_COMM_WORLD_SIZE"] = std::to_string(place.world_size());
   env["OMPI_COMM_WORLD_LOCAL_RANK"] = std::to_string(place.local_rank);
-  env["OMPI_COMM_WORLD_LOCAL_SIZE"] = std::to_string(place.ranks_per_node);
+  env["OMPI_COMM_WORLD_LOCAL_SIZE"] = std::to_string(place.ranks_here());
   env["OMPI_COMM_WORLD_NODE_RANK"] = std::to_string(place.local_rank);  // among this program's ranks on the node
   return env;
+}
+
+std::vector<std::string> addresses_of(const std::vector<RankHost>& hosts) {
+  std::vector<std::string> addresses;
+  for (const RankHost& host : hosts) addresses.push_back(host.address);
+  return addresses;
+}
+
+// "8(x2),4": how Slurm writes the tasks of each node.
+std::string tasks_per_node(const std::vector<RankHost>& hosts) {
+  std::vector<std::string> runs;
+  for (std::size_t i = 0; i < hosts.size();) {
+    std::size_t equal = 1;
+    while (i + equal < hosts.size() && hosts[i + equal].ranks == hosts[i].ranks) ++equal;
+    runs.push_back(std::to_string(hosts[i].ranks) + (equal > 1 ? "(x" + std::to_string(equal) + ")" : ""));
+    i += equal;
+  }
+  return join(runs, ",");
 }
 
 Environment slurm_environment(const RankPlace& place) {
@@ -48,11 +68,13 @@ Environment slurm_environment(const RankPlace& place) {
   env["SLURM_JOB_NAME"] = place.job_name;
   env["SLURM_NNODES"] = env["SLURM_JOB_NUM_NODES"] = std::to_string(place.num_nodes());
   env["SLURM_NTASKS"] = env["SLURM_NPROCS"] = std::to_string(place.world_size());
-  env["SLURM_NTASKS_PER_NODE"] = std::to_string(place.ranks_per_node);
+  env["SLURM_NTASKS_PER_NODE"] = std::to_string(place.ranks_here());
+  env["SLURM_TASKS_PER_NODE"] = tasks_per_node(place.hosts);
   env["SLURM_NODEID"] = std::to_string(place.node_rank);
   env["SLURM_PROCID"] = std::to_string(place.rank());
   env["SLURM_LOCALID"] = std::to_string(place.local_rank);
-  env["SLURM_NODELIST"] = env["SLURM_JOB_NODELIST"] = join(place.addresses, ",");
+  env["SLURM_NODELIST"] = env["SLURM_JOB_NODELIST"] = join(addresses_of(place.hosts), ",");
+  env["SLURM_LAUNCH_NODE_IPADDR"] = place.hosts.front().address;
   env["SLURM_GPUS_PER_NODE"] = std::to_string(place.gpus_per_node);
   env["SLURM_RESTART_COUNT"] = std::to_string(place.restarts);
   return env;
@@ -60,7 +82,7 @@ Environment slurm_environment(const RankPlace& place) {
 
 // jax.distributed.initialize() takes the coordinator from here; the program passes the two numbers to it.
 Environment jax_environment(const RankPlace& place) {
-  return {{"JAX_COORDINATOR_ADDRESS", place.addresses.front() + ":" + std::to_string(place.port)},
+  return {{"JAX_COORDINATOR_ADDRESS", place.hosts.front().address + ":" + std::to_string(place.port)},
           {"JAX_NUM_PROCESSES", std::to_string(place.world_size())},
           {"JAX_PROCESS_ID", std::to_string(place.rank())}};
 }
@@ -68,17 +90,24 @@ Environment jax_environment(const RankPlace& place) {
 // One port for each rank of a host, counted from the rendezvous port.
 Environment tensorflow_environment(const RankPlace& place) {
   std::vector<std::string> workers;
-  for (const std::string& address : place.addresses)
-    for (int local = 0; local < place.ranks_per_node; ++local)
-      workers.push_back("\"" + address + ":" + std::to_string(place.port + local) + "\"");
+  for (const RankHost& host : place.hosts)
+    for (int local = 0; local < host.ranks; ++local)
+      workers.push_back("\"" + host.address + ":" + std::to_string(place.port + local) + "\"");
   return {{"TF_CONFIG", R"({"cluster":{"worker":[)" + join(workers, ",") + R"(]},"task":{"type":"worker","index":)" +
                             std::to_string(place.rank()) + "}}"}};
 }
 
-// On one host ray.init() starts the cluster itself; on several the first one holds its head.
+// On one host ray.init() starts the cluster itself; on several the first one holds its head. The times are those with
+// which Ray notices a lost host within ten seconds and tries its tasks again; by default it is minutes, or never.
 Environment ray_environment(const RankPlace& place) {
   if (place.num_nodes() == 1) return {};
-  return {{"RAY_ADDRESS", place.addresses.front() + ":" + std::to_string(place.port)}};
+  return {{"RAY_health_check_period_ms", "1000"},
+          {"RAY_health_check_timeout_ms", "2000"},
+          {"RAY_health_check_failure_threshold", "3"},
+          {"RAY_grpc_client_keepalive_time_ms", "5000"},
+          {"RAY_grpc_client_keepalive_timeout_ms", "5000"},
+          {"RAY_gcs_rpc_server_reconnect_timeout_s", "15"},
+          {"RAY_ADDRESS", place.hosts.front().address + ":" + std::to_string(place.port)}};
 }
 
 struct Row {
@@ -99,6 +128,18 @@ constexpr Row k_rows[] = {
 };
 const Row& row_of(Launcher launcher) { return k_rows[static_cast<std::size_t>(launcher)]; }
 }  // namespace
+
+int RankPlace::rank() const {
+  int before = 0;
+  for (int node = 0; node < node_rank; ++node) before += hosts.at(static_cast<std::size_t>(node)).ranks;
+  return before + local_rank;
+}
+
+int RankPlace::world_size() const {
+  int all = 0;
+  for (const RankHost& host : hosts) all += host.ranks;
+  return all;
+}
 
 std::string_view launcher_name(Launcher launcher) { return row_of(launcher).name; }
 

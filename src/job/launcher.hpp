@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the ranks of a distributed program learn of each other, and the environment that says so. Pure.
-//
-// A job of one process with `launcher: plain` sees nothing of any launcher: frameworks take RANK or SLURM_PROCID for
-// the sign of a distributed run (Lightning, Accelerate, Transformers, DeepSpeed and submitit all look for them).
+// What a launcher tells each rank in the environment. Only the launcher that the job asks for: a job started by plain
+// `run` sees nothing of any launcher, for frameworks take RANK or SLURM_PROCID for the sign of a distributed run
+// (Lightning, Accelerate, Transformers, DeepSpeed and submitit all look for them). How ranks are started: rank_start.
 #pragma once
 
 #include <cstdint>
@@ -21,20 +20,26 @@ enum class Launcher : std::uint8_t { plain, torchrun, mpi, ray, deepspeed, jax, 
 [[nodiscard]] Result<Launcher> parse_launcher(std::string_view name);  // usage
 [[nodiscard]] const std::vector<std::string>& launcher_names();        // in the order of the enum
 
-// Where one rank stands among all, on equal hosts.
+struct RankHost {
+  std::string address;  // a number, no name: a name may resolve to 127.0.1.1 on its own host
+  int ranks = 1;
+  bool operator==(const RankHost&) const = default;
+};
+
+// Where one rank stands among all.
 struct RankPlace {
   std::string run_id;  // the same for all ranks and attempts
   std::string job_name;
   int restarts = 0;                   // attempts before this one
   int node_rank = 0, local_rank = 0;  // from 0
-  int ranks_per_node = 1;
   int gpus_per_node = 0;
-  std::vector<std::string> addresses;  // of the hosts in the order of their ranks, never empty; numbers, no names
-  int port = 0;                        // of the rendezvous, on the first host
+  std::vector<RankHost> hosts;  // in the order of their ranks, never empty
+  int port = 0;                 // of the rendezvous, on the first host; the gang has those behind it too
 
-  [[nodiscard]] int num_nodes() const { return static_cast<int>(addresses.size()); }
-  [[nodiscard]] int rank() const { return node_rank * ranks_per_node + local_rank; }
-  [[nodiscard]] int world_size() const { return num_nodes() * ranks_per_node; }
+  [[nodiscard]] int num_nodes() const { return static_cast<int>(hosts.size()); }
+  [[nodiscard]] int ranks_here() const { return hosts.at(static_cast<std::size_t>(node_rank)).ranks; }
+  [[nodiscard]] int rank() const;
+  [[nodiscard]] int world_size() const;
 };
 
 // What that launcher sets for this rank, and nothing of any other's.

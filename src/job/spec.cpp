@@ -119,7 +119,8 @@ json checkpoint_json(const CheckpointPolicy& policy) {
           {"keep", keep_json(policy.keep)},
           {"standby", policy.standby},
           {"copies", policy.copies},
-          {"upload_limit", policy.upload_limit}};
+          {"upload_limit", policy.upload_limit},
+          {"local_shards", policy.local_shards}};
 }
 
 CheckpointPolicy checkpoint_of(const json& in) {
@@ -135,6 +136,7 @@ CheckpointPolicy checkpoint_of(const json& in) {
   policy.standby = in.value("standby", false);
   policy.copies = in.value("copies", policy.copies);
   policy.upload_limit = in.value("upload_limit", policy.upload_limit);
+  policy.local_shards = in.value("local_shards", false);
   return policy;
 }
 
@@ -143,7 +145,9 @@ json recovery_json(const RecoveryPolicy& policy) {
           {"max_failures", policy.max_failures},
           {"restart_on", policy.restart_on},
           {"fail_on", policy.fail_on},
-          {"lease_ms", to_ms(policy.lease)}};
+          {"lease_ms", to_ms(policy.lease)},
+          {"tell_hangs", policy.hangs == Hangs::tell},
+          {"replace_stragglers", policy.stragglers == Stragglers::replace}};
 }
 
 RecoveryPolicy recovery_of(const json& in) {
@@ -153,6 +157,8 @@ RecoveryPolicy recovery_of(const json& in) {
   policy.restart_on = in.value("restart_on", policy.restart_on);
   policy.fail_on = in.value("fail_on", policy.fail_on);
   policy.lease = duration_of(in, "lease_ms", policy.lease);
+  if (in.value("tell_hangs", false)) policy.hangs = Hangs::tell;
+  if (in.value("replace_stragglers", false)) policy.stragglers = Stragglers::replace;
   return policy;
 }
 
@@ -160,7 +166,8 @@ json constraints_json(const Constraints& constraints) {
   return {{"region_in", constraints.region_in}, {"region_not", constraints.region_not},
           {"classes", constraints.classes},     {"max_price", optional_json(constraints.max_price)},
           {"providers", constraints.providers}, {"labels", constraints.labels},
-          {"query", constraints.query},         {"is_private", constraints.is_private}};
+          {"query", constraints.query},         {"is_private", constraints.is_private},
+          {"any_interconnect", constraints.any_interconnect}};
 }
 
 Constraints constraints_of(const json& in) {
@@ -173,7 +180,16 @@ Constraints constraints_of(const json& in) {
   constraints.labels = in.value("labels", constraints.labels);
   constraints.query = in.value("query", "");
   constraints.is_private = in.value("is_private", false);
+  constraints.any_interconnect = in.value("any_interconnect", false);
   return constraints;
+}
+
+json gang_json(const GangPolicy& gang) {
+  return {{"nodes_min", gang.nodes_min}, {"spares", gang.spares}, {"ranks_per_node", gang.ranks_per_node}};
+}
+
+GangPolicy gang_of(const json& in) {
+  return {in.value("nodes_min", 0), in.value("spares", 0), in.value("ranks_per_node", 0)};
 }
 
 json variants_json(const std::vector<Variant>& variants) {
@@ -220,6 +236,7 @@ Result<Spec> spec_of(const json& in) {
   spec.name = in.at("name").get<std::string>();
   TRY_ASSIGN(spec.resources, resources_of(in.value("resources", json::object())));
   spec.num_nodes = in.value("num_nodes", 1);
+  spec.gang = gang_of(in.value("gang", json::object()));
   spec.image = in.value("image", "");
   spec.image_is_archive = in.value("image_is_archive", false);
   spec.workdir = in.value("workdir", "");
@@ -268,6 +285,7 @@ std::string to_json(const Spec& spec) {
                  {"name", spec.name},
                  {"resources", resources_json(spec.resources)},
                  {"num_nodes", spec.num_nodes},
+                 {"gang", gang_json(spec.gang)},
                  {"image", spec.image},
                  {"image_is_archive", spec.image_is_archive},
                  {"workdir", spec.workdir},

@@ -58,8 +58,13 @@ struct CheckpointPolicy {
   int copies = 1;                  // of each, on independent places, the one here among them; 1..k_copies_max
   std::uint64_t upload_limit = 0;  // bytes a second that the host sends of checkpoints; 0: as fast as it can
   int signal = 0;                  // sent to the program when its interval changes: SIGUSR1, SIGUSR2, SIGHUP; 0: none
+  bool local_shards = false;       // each host of a gang is given what its ranks need, not the whole directory
   bool operator==(const CheckpointPolicy&) const = default;
 };
+
+// What is done about a job that makes no progress while its hosts answer, and about a host that slows all others down.
+enum class Hangs : std::uint8_t { restart, tell };
+enum class Stragglers : std::uint8_t { tell, replace };
 
 struct RecoveryPolicy {
   Duration lost_after = std::chrono::seconds{60};
@@ -67,6 +72,8 @@ struct RecoveryPolicy {
   std::vector<int> restart_on;  // exit codes that always restart
   std::vector<int> fail_on;     // exit codes that never do
   Duration lease = std::chrono::hours{24};
+  Hangs hangs = Hangs::restart;
+  Stragglers stragglers = Stragglers::tell;
   bool operator==(const RecoveryPolicy&) const = default;
 };
 
@@ -77,6 +84,7 @@ struct Constraints {
   std::vector<std::string> providers;         // pin (--provider); empty = any
   std::map<std::string, std::string> labels;  // all must match
   std::string query{};                        // in Vast.ai's language, see sched/query.hpp; empty = any host
+  bool any_interconnect = false;              // a tight job makes do with whatever joins its GPUs and hosts
   bool is_private = false;                    // never on hosts that strangers lend (sensitivity: private)
   bool operator==(const Constraints&) const = default;
 };
@@ -95,13 +103,24 @@ struct Deadline {
 };
 [[nodiscard]] WallTime moment_of(const Deadline& deadline, WallTime submitted_at);
 
+inline constexpr int k_nodes_max = 1024, k_spares_max = 8, k_ranks_per_node_max = 256;
+
+// Of a job on several hosts.
+struct GangPolicy {
+  int nodes_min = 0;       // it goes on with so many when no host replaces a lost one; 0: with num_nodes alone
+  int spares = 0;          // hosts that stand by: 0..k_spares_max
+  int ranks_per_node = 0;  // processes that are started on each host; 0: as its launcher usually does
+  bool operator==(const GangPolicy&) const = default;
+};
+
 inline constexpr int k_replicas_max = 8;
 inline constexpr int k_priority_min = -1000, k_priority_max = 1000;
 
 struct Spec {
   std::string name;
   Resources resources;
-  int num_nodes = 1;
+  int num_nodes = 1;  // at most, where gang.nodes_min is less
+  GangPolicy gang;
   std::string image;              // engine reference, path of an archive, or empty: plain process
   bool image_is_archive = false;  // then `image` is an absolute local path
   std::string workdir;            // absolute local path, or empty

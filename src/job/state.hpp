@@ -80,6 +80,7 @@ struct Member {
   Part part = Part::placed;
   std::optional<End> end{};  // from `ended` on
   std::string doing{};       // what of its start is under way, as in Launching
+  std::string address{};     // as the other members of a gang reach it; numeric
   bool operator==(const Member&) const = default;
   [[nodiscard]] bool lost() const { return end && end->kind == EndKind::host_lost; }
 };
@@ -113,7 +114,9 @@ struct Launching {  // intent committed
   WallTime placed_at;
   std::string doing;  // what of the start is under way: "send", then the host's words; see doing_in_words
   WallTime doing_since;
-  bool connected = false;  // the members of a gang have proven that they reach each other
+  bool connected = false;  // the members of a gang have proven that they reach each other, and:
+  int port = 0;            // of their rendezvous on rank 0's host
+  std::string token{};     // by which they know each other in this epoch; secret
   bool operator==(const Launching&) const = default;
 };
 // It shall leave its host when a checkpoint made from now on is safe.
@@ -243,7 +246,10 @@ struct MemberPrepared {
 // All members of a gang were asked whether they reach each other on the ports of this epoch.
 struct MembersConnected {
   Epoch epoch;
-  std::string text;  // how fast, for people
+  std::string text;                    // how fast, for people
+  std::vector<std::string> addresses;  // of the members by rank, as the others reach them
+  int port = 0;                        // of the rendezvous
+  std::string token;                   // drawn for this epoch
 };
 struct LaunchAccepted {
   Epoch epoch;

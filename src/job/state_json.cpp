@@ -49,7 +49,8 @@ json of(const Member& m) {
           {"price", m.price_per_hour},
           {"part", part_name(m.part)},
           {"end", m.end ? of(*m.end) : json(nullptr)},
-          {"doing", m.doing}};
+          {"doing", m.doing},
+          {"address", m.address}};
 }
 
 // `part`: of states stored before members had one.
@@ -58,6 +59,7 @@ Member member_of(const json& in, Part part) {
   m.part = in.contains("part") ? part_of(in.at("part").get<std::string>()) : part;
   if (const auto end = in.find("end"); end != in.end() && !end->is_null()) m.end = end_of(*end);
   m.doing = in.value("doing", "");
+  m.address = in.value("address", "");
   m.rank = in.at("rank").get<int>();
   m.host = {in.at("host").get<std::string>()};
   m.engine = parse_engine(in.at("engine").get<std::string>()).value_or(EngineKind::process);
@@ -151,7 +153,9 @@ Phase phase_of(const json& in) {
                      {in.value("placed_at", std::int64_t{0})},
                      in.value("doing", ""),
                      {in.value("doing_since", std::int64_t{0})},
-                     in.value("connected", false)};
+                     in.value("connected", false),
+                     in.value("port", 0),
+                     in.value("token", "")};
   if (name == "running") {
     Running running{attempt_of(in.at("attempt"), Part::running), {}};
     if (in.contains("move") && !in.at("move").is_null()) running.move = move_of(in.at("move"));

@@ -153,6 +153,10 @@ void Stepper::operator()(const MembersConnected& event) {
   Launching* launching = phase<Launching>();
   if (current(event.epoch) == nullptr || launching == nullptr || launching->connected) return;
   launching->connected = true;
+  launching->port = event.port;
+  launching->token = event.token;
+  for (std::size_t i = 0; i < event.addresses.size() && i < launching->attempt.members.size(); ++i)
+    launching->attempt.members[i].address = event.addresses[i];
   record("gang_connected", event.text, event.epoch);
 }
 

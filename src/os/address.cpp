@@ -9,8 +9,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <memory>
+
+#include "os/files.hpp"
 
 namespace gridctl::os {
 
@@ -61,11 +64,17 @@ AddressKind address_kind(const std::string& address) {
   return AddressKind::none;
 }
 
-std::vector<std::string> own_addresses() {
+namespace {
+struct OwnAddress {
+  std::string address, interface;
+  bool is_four = false;
+};
+
+std::vector<OwnAddress> addresses_up() {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return {};
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owned(list, &::freeifaddrs);
-  std::vector<std::string> four, six;
+  std::vector<OwnAddress> found;
   for (const ifaddrs* item = list; item != nullptr; item = item->ifa_next) {
     if (item->ifa_addr == nullptr || (item->ifa_flags & IFF_UP) == 0) continue;
     std::array<char, INET6_ADDRSTRLEN> text{};
@@ -74,12 +83,34 @@ std::vector<std::string> own_addresses() {
     if (family == AF_INET) raw = &reinterpret_cast<const sockaddr_in*>(item->ifa_addr)->sin_addr;
     if (family == AF_INET6) raw = &reinterpret_cast<const sockaddr_in6*>(item->ifa_addr)->sin6_addr;
     if (raw == nullptr || ::inet_ntop(family, raw, text.data(), text.size()) == nullptr) continue;
-    const AddressKind kind = address_kind(text.data());
+    found.push_back({text.data(), item->ifa_name, family == AF_INET});
+  }
+  return found;
+}
+}  // namespace
+
+std::vector<std::string> own_addresses() {
+  std::vector<std::string> four, six;
+  for (const OwnAddress& own : addresses_up()) {
+    const AddressKind kind = address_kind(own.address);
     if (kind == AddressKind::site || kind == AddressKind::internet)
-      (family == AF_INET ? four : six).emplace_back(text.data());
+      (own.is_four ? four : six).push_back(own.address);
   }
   four.insert(four.end(), six.begin(), six.end());
   return four;
+}
+
+std::string interface_of(const std::string& address) {
+  for (const OwnAddress& own : addresses_up())
+    if (own.address == address) return own.interface;
+  return "";
+}
+
+std::uint16_t ephemeral_port_first() {
+  const auto text = read_file("/proc/sys/net/ipv4/ip_local_port_range", 64);
+  std::uint16_t first = 0;
+  if (text) std::from_chars(text->data(), text->data() + text->size(), first);
+  return first;
 }
 
 }  // namespace gridctl::os

@@ -19,5 +19,10 @@ enum class AddressKind : std::uint8_t {
 
 // Of the interfaces that are up, without kinds `own` and `special`; IPv4 first.
 [[nodiscard]] std::vector<std::string> own_addresses();
+// The interface that has this address, "eth0"; empty when none of this machine has it.
+[[nodiscard]] std::string interface_of(const std::string& address);
+
+// The lowest port that this machine gives to outgoing connections; 0 where it does not say.
+[[nodiscard]] std::uint16_t ephemeral_port_first();
 
 }  // namespace gridctl::os

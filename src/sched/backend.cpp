@@ -110,10 +110,15 @@ std::optional<NicKind> common_rdma(const std::vector<const Inventory*>& members)
   return std::nullopt;
 }
 
+// Machines with a card for each GPU often have slower ones for storage and management, which no collective shall take.
 std::string rdma_devices(const Inventory& member, NicKind kind) {
+  double fastest = 0;
+  for (const Nic& nic : member.nics)
+    if (is_rdma(nic) && nic.kind == kind) fastest = std::max(fastest, nic.bits_per_second.value_or(0));
   std::vector<std::string> devices;
   for (const Nic& nic : member.nics)
-    if (is_rdma(nic) && nic.kind == kind) devices.push_back(nic.device + ":" + std::to_string(nic.port));
+    if (is_rdma(nic) && nic.kind == kind && nic.bits_per_second.value_or(0) >= fastest)
+      devices.push_back(nic.device + ":" + std::to_string(nic.port));
   std::sort(devices.begin(), devices.end());
   return join(devices, ",");
 }
@@ -132,16 +137,44 @@ std::string interface_of(const Inventory& member, Reach reach) {
 
 using Variables = std::map<std::string, std::string>;
 
-void add_nccl(Variables& into, const std::string& interface, const std::string& devices) {
+void add_nccl(Variables& into, const std::string& interface, const std::string& devices, const Inventory& member) {
   if (!interface.empty()) into["NCCL_SOCKET_IFNAME"] = "=" + interface;  // '=': this one, not all that begin so
-  if (devices.empty()) into["NCCL_IB_DISABLE"] = "1";
-  else into["NCCL_IB_HCA"] = "=" + devices;
+  if (devices.empty()) {
+    into["NCCL_IB_DISABLE"] = "1";
+    return;
+  }
+  into["NCCL_IB_HCA"] = "=" + devices;
+  // It was looked for and is not there: then the card must not be asked to read the memory of GPUs.
+  const bool looked = find_gap(member.gaps, "gpu_direct") == nullptr;
+  if (member.gpu_direct.empty() && looked) into["NCCL_NET_GDR_LEVEL"] = "LOC";
+}
+
+bool is_joined_by_fabric(const Inventory& member) {
+  return has_nvswitch(member) ||
+         std::any_of(member.links.begin(), member.links.end(), [](const GpuLink& link) { return is_fabric(link.kind); });
+}
+
+// GPUs of consumers from the Ada generation on cannot reach each other's memory, and drivers have claimed that they can:
+// NCCL then hangs in its first collective.
+bool lacks_peer_access(const Gpu& gpu) {
+  const std::string name = lower(gpu.name);
+  return gpu.vendor == Vendor::nvidia &&
+         (name.find("geforce rtx 40") != std::string::npos || name.find("geforce rtx 50") != std::string::npos);
+}
+
+void add_gpus(Variables& into, Backend backend, const Inventory& member) {
+  if (member.gpus.size() < 2 || is_joined_by_fabric(member)) return;
+  if (backend == Backend::nccl && std::any_of(member.gpus.begin(), member.gpus.end(), &lacks_peer_access))
+    into["NCCL_P2P_DISABLE"] = "1";
+  if (backend == Backend::rccl) into["HSA_FORCE_FINE_GRAIN_PCIE"] = "1";  // without it peers over PCIe are not used
 }
 
 void add_oneccl(Variables& into, const std::string& interface, const std::string& devices) {
   into["CCL_ATL_TRANSPORT"] = "ofi";
   into["FI_PROVIDER"] = devices.empty() ? "tcp" : "verbs;ofi_rxm";
-  if (devices.empty() && !interface.empty()) into["FI_TCP_IFACE"] = interface;
+  if (interface.empty()) return;
+  into["CCL_KVS_IFACE"] = interface;  // of the rendezvous; also where the data takes another way
+  if (devices.empty()) into["FI_TCP_IFACE"] = interface;
 }
 
 void add_mpi(Variables& into, const std::string& interface, const std::string& devices) {
@@ -151,14 +184,16 @@ void add_mpi(Variables& into, const std::string& interface, const std::string& d
   else if (!interface.empty()) into["UCX_NET_DEVICES"] = interface;
 }
 
-void add_network(Variables& into, const Rendezvous& rendezvous, const Inventory& member) {
-  const std::string interface = interface_of(member, rendezvous.reach);
+void add_network(Variables& into, const Rendezvous& rendezvous, std::size_t position) {
+  const Inventory& member = *rendezvous.members[position];
+  std::string interface = position < rendezvous.interfaces.size() ? rendezvous.interfaces[position] : "";
+  if (interface.empty()) interface = interface_of(member, rendezvous.reach);
   const std::optional<NicKind> rdma = rendezvous.reach == Reach::wan ? std::nullopt : common_rdma(rendezvous.members);
   const std::string devices = rdma ? rdma_devices(member, *rdma) : "";
   if (!interface.empty()) into["GLOO_SOCKET_IFNAME"] = interface;  // torchrun's own rendezvous may use it as well
   switch (rendezvous.backend) {
     case Backend::nccl:
-    case Backend::rccl: return add_nccl(into, interface, devices);
+    case Backend::rccl: return add_nccl(into, interface, devices, member);
     case Backend::oneccl: return add_oneccl(into, interface, devices);
     case Backend::mpi: return add_mpi(into, interface, devices);
     case Backend::automatic:
@@ -202,16 +237,15 @@ Variables backend_environment(const Rendezvous& rendezvous, std::size_t member) 
   GRIDCTL_CHECK(member < rendezvous.members.size());
   Variables variables;
   if (rendezvous.backend == Backend::none) return variables;
-  variables["MASTER_ADDR"] = rendezvous.members.size() == 1 ? "127.0.0.1" : rendezvous.master_address;
-  variables["MASTER_PORT"] = std::to_string(rendezvous.master_port);
   const std::string timeout =
       std::to_string(std::chrono::ceil<std::chrono::seconds>(collective_timeout(rendezvous)).count());
   variables["GRIDCTL_COLLECTIVE_TIMEOUT"] = timeout;  // for init_process_group(timeout=…), which reads no variable
+  add_gpus(variables, rendezvous.backend, *rendezvous.members[member]);
   if (rendezvous.members.size() == 1) return variables;
   variables["PET_RDZV_CONF"] = "join_timeout=" + timeout + ",timeout=" + timeout;  // torchrun's --rdzv-conf
   if (rendezvous.backend == Backend::nccl || rendezvous.backend == Backend::rccl)
     variables["TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC"] = timeout;
-  add_network(variables, rendezvous, *rendezvous.members[member]);
+  add_network(variables, rendezvous, member);
   return variables;
 }
 

@@ -44,14 +44,15 @@ struct Rendezvous {
   job::Backend backend = job::Backend::gloo;
   Reach reach = Reach::host;
   std::vector<const Inventory*> members;  // borrowed; never empty
-  std::string master_address;             // of rank 0, as the others reach it
-  int master_port = 0;
+  // Of each member, that has the address by which the others have reached it (reach_proof.hpp); empty: not known.
+  std::vector<std::string> interfaces{};
   std::optional<Duration> round_trip;  // the longest between two members, as measured
   std::optional<double> exchange_s;    // the longest that one exchange is expected to take
 };
-// The variables of one member: MASTER_ADDR, MASTER_PORT; interface and RDMA devices of its own that are up, RDMA only
-// if every member has the same kind; timeouts that a hundred times the measured latency of a collective fits in. An
-// interface is named only where there is no doubt: within a site the fastest one that is up, over the WAN the only one.
+// The variables of one member: interface and RDMA devices of its own that are up, RDMA only if every member has the same
+// kind; what its GPUs cannot do; timeouts that a hundred times the measured latency of a collective fits in. An
+// interface is named where there is no doubt: the one that was proven, else within a site the fastest one that is up,
+// over the WAN the only one. The job's own variables win over these. No launcher's: job/launcher.
 [[nodiscard]] std::map<std::string, std::string> backend_environment(const Rendezvous& rendezvous, std::size_t member);
 
 // How long a collective may take before it counts as stuck.

@@ -13,6 +13,7 @@
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "sched/deadline.hpp"
+#include "sched/fabric.hpp"
 #include "sched/gpu_match.hpp"
 #include "sched/residency.hpp"
 
@@ -211,7 +212,7 @@ GpuChoice choose_gpus(const job::GpuRequest& request, const HostFacts& host) {
           (choice.gpus.empty() || choice.gpus.front()->vendor == one.vendor))
         choice.gpus.insert(choice.gpus.end(), one.gpus.begin(), one.gpus.end());
   }
-  if (choice.gpus.size() > most) choice.gpus.resize(most);
+  choice.gpus = best_joined(host.inventory, std::move(choice.gpus), most);
   return choice;
 }
 
@@ -272,6 +273,13 @@ bool choose_form(Candidate& c, const job::Spec& spec) {
   return choose_engine(c, spec.image) && choose_among_gpus(c, spec.resources.gpus, spec.resources.any_order);
 }
 
+// A tight job of one host: its GPUs make one group. Another part of the host may do when it becomes free.
+bool is_tight_enough(Candidate& c, const job::Spec& spec) {
+  if (spec.workload.job_class != job::JobClass::tight || spec.constraints.any_interconnect) return true;
+  const auto problem = fabric_problem(c.host->inventory, c.gpus);
+  return !problem || c.reject("fabric", *problem, !c.host->busy_gpus.empty());
+}
+
 // Whether what fits in principle is free just now.
 bool free_now(Candidate& c, const job::Resources& want) {
   const HostFacts& host = *c.host;
@@ -305,7 +313,7 @@ Candidate consider(const job::Spec& spec, const Result<Query>& query, const Host
     return c;
   }
   if (!choose_shares(c, spec.resources)) return c;
-  const bool form_fits = choose_form(c, spec);
+  const bool form_fits = choose_form(c, spec) && is_tight_enough(c, spec);
   if (!form_fits && !c.rejection->temporary) return c;
   if (!host.reachable) c.reject("unreachable", "it does not answer", true);
   else if (!host.apart.empty()) c.reject("replica", host.apart, true);

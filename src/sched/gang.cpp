@@ -11,7 +11,9 @@
 
 #include "base/text.hpp"
 #include "sched/candidate.hpp"
+#include "sched/fabric.hpp"
 #include "sched/gang_search.hpp"
+#include "sched/reach_proof.hpp"
 
 namespace gridctl::sched {
 
@@ -28,17 +30,19 @@ std::string island_name(const std::vector<std::string>& island) {
   return "the island of " + island.front() + " and " + std::to_string(others) + (others == 1 ? " other" : " others");
 }
 
-std::vector<Pool> pools_of(Near near, const Topology& topology) {
+std::vector<Pool> pools_of(Near near, const Topology& topology, bool need_known) {
   std::vector<Pool> pools;
   if (near == Near::any) return {{"all hosts", "", {}}};
   for (const std::vector<std::string>& island : topology.islands)
     pools.push_back({island_name(island), "", {island.begin(), island.end()}});
   for (const Site& site : topology.sites) {
     const bool on_trust = near == Near::island;
-    if (on_trust && !site.declared) continue;  // measured, and not fast enough: it would be an island
+    // Measured: it would be an island, unless the job's exchanges need less.
+    if (on_trust && !site.declared && !need_known) continue;
     pools.push_back(
         {"site " + site.name,
-         on_trust ? "the links of this site are taken on trust; `gridctl provider links` measures them" : "",
+         on_trust && site.declared ? "the links of this site are taken on trust; `gridctl provider links` measures them"
+                                   : "",
          {site.hosts.begin(), site.hosts.end()}});
   }
   return pools;
@@ -58,9 +62,7 @@ struct Group {
   std::vector<Candidate> candidates;
 };
 
-void keep_gpus(Candidate& c, std::size_t gpus) {
-  if (c.gpus.size() > gpus) c.gpus.resize(gpus);
-}
+void keep_gpus(Candidate& c, std::size_t gpus) { c.gpus = best_joined(c.host->inventory, std::move(c.gpus), gpus); }
 
 std::vector<Group> alike(const std::vector<const Candidate*>& fitting) {
   std::map<std::pair<std::string, std::size_t>, Group> groups;
@@ -89,26 +91,31 @@ std::vector<Group> by_vendor(const std::vector<const Candidate*>& fitting, bool 
   return out;
 }
 
-// Pairs that cannot be together: one machine under two names, or a link that was measured and is too slow.
+// Pairs that cannot be together: one machine under two names, or a link that was measured and is too slow. What was
+// measured is TCP: hosts that both have InfiniBand or RoCE talk over that.
 class Conflicts {
  public:
-  Conflicts(Near near, std::span<const PairLink> links) {
-    if (near != Near::island) return;
+  Conflicts(const GangWish& wish, std::span<const PairLink> links) {
+    if (wish.near != Near::island) return;
+    const double needed = std::min(wish.bits_per_second.value_or(k_island_bits_per_second), k_island_bits_per_second);
     for (const PairLink& link : links) {
-      const bool slow = link.bits_per_second && *link.bits_per_second < k_island_bits_per_second;
-      const bool far = link.rtt && *link.rtt > k_island_rtt;
-      if (slow || far) bad_.insert(std::minmax(link.source, link.target));
+      const bool slow = link.bits_per_second && *link.bits_per_second < needed;
+      const bool far = link.rtt && *link.rtt > (wish.bits_per_second ? k_site_rtt : k_island_rtt);
+      if (slow) slow_.insert(std::minmax(link.source, link.target));
+      if (far) far_.insert(std::minmax(link.source, link.target));
     }
   }
   [[nodiscard]] bool between(const HostFacts& a, const HostFacts& b) const {
     const auto same = [](const std::string& left, const std::string& right) { return !left.empty() && left == right; };
     if (same(a.inventory.machine_id, b.inventory.machine_id) || same(a.inventory.boot_id, b.inventory.boot_id))
       return true;
-    return !bad_.empty() && bad_.contains(std::minmax(a.name.value, b.name.value));
+    const std::pair<std::string, std::string> pair = std::minmax(a.name.value, b.name.value);
+    if (far_.contains(pair)) return true;
+    return slow_.contains(pair) && !rdma_between(a.inventory, b.inventory);
   }
 
  private:
-  std::set<std::pair<std::string, std::string>> bad_;
+  std::set<std::pair<std::string, std::string>> slow_, far_;
 };
 
 GangPlan plan_of(const Pool& pool, const Group& group, const GangSearch::Found& found) {
@@ -196,6 +203,10 @@ GangWish wish_of(const job::Spec& spec, const Coupling& coupling) {
               : coupling.job_class == job::JobClass::medium ? Near::site
                                                             : Near::any;
   wish.mixed_vendors = coupling.mixed_vendors;
+  if (wish.near != Near::island) return wish;
+  if (spec.constraints.any_interconnect) wish.near = Near::site;
+  wish.joined = !spec.constraints.any_interconnect;
+  wish.bits_per_second = needed_bits_per_second(spec, std::nullopt);
   return wish;
 }
 
@@ -214,6 +225,9 @@ GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::
   std::set<std::string> possible;  // now or later
   for (const HostFacts& host : hosts) {
     Candidate c = consider(spec, query, host);
+    if (wish.joined && !c.rejection)
+      if (const auto problem = fabric_problem(host.inventory, c.gpus))
+        c.reject("fabric", *problem, !host.busy_gpus.empty());
     if (!c.rejection || c.rejection->temporary) possible.insert(host.name.value);
     if (c.rejection) {
       decision.rejections.push_back(*std::move(c.rejection));
@@ -229,8 +243,8 @@ GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::
   decision.work_known = known.work_known;
   std::sort(decision.rejections.begin(), decision.rejections.end(),
             [](const Rejection& a, const Rejection& b) { return a.host < b.host; });
-  const std::vector<Pool> pools = pools_of(wish.near, topology);
-  const Conflicts conflicts(wish.near, links);
+  const std::vector<Pool> pools = pools_of(wish.near, topology, wish.bits_per_second.has_value());
+  const Conflicts conflicts(wish, links);
   Search search{spec, wish, known, conflicts};
   search_all(search, pools, wanted);
   if (search.plans.empty() && wanted.size() < all.size()) search_all(search, pools, all);

@@ -31,9 +31,13 @@ struct GangWish {
   int members = 2;  // hosts, 2..1024
   Near near = Near::island;
   bool mixed_vendors = false;  // with Near::any
+  bool joined = false;         // GPUs of a host by NVLink or its like
+  // Of the links between hosts, unless they have InfiniBand or RoCE; nullopt: as islands have.
+  std::optional<double> bits_per_second{};
 };
 
-// Tight gangs need an island, medium ones a site, others nothing.
+// Tight gangs need an island whose hosts' GPUs are joined, medium ones a site, others nothing. With `constraints:
+// {interconnect: any}` a tight gang is at one site, of identical GPUs, and no more.
 [[nodiscard]] GangWish wish_of(const job::Spec& spec, const Coupling& coupling);
 
 struct GangPlan {

@@ -88,6 +88,8 @@ template <class T>
 // Shared between message files.
 [[nodiscard]] nlohmann::json spec_json(const AttemptSpec& spec);
 [[nodiscard]] AttemptSpec read_spec(const Fields& fields);
+[[nodiscard]] nlohmann::json gang_json(const Gang& gang);
+[[nodiscard]] Gang read_gang(const Fields& fields);
 [[nodiscard]] nlohmann::json error_json(const Error& error);
 [[nodiscard]] Error read_error(const Fields& fields);
 

@@ -17,6 +17,7 @@
 #include "base/metrics.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "wire/gang.hpp"
 #include "wire/held.hpp"
 
 namespace gridctl::wire {
@@ -77,6 +78,7 @@ struct AttemptSpec {
   Duration stop_grace = std::chrono::seconds{30};
   std::uint64_t log_ring_bytes = 64ull << 20;
   std::uint64_t disk_bytes_max = 0;  // quota of the attempt folder's checkpoints; 0 = none
+  std::optional<Gang> gang;          // several hosts or ranks; absent: one process here
 };
 
 struct PrepareRequest {

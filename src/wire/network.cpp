@@ -54,10 +54,19 @@ std::int64_t to_us(Duration duration) {
 }
 
 ListenRequest read_listen(const Fields& fields) {
-  return {fields.digest("token"), read_time(fields, "accept_ms"), read_time(fields, "time_ms"),
-          fields.number("bytes_max", k_link_exchange_max)};
+  ListenRequest request{fields.digest("token"), read_time(fields, "accept_ms"), read_time(fields, "time_ms"),
+                        fields.number("bytes_max", k_link_exchange_max)};
+  if (fields.has("port")) request.port = read_port(fields);
+  return request;
 }
-ListenReply read_listen_reply(const Fields& fields) { return {read_port(fields), read_addresses(fields)}; }
+ListenReply read_listen_reply(const Fields& fields) {
+  ListenReply reply{read_port(fields), read_addresses(fields)};
+  if (fields.has("interfaces")) reply.interfaces = fields.texts("interfaces", k_link_addresses_max);
+  if (reply.interfaces.size() > reply.addresses.size()) fields.fail("has more interfaces than addresses");
+  if (fields.has("ephemeral_first"))
+    reply.ephemeral_first = static_cast<std::uint16_t>(fields.number("ephemeral_first", k_port_max));
+  return reply;
+}
 ConnectRequest read_connect(const Fields& fields) {
   return {fields.digest("token"), read_addresses(fields), read_port(fields), read_time(fields, "time_ms"),
           fields.number("bytes_max", k_link_exchange_max)};
@@ -107,13 +116,20 @@ std::string encode(const SourceRequest& request) {
   return dump({{"op", "link_source"}, {"bytes", request.bytes}, {"seed", request.seed}});
 }
 std::string encode(const ListenRequest& request) {
-  return dump({{"op", "link_listen"},
-               {"token", to_hex(request.token)},
-               {"accept_ms", to_ms(request.accept_max)},
-               {"time_ms", to_ms(request.time_max)},
-               {"bytes_max", request.bytes_max}});
+  json value{{"op", "link_listen"},
+             {"token", to_hex(request.token)},
+             {"accept_ms", to_ms(request.accept_max)},
+             {"time_ms", to_ms(request.time_max)},
+             {"bytes_max", request.bytes_max}};
+  if (request.port != 0) value["port"] = request.port;
+  return dump(value);
 }
-std::string encode(const ListenReply& reply) { return dump({{"port", reply.port}, {"addresses", reply.addresses}}); }
+std::string encode(const ListenReply& reply) {
+  json value{{"port", reply.port}, {"addresses", reply.addresses}};
+  if (!reply.interfaces.empty()) value["interfaces"] = reply.interfaces;
+  if (reply.ephemeral_first != 0) value["ephemeral_first"] = reply.ephemeral_first;
+  return dump(value);
+}
 std::string encode(const ConnectRequest& request) {
   return dump({{"op", "link_connect"},
                {"token", to_hex(request.token)},

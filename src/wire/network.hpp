@@ -45,10 +45,13 @@ struct ListenRequest {
   Digest token;
   Duration accept_max{}, time_max{};  // for somebody to come; for all of it
   std::uint64_t bytes_max = 0;        // each way; 0: round trips only
+  std::uint16_t port = 0;             // to listen on, from 1024; 0: any. Feature word "gangs"
 };
 struct ListenReply {
   std::uint16_t port = 0;
-  std::vector<std::string> addresses;  // of the host, as it knows them: numeric
+  std::vector<std::string> addresses;   // of the host, as it knows them: numeric
+  std::vector<std::string> interfaces{};  // of those addresses, in their order; empty from older agents
+  std::uint16_t ephemeral_first = 0;    // the lowest port that outgoing connections are given; 0: not known
 };
 struct ConnectRequest {
   Digest token;

@@ -52,6 +52,7 @@ json spec_json(const AttemptSpec& spec) {
   if (spec.upload_limit > 0) out["upload_limit"] = spec.upload_limit;
   if (spec.checkpoint_by_marker) out["checkpoint_by_marker"] = true;  // newer than the others: absent means no
   if (spec.interval_signal > 0) out["interval_signal"] = spec.interval_signal;
+  if (spec.gang) out["gang"] = gang_json(*spec.gang);
   return out;
 }
 
@@ -84,6 +85,7 @@ AttemptSpec read_spec(const Fields& fields) {
   spec.stop_grace = fields.duration("stop_grace_ms");
   spec.log_ring_bytes = fields.number("log_ring_bytes");
   spec.disk_bytes_max = fields.number("disk_bytes_max");
+  if (fields.has("gang")) spec.gang = read_gang(fields.object("gang"));
   return spec;
 }
 

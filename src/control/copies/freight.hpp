@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "control/copies/remotes.hpp"
+#include "control/measure/network.hpp"
 #include "control/reach/agent_network.hpp"
 #include "control/reach/life_sign.hpp"
 #include "control/reach/link_meter.hpp"
+#include "store/gang_tree.hpp"
 #include "wire/messages.hpp"
 
 namespace gridctl::control {
@@ -36,6 +38,23 @@ struct Pulled {
   Duration took{};  // from asking for it until it was whole and verified here
 };
 
+// What one member of a gang has saved, whole in the local store.
+struct CheckpointPart {
+  std::string member;  // its host, for people
+  std::uint32_t first_rank = 0, ranks = 1;
+  Digest root;
+  std::uint64_t number = 0;  // the host's
+  std::optional<std::int64_t> step{};
+};
+// The parts of one step, put together and kept in the local store.
+struct MergedParts {
+  Digest root;
+  std::uint64_t bytes = 0, files = 0;
+  std::vector<std::uint64_t> numbers;  // the parts that it is made of, by member
+  std::string missing;                 // why there is none, for people: nothing else is set then
+  std::string conflicts;               // what members hold differently, and whose was kept; empty: nothing
+};
+
 class Freight {
  public:
   virtual ~Freight() = default;
@@ -49,6 +68,11 @@ class Freight {
   [[nodiscard]] virtual Result<Pulled> pull(const HostReach& host, const JobId& job, Epoch epoch,
                                             const wire::HostCheckpoint& checkpoint,
                                             const std::optional<Digest>& head) = 0;
+  // The newest checkpoint that is whole across all members, out of the parts of each, oldest first.
+  [[nodiscard]] virtual Result<MergedParts> merge(const std::vector<std::vector<CheckpointPart>>& members) = 0;
+  // Whether `from` reaches `to` on that port, and at what rate, see measure/network.hpp.
+  [[nodiscard]] virtual Result<PortProof> prove_port(const HostReach& from, const HostReach& to, std::uint16_t port,
+                                                     std::uint64_t bytes_max) = 0;
   // For the loop's thread. Nothing when nobody has one.
   [[nodiscard]] virtual Result<CopiesOf> copies_of(const JobId& job, CheckpointSeq seq) = 0;
   // Brings back what is damaged here of a checkpoint. What was brought back, for people; empty: nothing was damaged.
@@ -60,14 +84,23 @@ inline constexpr Duration k_reach_patience = std::chrono::seconds{20};  // login
 // Over the chunk store of a state directory.
 class StoreFreight : public Freight {
  public:
-  StoreFreight(AgentNetwork& network, os::Clock& clock, registry::Registry& registry, LinkMeter& meter)
-      : network_(network), clock_(clock), registry_(registry), paths_{registry.directory()}, meter_(meter) {}
+  StoreFreight(AgentNetwork& network, os::Clock& clock, registry::Registry& registry, LinkMeter& meter,
+               ControllerId controller)
+      : network_(network),
+        clock_(clock),
+        registry_(registry),
+        paths_{registry.directory()},
+        meter_(meter),
+        controller_(std::move(controller)) {}
 
   [[nodiscard]] Result<transfer::BulkLink> reach(const HostReach& host, Duration patience) override;
   [[nodiscard]] Result<std::uint64_t> push(const HostReach& host, const transfer::BulkLink& link,
                                            const Digest& root) override;
   [[nodiscard]] Result<Pulled> pull(const HostReach& host, const JobId& job, Epoch epoch,
                                     const wire::HostCheckpoint& checkpoint, const std::optional<Digest>& head) override;
+  [[nodiscard]] Result<MergedParts> merge(const std::vector<std::vector<CheckpointPart>>& members) override;
+  [[nodiscard]] Result<PortProof> prove_port(const HostReach& from, const HostReach& to, std::uint16_t port,
+                                             std::uint64_t bytes_max) override;
   [[nodiscard]] Result<CopiesOf> copies_of(const JobId& job, CheckpointSeq seq) override;
   [[nodiscard]] Result<std::string> heal(const CopiesOf& copies, const Digest& root) override;
 
@@ -79,6 +112,7 @@ class StoreFreight : public Freight {
   registry::Registry& registry_;
   const Paths paths_;
   LinkMeter& meter_;
+  const ControllerId controller_;
 };
 
 }  // namespace gridctl::control

@@ -159,7 +159,7 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   os::Loop loop;
   LinkMeter meter;
   SshNetwork network(loop, clock, paths, controller);
-  StoreFreight freight(network, clock, registry, meter);
+  StoreFreight freight(network, clock, registry, meter, controller);
   JobFiles folders(paths);
   os::LoopExecutor run(loop);
   Controller jobs({clock, run, network, registry, freight, folders}, {health_period()});

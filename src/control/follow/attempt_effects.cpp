@@ -56,12 +56,15 @@ Result<LaunchOrder> Attempts::launch_order(const TrackedJob& job, const job::Lau
     const FleetHost* host = fleet_.find(one.host);
     hosts.push_back(host == nullptr ? registry::Provider{} : host->provider);
   }
+  GangRendezvous rendezvous;
+  if (const auto* launching = job.in<job::Launching>()) rendezvous = {launching->port, launching->token};
   const AttemptFacts facts{job.row,
                            attempt,
                            member,
                            inputs,
                            restore,
                            std::move(hosts),
+                           rendezvous,
                            fixed ? policy.every : tuned.every,
                            restart_reason,
                            fixed ? policy.every : tuned.pause};
@@ -162,7 +165,7 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
   const bool patient = mine.collect_tries[which]++ < k_collect_tries;
   in_background(
       job.id(), name, {os::Lane::Kind::urgent, effect.host.value},
-      [with = *with, known = mine.saved[which], head = head_root(job), patient] {
+      [with = *with, known = newest_part(job.id(), which), head = head_root(job), patient] {
         return collect(with, known, head, patient);
       },
       [this, name, which, effect](TrackedJob& its, Result<Gathered> result) {
@@ -172,13 +175,21 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
           report(result.error(), "while collecting from " + effect.host.value);
           return try_later(id, name, k_launch_retry);
         }
+        const auto collected = [this, effect, problem = result->problem](TrackedJob& one) {
+          note_last_output(one, effect.rank);
+          book_.apply(one.id(), job::Collected{effect.epoch, problem, effect.rank});
+        };
+        const job::Attempt* attempt = its.state().attempt();
+        if (result->checkpoint && attempt != nullptr && attempt->is_gang()) {
+          keep_part(its, which, *result->checkpoint);
+          return merge_parts(its, collected);
+        }
         if (result->checkpoint) {
           commit(its, which, effect.attempt, *result->checkpoint);
           // The job must not end without it, for then it is removed at the host.
           if (work(id).saved[which] < result->checkpoint->from.number) return try_later(id, name, k_launch_retry);
         }
-        note_last_output(its, effect.rank);
-        book_.apply(id, job::Collected{effect.epoch, result->problem, effect.rank});
+        collected(its);
       });
 }
 

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "control/follow/gang_spec.hpp"
+#include "control/follow/gang_spec.hpp"
 #include "job/launcher.hpp"
 #include "sched/backend.hpp"
 #include "store/whole.hpp"
@@ -24,7 +26,10 @@ std::string backend_of(const job::Spec& spec, const std::optional<Vendor>& vendo
 // One a line, by rank, as SkyPilot has it.
 std::string addresses(const AttemptFacts& facts) {
   std::string text;
-  for (const registry::Provider& host : facts.hosts) text += (text.empty() ? "" : "\n") + host.host;
+  for (std::size_t i = 0; i < facts.hosts.size(); ++i) {
+    const std::string& told = facts.attempt.members.at(i).address;
+    text += (text.empty() ? "" : "\n") + (told.empty() ? facts.hosts[i].host : told);
+  }
   return text;
 }
 
@@ -38,7 +43,7 @@ void add_own(std::map<std::string, std::string>& env, const AttemptFacts& facts)
   env["GRIDCTL_NODE_RANK"] = std::to_string(member.rank);
   env["GRIDCTL_NUM_NODES"] = std::to_string(facts.attempt.members.size());
   env["GRIDCTL_NODE_IPS"] = addresses(facts);
-  env["GRIDCTL_MASTER_ADDR"] = facts.attempt.is_gang() ? facts.hosts.front().host : "127.0.0.1";
+  env["GRIDCTL_MASTER_ADDR"] = facts.attempt.is_gang() ? addresses(facts).substr(0, addresses(facts).find('\n')) : "127.0.0.1";
   env["GRIDCTL_MASTER_PORT"] = std::to_string(k_master_port);
   env["GRIDCTL_GPUS_PER_NODE"] = std::to_string(member.gpu_uuids.size());
   env["GRIDCTL_GPU_VENDOR"] = vendor ? std::string(vendor_name(*vendor)) : "";
@@ -64,7 +69,7 @@ void add_launcher(std::map<std::string, std::string>& env, const AttemptFacts& f
   place.job_name = facts.job.name;
   place.restarts = static_cast<int>(facts.attempt.number.value) - 1;
   place.gpus_per_node = static_cast<int>(facts.member.gpu_uuids.size());
-  place.addresses = {env["GRIDCTL_MASTER_ADDR"]};
+  place.hosts = {{env["GRIDCTL_MASTER_ADDR"], 1}};
   place.port = k_master_port;
   for (auto& [name, value] : job::launcher_environment(facts.job.spec.launcher, place)) env[name] = value;
 }
@@ -85,6 +90,28 @@ std::optional<Vendor> vendor_of(const AttemptFacts& facts) {
     if (gpu.uuid == member.gpu_uuids.front()) return gpu.vendor;
   return std::nullopt;
 }
+
+namespace {
+
+// As the other members reach it.
+std::string address_of(const AttemptFacts& facts, std::size_t position) {
+  const job::Member& member = facts.attempt.members.at(position);
+  return member.address.empty() ? facts.hosts.at(position).host : member.address;
+}
+
+std::optional<wire::Gang> gang_part(const AttemptFacts& facts, const std::string& run) {
+  GangFacts gang{facts.job.id, facts.attempt.epoch, static_cast<int>(facts.attempt.number.value) - 1, 0, {}, {}};
+  for (std::size_t i = 0; i < facts.attempt.members.size(); ++i)
+    gang.hosts.push_back({facts.attempt.members[i].host.value, address_of(facts, i),
+                          static_cast<int>(facts.attempt.members[i].gpu_uuids.size())});
+  if (const auto token = parse_digest(facts.rendezvous.token)) gang.token = *token;
+  std::optional<wire::Gang> part =
+      gang_of(facts.job.spec, run, gang, static_cast<std::size_t>(facts.member.rank));
+  if (part && facts.rendezvous.port != 0) part->port = static_cast<std::uint16_t>(facts.rendezvous.port);
+  return part;
+}
+
+}  // namespace
 
 wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   const job::Spec& spec = facts.job.spec;
@@ -116,7 +143,9 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   out.run = facts.restore && !form.resume_run.empty() ? form.resume_run : form.run;
   add_own(out.envs, facts);
   add_skypilot(out.envs, facts);
-  add_launcher(out.envs, facts);
+  out.gang = gang_of(spec, out.run, {facts.job.id, facts.attempt.epoch, static_cast<int>(facts.attempt.number.value) - 1, 0,
+                                     {{member.host.value, facts.host_address, static_cast<int>(member.gpu_uuids.size())}}, {}}, 0);
+  if (!out.gang) add_launcher(out.envs, facts);  // the ranks of a gang each get their own from the agent
   for (const auto& [name, value] : spec.envs) out.envs[name] = value;  // the user's word is the last
   out.secret_names = spec.secrets;
   out.gpu_uuids = member.gpu_uuids;

@@ -11,6 +11,10 @@
 
 namespace gridctl::control {
 
+struct GangRendezvous {
+  int port = 0;
+  std::string token;
+};
 struct AttemptFacts {
   const registry::Job& job;
   const job::Attempt& attempt;
@@ -18,6 +22,7 @@ struct AttemptFacts {
   const std::vector<registry::Input>& inputs;
   std::optional<registry::Checkpoint> restore;
   std::vector<registry::Provider> hosts;  // of all members, by rank
+  GangRendezvous rendezvous{};            // of a gang whose members have proven that they reach each other
   Duration checkpoint_interval{};         // advice to the job
   std::string restart_reason;             // how the attempt before it ended ("host_lost"), empty on the first
   Duration snapshot_pause{};              // the host takes no two snapshots closer together

@@ -199,7 +199,7 @@ std::optional<Digest> Attempts::head_root(const TrackedJob& job) {
 
 void Attempts::pull_newest(const FleetHost& host, TrackedJob& job, int rank, const wire::AttemptStatus& status) {
   const Which which{status.epoch.value, rank};
-  const wire::HostCheckpoint* found = newest_beyond(status, work(job.id()).saved[which]);
+  const wire::HostCheckpoint* found = newest_beyond(status, newest_part(job.id(), which));
   const std::string name = pull_name(status.epoch.value, rank);
   const job::Attempt* attempt = job.state().attempt();
   if (found == nullptr || attempt == nullptr || is_under_way(job.id(), name)) return;
@@ -211,6 +211,11 @@ void Attempts::pull_newest(const FleetHost& host, TrackedJob& job, int rank, con
         return world.freight.pull(reach, id, epoch, newest, head);
       },
       [this, name, which, number = attempt->number](TrackedJob& mine, Result<Pulled> result) {
+        const job::Attempt* now = mine.state().attempt();
+        if (result && now != nullptr && now->is_gang()) {
+          keep_part(mine, which, *result);
+          return merge_parts(mine, [](TrackedJob&) {});
+        }
         if (result) return commit(mine, which, number, *result);
         report(result.error(), "while fetching a checkpoint of job " + mine.id().value);
         book_.note(mine.id(), {"checkpoint_fetch_failed", result.error().one_line(), {which.first}, {}});
@@ -219,9 +224,16 @@ void Attempts::pull_newest(const FleetHost& host, TrackedJob& job, int rank, con
 }
 
 void Attempts::commit(TrackedJob& job, Which which, AttemptNumber attempt, const Pulled& pulled) {
+  if (!commit_whole(job, {which.first}, attempt, pulled)) return;
+  std::uint64_t& saved = work(job.id()).saved[which];
+  saved = std::max(saved, pulled.from.number);
+  renew_soon();
+}
+
+bool Attempts::commit_whole(TrackedJob& job, Epoch epoch, AttemptNumber attempt, const Pulled& pulled) {
   registry::Checkpoint row;
   row.job = job.id();
-  row.epoch = {which.first};
+  row.epoch = epoch;
   row.attempt = attempt;
   row.root = pulled.from.root;
   row.created_at = world_.clock.wall();
@@ -234,14 +246,15 @@ void Attempts::commit(TrackedJob& job, Which which, AttemptNumber attempt, const
   if (pulled.from.written_ms) row.stall = std::chrono::milliseconds{*pulled.from.written_ms};
   row.upload = std::chrono::milliseconds{pulled.from.age_ms} + pulled.took;
   const Result<registry::JobRecords::Commit> committed = world_.records.commit_checkpoint(row);
-  if (!committed) return report(committed.error(), "while committing a checkpoint of job " + job.id().value);
-  std::uint64_t& saved = work(job.id()).saved[which];
-  saved = std::max(saved, pulled.from.number);
+  if (!committed) {
+    report(committed.error(), "while committing a checkpoint of job " + job.id().value);
+    return false;
+  }
   // Also what an earlier try has committed without our being told.
   if (!(committed->step.state == job.state())) book_.adopt(job, committed->step.state);
   prune(job);
   pacer_.retune(job);
-  renew_soon();
+  return true;
 }
 
 void Attempts::prune(const TrackedJob& job) {

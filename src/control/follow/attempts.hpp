@@ -4,6 +4,8 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +17,7 @@
 #include "control/follow/host_work.hpp"
 #include "control/follow/job_book.hpp"
 #include "sched/interval.hpp"
+#include "sched/reach_proof.hpp"
 
 namespace gridctl::control {
 
@@ -47,6 +50,10 @@ class Attempts : public JobListener, public FleetListener {
 
  private:
   using Which = std::pair<std::uint64_t, int>;  // epoch, rank
+  struct KeptPart {
+    CheckpointPart part;
+    Pulled pulled;
+  };
   struct Doing {                                // of a job; everything here can be lost: the registry has the truth
     std::set<std::string> under_way;            // names of effects and pulls at work
     std::map<std::string, os::Executor::Timer> later;  // names waiting for another try
@@ -93,8 +100,17 @@ class Attempts : public JobListener, public FleetListener {
   void fetch_log(const FleetHost& host, const TrackedJob& job, int rank, const wire::AttemptStatus& status);
   void pull_newest(const FleetHost& host, TrackedJob& job, int rank, const wire::AttemptStatus& status);
   void commit(TrackedJob& job, Which which, AttemptNumber attempt, const Pulled& pulled);
+  [[nodiscard]] bool commit_whole(TrackedJob& job, Epoch epoch, AttemptNumber attempt, const Pulled& pulled);
   void prune(const TrackedJob& job);
   [[nodiscard]] std::optional<Digest> head_root(const TrackedJob& job);
+  // gang_checkpoint.cpp, gang_connect.cpp
+  void keep_part(TrackedJob& job, Which which, const Pulled& pulled);
+  [[nodiscard]] std::uint64_t newest_part(const JobId& id, Which which);
+  void merge_parts(TrackedJob& job, std::function<void(TrackedJob&)> then);
+  void take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, const Result<MergedParts>& merged);
+  void connected(TrackedJob& job, Epoch epoch, std::uint16_t port, const std::vector<sched::ReachOutcome>& outcomes,
+                 const std::vector<std::string>& addresses, const std::string& port_taken,
+                 const std::optional<std::pair<Error, int>>& failed);
   void judge_silence();
   void renew();
   [[nodiscard]] Doing& work(const JobId& id) { return work_[id.value]; }

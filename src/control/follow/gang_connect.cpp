@@ -1,11 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0
-// Before a gang starts, its members prove that they reach each other.
+// Before a gang starts, its members prove that they reach each other on the ports of their epoch, and at what rate.
+#include <algorithm>
+#include <cstdio>
+
 #include "control/follow/attempts.hpp"
+#include "control/reach/pace.hpp"
+#include "job/rank_start.hpp"
+#include "os/random.hpp"
+#include "sched/reach_proof.hpp"
 
 namespace gridctl::control {
 
+namespace {
+
+constexpr std::uint64_t k_proof_bytes = 4 << 20;  // each way, between neighbours: enough to tell 1 from 10 Gbit/s
+constexpr int k_ports_tries = 4;                  // ranges of ports that may be in use
+
+struct Proven {
+  std::vector<sched::ReachOutcome> outcomes;
+  std::vector<std::string> addresses;  // of the members, as others reached them
+  std::string port_taken;              // somebody listens there already
+  std::optional<Error> error;          // a member could not be asked
+  int blamed = 0;                      // rank of that member
+};
+
+sched::ReachOutcome outcome_of(const HostReach& from, const HostReach& to, std::uint16_t port,
+                               const PortProof& proof) {
+  sched::ReachOutcome one;
+  one.from = from.provider.name.value;
+  one.to = to.provider.name.value;
+  one.port = port;
+  one.connected = proof.contact.works;
+  one.address = proof.contact.address;
+  one.reason = proof.contact.reason;
+  one.rtt = proof.rtt;
+  one.there = proof.rate_there;
+  one.back = proof.rate_back;
+  one.ephemeral_first = proof.ephemeral_first;
+  return one;
+}
+
+// On a thread of its own.
+Proven prove(const World& world, const std::vector<HostReach>& members, std::uint16_t port) {
+  Proven proven;
+  proven.addresses.resize(members.size());
+  for (const auto& [from, to] : sched::pairs_to_prove(members.size())) {
+    const bool neighbours = (from + 1) % members.size() == to;
+    const Result<PortProof> proof =
+        world.freight.prove_port(members[from], members[to], port, neighbours ? k_proof_bytes : 0);
+    if (!proof && proof.error().code == Code::busy) {
+      proven.port_taken = proof.error().one_line();
+      return proven;
+    }
+    if (!proof) {
+      proven.error = proof.error();
+      proven.blamed = static_cast<int>(to);
+      return proven;
+    }
+    proven.outcomes.push_back(outcome_of(members[from], members[to], port, *proof));
+    if (proof->contact.works) proven.addresses[to] = proof->contact.address;
+  }
+  return proven;
+}
+
+std::string slowest_in_words(const std::vector<sched::ReachOutcome>& outcomes) {
+  const sched::ReachOutcome* slowest = nullptr;
+  for (const sched::ReachOutcome& one : outcomes)
+    if (one.there && (slowest == nullptr || *one.there < *slowest->there)) slowest = &one;
+  if (slowest == nullptr) return "the members reach each other";
+  char rate[64];
+  std::snprintf(rate, sizeof rate, "%.2f Gbit/s", *slowest->there / 1e9);
+  return "the members reach each other; slowest is " + slowest->from + " to " + slowest->to + " with " + rate;
+}
+
+}  // namespace
+
 void Attempts::carry_out(TrackedJob& job, const job::Connect& effect) {
-  book_.apply(job.id(), job::MembersConnected{effect.epoch, "not measured"});
+  std::vector<HostReach> members;
+  for (const job::Member& member : job.state().attempt()->members) {
+    const std::optional<HostReach> reach = fleet_.reach(member.host);
+    if (!reach) return book_.apply(job.id(), job::HostForgotten{member.host});
+    members.push_back(*reach);
+  }
+  const int skipped = work(job.id()).ports_skipped[effect.epoch.value];
+  const auto port = static_cast<std::uint16_t>(job::gang_port(job.id(), effect.epoch, skipped));
+  in_background(
+      job.id(), job::effect_name(job::Effect{effect}), {os::Lane::Kind::urgent, {}},
+      [world = world_, members, port] { return prove(world, members, port); },
+      [this, epoch = effect.epoch, port](TrackedJob& mine, const Proven& proven) {
+        connected(mine, epoch, port, proven.outcomes, proven.addresses, proven.port_taken,
+                  proven.error ? std::optional{std::pair{*proven.error, proven.blamed}} : std::nullopt);
+      });
+}
+
+void Attempts::connected(TrackedJob& job, Epoch epoch, std::uint16_t port,
+                         const std::vector<sched::ReachOutcome>& outcomes, const std::vector<std::string>& addresses,
+                         const std::string& port_taken, const std::optional<std::pair<Error, int>>& failed) {
+  const JobId id = job.id();
+  if (job.state().epoch != epoch || job.in<job::Launching>() == nullptr) return;
+  const auto refuse = [&](const std::string& why, int rank) {
+    book_.apply(id, job::LaunchFailed{epoch, why, true, {}, job::EndKind::start_failed, false, rank});
+  };
+  if (!port_taken.empty()) {
+    if (++work(id).ports_skipped[epoch.value] >= k_ports_tries) return refuse(port_taken, 0);
+    return try_later(id, job::effect_name(job::Effect{job::Connect{epoch}}), Duration{});
+  }
+  if (failed) {
+    book_.apply(id, job::LaunchFailed{epoch, failed->first.one_line(), false, {}, job::EndKind::start_failed, false,
+                                      failed->second});
+    return;
+  }
+  sched::ReachNeed need{std::nullopt, job::k_gang_ports};
+  std::optional<Duration> farthest;
+  for (const sched::ReachOutcome& one : outcomes)
+    if (one.rtt) farthest = std::max(farthest.value_or(*one.rtt), *one.rtt);
+  need.bits_per_second = sched::needed_bits_per_second(job.spec(), farthest);
+  const sched::ReachVerdict verdict = sched::judge_reach(outcomes, need);
+  if (verdict.good) {
+    const std::string token = to_hex(random_digest());
+    return book_.apply(id, job::MembersConnected{epoch, slowest_in_words(outcomes), addresses, port, token});
+  }
+  std::string why = verdict.why;
+  for (const std::string& fix : verdict.fixes) why += "; " + fix;
+  int blamed = 0;
+  for (const sched::ReachOutcome& one : outcomes)
+    if (!one.connected)
+      if (const job::Member* member = job.state().attempt()->on({one.to})) blamed = member->rank;
+  refuse(why, blamed);
 }
 
 }  // namespace gridctl::control

@@ -145,9 +145,11 @@ std::string reasons(const std::vector<wire::LinkFailure>& failures) {
 
 struct OneWay {
   wire::LinkResult connector, listener;
+  wire::ListenReply listening;
 };
 // Both hosts over connections of their own, so that each can be told while the other waits.
-Result<OneWay> connect_one_way(const HostAccess& connector, const HostAccess& listener, std::uint64_t bytes_max) {
+Result<OneWay> connect_one_way(const HostAccess& connector, const HostAccess& listener, std::uint64_t bytes_max,
+                               std::uint16_t port = 0) {
   TRY_ASSIGN(const LinkPtr to_listener, reach(listener));
   TRY_ASSIGN(const LinkPtr to_connector, reach(connector));
   Conversation with_listener{*to_listener, *listener.clock, k_silence};
@@ -157,13 +159,14 @@ Result<OneWay> connect_one_way(const HostAccess& connector, const HostAccess& li
   std::copy(random.begin(), random.end(), token.bytes.begin());
 
   TRY_ASSIGN(const std::string where,
-             ask(with_listener, 1, wire::encode(wire::ListenRequest{token, k_pair_accept, k_pair_time, bytes_max})));
+             ask(with_listener, 1, wire::encode(wire::ListenRequest{token, k_pair_accept, k_pair_time, bytes_max, port})));
   TRY_ASSIGN(const wire::ListenReply listening, wire::parse_listen_reply(where));
   const std::vector<std::string> addresses = usable_addresses(addresses_of(listener), listening.addresses);
   TRY_ASSIGN(const std::string told,
              ask(with_connector, 1,
                  wire::encode(wire::ConnectRequest{token, addresses, listening.port, k_pair_time, bytes_max})));
   OneWay found;
+  found.listening = listening;
   TRY_ASSIGN(found.connector, wire::parse_link_result(told));
   Result<Bytes> data = with_listener.data(1, wire::k_frame_max);  // also where nobody came: then it has ended
   if (!found.connector.connected) return found;
@@ -221,6 +224,25 @@ Result<PairMeasured> measure_pair(const HostAccess& a, const HostAccess& b, std:
     measured.bytes += of_a.bytes_sent + of_b.bytes_sent;
   }
   return measured;
+}
+
+Result<PortProof> prove_port(const HostAccess& from, const HostAccess& to, std::uint16_t port,
+                             std::uint64_t bytes_max) {
+  TRY_ASSIGN(const OneWay way, connect_one_way(from, to, bytes_max, port));
+  if (port != 0 && way.listening.port != port)
+    return make_error(Code::unsupported, "the agent of " + to.provider.name.value + " listens on no port of our choice");
+  PortProof proof;
+  note(proof.contact, way);
+  proof.ephemeral_first = way.listening.ephemeral_first;
+  if (!proof.contact.works) return proof;
+  proof.rtt = way.connector.rtt;
+  proof.rate_there = way.connector.bits_per_second;
+  proof.rate_back = way.listener.bits_per_second;
+  const auto& addresses = way.listening.addresses;
+  const auto at = std::find(addresses.begin(), addresses.end(), way.connector.address) - addresses.begin();
+  if (static_cast<std::size_t>(at) < way.listening.interfaces.size())
+    proof.interface = sanitize(way.listening.interfaces[static_cast<std::size_t>(at)], 32);
+  return proof;
 }
 
 Result<wire::ReachReply> measure_landmarks(const HostAccess& place,

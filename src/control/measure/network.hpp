@@ -39,6 +39,18 @@ struct PairMeasured {
 // `bytes_max` each way; 0: round trips alone. An error says nothing about the link: one of the two could not be asked.
 [[nodiscard]] Result<PairMeasured> measure_pair(const HostAccess& a, const HostAccess& b, std::uint64_t bytes_max);
 
+// Whether `from` reaches `to` where a gang's rendezvous will be, and at what rate. An error says nothing about the way:
+// one of the two could not be asked. `busy`: somebody listens on that port already, or the host measures another link.
+struct PortProof {
+  PairMeasured::Contact contact;
+  std::optional<Duration> rtt;
+  std::optional<double> rate_there, rate_back;  // bits a second: from -> to, to -> from
+  std::string interface;                        // of `to`, that has the address which worked; empty: not known
+  std::uint16_t ephemeral_first = 0;            // of `to`; 0: not known
+};
+[[nodiscard]] Result<PortProof> prove_port(const HostAccess& from, const HostAccess& to, std::uint16_t port,
+                                           std::uint64_t bytes_max);
+
 // How long the host takes to connect to these.
 [[nodiscard]] Result<wire::ReachReply> measure_landmarks(const HostAccess& place,
                                                          const std::vector<wire::ReachRequest::Target>& targets);

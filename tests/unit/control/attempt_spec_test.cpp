@@ -94,7 +94,23 @@ TEST_F(AttemptSpec, ShowsAPlainJobNothingOfAnyLauncher) {
     EXPECT_TRUE(name.starts_with("GRIDCTL_") || name.starts_with("SKYPILOT_")) << name << "=" << value;
 }
 
+TEST_F(AttemptSpec, StartsARankForEachGpuOfTheHostWhereTheLauncherWantsThat) {
+  job.spec.launcher = job::Launcher::torchrun;
+  const wire::AttemptSpec two = build();
+  ASSERT_TRUE(two.gang);
+  EXPECT_EQ(two.gang->world_size(), 2u);
+  EXPECT_EQ(two.gang->members.at(0).address, "127.0.0.1");
+  EXPECT_GE(two.gang->port, 20'000);
+  EXPECT_FALSE(two.envs.contains("RANK")) << "each rank gets its own";
+  EXPECT_FALSE(two.gang->self_starting);
+  job.spec.run = "torchrun --nproc-per-node 2 train.py";
+  EXPECT_TRUE(build().gang->self_starting);
+  job.spec.launcher = job::Launcher::plain;
+  EXPECT_FALSE(build().gang);
+}
+
 TEST_F(AttemptSpec, SetsTheLaunchersVariablesWhenTheJobAsksForThem) {
+  job.spec.gang.ranks_per_node = 1;
   job.spec.launcher = job::Launcher::torchrun;
   EXPECT_EQ(build().envs.at("WORLD_SIZE"), "1");
   EXPECT_EQ(build().envs.at("TORCHELASTIC_RESTART_COUNT"), "1");

@@ -27,7 +27,7 @@ class Gang : public Driver {
   }
   void start() {
     each([&](int rank) { return MemberPrepared{state.epoch, rank}; });
-    happen(MembersConnected{state.epoch, "1 GB/s"});
+    happen(MembersConnected{state.epoch, "1 GB/s", {}, 20000, "t"});
     each([&](int rank) { return LaunchAccepted{state.epoch, rank}; });
     each([&](int rank) { return PayloadStarted{state.epoch, rank}; });
   }
@@ -43,7 +43,7 @@ TEST(GangState, StartsNobodyBeforeAllAreReadyAndReachEachOther) {
   EXPECT_THAT(job.due(), ElementsAre("prepare/1/0"));
   job.happen(MemberPrepared{{1}, 0});
   EXPECT_THAT(job.due(), ElementsAre("connect/1"));
-  job.happen(MembersConnected{{1}, "1 GB/s"});
+  job.happen(MembersConnected{{1}, "1 GB/s", {}, 20000, "t"});
   EXPECT_THAT(job.due(), ElementsAre("launch/1/0", "launch/1/1"));
   job.happen(LaunchAccepted{{1}, 0});
   EXPECT_THAT(job.due(), ElementsAre("launch/1/1"));
@@ -156,7 +156,7 @@ TEST(GangState, ReadsWhatWasStoredBeforeMembersHadParts) {
   Driver job;
   job.run_on("a");
   std::string text = to_json(job.state);
-  for (const std::string part : {R"(,"part":"running")", R"("part":"running",)", R"("end":null,)", R"("doing":"",)"})
+  for (const std::string part : {R"(,"part":"running")", R"("part":"running",)", R"("end":null,)", R"("doing":"",)", R"("address":"",)"})
     for (std::size_t at; (at = text.find(part)) != std::string::npos;) text.erase(at, part.size());
   EXPECT_EQ(text.find("\"part\""), std::string::npos);
   EXPECT_EQ(parse_state(text).value(), job.state);

@@ -16,9 +16,8 @@ RankPlace third_of_four() {
   place.restarts = 2;
   place.node_rank = 1;
   place.local_rank = 0;
-  place.ranks_per_node = 2;
   place.gpus_per_node = 2;
-  place.addresses = {"10.0.0.7", "10.0.0.8"};
+  place.hosts = {{"10.0.0.7", 2}, {"10.0.0.8", 2}};
   place.port = 21000;
   return place;
 }
@@ -49,7 +48,9 @@ TEST(Launcher, EachSetsItsOwnVariablesAlone) {
       {Launcher::ray, {"RAY_ADDRESS"}},
   };
   for (const auto& [launcher, names] : own) {
-    const auto env = launcher_environment(launcher, third_of_four());
+    RankPlace place = third_of_four();
+    if (launcher == Launcher::mpi) place.hosts = {{"10.0.0.7", 1}}, place.node_rank = 0;
+    const auto env = launcher_environment(launcher, place);
     for (const auto& [other, foreign] : own)
       for (const std::string& name : foreign) {
         const bool is_own = std::find(names.begin(), names.end(), name) != names.end();
@@ -62,6 +63,26 @@ TEST(Launcher, TensorflowsClusterNamesEveryRankOnce) {
   EXPECT_EQ(launcher_environment(Launcher::tensorflow, third_of_four()).at("TF_CONFIG"),
             R"({"cluster":{"worker":["10.0.0.7:21000","10.0.0.7:21001","10.0.0.8:21000","10.0.0.8:21001"]},)"
             R"("task":{"type":"worker","index":2}})");
+}
+
+TEST(Launcher, CountsRanksOverUnequalHosts) {
+  RankPlace place = third_of_four();
+  place.hosts = {{"10.0.0.7", 8}, {"10.0.0.8", 8}, {"10.0.0.9", 4}};
+  place.node_rank = 2;
+  place.local_rank = 3;
+  EXPECT_EQ(place.rank(), 19);
+  const auto torch = launcher_environment(Launcher::torchrun, place);
+  EXPECT_EQ(torch.at("RANK"), "19");
+  EXPECT_EQ(torch.at("WORLD_SIZE"), "20");
+  EXPECT_EQ(torch.at("LOCAL_WORLD_SIZE"), "4");
+  EXPECT_EQ(torch.at("NODE_RANK"), "2");
+  const auto slurm = launcher_environment(Launcher::slurm_env, place);
+  EXPECT_EQ(slurm.at("SLURM_TASKS_PER_NODE"), "8(x2),4");
+  EXPECT_EQ(slurm.at("SLURM_NODELIST"), "10.0.0.7,10.0.0.8,10.0.0.9");
+}
+
+TEST(Launcher, LeavesTheRanksOfMpirunToMpirun) {
+  EXPECT_TRUE(launcher_environment(Launcher::mpi, third_of_four()).empty());
 }
 
 TEST(Launcher, IsReadBackByItsName) {

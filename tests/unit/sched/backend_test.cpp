@@ -100,16 +100,13 @@ Rendezvous between(std::vector<const Inventory*> members, Backend backend, Reach
   rendezvous.backend = backend;
   rendezvous.reach = reach;
   rendezvous.members = std::move(members);
-  rendezvous.master_address = "10.0.0.1";
-  rendezvous.master_port = 29500;
   return rendezvous;
 }
 
 TEST(BackendEnvironment, NamesInfinibandPortsThatAreUp) {
   EXPECT_THAT(backend_environment(between({&k_fabric, &k_fabric}, Backend::nccl), 0),
               ElementsAre(Pair("GLOO_SOCKET_IFNAME", "ib0"), Pair("GRIDCTL_COLLECTIVE_TIMEOUT", "600"),
-                          Pair("MASTER_ADDR", "10.0.0.1"), Pair("MASTER_PORT", "29500"),
-                          Pair("NCCL_IB_HCA", "=mlx5_0:1,mlx5_1:1"), Pair("NCCL_SOCKET_IFNAME", "=ib0"),
+                          Pair("NCCL_IB_HCA", "=mlx5_0:1,mlx5_1:1"), Pair("NCCL_NET_GDR_LEVEL", "LOC"), Pair("NCCL_SOCKET_IFNAME", "=ib0"),
                           Pair("PET_RDZV_CONF", "join_timeout=600,timeout=600"),
                           Pair("TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC", "600")));
 }
@@ -140,9 +137,72 @@ TEST(BackendEnvironment, TellsOneCclAndMpiInTheirOwnWords) {
 
 TEST(BackendEnvironment, OfOneHostNeedsNoNetwork) {
   EXPECT_THAT(backend_environment(between({&k_fabric}, Backend::nccl, Reach::host), 0),
-              ElementsAre(Pair("GRIDCTL_COLLECTIVE_TIMEOUT", "600"), Pair("MASTER_ADDR", "127.0.0.1"),
-                          Pair("MASTER_PORT", "29500")));
+              ElementsAre(Pair("GRIDCTL_COLLECTIVE_TIMEOUT", "600")));
   EXPECT_TRUE(backend_environment(between({&k_fabric}, Backend::none, Reach::host), 0).empty());
+}
+
+// Machines as they are: a DGX H100 as its tools list it, a gaming machine with two cards, an AMD server.
+Inventory dgx() {
+  Inventory host = a_host({});
+  for (int i = 0; i < 8; ++i) {
+    host.gpus.push_back({nv, "NVIDIA H100 80GB HBM3", "GPU-" + std::to_string(i), 80ull << 30});
+    host.nics.push_back({"mlx5_" + std::to_string(i), "ibp" + std::to_string(24 + i) + "s0", 1, NicKind::infiniband, true,
+                         400e9});
+  }
+  host.nics.push_back({"mlx5_8", "ibp170s0f0", 1, NicKind::infiniband, true, 200e9});  // storage
+  host.nics.push_back({"", "eno3", 1, NicKind::ethernet, true, 1e9});                  // management
+  host.gpu_direct = {"peermem", "dmabuf"};
+  host.nvswitch = 4;
+  return host;
+}
+Inventory gaming() {
+  Inventory host = a_host({{"", "enp6s0", 1, NicKind::ethernet, true, 2.5e9}});
+  for (int i = 0; i < 2; ++i)
+    host.gpus.push_back({nv, "NVIDIA GeForce RTX 4090", "GPU-" + std::to_string(i), 24ull << 30});
+  host.links = {{0, 1, LinkKind::phb}};
+  return host;
+}
+
+TEST(BackendEnvironment, OfADgxTakesTheCardsOfTheGpusAndGpudirect) {
+  const Inventory host = dgx();
+  Rendezvous rendezvous = between({&host, &host}, Backend::nccl);
+  rendezvous.interfaces = {"eno3", "eno3"};  // by which they have reached each other
+  const auto variables = backend_environment(rendezvous, 0);
+  EXPECT_EQ(variables.at("NCCL_IB_HCA"),
+            "=mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1");
+  EXPECT_EQ(variables.at("NCCL_SOCKET_IFNAME"), "=eno3");
+  EXPECT_EQ(variables.at("GLOO_SOCKET_IFNAME"), "eno3");
+  for (const char* name : {"NCCL_IB_DISABLE", "NCCL_P2P_DISABLE", "NCCL_NET_GDR_LEVEL"})
+    EXPECT_FALSE(variables.contains(name)) << name;
+}
+
+TEST(BackendEnvironment, OfGamingMachinesTurnsOffWhatTheirGpusCannotDo) {
+  const Inventory host = gaming();
+  const auto variables = backend_environment(between({&host, &host}, Backend::nccl), 1);
+  EXPECT_EQ(variables.at("NCCL_P2P_DISABLE"), "1");
+  EXPECT_EQ(variables.at("NCCL_IB_DISABLE"), "1");
+  EXPECT_EQ(variables.at("NCCL_SOCKET_IFNAME"), "=enp6s0");
+  EXPECT_EQ(backend_environment(between({&host}, Backend::nccl, Reach::host), 0).at("NCCL_P2P_DISABLE"), "1");
+}
+
+TEST(BackendEnvironment, OfMixedMachinesTakesWhatAllHave) {
+  const Inventory fast = dgx(), slow = gaming();
+  const auto variables = backend_environment(between({&fast, &slow}, Backend::nccl, Reach::site), 0);
+  EXPECT_EQ(variables.at("NCCL_IB_DISABLE"), "1");
+  EXPECT_FALSE(variables.contains("NCCL_IB_HCA"));
+  EXPECT_FALSE(variables.contains("NCCL_P2P_DISABLE")) << "that is the other's trouble";
+  const auto gloo = backend_environment(between({&fast, &slow}, Backend::gloo, Reach::site), 1);
+  EXPECT_EQ(gloo.at("GLOO_SOCKET_IFNAME"), "enp6s0");
+  EXPECT_FALSE(gloo.contains("NCCL_IB_DISABLE"));
+}
+
+TEST(BackendEnvironment, OfAmdsOverPcieLetsThemReachEachOther) {
+  Inventory host = a_host({});
+  for (int i = 0; i < 2; ++i) host.gpus.push_back({amd, "AMD Radeon RX 7900 XT", "GPU-" + std::to_string(i), 20ull << 30});
+  host.links = {{0, 1, LinkKind::pxb}};
+  EXPECT_EQ(backend_environment(between({&host}, Backend::rccl, Reach::host), 0).at("HSA_FORCE_FINE_GRAIN_PCIE"), "1");
+  host.links = {{0, 1, LinkKind::xgmi}};
+  EXPECT_TRUE(backend_environment(between({&host}, Backend::rccl, Reach::host), 0).size() == 1);
 }
 
 TEST(CollectiveTimeout, GrowsWithLatencyMembersAndTheExchange) {

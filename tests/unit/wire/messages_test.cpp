@@ -34,6 +34,26 @@ TEST(Messages, KeepEveryFieldOfAnAttempt) {
   EXPECT_DOUBLE_EQ(back->cpus, 3.5);
 }
 
+TEST(Messages, KeepTheGangOfAnAttemptAndItsAbsence) {
+  AttemptSpec spec = samples::spec();
+  EXPECT_FALSE(parse_attempt_spec(encode(spec))->gang);
+  Gang gang;
+  gang.node_rank = 1;
+  gang.members = {{"ada", "10.0.0.7", 8}, {"bob", "10.0.0.8", 8}, {"cyd", "fd00::9", 4}};
+  gang.launcher = "torchrun";
+  gang.port = 20'032;
+  gang.ports = 32;
+  gang.restarts = 3;
+  gang.spares = 1;
+  gang.token = samples::digest(0x77);
+  spec.gang = gang;
+  const Result<AttemptSpec> back = parse_attempt_spec(encode(spec));
+  ASSERT_THAT(back, IsOk());
+  EXPECT_EQ(back->gang, gang);
+  EXPECT_EQ(back->gang->world_size(), 20u);
+  EXPECT_EQ(back->gang->first_rank(), 8u);
+}
+
 TEST(Messages, AbsentTreesStayAbsent) {
   AttemptSpec spec = samples::spec();
   spec.workdir.reset();

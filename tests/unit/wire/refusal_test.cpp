@@ -105,6 +105,21 @@ TEST(Refusals, TextsHaveLimits) {
   EXPECT_THAT(parse_attempt_spec(encode(spec)), FailsWith(Code::protocol_violation));
 }
 
+TEST(Refusals, AGangWithoutThisHostOrWithoutRanksIsRefused) {
+  AttemptSpec spec = samples::spec();
+  spec.gang = Gang{};
+  EXPECT_THAT(parse_attempt_spec(encode(spec)), FailsWith(Code::protocol_violation));
+  spec.gang->members = {{"ada", "10.0.0.7", 1}};
+  EXPECT_THAT(parse_attempt_spec(encode(spec)), IsOk());
+  spec.gang->node_rank = 1;
+  EXPECT_THAT(parse_attempt_spec(encode(spec)), FailsWith(Code::protocol_violation));
+  spec.gang->node_rank = 0;
+  spec.gang->members[0].ranks = 0;
+  EXPECT_THAT(parse_attempt_spec(encode(spec)), FailsWith(Code::protocol_violation));
+  spec.gang->members.assign(k_gang_members_max + 1, {"ada", "10.0.0.7", 1});
+  EXPECT_THAT(parse_attempt_spec(encode(spec)), FailsWith(Code::protocol_violation));
+}
+
 TEST(Refusals, ListsHaveLimits) {
   HaveRequest have;
   have.chunks.assign(k_chunks_max + 1, samples::digest(1));

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a gang is on this host: which ranks, what each sees, and the files that start them.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/engine.hpp"
+#include "agent/init.hpp"
+#include "agent/job_view.hpp"
+#include "base/result.hpp"
+#include "job/rank_start.hpp"
+#include "wire/messages.hpp"
+
+namespace gridctl::agent {
+
+using Variables = std::map<std::string, std::string>;
+
+// In the run folder. k_ranks_file and k_rank_env are init's: init.hpp.
+inline constexpr const char* k_gang_file = "gang";           // where members take each other's calls; companion.hpp
+inline constexpr const char* k_program_file = "program.sh";  // the job's own command where run.sh is another
+
+// Limits of a gang from a controller, which the host does not trust. `refused` otherwise.
+[[nodiscard]] Result<void> check_gang(const wire::AttemptSpec& spec);
+
+// Several hosts share the network of the machine: libraries talk over ports that they draw themselves.
+[[nodiscard]] bool needs_host_network(const wire::AttemptSpec& spec);
+// "node1": the same on all hosts of a gang, and known to each of them by host_names().
+[[nodiscard]] std::string host_name_in(const wire::Gang& gang);
+[[nodiscard]] std::string host_names(const wire::Gang& gang);  // an /etc/hosts
+
+// What every rank of this host sees. `interface` is that of the host's address, empty when it is not known.
+[[nodiscard]] Variables gang_variables(const wire::AttemptSpec& spec, const JobView& view, const std::string& interface);
+// What this rank alone sees: its launcher's variables and its GPUs. The specification's own win over these.
+[[nodiscard]] Variables rank_variables(const wire::AttemptSpec& spec, const std::vector<Gpu>& gpus, int local_rank);
+
+// Adds to a run folder what starts the ranks of a gang; nothing without one. `agent`: our binary as the job sees it.
+[[nodiscard]] Result<void> make_rank_files(const Path& run, const wire::AttemptSpec& spec, const JobView& view,
+                                           const std::vector<Gpu>& gpus, const std::string& agent);
+
+}  // namespace gridctl::agent

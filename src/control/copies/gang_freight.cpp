@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What gangs ask of the store and of the way between their hosts.
+#include "control/copies/chunks.hpp"
+#include "control/copies/freight.hpp"
+#include "store/chunk_store.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr std::size_t k_conflicts_told = 3;
+
+// Of all parts that were fetched, with their trees.
+struct Parts {
+  std::vector<std::vector<store::Tree>> trees;
+  std::vector<std::vector<store::MemberTree>> members;  // refer to `trees`
+};
+
+Result<Parts> load(store::ChunkStore& store, const std::vector<std::vector<CheckpointPart>>& members) {
+  Parts parts;
+  for (const std::vector<CheckpointPart>& of_member : members) {
+    std::vector<store::Tree>& trees = parts.trees.emplace_back();
+    for (const CheckpointPart& part : of_member) {
+      TRY_ASSIGN(const Bytes manifest, store.get(part.root));
+      TRY_ASSIGN(store::Tree tree, store::parse_manifest(manifest));
+      trees.push_back(std::move(tree));
+    }
+  }
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    std::vector<store::MemberTree>& views = parts.members.emplace_back();
+    for (std::size_t i = 0; i < members[m].size(); ++i) {
+      const CheckpointPart& part = members[m][i];
+      views.push_back({part.member, part.first_rank, part.ranks, &parts.trees[m][i], part.step});
+    }
+  }
+  return parts;
+}
+
+Result<Bytes> read_file(store::ChunkStore& store, const store::Entry& entry) {
+  Bytes content;
+  for (const store::Chunk& chunk : entry.chunks) {
+    TRY_ASSIGN(const Bytes piece, store.get(chunk.digest));
+    content.insert(content.end(), piece.begin(), piece.end());
+  }
+  return content;
+}
+
+std::string in_words(const std::vector<store::TreeConflict>& conflicts) {
+  std::string text;
+  std::size_t told = 0, harmful = 0;
+  for (const store::TreeConflict& one : conflicts) {
+    if (one.harmless) continue;
+    if (++harmful > k_conflicts_told) continue;
+    text += (told++ == 0 ? "" : ", ") + one.path + " (kept that of " + one.kept_of + ", not of " + one.other + ")";
+  }
+  if (harmful > k_conflicts_told) text += " and " + std::to_string(harmful - k_conflicts_told) + " more";
+  return text;
+}
+
+}  // namespace
+
+Result<MergedParts> StoreFreight::merge(const std::vector<std::vector<CheckpointPart>>& members) {
+  MergedParts out;
+  TRY_ASSIGN(store::ChunkStore store, open_chunks(paths_));
+  TRY_ASSIGN(const Parts parts, load(store, members));
+  const auto chosen = store::newest_common(parts.members);
+  if (!chosen) {
+    out.missing = "no step has been saved by all members yet";
+    return out;
+  }
+  std::vector<store::MemberTree> views;
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    views.push_back(parts.members[m].at(chosen->at(m)));
+    out.numbers.push_back(members[m].at(chosen->at(m)).number);
+  }
+  TRY_ASSIGN(const store::MergedTree merged,
+             store::merge_members(views, [&](const store::MemberTree&, const store::Entry& entry) {
+               return read_file(store, entry);
+             }));
+  if (!merged.is_whole()) {
+    out.missing = merged.why();
+    return out;
+  }
+  const Bytes manifest = store::to_manifest(merged.tree);
+  out.root = store::root_of(manifest);
+  TRY(store.put(out.root, manifest));
+  TRY(store.seal());
+  out.bytes = merged.tree.total_bytes();
+  out.files = merged.tree.file_count();
+  out.conflicts = in_words(merged.conflicts);
+  return out;
+}
+
+Result<PortProof> StoreFreight::prove_port(const HostReach& from, const HostReach& to, std::uint16_t port,
+                                           std::uint64_t bytes_max) {
+  const auto access = [this](const HostReach& host) {
+    return HostAccess{host.provider, controller_, paths_, &clock_, &meter_, host.life};
+  };
+  return control::prove_port(access(from), access(to), port, bytes_max);
+}
+
+}  // namespace gridctl::control
