@@ -26,8 +26,6 @@ Result<void> check_supported(registry::Registry& registry, const job::Spec& spec
                       what + " can be planned and explained, but running it is not built yet: " + key,
                       "gridctl job submit --dry-run FILE.yaml");
   };
-  if (spec.num_nodes > 1)
-    return only_planned("a gang over several hosts", "num_nodes is " + std::to_string(spec.num_nodes));
   if (spec.workload.tasks > 0) return only_planned("a bag of tasks", "tasks is " + std::to_string(spec.workload.tasks));
   return check_named_providers(registry, spec);
 }

@@ -74,9 +74,8 @@ Result<MergedParts> StoreFreight::merge(const std::vector<std::vector<Checkpoint
     out.numbers.push_back(members[m].at(chosen->at(m)).number);
   }
   TRY_ASSIGN(const store::MergedTree merged,
-             store::merge_members(views, [&](const store::MemberTree&, const store::Entry& entry) {
-               return read_file(store, entry);
-             }));
+             store::merge_members(
+                 views, [&](const store::MemberTree&, const store::Entry& entry) { return read_file(store, entry); }));
   if (!merged.is_whole()) {
     out.missing = merged.why();
     return out;

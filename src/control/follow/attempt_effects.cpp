@@ -58,16 +58,11 @@ Result<LaunchOrder> Attempts::launch_order(const TrackedJob& job, const job::Lau
   }
   GangRendezvous rendezvous;
   if (const auto* launching = job.in<job::Launching>()) rendezvous = {launching->port, launching->token};
-  const AttemptFacts facts{job.row,
-                           attempt,
-                           member,
-                           inputs,
-                           restore,
-                           std::move(hosts),
-                           rendezvous,
-                           fixed ? policy.every : tuned.every,
-                           restart_reason,
-                           fixed ? policy.every : tuned.pause};
+  const AttemptFacts facts{job.row,        attempt,
+                           member,         inputs,
+                           restore,        std::move(hosts),
+                           rendezvous,     fixed ? policy.every : tuned.every,
+                           restart_reason, fixed ? policy.every : tuned.pause};
   const Doing& mine = work(job.id());
   LaunchOrder order{build_attempt_spec(facts), job.spec().recovery.lease, {}, {}, mine.wanted, {}, effect.start};
   if (const auto doubt = mine.doubts.find({effect.epoch.value, effect.rank}); doubt != mine.doubts.end())

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "control/follow/gang_spec.hpp"
-#include "control/follow/gang_spec.hpp"
 #include "job/launcher.hpp"
 #include "sched/backend.hpp"
 #include "store/whole.hpp"
@@ -43,7 +42,8 @@ void add_own(std::map<std::string, std::string>& env, const AttemptFacts& facts)
   env["GRIDCTL_NODE_RANK"] = std::to_string(member.rank);
   env["GRIDCTL_NUM_NODES"] = std::to_string(facts.attempt.members.size());
   env["GRIDCTL_NODE_IPS"] = addresses(facts);
-  env["GRIDCTL_MASTER_ADDR"] = facts.attempt.is_gang() ? addresses(facts).substr(0, addresses(facts).find('\n')) : "127.0.0.1";
+  env["GRIDCTL_MASTER_ADDR"] =
+      facts.attempt.is_gang() ? addresses(facts).substr(0, addresses(facts).find('\n')) : "127.0.0.1";
   env["GRIDCTL_MASTER_PORT"] = std::to_string(k_master_port);
   env["GRIDCTL_GPUS_PER_NODE"] = std::to_string(member.gpu_uuids.size());
   env["GRIDCTL_GPU_VENDOR"] = vendor ? std::string(vendor_name(*vendor)) : "";
@@ -105,8 +105,7 @@ std::optional<wire::Gang> gang_part(const AttemptFacts& facts, const std::string
     gang.hosts.push_back({facts.attempt.members[i].host.value, address_of(facts, i),
                           static_cast<int>(facts.attempt.members[i].gpu_uuids.size())});
   if (const auto token = parse_digest(facts.rendezvous.token)) gang.token = *token;
-  std::optional<wire::Gang> part =
-      gang_of(facts.job.spec, run, gang, static_cast<std::size_t>(facts.member.rank));
+  std::optional<wire::Gang> part = gang_of(facts.job.spec, run, gang, static_cast<std::size_t>(facts.member.rank));
   if (part && facts.rendezvous.port != 0) part->port = static_cast<std::uint16_t>(facts.rendezvous.port);
   return part;
 }
@@ -143,9 +142,9 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   out.run = facts.restore && !form.resume_run.empty() ? form.resume_run : form.run;
   add_own(out.envs, facts);
   add_skypilot(out.envs, facts);
-  out.gang = gang_of(spec, out.run, {facts.job.id, facts.attempt.epoch, static_cast<int>(facts.attempt.number.value) - 1, 0,
-                                     {{member.host.value, facts.host_address, static_cast<int>(member.gpu_uuids.size())}}, {}}, 0);
-  if (!out.gang) add_launcher(out.envs, facts);  // the ranks of a gang each get their own from the agent
+  out.gang = gang_part(facts, out.run);
+  if (out.gang) out.envs["GRIDCTL_MASTER_PORT"] = std::to_string(out.gang->port);
+  else add_launcher(out.envs, facts);  // the ranks of a gang each get their own from the agent
   for (const auto& [name, value] : spec.envs) out.envs[name] = value;  // the user's word is the last
   out.secret_names = spec.secrets;
   out.gpu_uuids = member.gpu_uuids;

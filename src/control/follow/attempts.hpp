@@ -54,16 +54,19 @@ class Attempts : public JobListener, public FleetListener {
     CheckpointPart part;
     Pulled pulled;
   };
-  struct Doing {                                // of a job; everything here can be lost: the registry has the truth
-    std::set<std::string> under_way;            // names of effects and pulls at work
+  struct Doing {                      // of a job; everything here can be lost: the registry has the truth
+    std::set<std::string> under_way;  // names of effects and pulls at work
     std::map<std::string, os::Executor::Timer> later;  // names waiting for another try
     std::set<Which> fenced;                            // a STOP was answered: the epoch cannot come up there any more
     std::map<Which, LaunchDoubt> doubts;               // about the STARTs of the newest epoch
     const std::shared_ptr<std::atomic<std::uint64_t>> wanted =  // the epoch that is to be started; threads read it
         std::make_shared<std::atomic<std::uint64_t>>(0);
-    std::map<Which, std::uint64_t> saved;   // newest host number of a committed checkpoint
-    std::map<Which, std::uint64_t> listed;  // newest host number that the host has told of
-    std::map<Which, int> collect_tries;     // how often its last files were asked for
+    std::map<Which, std::uint64_t> saved;         // newest host number of a committed checkpoint
+    std::map<Which, std::uint64_t> listed;        // newest host number that the host has told of
+    std::map<Which, int> collect_tries;           // how often its last files were asked for
+    std::map<Which, std::deque<KeptPart>> parts;  // of a gang's checkpoints, oldest first
+    std::string missing_told;                     // why its newest parts are no checkpoint yet
+    std::map<std::uint64_t, int> ports_skipped;   // by epoch: ranges of ports that were in use
   };
 
   // JobListener
@@ -121,6 +124,7 @@ class Attempts : public JobListener, public FleetListener {
   Pacer& pacer_;
   std::map<std::string, Doing> work_;  // by id
   bool renewing_ = false;              // renew() is posted
+  std::uint64_t merges_ = 0;
 };
 
 template <class Work, class Then>

@@ -21,8 +21,8 @@ void Attempts::keep_part(TrackedJob& job, Which which, const Pulled& pulled) {
   CheckpointPart part;
   part.member = member->host.value;
   for (const job::Member& one : attempt->members) {
-    const auto ranks = static_cast<std::uint32_t>(
-        sched::ranks_on_host(job.spec(), static_cast<int>(one.gpu_uuids.size())));
+    const auto ranks =
+        static_cast<std::uint32_t>(sched::ranks_on_host(job.spec(), static_cast<int>(one.gpu_uuids.size())));
     if (one.rank < member->rank) part.first_rank += ranks;
     if (one.rank == member->rank) part.ranks = ranks;
   }
@@ -101,8 +101,8 @@ void Attempts::take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, c
     while (!kept.empty() && kept.front().part.number < merged->numbers[rank]) kept.pop_front();
   }
   if (!merged->conflicts.empty())
-    book_.note(id, {"checkpoint_conflict", "members saved different files under one name: " + merged->conflicts, epoch,
-                    {}});
+    book_.note(
+        id, {"checkpoint_conflict", "members saved different files under one name: " + merged->conflicts, epoch, {}});
   renew_soon();
 }
 

@@ -14,7 +14,8 @@ namespace gridctl::control {
 namespace {
 
 constexpr std::uint64_t k_proof_bytes = 4 << 20;  // each way, between neighbours: enough to tell 1 from 10 Gbit/s
-constexpr int k_ports_tries = 4;                  // ranges of ports that may be in use
+constexpr std::size_t k_token_bytes = 32;
+constexpr int k_ports_tries = 4;  // ranges of ports that may be in use
 
 struct Proven {
   std::vector<sched::ReachOutcome> outcomes;
@@ -24,8 +25,7 @@ struct Proven {
   int blamed = 0;                      // rank of that member
 };
 
-sched::ReachOutcome outcome_of(const HostReach& from, const HostReach& to, std::uint16_t port,
-                               const PortProof& proof) {
+sched::ReachOutcome outcome_of(const HostReach& from, const HostReach& to, std::uint16_t port, const PortProof& proof) {
   sched::ReachOutcome one;
   one.from = from.provider.name.value;
   one.to = to.provider.name.value;
@@ -106,8 +106,8 @@ void Attempts::connected(TrackedJob& job, Epoch epoch, std::uint16_t port,
     return try_later(id, job::effect_name(job::Effect{job::Connect{epoch}}), Duration{});
   }
   if (failed) {
-    book_.apply(id, job::LaunchFailed{epoch, failed->first.one_line(), false, {}, job::EndKind::start_failed, false,
-                                      failed->second});
+    book_.apply(id, job::LaunchFailed{
+                        epoch, failed->first.one_line(), false, {}, job::EndKind::start_failed, false, failed->second});
     return;
   }
   sched::ReachNeed need{std::nullopt, job::k_gang_ports};
@@ -117,7 +117,7 @@ void Attempts::connected(TrackedJob& job, Epoch epoch, std::uint16_t port,
   need.bits_per_second = sched::needed_bits_per_second(job.spec(), farthest);
   const sched::ReachVerdict verdict = sched::judge_reach(outcomes, need);
   if (verdict.good) {
-    const std::string token = to_hex(random_digest());
+    const std::string token = to_hex(os::random_bytes(k_token_bytes));
     return book_.apply(id, job::MembersConnected{epoch, slowest_in_words(outcomes), addresses, port, token});
   }
   std::string why = verdict.why;

@@ -156,7 +156,8 @@ TEST(GangState, ReadsWhatWasStoredBeforeMembersHadParts) {
   Driver job;
   job.run_on("a");
   std::string text = to_json(job.state);
-  for (const std::string part : {R"(,"part":"running")", R"("part":"running",)", R"("end":null,)", R"("doing":"",)", R"("address":"",)"})
+  for (const std::string part :
+       {R"(,"part":"running")", R"("part":"running",)", R"("end":null,)", R"("doing":"",)", R"("address":"",)"})
     for (std::size_t at; (at = text.find(part)) != std::string::npos;) text.erase(at, part.size());
   EXPECT_EQ(text.find("\"part\""), std::string::npos);
   EXPECT_EQ(parse_state(text).value(), job.state);
