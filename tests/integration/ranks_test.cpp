@@ -173,6 +173,26 @@ TEST_P(Ranks, APlainJobOfSeveralHostsSeesTheGangAndNoLauncher) {
   EXPECT_THAT(log(1, job), Not(HasSubstr("SLURM_")));
 }
 
+TEST_P(Ranks, WhereEachOneStandsIsTold) {
+  auto job = spec("torchrun", "exec sleep 600", 1, 2);
+  start(0, job);
+  hosts_[0]->agent->await(job, [](const wire::AttemptStatus& status) { return status.phase == AttemptPhase::running; });
+  auto& link = hosts_[0]->agent->link();
+  const BootTime deadline = os::system_clock().boot() + std::chrono::seconds{30};
+  std::string text;
+  for (int tries = 0; tries < 50 && text.find("rank 1, process") == std::string::npos; ++tries) {
+    ASSERT_THAT(hosts_[0]->agent->call(wire::encode(wire::StacksRequest{job.job, job.epoch})), IsOk());
+    const auto data = link.receive(deadline);
+    ASSERT_THAT(data, IsOk());
+    text = data->payload;
+    ASSERT_THAT(link.receive(deadline), IsOk());  // the end record
+    os::pause_for(std::chrono::milliseconds{100});  // the shell becomes sleep
+  }
+  EXPECT_THAT(text, HasSubstr("rank 0, process"));
+  EXPECT_THAT(text, HasSubstr("sleep 600"));
+  EXPECT_THAT(text, HasSubstr("state S (sleeping)"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, Ranks,
                          ::testing::Values(EngineKind::process, EngineKind::podman, EngineKind::docker),
                          k_engine_of);
