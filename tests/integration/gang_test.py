@@ -17,7 +17,8 @@ def setUpModule():
     laptop = the_grid.laptop()
     for host in the_grid.hosts:
         laptop.register(host)
-    if "not run in this version" in laptop.run("job", "submit", "--dry-run", laptop.write_job(ddp("try")), check=False).err:
+    tried = laptop.run("job", "submit", laptop.write_job(ddp("try", STEPS=1)), check=False)
+    if "not built yet" in tried.err:
         raise unittest.SkipTest("this gridctl plans gangs and does not run them")
 
 
