@@ -32,6 +32,7 @@
 #include "transfer/serve.hpp"
 #include "transfer/serve_place.hpp"
 #include "wire/place.hpp"
+#include "wire/stacks.hpp"
 #include "wire/upload.hpp"
 
 namespace gridctl::agent {

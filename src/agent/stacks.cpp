@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "os/entries.hpp"
 #include "os/process.hpp"
-#include "wire/gang.hpp"
+#include "wire/stacks.hpp"
 
 namespace gridctl::agent {
 

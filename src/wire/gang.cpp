@@ -18,17 +18,7 @@ GangMember read_member(const Fields& fields) {
   if (member.ranks == 0) fields.fail("has a member without ranks");
   return member;
 }
-
-StacksRequest read_stacks(const Fields& fields) { return {fields.job(), fields.epoch()}; }
 }  // namespace
-
-std::string encode(const StacksRequest& request) {
-  return dump({{"op", k_stacks_operation}, {"job", request.job.value}, {"epoch", request.epoch.value}});
-}
-
-Result<StacksRequest> parse_stacks(std::string_view text) {
-  return parse_request(text, k_stacks_operation, &read_stacks);
-}
 
 std::uint32_t Gang::world_size() const {
   std::uint32_t all = 0;

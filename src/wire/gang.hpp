@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "base/ids.hpp"
-#include "base/result.hpp"
 
 namespace gridctl::wire {
 
@@ -42,15 +40,5 @@ struct Gang {
   [[nodiscard]] std::uint32_t world_size() const;
   [[nodiscard]] std::uint32_t first_rank() const;  // of this host
 };
-
-// stacks: where the processes of an attempt stand just now. Reply {}, one data frame of text, end.
-inline constexpr std::string_view k_stacks_operation = "stacks";
-inline constexpr std::size_t k_stacks_bytes_max = 512 * 1024;
-struct StacksRequest {
-  JobId job;
-  Epoch epoch;
-};
-[[nodiscard]] std::string encode(const StacksRequest&);
-[[nodiscard]] Result<StacksRequest> parse_stacks(std::string_view);
 
 }  // namespace gridctl::wire
