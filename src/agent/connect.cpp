@@ -23,6 +23,7 @@
 #include "agent/snapshots.hpp"
 #include "agent/stacks.hpp"
 #include "agent/standby.hpp"
+#include "agent/steps.hpp"
 #include "agent/uploads.hpp"
 #include "base/text.hpp"
 #include "os/process.hpp"
@@ -32,7 +33,7 @@
 #include "transfer/serve.hpp"
 #include "transfer/serve_place.hpp"
 #include "wire/place.hpp"
-#include "wire/stacks.hpp"
+#include "wire/insight.hpp"
 #include "wire/upload.hpp"
 
 namespace gridctl::agent {
@@ -219,6 +220,7 @@ class Connection {
     if (Links::serves(operation)) return Links(link_, home_, clock_).handle(frame);
     if (operation == "log") return log(frame);
     if (operation == wire::k_stacks_operation) return stacks(frame);
+    if (operation == wire::k_steps_operation) return steps(frame);
     if (operation == "health") {
       TRY_ASSIGN(const auto request, wire::parse_health_request(frame.payload));
       return reply(frame.stream, wire::encode(health_->answer(request)));
@@ -287,6 +289,12 @@ class Connection {
     wire::EndRecord end;
     end.bytes = text->size();
     return link_.send({wire::FrameKind::end, frame.stream, wire::encode(end)}, deadline);
+  }
+
+  Result<void> steps(const wire::Frame& frame) {
+    TRY_ASSIGN(const auto request, wire::parse_steps(frame.payload));
+    const auto attempt = requests_->attempt(request.job, request.epoch);
+    return answer(frame.stream, attempt ? steps_of(*attempt) : attempt.error());
   }
 
   Result<void> open_cache() {

@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "os/entries.hpp"
 #include "os/process.hpp"
-#include "wire/stacks.hpp"
+#include "wire/insight.hpp"
 
 namespace gridctl::agent {
 

@@ -16,7 +16,7 @@
 #include "os/process.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
-#include "wire/stacks.hpp"
+#include "wire/insight.hpp"
 
 namespace gridctl::testing {
 namespace {
