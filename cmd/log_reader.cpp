@@ -78,29 +78,17 @@ Result<std::vector<AttemptNumber>> LogReader::attempts() const {
   return found;
 }
 
-void LogReader::give(const File& file, std::string_view bytes, const Sink& sink) const {
-  if (!rank_) return sink(file.first, bytes);
-  const std::string label = "[rank " + std::to_string(*rank_) + "] ";
-  while (!bytes.empty()) {
-    const std::size_t end = std::min(bytes.find('\n'), bytes.size() - 1) + 1;
-    const std::string_view line = bytes.substr(0, end);
-    const bool labelled = line.starts_with("[rank ");
-    if (line.starts_with(label) || (!labelled && file.second == 0 && *rank_ == 0)) sink(file.first, line);
-    bytes.remove_prefix(end);
-  }
-}
-
 Result<void> LogReader::read_file(const File& file, bool whole_lines, const Sink& sink) {
   TRY_ASSIGN(const os::Fd fd, os::open_file(paths_.log_of(job_, file.first, file.second), O_RDONLY));
   Bytes block(k_piece);
   std::uint64_t& offset = offsets_[file];
   for (;;) {
-    TRY_ASSIGN(std::size_t count, os::read_at(fd.get(), block, offset));
+    TRY_ASSIGN(const std::size_t count, os::read_at(fd.get(), block, offset));
     std::string_view text = as_text(ByteView(block).first(count));
     if (whole_lines && count < k_piece) text = text.substr(0, text.rfind('\n') + 1);
     if (text.empty()) return {};
     offset += text.size();
-    give(file, text, sink);
+    sink(file.first, text);
   }
 }
 
@@ -111,7 +99,7 @@ Result<void> LogReader::read_new(const Sink& sink, bool all) {
     current_ = file.first;
     const bool alone =
         std::count_if(found.begin(), found.end(), [&](const File& other) { return other.first == file.first; }) == 1;
-    TRY(read_file(file, !all && (!alone || rank_), sink));
+    TRY(read_file(file, !all && !alone, sink));
   }
   return {};
 }

@@ -19,9 +19,9 @@ namespace gridctl::cmd {
 
 class LogReader {
  public:
-  // `only`: that attempt and no other. `rank`: only lines of that rank of a job with several.
-  LogReader(control::Paths paths, JobId job, std::optional<AttemptNumber> only = {}, std::optional<int> rank = {})
-      : paths_(std::move(paths)), job_(std::move(job)), only_(only), rank_(rank) {}
+  // `only`: that attempt and no other.
+  LogReader(control::Paths paths, JobId job, std::optional<AttemptNumber> only = {})
+      : paths_(std::move(paths)), job_(std::move(job)), only_(only) {}
 
   // Gives what was written since the last call, in pieces of at most 256 KiB. An attempt's files are finished before
   // the next one's begin. Where an attempt has several, pieces end with a line; `all`: also a line without its end.
@@ -37,12 +37,10 @@ class LogReader {
   using File = std::pair<AttemptNumber, int>;  // attempt, the host's place among its hosts
   [[nodiscard]] Result<std::vector<File>> files() const;
   [[nodiscard]] Result<void> read_file(const File& file, bool whole_lines, const Sink& sink);
-  void give(const File& file, std::string_view bytes, const Sink& sink) const;
 
   control::Paths paths_;
   JobId job_;
   std::optional<AttemptNumber> only_;
-  std::optional<int> rank_;
   AttemptNumber current_{};                // 0 = none begun
   std::map<File, std::uint64_t> offsets_;  // read so far
 };

@@ -16,6 +16,7 @@
 #include "os/process.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
+#include "wire/insight.hpp"
 
 namespace gridctl::testing {
 namespace {
@@ -171,6 +172,26 @@ TEST_P(Ranks, APlainJobOfSeveralHostsSeesTheGangAndNoLauncher) {
   EXPECT_EQ(ends[1].exit_code, GetParam() == EngineKind::process ? 0 : ends[1].exit_code);
   EXPECT_THAT(log(1, job), HasSubstr("[rank 1] 1 of 2\n[rank 1] 127.0.0.1 127.0.0.2\n"));
   EXPECT_THAT(log(1, job), Not(HasSubstr("SLURM_")));
+}
+
+TEST_P(Ranks, WhereEachOneStandsIsTold) {
+  auto job = spec("torchrun", "exec sleep 600", 1, 2);
+  start(0, job);
+  hosts_[0]->agent->await(job, [](const wire::AttemptStatus& status) { return status.phase == AttemptPhase::running; });
+  auto& link = hosts_[0]->agent->link();
+  const BootTime deadline = os::system_clock().boot() + std::chrono::seconds{30};
+  std::string text;
+  for (int tries = 0; tries < 50 && text.find("rank 1, process") == std::string::npos; ++tries) {
+    ASSERT_THAT(hosts_[0]->agent->call(wire::encode(wire::StacksRequest{job.job, job.epoch})), IsOk());
+    const auto data = link.receive(deadline);
+    ASSERT_THAT(data, IsOk());
+    text = data->payload;
+    ASSERT_THAT(link.receive(deadline), IsOk());  // the end record
+    os::pause_for(std::chrono::milliseconds{100});  // the shell becomes sleep
+  }
+  EXPECT_THAT(text, HasSubstr("rank 0, process"));
+  EXPECT_THAT(text, HasSubstr("sleep 600"));
+  EXPECT_THAT(text, HasSubstr("state S (sleeping)"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, Ranks,
