@@ -54,6 +54,8 @@ std::span<const Command* const> all_commands() {
                                              &k_daemon_status,
                                              &k_daemon_run,
                                              &k_doctor,
+                                             &k_plan_train,
+                                             &k_plan_serve,
                                              &k_plan_estimate,
                                              &k_sim,
                                              &k_completions,

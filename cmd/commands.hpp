@@ -17,7 +17,7 @@ extern const Command k_store_add, k_store_ls, k_store_rm, k_store_sync, k_store_
 extern const Command k_budget_set, k_budget_ls, k_budget_rm;
 extern const Command k_key_show, k_key_export, k_key_import;
 extern const Command k_daemon_start, k_daemon_stop, k_daemon_status, k_daemon_run;
-extern const Command k_plan_estimate;
+extern const Command k_plan_train, k_plan_serve, k_plan_estimate;
 extern const Command k_sim, k_doctor, k_completions, k_version;
 extern const Command k_docs, k_complete;  // hidden
 

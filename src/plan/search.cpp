@@ -120,7 +120,8 @@ class Search {
     if (layout.virtual_stages > 1 && layout.pp == 1 && !question_.wanted.virtual_stages) return false;
     if (layout.zero > 0 && layout.dp * layout.cp == 1 && layout.offload == Offload::none && !question_.wanted.zero)
       return false;
-    return layout.offload != Offload::all || layout.zero == 3;
+    if (layout.offload == Offload::all && layout.zero != 3) return false;
+    return !question_.accepts || question_.accepts(layout);
   }
 
   void consider(const Layout& layout) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,6 +50,8 @@ struct Question {
   RankBy rank = RankBy::time;
   std::optional<Terms> coefficients;  // refitted from runs of the user's own
   std::optional<double> budget_usd, deadline_s;
+  // Other layouts are not looked at; empty: all are.
+  std::function<bool(const Layout&)> accepts;
 };
 
 struct Plan {
