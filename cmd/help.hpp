@@ -24,5 +24,7 @@ namespace gridctl::cmd {
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> manual_pages();
 // gridctl-query(7) without its heading.
 [[nodiscard]] std::string query_page_body();
+// gridctl-training(7) without its heading. Every number in it is the planner's.
+[[nodiscard]] std::string training_page_body();
 
 }  // namespace gridctl::cmd

@@ -26,7 +26,7 @@ const std::map<std::string, Rooms>& layers() {
       {"job", {"base"}},
       {"sched", {"base", "job"}},
       {"plan", {"base", "sched"}},
-      {"config", {"base", "os", "job", "sched"}},
+      {"config", {"base", "os", "job", "sched", "plan"}},
       {"probe", {"base", "os", "wire"}},
       {"gpubench", {"base", "os", "probe"}},
       {"store", {"base", "os", "wire", "crypto"}},
