@@ -10,6 +10,7 @@ namespace gridctl::plan {
 namespace {
 using Json = nlohmann::ordered_json;
 constexpr double k_giga = 1e9;
+constexpr double k_cpu_base = 0.4e9;  // bytes of a Python process that has imported torch
 
 // Six digits: more would claim what no estimate knows.
 double rounded(double value) {
@@ -19,6 +20,12 @@ double rounded(double value) {
 }
 
 std::string group_key(const Row& row) { return row.group.empty() ? row.cluster.device.name : row.group; }
+// On processors there is no context on a device: the libraries themselves are the base.
+MemoryConstants usual_constants(const Row& row) {
+  MemoryConstants out = memory_constants(row.training.framework);
+  if (row.cluster.device.gpu_class == GpuClass::cpu) out.base = k_cpu_base;
+  return out;
+}
 std::string kind_key(const Row& row) {
   return std::string(text_of(row.cluster.device.gpu_class)) + "/" + std::string(text_of(row.training.precision));
 }
@@ -49,6 +56,7 @@ std::string Estimator::answer_row(const Row& row) {
   Layout kept = row.layout;  // interleaving that is only assumed costs no memory
   if (!row.stages_said) kept.virtual_stages = 1;
   Memory memory = memory_of(training, facts.memory, kept);
+  memory.constants = usual_constants(row);
   if (const auto fitted = group.peaks.find(training.framework); fitted != group.peaks.end())
     memory.constants = fitted->second.constants;
   Json out{{"params", std::round(facts.memory.count.total)}, {"state_gb", rounded(memory.states() / k_giga)}};
@@ -76,7 +84,7 @@ std::string Estimator::answer_row(const Row& row) {
   if (row.calibrate && row.measured_peak) {
     Peaks& peaks = group.peaks[training.framework];
     peaks.runs.push_back({memory.allocated(), *row.measured_peak});
-    peaks.constants = fit_memory(peaks.runs, memory_constants(training.framework));
+    peaks.constants = fit_memory(peaks.runs, usual_constants(row));
   }
   if (!row.notes.empty()) out["notes"] = row.notes;
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -192,6 +192,8 @@ void keep_buffers(const Training& training, const MemoryFacts& facts, const Layo
   } else if (layout.zero >= 1 && layout.dp > 1) {
     out.buffers = training.framework == Framework::deepspeed ? 2 * k_bucket : std::min(k_bucket, half * out.params);
   }
+  if (training.framework == Framework::ddp && layout.zero == 0 && layout.dp > 1)
+    out.buffers = out.params * 4;  // the buckets that gradients are copied into
   if (training.framework == Framework::fsdp2 && layout.pp > 1 && layout.zero >= 1)
     out.buffers += out.params * (half + 4);  // FSDP2 inside a pipeline keeps parameters and gradients gathered
 }
