@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gridctl-training(7): distributed training for an engineer who knows PyTorch. The examples are planned while the page
 // is written, so that no number of it can be out of date.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 

@@ -2,6 +2,7 @@
 // How `plan train` tells its plans: a table, the frontier of time and cost, JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 

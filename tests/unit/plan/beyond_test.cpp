@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "plan/serve.hpp"
@@ -70,7 +71,7 @@ TEST(Serve, TheCacheOfATokenIsAKeyAndAValueOfEachHeadAndLayer) {
 
 TEST(Serve, TakesAsFewGpusAsHoldTheModel) {
   EXPECT_EQ(least_tp(serve("llama-3-8b", "H100", 1)), 1);
-  EXPECT_EQ(least_tp(serve("llama-3-70b", "H100", 1)), 4);
+  EXPECT_EQ(least_tp(serve("llama-3-70b", "H100", 1)), 2);
   EXPECT_EQ(least_tp(serve("llama-3.1-405b", "H100", 1)), 0);
 }
 
