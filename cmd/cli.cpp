@@ -231,6 +231,10 @@ Result<int> help(Context& context, const Arguments& words) {
     context.print(help_of(*command, columns));
     return 0;
   }
+  if (const auto topic = verb.empty() ? help_of_topic(words[0], columns) : std::nullopt) {
+    context.print(*topic);
+    return 0;
+  }
   if (known_verbs(words[0]).empty()) return unknown_noun(words[0]);
   if (!verb.empty()) return unknown_verb(words[0], verb);
   context.print(help_of_noun(words[0], columns));

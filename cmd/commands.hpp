@@ -18,6 +18,7 @@ extern const Command k_template_ls, k_template_show, k_template_new;
 extern const Command k_budget_set, k_budget_ls, k_budget_rm;
 extern const Command k_key_show, k_key_export, k_key_import;
 extern const Command k_daemon_start, k_daemon_stop, k_daemon_status, k_daemon_run;
+extern const Command k_plan_train, k_plan_serve, k_plan_estimate;
 extern const Command k_sim, k_doctor, k_completions, k_version;
 extern const Command k_docs, k_complete;  // hidden
 

@@ -2,6 +2,7 @@
 // What the commands' data look like as help and as manual pages. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,5 +25,9 @@ namespace gridctl::cmd {
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> manual_pages();
 // gridctl-query(7) without its heading.
 [[nodiscard]] std::string query_page_body();
+// A page of section 7 as plain text: "training", "query", "exit-codes"; nothing when there is none of that name.
+[[nodiscard]] std::optional<std::string> help_of_topic(std::string_view topic, std::size_t columns);
+// gridctl-training(7) without its heading. Every number in it is the planner's.
+[[nodiscard]] std::string training_page_body();
 
 }  // namespace gridctl::cmd

@@ -142,6 +142,7 @@ std::vector<std::pair<std::string, std::string>> manual_pages() {
     if (find_command(noun.noun, "") == nullptr)
       pages.emplace_back("gridctl-" + std::string(noun.noun) + ".1", noun_page(noun));
   pages.emplace_back("gridctl-query.7", heading("gridctl-query", 7) + query_page_body());
+  pages.emplace_back("gridctl-training.7", heading("gridctl-training", 7) + training_page_body());
   pages.emplace_back("gridctl-exit-codes.7", exit_page());
   return pages;
 }

@@ -5,6 +5,7 @@
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "config/job_parts.hpp"
+#include "plan/memory.hpp"
 
 namespace gridctl::config {
 
@@ -77,9 +78,45 @@ Result<void> read_step(const Fields& fields, std::optional<Duration>& into) {
   return {};
 }
 
+// `model`: what was not said of params, memory and step is planned. A shape of well-known families; of others its
+// owner says the parameters.
+Result<void> read_model(const Fields& fields, job::Workload& into) {
+  std::string name;
+  TRY(fields.text("model", name));
+  if (name.empty()) return {};
+  const plan::Model* const model = plan::family(name);
+  if (model == nullptr) {
+    std::vector<std::string> names;
+    for (const plan::Model& one : plan::families()) names.push_back(one.name);
+    Error error = fields.expected("model", "a model such as llama-3-8b");
+    error.message += suggestion(lower(name), names);
+    return error;
+  }
+  plan::Training training;
+  training.model = *model;
+  std::string method;
+  TRY(fields.text("method", method));
+  if (!method.empty()) {
+    const auto known = plan::method_of(method);
+    if (!known) return fields.expected("method", "full, lora or qlora");
+    training.method = *known;
+  }
+  int sequence = static_cast<int>(std::min<std::int64_t>(model->max_sequence > 0 ? model->max_sequence : 4096, 4096));
+  TRY(fields.integer("seq", 1, 10'000'000, sequence));
+  training.sequence = sequence;
+  plan::Layout layout;  // one replica that recomputes: the least that a replica needs, however it is divided
+  layout.recompute = plan::Recompute::full;
+  const plan::MemoryFacts facts = plan::memory_facts(training);
+  if (!into.params) into.params = training.method == plan::Method::full ? facts.count.total : facts.trainable;
+  if (!into.model_memory_bytes)
+    into.model_memory_bytes = static_cast<std::uint64_t>(plan::memory_of(training, facts, layout).peak());
+  return {};
+}
+
 Result<void> read_mapping(const Fields& root, const Node& node, job::Workload& into) {
   TRY_ASSIGN(const Fields fields, Fields::open(root.source(), node, "workload",
-                                               {"params", "exchange", "step", "sync_every", "work", "model_memory"}));
+                                               {"params", "exchange", "step", "sync_every", "work", "model_memory",
+                                                "model", "method", "seq"}));
   TRY(read_params(fields, into.params));
   TRY(read_bytes(fields, "exchange", into.exchange_bytes));
   TRY(read_step(fields, into.step));
@@ -87,7 +124,8 @@ Result<void> read_mapping(const Fields& root, const Node& node, job::Workload& i
   Duration work{};
   TRY(fields.duration("work", k_work_min, k_work_max, work));
   if (work > Duration{}) into.work = work;
-  return read_bytes(fields, "model_memory", into.model_memory_bytes);
+  TRY(read_bytes(fields, "model_memory", into.model_memory_bytes));
+  return read_model(fields, into);
 }
 }  // namespace
 

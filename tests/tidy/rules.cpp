@@ -25,7 +25,8 @@ const std::map<std::string, Rooms>& layers() {
       {"ssh", {"base", "os"}},
       {"job", {"base"}},
       {"sched", {"base", "job"}},
-      {"config", {"base", "os", "job", "sched"}},
+      {"plan", {"base", "sched"}},
+      {"config", {"base", "os", "job", "sched", "plan"}},
       {"probe", {"base", "os", "wire"}},
       {"gpubench", {"base", "os", "probe"}},
       {"store", {"base", "os", "wire", "crypto"}},
@@ -35,7 +36,7 @@ const std::map<std::string, Rooms>& layers() {
       {"forecast", {"base", "job", "sched", "config"}},
       {"ui", {"base", "job", "sched", "registry"}},
       {"cmd",
-       {"base", "os", "wire", "crypto", "db", "http", "ssh", "job", "sched", "config", "probe", "store", "registry",
+       {"base", "os", "wire", "crypto", "db", "http", "ssh", "job", "sched", "plan", "config", "probe", "store", "registry",
         "transfer", "agent", "forecast", "ui"}},
   };
   return table;

@@ -10,6 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 using job::Backend;
 using job::JobClass;
+using ::testing::HasSubstr;
 
 Result<ParsedJob> read(const std::string& text) {
   return parse_job_file("run: x\n" + text, "job.yaml", ada_s_laptop());
@@ -22,6 +23,21 @@ job::Workload workload(const std::string& text) {
 std::string refusal(const std::string& text) {
   const auto job = read(text);
   return job ? "accepted" : job.error().message;
+}
+
+TEST(WorkloadModel, GivesParametersAndMemoryThatWereNotSaid) {
+  const job::Workload full = workload("workload: {model: llama-3-8b}\n");
+  EXPECT_NEAR(*full.params, 8.03e9, 0.01e9);
+  EXPECT_GT(*full.model_memory_bytes, 128'000'000'000U);  // 16 bytes of states for each parameter
+  const job::Workload adapter = workload("workload: {model: Llama-3-8B, method: qlora, seq: 2048}\n");
+  EXPECT_LT(*adapter.params, 1e8);
+  EXPECT_LT(*adapter.model_memory_bytes, 24'000'000'000U);
+  EXPECT_DOUBLE_EQ(*workload("workload: {model: llama-3-8b, params: 5B}\n").params, 5e9);
+}
+
+TEST(WorkloadModel, ThatNobodyKnowsIsNamed) {
+  EXPECT_THAT(refusal("workload: {model: llama-3-9b}\n"), HasSubstr("did you mean 'llama-3-8b'?"));
+  EXPECT_THAT(refusal("workload: {model: llama-3-8b, method: magic}\n"), HasSubstr("full, lora or qlora"));
 }
 
 TEST(WorkloadKeys, AreAllRead) {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `plan train` and `plan serve` are asked: the model, the training and the machines, from the command line.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cmd/command.hpp"
+#include "cmd/context.hpp"
+#include "plan/search.hpp"
+
+namespace gridctl::cmd {
+
+// Like machines that a plan may use together.
+struct Machines {
+  plan::Cluster cluster;
+  int nodes = 1;
+  double usd_per_gpu_hour = 0;
+  double failures_per_node_hour = 0;
+  std::string gpu;                   // key of the catalogue
+  std::vector<std::string> hosts;    // of the registry; empty: as the command line says
+  std::vector<std::string> sources;  // where each figure is from, for people
+  double uplink = 0;                 // bytes a second, the slowest measured; 0: not measured
+};
+
+// --model NAME|config.json or --params N.
+[[nodiscard]] Result<plan::Model> read_model(const Parsed& parsed);
+// "7B", "350M", "20B tokens": a number with K, M, B or T.
+[[nodiscard]] Result<double> read_amount(std::string_view option, std::string_view text);
+// --gpu NAME:COUNT[xNODES], else the hosts of the registry that --on allows, grouped by GPU and count.
+[[nodiscard]] Result<std::vector<Machines>> read_machines(Context& context, const Parsed& parsed);
+
+}  // namespace gridctl::cmd

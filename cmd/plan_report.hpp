@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// How `plan train` tells its plans: a table, the frontier of time and cost, JSON.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmd/context.hpp"
+#include "cmd/plan_question.hpp"
+#include "plan/search.hpp"
+
+namespace gridctl::cmd {
+
+struct PlanReport {
+  plan::Question question;
+  Machines machines;
+  plan::Answer answer;
+  std::optional<std::string> rule;   // when no layout runs it: what else there is
+  std::vector<std::string> what_if;  // lines
+  bool explain = false;
+};
+[[nodiscard]] std::string plan_text(const Context& context, const PlanReport& report);
+[[nodiscard]] std::string plan_json(const PlanReport& report);
+// Points of the frontier in a field of characters; the axes are logarithmic.
+[[nodiscard]] std::string frontier_plot(const std::vector<plan::Plan>& frontier, std::size_t columns);
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machines of a plan: what a GPU of them does, and how fast they talk. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "plan/layout.hpp"
+#include "sched/catalogue.hpp"
+
+namespace gridctl::plan {
+
+// Which shipped coefficients speak for it.
+enum class GpuClass : std::uint8_t { ampere, hopper, blackwell, other, cpu };
+[[nodiscard]] std::string_view text_of(GpuClass value);
+
+struct Device {
+  std::string name;
+  GpuClass gpu_class = GpuClass::other;
+  double memory = 0;      // bytes a program can have
+  double flops_bf16 = 0;  // peak, dense, a second
+  double flops_fp8 = 0, flops_fp4 = 0, flops_fp32 = 0;
+  double memory_rate = 0;  // bytes a second
+  [[nodiscard]] double peak(Precision precision) const;
+};
+
+struct Cluster {
+  Device device;
+  int gpus_per_node = 8;
+  int fast_domain = 8;    // GPUs that the fast link joins; more than a node where racks are wired so
+  double node_link = 0;   // bytes a second each GPU sends to its peers in the domain
+  double inter_link = 0;  // bytes a second each GPU sends to other nodes
+};
+
+// GB of an estimate are 1e9 bytes; what drivers leave of a nominal memory is taken as all of it.
+[[nodiscard]] Device device_of(const sched::GpuModel& model);
+[[nodiscard]] Device device_of_figures(double memory_gb, double tflops);
+// The model's own links, and a network card for each GPU as such machines are sold.
+[[nodiscard]] Cluster cluster_of(const Device& device, const sched::GpuModel* model, int gpus_per_node);
+// "8x200Gb/s HDR IB per node", "400 Gb/s per GPU": bytes a second for each GPU; nothing when it says none.
+[[nodiscard]] std::optional<double> inter_link_of(std::string_view text, int gpus_per_node);
+// The catalogue's row, also by the longer names that people write ("H100-SXM5-80GB", "A100 40GB").
+[[nodiscard]] Result<const sched::GpuModel*> gpu_named(std::string_view name);
+
+}  // namespace gridctl::plan

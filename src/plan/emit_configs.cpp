@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Configuration files of DeepSpeed, Accelerate, Megatron-LM and torchtitan.
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "plan/emit.hpp"
+
+namespace gridctl::plan {
+
+namespace {
+using Json = nlohmann::ordered_json;
+
+int nodes_of(const Question& question, const Layout& layout) {
+  return (layout.gpus() + question.cluster.gpus_per_node - 1) / question.cluster.gpus_per_node;
+}
+bool half_wide(const Training& training) {
+  return training.precision != Precision::fp32 && training.precision != Precision::fp16;
+}
+
+Json zero_section(const Layout& layout) {
+  Json zero{{"stage", layout.zero}};
+  if (layout.zero == 0) return zero;
+  zero["overlap_comm"] = true;
+  zero["contiguous_gradients"] = true;
+  zero["reduce_bucket_size"] = 500000000;
+  if (layout.zero < 3) zero["allgather_bucket_size"] = 500000000;
+  if (layout.zero == 3) {
+    zero["stage3_prefetch_bucket_size"] = 50000000;
+    zero["stage3_max_live_parameters"] = 1000000000;
+    zero["stage3_gather_16bit_weights_on_model_save"] = true;
+  }
+  if (layout.offload != Offload::none) zero["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
+  if (layout.offload == Offload::all) zero["offload_param"] = {{"device", "cpu"}, {"pin_memory", true}};
+  return zero;
+}
+
+std::int64_t steps_of(const Question& question) {
+  const double tokens = static_cast<double>(question.training.batch) * static_cast<double>(question.training.sequence);
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(question.tokens / tokens)));
+}
+
+void add_shape(const Training& training, std::vector<std::string>& out) {
+  const Model& m = training.model;
+  const auto add = [&](const std::string& name, auto value) {
+    out.push_back("--" + name + " " + std::to_string(value));
+  };
+  add("num-layers", m.layers);
+  add("hidden-size", m.hidden);
+  add("ffn-hidden-size", m.ffn);
+  add("num-attention-heads", m.heads);
+  if (m.kv_heads > 0 && m.kv_heads != m.heads) {
+    out.push_back("--group-query-attention");
+    add("num-query-groups", m.kv_heads);
+  }
+  if (m.head_dim > 0) add("kv-channels", m.head_dim);
+  add("seq-length", training.sequence);
+  add("max-position-embeddings", std::max(m.max_sequence, training.sequence));
+  if (m.gated_mlp) out.push_back("--swiglu");
+  if (!m.biases) {
+    out.push_back("--disable-bias-linear");
+    out.push_back("--normalization RMSNorm");
+  }
+  if (!m.learned_positions) out.push_back("--position-embedding-type rope");
+  if (!m.tied_embeddings) out.push_back("--untie-embeddings-and-output-weights");
+  if (!m.mixture()) return;
+  add("num-experts", m.experts);
+  add("moe-router-topk", m.experts_per_token);
+  if (m.expert_ffn > 0) add("moe-ffn-hidden-size", m.expert_ffn);
+}
+}  // namespace
+
+std::vector<EmittedFile> emit_deepspeed(const Question& question, const Plan& plan) {
+  const Training& training = question.training;
+  const Layout& layout = plan.layout;
+  Json out{{"train_batch_size", training.batch},
+           {"train_micro_batch_size_per_gpu", layout.micro_batch},
+           {"gradient_accumulation_steps", micro_batches(training, layout)},
+           {"gradient_clipping", 1.0},
+           {"zero_optimization", zero_section(layout)},
+           {"bf16", {{"enabled", half_wide(training)}}},
+           {"fp16", {{"enabled", training.precision == Precision::fp16}}}};
+  if (layout.recompute != Recompute::none)
+    out["activation_checkpointing"] = {{"partition_activations", false}, {"contiguous_memory_optimization", false}};
+  return {{"ds_config.json", out.dump(2) + "\n"}};
+}
+
+std::vector<EmittedFile> emit_accelerate(const Question& question, const Plan& plan) {
+  const Layout& layout = plan.layout;
+  const Training& training = question.training;
+  const int nodes = nodes_of(question, layout);
+  const bool sharded = layout.zero >= 2, staged = layout.zero == 1;
+  std::string text = "compute_environment: LOCAL_MACHINE\n";
+  text += std::string("distributed_type: ") +
+          (sharded             ? "FSDP"
+           : staged            ? "DEEPSPEED"
+           : layout.gpus() > 1 ? "MULTI_GPU"
+                               : "'NO'") +
+          "\n";
+  text += "num_machines: " + std::to_string(nodes) + "\nnum_processes: " + std::to_string(layout.gpus()) + "\n";
+  text += std::string("mixed_precision: ") +
+          (training.precision == Precision::fp32   ? "'no'"
+           : training.precision == Precision::fp16 ? "fp16"
+                                                   : "bf16") +
+          "\n";
+  text +=
+      "machine_rank: 0\nmain_training_function: main\nrdzv_backend: static\nsame_network: true\nuse_cpu: false\ndebug: "
+      "false\n";
+  if (sharded) {
+    text +=
+        "fsdp_config:\n  fsdp_version: 1\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  fsdp_backward_prefetch: "
+        "BACKWARD_PRE\n"
+        "  fsdp_use_orig_params: true\n  fsdp_sync_module_states: true\n  fsdp_cpu_ram_efficient_loading: true\n"
+        "  fsdp_state_dict_type: SHARDED_STATE_DICT\n";
+    text += std::string("  fsdp_sharding_strategy: ") + (layout.zero == 3 ? "FULL_SHARD" : "SHARD_GRAD_OP") + "\n";
+    text += std::string("  fsdp_offload_params: ") + (layout.offload != Offload::none ? "true" : "false") + "\n";
+    text += std::string("  fsdp_activation_checkpointing: ") +
+            (layout.recompute != Recompute::none ? "true" : "false") + "\n";
+  }
+  std::vector<EmittedFile> files;
+  if (staged) {
+    text += "deepspeed_config:\n  deepspeed_config_file: ds_config.json\n  zero3_init_flag: false\n";
+    files = emit_deepspeed(question, plan);
+  }
+  files.push_back({"accelerate.yaml", text});
+  std::string line = "accelerate launch --config_file accelerate.yaml";
+  if (nodes > 1)
+    line +=
+        " \\\n  --machine_rank \"$GRIDCTL_NODE_RANK\" --main_process_ip \"$GRIDCTL_MASTER_ADDR\" --main_process_port "
+        "\"$GRIDCTL_MASTER_PORT\"";
+  line += " \\\n  train.py --per_device_train_batch_size " + std::to_string(layout.micro_batch) +
+          " --gradient_accumulation_steps " + std::to_string(micro_batches(training, layout));
+  files.push_back({"launch.sh", "#!/bin/sh\nset -e\nexec " + line + "\n"});
+  return files;
+}
+
+std::vector<std::string> megatron_flags(const Question& question, const Plan& plan) {
+  const Training& training = question.training;
+  const Layout& l = plan.layout;
+  std::vector<std::string> out;
+  const auto add = [&](const std::string& name, auto value) {
+    out.push_back("--" + name + " " + std::to_string(value));
+  };
+  add("tensor-model-parallel-size", l.tp);
+  add("pipeline-model-parallel-size", l.pp);
+  if (l.virtual_stages > 1)
+    add("num-layers-per-virtual-pipeline-stage", std::max(1, training.model.layers / l.pp / l.virtual_stages));
+  if (l.cp > 1) add("context-parallel-size", l.cp);
+  if (l.ep > 1) add("expert-model-parallel-size", l.ep);
+  if (l.tp > 1 && l.sequence_parallel) out.push_back("--sequence-parallel");
+  if (l.zero == 1) out.push_back("--use-distributed-optimizer");
+  add("micro-batch-size", l.micro_batch);
+  add("global-batch-size", training.batch);
+  if (l.recompute == Recompute::full) {
+    out.push_back("--recompute-granularity full");
+    out.push_back("--recompute-method uniform");
+    out.push_back("--recompute-num-layers 1");
+  } else if (l.recompute == Recompute::selective) {
+    out.push_back("--recompute-granularity selective");
+  }
+  if (half_wide(training)) out.push_back("--bf16");
+  if (training.precision == Precision::fp16) out.push_back("--fp16");
+  if (training.precision == Precision::fp8) out.push_back("--fp8-format hybrid");
+  if (training.flash_attention) out.push_back("--use-flash-attn");
+  add_shape(training, out);
+  if (question.tokens > 0) add("train-iters", steps_of(question));
+  return out;
+}
+
+std::vector<EmittedFile> emit_torchtitan(const EmitQuestion& what, const Question& question, const Plan& plan) {
+  const Training& training = question.training;
+  const Layout& l = plan.layout;
+  const Model& m = training.model;
+  const std::string name = m.name;
+  // torchtitan names its sizes ("8B", "70B"); for others the flavor is to be added to its table of the family.
+  std::string flavor = name;
+  if (const std::size_t dash = name.rfind('-'); dash != std::string::npos) {
+    flavor = name.substr(dash + 1);
+    std::transform(flavor.begin(), flavor.end(), flavor.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  }
+  const auto degree = [](const char* key, std::int64_t value) {
+    return std::string(key) + " = " + std::to_string(value) + "\n";
+  };
+  std::string text = "[job]\ndump_folder = \"./outputs\"\ndescription = \"" + what.job_name + "\"\n\n";
+  text += std::string("[model]\nname = \"") +
+          (name.starts_with("deepseek") ? "deepseek_v3"
+           : name.starts_with("qwen3")  ? "qwen3"
+                                        : "llama3") +
+          "\"\nflavor = \"" + flavor + "\"\n\n";
+  text += "[optimizer]\nname = \"AdamW\"\n\n[training]\n";
+  text += degree("local_batch_size", l.pp > 1 ? training.batch / l.dp : l.micro_batch) +
+          degree("global_batch_size", training.batch) + degree("seq_len", training.sequence);
+  text += degree("steps", steps_of(question));
+  text += "\n[parallelism]\ndata_parallel_replicate_degree = 1\n" + degree("data_parallel_shard_degree", l.dp) +
+          degree("tensor_parallel_degree", l.tp) + degree("pipeline_parallel_degree", l.pp) +
+          degree("context_parallel_degree", l.cp);
+  if (l.ep > 1) text += degree("expert_parallel_degree", l.ep);
+  if (l.pp > 1)
+    text += degree("pipeline_parallel_microbatch_size", l.micro_batch) + "pipeline_parallel_schedule = \"" +
+            (l.virtual_stages > 1 ? "Interleaved1F1B" : "1F1B") + "\"\n";
+  text += std::string("\n[activation_checkpoint]\nmode = \"") + std::string(text_of(l.recompute)) + "\"\n";
+  if (l.recompute == Recompute::selective) text += "selective_ac_option = \"op\"\n";
+  text += "\n[checkpoint]\nenable = true\nfolder = \"checkpoint\"\ninterval = 500\n";
+  return {{"titan.toml", text}};
+}
+
+}  // namespace gridctl::plan

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a training is laid over GPUs, and the words for it. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "plan/model.hpp"
+
+namespace gridctl::plan {
+
+enum class Precision : std::uint8_t { fp32, fp16, bf16, fp8, fp4 };
+enum class Recompute : std::uint8_t { none, selective, full };
+enum class Framework : std::uint8_t { megatron, megatron_deepspeed, deepspeed, fsdp, fsdp2, torchtune, litgpt, ddp };
+enum class Method : std::uint8_t { full, lora, qlora };
+enum class Offload : std::uint8_t { none, optimizer, all };  // what lies in the host's memory
+
+[[nodiscard]] std::string_view text_of(Precision value);
+[[nodiscard]] std::string_view text_of(Recompute value);
+[[nodiscard]] std::string_view text_of(Framework value);
+[[nodiscard]] std::string_view text_of(Method value);
+[[nodiscard]] std::string_view text_of(Offload value);
+[[nodiscard]] std::optional<Precision> precision_of(std::string_view text);
+[[nodiscard]] std::optional<Recompute> recompute_of(std::string_view text);
+[[nodiscard]] std::optional<Framework> framework_of(std::string_view text);
+[[nodiscard]] std::optional<Method> method_of(std::string_view text);
+[[nodiscard]] std::optional<Offload> offload_of(std::string_view text);
+// "zero3", "ZeRO-3", "fsdp", "none": the stage.
+[[nodiscard]] std::optional<int> sharding_of(std::string_view text);
+
+// Degrees multiply to the number of GPUs; ep divides dp.
+struct Layout {
+  int dp = 1, tp = 1, pp = 1, cp = 1, ep = 1;
+  int zero = 0;  // ZeRO stage: 1 optimizer, 2 and gradients, 3 and parameters sharded over dp*cp
+  int virtual_stages = 1;
+  int micro_batch = 1;  // sequences
+  Recompute recompute = Recompute::none;
+  bool sequence_parallel = false;
+  Offload offload = Offload::none;
+
+  [[nodiscard]] int gpus() const { return dp * tp * pp * cp; }
+  bool operator==(const Layout&) const = default;
+};
+// "dp=4 tp=8 pp=2 zero=1 mb=2 recompute=selective"; degrees of one left off.
+[[nodiscard]] std::string text_of(const Layout& layout);
+
+// Bytes kept for each parameter. Negative: the usual ones.
+struct StateBytes {
+  double weight = -1, grad = -1, optimizer = -1;
+  double extra = 0;  // kept whole on every replica
+  bool operator==(const StateBytes&) const = default;
+};
+
+// What is trained, whatever the layout.
+struct Training {
+  Model model;
+  std::int64_t sequence = 2048;
+  std::int64_t batch = 1;  // sequences in a step, all replicas together
+  Precision precision = Precision::bf16;
+  Method method = Method::full;
+  double trainable = 0;  // parameters of LoRA; 0: those of rank 16 on every linear layer
+  std::string optimizer = "adamw";
+  Framework framework = Framework::fsdp2;
+  bool flash_attention = true;
+  bool dropout = false;
+  StateBytes bytes;
+};
+
+// Known optimizers and the bytes of their state for each parameter, without the master copy of the weights.
+[[nodiscard]] std::optional<double> optimizer_bytes(std::string_view name);
+// With all that was not said filled in.
+[[nodiscard]] StateBytes usual_bytes(const Training& training);
+
+// Micro-batches of a step on one replica. REQUIRES: a valid layout.
+[[nodiscard]] std::int64_t micro_batches(const Training& training, const Layout& layout);
+// Layers of the stage that has most, and whether the embeddings count as layers (L+2 divisible by pp where L is not).
+struct Stages {
+  double most = 0, first = 0, last = 0;
+};
+[[nodiscard]] Stages stages_of(int layers, int pp);
+
+// What makes the layout impossible for this training, one line each; empty when it can run.
+[[nodiscard]] std::vector<std::string> faults_of(const Training& training, const Layout& layout);
+// The first of them without the text: for search, which asks 100,000 times.
+[[nodiscard]] bool possible(const Training& training, const Layout& layout);
+
+}  // namespace gridctl::plan

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/memory.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gridctl::plan {
+
+namespace {
+constexpr double k_giga = 1e9;
+constexpr double k_bucket = 5e8 * 2;  // DeepSpeed's reduction bucket, elements of 2 bytes
+constexpr double k_live = 1e9 * 2;    // parameters that its stage 3 keeps gathered
+constexpr double k_nf4 = 0.53;        // bytes of a 4-bit weight with its scales
+constexpr int k_lora_rank = 16;
+
+// Bytes of each output value while the loss is computed: logits, their copy in fp32, probabilities and gradient.
+// torchtune computes them in eight pieces; the trainers around FSDP fuse the loss and write the gradient in place.
+double logit_bytes(const Training& training) {
+  if (training.framework == Framework::torchtune) return 1.5;
+  if (training.framework == Framework::fsdp) return 4;
+  return training.precision == Precision::fp32 ? 12 : 10;
+}
+
+// Bytes per token and hidden unit of a layer that saves everything, divided into what tensor parallelism divides by
+// itself and what only sequence parallelism does.
+struct PerToken {
+  double divided = 0, whole = 0;
+};
+PerToken per_token(const Training& training) {
+  const Model& m = training.model;
+  const double wide = training.precision == Precision::fp32 ? 2 : 1;
+  const double h = m.hidden;
+  const double heads = m.heads > 0 ? m.dim_of_head() * m.heads / h : 1;
+  const double kv = m.heads > 0 ? heads * (m.kv_heads > 0 ? m.kv_heads : m.heads) / m.heads : 1;
+  double ffn = m.ffn / h;
+  if (m.mixture()) ffn = (m.experts_per_token + m.shared_experts) * (m.expert_ffn > 0 ? m.expert_ffn : m.ffn) / h;
+  PerToken out;
+  if (!m.gated_mlp && training.dropout) {
+    // Korthikanti, table 2: 8 of attention and 16 of an MLP of 4h are divided; inputs, norms and masks are not.
+    out.divided = wide * (2 * heads + 4 * kv + 2 * heads + 4 * ffn);
+    out.whole = wide * 8 + 2;
+  } else {
+    // Inputs of the norms and of the linear layers; q before and after rotation, k, v, the output of attention and its
+    // statistics; the MLP's wide values (three of a gated one: gate, up and their product; two of a plain one).
+    // Frozen weights need no inputs: of a LoRA layer stay what the nonlinear parts need and the adapters' inputs.
+    // bitsandbytes' 4-bit layers keep their inputs nevertheless.
+    const bool frozen = training.method == Method::lora ||
+                        (training.method == Method::qlora && training.framework != Framework::litgpt);
+    const bool fused_rotation = training.framework == Framework::megatron;
+    const double rotated = m.gated_mlp && !fused_rotation ? 8 : 4;
+    out.divided = wide * (rotated * heads + 4 * kv + ((m.gated_mlp ? 6 : 4) - (frozen ? 2 : 0)) * ffn);
+    out.whole = wide * (frozen ? 6 : 8);
+    if (training.precision == Precision::fp8 || training.precision == Precision::fp4) {
+      out.divided -= heads + ffn;  // inputs of linear layers are kept in one byte
+      out.whole -= 2;
+    }
+  }
+  return out;
+}
+
+double attention_scores(const Training& training, const Layout& layout) {
+  if (training.flash_attention || layout.recompute == Recompute::selective) return 0;
+  const double s = static_cast<double>(training.sequence) / layout.cp;
+  const double bytes = (training.dropout ? 5 : 4) * (training.precision == Precision::fp32 ? 2 : 1);
+  return bytes * training.model.heads * s * static_cast<double>(training.sequence) * layout.micro_batch / layout.tp;
+}
+
+double everything_of_a_layer(const Training& training, const Layout& layout) {
+  const double sbh = static_cast<double>(training.sequence) / layout.cp * layout.micro_batch * training.model.hidden;
+  const PerToken bytes = per_token(training);
+  const double whole = layout.sequence_parallel ? bytes.whole / layout.tp : bytes.whole;
+  return sbh * (whole + bytes.divided / layout.tp) + attention_scores(training, layout);
+}
+}  // namespace
+
+MemoryConstants memory_constants(Framework framework) {
+  switch (framework) {
+    case Framework::megatron: return {4 * k_giga, 1.05};
+    case Framework::megatron_deepspeed: return {9 * k_giga, 1.05};
+    case Framework::deepspeed: return {4 * k_giga, 1.05};
+    case Framework::fsdp: return {2 * k_giga, 1.05};
+    case Framework::fsdp2: return {3 * k_giga, 1.15};
+    case Framework::torchtune: return {0.3 * k_giga, 1.02};
+    case Framework::litgpt: return {0.2 * k_giga, 1.0};
+    case Framework::ddp: return {2 * k_giga, 1.05};
+  }
+  return {};
+}
+
+double layer_activations(const Training& training, const Layout& layout) {
+  const double sbh = static_cast<double>(training.sequence) / layout.cp * layout.micro_batch * training.model.hidden;
+  const double wide = training.precision == Precision::fp32 ? 2 : 1;
+  if (layout.recompute == Recompute::full) return 2 * wide * sbh / (layout.sequence_parallel ? layout.tp : 1);
+  // With flash attention the scores are never kept; "selective" then means that every second linear layer is computed
+  // again (torchtitan): the layer's input, the output of attention, its projection and one wide value stay.
+  const bool megatron =
+      training.framework == Framework::megatron || training.framework == Framework::megatron_deepspeed;
+  if (layout.recompute == Recompute::selective && training.flash_attention && !megatron) {
+    const Model& m = training.model;
+    const double heads = m.heads > 0 ? static_cast<double>(m.dim_of_head()) * m.heads / m.hidden : 1;
+    const double kv = m.heads > 0 ? heads * std::max(m.kv_heads, 1) / m.heads : 1;
+    return wide * sbh * (4 + 2 * heads + 2 * kv + 2.0 * m.ffn / m.hidden) / layout.tp;
+  }
+  return everything_of_a_layer(training, layout);
+}
+
+double lora_parameters(const Model& model, int rank) {
+  const double h = model.hidden, f = model.ffn, d = model.dim_of_head();
+  const double q = model.heads * d, kv = (model.kv_heads > 0 ? model.kv_heads : model.heads) * d;
+  const double attention = (h + q) + 2 * (h + kv) + (q + h);
+  const double mlp = (model.gated_mlp ? 3 : 2) * (h + f);
+  return model.layers * rank * (attention + mlp);
+}
+
+MemoryFacts memory_facts(const Training& training) {
+  MemoryFacts out;
+  const Model& model = training.model;
+  out.bytes = usual_bytes(training);
+  out.count = count_params(model);
+  out.constants = memory_constants(training.framework);
+  if (model.known_shape()) {
+    out.dense = layer_params(model, false);
+    out.mixed = layer_params(model, true);
+    if (model.mixture()) out.mixture_share = static_cast<double>(model.layers - model.dense_layers) / model.layers;
+  }
+  if (training.method == Method::full) return out;
+  out.trainable = training.trainable > 0 ? training.trainable : lora_parameters(model, k_lora_rank);
+  const double frozen = training.precision == Precision::fp32 ? 4 : 2;
+  // Embeddings and the head stay as they are; the linear layers become 4-bit.
+  const double linear = out.count.total > 0 ? out.count.layers / out.count.total : 1;
+  out.base_bytes = training.method == Method::qlora ? linear * k_nf4 + (1 - linear) * frozen : frozen;
+  return out;
+}
+
+namespace {
+// Parameters of the stage that has most of them, on one GPU before any sharding over replicas.
+double most_params(const Training& training, const MemoryFacts& facts, const Layout& layout) {
+  const Model& model = training.model;
+  if (!model.known_shape()) return facts.count.total / (layout.tp * layout.pp);
+  const double scale = model.params_said > 0
+                           ? facts.count.layers / (model.layers * ((1 - facts.mixture_share) * facts.dense.all() +
+                                                                   facts.mixture_share * facts.mixed.all()))
+                           : 1;
+  const double layer =
+      ((1 - facts.mixture_share) * facts.dense.dense() + facts.mixture_share * facts.mixed.dense()) +
+      ((1 - facts.mixture_share) * facts.dense.experts + facts.mixture_share * facts.mixed.experts / layout.ep);
+  if (layout.pp == 1) return (model.layers * layer * scale + facts.count.embedding + facts.count.head) / layout.tp;
+  const Stages stages = stages_of(model.layers, layout.pp);
+  const double head = facts.count.head > 0 ? facts.count.head : facts.count.embedding;  // tied: a copy at both ends
+  return std::max({stages.first * layer * scale + facts.count.embedding, stages.last * layer * scale + head,
+                   stages.most * layer * scale}) /
+         layout.tp;
+}
+
+void keep_states(const Training& training, const MemoryFacts& facts, const Layout& layout, Memory& out) {
+  const double shard = static_cast<double>(layout.dp) * layout.cp;
+  const double over = layout.zero == 3 ? shard : 1;
+  if (training.method != Method::full) {
+    const double trained = facts.trainable / (layout.tp * layout.pp);
+    out.weights = out.params * facts.base_bytes / over + trained * 4 / over;
+    out.grads = trained * 4 / (layout.zero >= 2 ? shard : 1);
+    out.optimizer = trained * 8 / (layout.zero >= 1 ? shard : 1);
+  } else {
+    out.weights = out.params * (facts.bytes.weight / over + facts.bytes.extra);
+    out.grads = out.params * facts.bytes.grad / (layout.zero >= 2 ? shard : 1);
+    out.optimizer = out.params * facts.bytes.optimizer / (layout.zero >= 1 ? shard : 1);
+  }
+  if (layout.offload == Offload::none) return;
+  out.offloaded = out.optimizer;
+  out.optimizer = 0;
+  if (layout.offload == Offload::all && layout.zero == 3) {
+    out.offloaded += out.weights + out.grads;
+    out.weights = out.grads = 0;
+  }
+}
+
+void keep_buffers(const Training& training, const MemoryFacts& facts, const Layout& layout, Memory& out) {
+  const double half = training.precision == Precision::fp32 ? 4 : 2;
+  if (layout.zero == 3 && layout.dp > 1 && training.model.known_shape()) {
+    // The unit in use and the next one, and the gradients that are being reduced; the ends are units of their own.
+    const double layer = facts.count.layers / training.model.layers / layout.tp;
+    const double ends = std::max(facts.count.embedding, facts.count.head) / layout.tp;
+    const double gathered = training.method == Method::qlora ? k_nf4 : half;
+    if (training.framework == Framework::deepspeed) {
+      // A module at a time, the largest being the MLP's matrix; what is prefetched, and the reduction bucket.
+      const double module = static_cast<double>(training.model.hidden) * training.model.ffn / layout.tp;
+      out.buffers = half * module + k_bucket + std::min(k_live, half * out.params);
+      return;
+    }
+    out.buffers = gathered * 2 * layer + half * std::max(ends - layer, 0.0) +
+                  (training.method == Method::full ? half * layer : 0);
+  } else if (layout.zero >= 1 && layout.dp > 1) {
+    out.buffers = training.framework == Framework::deepspeed ? 2 * k_bucket : std::min(k_bucket, half * out.params);
+  }
+  if (training.framework == Framework::ddp && layout.zero == 0 && layout.dp > 1)
+    out.buffers = out.params * 4;  // the buckets that gradients are copied into
+  if (training.framework == Framework::fsdp2 && layout.pp > 1 && layout.zero >= 1)
+    out.buffers += out.params * (half + 4);  // FSDP2 inside a pipeline keeps parameters and gradients gathered
+}
+}  // namespace
+
+Memory memory_of(const Training& training, const MemoryFacts& facts, const Layout& layout) {
+  Memory out;
+  out.constants = facts.constants;
+  out.params = most_params(training, facts, layout);
+  keep_states(training, facts, layout, out);
+  keep_buffers(training, facts, layout, out);
+  // DeepSpeed copies the gradients of its part into fp32 for the step, when the activations are gone.
+  if (training.framework == Framework::megatron_deepspeed || training.framework == Framework::deepspeed)
+    out.step_copy = training.method != Method::full || training.precision == Precision::fp32
+                        ? 0
+                        : 4 * out.params / (layout.zero >= 1 ? static_cast<double>(layout.dp) * layout.cp : 1);
+  const Model& model = training.model;
+  if (!model.known_shape()) return out;
+  const Stages stages = stages_of(model.layers, layout.pp);
+  const double in_flight = static_cast<double>(std::min<std::int64_t>(layout.pp, micro_batches(training, layout)));
+  const double interleaved =
+      layout.virtual_stages > 1 ? 1 + (layout.pp - 1.0) / (layout.pp * layout.virtual_stages) : 1;
+  const double each = layer_activations(training, layout);
+  const double held = stages.first * in_flight * interleaved;
+  out.activations = each * held;
+  Layout whole = layout;
+  whole.recompute = Recompute::none;
+  out.working = layout.recompute == Recompute::full ? everything_of_a_layer(training, whole) : 0;
+  const double tokens = static_cast<double>(training.sequence) / layout.cp * layout.micro_batch;
+  const double logits = logit_bytes(training) * tokens * static_cast<double>(model.vocab) / layout.tp;
+  if (layout.pp == 1) {
+    out.logits = logits;
+    return out;
+  }
+  // 1F1B: the last stage holds one micro-batch and the logits, the first all that are in flight.
+  const double at_last = each * stages.last * interleaved + std::max(out.working, logits);
+  if (at_last > out.activations + out.working) {
+    out.activations = each * stages.last * interleaved;
+    out.logits = logits;
+  }
+  return out;
+}
+
+Memory memory_of(const Training& training, const Layout& layout) {
+  return memory_of(training, memory_facts(training), layout);
+}
+
+}  // namespace gridctl::plan

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/text.hpp"
+#include "sched/interval.hpp"
+
+namespace gridctl::plan {
+
+namespace {
+std::vector<int> divisors(int number, int most) {
+  std::vector<int> out;
+  for (int i = 1; i <= std::min(number, most); ++i)
+    if (number % i == 0) out.push_back(i);
+  return out;
+}
+template <class Value>
+std::vector<Value> only(const std::optional<Value>& wanted, std::vector<Value> all) {
+  return wanted ? std::vector<Value>{*wanted} : std::move(all);
+}
+std::vector<int> powers_of_two(std::int64_t most) {
+  std::vector<int> out;
+  for (std::int64_t i = 1; i <= most && i <= 1024; i *= 2) out.push_back(static_cast<int>(i));
+  return out;
+}
+
+// The choices beside the degrees; the same for every division of the GPUs.
+struct Choices {
+  std::vector<int> zero, virtual_stages;
+  std::vector<Recompute> recompute;
+  std::vector<Offload> offload;
+};
+Choices choices_of(const Question& question) {
+  const Wanted& wanted = question.wanted;
+  return {only(wanted.zero, {0, 1, 2, 3}), only(wanted.virtual_stages, {1, 2, 4}),
+          only(wanted.recompute, {Recompute::none, Recompute::selective, Recompute::full}),
+          only(wanted.offload, {Offload::none, Offload::optimizer, Offload::all})};
+}
+
+class Search {
+ public:
+  explicit Search(const Question& question)
+      : question_(question), choices_(choices_of(question)), facts_(timing_facts(question.training, question.cluster)) {
+    if (question.coefficients) facts_.coefficients = *question.coefficients;
+    room_ = question.cluster.device.memory * (1 - k_memory_margin);
+  }
+
+  Answer run() {
+    for (const int nodes : node_counts()) divide(nodes * question_.cluster.gpus_per_node);
+    // A part of a node, when one node is all there may be.
+    if (question_.fewer_nodes)
+      for (const int gpus : divisors(question_.cluster.gpus_per_node, question_.cluster.gpus_per_node - 1))
+        divide(gpus);
+    finish();
+    return std::move(answer_);
+  }
+
+ private:
+  std::vector<int> node_counts() const {
+    std::vector<int> out;
+    if (question_.fewer_nodes)
+      for (int n = 1; n < question_.nodes; n *= 2) out.push_back(n);
+    out.push_back(question_.nodes);
+    return out;
+  }
+
+  void divide(int gpus) {
+    const Training& training = question_.training;
+    const Wanted& wanted = question_.wanted;
+    const bool long_text = training.sequence > 16384;
+    const int domain = std::max(question_.cluster.fast_domain, 1);
+    for (const int tp : only(wanted.tp, divisors(gpus, domain))) {
+      if (tp < 1 || gpus % tp != 0) continue;
+      for (const int pp : only(wanted.pp, divisors(gpus / tp, std::max(training.model.layers, 1)))) {
+        if (pp < 1 || (gpus / tp) % pp != 0) continue;
+        for (const int cp : only(wanted.cp, divisors(gpus / tp / pp, long_text ? 64 : 1))) {
+          if (cp < 1 || (gpus / tp / pp) % cp != 0) continue;
+          Layout layout{.dp = gpus / tp / pp / cp, .tp = tp, .pp = pp, .cp = cp, .sequence_parallel = tp > 1};
+          if (wanted.dp && *wanted.dp != layout.dp) continue;
+          for (const int ep : expert_degrees(layout)) {
+            layout.ep = ep;
+            vary(layout);
+          }
+        }
+      }
+    }
+  }
+
+  std::vector<int> expert_degrees(const Layout& layout) const {
+    if (!question_.training.model.mixture()) return only(question_.wanted.ep, {1});
+    std::vector<int> out;
+    for (const int ep : divisors(question_.training.model.experts, layout.dp * layout.cp))
+      if ((layout.dp * layout.cp) % ep == 0) out.push_back(ep);
+    return only(question_.wanted.ep, out);
+  }
+
+  void vary(Layout layout) {
+    const std::int64_t share = question_.training.batch / layout.dp;
+    const std::vector<int> batches =
+        only(question_.wanted.micro_batch, powers_of_two(std::max<std::int64_t>(share, 1)));
+    for (const int zero : choices_.zero)
+      for (const int stages : choices_.virtual_stages)
+        for (const Recompute recompute : choices_.recompute)
+          for (const Offload offload : choices_.offload)
+            for (const int batch : batches) {
+              layout.zero = zero;
+              layout.virtual_stages = stages;
+              layout.recompute = recompute;
+              layout.offload = offload;
+              layout.micro_batch = batch;
+              if (makes_sense(layout)) consider(layout);
+            }
+  }
+
+  // Choices that only repeat another: sharding over one, interleaving of one stage, offloading what is not sharded.
+  bool makes_sense(const Layout& layout) const {
+    if (layout.virtual_stages > 1 && layout.pp == 1 && !question_.wanted.virtual_stages) return false;
+    if (layout.zero > 0 && layout.dp * layout.cp == 1 && layout.offload == Offload::none && !question_.wanted.zero)
+      return false;
+    if (layout.offload == Offload::all && layout.zero != 3) return false;
+    return !question_.accepts || question_.accepts(layout);
+  }
+
+  void consider(const Layout& layout) {
+    ++answer_.looked_at;
+    if (!possible(question_.training, layout)) {
+      note(*reason_against(question_.training, layout), layout);
+      return;
+    }
+    const Memory memory = memory_of(question_.training, facts_.memory, layout);
+    if (memory.peak() > room_) {
+      if (auto& smallest = answer_.rejected.smallest; !smallest || memory.peak() < smallest->memory.peak()) {
+        smallest = Plan{};
+        smallest->layout = layout;
+        smallest->memory = memory;
+      }
+      note(Reason::memory, layout);
+      return;
+    }
+    keep(plan_of(question_, facts_, layout));
+  }
+
+  void note(Reason reason, const Layout& layout) {
+    const auto at = static_cast<std::size_t>(reason);
+    if (answer_.rejected.count[at]++ == 0) answer_.rejected.example[at] = layout;
+  }
+
+  void keep(Plan plan) {
+    if (question_.budget_usd && plan.usd > *question_.budget_usd) return note(Reason::budget, plan.layout);
+    if (question_.deadline_s && plan.expected_hours() * 3600 > *question_.deadline_s)
+      return note(Reason::deadline, plan.layout);
+    ++answer_.fitting;
+    add_to_frontier(plan);
+    std::vector<Plan>& best = answer_.best;
+    if (best.size() == k_best && !before(plan, best.back())) return;
+    best.insert(
+        std::upper_bound(best.begin(), best.end(), plan, [this](const Plan& a, const Plan& b) { return before(a, b); }),
+        plan);
+    if (best.size() > k_best) best.pop_back();
+  }
+
+  // Kept sorted by time; cost falls along it.
+  void add_to_frontier(const Plan& plan) {
+    std::vector<Plan>& front = answer_.frontier;
+    const auto later = std::upper_bound(front.begin(), front.end(), plan.expected_hours(),
+                                        [](double hours, const Plan& one) { return hours < one.expected_hours(); });
+    if (later != front.begin() && std::prev(later)->usd <= plan.usd * 1.0001) return;
+    const auto end = std::find_if(later, front.end(), [&](const Plan& one) { return one.usd < plan.usd; });
+    front.insert(front.erase(later, end), plan);
+  }
+
+  double value(const Plan& plan) const {
+    switch (question_.rank) {
+      case RankBy::cost: return plan.hours * plan.layout.gpus();
+      case RankBy::expected: return plan.expected_hours() * plan.layout.gpus();
+      case RankBy::time: break;
+    }
+    return plan.expected_hours();
+  }
+  // Of equal ones the simpler: people run it, and estimates are no better.
+  bool before(const Plan& a, const Plan& b) const {
+    const double x = value(a), y = value(b);
+    if (std::abs(x - y) > 0.005 * std::min(x, y)) return x < y;
+    const auto effort = [](const Layout& l) {
+      return (l.pp - 1) * 8 + (l.tp - 1) * 4 + (l.cp - 1) * 4 + l.zero + 16 * static_cast<int>(l.offload) +
+             l.virtual_stages;
+    };
+    return std::pair(effort(a.layout), x) < std::pair(effort(b.layout), y);
+  }
+
+  // The order of `before` is not transitive to the last digit, which insertion does not mind but people may.
+  void finish() {
+    std::stable_sort(answer_.best.begin(), answer_.best.end(),
+                     [this](const Plan& a, const Plan& b) { return value(a) < value(b) * 0.995; });
+  }
+
+  const Question& question_;
+  Choices choices_;
+  TimingFacts facts_;
+  double room_ = 0;
+  Answer answer_;
+};
+}  // namespace
+
+std::optional<RankBy> rank_of(std::string_view text) {
+  if (text == "time") return RankBy::time;
+  if (text == "cost") return RankBy::cost;
+  if (text == "expected") return RankBy::expected;
+  return std::nullopt;
+}
+
+Answer search(const Question& question) { return Search(question).run(); }
+
+namespace {
+// Of so many nodes: what failures and checkpoints leave of the time.
+double efficiency_of(const Question& question, const TimingFacts& facts, double nodes) {
+  if (question.risk.failures_per_node_hour <= 0) return 1;
+  // A checkpoint has the weights and the optimizer's states of the model, written by all nodes at once.
+  const double bytes = facts.memory.count.total * (facts.memory.bytes.weight + facts.memory.bytes.optimizer);
+  const double stall = std::max(1.0, bytes / (question.risk.checkpoint_rate * nodes));
+  const double mtbf = 3600 / (question.risk.failures_per_node_hour * nodes);
+  return std::max(0.001, sched::best_efficiency(stall, mtbf, question.risk.restart_s));
+}
+}  // namespace
+
+Plan plan_of(const Question& question, const TimingFacts& facts, const Layout& layout) {
+  Plan plan;
+  plan.layout = layout;
+  plan.memory = memory_of(question.training, facts.memory, layout);
+  plan.traffic = traffic_of(question.training, facts, layout);
+  plan.time = step_time(terms_of(question.training, facts, question.cluster, layout), facts.coefficients,
+                        question.training, layout);
+  const double tokens = static_cast<double>(question.training.batch) * static_cast<double>(question.training.sequence);
+  plan.tokens_per_s = tokens / plan.time.seconds;
+  plan.mfu = facts.plain.model /
+             (plan.time.seconds * layout.gpus() * question.cluster.device.peak(question.training.precision));
+  plan.hours = (question.tokens > 0 ? question.tokens : tokens) / plan.tokens_per_s / 3600;
+  const double nodes = std::ceil(static_cast<double>(layout.gpus()) / question.cluster.gpus_per_node);
+  plan.efficiency = efficiency_of(question, facts, nodes);
+  plan.usd = plan.expected_hours() * layout.gpus() * question.usd_per_gpu_hour;
+  return plan;
+}
+
+std::optional<Reason> reason_against(const Training& training, const Layout& l) {
+  const Model& m = training.model;
+  if ((m.heads > 0 && m.heads % l.tp != 0) || m.hidden % l.tp != 0) return Reason::heads;
+  if (l.pp * l.virtual_stages > std::max(m.layers, 1)) return Reason::layers;
+  if (training.sequence % l.cp != 0) return Reason::sequence;
+  const std::int64_t each = static_cast<std::int64_t>(l.dp) * l.micro_batch;
+  if (training.batch < each || training.batch % each != 0) return Reason::batch;
+  if ((l.zero >= 2 && l.pp > 1) || (l.virtual_stages > 1 && l.pp == 1)) return Reason::sharding;
+  if (!possible(training, l)) return Reason::experts;
+  return std::nullopt;
+}
+
+}  // namespace gridctl::plan

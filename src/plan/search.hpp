@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which layouts of a training fit some machines, and which is quickest or cheapest. Pure.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/device.hpp"
+#include "plan/memory.hpp"
+#include "plan/timing.hpp"
+
+namespace gridctl::plan {
+
+// What stays free of a GPU's memory: allocators fragment, and estimates err (theory 1.7).
+inline constexpr double k_memory_margin = 0.08;
+
+enum class RankBy : std::uint8_t { time, cost, expected };
+[[nodiscard]] std::optional<RankBy> rank_of(std::string_view text);
+
+// Degrees that the user wants; what is absent is searched for.
+struct Wanted {
+  std::optional<int> dp, tp, pp, cp, ep, zero, virtual_stages, micro_batch;
+  std::optional<Recompute> recompute;
+  std::optional<Offload> offload;
+};
+// "dp=4,tp=8,recompute=full"
+[[nodiscard]] Result<Wanted> read_wanted(std::string_view text);
+
+// What breaks, how often, and what a checkpoint costs.
+struct Risk {
+  double failures_per_node_hour = 0;
+  double checkpoint_rate = 2e9;  // bytes a second that a node writes
+  double restart_s = 300;        // from a failure until work goes on
+};
+
+struct Question {
+  Training training;
+  Cluster cluster;
+  int nodes = 1;                // at most so many of the cluster's nodes
+  bool fewer_nodes = true;      // fewer may be used
+  double usd_per_gpu_hour = 0;  // 0: not known
+  double tokens = 0;            // of the whole training; 0: one step
+  Risk risk;
+  Wanted wanted;
+  RankBy rank = RankBy::time;
+  std::optional<Terms> coefficients;  // refitted from runs of the user's own
+  std::optional<double> budget_usd, deadline_s;
+  // Other layouts are not looked at; empty: all are.
+  std::function<bool(const Layout&)> accepts;
+};
+
+struct Plan {
+  Layout layout;
+  Memory memory;
+  StepTime time;
+  Traffic traffic;
+  double tokens_per_s = 0;
+  double mfu = 0;         // 0..1
+  double hours = 0;       // of the whole training, without failures
+  double efficiency = 1;  // share of the time that is progress, with failures and checkpoints
+  double usd = 0;         // expected, with them
+  [[nodiscard]] double expected_hours() const { return hours / efficiency; }
+};
+
+enum class Reason : std::uint8_t {
+  heads,  // not divisible by tp, or other divisions
+  layers,
+  sequence,
+  batch,
+  sharding,
+  experts,
+  memory,
+  budget,
+  deadline,
+  count
+};
+[[nodiscard]] std::string_view text_of(Reason reason);
+
+struct Rejections {
+  std::array<std::size_t, static_cast<std::size_t>(Reason::count)> count{};
+  // Of those that need too much memory, the one that needs least; and of all others the first.
+  std::optional<Plan> smallest;
+  std::array<std::optional<Layout>, static_cast<std::size_t>(Reason::count)> example{};
+};
+
+struct Answer {
+  std::vector<Plan> best;      // by rank, at most k_best
+  std::vector<Plan> frontier;  // no other is both quicker and cheaper; by time
+  Rejections rejected;
+  std::size_t looked_at = 0;
+  std::size_t fitting = 0;
+};
+inline constexpr std::size_t k_best = 20;
+[[nodiscard]] Answer search(const Question& question);
+
+// One layout, whether it fits or not. REQUIRES: possible(training, layout).
+[[nodiscard]] Plan plan_of(const Question& question, const TimingFacts& facts, const Layout& layout);
+[[nodiscard]] std::optional<Reason> reason_against(const Training& training, const Layout& layout);
+
+// Why this layout, as the mission's rule has it: fits one GPU, data parallel; else sharding, tensor parallelism within
+// a node, pipelines across. One sentence a line.
+[[nodiscard]] std::vector<std::string> explain_choice(const Question& question, const Plan& plan);
+// Each rejected kind of layout with its count, its example and the numbers.
+[[nodiscard]] std::vector<std::string> explain_rejections(const Question& question, const Answer& answer);
+
+}  // namespace gridctl::plan

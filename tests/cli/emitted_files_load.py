@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The files of `gridctl plan train --emit` are loaded by the packages that they are for.
+
+    emitted_files_load.py GRIDCTL
+
+Run by a Python that has torch, deepspeed, accelerate and transformers; what it lacks is passed over, and said. Exits
+with 77 when it has none of them.
+"""
+import importlib.util
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+GRIDCTL = os.path.abspath(sys.argv[1])
+
+
+def emit(folder, target, *options):
+    out = os.path.join(folder, target + str(len(os.listdir(folder))))
+    subprocess.run([GRIDCTL, "plan", "train", "--model", "llama-3-8b", "--gpu", "H100:8x2", "--tokens", "1B", "--emit",
+                    target, out, *options], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                   timeout=120, env=dict(os.environ, GRIDCTL_STATE=os.path.join(folder, ".state")))
+    return out
+
+
+def text_of(*path):
+    with open(os.path.join(*path), encoding="utf-8") as file:
+        return file.read()
+
+
+class Replicas:
+    """Stands for DeepSpeed's view of a running group."""
+    def __init__(self, count): self.count = count
+    def get_data_parallel_world_size(self): return self.count
+    def get_model_parallel_world_size(self): return 1
+    def get_model_parallel_rank(self): return 0
+
+
+def deepspeed(folder):
+    from deepspeed.runtime.config import DeepSpeedConfig
+    for stage in (0, 1, 2, 3):
+        layout = f"dp=16,zero={stage}" + (",offload=optimizer" if stage == 0 else "")
+        if stage == 0:
+            continue  # 8 billion parameters do not fit unsharded
+        config = DeepSpeedConfig(os.path.join(emit(folder, "deepspeed", "--layout", layout), "ds_config.json"), mpu=Replicas(16))
+        assert config.zero_optimization_stage == stage, config.zero_optimization_stage
+        assert config.train_batch_size == 512 and config.bfloat16_config.enabled
+    offloaded = DeepSpeedConfig(os.path.join(emit(folder, "deepspeed", "--layout", "dp=16,zero=3,offload=all"), "ds_config.json"), mpu=Replicas(16))
+    assert offloaded.zero_config.offload_param.device == "cpu"
+
+
+def accelerate(folder):
+    from accelerate.commands.config.config_args import load_config_from_file
+    for stage, kind in ((3, "FSDP"), (2, "FSDP"), (1, "DEEPSPEED")):
+        config = load_config_from_file(os.path.join(emit(folder, "accelerate", "--layout", f"dp=16,zero={stage}"), "accelerate.yaml"))
+        assert kind in str(config.distributed_type), config.distributed_type
+        assert config.num_processes == 16 and config.num_machines == 2
+
+
+def transformers(folder):
+    from transformers import TrainingArguments
+    import dataclasses
+    arguments = json.loads(text_of(emit(folder, "fsdp", "--layout", "dp=16,zero=3"), "training_args.json"))
+    known = {field.name for field in dataclasses.fields(TrainingArguments)}
+    unknown = set(arguments) - known
+    assert not unknown, f"no arguments of transformers: {unknown}"
+    arguments.update(output_dir=folder, use_cpu=True, bf16=False)
+    loaded = TrainingArguments(**arguments)
+    assert loaded.per_device_train_batch_size == arguments["per_device_train_batch_size"]
+    assert "full_shard" in str(loaded.fsdp)
+
+
+def torch(folder):
+    from torch.distributed.run import get_args_parser
+    for target in ("fsdp", "deepspeed", "torchtitan", "megatron"):
+        script = text_of(emit(folder, target), "launch.sh")
+        line = script.split("exec torchrun", 1)[1].replace("\\\n", " ")
+        line = re.sub(r"\$\(cat [^)]*\)", "", line).replace('"$GRIDCTL_NODE_RANK"', "1")
+        line = line.replace("$GRIDCTL_MASTER_ADDR:$GRIDCTL_MASTER_PORT", "10.0.0.1:29500").replace("$GRIDCTL_JOB_ID", "j")
+        options = get_args_parser().parse_args(shlex.split(line))
+        assert options.nproc_per_node == "8" and options.nnodes == "2" and int(options.node_rank) == 1, options
+
+
+def torchtitan(folder):
+    import tomllib
+    config = tomllib.loads(text_of(emit(folder, "torchtitan"), "titan.toml"))
+    from torchtitan.config import JobConfig
+    import dataclasses
+    sections = {field.name: field for field in dataclasses.fields(JobConfig)}
+    for section, values in config.items():
+        assert section in sections, section
+        kind = sections[section].default_factory
+        known = {field.name for field in dataclasses.fields(kind)}
+        assert set(values) <= known, (section, set(values) - known)
+
+
+def main():
+    done, missing = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        for check in (deepspeed, accelerate, transformers, torch, torchtitan):
+            if importlib.util.find_spec(check.__name__) is None:
+                missing.append(check.__name__)
+                continue
+            check(folder)
+            done.append(check.__name__)
+    print("loaded by", ", ".join(done) or "nothing", *([f"(not here: {', '.join(missing)})"] if missing else []))
+    sys.exit(0 if done else 77)
+
+
+main()

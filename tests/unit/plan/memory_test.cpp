@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/memory.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gridctl::plan {
+namespace {
+
+Training of(const char* name) {
+  Training training;
+  training.model = *family(name);
+  training.batch = 64;
+  return training;
+}
+
+TEST(Memory, ShardingDividesWhatItsStageSays) {
+  Training training = of("llama-3-8b");
+  training.framework = Framework::deepspeed;  // 2 + 2 + 12 bytes
+  const double n = count_params(training.model).total;
+  const double expected[] = {16, 4 + 12.0 / 8, 2 + 14.0 / 8, 16.0 / 8};
+  for (int stage = 0; stage <= 3; ++stage) {
+    Layout layout{.dp = 8, .zero = stage};
+    EXPECT_NEAR(memory_of(training, layout).states() / n, expected[stage], 0.01) << stage;
+  }
+}
+
+TEST(Memory, OffloadMovesTheOptimizerIntoTheHostsMemory) {
+  const Training training = of("llama-3-8b");
+  Layout layout{.dp = 8, .zero = 3};
+  const Memory here = memory_of(training, layout);
+  layout.offload = Offload::optimizer;
+  const Memory there = memory_of(training, layout);
+  EXPECT_EQ(there.optimizer, 0);
+  EXPECT_DOUBLE_EQ(there.offloaded, here.optimizer);
+}
+
+TEST(Memory, RecomputationKeepsLessInTheOrderOfItsNames) {
+  const Training training = of("llama-3-8b");
+  Layout layout;
+  double before = 1e300;
+  for (const Recompute one : {Recompute::none, Recompute::selective, Recompute::full}) {
+    layout.recompute = one;
+    const double now = memory_of(training, layout).activations;
+    EXPECT_LT(now, before);
+    before = now;
+  }
+}
+
+TEST(Memory, AdaptersNeedFarLessThanAllParameters) {
+  Training training = of("llama-3-8b");
+  const double full = memory_of(training, {}).states();
+  training.method = Method::lora;
+  const double lora = memory_of(training, {}).states();
+  training.method = Method::qlora;
+  const double qlora = memory_of(training, {}).states();
+  EXPECT_LT(lora, full / 5);
+  EXPECT_LT(qlora, lora / 2);
+  EXPECT_GT(qlora, 8.03e9 * 0.5);
+}
+
+TEST(Memory, ExpertParallelismDividesTheExpertsOnly) {
+  const Training training = of("mixtral-8x7b");
+  Layout layout{.dp = 8};
+  const double whole = memory_of(training, layout).params;
+  layout.ep = 8;
+  const ParamCount count = count_params(training.model);
+  EXPECT_NEAR(memory_of(training, layout).params, whole - count.experts * 7 / 8, 1e6);
+}
+
+TEST(Memory, EmbeddingsCountAsLayersWhereThatDividesThem) {
+  EXPECT_DOUBLE_EQ(stages_of(126, 16).first, 7);
+  EXPECT_DOUBLE_EQ(stages_of(126, 16).most, 8);
+  EXPECT_DOUBLE_EQ(stages_of(80, 8).most, 10);
+  EXPECT_DOUBLE_EQ(stages_of(77, 8).most, 10);
+}
+
+}  // namespace
+}  // namespace gridctl::plan
