@@ -2,6 +2,7 @@
 // What a job tells in $GRIDCTL_METRICS: gridctl-job(5), METRICS. The file is the job's and not trusted.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "agent/attempt_dir.hpp"
@@ -12,7 +13,8 @@ namespace gridctl::agent {
 // The newest number of each name in lines of JSON objects. Anything else in them is ignored, as is a last line without
 // its end and what comes beyond k_metrics_max names.
 [[nodiscard]] Metrics parse_metrics(std::string_view lines);
-// The same of the file's last 64 KiB; nothing when there is none.
-[[nodiscard]] Metrics read_metrics(const Path& run);
+[[nodiscard]] std::uint64_t metrics_bytes(const Path& run);  // what it has told so far
+// The same of the last 64 KiB before `until`; nothing when there is no file.
+[[nodiscard]] Metrics read_metrics(const Path& run, std::uint64_t until = UINT64_MAX);
 
 }  // namespace gridctl::agent
