@@ -53,7 +53,7 @@ Result<CheckpointSeq> parent_of(registry::Registry& registry, const registry::Ch
 ui::Facts facts_of(const registry::Checkpoint& checkpoint, CheckpointSeq from, WallTime now) {
   ui::Facts facts;
   facts.add("checkpoint", checkpoint_name(checkpoint.job, checkpoint.seq));
-  facts.add("created", ui::moment(checkpoint.created_at) + " UTC, " + ui::age(checkpoint.created_at, now));
+  facts.add("created", ui::moment(checkpoint.created_at, now) + ", " + ui::age(checkpoint.created_at, now));
   if (checkpoint.attempt.value != 0)
     facts.add("attempt",
               std::to_string(checkpoint.attempt.value) + ", epoch " + std::to_string(checkpoint.epoch.value));

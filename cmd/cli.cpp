@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The entrance: reads the command line, runs one command, and is the only place that prints errors.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <memory>
 
@@ -8,6 +9,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/complete.hpp"
 #include "cmd/context.hpp"
+#include "cmd/habits.hpp"
 #include "cmd/help.hpp"
 #include "os/log.hpp"
 #include "os/priority.hpp"
@@ -68,11 +70,10 @@ std::vector<std::string> known_verbs(std::string_view noun) {
   return known;
 }
 
-Error unknown_noun(const std::string& word) {
+Error unknown_noun(const std::string& word, const Arguments& arguments) {
   const std::string shown = "'" + sanitize(word) + "'";
-  for (const Command* command : all_commands())
-    if (command->verb == word && !command->hidden)
-      return make_error(Code::usage, "no command " + shown + ": it needs its noun", "gridctl " + full_name(*command));
+  const auto at = std::find(arguments.begin(), arguments.end(), word);
+  if (const auto meant = foreign_command(Arguments(at, arguments.end()))) return *meant;
   const std::string near = nearest(word, known_nouns());
   if (!near.empty())
     return make_error(Code::usage, "no command " + shown + "; did you mean '" + near + "'?", "gridctl --help");
@@ -102,6 +103,8 @@ Error unknown_option(const Command& command, const std::string& argument) {
   for (const Option* option : options_of(command)) known.push_back("--" + std::string(option->name));
   const std::string near = name.starts_with("--") ? nearest(name, known) : std::string{};
   std::string message = "'gridctl " + full_name(command) + "' has no option " + sanitize(name);
+  if (const std::string ours = foreign_option(command, name); !ours.empty())
+    return make_error(Code::usage, message + "; here: " + ours, "gridctl " + full_name(command) + " --help");
   if (!near.empty()) message += "; did you mean " + near + "?";
   return make_error(Code::usage, std::move(message), "gridctl " + full_name(command) + " --help");
 }
@@ -198,6 +201,7 @@ Result<void> configure_command(Context& context, const Command& command, const P
   if (command.waits) {
     TRY_ASSIGN(context.timeout, parsed.duration("timeout"));
   }
+  context.state_named = parsed.has("state");
   TRY_ASSIGN(context.state, state_directory(parsed.has("state") ? std::optional(parsed.value("state")) : std::nullopt));
   return {};
 }
@@ -227,7 +231,7 @@ Result<int> help(Context& context, const Arguments& words) {
     return 0;
   }
   const std::string verb = words.size() > 1 ? words[1] : "";
-  if (const Command* command = find_command(words[0], verb)) {
+  if (const Command* command = command_by_habit(words[0], verb)) {
     context.print(help_of(*command, columns));
     return 0;
   }
@@ -235,7 +239,7 @@ Result<int> help(Context& context, const Arguments& words) {
     context.print(*topic);
     return 0;
   }
-  if (known_verbs(words[0]).empty()) return unknown_noun(words[0]);
+  if (known_verbs(words[0]).empty()) return unknown_noun(words[0], words);
   if (!verb.empty()) return unknown_verb(words[0], verb);
   context.print(help_of_noun(words[0], columns));
   return 0;
@@ -253,12 +257,13 @@ Result<int> dispatch(Context& context, const Arguments& arguments) {
     for (const std::string& argument : line.rest)
       if (argument != "--json" && argument.starts_with('-') && !takes_value_everywhere(argument))
         return make_error(Code::usage, "no command given, only " + sanitize(argument), "gridctl --help");
-    return make_error(Code::usage, "no command given", "gridctl --help");
+    context.print(help_in_short(context.columns_out()));
+    return 0;
   }
   const std::string& noun = line.words[0];
-  const Command* command = find_command(noun, line.words.size() > 1 ? line.words[1] : "");
+  const Command* command = command_by_habit(noun, line.words.size() > 1 ? line.words[1] : "");
   if (command == nullptr) {
-    if (known_verbs(noun).empty()) return unknown_noun(noun);
+    if (known_verbs(noun).empty()) return unknown_noun(noun, arguments);
     if (line.words.size() == 1)
       return make_error(Code::usage, "'gridctl " + noun + "' needs one of: " + join(known_verbs(noun), ", "),
                         "gridctl " + noun + " --help");
@@ -267,6 +272,7 @@ Result<int> dispatch(Context& context, const Arguments& arguments) {
   std::erase(line.rest, "--version");
   TRY_ASSIGN(const Parsed parsed, parse(*command, line));
   TRY(configure_command(context, *command, parsed));
+  if (const auto meant = missing_dashes(*command, parsed, arguments)) return *meant;
   TRY(check_positionals(*command, parsed));
   return command->run(context, parsed);
 }

@@ -8,7 +8,8 @@
 namespace gridctl::cmd {
 
 std::span<const Command* const> all_commands() {
-  static constexpr const Command* k_all[] = {&k_provider_register,
+  static constexpr const Command* k_all[] = {&k_init,
+                                             &k_provider_register,
                                              &k_provider_ls,
                                              &k_provider_show,
                                              &k_provider_links,
@@ -55,6 +56,8 @@ std::span<const Command* const> all_commands() {
                                              &k_daemon_start,
                                              &k_daemon_stop,
                                              &k_daemon_status,
+                                             &k_daemon_install,
+                                             &k_daemon_uninstall,
                                              &k_daemon_run,
                                              &k_doctor,
                                              &k_plan_train,
@@ -82,6 +85,7 @@ std::string full_name(const Command& command) {
 
 std::span<const NounText> nouns() {
   static constexpr NounText k_nouns[] = {
+      {"init", "register hosts that ssh knows, and try one job on them"},
       {"provider", "hosts that run jobs"},
       {"job", "what runs on them"},
       {"template", "distributed trainings to begin with"},

@@ -6,7 +6,7 @@
 
 namespace gridctl::cmd {
 
-extern const Command k_provider_register, k_provider_ls, k_provider_show, k_provider_links, k_provider_landmark,
+extern const Command k_init, k_provider_register, k_provider_ls, k_provider_show, k_provider_links, k_provider_landmark,
     k_provider_check, k_provider_rescan, k_provider_bench, k_provider_drain, k_provider_undrain, k_provider_price,
     k_provider_rm;
 extern const Command k_job_submit, k_job_ls, k_job_show, k_job_watch, k_job_logs, k_job_events, k_job_explain,
@@ -17,7 +17,7 @@ extern const Command k_store_add, k_store_ls, k_store_rm, k_store_sync, k_store_
 extern const Command k_template_ls, k_template_show, k_template_new;
 extern const Command k_budget_set, k_budget_ls, k_budget_rm;
 extern const Command k_key_show, k_key_export, k_key_import;
-extern const Command k_daemon_start, k_daemon_stop, k_daemon_status, k_daemon_run;
+extern const Command k_daemon_start, k_daemon_stop, k_daemon_status, k_daemon_install, k_daemon_uninstall, k_daemon_run;
 extern const Command k_plan_train, k_plan_serve, k_plan_estimate;
 extern const Command k_sim, k_doctor, k_completions, k_version;
 extern const Command k_docs, k_complete;  // hidden

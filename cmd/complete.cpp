@@ -2,6 +2,7 @@
 #include "cmd/complete.hpp"
 
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/text.hpp"
@@ -67,7 +68,17 @@ Typed understand(const std::vector<std::string>& words) {
   return typed;
 }
 
-Candidates jobs(registry::Registry& registry, bool with_checkpoints, const std::string& typed) {
+// States of jobs that the command can do something with; empty: all.
+std::vector<job::JobState> fitting_states(const Command* command) {
+  using enum job::JobState;
+  if (command == nullptr || command->noun != "job") return {};
+  if (command->verb == "cancel") return {pending, starting, running, recovering};
+  if (command->verb == "resume") return {succeeded, failed, cancelled};
+  return {};
+}
+
+Candidates jobs(registry::Registry& registry, const Command* command, bool with_checkpoints,
+                const std::string& typed) {
   Candidates found;
   if (const std::size_t at = typed.find('@'); with_checkpoints && at != std::string::npos && at > 0) {
     const Result<JobId> id = registry.resolve(typed.substr(0, at));
@@ -79,12 +90,15 @@ Candidates jobs(registry::Registry& registry, bool with_checkpoints, const std::
     return found;
   }
   found.emplace_back("@last", "the job submitted last");
-  Result<std::vector<registry::JobRow>> list = registry.jobs({.states = {}, .active_only = false, .limit = k_jobs_max});
+  Result<std::vector<registry::JobRow>> list =
+      registry.jobs({.states = fitting_states(command), .active_only = false, .limit = k_jobs_max});
   if (!list) return {};
+  std::set<std::string> names;  // one name stands for the newest job of it; ids are for those who begin to type one
   for (const registry::JobRow& job : *list) {
     const std::string state(job::state_name(job.state));
-    found.emplace_back(job.name, state);
-    found.emplace_back(job.id.value, job.name + " " + state);
+    const bool newest = names.insert(job.name).second;
+    if (newest) found.emplace_back(job.name, state);
+    if (!newest || !typed.empty()) found.emplace_back(job.id.value, job.name + " " + state);
   }
   return found;
 }
@@ -113,8 +127,8 @@ Candidates offered(Context& context, const Typed& typed, Completion offer, std::
   Result<registry::Registry> registry = context.open_for_reading();
   if (!registry) return {};
   if (offer == Completion::place) return places(*registry);
-  if (offer != Completion::provider) return jobs(*registry, offer == Completion::checkpoint, current);
-  Result<std::vector<registry::Provider>> providers = registry->providers();
+  if (offer != Completion::provider) return jobs(*registry, typed.command, offer == Completion::checkpoint, current);
+  Result<std::vector<registry::Provider>> providers = registry->rows([](registry::Provider&) { return true; });
   if (!providers) return {};
   for (const registry::Provider& provider : *providers) found.emplace_back(provider.name.value, provider.address);
   return found;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/context.hpp"
 
+#include <algorithm>
+#include <cctype>
+
 #include "os/terminal.hpp"
 
 namespace gridctl::cmd {
@@ -54,8 +57,21 @@ Result<registry::Registry> Context::open() const {
   return opened;
 }
 
+namespace {
+// Elsewhere --state selects jobs by what they do.
+Error no_such_state(const os::Path& state) {
+  std::string word = state.filename().string();
+  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::toupper(c); });
+  const bool is_job_state = job::parse_state_name(word).has_value();
+  return make_error(Code::state_unreadable, "--state names the state directory, and " + state.string() +
+                                                " does not exist",
+                    is_job_state ? "gridctl job ls --status " + word : "");
+}
+}  // namespace
+
 Result<registry::Registry> Context::open_for_reading() const {
   TRY(check_is_directory(state));
+  if (state_named && !os::exists(state)) return no_such_state(state);
   Result<registry::Registry> opened = registry::Registry::open_for_reading(state);
   if (!opened) return state_error(std::move(opened).error());
   return opened;

@@ -19,6 +19,7 @@ namespace gridctl::cmd {
 class Context {
  public:
   os::Path state;  // the state directory; may not exist yet
+  bool state_named = false;  // by --state: a command that only reads expects it to exist
   bool json = false;
   bool verbose = false;
   std::optional<Duration> timeout;

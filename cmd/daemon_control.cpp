@@ -2,12 +2,18 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "control/daemon/daemon.hpp"
+#include "control/daemon/user_unit.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
 namespace daemon_control {
 namespace {
+constexpr int k_not_running = 3;  // as init scripts say it
+constexpr int k_status_exits[] = {3, 7};
+constexpr int k_install_exits[] = {7};
+constexpr Example k_install_examples[] = {{"Have jobs followed whenever you are logged in", "gridctl daemon install"}};
+constexpr Example k_uninstall_examples[] = {{"Follow jobs only when asked to", "gridctl daemon uninstall"}};
 constexpr Example k_start_examples[] = {{"Have jobs followed, also over a logout", "gridctl daemon start"}};
 constexpr Example k_stop_examples[] = {{"Before shutting down; jobs go on at their hosts", "gridctl daemon stop"}};
 constexpr Example k_status_examples[] = {{"Does one run?", "gridctl daemon status"},
@@ -52,6 +58,32 @@ Result<int> stop(Context& context, const Parsed&) {
 Result<int> status(Context& context, const Parsed&) {
   TRY_ASSIGN(const control::DaemonStatus now, control::daemon_status(context.state));
   show(context, now, "running", "not running");
+  return now.running ? 0 : k_not_running;
+}
+
+Result<int> install(Context& context, const Parsed&) {
+  TRY_ASSIGN(const control::Installed installed, control::install_unit(context.state));
+  const bool runs = installed.not_started.empty();
+  const std::string linger = "sudo loginctl enable-linger $USER";
+  if (context.json) {
+    context.print_line("{\"unit\":" + ui::quoted(installed.unit.name) + ",\"file\":" +
+                       ui::quoted(installed.unit.file.string()) + ",\"running\":" + (runs ? "true" : "false") +
+                       ",\"lingers\":" + (installed.lingers ? "true" : "false") + "}");
+  } else {
+    context.print_line("installed " + installed.unit.file.string());
+    if (runs) context.print_line("running; it starts again when you log in");
+    if (runs && !installed.lingers)
+      context.note("it ends with your last session; to keep it after logout and from boot on: " + linger);
+  }
+  if (runs) return 0;
+  return make_error(Code::unsupported, "the service is installed, but could not be started: " + installed.not_started,
+                    "systemctl --user enable --now " + installed.unit.name);
+}
+
+Result<int> uninstall(Context& context, const Parsed&) {
+  TRY_ASSIGN(const bool removed, control::remove_unit(context.state));
+  if (context.json) context.print_line(std::string("{\"removed\":") + (removed ? "true" : "false") + "}");
+  else context.print_line(removed ? "removed; start it by hand with 'gridctl daemon start'" : "was not installed");
   return 0;
 }
 }  // namespace
@@ -82,8 +114,28 @@ const Command k_daemon_status{.noun = "daemon",
                               .examples = daemon_control::k_status_examples,
                               .description =
                                   "Says whether a supervisor follows the jobs of this state directory. The exit "
-                                  "code is 0 in both cases.",
-                              .exit_codes = k_exits_state,
+                                  "code is 3 when none does.",
+                              .exit_codes = daemon_control::k_status_exits,
                               .run = daemon_control::status};
+const Command k_daemon_install{.noun = "daemon",
+                               .verb = "install",
+                               .summary = "start the supervisor with your session",
+                               .examples = daemon_control::k_install_examples,
+                               .description =
+                                   "Writes a systemd user unit for this state directory, enables it and starts it. "
+                                   "From then on jobs are followed whenever you are logged in, also after a reboot. "
+                                   "On a machine where you linger (loginctl enable-linger), they are followed from "
+                                   "boot on and after you log out.",
+                               .exit_codes = daemon_control::k_install_exits,
+                               .run = daemon_control::install};
+const Command k_daemon_uninstall{.noun = "daemon",
+                                 .verb = "uninstall",
+                                 .summary = "remove that service again",
+                                 .examples = daemon_control::k_uninstall_examples,
+                                 .description =
+                                     "Stops the systemd user unit of this state directory and removes it. Jobs go on "
+                                     "at their hosts.",
+                                 .exit_codes = k_exits_state,
+                                 .run = daemon_control::uninstall};
 
 }  // namespace gridctl::cmd

@@ -61,7 +61,7 @@ Result<std::optional<DeadlineView>> deadline_view(registry::Registry& registry, 
   DeadlineView view;
   view.told = {job::moment_of(*job.spec.deadline, job.submitted_at), job.spec.deadline->hard, {}, {}};
   const WallTime at = view.told.at;
-  view.text = ui::moment(at) + " UTC" + (view.told.hard ? " (hard)" : "") + ": ";
+  view.text = ui::moment(at, now) + (view.told.hard ? " (hard)" : "") + ": ";
   if (job::is_final(job.state)) {
     view.text += end_text(job, at);
   } else if (at <= now) {

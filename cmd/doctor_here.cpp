@@ -160,28 +160,23 @@ Diagnoses examine_keys(const std::vector<registry::Provider>& providers, WallTim
 Diagnoses examine_packages(const std::string& provider, const std::vector<wire::Package>& packages) {
   Diagnoses all;
   for (const wire::Package& package : packages) {
-    // One line a package and severity: a list of numbers helps nobody.
-    for (const probe::Exposure wanted : {probe::Exposure::likely, probe::Exposure::unclear}) {
-      std::vector<std::string> ids;
-      const probe::Advisory* gravest = nullptr;
-      for (const probe::Advisory& advisory : probe::advisories()) {
-        if (probe::exposure(advisory, package) != wanted) continue;
-        ids.emplace_back(advisory.id);
-        if (gravest == nullptr || (advisory.grave && !gravest->grave)) gravest = &advisory;
-      }
-      if (gravest == nullptr) continue;
-      const bool likely = wanted == probe::Exposure::likely;
-      all.push_back(
-          {provider, package.name, likely && gravest->grave ? Severity::warning : Severity::note,
-           package.version + (likely ? " has " : " is in the upstream range of ") + join(ids, ", ") + ": " +
-               std::string(gravest->what) + (likely ? "" : "; the package may be patched"),
-           "sudo apt-get update && sudo apt-get install --only-upgrade " +
-               (package.name == "openssh"   ? std::string(provider.empty() ? "openssh-client" : "openssh-server")
-                : package.name == "linux"   ? "linux-image-$(dpkg --print-architecture)"
-                : package.name == "libssh2" ? "libssh2-1"
-                                            : package.name),
-           0});
+    // Of distributions' packages only the distributor knows what is mended: those that are upstream's own are judged.
+    std::vector<std::string> ids;
+    const probe::Advisory* gravest = nullptr;
+    for (const probe::Advisory& advisory : probe::advisories()) {
+      if (probe::exposure(advisory, package) != probe::Exposure::likely) continue;
+      ids.emplace_back(advisory.id);
+      if (gravest == nullptr || (advisory.grave && !gravest->grave)) gravest = &advisory;
     }
+    if (gravest == nullptr) continue;
+    all.push_back({provider, package.name, gravest->grave ? Severity::warning : Severity::note,
+                   package.version + " has " + join(ids, ", ") + ": " + std::string(gravest->what),
+                   "sudo apt-get update && sudo apt-get install --only-upgrade " +
+                       (package.name == "openssh"   ? std::string(provider.empty() ? "openssh-client" : "openssh-server")
+                        : package.name == "linux"   ? "linux-image-$(dpkg --print-architecture)"
+                        : package.name == "libssh2" ? "libssh2-1"
+                                                    : package.name),
+                   0});
   }
   return all;
 }

@@ -18,6 +18,8 @@ namespace gridctl::cmd {
 [[nodiscard]] std::string resume_fingerprint(const job::Spec& spec);
 
 // What to say of a job that may run long on hosts that are not its owner's own and was never drilled as it is now.
+// Its newest drill has shown that it goes on elsewhere, and it is still the same.
+[[nodiscard]] Result<bool> passed_drill(registry::Registry& registry, const job::Spec& spec);
 [[nodiscard]] Result<std::optional<std::string>> drill_warning(registry::Registry& registry, const job::Spec& spec,
                                                                const sched::Decision& decision,
                                                                const std::vector<sched::HostFacts>& hosts);

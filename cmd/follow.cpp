@@ -15,6 +15,7 @@ namespace gridctl::cmd {
 namespace {
 constexpr Duration k_daemon_check = std::chrono::seconds{2};  // how often a lost supervisor is noticed
 constexpr std::uint64_t k_tail_lines = 10;                    // of output shown by `watch` before what is new
+constexpr std::string_view k_last_output = "last_output";  // the event that repeats the end of the output
 constexpr std::size_t k_events_page = 200;                    // events read at once
 constexpr std::size_t k_events_before = 5;                    // shown by `watch` before what is new
 
@@ -90,8 +91,9 @@ class Watcher {
       if (!events.empty()) block_.erase();
       for (const registry::EventRecord& event : events) {
         after_event_ = event.id;
+        const bool shown = options_.logs && event.kind == k_last_output;  // among the output
         if (options_.events_json) context_->print_line(ui::event_json(event));
-        else if (!options_.quiet) context_->note(ui::event_line(event, context_->err_style));
+        else if (!options_.quiet && !shown) context_->note(ui::event_line(event, context_->now(), context_->err_style));
       }
       if (events.size() < k_events_page) return {};
     }

@@ -10,6 +10,7 @@ namespace gridctl::cmd {
 namespace {
 constexpr std::size_t k_columns_default = 80;
 constexpr std::size_t k_columns_max = 100;  // longer lines are hard to read
+constexpr std::size_t k_short_term_max = 46;  // of whole command lines
 constexpr std::size_t k_term_max = 26;      // a longer term has its text on the next line
 
 std::size_t usable(std::size_t columns) {
@@ -24,10 +25,11 @@ std::string paragraph(std::string_view text, std::size_t columns, std::size_t in
 }
 
 // Terms with their texts beside them.
-std::string list(const std::vector<std::pair<std::string, std::string>>& entries, std::size_t columns) {
+std::string list(const std::vector<std::pair<std::string, std::string>>& entries, std::size_t columns,
+                 std::size_t term_max = k_term_max) {
   std::size_t width = 0;
   for (const auto& [term, text] : entries)
-    if (term.size() <= k_term_max) width = std::max(width, term.size());
+    if (term.size() <= term_max) width = std::max(width, term.size());
   std::string out;
   for (const auto& [term, text] : entries) {
     const std::vector<std::string> lines = ui::wrap(text, columns - width - 4);
@@ -112,6 +114,17 @@ std::string help_of_noun(std::string_view noun, std::size_t columns) {
   text +=
       "\nExit codes:\n  0 done, 2 usage; each command's help lists the others. All of them: gridctl-exit-codes(7).\n";
   return text;
+}
+
+std::string help_in_short(std::size_t columns) {
+  std::string text = "gridctl runs jobs on your machines, and goes on elsewhere when one dies.\n\n";
+  text += list({{"gridctl provider register NAME ssh://user@host", "add a machine"},
+                {"gridctl job submit train.yaml", "run a job file"},
+                {"gridctl job submit -- python3 train.py", "run a command"},
+                {"gridctl job ls", "see your jobs"},
+                {"gridctl job logs @last -f", "follow the output of the newest"}},
+               usable(columns), k_short_term_max);
+  return text + "\nAll commands: gridctl --help\n";
 }
 
 std::string help_of_all(std::size_t columns) {

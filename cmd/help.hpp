@@ -15,6 +15,8 @@ namespace gridctl::cmd {
 // `columns` 0: 80.
 [[nodiscard]] std::string help_of(const Command& command, std::size_t columns);
 [[nodiscard]] std::string help_of_noun(std::string_view noun, std::size_t columns);
+// What to type first, on one screen.
+[[nodiscard]] std::string help_in_short(std::size_t columns);
 [[nodiscard]] std::string help_of_all(std::size_t columns);
 // "-n, --name NAME"
 [[nodiscard]] std::string option_text(const Option& option);

@@ -2,6 +2,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/follow.hpp"
+#include "cmd/followed.hpp"
 #include "ui/job_view.hpp"
 #include "ui/json.hpp"
 
@@ -19,12 +20,13 @@ constexpr std::size_t k_page = 1000;  // events read at once
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
+  if (!parsed.has("follow")) TRY(warn_unfollowed(context, registry));
   std::int64_t after = 0;
   const auto print_new = [&]() -> Result<void> {
     for (;;) {
       TRY_ASSIGN(const std::vector<registry::EventRecord> events, registry.events(id, after, k_page));
       for (const registry::EventRecord& event : events) {
-        context.print_line(context.json ? ui::event_json(event) : ui::event_line(event, context.out_style));
+        context.print_line(context.json ? ui::event_json(event) : ui::event_line(event, context.now(), context.out_style));
         after = event.id;
       }
       if (events.size() < k_page) return {};
@@ -48,7 +50,7 @@ const Command k_job_events{.noun = "job",
                            .verb = "events",
                            .summary = "what happened to a job, in order",
                            .examples = job_events::k_examples,
-                           .description = "Prints the job's events, oldest first; times are UTC.",
+                           .description = "Prints the job's events, oldest first, in your time zone; --json has UTC.",
                            .positionals = job_events::k_positionals,
                            .options = job_events::k_options,
                            .exit_codes = k_exits_job,

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/deadline_view.hpp"
+#include "cmd/followed.hpp"
 #include "cmd/job_plan.hpp"
 #include "cmd/provider_facts.hpp"
 #include "control/copies/remotes.hpp"
@@ -29,6 +32,18 @@ Result<std::vector<std::string>> reasons(registry::Registry& registry, const reg
   lines = sched::explain(decision);
   lines.insert(lines.begin(), "not decided yet; with what is known now:");
   return lines;
+}
+
+// The interval is tuned anew while the job runs: the newest one counts, not the one that was assumed at the start.
+Result<void> put_newest_interval(registry::Registry& registry, const JobId& id, std::vector<std::string>& lines) {
+  TRY_ASSIGN(const std::vector<registry::EventRecord> events, registry.events(id, 0, 0));
+  const auto newest = std::find_if(events.rbegin(), events.rend(), [](const registry::EventRecord& event) {
+    return event.kind == "interval_tuned" || event.kind == "placed";
+  });
+  if (newest == events.rend() || newest->kind == "placed") return {};
+  std::erase_if(lines, [](const std::string& line) { return line.starts_with("checkpoints "); });
+  lines.push_back(newest->text);
+  return {};
 }
 
 Result<sched::Outline> outline_of(registry::Registry& registry, const registry::Job& job,
@@ -60,9 +75,11 @@ std::string json_of(const registry::Job& job, const std::vector<std::string>& li
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
+  TRY(warn_unfollowed(context, registry));
   TRY_ASSIGN(const registry::Job job, registry.job(id));
   TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(registry, context.now()));
   TRY_ASSIGN(std::vector<std::string> lines, reasons(registry, job, hosts, context.now()));
+  TRY(put_newest_interval(registry, id, lines));
   TRY_ASSIGN(const std::optional<DeadlineView> deadline, deadline_view(registry, job, hosts, context.now()));
   if (deadline) lines.insert(lines.begin(), "deadline: " + deadline->text);
   TRY(add_refusals(registry, job.spec, lines));

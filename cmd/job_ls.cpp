@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/followed.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
 #include "ui/table.hpp"
@@ -13,26 +14,47 @@ constexpr std::size_t k_shown = 50;  // newest so many for people, unless --all 
 
 constexpr Example k_examples[] = {{"Jobs that are not finished, and the newest that are", "gridctl job ls"},
                                   {"Only those that are not finished", "gridctl job ls --active"},
+                                  {"What failed", "gridctl job ls --status FAILED"},
                                   {"For a script", "gridctl job ls --json"}};
-constexpr Option k_options[] = {{"active", 'a', "", "only jobs that are not finished"},
+constexpr Option k_options[] = {{"status", 's', "STATE", "only jobs in this state: RUNNING, FAILED,...", "",
+                                 Completion::choices,
+                                 "PENDING|STARTING|RUNNING|RECOVERING|SUCCEEDED|FAILED|CANCELLED", true},
+                                {"active", 'a', "", "only jobs that are not finished"},
                                 {"all", 0, "", "every job, however old"},
                                 {"limit", 'n', "N", "the newest N", "50; with --json all"}};
 
-ui::Table table_of(const std::vector<registry::JobRow>& jobs, WallTime now) {
+struct Past {
+  HostName host;  // where it is, or was last
+  double cost = 0;
+};
+Result<Past> past_of(registry::Registry& registry, const registry::JobRow& job, WallTime now) {
+  Past past{job.provider, 0};
+  TRY_ASSIGN(const registry::Spent spent, registry.spent(job.id, now));
+  past.cost = spent.usd;
+  if (!past.host.empty() || !job::is_final(job.state)) return past;
+  TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, registry.attempts(job.id));
+  if (!attempts.empty()) past.host = attempts.back().provider;
+  return past;
+}
+
+Result<ui::Table> table_of(registry::Registry& registry, const std::vector<registry::JobRow>& jobs, WallTime now) {
   ui::Table table({{.title = "ID", .width_min = 13},
-                   {.title = "NAME", .shrinks = true},
+                   {.title = "NAME"},
                    {.title = "STATE", .width_min = 10},
-                   {.title = "PROVIDER", .shrinks = true},
-                   {.title = "RESOURCES", .shrinks = true},
-                   {.title = "AGE", .right = true},
+                   {.title = "PROVIDER"},
+                   {.title = "RESOURCES", .shrinks = true, .drop = 3},
+                   {.title = "AGE", .right = true, .drop = 2},
                    {.title = "TOOK", .right = true},
-                   {.title = "MOVES", .right = true},
-                   {.title = "REASON", .shrinks = true}});
-  for (const registry::JobRow& job : jobs)
-    table.add({job.id.value, job.name, std::string(job::state_name(job.state)), job.provider.value, job.resources,
+                   {.title = "MOVES", .right = true, .drop = 4},
+                   {.title = "COST", .right = true, .drop = 1},
+                   {.title = "REASON", .shrinks = true, .drop = 5}});
+  for (const registry::JobRow& job : jobs) {
+    TRY_ASSIGN(const Past past, past_of(registry, job, now));
+    table.add({job.id.value, job.name, std::string(job::state_name(job.state)), past.host.value, job.resources,
                ui::age(job.submitted_at, now), ui::span(job.submitted_at, job.ended_at, now),
-               job.recoveries == 0 ? "-" : std::to_string(job.recoveries), job.reason},
+               job.recoveries == 0 ? "-" : std::to_string(job.recoveries), ui::money(past.cost), job.reason},
               {ui::Paint::none, ui::Paint::bold, ui::paint_of(job.state)});
+  }
   return table;
 }
 
@@ -40,18 +62,26 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<std::uint64_t> limit, parsed.whole("limit"));
   registry::JobFilter filter;
   filter.active_only = parsed.has("active");
+  for (const std::string& word : parsed.values("status")) {
+    TRY_ASSIGN(const job::JobState state, job::parse_state_name(word));
+    filter.states.push_back(state);
+  }
   filter.limit = limit ? *limit : context.json || parsed.has("all") || filter.active_only ? 0 : k_shown;
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
+  TRY(warn_unfollowed(context, registry));
   TRY_ASSIGN(const std::vector<registry::JobRow> jobs, registry.jobs(filter));
   if (context.json) {
     context.print_line(ui::jobs_json(jobs));
     return 0;
   }
   if (jobs.empty()) {
-    context.note(filter.active_only ? "no job is active" : "no jobs yet; start one: gridctl job submit FILE.yaml");
+    context.note(!filter.states.empty() ? "no job is in this state"
+                 : filter.active_only   ? "no job is active"
+                                        : "no jobs yet; start one: gridctl job submit FILE.yaml");
     return 0;
   }
-  context.print(table_of(jobs, context.now()).render(context.columns_out(), context.out_style));
+  TRY_ASSIGN(const ui::Table table, table_of(registry, jobs, context.now()));
+  context.print(table.render(context.columns_out(), context.out_style));
   if (filter.limit == k_shown && jobs.size() == k_shown) context.note("older jobs are not shown; see them with --all");
   return 0;
 }

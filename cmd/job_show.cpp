@@ -7,6 +7,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/deadline_view.hpp"
+#include "cmd/followed.hpp"
 #include "cmd/provider_facts.hpp"
 #include "sched/reliability.hpp"
 #include "ui/human.hpp"
@@ -71,8 +72,8 @@ ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>
   for (const job::Variant& variant : job.spec.variants)
     variants.push_back(variant.kind + (variant.image.empty() ? "" : " (" + variant.image + ")"));
   facts.add("variants", join(variants, ", "));
-  facts.add("submitted", ui::moment(job.submitted_at) + " UTC, " + ui::age(job.submitted_at, now));
-  if (job.ended_at) facts.add("ended", ui::moment(job.ended_at) + " UTC, " + ui::age(job.ended_at, now));
+  facts.add("submitted", ui::moment(job.submitted_at, now) + ", " + ui::age(job.submitted_at, now));
+  if (job.ended_at) facts.add("ended", ui::moment(job.ended_at, now) + ", " + ui::age(job.ended_at, now));
   facts.add("took", ui::span(job.submitted_at, job.ended_at, now));
   if (job.recoveries > 0)
     facts.add("moves", std::to_string(job.recoveries) + ", work lost " + format_duration(job.machine.lost));
@@ -97,7 +98,7 @@ ui::Table table_of(const JobId& id, const std::vector<registry::AttemptRecord>& 
                    {.title = "REASON", .shrinks = true}});
   for (const registry::AttemptRecord& attempt : attempts) {
     table.add({std::to_string(attempt.number.value), attempt.provider.value, attempt.state,
-               ui::moment(attempt.started_at), ui::span(attempt.started_at, attempt.ended_at, now),
+               ui::moment(attempt.started_at, now), ui::span(attempt.started_at, attempt.ended_at, now),
                attempt.resumed_from.value == 0 ? "-" : checkpoint_name(id, attempt.resumed_from),
                attempt.exit_code ? std::to_string(*attempt.exit_code) : "-", attempt.reason});
     if (attempt.members.size() < 2) continue;
@@ -117,6 +118,7 @@ Result<std::optional<DeadlineView>> deadline_of(registry::Registry& registry, co
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
+  TRY(warn_unfollowed(context, registry));
   TRY_ASSIGN(registry::Job job, registry.job(id));
   if (!job::is_final(job.state)) {
     TRY_ASSIGN(const registry::Spent spent, registry.spent(id, context.now()));
@@ -136,7 +138,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
   }
   std::optional<registry::Checkpoint> head;
   if (job.machine.head.value != 0) {
-    TRY_ASSIGN(head, registry.checkpoint(id, std::nullopt));
+    Result<registry::Checkpoint> newest = registry.checkpoint(id, std::nullopt);
+    if (newest) head = *std::move(newest);
+    else if (newest.error().code != Code::not_found) return std::move(newest).error();  // a drill's are removed
   }
   TRY_ASSIGN(const std::optional<registry::Drill> drill, registry.drill(job.name));
   const WallTime now = context.now();

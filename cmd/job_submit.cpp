@@ -14,6 +14,7 @@
 #include "config/job_file.hpp"
 #include "control/copies/remotes.hpp"
 #include "control/daemon/daemon.hpp"
+#include "control/daemon/user_unit.hpp"
 #include "control/fleet/host_facts.hpp"
 #include "os/terminal.hpp"
 #include "sched/gang.hpp"
@@ -106,7 +107,8 @@ Result<SubmitPreview> prospect_of(registry::Registry& registry, const job::Spec&
   SubmitPreview prospect;
   job::Spec member = spec;
   member.num_nodes = 1;
-  const sched::JobKnowledge known = sched::knowledge_of(member, now);
+  sched::JobKnowledge known = sched::knowledge_of(member, now);
+  TRY_ASSIGN(known.drilled, passed_drill(registry, spec));
   prospect.decision = sched::place(member, hosts, {}, known);
   prospect.replicas = sched::place_replicas(member, hosts, prospect.decision, known);
   prospect.deadline = deadline_told(member, prospect.decision, now);
@@ -155,7 +157,20 @@ std::string dry_run_json(const job::Spec& spec, const SubmitPreview& prospect) {
          ",\"deadline\":" + ui::deadline_json(prospect.deadline) + ",\"plan\":" + outline_json(prospect.outline) + "}";
 }
 
-Result<int> dry_run(Context& context, const job::Spec& spec, const SubmitPreview& prospect) {
+// Why it is not accepted: the same for a trial and in earnest.
+Result<void> check_submittable(registry::Registry& registry, const job::Spec& spec, const SubmitPreview& prospect) {
+  if (prospect.impossible) return impossible_error(spec.name, *prospect.impossible);
+  TRY(check_supported(registry, spec));
+  if (!prospect.decision.could_ever_fit) return nothing_fits(spec.name, prospect.decision);
+  if (prospect.gang && !prospect.gang->could_ever_fit)
+    return make_error(Code::no_provider_fits,
+                      "no " + std::to_string(spec.num_nodes) + " providers can run '" + spec.name + "' together",
+                      "gridctl provider links");
+  return {};
+}
+
+Result<int> dry_run(Context& context, registry::Registry& registry, const job::Spec& spec,
+                    const SubmitPreview& prospect) {
   std::vector<std::string> lines = sched::explain(prospect.outline);
   if (!prospect.impossible)
     for (std::string& line :
@@ -165,15 +180,13 @@ Result<int> dry_run(Context& context, const job::Spec& spec, const SubmitPreview
   if (context.json) context.print_line(dry_run_json(spec, prospect));
   else
     for (const std::string& line : lines) context.print_line(sanitize(line));
-  if (prospect.impossible) return impossible_error(spec.name, *prospect.impossible);
-  if (prospect.gang && !prospect.gang->plan && !prospect.gang->nobody())
-    return make_error(Code::no_provider_fits,
-                      "no " + std::to_string(spec.num_nodes) + " providers can run '" + spec.name + "' together" +
-                          (prospect.gang->could_ever_fit ? " now" : ""),
-                      "gridctl provider links");
-  if (prospect.decision.placement) return 0;
-  Error error = nothing_fits(spec.name, prospect.decision);
-  if (!context.json) error.context.clear();  // said above already
+  Result<void> refused = check_submittable(registry, spec, prospect);
+  const bool starts = prospect.gang ? prospect.gang->plan.has_value() : prospect.decision.placement.has_value();
+  if (refused && !starts) context.note("submitted now, it would wait for a host");
+  if (refused) return 0;
+  Error error = std::move(refused).error();
+  if (!context.json && error.code == Code::no_provider_fits && !prospect.impossible)
+    error.context.clear();  // said above already
   return error;
 }
 
@@ -214,6 +227,15 @@ Result<void> warn_of_copies(Context& context, registry::Registry& registry, cons
   return {};
 }
 
+// Once for each state directory, where there is somebody to read it.
+void offer_service(Context& context) {
+  const os::Path offered = context.paths().root / "service-offered";
+  if (!context.terminal_err || os::exists(offered) || !control::has_systemd() || control::is_installed(context.state))
+    return;
+  if (!os::write_file_atomically(offered, "")) return;
+  context.note("jobs are followed until you log out; to follow them after a reboot, too: gridctl daemon install");
+}
+
 Result<int> run(Context& context, const Parsed& parsed) {
   if (parsed.has("detach") && parsed.has("wait"))
     return make_error(Code::usage, "--detach and --wait exclude each other", "gridctl job submit --help");
@@ -228,11 +250,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const SubmitPreview prospect, prospect_of(known, job.spec, hosts, context.now()));
   if (const std::string doubt = deadline_doubt(job.spec, prospect.decision, context.now()); !doubt.empty())
     context.note("warning: " + sanitize(doubt));
-  if (parsed.has("dry-run")) return dry_run(context, job.spec, prospect);
-  if (prospect.impossible) return impossible_error(job.spec.name, *prospect.impossible);
-  TRY(check_supported(known, job.spec));
+  if (parsed.has("dry-run")) return dry_run(context, known, job.spec, prospect);
+  TRY(check_submittable(known, job.spec, prospect));
   const sched::Decision& decision = prospect.decision;
-  if (!decision.could_ever_fit) return nothing_fits(job.spec.name, decision);
   TRY_ASSIGN(const std::optional<std::string> warning, drill_warning(known, job.spec, decision, hosts));
   if (warning) context.note("warning: " + sanitize(*warning));
   TRY(warn_of_copies(context, known, job.spec));
@@ -246,6 +266,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     context.print_line(context.json ? ui::submitted_json(id, job.spec.name, job::JobState::pending)
                                     : job.spec.name + " " + id.value);
     context.note("follow it: gridctl job watch " + id.value);
+    offer_service(context);
     return 0;
   }
   context.note("job " + job.spec.name + " (" + id.value + ")");

@@ -19,6 +19,7 @@ constexpr Example k_examples[] = {
     {"Islands, for a script", "gridctl provider links --json | jq .islands"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider, false}};
 constexpr Option k_options[] = {{"measure", 0, "", "measure first what is due"},
+                                {"budget", 0, "SIZE", "from now on measure NAME for at most so much a day, or off"},
                                 {"all", 0, "", "with --measure: also what is fresh, within the day's bytes"}};
 
 std::string rtt_or_dash(const std::optional<Duration>& rtt) { return rtt ? control::rtt_text(*rtt) : "-"; }
@@ -123,10 +124,20 @@ std::string title_of(const sched::LinkTask& task) {
   return task.a;
 }
 
+Result<void> set_budget(registry::Registry& registry, const std::string& name, const std::string& budget) {
+  if (name.empty()) return make_error(Code::usage, "--budget needs the NAME of a host", "gridctl provider links --help");
+  if (budget != "off" && !parse_size(budget))
+    return make_error(Code::usage, "--budget is a size such as 200MB, or off, not '" + sanitize(budget) + "'");
+  TRY_ASSIGN(registry::Provider provider, registry.provider(HostName{name}));
+  provider.labels["measure"] = budget;
+  return registry.update_provider(provider);
+}
+
 Result<int> run(Context& context, const Parsed& parsed) {
   const std::string only = parsed.positionals.empty() ? "" : parsed.positionals[0];
-  TRY_ASSIGN(registry::Registry registry, parsed.has("measure") ? context.open() : context.open_for_reading());
+  TRY_ASSIGN(registry::Registry registry, parsed.has("measure") || parsed.has("budget") ? context.open() : context.open_for_reading());
   if (!only.empty()) TRY(registry.provider(HostName{only}));
+  if (parsed.has("budget")) TRY(set_budget(registry, only, parsed.value("budget")));
   if (parsed.has("measure")) {
     control::MeasureAll wanted{only, parsed.has("all"), {}};
     wanted.told = [&](const sched::LinkTask& task, const Result<void>* outcome) {
@@ -158,8 +169,10 @@ const Command k_provider_links{
         "ways, at least).\n\n"
         "The daemon keeps the figures fresh: round trips with the heartbeats, rates once a day from here and once a "
         "week "
-        "between hosts, for at most 512 MiB a day and host, never while a checkpoint moves. Transfers of trees and "
-        "checkpoints count as measurements.\n\n"
+        "between hosts, never while a checkpoint moves. By itself it moves at most 64 MiB a day and host, and nothing "
+        "over a link of less than 10 Mbit/s or to a host with the label metered. --budget sets another limit for a "
+        "host, or off. With --measure you spend up to 512 MiB. Transfers of trees and checkpoints count as "
+        "measurements.\n\n"
         "COUNTRY tells whether a host can be where its region says, by round trips to landmarks (gridctl provider "
         "landmark): plausible; far (unusually far from every landmark there); implausible (nearer to a landmark abroad "
         "than cables allow); impossible (nearer than light allows). A host can add delay and look farther away; it "

@@ -5,6 +5,7 @@
 #include "base/bytes.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/followed.hpp"
 #include "control/fleet/host_facts.hpp"
 #include "sched/query.hpp"
 #include "ui/human.hpp"
@@ -25,19 +26,19 @@ constexpr Option k_options[] = {
     {"order", 'o', "FIELDS", "order by fields, the first counts most: price,num_gpus-; FIELD- is descending", "name"}};
 
 ui::Table table_of(const std::vector<registry::Provider>& providers, WallTime now) {
-  ui::Table table({{.title = "NAME", .shrinks = true},
+  ui::Table table({{.title = "NAME"},
                    {.title = "STATE", .width_min = 9},
                    {.title = "GPUS", .shrinks = true},
                    {.title = "CPUS", .right = true},
                    {.title = "MEMORY", .right = true},
-                   {.title = "ENGINE"},
-                   {.title = "REGION"},
-                   {.title = "CLASS"},
-                   {.title = "$/H", .right = true},
-                   {.title = "FAILS IN"},
-                   {.title = "BENCH"},
-                   {.title = "SEEN", .right = true},
-                   {.title = "ADDRESS", .shrinks = true}});
+                   {.title = "ENGINE", .drop = 6},
+                   {.title = "REGION", .drop = 4},
+                   {.title = "CLASS", .drop = 5},
+                   {.title = "$/H", .right = true, .drop = 1},
+                   {.title = "FAILS IN", .drop = 7},
+                   {.title = "BENCH", .drop = 8},
+                   {.title = "SEEN", .right = true, .drop = 2},
+                   {.title = "ADDRESS", .shrinks = true, .drop = 3}});
   for (const registry::Provider& provider : providers) {
     const std::string verdict = ui::bench_verdict(provider);
     table.add(
@@ -54,6 +55,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const sched::Query query, sched::Query::parse(parsed.positionals.empty() ? "" : parsed.positionals[0]));
   TRY_ASSIGN(const sched::Order order, sched::Order::parse(parsed.has("order") ? parsed.value("order") : "name"));
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
+  TRY(warn_unfollowed(context, registry));
   const bool by_links = query.asks(sched::FieldSource::links) || order.asks(sched::FieldSource::links);
   std::map<std::string, sched::Figures> links;
   if (by_links) {
@@ -68,6 +70,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
   std::stable_sort(providers.begin(), providers.end(), [&](const registry::Provider& a, const registry::Provider& b) {
     return order.before(control::subject_of(a), control::subject_of(b));
   });
+  const bool followed = is_followed(context);
+  for (registry::Provider& provider : providers)
+    provider.liveness = liveness_today(provider, followed, context.now());
   if (context.json) {
     context.print_line(ui::providers_json(providers));
     return 0;

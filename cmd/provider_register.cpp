@@ -87,6 +87,11 @@ std::string accept_command(const Parsed& parsed) {
   std::string command = "gridctl provider register " + parsed.positionals[0] + " " + shell_quote(parsed.positionals[1]);
   for (const std::string& key : parsed.values("identity")) command += " -i " + shell_quote(key);
   if (parsed.has("jump")) command += " -J " + shell_quote(parsed.value("jump"));
+  for (const char* option : {"engine", "gpu", "price", "region", "site", "class"})
+    if (parsed.has(option)) command += " --" + std::string(option) + " " + shell_quote(parsed.value(option));
+  for (const std::string& label : parsed.values("label")) command += " --label " + shell_quote(label);
+  if (parsed.has("force")) command += " --force";
+  if (parsed.has("state")) command += " --state " + shell_quote(parsed.value("state"));
   return command + " --host-key HOST_KEY";
 }
 

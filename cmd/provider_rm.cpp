@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/bytes.hpp"
+#include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "control/copies/remotes.hpp"
 #include "control/daemon/daemon.hpp"
+#include "control/fleet/leave_host.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -13,6 +16,7 @@ constexpr Example k_examples[] = {{"Forget a host", "gridctl provider rm ada"},
                                   {"Although jobs are on it: they go on elsewhere", "gridctl provider rm ada --force"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 constexpr Option k_options[] = {{"force", 'f', "", "also when jobs are on it, or copies"}};
+constexpr Duration k_tidy = std::chrono::seconds{15};  // for the host to remove what is ours
 constexpr int k_exits[] = {3, 5, 7};
 
 Error busy_error(const HostName& name, const std::vector<JobId>& jobs) {
@@ -20,6 +24,21 @@ Error busy_error(const HostName& name, const std::vector<JobId>& jobs) {
   for (const JobId& job : jobs) ids += (ids.empty() ? "" : ", ") + job.value;
   return make_error(Code::busy, "provider " + name.value + " has jobs: " + ids,
                     "gridctl provider drain " + name.value + ", or gridctl provider rm " + name.value + " --force");
+}
+
+// The host is forgotten in any case: what cannot be removed now is named.
+void tidy(Context& context, registry::Registry& registry, const registry::Provider& provider) {
+  const Result<ControllerId> controller = registry.controller_id();
+  if (!controller) return;
+  const Result<control::LeftBehind> left = control::leave_host(
+      provider, context.paths(), *controller, context.clock.boot() + context.timeout.value_or(k_tidy), context.clock);
+  const std::string by_hand = "ssh " + provider.address + " rm -rf .gridctl";
+  if (!left)
+    context.note("~/.gridctl stays on the host, which does not answer (" + sanitize(left.error().message) +
+                 "); to remove it: " + by_hand);
+  else if (left->busy) context.note("~/.gridctl stays on the host while jobs are there; to remove it then: " + by_hand);
+  else if (left->bytes > 0)
+    context.note("~/.gridctl (" + format_size(left->bytes) + ") stays on the host: others use it, too");
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {
@@ -41,6 +60,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   context.print_line(context.json ? "{\"name\":" + ui::quoted(provider.name.value) + ",\"removed\":true}"
                                   : provider.name.value + " is forgotten");
   if (!jobs.empty()) context.note("what still runs there ends by itself when its lease does");
+  tidy(context, registry, provider);
   return 0;
 }
 }  // namespace
@@ -54,10 +74,12 @@ const Command k_provider_rm{.noun = "provider",
                                 "Removes a host from the registry. Refused while jobs are on it; with --force "
                                 "they are given up there and go on elsewhere. Refused, too, while it is a "
                                 "place for copies; with --force it takes none until it is registered again. Its "
-                                "pinned host key is kept.",
+                                "pinned host key is kept. What gridctl has put on the host (~/.gridctl: the agent, "
+                                "and a cache of what jobs need) is removed, unless others use it, too.",
                             .positionals = provider_rm::k_positionals,
                             .options = provider_rm::k_options,
                             .exit_codes = provider_rm::k_exits,
+                            .waits = true,
                             .run = provider_rm::run};
 
 }  // namespace gridctl::cmd

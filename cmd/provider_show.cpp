@@ -2,6 +2,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/findings.hpp"
+#include "cmd/followed.hpp"
 #include "control/fleet/health.hpp"
 #include "control/fleet/reliability.hpp"
 #include "control/fleet/rescan.hpp"
@@ -24,9 +25,11 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   ui::ProviderView view;
   TRY_ASSIGN(view.provider, registry.provider(HostName{parsed.positionals[0]}));
+  TRY(warn_unfollowed(context, registry));
   sched::name_models(view.provider.inventory);  // by today's catalogue
   TRY_ASSIGN(const auto bench, control::load_bench_report(registry, view.provider.name));
   if (bench) view.measured = control::fill_measured(view.provider.inventory, *bench);
+  view.provider.liveness = liveness_today(view.provider, is_followed(context), context.now());
   view.contradictions = control::contradictions(view.provider);
   TRY_ASSIGN(view.history, registry.host_events(view.provider.name, context.json ? 0 : k_history_shown));
   TRY_ASSIGN(const std::vector<registry::HostSpan> spans, registry.host_spans(view.provider.name));

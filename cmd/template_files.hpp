@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Job files to begin with, carried in the program: the folder templates/.
+// Job files to begin with, carried in the program: the folder cmd/templates/.
 #pragma once
 
 #include <span>

@@ -200,6 +200,11 @@ bool CheckpointWatch::look(store::Writer writer, bool last) {
     return true;
   }
   last_verdict_ = *verdict;
+  // What the job tells from now on is of what it does next, however long its files take to be known as whole.
+  if (listing != saved_) {
+    metrics_until_ = metrics_bytes(attempt_.run(newest_launch(attempt_)));
+    saved_ = listing;
+  }
   if (!verdict->is_whole()) return true;
   if (!last && taken_at_ && clock_.boot() < *taken_at_ + pause_.load()) return true;
   auto taken = take(directory->get(), listing, std::string(store::how_name(verdict->whole)));
@@ -259,7 +264,7 @@ Result<void> CheckpointWatch::take(int directory, const store::Listing& listing,
   held.taken_at = clock_.boot();
   held.checkpoint = {number, snapshot->root, snapshot->tree.total_bytes(), snapshot->tree.file_count(), 0, how};
   held.checkpoint.written_ms = std::chrono::duration_cast<std::chrono::milliseconds>(writing).count();
-  held.checkpoint.metrics = read_metrics(attempt_.run(newest_launch(attempt_)));
+  held.checkpoint.metrics = read_metrics(attempt_.run(newest_launch(attempt_)), metrics_until_);
   auto written = os::write_file_atomically(snapshot_manifest(attempt_, number), as_text(snapshot->manifest));
   if (written) written = os::write_file_atomically(folder / "info", info_text(held));
   if (!written) return abandon(std::move(written).error());

@@ -75,6 +75,8 @@ class CheckpointWatch {
   store::Fingerprints fingerprints_;  // of it
   std::uint64_t previous_number_ = 0;
   std::optional<BootTime> taken_at_;
+  store::Listing saved_;             // as it was seen last
+  std::uint64_t metrics_until_ = 0;  // bytes that the job had told when that was saved
   store::Verdict last_verdict_;
 
   mutable std::mutex mutex_;  // guards the rest

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -34,11 +35,17 @@ Metrics parse_metrics(std::string_view lines) {
   return metrics;
 }
 
-std::string metrics_tail(const Path& run) {
+std::uint64_t metrics_bytes(const Path& run) {
+  const auto file = open_hostile(run, "metrics");
+  return file ? file->size : 0;
+}
+
+std::string metrics_tail(const Path& run, std::uint64_t until) {
   const auto file = open_hostile(run, "metrics");
   if (!file) return {};
-  const std::uint64_t skipped = file->size > k_tail_bytes ? file->size - k_tail_bytes : 0;
-  std::string text(static_cast<std::size_t>(std::min(file->size, k_tail_bytes)), '\0');
+  const std::uint64_t size = std::min(file->size, until);
+  const std::uint64_t skipped = size > k_tail_bytes ? size - k_tail_bytes : 0;
+  std::string text(static_cast<std::size_t>(std::min(size, k_tail_bytes)), '\0');
   const auto got = os::read_at(file->fd.get(), std::as_writable_bytes(std::span(text)), skipped);
   if (!got) return {};
   text.resize(*got);
@@ -46,6 +53,6 @@ std::string metrics_tail(const Path& run) {
   return text;
 }
 
-Metrics read_metrics(const Path& run) { return parse_metrics(metrics_tail(run)); }
+Metrics read_metrics(const Path& run, std::uint64_t until) { return parse_metrics(metrics_tail(run, until)); }
 
 }  // namespace gridctl::agent

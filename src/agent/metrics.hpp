@@ -2,6 +2,7 @@
 // What a job tells in $GRIDCTL_METRICS: gridctl-job(5), METRICS. The file is the job's and not trusted.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,9 +14,10 @@ namespace gridctl::agent {
 // The newest number of each name in lines of JSON objects. Anything else in them is ignored, as is a last line without
 // its end and what comes beyond k_metrics_max names.
 [[nodiscard]] Metrics parse_metrics(std::string_view lines);
-// The last 64 KiB of the file, from the first whole line; empty when there is none.
-[[nodiscard]] std::string metrics_tail(const Path& run);
+[[nodiscard]] std::uint64_t metrics_bytes(const Path& run);  // what it has told so far
+// The last 64 KiB of the file before `until`, from the first whole line; empty when there is none.
+[[nodiscard]] std::string metrics_tail(const Path& run, std::uint64_t until = UINT64_MAX);
 // The metrics in those.
-[[nodiscard]] Metrics read_metrics(const Path& run);
+[[nodiscard]] Metrics read_metrics(const Path& run, std::uint64_t until = UINT64_MAX);
 
 }  // namespace gridctl::agent

@@ -2,6 +2,7 @@
 #include "config/fields.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -101,17 +102,46 @@ Result<int> parse_integer(std::string_view text, int min, int max) {
   return value;
 }
 
+namespace {
+// Where an error is, by its own words: "FILE:LINE:COLUMN: …".
+std::pair<int, int> position_in(const Error& error, const std::string& file) {
+  std::pair<int, int> at{0, 0};
+  if (!error.message.starts_with(file + ":")) return at;
+  const char* const end = error.message.data() + error.message.size();
+  const auto line = std::from_chars(error.message.data() + file.size() + 1, end, at.first);
+  if (line.ptr != end && *line.ptr == ':') std::from_chars(line.ptr + 1, end, at.second);
+  return at;
+}
+}  // namespace
+
+Error all_errors(const std::string& file, std::vector<Error> errors) {
+  std::stable_sort(errors.begin(), errors.end(), [&](const Error& a, const Error& b) {
+    return position_in(a, file) < position_in(b, file);
+  });
+  Error all = std::move(errors.front());
+  for (std::size_t i = 1; i < errors.size(); ++i) {
+    all.context.push_back(errors[i].message);
+    for (std::string& line : errors[i].context) all.context.push_back(std::move(line));
+    if (all.hint.empty()) all.hint = errors[i].hint;
+  }
+  return all;
+}
+
 Result<Fields> Fields::open(Source& source, const Node& node, std::string path,
-                            std::initializer_list<std::string_view> known) {
+                            std::initializer_list<std::string_view> known, std::vector<Error>* unknown) {
   const std::string where = path.empty() ? "" : "key '" + path + "': ";
   if (node.kind != Node::Kind::map)
     return error_at(source.file, node.at, where + "expected a mapping of keys to values, got " + shown(node));
   const std::vector<std::string> names(known.begin(), known.end());
   Fields fields(source, node, std::move(path));
+  std::vector<Error> strange;
   for (const Key& key : node.keys)
     if (std::find(names.begin(), names.end(), key.text) == names.end())
-      return error_at(source.file, key.at,
-                      "key '" + excerpt(fields.path(key.text)) + "': not a known key" + suggestion(key.text, names));
+      strange.push_back(
+          error_at(source.file, key.at,
+                   "key '" + excerpt(fields.path(key.text)) + "': not a known key" + suggestion(key.text, names)));
+  if (unknown != nullptr) unknown->insert(unknown->end(), strange.begin(), strange.end());
+  else if (!strange.empty()) return all_errors(source.file, std::move(strange));
   return fields;
 }
 

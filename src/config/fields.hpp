@@ -27,6 +27,9 @@ struct Source {
 // "; did you mean 'x'?" or "".
 [[nodiscard]] std::string suggestion(std::string_view word, const std::vector<std::string>& known);
 
+// One error that tells of all of them, in the order of the file. REQUIRES: not empty.
+[[nodiscard]] Error all_errors(const std::string& file, std::vector<Error> errors);
+
 struct Limits {
   double min = 0;
   double max = 0;
@@ -36,9 +39,11 @@ inline constexpr Limits k_budget_limits{0, 1e9};  // USD
 
 class Fields {
  public:
-  // `path`: "" for the file itself, else "resources". Refuses what is not a mapping and keys not among `known`.
+  // `path`: "" for the file itself, else "resources". Refuses what is not a mapping and keys not among `known`; with
+  // `unknown`, the latter are put there and the rest can be read.
   [[nodiscard]] static Result<Fields> open(Source& source, const Node& node, std::string path,
-                                           std::initializer_list<std::string_view> known);
+                                           std::initializer_list<std::string_view> known,
+                                           std::vector<Error>* unknown = nullptr);
 
   [[nodiscard]] const Node* find(std::string_view key) const;  // nullptr when missing or null
   [[nodiscard]] Position at(std::string_view key) const;       // of the key

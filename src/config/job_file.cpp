@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 
 #include "base/text.hpp"
 #include "config/job_parts.hpp"
@@ -75,8 +76,9 @@ Result<std::pair<std::string, std::string>> assignment(std::string_view option, 
   if (equals != std::string_view::npos) return std::pair{std::move(name), std::string(text.substr(equals + 1))};
   const auto value = context.environment ? context.environment(name) : std::nullopt;
   if (!value)
-    return make_error(Code::usage, std::string(option) + ": " + name + " is not set in this environment; write " +
-                                       std::string(option) + " " + name + "=VALUE");
+    return make_error(Code::usage, std::string(option) + ": " + name + " is not set in this environment; " +
+                                       (option == "--secret" ? "set it there, and it is seen by nobody"
+                                                             : "write " + std::string(option) + " " + name + "=VALUE"));
   return std::pair{std::move(name), *value};
 }
 
@@ -117,6 +119,10 @@ Result<void> read_envs(const Fields& root, const Context& context, job::Spec& sp
 Result<void> read_secrets(const Fields& root, const Context& context, ParsedJob& job) {
   for (const std::string& text : context.overrides.secrets) {
     TRY_ASSIGN(auto pair, assignment("--secret", text, context));
+    if (text.find('=') != std::string::npos)
+      root.source().warnings.push_back("--secret " + pair.first + "=… shows its value to everybody on this machine, who "
+                                       "may list processes; set " + pair.first + " in the environment and write "
+                                       "--secret " + pair.first);
     job.secrets.insert_or_assign(std::move(pair.first), std::move(pair.second));
   }
   Result<void> problem;
@@ -164,6 +170,25 @@ Result<void> read_image(const Fields& root, const Context& context, const std::s
                   std::string("key '") + (ours ? "image" : "resources.image_id") + "': " + set.error().message);
 }
 
+// SkyPilot's workdir: {url, ref}. The host clones it, before `setup`.
+Result<void> read_git_workdir(const Fields& root, const Node& node, job::Spec& spec) {
+  TRY_ASSIGN(const Fields fields, Fields::open(root.source(), node, "workdir", {"url", "ref"}));
+  std::string url, ref;
+  TRY(fields.text("url", url));
+  TRY(fields.text("ref", ref));
+  url = expand_envs(url, spec.envs);
+  ref = expand_envs(ref, spec.envs);
+  if (url.empty() || url.starts_with('-')) return fields.expected("url", "the address of a git repository");
+  if (ref.starts_with('-')) return fields.expected("ref", "a branch, tag or commit");
+  std::string clone = "if [ ! -e .git ]; then\n  git clone --quiet " + shell_quote(url) + " .gridctl-clone || exit\n";
+  if (!ref.empty()) clone += "  git -C .gridctl-clone checkout --quiet " + shell_quote(ref) + " -- || exit\n";
+  clone += "  cp -a .gridctl-clone/. . && rm -rf .gridctl-clone\nfi\n";
+  spec.setup = clone + spec.setup;
+  fields.source().warn(root.at("workdir"), "key 'workdir': the host clones " + excerpt(url) +
+                                               " itself; it needs git and a way there");
+  return {};
+}
+
 Result<void> read_scripts(const Fields& root, const Context& context, job::Spec& spec) {
   TRY(root.text("setup", spec.setup));
   TRY(root.text("run", spec.run));
@@ -172,8 +197,7 @@ Result<void> read_scripts(const Fields& root, const Context& context, job::Spec&
     return root.error("run", "missing: the command to run");
   const Node* workdir = root.find("workdir");
   if (workdir == nullptr) return {};
-  if (workdir->kind == Node::Kind::map)
-    return root.error("workdir", "a working directory from git is not supported yet; clone it first");
+  if (workdir->kind == Node::Kind::map) return read_git_workdir(root, *workdir, spec);
   std::string text;
   TRY(root.text("workdir", text));
   const auto path = checked_workdir(expand_envs(text, spec.envs), context);
@@ -206,37 +230,41 @@ Result<void> read_sensitivity(const Fields& root, job::Constraints& into) {
   return {};
 }
 
-Result<void> read_policies(const Fields& root, job::Spec& spec) {
+// `read` is told how each of them went.
+void read_policies(const Fields& root, job::Spec& spec, const std::function<void(Result<void>)>& read) {
   Source& source = root.source();
-  if (const Node* value = root.find("checkpoint")) TRY(read_checkpoint(source, *value, spec.checkpoint));
-  if (const Node* value = root.find("recovery")) TRY(read_recovery(source, *value, spec.recovery));
-  TRY(check_recovery(root, spec.recovery));
-  if (const Node* value = root.find("constraints")) TRY(read_constraints(source, *value, spec.constraints));
-  if (const Node* value = root.find("budget")) TRY(read_budget(source, *value, spec.budget_total));
-  if (const Node* value = root.find("replication")) TRY(read_replication(source, *value, spec));
-  TRY(read_optimize(root, spec.optimize));
-  TRY(root.integer("priority", job::k_priority_min, job::k_priority_max, spec.priority));
-  TRY(read_owner(root, spec.owner));
-  TRY(read_sensitivity(root, spec.constraints));
+  if (const Node* value = root.find("checkpoint")) read(read_checkpoint(source, *value, spec.envs, spec.checkpoint));
+  if (const Node* value = root.find("recovery")) read(read_recovery(source, *value, spec.recovery));
+  read(check_recovery(root, spec.recovery));
+  if (const Node* value = root.find("constraints")) read(read_constraints(source, *value, spec.constraints));
+  if (const Node* value = root.find("budget")) read(read_budget(source, *value, spec.budget_total));
+  if (const Node* value = root.find("replication")) read(read_replication(source, *value, spec));
+  read(read_optimize(root, spec.optimize));
+  read(root.integer("priority", job::k_priority_min, job::k_priority_max, spec.priority));
+  read(read_owner(root, spec.owner));
+  read(read_sensitivity(root, spec.constraints));
   Duration most{};
-  TRY(root.duration("max_duration", 1s, 24h * 3650, most));
+  read(root.duration("max_duration", 1s, 24h * 3650, most));
   if (most > Duration{}) spec.max_duration = most;
-  return read_deadline(root, spec.deadline);
+  read(read_deadline(root, spec.deadline));
 }
 
-Result<Fields> open_root(Source& source, const Node& root) {
+Result<Fields> open_root(Source& source, const Node& root, std::vector<Error>& errors) {
   if (root.kind == Node::Kind::null) return error_at(source.file, {}, "the file is empty; it needs at least 'run'");
   if (root.kind == Node::Kind::map)
     for (const Key& key : root.keys)
       for (const Unsupported& no : k_unsupported)
-        if (key.text == no.key) return error_at(source.file, key.at, "key '" + key.text + "': " + std::string(no.why));
+        if (key.text == no.key)
+          errors.push_back(error_at(source.file, key.at, "key '" + key.text + "': " + std::string(no.why)));
   return Fields::open(
       source, root, "",
       {"name",        "resources",   "num_nodes",  "image",        "workdir",    "envs",         "secrets",
        "file_mounts", "setup",       "run",        "resume_run",   "checkpoint", "recovery",     "constraints",
        "optimize",    "sensitivity", "budget",     "max_duration", "config",     "experimental", "event_callback",  //
        "class",       "backend",     "launcher",   "tasks",        "workload",   "variants",     "deadline",
-       "priority",    "owner",       "replication", "spares",     "ranks_per_node"});
+       "priority",    "owner",       "replication", "spares",     "ranks_per_node", "service",  "pool",         "volumes",
+       "storage_mounts", "inputs",   "outputs"},
+      &errors);
 }
 }  // namespace
 
@@ -308,20 +336,25 @@ Result<ParsedJob> parse_job_file(std::string_view text, const std::string& file_
   TRY_ASSIGN(const Node tree, parse_yaml(text, file_name));
   Source source{file_name, {}};
   ParsedJob job;
-  TRY_ASSIGN(const Fields root, open_root(source, tree));
+  std::vector<Error> errors;
+  TRY_ASSIGN(const Fields root, open_root(source, tree, errors));
+  const auto read = [&errors](Result<void> part) {
+    if (!part) errors.push_back(std::move(part).error());
+  };
   for (std::string_view key : {"config", "experimental", "event_callback"}) root.ignore(key, "it is SkyPilot's own");
-  TRY(read_name(root, job.spec));
-  TRY(read_variables(root, context, job));
+  read(read_name(root, job.spec));
+  read(read_variables(root, context, job));
   std::string image_id;
-  if (const Node* node = root.find("resources")) TRY(read_resources(source, *node, context, job.spec, image_id));
-  TRY(read_gang(root, job.spec));
-  TRY(read_image(root, context, image_id, job.spec));
-  TRY(read_scripts(root, context, job.spec));
-  TRY(read_variants(root, context, job.spec));
-  if (const Node* node = root.find("file_mounts")) TRY(read_file_mounts(source, *node, context, job.spec));
-  TRY(read_policies(root, job.spec));
-  TRY(read_workload(root, job.spec.workload));
-  TRY(read_launcher(root, job.spec.launcher));
+  if (const Node* node = root.find("resources")) read(read_resources(source, *node, context, job.spec, image_id));
+  read(read_gang(root, job.spec));
+  read(read_image(root, context, image_id, job.spec));
+  read(read_scripts(root, context, job.spec));
+  if (errors.empty()) read(read_variants(root, context, job.spec));  // they inherit what was read
+  if (const Node* node = root.find("file_mounts")) read(read_file_mounts(source, *node, context, job.spec));
+  read_policies(root, job.spec, read);
+  read(read_workload(root, job.spec.workload));
+  read(read_launcher(root, job.spec.launcher));
+  if (!errors.empty()) return all_errors(file_name, std::move(errors));
   TRY(apply_overrides(context, job));
   job.warnings = std::move(source.warnings);
   return job;

@@ -11,7 +11,9 @@
 namespace gridctl::config {
 
 // policies.cpp
-[[nodiscard]] Result<void> read_checkpoint(Source& source, const Node& node, job::CheckpointPolicy& into);
+[[nodiscard]] Result<void> read_checkpoint(Source& source, const Node& node,
+                                           const std::map<std::string, std::string>& envs,
+                                           job::CheckpointPolicy& into);
 [[nodiscard]] Result<void> read_recovery(Source& source, const Node& node, job::RecoveryPolicy& into);
 [[nodiscard]] Result<void> read_constraints(Source& source, const Node& node, job::Constraints& into);
 [[nodiscard]] Result<void> read_replication(Source& source, const Node& node, job::Spec& spec);

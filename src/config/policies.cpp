@@ -137,12 +137,22 @@ Result<void> read_choice(const Fields& fields, std::string_view key, std::string
 }
 }  // namespace
 
-Result<void> read_checkpoint(Source& source, const Node& node, job::CheckpointPolicy& into) {
+Result<void> read_checkpoint(Source& source, const Node& node, const std::map<std::string, std::string>& envs,
+                             job::CheckpointPolicy& into) {
   TRY_ASSIGN(const Fields fields,
              Fields::open(source, node, "checkpoint",
                           {"path", "interval", "signal", "keep", "standby", "copies", "upload_limit", "shards"}));
   TRY(fields.text("path", into.path));
   if (!into.path.empty()) {
+    into.path = expand_envs(into.path, envs);
+    if (into.path.find('$') != std::string::npos)
+      return fields.error("path", "'" + excerpt(into.path) +
+                                      "' names a variable that is not among the job's envs; the program has "
+                                      "$GRIDCTL_CKPT_DIR when no path is given");
+    if (into.path.starts_with('~'))
+      return fields.error("path", "'" + excerpt(into.path) +
+                                      "' would be another home on each host; give a path relative to the working "
+                                      "directory, or an absolute one");
     const auto path = job_path(into.path);
     if (!path) return fields.error("path", path.error().message);
     into.path = path->size() > 1 && path->ends_with('/') ? path->substr(0, path->size() - 1) : *path;

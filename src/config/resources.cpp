@@ -139,10 +139,9 @@ Result<void> read_amounts(const Fields& fields, job::Resources& into) {
     into.cpus = *parsed;
   }
   TRY(read_amount(fields, "memory", into.memory_bytes));
-  if (fields.find("disk") != nullptr && fields.find("disk_size") != nullptr)
-    return fields.error("disk_size", "means the same as 'disk'; give one of them");
-  TRY(read_amount(fields, "disk", into.disk_bytes));
-  return read_amount(fields, "disk_size", into.disk_bytes);
+  // SkyPilot makes a disk of that size: a wish that a host of one's own cannot fail.
+  fields.ignore("disk_size", "it is the size of a cloud machine's disk; 'disk: 100' asks for free space on the host");
+  return read_amount(fields, "disk", into.disk_bytes);
 }
 
 // any_of and ordered: alternatives. Only their accelerators can differ here.

@@ -11,6 +11,8 @@ namespace gridctl::job {
 namespace {
 
 constexpr int k_start_failures_max = 5;  // then the job's own image or set-up is to blame
+constexpr std::string_view k_setup_failed = "setup failed";  // a host's detail: `run` has never begun
+constexpr int k_not_executable = 126, k_not_found = 127;  // how shells say it
 
 // Killed from outside: an operator, the kernel, a dying engine. Programs do not kill themselves with these.
 bool is_outside_signal(int signal) {
@@ -36,6 +38,13 @@ std::optional<End> cause_of(const Attempt& attempt, std::optional<End> known, bo
     if (!known || (is_hosts(*member.end) && !is_hosts(*known))) known = member.end;
   }
   return known;
+}
+
+// Why another try would end in the same way; empty: it may not.
+std::string never_works(const End& end) {
+  if (end.kind == EndKind::exited && end.exit_code == k_not_found) return "the shell did not find a command";
+  if (end.kind == EndKind::exited && end.exit_code == k_not_executable) return "the shell could not run a command";
+  return end.kind == EndKind::exited && end.detail == k_setup_failed ? "setup would fail again" : "";
 }
 
 }  // namespace
@@ -206,12 +215,14 @@ void Stepper::charge(const Attempt& attempt, const End& end) {
       same_on.push_back(failure.host.value);
   }
   const int count = static_cast<int>(s().failures.size());
+  const int most = std::max(s().policy.max_failures, 1);
   std::string text = in_words(end) + " on " + host.value + " (failure " + std::to_string(count) + " of " +
-                     std::to_string(std::max(s().policy.max_failures, 1)) + ")";
-  if (same_on.size() > 1) {
-    text += "; the same on " + std::to_string(same_on.size()) + " hosts: it is the program, not the host";
-  }
-  if (count >= std::max(s().policy.max_failures, 1)) {
+                     std::to_string(most) + (count >= most ? ", the limit of recovery.max_failures)" : ")");
+  std::string hopeless = never_works(end);
+  if (same_on.size() > 1 && !attempt.last_saved_at)
+    hopeless = "the same on " + std::to_string(same_on.size()) + " hosts: it is the program, not the host";
+  if (!hopeless.empty()) text += "; " + hopeless;
+  if (count >= most || !hopeless.empty()) {
     const std::optional<int> code = end.kind == EndKind::exited ? std::optional{end.exit_code} : std::nullopt;
     done(JobState::failed, code, "program_failed", std::move(text));
     return;

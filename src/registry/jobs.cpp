@@ -243,6 +243,13 @@ Result<void> Registry::update_spec(const JobId& id, const job::Spec& spec) {
   return impl_->db.prepare("UPDATE jobs SET spec = ? WHERE id = ?").bind(job::to_json(spec)).bind(id.value).run();
 }
 
+namespace {
+// Jobs that somebody submitted: drills and replicas are made by gridctl.
+constexpr std::string_view k_last =
+    "SELECT id FROM jobs WHERE COALESCE(json_extract(spec, '$.replica_of'), '') = '' AND "
+    "COALESCE(json_extract(spec, '$.envs.GRIDCTL_DRILL'), '') = '' ORDER BY n DESC LIMIT 1";
+}  // namespace
+
 Result<JobId> Registry::resolve(const std::string& text) {
   const auto first = [&](std::string_view sql, const std::string& value) -> Result<std::optional<JobId>> {
     db::Statement query = impl_->db.prepare(sql);
@@ -252,7 +259,7 @@ Result<JobId> Registry::resolve(const std::string& text) {
     return std::optional{JobId{query.text(0)}};
   };
   if (text == "@last") {
-    TRY_ASSIGN(const auto last, first("SELECT id FROM jobs ORDER BY n DESC LIMIT 1", ""));
+    TRY_ASSIGN(const auto last, first(k_last, ""));
     if (last) return *last;
     return make_error(Code::not_found, "there is no job yet", "gridctl job submit FILE.yaml");
   }

@@ -102,6 +102,15 @@ Result<void> read_memory(std::string_view whole, std::string_view part, job::Gpu
   return {};
 }
 
+// "24G", "80g", "2x": a size or a count that is written in another way.
+std::string meant_by(std::string_view name) {
+  const std::size_t digits = name.find_first_not_of("0123456789");
+  if (digits == 0 || digits == std::string_view::npos) return {};
+  const std::string number(name.substr(0, digits)), unit = lower(name.substr(digits));
+  if (unit == "g" || unit == "gi") return number + "GB..:1";
+  return unit == "x" ? number : "";
+}
+
 Result<void> read_names(std::string_view whole, std::string_view part, job::GpuRequest& into) {
   for (const std::string& raw : split(part, ',')) {
     const std::string name(trim(raw));
@@ -112,6 +121,8 @@ Result<void> read_names(std::string_view whole, std::string_view part, job::GpuR
     for (char c : name)
       if (!std::isalnum(static_cast<unsigned char>(c)) && std::string_view(" ._+-").find(c) == std::string_view::npos)
         return bad(whole, "'" + excerpt(name) + "' is not a GPU name");
+    if (const std::string meant = meant_by(name); !meant.empty())
+      return bad(whole, "no GPU is called '" + excerpt(name) + "'; did you mean '" + meant + "'?");
     if (lower(name).starts_with("tpu")) return bad(whole, "TPUs are not supported");
     into.names.push_back(name);
   }

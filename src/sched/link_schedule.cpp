@@ -10,13 +10,15 @@ namespace gridctl::sched {
 
 namespace {
 
-constexpr std::uint64_t k_unknown_bytes = 64ull << 20;  // what a measurement may cost when none was made yet
+constexpr std::uint64_t k_unknown_bytes = 4ull << 20;  // the least that is worth a measurement, when none was made yet
 
 using Pair = std::pair<std::string, std::string>;
 Pair ordered(const std::string& a, const std::string& b) { return a < b ? Pair{a, b} : Pair{b, a}; }
 
 bool affords(const LinkHost& host) {
-  return host.bytes_today + (host.bytes_expected == 0 ? k_unknown_bytes : host.bytes_expected) <= k_link_day_bytes;
+  // What is dearer than a day's bytes makes do with them: it is cut off there.
+  const std::uint64_t least = std::min(host.bytes_expected == 0 ? k_unknown_bytes : host.bytes_expected, host.bytes_a_day);
+  return host.bytes_a_day > 0 && host.bytes_today + least <= host.bytes_a_day;
 }
 
 // Neighbours in this order are about equally far from here: those at different distances are not near each other.

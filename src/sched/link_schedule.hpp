@@ -13,7 +13,7 @@
 
 namespace gridctl::sched {
 
-inline constexpr std::uint64_t k_link_day_bytes = 512ull << 20;  // per host and day, both directions together
+inline constexpr std::uint64_t k_link_day_bytes = 64ull << 20;  // per host and day, both directions together, unasked
 inline constexpr Duration k_here_stale = std::chrono::hours{24};
 inline constexpr Duration k_pair_stale = std::chrono::hours{24 * 7};
 inline constexpr Duration k_failed_stale = std::chrono::hours{6};  // a firewall is not asked more often
@@ -27,7 +27,8 @@ struct LinkHost {
   bool up = true;                     // answers now
   bool is_landmark = false;           // its place is known: round trips from it bound where the others are
   std::optional<Duration> rtt_here;   // those at about the same distance are tried first
-  std::uint64_t bytes_today = 0;      // spent on measuring
+  std::uint64_t bytes_a_day = k_link_day_bytes;
+  std::uint64_t bytes_today = 0;      // of them, spent
   std::uint64_t bytes_expected = 0;   // of one measurement with it, by the last one; 0 = not known
   std::optional<Duration> here_age;   // since the link from here was measured
   std::optional<Duration> asked_age;  // since its landmarks were measured; nullopt: never

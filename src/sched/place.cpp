@@ -147,10 +147,15 @@ void keep_away(std::vector<Fitting>& fitting, const std::vector<Avoid>& avoided,
   }
   std::erase_if(fitting, [](const Fitting& one) { return one.avoided; });
 }
-Tolerance tolerance_of(const job::Spec& spec, std::size_t others) {
+// Nothing is promised of checkpoints that nobody has seen.
+Tolerance tolerance_of(const job::Spec& spec, std::size_t others, const JobKnowledge& known) {
   const std::string where = std::to_string(others) + (others == 1 ? " other host" : " other hosts");
   if (spec.checkpoint.interval == job::CheckpointPolicy::Interval::off)
     return {1, "restarted from its beginning: it takes no checkpoints"};
+  if (!known.task.resumes && !known.drilled)
+    return {1, (others == 0 ? "it would wait for another host and begin again"
+                            : where + " would take it up by itself, from the beginning") +
+                   ", until a checkpoint of it is seen"};
   if (others == 0) return {2, "its checkpoints are kept, but no other host would take it now: it waits for one"};
   return {3, where + " would take it up by itself from the last checkpoint"};
 }
@@ -245,7 +250,7 @@ Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const
       best = std::move(c);
     }
   }
-  if (decision.placement) decision.tolerance = tolerance_of(spec, decision.fitting - 1);
+  if (decision.placement) decision.tolerance = tolerance_of(spec, decision.fitting - 1, known);
   decision.could_ever_fit = decision.placement || std::any_of(decision.rejections.begin(), decision.rejections.end(),
                                                               [](const Rejection& r) { return r.temporary; });
   return decision;

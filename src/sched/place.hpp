@@ -73,6 +73,7 @@ struct JobKnowledge {
   std::map<HostName, double> bytes_there;  // of the inputs, what a host has already
   std::map<HostName, double> speeds;       // of this job's work, where that is known; else by the hardware
   std::optional<double> time_left;         // seconds until its deadline; negative: that has passed
+  bool drilled = false;                    // a drill has shown that it goes on elsewhere
   double failures_max = 0;                 // per hour; hosts that fail more often come last, as if too late. 0 = none
   [[nodiscard]] bool is_due() const { return time_left && work_known; }  // its deadline can be planned for
 };

@@ -116,6 +116,15 @@ Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, st
                         "ssh " + (target.jump.empty() ? target.alias : target.jump));
     return mismatch_error(target, pins, shown_key(words));
   }
+  // The way to a jump host has ended before the target could say a word: whatever is wrong is wrong there.
+  if (target.proxied && has(words, "UNKNOWN port 65535")) {
+    const std::string jump = target.jump.empty() ? "the jump host" : "the jump host " + target.jump;
+    if (has(words, "stdio forwarding failed") || has(words, "open failed"))
+      return make_error(Code::host_unreachable, jump + " cannot reach " + at + ": " + said);
+    return make_error(has(words, "Permission denied") ? Code::auth_refused : Code::host_unreachable,
+                      "cannot log in to " + jump + " on the way to " + at + ": " + said,
+                      "ssh " + (target.jump.empty() ? target.alias : target.jump));
+  }
   if (has(words, "Exceeded MaxStartups") || has(words, "Not allowed at this time"))
     return make_error(Code::busy, at + " is busy with other logins");
   if (has(words, "Permission denied") || has(words, "Too many authentication failures")) {
@@ -177,6 +186,29 @@ Result<std::unique_ptr<Channel>> connect_system(const Target& target, std::span<
       return make_error(Code::timed_out, "logging in to " + target.peer() + " with ssh took too long" +
                                              (quote(words).empty() ? "" : ": " + quote(words)));
   }
+}
+
+std::string key_known_to_ssh(const Target& target, BootTime deadline, os::Clock& clock) {
+  if (!os::find_program("ssh")) return {};
+  std::vector<std::string> argv = {"ssh", "-v", "-T", "-x", "-a"};
+  if (!target.config.empty()) argv.insert(argv.end(), {"-F", target.config.native()});
+  for (const char* option : {"BatchMode=yes", "StrictHostKeyChecking=yes", "PreferredAuthentications=none",
+                             "ControlMaster=no", "ControlPath=none", "UpdateHostKeys=no", "PermitLocalCommand=no"})
+    argv.insert(argv.end(), {"-o", option});
+  for (const os::Path& key : target.identities) argv.insert(argv.end(), {"-i", key.native()});  // for the jump host
+  if (!target.jump.empty()) argv.insert(argv.end(), {"-J", target.jump});
+  argv.insert(argv.end(), {"-p", std::to_string(target.port), "-l", target.user, "--", target.alias, "true"});
+  os::RunOptions options;
+  options.timeout = std::max<Duration>(std::min(deadline - clock.boot(), target.connect_timeout * 2),
+                                       std::chrono::milliseconds{1});
+  const auto outcome = os::run(argv, options);
+  if (!outcome) return {};
+  // Of several servers on the way, the target is the last one.
+  const std::string_view words = outcome->err;
+  const std::size_t key = std::max(words.rfind("Server host key: ") + 1, words.rfind("Server host certificate: ") + 1);
+  if (key == 0 || !has(words.substr(key), " is known and matches the ")) return {};
+  const std::string_view line = words.substr(key, words.substr(key).find('\n'));
+  return has(line, "SHA256:") ? "SHA256:" + word_after(line, "SHA256:") : "";
 }
 
 Result<std::vector<HostKey>> scan_with_system(const Target& target, BootTime deadline, os::Clock& clock) {

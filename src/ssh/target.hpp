@@ -80,6 +80,9 @@ struct HostKey {
 // Asks the host for its keys (Ed25519 and ECDSA; RSA only where there is nothing else), best first. Not authenticated:
 // whoever answers gives them. Errors as of connect().
 [[nodiscard]] Result<std::vector<HostKey>> scan_host_keys(const Target& target, BootTime deadline, os::Clock& clock);
+// The fingerprint of the host's key when the user's own ssh trusts it: by known_hosts (hashed or not), a certificate of
+// a known authority, HostKeyAlias. Empty: it does not. Asks the host, and logs in nowhere.
+[[nodiscard]] std::string key_known_to_ssh(const Target& target, BootTime deadline, os::Clock& clock);
 // The keys pinned for this host, Ed25519 first; empty when none.
 [[nodiscard]] Result<std::vector<HostKey>> pinned(const Target& target);
 // Makes exactly these the pinned keys of the host, durably (none: forgets it). Safe against concurrent processes.

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,13 @@ std::string coarse(std::int64_t seconds) {
   if (seconds < 3600) return std::to_string(seconds / 60) + "m";
   if (seconds < 86400) return std::to_string(seconds / 3600) + "h";
   return std::to_string(seconds / 86400) + "d";
+}
+
+std::tm local(WallTime time) {
+  const std::time_t whole = static_cast<std::time_t>(time.ms / 1000);
+  std::tm parts{};
+  ::localtime_r(&whole, &parts);
+  return parts;
 }
 }  // namespace
 
@@ -34,11 +42,13 @@ std::string span(std::optional<WallTime> from, std::optional<WallTime> to, WallT
   return whole == 0 ? "0s" : format_duration(std::chrono::seconds{whole});
 }
 
-std::string moment(std::optional<WallTime> time) {
+std::string moment(std::optional<WallTime> time, WallTime now) {
   if (!time) return "-";
-  std::string text = format_rfc3339(*time).substr(0, 19);
-  text[10] = ' ';
-  return text;
+  const std::tm then = local(*time), today = local(now);
+  const bool same_day = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
+  char text[48];
+  const std::size_t length = std::strftime(text, sizeof text, same_day ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &then);
+  return {text, length};
 }
 
 std::string money(double dollars, bool dash) {

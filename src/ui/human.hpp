@@ -17,8 +17,8 @@ namespace gridctl::ui {
 [[nodiscard]] std::string age(std::optional<WallTime> then, WallTime now);
 // From `from` to `to` or `now`: "3m12s".
 [[nodiscard]] std::string span(std::optional<WallTime> from, std::optional<WallTime> to, WallTime now);
-// "2026-11-21 12:16:25" in UTC, or "-".
-[[nodiscard]] std::string moment(std::optional<WallTime> time);
+// In the reader's time zone: "12:16:25" today, "2026-11-21 12:16:25" on another day, or "-".
+[[nodiscard]] std::string moment(std::optional<WallTime> time, WallTime now);
 // "$1.25", "$0.004"; "-" for zero when `dash`.
 [[nodiscard]] std::string money(double dollars, bool dash = true);
 // "2x RTX 4090 24 GiB", groups joined by ", "; "-" without any.

@@ -51,8 +51,13 @@ std::vector<std::string> job_block(const JobView& view, WallTime now, std::size_
   return lines;
 }
 
-std::string event_line(const registry::EventRecord& event, Style style) {
-  const std::string time = format_rfc3339(event.at).substr(11, 8);
+std::string event_line(const registry::EventRecord& event, WallTime now, Style style) {
+  const std::string time = moment(event.at, now);
+  if (event.kind == "last_output") {  // a traceback is read line by line
+    std::string text = style(Paint::dim, time) + "  last output:";
+    for (const std::string& part : split_lines(sanitize(event.text))) text += "\n" + std::string(4, ' ') + part;
+    return text;
+  }
   std::string line = style(Paint::dim, time) + "  " + flat(event.text.empty() ? event.kind : event.text);
   return line;
 }

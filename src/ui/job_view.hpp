@@ -22,7 +22,7 @@ struct JobView {
 // The block: a few lines without newlines, each at most `columns` wide.
 [[nodiscard]] std::vector<std::string> job_block(const JobView& view, WallTime now, std::size_t columns, Style style);
 // "12:16:25  attempt 2 started on ada" of an event; sanitised, one line.
-[[nodiscard]] std::string event_line(const registry::EventRecord& event, Style style);
+[[nodiscard]] std::string event_line(const registry::EventRecord& event, WallTime now, Style style);
 // "train-gpt (k3j…) RUNNING on ada, attempt 2"
 [[nodiscard]] std::string job_line(const registry::JobRow& job);
 

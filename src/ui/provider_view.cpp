@@ -52,7 +52,7 @@ void add_owner(Facts& facts, const ProviderView& view, WallTime now) {
   facts.add("fails in", mtbf(provider));
   facts.add("record", record(provider));
   facts.add("bench drift", bench_drift(provider));
-  facts.add("registered", moment(provider.registered_at) + " UTC");
+  facts.add("registered", moment(provider.registered_at, now));
   facts.add("runs with", provider.engine);
   facts.add("class", provider.host_class);
   facts.add("region", provider.region);
@@ -288,7 +288,7 @@ std::string provider_view(const ProviderView& view, WallTime now, std::size_t co
   else text += list_text("Unknown, and why", gap_lines(in), style);
   std::vector<std::string> history;
   for (const registry::HostEvent& event : view.history)
-    history.push_back(moment(event.at) + "  " + event.kind + ": " + event.text);
+    history.push_back(moment(event.at, now) + "  " + event.kind + ": " + event.text);
   return text + list_text("History", history, style);
 }
 

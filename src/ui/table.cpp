@@ -26,6 +26,19 @@ void Table::add(std::vector<std::string> cells, std::vector<Paint> paints) {
   rows_.push_back({std::move(cells), std::move(paints)});
 }
 
+// A column that is not there is missed less than half of a name.
+void Table::drop(std::vector<std::size_t>& widths, std::size_t& total, std::size_t columns_max) const {
+  while (total > columns_max) {
+    std::size_t least = columns_.size();
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      if (columns_[i].drop > 0 && widths[i] > 0 && (least == columns_.size() || columns_[i].drop > columns_[least].drop))
+        least = i;
+    if (least == columns_.size()) return;
+    total -= widths[least] + k_gap;
+    widths[least] = 0;
+  }
+}
+
 std::vector<std::size_t> Table::widths(std::size_t columns_max) const {
   std::vector<std::size_t> widths;
   std::size_t total = columns_.empty() ? 0 : (columns_.size() - 1) * k_gap;
@@ -36,6 +49,7 @@ std::vector<std::size_t> Table::widths(std::size_t columns_max) const {
     total += width;
   }
   if (columns_max == 0) return widths;
+  drop(widths, total, columns_max);
   for (const bool shrinking_ones : {true, false}) {  // first those that said they shrink, the widest of them first
     while (total > columns_max) {
       std::size_t widest = columns_.size();
@@ -55,6 +69,7 @@ std::string Table::render(std::size_t columns_max, Style style) const {
   std::string text;
   const auto put = [&](const std::vector<std::string>& cells, const std::vector<Paint>& paints) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (width[i] == 0) continue;
       const bool last = i + 1 == cells.size();
       const std::string cut = columns_max == 0 ? cells[i] : truncate(cells[i], width[i]);
       const std::size_t used = display_width(cut), fill = width[i] > used ? width[i] - used : 0;

@@ -15,6 +15,7 @@ struct Column {
   bool right = false;         // numbers
   std::size_t width_min = 6;  // not truncated below this
   bool shrinks = false;       // gives way first when the terminal is narrow
+  int drop = 0;               // left out where the whole does not fit, higher ones first; 0: never
 };
 
 class Table {
@@ -31,7 +32,9 @@ class Table {
     std::vector<std::string> cells;
     std::vector<Paint> paints;
   };
+  // 0: the column is left out.
   [[nodiscard]] std::vector<std::size_t> widths(std::size_t columns_max) const;
+  void drop(std::vector<std::size_t>& widths, std::size_t& total, std::size_t columns_max) const;
   std::vector<Column> columns_;
   std::vector<Row> rows_;
 };

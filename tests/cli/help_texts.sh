@@ -18,7 +18,7 @@ check() {  # check NOUN [VERB]
 for noun in $("$1" __complete "" | cut -f1); do
   case $noun in
     help) ;;
-    doctor | completions | sim | version) check "$1" "$noun" ;;
+    init | doctor | completions | sim | version) check "$1" "$noun" ;;
     *) for verb in $("$1" __complete "$noun" "" | cut -f1); do check "$1" "$noun" "$verb"; done ;;
   esac
 done

@@ -19,9 +19,9 @@ def setUpModule():
     the_grid = grid.up(3)
     laptop = the_grid.laptop()
     # 1 and 3 stand in one room, and one of them says that it stands in Australia
-    laptop.register(1, None, "process", "--site", "hpc", "--region", "DE")
-    laptop.register(SLOW, None, "process", "--site", "hpc", "--region", "DE")
-    laptop.register(FIREWALLED, None, "process", "--site", "hpc", "--region", "AU")
+    laptop.register(1, None, "process", "--label", "measure=10GB", "--site", "hpc", "--region", "DE")
+    laptop.register(SLOW, None, "process", "--label", "measure=10GB", "--site", "hpc", "--region", "DE")
+    laptop.register(FIREWALLED, None, "process", "--label", "measure=10GB", "--site", "hpc", "--region", "AU")
     the_grid.command("shape", SLOW, "100mbit", f"{RTT}ms")
     the_grid.enter(SLOW, "iptables -A INPUT -p tcp --syn --dport 1024:65535 -j DROP")
     the_grid.enter(FIREWALLED, "iptables -A INPUT -p tcp --syn --dport 1024:65535 -j REJECT --reject-with tcp-reset")

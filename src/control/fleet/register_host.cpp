@@ -118,6 +118,11 @@ Result<std::vector<ssh::HostKey>> trust_host(const ssh::Target& target, const En
     if (!same) return changed_key(target, pins, keys, accept);
     return keys;
   }
+  // What the user's own ssh trusts needs no second word; the record that counts from now on is ours.
+  if (const ssh::HostKey* known = find_key(keys, ssh::key_known_to_ssh(target, deadline, clock)); known != nullptr) {
+    TRY(ssh::pin(target, {known, 1}));
+    return keys;
+  }
   if (!request.ask || !request.ask(target.peer(), keys)) return unknown_key(target, keys, accept);
   TRY(ssh::pin(target, keys));
   return keys;

@@ -34,8 +34,8 @@ struct Examined {
 };
 
 // Decides which host keys are trusted and pins them. Rules: a key given must be among those the host shows (then it
-// alone is pinned, also in place of a former one); a host known already must show a pinned key; an unknown one needs a
-// person's word. Everything else is host_key_mismatch and pins nothing. Returns the keys that the host shows.
+// alone is pinned, also in place of a former one); a host known already must show a pinned key; one that the user's own
+// ssh trusts is taken as known; any other needs a person's word. Everything else is host_key_mismatch and pins nothing. Returns the keys that the host shows.
 [[nodiscard]] Result<std::vector<ssh::HostKey>> trust_host(const ssh::Target& target, const EnrollRequest& request,
                                                            BootTime deadline, os::Clock& clock);
 

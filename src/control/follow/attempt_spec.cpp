@@ -56,6 +56,7 @@ void add_own(std::map<std::string, std::string>& env, const AttemptFacts& facts)
 // SkyPilot's names for the same.
 void add_skypilot(std::map<std::string, std::string>& env, const AttemptFacts& facts) {
   env["SKYPILOT_TASK_ID"] = facts.job.id.value;
+  env["SKYPILOT_JOB_RANK"] = "0";
   env["SKYPILOT_NODE_RANK"] = env["GRIDCTL_NODE_RANK"];
   env["SKYPILOT_NUM_NODES"] = env["GRIDCTL_NUM_NODES"];
   env["SKYPILOT_NODE_IPS"] = env["GRIDCTL_NODE_IPS"];

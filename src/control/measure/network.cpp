@@ -45,7 +45,8 @@ Error gave_way() { return make_error(Code::cancelled, "the measurement gave way 
 
 class HereMeter {
  public:
-  HereMeter(Conversation& with, const GiveWay& give_way) : with_(with), give_way_(give_way) {}
+  HereMeter(Conversation& with, const GiveWay& give_way, std::uint64_t bytes_max)
+      : with_(with), give_way_(give_way), bytes_max_(bytes_max) {}
 
   Result<HereMeasured> run() {
     probe::RttWindow window;
@@ -62,7 +63,7 @@ class HereMeter {
  private:
   template <class Step>
   Result<std::optional<double>> rate(Step step) {
-    probe::RateSteps steps(wire::k_link_exchange_max, k_direction, measured_.rtt);
+    probe::RateSteps steps(bytes_max_, k_direction, measured_.rtt);
     while (const std::optional<std::uint64_t> bytes = steps.next()) {
       const BootTime began = with_.clock.boot();
       TRY(step(*bytes));
@@ -124,6 +125,7 @@ class HereMeter {
 
   Conversation& with_;
   const GiveWay& give_way_;
+  const std::uint64_t bytes_max_;
   HereMeasured measured_;
   std::uint32_t stream_ = 0;
 };
@@ -196,10 +198,10 @@ std::vector<std::string> usable_addresses(const std::vector<std::string>& ours,
   return usable;
 }
 
-Result<HereMeasured> measure_here(const HostAccess& place, const GiveWay& give_way) {
+Result<HereMeasured> measure_here(const HostAccess& place, const GiveWay& give_way, std::uint64_t bytes_max) {
   TRY_ASSIGN(const LinkPtr link, reach(place));
   Conversation with{*link, *place.clock, k_silence};
-  return HereMeter(with, give_way).run();
+  return HereMeter(with, give_way, bytes_max).run();
 }
 
 Result<PairMeasured> measure_pair(const HostAccess& a, const HostAccess& b, std::uint64_t bytes_max) {

@@ -22,7 +22,9 @@ struct HereMeasured {
   std::optional<double> to_host, from_host;  // bits per second
   std::uint64_t bytes = 0;                   // both ways
 };
-[[nodiscard]] Result<HereMeasured> measure_here(const HostAccess& place, const GiveWay& give_way);
+// `bytes_max` each way.
+[[nodiscard]] Result<HereMeasured> measure_here(const HostAccess& place, const GiveWay& give_way,
+                                                std::uint64_t bytes_max);
 
 // Between two hosts. Both directions of connecting are tried; the first that works measures the rates of both.
 struct PairMeasured {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "control/measure/measuring_budget.hpp"
 #include "control/measure/network_record.hpp"
 #include "os/net.hpp"
 #include "ssh/target.hpp"
@@ -117,8 +118,27 @@ Result<std::string> network_line(registry::Registry& registry, const Paths& path
   return text;
 }
 
+namespace {
+std::optional<double> slowest_rate(const std::vector<registry::HostLink>& links, const HostName& host) {
+  std::optional<double> slowest;
+  for (const registry::HostLink& link : links)
+    if ((link.source == host.value || link.target == host.value) && link.bits_per_second)
+      slowest = slowest ? std::min(*slowest, *link.bits_per_second) : *link.bits_per_second;
+  return slowest;
+}
+}  // namespace
+
+Result<std::uint64_t> measuring_bytes_left(registry::Registry& registry, const registry::Provider& provider,
+                                           WallTime now, bool asked) {
+  TRY_ASSIGN(const std::vector<registry::HostLink> links, registry.links());
+  TRY_ASSIGN(const auto report, registry.host_report(provider.name, std::string(k_network_report)));
+  const std::uint64_t day = measuring_day_bytes(provider, slowest_rate(links, provider.name), asked);
+  const std::uint64_t spent = report ? parse_network_report(report->body).spent_today(now) : 0;
+  return day - std::min(day, spent);
+}
+
 std::vector<sched::LinkTask> due_measurements(const NetworkPicture& picture, WallTime now,
-                                              const std::function<bool(const std::string&)>& is_up) {
+                                              const std::function<bool(const std::string&)>& is_up, bool asked) {
   std::map<std::string, std::string> site_of;
   for (const sched::Site& site : picture.topology.sites)
     for (const std::string& host : site.hosts) site_of[host] = site.name;
@@ -144,6 +164,7 @@ std::vector<sched::LinkTask> due_measurements(const NetworkPicture& picture, Wal
     host.site = site_of[name];
     host.up = is_up(name);
     host.is_landmark = is_landmark.contains(name);
+    host.bytes_a_day = measuring_day_bytes(provider, slowest_rate(picture.links, provider.name), asked);
     if (const auto found = picture.reports.find(name); found != picture.reports.end()) {
       const NetworkReport& report = found->second;
       host.rtt_here = report.rtt_min;

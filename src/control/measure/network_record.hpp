@@ -48,9 +48,13 @@ struct NetworkPicture {
 // is known.
 [[nodiscard]] Result<std::string> network_line(registry::Registry& registry, const Paths& paths, const HostName& name);
 
-// What is due, given who answers.
+// What is due, given who answers. `asked`: by a person, who may spend more than the daemon does by itself.
 [[nodiscard]] std::vector<sched::LinkTask> due_measurements(const NetworkPicture& picture, WallTime now,
-                                                            const std::function<bool(const std::string&)>& is_up);
+                                                            const std::function<bool(const std::string&)>& is_up,
+                                                            bool asked = false);
+// What may still be moved today to measure this host's links, both directions together.
+[[nodiscard]] Result<std::uint64_t> measuring_bytes_left(registry::Registry& registry,
+                                                         const registry::Provider& provider, WallTime now, bool asked);
 // Of the landmarks that hosts connect to themselves.
 [[nodiscard]] std::vector<wire::ReachRequest::Target> reach_targets(const std::vector<LandmarkRow>& landmarks,
                                                                     os::Clock& clock);

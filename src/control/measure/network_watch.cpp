@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "control/measure/measuring_budget.hpp"
 #include "os/log.hpp"
 
 namespace gridctl::control {
@@ -28,8 +29,13 @@ std::string name_of(const sched::LinkTask& task) {
   return kind + " of " + task.a + (task.b.empty() ? "" : " and " + task.b);
 }
 
-std::uint64_t bytes_for(const sched::LinkTask& task) {
-  return task.kind == sched::LinkTask::Kind::pair ? wire::k_link_exchange_max : 0;
+// Each way. What cannot be told is nothing.
+std::uint64_t bytes_for(registry::Registry& registry, const sched::LinkTask& task, const registry::Provider& a,
+                        const registry::Provider* b, WallTime now, bool asked) {
+  using Kind = sched::LinkTask::Kind;
+  if (task.kind != Kind::pair && task.kind != Kind::here) return 0;
+  const std::uint64_t left = measuring_bytes_left(registry, a, now, asked).value_or(0);
+  return exchange_bytes({left, b == nullptr ? left : measuring_bytes_left(registry, *b, now, asked).value_or(0)});
 }
 
 std::vector<LandmarkRow> asked_of_hosts(const Paths& paths) {
@@ -127,7 +133,11 @@ void NetworkWatch::begin(const sched::LinkTask& task) {
   using Kind = sched::LinkTask::Kind;
   if (task.kind == Kind::here)
     return run(
-        task, [place = *a, &meter = meter_] { return measure_here(place, [&meter] { return meter.is_busy(); }); },
+        task,
+        [place = *a, &meter = meter_,
+         bytes = bytes_for(registry_, task, a->provider, nullptr, clock_.wall(), false)] {
+          return measure_here(place, [&meter] { return meter.is_busy(); }, bytes);
+        },
         [this, provider = a->provider](const HereMeasured& measured) {
           return recorder_.here(provider, measured, clock_.wall());
         });
@@ -142,7 +152,7 @@ void NetworkWatch::begin(const sched::LinkTask& task) {
   const std::optional<HostAccess> b = work_place_({task.b});
   if (!b) return;
   run(
-      task, [a = *a, b = *b, bytes = bytes_for(task)] { return measure_pair(a, b, bytes); },
+      task, [a = *a, b = *b, bytes = bytes_for(registry_, task, a->provider, &b->provider, clock_.wall(), false)] { return measure_pair(a, b, bytes); },
       [this, a = a->provider.name, b = b->provider.name](const PairMeasured& measured) {
         return recorder_.pair(a, b, measured, clock_.wall());
       });
@@ -160,12 +170,14 @@ void NetworkWatch::ended(const sched::LinkTask& task, const Result<void>& outcom
 
 namespace {
 
-Result<void> measure_one(NetworkRecorder& recorder, const sched::LinkTask& task, const HostAccess& a,
-                         const HostAccess* b) {
+Result<void> measure_one(registry::Registry& registry, NetworkRecorder& recorder, const sched::LinkTask& task,
+                         const HostAccess& a, const HostAccess* b) {
   os::Clock& clock = *a.clock;
+  const std::uint64_t bytes =
+      bytes_for(registry, task, a.provider, b == nullptr ? nullptr : &b->provider, clock.wall(), true);
   using Kind = sched::LinkTask::Kind;
   if (task.kind == Kind::here) {
-    TRY_ASSIGN(const HereMeasured measured, measure_here(a, [] { return false; }));
+    TRY_ASSIGN(const HereMeasured measured, measure_here(a, [] { return false; }, bytes));
     return recorder.here(a.provider, measured, clock.wall());
   }
   if (task.kind == Kind::landmarks) {
@@ -173,7 +185,7 @@ Result<void> measure_one(NetworkRecorder& recorder, const sched::LinkTask& task,
     TRY_ASSIGN(const wire::ReachReply reply, measure_landmarks(a, reach_targets(asked, clock)));
     return recorder.landmarks(a.provider.name, asked, reply, clock.wall());
   }
-  TRY_ASSIGN(const PairMeasured measured, measure_pair(a, *b, bytes_for(task)));
+  TRY_ASSIGN(const PairMeasured measured, measure_pair(a, *b, bytes));
   return recorder.pair(a.provider.name, b->provider.name, measured, clock.wall());
 }
 
@@ -210,12 +222,12 @@ Result<void> measure_now(registry::Registry& registry, const Paths& paths, os::C
     const std::string& liveness = places.at(name).provider.liveness;
     return liveness != "lost" && liveness != "unreachable";
   };
-  for (const sched::LinkTask& task : due_measurements(picture, clock.wall(), is_up)) {
+  for (const sched::LinkTask& task : due_measurements(picture, clock.wall(), is_up, true)) {
     if (!wanted.only.empty() && task.a != wanted.only && task.b != wanted.only) continue;
     if (wanted.told) wanted.told(task, nullptr);
     TRY_ASSIGN(const os::FileLock lock, await_lock(paths, clock));
     const Result<void> outcome =
-        measure_one(recorder, task, places.at(task.a), task.b.empty() ? nullptr : &places.at(task.b));
+        measure_one(registry, recorder, task, places.at(task.a), task.b.empty() ? nullptr : &places.at(task.b));
     if (wanted.told) wanted.told(task, &outcome);
   }
   return recorder.judge(clock.wall());

@@ -39,6 +39,9 @@ TEST(Metrics, ComeFromTheEndOfALongFileAndFromNoLink) {
   while (text.size() < 200'000) text += "{\"loss\": 3, \"step\": 7}\n";
   ASSERT_TRUE(os::write_file_atomically(run / "metrics", text + "{\"loss\": 2}\n"));
   EXPECT_THAT(read_metrics(run.path()), ElementsAre(Pair("loss", 2), Pair("step", 7)));
+  EXPECT_THAT(read_metrics(run.path(), metrics_bytes(run.path()) - 5), ElementsAre(Pair("loss", 3), Pair("step", 7)))
+      << "as it was when less had been told";
+  EXPECT_THAT(read_metrics(run.path(), 0), IsEmpty());
   std::filesystem::rename(run / "metrics", run / "elsewhere");
   std::filesystem::create_symlink("elsewhere", run / "metrics");
   EXPECT_THAT(read_metrics(run.path()), IsEmpty());

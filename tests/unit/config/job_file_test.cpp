@@ -75,6 +75,24 @@ deadline: {at: 6h, hard: true}
   EXPECT_TRUE(job.warnings.empty());
 }
 
+TEST(JobFile, WritesItsEnvsIntoTheCheckpointPathOrRefusesIt) {
+  EXPECT_EQ(parsed("run: x\nenvs: {OUT: ckpt}\ncheckpoint: {path: $OUT/a}\n").spec.checkpoint.path, "ckpt/a");
+  EXPECT_THAT(refusal("run: x\ncheckpoint: {path: $OUT}\n"), HasSubstr("not among the job's envs"));
+  EXPECT_THAT(refusal("run: x\ncheckpoint: {path: ~/out}\n"), HasSubstr("another home on each host"));
+  EXPECT_THAT(refusal("run: x\ncheckpoint: {path: ../out}\n"), HasSubstr("'..'"));
+}
+
+TEST(JobFile, TellsOfAllItsErrorsInTheirOrder) {
+  const auto job = parse_job_file(
+      "nmae: x\nrun: y\nresources: {cpus: many}\nbudget: {total: -1}\nsetpu: z\ncheckpoint: {keep: 0}\n", "job.yaml",
+      ada_s_laptop());
+  ASSERT_FALSE(job);
+  EXPECT_TRUE(job.error().message.starts_with("job.yaml:1:1: key 'nmae'")) << job.error().message;
+  EXPECT_THAT(job.error().context,
+              ElementsAre(HasSubstr("job.yaml:3:"), HasSubstr("job.yaml:4:"), HasSubstr("job.yaml:5:1: key 'setpu'"),
+                          HasSubstr("job.yaml:6:")));
+}
+
 TEST(JobFile, HasDefaults) {
   const job::Spec spec = parsed("run: x\n").spec;
   EXPECT_EQ(spec.name, "job");
@@ -218,6 +236,23 @@ TEST(SkyPilotFile, PinsInfraToARegisteredProviderOnly) {
   const ParsedJob other = parsed("resources: {infra: ssh/pool}\nrun: x");
   EXPECT_TRUE(other.spec.constraints.providers.empty());
   EXPECT_THAT(other.warnings, ElementsAre(HasSubstr("no provider is called 'pool'")));
+}
+
+TEST(SkyPilotFile, ClonesItsWorkdirOnTheHost) {
+  const ParsedJob job =
+      parsed("run: x\nsetup: make\nenvs: {TAG: v1}\nworkdir: {url: https://git.example/x.git, ref: $TAG}\n");
+  EXPECT_THAT(job.spec.setup, HasSubstr("git clone --quiet https://git.example/x.git .gridctl-clone"));
+  EXPECT_THAT(job.spec.setup, HasSubstr("checkout --quiet v1"));
+  EXPECT_TRUE(job.spec.setup.ends_with("make"));
+  EXPECT_EQ(job.warnings.size(), 1u);
+  EXPECT_THAT(refusal("run: x\nworkdir: {url: --upload-pack=evil}\n"), HasSubstr("expected the address"));
+}
+
+TEST(SkyPilotFile, TakesItsDiskSizeForNoCondition) {
+  const ParsedJob job = parsed("run: x\nresources: {disk_size: 2000}\n");
+  EXPECT_EQ(job.spec.resources.disk_bytes, 0u);
+  ASSERT_EQ(job.warnings.size(), 1u);
+  EXPECT_THAT(job.warnings[0], HasSubstr("'disk: 100' asks for free space"));
 }
 
 TEST(SkyPilotFile, IgnoresCloudKeysWithAWarningEach) {

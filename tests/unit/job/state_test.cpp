@@ -80,20 +80,59 @@ TEST(JobState, NeverChargesLostHostsToTheJob) {
   EXPECT_LE(std::get<Waiting>(job.state.phase).backoff, Duration{std::chrono::seconds{60}});
 }
 
-TEST(JobState, EndsAfterMaxFailuresAndSaysWhenItIsTheProgram) {
+TEST(JobState, EndsAfterMaxFailuresAndNamesTheLimit) {
+  Driver job;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_FALSE(is_final(job.state.visible()));
+    job.run_on("a");
+    job.exit_with(7);
+    EXPECT_EQ(job.state.avoided.at(0).host.value, "a");
+  }
+  EXPECT_EQ(job.state.visible(), JobState::failed);
+  EXPECT_EQ(job.state.reason, "program_failed");
+  EXPECT_EQ(std::get<Done>(job.state.phase).exit_code, 7);
+  EXPECT_NE(job.state.reason_text.find("failure 3 of 3, the limit of recovery.max_failures"), std::string::npos);
+}
+
+TEST(JobState, EndsWhenASecondHostShowsTheSameFailureAndNothingWasSaved) {
   Driver job;
   job.run_on("a");
   job.exit_with(7);
   EXPECT_EQ(job.state.visible(), JobState::recovering);
-  EXPECT_EQ(job.state.avoided.at(0).host.value, "a");
   job.run_on("b");
   job.exit_with(7);
+  EXPECT_EQ(job.state.visible(), JobState::failed);
+  EXPECT_NE(job.state.reason_text.find("the same on 2 hosts: it is the program"), std::string::npos);
+}
+
+TEST(JobState, GoesOnAfterTheSameFailureElsewhereWhenItGotFurther) {
+  Driver job;
   job.run_on("a");
   job.exit_with(7);
-  EXPECT_EQ(job.state.visible(), JobState::failed);
-  EXPECT_EQ(job.state.reason, "program_failed");
-  EXPECT_EQ(std::get<Done>(job.state.phase).exit_code, 7);
-  EXPECT_NE(job.state.reason_text.find("the same on 2 hosts: it is the program"), std::string::npos);
+  job.run_on("b");
+  job.happen(CheckpointCommitted{job.state.epoch, {1}, "", 1});
+  job.exit_with(7);
+  EXPECT_EQ(job.state.visible(), JobState::recovering);
+}
+
+TEST(JobState, BuysNoSecondTryOfWhatNeverWorks) {
+  for (const int code : {126, 127}) {
+    Driver job;
+    job.run_on("a");
+    job.exit_with(code);
+    EXPECT_EQ(job.state.visible(), JobState::failed) << code;
+    EXPECT_EQ(std::get<Done>(job.state.phase).exit_code, code);
+  }
+  Driver setup;
+  setup.run_on("a");
+  setup.end({EndKind::exited, 1, 0, "setup failed"});
+  EXPECT_EQ(setup.state.visible(), JobState::failed);
+  Spec spec;
+  spec.recovery.restart_on = {127};
+  Driver wanted(spec);
+  wanted.run_on("a");
+  wanted.exit_with(127);
+  EXPECT_EQ(wanted.state.visible(), JobState::recovering) << "the user's word is the last";
 }
 
 TEST(JobState, ObeysTheExitCodesTheUserListed) {

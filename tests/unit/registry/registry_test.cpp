@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "db/database.hpp"
 #include "os/random.hpp"
 
@@ -73,6 +75,21 @@ TEST_F(RegistryTest, KeepsWhatItAcknowledgedOverAReopening) {
   EXPECT_EQ(job->machine.head.value, 1u);
   EXPECT_EQ(registry->inputs(id)->at(0).role, "workdir");
   EXPECT_EQ(registry->attempts(id)->at(0).state, "running");
+}
+
+TEST_F(RegistryTest, TakesTheLastJobForTheOneThatSomebodySubmitted) {
+  const JobId mine = submit();
+  job::Spec drill;
+  drill.name = "train-drill";
+  drill.run = "true";
+  drill.envs["GRIDCTL_DRILL"] = "1";
+  ASSERT_TRUE(registry->submit({"drill"}, drill, {1000}));
+  job::Spec replica;
+  replica.name = "train-r2";
+  replica.run = "true";
+  replica.replica_of = mine;
+  ASSERT_TRUE(registry->submit(replica_id(mine, 2), replica, {1000}));
+  EXPECT_EQ(registry->resolve("@last")->value, mine.value);
 }
 
 TEST_F(RegistryTest, MovesTheHeadOnlyForTheCurrentEpoch) {

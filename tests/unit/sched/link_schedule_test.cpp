@@ -51,6 +51,13 @@ TEST(LinkSchedule, StopsAtTheDaysBytes) {
   EXPECT_EQ(due_links(hosts, {}, false).size(), 1U);
 }
 
+TEST(LinkSchedule, MovesNothingForAHostThatIsNotToBeMeasured) {
+  std::vector<LinkHost> hosts{fresh("a", "s"), fresh("b", "s")};
+  hosts[1].bytes_a_day = 0;
+  hosts[1].here_age.reset();
+  EXPECT_THAT(due_links(hosts, {}, false), IsEmpty());
+}
+
 TEST(LinkSchedule, AsksNobodyWhoIsDown) {
   std::vector<LinkHost> hosts{fresh("a", "s"), fresh("b", "s"), fresh("c", "t")};
   hosts[1].up = false;

@@ -300,7 +300,8 @@ TEST(Explain, NamesTheChoiceTheOthersAndEachReason) {
       ElementsAre("placed on ada: best of 2 that fit, by GPU preference, expected cost to finish, price, name: 2x "
                   "NVIDIA A100-SXM4-80GB (80 GiB), docker, 1.20 USD/h, 0.61 USD per A100-hour of work, failures "
                   "counted",
-                  "fault tolerance 3 of 4: 1 other host would take it up by itself from the last checkpoint",
+                  "fault tolerance 1 of 4: 1 other host would take it up by itself, from the beginning, until a checkpoint "
+                  "of it is seen",
                   "bob would do too: dearer: 2x NVIDIA A100-SXM4-80GB (80 GiB), docker, 1.30 USD/h, 0.66 USD per "
                   "A100-hour of work, failures counted",
                   "cyd cannot (gpu_memory): it has 2x NVIDIA A100-SXM4-40GB (40 GiB), wanted A100:60GB..:2",
@@ -308,14 +309,17 @@ TEST(Explain, NamesTheChoiceTheOthersAndEachReason) {
 }
 
 TEST(Explain, TellsWhatBecomesOfTheJobWhenItsHostIsLost) {
-  const auto level = [](const job::Spec& spec, const std::vector<HostFacts>& hosts) {
-    return place(spec, hosts, {}).tolerance->level;
+  const auto level = [](const job::Spec& spec, const std::vector<HostFacts>& hosts, bool drilled = true) {
+    JobKnowledge known = knowledge_of(spec);
+    known.drilled = drilled;
+    return place(spec, hosts, {}, known).tolerance->level;
   };
   job::Spec forgetful = a_job();
   forgetful.checkpoint.interval = job::CheckpointPolicy::Interval::off;
   EXPECT_EQ(level(forgetful, {AHost("ada"), AHost("bob")}), 1);
   EXPECT_EQ(level(a_job(), {AHost("ada")}), 2);
   EXPECT_EQ(level(a_job(), {AHost("ada"), AHost("bob")}), 3);
+  EXPECT_EQ(level(a_job(), {AHost("ada"), AHost("bob")}, false), 1) << "nobody has seen a checkpoint of it";
   EXPECT_FALSE(place(a_job(), {}, {}).tolerance);
 }
 

@@ -34,6 +34,18 @@ TEST(Table, StaysReadableWhenEverythingIsTooWide) {
   for (const std::string& line : split_lines(hosts().render(20, {}))) EXPECT_LE(display_width(line), 20u) << line;
 }
 
+TEST(Table, LeavesOutTheLeastUsefulColumnsBeforeItCutsAName) {
+  Table table({{.title = "NAME"}, {.title = "REGION", .drop = 2}, {.title = "COST", .drop = 1}, {.title = "STATE"}});
+  table.add({"a-rather-long-name", "DE", "$1.00", "RUNNING"});
+  EXPECT_EQ(table.render(36, {}),
+            "NAME                COST   STATE\n"
+            "a-rather-long-name  $1.00  RUNNING\n");
+  EXPECT_EQ(table.render(28, {}),
+            "NAME                STATE\n"
+            "a-rather-long-name  RUNNING\n");
+  EXPECT_NE(table.render(0, {}).find("REGION"), std::string::npos) << "nothing is left out into a pipe";
+}
+
 TEST(Table, PutsForeignTextOnOneHarmlessLine) {
   Table table({{.title = "A"}, {.title = "B"}});
   table.add({"x\n\033[31my", "z"});

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "os/files.hpp"
+
+namespace gridctl::cmd {
+
+// Names of single hosts in the text of an ssh configuration, in its order, and the files that it includes. Patterns,
+// and the usual services that run no jobs (github.com…), are left out. Pure.
+struct SshNames {
+  std::vector<std::string> hosts;
+  std::vector<std::string> includes;
+};
+[[nodiscard]] SshNames names_in(std::string_view text);
+// The same of a file and of those that it includes; empty when there is none.
+[[nodiscard]] Result<std::vector<std::string>> ssh_names(const os::Path& config);
+
+}  // namespace gridctl::cmd

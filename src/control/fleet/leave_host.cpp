@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/fleet/leave_host.hpp"
+
+#include <array>
+#include <charconv>
+#include <string>
+
+#include "base/text.hpp"
+#include "control/reach/agent_link.hpp"
+#include "control/reach/connect_agent.hpp"
+#include "ssh/connect.hpp"
+
+namespace gridctl::control {
+
+namespace {
+constexpr std::size_t k_answer_max = 4096;
+
+// The id is of letters, digits and '-': agents take no other.
+std::string script_for(const ControllerId& controller) {
+  const std::string id = shell_quote(controller.value);
+  return "h=${GRIDCTL_AGENT_HOME:-$HOME/.gridctl}; c=" + id +
+         "; [ -d \"$h/bin\" ] || { echo gone; exit 0; }; "
+         "for f in \"$h/jobs/$c\"/*/[0-9]*; do [ -e \"$f\" ] && { echo busy; exit 0; }; done; "
+         "rm -rf \"$h/jobs/$c\" \"$h/kept/$c\".* \"$h/standby/$c\".*; "
+         "if [ -z \"$(ls -A \"$h/jobs\" 2>/dev/null)\" ]; then rm -rf \"$h\"; fi; "
+         "if [ -e \"$h\" ]; then du -sk \"$h\" | cut -f1; else echo gone; fi";
+}
+}  // namespace
+
+Result<LeftBehind> leave_host(const registry::Provider& provider, const Paths& paths, const ControllerId& controller,
+                              BootTime deadline, os::Clock& clock) {
+  TRY_ASSIGN(const ssh::Target target, target_of(provider, paths));
+  TRY_ASSIGN(const std::unique_ptr<ssh::Channel> channel,
+             ssh::connect(target, "sh -c " + shell_quote(script_for(controller)), deadline, clock));
+  std::string answer;
+  std::array<std::byte, 512> piece{};
+  while (answer.size() < k_answer_max) {
+    TRY_ASSIGN(const std::size_t got, read_blocking(*channel, piece, deadline, clock));
+    if (got == 0) break;
+    answer += as_text(ByteView(piece).first(got));
+  }
+  const std::string_view word = trim(answer);
+  if (word == "gone") return LeftBehind{};
+  if (word == "busy") return LeftBehind{0, true};
+  std::uint64_t kib = 0;
+  if (std::from_chars(word.data(), word.data() + word.size(), kib).ec != std::errc{})
+    return make_error(Code::protocol_violation, "the host did not say what is left of ~/.gridctl");
+  return LeftBehind{kib << 10, false};
+}
+
+}  // namespace gridctl::control

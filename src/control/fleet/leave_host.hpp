@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What gridctl has put on a host goes again: gridctl-agent(7), FILES ON THE HOST.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.hpp"
+#include "control/reach/paths.hpp"
+#include "os/clock.hpp"
+#include "registry/records.hpp"
+
+namespace gridctl::control {
+
+struct LeftBehind {
+  std::uint64_t bytes = 0;  // what stays in the agent's folder; 0: the folder is gone
+  bool busy = false;        // attempts of ours are still there: nothing was removed
+};
+// Removes what this controller has on the host, and the agent with it when no other controller uses it. Blocks.
+[[nodiscard]] Result<LeftBehind> leave_host(const registry::Provider& provider, const Paths& paths,
+                                            const ControllerId& controller, BootTime deadline, os::Clock& clock);
+
+}  // namespace gridctl::control
