@@ -99,11 +99,12 @@ Result<void> judge_end(const std::string& peer, const os::ExitStatus& status, co
                                                 (words.empty() ? "ssh gave no reason" : quote(words)));
 }
 
-Error missing_program() {
-  return make_error(Code::not_found, "there is no ssh program on this machine", "apt-get install openssh-client");
-}
-
 }  // namespace
+
+Error missing_program() {
+  return make_error(Code::host_unreachable, "the ssh program is needed, and there is none on this machine",
+                    "apt-get install openssh-client");
+}
 
 Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, std::string_view words) {
   const std::string said = quote(words), at = target.address();
@@ -119,6 +120,10 @@ Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, st
   if (has(words, "Exceeded MaxStartups") || has(words, "Not allowed at this time"))
     return make_error(Code::busy, at + " is busy with other logins");
   if (has(words, "Permission denied") || has(words, "Too many authentication failures")) {
+    if (has(words, "with partial success"))
+      return make_error(Code::auth_refused,
+                        target.peer() + " accepted our key and wants more, which nobody is there to type: " + said,
+                        "ask its owner to let this user in by a key alone (AuthenticationMethods publickey)");
     std::string keys;
     for (const os::Path& key : target.identities) keys += (keys.empty() ? "" : ", ") + key.native();
     return make_error(
