@@ -96,7 +96,7 @@ std::vector<std::string> container_arguments(EngineKind kind, const wire::Attemp
       "gridctl.epoch=" + std::to_string(spec.epoch.value), "--label", "gridctl.controller=" + plan.controller.value,
       "--pids-limit", std::to_string(k_processes_max)};
   const auto add = [&](std::initializer_list<std::string> more) { arguments.insert(arguments.end(), more); };
-  if (kind == EngineKind::docker) add({"--user", std::to_string(user.uid) + ":" + std::to_string(user.gid)});
+  add({"--user", std::to_string(user.uid) + ":" + std::to_string(user.gid)});  // whatever USER the image names
   if (kind == EngineKind::podman) add({"--image-volume", "ignore"});
   if (spec.memory_bytes > 0) {
     const std::string memory = std::to_string(spec.memory_bytes);
