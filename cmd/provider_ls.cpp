@@ -28,16 +28,16 @@ ui::Table table_of(const std::vector<registry::Provider>& providers, WallTime no
   ui::Table table({{.title = "NAME", .shrinks = true},
                    {.title = "STATE", .width_min = 9},
                    {.title = "GPUS", .shrinks = true},
-                   {.title = "CPUS", .right = true},
-                   {.title = "MEMORY", .right = true},
-                   {.title = "ENGINE"},
-                   {.title = "REGION"},
-                   {.title = "CLASS"},
-                   {.title = "$/H", .right = true},
-                   {.title = "FAILS IN"},
-                   {.title = "BENCH"},
-                   {.title = "SEEN", .right = true},
-                   {.title = "ADDRESS", .shrinks = true}});
+                   {.title = "CPUS", .right = true, .drop = 1},
+                   {.title = "MEMORY", .right = true, .drop = 2},
+                   {.title = "ENGINE", .drop = 5},
+                   {.title = "REGION", .drop = 8},
+                   {.title = "CLASS", .drop = 9},
+                   {.title = "$/H", .right = true, .drop = 4},
+                   {.title = "FAILS IN", .drop = 6},
+                   {.title = "BENCH", .drop = 7},
+                   {.title = "SEEN", .right = true, .drop = 3},
+                   {.title = "ADDRESS", .whole = true}});
   for (const registry::Provider& provider : providers) {
     const std::string verdict = ui::bench_verdict(provider);
     table.add(
