@@ -306,6 +306,7 @@ int run(const Arguments& arguments) {
 }  // namespace gridctl::cmd
 
 int main(int argc, char** argv) {
+  gridctl::os::open_standard_streams();
   gridctl::os::ignore_broken_pipes();
   gridctl::os::keep_freed_memory();
   try {

@@ -64,6 +64,12 @@ void examine_seen(const registry::Provider& provider, const control::SeenHealth&
 
 // Our own clock against all of theirs.
 void examine_own_clock(const std::map<std::string, std::int64_t>& offsets, Diagnoses& all) {
+  if (offsets.size() == 1 && std::abs(offsets.begin()->second) > k_clock_off_ms)
+    all.push_back({"", "clock", Severity::warning,
+                   "the clocks of this machine and of " + offsets.begin()->first + " differ by " +
+                       format_duration(std::chrono::milliseconds{std::abs(offsets.begin()->second)}) +
+                       ": one of them is wrong",
+                   "sudo timedatectl set-ntp true", 0});
   if (offsets.size() < 2) return;
   std::vector<std::int64_t> values;
   for (const auto& [name, offset] : offsets) values.push_back(offset);

@@ -10,7 +10,7 @@ namespace gridctl::cmd {
 
 namespace provider_check {
 namespace {
-constexpr Duration k_timeout = std::chrono::minutes{2};  // login, upload of the agent over a slow link, inventory
+constexpr Duration k_timeout = std::chrono::minutes{30};  // the agent over a thin link; all else has limits of seconds
 
 constexpr Example k_examples[] = {
     {"Can jobs run there?", "gridctl provider check ada"},

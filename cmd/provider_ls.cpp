@@ -29,16 +29,16 @@ ui::Table table_of(const std::vector<registry::Provider>& providers, WallTime no
   ui::Table table({{.title = "NAME"},
                    {.title = "STATE", .width_min = 9},
                    {.title = "GPUS", .shrinks = true},
-                   {.title = "CPUS", .right = true},
-                   {.title = "MEMORY", .right = true},
-                   {.title = "ENGINE", .drop = 6},
-                   {.title = "REGION", .drop = 4},
-                   {.title = "CLASS", .drop = 5},
-                   {.title = "$/H", .right = true, .drop = 1},
-                   {.title = "FAILS IN", .drop = 7},
-                   {.title = "BENCH", .drop = 8},
-                   {.title = "SEEN", .right = true, .drop = 2},
-                   {.title = "ADDRESS", .shrinks = true, .drop = 3}});
+                   {.title = "CPUS", .right = true, .drop = 1},
+                   {.title = "MEMORY", .right = true, .drop = 2},
+                   {.title = "ENGINE", .drop = 5},
+                   {.title = "REGION", .drop = 8},
+                   {.title = "CLASS", .drop = 9},
+                   {.title = "$/H", .right = true, .drop = 4},
+                   {.title = "FAILS IN", .drop = 6},
+                   {.title = "BENCH", .drop = 7},
+                   {.title = "SEEN", .right = true, .drop = 3},
+                   {.title = "ADDRESS", .whole = true}});
   for (const registry::Provider& provider : providers) {
     const std::string verdict = ui::bench_verdict(provider);
     table.add(

@@ -14,7 +14,9 @@ namespace gridctl::cmd {
 
 namespace provider_register {
 namespace {
-constexpr Duration k_timeout = std::chrono::minutes{2};  // login, upload of the agent over a slow link, inventory
+constexpr Duration k_timeout = std::chrono::minutes{30};  // the agent over a thin link; all else has limits of seconds
+
+constexpr Duration k_note_every = std::chrono::seconds{3};
 
 constexpr Example k_examples[] = {
     {"A host that 'ssh ada' reaches", "gridctl provider register ada ada"},
@@ -83,6 +85,15 @@ bool ask_person(Context& context, const std::string& peer, std::span<const ssh::
   return answer && lower(trim(*answer)) == "yes";
 }
 
+// A line every few seconds while the agent is on a thin link.
+control::UploadProgress upload_notes(Context& context) {
+  return [&context, next = context.clock.boot() + k_note_every](std::size_t sent, std::size_t total) mutable {
+    if (context.clock.boot() < next) return;
+    next = context.clock.boot() + k_note_every;
+    context.note("putting the agent there: " + format_size(sent) + " of " + format_size(total));
+  };
+}
+
 std::string accept_command(const Parsed& parsed) {
   std::string command = "gridctl provider register " + parsed.positionals[0] + " " + shell_quote(parsed.positionals[1]);
   for (const std::string& key : parsed.values("identity")) command += " -i " + shell_quote(key);
@@ -120,6 +131,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     request.ask = [&](const std::string& peer, std::span<const ssh::HostKey> keys) {
       return ask_person(context, peer, keys);
     };
+  if (!context.json) request.progress = upload_notes(context);
   const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
   TRY_ASSIGN(const control::Examined examined,
              control::enroll(request, context.paths(), controller, deadline, context.clock));

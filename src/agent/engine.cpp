@@ -103,7 +103,7 @@ std::vector<std::string> container_arguments(EngineKind kind, const wire::Attemp
     // Libraries ask what their own host's name resolves to, and must not hear 127.0.1.1.
     add({"--mount", "type=bind,source=" + (plan.host_run / "hosts").string() + ",target=/etc/hosts,readonly"});
   }
-  if (kind == EngineKind::docker) add({"--user", std::to_string(user.uid) + ":" + std::to_string(user.gid)});
+  add({"--user", std::to_string(user.uid) + ":" + std::to_string(user.gid)});  // whatever USER the image names
   if (kind == EngineKind::podman) add({"--image-volume", "ignore"});
   if (spec.memory_bytes > 0) {
     const std::string memory = std::to_string(spec.memory_bytes);

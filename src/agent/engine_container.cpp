@@ -31,7 +31,8 @@ class ContainerEngine final : public Engine {
   }
 
   Result<void> launch(const wire::AttemptSpec& spec, const LaunchPlan& plan) override {
-    const ContainerUser user{::geteuid(), ::getegid()};
+    const bool mapped = kind_ == EngineKind::podman || is_rootless_docker();
+    const ContainerUser user = mapped ? ContainerUser{} : ContainerUser{::geteuid(), ::getegid()};
     return to_void(call(container_arguments(kind_, spec, plan, user), k_call_wait, "start the container " + plan.name));
   }
 
@@ -57,6 +58,12 @@ class ContainerEngine final : public Engine {
   static Result<void> to_void(Result<std::string> result) {
     if (!result) return std::move(result).error();
     return {};
+  }
+
+  bool is_rootless_docker() {
+    if (::geteuid() == 0) return false;
+    const auto options = call({"info", "--format", "{{.SecurityOptions}}"}, k_look_wait, "ask whether it is rootless");
+    return options && options->find("name=rootless") != std::string::npos;
   }
 
   Result<void> forget(const std::string& name) {

@@ -19,14 +19,16 @@ namespace {
 
 constexpr std::uint64_t k_kept_bytes_max = 4u << 20;            // of the kept report
 constexpr Duration k_engines_every = std::chrono::minutes{10};  // asking an engine costs 0.1 s of a core
-constexpr Duration k_look = std::chrono::milliseconds{50};      // while another process takes the report
-constexpr std::size_t k_ancestry_max = 64;                      // deeper trees are not ours
+constexpr std::string_view k_with_packages = "packages";
+constexpr Duration k_look = std::chrono::milliseconds{50};  // while another process takes the report
+constexpr std::size_t k_ancestry_max = 64;                  // deeper trees are not ours
 constexpr std::uint64_t k_environ_bytes_max = 1u << 20;
 
 // The report on disk, and what decides whether it still holds.
 struct Kept {
-  std::string leases;   // who held what when it was taken
-  BootTime engines_at;  // when engines were last asked
+  std::string leases;     // who held what when it was taken
+  BootTime engines_at;    // when engines were last asked
+  bool packages = false;  // also asked for; there may be none
   wire::HealthReport report;
 };
 
@@ -46,9 +48,10 @@ std::optional<Kept> read_kept(const os::Path& file) {
   if (end == std::string::npos) return std::nullopt;
   const std::vector<std::string> head = split(std::string_view(*text).substr(0, end), ' ');
   Kept kept;
-  if (head.size() != 2) return std::nullopt;
+  if (head.size() < 2) return std::nullopt;
   kept.leases = head[0];
   std::from_chars(head[1].data(), head[1].data() + head[1].size(), kept.engines_at.ns);
+  kept.packages = head.size() > 2 && head[2] == k_with_packages;
   auto report = wire::parse_health_report(std::string_view(*text).substr(end + 1));
   if (!report || report->boot_id != os::boot_id()) return std::nullopt;
   kept.report = std::move(*report);
@@ -140,9 +143,13 @@ void Health::Shared::take(const wire::HealthRequest& request) {
   const auto leases = ledger.valid().value_or(std::vector<Lease>{});
   const std::optional<Kept> before = read_kept(file());
   const BootTime now = clock.boot();
-  const bool engines = !before || now - before->engines_at > k_engines_every;
+  // Who asks for packages checks the host: engines are asked anew, too. So is one that was broken.
+  const bool engines = !before || request.packages || now - before->engines_at > k_engines_every ||
+                       std::any_of(before->report.engines.begin(), before->report.engines.end(),
+                                   [](const wire::EngineHealth& engine) { return !engine.problem.empty(); });
   wire::HealthReport report = look(request, before, leases, engines);
-  const std::string head = lease_key(leases) + " " + std::to_string(engines ? now.ns : before->engines_at.ns) + "\n";
+  const std::string head = lease_key(leases) + " " + std::to_string(engines ? now.ns : before->engines_at.ns) +
+                           (request.packages ? " " + std::string(k_with_packages) : "") + "\n";
   if (const auto written = os::write_file_atomically(file(), head + wire::encode(report)); !written)
     os::log(os::LogLevel::warn, "cannot keep the health report: " + written.error().one_line());
 }
@@ -228,7 +235,7 @@ wire::HealthReply Health::answer(const wire::HealthRequest& request) {
     kept = read_kept(shared.file());
     if (!kept) return false;
     const wire::HealthReport& report = kept->report;
-    if (request.packages && (report.packages.empty() || report.taken_at < asked)) return false;
+    if (request.packages && (!kept->packages || report.taken_at < asked)) return false;
     if (request.gpus && !report.gpus_fresh()) return false;
     if (asked - report.taken_at > request.max_age) return false;
     const auto leases = shared.ledger.glance();

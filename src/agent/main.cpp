@@ -11,6 +11,7 @@
 #include "agent/init.hpp"
 #include "agent/self.hpp"
 #include "agent/supervise.hpp"
+#include "agent/surroundings.hpp"
 #include "os/clock.hpp"
 
 namespace {
@@ -41,6 +42,7 @@ int run_init_command(std::span<char* const> arguments) {
 int main(int argc, char** argv) {
   const std::span<char* const> arguments(argv, static_cast<std::size_t>(argc));
   const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "connect" || command == "supervise") gridctl::agent::complete_environment();
   if (command == "connect" && argc == 2)
     return gridctl::agent::run_connect(STDIN_FILENO, STDOUT_FILENO, gridctl::os::system_clock());
   if (command == "supervise" && argc == 3) return gridctl::agent::run_supervisor(argv[2], gridctl::os::system_clock());

@@ -12,4 +12,6 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
+unsigned user_id() { return ::getuid(); }
+
 }  // namespace gridctl::os

@@ -7,5 +7,6 @@ namespace gridctl::os {
 
 // What this machine calls itself; "" when it does not say.
 [[nodiscard]] std::string host_name();
+[[nodiscard]] unsigned user_id();  // of whom this process runs as
 
 }  // namespace gridctl::os

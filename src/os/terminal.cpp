@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/terminal.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -24,6 +25,14 @@ void wait_writable(int fd) {  // standard streams may be non-blocking when anoth
   (void)::poll(&poll_fd, 1, 1000);
 }
 }  // namespace
+
+void open_standard_streams() {
+  for (int fd = ::open("/dev/null", O_RDWR); fd >= 0; fd = ::open("/dev/null", O_RDWR)) {
+    if (fd <= STDERR_FILENO) continue;
+    ::close(fd);
+    return;
+  }
+}
 
 bool is_terminal(int fd) { return ::isatty(fd) == 1; }
 

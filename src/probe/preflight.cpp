@@ -94,12 +94,17 @@ Finding limits_finding(const Inventory& inventory, const Engine& engine) {
 Finding subuid_finding(const Inventory& inventory) {
   const HostFacts& facts = inventory.facts;
   if (!facts.newuidmap)
-    return {"subuid", false, "newuidmap is not installed, rootless containers need it", "sudo apt-get install uidmap"};
+    return {"subuid", false, "newuidmap is not installed: images whose files belong to several users do not unpack",
+            "sudo apt-get install uidmap", false};
   if (!facts.subuid)
-    return {"subuid", false, user_of(inventory) + " has no ranges in /etc/subuid and /etc/subgid",
-            "sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 " + user_of(inventory) +
-                " && podman system migrate"};
-  return {"subuid", true, "subordinate ids are set", ""};
+    return {
+        "subuid", false,
+        user_of(inventory) +
+            " has no ranges in /etc/subuid and /etc/subgid: images whose files belong to several users do not unpack",
+        "sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 " + user_of(inventory) +
+            " && podman system migrate",
+        false};
+  return {"subuid", true, "subordinate ids are set", "", false};
 }
 
 Finding clock_finding(const Inventory& inventory, std::optional<WallTime> now) {
@@ -110,7 +115,8 @@ Finding clock_finding(const Inventory& inventory, std::optional<WallTime> now) {
     if (std::abs(off) > k_clock_off_max_ms)
       return {"clock", false,
               "the host's clock is " + format_duration(std::chrono::seconds{std::abs(off) / 1000}) +
-                  (off > 0 ? " ahead" : " behind") + ": programs that use TLS will fail",
+                  (off > 0 ? " ahead of" : " behind") +
+                  " this machine's: one of them is wrong, and programs that use TLS will fail there",
               fix, false};
   }
   if (host < k_clock_floor_ms) return {"clock", false, "the host's clock says " + format_rfc3339({host}), fix, false};
@@ -168,6 +174,14 @@ std::vector<Finding> preflight(const Inventory& inventory, std::optional<EngineK
   }
   if (auto gpu = gpu_finding(inventory)) findings.push_back(std::move(*gpu));
   return findings;
+}
+
+std::string unfit_reason(const Inventory& inventory) {
+  const HostFacts& facts = inventory.facts;
+  if (facts.home_path.empty()) return {};  // it was not looked at
+  if (!facts.home_writable || facts.home_noexec) return home_finding(inventory).detail;
+  if (inventory.disk_free_bytes < k_disk_free_min) return "its disk has " + disk_finding(inventory).detail;
+  return {};
 }
 
 bool passed(const std::vector<Finding>& findings) {

@@ -27,6 +27,8 @@ struct Finding {
                                              std::optional<WallTime> now = std::nullopt);
 
 // True when nothing that is required failed.
+// Why no job can run there whatever its engine, in one line; empty when nothing of the kind is known. Cheap when well.
+[[nodiscard]] std::string unfit_reason(const Inventory& inventory);
 [[nodiscard]] bool passed(const std::vector<Finding>& findings);
 
 // The engine that jobs will use: the wanted one, or the first usable of docker, podman, process; nullptr = none.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "os/log.hpp"
+#include "os/process.hpp"
 #include "os/random.hpp"
 #include "ssh/known_hosts.hpp"
 #include "ssh/libssh2_channel.hpp"
@@ -15,6 +16,7 @@
 namespace gridctl::ssh {
 namespace {
 
+constexpr Duration k_login_max = std::chrono::seconds{30};  // from the first byte to the end of the login
 constexpr Duration k_backoff_first = std::chrono::milliseconds{250};
 constexpr Duration k_backoff_max = std::chrono::seconds{4};  // a deadline is some 30 s: several tries fit
 
@@ -50,6 +52,9 @@ Result<std::unique_ptr<Channel>> connect_libssh2(const Target& target, const Pin
   if (target.proxied)
     return make_error(Code::unsupported,
                       target.address() + " is behind a jump host or proxy, which libssh2 cannot use");
+  if (target.keys_unclear)
+    return make_error(Code::unsupported, "the ssh configuration of " + target.alias +
+                                             " names a key file by tokens that only the ssh program can work out");
   const std::vector<std::string> types = pins.empty() ? libssh2_host_key_types() : usable_types(pins);
   if (types.empty())
     return make_error(Code::unsupported, "the pinned host key of " + target.address() + " is " + describe(pins) +
@@ -91,9 +96,12 @@ Result<std::unique_ptr<Channel>> attempt(const Target& target, const Pins& pins,
     return channel;
   os::log(os::LogLevel::info, channel.error().message + "; trying the ssh program");
   auto other = connect_with_ssh(target, pins, command, deadline, clock);
-  // Without an ssh program, the reason why it would be needed is the news.
-  if (!other && other.error().code == Code::not_found)
-    return std::move(channel).error().with_hint("apt-get install openssh-client");
+  if (other) return other;
+  // Without an ssh program, the reason why it would be needed is the news; and libssh2 knows more of keys refused.
+  if (!os::find_program("ssh")) return missing_program().with_context("because " + channel.error().message);
+  const bool told_more = !channel.error().hint.empty() && channel.error().message.find(k_only_ssh) == std::string::npos;
+  if (other.error().code == Code::auth_refused && told_more)
+    return make_error(Code::auth_refused, channel.error().message, channel.error().hint);
   return other;
 }
 
@@ -123,11 +131,13 @@ Result<Value> with_retries(const Target& target, BootTime deadline, os::Clock& c
 Result<std::unique_ptr<Channel>> connect(const Target& target, const std::string& command, BootTime deadline,
                                          os::Clock& clock) {
   TRY_ASSIGN(const Pins pins, pinned(target));
+  deadline = std::min(deadline, clock.boot() + k_login_max);
   return with_retries<std::unique_ptr<Channel>>(target, deadline, clock,
                                                 [&] { return attempt(target, pins, command, deadline, clock); });
 }
 
 Result<std::vector<HostKey>> scan_host_keys(const Target& target, BootTime deadline, os::Clock& clock) {
+  deadline = std::min(deadline, clock.boot() + k_login_max);
   const auto ask = [&]() -> Result<std::vector<HostKey>> {
     TRY_ASSIGN(const LoginSlot slot, LoginSlot::acquire(target.address(), deadline, clock));
     if (target.proxied) return scan_with_system(target, deadline, clock);

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// libssh2 1.10 has no queue for what it cannot send at once: a call that returns EAGAIN with a packet half sent must be
-// repeated, and any other call that wants to send meanwhile (a read sends window adjustments, too) fails with BAD_USE
-// and loses the session. Hence `sender_`: while it is set, only that call goes on.
+// libssh2 1.10 has no queue for what it cannot send at once. A call that returns EAGAIN with a packet begun must be
+// repeated with the same arguments before any other:
+// - A packet may be half sent. Every other packet then fails with BAD_USE and loses the session.
+// - A packet may be built and wait for the server's new keys. A read that goes on with the window adjustment of another
+//   read books the size it would have asked for itself; what comes beyond the window so booked is dropped silently.
+// Hence `sender_`: while it is set, only that call goes on. Window adjustments are calls of their own here, so that no
+// read makes one. A packet that libssh2 builds on its stack (end of input, keepalive) cannot be repeated when it is
+// half sent: it goes out only when the socket has room for all of it.
 #include "ssh/libssh2_channel.hpp"
 
 #include <algorithm>
@@ -61,9 +66,12 @@ class Libssh2Channel : public Channel {
   }
 
   [[nodiscard]] std::vector<Watched> wants(bool output_pending) const override {
+    // Half a packet waits for room, and nothing is read before it has left. One that waits for new keys waits to read.
+    if (sender_ != Sender::none)
+      return {{session_->fd(), {.read = !session_->sending(), .write = session_->sending()}}};
     const bool to_send = pending() > 0 || (output_pending && !end_wanted_) || (end_wanted_ && !end_sent_);
     // With the window of the host used up, only its answer helps: waiting to write would spin.
-    return {{session_->fd(), {.read = true, .write = sender_ != Sender::none || more_ || (to_send && !window_full_)}}};
+    return {{session_->fd(), {.read = true, .write = more_ || (to_send && !window_full_)}}};
   }
 
   void keepalive(BootTime now) override {
@@ -80,39 +88,60 @@ class Libssh2Channel : public Channel {
   [[nodiscard]] const std::string& peer() const override { return peer_; }
 
  private:
-  enum class Sender { none, read, write, end };
+  enum class Sender { none, adjust, read, read_stderr, write, end };
 
   [[nodiscard]] std::size_t pending() const { return outbound_.size() - sent_; }
 
   void pump() {
     if (failure_) return;
     more_ = false;
-    if (sender_ == Sender::none || sender_ == Sender::read) pull();
+    switch (sender_) {
+      case Sender::none: pull(); break;
+      case Sender::adjust: adjust(); break;
+      case Sender::read: read_stdout(); break;
+      case Sender::read_stderr: drain_stderr(); break;
+      case Sender::write:
+      case Sender::end: break;
+    }
     if (sender_ == Sender::none || sender_ == Sender::write) push();
     if (sender_ == Sender::none || sender_ == Sender::end) end();
-    if (sender_ == Sender::none) pull();
+    pull();
   }
 
   // To be called after each libssh2 call; false when it must be repeated before any other.
-  bool note(Sender caller, long rc) {
-    sender_ = rc == LIBSSH2_ERROR_EAGAIN && session_->sending() ? caller : Sender::none;
+  bool note(Sender caller, long rc, bool packet_built = false) {
+    sender_ = rc == LIBSSH2_ERROR_EAGAIN && (packet_built || session_->sending()) ? caller : Sender::none;
     return sender_ == Sender::none;
   }
 
   void pull() {
-    if (failure_ || closed_) return;
+    if (failure_ || closed_ || sender_ != Sender::none) return;
     do {
-      pull_stdout();
-      if (failure_ || sender_ != Sender::none) return;
-      drain_stderr();
+      if (adjust()) read_stdout();
+      if (adjust()) drain_stderr();
       if (failure_ || sender_ != Sender::none) return;
       // Reading one stream takes in what has come for the other meanwhile: no descriptor announces it again.
     } while (taken_ == filled_ && libssh2_poll_channel_read(channel_, 0) == 1);
     if (libssh2_channel_eof(channel_) == 1) closed_ = true;
   }
 
-  void pull_stdout() {
-    if (taken_ < filled_) return;
+  // Keeps the window as wide as libssh2 would: while it is, no read sends an adjustment. False: no read now.
+  bool adjust() {
+    if (failure_ || (sender_ != Sender::none && sender_ != Sender::adjust)) return false;
+    if (sender_ == Sender::none) {
+      unsigned long initial = 0;
+      const unsigned long window = libssh2_channel_window_read_ex(channel_, nullptr, &initial);
+      if (window >= initial / 4 * 3 + k_inbound_bytes || libssh2_channel_eof(channel_) == 1) return true;
+      adjustment_ = initial + k_inbound_bytes - window;
+    }
+    const long rc = libssh2_channel_receive_window_adjust2(channel_, adjustment_, 1, nullptr);
+    if (!note(Sender::adjust, rc, true)) return false;
+    if (rc != 0) fail("widening its window");
+    return rc == 0;
+  }
+
+  void read_stdout() {
+    if (failure_ || taken_ < filled_) return;
     const long count = libssh2_channel_read(channel_, reinterpret_cast<char*>(inbound_.data()), inbound_.size());
     if (!note(Sender::read, count)) return;
     if (count < 0 && count != LIBSSH2_ERROR_EAGAIN) return fail("reading");
@@ -125,10 +154,11 @@ class Libssh2Channel : public Channel {
     std::array<char, 16 * 1024> buffer;
     for (std::size_t total = 0; total < k_stderr_turn_bytes_max;) {
       const long count = libssh2_channel_read_stderr(channel_, buffer.data(), buffer.size());
-      if (!note(Sender::read, count) || count == LIBSSH2_ERROR_EAGAIN || count == 0) return;
+      if (!note(Sender::read_stderr, count) || count == LIBSSH2_ERROR_EAGAIN || count == 0) return;
       if (count < 0) return fail("reading");
       keep_tail(stderr_tail_, {buffer.data(), static_cast<std::size_t>(count)});
       total += static_cast<std::size_t>(count);
+      if (!adjust()) return;
     }
     more_ = true;  // queued inside libssh2, where no poll sees it
   }
@@ -138,7 +168,8 @@ class Libssh2Channel : public Channel {
     while (pending() > 0 && !failure_) {
       const long count =
           libssh2_channel_write(channel_, reinterpret_cast<const char*>(outbound_.data()) + sent_, pending());
-      if (!note(Sender::write, count)) break;
+      // Without room in the window no packet was begun; with room one was, and libssh2 has kept its length.
+      if (!note(Sender::write, count, libssh2_channel_window_write(channel_) > 0)) break;
       if (count == LIBSSH2_ERROR_EAGAIN || count == 0) {
         window_full_ = true;
         break;
@@ -160,8 +191,10 @@ class Libssh2Channel : public Channel {
 
   void end() {
     if (!end_wanted_ || end_sent_ || pending() > 0 || failure_) return;
+    if (sender_ == Sender::none && !os::is_writable(session_->fd())) return;
     const long rc = libssh2_channel_send_eof(channel_);
-    if (!note(Sender::end, rc) || rc == LIBSSH2_ERROR_EAGAIN) return;
+    if (!note(Sender::end, rc, true)) return;
+    if (rc == LIBSSH2_ERROR_BAD_USE) return fail("ending its input");
     end_sent_ = true;  // a refusal means that the host has closed already
   }
 
@@ -184,6 +217,7 @@ class Libssh2Channel : public Channel {
   bool closed_ = false, end_wanted_ = false, end_sent_ = false;
   bool window_full_ = false;
   bool more_ = false;
+  unsigned long adjustment_ = 0;  // of the adjustment under way
   BootTime kept_alive_at_;
 };
 

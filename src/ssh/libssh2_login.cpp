@@ -58,9 +58,15 @@ class Login {
   void ask_agent() {
     if (target_.agent_socket.empty()) return;
     auto agent = AgentClient::open(target_.agent_socket, deadline_, session_.clock());
-    if (!agent) return remark("ssh-agent cannot be reached");
+    if (!agent) {
+      agent_gone_ = true;
+      return remark("ssh-agent does not answer at " + target_.agent_socket.native());
+    }
     auto keys = agent->identities();
-    if (!keys) return remark(keys.error().message);
+    if (!keys) {
+      agent_gone_ = true;
+      return remark(keys.error().message);
+    }
     agent_.emplace(std::move(agent).value());
     agent_keys_ = std::move(keys).value();
   }
@@ -129,8 +135,8 @@ class Login {
         rc == LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED && session_.last_error().find("Waiting for") != std::string::npos;
     switch (unanswered ? LIBSSH2_ERROR_SOCKET_DISCONNECT : rc) {
       case 0: return true;
-      case LIBSSH2_ERROR_AUTHENTICATION_FAILED:
-      case LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED: return false;
+      case LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED: signature_wanted_ = true; return false;
+      case LIBSSH2_ERROR_AUTHENTICATION_FAILED: return false;
       case LIBSSH2_ERROR_TIMEOUT:
         return make_error(Code::timed_out, target_.address() + " did not answer in time while we logged in");
       default:
@@ -139,15 +145,42 @@ class Login {
     }
   }
 
-  Error refusal() const {
+  // What the server would go on with, as "publickey,password"; empty when it does not say.
+  std::string methods() {
+    std::string list;
+    const auto ask = [&]() -> long {
+      const char* names =
+          libssh2_userauth_list(session_.raw(), target_.user.c_str(), static_cast<unsigned>(target_.user.size()));
+      if (names != nullptr) list = sanitize(names, 200);
+      return names != nullptr ? 0 : libssh2_session_last_errno(session_.raw());
+    };
+    (void)session_.drive(ask, deadline_);
+    return list;
+  }
+
+  // A server that no longer names keys takes none, or has accepted one.
+  std::optional<Error> wants_more() {
+    const std::string wanted = methods();
+    if (wanted.empty() || wanted.find("publickey") != std::string::npos) return std::nullopt;
+    const std::string hint = "ask its owner to let this user in by a key alone (AuthenticationMethods publickey)";
+    if (!signature_wanted_)
+      return make_error(Code::auth_refused, target_.peer() + " takes no keys, but only: " + wanted, hint);
+    return make_error(Code::auth_refused,
+                      target_.peer() + " accepted our key and wants more, which nobody is there to type: " + wanted,
+                      hint);
+  }
+
+  Error refusal() {
+    if (auto more = wants_more()) return *std::move(more);
     std::string message = target_.peer() + " accepts none of our keys: ";
     message += offered_.empty() ? "there was none to offer" : "offered " + join(offered_, ", ");
     for (const std::string& key : locked_) message += "; " + key + " is encrypted and no ssh-agent holds it";
     for (const std::string& line : remarks_) message += "; " + line;
-    if (ssh_may_) return make_error(Code::unsupported, message);
     std::string hint = copy_id_command(target_);
     if (!locked_.empty()) hint = "ssh-add " + shell_quote(locked_.front());
-    return make_error(Code::auth_refused, message, hint);
+    else if (agent_gone_) hint = "eval $(ssh-agent) && ssh-add   # then the command again";
+    // The ssh program may find keys where we do not look; what we know is told when it fails, too.
+    return make_error(ssh_may_ || offered_.empty() ? Code::unsupported : Code::auth_refused, message, hint);
   }
 
   [[nodiscard]] bool was_tried(const std::string& blob) const {
@@ -159,7 +192,7 @@ class Login {
   void remark(std::string line) { remarks_.push_back(std::move(line)); }
   void leave_to_ssh(const std::string& what) {
     ssh_may_ = true;
-    remark(what + ", which libssh2 cannot use");
+    remark(what + std::string(k_only_ssh));
   }
 
   Session& session_;
@@ -171,6 +204,8 @@ class Login {
   std::vector<std::string> offered_;  // for people
   std::vector<std::string> remarks_;
   std::vector<std::string> locked_;  // encrypted, and not in the agent
+  bool signature_wanted_ = false;    // the server knew one of our keys
+  bool agent_gone_ = false;          // there should be one
   bool ssh_may_ = false;             // something was left out that the ssh program can use
 };
 

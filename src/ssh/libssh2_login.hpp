@@ -2,12 +2,16 @@
 // Proving to a server who we are, with libssh2: key files first, then the keys of ssh-agent.
 #pragma once
 
+#include <string_view>
+
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "ssh/libssh2_session.hpp"
 #include "ssh/target.hpp"
 
 namespace gridctl::ssh {
+
+inline constexpr std::string_view k_only_ssh = ", which libssh2 cannot use";  // said of what the ssh program could
 
 // auth_refused with the keys that were offered and why others were not; unsupported when one of those others may be the
 // right one and the `ssh` program could offer it. At most 5 keys are offered (MaxAuthTries is 6).

@@ -99,11 +99,12 @@ Result<void> judge_end(const std::string& peer, const os::ExitStatus& status, co
                                                 (words.empty() ? "ssh gave no reason" : quote(words)));
 }
 
-Error missing_program() {
-  return make_error(Code::not_found, "there is no ssh program on this machine", "apt-get install openssh-client");
-}
-
 }  // namespace
+
+Error missing_program() {
+  return make_error(Code::host_unreachable, "the ssh program is needed, and there is none on this machine",
+                    "apt-get install openssh-client");
+}
 
 Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, std::string_view words) {
   const std::string said = quote(words), at = target.address();
@@ -128,6 +129,10 @@ Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, st
   if (has(words, "Exceeded MaxStartups") || has(words, "Not allowed at this time"))
     return make_error(Code::busy, at + " is busy with other logins");
   if (has(words, "Permission denied") || has(words, "Too many authentication failures")) {
+    if (has(words, "with partial success"))
+      return make_error(Code::auth_refused,
+                        target.peer() + " accepted our key and wants more, which nobody is there to type: " + said,
+                        "ask its owner to let this user in by a key alone (AuthenticationMethods publickey)");
     std::string keys;
     for (const os::Path& key : target.identities) keys += (keys.empty() ? "" : ", ") + key.native();
     return make_error(
@@ -186,29 +191,6 @@ Result<std::unique_ptr<Channel>> connect_system(const Target& target, std::span<
       return make_error(Code::timed_out, "logging in to " + target.peer() + " with ssh took too long" +
                                              (quote(words).empty() ? "" : ": " + quote(words)));
   }
-}
-
-std::string key_known_to_ssh(const Target& target, BootTime deadline, os::Clock& clock) {
-  if (!os::find_program("ssh")) return {};
-  std::vector<std::string> argv = {"ssh", "-v", "-T", "-x", "-a"};
-  if (!target.config.empty()) argv.insert(argv.end(), {"-F", target.config.native()});
-  for (const char* option : {"BatchMode=yes", "StrictHostKeyChecking=yes", "PreferredAuthentications=none",
-                             "ControlMaster=no", "ControlPath=none", "UpdateHostKeys=no", "PermitLocalCommand=no"})
-    argv.insert(argv.end(), {"-o", option});
-  for (const os::Path& key : target.identities) argv.insert(argv.end(), {"-i", key.native()});  // for the jump host
-  if (!target.jump.empty()) argv.insert(argv.end(), {"-J", target.jump});
-  argv.insert(argv.end(), {"-p", std::to_string(target.port), "-l", target.user, "--", target.alias, "true"});
-  os::RunOptions options;
-  options.timeout = std::max<Duration>(std::min(deadline - clock.boot(), target.connect_timeout * 2),
-                                       std::chrono::milliseconds{1});
-  const auto outcome = os::run(argv, options);
-  if (!outcome) return {};
-  // Of several servers on the way, the target is the last one.
-  const std::string_view words = outcome->err;
-  const std::size_t key = std::max(words.rfind("Server host key: ") + 1, words.rfind("Server host certificate: ") + 1);
-  if (key == 0 || !has(words.substr(key), " is known and matches the ")) return {};
-  const std::string_view line = words.substr(key, words.substr(key).find('\n'));
-  return has(line, "SHA256:") ? "SHA256:" + word_after(line, "SHA256:") : "";
 }
 
 Result<std::vector<HostKey>> scan_with_system(const Target& target, BootTime deadline, os::Clock& clock) {

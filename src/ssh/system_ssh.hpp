@@ -15,13 +15,15 @@
 
 namespace gridctl::ssh {
 
-// As connect(), without retries; Code::busy: the server takes no more logins now. not_found: there is no ssh program.
+// As connect(), without retries; Code::busy: the server takes no more logins now.
 [[nodiscard]] Result<std::unique_ptr<Channel>> connect_system(const Target& target, std::span<const HostKey> pins,
                                                               const std::string& command, BootTime deadline,
                                                               os::Clock& clock);
 
 // The key the host shows to ssh; reaches hosts behind jump hosts, and RSA keys.
 [[nodiscard]] Result<std::vector<HostKey>> scan_with_system(const Target& target, BootTime deadline, os::Clock& clock);
+
+[[nodiscard]] Error missing_program();
 
 // What ssh's words mean, when it ended before it logged in.
 [[nodiscard]] Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, std::string_view words);

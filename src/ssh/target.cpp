@@ -6,7 +6,9 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "os/host_name.hpp"
 #include "os/process.hpp"
+#include "ssh/tokens.hpp"
 
 namespace gridctl::ssh {
 namespace {
@@ -38,9 +40,18 @@ Result<void> check_jump(const std::string& jump) {
   return {};
 }
 
-os::Path expand_home(const std::string& text) {
-  if (text.starts_with("~/")) return os::home_directory() / text.substr(2);
-  return text;
+TokenValues token_values(const Target& target) {
+  TokenValues values;
+  values.alias = target.alias;
+  values.host = target.host;
+  values.user = target.user;
+  values.port = std::to_string(target.port);
+  values.home = os::home_directory().native();
+  values.local_user = os::environment("USER").value_or(os::environment("LOGNAME").value_or(""));
+  values.local_host = os::host_name();
+  values.uid = std::to_string(os::user_id());
+  values.variable = [](std::string_view name) { return os::environment(name); };
+  return values;
 }
 
 // Lines "key value" of `ssh -G`; keys may repeat.
@@ -53,8 +64,11 @@ std::multimap<std::string, std::string> parse_config(std::string_view text) {
   return values;
 }
 
-std::optional<std::multimap<std::string, std::string>> ask_ssh(const Address& address, const Overrides& overrides) {
-  if (!os::find_program("ssh")) return std::nullopt;
+using Config = std::multimap<std::string, std::string>;
+
+// nullopt where there is no ssh program, or it hangs.
+Result<std::optional<Config>> ask_ssh(const Address& address, const Overrides& overrides) {
+  if (!os::find_program("ssh")) return std::optional<Config>{};
   std::vector<std::string> argv = {"ssh", "-G"};
   if (!overrides.config.empty()) argv.insert(argv.end(), {"-F", overrides.config.native()});
   if (const auto port = overrides.port ? overrides.port : address.port)
@@ -64,11 +78,17 @@ std::optional<std::multimap<std::string, std::string>> ask_ssh(const Address& ad
   os::RunOptions options;
   options.timeout = k_config_timeout;
   const auto outcome = os::run(argv, options);
-  if (!outcome || !outcome->status.success()) return std::nullopt;
-  return parse_config(outcome->out);
+  if (!outcome) return std::optional<Config>{};
+  if (!outcome->status.success()) {
+    std::string said{trim(sanitize(outcome->err, 300))};
+    std::replace(said.begin(), said.end(), '\n', ' ');
+    return make_error(Code::usage, "ssh cannot read its configuration for " + address.host + ": " + said,
+                      "ssh -G " + address.host);
+  }
+  return std::optional{parse_config(outcome->out)};
 }
 
-void apply_config(const std::multimap<std::string, std::string>& config, Target& target) {
+void apply_config(const Config& config, Target& target) {
   const auto value = [&config](const char* key) {
     const auto found = config.find(key);
     return found == config.end() ? std::string{} : found->second;
@@ -79,15 +99,19 @@ void apply_config(const std::multimap<std::string, std::string>& config, Target&
   const std::string jump = value("proxyjump"), command = value("proxycommand"), agent = value("identityagent");
   target.proxied = (!jump.empty() && jump != "none") || (!command.empty() && command != "none");
   target.identities_only = value("identitiesonly") == "yes";
+  const TokenValues values = token_values(target);
   if (agent == "none") {
     target.agent_socket.clear();
-  } else if (!agent.empty() && agent != "SSH_AUTH_SOCK" && !agent.starts_with('$')) {
-    target.agent_socket = expand_home(agent);
+  } else if (agent.starts_with('$') && !agent.starts_with("${")) {
+    target.agent_socket = os::environment(std::string_view(agent).substr(1)).value_or("");
+  } else if (!agent.empty() && agent != "SSH_AUTH_SOCK") {
+    target.agent_socket = expand_tokens(agent, values).value_or("");
   }
   const auto [first, last] = config.equal_range("identityfile");
   for (auto item = first; item != last; ++item) {
-    const os::Path path = expand_home(item->second);
-    if (os::exists(path)) target.identities.push_back(path);
+    const auto path = expand_tokens(item->second, values);
+    if (!path) target.keys_unclear = true;
+    else if (os::exists(*path)) target.identities.emplace_back(*path);
   }
 }
 
@@ -184,7 +208,8 @@ Result<Target> resolve(std::string_view text, const Overrides& overrides) {
   target.user = address.user;
   if (const auto port = overrides.port ? overrides.port : address.port) target.port = *port;
   target.agent_socket = os::environment("SSH_AUTH_SOCK").value_or("");
-  if (const auto config = ask_ssh(address, overrides)) {
+  TRY_ASSIGN(const auto config, ask_ssh(address, overrides));
+  if (config) {
     apply_config(*config, target);
   } else {
     apply_defaults(target);
@@ -195,6 +220,7 @@ Result<Target> resolve(std::string_view text, const Overrides& overrides) {
   if (!overrides.identities.empty()) {
     target.identities = overrides.identities;
     target.identities_only = true;
+    target.keys_unclear = false;
   }
   target.jump = overrides.jump;
   if (!target.jump.empty()) target.proxied = true;

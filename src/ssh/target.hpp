@@ -29,6 +29,7 @@ struct Target {
   std::string user;
   std::vector<os::Path> identities;                     // private key files that exist, in order
   bool identities_only = false;                         // no other key of the agent is offered
+  bool keys_unclear = false;                            // the configuration names key files in ways only `ssh` reads
   std::string jump;                                     // as given with -J; empty = what the user's configuration says
   bool proxied = false;                                 // reached through a jump host or proxy command: only `ssh` can
   os::Path agent_socket;                                // of ssh-agent; empty = none
@@ -66,8 +67,8 @@ struct Address {
 [[nodiscard]] Result<Address> parse_address(std::string_view text);
 
 // What `text` means. Asks `ssh -G` for the user's own configuration where there is an ssh program (at most 5 s, else
-// plain parsing and the default key files). No connection is made. Code::usage when it is no address, not_found when a
-// key file given does not exist.
+// plain parsing and the default key files). No connection is made. Code::usage when it is no address, or ssh cannot
+// read its configuration; not_found when a key file given does not exist.
 [[nodiscard]] Result<Target> resolve(std::string_view text, const Overrides& overrides);
 
 struct HostKey {
@@ -80,9 +81,6 @@ struct HostKey {
 // Asks the host for its keys (Ed25519 and ECDSA; RSA only where there is nothing else), best first. Not authenticated:
 // whoever answers gives them. Errors as of connect().
 [[nodiscard]] Result<std::vector<HostKey>> scan_host_keys(const Target& target, BootTime deadline, os::Clock& clock);
-// The fingerprint of the host's key when the user's own ssh trusts it: by known_hosts (hashed or not), a certificate of
-// a known authority, HostKeyAlias. Empty: it does not. Asks the host, and logs in nowhere.
-[[nodiscard]] std::string key_known_to_ssh(const Target& target, BootTime deadline, os::Clock& clock);
 // The keys pinned for this host, Ed25519 first; empty when none.
 [[nodiscard]] Result<std::vector<HostKey>> pinned(const Target& target);
 // Makes exactly these the pinned keys of the host, durably (none: forgets it). Safe against concurrent processes.

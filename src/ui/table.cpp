@@ -26,16 +26,30 @@ void Table::add(std::vector<std::string> cells, std::vector<Paint> paints) {
   rows_.push_back({std::move(cells), std::move(paints)});
 }
 
-// A column that is not there is missed less than half of a name.
-void Table::drop(std::vector<std::size_t>& widths, std::size_t& total, std::size_t columns_max) const {
-  while (total > columns_max) {
-    std::size_t least = columns_.size();
-    for (std::size_t i = 0; i < columns_.size(); ++i)
-      if (columns_[i].drop > 0 && widths[i] > 0 && (least == columns_.size() || columns_[i].drop > columns_[least].drop))
-        least = i;
-    if (least == columns_.size()) return;
-    total -= widths[least] + k_gap;
-    widths[least] = 0;
+std::size_t Table::natural_width(std::size_t column) const {
+  std::size_t width = display_width(columns_[column].title);
+  for (const Row& row : rows_) width = std::max(width, display_width(row.cells[column]));
+  return width;
+}
+
+Table Table::with_room(std::size_t columns_max) const {
+  Table table = *this;
+  std::vector<std::size_t> least;  // of each column that is left
+  for (std::size_t i = 0; i < columns_.size(); ++i)
+    least.push_back(columns_[i].shrinks ? std::min(natural_width(i), columns_[i].width_min) : natural_width(i));
+  for (;;) {
+    std::size_t total = table.columns_.empty() ? 0 : (table.columns_.size() - 1) * k_gap;
+    for (const std::size_t width : least) total += width;
+    const auto first = std::max_element(table.columns_.begin(), table.columns_.end(),
+                                        [](const Column& a, const Column& b) { return a.drop < b.drop; });
+    if (total <= columns_max || first == table.columns_.end() || first->drop == 0) return table;
+    const auto at = first - table.columns_.begin();
+    table.columns_.erase(first);
+    least.erase(least.begin() + at);
+    for (Row& row : table.rows_) {
+      row.cells.erase(row.cells.begin() + at);
+      row.paints.erase(row.paints.begin() + at);
+    }
   }
 }
 
@@ -43,18 +57,15 @@ std::vector<std::size_t> Table::widths(std::size_t columns_max) const {
   std::vector<std::size_t> widths;
   std::size_t total = columns_.empty() ? 0 : (columns_.size() - 1) * k_gap;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    std::size_t width = display_width(columns_[i].title);
-    for (const Row& row : rows_) width = std::max(width, display_width(row.cells[i]));
-    widths.push_back(width);
-    total += width;
+    widths.push_back(natural_width(i));
+    total += widths.back();
   }
   if (columns_max == 0) return widths;
-  drop(widths, total, columns_max);
   for (const bool shrinking_ones : {true, false}) {  // first those that said they shrink, the widest of them first
     while (total > columns_max) {
       std::size_t widest = columns_.size();
       for (std::size_t i = 0; i < columns_.size(); ++i)
-        if ((columns_[i].shrinks || !shrinking_ones) && widths[i] > columns_[i].width_min &&
+        if (!columns_[i].whole && (columns_[i].shrinks || !shrinking_ones) && widths[i] > columns_[i].width_min &&
             (widest == columns_.size() || widths[i] > widths[widest]))
           widest = i;
       if (widest == columns_.size()) break;
@@ -65,6 +76,9 @@ std::vector<std::size_t> Table::widths(std::size_t columns_max) const {
 }
 
 std::string Table::render(std::size_t columns_max, Style style) const {
+  if (columns_max > 0)
+    if (const Table fitting = with_room(columns_max); fitting.columns_.size() < columns_.size())
+      return fitting.render(columns_max, style);
   const std::vector<std::size_t> width = widths(columns_max);
   std::string text;
   const auto put = [&](const std::vector<std::string>& cells, const std::vector<Paint>& paints) {

@@ -15,7 +15,8 @@ struct Column {
   bool right = false;         // numbers
   std::size_t width_min = 6;  // not truncated below this
   bool shrinks = false;       // gives way first when the terminal is narrow
-  int drop = 0;               // left out where the whole does not fit, higher ones first; 0: never
+  bool whole = false;         // never cut
+  int drop = 0;               // left out when there is no room; the highest first, 0 never
 };
 
 class Table {
@@ -32,9 +33,10 @@ class Table {
     std::vector<std::string> cells;
     std::vector<Paint> paints;
   };
-  // 0: the column is left out.
+  [[nodiscard]] std::size_t natural_width(std::size_t column) const;
+  // Without columns that may be dropped, until the rest fits when those that shrink are as narrow as they may be.
+  [[nodiscard]] Table with_room(std::size_t columns_max) const;
   [[nodiscard]] std::vector<std::size_t> widths(std::size_t columns_max) const;
-  void drop(std::vector<std::size_t>& widths, std::size_t& total, std::size_t columns_max) const;
   std::vector<Column> columns_;
   std::vector<Row> rows_;
 };

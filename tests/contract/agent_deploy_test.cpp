@@ -60,6 +60,18 @@ TEST_P(AgentDeploy, PutsTheAgentThereOnceAndPollsIt) {
   EXPECT_TRUE(poll->attempts.empty());
 }
 
+// Of an image beyond the window of an SSH channel: nobody there takes the rest.
+TEST_P(AgentDeploy, SaysAtOnceWhyItCannotBePutThere) {
+  ASSERT_TRUE(os::write_file_atomically(home(), "a file where the folder should be").has_value());
+  agent_.append(8u << 20, 'x');
+  const BootTime begun = clock_.boot();
+  const auto session = open();
+  ASSERT_FALSE(session.has_value());
+  EXPECT_EQ(session.error().code, Code::refused) << session.error().one_line();
+  EXPECT_NE(session.error().message.find("mkdir"), std::string::npos) << session.error().one_line();
+  EXPECT_LT(seconds(clock_.boot() - begun), 5);
+}
+
 TEST_P(AgentDeploy, CarriesTheHeartbeatInTheLoopUntilTheServerDies) {
   auto session = open();
   ASSERT_TRUE(session.has_value()) << session.error().one_line();

@@ -73,9 +73,17 @@ HostMonitor::Listener Fleet::listener_for(const std::string& name) {
   };
   listener.connected = [this, name](const wire::AgentHello& hello) {
     os::log(os::LogLevel::info, name + ": connected");
-    if (const FleetHost* host = get(name)) tell([&](FleetListener& one) { one.connected(*host, hello); });
+    FleetHost* host = get(name);
+    if (host == nullptr) return;
+    host->let_us_in = true;
+    tell([&](FleetListener& one) { one.connected(*host, hello); });
   };
-  listener.failed = [name](const Error& error) { os::log(os::LogLevel::info, name + ": " + error.one_line()); };
+  listener.failed = [this, name](const Error& error) {
+    os::log(os::LogLevel::info, name + ": " + error.one_line());
+    FleetHost* host = get(name);
+    if (host == nullptr || error.code != Code::auth_refused || !std::exchange(host->let_us_in, false)) return;
+    tell([&](FleetListener& one) { one.login_refused(*host, error); });
+  };
   listener.told_health = [this, name](const wire::HealthReply& reply, Duration took) {
     if (FleetHost* host = get(name)) on_health(*host, reply, took);
   };

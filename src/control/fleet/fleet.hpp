@@ -49,6 +49,7 @@ struct FleetHost {
   std::optional<WallTime> seen_unsaved;
   HostHealth health;
   HostUse use;
+  bool let_us_in = true;  // its SSH server accepted our keys at the last try
 
   [[nodiscard]] NamedMachine machine() const { return {&provider, boot_id}; }
   [[nodiscard]] bool is_up() const { return monitor->is_up(); }
@@ -62,6 +63,7 @@ class FleetListener {
   virtual void logged(const FleetHost&, const wire::LogRequest&, std::uint64_t /*offset*/,
                       const std::string& /*bytes*/) {}
   virtual void connected(const FleetHost&, const wire::AgentHello&) {}
+  virtual void login_refused(const FleetHost&, const Error&) {}  // told once, until a login succeeds
   virtual void pinged(const FleetHost&, Duration /*round_trip*/) {}
   virtual void liveness_changed(const FleetHost&) {}
   virtual void health_changed(const FleetHost&, const std::vector<sched::Change>&) {}

@@ -4,7 +4,6 @@
 
 #include "control/fleet/fleet.hpp"
 #include "os/log.hpp"
-#include "probe/preflight.hpp"
 
 namespace gridctl::control {
 
@@ -96,9 +95,6 @@ void Fleet::on_health(FleetHost& host, const wire::HealthReply& reply, Duration 
   context.now = now;
   context.age_ms = std::max<std::int64_t>(0, (reply.host_time - reply.report->taken_at).count() / k_ms);
   context.clock_offset_ms = clock_offset_of(host, now);
-  std::optional<EngineKind> wanted;
-  if (const auto engine = parse_engine(host.provider.engine)) wanted = *engine;
-  if (const Engine* engine = probe::choose_engine(host.provider.inventory, wanted)) context.engine = engine->kind;
   context.vacated = health.vacated;
   const sched::Look look = look_of(*reply.report, host.provider.inventory, health.standing, context);
   sched::Judgement verdict = sched::judge(health.standing, look);

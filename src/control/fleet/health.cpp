@@ -7,7 +7,6 @@
 #include "base/text.hpp"
 #include "control/reach/connect_agent.hpp"
 #include "control/reach/request.hpp"
-#include "probe/preflight.hpp"
 
 namespace gridctl::control {
 namespace {
@@ -15,6 +14,7 @@ namespace {
 constexpr Duration k_answer_slack = std::chrono::seconds{10};  // beyond what the host may wait itself
 constexpr Duration k_check_wait = std::chrono::seconds{25};    // for every tool and engine there
 constexpr Duration k_health_every_min = std::chrono::seconds{1}, k_health_every_max = std::chrono::hours{24};
+constexpr std::string_view k_clock_sign = "clock";
 constexpr std::string_view k_health_kind = "health", k_standing_kind = "standing";
 
 std::string unit_text(const std::vector<std::string>& units) {
@@ -27,13 +27,6 @@ std::string until_text(const sched::UnitStanding& unit, WallTime now) {
   const std::int64_t left = unit.until.ms - now.ms;
   return left > 0 ? "quarantined for at least " + format_duration(std::chrono::seconds{(left + 999) / 1000})
                   : std::string("quarantined until it is clean");
-}
-
-std::optional<EngineKind> engine_of(const registry::Provider& provider) {
-  std::optional<EngineKind> wanted;
-  if (const auto engine = parse_engine(provider.engine)) wanted = *engine;
-  const Engine* chosen = probe::choose_engine(provider.inventory, wanted);
-  return chosen != nullptr ? std::optional{chosen->kind} : std::nullopt;
 }
 
 }  // namespace
@@ -118,6 +111,8 @@ Result<void> record_changes(registry::JobRecords& registry, const HostName& name
   return {};
 }
 
+std::string engine_sign(EngineKind kind) { return "engine_" + std::string(engine_name(kind)); }
+
 void apply_standing(sched::HostFacts& facts, const sched::HostStanding& standing, WallTime now) {
   for (const auto& [unit, state] : standing.units) {
     if (state.state == sched::UnitState::ok) continue;
@@ -129,6 +124,9 @@ void apply_standing(sched::HostFacts& facts, const sched::HostStanding& standing
     if (unit.empty()) facts.quarantined = why;
     else facts.unhealthy_gpus[unit] = why;
   }
+  for (Engine& engine : facts.inventory.engines)
+    if (engine.problem.empty() && standing.noted.contains(" " + engine_sign(engine.kind)))
+      engine.problem = "it worked, and did not when the host was last looked at";
   for (const auto& [unit, who] : standing.busy) {
     if (std::find(facts.busy_gpus.begin(), facts.busy_gpus.end(), unit) == facts.busy_gpus.end())
       facts.busy_gpus.push_back(unit);
@@ -183,8 +181,9 @@ Result<CheckedHealth> check_health(registry::JobRecords& registry, const registr
   TRY_ASSIGN(const sched::HostStanding before, load_standing(registry, provider.name));
   HealthContext context;
   context.now = clock.wall();
-  context.clock_offset_ms = seen.clock_offset_ms;
-  context.engine = engine_of(provider);
+  // Our clock against one host's proves nothing against either: what hosts together have shown stands while it is so.
+  const auto host = before.units.find("");
+  if (host != before.units.end() && host->second.code == k_clock_sign) context.clock_offset_ms = seen.clock_offset_ms;
   sched::Judgement verdict = sched::judge_checked(before, look_of(seen.report, provider.inventory, before, context));
   TRY(record_changes(registry, provider.name, context.now, verdict.changes));
   TRY(save_health(registry, provider.name, context.now, seen.report, verdict.next));

@@ -34,14 +34,14 @@ struct HealthContext {
   WallTime now;
   std::int64_t age_ms = 0;                      // of the report
   std::optional<std::int64_t> clock_offset_ms;  // host's wall clock minus the right time, as far as is known
-  std::optional<EngineKind> engine;             // that jobs use there
   std::set<std::string> vacated;                // GPUs whose attempt has ended since they were last looked at
 };
 // Pure.
 [[nodiscard]] sched::Look look_of(const wire::HealthReport& report, const Inventory& inventory,
                                   const sched::HostStanding& before, const HealthContext& context);
 
-// Host's clock minus ours, less what most hosts have in common: then it is ours that is wrong. By host name.
+// Host's clock minus ours, less what most hosts have in common: then it is ours that is wrong. Unknown for a host
+// alone: either may be wrong. By host name.
 [[nodiscard]] std::optional<std::int64_t> clock_offset(const std::map<std::string, std::int64_t>& offsets,
                                                        const std::string& host);
 // What hosts said of their wall clocks, kept against our clock since boot, which nobody sets: when ours is set, what
@@ -51,7 +51,8 @@ class HostClocks {
   // `ahead_ms`: of ours, when ours showed `wall` and `boot`.
   void heard(const std::string& host, std::int64_t ahead_ms, WallTime wall, BootTime boot);
   [[nodiscard]] bool knows(const std::string& host) const { return bases_.contains(host); }
-  // As `clock_offset`, of what all have said; and a host alone that has agreed with us and not been set since is right.
+  // As `clock_offset`, of what all have said; and a host alone that has once agreed with us is as far off as it was set
+  // since.
   [[nodiscard]] std::optional<std::int64_t> offset(const std::string& host, WallTime wall, BootTime boot) const;
 
  private:
@@ -80,7 +81,10 @@ struct Unfit {
 [[nodiscard]] Result<void> record_changes(registry::JobRecords& registry, const HostName& name, WallTime now,
                                           const std::vector<sched::Change>& changes);
 
-// Takes quarantined and used GPUs, and the whole host when it is quarantined, out of the choice.
+// The code of the sign that an engine, which worked, does not work now.
+[[nodiscard]] std::string engine_sign(EngineKind kind);
+// Takes quarantined and used GPUs, and engines that do not work now, and the whole host when it is quarantined, out of
+// the choice.
 void apply_standing(sched::HostFacts& facts, const sched::HostStanding& standing, WallTime now);
 
 // For `provider show`: pairs of label and text, nothing for a host that was never looked at.

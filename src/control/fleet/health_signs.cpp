@@ -237,8 +237,7 @@ class Reader {
       const auto found = std::find_if(inventory_.engines.begin(), inventory_.engines.end(),
                                       [&](const Engine& one) { return one.kind == engine.kind; });
       if (found == inventory_.engines.end() || !found->problem.empty()) continue;  // it never worked: no news
-      lasting(context_.engine == engine.kind ? Weight::doubt : Weight::note,
-              "engine_" + std::string(engine_name(engine.kind)), engine.problem);
+      lasting(Weight::note, engine_sign(engine.kind), engine.problem);  // forbids that engine only: apply_standing
     }
   }
 
@@ -285,8 +284,9 @@ std::optional<std::int64_t> clock_offset(const std::map<std::string, std::int64_
   for (const auto& [name, offset] : offsets) all.push_back(offset);
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
   std::nth_element(all.begin(), middle, all.end());
-  // One host against us alone proves nothing against either; ours is believed.
-  return offsets.size() < 2 ? found->second : found->second - *middle;
+  // One host against us alone proves nothing against either.
+  if (offsets.size() < 2) return std::nullopt;
+  return found->second - *middle;
 }
 
 namespace {
@@ -299,9 +299,12 @@ void HostClocks::heard(const std::string& host, std::int64_t ahead_ms, WallTime 
 }
 
 std::optional<std::int64_t> HostClocks::offset(const std::string& host, WallTime wall, BootTime boot) const {
-  const auto agreed = agreed_.find(host);
-  if (bases_.size() == 1 && agreed != agreed_.end() && std::abs(bases_.at(host) - agreed->second) <= k_clock_off_ms)
-    return 0;
+  if (bases_.size() == 1) {
+    const auto known = bases_.find(host), agreed = agreed_.find(host);
+    if (known == bases_.end() || agreed == agreed_.end()) return std::nullopt;
+    const std::int64_t moved = known->second - agreed->second;  // against our clock since boot: its own was set
+    return std::abs(moved) <= k_clock_off_ms ? 0 : moved;
+  }
   std::map<std::string, std::int64_t> offsets;
   for (const auto& [name, base] : bases_) offsets[name] = base - base_of(wall, boot);
   return clock_offset(offsets, host);

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "control/measure/network_record.hpp"
+#include "probe/preflight.hpp"
 
 namespace gridctl::control {
 
@@ -20,6 +21,8 @@ sched::HostFacts facts_of(const registry::Provider& provider) {
   if (const Result<EngineKind> engine = parse_engine(provider.engine)) facts.engine = *engine;
   facts.drained = provider.drained;
   facts.figures = provider.figures;
+  if (const std::string reason = probe::unfit_reason(provider.inventory); !reason.empty())
+    facts.quarantined = reason + "; when it is mended: gridctl provider check " + provider.name.value;
   facts.reachable = provider.liveness != "unreachable" && provider.liveness != "lost";
   return facts;
 }

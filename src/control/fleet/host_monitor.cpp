@@ -21,7 +21,12 @@ constexpr int k_quick_retries_max = 30;  // with the login's own time, some ten 
 
 HostMonitor::HostMonitor(os::Executor& run, AgentNetwork& net, os::Clock& clock, registry::Provider provider,
                          Listener listener)
-    : run_(run), net_(net), clock_(clock), provider_(std::move(provider)), listener_(std::move(listener)) {}
+    : run_(run),
+      net_(net),
+      clock_(clock),
+      provider_(std::move(provider)),
+      listener_(std::move(listener)),
+      heard_agent_at_(clock.boot()) {}
 
 void HostMonitor::set_wants(std::vector<Want> wants, Duration heartbeat) {
   const bool changed = !(wants == wants_);
@@ -31,6 +36,12 @@ void HostMonitor::set_wants(std::vector<Want> wants, Duration heartbeat) {
 }
 
 void HostMonitor::poll_now() { next_poll_ = clock_.boot(); }
+
+Duration HostMonitor::longest_lease() const {
+  Duration longest{};
+  for (const Want& want : wants_) longest = std::max(longest, want.lease);
+  return longest;
+}
 
 void HostMonitor::heard(BootTime at) {
   if (at.ns == 0 || (last_answer_ && at <= *last_answer_)) return;
@@ -57,7 +68,7 @@ void HostMonitor::connect(BootTime now) {
   connecting_ = true;
   connect_began_ = now;
   const os::Lane lane{os::Lane::Kind::login, provider_.name.value};
-  run_.run(lane, [self = shared_from_this(), deadline = now + k_connect_timeout]() mutable {
+  run_.run(lane, [self = shared_from_this(), deadline = now + k_deploy_max]() mutable {
     using Channel = Result<std::unique_ptr<AgentChannel>>;
     auto channel = std::make_shared<Channel>(self->net_.connect(self->provider_, deadline));
     os::Executor& run = self->run_;
@@ -81,6 +92,9 @@ void HostMonitor::take_over(Result<std::unique_ptr<AgentChannel>> session) {
     reconnect_pause_ = std::clamp(reconnect_pause_ * 2, k_first_pause, longest);
     next_connect_ = now + (at_once ? k_quick_pause : reconnect_pause_);
     trouble_ = session.error().one_line();
+    // Its SSH server answers and proves by its key who it is: a login refused is no silence. But when our leases there
+    // have run out, what it runs has ended, and waiting on would help nobody.
+    if (session.error().code == Code::auth_refused && now - heard_agent_at_ < longest_lease()) heard(now);
     listener_.failed(session.error());
     return;
   }
@@ -91,6 +105,7 @@ void HostMonitor::take_over(Result<std::unique_ptr<AgentChannel>> session) {
   const wire::AgentHello hello = (*session)->hello();
   echo_ = hello.host_time;
   last_answer_ = now;
+  heard_agent_at_ = now;
   silence_.answered(now);
   knows_links_ = std::find(hello.features.begin(), hello.features.end(), wire::k_links_feature) != hello.features.end();
   quick_pings_ = k_quick_pings;
@@ -170,6 +185,7 @@ void HostMonitor::on_health_frame(const wire::Frame& frame, BootTime sent) {
 
 void HostMonitor::on_frame(const wire::Frame& frame) {
   last_answer_ = clock_.boot();  // whatever it says: it is alive
+  heard_agent_at_ = *last_answer_;
   silence_.answered(*last_answer_);
   if (frame.kind == wire::FrameKind::event) {
     Result<wire::PollReply> reply = wire::parse_poll_reply(frame.payload);

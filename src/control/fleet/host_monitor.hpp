@@ -70,6 +70,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
     std::string log_bytes;
     bool log_reply_seen = false;
   };
+  [[nodiscard]] Duration longest_lease() const;
   void connect(BootTime now);
   void take_over(Result<std::unique_ptr<AgentChannel>> channel);
   void on_frame(const wire::Frame& frame);
@@ -100,6 +101,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   int quick_pings_ = 0;  // still to be sent without a pause
   bool knows_links_ = false;
   std::optional<BootTime> last_answer_;
+  BootTime heard_agent_at_;  // itself, not only its SSH server; from the start on
   job::FailureDetector silence_{k_nap};
   bool connecting_ = false, tried_ = false, knows_health_ = false;
   std::string trouble_;

@@ -8,12 +8,14 @@
 #include "control/reach/agent_link.hpp"
 #include "control/reach/connect_agent.hpp"
 #include "sched/catalogue.hpp"
+#include "ssh/user_trust.hpp"
 #include "wire/messages.hpp"
 
 namespace gridctl::control {
 
 namespace {
 constexpr std::uint32_t k_probe_stream = 1;
+constexpr Duration k_probe_wait = std::chrono::seconds{60};  // every tool there, each with its own limit
 
 std::string shown(std::span<const ssh::HostKey> keys) {
   std::string text;
@@ -45,6 +47,7 @@ registry::Provider addressed(registry::Provider provider, const ssh::Target& tar
 }
 
 Result<Inventory> probe_host(AgentSession session, BootTime deadline, os::Clock& clock) {
+  deadline = std::min(deadline, clock.boot() + k_probe_wait);
   BlockingLink link(std::move(session), clock);
   TRY(link.send({wire::FrameKind::request, k_probe_stream, wire::encode_plain("probe")}, deadline));
   for (;;) {
@@ -118,11 +121,12 @@ Result<std::vector<ssh::HostKey>> trust_host(const ssh::Target& target, const En
     if (!same) return changed_key(target, pins, keys, accept);
     return keys;
   }
-  // What the user's own ssh trusts needs no second word; the record that counts from now on is ours.
-  if (const ssh::HostKey* known = find_key(keys, ssh::key_known_to_ssh(target, deadline, clock)); known != nullptr) {
-    TRY(ssh::pin(target, {known, 1}));
-    return keys;
-  }
+  // Who trusts it by ssh trusts it here: known_hosts, or a certificate of an authority named there.
+  if (const auto known = ssh::key_known_to_user(target, deadline, clock))
+    if (const ssh::HostKey* key = find_key(keys, *known)) {
+      TRY(ssh::pin(target, {key, 1}));
+      return keys;
+    }
   if (!request.ask || !request.ask(target.peer(), keys)) return unknown_key(target, keys, accept);
   TRY(ssh::pin(target, keys));
   return keys;
@@ -156,9 +160,9 @@ Result<Twin> find_twin(const Inventory& found, std::span<const ssh::HostKey> key
 }
 
 Result<Examined> examine(registry::Provider provider, const Paths& paths, const ControllerId& controller,
-                         BootTime deadline, os::Clock& clock) {
+                         BootTime deadline, os::Clock& clock, const UploadProgress& progress) {
   TRY(resolved(provider, paths));
-  TRY_ASSIGN(AgentSession session, open_session(provider, paths, controller, deadline, clock));
+  TRY_ASSIGN(AgentSession session, open_session(provider, paths, controller, deadline, clock, progress));
   provider.transport = ssh::transport_name(session.channel->transport());
   TRY_ASSIGN(
       provider.inventory,
@@ -178,8 +182,8 @@ Result<Examined> enroll(const EnrollRequest& request, const Paths& paths, const 
   provider.address = request.address;
   TRY_ASSIGN(const ssh::Target target, resolved(provider, paths));
   TRY_ASSIGN(const std::vector<ssh::HostKey> keys, trust_host(target, request, deadline, clock));
-  TRY_ASSIGN(Examined examined,
-             examine(addressed(std::move(provider), target, request.address), paths, controller, deadline, clock));
+  TRY_ASSIGN(Examined examined, examine(addressed(std::move(provider), target, request.address), paths, controller,
+                                        deadline, clock, request.progress));
   TRY_ASSIGN(const Twin twin, find_twin(examined.provider.inventory, keys, request.others, paths));
   if (twin.kind == Twin::Kind::same_key && !request.force) return same_machine(examined.provider, twin.provider);
   if (twin.kind != Twin::Kind::none) examined.shares_machine_with = twin.provider.name;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "control/reach/deploy.hpp"
 #include "control/reach/paths.hpp"
 #include "os/clock.hpp"
 #include "probe/preflight.hpp"
@@ -24,7 +25,8 @@ struct EnrollRequest {
   std::function<bool(const std::string& peer, std::span<const ssh::HostKey> keys)> ask;
   std::vector<registry::Provider> others;  // those registered already: none of them may be the same machine
   bool force = false;                      // also when it shows the host key of another: cloned with its keys
-  std::string accept_command;  // for the hint of an unknown key; "HOST_KEY" in it is replaced by the fingerprint
+  std::string accept_command;    // for the hint of an unknown key; "HOST_KEY" in it is replaced by the fingerprint
+  UploadProgress progress = {};  // of putting the agent there
 };
 
 struct Examined {
@@ -34,14 +36,15 @@ struct Examined {
 };
 
 // Decides which host keys are trusted and pins them. Rules: a key given must be among those the host shows (then it
-// alone is pinned, also in place of a former one); a host known already must show a pinned key; one that the user's own
-// ssh trusts is taken as known; any other needs a person's word. Everything else is host_key_mismatch and pins nothing. Returns the keys that the host shows.
+// alone is pinned, also in place of a former one); a host known already must show a pinned key; of an unknown one the
+// key that the user's own ssh recognises is pinned, else it needs a person's word. Everything else is host_key_mismatch
+// and pins nothing. Returns the keys that the host shows.
 [[nodiscard]] Result<std::vector<ssh::HostKey>> trust_host(const ssh::Target& target, const EnrollRequest& request,
                                                            BootTime deadline, os::Clock& clock);
 
 // Connects with the pinned key, installs the agent when it is not there, takes the inventory and judges it.
 [[nodiscard]] Result<Examined> examine(registry::Provider provider, const Paths& paths, const ControllerId& controller,
-                                       BootTime deadline, os::Clock& clock);
+                                       BootTime deadline, os::Clock& clock, const UploadProgress& progress = {});
 
 // Pins this key of a registered host's instead of the former one. Rules as above.
 [[nodiscard]] Result<void> pin_again(const registry::Provider& provider, const std::string& host_key,

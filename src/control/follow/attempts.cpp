@@ -164,6 +164,18 @@ void Attempts::liveness_changed(const FleetHost& host) {
   });
 }
 
+// A login that is refused is no silence: jobs stay, and their owner is told what to do.
+void Attempts::login_refused(const FleetHost& host, const Error& error) {
+  const std::string text = host.provider.name.value +
+                           " answers, but refuses our login; the job stays there: " + error.message +
+                           (error.hint.empty() ? "" : "; " + error.hint);
+  book_.each([&](TrackedJob& job) {
+    const job::Attempt* attempt = job.state().attempt();
+    if (attempt != nullptr && attempt->on(host.provider.name) != nullptr)
+      book_.note(job.id(), {"host_login_refused", text, attempt->epoch, host.provider.name});
+  });
+}
+
 // A program's own fault on a GPU belongs into the history of the job that runs there, too.
 void Attempts::health_changed(const FleetHost& host, const std::vector<sched::Change>& changes) {
   if (changes.empty()) return;

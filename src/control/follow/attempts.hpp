@@ -80,6 +80,7 @@ class Attempts : public JobListener, public FleetListener {
   void logged(const FleetHost& host, const wire::LogRequest& asked, std::uint64_t offset,
               const std::string& bytes) override;
   void liveness_changed(const FleetHost& host) override;
+  void login_refused(const FleetHost& host, const Error& error) override;
   void health_changed(const FleetHost& host, const std::vector<sched::Change>& changes) override;
 
   // attempt_effects.cpp

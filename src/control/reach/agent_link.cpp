@@ -23,17 +23,17 @@ Error ended_error(const ssh::Channel& channel) {
                                                 (words.empty() ? "" : ": " + sanitize(words, 300)));
 }
 
-Result<bool> wait_for(const ssh::Channel& channel, bool output_pending, BootTime deadline, os::Clock& clock) {
-  std::vector<os::Poll> polls;
-  for (const ssh::Watched& watched : channel.wants(output_pending)) polls.push_back({watched.fd, watched.interest, {}});
-  return os::wait_any(polls, std::min(deadline, clock.boot() + k_look_again), clock);
-}
-
 Error too_late(const ssh::Channel& channel, const char* what) {
   return make_error(Code::timed_out, channel.peer() + " did not " + what + " in time");
 }
 
 }  // namespace
+
+Result<bool> wait_for_channel(const ssh::Channel& channel, bool output_pending, BootTime deadline, os::Clock& clock) {
+  std::vector<os::Poll> polls;
+  for (const ssh::Watched& watched : channel.wants(output_pending)) polls.push_back({watched.fd, watched.interest, {}});
+  return os::wait_any(polls, std::min(deadline, clock.boot() + k_look_again), clock);
+}
 
 Result<std::size_t> read_blocking(ssh::Channel& channel, std::span<std::byte> into, BootTime deadline,
                                   os::Clock& clock) {
@@ -41,7 +41,7 @@ Result<std::size_t> read_blocking(ssh::Channel& channel, std::span<std::byte> in
     TRY_ASSIGN(const auto count, channel.read(into));
     if (count) return *count;
     if (clock.boot() >= deadline) return too_late(channel, "answer");
-    TRY(wait_for(channel, !channel.flushed(), deadline, clock));
+    TRY(wait_for_channel(channel, !channel.flushed(), deadline, clock));
     channel.keepalive(clock.boot());
   }
 }
@@ -52,7 +52,7 @@ Result<void> write_blocking(ssh::Channel& channel, ByteView bytes, BootTime dead
     if (count) bytes = bytes.subspan(*count);
     if (count && *count > 0) continue;
     if (clock.boot() >= deadline) return too_late(channel, "take what we sent");
-    TRY(wait_for(channel, true, deadline, clock));
+    TRY(wait_for_channel(channel, true, deadline, clock));
   }
   return {};
 }

@@ -28,6 +28,9 @@ struct AgentSession {
 // Reads at least a byte, 0 at the end; writes all. timed_out at the deadline.
 [[nodiscard]] Result<std::size_t> read_blocking(ssh::Channel& channel, std::span<std::byte> into, BootTime deadline,
                                                 os::Clock& clock);
+// Until the channel may have moved on, or a quarter of a second; false at the deadline.
+[[nodiscard]] Result<bool> wait_for_channel(const ssh::Channel& channel, bool output_pending, BootTime deadline,
+                                            os::Clock& clock);
 [[nodiscard]] Result<void> write_blocking(ssh::Channel& channel, ByteView bytes, BootTime deadline, os::Clock& clock);
 
 // For worker threads. One thread may send while another receives. While it sends it also takes in what arrives (at most

@@ -22,9 +22,11 @@ Error named(Error error, const registry::Provider& provider) {
 }
 
 Result<AgentSession> call(const registry::Provider& provider, const Paths& paths, const ControllerId& controller,
-                          std::vector<std::string> features, BootTime deadline, os::Clock& clock) {
+                          std::vector<std::string> features, BootTime deadline, os::Clock& clock,
+                          const UploadProgress& progress = {}) {
   TRY_ASSIGN(const ssh::Target target, target_of(provider, paths));
-  Result<AgentSession> session = open_agent(target, {agent_images(), controller, std::move(features)}, deadline, clock);
+  Result<AgentSession> session =
+      open_agent(target, {agent_images(), controller, std::move(features), progress}, deadline, clock);
   if (!session) return named(std::move(session).error(), provider);
   return session;
 }
@@ -49,8 +51,9 @@ Result<ssh::Target> target_of(const registry::Provider& provider, const Paths& p
 }
 
 Result<AgentSession> open_session(const registry::Provider& provider, const Paths& paths,
-                                  const ControllerId& controller, BootTime deadline, os::Clock& clock) {
-  return call(provider, paths, controller, {"events"}, deadline, clock);
+                                  const ControllerId& controller, BootTime deadline, os::Clock& clock,
+                                  const UploadProgress& progress) {
+  return call(provider, paths, controller, {"events"}, deadline, clock, progress);
 }
 
 Result<std::unique_ptr<wire::Link>> open_link(const registry::Provider& provider, const Paths& paths,

@@ -20,7 +20,8 @@ namespace gridctl::control {
 [[nodiscard]] Result<ssh::Target> target_of(const registry::Provider& provider, const Paths& paths);
 // For the loop. Blocks until `deadline`.
 [[nodiscard]] Result<AgentSession> open_session(const registry::Provider& provider, const Paths& paths,
-                                                const ControllerId& controller, BootTime deadline, os::Clock& clock);
+                                                const ControllerId& controller, BootTime deadline, os::Clock& clock,
+                                                const UploadProgress& progress = {});
 // For a worker thread.
 [[nodiscard]] Result<std::unique_ptr<wire::Link>> open_link(const registry::Provider& provider, const Paths& paths,
                                                             const ControllerId& controller, BootTime deadline,

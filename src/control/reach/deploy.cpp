@@ -15,10 +15,23 @@ namespace {
 constexpr std::string_view k_missing = "\nGRIDCTL-MISSING/1 ";
 constexpr std::string_view k_stored = "\nGRIDCTL-STORED/1 ";
 constexpr std::uint32_t k_hello_stream = 1;
+// Of a host that answers: each step has its own limit, so that one which hangs is told soon, and only the way of the
+// agent's bytes may take long, as long as they move.
+constexpr Duration k_login_wait = std::chrono::seconds{20};
+constexpr Duration k_first_word = std::chrono::seconds{8};  // from the login, or the last noise, to our shell's answer
+constexpr Duration k_hello_wait = std::chrono::seconds{15};
+constexpr Duration k_stall = std::chrono::seconds{20};    // no byte of the agent was taken for so long
+constexpr Duration k_verdict = std::chrono::seconds{60};  // what systems between keep of it arrives; sync, and a start
 constexpr std::size_t k_answer_max = wire::k_noise_max + 64 * 1024;  // noise, and one line of a shell's error text
 
 // Any login shell must understand it: fish and csh know `exec` and single quotes. Hence one line, and sh inside.
-std::string in_sh(const std::string& script) { return "exec /bin/sh -c " + shell_quote(script); }
+// Start-up files may have left PATH or HOME without what we need.
+std::string in_sh(const std::string& script) {
+  return "exec /bin/sh -c " + shell_quote(
+                                  "PATH=\"$PATH:/usr/bin:/bin\"; export PATH; "
+                                  "[ -n \"$HOME\" ] || { eval HOME=\"~$(id -un)\"; export HOME; }; " +
+                                  script);
+}
 
 std::string start_command(const std::vector<AgentImage>& images) {
   std::string cases;
@@ -65,52 +78,90 @@ bool speaks_of(std::string_view text, std::initializer_list<std::string_view> wo
                      [&](std::string_view word) { return lower(text).find(word) != std::string::npos; });
 }
 
-Error noise_error(const ssh::Channel& channel, std::string_view noise) {
+// "user@host:port" as arguments of ssh.
+std::string ssh_command(const std::string& peer) {
+  const std::size_t at = peer.find('@'), colon = peer.rfind(':');
+  const std::string user = at == std::string::npos ? "" : peer.substr(0, at + 1);
+  std::string host = peer.substr(user.size(), colon - user.size());
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return "ssh -p " + peer.substr(colon + 1) + " " + shell_quote(user + host);
+}
+
+std::string words_of(const ssh::Channel& channel, std::string_view noise) {
   std::string said = sanitize(trim(noise), 200);
   const std::string words = sanitize(trim(channel.stderr_tail()), 300);
   if (!words.empty()) said += (said.empty() ? "" : " / ") + words;
-  return make_error(Code::protocol_violation,
-                    "the agent does not start on " + channel.peer() + ": " + (said.empty() ? "it said nothing" : said),
-                    "ssh " + channel.peer() + " true   # must print nothing and end at once");
+  return said;
 }
 
+Error noise_error(const ssh::Channel& channel, std::string_view noise) {
+  const std::string said = words_of(channel, noise);
+  const std::string ended =
+      "the login shell there ended without a word: it runs no commands (nologin, a restricted shell), or a start-up "
+      "file of it exits";
+  return make_error(Code::protocol_violation,
+                    "the agent does not start on " + channel.peer() + ": " + (said.empty() ? ended : said),
+                    ssh_command(channel.peer()) + " true   # must print nothing and end at once");
+}
+
+// Logged in, and then nothing more.
+Error silent_error(const ssh::Channel& channel, std::string_view noise) {
+  const std::string said = words_of(channel, noise);
+  return make_error(Code::timed_out,
+                    "the login shell on " + channel.peer() +
+                        " let us in but runs no command: a start-up file of it does not end (~/.bashrc, ~/.zshenv, "
+                        "~/.config/fish/config.fish; an 'exec fish' or 'tmux' there must be for terminals only)" +
+                        (said.empty() ? "" : "; it said: " + said),
+                    ssh_command(channel.peer()) + " true   # must print nothing and end at once");
+}
+
+// Faults of the host: a person there mends them.
 Error place_error(const std::string& peer, const std::string& stage, const std::string& detail) {
-  const std::string text = sanitize(detail, 300);
-  const std::string elsewhere =
-      "set GRIDCTL_AGENT_HOME on the host (e.g. in ~/.ssh/environment or sshd's SetEnv) to a ";
+  const auto refused = [](std::string message, std::string hint = {}) {
+    Error error = make_error(Code::refused, std::move(message), std::move(hint));
+    error.retry = Retry::needs_user;
+    return error;
+  };
+  const std::string text = sanitize(detail, 300), cannot = "the agent cannot be put on " + peer;
+  const auto elsewhere = [&](const char* what) {
+    return ssh_command(peer) + " 'ln -s DIR ~/.gridctl'   # DIR: a directory of yours there " + what +
+           "; or set GRIDCTL_AGENT_HOME in sshd's SetEnv";
+  };
   if (speaks_of(text, {"no space", "quota"}))
-    return make_error(Code::no_space,
-                      "the disk or quota of " + peer + " is full, the agent cannot be put there: " + text,
-                      "free some MiB in its ~/.gridctl, or " + elsewhere + "directory with room");
+    return refused(
+        "the disk, its inodes or the quota of " + peer + " are used up, the agent cannot be put there: " + text,
+        ssh_command(peer) + " 'df -h ~; df -i ~'");
   if (stage == "exec" && speaks_of(text, {"permission denied", "cannot execute"}))
-    return make_error(Code::unsupported, "the home directory on " + peer + " forbids execution (noexec): " + text,
-                      elsewhere + "directory that allows it");
+    return refused("the home directory on " + peer + " forbids execution (noexec): " + text,
+                   elsewhere("that allows execution"));
   if (stage == "exec")
-    return make_error(Code::unsupported,
-                      "the agent does not run on " + peer + ": " + (text.empty() ? "no reason given" : text));
+    return refused("the agent does not run on " + peer + ": " + (text.empty() ? "no reason given" : text));
   if (stage == "size" || stage == "hash")
     return make_error(Code::protocol_violation,
                       "the agent arrived damaged on " + peer + " (" + stage + " " + text + ")");
-  return make_error(Code::io, "the agent cannot be put on " + peer + " (" + stage + "): " + text,
-                    elsewhere + "writable directory");
+  const std::string reason = text.empty() ? "it was cut short, as by a limit on the size of files (ulimit -f)" : text;
+  return refused(cannot + " (" + stage + "): " + reason, elsewhere("that can be written"));
 }
 
 Error machine_error(const std::vector<AgentImage>& images, const std::string& peer, const std::string& machine) {
   std::string carried;
   for (const AgentImage& image : images) carried += (carried.empty() ? "" : " and ") + std::string{image.arch};
-  return make_error(Code::unsupported,
+  return make_error(Code::refused,
                     "this gridctl carries no agent for " + peer + ", which is a " + sanitize(machine, 64) +
                         " machine, but only for " + carried,
                     machine == "aarch64" ? "scripts/install-deps cross   # then build gridctl again" : "");
 }
 
-// Reads until `found` is satisfied with the text so far; false at the end of the stream.
+// Reads until `found` is satisfied with the text so far; false at the end of the stream. timed_out when nothing came
+// for `stall`.
 template <class Found>
-Result<bool> read_until(ssh::Channel& channel, std::string& text, BootTime deadline, os::Clock& clock, Found found) {
+Result<bool> read_until(ssh::Channel& channel, std::string& text, Duration stall, BootTime deadline, os::Clock& clock,
+                        Found found) {
   std::array<std::byte, 16 * 1024> buffer;
   while (!found(text)) {
     if (text.size() > k_answer_max) return noise_error(channel, text.substr(0, 400));
-    TRY_ASSIGN(const std::size_t count, read_blocking(channel, buffer, deadline, clock));
+    TRY_ASSIGN(const std::size_t count,
+               read_blocking(channel, buffer, std::min(deadline, clock.boot() + stall), clock));
     if (count == 0) return false;
     text += as_text(ByteView{buffer}.first(count));
   }
@@ -126,39 +177,74 @@ struct Started {
 Result<Started> start(const Connector& connector, const std::vector<AgentImage>& images, BootTime deadline,
                       os::Clock& clock) {
   Started started;
-  TRY_ASSIGN(started.channel, connector(start_command(images), deadline));
-  TRY_ASSIGN(const bool answered,
-             read_until(*started.channel, started.bytes, deadline, clock, [](std::string_view text) {
-               return text.find(wire::k_preamble) != std::string_view::npos || line_after(text, k_missing).has_value();
-             }));
-  if (!answered) return noise_error(*started.channel, started.bytes);
+  TRY_ASSIGN(started.channel, connector(start_command(images), std::min(deadline, clock.boot() + k_login_wait)));
+  const auto answered =
+      read_until(*started.channel, started.bytes, k_first_word, deadline, clock, [](std::string_view text) {
+        return text.find(wire::k_preamble) != std::string_view::npos || line_after(text, k_missing).has_value();
+      });
+  if (!answered && answered.error().code == Code::timed_out) return silent_error(*started.channel, started.bytes);
+  if (!answered) return answered.error();
+  if (!*answered) return noise_error(*started.channel, started.bytes);
   if (started.bytes.find(wire::k_preamble) == std::string::npos)
     started.missing_arch = line_after(started.bytes, k_missing).value_or("");
   return started;
 }
 
-Result<void> store(const Connector& connector, const AgentImage& image, BootTime deadline, os::Clock& clock) {
-  TRY_ASSIGN(const auto channel, connector(store_command(image), deadline));
-  std::string text;
-  const auto wrote = write_blocking(*channel, as_bytes(image.bytes), deadline, clock);
-  if (!wrote && wrote.error().code == Code::timed_out) return wrote.error();
-  channel->close_write();  // also after a failure: the host may have told why it stopped reading
-  const auto told = read_until(*channel, text, deadline, clock,
-                               [](std::string_view seen) { return line_after(seen, k_stored).has_value(); });
-  const auto verdict = line_after(text, k_stored);
-  if (verdict) {
-    const std::size_t space = verdict->find(' ');
-    const std::string stage = verdict->substr(0, space);
-    if (stage == "ok") return {};
-    return place_error(channel->peer(), stage, space == std::string::npos ? "" : verdict->substr(space + 1));
+// Sends all of it, or until the host has said why it takes no more. False when it has ended its output.
+Result<bool> send_image(ssh::Channel& channel, std::string_view image, std::string& told,
+                        const UploadProgress& progress, BootTime deadline, os::Clock& clock) {
+  ByteView left = as_bytes(image);
+  std::array<std::byte, 16 * 1024> buffer;
+  BootTime moved = clock.boot();
+  while (!left.empty() || !channel.flushed()) {
+    TRY_ASSIGN(const auto wrote, channel.write(left));
+    if (wrote && *wrote > 0) {
+      left = left.subspan(*wrote);
+      moved = clock.boot();
+      if (progress) progress(image.size() - left.size(), image.size());
+    }
+    TRY_ASSIGN(const auto read, channel.read(buffer));
+    if (read && *read == 0) return false;
+    if (read) told += as_text(ByteView{buffer}.first(*read));
+    if (line_after(told, k_stored)) return true;
+    if (told.size() > k_answer_max) return noise_error(channel, told.substr(0, 400));
+    if ((wrote && *wrote > 0) || read) continue;
+    const BootTime now = clock.boot();
+    if (now >= deadline || now - moved > k_stall)
+      return make_error(Code::timed_out, channel.peer() + " took " + format_size(image.size() - left.size()) + " of " +
+                                             format_size(image.size()) + ", and then nothing for " +
+                                             format_duration(std::chrono::floor<std::chrono::seconds>(now - moved)));
+    TRY(wait_for_channel(channel, !left.empty() || !channel.flushed(), std::min(deadline, moved + k_stall), clock));
   }
-  if (!wrote) return wrote.error();
+  return true;
+}
+
+Result<void> store(const Connector& connector, const AgentImage& image, const UploadProgress& progress,
+                   BootTime deadline, os::Clock& clock) {
+  TRY_ASSIGN(const auto channel, connector(store_command(image), std::min(deadline, clock.boot() + k_login_wait)));
+  std::string text;
+  const BootTime began = clock.boot();
+  const auto sent = send_image(*channel, image.bytes, text, progress, deadline, clock);
+  if (!sent && sent.error().code == Code::timed_out) return sent.error();
+  channel->close_write();  // also after a failure: the host may have told why it stopped reading
+  // What sockets on the way still hold of it moves as fast as what went before.
+  const Duration verdict = std::max<Duration>(k_verdict, (clock.boot() - began) * 2);
+  const auto told = read_until(*channel, text, verdict, deadline, clock,
+                               [](std::string_view seen) { return line_after(seen, k_stored).has_value(); });
+  if (const auto line = line_after(text, k_stored)) {
+    const std::size_t space = line->find(' ');
+    const std::string stage = line->substr(0, space);
+    if (stage == "ok") return {};
+    return place_error(channel->peer(), stage, space == std::string::npos ? "" : line->substr(space + 1));
+  }
+  if (!sent) return sent.error();
   if (!told) return told.error();
   return noise_error(*channel, text);
 }
 
 Result<AgentSession> greet(Started started, const AgentCall& call, BootTime deadline, os::Clock& clock) {
   const std::string peer = started.channel->peer();
+  deadline = std::min(deadline, clock.boot() + k_hello_wait);
   wire::Decoder decoder{true};
   decoder.feed(as_bytes(started.bytes));
   BlockingLink link{std::move(started.channel), std::move(decoder), clock};
@@ -189,7 +275,7 @@ Result<AgentSession> open_agent(const Connector& connector, const AgentCall& cal
     const auto image = std::find_if(call.images.begin(), call.images.end(),
                                     [&](const AgentImage& one) { return one.arch == started.missing_arch; });
     if (image == call.images.end()) return machine_error(call.images, peer, started.missing_arch);
-    TRY(store(connector, *image, deadline, clock).context("while putting the agent on " + peer));
+    TRY(store(connector, *image, call.progress, deadline, clock).context("while putting the agent on " + peer));
     TRY_ASSIGN(started, start(connector, call.images, deadline, clock));
     if (!started.missing_arch.empty())
       return make_error(Code::io, "the agent that was just put on " + peer + " is gone again");

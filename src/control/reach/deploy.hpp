@@ -28,19 +28,24 @@ struct AgentImage {
   std::string_view sha256_hex;  // of the bytes
 };
 
+using UploadProgress = std::function<void(std::size_t sent, std::size_t total)>;
+
 struct AgentCall {
   std::vector<AgentImage> images;
   ControllerId controller;
   std::vector<std::string> features;  // "events": the agent may push; leave out for bulk work
+  UploadProgress progress = {};       // of putting the agent there
 };
 
 // How a command is started on the host; ssh::connect in real life.
 using Connector = std::function<Result<std::unique_ptr<ssh::Channel>>(const std::string& command, BootTime deadline)>;
 
-// Blocks, until `deadline` at most. What the agent sent after its hello is in the session's decoder: a LoopLink or
-// BlockingLink made of it loses nothing. Errors: as ssh::connect; no_space (disk or quota of the host is full), io
-// (home not writable), unsupported (no agent for its machine type, home mounted noexec), protocol_violation (something
-// else answers, or the agent arrived damaged), each with what to do.
+// Blocks, until `deadline` at most; each step but the way of the agent's bytes has a limit of some seconds of its own,
+// and those may take until the deadline as long as they move. What the agent sent after its hello is in the session's
+// decoder: a LoopLink or BlockingLink made of it loses nothing. Errors: as ssh::connect; refused (disk or quota of the
+// host is full, home not writable or mounted noexec, no agent for its machine type), protocol_violation (something else
+// answers, or the agent arrived damaged), timed_out (a login shell that does not end, a link that stands still), each
+// with what to do.
 [[nodiscard]] Result<AgentSession> open_agent(const ssh::Target& target, const AgentCall& call, BootTime deadline,
                                               os::Clock& clock);
 [[nodiscard]] Result<AgentSession> open_agent(const Connector& connector, const AgentCall& call, BootTime deadline,

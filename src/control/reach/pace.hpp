@@ -12,8 +12,11 @@ inline constexpr Duration k_heartbeat_max = std::chrono::seconds{5};  // between
 inline constexpr Duration k_heartbeat_min = std::chrono::milliseconds{500};
 inline constexpr int k_beats_to_lost = 12;  // in `lost_after`: silence is noticed a heartbeat late
 inline constexpr Duration k_heartbeat_idle = std::chrono::seconds{10};   // of a host without
-inline constexpr Duration k_connect_timeout = std::chrono::seconds{20};  // login, agent upload and hello
-inline constexpr Duration k_reconnect_max = std::chrono::seconds{15};    // longest pause between two tries
+inline constexpr Duration k_connect_timeout = std::chrono::seconds{20};  // login and hello
+// With the upload of the agent, where it is missing: 64 kbit/s carry it in four minutes. Each of its steps has a limit
+// of its own.
+inline constexpr Duration k_deploy_max = std::chrono::minutes{15};
+inline constexpr Duration k_reconnect_max = std::chrono::seconds{15};  // longest pause between two tries
 // An unanswered poll this old, and so many heartbeats at least: reconnect. A new login is tried well before
 // `lost_after`: an agent that is stuck or a router that has forgotten us must not pass for the host's death.
 inline constexpr Duration k_answer_patience = std::chrono::seconds{2};

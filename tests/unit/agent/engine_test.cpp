@@ -46,7 +46,8 @@ TEST(Engine, HardensEveryContainer) {
     for (const char* never : {"--privileged", "--network host", "--pid", "docker.sock"})
       EXPECT_THAT(line + " ", Not(HasSubstr(std::string(never) + " ")));
   }
-  EXPECT_THAT(command_line(EngineKind::docker, a_spec()), HasSubstr("--user 1000:1001"));
+  for (const EngineKind kind : {EngineKind::docker, EngineKind::podman})
+    EXPECT_THAT(command_line(kind, a_spec()), HasSubstr("--user 1000:1001"));
 }
 
 TEST(Engine, SetsLimits) {

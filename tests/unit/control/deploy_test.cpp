@@ -63,24 +63,52 @@ TEST_F(Deploy, QuotesAShellThatSaysNo) {
   EXPECT_THAT(session.error().message, HasSubstr("not available"));
 }
 
+TEST_F(Deploy, SaysThatAShellWhichEndsWithoutAWordRunsNothing) {
+  auto session = open("exit 1; ");
+  ASSERT_FALSE(session.has_value());
+  EXPECT_THAT(session.error().message, HasSubstr("nologin"));
+  EXPECT_THAT(session.error().hint, HasSubstr("ssh -p 22 worker@fake true"));
+}
+
+TEST_F(Deploy, NamesTheStartUpFilesOfAShellThatDoesNotEnd) {
+  const BootTime begun = clock_.boot();
+  const auto session = open("exec sleep 60; ");
+  ASSERT_FALSE(session.has_value());
+  EXPECT_THAT(session.error().message, AllOf(HasSubstr(".bashrc"), HasSubstr("config.fish")));
+  EXPECT_LT(seconds(clock_.boot() - begun), 10);
+}
+
+TEST_F(Deploy, NeedsNeitherAPathNorAHomeOfTheShells) {
+  const auto session = open("unset HOME; ");
+  ASSERT_TRUE(session.has_value()) << session.error().one_line();
+  EXPECT_TRUE(open("PATH=/nowhere; export PATH; ").has_value());
+}
+
+TEST_F(Deploy, SaysThatALimitOnTheSizeOfFilesCutTheAgentShort) {
+  host_.replace_program("cat", "exit 153");
+  EXPECT_THAT(refusal().message, HasSubstr("ulimit -f"));
+}
+
 TEST_F(Deploy, SaysThatTheHostsDiskIsFull) {
   host_.replace_program("cat", "echo 'cat: write error: No space left on device' >&2; exit 1");
   const Error error = refusal();
-  EXPECT_EQ(error.code, Code::no_space) << error.one_line();
-  EXPECT_THAT(error.hint, HasSubstr("GRIDCTL_AGENT_HOME"));
+  EXPECT_EQ(exit_code(error.code), 5) << error.one_line();
+  EXPECT_THAT(error.message, HasSubstr("used up"));
+  EXPECT_THAT(error.hint, HasSubstr("df -i"));
   EXPECT_FALSE(os::exists(host_.installed()));
 }
 
 TEST_F(Deploy, SaysThatTheQuotaIsUsedUp) {
   host_.replace_program("mkdir", "echo \"mkdir: cannot create directory: Disk quota exceeded\" >&2; exit 1");
-  EXPECT_EQ(refusal().code, Code::no_space);
+  EXPECT_THAT(refusal().message, HasSubstr("used up"));
 }
 
 TEST_F(Deploy, SaysThatTheHomeForbidsExecution) {
   host_.replace_program("chmod", "exec /bin/chmod 600 \"$2\"");
   const Error error = refusal();
-  EXPECT_EQ(error.code, Code::unsupported) << error.one_line();
+  EXPECT_EQ(exit_code(error.code), 5) << error.one_line();
   EXPECT_THAT(error.message, HasSubstr("noexec"));
+  EXPECT_THAT(error.hint, HasSubstr("ssh -p 22 worker@fake 'ln -s DIR ~/.gridctl'"));
 }
 
 TEST_F(Deploy, RefusesAnAgentThatArrivedShort) {
@@ -99,7 +127,7 @@ TEST_F(Deploy, RefusesAnAgentThatNamesAnotherHash) {
 TEST_F(Deploy, SaysThatThereIsNoAgentForTheMachineType) {
   host_.replace_program("uname", "echo riscv64");
   const Error error = refusal();
-  EXPECT_EQ(error.code, Code::unsupported);
+  EXPECT_EQ(exit_code(error.code), 5);
   EXPECT_THAT(error.message,
               AllOf(HasSubstr("riscv64"), HasSubstr("only for " + std::string{host_.call().images[0].arch})));
 }

@@ -177,18 +177,24 @@ TEST(HealthSigns, TheDiskAndTheClockConcernTheWholeHost) {
   EXPECT_EQ(scene.sign("clock_off")->weight, Weight::note);
 }
 
-TEST(HealthSigns, AnEngineThatDiedCountsWhereJobsUseIt) {
+TEST(HealthSigns, AnEngineThatDiedIsNotedAndForbidsThatEngineOnly) {
   Scene scene;
   scene.report.engines = {{EngineKind::podman, "no answer"}, {EngineKind::docker, "no daemon"}};
-  scene.context.engine = EngineKind::podman;
-  EXPECT_EQ(scene.sign("engine_podman")->weight, Weight::doubt);
-  EXPECT_FALSE(scene.sign("engine_docker")) << "it never worked there";
-  scene.context.engine = EngineKind::process;
   EXPECT_EQ(scene.sign("engine_podman")->weight, Weight::note);
+  EXPECT_FALSE(scene.sign("engine_docker")) << "it never worked there";
+
+  const sched::Look look = look_of(scene.report, scene.inventory, scene.before, scene.context);
+  const sched::HostStanding standing = sched::judge(scene.before, look).next;
+  sched::HostFacts facts;
+  facts.inventory = scene.inventory;
+  apply_standing(facts, standing, scene.context.now);
+  EXPECT_EQ(facts.quarantined, "");
+  ASSERT_EQ(facts.inventory.engines.front().kind, EngineKind::podman);
+  EXPECT_NE(facts.inventory.engines.front().problem, "");
 }
 
 TEST(HealthSigns, OurOwnWrongClockIsNotTheHostsFault) {
-  EXPECT_EQ(clock_offset({{"a", 3'600'000}}, "a"), 3'600'000);
+  EXPECT_FALSE(clock_offset({{"a", 3'600'000}}, "a")) << "either may be wrong";
   EXPECT_EQ(clock_offset({{"a", 3'600'000}, {"b", 3'600'100}, {"c", 3'599'000}}, "a"), 1000);
   EXPECT_EQ(clock_offset({{"a", 3'600'000}, {"b", 10}, {"c", -10}}, "a"), 3'600'000);
   EXPECT_FALSE(clock_offset({}, "a"));
@@ -209,6 +215,14 @@ TEST(HealthSigns, AStepOfOurClockMakesNoHostsClockWrong) {
   clocks.heard("c", 86'400'000 + 3'600'000, stepped, later);
   EXPECT_EQ(clocks.offset("c", stepped, later), 3'600'000);
   EXPECT_FALSE(clocks.offset("d", stepped, later));
+}
+
+TEST(HealthSigns, AHostAloneThatNeverAgreedProvesNothing) {
+  HostClocks clocks;
+  const WallTime wall{1'000'000'000};
+  const BootTime boot{5'000'000'000};
+  clocks.heard("a", -3'600'000, wall, boot);
+  EXPECT_FALSE(clocks.offset("a", wall, boot));
 }
 
 TEST(HealthSigns, AHostAloneIsRightAsLongAsItsClockWasNotSet) {

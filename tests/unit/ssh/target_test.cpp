@@ -5,6 +5,7 @@
 
 #include "os/process.hpp"
 #include "os/random.hpp"
+#include "ssh/tokens.hpp"
 
 namespace gridctl::ssh {
 namespace {
@@ -50,6 +51,45 @@ class Resolve : public testing::Test {
   os::Path dir_;
   Overrides overrides_;
 };
+
+TEST_F(Resolve, ExpandsTheTokensOfKeyFiles) {
+  write("ann@10.0.0.7", "x");
+  write("config", "Host box\n HostName 10.0.0.7\n User ann\n IdentityFile " + dir_.native() + "/%r@%h\n");
+  const auto target = resolve("box", overrides_);
+  ASSERT_TRUE(target.has_value());
+  EXPECT_EQ(target->identities, std::vector<os::Path>{dir_ / "ann@10.0.0.7"});
+  EXPECT_FALSE(target->keys_unclear);
+  write("config", "Host box\n IdentityFile " + dir_.native() + "/%C\n");
+  EXPECT_TRUE(resolve("box", overrides_)->keys_unclear);
+}
+
+TEST_F(Resolve, QuotesWhatSshSaysOfABadLine) {
+  write("config", "Host box\n Bogus yes\n");
+  const auto target = resolve("box", overrides_);
+  ASSERT_FALSE(target.has_value());
+  EXPECT_EQ(target.error().code, Code::usage);
+  EXPECT_NE(target.error().message.find("bogus"), std::string::npos) << target.error().message;
+  EXPECT_EQ(target.error().hint, "ssh -G box");
+}
+
+TEST(Tokens, AreThoseOfSshConfig) {
+  TokenValues values{"box",
+                     "10.0.0.7",
+                     "ann",
+                     "22",
+                     "/home/me",
+                     "me",
+                     "lap.example.org",
+                     "1000",
+                     [](std::string_view name) -> std::optional<std::string> {
+                       return name == "KEYS" ? std::optional<std::string>{"/keys"} : std::nullopt;
+                     }};
+  EXPECT_EQ(expand_tokens("~/.ssh/%r@%h:%p", values), "/home/me/.ssh/ann@10.0.0.7:22");
+  EXPECT_EQ(expand_tokens("%d/%u-%i-%L-%l-%n-100%%", values), "/home/me/me-1000-lap-lap.example.org-box-100%");
+  EXPECT_EQ(expand_tokens("${KEYS}/id", values), "/keys/id");
+  for (const char* only_ssh : {"%C", "${NONE}/id", "~other/id", "ends in %", "${open"})
+    EXPECT_FALSE(expand_tokens(only_ssh, values)) << only_ssh;
+}
 
 TEST_F(Resolve, FollowsTheUsersConfiguration) {
   write("config", "Host box\n HostName 10.0.0.7\n Port 2200\n User ann\n IdentityFile " + (dir_ / "key").native() +

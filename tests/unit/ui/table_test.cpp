@@ -30,6 +30,18 @@ TEST(Table, ShrinksTheColumnThatMayShrinkOnANarrowTerminal) {
   EXPECT_NE(text.find("grüße"), std::string::npos);
 }
 
+TEST(Table, LeavesColumnsOutBeforeItCutsWhatMustStayWhole) {
+  Table table({{.title = "NAME", .shrinks = true},
+               {.title = "CLASS", .drop = 2},
+               {.title = "CPUS", .drop = 1},
+               {.title = "ADDRESS", .whole = true}});
+  table.add({"ada", "datacenter", "64", "me@ada.example.org:22"});
+  EXPECT_EQ(table.render(50, {}), "NAME  CLASS       CPUS  ADDRESS\nada   datacenter  64    me@ada.example.org:22\n");
+  EXPECT_EQ(table.render(30, {}), "NAME  ADDRESS\nada   me@ada.example.org:22\n");
+  EXPECT_EQ(table.render(36, {}), "NAME  CPUS  ADDRESS\nada   64    me@ada.example.org:22\n");
+  EXPECT_NE(table.render(20, {}).find("me@ada.example.org:22"), std::string::npos);
+}
+
 TEST(Table, StaysReadableWhenEverythingIsTooWide) {
   for (const std::string& line : split_lines(hosts().render(20, {}))) EXPECT_LE(display_width(line), 20u) << line;
 }

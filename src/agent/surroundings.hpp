@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a login shell would have set up for an interactive user, and sshd's plain commands go without.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "os/files.hpp"
+
+namespace gridctl::agent {
+
+struct Surroundings {
+  std::function<std::optional<std::string>(std::string_view)> variable;  // of our environment
+  os::Path root = "/";
+  os::Path home;  // of the user
+  unsigned uid = 0;
+};
+
+// Variables to set before tools are run:
+// - PATH, with the folders that tools are found in on most systems behind the user's own;
+// - DOCKER_HOST, where the machine's own daemon is not for this user, a rootless one of theirs is there, and they have
+//   not chosen one themselves (by DOCKER_HOST, DOCKER_CONTEXT or `docker context use`).
+[[nodiscard]] std::map<std::string, std::string> missing_variables(const Surroundings& here);
+
+// Sets them for this process and its children.
+void complete_environment();
+
+}  // namespace gridctl::agent

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts as people really have them: what works, and how soon and how clearly the rest is refused.
+
+Each row of a table spoils a host in one way, tries it, and mends it again.
+"""
+import contextlib
+import dataclasses
+import os
+import re
+import shlex
+import struct
+import subprocess
+import time
+import unittest
+
+import grid
+from grid import plain
+
+PATIENCE = 10    # seconds to a clear answer where no bytes move
+BASHRC = "/home/worker/.bashrc"
+AGENT_HOME = "/home/worker/.gridctl"
+
+
+def setUpModule():
+    global the_grid
+    the_grid = grid.up(3, small_disks={3: "60m"})
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    spoil: str           # run as root in the host
+    mend: str            # the same
+    says: tuple = ()     # all of it, in what register prints
+    host: int = 1
+    code: int = 5
+    sshd: bool = False   # sshd reads its configuration anew
+
+
+def bashrc(line):
+    return f"printf '%s\\n' {shlex.quote(line)} > {BASHRC}; chown worker {BASHRC}", f"rm -f {BASHRC}"
+
+
+def sshd_config(*lines):
+    path = "/etc/ssh/sshd_config"
+    quoted = " ".join(shlex.quote(line) for line in lines)
+    return (f"cp {path} {path}.kept; {{ printf '%s\\n' {quoted}; cat {path}.kept; }} > {path}", f"mv {path}.kept {path}")
+
+
+KEYS_AWAY = sshd_config("AuthorizedKeysFile /etc/ssh/keys")
+KEYS_AWAY = ("cp /home/worker/.ssh/authorized_keys /etc/ssh/keys; " + KEYS_AWAY[0], KEYS_AWAY[1])
+
+# Row, what it does: the reason must be named.
+REFUSED = [
+    Row("agent's folder of somebody else", f"rm -rf {AGENT_HOME}; mkdir -m 755 {AGENT_HOME}", f"rm -rf {AGENT_HOME}",
+        ("cannot be put", "ermission denied", "ln -s DIR ~/.gridctl")),
+    Row("home read-only", "mount -o remount,bind,ro /home", "mount -o remount,bind,rw /home",
+        ("cannot be put", "ead-only file system")),
+    Row("home missing", f"{KEYS_AWAY[0]}; mv /home/worker /home/away", f"mv /home/away /home/worker; {KEYS_AWAY[1]}",
+        ("cannot be put",), sshd=True),
+    Row("home forbids execution", "mount -o remount,bind,noexec /home", "mount -o remount,bind,exec /home",
+        ("noexec", "ln -s DIR ~/.gridctl")),
+    Row("home full", "dd if=/dev/zero of=/home/fill bs=64k status=none || true", "rm -f /home/fill",
+        ("used up", "df -i"), host=3),
+    Row("a limit on the size of files", *bashrc("ulimit -f 100"), ("cannot be put",)),
+    Row("a start-up file that starts another shell", *bashrc("exec sh"), (".bashrc", "for terminals only", "ssh -p")),
+    Row("a start-up file that waits", *bashrc("sleep 600"), (".bashrc",)),
+    Row("a start-up file that exits", *bashrc("exit 0"), ("without a word", "nologin", "ssh -p")),
+    Row("no login shell", "usermod -s /usr/sbin/nologin worker", "usermod -s /bin/bash worker", ("not available",)),
+    Row("passwords only", *sshd_config("PubkeyAuthentication no", "PasswordAuthentication yes"),
+        ("takes no keys", "password"), code=6, sshd=True),
+    Row("a second factor", *sshd_config("AuthenticationMethods publickey,password", "PasswordAuthentication yes"),
+        ("accepted our key and wants more", "password"), code=6, sshd=True),
+]
+
+# Row, how it works: registers, and runs a job.
+WORKS = [
+    Row("nothing peculiar", "true", "true"),
+    Row("70 kB of noise", *bashrc("head -c 70000 /dev/urandom | base64")),
+    Row("no HOME", *bashrc("unset HOME")),
+    Row("no PATH", *bashrc("PATH=/nowhere")),
+    Row("no subordinate ids", "cp /etc/subuid /etc/subuid.kept; : > /etc/subuid", "mv /etc/subuid.kept /etc/subuid",
+        ("warn",)),
+    Row("no /var/tmp", "mv /var/tmp /var/away", "mv /var/away /var/tmp"),
+    Row("a read-only /var/tmp", "mount --bind /var/tmp /var/tmp; mount -o remount,bind,ro /var/tmp", "umount /var/tmp"),
+    Row("no package tools", "mv /usr/bin/dpkg-query /usr/bin/dpkg-away", "mv /usr/bin/dpkg-away /usr/bin/dpkg-query"),
+    Row("one session a connection", *sshd_config("MaxSessions 1"), sshd=True),
+    Row("keys renewed in the middle", *sshd_config("RekeyLimit 1M"), sshd=True),
+    Row("only ciphers that libssh2 lacks", *sshd_config("Ciphers aes256-gcm@openssh.com"), sshd=True),
+    Row("a login shell of another kind", "usermod -s /bin/dash worker", "usermod -s /bin/bash worker"),
+]
+
+
+class Peculiar(grid.Case):
+    @contextlib.contextmanager
+    def spoilt(self, row):
+        self.grid.enter(row.host, row.spoil)
+        try:
+            if row.sshd:
+                self.restart_sshd(row.host)
+            yield
+        finally:
+            self.grid.enter(row.host, row.mend)
+            if row.sshd:
+                self.restart_sshd(row.host)
+
+    def restart_sshd(self, host):
+        self.grid.command("sshd", host, "stop")
+        self.grid.command("sshd", host, "start")
+
+    def test_what_cannot_be_used_is_refused_soon_with_the_reason(self):
+        for number, row in enumerate(REFUSED):
+            self.grid.enter(row.host, f"rm -rf {AGENT_HOME}")
+            with self.subTest(row.name), self.spoilt(row):
+                laptop = self.grid.laptop(f"refused{number}")
+                done = laptop.register(row.host, check=False)
+                grid.figure(f"refused: {row.name}", f"{done.seconds:.1f} s")
+                self.assertEqual(done.code, row.code, done)
+                self.assertLess(done.seconds, PATIENCE, done)
+                for words in row.says:
+                    self.assertIn(words, done.out + done.err)
+
+    def test_what_is_merely_peculiar_works(self):
+        for number, row in enumerate(WORKS):
+            with self.subTest(row.name), self.spoilt(row):
+                laptop = self.grid.laptop(f"works{number}")
+                done = laptop.register(row.host, None, "process")
+                for words in row.says:
+                    self.assertIn(words, done.out + done.err)
+                self.assertLess(laptop.run("provider", "check", f"h{row.host}").seconds, PATIENCE)
+                job = laptop.submit(plain("works", envs={"STEPS": 3}))
+                job.wait_success(deadline=20)
+                self.assertEqual(len(job.attempts()), 1, job.evidence())
+                laptop.close()
+
+    def test_an_encrypted_key_without_an_agent_is_named(self):
+        key = os.path.join(self.grid.folder, "locked")
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", key], check=True)
+        facts = self.grid.facts[1]
+        done = self.grid.laptop("locked").run("provider", "register", "h1", f"worker@{facts['address']}", "--host-key",
+                                              facts["host_key"], "-i", key, check=False, env={"SSH_AUTH_SOCK": ""})
+        self.assertEqual(done.code, 6, done)
+        self.assertIn(f"ssh-add {key}", done.err)
+
+    def test_a_host_that_shows_only_a_certificate(self):
+        self.grid.enter(1, "cd /etc/ssh; ssh-keygen -q -t ed25519 -N '' -f ca; "
+                           "ssh-keygen -q -s ca -I h1 -h ssh_host_ed25519_key.pub")
+        row = Row("", *sshd_config("HostCertificate /etc/ssh/ssh_host_ed25519_key-cert.pub",
+                                   "HostKeyAlgorithms ssh-ed25519-cert-v01@openssh.com"), sshd=True)
+        with self.spoilt(row):
+            laptop = self.grid.laptop("certified")
+            laptop.register(1, None, "process")
+            laptop.submit(plain("certified", envs={"STEPS": 3})).wait_success()
+
+    def test_an_image_with_a_user_of_its_own(self):
+        self.grid.as_worker(1, "podman create -q --name plain localhost/busybox:1 true && podman export plain | podman "
+                               "import -q --change 'USER 1000' --change 'ENV PATH=/bin:/usr/bin' - localhost/user:1; "
+                               "podman rm plain")
+        laptop = self.grid.laptop("user")
+        laptop.register(1, None, "podman")
+        job = laptop.submit(plain("user", image="localhost/user:1", envs={"STEPS": 20}))
+        job.wait_success()
+        self.assert_steps_once(job, 20, attempts=1)
+        self.grid.wait_clean(hosts=[1])
+
+
+class Keys(grid.Case):
+    def test_a_login_refused_is_no_silence(self):
+        socket = os.path.join(self.grid.folder, "agent.sock")
+        laptop = self.grid.laptop("agent")
+        laptop.environment["SSH_AUTH_SOCK"] = socket
+
+        def agent():
+            started = subprocess.run(["ssh-agent", "-a", socket], stdout=subprocess.PIPE, text=True, check=True).stdout
+            subprocess.run(["ssh-add", "-q", self.grid.key], env=laptop.environment, check=True,
+                           stderr=subprocess.DEVNULL)
+            return int(re.search(r"SSH_AGENT_PID=(\d+)", started)[1])
+
+        pid = agent()
+        self.addCleanup(lambda: os.kill(pid, 15))
+        for host in (1, 2):
+            facts = self.grid.facts[host]
+            laptop.run("provider", "register", f"h{host}", f"worker@{facts['address']}", "--host-key",
+                       facts["host_key"], "--engine", "process")
+        job = laptop.submit(plain("stays", envs={"STEPS": 200}))
+        job.wait_checkpoint(1)
+        host = job.host()
+        os.kill(pid, 15)
+        grid.wait_until("the end of ssh-agent", 5, lambda: not os.path.exists(socket))
+        self.grid.enter(host, "pkill -9 -u worker -f 'gridctl-agent connect'")
+        refused = job.wait_event("host_login_refused", deadline=20)
+        self.assertIn("ssh-add", str(refused))
+        time.sleep(7)  # longer than lost_after
+        pid = agent()
+        job.wait_success()
+        self.assertEqual(len(job.attempts()), 1, job.evidence())
+        self.assertEqual(job.events("host_lost"), [])
+
+
+class Engines(grid.Case):
+    def test_an_engine_that_stops_forbids_that_engine_only(self):
+        self.grid.command("dockerd", 1)
+        laptop = self.grid.laptop("docker")
+        laptop.register(1)
+        self.grid.enter(1, "pkill dockerd; rm -f /etc/testgrid-dockerd; for try in $(seq 100); do docker version "
+                           ">/dev/null 2>&1 || break; sleep 0.1; done")
+        checked = laptop.run("provider", "check", "h1", check=False)
+        self.assertNotIn("quarantined", checked.out + checked.err)
+        laptop.submit(plain("bare", envs={"STEPS": 3})).wait_success(deadline=20)
+        self.grid.command("dockerd", 1)
+        checked = laptop.run("provider", "check", "h1")
+        self.assertIn("docker", checked.out + checked.err)
+        self.assertNotIn("FAIL", checked.out + checked.err)
+
+
+class Clocks(grid.Case):
+    def test_our_own_clock_quarantines_nobody(self):
+        laptop = self.grid.laptop("ahead")
+        library, ahead = os.path.join(laptop.folder, "stepped.so"), os.path.join(laptop.folder, "ahead")
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library,
+                        os.path.join(grid.SOURCE, "tests", "support", "stepped_clock.c")], check=True)
+        with open(ahead, "wb") as file:
+            file.write(struct.pack("q", 3600))
+        laptop.environment.update(LD_PRELOAD=library, STEPPED_CLOCK=ahead, GRIDCTL_HEALTH_EVERY="1s")
+        done = laptop.register(1, None, "process")
+        self.assertIn("one of them is wrong", done.err)
+        laptop.run("provider", "check", "h1")
+        time.sleep(3)  # some looks at its health
+        laptop.submit(plain("an-hour-ahead", envs={"STEPS": 3})).wait_success(deadline=20)
+        doctor = laptop.run("doctor", check=False)
+        self.assertIn("differ by", doctor.out + doctor.err)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

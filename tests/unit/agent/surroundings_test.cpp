@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/surroundings.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "support/results.hpp"
+#include "support/temp_dir.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+class SurroundingsTest : public ::testing::Test {
+ protected:
+  void listen_at(const os::Path& path) {
+    ASSERT_TRUE(os::make_directories(path.parent_path()).has_value());
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    ASSERT_LT(path.native().size(), sizeof address.sun_path);
+    std::memcpy(address.sun_path, path.c_str(), path.native().size());
+    sockets_.emplace_back(::socket(AF_UNIX, SOCK_STREAM, 0));
+    ASSERT_EQ(::bind(sockets_.back().get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
+  std::map<std::string, std::string> missing() {
+    return missing_variables({[this](std::string_view name) -> std::optional<std::string> {
+                                const auto found = variables_.find(std::string(name));
+                                return found == variables_.end() ? std::nullopt : std::optional{found->second};
+                              },
+                              folder_.path(), folder_.path() / "home", 1500});
+  }
+
+  testing::TempDir folder_;
+  std::map<std::string, std::string> variables_{
+      {"PATH", "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"}};
+  std::vector<os::Fd> sockets_;
+};
+
+TEST_F(SurroundingsTest, AddTheUsualFoldersBehindTheUsersOwn) {
+  EXPECT_FALSE(missing().contains("PATH"));
+  variables_["PATH"] = "/opt/tools";
+  EXPECT_EQ(missing().at("PATH"), "/opt/tools:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin");
+  ASSERT_TRUE(os::make_directories(folder_.path() / "home/bin").has_value());
+  variables_.erase("PATH");
+  EXPECT_TRUE(missing().at("PATH").ends_with(":/sbin:" + (folder_.path() / "home/bin").native()));
+}
+
+TEST_F(SurroundingsTest, FindARootlessDocker) {
+  EXPECT_FALSE(missing().contains("DOCKER_HOST"));
+  listen_at(folder_.path() / "run/user/1500/docker.sock");
+  EXPECT_EQ(missing().at("DOCKER_HOST"), "unix://" + (folder_.path() / "run/user/1500/docker.sock").native());
+}
+
+TEST_F(SurroundingsTest, LeaveTheUsersOwnChoiceOfADocker) {
+  listen_at(folder_.path() / "run/user/1500/docker.sock");
+  variables_["DOCKER_HOST"] = "tcp://10.0.0.1:2375";
+  EXPECT_FALSE(missing().contains("DOCKER_HOST"));
+  variables_.erase("DOCKER_HOST");
+  ASSERT_TRUE(os::make_directories(folder_.path() / "home/.docker").has_value());
+  const os::Path config = folder_.path() / "home/.docker/config.json";
+  ASSERT_TRUE(os::write_file_atomically(config, R"({"currentContext": "farm"})").has_value());
+  EXPECT_FALSE(missing().contains("DOCKER_HOST"));
+  ASSERT_TRUE(os::write_file_atomically(config, R"({"currentContext": "default", "auths": {}})").has_value());
+  EXPECT_TRUE(missing().contains("DOCKER_HOST"));
+}
+
+TEST_F(SurroundingsTest, PreferTheMachinesOwnDockerWhereItIsForTheUser) {
+  listen_at(folder_.path() / "run/user/1500/docker.sock");
+  listen_at(folder_.path() / "var/run/docker.sock");
+  EXPECT_FALSE(missing().contains("DOCKER_HOST"));
+}
+
+}  // namespace
+}  // namespace gridctl::agent
