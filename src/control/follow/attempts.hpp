@@ -54,9 +54,11 @@ class Attempts : public JobListener, public FleetListener {
     std::map<Which, LaunchDoubt> doubts;               // about the STARTs of the newest epoch
     const std::shared_ptr<std::atomic<std::uint64_t>> wanted =  // the epoch that is to be started; threads read it
         std::make_shared<std::atomic<std::uint64_t>>(0);
-    std::map<Which, std::uint64_t> saved;   // newest host number of a committed checkpoint
-    std::map<Which, std::uint64_t> listed;  // newest host number that the host has told of
-    std::map<Which, int> collect_tries;     // how often its last files were asked for
+    std::map<Which, std::uint64_t> saved;      // newest host number of a committed checkpoint
+    std::map<Which, std::uint64_t> listed;     // newest host number that the host has told of
+    std::map<Which, int> collect_tries;        // how often its last files were asked for
+    std::map<Which, int> pulls_failed;         // since one went well
+    std::map<Which, std::uint64_t> log_asked;  // where its output was last asked for
   };
 
   // JobListener
