@@ -54,8 +54,8 @@ Path lease_directory() {
   if (auto directory = os::environment("GRIDCTL_LEASE_DIR"); directory && !directory->empty()) return *directory;
   // Everybody on the host must choose the same one: by what is so for all users, and the first that is sound.
   for (const char* parent : {"/var/tmp", "/dev/shm"})
-    if (::access(parent, W_OK | X_OK) == 0) return Path(parent) / "gridctl-leases";
-  return "/tmp/gridctl-leases";
+    if (::access(parent, W_OK | X_OK) == 0) return parent;
+  return "/tmp";
 }
 
 Result<void> check_component(std::string_view what, std::string_view id) {
