@@ -119,7 +119,8 @@ json checkpoint_json(const CheckpointPolicy& policy) {
           {"keep", keep_json(policy.keep)},
           {"standby", policy.standby},
           {"copies", policy.copies},
-          {"upload_limit", policy.upload_limit}};
+          {"upload_limit", policy.upload_limit},
+          {"whole_when", policy.whole_when}};
 }
 
 CheckpointPolicy checkpoint_of(const json& in) {
@@ -135,6 +136,7 @@ CheckpointPolicy checkpoint_of(const json& in) {
   policy.standby = in.value("standby", false);
   policy.copies = in.value("copies", policy.copies);
   policy.upload_limit = in.value("upload_limit", policy.upload_limit);
+  policy.whole_when = in.value("whole_when", policy.whole_when);
   return policy;
 }
 

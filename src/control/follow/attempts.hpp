@@ -57,6 +57,7 @@ class Attempts : public JobListener, public FleetListener {
     std::map<Which, std::uint64_t> saved;   // newest host number of a committed checkpoint
     std::map<Which, std::uint64_t> listed;  // newest host number that the host has told of
     std::map<Which, int> collect_tries;     // how often its last files were asked for
+    std::map<Which, std::string> no_checkpoint;  // why none can be taken, as was told last
   };
 
   // JobListener
@@ -90,6 +91,7 @@ class Attempts : public JobListener, public FleetListener {
   // attempts.cpp
   void forget_secrets(const JobId& id);
   void on_status(const FleetHost& host, TrackedJob& job, const wire::AttemptStatus& status);
+  void note_no_checkpoint(const FleetHost& host, const TrackedJob& job, Which which, const wire::AttemptStatus& status);
   void fetch_log(const FleetHost& host, const TrackedJob& job, int rank, const wire::AttemptStatus& status);
   void pull_newest(const FleetHost& host, TrackedJob& job, int rank, const wire::AttemptStatus& status);
   void commit(TrackedJob& job, Which which, AttemptNumber attempt, const Pulled& pulled);
