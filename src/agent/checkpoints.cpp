@@ -267,6 +267,9 @@ bool CheckpointWatch::is_known(const Digest& root) const {
 }
 
 Result<void> CheckpointWatch::take(int directory, const store::Listing& listing, const whole::Verdict& verdict) {
+  const bool previous_is_there = previous_ && os::exists(snapshot_files(attempt_, previous_number_));
+  if (!verdict.selection.from_previous.empty() && !previous_is_there)
+    return make_error(Code::busy, "what is being rewritten is in no snapshot of this attempt yet");
   const std::uint64_t number = next_number();
   const Path folder = attempt_.snapshots() / std::to_string(number);
   TRY(os::remove_tree(folder));
@@ -276,7 +279,7 @@ Result<void> CheckpointWatch::take(int directory, const store::Listing& listing,
   options.threads = store::threads_here(k_hashing_threads_max);
   options.fingerprints = &fingerprints_;
   options.selection = verdict.selection;
-  if (previous_ && os::exists(snapshot_files(attempt_, previous_number_))) {
+  if (previous_is_there) {
     options.previous = &*previous_;
     options.previous_directory = snapshot_files(attempt_, previous_number_);
   }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -48,12 +49,24 @@ std::pair<std::string, std::string> split_path(const std::string& path) {
   return {path.substr(0, slash), path.substr(slash + 1)};
 }
 
-bool is_beneath(std::string_view path, std::string_view folder) {
-  return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
-}
-
 bool has_number(std::string_view name) {
   return std::any_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+struct Within {
+  bool any_file = false, any_taken = false;
+};
+// What a folder holds; the seen are ascending by path, so that all beneath "FOLDER/" lie side by side.
+Within within(const std::string& folder, const std::vector<Seen>& seen, const std::function<bool(const Seen&)>& taken) {
+  const std::string prefix = folder + "/";
+  Within found;
+  auto one = std::lower_bound(seen.begin(), seen.end(), prefix,
+                              [](const Seen& seen_one, const std::string& at) { return seen_one.path < at; });
+  for (; one != seen.end() && one->path.starts_with(prefix) && !found.any_taken; ++one) {
+    found.any_file = found.any_file || one->status.kind != os::FileKind::directory;
+    found.any_taken = taken(*one);
+  }
+  return found;
 }
 
 // The selected of what was seen. A folder of which nothing is taken goes too, when that is no accident: something of it
@@ -69,12 +82,8 @@ std::vector<Seen> selected(const std::vector<Seen>& seen, const Selection& selec
       if (taken(one)) out.push_back(one);
       continue;
     }
-    const auto within = [&](const Seen& other) { return is_beneath(other.path, one.path); };
-    const bool used = std::any_of(seen.begin(), seen.end(), [&](const Seen& other) { return within(other) && taken(other); });
-    const bool empty = std::none_of(seen.begin(), seen.end(), [&](const Seen& other) {
-      return within(other) && other.status.kind != os::FileKind::directory;
-    });
-    if (used || (empty && !has_number(one.path))) out.push_back(one);
+    const Within content = within(one.path, seen, taken);
+    if (content.any_taken || (!content.any_file && !has_number(one.path))) out.push_back(one);
   }
   return out;
 }

@@ -55,7 +55,7 @@ void WholeWatch::select_rest(const Sight& sight, const Rest& rest, store::Select
     return;
   }
   // Beside a layout's unit: what was there before it, settings first of all, goes with it as it is.
-  if (taken_rest_.empty() && steady && rest.by != Whole::never && settings) {
+  if (taken_rest_.empty() && steady && settings) {
     chosen_.rest = std::move(facts);
     return;
   }
@@ -94,7 +94,7 @@ Verdict WholeWatch::compose(const Sight& sight, const Rest& rest) {
   std::optional<Verdict> refused;
   if (!rest.whole) refused = refuse(sight, rest.why, rest.blame);
   std::optional<Verdict> news = judge_units(sight, selection, refused);
-  if (rest.whole && rest_changed_ && !sight.unknown.empty()) {
+  if (rest.whole && !rest.minor && rest_changed_ && !sight.unknown.empty()) {
     if (!news || rest.by == Whole::exit) news = Verdict{rest.by, rest.why, {}, rest.how, false, {}};
     news->provisional = rest.provisional;
   }

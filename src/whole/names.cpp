@@ -139,6 +139,7 @@ bool names_settings(std::string_view path) {
       "merges", "readme", "license", "requirements", "options",  "special",   "generation"};
   static constexpr std::array<std::string_view, 7> k_ends{".json", ".yaml", ".yml", ".toml", ".md", ".txt", ".ini"};
   const std::string_view name = name_of(path);
+  if (name.ends_with(".py")) return true;  // some frameworks leave scripts beside what they save
   return any_word(path, k_words) &&
          std::any_of(k_ends.begin(), k_ends.end(), [&](std::string_view tail) { return name.ends_with(tail); });
 }

@@ -94,6 +94,7 @@ class WholeWatch {
   // How it stands with the files that no layout knows.
   struct Rest {
     bool whole = false, provisional = false;
+    bool minor = false;  // settings beside units of layouts: taken along, but no news
     Whole by = Whole::not_yet;
     std::string how, why, blame;
   };
@@ -108,6 +109,7 @@ class WholeWatch {
   [[nodiscard]] std::optional<Verdict> by_file(const Sight& sight);
   [[nodiscard]] Verdict refuse(const Sight& sight, std::string why, std::string blame) const;
 
+  [[nodiscard]] static Rest not_whole(std::string why, std::string blame);
   [[nodiscard]] Rest judge_rest(const Sight& sight);
   [[nodiscard]] std::optional<Rest> rest_is_torn(const Sight& sight);
   [[nodiscard]] Rest rest_while_running(const Sight& sight);

@@ -20,6 +20,10 @@ std::string ago(Duration duration) { return "changed " + format_duration(duratio
 
 }  // namespace
 
+WholeWatch::Rest WholeWatch::not_whole(std::string why, std::string blame) {
+  return {false, false, false, Whole::not_yet, {}, std::move(why), std::move(blame)};
+}
+
 WholeWatch::Rest WholeWatch::judge_rest(const Sight& sight) {
   Rest rest;
   rest.whole = true;
@@ -37,18 +41,15 @@ WholeWatch::Rest WholeWatch::judge_rest(const Sight& sight) {
 }
 
 std::optional<WholeWatch::Rest> WholeWatch::rest_is_torn(const Sight& sight) {
-  const auto torn = [](std::string why, std::string blame) {
-    return Rest{false, false, Whole::not_yet, {}, std::move(why), std::move(blame)};
-  };
   for (const FileFact& file : sight.unknown) {
     if (is_temporary_name(file.path)) continue;
     const store::Inspection inspection = sight.access.inspect(file);
     if (inspection.state == store::FileState::torn)
-      return torn(shown(file.path) + " is not whole: " + inspection.why, file.path);
+      return not_whole(shown(file.path) + " is not whole: " + inspection.why, file.path);
   }
   for (const Unit& unit : sight.units)
-    if (unit.part && !unit.whole) return torn(unit.why, unit.blame);
-  if (auto shard = missing_shard(sight.unknown)) return torn(shard->why, shard->blame);
+    if (unit.part && !unit.whole) return not_whole(unit.why, unit.blame);
+  if (auto shard = missing_shard(sight.unknown)) return not_whole(shard->why, shard->blame);
   return std::nullopt;
 }
 
@@ -87,17 +88,24 @@ std::string WholeWatch::part_layout(const Sight& sight, const std::vector<std::s
 
 WholeWatch::Rest WholeWatch::rest_while_running(const Sight& sight) {
   const std::vector<std::string> changed = cohort_.paths();
+  const bool units = std::any_of(sight.units.begin(), sight.units.end(), [](const Unit& unit) { return !unit.part; });
+  if (units && std::all_of(changed.begin(), changed.end(), names_settings)) {
+    Rest rest;
+    rest.whole = sight.now - cohort_.changed_at() >= rules_.known_quiet;
+    rest.minor = true;
+    return rest;
+  }
   if (cohort_.learned()) return rest_learned(sight, changed);
   for (const std::string& path : sight.temporary)
     if (!sight.of_units.contains(path))
-      return {false, false, Whole::not_yet, {}, shown(path) + " has a temporary name", path};
+      return not_whole(shown(path) + " has a temporary name", path);
   return rest_learning(sight, changed);
 }
 
 WholeWatch::Rest WholeWatch::rest_learned(const Sight& sight, const std::vector<std::string>& changed) {
   if (!cohort_.complete()) {
     const std::string slot = cohort_.awaited();
-    return {false, false, Whole::not_yet, {}, "waiting for " + shown(slot) + " to change, as in the saves before", slot};
+    return not_whole("waiting for " + shown(slot) + " to change, as in the saves before", slot);
   }
   const auto unsure = unsure_file(sight, changed);
   if (!unsure) {
@@ -108,16 +116,16 @@ WholeWatch::Rest WholeWatch::rest_learned(const Sight& sight, const std::vector<
       return file == nullptr || sight.access.inspect(*file).state == store::FileState::whole;
     });
     if (how.empty()) how = known ? "format" : "learned";
-    return {true, false, known ? Whole::format : Whole::learned, how, "what every save changes has changed", {}};
+    return {true, false, false, known ? Whole::format : Whole::learned, how, "what every save changes has changed", {}};
   }
   const bool single = changed.size() == 1;
   Duration needed = single && cohort_.saves() < k_saves_to_trust ? rules_.learning_quiet : rules_.unknown_quiet;
   needed = std::max(needed, k_gaps_of_quiet * cohort_.longest_pause());
   const Duration quiet = sight.now - cohort_.changed_at();
   if (quiet < needed)
-    return {false, false, Whole::not_yet, {}, shown(*unsure) + ", of unknown format, " + ago(quiet), *unsure};
-  if (single) return {true, true, Whole::quiet, "quiet", "nothing changed for " + format_duration(needed), {}};
-  return {true, false, Whole::learned, "learned", "what every save changes has changed", {}};
+    return not_whole(shown(*unsure) + ", of unknown format, " + ago(quiet), *unsure);
+  if (single) return {true, true, false, Whole::quiet, "quiet", "nothing changed for " + format_duration(needed), {}};
+  return {true, false, false, Whole::learned, "learned", "what every save changes has changed", {}};
 }
 
 WholeWatch::Rest WholeWatch::rest_learning(const Sight& sight, const std::vector<std::string>& changed) {
@@ -126,9 +134,9 @@ WholeWatch::Rest WholeWatch::rest_learning(const Sight& sight, const std::vector
   const std::string enough = unsure ? "" : enough_by_themselves(sight, changed);
   const bool like_before = cohort_.saves() == 0 || cohort_.complete();
   if (!enough.empty() && like_before) {
-    if (quiet < rules_.known_quiet) return {false, false, Whole::not_yet, {}, ago(quiet), changed.front()};
+    if (quiet < rules_.known_quiet) return not_whole(ago(quiet), changed.front());
     // A name is no proof that nothing else belongs to it.
-    return {true, enough == "format", Whole::format, enough, "a whole state in one file", {}};
+    return {true, enough == "format", false, Whole::format, enough, "a whole state in one file", {}};
   }
   Duration needed = std::max(rules_.learning_quiet, k_gaps_of_quiet * cohort_.longest_gap());
   const bool part = std::any_of(changed.begin(), changed.end(), [](const std::string& path) { return names_a_part(path); });
@@ -136,29 +144,28 @@ WholeWatch::Rest WholeWatch::rest_learning(const Sight& sight, const std::vector
   const std::string blame = unsure ? *unsure : changed.empty() ? "" : changed.front(), awaited = cohort_.awaited();
   if (!awaited.empty()) needed = std::max(needed, rules_.part_quiet);
   if (quiet < needed && !awaited.empty())
-    return {false, false, Whole::not_yet, {}, "waiting for " + shown(awaited) + " to change, as in the save before", awaited};
+    return not_whole("waiting for " + shown(awaited) + " to change, as in the save before", awaited);
   if (quiet < needed)
-    return {false, false, Whole::not_yet, {},
-            ago(quiet) + "; what belongs together is still being learned, so nothing may change for " +
-                format_duration(needed),
-            blame};
-  return {true, true, Whole::quiet, "quiet", "nothing changed for " + format_duration(needed), {}};
+    return not_whole(ago(quiet) + "; what belongs together is still being learned, so nothing may change for " +
+                         format_duration(needed),
+                     blame);
+  return {true, true, false, Whole::quiet, "quiet", "nothing changed for " + format_duration(needed), {}};
 }
 
 // Nobody writes any more, and nobody says whether it had finished: only what is proven counts.
 WholeWatch::Rest WholeWatch::rest_after_kill(const Sight& sight) {
   const std::vector<std::string> changed = cohort_.paths();
   if (const auto unsure = unsure_file(sight, changed))
-    return {false, false, Whole::never, {}, shown(*unsure) + " may be torn: its writer was killed", *unsure};
+    return not_whole(shown(*unsure) + " may be torn: its writer was killed", *unsure);
   for (const FileFact& file : sight.unknown)
     if (history_.is_being_removed(file.path) && !taken_rest_.contains(file.path))
-      return {false, false, Whole::never, {}, "its folder was being removed", file.path};
+      return not_whole("its folder was being removed", file.path);
   const std::string enough = enough_by_themselves(sight, changed);
   if (cohort_.complete() || (cohort_.saves() == 0 && !enough.empty())) {
     const bool sure = cohort_.learned() || (!enough.empty() && enough != "format");
-    return {true, !sure, Whole::format, enough.empty() ? "format" : enough, "all new files are valid", {}};
+    return {true, !sure, false, Whole::format, enough.empty() ? "format" : enough, "all new files are valid", {}};
   }
-  return {false, false, Whole::never, {}, "nobody knows whether its writer had finished", changed.empty() ? "" : changed.front()};
+  return not_whole("nobody knows whether its writer had finished", changed.empty() ? "" : changed.front());
 }
 
 }  // namespace gridctl::whole
