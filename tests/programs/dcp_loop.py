@@ -6,6 +6,7 @@ import time
 import torch
 import torch.distributed.checkpoint as dcp
 
+torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
 torch.manual_seed(1)
 model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
@@ -39,4 +40,5 @@ for step in range(first, int(os.environ.get("STEPS", "60")) + 1):
         dcp.save({"model": model.state_dict(), "optim": optimizer.state_dict(), "step": torch.tensor([float(step)])},
                  checkpoint_id="out/latest")
     time.sleep(0.2)
+torch.distributed.destroy_process_group()
 print("done", flush=True)

@@ -4,6 +4,7 @@ import glob
 import os
 import re
 
+import gymnasium
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
 
@@ -20,8 +21,7 @@ class Report(BaseCallback):
 
 saved = sorted(glob.glob("out/ppo_*_steps.zip"), key=lambda name: int(re.search(r"(\d+)_steps", name)[1]))
 if saved:
-    model = PPO.load(saved[-1], env="CartPole-v1", device="cpu")
-    model.set_env(model.get_env())
+    model = PPO.load(saved[-1], env=gymnasium.make("CartPole-v1"), device="cpu")
     told = int(re.search(r"(\d+)_steps", saved[-1])[1])
     assert model.num_timesteps == told, (model.num_timesteps, told)
     print(f"resumed after step {told}", flush=True)
