@@ -12,6 +12,7 @@ namespace gridctl::config {
 
 namespace {
 using namespace std::chrono_literals;
+constexpr std::size_t k_glob_max = 1024;  // bytes
 constexpr Duration k_interval_min = 1s, k_interval_max = 24h * 30;
 constexpr Duration k_lost_after_min = 1s, k_lost_after_max = 24h * 7;
 constexpr Duration k_lease_min = 5s, k_lease_max = 24h * 365;
@@ -141,7 +142,7 @@ Result<void> read_checkpoint(Source& source, const Node& node, const std::map<st
                              job::CheckpointPolicy& into) {
   TRY_ASSIGN(const Fields fields,
              Fields::open(source, node, "checkpoint",
-                          {"path", "interval", "signal", "keep", "standby", "copies", "upload_limit", "shards"}));
+                          {"path", "interval", "signal", "keep", "standby", "copies", "upload_limit", "shards", "whole_when"}));
   TRY(fields.text("path", into.path));
   if (!into.path.empty()) {
     into.path = expand_envs(into.path, envs);
@@ -159,6 +160,9 @@ Result<void> read_checkpoint(Source& source, const Node& node, const std::map<st
   }
   if (into.path == "/" || into.path == "." || into.path == "/work")
     return fields.error("path", "expected a directory of its own for checkpoints, got '" + into.path + "'");
+  TRY(fields.text("whole_when", into.whole_when));
+  if (into.whole_when.size() > k_glob_max || into.whole_when.starts_with('/'))
+    return fields.expected("whole_when", "a file's name or its path within checkpoint.path, with * ? [..]");
   TRY(read_interval(fields, into));
   TRY(read_signal(fields, into.signal));
   TRY(fields.boolean("standby", into.standby));

@@ -120,7 +120,8 @@ json checkpoint_json(const CheckpointPolicy& policy) {
           {"standby", policy.standby},
           {"copies", policy.copies},
           {"upload_limit", policy.upload_limit},
-          {"local_shards", policy.local_shards}};
+          {"local_shards", policy.local_shards},
+          {"whole_when", policy.whole_when}};
 }
 
 CheckpointPolicy checkpoint_of(const json& in) {
@@ -137,6 +138,7 @@ CheckpointPolicy checkpoint_of(const json& in) {
   policy.copies = in.value("copies", policy.copies);
   policy.upload_limit = in.value("upload_limit", policy.upload_limit);
   policy.local_shards = in.value("local_shards", false);
+  policy.whole_when = in.value("whole_when", policy.whole_when);
   return policy;
 }
 

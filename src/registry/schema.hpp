@@ -228,6 +228,10 @@ CREATE TABLE members(             -- of attempts; attempts.provider is that of r
   exit_code INTEGER,
   PRIMARY KEY(job, number, rank)
 ) STRICT, WITHOUT ROWID;
+)sql",
+    // 10 -> 11: checkpoints of which nobody could be sure
+    R"sql(
+ALTER TABLE checkpoints ADD COLUMN provisional INTEGER NOT NULL DEFAULT 0;  -- 1 = restored only when nothing better is
 )sql"};
 
 inline constexpr std::int64_t k_schema_version = k_schema_steps.size();
