@@ -15,9 +15,11 @@ add_executable(gridctl
   budget.cpp checkpoint_diff.cpp checkpoint_ls.cpp checkpoint_lookup.cpp checkpoint_marks.cpp checkpoint_pull.cpp checkpoint_push.cpp checkpoint_remote.cpp checkpoint_show.cpp checkpoint_verify.cpp
   cli.cpp commands.cpp complete.cpp completion_scripts.cpp completions.cpp context.cpp deadline_view.cpp daemon_control.cpp daemon_run.cpp
   doctor.cpp doctor_here.cpp doctor_hosts.cpp drill.cpp findings.cpp follow.cpp help.cpp job_cancel.cpp job_drill.cpp job_events.cpp job_explain.cpp job_logs.cpp job_ls.cpp job_plan.cpp job_resume.cpp
-  job_show.cpp job_submit.cpp job_watch.cpp key_files.cpp key_show.cpp log_printer.cpp log_reader.cpp manual.cpp manual_query.cpp outcome.cpp provider_bench.cpp provider_check.cpp provider_drain.cpp
+  job_show.cpp job_submit.cpp job_watch.cpp key_files.cpp key_show.cpp log_printer.cpp log_reader.cpp manual.cpp manual_query.cpp manuals.cpp outcome.cpp provider_bench.cpp provider_check.cpp provider_drain.cpp
   provider_facts.cpp provider_landmark.cpp provider_links.cpp provider_ls.cpp provider_price.cpp provider_register.cpp provider_rescan.cpp provider_rm.cpp provider_show.cpp
   sim.cpp sim_question.cpp sim_report.cpp store_add.cpp store_check.cpp store_ls.cpp store_places.cpp store_rm.cpp store_sync.cpp submission.cpp version.cpp)
+set_source_files_properties(manuals.cpp PROPERTIES OBJECT_DEPENDS ${CMAKE_BINARY_DIR}/generated/manuals.inc)
+add_dependencies(gridctl manuals)
 # The argument parser is only in cli.cpp.
 gridctl_compile_together(gridctl APART cli.cpp sim.cpp sim_report.cpp ALONE sim_question.cpp)
 gridctl_optimize(gridctl cmd)
@@ -30,16 +32,7 @@ foreach(room ui forecast control registry transfer store probe config sched job 
   endif()
 endforeach()
 
-include(GNUInstallDirs)
 install(TARGETS gridctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/man/*.[1-8])
-foreach(page ${pages})
-  string(REGEX MATCH "[1-8]$" section ${page})
-  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
-endforeach()
-# The specifications are read as they are written.
-install(FILES ${CMAKE_SOURCE_DIR}/man/gridctl-agent.7.md ${CMAKE_SOURCE_DIR}/man/gridctl-job.5.md
-              ${CMAKE_SOURCE_DIR}/man/gridctl-sim.5.md ${CMAKE_SOURCE_DIR}/man/gridctl-store.5.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES ${CMAKE_SOURCE_DIR}/completions/gridctl.bash RENAME gridctl
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${CMAKE_SOURCE_DIR}/completions/_gridctl DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)

@@ -40,7 +40,7 @@ const Command k_provider_price{
     .examples = provider_price::k_examples,
     .description =
         "Sets the price of the whole host an hour. What runs there costs the new price from now on, within its budget "
-        "and its month's, and moves to another host when that has become worth it (gridctl-job(5), WHERE A JOB RUNS). "
+        "and its month's, and moves to another host when that has become worth it (gridctl-job(5), PLACEMENT). "
         "What was spent before stays as it is.",
     .positionals = provider_price::k_positionals,
     .exit_codes = k_exits_job,

@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Every manual page is whole, free of complaints by mandoc and groff, refers to pages that exist, and can be read by
+# `gridctl help`. $1 = gridctl, $2 = folder of the built pages, $3 = sources.
+set -u
+failed=0
+complain() { echo "$*"; failed=1; }
+
+count=0
+for page in "$2"/gridctl*.[1-8]; do
+  name=$(basename "$page")
+  count=$((count + 1))
+  complaints=$(mandoc -T lint "$page" 2>&1)
+  [ -z "$complaints" ] || complain "$complaints"
+  if command -v groff > /dev/null; then
+    complaints=$(groff -K utf8 -t -ww -man -Tutf8 "$page" 2>&1 > /dev/null)
+    [ -z "$complaints" ] || complain "$name: $complaints"
+  fi
+  for section in NAME "SEE ALSO"; do
+    grep -q "^\.SH $section" "$page" || complain "$name has no section $section"
+  done
+  # references: name(N), where the section stands in bold or not
+  text=$("$1" help "$name") || complain "'gridctl help $name' fails"
+  [ "$text" = "$(cat "$page.txt")" ] || complain "'gridctl help $name' prints something else than the page"
+  for reference in $(grep -oE 'gridctl(-[a-z-]+)?\([1-8]\)' <<< "$text" | sort -u); do
+    target=${reference%)}
+    [ -e "$2/${target/(/.}" ] || complain "$name refers to $reference, which does not exist"
+  done
+done
+[ "$count" -ge 14 ] || complain "only $count pages were built"
+
+# What the pages name in the sources exists.
+for file in $(grep -ohE '\b(src|tests|scripts|man)/[A-Za-z0-9_./-]+[A-Za-z0-9]' "$3"/man/*.md "$3"/README.md "$3"/CHANGELOG.md | sort -u); do
+  [ -e "$3/$file" ] || complain "the documents name $file, which does not exist"
+done
+exit $failed
