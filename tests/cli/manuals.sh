@@ -29,6 +29,11 @@ for page in "$2"/gridctl*.[1-8]; do
 done
 [ "$count" -ge 14 ] || complain "only $count pages were built"
 
+# The protocol's page names every field that the sources put on the wire.
+for field in $(grep -ohE '\{"[a-z_0-9]+",' "$3"/src/wire/*.cpp "$3"/src/base/hardware_json.cpp "$3"/src/base/inventory.cpp | tr -d '{",' | sort -u); do
+  grep -qE "\b$field\b" "$3/man/gridctl-agent.7.md" || complain "gridctl-agent(7) does not explain the field '$field'"
+done
+
 # What the pages name in the sources exists.
 for file in $(grep -ohE '\b(src|tests|scripts|man)/[A-Za-z0-9_./-]+[A-Za-z0-9]' "$3"/man/*.md "$3"/README.md "$3"/CHANGELOG.md | sort -u); do
   [ -e "$3/$file" ] || complain "the documents name $file, which does not exist"
