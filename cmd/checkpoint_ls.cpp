@@ -14,8 +14,8 @@ namespace gridctl::cmd {
 namespace checkpoint_ls {
 namespace {
 constexpr Example k_examples[] = {
-    {"What a job could continue from", "gridctl checkpoint ls train-gpt"},
-    {"The newest one's name", "gridctl checkpoint ls @last --json | jq -r '.[-1].checkpoint_id'"}};
+    {"List a job's checkpoints", "gridctl checkpoint ls train-gpt"},
+    {"Print the name of the newest one", "gridctl checkpoint ls @last --json | jq -r '.[-1].checkpoint_id'"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 
 std::string marks(const registry::Checkpoint& checkpoint, CheckpointSeq head) {
@@ -72,18 +72,17 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace checkpoint_ls
 
-const Command k_checkpoint_ls{
-    .noun = "checkpoint",
-    .verb = "ls",
-    .summary = "list a job's checkpoints, oldest first",
-    .examples = checkpoint_ls::k_examples,
-    .description =
-        "STORED is what the checkpoint added to the store: content that others have "
-        "too is kept once. COPIES names the places that have acknowledged a whole "
-        "copy; without any, the column is left out. A stray was saved by an attempt that had been given up; it "
-        "is kept, and restored only when asked for by name.",
-    .positionals = checkpoint_ls::k_positionals,
-    .exit_codes = k_exits_job,
-    .run = checkpoint_ls::run};
+const Command k_checkpoint_ls{.noun = "checkpoint",
+                              .verb = "ls",
+                              .summary = "list a job's checkpoints, oldest first",
+                              .examples = checkpoint_ls::k_examples,
+                              .description =
+                                  "STORED is the size that the checkpoint added to the store; content shared with "
+                                  "other checkpoints is stored once. COPIES names the remotes that acknowledged a full "
+                                  "copy; the column is missing if there are none. A stray was saved by an attempt that "
+                                  "gridctl had given up. gridctl keeps strays, and restores one only if you name it.",
+                              .positionals = checkpoint_ls::k_positionals,
+                              .exit_codes = k_exits_job,
+                              .run = checkpoint_ls::run};
 
 }  // namespace gridctl::cmd

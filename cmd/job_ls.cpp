@@ -11,12 +11,12 @@ namespace job_ls {
 namespace {
 constexpr std::size_t k_shown = 50;  // newest so many for people, unless --all or --limit
 
-constexpr Example k_examples[] = {{"Jobs that are not finished, and the newest that are", "gridctl job ls"},
-                                  {"Only those that are not finished", "gridctl job ls --active"},
-                                  {"For a script", "gridctl job ls --json"}};
-constexpr Option k_options[] = {{"active", 'a', "", "only jobs that are not finished"},
-                                {"all", 0, "", "every job, however old"},
-                                {"limit", 'n', "N", "the newest N", "50; with --json all"}};
+constexpr Example k_examples[] = {{"List unfinished jobs and the newest finished ones", "gridctl job ls"},
+                                  {"List only unfinished jobs", "gridctl job ls --active"},
+                                  {"In a script", "gridctl job ls --json"}};
+constexpr Option k_options[] = {{"active", 'a', "", "only unfinished jobs"},
+                                {"all", 0, "", "all jobs, regardless of age"},
+                                {"limit", 'n', "N", "only the newest N", "50; with --json all"}};
 
 ui::Table table_of(const std::vector<registry::JobRow>& jobs, WallTime now) {
   ui::Table table({{.title = "ID", .width_min = 13},
@@ -58,15 +58,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace job_ls
 
-const Command k_job_ls{.noun = "job",
-                       .verb = "ls",
-                       .summary = "list jobs, newest first",
-                       .examples = job_ls::k_examples,
-                       .description =
-                           "Lists jobs with their states. MOVES counts how often a job went on at another "
-                           "host.",
-                       .options = job_ls::k_options,
-                       .exit_codes = k_exits_state,
-                       .run = job_ls::run};
+const Command k_job_ls{
+    .noun = "job",
+    .verb = "ls",
+    .summary = "list jobs, newest first",
+    .examples = job_ls::k_examples,
+    .description = "Lists jobs with their states. MOVES counts how often a job continued on another host.",
+    .options = job_ls::k_options,
+    .exit_codes = k_exits_state,
+    .run = job_ls::run};
 
 }  // namespace gridctl::cmd

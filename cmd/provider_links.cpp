@@ -14,12 +14,13 @@ namespace gridctl::cmd {
 namespace provider_links {
 namespace {
 constexpr Example k_examples[] = {
-    {"How fast hosts are from here and from each other", "gridctl provider links"},
-    {"Measure what is due now, without waiting for the daemon", "gridctl provider links --measure"},
-    {"Islands, for a script", "gridctl provider links --json | jq .islands"}};
+    {"Show the network between here and the hosts", "gridctl provider links"},
+    {"Measure what is due, without waiting for the daemon", "gridctl provider links --measure"},
+    {"List islands in a script", "gridctl provider links --json | jq .islands"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider, false}};
-constexpr Option k_options[] = {{"measure", 0, "", "measure first what is due"},
-                                {"all", 0, "", "with --measure: also what is fresh, within the day's bytes"}};
+constexpr Option k_options[] = {
+    {"measure", 0, "", "measure what is due first"},
+    {"all", 0, "", "with --measure: also measure links with fresh figures, within the daily budget"}};
 
 std::string rtt_or_dash(const std::optional<Duration>& rtt) { return rtt ? control::rtt_text(*rtt) : "-"; }
 std::string rate_or_dash(const std::optional<double>& rate) { return rate ? control::rate_text(*rate) : "-"; }
@@ -148,22 +149,19 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_provider_links{
     .noun = "provider",
     .verb = "links",
-    .summary = "how fast hosts are from here and from each other",
+    .summary = "network speed between here and the hosts",
     .examples = provider_links::k_examples,
     .description =
-        "Shows what was measured of the network: round trip and rate between here and every host and between hosts, "
-        "how "
-        "old each figure is, and why one host cannot connect to another. From these follow sites (hosts within 5 ms of "
-        "each other, or declared so and not contradicted) and islands (every pair joined by 10 Gbit/s and 2 ms, both "
-        "ways, at least).\n\n"
-        "The daemon keeps the figures fresh: round trips with the heartbeats, rates once a day from here and once a "
-        "week "
-        "between hosts, for at most 512 MiB a day and host, never while a checkpoint moves. Transfers of trees and "
-        "checkpoints count as measurements.\n\n"
-        "COUNTRY tells whether a host can be where its region says, by round trips to landmarks (gridctl provider "
-        "landmark): plausible; far (unusually far from every landmark there); implausible (nearer to a landmark abroad "
-        "than cables allow); impossible (nearer than light allows). A host can add delay and look farther away; it "
-        "cannot look nearer unless something near answers in its place.",
+        "Shows the measured network: round trip and rate between this machine and each host and between hosts, the age "
+        "of each figure, and why one host cannot connect to another. gridctl derives sites (hosts within 5 ms of each "
+        "other, or declared so and not contradicted) and islands (every pair connected with at least 10 Gbit/s and at "
+        "most 2 ms, both ways).\n\nThe daemon keeps the figures fresh. It measures round trips with the heartbeats, "
+        "and rates once a day from here and once a week between hosts. It uses at most 512 MiB per day and host, and "
+        "never measures during a checkpoint transfer. Transfers of trees and checkpoints count as "
+        "measurements.\n\nCOUNTRY says whether a host can be in its declared region, judging by round trips to "
+        "landmarks (gridctl provider landmark): plausible; far (unusually far from every landmark there); implausible "
+        "(nearer to a landmark abroad than cables allow); impossible (nearer than light allows). A host can add delay "
+        "and look farther away. It cannot look nearer unless something near answers in its place.",
     .positionals = provider_links::k_positionals,
     .options = provider_links::k_options,
     .exit_codes = k_exits_host,

@@ -9,10 +9,11 @@ namespace gridctl::cmd {
 
 namespace provider_rm {
 namespace {
-constexpr Example k_examples[] = {{"Forget a host", "gridctl provider rm ada"},
-                                  {"Although jobs are on it: they go on elsewhere", "gridctl provider rm ada --force"}};
+constexpr Example k_examples[] = {
+    {"Remove a host", "gridctl provider rm ada"},
+    {"Remove a host with jobs; they continue elsewhere", "gridctl provider rm ada --force"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
-constexpr Option k_options[] = {{"force", 'f', "", "also when jobs are on it, or copies"}};
+constexpr Option k_options[] = {{"force", 'f', "", "even if the host has jobs or copies"}};
 constexpr int k_exits[] = {3, 5, 7};
 
 Error busy_error(const HostName& name, const std::vector<JobId>& jobs) {
@@ -46,18 +47,18 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace provider_rm
 
-const Command k_provider_rm{.noun = "provider",
-                            .verb = "rm",
-                            .summary = "forget a host",
-                            .examples = provider_rm::k_examples,
-                            .description =
-                                "Removes a host from the registry. Refused while jobs are on it; with --force "
-                                "they are given up there and go on elsewhere. Refused, too, while it is a "
-                                "place for copies; with --force it takes none until it is registered again. Its "
-                                "pinned host key is kept.",
-                            .positionals = provider_rm::k_positionals,
-                            .options = provider_rm::k_options,
-                            .exit_codes = provider_rm::k_exits,
-                            .run = provider_rm::run};
+const Command k_provider_rm{
+    .noun = "provider",
+    .verb = "rm",
+    .summary = "remove a host",
+    .examples = provider_rm::k_examples,
+    .description =
+        "Removes a host from the registry. gridctl refuses while the host has jobs; with --force, it gives them up "
+        "there and continues them elsewhere. It also refuses while the host is a remote for copies; with --force, the "
+        "host receives no copies until you register it again. The pinned host key is kept.",
+    .positionals = provider_rm::k_positionals,
+    .options = provider_rm::k_options,
+    .exit_codes = provider_rm::k_exits,
+    .run = provider_rm::run};
 
 }  // namespace gridctl::cmd

@@ -8,8 +8,8 @@ namespace gridctl::cmd {
 
 namespace version {
 namespace {
-constexpr Example k_examples[] = {{"Which gridctl is this", "gridctl version"},
-                                  {"With the libraries it was built with", "gridctl version --json"}};
+constexpr Example k_examples[] = {{"Print the version", "gridctl version"},
+                                  {"Print it with the commit and the library versions", "gridctl version --json"}};
 
 struct Library {
   std::string_view name, version;
@@ -44,8 +44,8 @@ const Command k_version{.noun = "version",
                         .summary = "print the version",
                         .examples = version::k_examples,
                         .description =
-                            "Prints the version; with --json or --verbose also those of the libraries that it "
-                            "was built with.",
+                            "Prints the version and the commit. With --json or --verbose, it also prints the versions "
+                            "of the libraries that gridctl was built with.",
                         .run = version::run};
 
 }  // namespace gridctl::cmd
