@@ -87,11 +87,11 @@ int print_places(Context& context, const std::vector<Line>& lines) {
     return 0;
   }
   if (lines.empty()) {
-    context.note("no place keeps copies yet; gridctl store add NAME dir:/path");
+    context.note("no remotes yet; add one with: gridctl store add NAME dir:/path");
     return 0;
   }
   ui::Table table({{.title = "NAME"},
-                   {.title = "PLACE", .shrinks = true},
+                   {.title = "URL", .shrinks = true},
                    {.title = "LOCATION"},
                    {.title = "COPIES", .right = true},
                    {.title = "DUE", .right = true},
