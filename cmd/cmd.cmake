@@ -26,6 +26,17 @@ gridctl_optimize(gridctl cmd)
 target_include_directories(gridctl PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(gridctl PRIVATE GRIDCTL_VERSION="${PROJECT_VERSION}" ${built_with})
 target_link_libraries(gridctl PRIVATE gridctl_flags gridctl_sanitize)
+if(GRIDCTL_STATIC STREQUAL "some")
+  target_link_options(gridctl PRIVATE -static-libstdc++ -static-libgcc)
+elseif(GRIDCTL_STATIC STREQUAL "all")
+  target_link_options(gridctl PRIVATE -static)
+endif()
+# Of which commit: looked at by each build, written when it is another one.
+set(commit ${CMAKE_BINARY_DIR}/generated/commit.inc)
+add_custom_target(commit COMMAND ${CMAKE_COMMAND} -DOUT=${commit} -DSOURCE=${CMAKE_SOURCE_DIR} -P ${CMAKE_CURRENT_SOURCE_DIR}/commit.cmake
+                  BYPRODUCTS ${commit} VERBATIM)
+set_source_files_properties(version.cpp PROPERTIES OBJECT_DEPENDS ${commit})
+add_dependencies(gridctl commit)
 foreach(room ui forecast control registry transfer store probe config sched job ssh db crypto wire os base)
   if(TARGET gridctl_${room})
     target_link_libraries(gridctl PRIVATE gridctl_${room})
@@ -33,6 +44,8 @@ foreach(room ui forecast control registry transfer store probe config sched job 
 endforeach()
 
 install(TARGETS gridctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES ${CMAKE_CURRENT_SOURCE_DIR}/gridctl.service DESTINATION lib/systemd/user)
+install(CODE "message(\"gridctl is at \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/gridctl\")")
 install(FILES ${CMAKE_SOURCE_DIR}/completions/gridctl.bash RENAME gridctl
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${CMAKE_SOURCE_DIR}/completions/_gridctl DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)

@@ -71,7 +71,8 @@ constexpr std::string_view k_head =
     "dstack's notation, vendor:names:memory:count with each part optional, may follow gpu= or stand alone:\n"
     "A100:2..4, 24GB.., nvidia:H100,H200:8.\n"
     ".SS Order\n"
-    "\\-o price,num_gpus\\- sorts by price, and by descending number of GPUs where prices are equal. Unknown values come "
+    "\\-o price,num_gpus\\- sorts by price, and by descending number of GPUs where prices are equal. Unknown values "
+    "come "
     "last.\n"
     ".SH FIELDS\n";
 }  // namespace

@@ -35,8 +35,8 @@ bool is_unique(std::string_view topic) {
   const auto pages = std::count_if(std::begin(k_manuals), std::end(k_manuals),
                                    [&](const Manual& manual) { return has_name(manual, topic); });
   const auto commands = nouns();
-  return pages == 1 && std::none_of(commands.begin(), commands.end(),
-                                    [&](const NounText& noun) { return noun.noun == topic; });
+  return pages == 1 &&
+         std::none_of(commands.begin(), commands.end(), [&](const NounText& noun) { return noun.noun == topic; });
 }
 
 // Like git: $PAGER, else less; nullopt where the reader wants none.

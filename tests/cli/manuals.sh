@@ -22,20 +22,20 @@ for page in "$2"/gridctl*.[1-8]; do
   # references: name(N), where the section stands in bold or not
   text=$("$1" help "$name") || complain "'gridctl help $name' fails"
   [ "$text" = "$(cat "$page.txt")" ] || complain "'gridctl help $name' prints something else than the page"
-  for reference in $(grep -oE 'gridctl(-[a-z-]+)?\([1-8]\)' <<< "$text" | sort -u); do
+  while read -r reference; do
     target=${reference%)}
     [ -e "$2/${target/(/.}" ] || complain "$name refers to $reference, which does not exist"
-  done
+  done < <(grep -oE 'gridctl(-[a-z-]+)?\([1-8]\)' <<< "$text" | sort -u)
 done
 [ "$count" -ge 14 ] || complain "only $count pages were built"
 
 # The protocol's page names every field that the sources put on the wire.
-for field in $(grep -ohE '\{"[a-z_0-9]+",' "$3"/src/wire/*.cpp "$3"/src/base/hardware_json.cpp "$3"/src/base/inventory.cpp | tr -d '{",' | sort -u); do
+while read -r field; do
   grep -qE "\b$field\b" "$3/man/gridctl-agent.7.md" || complain "gridctl-agent(7) does not explain the field '$field'"
-done
+done < <(grep -ohE '\{"[a-z_0-9]+",' "$3"/src/wire/*.cpp "$3"/src/base/{hardware_json,inventory}.cpp | tr -d '{",' | sort -u)
 
 # What the pages name in the sources exists.
-for file in $(grep -ohE '\b(src|tests|scripts|man)/[A-Za-z0-9_./-]+[A-Za-z0-9]' "$3"/man/*.md "$3"/README.md "$3"/CHANGELOG.md | sort -u); do
+while read -r file; do
   [ -e "$3/$file" ] || complain "the documents name $file, which does not exist"
-done
+done < <(grep -ohE '\b(src|tests|scripts|man|cmd)/[A-Za-z0-9_./-]+[A-Za-z0-9]' "$3"/{man/*,README,CHANGELOG}.md | sort -u)
 exit $failed
