@@ -99,7 +99,7 @@ TEST(Place, TakesTheHostThatIsCheapestToTheEnd) {
   EXPECT_LT(decision.placement->estimate.cost(), decision.runners_up.at(0).estimate.cost());
   EXPECT_THAT(decision.placement->reason, HasSubstr("expected cost to finish"));
   EXPECT_THAT(decision.placement->reason, HasSubstr("USD per A100-hour of work"));
-  EXPECT_THAT(decision.runners_up.at(0).reason, HasSubstr("dearer in the end"));
+  EXPECT_THAT(decision.runners_up.at(0).reason, HasSubstr("more expensive in total"));
 }
 
 TEST(Place, TakesADearerHostThatFailsSeldomWhenFailuresCostMore) {
