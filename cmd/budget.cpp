@@ -71,7 +71,7 @@ Result<int> set(Context& context, const Parsed& parsed) {
   }
   context.print_line(whose(owner) + " may cost " + ui::money(*usd, false) + " in a month; " +
                      ui::money(mine->spending.usd, false) + " of " + mine->month.name + " is spent");
-  if (mine->used_up) context.note("that is used up: what runs and costs is stopped, after it has saved");
+  if (mine->used_up) context.note("that is used up: running jobs that cost money will save and stop");
   return 0;
 }
 
@@ -85,7 +85,7 @@ Result<int> ls(Context& context, const Parsed&) {
     return 0;
   }
   if (budgets.empty()) {
-    context.note("a month may cost what it will; gridctl budget set USD");
+    context.note("there is no monthly budget; set one with: gridctl budget set USD");
     return 0;
   }
   ui::Table table({{.title = "OWNER", .shrinks = true},

@@ -34,7 +34,7 @@ Result<void> check_empty(const os::Path& directory) {
   if (!os::exists(directory)) return {};
   TRY_ASSIGN(const std::optional<os::FileStatus> status, os::status_of(directory));
   if (status && status->kind != os::FileKind::directory)
-    return make_error(Code::exists, directory.string() + " exists and is no directory");
+    return make_error(Code::exists, directory.string() + " exists and is not a directory");
   TRY_ASSIGN(const std::vector<std::string> names, os::list_directory(directory));
   if (names.empty() || os::exists(directory / store::k_partial_mark)) return {};
   return make_error(Code::exists,

@@ -38,7 +38,7 @@ Result<registry::Checkpoint> store_directory(Context& context, registry::Registr
 // Then nothing of the job could commit a checkpoint of its own meanwhile.
 Result<void> check_idle(const registry::Job& job) {
   if (job.machine.attempt() == nullptr) return {};
-  return make_error(Code::busy, "job " + job.name + " (" + job.id.value + ") has an attempt under way",
+  return make_error(Code::busy, "job " + job.name + " (" + job.id.value + ") has a running attempt",
                     "gridctl job cancel " + job.id.value + " --wait");
 }
 

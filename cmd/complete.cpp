@@ -78,7 +78,7 @@ Candidates jobs(registry::Registry& registry, bool with_checkpoints, const std::
       found.emplace_back(typed.substr(0, at + 1) + std::to_string(checkpoint.seq.value), format_size(checkpoint.bytes));
     return found;
   }
-  found.emplace_back("@last", "the job submitted last");
+  found.emplace_back("@last", "the most recent job");
   Result<std::vector<registry::JobRow>> list = registry.jobs({.states = {}, .active_only = false, .limit = k_jobs_max});
   if (!list) return {};
   for (const registry::JobRow& job : *list) {

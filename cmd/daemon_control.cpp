@@ -43,7 +43,7 @@ Result<int> stop(Context& context, const Parsed&) {
   TRY_ASSIGN(const control::DaemonStatus before, control::daemon_status(context.state));
   if (before.running) {
     TRY_ASSIGN(const control::DaemonStatus after, control::stop_daemon(context.state));
-    show(context, after, "still running", "stopped; jobs go on at their hosts");
+    show(context, after, "still running", "stopped; jobs continue on their hosts");
     return 0;
   }
   show(context, before, "running", "not running");

@@ -258,7 +258,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     Error error = std::move(followed).error();
     if (error.code != Code::interrupted && error.code != Code::timed_out) return error;
     TRY(registry.apply(id, {context.now(), job::CancelRequested{Duration::zero()}}));
-    Error told = make_error(error.code, "the drill is broken off, its job is being cancelled",
+    Error told = make_error(error.code, "the drill was interrupted; cancelling its job",
                             "gridctl job drill " + parsed.positionals[0]);
     return told;
   }

@@ -74,7 +74,7 @@ Result<void> copy_missing(Context& context, registry::Registry& registry, contro
   TRY_ASSIGN(const auto offers, control::place_offers(registry));
   const auto here =
       std::find_if(offers.begin(), offers.end(), [&](const auto& one) { return one.name == synced.name; });
-  if (here == offers.end()) return make_error(Code::not_found, "no place '" + synced.name + "'", "gridctl store ls");
+  if (here == offers.end()) return make_error(Code::not_found, "no remote '" + synced.name + "'", "gridctl store ls");
   tell_refused(context, *here, copyable);
   for (const registry::CopyWanted& wanted : control::missing_at(*here, copyable, copies)) {
     const std::string name = checkpoint_name(wanted.checkpoint.job, wanted.checkpoint.seq);
