@@ -90,8 +90,10 @@ def curve(drawing, folder, top):
     drawing.text(LEFT - 12, top + CURVE / 2, "loss", anchor="end")
     drawing.text(LEFT, top + CURVE + 18, "step 1", "small")
     drawing.text(WIDTH - RIGHT, top + CURVE + 18, f"step {last}", "small", "end")
-    again = len({step for step, _ in attempts[0]} & {step for step, _ in attempts[1]})
-    return f"{again} steps computed twice, with equal losses", top + CURVE + 34
+    first, second = dict(attempts[0]), dict(attempts[1])
+    again = first.keys() & second.keys()
+    equal = sum(first[step] == second[step] for step in again)
+    return f"{len(again)} steps were computed twice, {equal} of them with equal loss", top + CURVE + 34
 
 
 def main():

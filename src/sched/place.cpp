@@ -53,7 +53,7 @@ std::string winner_reason(const Candidate& best, std::size_t fitting, std::size_
   if (fitting > 1) {
     why = std::string(k_aims[static_cast<std::size_t>(spec.optimize)]) + " of " + std::to_string(fitting) +
           " suitable hosts";
-    if (!spec.any_order && spec.gpus.size() > 1) why += ", in your order of GPUs";
+    if (!spec.resources.any_order && spec.resources.gpus.size() > 1) why += ", in your order of GPUs";
     if (known.is_due()) why += ", within the deadline";
     if (best.placement.late)
       why = "none of " + std::to_string(fitting) +
