@@ -15,15 +15,16 @@ namespace gridctl::cmd {
 
 namespace budget {
 namespace {
-constexpr Option k_owner[] = {{"owner", 0, "NAME", "for jobs with this owner in their files", "all jobs together"}};
+constexpr Option k_owner[] = {{"owner", 0, "NAME", "only for jobs with this owner", "all jobs together"}};
 constexpr Positional k_usd[] = {{"USD"}};
-constexpr Example k_set_examples[] = {{"All jobs of a month together cost at most 200 USD", "gridctl budget set 200"},
-                                      {"Those of one project", "gridctl budget set 50 --owner vision"}};
+constexpr Example k_set_examples[] = {{"Limit all jobs together to 200 USD a month", "gridctl budget set 200"},
+                                      {"Limit the jobs of one project", "gridctl budget set 50 --owner vision"}};
 constexpr Example k_ls_examples[] = {
-    {"What was spent this month, and what it will be at this pace", "gridctl budget ls"},
-    {"Will it last?", "gridctl budget ls --json | jq -r '.[] | select(.forecast > .usd_month) | .owner'"}};
-constexpr Example k_rm_examples[] = {{"No limit for a month any more", "gridctl budget rm"},
-                                     {"Nor for a project", "gridctl budget rm --owner vision"}};
+    {"Show this month's cost and its forecast", "gridctl budget ls"},
+    {"List the budgets that will be exceeded",
+     "gridctl budget ls --json | jq -r '.[] | select(.forecast > .usd_month) | .owner'"}};
+constexpr Example k_rm_examples[] = {{"Remove the monthly limit", "gridctl budget rm"},
+                                     {"Remove the limit of a project", "gridctl budget rm --owner vision"}};
 
 Result<std::string> owner_of(const Parsed& parsed) {
   std::string owner = parsed.value("owner");
@@ -70,7 +71,7 @@ Result<int> set(Context& context, const Parsed& parsed) {
   }
   context.print_line(whose(owner) + " may cost " + ui::money(*usd, false) + " in a month; " +
                      ui::money(mine->spending.usd, false) + " of " + mine->month.name + " is spent");
-  if (mine->used_up) context.note("that is used up: what runs and costs is stopped, after it has saved");
+  if (mine->used_up) context.note("that is used up: running jobs that cost money will save and stop");
   return 0;
 }
 
@@ -84,7 +85,7 @@ Result<int> ls(Context& context, const Parsed&) {
     return 0;
   }
   if (budgets.empty()) {
-    context.note("a month may cost what it will; gridctl budget set USD");
+    context.note("there is no monthly budget; set one with: gridctl budget set USD");
     return 0;
   }
   ui::Table table({{.title = "OWNER", .shrinks = true},
@@ -122,14 +123,14 @@ Result<int> rm(Context& context, const Parsed& parsed) {
 const Command k_budget_set{
     .noun = "budget",
     .verb = "set",
-    .summary = "say what a month may cost",
+    .summary = "set a monthly budget",
     .examples = budget::k_set_examples,
     .description =
-        "Limits what jobs cost in a calendar month (UTC): all of them together, or those whose job file names this "
-        "'owner', a person or a project. Both hold at once.\n\n"
-        "When it is used up, running jobs that cost something are stopped as at their own budget: they save first and "
-        "end as CANCELLED with exit code 9, and 'gridctl job resume' goes on when there is more or in the next month. "
-        "What waits runs on hosts that cost nothing, or waits on.",
+        "Limits the cost of jobs in a calendar month (UTC): of all jobs together, or of those whose job file names "
+        "this 'owner', a person or a project. Both limits apply at the same time.\n\nWhen the budget is used up, "
+        "gridctl stops running jobs that cost money: they save first and end as CANCELLED with exit code 9. 'gridctl "
+        "job resume' continues them in the next month or after you raise the budget. Waiting jobs run on free hosts or "
+        "keep waiting.",
     .positionals = budget::k_usd,
     .options = budget::k_owner,
     .exit_codes = k_exits_state,
@@ -138,19 +139,19 @@ const Command k_budget_set{
 const Command k_budget_ls{
     .noun = "budget",
     .verb = "ls",
-    .summary = "what months may cost, and what this one did",
+    .summary = "list monthly budgets and this month's cost",
     .examples = budget::k_ls_examples,
     .description =
-        "Lists the budgets with what was spent since the month began (UTC), what running jobs cost in an "
-        "hour, what it will be at the month's end if they go on, and how long the budget lasts then.",
+        "Lists the budgets with the cost since the start of the month (UTC), the current cost per hour, the forecast "
+        "for the end of the month if the running jobs continue, and how long the budget will last.",
     .exit_codes = k_exits_state,
     .run = budget::ls};
 
 const Command k_budget_rm{.noun = "budget",
                           .verb = "rm",
-                          .summary = "let a month cost what it will",
+                          .summary = "remove a monthly budget",
                           .examples = budget::k_rm_examples,
-                          .description = "Removes the budget of all jobs, or that of one owner.",
+                          .description = "Removes the budget of all jobs, or of one owner.",
                           .options = budget::k_owner,
                           .exit_codes = k_exits_job,
                           .run = budget::rm};

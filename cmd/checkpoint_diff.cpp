@@ -17,9 +17,9 @@ namespace gridctl::cmd {
 namespace checkpoint_diff {
 namespace {
 constexpr Example k_examples[] = {
-    {"Which tensors changed between two checkpoints of a job, and by how much",
+    {"Show which tensors changed between two checkpoints of a job, and by how much",
      "gridctl checkpoint diff train-gpt@3 train-gpt@7"},
-    {"Whether two runs have come to the same weights", "gridctl checkpoint diff run-a run-b"}};
+    {"Check whether two runs reached the same weights", "gridctl checkpoint diff run-a run-b"}};
 constexpr Positional k_positionals[] = {{"BEFORE", Completion::checkpoint}, {"AFTER", Completion::checkpoint}};
 
 std::string_view name_of(store::Change change) {
@@ -122,14 +122,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_checkpoint_diff{
     .noun = "checkpoint",
     .verb = "diff",
-    .summary = "which tensors changed, and by how much",
+    .summary = "show which tensors changed, and by how much",
     .examples = checkpoint_diff::k_examples,
     .description =
-        "Compares two checkpoints tensor by tensor: those of safetensors files, and the entries of torch.save "
-        "archives; of other files, the file. Nothing is unpickled, so the type of the numbers is known in safetensors "
-        "files only. CHANGED is the share of the numbers (else of the bytes) that differ; RMS is the root mean square "
-        "of the differences in per cent of that of the numbers before; LARGEST is the largest difference. Chunks that "
-        "both have are not read. With --json also what is the same is listed.",
+        "Compares two checkpoints: safetensors files tensor by tensor, torch.save archives entry by entry, other files "
+        "as a whole. gridctl unpickles nothing, so it knows number types only in safetensors files. CHANGED is the "
+        "share of numbers (or bytes) that differ. RMS is the root mean square of the differences, in per cent of that "
+        "of the old numbers. LARGEST is the largest difference. Chunks common to both are not read. --json also lists "
+        "what is equal.",
     .positionals = checkpoint_diff::k_positionals,
     .exit_codes = k_exits_checkpoint,
     .run = checkpoint_diff::run};

@@ -14,8 +14,8 @@ namespace gridctl::cmd {
 namespace checkpoint_ls {
 namespace {
 constexpr Example k_examples[] = {
-    {"What a job could continue from", "gridctl checkpoint ls train-gpt"},
-    {"The newest one's name", "gridctl checkpoint ls @last --json | jq -r '.[-1].checkpoint_id'"}};
+    {"List a job's checkpoints", "gridctl checkpoint ls train-gpt"},
+    {"Print the name of the newest one", "gridctl checkpoint ls @last --json | jq -r '.[-1].checkpoint_id'"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 
 std::string marks(const registry::Checkpoint& checkpoint, CheckpointSeq head) {

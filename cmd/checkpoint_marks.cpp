@@ -10,11 +10,11 @@ namespace gridctl::cmd {
 namespace checkpoint_marks {
 namespace {
 constexpr Example k_pin_examples[] = {
-    {"Keep a checkpoint whatever the job's keep rule says", "gridctl checkpoint pin train-gpt@3"},
-    {"No longer", "gridctl checkpoint pin train-gpt@3 --off"}};
+    {"Keep a checkpoint regardless of the retention rule", "gridctl checkpoint pin train-gpt@3"},
+    {"Unpin it", "gridctl checkpoint pin train-gpt@3 --off"}};
 constexpr Example k_rm_examples[] = {{"Remove one checkpoint", "gridctl checkpoint rm train-gpt@3"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::checkpoint}};
-constexpr Option k_pin_options[] = {{"off", 0, "", "let it go again"}};
+constexpr Option k_pin_options[] = {{"off", 0, "", "unpin it"}};
 
 Result<int> pin(Context& context, const Parsed& parsed) {
   const bool pinned = !parsed.has("off");
@@ -48,22 +48,21 @@ constexpr int k_exits_rm[] = {3, 5, 7};
 
 const Command k_checkpoint_pin{.noun = "checkpoint",
                                .verb = "pin",
-                               .summary = "keep a checkpoint",
+                               .summary = "protect a checkpoint from removal",
                                .examples = checkpoint_marks::k_pin_examples,
-                               .description = "A pinned checkpoint is never removed by the job's keep rule.",
+                               .description = "The retention rule never removes a pinned checkpoint.",
                                .positionals = checkpoint_marks::k_positionals,
                                .options = checkpoint_marks::k_pin_options,
                                .exit_codes = k_exits_job,
                                .run = checkpoint_marks::pin};
-const Command k_checkpoint_rm{.noun = "checkpoint",
-                              .verb = "rm",
-                              .summary = "remove a checkpoint",
-                              .examples = checkpoint_marks::k_rm_examples,
-                              .description =
-                                  "Removes one checkpoint. Refused when it is pinned, or when it is what an "
-                                  "unfinished job would continue from.",
-                              .positionals = checkpoint_marks::k_positionals,
-                              .exit_codes = checkpoint_marks::k_exits_rm,
-                              .run = checkpoint_marks::remove};
+const Command k_checkpoint_rm{
+    .noun = "checkpoint",
+    .verb = "rm",
+    .summary = "remove a checkpoint",
+    .examples = checkpoint_marks::k_rm_examples,
+    .description = "Removes one checkpoint. Refused if it is pinned, or if an unfinished job would continue from it.",
+    .positionals = checkpoint_marks::k_positionals,
+    .exit_codes = checkpoint_marks::k_exits_rm,
+    .run = checkpoint_marks::remove};
 
 }  // namespace gridctl::cmd

@@ -16,12 +16,14 @@ namespace gridctl::cmd {
 
 namespace checkpoint_pull {
 namespace {
-constexpr Example k_examples[] = {{"Copy out the newest checkpoint", "gridctl checkpoint pull train-gpt ./result"},
-                                  {"Copy out the third one", "gridctl checkpoint pull train-gpt@3 ./step3"},
-                                  {"Straight from a place that keeps copies, on a new machine with the store's key",
-                                   "gridctl checkpoint pull train-gpt ./result --from nas"}};
+constexpr Example k_examples[] = {
+    {"Copy the newest checkpoint to a directory", "gridctl checkpoint pull train-gpt ./result"},
+    {"Copy the third one", "gridctl checkpoint pull train-gpt@3 ./step3"},
+    {"Copy it from a remote, on a new machine that has the store's key",
+     "gridctl checkpoint pull train-gpt ./result --from nas"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::checkpoint}, {"DIR", Completion::directory}};
-constexpr Option k_options[] = {{"from", 0, "PLACE", "read the copy there, not the store here", {}, Completion::place}};
+constexpr Option k_options[] = {
+    {"from", 0, "REMOTE", "read the copy at this remote instead of the local store", {}, Completion::place}};
 constexpr int k_exits[] = {3, 5, 6, 7, 8};
 
 struct Pulled {
@@ -33,7 +35,7 @@ Result<void> check_empty(const os::Path& directory) {
   if (!os::exists(directory)) return {};
   TRY_ASSIGN(const std::optional<os::FileStatus> status, os::status_of(directory));
   if (status && status->kind != os::FileKind::directory)
-    return make_error(Code::exists, directory.string() + " exists and is no directory");
+    return make_error(Code::exists, directory.string() + " exists and is not a directory");
   TRY_ASSIGN(const std::vector<std::string> names, os::list_directory(directory));
   if (names.empty() || os::exists(directory / store::k_partial_mark)) return {};
   return make_error(Code::exists,
@@ -108,22 +110,21 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace checkpoint_pull
 
-const Command k_checkpoint_pull{.noun = "checkpoint",
-                                .verb = "pull",
-                                .summary = "copy a checkpoint out",
-                                .examples = checkpoint_pull::k_examples,
-                                .description =
-                                    "Writes the files of a checkpoint into a new directory; every chunk is "
-                                    "hashed again on the way. The directory appears when it is whole; one that was "
-                                    "there and empty holds the file .gridctl-partial until then. What a copy that was "
-                                    "killed has left, the next one to the same place replaces.\n\n"
-                                    "What is damaged or missing in the store is brought back first, from the nearest "
-                                    "place that has a sound copy. With --from the place alone is read: the store's "
-                                    "key is all that is needed here, and ID may be a job's id or name as the place "
-                                    "has it; without a number, the newest whole copy is taken.",
-                                .positionals = checkpoint_pull::k_positionals,
-                                .options = checkpoint_pull::k_options,
-                                .exit_codes = checkpoint_pull::k_exits,
-                                .run = checkpoint_pull::run};
+const Command k_checkpoint_pull{
+    .noun = "checkpoint",
+    .verb = "pull",
+    .summary = "copy a checkpoint to a directory",
+    .examples = checkpoint_pull::k_examples,
+    .description =
+        "Writes the files of a checkpoint to a new directory and verifies every chunk. The directory appears when it "
+        "is complete; an existing empty directory contains the file .gridctl-partial until then. If the command is "
+        "killed, running it again replaces what it left.\n\nIf a chunk is damaged or missing in the store, gridctl "
+        "first fetches it from the nearest remote with an intact copy. With --from, gridctl reads only the remote and "
+        "needs only the store's key. ID is then a job's id or name as recorded there; without a number, the newest "
+        "complete copy is used.",
+    .positionals = checkpoint_pull::k_positionals,
+    .options = checkpoint_pull::k_options,
+    .exit_codes = checkpoint_pull::k_exits,
+    .run = checkpoint_pull::run};
 
 }  // namespace gridctl::cmd

@@ -12,7 +12,7 @@ namespace gridctl::cmd {
 
 namespace checkpoint_push {
 namespace {
-constexpr Example k_examples[] = {{"Give a job a checkpoint made elsewhere, then go on from it",
+constexpr Example k_examples[] = {{"Give a job a checkpoint from elsewhere and continue from it",
                                    "gridctl checkpoint push train-gpt ./ckpt && gridctl job resume train-gpt"}};
 constexpr Positional k_positionals[] = {{"JOB", Completion::job}, {"DIR", Completion::directory}};
 
@@ -38,7 +38,7 @@ Result<registry::Checkpoint> store_directory(Context& context, registry::Registr
 // Then nothing of the job could commit a checkpoint of its own meanwhile.
 Result<void> check_idle(const registry::Job& job) {
   if (job.machine.attempt() == nullptr) return {};
-  return make_error(Code::busy, "job " + job.name + " (" + job.id.value + ") has an attempt under way",
+  return make_error(Code::busy, "job " + job.name + " (" + job.id.value + ") has a running attempt",
                     "gridctl job cancel " + job.id.value + " --wait");
 }
 
@@ -69,11 +69,11 @@ constexpr int k_exits[] = {3, 5, 7};
 
 const Command k_checkpoint_push{.noun = "checkpoint",
                                 .verb = "push",
-                                .summary = "bring a checkpoint in",
+                                .summary = "import a checkpoint",
                                 .examples = checkpoint_push::k_examples,
                                 .description =
-                                    "Stores a directory as the job's newest checkpoint, so that its next attempt "
-                                    "starts from it. Refused while an attempt is under way.",
+                                    "Stores a directory as the job's newest checkpoint, so that the next attempt "
+                                    "starts from it. Refused while an attempt is running.",
                                 .positionals = checkpoint_push::k_positionals,
                                 .exit_codes = checkpoint_push::k_exits,
                                 .run = checkpoint_push::run};

@@ -53,7 +53,7 @@ bool is_whole(const store::CopyRecord& record, const store::PlaceListing& there)
 Result<void> check_known(registry::Registry& registry, const store::CopyRecord& record) {
   const Result<registry::Checkpoint> known = registry.checkpoint(record.job, record.seq);
   if (!known || known->root == record.root) return {};
-  return make_error(Code::checkpoint_damaged, "the place gives another checkpoint as " +
+  return make_error(Code::checkpoint_damaged, "the remote has another checkpoint under " +
                                                   checkpoint_name(record.job, record.seq) + " than was copied there");
 }
 

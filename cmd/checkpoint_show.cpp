@@ -13,8 +13,8 @@ namespace gridctl::cmd {
 
 namespace checkpoint_show {
 namespace {
-constexpr Example k_examples[] = {{"What is in the newest checkpoint", "gridctl checkpoint show train-gpt"},
-                                  {"In the third one", "gridctl checkpoint show train-gpt@3"}};
+constexpr Example k_examples[] = {{"Show the newest checkpoint", "gridctl checkpoint show train-gpt"},
+                                  {"Show the third one", "gridctl checkpoint show train-gpt@3"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::checkpoint}};
 
 std::string_view kind_name(store::EntryKind kind) {
@@ -105,11 +105,11 @@ Result<int> run(Context& context, const Parsed& parsed) {
 
 const Command k_checkpoint_show{.noun = "checkpoint",
                                 .verb = "show",
-                                .summary = "lineage and contents of one checkpoint",
+                                .summary = "show origin and contents of a checkpoint",
                                 .examples = checkpoint_show::k_examples,
                                 .description =
-                                    "Shows where a checkpoint comes from and which files it holds. ID is a job, "
-                                    "then its newest checkpoint is meant, or JOB@NUMBER.",
+                                    "Shows where a checkpoint comes from and which files it contains. ID is a job, "
+                                    "which means its newest checkpoint, or JOB@NUMBER.",
                                 .positionals = checkpoint_show::k_positionals,
                                 .exit_codes = k_exits_checkpoint,
                                 .run = checkpoint_show::run};

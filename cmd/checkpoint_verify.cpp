@@ -12,9 +12,8 @@ namespace gridctl::cmd {
 
 namespace checkpoint_verify {
 namespace {
-constexpr Example k_examples[] = {
-    {"Hash every chunk of every checkpoint of a job again", "gridctl checkpoint verify train-gpt"},
-    {"Only of one", "gridctl checkpoint verify train-gpt@3"}};
+constexpr Example k_examples[] = {{"Verify every checkpoint of a job", "gridctl checkpoint verify train-gpt"},
+                                  {"Verify one", "gridctl checkpoint verify train-gpt@3"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::checkpoint}};
 constexpr std::size_t k_damages_named = 20;  // of one checkpoint; the rest is counted
 
@@ -122,16 +121,16 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace checkpoint_verify
 
-const Command k_checkpoint_verify{.noun = "checkpoint",
-                                  .verb = "verify",
-                                  .summary = "hash everything again",
-                                  .examples = checkpoint_verify::k_examples,
-                                  .description =
-                                      "Reads every chunk of the checkpoints and compares it with its hash. A "
-                                      "damaged checkpoint is marked so, is named with file and place, and is "
-                                      "not restored. ID is a job (all its checkpoints) or JOB@NUMBER.",
-                                  .positionals = checkpoint_verify::k_positionals,
-                                  .exit_codes = k_exits_checkpoint,
-                                  .run = checkpoint_verify::run};
+const Command k_checkpoint_verify{
+    .noun = "checkpoint",
+    .verb = "verify",
+    .summary = "verify every chunk of checkpoints",
+    .examples = checkpoint_verify::k_examples,
+    .description =
+        "Reads every chunk and compares it with its hash. gridctl marks a damaged checkpoint, names the file and "
+        "position, and does not restore it. ID is a job (all its checkpoints) or JOB@NUMBER.",
+    .positionals = checkpoint_verify::k_positionals,
+    .exit_codes = k_exits_checkpoint,
+    .run = checkpoint_verify::run};
 
 }  // namespace gridctl::cmd

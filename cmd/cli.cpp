@@ -11,6 +11,7 @@
 #include "cmd/context.hpp"
 #include "cmd/habits.hpp"
 #include "cmd/help.hpp"
+#include "cmd/manuals.hpp"
 #include "os/log.hpp"
 #include "os/priority.hpp"
 #include "os/process.hpp"
@@ -78,6 +79,16 @@ Error unknown_noun(const std::string& word, const Arguments& arguments) {
   if (!near.empty())
     return make_error(Code::usage, "no command " + shown + "; did you mean '" + near + "'?", "gridctl --help");
   return make_error(Code::usage, "no command " + shown, "gridctl --help");
+}
+
+Error unknown_topic(const std::string& word) {
+  std::vector<std::string> known = known_nouns();
+  for (std::string& topic : manual_topics()) known.push_back(std::move(topic));
+  const std::string near = nearest(word, known);
+  return make_error(
+      Code::usage,
+      "no command or manual '" + sanitize(word) + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?"),
+      near.empty() ? "gridctl --help" : "gridctl help " + near);
 }
 
 Error unknown_verb(const std::string& noun, const std::string& word) {
@@ -229,6 +240,15 @@ int fail(Context& context, const Error& error) {
   return code;
 }
 
+// Of `gridctl help WORDS`: a manual page, or what `gridctl WORDS --help` prints.
+Result<int> help(Context& context, const Arguments& words);
+Result<int> help_or_manual(Context& context, const Arguments& words) {
+  if (words.size() != 1) return help(context, words);
+  const bool command = words[0] == "help" || !known_verbs(words[0]).empty();
+  if (const Manual* manual = command ? nullptr : find_manual(words[0])) return show_manual(context, *manual);
+  return command ? help(context, words) : unknown_topic(words[0]);
+}
+
 Result<int> help(Context& context, const Arguments& words) {
   const std::size_t columns = context.columns_out();
   if (words.empty()) {
@@ -256,7 +276,8 @@ Result<int> dispatch(Context& context, const Arguments& arguments) {
     for (const std::string& argument : line.rest)
       if (argument == "--version") line.words = {"version"};
   }
-  if (!line.words.empty() && line.words[0] == "help") return help(context, {line.words.begin() + 1, line.words.end()});
+  if (!line.words.empty() && line.words[0] == "help")
+    return help_or_manual(context, {line.words.begin() + 1, line.words.end()});
   if (line.help) return help(context, line.words);
   if (line.words.empty()) {
     for (const std::string& argument : line.rest)

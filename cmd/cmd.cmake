@@ -16,7 +16,7 @@ add_executable(gridctl
   cli.cpp commands.cpp complete.cpp completion_scripts.cpp completions.cpp context.cpp deadline_view.cpp daemon_control.cpp daemon_run.cpp
   doctor.cpp doctor_here.cpp doctor_hosts.cpp drill.cpp findings.cpp follow.cpp followed.cpp habits.cpp help.cpp help_topic.cpp init.cpp
   job_cancel.cpp job_drill.cpp job_events.cpp job_explain.cpp job_logs.cpp job_ls.cpp job_plan.cpp job_resume.cpp job_show.cpp job_submit.cpp
-  job_watch.cpp key_files.cpp key_show.cpp log_printer.cpp log_reader.cpp manual.cpp manual_query.cpp manual_training.cpp outcome.cpp
+  job_watch.cpp key_files.cpp key_show.cpp log_printer.cpp log_reader.cpp manual.cpp manual_query.cpp manual_training.cpp manuals.cpp outcome.cpp
   plan_estimate.cpp plan_question.cpp plan_report.cpp plan_serve.cpp plan_train.cpp provider_bench.cpp provider_check.cpp provider_drain.cpp
   provider_facts.cpp provider_landmark.cpp provider_links.cpp provider_ls.cpp provider_price.cpp provider_register.cpp provider_rescan.cpp
   provider_rm.cpp provider_show.cpp sim.cpp sim_question.cpp sim_report.cpp ssh_names.cpp store_add.cpp store_check.cpp store_ls.cpp store_places.cpp
@@ -29,28 +29,34 @@ add_custom_command(OUTPUT ${template_rows}
   COMMAND ${CMAKE_COMMAND} -DFOLDER=${CMAKE_SOURCE_DIR}/cmd/templates -DOUT=${template_rows} -P ${CMAKE_SOURCE_DIR}/cmd/templates/templates.cmake
   DEPENDS ${template_files} ${CMAKE_SOURCE_DIR}/cmd/templates/templates.cmake COMMENT "Collecting the templates" VERBATIM)
 set_source_files_properties(template_files.cpp PROPERTIES OBJECT_DEPENDS ${template_rows})
+set_source_files_properties(manuals.cpp PROPERTIES OBJECT_DEPENDS ${CMAKE_BINARY_DIR}/generated/manuals.inc)
+add_dependencies(gridctl manuals)
 # The argument parser is only in cli.cpp.
 gridctl_compile_together(gridctl APART cli.cpp sim.cpp sim_report.cpp ALONE sim_question.cpp)
 gridctl_optimize(gridctl cmd)
 target_include_directories(gridctl PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(gridctl PRIVATE GRIDCTL_VERSION="${PROJECT_VERSION}" ${built_with})
 target_link_libraries(gridctl PRIVATE gridctl_flags gridctl_sanitize)
+if(GRIDCTL_STATIC STREQUAL "some")
+  target_link_options(gridctl PRIVATE -static-libstdc++ -static-libgcc)
+elseif(GRIDCTL_STATIC STREQUAL "all")
+  target_link_options(gridctl PRIVATE -static)
+endif()
+# Of which commit: looked at by each build, written when it is another one.
+set(commit ${CMAKE_BINARY_DIR}/generated/commit.inc)
+add_custom_target(commit COMMAND ${CMAKE_COMMAND} -DOUT=${commit} -DSOURCE=${CMAKE_SOURCE_DIR} -P ${CMAKE_CURRENT_SOURCE_DIR}/commit.cmake
+                  BYPRODUCTS ${commit} VERBATIM)
+set_source_files_properties(version.cpp PROPERTIES OBJECT_DEPENDS ${commit})
+add_dependencies(gridctl commit)
 foreach(room ui forecast control registry transfer store probe config plan sched job ssh db crypto wire os base)
   if(TARGET gridctl_${room})
     target_link_libraries(gridctl PRIVATE gridctl_${room})
   endif()
 endforeach()
 
-include(GNUInstallDirs)
 install(TARGETS gridctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/man/*.[1-8])
-foreach(page ${pages})
-  string(REGEX MATCH "[1-8]$" section ${page})
-  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
-endforeach()
-# The specifications are read as they are written.
-install(FILES ${CMAKE_SOURCE_DIR}/man/gridctl-agent.7.md ${CMAKE_SOURCE_DIR}/man/gridctl-job.5.md
-              ${CMAKE_SOURCE_DIR}/man/gridctl-sim.5.md ${CMAKE_SOURCE_DIR}/man/gridctl-store.5.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${CMAKE_CURRENT_SOURCE_DIR}/gridctl.service DESTINATION lib/systemd/user)
+install(CODE "message(\"gridctl is at \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/gridctl\")")
 install(FILES ${CMAKE_SOURCE_DIR}/completions/gridctl.bash RENAME gridctl
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${CMAKE_SOURCE_DIR}/completions/_gridctl DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)

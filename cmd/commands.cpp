@@ -96,9 +96,9 @@ std::span<const NounText> nouns() {
       {"daemon", "the background supervisor"},
       {"plan", "memory, layout, time and cost of a training"},
       {"doctor", "check this machine, the state and every provider"},
-      {"sim", "what would happen: expected time, cost and lost work of a job"},
-      {"completions", "completion of the command line for a shell"},
-      {"version", "versions of gridctl and of its libraries"},
+      {"sim", "predict time, cost and lost work of a job"},
+      {"completions", "shell completion"},
+      {"version", "versions of gridctl and its libraries"},
   };
   return k_nouns;
 }
@@ -108,34 +108,34 @@ std::span<const Option> global_options() {
       {"state", 0, "DIR", "the state directory",
        "$GRIDCTL_STATE, else $XDG_STATE_HOME/gridctl, else ~/.local/state/gridctl", Completion::directory},
       {"json", 0, "", "machine-readable output; an error is one JSON object on standard error"},
-      {"color", 0, "WHEN", "colours; NO_COLOR in the environment switches them off", "auto", Completion::choices,
+      {"color", 0, "WHEN", "colours; NO_COLOR in the environment disables them", "auto", Completion::choices,
        "auto|always|never"},
-      {"verbose", 'v', "", "say on standard error what is being done"},
+      {"verbose", 'v', "", "report progress on standard error"},
       {"help", 'h', "", "show this help"},
   };
   return k_options;
 }
 
 const Option& timeout_option() {
-  static constexpr Option k_timeout{"timeout", 0, "TIME", "wait no longer (90s, 15m, 2h); then exit 124"};
+  static constexpr Option k_timeout{"timeout", 0, "TIME", "wait at most this long (90s, 15m, 2h), then exit with 124"};
   return k_timeout;
 }
 
 std::span<const ExitText> exit_texts() {
   static constexpr ExitText k_exits[] = {
-      {0, "done; where the command waits for a job: it succeeded"},
+      {0, "success; if the command waits for a job, the job succeeded"},
       {1, "the job failed by its own code"},
-      {2, "usage, or a bad job file"},
-      {3, "no such job, provider, checkpoint or place"},
-      {4, "no provider can run it; the reason for each is given"},
-      {5, "a host or the network failed, and retrying did not help"},
+      {2, "wrong usage, or invalid job file"},
+      {3, "no such job, provider, checkpoint or remote"},
+      {4, "no provider can run the job; the reason for each is given"},
+      {5, "a host or the network failed, and retries did not help"},
       {6, "host key mismatch, or authentication refused"},
       {7, "the state directory is in use, unreadable or damaged"},
       {8, "a checkpoint or a stored chunk is damaged or missing"},
-      {9, "stopped by budget, deadline or cancellation"},
-      {70, "a fault in gridctl itself"},
-      {124, "--timeout ran out; the job goes on"},
-      {130, "interrupted; the job goes on, the line that resumes watching is printed"},
+      {9, "stopped by a budget, a deadline or a cancellation"},
+      {70, "internal error of gridctl"},
+      {124, "--timeout expired; the job continues"},
+      {130, "interrupted; the job continues, and the command to resume watching is printed"},
   };
   return k_exits;
 }

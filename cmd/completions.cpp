@@ -9,9 +9,9 @@ namespace gridctl::cmd {
 namespace completions {
 namespace {
 constexpr Example k_examples[] = {
-    {"Complete in this bash, now", "source <(gridctl completions bash)"},
-    {"For every zsh of yours", "gridctl completions zsh > ~/.zfunc/_gridctl"},
-    {"For every fish of yours", "gridctl completions fish > ~/.config/fish/completions/gridctl.fish"},
+    {"Enable completion in this bash", "source <(gridctl completions bash)"},
+    {"Enable it for zsh", "gridctl completions zsh > ~/.zfunc/_gridctl"},
+    {"Enable it for fish", "gridctl completions fish > ~/.config/fish/completions/gridctl.fish"},
 };
 constexpr Positional k_positionals[] = {{"SHELL", Completion::choices, true, "bash|zsh|fish"}};
 
@@ -44,11 +44,11 @@ Result<int> run_complete(Context& context, const Parsed& parsed) { return comple
 
 const Command k_completions{.noun = "completions",
                             .verb = "",
-                            .summary = "print the completion script of a shell",
+                            .summary = "print a completion script for your shell",
                             .examples = completions::k_examples,
                             .description =
-                                "Prints a script that completes commands, options, jobs, checkpoints and "
-                                "providers. An installed gridctl has it in place already.",
+                                "Prints a script that completes commands, options, jobs, checkpoints and providers. "
+                                "Packages and 'cmake --install' put it in place already.",
                             .positionals = completions::k_positionals,
                             .run = completions::run};
 

@@ -44,7 +44,7 @@ Error state_error(Error error) {
 Result<void> check_is_directory(const os::Path& state) {
   std::error_code problem;
   if (!os::exists(state) || std::filesystem::is_directory(state, problem)) return {};
-  return make_error(Code::state_unreadable, "the state directory " + state.string() + " is no directory",
+  return make_error(Code::state_unreadable, "the state directory " + state.string() + " is not a directory",
                     "gridctl --state DIR …");
 }
 }  // namespace

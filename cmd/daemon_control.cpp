@@ -48,7 +48,7 @@ Result<int> stop(Context& context, const Parsed&) {
   TRY_ASSIGN(const control::DaemonStatus before, control::daemon_status(context.state));
   if (before.running) {
     TRY_ASSIGN(const control::DaemonStatus after, control::stop_daemon(context.state));
-    show(context, after, "still running", "stopped; jobs go on at their hosts");
+    show(context, after, "still running", "stopped; jobs continue on their hosts");
     return 0;
   }
   show(context, before, "running", "not running");
@@ -89,28 +89,28 @@ Result<int> uninstall(Context& context, const Parsed&) {
 }  // namespace
 }  // namespace daemon_control
 
-const Command k_daemon_start{.noun = "daemon",
-                             .verb = "start",
-                             .summary = "start the supervisor in the background",
-                             .examples = daemon_control::k_start_examples,
-                             .description =
-                                 "Starts the supervisor of this state directory unless one runs, and returns "
-                                 "when it is ready. It stays until 'gridctl daemon stop'; one that was started "
-                                 "by 'job submit' ends by itself when nothing is left to follow.",
-                             .exit_codes = k_exits_state,
-                             .run = daemon_control::start};
+const Command k_daemon_start{
+    .noun = "daemon",
+    .verb = "start",
+    .summary = "start the supervisor in the background",
+    .examples = daemon_control::k_start_examples,
+    .description =
+        "Starts the supervisor of this state directory, unless it is running, and returns when it is ready. It runs "
+        "until 'gridctl daemon stop'. A supervisor started by 'job submit' exits when there is nothing left to follow.",
+    .exit_codes = k_exits_state,
+    .run = daemon_control::start};
 const Command k_daemon_stop{.noun = "daemon",
                             .verb = "stop",
-                            .summary = "stop it; jobs go on at their hosts",
+                            .summary = "stop the supervisor; jobs continue on their hosts",
                             .examples = daemon_control::k_stop_examples,
                             .description =
-                                "Asks the supervisor to end and waits for it. Attempts go on at their hosts "
-                                "until their lease ends; a supervisor started later takes them up again.",
+                                "Stops the supervisor and waits for its exit. Attempts continue on their hosts until "
+                                "their lease ends. A supervisor started later picks them up again.",
                             .exit_codes = k_exits_state,
                             .run = daemon_control::stop};
 const Command k_daemon_status{.noun = "daemon",
                               .verb = "status",
-                              .summary = "does one run?",
+                              .summary = "check whether the supervisor is running",
                               .examples = daemon_control::k_status_examples,
                               .description =
                                   "Says whether a supervisor follows the jobs of this state directory. The exit "

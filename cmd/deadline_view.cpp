@@ -11,7 +11,7 @@
 namespace gridctl::cmd {
 
 namespace {
-constexpr const char* k_unknown = "how long the job takes is not known (workload.work, or its metric 'progress')";
+constexpr const char* k_unknown = "the job's length is unknown (workload.work, or its metric 'progress')";
 
 WallTime after(WallTime now, double seconds) { return {now.ms + std::llround(seconds * 1000)}; }
 

@@ -16,10 +16,10 @@ constexpr Duration k_patience =
     std::chrono::seconds{30};  // for the slowest host: login, upload of the agent, its tools
 
 constexpr Example k_examples[] = {
-    {"What is wrong, here and on every provider?", "gridctl doctor"},
-    {"Without asking any host", "gridctl doctor --offline"},
+    {"Find problems here and on every provider", "gridctl doctor"},
+    {"Do not contact any host", "gridctl doctor --offline"},
     {"For a script", "gridctl doctor --json | jq '.findings[] | select(.severity==\"error\")'"}};
-constexpr Option k_options[] = {{.name = "offline", .value = "", .help = "ask no host; what is recorded must do"}};
+constexpr Option k_options[] = {{.name = "offline", .value = "", .help = "do not contact hosts; use what is recorded"}};
 constexpr int k_exits_doctor[] = {5, 6, 7};
 
 Diagnosis examine_daemon(const Context& context, registry::Registry& registry) {
@@ -125,14 +125,12 @@ const Command k_doctor{
     .summary = "check this machine, the state and every provider",
     .examples = doctor::k_examples,
     .description =
-        "Looks at this machine (programs, libraries with known weaknesses, keys, clock, state directory, database) "
-        "and asks every provider how it is, all at once; one that does not answer costs no more than the time limit. "
-        "Each finding is followed by the command that mends it.\n\n"
-        "A distributor may have mended what upstream's version number still shows. Where the revision tells, it "
-        "decides; where it does not, the finding is a note that says so.\n\n"
-        "Notes and warnings leave the exit code at 0. With errors it is 7 when this machine or its state is not fit, "
-        "else 6 when a host is not who it was or lets nobody in, else 5 when a host does not answer or cannot run "
-        "jobs.",
+        "Checks this machine (programs, libraries with known vulnerabilities, keys, clock, state directory, database) "
+        "and asks all providers at the same time; an unresponsive host costs no more than the time limit. Each finding "
+        "comes with the command that fixes it.\n\nA distribution may have fixed a vulnerability without changing the "
+        "upstream version. If the package revision shows that, it decides; otherwise the finding is a note that says "
+        "so.\n\nNotes and warnings do not change the exit code 0. Errors do: 7 if this machine or its state has one, "
+        "else 6 if a host has another key or refuses the login, else 5 if a host does not answer or cannot run jobs.",
     .options = doctor::k_options,
     .exit_codes = doctor::k_exits_doctor,
     .waits = true,

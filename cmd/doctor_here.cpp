@@ -58,7 +58,7 @@ void examine_directory(const os::Path& state, Diagnoses& all) {
   const std::string quoted = shell_quote(state.string());
   if (!status || !*status || (*status)->kind != os::FileKind::directory)
     return all.push_back(
-        {"", "state", Severity::error, state.string() + " is no directory that can be read", "ls -ld " + quoted, 7});
+        {"", "state", Severity::error, state.string() + " is not a readable directory", "ls -ld " + quoted, 7});
   if (((*status)->mode & 077) != 0)
     all.push_back({"", "state", Severity::error, state.string() + " is open to other users", "chmod 700 " + quoted, 7});
   else all.push_back(ok("state", state.string()));

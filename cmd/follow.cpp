@@ -20,7 +20,7 @@ constexpr std::size_t k_events_page = 200;                    // events read at 
 constexpr std::size_t k_events_before = 5;                    // shown by `watch` before what is new
 
 Error stopped_error(Code code, std::string what, const JobId& id) {
-  return make_error(code, std::move(what) + "; the job goes on", "gridctl job watch " + id.value);
+  return make_error(code, std::move(what) + "; the job continues", "gridctl job watch " + id.value);
 }
 
 // The block at the bottom of a terminal that is drawn anew when it changes.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
+#include "cmd/manuals.hpp"
 #include "ui/width.hpp"
 
 namespace gridctl::cmd {
@@ -110,7 +112,12 @@ std::string help_of_noun(std::string_view noun, std::size_t columns) {
     if (!command->examples.empty()) text += "  " + std::string(command->examples.front().line) + "\n";
   }
   text += "\nUsage: gridctl " + std::string(noun) + " COMMAND [options]\n\nCommands:\n" + list(entries, columns);
-  text += "\n'gridctl " + std::string(noun) + " COMMAND --help' says more about one of them.\n";
+  text += "\n'gridctl " + std::string(noun) + " COMMAND --help' explains one of them.";
+  std::string manuals;
+  for (const std::string& topic : manual_topics())
+    if (topic == noun || topic.starts_with(std::string(noun) + "."))
+      manuals += (manuals.empty() ? " Manuals: 'gridctl help " : ", 'gridctl help ") + topic + "'";
+  text += manuals + (manuals.empty() ? "\n" : ".\n");
   text +=
       "\nExit codes:\n  0 done, 2 usage; each command's help lists the others. All of them: gridctl-exit-codes(7).\n";
   return text;
@@ -154,7 +161,8 @@ std::string help_of_all(std::size_t columns) {
   text += "\nExit codes:\n";
   std::vector<std::pair<std::string, std::string>> codes;
   for (const ExitText& code : exit_texts()) codes.emplace_back(std::to_string(code.code), std::string(code.meaning));
-  return text + list(codes, columns);
+  text += list(codes, columns) + "\nManuals, also without a network ('gridctl help TOPIC'):\n";
+  return text + paragraph(join(manual_topics(), "  "), columns, 2);
 }
 
 }  // namespace gridctl::cmd

@@ -11,12 +11,12 @@ namespace job_cancel {
 namespace {
 constexpr Duration k_grace = std::chrono::seconds{30};
 
-constexpr Example k_examples[] = {{"Stop a job, with 30 s to save its work", "gridctl job cancel train-gpt"},
-                                  {"At once, and wait until it is gone", "gridctl job cancel @last --now --wait"}};
+constexpr Example k_examples[] = {{"Stop a job and give it 30 s to save", "gridctl job cancel train-gpt"},
+                                  {"Kill it now, and wait until it is gone", "gridctl job cancel @last --now --wait"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
-constexpr Option k_options[] = {{"grace", 0, "TIME", "between the request to end and the kill", "30s"},
-                                {"now", 0, "", "kill at once"},
-                                {"wait", 0, "", "return when it has ended"}};
+constexpr Option k_options[] = {{"grace", 0, "TIME", "time between SIGTERM and SIGKILL", "30s"},
+                                {"now", 0, "", "kill it immediately"},
+                                {"wait", 0, "", "return when the job has ended"}};
 
 Result<void> tell(Context& context, registry::Registry& registry, const JobId& id, std::string_view what) {
   TRY_ASSIGN(const registry::Job job, registry.job(id));
@@ -52,18 +52,18 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace job_cancel
 
-const Command k_job_cancel{.noun = "job",
-                           .verb = "cancel",
-                           .summary = "stop a job",
-                           .examples = job_cancel::k_examples,
-                           .description =
-                               "Asks the job to end (SIGTERM), kills it after the grace, and saves its last "
-                               "checkpoint and output. A cancelled job can be resumed. Cancelling a job that has "
-                               "ended changes nothing.",
-                           .positionals = job_cancel::k_positionals,
-                           .options = job_cancel::k_options,
-                           .exit_codes = k_exits_follow,
-                           .waits = true,
-                           .run = job_cancel::run};
+const Command k_job_cancel{
+    .noun = "job",
+    .verb = "cancel",
+    .summary = "stop a job",
+    .examples = job_cancel::k_examples,
+    .description =
+        "Sends SIGTERM to the job, kills it after the grace period, and saves its last checkpoint and output. You can "
+        "resume a cancelled job. Cancelling a job that has ended changes nothing.",
+    .positionals = job_cancel::k_positionals,
+    .options = job_cancel::k_options,
+    .exit_codes = k_exits_follow,
+    .waits = true,
+    .run = job_cancel::run};
 
 }  // namespace gridctl::cmd

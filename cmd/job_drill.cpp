@@ -25,12 +25,12 @@ constexpr Duration k_look_after = std::chrono::minutes{2};  // beyond twice the 
 constexpr Duration k_clean = std::chrono::minutes{2};       // until nothing of it is left on a host
 
 constexpr Example k_examples[] = {
-    {"Does this job survive the loss of its host? Find out before it matters", "gridctl job drill train.yaml"},
-    {"With what an earlier job ran", "gridctl job drill train-gpt"},
-    {"In CI, on two certain hosts", "gridctl job drill train.yaml -p ada -p bob --timeout 30m --json"}};
+    {"Test whether the job survives the loss of its host", "gridctl job drill train.yaml"},
+    {"Use the specification of an earlier job", "gridctl job drill train-gpt"},
+    {"In CI, on two particular hosts", "gridctl job drill train.yaml -p ada -p bob --timeout 30m --json"}};
 constexpr Positional k_positionals[] = {{"FILE.yaml|ID", Completion::file}};
-constexpr Option k_options[] = {{"provider", 'p', "NAME", "only on these", "", Completion::provider, "", true},
-                                {"keep", 0, "", "keep the checkpoints that it made"}};
+constexpr Option k_options[] = {{"provider", 'p', "NAME", "use only these hosts", "", Completion::provider, "", true},
+                                {"keep", 0, "", "keep the drill's checkpoints"}};
 constexpr int k_exits[] = {1, 3, 4, 5, 7, 130};
 
 // The job as it would be submitted, but under a name of its own and told that this is a drill.
@@ -266,7 +266,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     Error error = std::move(followed).error();
     if (error.code != Code::interrupted && error.code != Code::timed_out) return error;
     TRY(registry.apply(id, {context.now(), job::CancelRequested{Duration::zero()}}));
-    Error told = make_error(error.code, "the drill is broken off, its job is being cancelled",
+    Error told = make_error(error.code, "the drill was interrupted; cancelling its job",
                             "gridctl job drill " + parsed.positionals[0]);
     return told;
   }
@@ -287,17 +287,17 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_job_drill{
     .noun = "job",
     .verb = "drill",
-    .summary = "find out whether a job survives the loss of its host",
+    .summary = "test whether a job survives the loss of its host",
     .examples = job_drill::k_examples,
     .description =
-        "Starts the job under the name NAME-drill, waits for its first checkpoint, treats its host as lost, and looks "
-        "whether it goes on from there on another host: by the steps that it prints ('step 120', 'epoch=3', …), else "
-        "by what it saves. Then the drill's job is ended and removed from the hosts. The same is done as when a host "
-        "dies, but for the wait of lost_after, and nothing is charged to the host.\n\n"
-        "The job sees GRIDCTL_DRILL=1, for a smaller model or data set, and GRIDCTL_CKPT_INTERVAL=10. The result is "
-        "kept: `job show` tells it, and `job submit` warns when a job that may run for over an hour on hosts that cost "
-        "money or are a stranger's was never drilled as it is. Exit code 1: it is not recoverable, or nothing shows "
-        "that it is. --timeout ends the drill and its job.",
+        "Starts the job under the name NAME-drill, waits for its first checkpoint, treats the host as lost, and checks "
+        "whether the job continues from the checkpoint on another host. It judges by the steps in the output ('step "
+        "120', 'epoch=3', …) or else by what the job saves. It then ends the drill's job and cleans up the hosts. The "
+        "drill does what a real failover does, except that it skips the wait of lost_after and does not count against "
+        "the host.\n\nThe job sees GRIDCTL_DRILL=1, so that it can use a smaller model or data set, and "
+        "GRIDCTL_CKPT_INTERVAL=10. `job show` reports the result. `job submit` warns about a job without a drill that "
+        "may run for over an hour on paid or borrowed hosts. Exit code 1 means that the job is not recoverable, or "
+        "that nothing proves that it is. --timeout ends the drill and its job.",
     .positionals = job_drill::k_positionals,
     .options = job_drill::k_options,
     .exit_codes = job_drill::k_exits,

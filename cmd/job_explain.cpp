@@ -18,8 +18,8 @@ namespace gridctl::cmd {
 
 namespace job_explain {
 namespace {
-constexpr Example k_examples[] = {{"Why is it still pending?", "gridctl job explain train-gpt"},
-                                  {"Why does it run there?", "gridctl job explain @last"}};
+constexpr Example k_examples[] = {{"Why is the job still pending?", "gridctl job explain train-gpt"},
+                                  {"Why does the job run on this host?", "gridctl job explain @last"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 
 // What the scheduler decided last; for a job nobody has looked at yet, what it would decide now.
@@ -101,16 +101,16 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace job_explain
 
-const Command k_job_explain{.noun = "job",
-                            .verb = "explain",
-                            .summary = "why a job is where it is, or why it still waits",
-                            .examples = job_explain::k_examples,
-                            .description =
-                                "Prints the reason of the job's state; its class and what decided it, the library "
-                                "its parts talk by, its strategy; and the scheduler's last decision: why this "
-                                "provider, and for each other one why not.",
-                            .positionals = job_explain::k_positionals,
-                            .exit_codes = k_exits_job,
-                            .run = job_explain::run};
+const Command k_job_explain{
+    .noun = "job",
+    .verb = "explain",
+    .summary = "explain why a job runs where it does, or why it waits",
+    .examples = job_explain::k_examples,
+    .description =
+        "Prints the reason for the job's state, its class with the evidence, its communication library and strategy, "
+        "and the scheduler's last decision: why this provider, and why not each of the others.",
+    .positionals = job_explain::k_positionals,
+    .exit_codes = k_exits_job,
+    .run = job_explain::run};
 
 }  // namespace gridctl::cmd

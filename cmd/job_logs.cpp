@@ -9,12 +9,12 @@ namespace gridctl::cmd {
 namespace job_logs {
 namespace {
 constexpr Example k_examples[] = {
-    {"All output of a job, over all its attempts", "gridctl job logs train-gpt"},
-    {"The last 50 lines, then what comes", "gridctl job logs -f --tail 50 @last"},
-    {"Only the second attempt's", "gridctl job logs train-gpt --attempt 2 > attempt2.log"}};
+    {"Print all output of a job, across attempts", "gridctl job logs train-gpt"},
+    {"Print the last 50 lines and follow", "gridctl job logs -f --tail 50 @last"},
+    {"Print the output of the second attempt", "gridctl job logs train-gpt --attempt 2 > attempt2.log"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
-constexpr Option k_options[] = {{"follow", 'f', "", "go on until the job ends"},
-                                {"tail", 'n', "N", "begin with the last N lines"},
+constexpr Option k_options[] = {{"follow", 'f', "", "continue until the job ends"},
+                                {"tail", 'n', "N", "start with the last N lines"},
                                 {"attempt", 0, "K", "only this attempt"},
                                 {"rank", 0, "R", "only this rank's lines", "all"}};
 
@@ -61,18 +61,18 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace job_logs
 
-const Command k_job_logs{.noun = "job",
-                         .verb = "logs",
-                         .summary = "a job's output, one stream over all attempts",
-                         .examples = job_logs::k_examples,
-                         .description =
-                             "Prints what the job wrote. Into a pipe or a file the bytes go as they are; on a "
-                             "terminal control characters are made visible. A line on standard error tells "
-                             "where an attempt begins.",
-                         .positionals = job_logs::k_positionals,
-                         .options = job_logs::k_options,
-                         .exit_codes = k_exits_job,
-                         .waits = true,
-                         .run = job_logs::run};
+const Command k_job_logs{
+    .noun = "job",
+    .verb = "logs",
+    .summary = "print a job's output, across attempts",
+    .examples = job_logs::k_examples,
+    .description =
+        "Prints the job's output. Pipes and files receive the bytes unchanged; on a terminal, control characters are "
+        "made visible. A line on standard error marks the start of each attempt.",
+    .positionals = job_logs::k_positionals,
+    .options = job_logs::k_options,
+    .exit_codes = k_exits_job,
+    .waits = true,
+    .run = job_logs::run};
 
 }  // namespace gridctl::cmd

@@ -88,15 +88,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace job_ls
 
-const Command k_job_ls{.noun = "job",
-                       .verb = "ls",
-                       .summary = "list jobs, newest first",
-                       .examples = job_ls::k_examples,
-                       .description =
-                           "Lists jobs with their states. MOVES counts how often a job went on at another "
-                           "host.",
-                       .options = job_ls::k_options,
-                       .exit_codes = k_exits_state,
-                       .run = job_ls::run};
+const Command k_job_ls{
+    .noun = "job",
+    .verb = "ls",
+    .summary = "list jobs, newest first",
+    .examples = job_ls::k_examples,
+    .description = "Lists jobs with their states. MOVES counts how often a job continued on another host.",
+    .options = job_ls::k_options,
+    .exit_codes = k_exits_state,
+    .run = job_ls::run};
 
 }  // namespace gridctl::cmd

@@ -19,17 +19,17 @@ namespace gridctl::cmd {
 
 namespace job_resume {
 namespace {
-constexpr Example k_examples[] = {{"Go on from the newest checkpoint", "gridctl job resume train-gpt"},
-                                  {"From the third one, on a certain host, and follow it",
+constexpr Example k_examples[] = {{"Continue from the newest checkpoint", "gridctl job resume train-gpt"},
+                                  {"Continue from the third checkpoint on a particular host, and follow the job",
                                    "gridctl job resume train-gpt --from 3 --provider ada --wait"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 constexpr Option k_options[] = {
-    {"from", 0, "CHECKPOINT", "start from this one, JOB@NUMBER or NUMBER", "the newest", Completion::checkpoint},
-    {"provider", 'p', "NAME", "run there and nowhere else", "", Completion::provider, "", true},
-    {"budget", 0, "USD", "the whole job may cost so much from now on, what it has cost counted"},
-    {"max-duration", 0, "TIME", "all attempts together may run so long from now on"},
-    {"deadline", 0, "TIME", "it shall be done so long from now, or at a time such as 2026-12-01T08:00:00Z"},
-    {"wait", 0, "", "follow it until it ends"}};
+    {"from", 0, "CHECKPOINT", "start from this checkpoint, JOB@NUMBER or NUMBER", "the newest", Completion::checkpoint},
+    {"provider", 'p', "NAME", "run only on this host", "", Completion::provider, "", true},
+    {"budget", 0, "USD", "new total budget, including the cost so far"},
+    {"max-duration", 0, "TIME", "new limit for the run time of all attempts"},
+    {"deadline", 0, "TIME", "new deadline: a duration from now, or a time such as 2026-12-01T08:00:00Z"},
+    {"wait", 0, "", "follow the job until it ends"}};
 constexpr int k_exits[] = {1, 3, 4, 7, 8, 9, 130};
 
 Result<std::optional<CheckpointSeq>> wanted_checkpoint(registry::Registry& registry, const JobId& id,
@@ -157,19 +157,19 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace job_resume
 
-const Command k_job_resume{.noun = "job",
-                           .verb = "resume",
-                           .summary = "continue a job that has ended, under the same id",
-                           .examples = job_resume::k_examples,
-                           .description =
-                               "Starts a failed, cancelled or finished job again from a checkpoint, as a new "
-                               "attempt of the same job. Its counted failures begin anew. Secrets are taken "
-                               "from the environment again. One that its budget, its max_duration or its hard "
-                               "deadline has stopped needs a higher or later one.",
-                           .positionals = job_resume::k_positionals,
-                           .options = job_resume::k_options,
-                           .exit_codes = job_resume::k_exits,
-                           .waits = true,
-                           .run = job_resume::run};
+const Command k_job_resume{
+    .noun = "job",
+    .verb = "resume",
+    .summary = "continue an ended job under the same id",
+    .examples = job_resume::k_examples,
+    .description =
+        "Continues a failed, cancelled or finished job from a checkpoint, as a new attempt of the same job. The "
+        "failure count restarts at zero. Secrets are read from the environment again. A job that was stopped by its "
+        "budget, max_duration or hard deadline needs a new limit.",
+    .positionals = job_resume::k_positionals,
+    .options = job_resume::k_options,
+    .exit_codes = job_resume::k_exits,
+    .waits = true,
+    .run = job_resume::run};
 
 }  // namespace gridctl::cmd

@@ -18,8 +18,8 @@ namespace gridctl::cmd {
 
 namespace job_show {
 namespace {
-constexpr Example k_examples[] = {{"Everything about the job submitted last", "gridctl job show @last"},
-                                  {"Its state, for a script", "gridctl job show train-gpt --json | jq -r .state"}};
+constexpr Example k_examples[] = {{"Show the most recent job", "gridctl job show @last"},
+                                  {"Print its state in a script", "gridctl job show train-gpt --json | jq -r .state"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 
 // "4.20 USD of 50.00 USD, which last for 30.5h at 1.50 USD an hour"
@@ -159,11 +159,11 @@ Result<int> run(Context& context, const Parsed& parsed) {
 
 const Command k_job_show{.noun = "job",
                          .verb = "show",
-                         .summary = "everything about one job",
+                         .summary = "show everything about a job",
                          .examples = job_show::k_examples,
                          .description =
-                             "Shows the job's state, why it is in it, its attempts and its newest checkpoint. "
-                             "ID is the job's id, a unique beginning of it, its name, or @last.",
+                             "Shows the job's state with its reason, its attempts and its newest checkpoint. ID is the "
+                             "job's id, a unique prefix of the id, its name, or @last.",
                          .positionals = job_show::k_positionals,
                          .exit_codes = k_exits_job,
                          .run = job_show::run};

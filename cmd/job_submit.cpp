@@ -29,28 +29,28 @@ constexpr std::size_t k_job_file_max = 256 * 1024;  // bytes on standard input, 
 
 constexpr Example k_examples[] = {
     {"Submit a job file and follow it until it ends", "gridctl job submit train.yaml"},
-    {"Leave it to the background", "gridctl job submit -d train.yaml"},
-    {"In a script: wait, then exit as the job did", "gridctl job submit --wait --timeout 2h train.yaml"},
-    {"One command on one GPU", "gridctl job submit -n hello --gpu 1 -- nvidia-smi"},
-    {"Where would it run?", "gridctl job submit --dry-run train.yaml"}};
+    {"Submit it and return at once", "gridctl job submit -d train.yaml"},
+    {"In a script, wait and exit as the job did", "gridctl job submit --wait --timeout 2h train.yaml"},
+    {"Run one command on one GPU", "gridctl job submit -n hello --gpu 1 -- nvidia-smi"},
+    {"Show where it would run", "gridctl job submit --dry-run train.yaml"}};
 constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file, false}};
 constexpr Option k_options[] = {
     {"name", 'n', "NAME", "the job's name", "of the file or the command"},
     {"detach", 'd', "", "return as soon as the job is recorded"},
-    {"wait", 0, "", "wait for its end without showing its output"},
-    {"yes", 'y', "", "do not ask (nothing is asked yet; for scripts written for other tools)"},
-    {"dry-run", 0, "", "say where it would run and why, and submit nothing"},
+    {"wait", 0, "", "wait for the job to end without showing its output"},
+    {"yes", 'y', "", "do not ask (accepted for compatibility with other tools; nothing is asked)"},
+    {"dry-run", 0, "", "show where the job would run and why, without submitting it"},
     {"gpu", 0, "SPEC", "GPUs: 1, A100:2, nvidia:24GB..:1"},
-    {"cpus", 0, "N", "CPUs, at least"},
-    {"memory", 0, "GIB", "memory, at least"},
-    {"disk", 0, "GIB", "free disk, at least"},
-    {"priority", 0, "N", "-1000 to 1000: higher ones come first, and lower ones make room for them", "0"},
-    {"image", 0, "IMAGE", "container image, or an archive of one", "", Completion::file},
-    {"workdir", 'w', "DIR", "directory sent along, with a command after --", "none", Completion::directory},
-    {"env", 'e', "K=V", "environment variable; K alone takes it from this environment", "", Completion::nothing, "",
+    {"cpus", 0, "N", "minimum number of CPUs"},
+    {"memory", 0, "GIB", "minimum memory"},
+    {"disk", 0, "GIB", "minimum free disk space"},
+    {"priority", 0, "N", "-1000 to 1000; higher runs first, and lower makes room", "0"},
+    {"image", 0, "IMAGE", "container image or image archive", "", Completion::file},
+    {"workdir", 'w', "DIR", "directory to upload, with a command after --", "none", Completion::directory},
+    {"env", 'e', "K=V", "environment variable; K alone copies it from your environment", "", Completion::nothing, "",
      true},
-    {"secret", 0, "K=V", "secret; K alone takes it from this environment", "", Completion::nothing, "", true},
-    {"provider", 'p', "NAME", "run there and nowhere else", "", Completion::provider, "", true}};
+    {"secret", 0, "K=V", "secret; K alone takes it from your environment", "", Completion::nothing, "", true},
+    {"provider", 'p', "NAME", "run only on this host", "", Completion::provider, "", true}};
 constexpr int k_exits[] = {1, 3, 4, 5, 7, 9, 130};
 
 config::Overrides overrides_of(const Parsed& parsed) {
@@ -281,11 +281,11 @@ const Command k_job_submit{
     .summary = "start a job from a file or a command",
     .examples = job_submit::k_examples,
     .description =
-        "Checks the job, records it, and starts it on a provider that fits. Its working directory, mounts and "
-        "image archive are stored now: later changes do not reach it. Without -d the job is followed until it "
-        "ends; Ctrl-C ends the following, not the job.\n\n"
-        "FILE.yaml is described in gridctl-job(5); - reads it from standard input. Options replace what the "
-        "file says. A supervisor is started in the background when none runs.",
+        "Checks the job, records it, and starts it on a suitable provider. gridctl stores the working directory, "
+        "mounts and image archive now: later changes do not affect the job. Without -d, the command follows the job "
+        "until it ends. Ctrl-C ends the following, not the job.\n\ngridctl-job(5) describes FILE.yaml; - reads it from "
+        "standard input. Options override the file. If no supervisor is running, this command starts one in the "
+        "background.",
     .positionals = job_submit::k_positionals,
     .options = job_submit::k_options,
     .tail = "CMD...",

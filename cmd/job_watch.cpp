@@ -8,9 +8,9 @@ namespace gridctl::cmd {
 
 namespace job_watch {
 namespace {
-constexpr Example k_examples[] = {{"Follow the job submitted last until it ends", "gridctl job watch @last"},
-                                  {"For at most an hour", "gridctl job watch train-gpt --timeout 1h"},
-                                  {"Events as JSON lines", "gridctl job watch train-gpt --json"}};
+constexpr Example k_examples[] = {{"Follow the most recent job until it ends", "gridctl job watch @last"},
+                                  {"Follow it for at most an hour", "gridctl job watch train-gpt --timeout 1h"},
+                                  {"Print events as JSON lines", "gridctl job watch train-gpt --json"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 constexpr Option k_options[] = {{"no-logs", 0, "", "do not show the job's output"}};
 
@@ -30,13 +30,12 @@ Result<int> run(Context& context, const Parsed& parsed) {
 
 const Command k_job_watch{.noun = "job",
                           .verb = "watch",
-                          .summary = "live view of a job until it ends",
+                          .summary = "follow a job until it ends",
                           .examples = job_watch::k_examples,
                           .description =
-                              "Shows what happens to the job and its output until it ends, and exits as the "
-                              "job did. Output goes to standard output, events and the live view to standard "
-                              "error. Ctrl-C ends the watching, not the job. A supervisor is started when none "
-                              "runs.",
+                              "Shows the job's events and output until it ends, and exits as the job did. Output goes "
+                              "to standard output, events and the live view to standard error. Ctrl-C ends the "
+                              "watching, not the job. If no supervisor is running, this command starts one.",
                           .positionals = job_watch::k_positionals,
                           .options = job_watch::k_options,
                           .exit_codes = k_exits_follow,

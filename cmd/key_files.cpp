@@ -14,17 +14,17 @@ namespace key_files {
 namespace {
 constexpr Example k_export_examples[] = {
     {"Keep a copy where this machine cannot lose it", "gridctl key export /media/stick/gridctl.key"},
-    {"The same, useless to whoever finds it", "gridctl key export gridctl.key --passphrase-file ~/.gridctl-passphrase"},
+    {"Protect the copy with a passphrase", "gridctl key export gridctl.key --passphrase-file ~/.gridctl-passphrase"},
     {"Print it on paper", "gridctl key export | lp"}};
 constexpr Example k_import_examples[] = {
-    {"On a new machine, before its first checkpoint or beside a copied store", "gridctl key import gridctl.key"},
-    {"One that is protected", "gridctl key import gridctl.key --passphrase-file ~/.gridctl-passphrase"}};
+    {"On a new machine, before its first checkpoint or next to a copied store", "gridctl key import gridctl.key"},
+    {"Import a protected key", "gridctl key import gridctl.key --passphrase-file ~/.gridctl-passphrase"}};
 constexpr Positional k_export_positionals[] = {{"FILE", Completion::file, false}};
 constexpr Positional k_import_positionals[] = {{"FILE", Completion::file}};
 constexpr Option k_export_options[] = {
-    {"passphrase-file", 0, "FILE", "protect it by the first line of FILE", {}, Completion::file}};
+    {"passphrase-file", 0, "FILE", "protect it with the passphrase in the first line of FILE", {}, Completion::file}};
 constexpr Option k_import_options[] = {
-    {"passphrase-file", 0, "FILE", "the first line of FILE is its passphrase", {}, Completion::file}};
+    {"passphrase-file", 0, "FILE", "read the passphrase from the first line of FILE", {}, Completion::file}};
 constexpr std::uint64_t k_passphrase_file_max = 4096;  // bytes
 
 Result<std::optional<std::string>> passphrase(const Parsed& parsed) {
@@ -79,27 +79,27 @@ constexpr int k_exits_export[] = {3, 7};
 
 const Command k_key_export{.noun = "key",
                            .verb = "export",
-                           .summary = "write the key to a file",
+                           .summary = "export the key to a file",
                            .examples = key_files::k_export_examples,
                            .description =
-                               "Writes the store's key to a new file, readable by its owner alone, or to standard "
-                               "output. Without the key nobody can read the checkpoints: keep a copy on another "
-                               "machine. With a passphrase the file is of no use to whoever finds it.",
+                               "Writes the store's key to a new file that only its owner can read, or to standard "
+                               "output. Without the key, nobody can read the checkpoints: keep a copy on another "
+                               "machine. A passphrase makes the file useless to a thief.",
                            .positionals = key_files::k_export_positionals,
                            .options = key_files::k_export_options,
                            .exit_codes = key_files::k_exits_export,
                            .run = key_files::export_key};
-const Command k_key_import{.noun = "key",
-                           .verb = "import",
-                           .summary = "take a key from a file",
-                           .examples = key_files::k_import_examples,
-                           .description =
-                               "Makes the key in FILE, which `gridctl key export` wrote, the key of this state "
-                               "directory. Refused when the store is encrypted with another one. A key that does not "
-                               "fit the store is kept beside it.",
-                           .positionals = key_files::k_import_positionals,
-                           .options = key_files::k_import_options,
-                           .exit_codes = key_files::k_exits_export,
-                           .run = key_files::import_key};
+const Command k_key_import{
+    .noun = "key",
+    .verb = "import",
+    .summary = "import a key from a file",
+    .examples = key_files::k_import_examples,
+    .description =
+        "Makes the key in FILE, written by `gridctl key export`, the key of this state directory. Refused if the store "
+        "is encrypted with another key. If the current key does not match the store, gridctl keeps it as a backup.",
+    .positionals = key_files::k_import_positionals,
+    .options = key_files::k_import_options,
+    .exit_codes = key_files::k_exits_export,
+    .run = key_files::import_key};
 
 }  // namespace gridctl::cmd

@@ -10,16 +10,16 @@ namespace gridctl::cmd {
 
 namespace key_show {
 namespace {
-constexpr Example k_examples[] = {{"Is there a key, and does the store fit it?", "gridctl key show"}};
+constexpr Example k_examples[] = {{"Check the key and whether it matches the store", "gridctl key show"}};
 
 // What the store of this state directory says of its key.
 struct StoreSays {
   std::string_view word, text;
 };
 StoreSays compare(const store::KeyId& of_store, const std::optional<store::StoreKey>& key) {
-  if (!of_store) return {"open", "not encrypted so far"};
+  if (!of_store) return {"open", "not encrypted yet"};
   if (key && key->id() == of_store) return {"encrypted", "encrypted with this key"};
-  return {"locked", "encrypted with another key: what it holds cannot be read"};
+  return {"locked", "encrypted with another key; its content cannot be read"};
 }
 
 Result<int> run(Context& context, const Parsed&) {
@@ -49,12 +49,12 @@ Result<int> run(Context& context, const Parsed&) {
 
 const Command k_key_show{.noun = "key",
                          .verb = "show",
-                         .summary = "the key that checkpoints are encrypted with",
+                         .summary = "show the key that encrypts checkpoints",
                          .examples = key_show::k_examples,
                          .description =
-                             "Shows the id of the store's key, where it lies, and whether the store is encrypted with "
-                             "it. The secret itself is not shown. The key is made when something is first stored, in "
-                             "the state directory, readable by its owner alone.",
+                             "Shows the id of the store's key, its file, and whether the store is encrypted with it. "
+                             "The secret itself is not shown. gridctl creates the key in the state directory when it "
+                             "first stores something. Only the owner can read it.",
                          .exit_codes = k_exits_state,
                          .run = key_show::run};
 

@@ -96,7 +96,9 @@ std::string noun_page(const NounText& noun) {
   out += ".fi\n";
   for (const Command* command : all_commands())
     if (command->noun == noun.noun) out += command_section(*command);
-  return out + ".SH SEE ALSO\n.BR gridctl (1),\n.BR gridctl\\-exit\\-codes (7)\n";
+  out += ".SH SEE ALSO\n.BR gridctl (1),\n";
+  if (noun.noun == "job" || noun.noun == "store") out += ".BR gridctl\\-" + std::string(noun.noun) + " (5),\n";
+  return out + ".BR gridctl\\-exit\\-codes (7)\n";
 }
 
 std::string main_page() {
@@ -119,7 +121,9 @@ std::string main_page() {
   out += ".SH SEE ALSO\n";
   for (const NounText& noun : nouns())
     if (find_command(noun.noun, "") == nullptr) out += ".BR gridctl\\-" + std::string(noun.noun) + " (1),\n";
-  return out + ".BR gridctl\\-exit\\-codes (7)\n";
+  return out +
+         ".BR gridctl\\-job (5),\n.BR gridctl\\-sim (5),\n.BR gridctl\\-store (5),\n.BR gridctl\\-agent (7),\n"
+         ".BR gridctl\\-exit\\-codes (7),\n.BR gridctl\\-query (7)\n";
 }
 
 std::string exit_page() {

@@ -41,7 +41,7 @@ std::string field_entry(const sched::Field& field) {
 }
 
 constexpr std::string_view k_head =
-    ".SH NAME\ngridctl\\-query \\- the language that asks for providers\n"
+    ".SH NAME\ngridctl\\-query \\- query language for providers\n"
     ".SH EXAMPLES\n.nf\n"
     "gridctl provider ls 'gpu_name=RTX_4090 num_gpus>=2 reliability>0.98 region in [DE,FI]' \\-o price\n"
     "gridctl provider ls '24GB.. rentable mtbf>=7d' \\-o 'total_flops\\-,price'\n"
@@ -51,27 +51,28 @@ constexpr std::string_view k_head =
     "constraints: {class: [datacenter], query: 'pcie_bw>10 verified'}\n"
     ".fi\n.RE\n"
     ".SH DESCRIPTION\n"
-    "A query is a row of terms, divided by blanks or commas, that must all hold:\n.I FIELD OPERATOR VALUE.\n"
-    "It is Vast.ai's language; its field names are known beside gridctl's own.\n"
+    "A query is a sequence of terms, separated by blanks or commas, that must all hold:\n.I FIELD OPERATOR VALUE.\n"
+    "The language is Vast.ai's. gridctl accepts Vast.ai's field names as well as its own.\n"
     ".SS Operators\n"
     "= (==), != (<>), <, <=, >, >=, in, notin (not in), and Vast.ai's words eq neq lt lte gt gte nin.\n"
-    "in and notin take a list: [DE,FI]. A term behind\n.B not\nor\n.B !\nholds when it would not.\n"
+    "in and notin take a list: [DE,FI]. A term after\n.B not\nor\n.B !\nis negated.\n"
     "A flag may stand alone: rentable, !datacenter.\n"
     ".SS Values\n"
-    "Text is compared without case; '_' and '\\-' count as blanks; quotes hold blanks together.\n"
-    "Numbers are in the unit of their field, or carry one: 24GB, 512GiB, 1Gbps, 7d, 90m, 98%, $0.5.\n"
-    "Ranges count both ends: 16GB..24GB, 2.., ..8.\n"
-    "FIELD = any holds always.\n"
-    "GPU memory is nominal: a card sold as 24 GB answers to gpu_ram>=24 although its driver reports 23.99 GiB.\n"
+    "Text comparisons ignore case; '_' and '\\-' count as blanks; quotes keep blanks together.\n"
+    "Numbers are in the unit of their field, or have a unit: 24GB, 512GiB, 1Gbps, 7d, 90m, 98%, $0.5.\n"
+    "Ranges include both ends: 16GB..24GB, 2.., ..8.\n"
+    "FIELD = any always holds.\n"
+    "GPU memory is nominal: a card sold with 24 GB matches gpu_ram>=24 although its driver reports 23.99 GiB.\n"
     ".PP\n"
-    "A term about something that is not known of a host does not hold, whatever its operator and also behind not:\n"
-    "a host without a region is neither in DE nor outside it. A label that was not given is empty.\n"
-    "Before a host was watched, reliability and mtbf are those of its class.\n"
+    "A term about an unknown value never holds, whatever its operator, and even after not:\n"
+    "a host without a region is neither in DE nor outside it. A missing label is empty.\n"
+    "Until a host has been observed, reliability and mtbf are those of its class.\n"
     ".SS GPUs\n"
     "dstack's notation, vendor:names:memory:count with each part optional, may follow gpu= or stand alone:\n"
     "A100:2..4, 24GB.., nvidia:H100,H200:8.\n"
     ".SS Order\n"
-    "\\-o price,num_gpus\\- orders by price and, where it is equal, by falling number of GPUs. What is not known comes "
+    "\\-o price,num_gpus\\- sorts by price, and by descending number of GPUs where prices are equal. Unknown values "
+    "come "
     "last.\n"
     ".SH FIELDS\n";
 }  // namespace
@@ -79,7 +80,7 @@ constexpr std::string_view k_head =
 std::string query_page_body() {
   std::string out(k_head);
   for (const sched::Field& field : sched::query_fields()) out += field_entry(field);
-  out += ".SS Vast.ai's fields without meaning here\n";
+  out += ".SS Vast.ai fields without meaning in gridctl\n";
   for (const sched::Foreign& foreign : sched::foreign_fields())
     out += ".TP\n.B " + escaped(foreign.name) + "\n" + escaped(foreign.why) + ".\n";
   return out + ".SH SEE ALSO\n.BR gridctl\\-provider (1),\n.BR gridctl\\-job (1)\n";

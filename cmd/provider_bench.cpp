@@ -19,15 +19,16 @@ namespace provider_bench {
 namespace {
 constexpr Duration k_timeout = std::chrono::minutes{2};  // of reaching the host; the tests have deadlines of their own
 
-constexpr Example k_examples[] = {{"Measure a host and prove its GPUs", "gridctl provider bench ada"},
-                                  {"Half a minute a GPU instead of two", "gridctl provider bench ada --quick"},
-                                  {"Is it cooled well?", "gridctl provider bench ada --under-load 10m"},
-                                  {"For a script", "gridctl provider bench ada --quick --json | jq -r .verdict"}};
+constexpr Example k_examples[] = {
+    {"Measure a host and verify its GPUs", "gridctl provider bench ada"},
+    {"Half a minute per GPU instead of two", "gridctl provider bench ada --quick"},
+    {"Check the cooling under sustained load", "gridctl provider bench ada --under-load 10m"},
+    {"In a script", "gridctl provider bench ada --quick --json | jq -r .verdict"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 constexpr Duration k_load_min = std::chrono::seconds{5}, k_load_max = std::chrono::minutes{10};
 constexpr Option k_options[] = {
-    {"quick", 0, "", "leaves out the time under load; shorter measurements"},
-    {"under-load", 0, "TIME", "how long each GPU is kept busy, to see what heat does", "1m"},
+    {"quick", 0, "", "shorter measurements, and no time under load"},
+    {"under-load", 0, "TIME", "keep each GPU busy for this long, to see the effect of heat", "1m"},
     {"gpu", 0, "UUID", "only this GPU", "all", Completion::nothing, "", true}};
 
 std::string number(double value, const char* unit) {
@@ -115,18 +116,17 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_provider_bench{
     .noun = "provider",
     .verb = "bench",
-    .summary = "measure a host and prove its GPUs",
+    .summary = "measure a host and verify its GPUs",
     .examples = provider_bench::k_examples,
     .description =
-        "Measures processors, memory, disk and every GPU of a host, without root, container or toolkit there. GPUs "
-        "are tested through the CUDA driver or OpenCL: their memory is filled and hashed, matrices are multiplied, "
-        "each from a fresh random seed; answers are checked here and timed by the clock here. Copies to and from the "
-        "host are timed, and between each two GPUs of one driver while both are free. A GPU that somebody uses is "
-        "left alone.\n\n"
-        "The verdict compares with the model that the host declares: ok, degraded (with the cause as far as its tools "
-        "tell it), suspect, or mismatch. A host with a mismatch gets no job until it passes. The daemon repeats the "
-        "challenges at random times while a GPU is idle; GRIDCTL_RECHECK says how often on average (default 12h, off "
-        "for never).",
+        "Measures the processors, memory, disk and GPUs of a host. The host needs neither root access nor containers "
+        "nor a toolkit. gridctl tests GPUs through the CUDA driver or OpenCL: it fills and hashes their memory and "
+        "multiplies matrices, each from a fresh random seed, and it checks and times the answers on this machine. It "
+        "also times copies between GPU and host, and between each pair of GPUs of one driver while both are free. GPUs "
+        "in use are left alone.\n\nThe verdict compares the results with the declared GPU model: ok, degraded (with "
+        "the cause, if the host's tools reveal it), suspect, or mismatch. A host with a mismatch gets no jobs until it "
+        "passes. The daemon repeats the challenges at random times while a GPU is idle. GRIDCTL_RECHECK sets the "
+        "average interval (default 12h; off disables it).",
     .positionals = provider_bench::k_positionals,
     .options = provider_bench::k_options,
     .exit_codes = k_exits_host,

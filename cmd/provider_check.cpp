@@ -13,12 +13,12 @@ namespace {
 constexpr Duration k_timeout = std::chrono::minutes{30};  // the agent over a thin link; all else has limits of seconds
 
 constexpr Example k_examples[] = {
-    {"Can jobs run there?", "gridctl provider check ada"},
-    {"It was mended: put it back", "gridctl provider check ada"},
-    {"For a script", "gridctl provider check ada --json"},
-    {"Its key has changed, and its owner says to what", "gridctl provider check ada --host-key SHA256:l5Kx..."}};
+    {"Check whether jobs can run there", "gridctl provider check ada"},
+    {"After a repair, return the host to service", "gridctl provider check ada"},
+    {"In a script", "gridctl provider check ada --json"},
+    {"Accept a new host key, confirmed by the host's owner", "gridctl provider check ada --host-key SHA256:l5Kx..."}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
-constexpr Option k_options[] = {{"host-key", 0, "SHA256:...", "pin this key of the host's instead of the former one"}};
+constexpr Option k_options[] = {{"host-key", 0, "SHA256:...", "pin this host key instead of the old one"}};
 
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
@@ -48,18 +48,18 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace provider_check
 
-const Command k_provider_check{.noun = "provider",
-                               .verb = "check",
-                               .summary = "look at a host again",
-                               .examples = provider_check::k_examples,
-                               .description =
-                                   "Connects, takes inventory anew and checks whether jobs can run. A quarantine of "
-                                   "what is found healthy is lifted. The pinned host key is changed only by "
-                                   "--host-key, and only to a key that the host shows.",
-                               .positionals = provider_check::k_positionals,
-                               .options = provider_check::k_options,
-                               .exit_codes = k_exits_host,
-                               .waits = true,
-                               .run = provider_check::run};
+const Command k_provider_check{
+    .noun = "provider",
+    .verb = "check",
+    .summary = "check a host again",
+    .examples = provider_check::k_examples,
+    .description =
+        "Connects, takes a new inventory and checks whether jobs can run. Lifts the quarantine of whatever is healthy "
+        "now. Only --host-key changes the pinned host key, and only to a key that the host presents.",
+    .positionals = provider_check::k_positionals,
+    .options = provider_check::k_options,
+    .exit_codes = k_exits_host,
+    .waits = true,
+    .run = provider_check::run};
 
 }  // namespace gridctl::cmd

@@ -19,14 +19,14 @@ constexpr Duration k_look_pause = std::chrono::milliseconds{300};
 constexpr Duration k_daemon_check = std::chrono::seconds{2};  // how often a lost supervisor is noticed
 
 constexpr Example k_drain_examples[] = {
-    {"Take a host out of service; its jobs move when their next checkpoint is safe", "gridctl provider drain ada"},
-    {"Wait until nothing is left there, at most an hour", "gridctl provider drain ada --wait --timeout 1h"},
-    {"Do not wait for checkpoints: each job stops and keeps its last whole one",
+    {"Take a host out of service; jobs move once their next checkpoint is safe", "gridctl provider drain ada"},
+    {"Wait until the host is empty, at most an hour", "gridctl provider drain ada --wait --timeout 1h"},
+    {"Do not wait for checkpoints: jobs stop and keep their last complete one",
      "gridctl provider drain ada --within 0s"}};
-constexpr Example k_undrain_examples[] = {{"Put it back", "gridctl provider undrain ada"}};
+constexpr Example k_undrain_examples[] = {{"Return the host to service", "gridctl provider undrain ada"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
-constexpr Option k_options[] = {{"wait", 0, "", "return when nothing is left on the host"},
-                                {"within", 0, "TIME", "how long a job's next checkpoint is waited for", "10m"}};
+constexpr Option k_options[] = {{"wait", 0, "", "return when the host is empty"},
+                                {"within", 0, "TIME", "wait this long for a job's next checkpoint", "10m"}};
 constexpr int k_exits_drain[] = {3, 7, 9, 130};
 
 Error stopped_error(Code code, std::string what, const HostName& name) {
@@ -165,31 +165,30 @@ Result<int> undrain(Context& context, const Parsed& parsed) {
 const Command k_provider_drain{
     .noun = "provider",
     .verb = "drain",
-    .summary = "take it out of service; its jobs move",
+    .summary = "take a host out of service and move its jobs",
     .examples = provider_drain::k_drain_examples,
     .description =
-        "Gives a host no new jobs and empties it. Each job on it goes on until a checkpoint made from now on is safe, "
-        "for ten minutes at most (--within); then it is asked to end, with 30 s to save once more, and continues from "
-        "its newest checkpoint on another host. That counts neither as a failure nor as a lost host.\n\n"
-        "A job is stopped only when another host can run it at that moment. Until then it stays where it is; "
-        "'gridctl job explain' and 'gridctl job events' say why. 'gridctl provider undrain' takes back what has not "
-        "begun.\n\n"
-        "With --wait the command returns when nothing of any job is left on the host. Ctrl-C ends the waiting only.",
+        "Stops giving new jobs to a host, and empties it. Each job continues until a checkpoint made after this "
+        "command is safe, for at most ten minutes (--within). gridctl then asks the job to exit, gives it 30 s to save "
+        "once more, and continues it from its newest checkpoint on another host. This counts neither as a failure nor "
+        "as a lost host.\n\nA job stops only when another host can run it at that moment. Until then it stays; "
+        "'gridctl job explain' and 'gridctl job events' say why. 'gridctl provider undrain' cancels moves that have "
+        "not started.\n\nWith --wait, the command returns when no trace of a job is left on the host. Ctrl-C ends only "
+        "the waiting.",
     .positionals = provider_drain::k_positionals,
     .options = provider_drain::k_options,
     .exit_codes = provider_drain::k_exits_drain,
     .waits = true,
     .run = provider_drain::drain};
-const Command k_provider_undrain{
-    .noun = "provider",
-    .verb = "undrain",
-    .summary = "put it back",
-    .examples = provider_drain::k_undrain_examples,
-    .description =
-        "Undoes 'gridctl provider drain'. Jobs that have not been stopped yet stay; those that have moved "
-        "are not brought back.",
-    .positionals = provider_drain::k_positionals,
-    .exit_codes = k_exits_job,
-    .run = provider_drain::undrain};
+const Command k_provider_undrain{.noun = "provider",
+                                 .verb = "undrain",
+                                 .summary = "return a host to service",
+                                 .examples = provider_drain::k_undrain_examples,
+                                 .description =
+                                     "Reverses 'gridctl provider drain'. Jobs that have not stopped yet stay on the "
+                                     "host. Jobs that have moved do not come back.",
+                                 .positionals = provider_drain::k_positionals,
+                                 .exit_codes = k_exits_job,
+                                 .run = provider_drain::undrain};
 
 }  // namespace gridctl::cmd

@@ -13,17 +13,17 @@ namespace gridctl::cmd {
 namespace provider_landmark {
 namespace {
 constexpr Example k_examples[] = {
-    {"This machine stands in Berlin", "gridctl provider landmark add home 52.52N 13.40E @here --country DE"},
-    {"A provider of mine stands in Frankfurt and measures the others",
+    {"This machine is in Berlin", "gridctl provider landmark add home 52.52N 13.40E @here --country DE"},
+    {"A provider of yours is in Frankfurt and measures the others",
      "gridctl provider landmark add fra 50.11N 8.68E @ada --country DE"},
     {"A server that hosts may connect to", "gridctl provider landmark add syd 33.87S 151.21E www.example.org:443"},
-    {"Those there are", "gridctl provider landmark ls"}};
+    {"List the landmarks", "gridctl provider landmark ls"}};
 constexpr Positional k_positionals[] = {{"ACTION", Completion::choices, true, "add|ls|rm"},
                                         {"NAME", Completion::nothing, false},
                                         {"LATITUDE", Completion::nothing, false},
                                         {"LONGITUDE", Completion::nothing, false},
                                         {"ADDRESS", Completion::nothing, false}};
-constexpr Option k_options[] = {{"country", 0, "CODE", "the country it stands in, as DE"}};
+constexpr Option k_options[] = {{"country", 0, "CODE", "the landmark's country, such as DE"}};
 
 std::string degrees(double value) {
   std::string text = std::to_string(value);
@@ -98,16 +98,16 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_provider_landmark{
     .noun = "provider",
     .verb = "landmark",
-    .summary = "places of known position, to check where hosts are",
+    .summary = "known positions, to check where hosts are",
     .examples = provider_landmark::k_examples,
     .description =
-        "Lists, adds and removes landmarks: the file 'landmarks' of the state directory. ADDRESS is @here (this "
-        "machine), @PROVIDER (a provider whose place is known to you) or HOST:PORT. Round trips between landmarks and "
-        "hosts bound how far away a host can be: gridctl provider links shows what follows for its declared region.\n\n"
-        "@here and @PROVIDER measure the hosts, which can lengthen a round trip but not shorten it. To HOST:PORT the "
-        "hosts connect themselves, sending nothing; what they then say can speak against them, never for them. Nothing "
-        "is contacted unless it is listed.\n\n"
-        "LATITUDE and LONGITUDE are degrees, as 33.87S 151.21E; negative numbers need '--' before them.",
+        "Lists, adds and removes landmarks, which the state directory keeps in its file 'landmarks'. ADDRESS is @here "
+        "(this machine), @PROVIDER (a provider whose position you know) or HOST:PORT. Round trips between landmarks "
+        "and hosts limit how far away a host can be; 'gridctl provider links' compares that with the declared "
+        "region.\n\n@here and @PROVIDER measure the hosts. A host can lengthen a round trip but cannot shorten it. For "
+        "HOST:PORT, the hosts connect by themselves and send nothing; their answers can count against them but never "
+        "in their favour. gridctl contacts only addresses in the list.\n\nLATITUDE and LONGITUDE are in degrees, such "
+        "as 33.87S 151.21E. Put '--' before negative numbers.",
     .positionals = provider_landmark::k_positionals,
     .options = provider_landmark::k_options,
     .exit_codes = k_exits_job,

@@ -14,9 +14,9 @@ namespace gridctl::cmd {
 namespace provider_links {
 namespace {
 constexpr Example k_examples[] = {
-    {"How fast hosts are from here and from each other", "gridctl provider links"},
-    {"Measure what is due now, without waiting for the daemon", "gridctl provider links --measure"},
-    {"Islands, for a script", "gridctl provider links --json | jq .islands"}};
+    {"Show the network between here and the hosts", "gridctl provider links"},
+    {"Measure what is due, without waiting for the daemon", "gridctl provider links --measure"},
+    {"List islands in a script", "gridctl provider links --json | jq .islands"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider, false}};
 constexpr Option k_options[] = {{"measure", 0, "", "measure first what is due"},
                                 {"budget", 0, "SIZE", "from now on measure NAME for at most so much a day, or off"},
@@ -159,7 +159,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_provider_links{
     .noun = "provider",
     .verb = "links",
-    .summary = "how fast hosts are from here and from each other",
+    .summary = "network speed between here and the hosts",
     .examples = provider_links::k_examples,
     .description =
         "Shows what was measured of the network: round trip and rate between here and every host and between hosts, "

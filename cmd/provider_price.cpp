@@ -10,8 +10,8 @@ namespace gridctl::cmd {
 namespace provider_price {
 namespace {
 constexpr Example k_examples[] = {
-    {"What the host costs an hour from now on", "gridctl provider price ada 0.35"},
-    {"Cheaper at night: this at 22:00, the other at 06:00, by cron", "gridctl provider price ada 0.20"}};
+    {"Set the hourly price from now on", "gridctl provider price ada 0.35"},
+    {"Cheaper at night: run this from cron at 22:00, and the other at 06:00", "gridctl provider price ada 0.20"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}, {"USD"}};
 
 Result<int> run(Context& context, const Parsed& parsed) {
@@ -33,17 +33,16 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace
 }  // namespace provider_price
 
-const Command k_provider_price{
-    .noun = "provider",
-    .verb = "price",
-    .summary = "what it costs from now on",
-    .examples = provider_price::k_examples,
-    .description =
-        "Sets the price of the whole host an hour. What runs there costs the new price from now on, within its budget "
-        "and its month's, and moves to another host when that has become worth it (gridctl-job(5), WHERE A JOB RUNS). "
-        "What was spent before stays as it is.",
-    .positionals = provider_price::k_positionals,
-    .exit_codes = k_exits_job,
-    .run = provider_price::run};
+const Command k_provider_price{.noun = "provider",
+                               .verb = "price",
+                               .summary = "set a host's price from now on",
+                               .examples = provider_price::k_examples,
+                               .description =
+                                   "Sets the hourly price of the whole host. Running jobs pay the new price from now "
+                                   "on, within their own and the monthly budget, and move to another host if that has "
+                                   "become worthwhile (gridctl-job(5), PLACEMENT). Past cost does not change.",
+                               .positionals = provider_price::k_positionals,
+                               .exit_codes = k_exits_job,
+                               .run = provider_price::run};
 
 }  // namespace gridctl::cmd

@@ -20,22 +20,23 @@ constexpr Duration k_note_every = std::chrono::seconds{3};
 
 constexpr Example k_examples[] = {
     {"A host that 'ssh ada' reaches", "gridctl provider register ada ada"},
-    {"With everything said",
+    {"With all details",
      "gridctl provider register ada ssh://me@ada.example.org:2222 -i ~/.ssh/id_ed25519 --class datacenter --region DE"},
-    {"In a script: the key must be known", "gridctl provider register ada me@10.0.0.7 --host-key SHA256:l5Kx..."}};
+    {"In a script, give the host key", "gridctl provider register ada me@10.0.0.7 --host-key SHA256:l5Kx..."}};
 constexpr Positional k_positionals[] = {{"NAME"}, {"[ssh://][USER@]HOST[:PORT]"}};
 constexpr Option k_options[] = {
-    {"identity", 'i', "KEY", "private key file to log in with", "as ssh does", Completion::file, "", true},
-    {"jump", 'J', "JUMP", "log in through this host, as with ssh -J"},
-    {"host-key", 0, "SHA256:...", "the host's key has this fingerprint: no question is asked"},
-    {"engine", 0, "ENGINE", "what runs containers there", "auto", Completion::choices, "auto|docker|podman|process"},
-    {"gpu", 0, "SPEC", "what its owner says it has, as RTX_4090:2; shown when the machine shows otherwise"},
-    {"price", 0, "USD", "price of the whole host an hour", "0"},
-    {"region", 0, "REGION", "country or region, as DE"},
-    {"site", 0, "NAME", "hosts at one site are near each other"},
-    {"class", 0, "CLASS", "how reliable it is", "home", Completion::choices, "datacenter|cloud|market|home"},
-    {"label", 'l', "K=V", "label to be matched by jobs", "", Completion::nothing, "", true},
-    {"force", 'f', "", "also when it shows the host key of a registered machine"}};
+    {"identity", 'i', "KEY", "private key file for the login", "as ssh does", Completion::file, "", true},
+    {"jump", 'J', "JUMP", "jump host, as with ssh -J"},
+    {"host-key", 0, "SHA256:...", "expected fingerprint of the host key; suppresses the question"},
+    {"engine", 0, "ENGINE", "container engine on the host", "auto", Completion::choices, "auto|docker|podman|process"},
+    {"gpu", 0, "SPEC", "GPUs according to the owner, such as RTX_4090:2; differences are shown"},
+    {"price", 0, "USD", "hourly price of the whole host", "0"},
+    {"region", 0, "REGION", "country or region, such as DE"},
+    {"site", 0, "NAME", "hosts at the same site are near each other"},
+    {"class", 0, "CLASS", "kind of host, which sets the expected reliability", "home", Completion::choices,
+     "datacenter|cloud|market|home"},
+    {"label", 'l', "K=V", "label that jobs can match", "", Completion::nothing, "", true},
+    {"force", 'f', "", "register it even if it has the host key of a registered machine"}};
 constexpr int k_exits[] = {5, 6, 7};
 
 Result<registry::Provider> described(const Context& context, const Parsed& parsed) {
@@ -151,18 +152,17 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_provider_register{
     .noun = "provider",
     .verb = "register",
-    .summary = "record a host that jobs may run on",
+    .summary = "register a host that can run jobs",
     .examples = provider_register::k_examples,
     .description =
-        "Logs in over SSH, pins the host's key, installs the agent in ~/.gridctl there, takes inventory and "
-        "checks whether jobs can run; each failing point is shown with the command that mends it. No root is "
-        "needed on the host.\n\n"
-        "Names of ~/.ssh/config work as they do with ssh, with their users, ports, keys and jump hosts. An "
-        "unknown host key is accepted only from a person at a terminal or with --host-key.\n\n"
-        "A machine is known by its host key: registering one a second time is refused. Machines cloned from one image "
-        "are different machines when their host keys differ; a clone that kept the key needs --force. Several SSH "
-        "servers on one machine (containers with keys of their own, the same machine id and boot id) are several "
-        "providers whose GPUs, CPUs and memory are counted once.",
+        "Logs in over SSH, pins the host key, copies the agent (a single file of a few MB) to ~/.gridctl on the host, "
+        "takes an inventory and checks whether jobs can run. Each failed check comes with the command that fixes it. "
+        "The host needs no root access.\n\nNames in ~/.ssh/config work as with ssh, including users, ports, keys and "
+        "jump hosts. gridctl accepts an unknown host key only if you confirm it at a terminal or pass "
+        "--host-key.\n\ngridctl identifies a machine by its host key and refuses to register it twice. Machines cloned "
+        "from one image count as different if their host keys differ; a clone with the same key needs --force. Several "
+        "SSH servers on one machine (containers with their own keys but the same machine id and boot id) are separate "
+        "providers whose GPUs, CPUs and memory count once.",
     .positionals = provider_register::k_positionals,
     .options = provider_register::k_options,
     .exit_codes = provider_register::k_exits,

@@ -11,8 +11,8 @@ namespace provider_rescan {
 namespace {
 constexpr Duration k_timeout = std::chrono::minutes{2};  // login, upload of the agent over a slow link, inventory
 
-constexpr Example k_examples[] = {{"After a card was added", "gridctl provider rescan ada"},
-                                  {"For a script", "gridctl provider rescan ada --json | jq .changes"}};
+constexpr Example k_examples[] = {{"After you added a card", "gridctl provider rescan ada"},
+                                  {"In a script", "gridctl provider rescan ada --json | jq .changes"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 
 std::string changes_json(const HostName& name, std::span<const control::InventoryChange> changes) {
@@ -46,13 +46,12 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_provider_rescan{
     .noun = "provider",
     .verb = "rescan",
-    .summary = "take a host's inventory anew",
+    .summary = "update a host's inventory",
     .examples = provider_rescan::k_examples,
     .description =
-        "Connects, takes inventory and prints what is different from before: parts that came or went, other "
-        "versions, limits and links. The difference goes into the host's history, which 'gridctl provider show' "
-        "lists. What changes by itself, as clocks, temperatures and free space, is no difference. The daemon does "
-        "the same by itself when a host was started anew.",
+        "Connects, takes a new inventory and prints the changes: added or removed parts, other versions, limits and "
+        "links. The changes go into the host's history, which 'gridctl provider show' lists. Clocks, temperatures and "
+        "free space do not count as changes. The daemon does the same after a host has rebooted.",
     .positionals = provider_rescan::k_positionals,
     .exit_codes = k_exits_host,
     .waits = true,

@@ -12,8 +12,9 @@ namespace gridctl::cmd {
 
 namespace provider_rm {
 namespace {
-constexpr Example k_examples[] = {{"Forget a host", "gridctl provider rm ada"},
-                                  {"Although jobs are on it: they go on elsewhere", "gridctl provider rm ada --force"}};
+constexpr Example k_examples[] = {
+    {"Remove a host", "gridctl provider rm ada"},
+    {"Remove a host with jobs; they continue elsewhere", "gridctl provider rm ada --force"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 constexpr Option k_options[] = {{"force", 'f', "", "also when jobs are on it, or copies"}};
 constexpr Duration k_tidy = std::chrono::seconds{15};  // for the host to remove what is ours

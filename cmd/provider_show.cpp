@@ -17,8 +17,8 @@ namespace provider_show {
 namespace {
 constexpr std::size_t k_history_shown = 12;  // events; --json has all
 
-constexpr Example k_examples[] = {{"What a host has", "gridctl provider show ada"},
-                                  {"For a script", "gridctl provider show ada --json | jq .inventory.gpus"}};
+constexpr Example k_examples[] = {{"Show a host's hardware", "gridctl provider show ada"},
+                                  {"In a script", "gridctl provider show ada --json | jq .inventory.gpus"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 
 Result<int> run(Context& context, const Parsed& parsed) {
@@ -55,18 +55,16 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_provider_show{
     .noun = "provider",
     .verb = "show",
-    .summary = "everything known of one provider",
+    .summary = "show everything known about a provider",
     .examples = provider_show::k_examples,
     .description =
-        "Shows what was found on a host when it was last looked at (GPUs with clocks, power and buses, the links "
-        "between them, disks, network cards, software), what its owner said of it and the machine shows "
-        "otherwise, how often it and its GPUs fail and how long starts take, whether it may get jobs, its history, and "
-        "what stands in the way of jobs. What no tool of the vendor told and 'provider bench' did is marked as "
-        "measured. What is unknown is listed with the reason: "
-        "not_applicable, not_supported, not_reported, needs_bench, no_tool, no_driver, denied, timed_out or "
-        "unreadable.\n\n"
-        "A device is called by a model of the catalogue only when its name, memory and what else is known of it leave "
-        "no doubt; laptop parts are never taken for desktop parts.",
+        "Shows the latest inventory (GPUs with clocks, power and buses, the links between them, disks, network cards, "
+        "software), differences from what the owner declared, failure rates of the host and its GPUs, startup times, "
+        "whether the host gets jobs, its history, and anything that prevents jobs. Values that only 'provider bench' "
+        "revealed are marked as measured. Unknown values come with a reason: not_applicable, not_supported, "
+        "not_reported, needs_bench, no_tool, no_driver, denied, timed_out or unreadable.\n\ngridctl names a GPU model "
+        "only if name, memory and all other known facts leave no doubt. It never takes a laptop part for a desktop "
+        "part.",
     .positionals = provider_show::k_positionals,
     .exit_codes = k_exits_job,
     .run = provider_show::run};

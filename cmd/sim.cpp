@@ -20,29 +20,29 @@ using Interval = job::CheckpointPolicy::Interval;
 constexpr std::size_t k_alone_max = 8;  // hosts that are also tried alone
 
 constexpr Example k_examples[] = {
-    {"When will it be done, and at what cost?", "gridctl sim train.yaml --work 40h --from-registry"},
-    {"On hosts that one might rent", "gridctl sim train.yaml --work 10d --hosts hosts.yaml --deadline 14d"},
-    {"On spot instances as they were", "gridctl sim train.yaml --work 40h --trace us-west-2a_v100_1.json"},
-    {"These intervals, a checkpoint of 14 GB",
+    {"Predict when the job will be done, and at what cost", "gridctl sim train.yaml --work 40h --from-registry"},
+    {"Predict it for hosts that you might rent", "gridctl sim train.yaml --work 10d --hosts hosts.yaml --deadline 14d"},
+    {"Replay a recorded trace of spot instances", "gridctl sim train.yaml --work 40h --trace us-west-2a_v100_1.json"},
+    {"Compare intervals, for a checkpoint of 14 GB",
      "gridctl sim train.yaml --work 40h --hosts hosts.yaml --size 14GB --interval auto,5m,30m,off"}};
 constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file}};
 constexpr Option k_options[] = {
-    {"work", 0, "TIME", "how long the job computes on a host of speed 1, without checkpoints and failures"},
-    {"hosts", 0, "FILE", "the hosts and how often they fail: gridctl-sim(5)", "", Completion::file},
-    {"from-registry", 0, "", "the registered providers, with what was seen of them"},
-    {"trace", 0, "[HOST=]FILE", "availability as it was recorded: of HOST, else of all hosts", "", Completion::file, "",
-     true},
-    {"runs", 0, "N", "lives of the job that are simulated, for each choice", "1000"},
-    {"seed", 0, "N", "the same seed gives the same figures", "1"},
+    {"work", 0, "TIME", "compute time on a host of speed 1, without checkpoints and failures"},
+    {"hosts", 0, "FILE", "hosts and their failure rates; see gridctl-sim(5)", "", Completion::file},
+    {"from-registry", 0, "", "use the registered providers and what was observed of them"},
+    {"trace", 0, "[HOST=]FILE", "recorded availability of HOST, or of all hosts", "", Completion::file, "", true},
+    {"runs", 0, "N", "number of simulated runs per choice", "1000"},
+    {"seed", 0, "N", "random seed; the same seed gives the same figures", "1"},
     {"interval", 0, "LIST", "checkpoint intervals to compare: auto,5m,1h,off", "auto and those around it",
      Completion::nothing, "", true},
-    {"stall", 0, "TIME", "how long a checkpoint holds the job up", "as measured of a job of this name, else 5s"},
-    {"size", 0, "SIZE", "of a checkpoint; with a host's uplink, how long until it is safe", "as measured, else 1GiB"},
-    {"upload", 0, "TIME", "until a checkpoint is safe, on every host", "size over uplink"},
-    {"restore", 0, "TIME", "to bring a checkpoint to a new host", "as long as the upload"},
-    {"deadline", 0, "TIME", "of the job: hosts are chosen for it, and how surely it is met is told",
+    {"stall", 0, "TIME", "how long a checkpoint pauses the job", "as measured of a job of this name, else 5s"},
+    {"size", 0, "SIZE", "size of a checkpoint; with the host's uplink, it determines when the checkpoint is safe",
+     "as measured, else 1GiB"},
+    {"upload", 0, "TIME", "time until a checkpoint is safe, on every host", "size over uplink"},
+    {"restore", 0, "TIME", "time to bring a checkpoint to a new host", "as long as the upload"},
+    {"deadline", 0, "TIME", "deadline of the job; gridctl chooses hosts for it and reports how likely it is met",
      "deadline or max_duration of the job file"},
-    {"horizon", 0, "TIME", "a run that goes on for longer never ends", "20 times the work, at least 30d"}};
+    {"horizon", 0, "TIME", "count runs that take longer as unfinished", "20 times the work, at least 30d"}};
 constexpr int k_exits[] = {4, 7, 130};
 
 // The hosts that can run it, when all of them are there.
@@ -239,25 +239,22 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_sim{
     .noun = "sim",
     .verb = "",
-    .summary = "what would happen: expected time, cost and lost work of a job",
+    .summary = "predict time, cost and lost work of a job",
     .examples = k_examples,
     .description =
-        "Lets the job live many times on virtual hosts that fail as they are said or were seen to, followed by the "
-        "supervisor's own decisions: where it goes, when a silent host is given up, how often it saves. For several "
-        "checkpoint intervals and choices of hosts it tells the expected time and cost with the band that holds 9 of "
-        "10 runs, the work that is thrown away, and the share of the time from failures until it runs again. Nothing "
-        "is started and nothing is changed.\n\n"
-        "ANY HOST is where gridctl would go: by the expected cost to finish and, with a deadline, to hosts that are "
-        "done before it, leaving those that may fail while there is time. CHEAPEST PER HOUR is for comparison: of the "
-        "hosts that answer the one of the lowest price, whatever its speed, its failures and the deadline.\n\n"
-        "The hosts come from a file, from the registry, or from traces of their availability; all three are described "
-        "in gridctl-sim(5). A trace takes the place of the failure rates: several hosts are up in proportion to it. "
-        "Without other hosts it brings its own.\n\n"
-        "TUNED is what gridctl does by itself (checkpoint.interval: auto): the interval follows from what "
-        "checkpoints cost, once that was measured, and from the failure rate of the host; the figure beside it is "
-        "that of the host which is taken first. LOST is work that was computed and had to be done again. RECOVERY is "
-        "the share of the time from a failure until the job runs again.\n\n"
-        "The same seed gives the same figures, and all choices meet the same failures.",
+        "Simulates the job many times on virtual hosts that fail at declared or observed rates, with the supervisor's "
+        "own decisions: which host to use, when to give up a silent host, how often to save. For several checkpoint "
+        "intervals and choices of hosts, it reports the expected time and cost with the range of 9 in 10 runs, the "
+        "lost work, and the share of time spent on recovery. It starts and changes nothing.\n\nANY HOST is what "
+        "gridctl would do: choose by expected total cost and, with a deadline, choose hosts that meet it and leave "
+        "unreliable ones in time. CHEAPEST PER HOUR is for comparison: the host with the lowest hourly price, "
+        "regardless of speed, failures and deadline.\n\nHosts come from a file, from the registry, or from "
+        "availability traces; see gridctl-sim(5). A trace replaces the failure rates: the same proportion of hosts is "
+        "up. Without other hosts, the trace defines its own.\n\nTUNED is gridctl's default (checkpoint.interval: "
+        "auto): the interval follows from the measured cost of a checkpoint and the host's failure rate. The figure "
+        "next to it is for the first host. LOST is work that had to be repeated. RECOVERY is the share of time between "
+        "a failure and the restart of the job.\n\nThe same seed gives the same figures, and all choices meet the same "
+        "failures.",
     .positionals = k_positionals,
     .options = k_options,
     .exit_codes = k_exits,

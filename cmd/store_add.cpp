@@ -16,19 +16,21 @@ namespace store_add {
 namespace {
 constexpr Example k_examples[] = {
     {"Keep copies on another disk", "gridctl store add nas dir:/mnt/nas/gridctl"},
-    {"Also for jobs that must stay in Germany", "gridctl store add nas dir:/mnt/nas/gridctl --location DE"},
-    {"On a provider", "gridctl store add ada ssh://ada/copies"},
-    {"In a bucket of one's own S3 server", "gridctl store add lab s3://ckpt/me --endpoint https://s3.lab.example"},
-    {"Take over what a lost laptop has kept there", "gridctl store add nas dir:/mnt/nas/gridctl --take-over"}};
-constexpr Positional k_positionals[] = {{"NAME"}, {"PLACE"}};
+    {"Use it also for jobs that must stay in Germany", "gridctl store add nas dir:/mnt/nas/gridctl --location DE"},
+    {"Keep copies on a provider", "gridctl store add ada ssh://ada/copies"},
+    {"Keep copies in a bucket of your own S3 server",
+     "gridctl store add lab s3://ckpt/me --endpoint https://s3.lab.example"},
+    {"Take over the remote of a lost laptop", "gridctl store add nas dir:/mnt/nas/gridctl --take-over"}};
+constexpr Positional k_positionals[] = {{"NAME"}, {"REMOTE"}};
 constexpr Option k_options[] = {
     {"endpoint", 0, "URL", "the S3 server", "AWS"},
-    {"region", 0, "NAME", "the region its requests are signed for", "as the environment or the profile says"},
-    {"profile", 0, "NAME", "of ~/.aws/credentials", "as the environment says"},
-    {"location", 0, "REGION", "where it is, as jobs ask for it: DE; of ssh:// as its provider", "not known"},
-    {"lent", 0, "", "it belongs to others: no copies of private jobs go there; of ssh:// as its provider"},
-    {"take-over", 0, "", "although another state directory of the same key keeps its copies there"},
-    {"discard", 0, "", "remove what a store of another key has kept there"}};
+    {"region", 0, "NAME", "region for signing requests", "as the environment or the profile says"},
+    {"profile", 0, "NAME", "profile in ~/.aws/credentials", "as the environment says"},
+    {"location", 0, "REGION", "location for data residency, such as DE; for ssh://, the provider's region applies",
+     "not known"},
+    {"lent", 0, "", "owned by others: receives no copies of private jobs; for ssh://, the provider's label applies"},
+    {"take-over", 0, "", "take it over from another state directory with the same key"},
+    {"discard", 0, "", "remove the copies of a store with another key"}};
 
 constexpr std::size_t k_location_max = 32;
 
@@ -147,19 +149,17 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_store_add{
     .noun = "store",
     .verb = "add",
-    .summary = "name a place that keeps copies",
+    .summary = "add a remote for copies of checkpoints",
     .examples = store_add::k_examples,
     .description =
-        "Tries the place (writes, lists, reads and removes a small object), marks it as this store's, and remembers it "
-        "as NAME. PLACE is dir:/path, ssh://provider/path or s3://bucket/prefix; it must be empty, or hold copies of "
-        "this store. Copies are encrypted with the store's key: keep that elsewhere too, see gridctl key export.\n\n"
-        "A job with constraints.region has copies only at places whose location is known and fits, one with "
-        "sensitivity: "
-        "private never at places that are lent.\n\n"
-        "ssh://provider/path is a folder in the home of a registered provider's user, ssh://provider//path an absolute "
-        "one; "
-        "it is made where its parent is.\n\n"
-        "A place is written by one state directory. What a place can do to copies is in gridctl-store(5).",
+        "Tests the remote by writing, listing, reading and removing a small object, marks it as belonging to this "
+        "store, and saves it as NAME. REMOTE is dir:/path, ssh://provider/path or s3://bucket/prefix. It must be empty "
+        "or hold copies of this store. Copies are encrypted with the store's key: keep a copy of the key elsewhere too "
+        "(gridctl key export).\n\nA job with constraints.region has copies only at remotes with a known, matching "
+        "location. A job with sensitivity: private never has copies at remotes owned by others.\n\nssh://provider/path "
+        "is a folder in the home directory of the provider's login user; ssh://provider//path is an absolute path. "
+        "gridctl creates the folder if its parent exists.\n\nOnly one state directory writes to a remote. "
+        "gridctl-store(5) describes what a remote can and cannot do to copies.",
     .positionals = store_add::k_positionals,
     .options = store_add::k_options,
     .exit_codes = k_exits_place,

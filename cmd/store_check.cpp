@@ -13,14 +13,13 @@ namespace gridctl::cmd {
 
 namespace store_check {
 namespace {
-constexpr Example k_examples[] = {
-    {"Look whether everything is there, and read a tenth of it", "gridctl store check nas"},
-    {"Read all of it", "gridctl store check nas --all"},
-    {"Put again what is damaged there, bring back what is damaged here", "gridctl store check nas --all --repair"}};
+constexpr Example k_examples[] = {{"Check that everything is there, and read a tenth of it", "gridctl store check nas"},
+                                  {"Read everything", "gridctl store check nas --all"},
+                                  {"Repair both sides", "gridctl store check nas --all --repair"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::place}};
-constexpr Option k_options[] = {{"share", 0, "PERCENT", "how much is read back, drawn by chance", "10%"},
+constexpr Option k_options[] = {{"share", 0, "PERCENT", "share of the data to read, chosen at random", "10%"},
                                 {"all", 0, "", "read everything"},
-                                {"repair", 0, "", "mend both sides, each from the other"}};
+                                {"repair", 0, "", "repair each side from the other"}};
 constexpr std::size_t k_findings_shown = 50;
 
 Result<double> share_of(const Parsed& parsed) {
@@ -102,13 +101,13 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_store_check{
     .noun = "store",
     .verb = "check",
-    .summary = "see whether copies are whole",
+    .summary = "verify copies at a remote",
     .examples = store_check::k_examples,
     .description =
-        "Lists the place, reads every record, looks for every pack they need, and reads back and verifies a share of "
-        "the packs. Nothing that the place says is believed without its hash or seal.\n\n"
-        "With --repair, what is damaged here is first brought back from there, and then copies that are damaged there "
-        "are made anew from here. What is whole on neither side is named and left as it is.",
+        "Lists the remote, reads every record, checks that every required pack exists, and reads and verifies a share "
+        "of the packs. gridctl believes nothing the remote says without verifying its hash or seal.\n\nWith --repair, "
+        "gridctl first restores what is damaged here from the remote, and then rewrites what is damaged there. It "
+        "reports whatever is intact on neither side, and leaves it as it is.",
     .positionals = store_check::k_positionals,
     .options = store_check::k_options,
     .exit_codes = k_exits_place,

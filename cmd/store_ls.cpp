@@ -20,9 +20,9 @@ namespace gridctl::cmd {
 namespace store_ls {
 namespace {
 constexpr Example k_examples[] = {
-    {"Where copies are, and what is behind", "gridctl store ls"},
-    {"What lies at one place, as it says itself", "gridctl store ls nas"},
-    {"Places in trouble", "gridctl store ls --json | jq -r '.[] | select(.trouble) | .name'"}};
+    {"List remotes and missing copies", "gridctl store ls"},
+    {"List the checkpoints at one remote", "gridctl store ls nas"},
+    {"List remotes with problems", "gridctl store ls --json | jq -r '.[] | select(.trouble) | .name'"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::place, false}};
 
 struct Line {
@@ -87,11 +87,11 @@ int print_places(Context& context, const std::vector<Line>& lines) {
     return 0;
   }
   if (lines.empty()) {
-    context.note("no place keeps copies yet; gridctl store add NAME dir:/path");
+    context.note("no remotes yet; add one with: gridctl store add NAME dir:/path");
     return 0;
   }
   ui::Table table({{.title = "NAME"},
-                   {.title = "PLACE", .shrinks = true},
+                   {.title = "URL", .shrinks = true},
                    {.title = "LOCATION"},
                    {.title = "COPIES", .right = true},
                    {.title = "DUE", .right = true},
@@ -202,15 +202,15 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_store_ls{
     .noun = "store",
     .verb = "ls",
-    .summary = "list places, or what lies at one",
+    .summary = "list remotes, or the checkpoints at one",
     .examples = store_ls::k_examples,
     .description =
-        "Without a name nobody is asked. COPIES: checkpoints that the place has acknowledged. DUE: "
-        "those it is still to get because their jobs ask for copies. MISSING: all that is kept "
-        "here, may lie there and does not, which `gridctl store sync` copies. Jobs whose copies must not lie there "
-        "are named with the reason: LOCATION is what gridctl store add --location told, or where the provider is.\n\n"
-        "With a name the place is asked for its records; each is decrypted and verified, and its "
-        "packs are looked for. What they hold is read by `gridctl store check`.",
+        "Without a name, gridctl contacts no remote. COPIES counts checkpoints that the remote acknowledged. DUE "
+        "counts those that are still to be copied because their jobs ask for copies. MISSING counts everything that "
+        "may be there and is not; `gridctl store sync` copies it. The list names jobs whose copies must not be there, "
+        "with the reason. LOCATION comes from gridctl store add --location, or is the provider's region.\n\nWith a "
+        "name, gridctl reads the remote's records, decrypts and verifies each, and checks that its packs exist. "
+        "`gridctl store check` also reads the packs.",
     .positionals = store_ls::k_positionals,
     .exit_codes = k_exits_place,
     .run = store_ls::run};

@@ -19,7 +19,7 @@ Result<std::vector<registry::Place>> chosen_places(registry::Registry& registry,
   }
   TRY_ASSIGN(std::vector<registry::Place> places, registry.places());
   if (places.empty())
-    return make_error(Code::not_found, "no place keeps copies yet", "gridctl store add NAME dir:/path");
+    return make_error(Code::not_found, "there are no remotes yet", "gridctl store add NAME dir:/path");
   return places;
 }
 

@@ -10,8 +10,8 @@ namespace gridctl::cmd {
 
 namespace store_rm {
 namespace {
-constexpr Example k_examples[] = {{"Forget a place; what is there stays", "gridctl store rm nas"},
-                                  {"Remove what it keeps, too", "gridctl store rm nas --delete"}};
+constexpr Example k_examples[] = {{"Remove a remote; its copies stay", "gridctl store rm nas"},
+                                  {"Remove the remote and its copies", "gridctl store rm nas --delete"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::place}};
 constexpr Option k_options[] = {{"delete", 0, "", "remove its copies first"}};
 
@@ -44,11 +44,11 @@ Result<int> run(Context& context, const Parsed& parsed) {
 
 const Command k_store_rm{.noun = "store",
                          .verb = "rm",
-                         .summary = "forget a place",
+                         .summary = "remove a remote",
                          .examples = store_rm::k_examples,
                          .description =
-                             "Forgets a place and which copies it has. They stay there, and are found again when it is "
-                             "added again; with --delete they are removed.",
+                             "Removes a remote and the list of its copies. The copies stay there, and gridctl finds "
+                             "them when you add the remote again. With --delete, gridctl removes them.",
                          .positionals = store_rm::k_positionals,
                          .options = store_rm::k_options,
                          .exit_codes = k_exits_place,

@@ -15,8 +15,9 @@ namespace gridctl::cmd {
 
 namespace store_sync {
 namespace {
-constexpr Example k_examples[] = {{"Copy everything that is kept to every place", "gridctl store sync"},
-                                  {"To one, and remove there what is not needed", "gridctl store sync nas --prune"}};
+constexpr Example k_examples[] = {
+    {"Copy all checkpoints to all remotes", "gridctl store sync"},
+    {"Copy to one remote, and remove what is no longer needed there", "gridctl store sync nas --prune"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::place, false}};
 constexpr Option k_options[] = {
     {"prune", 0, "", "remove records of checkpoints that were removed here, and packs that no record needs"}};
@@ -73,7 +74,7 @@ Result<void> copy_missing(Context& context, registry::Registry& registry, contro
   TRY_ASSIGN(const auto offers, control::place_offers(registry));
   const auto here =
       std::find_if(offers.begin(), offers.end(), [&](const auto& one) { return one.name == synced.name; });
-  if (here == offers.end()) return make_error(Code::not_found, "no place '" + synced.name + "'", "gridctl store ls");
+  if (here == offers.end()) return make_error(Code::not_found, "no remote '" + synced.name + "'", "gridctl store ls");
   tell_refused(context, *here, copyable);
   for (const registry::CopyWanted& wanted : control::missing_at(*here, copyable, copies)) {
     const std::string name = checkpoint_name(wanted.checkpoint.job, wanted.checkpoint.seq);
@@ -165,16 +166,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_store_sync{
     .noun = "store",
     .verb = "sync",
-    .summary = "copy what is missing to places",
+    .summary = "copy missing checkpoints to remotes",
     .examples = store_sync::k_examples,
     .description =
-        "Copies every checkpoint that is kept here, newest first, to the place or to all places. A checkpoint counts "
-        "as "
-        "copied when the place has acknowledged its record, which is written after all its data. Stopped by Ctrl-C or "
-        "a "
-        "broken link, the next one goes on: what is there is not sent again.\n\n"
-        "With --prune, records of checkpoints that were removed here are removed there, and then the packs that no "
-        "record needs; nothing is removed unless everything there could be listed and read.",
+        "Copies every checkpoint in this store, newest first, to one remote or to all. A checkpoint counts as copied "
+        "once the remote acknowledges its record, which is written after all its data. After Ctrl-C or a broken "
+        "connection, the next run continues without sending anything twice.\n\nWith --prune, gridctl removes records "
+        "of checkpoints that were removed here, and then packs that no record needs. It removes nothing unless it "
+        "could list and read everything there.",
     .positionals = store_sync::k_positionals,
     .options = store_sync::k_options,
     .exit_codes = k_exits_place,

@@ -8,8 +8,10 @@ namespace gridctl::cmd {
 
 namespace version {
 namespace {
-constexpr Example k_examples[] = {{"Which gridctl is this", "gridctl version"},
-                                  {"With the libraries it was built with", "gridctl version --json"}};
+#include "commit.inc"
+
+constexpr Example k_examples[] = {{"Print the version", "gridctl version"},
+                                  {"Print it with the commit and the library versions", "gridctl version --json"}};
 
 struct Library {
   std::string_view name, version;
@@ -22,7 +24,7 @@ constexpr Library k_libraries[] = {{"libssh2", GRIDCTL_BUILT_LIBSSH2},
 
 Result<int> run(Context& context, const Parsed&) {
   if (!context.json) {
-    context.print_line("gridctl " GRIDCTL_VERSION);
+    context.print_line("gridctl " GRIDCTL_VERSION " (" + std::string(k_commit.substr(0, 12)) + ")");
     if (context.verbose)
       for (const Library& library : k_libraries)
         context.print_line("  " + std::string(library.name) + " " + std::string(library.version));
@@ -33,7 +35,8 @@ Result<int> run(Context& context, const Parsed&) {
     if (!libraries.empty()) libraries += ",";
     libraries += ui::quoted(library.name) + ":" + ui::quoted(library.version);
   }
-  context.print_line("{\"version\":" + ui::quoted(GRIDCTL_VERSION) + ",\"libraries\":{" + libraries + "}}");
+  context.print_line("{\"version\":" + ui::quoted(GRIDCTL_VERSION) + ",\"commit\":" + ui::quoted(k_commit) +
+                     ",\"libraries\":{" + libraries + "}}");
   return 0;
 }
 }  // namespace
@@ -44,8 +47,8 @@ const Command k_version{.noun = "version",
                         .summary = "print the version",
                         .examples = version::k_examples,
                         .description =
-                            "Prints the version; with --json or --verbose also those of the libraries that it "
-                            "was built with.",
+                            "Prints the version and the commit. With --json or --verbose, it also prints the versions "
+                            "of the libraries that gridctl was built with.",
                         .run = version::run};
 
 }  // namespace gridctl::cmd

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders of jobs and attempts on the host; layout in gridctl-agent(7), FILES ON THE HOST.
+// Folders of jobs and attempts on the host; layout in gridctl-agent(7), FILES.
 #pragma once
 
 #include <map>

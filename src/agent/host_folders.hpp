@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's state as it lies in folders (gridctl-agent(7), FILES ON THE HOST). No state in memory: any number of these
+// The host's state as it lies in folders (gridctl-agent(7), FILES). No state in memory: any number of these
 // may work on one home at once, in any processes.
 #pragma once
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "os/files.hpp"
 #include "os/process.hpp"
 
 namespace gridctl::http {
@@ -163,6 +164,17 @@ struct Client::State {
   std::uint64_t stirred = 0;
 };
 
+// Where libcurl looks for certificates, when they are there; else where other distributions have them: a gridctl that
+// is linked statically may run on any of them. Empty: libcurl's own choice.
+std::string present_ca_bundle() {
+  const curl_version_info_data* const about = curl_version_info(CURLVERSION_NOW);
+  if (about->cainfo != nullptr && os::exists(about->cainfo)) return {};
+  for (const char* const path : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+                                 "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"})
+    if (os::exists(path)) return path;
+  return {};
+}
+
 void Client::State::describe(const Request& request, Exchange& exchange, CurlList& headers) {
   curl_easy_reset(easy);
   reason.fill('\0');
@@ -173,7 +185,8 @@ void Client::State::describe(const Request& request, Exchange& exchange, CurlLis
   set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
   set(CURLOPT_SSL_VERIFYPEER, 1L);
   set(CURLOPT_SSL_VERIFYHOST, 2L);
-  if (!options.ca_bundle.empty()) set(CURLOPT_CAINFO, options.ca_bundle.c_str());
+  const std::string ca_bundle = options.ca_bundle.empty() ? present_ca_bundle() : options.ca_bundle;
+  if (!ca_bundle.empty()) set(CURLOPT_CAINFO, ca_bundle.c_str());
   set(CURLOPT_FOLLOWLOCATION, 0L);
   set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
   set(CURLOPT_PATH_AS_IS, 1L);  // it is signed as it is

@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <nss.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -42,7 +43,16 @@ struct Lookup {
   std::vector<Address> addresses;
 };
 
+// A program that is linked statically must load no module of the libc that the machine has: the two would not fit.
+void keep_to_own_modules() {
+#ifdef GRIDCTL_STATIC_LIBC
+  static const int once = __nss_configure_lookup("hosts", "files dns");
+  (void)once;
+#endif
+}
+
 void look_up(const std::string& host, std::uint16_t port, int flags, Lookup& into) {
+  keep_to_own_modules();
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags | AI_NUMERICSERV;

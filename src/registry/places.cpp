@@ -41,7 +41,7 @@ Result<void> Registry::add_place(const Place& place) {
   TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
   const Result<Place> taken = this->place(place.name);
   if (taken)
-    return make_error(Code::exists, "there is a place '" + place.name + "' already: " + taken->url,
+    return make_error(Code::exists, "there is already a remote '" + place.name + "' already: " + taken->url,
                       "gridctl store rm " + place.name);
   if (taken.error().code != Code::not_found) return taken.error();
   TRY(impl_->db
@@ -84,7 +84,7 @@ Result<Place> Registry::place(const std::string& name) {
     if (place.name == name) return place;
     known += (known.empty() ? "; there is " : ", ") + place.name;
   }
-  return make_error(Code::not_found, "no place '" + name + "'" + known, "gridctl store ls");
+  return make_error(Code::not_found, "no remote '" + name + "'" + known, "gridctl store ls");
 }
 
 Result<void> Registry::note_answer(const std::string& place, WallTime at) {

@@ -64,10 +64,10 @@ bool policy_allows(Candidate& c, const job::Spec& spec) {
   if (!want.providers.empty() &&
       std::find(want.providers.begin(), want.providers.end(), host.name.value) == want.providers.end())
     return c.reject("pinned", "the job is pinned to " + quoted(want.providers));
-  if (host.drained) return c.reject("drained", "it is drained; `gridctl provider undrain` puts it back");
+  if (host.drained) return c.reject("drained", "it is drained; `gridctl provider undrain` returns it to service");
   if (!host.mismatch.empty())
     return c.reject("mismatch", "it is not what it is declared to be: " + host.mismatch +
-                                    "; `gridctl provider bench` lets it prove itself");
+                                    "; `gridctl provider bench` tests it again");
   if (!want.classes.empty() &&
       std::find(want.classes.begin(), want.classes.end(), host.host_class) == want.classes.end())
     return c.reject("class", "its class is " + host.host_class + ", wanted " + quoted(want.classes));
@@ -103,7 +103,7 @@ std::string engine_problem(const HostFacts& host, EngineKind kind) {
 bool choose_container(Candidate& c) {
   const HostFacts& host = *c.host;
   if (host.engine == EngineKind::process)
-    return c.reject("engine", "the job has an image, the host is set to plain processes");
+    return c.reject("engine", "the job has an image, but the host runs only plain processes");
   constexpr std::array k_any{EngineKind::docker, EngineKind::podman};
   const std::span<const EngineKind> kinds = host.engine ? std::span(&*host.engine, 1) : std::span(k_any);
   const Engine* best = nullptr;

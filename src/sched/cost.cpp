@@ -46,7 +46,7 @@ double expected_tflops(const Gpu& gpu) {
 }
 
 // A failure comes every `mtbf` of all the time there is, and each costs a restart; what the model adds beyond that is
-// work done twice.
+// repeated work.
 void share_out(Estimate& out, double all, double mtbf, double restart) {
   all = std::min(all, 1e305);  // infinite parts would not add up
   const double extra = std::max(0.0, all - out.work - out.saving);
@@ -91,12 +91,11 @@ Aim aim_of(job::Optimize optimize, const Estimate& estimate, double failures_per
 
 std::string describe(const Estimate& estimate) {
   const double all = estimate.takes();
-  if (estimate.is_never()) return "never: it fails before it has done its work";
+  if (estimate.is_never()) return "never: it fails before the work is done";
   std::vector<std::string> parts;
-  for (const auto& [name, part] :
-       {std::pair{"work", estimate.work}, std::pair{"checkpoints", estimate.saving},
-        std::pair{"work done twice", estimate.lost}, std::pair{"recovery", estimate.recovery},
-        std::pair{"transfer", estimate.transfer}, std::pair{"start", estimate.start}})
+  for (const auto& [name, part] : {std::pair{"work", estimate.work}, std::pair{"checkpoints", estimate.saving},
+                                   std::pair{"repeated work", estimate.lost}, std::pair{"recovery", estimate.recovery},
+                                   std::pair{"transfer", estimate.transfer}, std::pair{"start", estimate.start}})
     if (part >= all * k_shown_share) parts.push_back(name + (" " + short_hours(part / 3600)));
   return short_hours(all / 3600) + " (" + join(parts, ", ") + ")";
 }

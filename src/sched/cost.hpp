@@ -50,7 +50,7 @@ struct Estimate {
   double price_per_hour = 0;
   bool operator==(const Estimate&) const = default;
   [[nodiscard]] double takes() const { return transfer + start + work + saving + lost + recovery; }
-  [[nodiscard]] bool is_never() const { return !(takes() < k_never); }           // it fails before it has done its work
+  [[nodiscard]] bool is_never() const { return !(takes() < k_never); }           // it fails before the work is done
   [[nodiscard]] double cost() const { return price_per_hour * takes() / 3600; }  // USD
 };
 

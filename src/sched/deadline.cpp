@@ -32,7 +32,7 @@ double chance_of_failure(double failures_per_hour, double seconds) {
 
 // "3.2h expected, 3.6h to be sure"
 std::string need_text(const Placement& placement) {
-  if (placement.estimate.is_never()) return "it fails before it has done its work";
+  if (placement.estimate.is_never()) return "it fails before the work is done";
   return in_words(placement.estimate.takes()) + " expected, " + in_words(placement.safely) + " to be sure";
 }
 

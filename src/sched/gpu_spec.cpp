@@ -73,7 +73,7 @@ Result<void> read_count(std::string_view whole, std::string_view part, job::GpuR
   if (!range.high.empty()) {
     TRY_ASSIGN(into.count_max, count_of(whole, range.high));
   }
-  if (into.count_min > into.count_max) return bad(whole, "the range of the count is upside down");
+  if (into.count_min > into.count_max) return bad(whole, "the count range is reversed");
   return {};
 }
 
@@ -95,7 +95,7 @@ Result<void> read_memory(std::string_view whole, std::string_view part, job::Gpu
     TRY_ASSIGN(into.memory_max, parse_size(high));
   }
   if (into.memory_min && into.memory_max && *into.memory_min > *into.memory_max)
-    return bad(whole, "the range of the memory is upside down");
+    return bad(whole, "the memory range is reversed");
   constexpr std::uint64_t k_least = 1 << 20, k_most = std::uint64_t{1} << 43;  // 1 MiB, 8 TiB
   for (const auto& size : {into.memory_min, into.memory_max})
     if (size && (*size < k_least || *size > k_most)) return bad(whole, "no GPU has such a memory; write e.g. 40GB");

@@ -80,11 +80,11 @@ Interval checkpoint_interval(const CheckpointCost& cost, double rate_per_hour, D
   out.efficiency = 1 / expected_time(1, tau, stall, mtbf, restart);
   char share[16];
   std::snprintf(share, sizeof share, "%.1f %%", out.efficiency * 100);
-  out.reason = "every " + people(out.every) + ": one " + (measured ? "stalls " : "is assumed to stall ") +
-               people(from_seconds(stall)) +
-               (cost.upload > Duration{} ? ", is safe after " + people(cost.upload) : "") + "; one failure in " +
-               people(from_seconds(mtbf)) + " expected, " + people(cost.restart) + " to go on: " + share +
-               " of the time is work";
+  out.reason = "every " + people(out.every) + ": saving " + (measured ? "pauses" : "is assumed to pause") +
+               " the job for " + people(from_seconds(stall)) +
+               (cost.upload > Duration{} ? ", a checkpoint is safe after " + people(cost.upload) : "") +
+               "; expected: one failure in " + people(from_seconds(mtbf)) + ", " + people(cost.restart) +
+               " to recover, " + share + " useful work";
   if (measured)
     if (const auto advice = replication_advice({1, mtbf, stall, restart})) out.reason += "; " + *advice;
   return out;

@@ -118,7 +118,7 @@ GangWire gang_wire(const job::Spec& spec, const std::vector<Chosen>& chosen, con
 void note_link(const job::Spec& spec, const GangWire& gang, Notes& notes) {
   if (spec.num_nodes < 2) return;
   if (!gang.wire)
-    return notes.push_back("link: not measured between the hosts that fit: how long GPUs would idle is not known");
+    return notes.push_back("link: not measured between the suitable hosts, so the idle time of GPUs is unknown");
   if (!job::exchange_bytes(spec.workload))
     return notes.push_back(gang.head + rate_text(gang.wire->bytes_per_s) + " and " +
                            time_text(gang.wire->round_trip_s) +

@@ -29,31 +29,38 @@ std::string end_text(const Candidate& c, const JobKnowledge& known) {
   if (c.host->price_per_hour <= 0) return "";
   const double work = (known.task.work > 0 ? known.task.work : k_work_assumed) / 3600;
   const char* unit = c.gpus.empty() ? "hour of work" : "A100-hour of work";
-  std::snprintf(text, sizeof text, "%.2f USD per %s, failures counted", end.cost() / work, unit);
+  std::snprintf(text, sizeof text, "%.2f USD per %s, failures included", end.cost() / work, unit);
   return text;
 }
 
 std::string facts_text(const Candidate& c, const JobKnowledge& known) {
-  std::string text = c.gpus.empty() ? short_number(c.placement.cpus) + " CPUs" : gpus_text(c.gpus);
+  const std::string cpus = short_number(c.placement.cpus) + (c.placement.cpus == 1 ? " CPU" : " CPUs");
+  std::string text = c.gpus.empty() ? cpus : gpus_text(c.gpus);
   if (c.variant != nullptr) text += ", variant " + c.variant->kind;
-  text += ", " + std::string(engine_name(c.placement.engine)) + ", " + price_text(c.host->price_per_hour);
+  const bool contained = c.placement.engine != EngineKind::process;
+  text += ", " + std::string(contained ? engine_name(c.placement.engine) : "no container") + ", " +
+          price_text(c.host->price_per_hour);
   const std::string end = end_text(c, known);
   if (!end.empty()) text += ", " + end;
   return known.is_due() ? text + "; " + due_text(c.placement, *known.time_left) : text;
 }
 
-constexpr std::string_view k_aims[] = {"expected cost to finish", "expected time to finish", "reliability"};
+constexpr std::string_view k_aims[] = {"cheapest", "fastest", "most reliable"};
 
 std::string winner_reason(const Candidate& best, std::size_t fitting, std::size_t total, const job::Spec& spec,
                           const JobKnowledge& known) {
-  std::string why = total == 1 ? "the only provider" : "the only one that fits";
-  if (fitting > 1)
-    why = "best of " + std::to_string(fitting) + " that fit, by GPU preference, " +
-          std::string(k_aims[static_cast<std::size_t>(spec.optimize)]) + ", price, name";
-  if (fitting > 1 && best.placement.late)
-    why = "of " + std::to_string(fitting) + " that fit none is surely in time; this one is done first";
+  std::string why = total == 1 ? "the only provider" : "the only suitable host";
+  if (fitting > 1) {
+    why = std::string(k_aims[static_cast<std::size_t>(spec.optimize)]) + " of " + std::to_string(fitting) +
+          " suitable hosts";
+    if (!spec.resources.any_order && spec.resources.gpus.size() > 1) why += ", in your order of GPUs";
+    if (known.is_due()) why += ", within the deadline";
+    if (best.placement.late)
+      why = "none of " + std::to_string(fitting) +
+            " suitable hosts will surely meet the deadline; this one finishes first";
+  }
   std::string text = why + ": " + facts_text(best, known);
-  if (!best.avoided.empty()) text += "; it is avoided (" + best.avoided + "), but no other could take the job";
+  if (!best.avoided.empty()) text += "; gridctl avoids it (" + best.avoided + "), but no other host can take the job";
   return text;
 }
 
@@ -61,12 +68,12 @@ std::string_view why_behind(const Candidate& c, const Candidate& best, job::Opti
   const Estimate &mine = c.placement.estimate, &its = best.placement.estimate;
   if (c.placement.late && !best.placement.late) return "too late";
   if (c.rank.late > best.rank.late) return "later";
-  if (c.alternative > best.alternative) return "a later choice among the GPUs wanted";
+  if (c.alternative > best.alternative) return "a later choice in your order of GPUs";
   if (c.host->on_probation && !best.host->on_probation) return "on probation";
   if (optimize == job::Optimize::reliability && c.placement.failures_per_hour > best.placement.failures_per_hour)
     return "fails more often";
   if (optimize != job::Optimize::time && mine.cost() > its.cost())
-    return c.host->price_per_hour > best.host->price_per_hour ? "dearer" : "dearer in the end";
+    return c.host->price_per_hour > best.host->price_per_hour ? "more expensive" : "more expensive in total";
   if (mine.takes() > its.takes()) return "slower to finish";
   if (c.host->price_per_hour > best.host->price_per_hour) return "dearer";
   return "equal, but later by name";
@@ -149,15 +156,15 @@ void keep_away(std::vector<Fitting>& fitting, const std::vector<Avoid>& avoided,
 }
 // Nothing is promised of checkpoints that nobody has seen.
 Tolerance tolerance_of(const job::Spec& spec, std::size_t others, const JobKnowledge& known) {
-  const std::string where = std::to_string(others) + (others == 1 ? " other host" : " other hosts");
+  const std::string where = others == 1 ? std::string("the other suitable host") : "one of " + std::to_string(others) + " other hosts";
   if (spec.checkpoint.interval == job::CheckpointPolicy::Interval::off)
-    return {1, "restarted from its beginning: it takes no checkpoints"};
+    return {1, "if it dies, the job starts over: it takes no checkpoints"};
   if (!known.task.resumes && !known.drilled)
-    return {1, (others == 0 ? "it would wait for another host and begin again"
-                            : where + " would take it up by itself, from the beginning") +
-                   ", until a checkpoint of it is seen"};
-  if (others == 0) return {2, "its checkpoints are kept, but no other host would take it now: it waits for one"};
-  return {3, where + " would take it up by itself from the last checkpoint"};
+    return {1, (others == 0 ? std::string("if it dies, the job waits for another host and starts over")
+                            : "if it dies, the job starts over on " + where) +
+                   ", until gridctl has seen a checkpoint of it"};
+  if (others == 0) return {2, "if it dies, the job waits: its checkpoints are kept, but no other host is suitable now"};
+  return {3, "if it dies, the job continues on " + where + " from its last checkpoint"};
 }
 
 std::string counts_text(const std::map<std::string, int>& counts) {
@@ -265,9 +272,9 @@ std::vector<std::string> explain(const Decision& decision) {
     lines.push_back("fault tolerance " + std::to_string(decision.tolerance->level) +
                     " of 4: " + decision.tolerance->why);
   for (const Placement& other : decision.runners_up)
-    lines.push_back(other.host.value + " would do too: " + other.reason);
+    lines.push_back(other.host.value + " is suitable too: " + other.reason);
   if (const std::size_t known = decision.runners_up.size() + 1; decision.fitting > known)
-    lines.push_back("and " + std::to_string(decision.fitting - known) + " more would do");
+    lines.push_back("and " + std::to_string(decision.fitting - known) + " more are suitable");
   explain_rejections(decision.rejections, lines);
   return lines;
 }

@@ -226,7 +226,7 @@ class Parser {
 
   // Which field the term speaks of, and whether it may be asked so.
   Result<void> resolve(Term& term, const std::string& word, std::size_t word_at, std::size_t op_at, bool has_op) const {
-    if (word.empty()) return error(word_at, "a field must stand here");
+    if (word.empty()) return error(word_at, "expected a field here");
     term.field = find_field(word);
     if (term.field == nullptr && !has_op &&
         (word.find(':') != std::string::npos || word.find("..") != std::string::npos)) {
@@ -240,7 +240,7 @@ class Parser {
       return error(op_at, "after '" + word + "' one of = != < <= > >= in notin must follow");
     if (!has_op) term.numbers = {{1, 1}};
     if (term.op != Term::Op::equal && (is_text(unit) || unit == Unit::flag || unit == Unit::gpu_spec))
-      return error(op_at, "'" + word + "' has no order: ask with = != in notin");
+      return error(op_at, "'" + word + "' cannot be ordered: use = != in notin");
     return {};
   }
 
@@ -255,7 +255,7 @@ class Parser {
 
   Result<void> parse_values(Term& term) {
     skip_space();
-    if (at_ >= text_.size()) return error(text_.size(), "a value must follow");
+    if (at_ >= text_.size()) return error(text_.size(), "expected a value here");
     if (!take("[")) {
       const std::size_t at = at_;
       TRY_ASSIGN(const std::string value, parse_value(" \t\n"));
@@ -296,7 +296,7 @@ class Parser {
 
   Result<void> add_value(Term& term, std::string_view text, std::size_t at) const {
     const Field& field = *term.field;
-    if (trim(text).empty()) return error(at, "a value must follow");
+    if (trim(text).empty()) return error(at, "expected a value here");
     if (lower(trim(text)) == "any" && term.op == Term::Op::equal) {
       term.always = true;
       return {};

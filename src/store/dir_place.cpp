@@ -97,7 +97,7 @@ class DirPlace final : public Backend {
 
   static Result<void> check(std::string_view name) {
     if (is_object_name(name)) return {};
-    return make_error(Code::protocol_violation, "'" + sanitize(name, 80) + "' is no name of an object");
+    return make_error(Code::protocol_violation, "'" + sanitize(name, 80) + "' is not a valid object name");
   }
 
   // Held open while it is used, so that its disk is not unmounted in between.

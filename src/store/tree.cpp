@@ -73,7 +73,7 @@ Result<void> check_order(const std::vector<Entry>& entries) {
       return damaged("entry " + shown(entry.path) + " is there twice or out of order");
     const std::string_view parent = parent_of(entry.path);
     if (!parent.empty() && !directories.contains(parent))
-      return damaged("entry " + shown(entry.path) + " lies below something that is no directory of the tree");
+      return damaged("entry " + shown(entry.path) + " lies below something that is not a directory of the tree");
     if (entry.kind == EntryKind::directory) directories.insert(entry.path);
     previous = &entry;
   }

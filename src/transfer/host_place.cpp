@@ -175,7 +175,7 @@ class HostPlace final : public store::Backend {
  private:
   static Result<void> check(std::string_view name) {
     if (store::is_object_name(name)) return {};
-    return make_error(Code::protocol_violation, "'" + sanitize(name, 80) + "' is no name of an object");
+    return make_error(Code::protocol_violation, "'" + sanitize(name, 80) + "' is not a valid object name");
   }
 
   [[nodiscard]] PlaceRequest request(PlaceDeed deed, std::string_view name, std::uint64_t bytes = 0,

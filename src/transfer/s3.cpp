@@ -54,7 +54,7 @@ class S3 : public store::Backend {
                    const Moved& moved) override {
     TRY(check_name(name));
     if (size > store::k_object_max)
-      return make_error(Code::usage, "an object of " + format_size(size) + " is too big for a place");
+      return make_error(Code::usage, "an object of " + format_size(size) + " is too large for a remote");
     return put_whole(name, size, content, moved).context("while putting " + described(name));
   }
   Result<bool> put_new(std::string_view name, ByteView content) override {
@@ -80,7 +80,7 @@ class S3 : public store::Backend {
 
   static Result<void> check_name(std::string_view name) {
     if (is_object_name(name)) return {};
-    return make_error(Code::usage, "'" + sanitize(name, 100) + "' is no name of an object");
+    return make_error(Code::usage, "'" + sanitize(name, 100) + "' is not a valid object name");
   }
 
   S3Call call_for(const std::string& method, std::string_view name) const {
@@ -116,7 +116,7 @@ class S3 : public store::Backend {
         return make_error(Code::protocol_violation, "the listing has no end");
       token = std::move(page.next);
       if (!token.empty() && !tokens.insert(token).second)
-        return make_error(Code::protocol_violation, "the listing goes in circles");
+        return make_error(Code::protocol_violation, "the listing repeats itself");
     } while (!token.empty());
     // Some servers do not sort.
     std::sort(found.begin(), found.end(), [](const Object& a, const Object& b) { return a.name < b.name; });
@@ -208,7 +208,7 @@ class S3 : public store::Backend {
                                                (outcome.error.code.empty() ? "501" : outcome.error.code) + ")");
     if (outcome.answer.status != 412) return unexpected(outcome);
     TRY_ASSIGN(const S3Outcome found, ask(call_for("HEAD", name)));
-    if (found.answer.status != 200) return make_error(Code::host_unreachable, "it is not certain who has written it");
+    if (found.answer.status != 200) return make_error(Code::host_unreachable, "it is unclear who wrote it");
     return found.answer.header(k_writer) == writer;
   }
 

@@ -14,7 +14,7 @@ constexpr std::size_t k_code_max = 60, k_message_max = 200;  // bytes of an erro
 constexpr std::size_t k_token_max = 2048;                    // bytes of a continuation token or an upload's id
 constexpr std::size_t k_key_max = 1024;                      // bytes, S3's own limit
 
-Error odd(const std::string& what) { return make_error(Code::protocol_violation, "the answer is odd: " + what); }
+Error odd(const std::string& what) { return make_error(Code::protocol_violation, "the answer is invalid: " + what); }
 
 std::optional<std::uint64_t> number(std::string_view text) {
   std::uint64_t value = 0;

@@ -90,7 +90,8 @@ Result<S3Login> find_s3_login(const S3Place& place, const S3Surroundings& around
   const S3Credentials& found = login.credentials;
   if (!is_field(found.access_key) || !is_field(found.secret_key) ||
       !(found.session_token.empty() || is_field(found.session_token)))
-    return make_error(Code::auth_refused, "the credentials for S3 are no such: there are blanks or odd bytes in them");
+    return make_error(Code::auth_refused,
+                      "the credentials for S3 are invalid: they contain blanks or other invalid bytes");
   const auto configured = settings.find("region");
   login.region = !place.region.empty()
                      ? place.region
@@ -99,7 +100,7 @@ Result<S3Login> find_s3_login(const S3Place& place, const S3Surroundings& around
                                          .value_or(configured != settings.end() ? configured->second
                                                                                 : std::string(k_default_region)));
   if (!is_s3_region(login.region))
-    return make_error(Code::usage, "'" + sanitize(login.region, 60) + "' is no region of S3");
+    return make_error(Code::usage, "'" + sanitize(login.region, 60) + "' is not a valid S3 region");
   return login;
 }
 

@@ -20,7 +20,7 @@ Result<void> check_bucket(std::string_view bucket) {
                       std::all_of(bucket.begin(), bucket.end(),
                                   [](char c) { return is_alphanumeric(c) || c == '.' || c == '-' || c == '_'; });
   if (proper) return {};
-  return make_error(Code::usage, "'" + sanitize(bucket, 80) + "' is no name of a bucket");
+  return make_error(Code::usage, "'" + sanitize(bucket, 80) + "' is not a valid bucket name");
 }
 
 Result<void> check_prefix(std::string_view prefix) {
@@ -30,7 +30,7 @@ Result<void> check_prefix(std::string_view prefix) {
   if (prefix.empty()) return {};
   if (prefix.size() > k_prefix_max) return no("it is too long");
   if (!std::all_of(prefix.begin(), prefix.end(), [](char c) { return c >= 0x20 && c < 0x7F && c != '\\'; }))
-    return no("only printable ASCII without backslashes may stand in it");
+    return no("it may contain only printable ASCII without backslashes");
   for (const std::string& part : split(prefix, '/'))
     if (part.empty() || part == "." || part == "..") return no("a part of it is empty, '.' or '..'");
   return {};
@@ -42,7 +42,7 @@ Result<std::string> normal_endpoint(std::string_view endpoint) {
   TRY_ASSIGN(http::Origin origin, http::parse_origin(endpoint));
   const std::string_view rest = endpoint.substr(origin.path_at);
   if (!rest.empty() && rest != "/")
-    return make_error(Code::usage, "an S3 endpoint has no path: " + sanitize(endpoint, 200));
+    return make_error(Code::usage, "an S3 endpoint must not have a path: " + sanitize(endpoint, 200));
   const std::string_view usual = origin.scheme == "https" ? ":443" : ":80";
   if (origin.authority.ends_with(usual)) origin.authority.resize(origin.authority.size() - usual.size());
   return origin.scheme + "://" + origin.authority;
@@ -58,7 +58,7 @@ bool is_s3_region(std::string_view text) {
 Result<S3Place> parse_s3_place(std::string_view url, std::string_view endpoint, std::string_view region,
                                std::string_view profile) {
   static constexpr std::string_view k_scheme = "s3://";
-  if (!url.starts_with(k_scheme)) return make_error(Code::usage, "a place in S3 is written s3://bucket/prefix");
+  if (!url.starts_with(k_scheme)) return make_error(Code::usage, "a remote in S3 is written s3://bucket/prefix");
   url.remove_prefix(k_scheme.size());
   const std::size_t slash = std::min(url.find('/'), url.size());
   S3Place place;
@@ -70,8 +70,8 @@ Result<S3Place> parse_s3_place(std::string_view url, std::string_view endpoint, 
   TRY(check_prefix(place.prefix));
   TRY_ASSIGN(place.endpoint, normal_endpoint(endpoint));
   if (!region.empty() && !is_s3_region(region))
-    return make_error(Code::usage, "'" + sanitize(region, 60) + "' is no region of S3");
-  if (profile.size() > 100 || !is_plain(profile)) return make_error(Code::usage, "this is no name of a profile");
+    return make_error(Code::usage, "'" + sanitize(region, 60) + "' is not a valid S3 region");
+  if (profile.size() > 100 || !is_plain(profile)) return make_error(Code::usage, "this is not a valid profile name");
   place.region = region;
   place.profile = profile;
   return place;

@@ -56,7 +56,7 @@ S3Verdict refused(const http::Answer& answer, const S3Error& error) {
   if (error.code == "RequestTimeTooSkewed")
     return {S3Next::again_timed, make_error(Code::auth_refused, "the clock of this machine is wrong (" + text + ")")};
   if (answer.status == 507 || is_one_of(error.code, {"QuotaExceeded", "XMinioStorageFull", "InsufficientStorage"}))
-    return fail(make_error(Code::no_space, "the place is full (" + text + ")"));
+    return fail(make_error(Code::no_space, "the remote is full (" + text + ")"));
   if (error.code == "NoSuchBucket")
     return fail(with_retry(make_error(Code::io, "there is no such bucket (" + text + ")"), Retry::needs_user));
   if (answer.status == 307) return fail(make_error(Code::host_unreachable, text));  // a bucket that is new: later

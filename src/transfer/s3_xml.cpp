@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view k_blanks = " \t\r\n";
 
-Error odd_xml(const std::string& what) { return make_error(Code::protocol_violation, "the XML is odd: " + what); }
+Error odd_xml(const std::string& what) { return make_error(Code::protocol_violation, "the XML is invalid: " + what); }
 
 void append_utf8(std::string& out, std::uint32_t c) {
   const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON that users' scripts read: keys of contract.md in their order, then additions. Absent is null, times RFC 3339
+// The JSON that users' scripts read: stable keys in a fixed order, then additions. Absent is null, times RFC 3339
 // UTC with milliseconds, sizes bytes, money USD. Every function returns text without a newline at its end.
 #pragma once
 

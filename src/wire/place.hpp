@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages about objects at a place that keeps copies on a host. Feature word "places"; gridctl-agent(7), PLACES.
+// Messages about objects at a place that keeps copies on a host. Feature word "places"; gridctl-agent(7), REMOTES.
 #pragma once
 
 #include <cstdint>

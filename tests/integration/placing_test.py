@@ -448,12 +448,12 @@ class Residency(grid.Case):
         grid.wait_until("the last copy", 60, lambda: all(one["copies"] for one in job.checkpoints()), job.evidence)
         refused = sorted(event["text"] for event in job.events("copy_not_allowed"))
         self.assertEqual(refused, ["copies of its checkpoints do not go to abroad: it is in US, wanted DE",
-                                   "copies of its checkpoints do not go to somewhere: its region is not known, wanted DE"])
+                                   "copies of its checkpoints do not go to somewhere: its region is unknown, wanted DE"])
         self.assertIn("do not go to abroad: it is in US", owner.run("job", "explain", job.id).out)
         listed = {one["name"]: one for one in owner.run("store", "ls", "--json").json}
         self.assertEqual([one["job_id"] for one in listed["abroad"]["refused"]], [job.id])
         self.assertEqual((listed["abroad"]["due"], listed["abroad"]["missing"]), (0, 0))
-        self.assertIn("do not go to somewhere: its region is not known", owner.run("store", "ls").err)
+        self.assertIn("do not go to somewhere: its region is unknown", owner.run("store", "ls").err)
         synced = owner.run("store", "sync")
         self.assertIn("do not go to abroad: it is in US", synced.err)
         self.assertEqual({place for one in job.checkpoints() for place in one["copies"]}, {"bavaria"})
@@ -467,7 +467,7 @@ class Residency(grid.Case):
         job.wait_event("checkpoint_copied")
         job.wait_success()
         grid.wait_until("the last copy", 60, lambda: all(one["copies"] for one in job.checkpoints()), job.evidence)
-        self.assertIn("theirs: it is lent by others, and the job is private", job.wait_event("copy_not_allowed")["text"])
+        self.assertIn("theirs: it is owned by others, and the job is private", job.wait_event("copy_not_allowed")["text"])
         self.assertEqual(self.packs(owner, "theirs"), [])
         self.grid.wait_clean()
 

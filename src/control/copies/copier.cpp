@@ -53,7 +53,7 @@ void warn(const Error& error, const std::string& doing) {
 // Each job that waits for this place hears of it once, and again when the reason changes.
 void tell_trouble(registry::Registry& registry, const Due& due, const Error& error, WallTime now, PlaceMemory& memory) {
   const Result<bool> is_news = registry.note_trouble(due.place.name, now, error);
-  if (!is_news) warn(is_news.error(), "while noting the trouble with place " + due.place.name);
+  if (!is_news) warn(is_news.error(), "while recording the problem with remote " + due.place.name);
   else if (*is_news) warn(error, "place " + due.place.name);
   for (const registry::CopyWanted& wanted : due.copies) {
     const JobId& job = wanted.checkpoint.job;
@@ -61,7 +61,7 @@ void tell_trouble(registry::Registry& registry, const Due& due, const Error& err
     const Result<void> noted = registry.note(
         job, now,
         {"copy_waits", due.place.name + " does not take copies: " + error.one_line() + "; trying again", {}, {}});
-    if (!noted) warn(noted.error(), "while noting that a copy waits");
+    if (!noted) warn(noted.error(), "while recording that a copy waits");
   }
 }
 
@@ -89,7 +89,7 @@ void tell_damage(registry::Registry& registry, const registry::CopyWanted& wante
                      "checkpoint " + std::to_string(checkpoint.seq.value) + " is not copied: " + error.one_line(),
                      checkpoint.epoch,
                      {}});
-  if (!noted) warn(noted.error(), "while noting that a checkpoint is not copied");
+  if (!noted) warn(noted.error(), "while recording that a checkpoint is not copied");
 }
 
 // One checkpoint at a time, and the next one chosen anew: a newer one may have come.
@@ -151,7 +151,7 @@ CopyRound copy_what_is_due(const Paths& paths, const std::string& place, os::Clo
     return {};
   };
   if (const Result<void> ran = run(); !ran && ran.error().code != Code::not_found) {  // else it was removed just now
-    warn(ran.error(), "while looking after place " + place);
+    warn(ran.error(), "while maintaining remote " + place);
     round.is_due = true;
     round.trouble = ran.error();
   }
@@ -192,7 +192,7 @@ void Copier::tick() {
   if (!version) return warn(version.error(), "while looking for what to copy");
   if (*version != seen_version_) {
     const Result<std::vector<registry::Place>> places = registry_->places();
-    if (!places) return warn(places.error(), "while listing places");
+    if (!places) return warn(places.error(), "while listing remotes");
     seen_version_ = *version;
     std::map<std::string, std::shared_ptr<AtPlace>> present;
     for (const registry::Place& place : *places) {

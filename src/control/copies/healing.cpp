@@ -26,7 +26,7 @@ Result<HealedFrom> heal_from(const Paths& paths, store::ChunkStore& chunks,
   const std::string name = checkpoint_name(checkpoint.job, checkpoint.seq);
   Error failed = make_error(
       Code::checkpoint_damaged,
-      name + " is damaged here, and " + (nearest_first.empty() ? "no place has a copy" : "no copy could replace it"));
+      name + " is damaged here, and " + (nearest_first.empty() ? "no remote has a copy" : "no copy could replace it"));
   for (const RemoteAccess& access : nearest_first) {
     Result<store::Healed> healed = heal_from_one(paths, chunks, access, *key, checkpoint, root, clock);
     if (healed) return HealedFrom{*healed, access.place.name};

@@ -65,11 +65,11 @@ Result<void> HostUploads::upload(const store::PackFile& pack, const std::functio
   if (!recipe) return {};
   const std::string name = store::object_name(store::NeededPack{pack.id, pack.size});
   TRY_ASSIGN(const std::optional<store::SignedPut> request, with_.place.sign_put(name, recipe->content));
-  if (!request) return make_error(Code::unsupported, "the place has no signed requests");
+  if (!request) return make_error(Code::unsupported, "the remote does not support signed requests");
   if (!link_.link) {
     TRY_ASSIGN(const ControllerId controller, with_.registry.controller_id());
     TRY_ASSIGN(link_, open_bulk(*host_, with_.paths, controller, with_.clock.boot() + k_upload_reach, with_.clock));
-    if (!link_.uploads) return make_error(Code::unsupported, "its agent knows no uploads");
+    if (!link_.uploads) return make_error(Code::unsupported, "its agent does not support uploads");
   }
   wire::UploadRequest order{{checkpoint_.job, checkpoint_.epoch, checkpoint_.host_number}, {}, {}, 0};
   order.url = request->url;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host that made a checkpoint puts the packs of its copy into the bucket itself, by requests that are signed here:
-// our uplink is not in the way, and no credential leaves this machine. gridctl-store(5), "S3 PLACES".
+// our uplink is not in the way, and no credential leaves this machine. gridctl-store(5), "REMOTES IN S3".
 #pragma once
 
 #include <map>

@@ -35,7 +35,7 @@ Result<os::FileLock> lock_place(const Paths& paths, const std::string& name, boo
   if (wait) return os::FileLock::acquire(file);
   TRY_ASSIGN(std::optional<os::FileLock> lock, os::FileLock::try_acquire(file));
   if (lock) return *std::move(lock);
-  return make_error(Code::busy, "another process of this state directory is at work on place " + name);
+  return make_error(Code::busy, "another process of this state directory is using remote " + name);
 }
 
 Result<store::StoreKey> key_here(const Paths& paths) {
@@ -201,7 +201,7 @@ Result<PlaceWork::Repair> PlaceWork::repair(const store::PlaceCheck& found) {
     const auto wanted = whole.find(name);
     if (wanted == whole.end()) continue;
     TRY(replace_copy(*wanted->second));
-    report.done.push_back("the copy of " + checkpoint_name(name.job, name.seq) + " was made anew");
+    report.done.push_back("the copy of " + checkpoint_name(name.job, name.seq) + " was rewritten");
   }
   return report;
 }

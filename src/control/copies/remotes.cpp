@@ -21,7 +21,7 @@ constexpr Duration k_reach = std::chrono::seconds{20};  // login, agent upload, 
 constexpr const char* k_hint = "gridctl store add NAME dir:/path | ssh://provider/path | s3://bucket/prefix";
 
 Error no_url(std::string_view url, const std::string& why) {
-  return make_error(Code::usage, "'" + sanitize(url, 200) + "' is no place: " + why, k_hint);
+  return make_error(Code::usage, "'" + sanitize(url, 200) + "' is not a valid remote: " + why, k_hint);
 }
 
 Result<PlaceUrl> directory_url(std::string_view url) {
@@ -37,7 +37,7 @@ Result<PlaceUrl> directory_url(std::string_view url) {
 Result<PlaceUrl> parse_place_url(std::string_view url) {
   if (url.starts_with(k_dir)) return directory_url(url);
   const bool is_host = url.starts_with(k_ssh), is_bucket = url.starts_with(k_s3);
-  if (!is_host && !is_bucket) return no_url(url, "it begins with none of dir:, ssh:// and s3://");
+  if (!is_host && !is_bucket) return no_url(url, "it starts with none of dir:, ssh:// and s3://");
   const std::string_view rest = url.substr(is_host ? k_ssh.size() : k_s3.size());
   const std::size_t slash = rest.find('/');
   PlaceUrl parsed{is_host ? PlaceKind::host : PlaceKind::bucket, std::string(rest.substr(0, slash)), ""};
@@ -46,7 +46,7 @@ Result<PlaceUrl> parse_place_url(std::string_view url) {
   if (is_host && parsed.path.empty()) return no_url(url, "it names no directory of the provider");
   const os::Path path(parsed.path);
   if (is_host && std::find(path.begin(), path.end(), os::Path("..")) != path.end())
-    return no_url(url, "its directory leads upwards");
+    return no_url(url, "its directory contains '..'");
   return parsed;
 }
 
@@ -117,7 +117,7 @@ Result<std::unique_ptr<store::Backend>> open_place(const RemoteAccess& access, c
   if (url.kind == PlaceKind::directory)
     return store::open_dir_place(url.path, marked ? store::k_mark_name : std::string_view());
   if (url.kind == PlaceKind::bucket) return open_bucket(access.place, clock);
-  if (!access.provider) return make_error(Code::internal, "nobody said how to reach the place's provider");
+  if (!access.provider) return make_error(Code::internal, "it is unknown how to reach the remote's provider");
   const auto open = [provider = *access.provider, paths, controller = access.controller, &clock] {
     return open_bulk(provider, paths, controller, clock.boot() + k_reach, clock);
   };

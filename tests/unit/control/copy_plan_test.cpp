@@ -80,7 +80,7 @@ TEST(Residency, BindsWhereCopiesGo) {
   EXPECT_THAT(numbers(missing_at(k_abroad[0], list, {})), ElementsAre(1));
   EXPECT_THAT(numbers(missing_at(k_abroad[2], list, {})), ElementsAre(2, 1));
   EXPECT_EQ(copy_refusal(resident(1), k_abroad[0]), "it is in US, wanted DE");
-  EXPECT_EQ(copy_refusal(resident(1), k_abroad[1]), "its region is not known, wanted DE");
+  EXPECT_EQ(copy_refusal(resident(1), k_abroad[1]), "its region is unknown, wanted DE");
 }
 
 TEST(Residency, KeepsPrivateJobsFromPlacesOfOthers) {

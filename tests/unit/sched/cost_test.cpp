@@ -55,14 +55,14 @@ TEST(Cost, WithoutCheckpointsALongJobOnAFlakyHostNeverEnds) {
   task.saves = false;
   const Estimate end = to_finish(task, {.price_per_hour = 1, .failures_per_hour = 1});
   EXPECT_GT(end.takes(), 1e300);
-  EXPECT_EQ(describe(end), "never: it fails before it has done its work");
+  EXPECT_EQ(describe(end), "never: it fails before the work is done");
 }
 
 TEST(Cost, TellsItsParts) {
   WorkEstimate task = a_task(100);
   task.input_bytes = 36e9;
   const Estimate end = to_finish(task, {.failures_per_hour = 0.5, .start = 10, .down = 1e6});
-  EXPECT_EQ(describe(end), "5d (work 4d, checkpoints 1.9h, work done twice 1.9h, transfer 10h)");
+  EXPECT_EQ(describe(end), "5d (work 4d, checkpoints 1.9h, repeated work 1.9h, transfer 10h)");
 }
 
 TEST(Speed, IsAsMeasuredElseAsTheModelLetsExpect) {
@@ -99,7 +99,7 @@ TEST(Place, TakesTheHostThatIsCheapestToTheEnd) {
   EXPECT_LT(decision.placement->estimate.cost(), decision.runners_up.at(0).estimate.cost());
   EXPECT_THAT(decision.placement->reason, HasSubstr("expected cost to finish"));
   EXPECT_THAT(decision.placement->reason, HasSubstr("USD per A100-hour of work"));
-  EXPECT_THAT(decision.runners_up.at(0).reason, HasSubstr("dearer in the end"));
+  EXPECT_THAT(decision.runners_up.at(0).reason, HasSubstr("more expensive in total"));
 }
 
 TEST(Place, TakesADearerHostThatFailsSeldomWhenFailuresCostMore) {

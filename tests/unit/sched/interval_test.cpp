@@ -67,8 +67,8 @@ TEST(CheckpointInterval, StaysWithinItsBounds) {
 TEST(CheckpointInterval, ShowsItsArithmeticInOneLine) {
   EXPECT_EQ(
       checkpoint_interval({5s, 20s, 65s}, k_home).reason,
-      "every 30m6s: one stalls 5s, is safe after 20s; one failure in 3d19h expected, 1m5s to go on: 99.4 % of the "
-      "time is work");
+      "every 30m6s: saving pauses the job for 5s, a checkpoint is safe after 20s; expected: one failure in 3d19h, 1m5s "
+      "to recover, 99.4 % useful work");
 }
 
 TEST(CheckpointInterval, FallsAsFailuresBecomeMoreFrequent) {
@@ -89,7 +89,7 @@ TEST(CheckpointInterval, IsModestUntilACheckpointWasMeasured) {
   EXPECT_GT(home.every, 10min);
   EXPECT_LE(home.every, k_interval_unmeasured_max);
   EXPECT_EQ(checkpoint_interval({}, k_datacenter).every, k_interval_unmeasured_max);
-  EXPECT_NE(home.reason.find("is assumed to stall 5s"), std::string::npos) << home.reason;
+  EXPECT_NE(home.reason.find("is assumed to pause the job for 5s"), std::string::npos) << home.reason;
 }
 
 TEST(CheckpointInterval, KeepsTheCurrentOneForSmallChanges) {

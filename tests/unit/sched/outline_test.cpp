@@ -70,7 +70,7 @@ TEST(Outline, TellsHowLongTheGpusOfAGangWouldIdle) {
   const std::vector<HostFacts> hosts{a_host("ada", 1), a_host("bob", 1)};
   job::Spec spec = a_job("RTX_4090:1", 2);
   EXPECT_THAT(outline(spec, {}, hosts, {}).notes,
-              ElementsAre("link: not measured between the hosts that fit: how long GPUs would idle is not known"));
+              ElementsAre("link: not measured between the suitable hosts, so the idle time of GPUs is unknown"));
   const auto fast = between("ada", "bob", 200us, 10e9);
   EXPECT_THAT(outline(spec, {}, hosts, fast).notes,
               ElementsAre("link: at best 1.25 GB/s and 0.2 ms between its hosts; how much they exchange is not known "

@@ -43,8 +43,8 @@ TEST(Place, TakesTheCheapestThenTheFirstByName) {
   ASSERT_EQ(decision.runners_up.size(), 2u);
   EXPECT_EQ(decision.runners_up[0].host.value, "bob");
   EXPECT_THAT(decision.runners_up[0].reason, HasSubstr("later by name"));
-  EXPECT_THAT(decision.runners_up[1].reason, HasSubstr("dearer"));
-  EXPECT_THAT(decision.placement->reason, HasSubstr("best of 3 that fit"));
+  EXPECT_THAT(decision.runners_up[1].reason, HasSubstr("more expensive"));
+  EXPECT_THAT(decision.placement->reason, HasSubstr("cheapest of 3 suitable hosts"));
   EXPECT_TRUE(decision.could_ever_fit);
 }
 
@@ -252,7 +252,7 @@ TEST(Place, TakesAnAvoidedHostWhenNoOtherCanAndSaysSo) {
     const Decision decision = place(a_job(), {AHost("ada"), other}, avoided);
     ASSERT_TRUE(decision.placement);
     EXPECT_EQ(decision.placement->host.value, "ada");
-    EXPECT_THAT(decision.placement->reason, HasSubstr("it is avoided (exit 139 there)"));
+    EXPECT_THAT(decision.placement->reason, HasSubstr("gridctl avoids it (exit 139 there)"));
   }
 }
 
@@ -297,15 +297,15 @@ TEST(Explain, NamesTheChoiceTheOthersAndEachReason) {
             {});
   EXPECT_THAT(
       explain(decision),
-      ElementsAre("placed on ada: best of 2 that fit, by GPU preference, expected cost to finish, price, name: 2x "
-                  "NVIDIA A100-SXM4-80GB (80 GiB), docker, 1.20 USD/h, 0.61 USD per A100-hour of work, failures "
-                  "counted",
-                  "fault tolerance 1 of 4: 1 other host would take it up by itself, from the beginning, until a checkpoint "
-                  "of it is seen",
-                  "bob would do too: dearer: 2x NVIDIA A100-SXM4-80GB (80 GiB), docker, 1.30 USD/h, 0.66 USD per "
-                  "A100-hour of work, failures counted",
-                  "cyd cannot (gpu_memory): it has 2x NVIDIA A100-SXM4-40GB (40 GiB), wanted A100:60GB..:2",
-                  "dan cannot (unreachable, for now): it does not answer"));
+      ElementsAre(
+          "placed on ada: cheapest of 2 suitable hosts: 2x NVIDIA A100-SXM4-80GB (80 GiB), docker, 1.20 "
+          "USD/h, 0.61 USD per A100-hour of work, failures included",
+          "fault tolerance 1 of 4: if it dies, the job starts over on the other suitable host, until gridctl has seen a "
+          "checkpoint of it",
+          "bob is suitable too: more expensive: 2x NVIDIA A100-SXM4-80GB (80 GiB), docker, 1.30 USD/h, 0.66 USD per "
+          "A100-hour of work, failures included",
+          "cyd cannot (gpu_memory): it has 2x NVIDIA A100-SXM4-40GB (40 GiB), wanted A100:60GB..:2",
+          "dan cannot (unreachable, for now): it does not answer"));
 }
 
 TEST(Explain, TellsWhatBecomesOfTheJobWhenItsHostIsLost) {

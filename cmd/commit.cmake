@@ -1,0 +1,25 @@
+cmake_minimum_required(VERSION 3.25)
+# cmake -DOUT=FILE -DSOURCE=DIR -P commit.cmake: the commit of the sources, "-dirty" behind it where files were changed.
+# An exported archive has it in commit.txt.
+execute_process(COMMAND git -C ${SOURCE} rev-parse --verify HEAD OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE
+                ERROR_QUIET)
+if(commit)
+  execute_process(COMMAND git -C ${SOURCE} diff --quiet HEAD RESULT_VARIABLE changed ERROR_QUIET)
+  if(changed)
+    string(APPEND commit "-dirty")
+  endif()
+else()
+  file(READ ${CMAKE_CURRENT_LIST_DIR}/commit.txt commit)
+  string(STRIP "${commit}" commit)
+  if(NOT commit MATCHES "^[0-9a-f]+$")
+    set(commit "unknown")
+  endif()
+endif()
+# Touched only when it says something new: else each build would compile and link again.
+set(text "constexpr std::string_view k_commit = \"${commit}\";\n")
+if(EXISTS ${OUT})
+  file(READ ${OUT} before)
+endif()
+if(NOT before STREQUAL text)
+  file(WRITE ${OUT} "${text}")
+endif()
