@@ -215,6 +215,21 @@ CREATE TABLE price_changes(       -- attempts.price is the one that an attempt b
   more REAL NOT NULL,             -- USD per hour that it costs more from then on
   PRIMARY KEY(job, number, at_ms)
 ) STRICT, WITHOUT ROWID;
+)sql",
+    // 9 -> 10: what jobs leave in their working directories
+    R"sql(
+CREATE TABLE results(
+  job TEXT PRIMARY KEY,
+  root TEXT,                      -- hex, of the tree of its outputs; NULL = none are here
+  files INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,
+  left_on TEXT NOT NULL,          -- this and what follows: of what lies on a host only; '' = nothing does
+  left_epoch INTEGER NOT NULL,
+  left_files INTEGER NOT NULL,
+  left_bytes INTEGER NOT NULL,
+  left_until_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 )sql"};
 
 inline constexpr std::int64_t k_schema_version = k_schema_steps.size();

@@ -127,6 +127,7 @@ void Attempts::on_status(const FleetHost& host, TrackedJob& job, const wire::Att
   for (job::Happening& event : reading.events) book_.apply(id, std::move(event));
   if (reading.output) fetch_log(host, job, rank, status);
   if (reading.checkpoints) pull_newest(host, job, rank, status);
+  sync_results(host, job, rank, status);
 }
 
 void Attempts::fetch_log(const FleetHost& host, const TrackedJob& job, int rank, const wire::AttemptStatus& status) {

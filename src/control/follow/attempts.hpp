@@ -67,6 +67,7 @@ class Attempts : public JobListener, public FleetListener {
     std::map<Which, std::deque<KeptPart>> parts;  // of a gang's checkpoints, oldest first
     std::string missing_told;                     // why its newest parts are no checkpoint yet
     std::map<std::uint64_t, int> ports_skipped;   // by epoch: ranges of ports that were in use
+    BootTime results_synced{};                    // when its outputs were last fetched while it runs
   };
 
   // JobListener
@@ -96,6 +97,10 @@ class Attempts : public JobListener, public FleetListener {
   [[nodiscard]] std::optional<MemberWork> work_with(TrackedJob& job, const HostName& host, Epoch epoch,
                                                     AttemptNumber attempt, int rank);
   void note_last_output(const TrackedJob& job, int rank);
+
+  // attempt_results.cpp: what jobs leave in their working directories.
+  [[nodiscard]] ResultsWanted results_wanted(const TrackedJob& job, int rank);  // of its attempt that has ended
+  void sync_results(const FleetHost& host, TrackedJob& job, int rank, const wire::AttemptStatus& status);
 
   // attempts.cpp
   void forget_secrets(const JobId& id);
