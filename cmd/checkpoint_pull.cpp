@@ -4,10 +4,10 @@
 #include "cmd/checkpoint_remote.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/empty_directory.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/copies/healing.hpp"
 #include "control/reach/disk_reserve.hpp"
-#include "os/entries.hpp"
 #include "store/copy_out.hpp"
 #include "store/crew.hpp"
 #include "ui/json.hpp"
@@ -30,17 +30,6 @@ struct Pulled {
   std::string name;
   store::Tree tree;
 };
-
-Result<void> check_empty(const os::Path& directory) {
-  if (!os::exists(directory)) return {};
-  TRY_ASSIGN(const std::optional<os::FileStatus> status, os::status_of(directory));
-  if (status && status->kind != os::FileKind::directory)
-    return make_error(Code::exists, directory.string() + " exists and is not a directory");
-  TRY_ASSIGN(const std::vector<std::string> names, os::list_directory(directory));
-  if (names.empty() || os::exists(directory / store::k_partial_mark)) return {};
-  return make_error(Code::exists,
-                    directory.string() + " is not empty: a checkpoint is copied into a new directory only");
-}
 
 Result<Pulled> copy_from_here(store::ChunkStore& chunks, const registry::Checkpoint& checkpoint,
                               const os::Path& directory) {
@@ -70,7 +59,7 @@ Result<Pulled> pull_healed(Context& context, const registry::Checkpoint& checkpo
 Result<Pulled> pull_here(Context& context, const Parsed& parsed, const os::Path& directory) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const registry::Checkpoint checkpoint, find_checkpoint(registry, parsed.positionals[0]));
-  TRY(check_empty(directory));
+  TRY(check_empty(directory, "a checkpoint is"));
   TRY_ASSIGN(const auto copies, control::places_with(registry, checkpoint.job, checkpoint.seq));
   Result<Pulled> pulled = pull_healed(context, checkpoint, copies, directory);
   if (pulled) return pulled;
@@ -85,7 +74,7 @@ Result<Pulled> pull_from_place(Context& context, const Parsed& parsed, const os:
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const RemoteCheckpoint remote,
              find_remote(context, registry, parsed.value("from"), parsed.positionals[0]));
-  TRY(check_empty(directory));
+  TRY(check_empty(directory, "a checkpoint is"));
   TRY_ASSIGN(store::Tree tree, remote.tree());
   TRY(control::check_room(directory, tree.total_bytes()));
   TRY(store::copy_out(tree, *remote.source, directory)

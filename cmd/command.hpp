@@ -97,7 +97,7 @@ struct ExitText {
 // Beyond 0 and 2, of commands that read the state; that name a job, provider or checkpoint; that follow a job.
 inline constexpr int k_exits_state[] = {7};
 inline constexpr int k_exits_job[] = {3, 7};
-inline constexpr int k_exits_follow[] = {1, 3, 7, 9, 130};
+inline constexpr int k_exits_follow[] = {1, 3, 5, 7, 9, 130};
 inline constexpr int k_exits_host[] = {3, 5, 6, 7};
 inline constexpr int k_exits_checkpoint[] = {3, 7, 8};
 

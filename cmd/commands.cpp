@@ -26,6 +26,7 @@ std::span<const Command* const> all_commands() {
                                              &k_job_show,
                                              &k_job_watch,
                                              &k_job_logs,
+                                             &k_job_pull,
                                              &k_job_events,
                                              &k_job_explain,
                                              &k_job_cancel,

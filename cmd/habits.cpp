@@ -16,7 +16,7 @@ constexpr Alias k_aliases[] = {
     {"", "list", "ls"},          {"", "remove", "rm"},         {"", "delete", "rm"},        {"", "get", "show"},
     {"", "describe", "show"},    {"", "info", "show"},         {"job", "status", "show"},   {"job", "stop", "cancel"},
     {"job", "kill", "cancel"},   {"job", "run", "submit"},     {"job", "create", "submit"}, {"job", "launch", "submit"},
-    {"job", "log", "logs"},      {"job", "queue", "ls"},      {"job", "describe", "show"},
+    {"job", "log", "logs"},      {"job", "download", "pull"},  {"job", "queue", "ls"},      {"job", "describe", "show"},
     {"provider", "add", "register"}, {"provider", "create", "register"}, {"provider", "test", "check"},
 };
 

@@ -17,6 +17,8 @@ Result<int> outcome_of(const registry::Job& job) {
                       "gridctl job resume " + job.id.value);
   if (job.reason == "no_provider_fits")
     return make_error(Code::no_provider_fits, who + " fits no provider: " + why, "gridctl job explain " + job.id.value);
+  if (job.reason == "image_failed")
+    return make_error(Code::engine, who + " failed: " + why, "gridctl job events " + job.id.value);
   return make_error(Code::job_failed, who + " failed" + (why.empty() ? "" : ": " + why),
                     "gridctl job logs " + job.id.value + " --tail 50");
 }

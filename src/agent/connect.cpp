@@ -19,6 +19,7 @@
 #include "agent/log_ring.hpp"
 #include "agent/network.hpp"
 #include "agent/requests.hpp"
+#include "agent/results.hpp"
 #include "agent/self.hpp"
 #include "agent/snapshots.hpp"
 #include "agent/stacks.hpp"
@@ -178,7 +179,8 @@ class Connection {
     wire::AgentHello answer;
     answer.version = version;
     answer.features = {
-        "events", "bulk", "links", "health", std::string(wire::k_gangs_feature), std::string(wire::k_places_feature), std::string(wire::k_uploads_feature)};
+        "events", "bulk", "links", "health", std::string(wire::k_gangs_feature), std::string(wire::k_places_feature), std::string(wire::k_uploads_feature),
+        std::string(wire::k_results_feature)};
     for (std::string& word : transfer::Codecs::ours().words()) answer.features.push_back(std::move(word));
     takes_ = transfer::Codecs::of(hello.features);
     answer.build = self_hash();
@@ -191,6 +193,7 @@ class Connection {
     health_.emplace(home_, clock_);
     bench_.emplace(home_, hello.controller, clock_);
     standby_.emplace(home_, hello.controller).sweep(clock_.wall());
+    KeptWork(home_).sweep(clock_.wall());
     const bool events = std::find(hello.features.begin(), hello.features.end(), "events") != hello.features.end();
     watcher_.emplace(home_, hello.controller, link_, events, clock_);
     return {};
@@ -242,6 +245,7 @@ class Connection {
       return answer(frame.stream, requests_->clean(request));
     }
     if (operation == "standby") return standby(frame);
+    if (operation == wire::k_results_operation) return results(frame);
     if (operation == "poll") {
       TRY_ASSIGN(const auto request, wire::parse_poll(frame.payload));
       return answer(frame.stream, requests_->poll(request));
@@ -318,6 +322,16 @@ class Connection {
   Result<void> place(const wire::Frame& frame) {
     if (!places_) places_.emplace(link_, clock_, os::home_directory(), home_);
     return places_->handle(frame);
+  }
+
+  Result<void> results(const wire::Frame& frame) {
+    TRY_ASSIGN(const auto request, wire::parse_results(frame.payload));
+    const auto gathered = [&]() -> Result<wire::ResultsReply> {
+      TRY_ASSIGN(const AttemptDir attempt, requests_->attempt(request.job, request.epoch));
+      TRY_ASSIGN(const Workplace place, find_workplace(attempt));
+      return gather_results(place, request);
+    };
+    return answer(frame.stream, gathered());
   }
 
   Result<void> standby(const wire::Frame& frame) {

@@ -90,8 +90,7 @@ std::vector<std::pair<std::string, std::string>> gpu_variables(const std::vector
 std::vector<std::string> container_arguments(EngineKind kind, const wire::AttemptSpec& spec, const LaunchPlan& plan,
                                              const ContainerUser& user) {
   std::vector<std::string> arguments{
-      "run", "--detach", "--name", plan.name, "--pull", "never", "--cap-drop", "all",
-      "--security-opt", "no-new-privileges", "--read-only", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777",
+      "run", "--detach", "--name", plan.name, "--pull", "never", "--security-opt", "no-new-privileges",
       // No --ulimit: with podman one of them drops the administrator's others. Init forbids core files itself.
       "--log-driver", "none", "--no-healthcheck", "--label", "gridctl.job=" + spec.job.value, "--label",
       "gridctl.epoch=" + std::to_string(spec.epoch.value), "--label", "gridctl.controller=" + plan.controller.value,
@@ -103,6 +102,9 @@ std::vector<std::string> container_arguments(EngineKind kind, const wire::Attemp
     // Libraries ask what their own host's name resolves to, and must not hear 127.0.1.1.
     add({"--mount", "type=bind,source=" + (plan.host_run / "hosts").string() + ",target=/etc/hosts,readonly"});
   }
+  // A writable root is the engine's own layer, which goes with the container; with podman, root in it is this user.
+  if (!spec.root_writable) add({"--read-only", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777"});
+  if (!spec.root_writable || kind == EngineKind::docker) add({"--cap-drop", "all"});
   add({"--user", std::to_string(user.uid) + ":" + std::to_string(user.gid)});  // whatever USER the image names
   if (kind == EngineKind::podman) add({"--image-volume", "ignore"});
   if (spec.memory_bytes > 0) {

@@ -16,7 +16,7 @@ constexpr Duration k_look_wait = std::chrono::seconds{5};     // it is asked aga
 constexpr Duration k_pull_wait = std::chrono::hours{1};       // images of 20 GB over slow links
 constexpr Duration k_monitor_wait = std::chrono::seconds{2};  // it cleans up behind a container that has ended
 constexpr Duration k_monitor_look = std::chrono::milliseconds{20};
-constexpr std::size_t k_complaint_bytes = 400;  // of an engine's error text that reaches people
+constexpr std::size_t k_complaint_bytes = 4000;  // of an engine's error text that reaches people
 
 class ContainerEngine final : public Engine {
  public:

@@ -8,9 +8,11 @@
 #include <algorithm>
 
 #include "agent/fence.hpp"
+#include "agent/foreign_files.hpp"
 #include "agent/held.hpp"
 #include "agent/job_view.hpp"
 #include "agent/process_tree.hpp"
+#include "agent/results.hpp"
 #include "agent/supervise.hpp"
 #include "base/text.hpp"
 #include "os/entries.hpp"
@@ -218,6 +220,8 @@ Result<void> HostFolders::remove(const AttemptKey& key) {
     TRY(make_engine(spec.engine)->remove(attempt_name(key.job, key.epoch)));
   }
   remove_links(dir);
+  if (const auto kept = KeptWork(home_).take(dir); !kept)
+    os::log(os::LogLevel::warn, "cannot keep what the job left: " + kept.error().one_line());
   if (const auto secrets = dir.secrets()) TRY(os::remove_tree(*secrets));
   TRY(ledger_.release(controller_, key.job, key.epoch));
   // Before the folder goes: without that, nobody would come for it again.
@@ -225,9 +229,9 @@ Result<void> HostFolders::remove(const AttemptKey& key) {
                       (key.job.value + "." + std::to_string(key.epoch.value))));
   // Under another name first: a supervisor that was started late would make its lock anew in the folder.
   const Path old = dir.path.parent_path() / (k_old_prefix + dir.path.filename().string());
-  TRY(os::remove_tree(old));
+  TRY(remove_job_files(old));
   TRY(os::rename_path(dir.path, old));
-  return os::remove_tree(old);
+  return remove_job_files(old);
 }
 
 void HostFolders::finish_removals() {
@@ -237,7 +241,7 @@ void HostFolders::finish_removals() {
     // Whoever removes or makes one now holds the lock, and would stumble over our help.
     const auto guard = lock(job);
     if (!guard) continue;
-    for (const Path& path : left) (void)os::remove_tree(path);
+    for (const Path& path : left) (void)remove_job_files(path);
     remove_drafts(folder(job));
   }
 }

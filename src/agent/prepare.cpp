@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/foreign_files.hpp"
 #include "agent/standby.hpp"
 #include "base/text.hpp"
 #include "os/entries.hpp"
@@ -48,7 +49,7 @@ class Preparation {
   Result<void> clear() {
     remove_links(attempt_);
     for (const Path& folder : {attempt_.work(), attempt_.mounts(), attempt_.checkpoints(), attempt_.home()})
-      TRY(os::remove_tree(folder));
+      TRY(remove_job_files(folder));
     for (const Path& folder : {attempt_.work(), attempt_.mounts(), attempt_.checkpoints(), attempt_.home()})
       TRY(os::make_directories(folder));
     return {};

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "agent/checkpoints.hpp"
+#include "agent/results.hpp"
 #include "os/log.hpp"
 
 namespace gridctl::agent {
@@ -27,9 +28,17 @@ Result<Duration> reserve_upload(const AttemptDir& attempt, std::uint64_t bytes, 
   return end - now;
 }
 
-Result<Bytes> HostSnapshots::manifest(const wire::CheckpointRef& checkpoint) {
+Result<HostSnapshots::Lies> HostSnapshots::find(const wire::CheckpointRef& checkpoint) const {
   TRY_ASSIGN(const AttemptDir attempt, requests_.attempt(checkpoint.job, checkpoint.epoch));
-  const Path path = snapshot_manifest(attempt, checkpoint.number);
+  if (checkpoint.number != wire::k_results_number)
+    return Lies{snapshot_files(attempt, checkpoint.number), snapshot_manifest(attempt, checkpoint.number)};
+  TRY_ASSIGN(const Workplace place, find_workplace(attempt));
+  return Lies{place.work, place.manifest};
+}
+
+Result<Bytes> HostSnapshots::manifest(const wire::CheckpointRef& checkpoint) {
+  TRY_ASSIGN(const Lies lies, find(checkpoint));
+  const Path& path = lies.manifest;
   if (!os::exists(path))
     return make_error(Code::not_found, "this host has no snapshot " + std::to_string(checkpoint.number) + " of job " +
                                            checkpoint.job.value + " any more");
@@ -48,11 +57,11 @@ Result<HostSnapshots::Open*> HostSnapshots::open(const wire::CheckpointRef& chec
     return open_.back().get();
   }
   TRY_ASSIGN(const Bytes bytes, manifest(checkpoint));
-  TRY_ASSIGN(const AttemptDir attempt, requests_.attempt(checkpoint.job, checkpoint.epoch));
+  TRY_ASSIGN(const Lies lies, find(checkpoint));
   auto opened = std::make_unique<Open>();
   opened->reference = checkpoint;
   TRY_ASSIGN(opened->tree, store::parse_manifest(bytes));
-  TRY_ASSIGN(opened->directory, os::open_file(snapshot_files(attempt, checkpoint.number), O_RDONLY | O_DIRECTORY));
+  TRY_ASSIGN(opened->directory, os::open_file(lies.files, O_RDONLY | O_DIRECTORY));
   opened->chunks = std::make_unique<store::DirectoryChunks>(opened->directory.get(), opened->tree);
   if (open_.size() == k_open_max) open_.erase(open_.begin());
   open_.push_back(std::move(opened));

@@ -80,6 +80,7 @@ int AttemptRunner::run() {
 // A power cut may have taken what was never synced, the specification too: nothing of that attempt is held against it.
 wire::EndReason AttemptRunner::why_not_begun(const Error& error) {
   if (error.code == Code::no_space) return wire::EndReason::disk_full;
+  if (image_failed_) return wire::EndReason::image_failed;
   const auto stored = read_stored_status(attempt_, clock_);
   const bool other_boot = stored && *stored && (*stored)->boot_id != os::boot_id();
   return other_boot ? wire::EndReason::host_rebooted : wire::EndReason::start_failed;
@@ -163,7 +164,9 @@ Result<void> AttemptRunner::prepare() {
     TRY_ASSIGN(gpus_, find_gpus(spec_.gpu_uuids));
     TRY_ASSIGN(prepared_, prepare_folders(attempt_, spec_, say));
     if (spec_.engine != EngineKind::process) say("image");
-    TRY_ASSIGN(image_, engine_->ensure_image(spec_, prepared_.image_archive));
+    auto image = engine_->ensure_image(spec_, prepared_.image_archive);
+    image_failed_ = !image;
+    TRY_ASSIGN(image_, std::move(image));
     return {};
   };
   std::thread worker([&] {

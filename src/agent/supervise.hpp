@@ -93,6 +93,7 @@ class AttemptRunner {
   StopClock stop_;
   std::optional<BootTime> started_at_;
   bool nothing_began_ = false;  // it could not be started
+  bool image_failed_ = false;   // because of its image
 };
 
 // `gridctl-agent supervise DIR`

@@ -26,7 +26,6 @@ constexpr Unsupported k_unsupported[] = {
     {"volumes", "volumes are not supported yet; use file_mounts"},
     {"storage_mounts", "bucket mounts are not supported yet"},
     {"inputs", "inputs are not supported; use file_mounts"},
-    {"outputs", "outputs are not supported; they are in the checkpoint directory"},
 };
 
 std::string stem_of(const std::string& file) {
@@ -263,7 +262,7 @@ Result<Fields> open_root(Source& source, const Node& root, std::vector<Error>& e
        "optimize",    "sensitivity", "budget",     "max_duration", "config",     "experimental", "event_callback",  //
        "class",       "backend",     "launcher",   "tasks",        "workload",   "variants",     "deadline",
        "priority",    "owner",       "replication", "spares",     "ranks_per_node", "service",  "pool",         "volumes",
-       "storage_mounts", "inputs",   "outputs"},
+       "storage_mounts", "inputs",   "outputs",  "container"},
       &errors);
 }
 }  // namespace
@@ -351,6 +350,8 @@ Result<ParsedJob> parse_job_file(std::string_view text, const std::string& file_
   read(read_scripts(root, context, job.spec));
   if (errors.empty()) read(read_variants(root, context, job.spec));  // they inherit what was read
   if (const Node* node = root.find("file_mounts")) read(read_file_mounts(source, *node, context, job.spec));
+  read(read_outputs(root, job.spec.outputs));
+  if (const Node* node = root.find("container")) read(read_container(source, *node, job.spec.root_writable));
   read_policies(root, job.spec, read);
   read(read_workload(root, job.spec.workload));
   read(read_launcher(root, job.spec.launcher));

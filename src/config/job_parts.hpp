@@ -17,6 +17,7 @@ namespace gridctl::config {
 [[nodiscard]] Result<void> read_recovery(Source& source, const Node& node, job::RecoveryPolicy& into);
 [[nodiscard]] Result<void> read_constraints(Source& source, const Node& node, job::Constraints& into);
 [[nodiscard]] Result<void> read_replication(Source& source, const Node& node, job::Spec& spec);
+[[nodiscard]] Result<void> read_container(Source& source, const Node& node, std::optional<bool>& root_writable);
 [[nodiscard]] Result<void> read_budget(Source& source, const Node& node, std::optional<double>& total);
 [[nodiscard]] Result<void> read_deadline(const Fields& root, std::optional<job::Deadline>& into);
 [[nodiscard]] Result<void> check_recovery(const Fields& root, const job::RecoveryPolicy& policy);
@@ -30,6 +31,9 @@ namespace gridctl::config {
 // workload.cpp. `class`, `backend`, `tasks` and `workload` of the file itself.
 [[nodiscard]] Result<void> read_workload(const Fields& root, job::Workload& into);
 [[nodiscard]] Result<void> read_launcher(const Fields& root, job::Launcher& into);
+
+// outputs.cpp
+[[nodiscard]] Result<void> read_outputs(const Fields& root, std::vector<job::Output>& into);
 
 // resources.cpp. `image` receives resources.image_id.
 [[nodiscard]] Result<void> read_resources(Source& source, const Node& node, const Context& context, job::Spec& spec,

@@ -239,6 +239,16 @@ Result<void> read_constraints(Source& source, const Node& node, job::Constraints
   return read_labels(fields, into);
 }
 
+Result<void> read_container(Source& source, const Node& node, std::optional<bool>& root_writable) {
+  TRY_ASSIGN(const Fields fields, Fields::open(source, node, "container", {"root"}));
+  std::string root;
+  TRY(fields.text("root", root));
+  if (root.empty()) return {};
+  if (root != "writable" && root != "read-only") return fields.expected("root", "writable or read-only");
+  root_writable = root == "writable";
+  return {};
+}
+
 Result<void> read_budget(Source& source, const Node& node, std::optional<double>& total) {
   TRY_ASSIGN(const Fields fields, Fields::open(source, node, "budget", {"total"}));
   double value = -1;

@@ -217,6 +217,23 @@ Variant variant_of(const json& in) {
   return variant;
 }
 
+json outputs_json(const std::vector<Output>& outputs) {
+  json out = json::array();
+  for (const Output& output : outputs)
+    out.push_back({{"from", output.from}, {"when", output_when_name(output.when)}, {"sync_ms", to_ms(output.sync)}});
+  return out;
+}
+
+Output output_of(const json& in) {
+  Output output;
+  output.from = in.at("from").get<std::string>();
+  const std::string when = in.value("when", "always");
+  for (const OutputWhen one : {OutputWhen::success, OutputWhen::failure})
+    if (when == output_when_name(one)) output.when = one;
+  output.sync = duration_of(in, "sync_ms", {});
+  return output;
+}
+
 json deadline_json(const std::optional<Deadline>& deadline) {
   if (!deadline) return nullptr;
   return {{"at_ms", deadline->at ? json(deadline->at->ms) : json(nullptr)},
@@ -241,6 +258,7 @@ Result<Spec> spec_of(const json& in) {
   spec.gang = gang_of(in.value("gang", json::object()));
   spec.image = in.value("image", "");
   spec.image_is_archive = in.value("image_is_archive", false);
+  spec.root_writable = optional_of<bool>(in, "root_writable");
   spec.workdir = in.value("workdir", "");
   spec.envs = in.value("envs", spec.envs);
   spec.secrets = in.value("secrets", spec.secrets);
@@ -249,6 +267,7 @@ Result<Spec> spec_of(const json& in) {
   spec.setup = in.value("setup", "");
   spec.run = in.at("run").get<std::string>();
   spec.resume_run = in.value("resume_run", "");
+  for (const json& output : in.value("outputs", json::array())) spec.outputs.push_back(output_of(output));
   for (const json& variant : in.value("variants", json::array())) spec.variants.push_back(variant_of(variant));
   spec.checkpoint = checkpoint_of(in.value("checkpoint", json::object()));
   spec.recovery = recovery_of(in.value("recovery", json::object()));
@@ -290,6 +309,7 @@ std::string to_json(const Spec& spec) {
                  {"gang", gang_json(spec.gang)},
                  {"image", spec.image},
                  {"image_is_archive", spec.image_is_archive},
+                 {"root_writable", optional_json(spec.root_writable)},
                  {"workdir", spec.workdir},
                  {"envs", spec.envs},
                  {"secrets", spec.secrets},
@@ -297,6 +317,7 @@ std::string to_json(const Spec& spec) {
                  {"setup", spec.setup},
                  {"run", spec.run},
                  {"resume_run", spec.resume_run},
+                 {"outputs", outputs_json(spec.outputs)},
                  {"variants", variants_json(spec.variants)},
                  {"checkpoint", checkpoint_json(spec.checkpoint)},
                  {"recovery", recovery_json(spec.recovery)},

@@ -15,6 +15,7 @@
 #include "base/time.hpp"
 #include "job/keep.hpp"
 #include "job/launcher.hpp"
+#include "job/outputs.hpp"
 #include "job/variant.hpp"
 #include "job/workload.hpp"
 
@@ -124,6 +125,7 @@ struct Spec {
   GangPolicy gang;
   std::string image;              // engine reference, path of an archive, or empty: plain process
   bool image_is_archive = false;  // then `image` is an absolute local path
+  std::optional<bool> root_writable{};  // of its container; nullopt: on hosts of one's own
   std::string workdir;            // absolute local path, or empty
   std::map<std::string, std::string> envs;
   std::vector<std::string> secrets;  // names only; values never enter a Spec
@@ -131,6 +133,7 @@ struct Spec {
   std::string setup;              // shell text, may be empty
   std::string run;                // shell text
   std::string resume_run;         // shell text, empty = run
+  std::vector<Output> outputs;    // brought back whatever the end; empty: nothing is
   std::vector<Variant> variants;  // in order of preference; empty: the job is the same everywhere
   CheckpointPolicy checkpoint;
   RecoveryPolicy recovery;

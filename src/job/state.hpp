@@ -32,6 +32,7 @@ enum class JobState : std::uint8_t { pending, starting, running, recovering, suc
 [[nodiscard]] Result<JobState> parse_state_name(std::string_view name);
 [[nodiscard]] bool is_final(JobState state);
 
+inline constexpr std::string_view k_setup_failed = "setup failed";  // a host's detail: `run` has never begun
 // How a member of an attempt ended, as far as is known; and the attempt, by the member that was the cause.
 enum class EndKind : std::uint8_t {
   exited,         // by itself, exit_code
@@ -43,6 +44,7 @@ enum class EndKind : std::uint8_t {
   vanished,       // its processes are gone without an exit record
   start_failed,   // the host could not start it
   disk_full,      // the host's disk
+  image_failed,   // the container's image could not be pulled or loaded
   absent,         // the host promised that it is not there and never will be
   host_lost,      // silence beyond lost_after
 };

@@ -10,8 +10,8 @@ namespace gridctl::job {
 
 namespace {
 
-constexpr int k_start_failures_max = 5;  // then the job's own image or set-up is to blame
-constexpr std::string_view k_setup_failed = "setup failed";  // a host's detail: `run` has never begun
+constexpr int k_start_failures_max = 5;  // then the job's own set-up is to blame
+constexpr int k_image_failures_max = 2;  // a registry's bad minute is over by then; a wrong name never is
 constexpr int k_not_executable = 126, k_not_found = 127;  // how shells say it
 
 // Killed from outside: an operator, the kernel, a dying engine. Programs do not kill themselves with these.
@@ -61,6 +61,7 @@ std::string in_words(const End& end) {
     case EndKind::vanished: text = "its processes vanished"; break;
     case EndKind::start_failed: text = "the host could not start it"; break;
     case EndKind::disk_full: text = "the host's disk is full"; break;
+    case EndKind::image_failed: text = "the image could not be had"; break;
     case EndKind::absent: text = "the host does not have it"; break;
     case EndKind::host_lost: text = "the host was lost"; break;
   }
@@ -235,12 +236,17 @@ void Stepper::charge(const Attempt& attempt, const End& end) {
 void Stepper::retry_elsewhere(const Attempt& attempt, const End& end) {
   const HostName host = culprit(attempt, end);
   const bool barren = !attempt.last_saved_at && s().restarts_in_row + 1 >= k_barren_max;
-  if (end.kind == EndKind::start_failed || end.kind == EndKind::disk_full) avoid(host, in_words(end));
+  const bool image = end.kind == EndKind::image_failed;
+  if (end.kind == EndKind::start_failed || end.kind == EndKind::disk_full || image) avoid(host, in_words(end));
   else if (barren) avoid(host, "attempts end there before they have saved anything: " + in_words(end));
   if (end.kind == EndKind::start_failed && ++s().start_failures_in_row >= k_start_failures_max) {
     done(JobState::failed, std::nullopt, "start_failed",
          "could not be started " + std::to_string(s().start_failures_in_row) + " times in a row, last on " +
              host.value + ": " + end.detail);
+    return;
+  }
+  if (image && ++s().start_failures_in_row >= k_image_failures_max) {
+    done(JobState::failed, std::nullopt, "image_failed", in_words(end));
     return;
   }
   record("recovering", "starting again: " + in_words(end), attempt.epoch, host);

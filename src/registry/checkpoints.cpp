@@ -278,7 +278,7 @@ Result<std::vector<Checkpoint>> Registry::prunable(const JobId& id, const job::K
 }
 
 Result<std::vector<Digest>> Registry::live_roots() {
-  db::Statement query = impl_->db.prepare("SELECT root FROM checkpoints UNION SELECT root FROM inputs");
+  db::Statement query = impl_->db.prepare("SELECT root FROM checkpoints UNION SELECT root FROM inputs UNION SELECT root FROM results WHERE root IS NOT NULL");
   std::vector<Digest> roots;
   for (;;) {
     TRY_ASSIGN(const bool row, query.next());

@@ -59,6 +59,9 @@ class JobRecords {
   [[nodiscard]] virtual Result<Checkpoint> checkpoint(const JobId& id, std::optional<CheckpointSeq> seq) = 0;
   [[nodiscard]] virtual Result<void> remove_checkpoint(const JobId& id, CheckpointSeq seq) = 0;
   [[nodiscard]] virtual Result<std::vector<Checkpoint>> prunable(const JobId& id, const job::KeepPolicy& keep) = 0;
+  // What jobs leave in their working directories; who keeps none has none.
+  [[nodiscard]] virtual Result<void> save_results(const Results&) { return {}; }
+  [[nodiscard]] virtual Result<std::optional<Results>> results(const JobId&) { return std::optional<Results>(); }
   [[nodiscard]] virtual Result<void> note_used_up(const std::string& owner, const std::string& month) = 0;
   [[nodiscard]] virtual Result<std::vector<Budget>> budgets() = 0;
   [[nodiscard]] virtual Result<Spending> spending(const std::string& owner, WallTime from, WallTime now) = 0;

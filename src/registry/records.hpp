@@ -128,6 +128,24 @@ struct Checkpoint {
   std::vector<std::string> copies;  // places that have acknowledged it, by name
 };
 
+// What a job has left in its working directory, outside of its checkpoints.
+struct Results {
+  JobId job;
+  std::optional<Digest> root;  // of the tree of its outputs, if some are here
+  std::uint64_t files = 0, bytes = 0;
+  WallTime at;  // when they came
+  // What lies on a host only, for a while.
+  struct Left {
+    HostName host;
+    Epoch epoch;
+    std::uint64_t files = 0, bytes = 0;
+    WallTime until;
+    bool operator==(const Left&) const = default;
+  };
+  std::optional<Left> left;
+  bool operator==(const Results&) const = default;
+};
+
 // What jobs may cost in a calendar month (UTC).
 struct Budget {
   std::string owner;  // of the jobs; empty: all jobs together

@@ -121,7 +121,10 @@ class Registry : public JobRecords {
       CheckpointSeq seq) override;  // refused for the head of an unfinished job
   // Checkpoints that `keep` does not want and that are neither pinned, head, nor the last two: may go.
   [[nodiscard]] Result<std::vector<Checkpoint>> prunable(const JobId& id, const job::KeepPolicy& keep) override;
-  [[nodiscard]] Result<std::vector<Digest>> live_roots();  // of every checkpoint kept and every job's inputs
+  [[nodiscard]] Result<std::vector<Digest>> live_roots();  // of every checkpoint kept, every job's inputs and outputs
+
+  [[nodiscard]] Result<void> save_results(const Results& results) override;  // replaces those of the job
+  [[nodiscard]] Result<std::optional<Results>> results(const JobId& id) override;
 
   // Places that keep copies, and what is there.
   [[nodiscard]] Result<void> save_budget(const Budget& budget);  // replaces that of the same owner

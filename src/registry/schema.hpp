@@ -232,6 +232,21 @@ CREATE TABLE members(             -- of attempts; attempts.provider is that of r
     // 10 -> 11: checkpoints of which nobody could be sure
     R"sql(
 ALTER TABLE checkpoints ADD COLUMN provisional INTEGER NOT NULL DEFAULT 0;  -- 1 = restored only when nothing better is
+)sql",
+    // 11 -> 12: what jobs leave in their working directories
+    R"sql(
+CREATE TABLE results(
+  job TEXT PRIMARY KEY,
+  root TEXT,                      -- hex, of the tree of its outputs; NULL = none are here
+  files INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,
+  left_on TEXT NOT NULL,          -- this and what follows: of what lies on a host only; '' = nothing does
+  left_epoch INTEGER NOT NULL,
+  left_files INTEGER NOT NULL,
+  left_bytes INTEGER NOT NULL,
+  left_until_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 )sql"};
 
 inline constexpr std::int64_t k_schema_version = k_schema_steps.size();

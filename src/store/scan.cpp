@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -157,7 +158,8 @@ class ReadFile : public FileWork {
     TRY_ASSIGN(const os::FileStatus after, os::status_of(fd_.get()));
     const bool same =
         after.size == before_.size && after.mtime_ns == before_.mtime_ns && after.ctime_ns == before_.ctime_ns;
-    if (same && !torn_) {
+    const bool grew = options_.tolerate_growth && after.size >= before_.size && attempt_ == k_read_attempts;
+    if ((same || grew) && !torn_) {
       taken_(std::move(entry_));
       return std::unique_ptr<FileWork>();
     }
@@ -267,10 +269,28 @@ Result<Entry> read_link(int directory_fd, const Seen& seen) {
 
 }  // namespace
 
+namespace {
+void keep_only(std::vector<Seen>& seen, const std::function<bool(const Seen&)>& wanted) {
+  std::set<std::string, std::less<>> parents;  // of what is wanted
+  std::erase_if(seen, [&](const Seen& one) {
+    if (one.status.kind == os::FileKind::directory) return false;
+    if (!wanted(one)) return true;
+    for (std::size_t slash = one.path.find('/'); slash != std::string::npos; slash = one.path.find('/', slash + 1))
+      parents.insert(one.path.substr(0, slash));
+    return false;
+  });
+  std::erase_if(seen, [&](const Seen& one) {
+    return one.status.kind == os::FileKind::directory && !parents.contains(one.path);
+  });
+}
+}  // namespace
+
 Result<std::vector<Seen>> walk(int directory_fd, const ScanOptions& options, std::vector<std::string>& notes) {
   Walk walk(options, notes);
   TRY(walk.enter(directory_fd, "", 0));
-  return walk.take();
+  std::vector<Seen> seen = walk.take();
+  if (options.only) keep_only(seen, options.only);
+  return seen;
 }
 
 namespace {

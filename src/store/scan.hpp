@@ -17,13 +17,22 @@
 
 namespace gridctl::store {
 
+// What a walk sees, without reading contents.
+struct Seen {
+  std::string path;
+  os::FileStatus status;
+};
+
 struct ScanOptions {
   bool ignore_files = false;             // honour .gitignore and .gridctlignore, and leave out .git
   std::vector<std::string> skip_at_top;  // names left out directly below the directory (".commit")
   bool links_stay_inside = false;        // leave out, with a note, links that could lead out of the tree (checkpoints)
   bool tolerate_vanished = false;        // a file that is gone when it is its turn is left out with a note
+  bool tolerate_growth = false;          // a file that grows while it is read is taken as it was when opened
   std::uint64_t bytes_max = 0;           // give up (no_space) beyond so many bytes; 0 = no limit
   unsigned threads = 1;                  // that read and hash; large files are shared by all
+  // Files and links that are taken; of directories, those that hold some of them. Empty: everything.
+  std::function<bool(const Seen&)> only;
   // Gets each chunk as it is read, equal ones too; with several threads, by all of them. An error stops the scan.
   std::function<Result<void>(const Digest&, ByteView)> on_chunk;
   // Instead of on_chunk, with the chunk that stood in the same place in `previous`, or nullptr when there is none.
@@ -47,12 +56,8 @@ struct Scan {
 // One file under a name of its own, wherever it lies; links are followed. bad_job_file when it is no regular file.
 [[nodiscard]] Result<Entry> scan_file(const os::Path& file, const std::string& name, const ScanOptions& options);
 
-// What a walk sees, without reading contents; ascending by path. Also the input of wholeness rules.
-struct Seen {
-  std::string path;
-  os::FileStatus status;
-};
-// Paths as the options want them; special files and refused names give notes.
+// Ascending by path, as the options want them; special files and refused names give notes. Also the input of wholeness
+// rules.
 [[nodiscard]] Result<std::vector<Seen>> walk(int directory_fd, const ScanOptions& options,
                                              std::vector<std::string>& notes);
 

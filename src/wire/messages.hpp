@@ -72,6 +72,7 @@ struct AttemptSpec {
   std::uint64_t upload_limit = 0;       // bytes a second of checkpoints that leave the host; 0: none
   Duration checkpoint_min_interval{};   // do not snapshot more often
   int interval_signal = 0;              // sent to the job when its interval changes; 0: none
+  bool root_writable = false;           // of a container: the layer goes with it
   std::string setup, run;               // shell texts; run is resume_run when something was restored
   std::map<std::string, std::string> envs;  // all of them, GRIDCTL_* included
   std::vector<std::string> secret_names;
@@ -79,6 +80,7 @@ struct AttemptSpec {
   double cpus = 0;                     // limit and lease; 0 = none
   std::uint64_t memory_bytes = 0;      // limit and lease; 0 = none
   Duration stop_grace = std::chrono::seconds{30};
+  Duration keep_work{};                // what it leaves in its working directory stays so long; 0: goes with it
   std::uint64_t log_ring_bytes = 64ull << 20;
   std::uint64_t disk_bytes_max = 0;  // quota of the attempt folder's checkpoints; 0 = none
   std::optional<Gang> gang;          // several hosts or ranks; absent: one process here
@@ -149,6 +151,7 @@ enum class EndReason : std::uint8_t {
   vanished,       // processes gone and no exit record: killed from outside
   start_failed,   // the host could not start it (engine, image, restore…): detail
   disk_full,      // the host's disk is full
+  image_failed,   // the image could not be pulled or loaded: detail
 };
 [[nodiscard]] std::string_view end_reason_name(EndReason reason);
 [[nodiscard]] Result<EndReason> parse_end_reason(std::string_view name);

@@ -157,12 +157,13 @@ std::string_view end_reason_name(EndReason reason) {
     case EndReason::vanished: return "vanished";
     case EndReason::start_failed: return "start_failed";
     case EndReason::disk_full: return "disk_full";
+    case EndReason::image_failed: return "image_failed";
   }
   return "none";
 }
 
 Result<EndReason> parse_end_reason(std::string_view name) {
-  for (std::uint8_t number = 0; number <= static_cast<std::uint8_t>(EndReason::disk_full); ++number)
+  for (std::uint8_t number = 0; number <= static_cast<std::uint8_t>(EndReason::image_failed); ++number)
     if (end_reason_name(static_cast<EndReason>(number)) == name) return static_cast<EndReason>(number);
   return make_error(Code::protocol_violation, "the peer named an unknown end of an attempt");
 }

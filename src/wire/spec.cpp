@@ -52,6 +52,8 @@ json spec_json(const AttemptSpec& spec) {
   if (spec.upload_limit > 0) out["upload_limit"] = spec.upload_limit;
   if (!spec.whole_when.empty()) out["whole_when"] = spec.whole_when;
   if (spec.checkpoint_by_marker) out["checkpoint_by_marker"] = true;  // newer than the others: absent means no
+  if (spec.root_writable) out["root_writable"] = true;
+  if (spec.keep_work > Duration{}) out["keep_work_ms"] = to_ms(spec.keep_work);
   if (spec.interval_signal > 0) out["interval_signal"] = spec.interval_signal;
   if (spec.gang) out["gang"] = gang_json(*spec.gang);
   return out;
@@ -76,6 +78,8 @@ AttemptSpec read_spec(const Fields& fields) {
   if (fields.has("whole_when")) spec.whole_when = fields.text("whole_when", k_glob_max);
   spec.checkpoints = fields.flag("checkpoints");
   if (fields.has("interval_signal")) spec.interval_signal = static_cast<int>(fields.number("interval_signal", 31));
+  spec.root_writable = fields.has("root_writable") && fields.flag("root_writable");
+  if (fields.has("keep_work_ms")) spec.keep_work = fields.duration("keep_work_ms");
   spec.checkpoint_min_interval = fields.duration("checkpoint_min_interval_ms");
   spec.setup = fields.text("setup", k_script_max);
   spec.run = fields.text("run", k_script_max);

@@ -141,6 +141,35 @@ class Failures(grid.Case):
         job = self.failed({"name": "bug", "image": IMAGE, "run": "exit 3"}, 2)
         self.assertIn("the same on 2 hosts", self.laptop.run("job", "show", job.id).out)
 
+    def test_an_image_that_does_not_exist_has_its_own_reason(self):
+        job = self.failed({"name": "image", "image": "localhost/no/such:1", "run": "true"}, 2)
+        self.assertEqual(job.show()["reason"], "image_failed")
+        told = self.laptop.run("job", "watch", job.id, code=5)
+        self.assertIn("localhost/no/such:1", told.err)
+
+    def test_the_root_of_a_container_is_writable_on_hosts_of_ones_own_and_leaves_nothing(self):
+        run = ("mkdir /data && echo x > /data/x && echo y > /usr/y && chown 33:33 /usr/y && "
+               "touch mine && chown 44:44 mine && mkdir -p deep/er && chown -R 55:55 deep && id -u")
+        job = self.laptop.submit({"name": "roomy", "image": IMAGE, "setup": "mkdir /opt/tool && touch /opt/tool/a",
+                                  "run": "[ -e /opt/tool/a ] && " + run})
+        job.wait_success()
+        host = job.host()
+        self.grid.wait_clean()
+        self.laptop.run("job", "pull", job.id, "roomy")
+        self.assertTrue(os.path.exists(os.path.join(self.laptop.folder, "roomy", "mine")))
+        self.assertEqual(self.grid.enter(host, "ls -d /data /usr/y /opt/tool 2>/dev/null || true").strip(), "")
+
+    def test_the_root_is_read_only_where_the_file_says_so_and_on_lent_hosts(self):
+        job = self.failed({"name": "tight", "image": IMAGE, "container": {"root": "read-only"},
+                           "run": "mkdir /data || exit 9"}, 2)
+        self.assertEqual(job.show()["exit_code"], 9)
+        lent = self.grid.laptop("lent")
+        lent.register(1, "stranger", "podman", "--label", "lent=true")
+        job = lent.submit({"name": "lent", "image": IMAGE, "run": "mkdir /data || exit 9",
+                           "recovery": {"max_failures": 1}})
+        job.wait_state("FAILED")
+        self.assertEqual(job.show()["exit_code"], 9)
+        lent.close()
 
 
 class Leaving(grid.Case):
@@ -153,6 +182,8 @@ class Leaving(grid.Case):
         self.grid.wait_clean(hosts=[2])
         told = one.run("provider", "rm", "h2")
         self.assertIn("stays on the host: others use it, too", told.err)
+        left = self.grid.enter(2, "ls /home/worker/.gridctl/kept")
+        self.assertEqual(len(left.split()), 1, left)
         other.run("provider", "rm", "h2")
         self.assertEqual(self.grid.enter(2, "ls -d /home/worker/.gridctl 2>/dev/null || true").strip(), "")
         one.close()

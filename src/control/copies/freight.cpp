@@ -9,8 +9,10 @@
 #include "control/copies/healing.hpp"
 #include "control/reach/disk_reserve.hpp"
 #include "store/chunk_store.hpp"
+#include "store/overlay.hpp"
 #include "transfer/pull.hpp"
 #include "transfer/push.hpp"
+#include "wire/results.hpp"
 
 namespace gridctl::control {
 
@@ -124,6 +126,25 @@ Result<Pulled> StoreFreight::pull(const HostReach& host, const JobId& job, Epoch
   moving.moved(result->stats.bytes_moved);
   pulled.took = clock_.boot() - began;
   return pulled;
+}
+
+Result<Brought> StoreFreight::bring(const HostReach& host, const JobId& job, Epoch epoch, const Digest& root,
+                                    const std::optional<Digest>& before) {
+  TRY_ASSIGN(store::ChunkStore store, open_chunks(paths_));
+  const Result<store::Tree> earlier = before ? tree_of(store, *before) : make_error(Code::not_found, "none before");
+  TRY_ASSIGN(const BulkLink bulk, reach(host, k_reach_patience));
+  LinkMeter::Transfer moving(&meter_, host.provider.name, false, clock_);
+  TRY_ASSIGN(const transfer::Pulled pulled,
+             transfer::pull_checkpoint(route(host, bulk), {job, epoch, wire::k_results_number}, root,
+                                       k_checkpoint_bytes_max, store, clock_, {}, earlier ? &*earlier : nullptr));
+  moving.moved(pulled.stats.bytes_moved);
+  if (!earlier) return Brought{pulled.root, pulled.tree.file_count(), pulled.tree.total_bytes()};
+  TRY_ASSIGN(const store::Tree all, store::overlay(*earlier, pulled.tree));
+  const Bytes manifest = store::to_manifest(all);
+  const Digest whole = store::root_of(manifest);
+  TRY(store.put(whole, manifest));
+  TRY(store.seal());
+  return Brought{whole, all.file_count(), all.total_bytes()};
 }
 
 Result<CopiesOf> StoreFreight::copies_of(const JobId& job, CheckpointSeq seq) {

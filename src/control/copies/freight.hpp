@@ -60,6 +60,12 @@ struct MergedParts {
   std::string conflicts;               // what members hold differently, and whose was kept; empty: nothing
 };
 
+// What lies in the local store now of what an attempt has left in its working directory.
+struct Brought {
+  Digest root;
+  std::uint64_t files = 0, bytes = 0;
+};
+
 class Freight {
  public:
   virtual ~Freight() = default;
@@ -78,6 +84,11 @@ class Freight {
   // Whether `from` reaches `to` on that port, and at what rate, see measure/network.hpp.
   [[nodiscard]] virtual Result<PortProof> prove_port(const HostReach& from, const HostReach& to, std::uint16_t port,
                                                      std::uint64_t bytes_max) = 0;
+  // The tree that the host has made of an attempt's results, laid over what earlier ones have brought (`before`).
+  [[nodiscard]] virtual Result<Brought> bring(const HostReach&, const JobId&, Epoch, const Digest& /*root*/,
+                                              const std::optional<Digest>& /*before*/) {
+    return make_error(Code::unsupported, "results are not fetched here");
+  }
   // For the loop's thread. Nothing when nobody has one.
   [[nodiscard]] virtual Result<CopiesOf> copies_of(const JobId& job, CheckpointSeq seq) = 0;
   // Brings back what is damaged here of a checkpoint. What was brought back, for people; empty: nothing was damaged.
@@ -106,6 +117,8 @@ class StoreFreight : public Freight {
   [[nodiscard]] Result<MergedParts> merge(const std::vector<std::vector<CheckpointPart>>& members) override;
   [[nodiscard]] Result<PortProof> prove_port(const HostReach& from, const HostReach& to, std::uint16_t port,
                                              std::uint64_t bytes_max) override;
+  [[nodiscard]] Result<Brought> bring(const HostReach& host, const JobId& job, Epoch epoch, const Digest& root,
+                                      const std::optional<Digest>& before) override;
   [[nodiscard]] Result<CopiesOf> copies_of(const JobId& job, CheckpointSeq seq) override;
   [[nodiscard]] Result<std::string> heal(const CopiesOf& copies, const Digest& root) override;
 

@@ -7,6 +7,7 @@
 #include "control/reach/pace.hpp"
 #include "os/log.hpp"
 #include "sched/interval.hpp"
+#include "sched/residency.hpp"
 
 namespace gridctl::control {
 
@@ -56,13 +57,16 @@ Result<LaunchOrder> Attempts::launch_order(const TrackedJob& job, const job::Lau
     const FleetHost* host = fleet_.find(one.host);
     hosts.push_back(host == nullptr ? registry::Provider{} : host->provider);
   }
+  const registry::Provider& here = hosts[static_cast<std::size_t>(effect.rank)];
+  const bool is_lent = sched::is_lent(here.host_class, here.labels);
   GangRendezvous rendezvous;
   if (const auto* launching = job.in<job::Launching>()) rendezvous = {launching->port, launching->token};
   const AttemptFacts facts{job.row,        attempt,
                            member,         inputs,
                            restore,        std::move(hosts),
                            rendezvous,     fixed ? policy.every : tuned.every,
-                           restart_reason, fixed ? policy.every : tuned.pause};
+                           restart_reason, fixed ? policy.every : tuned.pause,
+                           is_lent};
   const Doing& mine = work(job.id());
   LaunchOrder order{build_attempt_spec(facts), job.spec().recovery.lease, {}, {}, mine.wanted, {}, effect.start};
   if (const auto doubt = mine.doubts.find({effect.epoch.value, effect.rank}); doubt != mine.doubts.end())
@@ -159,20 +163,27 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
   Doing& mine = work(job.id());
   const Which which{effect.epoch.value, effect.rank};
   const bool patient = mine.collect_tries[which]++ < k_collect_tries;
+  const ResultsWanted results = results_wanted(job, effect.rank);
   in_background(
       job.id(), name, {os::Lane::Kind::bulk, effect.host.value},
-      [with = *with, known = newest_part(job.id(), which), head = head_root(job), patient] {
-        return collect(with, known, head, patient);
+      [with = *with, known = newest_part(job.id(), which), head = head_root(job), patient, results] {
+        return collect(with, known, head, patient, results);
       },
-      [this, name, which, effect](TrackedJob& its, Result<Gathered> result) {
+      [this, name, which, effect, results](TrackedJob& its, Result<Gathered> result) {
         const JobId id = its.id();
         if (!result) {
           // Tried again until the host answers or is given up: its last checkpoint may be there.
           report(result.error(), "while collecting from " + effect.host.value);
           return try_later(id, name, k_launch_retry);
         }
-        const auto collected = [this, effect, problem = result->problem](TrackedJob& one) {
+        const auto collected = [this, effect, problem = result->problem, results,
+                                gathered = result->results](TrackedJob& one) {
           note_last_output(one, effect.rank);
+          if (gathered) {
+            const auto kept = keep_results(world_.records, one.id(), effect.epoch, effect.host, results, *gathered, true,
+                                           world_.clock.wall());
+            if (!kept) report(kept.error(), "while recording the outputs");
+          }
           book_.apply(one.id(), job::Collected{effect.epoch, problem, effect.rank});
         };
         const job::Attempt* attempt = its.state().attempt();

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "control/follow/gang_spec.hpp"
+#include "control/follow/results.hpp"
 #include "job/launcher.hpp"
 #include "sched/backend.hpp"
 #include "store/listing.hpp"
@@ -139,6 +140,8 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   out.checkpoints = spec.checkpoint.interval != job::CheckpointPolicy::Interval::off;
   out.interval_signal = spec.checkpoint.signal;
   out.upload_limit = spec.checkpoint.upload_limit;
+  out.root_writable = spec.root_writable.value_or(!facts.lent);
+  if (spec.outputs.empty()) out.keep_work = k_keep_work;
   out.checkpoint_min_interval = facts.snapshot_pause;
   out.setup = form.setup;
   out.run = facts.restore && !form.resume_run.empty() ? form.resume_run : form.run;

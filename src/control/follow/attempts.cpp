@@ -132,6 +132,7 @@ void Attempts::on_status(const FleetHost& host, TrackedJob& job, const wire::Att
   if (reading.output) fetch_log(host, job, rank, status);
   if (reading.checkpoints) note_no_checkpoint(host, job, which, status);
   if (reading.checkpoints) pull_newest(host, job, rank, status);
+  sync_results(host, job, rank, status);
 }
 
 // The host says why it could take no checkpoint for longer than it should take, or that it can again.

@@ -70,6 +70,7 @@ class Attempts : public JobListener, public FleetListener {
     std::map<Which, int> pulls_failed;            // since one went well
     std::map<Which, std::uint64_t> log_asked;     // where its output was last asked for
     std::map<Which, std::string> no_checkpoint;   // why none can be taken, as was told last
+    BootTime results_synced{};                    // when its outputs were last fetched while it runs
   };
 
   // JobListener
@@ -100,6 +101,10 @@ class Attempts : public JobListener, public FleetListener {
   [[nodiscard]] std::optional<MemberWork> work_with(TrackedJob& job, const HostName& host, Epoch epoch,
                                                     AttemptNumber attempt, int rank);
   void note_last_output(const TrackedJob& job, int rank);
+
+  // attempt_results.cpp: what jobs leave in their working directories.
+  [[nodiscard]] ResultsWanted results_wanted(const TrackedJob& job, int rank);  // of its attempt that has ended
+  void sync_results(const FleetHost& host, TrackedJob& job, int rank, const wire::AttemptStatus& status);
 
   // attempts.cpp
   void forget_secrets(const JobId& id);

@@ -141,7 +141,8 @@ bool is_worth_retrying(Code code, bool patient) {
 }
 }  // namespace
 
-Result<Gathered> collect(const MemberWork& work, std::uint64_t known, const std::optional<Digest>& head, bool patient) {
+Result<Gathered> collect(const MemberWork& work, std::uint64_t known, const std::optional<Digest>& head, bool patient,
+                         const ResultsWanted& results) {
   TRY_ASSIGN(const BulkLink bulk, work.world.freight.reach(work.host, k_reach_patience));
   wire::Link& link = *bulk.link;
   TRY_ASSIGN(const wire::AttemptStatus status, look(link, work));
@@ -162,6 +163,12 @@ Result<Gathered> collect(const MemberWork& work, std::uint64_t known, const std:
       out.problem = "the last checkpoint could not be fetched: " + pulled.error().one_line();
     }
   }
+  Result<GatheredResults> gathered =
+      gather_results(work.world.freight, work.host, link, work.world.clock, work.job, work.epoch, results);
+  if (gathered) out.results = std::move(*gathered);
+  else if (is_worth_retrying(gathered.error().code, patient)) return gathered.error();
+  else if (gathered.error().code != Code::unsupported && gathered.error().code != Code::not_found)
+    out.problem = "the outputs could not be fetched: " + gathered.error().one_line();
   return out;
 }
 
@@ -169,6 +176,8 @@ Result<Gathered> clean_up(const MemberWork& work, const job::PendingCleanup& end
                           const std::optional<Digest>& head) {
   const BootTime patience = work.world.clock.boot() + k_stop_patience;
   Gathered out;
+  ResultsWanted nothing;  // a stale attempt's files stay on its host for a while
+  nothing.nothing = true;
   TRY_ASSIGN(const BulkLink bulk, work.world.freight.reach(work.host, k_reach_patience));
   CleanUpTalk talk(work.job, end);
   CleanUpTalk::Next next = talk.first();
@@ -176,7 +185,7 @@ Result<Gathered> clean_up(const MemberWork& work, const job::PendingCleanup& end
     if (const auto* failed = std::get_if<Error>(&next)) return *failed;
     if (std::holds_alternative<CleanUpTalk::CleanedUp>(next)) return out;
     if (std::holds_alternative<CleanUpTalk::Fetch>(next)) {
-      TRY_ASSIGN(out, collect(work, known, head, false));
+      TRY_ASSIGN(out, collect(work, known, head, false, nothing));
       if (out.checkpoint) return out;
       next = talk.fetched();
     } else if (std::holds_alternative<CleanUpTalk::Pause>(next)) {

@@ -12,6 +12,7 @@
 #include "base/ids.hpp"
 #include "control/copies/world.hpp"
 #include "control/follow/launch_protocol.hpp"
+#include "control/follow/results.hpp"
 #include "wire/messages.hpp"
 
 namespace gridctl::control {
@@ -51,9 +52,10 @@ struct LaunchOrder {
 struct Gathered {
   std::optional<Pulled> checkpoint;
   std::string problem;  // empty: everything was fetched
+  std::optional<GatheredResults> results{};
 };
 [[nodiscard]] Result<Gathered> collect(const MemberWork& work, std::uint64_t known, const std::optional<Digest>& head,
-                                       bool patient);
+                                       bool patient, const ResultsWanted& results);
 // Makes sure that nothing of (job, epoch) runs or lies on the host. Of a stale attempt the newest checkpoint beyond
 // number `known` is fetched first, and then nothing is removed: to be called again when it has been committed.
 [[nodiscard]] Result<Gathered> clean_up(const MemberWork& work, const job::PendingCleanup& end, std::uint64_t known,

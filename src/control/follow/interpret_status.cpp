@@ -21,6 +21,7 @@ job::EndKind end_kind_of(wire::EndReason reason) {
     case wire::EndReason::host_rebooted: return job::EndKind::host_rebooted;
     case wire::EndReason::start_failed: return job::EndKind::start_failed;
     case wire::EndReason::disk_full: return job::EndKind::disk_full;
+    case wire::EndReason::image_failed: return job::EndKind::image_failed;
   }
   return job::EndKind::vanished;
 }

@@ -50,6 +50,20 @@ TEST(Engine, HardensEveryContainer) {
     EXPECT_THAT(command_line(kind, a_spec()), HasSubstr("--user 1000:1001"));
 }
 
+TEST(Engine, LetsSetupInstallSoftwareWhereTheRootIsWritable) {
+  auto spec = a_spec();
+  spec.root_writable = true;
+  const std::string podman = command_line(EngineKind::podman, spec);
+  for (const char* flag : {"--read-only", "--cap-drop", "--tmpfs /tmp", "--privileged"})
+    EXPECT_THAT(podman, Not(HasSubstr(flag)));
+  EXPECT_THAT(podman, HasSubstr("no-new-privileges"));
+  // Root of a container of docker's is root of the host: there the job stays an ordinary user.
+  const std::string docker = command_line(EngineKind::docker, spec);
+  EXPECT_THAT(docker, Not(HasSubstr("--read-only")));
+  EXPECT_THAT(docker, HasSubstr("--cap-drop all"));
+  EXPECT_THAT(docker, HasSubstr("--user 1000:1001"));
+}
+
 TEST(Engine, SetsLimits) {
   auto spec = a_spec();
   spec.memory_bytes = 1u << 30;

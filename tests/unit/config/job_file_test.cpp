@@ -75,6 +75,25 @@ deadline: {at: 6h, hard: true}
   EXPECT_TRUE(job.warnings.empty());
 }
 
+TEST(JobFile, ReadsOutputs) {
+  const ParsedJob job =
+      parsed("run: x\noutputs: [result.txt, ./logs/*.csv, {from: models/, when: success, sync: 5m}]\n");
+  EXPECT_THAT(job.spec.outputs, ElementsAre(job::Output{"result.txt"}, job::Output{"logs/*.csv"},
+                                            job::Output{"models/", job::OutputWhen::success, 5min}));
+  EXPECT_EQ(*job::parse_spec(job::to_json(job.spec)), job.spec);
+  EXPECT_THAT(refusal("run: x\noutputs: [/etc/passwd]\n"), HasSubstr("must be relative to the working directory"));
+  EXPECT_THAT(refusal("run: x\noutputs: [a/../../b]\n"), HasSubstr("leaves the working directory"));
+  EXPECT_THAT(refusal("run: x\noutputs: [{from: a, when: sucess}]\n"), HasSubstr("did you mean 'success'?"));
+  EXPECT_THAT(refusal("run: x\noutputs: {a: b}\n"), HasSubstr("a list such as"));
+}
+
+TEST(JobFile, ReadsWhetherTheRootOfItsContainerIsWritable) {
+  EXPECT_EQ(parsed("run: x\n").spec.root_writable, std::nullopt);
+  EXPECT_EQ(parsed("run: x\ncontainer: {root: read-only}\n").spec.root_writable, false);
+  EXPECT_EQ(parsed("run: x\ncontainer: {root: writable}\n").spec.root_writable, true);
+  EXPECT_THAT(refusal("run: x\ncontainer: {root: yes}\n"), HasSubstr("expected writable or read-only"));
+}
+
 TEST(JobFile, WritesItsEnvsIntoTheCheckpointPathOrRefusesIt) {
   EXPECT_EQ(parsed("run: x\nenvs: {OUT: ckpt}\ncheckpoint: {path: $OUT/a}\n").spec.checkpoint.path, "ckpt/a");
   EXPECT_THAT(refusal("run: x\ncheckpoint: {path: $OUT}\n"), HasSubstr("not among the job's envs"));

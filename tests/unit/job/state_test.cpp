@@ -125,7 +125,7 @@ TEST(JobState, BuysNoSecondTryOfWhatNeverWorks) {
   }
   Driver setup;
   setup.run_on("a");
-  setup.end({EndKind::exited, 1, 0, "setup failed"});
+  setup.end({EndKind::exited, 1, 0, std::string(k_setup_failed)});
   EXPECT_EQ(setup.state.visible(), JobState::failed);
   Spec spec;
   spec.recovery.restart_on = {127};
@@ -133,6 +133,19 @@ TEST(JobState, BuysNoSecondTryOfWhatNeverWorks) {
   wanted.run_on("a");
   wanted.exit_with(127);
   EXPECT_EQ(wanted.state.visible(), JobState::recovering) << "the user's word is the last";
+}
+
+TEST(JobState, GivesAnImageASecondTryAndNotFive) {
+  Driver job;
+  job.place("a");
+  job.end({EndKind::image_failed, -1, 0, "podman could not pull the image nosuch: manifest unknown"});
+  EXPECT_EQ(job.state.visible(), JobState::recovering);
+  job.place("b");
+  job.end({EndKind::image_failed, -1, 0, "podman could not pull the image nosuch: manifest unknown"});
+  EXPECT_EQ(job.state.visible(), JobState::failed);
+  EXPECT_EQ(job.state.reason, "image_failed");
+  EXPECT_NE(job.state.reason_text.find("manifest unknown"), std::string::npos);
+  EXPECT_TRUE(job.state.failures.empty()) << "it is no failure of its code";
 }
 
 TEST(JobState, ObeysTheExitCodesTheUserListed) {

@@ -77,6 +77,22 @@ TEST_F(RegistryTest, KeepsWhatItAcknowledgedOverAReopening) {
   EXPECT_EQ(registry->attempts(id)->at(0).state, "running");
 }
 
+TEST_F(RegistryTest, KeepsWhatJobsLeft) {
+  const JobId id = submit();
+  EXPECT_EQ(*registry->results(id), std::nullopt);
+  Results results{id, Digest{}, 3, 100, {5000}, Results::Left{{"a"}, {2}, 1, 7, {6000}}};
+  results.root->bytes[0] = std::byte{9};
+  ASSERT_TRUE(registry->save_results(results));
+  reopen();
+  EXPECT_EQ(*registry->results(id), results);
+  const Result<std::vector<Digest>> live = registry->live_roots();
+  EXPECT_NE(std::find(live->begin(), live->end(), *results.root), live->end()) << "the store must not remove them";
+  results.root.reset();
+  results.left.reset();
+  ASSERT_TRUE(registry->save_results(results));
+  EXPECT_EQ(*registry->results(id), results);
+}
+
 TEST_F(RegistryTest, TakesTheLastJobForTheOneThatSomebodySubmitted) {
   const JobId mine = submit();
   job::Spec drill;

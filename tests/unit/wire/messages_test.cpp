@@ -157,7 +157,7 @@ TEST(Messages, AnEndMayNameTheCodecOfItsData) {
 }
 
 TEST(Messages, NamesOfPhasesAndEndsAreDistinctAndComeBack) {
-  for (int number = 0; number <= static_cast<int>(EndReason::disk_full); ++number) {
+  for (int number = 0; number <= static_cast<int>(EndReason::image_failed); ++number) {
     const auto reason = static_cast<EndReason>(number);
     EXPECT_EQ(parse_end_reason(end_reason_name(reason)).value(), reason);
   }

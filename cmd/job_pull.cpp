@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/bytes.hpp"
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/empty_directory.hpp"
+#include "control/copies/chunks.hpp"
+#include "control/follow/results.hpp"
+#include "control/reach/ssh_network.hpp"
+#include "os/loop.hpp"
+#include "store/copy_out.hpp"
+#include "store/crew.hpp"
+#include "ui/json.hpp"
+
+namespace gridctl::cmd {
+
+namespace job_pull {
+namespace {
+constexpr Example k_examples[] = {{"Get the results of the job you submitted last", "gridctl job pull @last"},
+                                  {"Choose where to put them", "gridctl job pull train-gpt ./results"},
+                                  {"See what a running job has written so far", "gridctl job pull train-gpt ./so-far"}};
+constexpr Positional k_positionals[] = {{"ID", Completion::job}, {"DIR", Completion::directory, false}};
+constexpr int k_exits[] = {3, 5, 6, 7, 8};
+
+// Where files of the job lie on a host, if they do.
+struct Source {
+  HostName host;
+  Epoch epoch;
+  control::ResultsWanted wanted;
+};
+
+std::optional<Source> source_of(const registry::Job& job, const std::optional<registry::Results>& known,
+                                WallTime now) {
+  Source source;
+  if (known) source.wanted.before = known->root;
+  source.wanted.tree = true;
+  for (const job::Output& output : job.spec.outputs) source.wanted.patterns.push_back(output.from);
+  const job::Attempt* const attempt = job.machine.attempt();
+  if (attempt != nullptr && attempt->started_at) {
+    source.host = attempt->lead().host;
+    source.epoch = attempt->epoch;
+    return source;
+  }
+  if (!known || !known->left || known->left->until < now) return std::nullopt;
+  source.host = known->left->host;
+  source.epoch = known->left->epoch;
+  return source;
+}
+
+// Brings what the host has; what comes of it is kept here, so that it can be pulled again.
+Result<void> fetch(Context& context, registry::Registry& registry, const registry::Job& job, const Source& source,
+                   std::optional<registry::Results>& known) {
+  TRY_ASSIGN(const registry::Provider provider, registry.provider(source.host));
+  TRY_ASSIGN(const ControllerId controller, registry.controller_id());
+  os::Loop loop;
+  control::SshNetwork network(loop, context.clock, context.paths(), controller);
+  control::LinkMeter meter;
+  control::StoreFreight freight(network, context.clock, registry, meter);
+  const control::HostReach host{provider, nullptr};
+  TRY_ASSIGN(const transfer::BulkLink bulk, freight.reach(host, control::k_reach_patience));
+  TRY_ASSIGN(const control::GatheredResults gathered,
+             control::gather_results(freight, host, *bulk.link, context.clock, job.id, source.epoch, source.wanted));
+  for (const std::string& note : gathered.reply.notes) context.note("left out: " + sanitize(note));
+  if (!gathered.root) return {};
+  TRY(control::keep_results(registry, job.id, source.epoch, source.host, source.wanted, gathered, false,
+                            context.now()));
+  TRY_ASSIGN(known, registry.results(job.id));
+  if (!known || !known->left) return {};
+  known->left.reset();  // it is here now
+  return registry.save_results(*known);
+}
+
+Error nothing(const registry::Job& job, const std::optional<registry::Results>& known) {
+  const std::string who = "job " + job.name + " (" + job.id.value + ")";
+  if (known && known->left)
+    return make_error(Code::not_found, who + " left " +
+                                           control::files_in_words(known->left->files, known->left->bytes, {}) +
+                                           " on " + known->left->host.value + ", but only until " +
+                                           format_rfc3339(known->left->until),
+                      "name them under 'outputs' in the job file, and they are kept");
+  return make_error(Code::not_found, who + " left no files outside its checkpoints",
+                    "gridctl checkpoint ls " + job.id.value);
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
+  TRY_ASSIGN(const registry::Job job, registry.job(id));
+  const os::Path directory = parsed.positionals.size() > 1 ? parsed.positionals[1] : job.name + "-outputs";
+  TRY(check_empty(directory, "outputs are"));
+  TRY_ASSIGN(std::optional<registry::Results> known, registry.results(id));
+  if (const std::optional<Source> source = source_of(job, known, context.now())) {
+    Result<void> fetched = fetch(context, registry, job, *source, known);
+    if (!fetched && (!known || !known->root))
+      return std::move(fetched).error().with_context("while fetching the files from " + source->host.value);
+    if (!fetched)
+      context.note("warning: " + source->host.value + " did not answer; these files are from " +
+                   format_rfc3339(known->at) + ": " + fetched.error().one_line());
+  }
+  if (!known || !known->root) return nothing(job, known);
+  TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
+  TRY_ASSIGN(const Bytes manifest, chunks.get(*known->root));
+  TRY_ASSIGN(const store::Tree tree, store::parse_manifest(manifest));
+  TRY(store::copy_out(tree, chunks, directory, store::threads_here())
+          .context("while copying the outputs to " + directory.string()));
+  if (context.json)
+    context.print_line("{\"job_id\":" + ui::quoted(id.value) +
+                       ",\"directory\":" + ui::quoted(std::filesystem::absolute(directory).string()) + ",\"bytes\":" +
+                       std::to_string(tree.total_bytes()) + ",\"files\":" + std::to_string(tree.file_count()) + "}");
+  else
+    context.print_line(job.name + ": " + control::files_in_words(tree.file_count(), tree.total_bytes(), {}) + " in " +
+                       directory.string());
+  return 0;
+}
+}  // namespace
+}  // namespace job_pull
+
+const Command k_job_pull{.noun = "job",
+                         .verb = "pull",
+                         .summary = "get the files that a job has written",
+                         .examples = job_pull::k_examples,
+                         .description =
+                             "Copies what the job file names under 'outputs' into a new directory, by default "
+                             "NAME-outputs. Outputs come here by themselves when an attempt ends, whatever its end.\n\n"
+                             "Without 'outputs', the files that the program left in its working directory, outside "
+                             "its checkpoints, stay on the host for 24 hours, and this command fetches them. Of a job "
+                             "that runs you get what it has written so far.",
+                         .positionals = job_pull::k_positionals,
+                         .exit_codes = job_pull::k_exits,
+                         .run = job_pull::run};
+
+}  // namespace gridctl::cmd

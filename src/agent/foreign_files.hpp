@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/result.hpp"
+#include "os/files.hpp"
+
+namespace gridctl::agent {
+
+// Like os::remove_tree, also for files that a rootless container has given to other users of it: on the host they
+// belong to nobody, and only the user's own name space may remove them.
+[[nodiscard]] Result<void> remove_job_files(const os::Path& folder);
+
+}  // namespace gridctl::agent

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Outputs of jobs, at the end of an attempt and while it runs. Of a gang, those of its first member.
+#include "control/follow/attempts.hpp"
+#include "control/follow/results.hpp"
+
+namespace gridctl::control {
+
+ResultsWanted Attempts::results_wanted(const TrackedJob& job, int rank) {
+  const auto* collecting = job.in<job::Collecting>();
+  const Result<std::optional<registry::Results>> before = world_.records.results(job.id());
+  if (!before) report(before.error(), "while reading what a job has left");
+  ResultsWanted wanted = wanted_at_end(job.spec().outputs, collecting != nullptr && collecting->end.success(),
+                                       before ? *before : std::nullopt);
+  wanted.nothing = wanted.nothing || rank != 0;
+  return wanted;
+}
+
+// What fails is tried again at the next time that is due: nothing waits for it.
+void Attempts::sync_results(const FleetHost& host, TrackedJob& job, int rank, const wire::AttemptStatus& status) {
+  const job::OutputSync sync = job::outputs_while_running(job.spec().outputs);
+  const job::Attempt* attempt = job.state().attempt();
+  if (sync.patterns.empty() || rank != 0 || attempt == nullptr || attempt->epoch != status.epoch ||
+      status.phase != wire::AttemptPhase::running)
+    return;
+  const BootTime now = world_.clock.boot();
+  BootTime& synced = work(job.id()).results_synced;
+  if (synced == BootTime{}) synced = now;  // the first is due when the interval is over
+  if (now - synced < sync.every) return;
+  const std::optional<HostReach> reach = fleet_.reach(host.provider.name);
+  const Result<std::optional<registry::Results>> before = world_.records.results(job.id());
+  if (!reach || !before) return;
+  synced = now;
+  const ResultsWanted wanted{sync.patterns, true, *before ? (*before)->root : std::nullopt, false};
+  in_background(
+      job.id(), "outputs/" + std::to_string(status.epoch.value), {os::Lane::Kind::bulk, host.provider.name.value},
+      [world = world_, reach = *reach, id = job.id(), epoch = status.epoch, wanted]() -> Result<GatheredResults> {
+        TRY_ASSIGN(const transfer::BulkLink bulk, world.freight.reach(reach, k_reach_patience));
+        return gather_results(world.freight, reach, *bulk.link, world.clock, id, epoch, wanted);
+      },
+      [this, wanted, epoch = status.epoch, name = host.provider.name](TrackedJob& its,
+                                                                      const Result<GatheredResults>& gathered) {
+        // An attempt that was given up meanwhile has no say any more: its successor's outputs are newer.
+        if (its.state().attempt() == nullptr || its.state().attempt()->epoch != epoch) return;
+        if (!gathered) return report(gathered.error(), "while fetching outputs of job " + its.id().value);
+        const auto kept =
+            keep_results(world_.records, its.id(), epoch, name, wanted, *gathered, false, world_.clock.wall());
+        if (!kept) report(kept.error(), "while recording the outputs");
+      });
+}
+
+}  // namespace gridctl::control

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/follow/results.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "control/reach/request.hpp"
+
+namespace gridctl::control {
+
+namespace {
+constexpr Duration k_select = std::chrono::minutes{10};  // until the host has read and hashed what is wanted
+constexpr std::size_t k_names_shown = 3, k_name_shown_max = 80;
+constexpr std::uint32_t k_results_stream = 500;  // no other question of a collection has it
+}  // namespace
+
+Result<GatheredResults> gather_results(Freight& freight, const HostReach& host, wire::Link& link,
+                                       const os::Clock& clock, const JobId& job, Epoch epoch,
+                                       const ResultsWanted& wanted) {
+  GatheredResults gathered;
+  if (wanted.nothing) return gathered;
+  TRY_ASSIGN(const std::string text,
+             ask(link, k_results_stream,
+                 wire::encode(wire::ResultsRequest{job, epoch, wanted.patterns, wanted.tree}),
+                 clock.boot() + k_select));
+  TRY_ASSIGN(gathered.reply, wire::parse_results_reply(text));
+  if (!wanted.tree || !gathered.reply.root) return gathered;
+  TRY_ASSIGN(const Brought brought, freight.bring(host, job, epoch, *gathered.reply.root, wanted.before));
+  gathered.root = brought.root;
+  gathered.files = brought.files;
+  gathered.bytes = brought.bytes;
+  return gathered;
+}
+
+ResultsWanted wanted_at_end(const std::vector<job::Output>& outputs, bool success,
+                            const std::optional<registry::Results>& before) {
+  ResultsWanted wanted{job::outputs_at_end(outputs, success), !outputs.empty(), {}, false};
+  wanted.nothing = wanted.tree && wanted.patterns.empty();
+  if (before) wanted.before = before->root;
+  return wanted;
+}
+
+std::string files_in_words(std::uint64_t files, std::uint64_t bytes, const std::vector<std::string>& names) {
+  std::string text = std::to_string(files) + (files == 1 ? " file, " : " files, ") + format_size(bytes);
+  if (names.empty()) return text;
+  text += " (";
+  for (std::size_t i = 0; i < std::min(names.size(), k_names_shown); ++i)
+    text += (i > 0 ? ", " : "") + sanitize(names[i].substr(0, k_name_shown_max));
+  return text + (files > std::min(names.size(), k_names_shown) ? ", …)" : ")");
+}
+
+Result<void> keep_results(registry::JobRecords& records, const JobId& job, Epoch epoch, const HostName& host,
+                          const ResultsWanted& wanted, const GatheredResults& gathered, bool at_end, WallTime now) {
+  const wire::ResultsReply& reply = gathered.reply;
+  if (reply.files == 0) return {};
+  TRY_ASSIGN(const std::optional<registry::Results> before, records.results(job));
+  registry::Results results = before.value_or(registry::Results{});
+  results.job = job;
+  const std::string pull = "gridctl job pull " + job.value;
+  job::Record record{"outputs", "", epoch, host};
+  if (gathered.root) {
+    results.root = gathered.root;
+    results.files = gathered.files;
+    results.bytes = gathered.bytes;
+    results.at = now;
+    record.text = "outputs: " + files_in_words(gathered.files, gathered.bytes, reply.names) + ": " + pull;
+  } else if (!wanted.tree) {
+    const auto kept_ms = std::chrono::duration_cast<std::chrono::milliseconds>(k_keep_work).count();
+    results.left = registry::Results::Left{host, epoch, reply.files, reply.bytes, WallTime{now.ms + kept_ms}};
+    record.kind = "files_left";
+    record.text = files_in_words(reply.files, reply.bytes, reply.names) + " outside the checkpoint, kept on " +
+                  host.value + " for " + format_duration(k_keep_work) + ": " + pull;
+  }
+  TRY(records.save_results(results));
+  return at_end ? records.note(job, now, record) : Result<void>();
+}
+
+}  // namespace gridctl::control

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a job's working directory is brought back: `outputs` of the job file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.hpp"
+
+namespace gridctl::job {
+
+enum class OutputWhen : std::uint8_t { always, success, failure };
+[[nodiscard]] std::string_view output_when_name(OutputWhen when);
+
+struct Output {
+  std::string from;  // a pattern relative to the working directory, as in .gitignore; a directory means all in it
+  OutputWhen when = OutputWhen::always;
+  Duration sync{};  // while the job runs, so often; 0: at the end only
+  bool operator==(const Output&) const = default;
+};
+
+// Patterns of what is wanted at such an end.
+[[nodiscard]] std::vector<std::string> outputs_at_end(const std::vector<Output>& outputs, bool success);
+// Patterns of what is wanted while the job runs, and how often: the shortest of their intervals, 0 when there are none.
+struct OutputSync {
+  std::vector<std::string> patterns;
+  Duration every{};
+};
+[[nodiscard]] OutputSync outputs_while_running(const std::vector<Output>& outputs);
+
+}  // namespace gridctl::job

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an attempt has made in its working directory, outside of its checkpoints: gridctl-agent(7), RESULTS.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/ids.hpp"
+#include "base/result.hpp"
+
+namespace gridctl::wire {
+
+inline constexpr std::string_view k_results_feature = "results";
+inline constexpr std::string_view k_results_operation = "results";
+// The tree that the last `results` request made is read by `manifest` and `get` under this number.
+inline constexpr std::uint64_t k_results_number = 1ull << 62;
+inline constexpr std::size_t k_result_patterns_max = 256;
+inline constexpr std::size_t k_result_names_max = 8;  // in a reply
+inline constexpr std::size_t k_result_notes_max = 16;
+
+struct ResultsRequest {
+  JobId job;
+  Epoch epoch;
+  std::vector<std::string> patterns;  // as in .gitignore, relative to the working directory; empty: what has changed
+  bool tree = false;                  // make one, to be fetched; else they are only counted
+};
+struct ResultsReply {
+  std::uint64_t files = 0, bytes = 0;
+  std::vector<std::string> names;  // the first of them, foreign text
+  std::optional<Digest> root;      // of the tree; none when there are no files or none was asked for
+  std::vector<std::string> notes;  // what was left out and why, foreign text
+};
+
+[[nodiscard]] std::string encode(const ResultsRequest& request);
+[[nodiscard]] std::string encode(const ResultsReply& reply);
+[[nodiscard]] Result<ResultsRequest> parse_results(std::string_view text);
+[[nodiscard]] Result<ResultsReply> parse_results_reply(std::string_view text);
+
+}  // namespace gridctl::wire

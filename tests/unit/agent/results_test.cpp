@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/results.hpp"
+
+#include <gmock/gmock.h>
+
+#include "os/entries.hpp"
+#include "store/tree.hpp"
+#include "support/results.hpp"
+#include "unit/store/fixtures.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+using gridctl::testing::FailsWith;
+using gridctl::testing::IsOk;
+using store::testing::slurp, store::testing::write;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// An attempt whose program has run: what lies in its working directory from before is not its own.
+class ResultsTest : public ::testing::Test {
+ protected:
+  ResultsTest() {
+    write(attempt_.work() / "train.py", "import torch\n");
+    std::filesystem::create_directories(attempt_.run(1));
+    wait_for_another_time();
+    write(attempt_.run(1) / "once", "");
+    spec_.job = {"j"};
+    spec_.epoch = {1};
+    spec_.checkpoint_path = "out";
+    spec_.keep_work = std::chrono::hours{1};
+    EXPECT_THAT(os::write_file_atomically(attempt_.spec_file(), wire::encode(spec_)), IsOk());
+  }
+  // File systems tell times by the kernel's tick.
+  void wait_for_another_time() const {
+    write(dir_ / "probe", "");
+    const auto was = (*os::status_of(dir_ / "probe"))->ctime_ns;
+    while ((*os::status_of(dir_ / "probe"))->ctime_ns == was) write(dir_ / "probe", "x");
+  }
+  wire::ResultsReply gather(std::vector<std::string> patterns, bool tree = false) {
+    const auto place = find_workplace(attempt_);
+    EXPECT_THAT(place, IsOk());
+    auto reply = gather_results(*place, {{"j"}, {1}, std::move(patterns), tree});
+    EXPECT_THAT(reply, IsOk());
+    return reply ? *std::move(reply) : wire::ResultsReply{};
+  }
+
+  store::testing::Folder dir_;
+  const AttemptDir attempt_{dir_ / "jobs/c/j/1"};
+  wire::AttemptSpec spec_;
+};
+
+TEST_F(ResultsTest, AreWhatTheProgramWroteOutsideItsCheckpoint) {
+  write(attempt_.work() / "out/ckpt.pt", "state");
+  write(attempt_.work() / "outline.txt", "no checkpoint, in spite of its name");
+  write(attempt_.work() / "plots/a.svg", "x");
+  const wire::ResultsReply left = gather({});
+  EXPECT_THAT(left.names, ElementsAre("outline.txt", "plots/a.svg"));
+  EXPECT_EQ(left.files, 2u);
+  EXPECT_FALSE(left.root);
+}
+
+TEST_F(ResultsTest, AreNothingWhenItWroteNothing) { EXPECT_EQ(gather({}).files, 0u); }
+
+TEST_F(ResultsTest, HoldAFileOfBeforeThatTheProgramChanged) {
+  write(attempt_.work() / "train.py", "import jax\n");
+  EXPECT_THAT(gather({}).names, ElementsAre("train.py"));
+}
+
+TEST_F(ResultsTest, AreThoseThatThePatternsName) {
+  for (const char* name : {"result.txt", "sub/result.txt", "logs/a.csv", "logs/b.txt", "models/deep/m.bin", "x/logs/c.csv"})
+    write(attempt_.work() / name, name);
+  EXPECT_THAT(gather({"result.txt", "logs/*.csv", "models/"}).names,
+              ElementsAre("logs/a.csv", "models/deep/m.bin", "result.txt"));
+  EXPECT_THAT(gather({"**/*.csv"}).names, ElementsAre("logs/a.csv", "x/logs/c.csv"));
+  const wire::ResultsReply made = gather({"models/"}, true);
+  ASSERT_TRUE(made.root);
+  const std::string manifest = slurp(find_workplace(attempt_)->manifest);
+  const auto tree = store::parse_manifest(as_bytes(manifest));
+  ASSERT_THAT(tree, IsOk());
+  EXPECT_EQ(tree->entries.size(), 3u) << "two folders and a file";
+}
+
+TEST_F(ResultsTest, LeaveOutLinksThatLeadOut) {
+  write(attempt_.work() / "a", "x");
+  std::filesystem::create_symlink("/etc/passwd", attempt_.work() / "b");
+  const wire::ResultsReply made = gather({}, true);
+  EXPECT_THAT(made.names, ElementsAre("a"));
+  EXPECT_EQ(made.notes.size(), 1u);
+}
+
+TEST_F(ResultsTest, OutliveTheAttemptForAsLongAsItsSpecificationSays) {
+  write(attempt_.work() / "answer.txt", "42");
+  KeptWork kept(attempt_.agent_home());
+  ASSERT_THAT(kept.take(attempt_), IsOk());
+  std::filesystem::remove_all(attempt_.path);
+  EXPECT_THAT(gather({}).names, ElementsAre("answer.txt")) << "and not what was there before";
+  const WallTime now = os::system_clock().wall();
+  kept.sweep(now);
+  EXPECT_THAT(find_workplace(attempt_), IsOk());
+  kept.sweep({now.ms + 3'700'000});
+  EXPECT_THAT(find_workplace(attempt_), FailsWith(Code::not_found));
+}
+
+TEST_F(ResultsTest, OfTheNewestAttemptAloneAreKept) {
+  write(attempt_.work() / "answer.txt", "42");
+  KeptWork kept(attempt_.agent_home());
+  ASSERT_THAT(kept.take(attempt_), IsOk());
+  const AttemptDir next{dir_ / "jobs/c/j/2"};
+  std::filesystem::rename(attempt_.path, next.path);
+  write(next.work() / "answer.txt", "43");
+  ASSERT_THAT(kept.take(next), IsOk());
+  EXPECT_TRUE(*kept.find({"c"}, {"j"}, {2}));
+  EXPECT_FALSE(*kept.find({"c"}, {"j"}, {1}));
+}
+
+TEST_F(ResultsTest, AreNotKeptWhenThereAreNone) {
+  KeptWork kept(attempt_.agent_home());
+  ASSERT_THAT(kept.take(attempt_), IsOk());
+  EXPECT_FALSE(*kept.find({"c"}, {"j"}, {1}));
+  EXPECT_TRUE(os::exists(attempt_.work()));
+}
+
+}  // namespace
+}  // namespace gridctl::agent
