@@ -60,7 +60,7 @@ void add_copies(Checkpoint& checkpoint, const std::vector<Copy>& copies) {
     if (copy.seq == checkpoint.seq) checkpoint.copies.push_back(copy.place);
 }
 
-Error no_checkpoint(const JobId& id, std::optional<CheckpointSeq> seq) {
+Error no_such_checkpoint(const JobId& id, std::optional<CheckpointSeq> seq) {
   const std::string which =
       seq ? "no checkpoint " + checkpoint_name(id, *seq) : "job " + id.value + " has no checkpoint";
   return make_error(Code::not_found, which, "gridctl checkpoint ls " + id.value);
@@ -224,7 +224,7 @@ Result<Checkpoint> Registry::checkpoint(const JobId& id, std::optional<Checkpoin
   }
   db::Statement query = impl_->db.prepare(std::string(k_columns) + "AND seq = ?");
   TRY_ASSIGN(const bool row, query.bind(id.value).bind(wanted.value).next());
-  if (!row) return no_checkpoint(id, seq);
+  if (!row) return no_such_checkpoint(id, seq);
   TRY_ASSIGN(Checkpoint found, read_checkpoint(id, query));
   TRY_ASSIGN(const std::vector<Copy> copies, copies_of(id));
   add_copies(found, copies);
@@ -234,7 +234,7 @@ Result<Checkpoint> Registry::checkpoint(const JobId& id, std::optional<Checkpoin
 Result<void> Registry::set_pinned(const JobId& id, CheckpointSeq seq, bool pinned) {
   db::Statement update = impl_->db.prepare("UPDATE checkpoints SET pinned = ? WHERE job = ? AND seq = ?");
   TRY(update.bind(pinned).bind(id.value).bind(seq.value).run());
-  if (impl_->db.changes() == 0) return no_checkpoint(id, seq);
+  if (impl_->db.changes() == 0) return no_such_checkpoint(id, seq);
   return {};
 }
 

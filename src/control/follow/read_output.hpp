@@ -12,9 +12,11 @@
 
 namespace gridctl::control {
 
-struct AttemptKey {
+struct OutputOf {
   JobId job;
   Epoch epoch;
+  AttemptNumber attempt;
+  int rank = 0;
 };
 
 // Fetches what `log` lacks up to offset `end`, as the host tells it. protocol_violation when the answers do not come
