@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "host.hpp"
-#include "laptop.hpp"
 #include "sched/interval.hpp"
 #include "support/checkpoint_cases.hpp"
 #include "truth.hpp"
+#include "user.hpp"
 #include "world.hpp"
 
 namespace gridctl::sim {

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "host.hpp"
-#include "laptop.hpp"
 #include "os/clock.hpp"
 #include "os/log.hpp"
 #include "truth.hpp"

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "host.hpp"
-#include "laptop.hpp"
 #include "truth.hpp"
+#include "user.hpp"
 #include "world.hpp"
 
 namespace gridctl::sim {
@@ -13,6 +13,8 @@ namespace gridctl::sim {
 namespace {
 
 constexpr Nanos k_reboot = k_s;
+constexpr const char* k_owners[] = {"", "ada", "bob"};
+constexpr double k_plenty = 1e9;  // USD
 
 void change_links(World& world, const Fault& fault, int by) {
   for (int host = 0; host < world.options.hosts; ++host) {
@@ -23,6 +25,10 @@ void change_links(World& world, const Fault& fault, int by) {
     if (fault.kind == FaultKind::slow) link.slow += by;
     if (by < 0) world.mend(link, fault.laptop, host);
   }
+}
+
+const JobId& job_of(const World& world, const Fault& fault) {
+  return world.jobs[static_cast<std::size_t>(fault.job)].id;
 }
 
 void begin(World& world, const Fault& fault) {
@@ -51,7 +57,11 @@ void begin(World& world, const Fault& fault) {
       world.node(fault.laptop).wall_offset_ms += fault.duration / k_ms * (fault.job % 2 == 0 ? 1 : -1);
       return;
     case FaultKind::registry_error: laptop.registry_trouble = true; return;
-    case FaultKind::cancel: return laptop.user_cancels(fault.job, fault.duration % 2 == 0);
+    case FaultKind::cancel: return laptop.user_cancels(job_of(world, fault), fault.duration % 2 == 0);
+    case FaultKind::resume: return laptop.user_resumes(job_of(world, fault));
+    case FaultKind::drain: return laptop.user_drains(fault.host, true, Duration{fault.duration / 4});
+    case FaultKind::price: return laptop.user_prices(fault.host, fault.usd);
+    case FaultKind::month_budget: return laptop.user_budgets(k_owners[static_cast<std::size_t>(fault.job % 3)], fault.usd);
   }
 }
 
@@ -72,6 +82,7 @@ void end(World& world, const Fault& fault) {
     case FaultKind::laptop_sleep: return world.wake(fault.laptop);
     case FaultKind::laptop_disk_full: laptop.disk_full = false; return;
     case FaultKind::registry_error: laptop.registry_trouble = false; return;
+    case FaultKind::drain: return laptop.user_drains(fault.host, false, {});
     default: return;
   }
 }
@@ -126,6 +137,11 @@ void heal(World& world) {
     world.wake(l);
     laptop.disk_full = laptop.registry_trouble = false;
     laptop.begin();
+    // Until the daemon is there again and its database open.
+    world.after(5 * k_s, l, [&laptop, hosts = world.options.hosts] {
+      for (int h = 0; h < hosts; ++h) laptop.user_drains(h, false, {});
+      for (const char* owner : k_owners) laptop.user_budgets(owner, k_plenty);
+    });
   }
 }
 

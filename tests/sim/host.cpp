@@ -41,6 +41,11 @@ Inventory Host::inventory() const {
   return out;
 }
 
+bool Host::node_is_up() const {
+  const Node& mine = world_.node(world_.host_node(index_));
+  return mine.up && !mine.asleep && !disk_full;
+}
+
 Host::Hello Host::greet(int laptop) {
   View(*this, laptop).adopt_all();
   return {clock(), boot_id(), {node().life, agents_}};
@@ -182,6 +187,16 @@ Result<Digest> Host::read_snapshot(int laptop, const wire::CheckpointRef& wanted
         return other;
       }
   return make_error(Code::not_found, "this host has no such snapshot");
+}
+
+std::optional<Digest> Host::newest_snapshot(int laptop, const JobId& job, Epoch epoch) const {
+  const auto found = folders_.find({laptop, job.value, epoch.value});
+  if (found == folders_.end() || !found->second.status || found->second.snapshots.empty()) return std::nullopt;
+  // It tells what stands in its status, which a full disk may have kept from being written.
+  const std::vector<wire::HostCheckpoint>& told = found->second.status->checkpoints;
+  const Snapshot& newest = found->second.snapshots.back();
+  if (newest.damaged || told.empty() || told.back().number != newest.checkpoint.number) return std::nullopt;
+  return newest.checkpoint.root;
 }
 
 Folder* Host::folder(const Key& key) {

@@ -74,6 +74,9 @@ class Host {
   // A snapshot's bytes: the root that they hash to.
   [[nodiscard]] Result<Digest> read_snapshot(int laptop, const wire::CheckpointRef& wanted);
 
+  // Whole, as far as anybody can know; of an attempt that is over.
+  [[nodiscard]] std::optional<Digest> newest_snapshot(int laptop, const JobId& job, Epoch epoch) const;
+
   void lose_power();
   void power_up();
   void kill_agents() { ++agents_; }
@@ -82,6 +85,7 @@ class Host {
   bool disk_full = false;
 
   void check_empty() const;
+  [[nodiscard]] bool is_unused() const { return folders_.empty() && node_is_up(); }
   [[nodiscard]] Inventory inventory() const;
   [[nodiscard]] HostName name() const { return {"host" + std::to_string(index_)}; }
 
@@ -90,6 +94,7 @@ class Host {
   friend class Supervision;
   using Key = std::tuple<int, std::string, std::uint64_t>;  // laptop, job, epoch
 
+  [[nodiscard]] bool node_is_up() const;
   [[nodiscard]] BootTime clock() { return node().boot(world_.now); }
   [[nodiscard]] Node& node() { return world_.node(world_.host_node(index_)); }
   [[nodiscard]] std::string boot_id() const;

@@ -1,161 +1,249 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fast registry: the same operations on values. job::step is the real one; the fence of a commit is tested as the
-// SQL statement tests it.
-#include <algorithm>
-#include <map>
+// Jobs and their checkpoints.
+#include "memory_records.hpp"
 
-#include "random.hpp"
-#include "records.hpp"
+#include <algorithm>
+
+#include "registry/registry.hpp"
 
 namespace gridctl::sim {
 
-namespace {
-
+using registry::AttemptRecord;
 using registry::Checkpoint;
-using registry::Registry;
 
-struct Row {
-  job::Spec spec;
-  job::State machine;
-  WallTime submitted_at;
-  std::vector<Checkpoint> checkpoints;
-};
-
-class MemoryRecords : public Records {
- public:
-  explicit MemoryRecords(Random& random) : random_(random) {}
-
-  Result<job::Step> submit(const JobId& id, const job::Spec& spec, WallTime at) override {
-    TRY(before_commit());
-    job::Step step = job::submitted(id, spec, at);
-    rows_[id.value] = {spec, step.state, at, {}};
-    TRY(after_commit());
-    return step;
-  }
-
-  Result<job::Step> apply(const JobId& id, const job::Event& event) override {
-    TRY_ASSIGN(Row * row, find(id));
-    job::Step step = job::step(row->machine, event);
-    if (step.state == row->machine && step.records.empty() && step.attempts.empty()) return step;
-    TRY(before_commit());
-    row->machine = step.state;
-    TRY(after_commit());
-    return step;
-  }
-
-  Result<Registry::Commit> commit_checkpoint(Checkpoint c) override {
-    TRY_ASSIGN(Row * row, find(c.job));
-    // As the real one: neither a repeat nor an older one of the same attempt that arrives last moves the head.
-    for (const Checkpoint& known : row->checkpoints)
-      if (known.epoch == c.epoch &&
-          (known.host_number == c.host_number || (known.host_number > c.host_number && !known.stray)))
-        return Registry::Commit{known, false, {row->machine, {}, {}, {}}};
-    const std::uint64_t newest = row->checkpoints.empty() ? 0 : row->checkpoints.back().seq.value;
-    c.seq = {std::max(newest, row->machine.head.value) + 1};
-    const bool became_head = c.epoch == row->machine.epoch && c.seq > row->machine.head;
-    c.stray = !became_head;
-    TRY(before_commit());
-    Registry::Commit out{c, became_head, {row->machine, {}, {}, {}}};
-    if (became_head) {
-      out.step = job::step(row->machine, {c.created_at, job::CheckpointCommitted{c.epoch, c.seq, "", c.host_number}});
-      row->machine = out.step.state;
-    }
-    row->checkpoints.push_back(std::move(c));
-    TRY(after_commit());
-    return out;
-  }
-
-  Result<registry::Job> job(const JobId& id) override {
-    TRY_ASSIGN(const Row* row, find(id));
-    registry::Job out;
-    out.id = id;
-    out.name = row->spec.name;
-    out.spec = row->spec;
-    out.machine = row->machine;
-    out.submitted_at = row->submitted_at;
-    return out;
-  }
-
-  Result<job::State> machine(const JobId& id) override {
-    TRY_ASSIGN(const Row* row, find(id));
-    return row->machine;
-  }
-
-  Result<std::vector<JobId>> unfinished() override {
-    TRY(read());
-    std::vector<JobId> ids;
-    for (const auto& [id, row] : rows_)
-      if (row.machine.needs_supervisor()) ids.push_back({id});
-    return ids;
-  }
-
-  Result<std::vector<Checkpoint>> checkpoints(const JobId& id) override {
-    TRY_ASSIGN(const Row* row, find(id));
-    return row->checkpoints;
-  }
-
-  Result<Checkpoint> checkpoint(const JobId& id, CheckpointSeq seq) override {
-    TRY_ASSIGN(const Row* row, find(id));
-    for (const Checkpoint& c : row->checkpoints)
-      if (c.seq == seq) return c;
-    return make_error(Code::not_found, "no such checkpoint");
-  }
-
-  Result<std::vector<Checkpoint>> prunable(const JobId& id, int keep) override {
-    TRY_ASSIGN(const Row* row, find(id));
-    std::vector<Checkpoint> own;
-    for (const Checkpoint& c : row->checkpoints)
-      if (!c.stray) own.push_back(c);
-    std::vector<Checkpoint> out;
-    const job::Attempt* attempt = row->machine.attempt();
-    for (std::size_t i = 0; i + static_cast<std::size_t>(std::max(keep, 2)) < own.size(); ++i) {
-      const bool in_use = own[i].seq == row->machine.head || row->machine.restore == own[i].seq ||
-                          (attempt != nullptr && attempt->resumed_from == own[i].seq);
-      if (!in_use) out.push_back(own[i]);
-    }
-    return out;
-  }
-
-  Result<void> remove_checkpoint(const JobId& id, CheckpointSeq seq) override {
-    TRY_ASSIGN(Row * row, find(id));
-    TRY(before_commit());
-    std::erase_if(row->checkpoints, [&](const Checkpoint& c) { return c.seq == seq; });
-    return after_commit();
-  }
-
-  void close(bool) override {}
-  Result<void> open() override { return {}; }
-  void set_trouble(bool disk_full, bool errors) override { disk_full_ = disk_full, errors_ = errors; }
-
- private:
-  Result<void> read() const {
-    if (errors_ && random_.chance(0.2)) return make_error(Code::io, "the registry cannot be read");
-    return {};
-  }
-  Result<Row*> find(const JobId& id) {
-    TRY(read());
-    const auto found = rows_.find(id.value);
-    if (found == rows_.end()) return make_error(Code::not_found, "no job " + id.value);
-    return &found->second;
-  }
-  Result<void> before_commit() const {
-    if (disk_full_) return make_error(Code::no_space, "the disk is full");
-    if (errors_ && random_.chance(0.3)) return make_error(Code::io, "the commit failed");
-    return {};
-  }
-  // It is there, but who asked for it is not told so.
-  Result<void> after_commit() const {
-    if (errors_ && random_.chance(0.2)) return make_error(Code::io, "the end of the commit failed");
-    return {};
-  }
-
-  Random& random_;
-  std::map<std::string, Row> rows_;
-  bool disk_full_ = false, errors_ = false;
-};
-
+namespace {
+constexpr std::size_t k_events_max = 100;  // of a job
+constexpr std::size_t k_newest_kept = 2;
 }  // namespace
 
-std::unique_ptr<Records> make_memory_records(Random& random) { return std::make_unique<MemoryRecords>(random); }
+Result<void> MemoryRecords::read() const {
+  if (errors_ && random_.chance(0.2)) return make_error(Code::io, "the registry cannot be read");
+  return {};
+}
+
+Result<MemoryRecords::Row*> MemoryRecords::find(const JobId& id) {
+  TRY(read());
+  const auto found = rows_.find(id.value);
+  if (found == rows_.end()) return make_error(Code::not_found, "no job " + id.value);
+  return &found->second;
+}
+
+Result<void> MemoryRecords::before_commit() const {
+  if (disk_full_) return make_error(Code::no_space, "the disk is full");
+  if (errors_ && random_.chance(0.3)) return make_error(Code::io, "the commit failed");
+  return {};
+}
+
+// It is there, but who asked for it is not told so.
+Result<void> MemoryRecords::after_commit() const {
+  if (errors_ && random_.chance(0.2)) return make_error(Code::io, "the end of the commit failed");
+  return {};
+}
+
+void MemoryRecords::record(Row& row, WallTime at, const job::Record& one) {
+  row.events.push_back({next_event_++, row.row.id, at, one.kind, one.text, one.epoch, row.row.machine.attempts, one.host});
+  if (row.events.size() > k_events_max) row.events.pop_front();
+}
+
+void MemoryRecords::save(Row& row, const job::Step& step, WallTime at) {
+  const job::State& s = row.row.machine = step.state;
+  const auto* done = std::get_if<job::Done>(&s.phase);
+  row.row.state = s.visible();
+  row.row.reason = s.reason;
+  row.row.provider = s.attempt() != nullptr ? s.attempt()->lead().host : HostName{};
+  row.row.exit_code = done != nullptr ? done->exit_code : std::nullopt;
+  row.row.recoveries = s.recoveries;
+  row.row.ended_at = done != nullptr ? std::optional{done->at} : std::nullopt;
+  for (const job::Record& one : step.records) record(row, at, one);
+  for (const job::AttemptRow& one : step.attempts) {
+    const job::Attempt& a = one.attempt;
+    auto known = std::find_if(row.attempts.begin(), row.attempts.end(),
+                              [&](const AttemptRecord& had) { return had.number == a.number; });
+    if (known == row.attempts.end()) {
+      AttemptRecord fresh;
+      fresh.number = a.number;
+      fresh.epoch = a.epoch;
+      fresh.provider = a.lead().host;
+      fresh.placement_reason = a.placement_reason;
+      for (const job::Member& member : a.members) fresh.price_per_hour += member.price_per_hour;
+      fresh.resumed_from = a.resumed_from;
+      known = row.attempts.insert(row.attempts.end(), std::move(fresh));
+    }
+    known->state = one.state;
+    known->reason = one.reason;
+    known->started_at = a.started_at;
+    known->ended_at = one.ended_at;
+    known->exit_code = one.exit_code;
+  }
+}
+
+Result<job::Step> MemoryRecords::submit(const JobId& id, const job::Spec& spec, WallTime at,
+                                        const std::vector<registry::Input>& inputs) {
+  TRY(before_commit());
+  if (rows_.contains(id.value)) return make_error(Code::exists, "there is a job " + id.value);
+  job::Step step = job::submitted(id, spec, at);
+  Row& row = rows_[id.value];
+  row.order = next_order_++;
+  row.row.id = id;
+  row.row.name = spec.name;
+  row.row.spec = spec;
+  row.row.submitted_at = at;
+  row.inputs = inputs;
+  save(row, step, at);
+  TRY(after_commit());
+  return step;
+}
+
+Result<std::vector<registry::Input>> MemoryRecords::inputs(const JobId& id) {
+  TRY_ASSIGN(const Row* row, find(id));
+  return row->inputs;
+}
+
+Result<job::Step> MemoryRecords::apply(const JobId& id, const job::Event& event) {
+  TRY_ASSIGN(Row* row, find(id));
+  const double price = row->row.machine.price_per_hour();
+  job::Step step = job::step(row->row.machine, event);
+  if (step.state == row->row.machine && step.records.empty() && step.attempts.empty()) return step;
+  TRY(before_commit());
+  save(*row, step, event.at);
+  if (std::holds_alternative<job::PriceChanged>(event.what))
+    row->price_changes.push_back({step.state.attempts, event.at, step.state.price_per_hour() - price});
+  TRY(after_commit());
+  return step;
+}
+
+Result<void> MemoryRecords::note(const JobId& id, WallTime at, const job::Record& one) {
+  TRY_ASSIGN(Row* row, find(id));
+  TRY(before_commit());
+  record(*row, at, one);
+  return after_commit();
+}
+
+Result<registry::Job> MemoryRecords::job(const JobId& id) {
+  TRY_ASSIGN(const Row* row, find(id));
+  return row->row;
+}
+
+Result<std::vector<JobId>> MemoryRecords::unfinished() {
+  TRY(read());
+  std::vector<const Row*> rows;
+  for (const auto& [id, row] : rows_)
+    if (row.row.machine.needs_supervisor()) rows.push_back(&row);
+  std::sort(rows.begin(), rows.end(), [](const Row* a, const Row* b) { return a->order < b->order; });
+  std::vector<JobId> ids;
+  for (const Row* row : rows) ids.push_back(row->row.id);
+  return ids;
+}
+
+Result<std::vector<AttemptRecord>> MemoryRecords::attempts(const JobId& id) {
+  TRY_ASSIGN(const Row* row, find(id));
+  return row->attempts;
+}
+
+Result<job::Step> MemoryRecords::take_result(const JobId& id, const JobId& replica, const job::Event& event) {
+  TRY_ASSIGN(Row* row, find(id));
+  TRY_ASSIGN(const Row* theirs, find(replica));
+  job::Step step = job::step(row->row.machine, event);
+  if (step.state == row->row.machine) return step;
+  TRY(before_commit());
+  save(*row, step, event.at);
+  for (const Checkpoint& newest : theirs->checkpoints) {
+    if (newest.seq != theirs->row.machine.head) continue;
+    Checkpoint c = newest;
+    c.job = id;
+    c.epoch = step.state.epoch;
+    c.attempt = step.state.attempts;
+    c.host_number = 0;
+    c.pinned = false;
+    c.seq = next_seq(*row);
+    const job::Step headed = job::step(step.state, {event.at, job::CheckpointCommitted{c.epoch, c.seq, "", 0}});
+    row->checkpoints.push_back(std::move(c));
+    save(*row, headed, event.at);
+    step.state = headed.state;
+    break;
+  }
+  TRY(after_commit());
+  return step;
+}
+
+Result<void> MemoryRecords::save_explanation(const JobId& id, const std::vector<std::string>& lines) {
+  TRY_ASSIGN(Row* row, find(id));
+  TRY(before_commit());
+  row->explanation = lines;
+  return after_commit();
+}
+
+CheckpointSeq MemoryRecords::next_seq(const Row& row) {
+  const std::uint64_t newest = row.checkpoints.empty() ? 0 : row.checkpoints.back().seq.value;
+  return {std::max(newest, row.row.machine.head.value) + 1};
+}
+
+Result<MemoryRecords::Commit> MemoryRecords::commit_checkpoint(Checkpoint c) {
+  TRY_ASSIGN(Row* row, find(c.job));
+  job::State& machine = row->row.machine;
+  // As the real one: neither a repeat nor an older one of the same attempt that arrives last moves the head.
+  for (const Checkpoint& known : row->checkpoints)
+    if (known.epoch == c.epoch &&
+        (known.host_number == c.host_number || (known.host_number > c.host_number && !known.stray)))
+      return Commit{known, false, {machine, {}, {}, {}}};
+  c.seq = next_seq(*row);
+  const bool became_head = c.epoch == machine.epoch && c.seq > machine.head;
+  c.stray = !became_head;
+  TRY(before_commit());
+  Commit out{c, became_head, {machine, {}, {}, {}}};
+  if (became_head) {
+    out.step = job::step(machine, {c.created_at, job::CheckpointCommitted{c.epoch, c.seq, "", c.host_number}});
+    save(*row, out.step, c.created_at);
+  }
+  row->checkpoints.push_back(std::move(c));
+  TRY(after_commit());
+  return out;
+}
+
+Result<std::vector<Checkpoint>> MemoryRecords::checkpoints(const JobId& id) {
+  TRY_ASSIGN(const Row* row, find(id));
+  return row->checkpoints;
+}
+
+Result<Checkpoint> MemoryRecords::checkpoint(const JobId& id, std::optional<CheckpointSeq> seq) {
+  TRY_ASSIGN(const Row* row, find(id));
+  const CheckpointSeq wanted = seq.value_or(row->row.machine.head);
+  for (const Checkpoint& c : row->checkpoints)
+    if (c.seq == wanted) return c;
+  return make_error(Code::not_found, "no such checkpoint");
+}
+
+Result<void> MemoryRecords::remove_checkpoint(const JobId& id, CheckpointSeq seq) {
+  TRY_ASSIGN(Row* row, find(id));
+  const job::State& state = row->row.machine;
+  const job::Attempt* attempt = state.attempt();
+  const bool in_use = (attempt != nullptr && attempt->resumed_from == seq) || state.restore == seq;
+  if ((state.head == seq || in_use) && !job::is_final(state.visible()))
+    return make_error(Code::usage, "it is what the unfinished job would restart from");
+  TRY(before_commit());
+  std::erase_if(row->checkpoints, [&](const Checkpoint& c) { return c.seq == seq; });
+  return after_commit();
+}
+
+Result<std::vector<Checkpoint>> MemoryRecords::prunable(const JobId& id, const job::KeepPolicy& keep) {
+  TRY_ASSIGN(const Row* row, find(id));
+  std::vector<Checkpoint> own;
+  for (const Checkpoint& c : row->checkpoints)
+    if (!c.stray) own.push_back(c);
+  std::vector<job::KeepCandidate> saved;
+  for (const Checkpoint& c : own) saved.push_back({c.created_at, &c.metrics});
+  const std::vector<bool> kept = job::kept(keep, saved);
+  const job::State& state = row->row.machine;
+  const job::Attempt* attempt = state.attempt();
+  std::vector<Checkpoint> out;
+  for (std::size_t i = 0; i + k_newest_kept < own.size(); ++i) {
+    const bool in_use = own[i].seq == state.head || state.restore == own[i].seq ||
+                        (attempt != nullptr && attempt->resumed_from == own[i].seq);
+    if (!kept[i] && !own[i].pinned && !in_use) out.push_back(own[i]);
+  }
+  return out;
+}
+
+std::unique_ptr<Backend> make_memory_records(Random& random) { return std::make_unique<MemoryRecords>(random); }
 
 }  // namespace gridctl::sim

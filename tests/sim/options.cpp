@@ -8,11 +8,12 @@ namespace gridctl::sim {
 
 namespace {
 
-constexpr std::array<const char*, k_fault_kinds> k_names{
+constexpr std::array<const char*, k_fault_kinds + 4> k_names{
     "cut_both",         "cut_requests",      "cut_replies",    "cut_all",         "slow",
     "host_power",       "host_sleep",        "host_disk_full", "host_clock_jump", "agent_kill",
     "supervisor_kill",  "payload_kill",      "laptop_kill",    "laptop_power",    "laptop_sleep",
-    "laptop_disk_full", "laptop_clock_jump", "registry_error", "cancel"};
+    "laptop_disk_full", "laptop_clock_jump", "registry_error", "cancel",
+    "resume",           "drain",             "price",          "month_budget"};
 
 // Most durations are short; some are beyond every timer.
 Nanos draw_duration(Random& random, const Options& options) {
@@ -131,7 +132,86 @@ void draw_keep(Random& random, Options& options) {
   if (random.chance(0.25)) options.keep = static_cast<int>(random.between(1, 5));
 }
 
+// What a job costs that runs whole on a host of this price.
+double cost_of(const Options& o, double usd_per_hour) { return usd_per_hour * static_cast<double>(o.work) / (3600 * k_s); }
+
+void draw_commands(Random& random, Options& o) {
+  const auto command = [&](FaultKind kind, double usd) {
+    Fault fault;
+    fault.kind = kind;
+    fault.at = random.between(0, o.faults_until);
+    fault.duration = std::min(draw_duration(random, o), o.faults_until - fault.at);
+    fault.host = static_cast<int>(random.below(static_cast<std::uint64_t>(o.hosts)));
+    fault.laptop = static_cast<int>(random.below(static_cast<std::uint64_t>(o.laptops)));
+    fault.job = static_cast<int>(random.below(static_cast<std::uint64_t>(o.jobs)));
+    fault.usd = usd;
+    o.faults.push_back(fault);
+  };
+  if (random.chance(0.15))
+    for (std::int64_t left = random.between(1, 4); left > 0; --left) command(FaultKind::resume, 0);
+  if (random.chance(0.3))
+    for (std::int64_t left = random.between(1, 4); left > 0; --left) command(FaultKind::drain, 0);
+  if (o.prices.empty()) return;
+  if (random.chance(0.3))
+    for (std::int64_t left = random.between(1, 4); left > 0; --left)
+      command(FaultKind::price, random.chance(0.3) ? 0 : 20 * random.unit());
+  if (random.chance(0.25)) command(FaultKind::month_budget, cost_of(o, 10) * o.jobs * 2 * random.unit());
+}
+
+// Jobs with priorities, limits and replicas, on hosts that cost; and users who drain, resume and change prices.
+void draw_wishes(Random& random, Options& o) {
+  if (!random.chance(0.6)) return;
+  if (random.chance(0.6))
+    for (int i = 0; i < o.hosts; ++i) o.prices.push_back(random.chance(0.3) ? 0 : 20 * random.unit());
+  const auto likely = [&](double share) { return random.chance(share) ? random.unit() : 0; };
+  o.replicated = likely(0.2);
+  o.urgent = likely(0.4);
+  o.owned = likely(0.3);
+  o.limited = likely(0.3);
+  o.due = likely(0.3);
+  o.standby = likely(0.2);
+  o.tuned = likely(0.3);
+  o.secret = likely(0.1);
+  draw_commands(random, o);
+}
+
+void draw_limits(const Options& o, Random& random, job::Spec& spec) {
+  if (random.chance(o.limited)) {
+    if (random.chance(0.5)) spec.budget_total = cost_of(o, 10) * 3 * random.unit();
+    else spec.max_duration = Duration{static_cast<Nanos>(static_cast<double>(o.work) * (0.3 + 3 * random.unit()))};
+  }
+  if (!random.chance(o.due)) return;
+  spec.deadline = job::Deadline{{}, Duration{static_cast<Nanos>(static_cast<double>(o.work) * (1 + 5 * random.unit()))},
+                                random.chance(0.3)};
+}
+
 }  // namespace
+
+job::Spec draw_spec(const Options& o, int index, Random& random) {
+  job::Spec spec;
+  spec.name = "job" + std::to_string(index);
+  spec.run = "train";
+  if (random.chance(0.7) || o.gpus_for_all) {
+    job::GpuRequest gpu;
+    gpu.count_min = gpu.count_max = static_cast<int>(random.between(1, o.gpus_per_host));
+    spec.resources.gpus.push_back(gpu);
+  }
+  spec.resources.cpus = 1;
+  spec.recovery.lost_after = Duration{o.lost_after};
+  spec.recovery.lease = Duration{o.lease};
+  spec.checkpoint.interval = job::CheckpointPolicy::Interval::fixed;
+  spec.checkpoint.every = Duration{o.save_every};
+  spec.checkpoint.keep = job::KeepPolicy::newest(o.keep);
+  if (random.chance(o.replicated)) spec.replicas = static_cast<int>(random.between(2, 3));
+  if (random.chance(o.urgent)) spec.priority = static_cast<int>(random.between(-2, 2));
+  if (random.chance(o.owned)) spec.owner = random.chance(0.5) ? "ada" : "bob";
+  if (random.chance(o.standby)) spec.checkpoint.standby = true;
+  if (random.chance(o.tuned)) spec.checkpoint.interval = job::CheckpointPolicy::Interval::automatic;
+  if (random.chance(o.secret)) spec.secrets.push_back("TOKEN");
+  if (!o.prices.empty() || o.due > 0) spec.workload.work = Duration{o.work};
+  draw_limits(o, random, spec);
+  return spec;
+}
 
 const char* fault_name(FaultKind kind) { return k_names[static_cast<std::size_t>(kind)]; }
 
@@ -189,6 +269,8 @@ Options draw(std::uint64_t seed) {
   draw_all_full(later, o);
   draw_unwilling(later, o);
   draw_keep(later, o);
+  Random wishes(seed * 0x9E3779B97F4A7C15u + 1);
+  draw_wishes(wishes, o);
   return o;
 }
 

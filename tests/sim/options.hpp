@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "job/spec.hpp"
 #include "random.hpp"
 
 namespace gridctl::sim {
@@ -39,6 +40,11 @@ enum class FaultKind : std::uint8_t {
   laptop_clock_jump,
   registry_error,  // commits fail
   cancel,          // a user's command
+  // More of them, drawn apart.
+  resume,
+  drain,         // for the duration
+  price,         // of a host, from now on
+  month_budget,  // of all jobs, or those of an owner
 };
 inline constexpr int k_fault_kinds = static_cast<int>(FaultKind::cancel) + 1;
 [[nodiscard]] const char* fault_name(FaultKind kind);
@@ -49,6 +55,7 @@ struct Fault {
   int host = 0;    // index, where one is meant
   int laptop = 0;  // index, where one is meant; of `cancel` too
   int job = 0;     // index, where one is meant
+  double usd = 0;  // a price of an hour, a budget
 };
 [[nodiscard]] std::string to_text(const Fault& fault);
 
@@ -86,8 +93,13 @@ struct Options {
   Nanos patience = 0;        // with the healed world; 0: as long as it should take
   std::uint64_t events_max = 3'000'000;  // most worlds have some thousands
   std::vector<Fault> faults;
+
+  // What users want: how likely a job has it.
+  std::vector<double> prices;  // of hosts, USD an hour
+  double replicated = 0, urgent = 0, owned = 0, limited = 0, due = 0, standby = 0, tuned = 0, secret = 0;
 };
 // All of it from the seed alone.
 [[nodiscard]] Options draw(std::uint64_t seed);
+[[nodiscard]] job::Spec draw_spec(const Options& options, int index, Random& random);
 
 }  // namespace gridctl::sim

@@ -1,38 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry's operations that a supervisor uses, so that the simulator can run on the real one (SQLite on a file
-// system that loses what was not synced) and on one in memory that is fast.
+// The registry under the simulated daemon: the real one (SQLite on a file system that loses what was not synced) or one
+// of values that is fast. Both outlive the daemon.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "registry/registry.hpp"
 #include "random.hpp"
+#include "registry/job_records.hpp"
 
 namespace gridctl::sim {
 
-class Records {
+class Backend {
  public:
-  virtual ~Records() = default;
-  virtual Result<job::Step> submit(const JobId& id, const job::Spec& spec, WallTime at) = 0;
-  virtual Result<job::Step> apply(const JobId& id, const job::Event& event) = 0;
-  virtual Result<registry::Registry::Commit> commit_checkpoint(registry::Checkpoint checkpoint) = 0;
-  virtual Result<registry::Job> job(const JobId& id) = 0;
-  virtual Result<job::State> machine(const JobId& id) = 0;
-  virtual Result<std::vector<JobId>> unfinished() = 0;
-  virtual Result<std::vector<registry::Checkpoint>> checkpoints(const JobId& id) = 0;
-  virtual Result<registry::Checkpoint> checkpoint(const JobId& id, CheckpointSeq seq) = 0;
-  virtual Result<std::vector<registry::Checkpoint>> prunable(const JobId& id, int keep) = 0;
-  virtual Result<void> remove_checkpoint(const JobId& id, CheckpointSeq seq) = 0;
-
+  virtual ~Backend() = default;
+  [[nodiscard]] virtual registry::JobRecords* records() = 0;  // nullptr when it is not open
+  [[nodiscard]] virtual Result<void> open() = 0;
   virtual void close(bool power_lost) = 0;  // the process is gone; with the power, also what was not synced
-  virtual Result<void> open() = 0;
   virtual void set_trouble(bool disk_full, bool errors) = 0;
-  virtual void set_kills(bool) {}  // whether the process may be killed inside an operation
+  virtual void kill_soon() {}  // somewhere inside the next operations
   [[nodiscard]] virtual bool was_killed() const { return false; }
+  virtual void revive() {}
+
+  // What commands of the user write, and the daemon never does.
+  [[nodiscard]] virtual Result<void> add_provider(const registry::Provider& provider) = 0;
+  [[nodiscard]] virtual Result<void> save_budget(const registry::Budget& budget) = 0;
 };
 
-[[nodiscard]] std::unique_ptr<Records> make_memory_records(Random& random);
-[[nodiscard]] std::unique_ptr<Records> make_sqlite_records(Random& random);
+[[nodiscard]] std::unique_ptr<Backend> make_memory_records(Random& random);
+[[nodiscard]] std::unique_ptr<Backend> make_sqlite_records(Random& random);
 
 }  // namespace gridctl::sim

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "host.hpp"
-#include "laptop.hpp"
 
 namespace gridctl::sim {
 
@@ -14,9 +13,19 @@ constexpr Duration k_orphan_slack = std::chrono::seconds{30};
 }
 
 int Truth::index(const JobId& job) const {
-  for (std::size_t i = 0; i < world_.jobs.size(); ++i)
-    if (world_.jobs[i].id == job) return static_cast<int>(i);
-  throw Violation("R", "a job that nobody submitted: " + job.value);
+  const int found = world_.index_of(job);
+  if (found < 0) throw Violation("R", "a job that nobody submitted: " + job.value);
+  return found;
+}
+
+bool Truth::knows(const JobId& job) const {
+  const auto found = shadows_.find(world_.index_of(job));
+  return found != shadows_.end() && found->second.submitted;
+}
+
+int Truth::family(int job) const {
+  const JobId& leader = world_.jobs[static_cast<std::size_t>(job)].spec.replica_of;
+  return leader.value.empty() ? job : index(leader);
 }
 
 int Truth::host_index(const HostName& host) const { return std::stoi(host.value.substr(4)); }
@@ -81,7 +90,7 @@ Payload* Truth::payload_starts(int host, int laptop, const wire::AttemptSpec& sp
   }
   if (spec.restore) {
     const Content* from = content(*spec.restore);
-    if (from == nullptr || from->job != payload->job)
+    if (from == nullptr || family(from->job) != family(payload->job))
       throw Violation("S6", which + " restores what is no checkpoint of its job");
   }
   world_.say("payload of ", which, " starts");
@@ -150,7 +159,7 @@ Nanos Truth::patience() const {
   const Options& o = world_.options;
   // Each job may have to run whole once more after each of the others, restart a few times from old faults'
   // consequences, and wait for a lease that nobody renews.
-  return 4 * o.jobs * (o.work + o.start_time + o.transfer_time + k_min) + 4 * (o.lost_after + o.lease) + 20 * k_min;
+  return 4 * static_cast<Nanos>(world_.jobs.size()) * (o.work + o.start_time + o.transfer_time + k_min) + 4 * (o.lost_after + o.lease) + 20 * k_min;
 }
 
 bool Truth::all_settled() const {

@@ -15,6 +15,10 @@
 #include "wire/messages.hpp"
 #include "world.hpp"
 
+namespace gridctl::control {
+struct TrackedJob;
+}
+
 namespace gridctl::sim {
 
 // What a checkpoint holds. `whole`: no byte is missing or changed.
@@ -58,16 +62,23 @@ class Truth {
   // On laptops.
   void submitted(int job);
   void cancelled(int job);
+  void may_resume(int job);  // by its user, after its end
+  void resumed(int job, const job::State& state);
   void heard(int laptop, int host);  // an answer to a heartbeat
   void stepped(int laptop, const job::State& before, const job::Happening& what, const job::State& after);
   void committed(int laptop, const registry::Checkpoint& checkpoint, const job::State& before, bool became_head);
   void stored(int laptop, const Digest& root);                // every byte is here, checked and durable
   void listed(const std::vector<registry::Checkpoint>& all);  // of a job
   void head_is(int laptop, const job::State& state, const Result<registry::Checkpoint>& row);
-  void dropped(int laptop, const registry::Checkpoint& checkpoint);
+  void dropped(int laptop, const JobId& job, CheckpointSeq seq);
+  void starts_from(const JobId& job, CheckpointSeq seq, const Result<registry::Checkpoint>& row);
   void looked(int laptop, const job::State& state);  // read back from the registry, whenever that happens
-  [[noreturn]] void waits_too_long(const job::State& state, Duration silent);  // for a host that others outlive
   void lost_job(int laptop, const JobId& job, const std::string& why);
+
+  // What users want of their jobs and hosts; truth_wishes.cpp.
+  void wants_empty(int laptop, int host, bool drained);
+  void audit(Laptop& laptop);  // now and then
+  void start_sent(Laptop& laptop, const JobId& job, Epoch epoch);
 
   // The end.
   void healed();
@@ -76,6 +87,8 @@ class Truth {
   void final_check();
 
   [[nodiscard]] int index(const JobId& job) const;
+  [[nodiscard]] bool knows(const JobId& job) const;  // it was acknowledged
+  [[nodiscard]] int family(int job) const;           // the leader of a replica; else the job itself
   [[nodiscard]] int host_of(int job) const;                         // as the laptop last recorded; -1: on none
   [[nodiscard]] Nanos finished_at() const { return finished_at_; }  // the newest end of a job
   [[nodiscard]] bool is_liar(const HostName& host) const;
@@ -96,10 +109,23 @@ class Truth {
     std::map<std::uint64_t, std::uint64_t> attempts;  // epoch, number
     std::vector<CheckpointSeq> kept;                  // no strays; as listed at
     Nanos kept_at = -1;
+    Nanos resumed_at = -k_min;
   };
   void check_needless(int laptop, const job::State& before, const job::Happening& what);
   void check_end(const job::State& before, const job::AttemptEnded& ended);
   void check_final(const job::State& before, const job::State& after);
+  void check_overtaken(const job::State& after);
+  void check_collected(int laptop, const job::State& before, const job::Collected& collected);
+  void check_reason(const job::State& before, const job::LimitReached& limit);
+  void check_never(int laptop, const job::State& before, const job::LaunchFailed& failed);
+  // truth_wishes.cpp
+  void check_placed(int laptop, const job::State& after);
+  void check_silence(Laptop& laptop, const control::TrackedJob& job);
+  void check_seen(Laptop& laptop);
+  void check_limits(Laptop& laptop, const control::TrackedJob& job);
+  void check_emptied(Laptop& laptop, const control::TrackedJob& job);
+  void check_urgent(Laptop& laptop, const control::TrackedJob& job);
+  [[nodiscard]] bool could_take(Laptop& laptop, int host, const job::Spec& spec) const;
   [[nodiscard]] Payload* find(int host, int job, Epoch epoch);
   [[nodiscard]] int host_index(const HostName& host) const;
   [[nodiscard]] std::string name(const Payload& payload) const;
@@ -120,6 +146,10 @@ class Truth {
   };
   std::map<std::pair<int, int>, Heard> heard_at_;  // laptop, host
   std::set<std::pair<int, Digest>> stored_;
+  std::map<std::pair<int, int>, Nanos> emptied_since_;             // laptop, host
+  std::map<int, Nanos> next_look_at_seen_;                         // laptop
+  std::map<std::pair<int, int>, int> answers_for_;                 // laptop, host: looks in a row
+  std::map<std::string, Nanos> stays_since_, crowded_since_;       // by job
 };
 
 }  // namespace gridctl::sim

@@ -2,8 +2,10 @@
 // What laptops believe, held against what is.
 #include <algorithm>
 
-#include "laptop.hpp"
+#include "control/follow/limits.hpp"
+#include "host.hpp"
 #include "truth.hpp"
+#include "user.hpp"
 
 namespace gridctl::sim {
 
@@ -29,6 +31,16 @@ void Truth::submitted(int job) {
 
 void Truth::cancelled(int job) { shadows_[job].cancelled = true; }
 
+void Truth::may_resume(int job) {
+  shadows_[job].cancelled = shadows_[job].done = false;
+  shadows_[job].resumed_at = world_.now;
+}
+
+void Truth::resumed(int job, const job::State& state) {
+  may_resume(job);
+  shadows_[job].newest = state;
+}
+
 void Truth::heard(int laptop, int host) {
   const Node& node = world_.node(laptop);
   heard_at_[{laptop, host}] = {node.awake(world_.now), node.naps};
@@ -47,10 +59,6 @@ void Truth::looked(int laptop, const job::State& state) {
   if (job::is_final(state.visible())) shadow(state.id).done = true;
 }
 
-void Truth::waits_too_long(const job::State& state, Duration silent) {
-  throw Violation("L1", state.id.value + " still waits for its host after " + format_duration(silent) + " of silence");
-}
-
 void Truth::lost_job(int laptop, const JobId& job, const std::string& why) {
   if (shadow(job).submitted)
     throw Violation("S3", job.value + " is lost on laptop" + std::to_string(laptop) + ": " + why);
@@ -64,7 +72,7 @@ void Truth::committed(int laptop, const registry::Checkpoint& c, const job::Stat
   const Content* held = content(c.root);
   if (!stored_.contains({laptop, c.root})) throw Violation("S6", which + " is committed without all its bytes");
   if (held == nullptr) throw Violation("S6", which + " has bytes that no program has written");
-  if (held->job != index(c.job)) throw Violation("S6", which + " is of job" + std::to_string(held->job));
+  if (family(held->job) != family(index(c.job))) throw Violation("S6", which + " is of job" + std::to_string(held->job));
   const auto attempt = shadow(c.job).attempts.find(c.epoch.value);
   if (attempt != shadow(c.job).attempts.end() && attempt->second != c.attempt.value)
     throw Violation("S6", which + " is filed under attempt " + std::to_string(c.attempt.value));
@@ -97,30 +105,36 @@ void Truth::head_is(int laptop, const job::State& state, const Result<registry::
     return;
   }
   const Content* held = content(row->root);
-  if (held == nullptr || held->job != index(state.id) || !stored_.contains({laptop, row->root}))
+  if (held == nullptr || family(held->job) != family(index(state.id)) || !stored_.contains({laptop, row->root}))
     throw Violation("S6", which + " is not whole");
   if (row->stray) throw Violation("S2", which + " is a stray");
 }
 
-void Truth::dropped(int laptop, const registry::Checkpoint& c) {
-  const Shadow& known = shadow(c.job);
-  const auto newer =
-      std::count_if(known.kept.begin(), known.kept.end(), [&](CheckpointSeq seq) { return seq > c.seq; });
+void Truth::dropped(int laptop, const JobId& job, CheckpointSeq seq) {
+  const Shadow& known = shadow(job);
+  const auto newer = std::count_if(known.kept.begin(), known.kept.end(), [&](CheckpointSeq one) { return one > seq; });
   if (known.kept_at == world_.now && newer < std::max(world_.options.keep, k_always_kept))
-    throw Violation("S7",
-                    "laptop" + std::to_string(laptop) + " removes one of the newest checkpoints of " + c.job.value);
-  if (c.seq == known.newest.head && !job::is_final(known.newest.visible()))
-    throw Violation("S7", "laptop" + std::to_string(laptop) + " removes the head of " + c.job.value);
+    throw Violation("S7", "laptop" + std::to_string(laptop) + " removes one of the newest checkpoints of " + job.value);
+  if (seq == known.newest.head && !job::is_final(known.newest.visible()))
+    throw Violation("S7", "laptop" + std::to_string(laptop) + " removes the head of " + job.value);
+}
+
+void Truth::starts_from(const JobId& job, CheckpointSeq seq, const Result<registry::Checkpoint>& row) {
+  const auto* launching = std::get_if<job::Launching>(&shadow(job).newest.phase);
+  if (launching == nullptr || launching->attempt.resumed_from != seq) return;
+  if (!row && row.error().code == Code::not_found)
+    throw Violation("S7", "the checkpoint that " + job.value + " starts from is not there");
+  if (row && row->stray) throw Violation("S2", job.value + " starts from a stray");
 }
 
 void Truth::check_end(const job::State& before, const job::AttemptEnded& ended) {
   const job::Attempt* attempt = before.attempt();
-  if (attempt == nullptr || attempt->epoch != ended.epoch || is_liar(attempt->lead().host)) return;
-  const int host = host_index(attempt->lead().host);
-  const Payload* payload = find(host, index(before.id), ended.epoch);
+  const job::Member* member = attempt == nullptr ? nullptr : attempt->member(ended.end.rank);
+  if (member == nullptr || attempt->epoch != ended.epoch || is_liar(member->host)) return;
+  const Payload* payload = find(host_index(member->host), index(before.id), ended.epoch);
   const std::string which = before.id.value + " epoch " + std::to_string(ended.epoch.value);
   if (payload != nullptr && payload->alive)
-    throw Violation("L3", which + " runs well on " + attempt->lead().host.value + " and is taken for ended (" +
+    throw Violation("L3", which + " runs well on " + member->host.value + " and is taken for ended (" +
                               std::string(job::end_kind_name(ended.end.kind)) + ")");
   if (ended.end.success() && (payload == nullptr || payload->why != Why::finished))
     throw Violation("S4", which + " did not succeed, but is said to have");
@@ -133,26 +147,27 @@ void Truth::check_end(const job::State& before, const job::AttemptEnded& ended) 
 void Truth::check_needless(int laptop, const job::State& before, const job::Happening& what) {
   const auto* lost = as<job::HostLost>(what);
   const job::Attempt* attempt = before.attempt();
-  if (lost == nullptr || attempt == nullptr || attempt->epoch != lost->epoch) return;
+  const job::Member* member = lost == nullptr || attempt == nullptr ? nullptr : attempt->member(lost->rank);
+  if (member == nullptr || attempt->epoch != lost->epoch) return;
   const Nanos awake = world_.node(laptop).awake(world_.now);
   const auto heard = [&](int host) {
     const auto found = heard_at_.find({laptop, host});
     return found == heard_at_.end() ? Heard{} : found->second;
   };
-  const int host = host_index(attempt->lead().host);
+  const int host = host_index(member->host);
   const Nanos patience = before.policy.lost_after.count();
   // A nap of the laptop that is too short to be told from a slow disk counts for up to a second.
   const Nanos slack = k_s * (1 + world_.node(laptop).naps - heard(host).naps);
   const Nanos silent = awake - heard(host).awake;
   if (silent < patience - slack)
-    throw Violation("L3", attempt->lead().host.value + " is given up after " + std::to_string(silent / k_ms) +
+    throw Violation("L3", member->host.value + " is given up after " + std::to_string(silent / k_ms) +
                               " ms of silence, " + std::to_string(patience / k_ms) + " ms are its due");
   // Others answered until its time was up. That may be long ago: a full disk keeps the loss from being recorded.
   bool witness = false;
   for (int other = 0; other < world_.options.hosts; ++other)
     witness =
         witness || (other != host && heard(other).awake + k_witness_counts >= heard(host).awake + patience - slack);
-  if (!witness) throw Violation("L3", attempt->lead().host.value + " is given up while nobody answers at all");
+  if (!witness) throw Violation("L3", member->host.value + " is given up while nobody answers at all");
 }
 
 void Truth::check_final(const job::State& before, const job::State& after) {
@@ -169,12 +184,52 @@ void Truth::check_final(const job::State& before, const job::State& after) {
     throw Violation("S4", after.id.value + " succeeded, and is said not to have");
   const job::Attempt* attempt = before.attempt();
   if (after.visible() != job::JobState::succeeded) return;
+  if (!after.overtaken.empty()) return check_overtaken(after);
   if (attempt == nullptr || attempt->epoch != after.epoch)
     throw Violation("S4", after.id.value + " succeeds by an old epoch");
-  if (is_liar(attempt->lead().host)) return;
-  const Payload* payload = find(host_index(attempt->lead().host), index(after.id), attempt->epoch);
-  if (payload == nullptr || payload->alive || payload->why != Why::finished)
-    throw Violation("S4", after.id.value + " is said to have succeeded, but has not");
+  for (const job::Member& member : attempt->members) {
+    if (is_liar(member.host)) continue;
+    const Payload* payload = find(host_index(member.host), index(after.id), attempt->epoch);
+    if (payload == nullptr || payload->alive || payload->why != Why::finished)
+      throw Violation("S4", after.id.value + " is said to have succeeded, but has not");
+  }
+}
+
+// By the result of a replica.
+void Truth::check_overtaken(const job::State& after) {
+  const int leader = family(index(after.id));
+  for (const auto& [other, known] : shadows_)
+    if (other != leader && family(other) == leader && known.newest.visible() == job::JobState::succeeded) return;
+  throw Violation("S4", after.id.value + " is said to have been overtaken, but no replica has succeeded");
+}
+
+// What is nobody's fault is recorded with certainty only.
+void Truth::check_never(int laptop, const job::State& before, const job::LaunchFailed& failed) {
+  const job::Attempt* attempt = before.attempt();
+  const job::Member* member = attempt == nullptr ? nullptr : attempt->member(failed.rank);
+  if (member == nullptr || attempt->epoch != failed.epoch || failed.host_fault) return;
+  recorded_never(host_index(member->host), laptop, before.id, failed.epoch);
+}
+
+// Nothing that the host has safe and would tell of is left there.
+void Truth::check_collected(int laptop, const job::State& before, const job::Collected& collected) {
+  const job::Attempt* attempt = before.attempt();
+  const job::Member* member = attempt == nullptr ? nullptr : attempt->member(collected.rank);
+  if (member == nullptr || attempt->epoch != collected.epoch || !collected.problem.empty() || is_liar(member->host)) return;
+  const Host& host = *world_.hosts[static_cast<std::size_t>(host_index(member->host))];
+  const std::optional<Digest> newest = host.newest_snapshot(laptop, before.id, collected.epoch);
+  if (newest && !stored_.contains({laptop, *newest}))
+    throw Violation("S7", "the last checkpoint of " + before.id.value + " epoch " +
+                              std::to_string(collected.epoch.value) + " is left on " + member->host.value);
+}
+
+// A replica ends with its leader: at once when there is a result, else it saves.
+void Truth::check_reason(const job::State& before, const job::LimitReached& limit) {
+  if (limit.limit != control::k_limit_leader) return;
+  const job::State& leader = shadows_[family(index(before.id))].newest;
+  const bool has_result = leader.visible() == job::JobState::succeeded || !leader.overtaken.empty();
+  if (has_result != (limit.grace == Duration::zero()))
+    throw Violation("W2", before.id.value + " is stopped " + (has_result ? "slowly" : "without saving"));
 }
 
 void Truth::stepped(int laptop, const job::State& before, const job::Happening& what, const job::State& after) {
@@ -184,6 +239,10 @@ void Truth::stepped(int laptop, const job::State& before, const job::Happening& 
   if (after.head < before.head) throw Violation("S2", after.id.value + " goes back to an older head");
   if (after.epoch.value > k_epochs) throw Violation("L1", after.id.value + " runs out of epochs by a host's word");
   if (const auto* ended = as<job::AttemptEnded>(what)) check_end(before, *ended);
+  if (const auto* failed = as<job::LaunchFailed>(what)) check_never(laptop, before, *failed);
+  if (as<job::Placed>(what) != nullptr && after.epoch > before.epoch) check_placed(laptop, after);
+  if (const auto* collected = as<job::Collected>(what)) check_collected(laptop, before, *collected);
+  if (const auto* limit = as<job::LimitReached>(what)) check_reason(before, *limit);
   check_needless(laptop, before, what);
   check_final(before, after);
   if (const job::Attempt* attempt = after.attempt()) known.attempts[attempt->epoch.value] = attempt->number.value;

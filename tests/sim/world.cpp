@@ -5,33 +5,13 @@
 
 #include "faults.hpp"
 #include "host.hpp"
-#include "laptop.hpp"
 #include "truth.hpp"
+#include "user.hpp"
 
 namespace gridctl::sim {
 
 namespace {
-
 constexpr std::size_t k_lines_max = 200'000;  // of one run's trace
-
-job::Spec make_spec(const Options& o, int index, Random& random) {
-  job::Spec spec;
-  spec.name = "job" + std::to_string(index);
-  spec.run = "train";
-  if (random.chance(0.7) || o.gpus_for_all) {
-    job::GpuRequest gpu;
-    gpu.count_min = gpu.count_max = static_cast<int>(random.between(1, o.gpus_per_host));
-    spec.resources.gpus.push_back(gpu);
-  }
-  spec.resources.cpus = 1;
-  spec.recovery.lost_after = Duration{o.lost_after};
-  spec.recovery.lease = Duration{o.lease};
-  spec.checkpoint.interval = job::CheckpointPolicy::Interval::fixed;
-  spec.checkpoint.every = Duration{o.save_every};
-  spec.checkpoint.keep = job::KeepPolicy::newest(o.keep);
-  return spec;
-}
-
 }  // namespace
 
 World::World(Options drawn, bool trace) : options(std::move(drawn)), tracing(trace), rng(options.seed ^ 0xA5A5A5A5u) {
@@ -50,14 +30,30 @@ World::World(Options drawn, bool trace) : options(std::move(drawn)), tracing(tra
     SimJob job;
     job.id = {"job" + std::to_string(i)};
     job.laptop = static_cast<int>(specs.below(static_cast<std::uint64_t>(options.laptops)));
-    job.spec = make_spec(options, i, specs);
-    jobs.push_back(std::move(job));
+    job.spec = draw_spec(options, i, specs);
+    add_job(std::move(job));
   }
   for (int i = 0; i < options.hosts; ++i) hosts.push_back(std::make_unique<Host>(*this, i));
   for (int i = 0; i < options.laptops; ++i) laptops.push_back(std::make_unique<Laptop>(*this, i));
 }
 
 World::~World() = default;
+
+void World::add_job(SimJob job) {
+  if (indices_.emplace(job.id.value, static_cast<int>(jobs.size())).second) jobs.push_back(std::move(job));
+}
+
+int World::index_of(const JobId& job) const {
+  const auto found = indices_.find(job.value);
+  return found == indices_.end() ? -1 : found->second;
+}
+
+void World::heard(int laptop, int host) { truth->heard(laptop, host); }
+
+void World::user_cancels(const JobId& job, Nanos later) {
+  const int laptop = jobs[static_cast<std::size_t>(index_of(job))].laptop;
+  after(later, laptop, [this, laptop, job] { laptops[static_cast<std::size_t>(laptop)]->user_cancels(job, true); });
+}
 
 void World::note(std::string line) {
   if (lines.size() >= k_lines_max) lines.erase(lines.begin(), lines.begin() + k_lines_max / 2);
@@ -155,10 +151,14 @@ void World::run_until(Nanos end) {
   now = end;
 }
 
-void World::run() {
+void World::begin() {
   schedule_faults(*this);
   if (options.mtbf > 0) schedule_failure(*this);
   for (auto& laptop : laptops) laptop->begin();
+}
+
+void World::run() {
+  begin();
   run_until(options.faults_until);
   heal(*this);
   truth->healed();

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -15,6 +16,12 @@
 #include "job/spec.hpp"
 #include "options.hpp"
 #include "random.hpp"
+
+namespace gridctl::control {
+struct Rooms;
+class Concern;
+using ConcernMaker = std::unique_ptr<Concern> (*)(const Rooms&);
+}  // namespace gridctl::control
 
 namespace gridctl::sim {
 
@@ -66,7 +73,7 @@ struct SimJob {
   JobId id;
   int laptop = 0;
   job::Spec spec;
-  bool submitted = false;  // and acknowledged
+  bool submitted = false;  // by its user, and acknowledged
   int start_problems = 0;  // in a row
 };
 
@@ -77,6 +84,9 @@ class World {
 
   // Until all is well or the patience is over. Throws Violation.
   void run();
+  // A part of it, for tests of one thing: begin() once, then as long as is wanted.
+  void begin();
+  void run_until(Nanos end);
 
   void at(Nanos when, int node, Work work);
   void after(Nanos delay, int node, Work work) { at(now + delay, node, std::move(work)); }
@@ -103,6 +113,10 @@ class World {
   void sleep(int id);
   void wake(int id);
   void mend(Link& link, int laptop, int host);
+  void add_job(SimJob job);  // unless it is known
+  [[nodiscard]] int index_of(const JobId& job) const;  // -1: nobody's
+  void heard(int laptop, int host);                    // an answer of it
+  void user_cancels(const JobId& job, Nanos later);
 
   const Options options;
   const bool tracing;
@@ -117,6 +131,7 @@ class World {
   std::vector<std::unique_ptr<Laptop>> laptops;
   std::unique_ptr<Truth> truth;
   std::vector<std::string> lines;  // of the trace
+  std::span<const control::ConcernMaker> concerns;  // of the daemons; empty: those that ship
 
  private:
   struct Event {
@@ -141,13 +156,13 @@ class World {
   void note(std::string line);
   void carry(int laptop, int host, bool to_host, std::uint64_t life, Work work);
   void at(Nanos when, int node, std::uint64_t life, Work work);
-  void run_until(Nanos end);
   [[nodiscard]] Nanos travel_time(const Link& link);
 
   std::vector<Due> queue_;
   std::vector<Event> events_;
   std::vector<std::uint32_t> free_;  // slots
   std::uint64_t order_ = 0;
+  std::map<std::string, int> indices_;  // of jobs
 };
 
 }  // namespace gridctl::sim

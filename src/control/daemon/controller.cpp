@@ -5,15 +5,16 @@
 
 namespace gridctl::control {
 
-Controller::Controller(const World& world, const Settings& settings)
+Controller::Controller(const World& world, const Settings& settings, std::span<const ConcernMaker> concerns)
     : world_(world),
+      tick_(settings.tick),
       fleet_(world, settings.health_every),
       book_(world),
       placement_(world, book_, fleet_),
       attempts_(world, book_, fleet_, placement_),
       mover_(world, book_, fleet_, attempts_, placement_) {
   const Rooms rooms{world_, fleet_, book_, attempts_, placement_, mover_};
-  for (const ConcernMaker make : k_concerns) concerns_.push_back(make(rooms));
+  for (const ConcernMaker make : concerns) concerns_.push_back(make(rooms));
   due_.resize(concerns_.size());
   placement_.consult(concerns_);
   mover_.consult(concerns_);
@@ -23,7 +24,7 @@ Controller::Controller(const World& world, const Settings& settings)
 
 Result<void> Controller::start() {
   TRY(world_.records.data_version());  // a registry that cannot be read is an error now, not a line in the log
-  timer_ = world_.run.every(k_tick, [this] { tick(); });
+  timer_ = world_.run.every(tick_, [this] { tick(); });
   tick();
   return {};
 }

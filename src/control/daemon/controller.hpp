@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "control/concerns/table.hpp"
@@ -13,11 +14,12 @@ namespace gridctl::control {
 
 struct Settings {
   Duration health_every = k_health_every;  // 0: hosts are never asked for their health
+  Duration tick = k_tick;
 };
 
 class Controller : private FleetListener, private JobListener {
  public:
-  Controller(const World& world, const Settings& settings);
+  Controller(const World& world, const Settings& settings, std::span<const ConcernMaker> concerns = k_concerns);
 
   // Loads what is unfinished and begins. The registry's errors later are logged and met by trying again.
   [[nodiscard]] Result<void> start();
@@ -36,6 +38,7 @@ class Controller : private FleetListener, private JobListener {
   void gpu_lost(const FleetHost& host, const std::string& gpu, const std::string& why) override;
 
   const World world_;
+  const Duration tick_;
   Fleet fleet_;
   JobBook book_;
   Placement placement_;

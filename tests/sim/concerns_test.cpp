@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each concern of the shipped controller, alone in a world without faults.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "host.hpp"
+#include "memory_records.hpp"
+#include "truth.hpp"
+#include "user.hpp"
+#include "world.hpp"
+
+namespace gridctl::sim {
+namespace {
+
+constexpr Nanos k_patience = 60 * k_min;
+
+Options quiet() {
+  Options o;
+  o.seed = 1;
+  o.hosts = 2;
+  o.jobs = 0;
+  o.tick = 200 * k_ms;
+  o.delay = 10 * k_ms;
+  o.lost_after = 30 * k_s;
+  o.lease = 10 * k_min;
+  o.work = 10 * k_min;
+  o.save_every = k_min;
+  o.start_time = k_s;
+  o.transfer_time = 500 * k_ms;
+  return o;
+}
+
+class Grid {
+ public:
+  explicit Grid(const Options& options, std::span<const control::ConcernMaker> concerns = {}) : world(options, std::getenv("GRIDCTL_SIM_TRACE") != nullptr) {
+    world.concerns = concerns;
+  }
+  void add(const std::string& name, const std::function<void(job::Spec&)>& shape = [](job::Spec&) {}) {
+    Random random(1);
+    job::Spec spec = draw_spec(world.options, 0, random);
+    spec.name = name;
+    spec.resources.gpus.assign(1, {});
+    spec.resources.gpus.front().count_min = spec.resources.gpus.front().count_max = 1;
+    spec.workload.work = Duration{world.options.work};
+    shape(spec);
+    world.add_job({{name}, 0, spec});
+  }
+  // False when it never comes true.
+  bool until(const std::function<bool()>& done) {
+    if (!std::exchange(begun_, true)) world.begin();
+    for (const Nanos end = world.now + k_patience; world.now < end; world.run_until(world.now + 200 * k_ms))
+      if (done()) return true;
+    return false;
+  }
+  [[nodiscard]] Laptop& laptop() { return *world.laptops.front(); }
+  [[nodiscard]] registry::Job job(const std::string& name) {
+    const Result<registry::Job> row = laptop().records()->job({name});
+    return row ? *row : registry::Job{};
+  }
+  [[nodiscard]] std::string host(const std::string& name) { return job(name).provider.value; }
+  [[nodiscard]] bool runs(const std::string& name) { return job(name).state == job::JobState::running; }
+  [[nodiscard]] bool ended(const std::string& name) { return job::is_final(job(name).state); }
+  [[nodiscard]] bool told(const std::string& name, const std::string& kind) {
+    const auto events = dynamic_cast<MemoryRecords*>(laptop().records())->events({name});
+    return std::any_of(events.begin(), events.end(), [&](const auto& event) { return event.kind == kind; });
+  }
+
+  // With GRIDCTL_SIM_TRACE set.
+  [[nodiscard]] std::string trace() const {
+    std::string text;
+    for (const std::string& line : world.lines) text += line + "\n";
+    return text;
+  }
+
+  World world;
+
+ private:
+  bool begun_ = false;
+};
+
+TEST(Limits, AJobThatHasUsedUpItsBudgetIsStoppedWithinIt) {
+  Options o = quiet();
+  o.prices = {6, 6};
+  Grid grid(o);
+  grid.add("dear", [](job::Spec& spec) { spec.budget_total = 0.5; });  // five minutes
+  ASSERT_TRUE(grid.until([&] { return grid.ended("dear"); }));
+  EXPECT_EQ(grid.job("dear").state, job::JobState::cancelled);
+  EXPECT_EQ(grid.job("dear").machine.limit, "budget");
+  const auto spent = grid.laptop().records()->spent({"dear"}, grid.laptop().wall());
+  EXPECT_LE(spent->usd, 0.5);
+  EXPECT_GT(spent->usd, 0.3);
+  EXPECT_GT(grid.job("dear").machine.head.value, 0u) << "it saves first";
+}
+
+TEST(Limits, RunningTimeAndAHardDeadlineStopASoftOneIsTold) {
+  Grid grid([] {
+    Options o = quiet();
+    o.hosts = 3;
+    return o;
+  }());
+  grid.add("long", [](job::Spec& spec) { spec.max_duration = std::chrono::minutes{3}; });
+  grid.add("hard", [](job::Spec& spec) { spec.deadline = job::Deadline{{}, std::chrono::minutes{4}, true}; });
+  grid.add("soft", [](job::Spec& spec) { spec.deadline = job::Deadline{{}, std::chrono::minutes{5}, false}; });
+  ASSERT_TRUE(grid.until([&] { return grid.ended("long") && grid.ended("hard") && grid.ended("soft"); }));
+  EXPECT_EQ(grid.job("long").machine.limit, "max_duration");
+  EXPECT_EQ(grid.job("hard").machine.limit, "deadline");
+  EXPECT_EQ(grid.job("soft").state, job::JobState::succeeded);
+  EXPECT_TRUE(grid.job("soft").machine.late);
+}
+
+TEST(Budgets, AMonthThatIsUsedUpStopsWhatCostsAndLeavesFreeHosts) {
+  Options o = quiet();
+  o.prices = {6, 6};
+  Grid grid(o);
+  grid.add("adas", [](job::Spec& spec) { spec.owner = "ada"; });
+  grid.add("bobs", [](job::Spec& spec) { spec.owner = "bob"; });
+  ASSERT_TRUE(grid.until([&] { return grid.runs("adas") && grid.runs("bobs"); }));
+  grid.laptop().user_budgets("ada", 0.3);
+  ASSERT_TRUE(grid.until([&] { return grid.ended("adas"); }));
+  EXPECT_EQ(grid.job("adas").machine.limit, "month_budget");
+  EXPECT_TRUE(grid.runs("bobs"));
+  grid.laptop().user_resumes({"adas"});
+  ASSERT_TRUE(grid.until([&] { return grid.job("adas").reason == "waiting_for_provider"; }));
+  grid.laptop().user_prices(0, 0);
+  grid.laptop().user_prices(1, 0);
+  ASSERT_TRUE(grid.until([&] { return grid.runs("adas"); })) << "a host that costs nothing may be used";
+}
+
+TEST(Replicas, RunApartAndTheFirstResultIsTaken) {
+  Grid grid(quiet());
+  grid.add("pair", [](job::Spec& spec) { spec.replicas = 2; });
+  ASSERT_TRUE(grid.until([&] { return grid.runs("pair") && grid.runs("pairr2"); }));
+  EXPECT_NE(grid.host("pair"), grid.host("pairr2"));
+  grid.world.hosts[grid.host("pair") == "host0" ? 0 : 1]->lose_power();
+  ASSERT_TRUE(grid.until([&] { return grid.ended("pair") && grid.ended("pairr2"); }));
+  EXPECT_EQ(grid.job("pair").state, job::JobState::succeeded);
+  EXPECT_FALSE(grid.job("pair").machine.overtaken.empty());
+  EXPECT_GT(grid.job("pair").machine.head.value, 0u);
+}
+
+TEST(Replicas, OfALeaderThatIsCancelledSaveBeforeTheyEnd) {
+  Grid grid(quiet());
+  grid.add("pair", [](job::Spec& spec) { spec.replicas = 2; });
+  ASSERT_TRUE(grid.until([&] { return grid.runs("pair") && grid.runs("pairr2"); }));
+  grid.laptop().user_cancels({"pair"}, false);
+  ASSERT_TRUE(grid.until([&] { return grid.job("pairr2").machine.cancel.has_value(); }));
+  EXPECT_EQ(grid.job("pairr2").machine.cancel, job::k_limit_grace);
+  EXPECT_EQ(grid.job("pairr2").machine.limit, "leader_ended");
+  ASSERT_TRUE(grid.until([&] { return grid.ended("pair") && grid.ended("pairr2"); }));
+}
+
+TEST(Mover, LeavesAHostThatIsToBeEmptiedWhenTheNextCheckpointIsSafe) {
+  Grid grid(quiet());
+  grid.add("guest");
+  ASSERT_TRUE(grid.until([&] { return grid.runs("guest"); }));
+  const std::string before = grid.host("guest");
+  grid.laptop().user_drains(before == "host0" ? 0 : 1, true, std::chrono::minutes{5});
+  ASSERT_TRUE(grid.until([&] { return grid.runs("guest") && grid.host("guest") != before; }));
+  EXPECT_EQ(grid.job("guest").machine.attempt()->resumed_from.value, 1u);
+}
+
+TEST(Prices, AJobFollowsAPriceAndLeavesForACheaperHost) {
+  Options o = quiet();
+  o.work = 60 * k_min;
+  o.prices = {1, 2};
+  Grid grid(o);
+  grid.add("thrifty");
+  ASSERT_TRUE(grid.until([&] { return grid.runs("thrifty"); }));
+  EXPECT_EQ(grid.host("thrifty"), "host0");
+  grid.laptop().user_prices(0, 30);
+  ASSERT_TRUE(grid.until([&] { return grid.job("thrifty").machine.price_per_hour() == 30; }));
+  ASSERT_TRUE(grid.until([&] { return grid.runs("thrifty") && grid.host("thrifty") == "host1"; }));
+}
+
+TEST(Prices, EachJobThatCostsIsLookedAtInTurn) {
+  Options o = quiet();
+  o.work = 60 * k_min;
+  o.hosts = 6;
+  o.prices = {10, 10, 10, 90, 90, 90};
+  Grid grid(o);
+  for (const char* name : {"a", "b", "c"}) grid.add(name);
+  ASSERT_TRUE(grid.until([&] { return grid.runs("a") && grid.runs("b") && grid.runs("c"); }));
+  for (int host = 3; host < 6; ++host) grid.laptop().user_prices(host, 1);
+  ASSERT_TRUE(grid.until([&] {
+    return std::all_of(std::begin({"a", "b", "c"}), std::end({"a", "b", "c"}),
+                       [&](const char* name) { return grid.runs(name) && grid.job(name).machine.price_per_hour() == 1; });
+  }));
+}
+
+TEST(Preemption, AMoreUrgentJobGetsRoomWhenACheckpointIsSafe) {
+  Options o = quiet();
+  o.hosts = 1;
+  Grid grid(o);
+  grid.add("modest");
+  ASSERT_TRUE(grid.until([&] { return grid.runs("modest"); }));
+  grid.add("urgent", [](job::Spec& spec) { spec.priority = 5; });
+  grid.laptop().user_submits();
+  ASSERT_TRUE(grid.until([&] { return grid.runs("urgent"); }));
+  EXPECT_TRUE(grid.told("urgent", "preempting"));
+  EXPECT_GT(grid.job("modest").machine.head.value, 0u);
+  ASSERT_TRUE(grid.until([&] { return grid.ended("urgent") && grid.ended("modest"); }));
+  EXPECT_EQ(grid.job("modest").state, job::JobState::succeeded);
+  EXPECT_LT(grid.job("modest").machine.lost, Duration{o.save_every}) << "it left just after a checkpoint";
+}
+
+TEST(Standby, KeepsTheNewestCheckpointWhereTheJobGoesNext) {
+  Options o = quiet();
+  o.hosts = 3;
+  Grid grid(o);
+  grid.add("warm", [](job::Spec& spec) { spec.checkpoint.standby = true; });
+  ASSERT_TRUE(grid.until([&] { return grid.told("warm", "standby"); })) << grid.trace();
+  const std::string before = grid.host("warm");
+  grid.world.hosts[static_cast<std::size_t>(std::stoi(before.substr(4)))]->lose_power();
+  ASSERT_TRUE(grid.until([&] { return grid.runs("warm") && grid.host("warm") != before; }));
+  EXPECT_NE(grid.job("warm").machine.attempt()->placement_reason.find("lies ready there"), std::string::npos);
+}
+
+// --- A concern of one's own ------------------------------------------------------------------------------------------
+
+// Whatever it is good for: a job runs on one host for three minutes at most.
+class Restless : public control::Concern {
+ public:
+  explicit Restless(const control::Rooms& rooms) : rooms_(rooms) {}
+  [[nodiscard]] Duration period() const override { return std::chrono::seconds{5}; }
+  void tick(BootTime) override {
+    rooms_.book.each([&](control::TrackedJob& job) {
+      const auto* running = job.in<job::Running>();
+      if (running == nullptr || !running->attempt.started_at) return;
+      if (rooms_.world.clock.wall().ms - running->attempt.started_at->ms < 3 * k_min / k_ms) return;
+      rooms_.mover.ask(job, control::MoveWish{"restless", "it has been there for long"});
+    });
+  }
+  [[nodiscard]] bool moves_for(std::string_view why) const override { return why == "restless"; }
+  [[nodiscard]] std::optional<control::MoveWish> still_wished(const control::TrackedJob&) override {
+    return control::MoveWish{"restless"};
+  }
+
+ private:
+  const control::Rooms rooms_;
+};
+
+TEST(Concern, ANewOneIsAFileAndARow) {
+  std::vector<control::ConcernMaker> table(std::begin(control::k_concerns), std::end(control::k_concerns));
+  table.push_back([](const control::Rooms& rooms) -> std::unique_ptr<control::Concern> {
+    return std::make_unique<Restless>(rooms);
+  });
+  Grid grid(quiet(), table);
+  grid.add("nomad");
+  ASSERT_TRUE(grid.until([&] { return grid.ended("nomad"); }));
+  EXPECT_EQ(grid.job("nomad").state, job::JobState::succeeded);
+  EXPECT_GE(grid.job("nomad").machine.attempts.value, 3u);
+}
+
+// A GPU that is gone: told by a host's health, which these hosts do not have. The concern is asked itself.
+class LosesGpu : public control::Concern {
+ public:
+  explicit LosesGpu(const control::Rooms& rooms) : rooms_(rooms), gpus_(control::make_gpus(rooms)) {}
+  void tick(BootTime) override {
+    const control::TrackedJob* job = rooms_.book.find({"blind"});
+    if (done_ || job == nullptr || job->in<job::Running>() == nullptr || job->state().head.value == 0) return;
+    done_ = true;
+    const job::Member& member = job->state().attempt()->lead();
+    const control::FleetHost& host = *rooms_.fleet.find(member.host);
+    gpus_->gpu_lost(host, "GPU-of-nobody", "it fell off the bus");
+    EXPECT_TRUE(job->in<job::Running>() != nullptr);
+    gpus_->gpu_lost(host, member.gpu_uuids.front(), "it fell off the bus");
+    EXPECT_TRUE(job->in<job::Stopping>() != nullptr) << "at once, without waiting for a checkpoint";
+  }
+
+ private:
+  const control::Rooms rooms_;
+  std::unique_ptr<control::Concern> gpus_;
+  bool done_ = false;
+};
+
+TEST(Gpus, AJobLeavesAGpuThatIsGoneAtOnce) {
+  std::vector<control::ConcernMaker> table{[](const control::Rooms& rooms) -> std::unique_ptr<control::Concern> {
+    return std::make_unique<LosesGpu>(rooms);
+  }};
+  Grid grid(quiet(), table);
+  grid.add("blind");
+  ASSERT_TRUE(grid.until([&] { return grid.ended("blind"); }));
+  EXPECT_EQ(grid.job("blind").state, job::JobState::succeeded);
+  EXPECT_EQ(grid.job("blind").machine.attempts.value, 2u);
+}
+
+}  // namespace
+}  // namespace gridctl::sim

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints between laptop and hosts: it takes time, breaks off, finds disks full and bytes damaged. Truth hears of
+// what is whole here.
+#pragma once
+
+#include "control/copies/freight.hpp"
+#include "network.hpp"
+
+namespace gridctl::sim {
+
+class SimFreight : public control::Freight {
+ public:
+  // `disk_full`: the laptop's.
+  SimFreight(World& world, SimExecutor& run, SimNetwork& net, int laptop, const bool& disk_full)
+      : world_(world), run_(run), net_(net), laptop_(laptop), disk_full_(disk_full) {}
+
+  [[nodiscard]] Result<transfer::BulkLink> reach(const control::HostReach& host, Duration patience) override;
+  [[nodiscard]] Result<std::uint64_t> push(const control::HostReach& host, const transfer::BulkLink& link,
+                                           const Digest& root) override;
+  [[nodiscard]] Result<control::Pulled> pull(const control::HostReach& host, const JobId& job, Epoch epoch,
+                                             const wire::HostCheckpoint& checkpoint,
+                                             const std::optional<Digest>& head) override;
+  [[nodiscard]] Result<control::MergedParts> merge(
+      const std::vector<std::vector<control::CheckpointPart>>& members) override;
+  [[nodiscard]] Result<control::PortProof> prove_port(const control::HostReach& from, const control::HostReach& to,
+                                                      std::uint16_t port, std::uint64_t bytes_max) override;
+  [[nodiscard]] Result<control::CopiesOf> copies_of(const JobId& job, CheckpointSeq seq) override {
+    return control::CopiesOf{job, seq, {}};
+  }
+  [[nodiscard]] Result<std::string> heal(const control::CopiesOf&, const Digest&) override { return std::string(); }
+
+ private:
+  [[nodiscard]] Nanos travel() const;
+
+  World& world_;
+  SimExecutor& run_;
+  SimNetwork& net_;
+  const int laptop_;
+  const bool& disk_full_;
+};
+
+}  // namespace gridctl::sim

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request's frame on its way to a host's core, and the reply's back; in some worlds in pieces, which may be damaged.
+#pragma once
+
+#include "host.hpp"
+#include "wire/frame.hpp"
+
+namespace gridctl::sim {
+
+// The poll that came last over a connection, and its reply: most of the next ones differ in their times only, and
+// parsing and writing them anew would be most of the simulator's work.
+struct LastPoll {
+  std::string without_echo;
+  wire::PollRequest request;
+  wire::PollReply reply;
+  std::string head, tail;  // of the reply as written, around its time
+};
+
+// The reply's payload. An error: the connection broke, or what came over it could not be read. Throws Killed when the
+// serving process is killed meanwhile.
+[[nodiscard]] Result<std::string> serve(World& world, Host& host, int laptop, const wire::Frame& frame,
+                                        LastPoll& last);
+// "poll", "start"; what is no request of ours has another name, or none.
+[[nodiscard]] std::string_view operation_of(std::string_view payload);
+
+}  // namespace gridctl::sim

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// What users want of their jobs and hosts: limits are held, replicas are apart, a host to be emptied is left, and who is
+// more urgent gets room. Held to it only when nothing has hindered the daemon for a while.
+#include <algorithm>
+#include <utility>
+
+#include "host.hpp"
+#include "truth.hpp"
+#include "user.hpp"
+
+namespace gridctl::sim {
+
+namespace {
+
+constexpr Nanos k_heed = 20 * k_s;  // until a wish shows: the daemon reads, asks and commits
+
+[[noreturn]] void broken(const char* rule, const JobId& job, const std::string& what) {
+  throw Violation(rule, job.value + " " + what);
+}
+
+bool is_stopping(const job::State& state) {
+  return state.cancel || !state.overtaken.empty() || std::holds_alternative<job::Done>(state.phase) ||
+         std::holds_alternative<job::Collecting>(state.phase);
+}
+
+int gpus_of(const job::Spec& spec) {
+  int gpus = 0;
+  for (const job::GpuRequest& request : spec.resources.gpus) gpus = std::max(gpus, request.count_min);
+  return gpus;
+}
+
+}  // namespace
+
+void Truth::wants_empty(int laptop, int host, bool drained) {
+  if (!drained) emptied_since_.erase({laptop, host});
+  else emptied_since_.emplace(std::pair{laptop, host}, world_.now);
+}
+
+void Truth::check_placed(int laptop, const job::State& after) {
+  const job::Attempt* attempt = after.attempt();
+  if (attempt == nullptr) return;
+  const Laptop& there = *world_.laptops[static_cast<std::size_t>(laptop)];
+  const int leader = family(index(after.id));
+  for (const job::Member& member : attempt->members) {
+    const auto since = emptied_since_.find({laptop, host_index(member.host)});
+    if (since != emptied_since_.end() && world_.now - std::max(since->second, there.clear_since()) > k_heed)
+      broken("W1", after.id, "is placed on " + member.host.value + ", which is to be emptied");
+    for (const auto& [other, known] : shadows_) {
+      if (other == index(after.id) || family(other) != leader || is_stopping(known.newest)) continue;
+      const job::Attempt* its = known.newest.attempt();
+      if (its != nullptr && its->on(member.host) != nullptr)
+        broken("W2", after.id, "is placed on " + member.host.value + ", where another replica of it is");
+    }
+  }
+}
+
+// By what the daemon knows just then.
+void Truth::start_sent(Laptop& laptop, const JobId& id, Epoch epoch) {
+  if (laptop.controller() == nullptr) return;
+  const control::TrackedJob* job = std::as_const(*laptop.controller()).book().find(id);
+  if (job == nullptr || job->unsure || job->in<job::Launching>() == nullptr || job->state().epoch != epoch)
+    broken("S5", id, "is sent a START of epoch " + std::to_string(epoch.value) + ", which is not wanted any more");
+}
+
+// What is listed as seen last is so: every half a minute of a host that answers.
+void Truth::check_seen(Laptop& laptop) {
+  Nanos& next = next_look_at_seen_[laptop.index()];
+  if (world_.now < next) return;
+  next = world_.now + k_min;
+  const auto& faults = world_.options.faults;
+  if (std::any_of(faults.begin(), faults.end(),
+                  [](const Fault& one) { return one.kind == FaultKind::laptop_clock_jump; }))
+    return;
+  const Result<std::vector<registry::Provider>> all = laptop.records()->providers();
+  if (!all) return;
+  for (const registry::Provider& provider : *all) {
+    const control::FleetHost* host = laptop.controller()->fleet().find(provider.name);
+    if (host == nullptr || !host->is_up() || host->boot_id.empty()) continue;
+    const std::optional<BootTime> last = host->monitor->last_answer();
+    const bool fresh = last && laptop.boot() - *last < std::chrono::seconds{5};
+    int& looks = answers_for_[{laptop.index(), host_index(provider.name)}];
+    looks = fresh ? looks + 1 : 0;
+    if (looks > 3 && (!provider.last_seen_at || laptop.wall().ms - provider.last_seen_at->ms > 3 * k_min / k_ms))
+      throw Violation("W6", provider.name.value + " answers, and is listed as not seen for long");
+  }
+}
+
+void Truth::audit(Laptop& laptop) {
+  const Nanos clear = world_.now - laptop.clear_since();
+  if (world_.healed && clear > 3 * k_min) check_seen(laptop);
+  else std::erase_if(answers_for_, [&](const auto& entry) { return entry.first.first == laptop.index(); });
+  for (const auto& [id, job] : laptop.controller()->book().all()) {
+    check_silence(laptop, *job);
+    if (clear < k_heed || job->unsure) continue;
+    check_limits(laptop, *job);
+    check_emptied(laptop, *job);
+    check_urgent(laptop, *job);
+  }
+}
+
+// It is not given up although its time is over.
+void Truth::check_silence(Laptop& laptop, const control::TrackedJob& job) {
+  const job::Attempt* attempt = job.state().attempt();
+  if (attempt == nullptr || job.unsure) return;
+  for (const job::Member& member : attempt->members) {
+    if (member.part == job::Part::collected) continue;
+    const control::FleetHost* host = laptop.controller()->fleet().find(member.host);
+    if (host == nullptr) continue;
+    const Duration silent = host->monitor->silence().counted();
+    if (silent > job.state().policy.lost_after + Duration{2 * world_.options.tick})
+      broken("L1", job.id(), "still waits for its host after " + format_duration(silent) + " of silence");
+  }
+}
+
+// Judged by the registry's own count, which a wall clock that is set would spoil.
+void Truth::check_limits(Laptop& laptop, const control::TrackedJob& job) {
+  const job::Spec& spec = job.spec();
+  const bool any = spec.budget_total || spec.max_duration || (spec.deadline && spec.deadline->hard);
+  const auto& faults = world_.options.faults;
+  const bool clock_set = std::any_of(faults.begin(), faults.end(),
+                                     [](const Fault& one) { return one.kind == FaultKind::laptop_clock_jump; });
+  const bool just_resumed = world_.now - shadow(job.id()).resumed_at < k_heed;
+  if (!any || clock_set || just_resumed || is_stopping(job.state())) return;
+  const WallTime before{laptop.wall().ms - k_heed / k_ms};
+  const Result<registry::Spent> spent = laptop.records()->spent(job.id(), before);
+  if (!spent) return;
+  if (spec.budget_total && spent->usd > *spec.budget_total)
+    broken("W3", job.id(), "goes on, though its budget is used up");
+  if (spec.max_duration && spent->ran > *spec.max_duration)
+    broken("W3", job.id(), "goes on, though it has run as long as it may");
+  if (spec.deadline && spec.deadline->hard && before > job::moment_of(*spec.deadline, job.row.submitted_at))
+    broken("W3", job.id(), "goes on after its deadline");
+}
+
+// A host that could take it: it answers, is not to be emptied itself, and nothing of anybody is there.
+bool Truth::could_take(Laptop& laptop, int host, const job::Spec& spec) const {
+  const Host& there = *world_.hosts[static_cast<std::size_t>(host)];
+  const control::FleetHost* known = laptop.controller()->fleet().find(there.name());
+  return known != nullptr && known->is_up() && host != world_.options.liar && !known->provider.drained &&
+         there.is_unused() && gpus_of(spec) <= world_.options.gpus_per_host &&
+         known->monitor->silence().judge(spec.recovery.lost_after) == job::Liveness::answering;
+}
+
+void Truth::check_emptied(Laptop& laptop, const control::TrackedJob& job) {
+  const auto* running = job.in<job::Running>();
+  const bool judged = running != nullptr && world_.healed == false && family(index(job.id())) == index(job.id()) &&
+                      job.spec().replicas == 1 && world_.options.prices.empty();
+  if (!judged) return;
+  for (const job::Member& member : running->attempt.members) {
+    const int host = host_index(member.host);
+    const auto since = emptied_since_.find({laptop.index(), host});
+    if (since == emptied_since_.end()) continue;
+    const control::FleetHost* there = laptop.controller()->fleet().find(member.host);
+    bool free = false;
+    for (int other = 0; other < world_.options.hosts; ++other)
+      free = free || (other != host && could_take(laptop, other, job.spec()));
+    Nanos& stays = stays_since_.try_emplace(job.id().value, world_.now).first->second;
+    if (!free || there == nullptr || !there->is_up() || there->monitor->silence().counted() > Duration::zero())
+      stays = world_.now;
+    stays = std::max({stays, since->second, laptop.clear_since()});
+    if (world_.now - stays > there->provider.drain_within.count() + k_heed + k_min)
+      broken("W1", job.id(), "stays on " + member.host.value + ", which is to be emptied");
+    return;
+  }
+  stays_since_.erase(job.id().value);
+}
+
+// Once all is well: who waits for room while less urgent ones have it gets it after their next checkpoints.
+void Truth::check_urgent(Laptop& laptop, const control::TrackedJob& job) {
+  const auto* waiting = job.in<job::Waiting>();
+  bool less_urgent = false;
+  if (world_.healed && waiting != nullptr && waiting->why == "waiting_for_provider" && job.spec().replicas == 1 &&
+      job.spec().replica_of.value.empty())
+    for (const auto& [id, other] : laptop.controller()->book().all()) {
+      const auto* running = other->in<job::Running>();
+      if (running == nullptr || other->spec().priority >= job.spec().priority) continue;
+      const Host& there = *world_.hosts[static_cast<std::size_t>(host_index(running->attempt.lead().host))];
+      less_urgent = less_urgent || there.name() != HostName{"host" + std::to_string(world_.options.liar)};
+    }
+  if (!less_urgent) return void(crowded_since_.erase(job.id().value));
+  const Nanos since = crowded_since_.try_emplace(job.id().value, world_.now).first->second;
+  const Options& o = world_.options;
+  if (world_.now - since > 4 * (o.save_every + o.transfer_time + o.start_time) + 3 * k_min)
+    broken("W4", job.id(), "waits, and less urgent jobs run");
+}
+
+}  // namespace gridctl::sim

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "user.hpp"
+
+#include "truth.hpp"
+
+namespace gridctl::sim {
+
+namespace {
+constexpr Duration k_submit_again = std::chrono::milliseconds{500};
+constexpr Duration k_start_again = std::chrono::seconds{1};
+constexpr Duration k_look = std::chrono::seconds{2};
+}  // namespace
+
+Laptop::Laptop(World& world, int index)
+    : world_(world),
+      index_(index),
+      random_(world.rng.fork()),
+      backend_(world.options.registry == RegistryKind::sqlite ? make_sqlite_records(random_)
+                                                              : make_memory_records(random_)),
+      records_(world, index, *backend_, random_, disk_full, registry_trouble),
+      run_(world, index, [this] {
+        world_.say("daemon of laptop", index_, " is killed inside the registry");
+        die(false);
+        world_.after(k_s, -1, [this] { begin(); });
+      }),
+      clock_(run_.clock()),
+      net_(world, run_, index),
+      freight_(world, run_, net_, index, disk_full) {
+  if (!backend_->open()) throw Violation("R", "the registry cannot be made");
+  for (std::size_t i = 0; i < world.hosts.size(); ++i) {
+    registry::Provider provider;
+    provider.name = world.hosts[i]->name();
+    provider.inventory = world.hosts[i]->inventory();
+    provider.price_per_hour = i < world.options.prices.size() ? world.options.prices[i] : 0;
+    if (!backend_->add_provider(provider)) throw Violation("R", "a provider cannot be added");
+  }
+}
+
+Laptop::~Laptop() {
+  records_.close();
+  run_.kill();
+}
+
+void Laptop::begin() {
+  if (!world_.node(index_).up) world_.node(index_).up = true;
+  if (running_) return;
+  running_ = true;
+  clear_since_ = world_.now;
+  world_.say("daemon of laptop", index_, " starts");
+  run_.post([this] { start(); });
+  run_.post([this] { submit_jobs(); });
+  run_.post([this] { look(); });
+}
+
+void Laptop::start() {
+  backend_->set_trouble(disk_full, registry_trouble);
+  if (!backend_->open()) return run_.event(k_start_again, [this] { start(); });
+  records_.open();
+  control::Settings settings;
+  settings.health_every = {};
+  settings.tick = Duration{world_.options.tick};
+  controller_ = std::make_unique<control::Controller>(
+      control::World{clock_, run_, net_, records_, freight_, folders_}, settings,
+      world_.concerns.empty() ? std::span<const control::ConcernMaker>(control::k_concerns) : world_.concerns);
+  if (controller_->start()) return;
+  controller_.reset();
+  run_.event(k_start_again, [this] { start(); });
+}
+
+void Laptop::die(bool power_lost) {
+  if (!running_) return;
+  world_.wake(index_);
+  running_ = false;
+  Node& node = world_.node(index_);
+  ++node.life;
+  if (power_lost) node.booted_at = world_.now, node.boot_base = 20 * k_s, ++node.boots;
+  records_.close();
+  run_.kill();
+  controller_.reset();
+  backend_->close(power_lost);
+}
+
+// As `job submit` does: tried until it is acknowledged.
+void Laptop::submit_jobs() {
+  bool all = true;
+  for (std::size_t i = 0; i < world_.jobs.size(); ++i) {
+    SimJob& job = world_.jobs[i];
+    if (job.laptop != index_ || job.submitted || !job.spec.replica_of.value.empty()) continue;
+    all = false;
+    if (!can_command()) continue;
+    const Result<registry::Job> before = records_.by_user([&](auto& records) { return records.job(job.id); });
+    if (!before && before.error().code != Code::not_found) continue;
+    std::map<std::string, std::string> secrets;
+    for (const std::string& name : job.spec.secrets) secrets[name] = "secret";
+    (void)folders_.keep_secrets(job.id, secrets);
+    if (!before && !records_.by_user([&](auto& records) { return records.submit(job.id, job.spec, wall(), {}); }))
+      continue;
+    job.submitted = true;
+    world_.truth->submitted(static_cast<int>(i));
+    world_.say(job.id.value, " is submitted on laptop", index_);
+  }
+  if (!all) run_.event(k_submit_again, [this] { submit_jobs(); });
+}
+
+void Laptop::look() {
+  const Node& node = world_.node(index_);
+  if (disk_full || registry_trouble || controller_ == nullptr) clear_since_ = world_.now;
+  clear_since_ = std::max(clear_since_, node.woke_at);
+  if (controller_ != nullptr) world_.truth->audit(*this);
+  run_.event(k_look, [this] { look(); });
+}
+
+bool Laptop::can_command() const {
+  const Node& node = world_.node(index_);
+  return running_ && node.up && !node.asleep && backend_->records() != nullptr;
+}
+
+void Laptop::user_cancels(const JobId& id, bool at_once) {
+  if (!can_command() || !world_.truth->knows(id)) return;
+  const Result<registry::Job> before = records_.by_user([&](auto& records) { return records.job(id); });
+  if (!before) return;
+  const job::Happening what = job::CancelRequested{at_once ? Duration{0} : std::chrono::seconds{30}};
+  const Result<job::Step> step = records_.by_user([&](auto& records) { return records.apply(id, {wall(), what}); });
+  if (!step) return;
+  world_.truth->stepped(index_, before->machine, what, step->state);
+  world_.truth->cancelled(world_.truth->index(id));
+}
+
+void Laptop::user_resumes(const JobId& id) {
+  if (!can_command() || !world_.truth->knows(id)) return;
+  const Result<registry::Job> before = records_.by_user([&](auto& records) { return records.job(id); });
+  if (!before || (before->state != job::JobState::cancelled && before->state != job::JobState::failed)) return;
+  std::map<std::string, std::string> secrets;
+  for (const std::string& name : before->spec.secrets) secrets[name] = "secret";
+  (void)folders_.keep_secrets(id, secrets);
+  world_.truth->may_resume(world_.truth->index(id));  // also when it is told that this failed
+  const Result<job::Step> step =
+      records_.by_user([&](auto& records) { return records.apply(id, {wall(), job::ResumeRequested{}}); });
+  if (!step || job::is_final(step->state.visible())) return;
+  world_.say(id.value, " is resumed on laptop", index_);
+  world_.truth->resumed(world_.truth->index(id), step->state);
+}
+
+template <class Change>
+bool Laptop::change_provider(int host, Change change) {
+  if (!can_command()) return false;
+  const auto providers = records_.by_user([](auto& records) { return records.providers(); });
+  if (!providers) return false;
+  for (registry::Provider provider : *providers) {
+    if (provider.name != world_.hosts[static_cast<std::size_t>(host)]->name()) continue;
+    change(provider);
+    return records_.by_user([&](auto& records) { return records.update_provider(provider); }).has_value();
+  }
+  return false;
+}
+
+void Laptop::user_drains(int host, bool drained, Duration within) {
+  if (!drained) world_.truth->wants_empty(index_, host, false);
+  const bool written = change_provider(host, [&](registry::Provider& provider) {
+    provider.drained = drained;
+    provider.drain_within = within;
+  });
+  if (drained && written) world_.truth->wants_empty(index_, host, true);
+}
+
+void Laptop::user_prices(int host, double usd_per_hour) {
+  (void)change_provider(host, [&](registry::Provider& provider) { provider.price_per_hour = usd_per_hour; });
+}
+
+void Laptop::user_budgets(const std::string& owner, double usd_month) {
+  if (!can_command()) return;
+  if (backend_->save_budget({owner, usd_month})) records_.others_wrote();
+}
+
+}  // namespace gridctl::sim

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// A laptop: the shipped control::Controller, wired to this world, and the user who gives it work. What the user's
+// commands write is written by another process.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "control/daemon/controller.hpp"
+#include "executor.hpp"
+#include "folders.hpp"
+#include "freight.hpp"
+#include "network.hpp"
+#include "records.hpp"
+#include "watched_records.hpp"
+#include "world.hpp"
+
+namespace gridctl::sim {
+
+class Laptop {
+ public:
+  Laptop(World& world, int index);
+  ~Laptop();
+
+  void begin();               // the daemon starts, when it does not run
+  void die(bool power_lost);  // kill -9, or the machine with it
+  bool disk_full = false, registry_trouble = false;
+
+  void user_submits() { submit_jobs(); }  // those that were added since it began
+  void user_cancels(const JobId& job, bool at_once);
+  void user_resumes(const JobId& job);
+  void user_drains(int host, bool drained, Duration within);
+  void user_prices(int host, double usd_per_hour);
+  void user_budgets(const std::string& owner, double usd_month);
+
+  // For the eye of Truth.
+  [[nodiscard]] int index() const { return index_; }
+  [[nodiscard]] control::Controller* controller() { return controller_.get(); }
+  [[nodiscard]] registry::JobRecords* records() { return backend_->records(); }
+  [[nodiscard]] WallTime wall() const { return clock_.wall(); }
+  [[nodiscard]] BootTime boot() const { return clock_.boot(); }
+  // Since when it runs, awake and without trouble, as far as was seen.
+  [[nodiscard]] Nanos clear_since() const { return clear_since_; }
+
+ private:
+  void start();
+  void submit_jobs();
+  void look();
+  [[nodiscard]] bool can_command() const;
+  template <class Change>
+  bool change_provider(int host, Change change);
+
+  World& world_;
+  const int index_;
+  Random random_;
+  std::unique_ptr<Backend> backend_;
+  WatchedRecords records_;
+  SimExecutor run_;
+  SimClock clock_;
+  SimNetwork net_;
+  SimFreight freight_;
+  SimFolders folders_;
+  std::unique_ptr<control::Controller> controller_;
+  bool running_ = false;
+  Nanos clear_since_ = 0;
+};
+
+}  // namespace gridctl::sim
