@@ -16,6 +16,7 @@ std::string resume_fingerprint(const job::Spec& spec) {
   const auto add = [&text](const std::string& part) { text += std::to_string(part.size()) + ":" + part; };
   for (const std::string* part : {&spec.image, &spec.setup, &spec.run, &spec.resume_run, &spec.checkpoint.path})
     add(*part);
+  if (!spec.checkpoint.whole_when.empty()) add(spec.checkpoint.whole_when);
   for (const job::Variant& variant : spec.variants)
     for (const std::string* part : {&variant.image, &variant.setup, &variant.run, &variant.resume_run}) add(*part);
   return to_hex(crypto::sha256(as_bytes(text)));

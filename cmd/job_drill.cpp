@@ -98,7 +98,7 @@ class Drill {
     }
     if (!saved_since_) {
       TRY_ASSIGN(const std::optional<registry::Checkpoint> first, first_of(attempt.epoch));
-      if (!first) return false;
+      if (!first) return tell_no_checkpoint();
       facts_.first = saved(*first);
       saved_since_ = now;
       to_first_checkpoint_ = now - runs_since_;
@@ -114,6 +114,14 @@ class Drill {
                   " counts as lost");
     TRY(registry_.apply(id_, {context_.now(), job::Drilled{attempt.epoch}}));
     return false;
+  }
+
+  // What the host says is what a run at full price would find out hours later.
+  Result<bool> tell_no_checkpoint() {
+    TRY_ASSIGN(const std::string why, registry_.why_no_checkpoint(id_));
+    if (why.empty()) return false;
+    verdict_ = {"no", why, {}};
+    return true;
   }
 
   Result<bool> after_the_kill(const job::Attempt& attempt) {

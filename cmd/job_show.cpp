@@ -53,7 +53,7 @@ std::string replica_text(const registry::JobRow& replica) {
 
 ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>& replicas, double price,
                    const std::optional<registry::Checkpoint>& head, const std::optional<registry::Drill>& drill,
-                   const std::optional<DeadlineView>& deadline, WallTime now) {
+                   const std::optional<DeadlineView>& deadline, const std::string& no_checkpoint, WallTime now) {
   ui::Facts facts;
   facts.add("job", job.id.value);
   facts.add("name", job.name);
@@ -79,6 +79,7 @@ ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>
   if (head)
     facts.add("checkpoint", checkpoint_name(job.id, head->seq) + ", " + format_size(head->bytes) + ", " +
                                 ui::age(head->created_at, now));
+  facts.add("warning", no_checkpoint);
   if (job.cost > 0 || job.spec.budget_total) facts.add("cost", cost_text(job, price));
   if (job.machine.expected) facts.add("expected", expected_text(job));
   if (deadline) facts.add("deadline", deadline->text);
@@ -134,8 +135,12 @@ Result<int> run(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(head, registry.checkpoint(id, std::nullopt));
   }
   TRY_ASSIGN(const std::optional<registry::Drill> drill, registry.drill(job.name));
+  std::string no_checkpoint;
+  if (!job::is_final(job.state)) {
+    TRY_ASSIGN(no_checkpoint, registry.why_no_checkpoint(id));
+  }
   const WallTime now = context.now();
-  context.print(facts_of(job, replicas, price, head, drill, deadline, now).render(context.out_style));
+  context.print(facts_of(job, replicas, price, head, drill, deadline, no_checkpoint, now).render(context.out_style));
   if (!attempts.empty())
     context.print("\n" + table_of(id, attempts, now).render(context.columns_out(), context.out_style));
   return 0;

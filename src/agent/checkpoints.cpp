@@ -21,11 +21,14 @@ namespace gridctl::agent {
 namespace {
 
 constexpr int k_look_ms = 1000;                        // WholeWatch counts quiet time by looks, at least one a second
+constexpr int k_rests_per_look = 3;                    // pause after a look, as a multiple of what it took
+constexpr std::size_t k_watched_folders_max = 64;      // for news at once; the others are looked at every second
 constexpr int k_settle_ms = 20;                        // gathers the events of one rename storm into one look
 constexpr unsigned k_hashing_threads_max = 4;          // the job wants its processors
 constexpr std::size_t k_keep = 2;                      // newest snapshots that stay whatever the controller says
 constexpr std::uint64_t k_bases_last = 4;              // snapshots for which it holds what was needed
 constexpr std::uint64_t k_info_bytes_max = 16 * 1024;  // a line, and the metrics
+constexpr std::size_t k_how_max = 120;                 // bytes; names of units are foreign
 constexpr Duration k_final_wait = std::chrono::seconds{15};  // for a killed writer's files to be judged
 constexpr Duration k_space_wait = std::chrono::minutes{2};   // for space: what the job has done would be lost
 constexpr int k_final_look_ms = 200;
@@ -38,13 +41,22 @@ void signal_fd(int fd) {
 std::string info_text(const HeldSnapshot& held) {
   const auto& checkpoint = held.checkpoint;
   return os::boot_id() + " " + std::to_string(held.taken_at.ns) + " " + to_hex(checkpoint.root) + " " +
-         std::to_string(checkpoint.bytes) + " " + std::to_string(checkpoint.files) + " " + checkpoint.how + "\n" +
+         std::to_string(checkpoint.bytes) + " " + std::to_string(checkpoint.files) + " " + checkpoint.how +
+         (checkpoint.provisional ? " provisional" : "") + "\n" +
          (checkpoint.metrics.empty() ? "" : nlohmann::json(checkpoint.metrics).dump() + "\n");
+}
+
+// One word, for a line of words.
+std::string how_text(std::string_view how) {
+  std::string text = sanitize(how.substr(0, k_how_max));
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == ' ' || c == '\n' || c == '\t'; }, '_');
+  return text.empty() ? "unknown" : text;
 }
 
 std::optional<HeldSnapshot> parse_info(std::string_view text, std::uint64_t number) {
   const auto words = split(text.substr(0, text.find('\n')), ' ');
-  if (words.size() != 6) return std::nullopt;
+  if (words.size() < 6 || words.size() > 7) return std::nullopt;
   HeldSnapshot held;
   held.checkpoint.number = number;
   const auto root = parse_digest(words[2]);
@@ -54,6 +66,7 @@ std::optional<HeldSnapshot> parse_info(std::string_view text, std::uint64_t numb
   std::from_chars(words[3].data(), words[3].data() + words[3].size(), held.checkpoint.bytes);
   std::from_chars(words[4].data(), words[4].data() + words[4].size(), held.checkpoint.files);
   held.checkpoint.how = words[5];
+  held.checkpoint.provisional = words.size() == 7;
   held.checkpoint.metrics = parse_metrics(text.substr(std::min(text.size(), text.find('\n') + 1)));
   return held;
 }
@@ -114,9 +127,10 @@ std::vector<HeldSnapshot> held_snapshots(const AttemptDir& attempt, bool tidy) {
 }
 
 namespace {
-store::WholeRules rules_of(const wire::AttemptSpec& spec) {
-  store::WholeRules rules;
+whole::WholeRules rules_of(const wire::AttemptSpec& spec) {
+  whole::WholeRules rules;
   rules.marker_expected = spec.checkpoint_by_marker;
+  rules.whole_when = spec.whole_when;
   return rules;
 }
 }  // namespace
@@ -131,6 +145,7 @@ CheckpointWatch::CheckpointWatch(const AttemptDir& attempt, const wire::AttemptS
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       pause_(spec.checkpoint_min_interval),
       whole_(rules_of(spec)),
+      stall_(clock.boot()),
       held_(held_snapshots(attempt, true)) {
   if (!held_.empty()) next_ = held_.back().checkpoint.number + 1;
 }
@@ -144,7 +159,8 @@ CheckpointWatch::~CheckpointWatch() {
 void CheckpointWatch::restored() {
   if (!spec_.restore || !held_.empty()) return;
   if (const auto directory = open_checkpoint_directory(view_, false))
-    if (const auto listing = store::list_checkpoint(directory->get())) whole_.taken(*listing);
+    if (const auto listing = store::list_checkpoint(directory->get()))
+      whole_.restored(*listing, clock_.boot(), {store::inspect_in(directory->get()), store::read_in(directory->get())});
 }
 
 void CheckpointWatch::start() {
@@ -154,20 +170,35 @@ void CheckpointWatch::start() {
 
 void CheckpointWatch::watch() {
   const os::Fd events(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  const std::string folder = (view_.checkpoint_base / view_.checkpoint_relative).string();
-  ::inotify_add_watch(events.get(), folder.c_str(),
-                      IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_DONT_FOLLOW);
   while (!stop_) {
-    look(store::Writer::running, false);
+    const BootTime began = clock_.boot();
+    look(whole::Writer::running, false);
+    watch_folders(events);
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.boot() - began).count();
     pollfd waiting[] = {{wake_.get(), POLLIN, 0}, {events.get(), POLLIN, 0}};
     if (::poll(waiting, 2, k_look_ms) <= 0 || waiting[1].revents == 0) continue;
-    ::poll(waiting, 1, k_settle_ms);
+    // A look at many files must not take the job's processor.
+    ::poll(waiting, 1, static_cast<int>(std::clamp<std::int64_t>(took * k_rests_per_look, k_settle_ms, k_look_ms)));
     char drained[4096];
     while (::read(events.get(), drained, sizeof drained) > 0) continue;
   }
 }
 
-void CheckpointWatch::finish(store::Writer writer) {
+// The folder and those in it, where savers of some frameworks write.
+void CheckpointWatch::watch_folders(const os::Fd& events) const {
+  constexpr std::uint32_t mask = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_DONT_FOLLOW | IN_ONLYDIR;
+  const Path top = view_.checkpoint_base / view_.checkpoint_relative;
+  ::inotify_add_watch(events.get(), top.c_str(), mask);
+  std::set<std::string> folders;
+  for (const store::FileFact& file : listed_.files) {
+    const std::size_t slash = file.path.rfind('/');
+    if (slash == std::string::npos || folders.size() == k_watched_folders_max) continue;
+    if (folders.insert(file.path.substr(0, slash)).second)
+      ::inotify_add_watch(events.get(), (top / file.path.substr(0, slash)).c_str(), mask);
+  }
+}
+
+void CheckpointWatch::finish(whole::Writer writer) {
   stop_ = true;
   signal_fd(wake_.get());
   if (thread_.joinable()) thread_.join();
@@ -176,21 +207,22 @@ void CheckpointWatch::finish(store::Writer writer) {
   do {
     last_verdict_ = {};
     const bool well = look(writer, true);
-    if (well && last_verdict_.whole != store::Whole::not_yet) return;
+    if (well && last_verdict_.whole != whole::Whole::not_yet) return;
     ::poll(nullptr, 0, well ? k_final_look_ms : k_look_ms);
   } while (clock_.boot() < began + (out_of_space_ ? k_space_wait : k_final_wait));
 }
 
-Result<store::Verdict> CheckpointWatch::judge(int directory, store::Writer writer, store::Listing& listing) {
+Result<whole::Verdict> CheckpointWatch::judge(int directory, whole::Writer writer, store::Listing& listing) {
   TRY_ASSIGN(listing, store::list_checkpoint(directory));
-  return whole_.look(listing, clock_.boot(), writer, store::inspect_in(directory));
+  listed_ = listing;
+  return whole_.look(listing, clock_.boot(), writer, {store::inspect_in(directory), store::read_in(directory)});
 }
 
-bool CheckpointWatch::look(store::Writer writer, bool last) {
+bool CheckpointWatch::look(whole::Writer writer, bool last) {
   auto directory = open_checkpoint_directory(view_, false);
   if (!directory) {
     // The job may have removed its own directory for a while.
-    last_verdict_.whole = store::Whole::never;
+    last_verdict_.whole = whole::Whole::never;
     return true;
   }
   store::Listing listing;
@@ -200,18 +232,22 @@ bool CheckpointWatch::look(store::Writer writer, bool last) {
     return true;
   }
   last_verdict_ = *verdict;
-  if (!verdict->is_whole()) return true;
+  if (!verdict->is_whole()) {
+    note_stall(false);
+    return true;
+  }
   if (!last && taken_at_ && clock_.boot() < *taken_at_ + pause_.load()) return true;
-  auto taken = take(directory->get(), listing, std::string(store::how_name(verdict->whole)));
+  auto taken = take(directory->get(), listing, *verdict);
   if (!taken && taken.error().code == Code::no_space) {
     prune(1);  // the last good one stays; the next look tries again
-    taken = take(directory->get(), listing, std::string(store::how_name(verdict->whole)));
+    taken = take(directory->get(), listing, *verdict);
   }
+  note_stall(taken.has_value());
   if (taken) {
     out_of_space_ = false;
     set_problem({});
   } else if (taken.error().code == Code::busy) {
-    last_verdict_.whole = store::Whole::not_yet;
+    last_verdict_.whole = whole::Whole::not_yet;
   } else {
     out_of_space_ = taken.error().code == Code::no_space;
     set_problem("no checkpoint could be taken: " + taken.error().one_line());
@@ -231,7 +267,10 @@ bool CheckpointWatch::is_known(const Digest& root) const {
   return held_.empty() ? spec_.restore == root : held_.back().checkpoint.root == root;
 }
 
-Result<void> CheckpointWatch::take(int directory, const store::Listing& listing, const std::string& how) {
+Result<void> CheckpointWatch::take(int directory, const store::Listing& listing, const whole::Verdict& verdict) {
+  const bool previous_is_there = previous_ && os::exists(snapshot_files(attempt_, previous_number_));
+  if (!verdict.selection.from_previous.empty() && !previous_is_there)
+    return make_error(Code::busy, "what is being rewritten is in no snapshot of this attempt yet");
   const std::uint64_t number = next_number();
   const Path folder = attempt_.snapshots() / std::to_string(number);
   TRY(os::remove_tree(folder));
@@ -240,7 +279,8 @@ Result<void> CheckpointWatch::take(int directory, const store::Listing& listing,
   options.bytes_max = spec_.disk_bytes_max;
   options.threads = store::threads_here(k_hashing_threads_max);
   options.fingerprints = &fingerprints_;
-  if (previous_ && os::exists(snapshot_files(attempt_, previous_number_))) {
+  options.selection = verdict.selection;
+  if (previous_is_there) {
     options.previous = &*previous_;
     options.previous_directory = snapshot_files(attempt_, previous_number_);
   }
@@ -252,18 +292,20 @@ Result<void> CheckpointWatch::take(int directory, const store::Listing& listing,
   if (!snapshot) return abandon(std::move(snapshot).error());
   const Duration writing = whole_.written_for();
   if (is_known(snapshot->root)) {
-    whole_.taken(snapshot->listing);
+    whole_.taken(listing);
     return os::remove_tree(folder);
   }
   HeldSnapshot held;
   held.taken_at = clock_.boot();
-  held.checkpoint = {number, snapshot->root, snapshot->tree.total_bytes(), snapshot->tree.file_count(), 0, how};
+  held.checkpoint = {number, snapshot->root,       snapshot->tree.total_bytes(), snapshot->tree.file_count(),
+                     0,      how_text(verdict.how)};
+  held.checkpoint.provisional = verdict.provisional;
   held.checkpoint.written_ms = std::chrono::duration_cast<std::chrono::milliseconds>(writing).count();
   held.checkpoint.metrics = read_metrics(attempt_.run(newest_launch(attempt_)));
   auto written = os::write_file_atomically(snapshot_manifest(attempt_, number), as_text(snapshot->manifest));
   if (written) written = os::write_file_atomically(folder / "info", info_text(held));
   if (!written) return abandon(std::move(written).error());
-  whole_.taken(snapshot->listing);
+  whole_.taken(listing);
   previous_ = std::move(*snapshot);
   previous_number_ = number;
   taken_at_ = held.taken_at;
@@ -323,6 +365,19 @@ std::vector<wire::HostCheckpoint> CheckpointWatch::list() const {
 std::string CheckpointWatch::problem() const {
   const std::scoped_lock guard(mutex_);
   return problem_;
+}
+
+std::string CheckpointWatch::stalled() const {
+  const std::scoped_lock guard(mutex_);
+  return stalled_;
+}
+
+void CheckpointWatch::note_stall(bool taken) {
+  stall_.look(last_verdict_, taken, clock_.boot());
+  const std::scoped_lock guard(mutex_);
+  if (stalled_ == stall_.message()) return;
+  stalled_ = stall_.message();
+  signal_fd(changed_fd_);
 }
 
 void CheckpointWatch::set_problem(std::string problem) {

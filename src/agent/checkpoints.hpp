@@ -14,7 +14,8 @@
 #include "agent/job_view.hpp"
 #include "os/clock.hpp"
 #include "store/snapshot.hpp"
-#include "store/whole.hpp"
+#include "whole/stall.hpp"
+#include "whole/watch.hpp"
 
 namespace gridctl::agent {
 
@@ -44,18 +45,22 @@ class CheckpointWatch {
   void restored();
   void start();
   // Stops the thread; then takes the last snapshot if the directory is whole. Waits for it.
-  void finish(store::Writer writer);
+  void finish(whole::Writer writer);
   void release(std::uint64_t kept_from);
   void set_pause(Duration pause) { pause_ = pause; }  // between two snapshots
   [[nodiscard]] std::vector<wire::HostCheckpoint> list() const;
   [[nodiscard]] std::string problem() const;  // empty = none
+  // Why nothing has been taken for longer than it should take, with the file to blame; empty = all is well.
+  [[nodiscard]] std::string stalled() const;
   [[nodiscard]] bool out_of_space() const { return out_of_space_; }
 
  private:
   void watch();
-  bool look(store::Writer writer, bool last);  // false: the disk failed, and may not always
-  [[nodiscard]] Result<store::Verdict> judge(int directory, store::Writer writer, store::Listing& listing);
-  [[nodiscard]] Result<void> take(int directory, const store::Listing& listing, const std::string& how);
+  bool look(whole::Writer writer, bool last);  // false: the disk failed, and may not always
+  [[nodiscard]] Result<whole::Verdict> judge(int directory, whole::Writer writer, store::Listing& listing);
+  [[nodiscard]] Result<void> take(int directory, const store::Listing& listing, const whole::Verdict& verdict);
+  void watch_folders(const os::Fd& events) const;
+  void note_stall(bool taken);
   [[nodiscard]] bool is_known(const Digest& root) const;
   [[nodiscard]] std::uint64_t next_number() const;
   void prune(std::size_t keep_newest);
@@ -70,18 +75,20 @@ class CheckpointWatch {
   std::thread thread_;
   std::atomic<bool> stop_ = false, out_of_space_ = false;
   std::atomic<Duration> pause_;
-  store::WholeWatch whole_;
+  whole::WholeWatch whole_;
+  store::Listing listed_;  // at the last look
   std::optional<store::Snapshot> previous_;
   store::Fingerprints fingerprints_;  // of it
   std::uint64_t previous_number_ = 0;
   std::optional<BootTime> taken_at_;
-  store::Verdict last_verdict_;
+  whole::Verdict last_verdict_;
+  whole::Stall stall_;
 
   mutable std::mutex mutex_;  // guards the rest
   std::vector<HeldSnapshot> held_;
   std::uint64_t next_ = 1;
   std::uint64_t kept_from_ = 0;
-  std::string problem_;
+  std::string problem_, stalled_;
 };
 
 }  // namespace gridctl::agent

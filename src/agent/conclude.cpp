@@ -104,7 +104,7 @@ void AttemptRunner::final_checkpoint() {
   status_.doing = "checkpoint";
   publish();
   const bool well = status_.exit_code == 0 && status_.signal == 0;
-  checkpoints_->finish(well ? store::Writer::exited : store::Writer::killed);
+  checkpoints_->finish(well ? whole::Writer::exited : whole::Writer::killed);
   if (status_.detail.empty()) status_.detail = checkpoints_->problem();
 }
 
@@ -130,6 +130,7 @@ void AttemptRunner::conclude() {
   if (started_at_) status_.started_ms_ago = std::max<std::int64_t>(0, (now() - *started_at_).count() / 1'000'000);
   if (ring_) status_.log_bytes = ring_->end();
   if (checkpoints_) status_.checkpoints = checkpoints_->list();
+  status_.no_checkpoint.clear();
   for (int tries = 0; tries < k_write_tries; ++tries) {
     // What the log lacks is told when the disk has been emptied meanwhile.
     if (ring_ && ring_->finish()) status_.log_bytes = ring_->end();

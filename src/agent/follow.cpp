@@ -115,6 +115,7 @@ void AttemptRunner::publish() {
   if (started_at_) status_.started_ms_ago = std::max<std::int64_t>(0, (now() - *started_at_).count() / 1'000'000);
   if (ring_) status_.log_bytes = ring_->end();
   if (checkpoints_) status_.checkpoints = checkpoints_->list();
+  if (checkpoints_) status_.no_checkpoint = checkpoints_->stalled();
   if (const auto written = write_status(attempt_, status_, clock_, true); !written)
     os::log(os::LogLevel::error, "cannot write the status: " + written.error().one_line());
 }

@@ -12,6 +12,7 @@ namespace gridctl::config {
 
 namespace {
 using namespace std::chrono_literals;
+constexpr std::size_t k_glob_max = 1024;  // bytes
 constexpr Duration k_interval_min = 1s, k_interval_max = 24h * 30;
 constexpr Duration k_lost_after_min = 1s, k_lost_after_max = 24h * 7;
 constexpr Duration k_lease_min = 5s, k_lease_max = 24h * 365;
@@ -138,9 +139,9 @@ Result<void> read_choice(const Fields& fields, std::string_view key, std::string
 }  // namespace
 
 Result<void> read_checkpoint(Source& source, const Node& node, job::CheckpointPolicy& into) {
-  TRY_ASSIGN(const Fields fields,
-             Fields::open(source, node, "checkpoint",
-                          {"path", "interval", "signal", "keep", "standby", "copies", "upload_limit", "shards"}));
+  TRY_ASSIGN(const Fields fields, Fields::open(source, node, "checkpoint",
+                                               {"path", "interval", "signal", "keep", "standby", "copies",
+                                                "upload_limit", "shards", "whole_when"}));
   TRY(fields.text("path", into.path));
   if (!into.path.empty()) {
     const auto path = job_path(into.path);
@@ -149,6 +150,9 @@ Result<void> read_checkpoint(Source& source, const Node& node, job::CheckpointPo
   }
   if (into.path == "/" || into.path == "." || into.path == "/work")
     return fields.error("path", "expected a directory of its own for checkpoints, got '" + into.path + "'");
+  TRY(fields.text("whole_when", into.whole_when));
+  if (into.whole_when.size() > k_glob_max || into.whole_when.starts_with('/'))
+    return fields.expected("whole_when", "a file's name or its path within checkpoint.path, with * ? [..]");
   TRY(read_interval(fields, into));
   TRY(read_signal(fields, into.signal));
   TRY(fields.boolean("standby", into.standby));
@@ -160,7 +164,8 @@ Result<void> read_checkpoint(Source& source, const Node& node, job::CheckpointPo
 
 Result<void> read_recovery(Source& source, const Node& node, job::RecoveryPolicy& into) {
   TRY_ASSIGN(const Fields fields,
-             Fields::open(source, node, "recovery", {"lost_after", "max_failures", "on_exit", "lease", "hangs", "stragglers"}));
+             Fields::open(source, node, "recovery",
+                          {"lost_after", "max_failures", "on_exit", "lease", "hangs", "stragglers"}));
   TRY(fields.duration("lost_after", k_lost_after_min, k_lost_after_max, into.lost_after));
   TRY(fields.integer("max_failures", 0, k_failures_max, into.max_failures));
   TRY(fields.duration("lease", k_lease_min, k_lease_max, into.lease));
@@ -202,8 +207,9 @@ Result<void> read_query(const Source& source, const Node& node, const std::strin
 
 Result<void> read_constraints(Source& source, const Node& node, job::Constraints& into) {
   if (node.kind == Node::Kind::scalar) return read_query(source, node, "constraints", into.query);
-  TRY_ASSIGN(const Fields fields, Fields::open(source, node, "constraints",
-                                               {"region", "class", "max_price", "providers", "labels", "query", "interconnect"}));
+  TRY_ASSIGN(const Fields fields,
+             Fields::open(source, node, "constraints",
+                          {"region", "class", "max_price", "providers", "labels", "query", "interconnect"}));
   if (const Node* query = fields.find("query")) {
     if (query->kind != Node::Kind::scalar) return fields.expected("query", "a text such as 'num_gpus>=2'");
     TRY(read_query(source, *query, "constraints.query", into.query));

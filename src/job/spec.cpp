@@ -120,7 +120,8 @@ json checkpoint_json(const CheckpointPolicy& policy) {
           {"standby", policy.standby},
           {"copies", policy.copies},
           {"upload_limit", policy.upload_limit},
-          {"local_shards", policy.local_shards}};
+          {"local_shards", policy.local_shards},
+          {"whole_when", policy.whole_when}};
 }
 
 CheckpointPolicy checkpoint_of(const json& in) {
@@ -137,6 +138,7 @@ CheckpointPolicy checkpoint_of(const json& in) {
   policy.copies = in.value("copies", policy.copies);
   policy.upload_limit = in.value("upload_limit", policy.upload_limit);
   policy.local_shards = in.value("local_shards", false);
+  policy.whole_when = in.value("whole_when", policy.whole_when);
   return policy;
 }
 
@@ -163,10 +165,14 @@ RecoveryPolicy recovery_of(const json& in) {
 }
 
 json constraints_json(const Constraints& constraints) {
-  return {{"region_in", constraints.region_in}, {"region_not", constraints.region_not},
-          {"classes", constraints.classes},     {"max_price", optional_json(constraints.max_price)},
-          {"providers", constraints.providers}, {"labels", constraints.labels},
-          {"query", constraints.query},         {"is_private", constraints.is_private},
+  return {{"region_in", constraints.region_in},
+          {"region_not", constraints.region_not},
+          {"classes", constraints.classes},
+          {"max_price", optional_json(constraints.max_price)},
+          {"providers", constraints.providers},
+          {"labels", constraints.labels},
+          {"query", constraints.query},
+          {"is_private", constraints.is_private},
           {"any_interconnect", constraints.any_interconnect}};
 }
 

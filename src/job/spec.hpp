@@ -54,6 +54,7 @@ struct CheckpointPolicy {
   enum class Interval : std::uint8_t { automatic, fixed, off } interval = Interval::automatic;
   Duration every{};  // with Interval::fixed
   KeepPolicy keep;
+  std::string whole_when;          // glob: after a change of a file that matches, the directory is whole; empty = none
   bool standby = false;            // the newest lies ready on the host that would be next
   int copies = 1;                  // of each, on independent places, the one here among them; 1..k_copies_max
   std::uint64_t upload_limit = 0;  // bytes a second that the host sends of checkpoints; 0: as fast as it can

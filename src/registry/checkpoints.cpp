@@ -13,7 +13,7 @@ constexpr std::size_t k_always_kept = 2;  // newest; should the last one turn ou
 
 constexpr std::string_view k_columns =
     "SELECT seq, epoch, attempt, root, created_ms, bytes, stored_bytes, files, host_number, verified, pinned, stray, "
-    "how, stall_ms, upload_ms, metrics "
+    "how, stall_ms, upload_ms, metrics, provisional "
     "FROM checkpoints WHERE job = ? ";
 
 std::optional<std::string> to_text(const Metrics& metrics) {
@@ -51,6 +51,7 @@ Result<Checkpoint> read_checkpoint(const JobId& id, const db::Statement& row) {
   if (!row.is_null(13)) c.stall = std::chrono::milliseconds{row.integer(13)};
   if (!row.is_null(14)) c.upload = std::chrono::milliseconds{row.integer(14)};
   if (!row.is_null(15)) c.metrics = metrics_of(row.text(15));
+  c.provisional = row.integer(16) != 0;
   return c;
 }
 
@@ -67,7 +68,7 @@ Error no_checkpoint(const JobId& id, std::optional<CheckpointSeq> seq) {
 
 std::string describe(const Checkpoint& c) {
   return format_size(c.bytes) + " in " + std::to_string(c.files) + (c.files == 1 ? " file" : " files") + ", whole by " +
-         c.how;
+         c.how + (c.provisional ? ", provisional" : "");
 }
 
 // Moves the head in the statement that tests the fence: a stale epoch changes no row.
@@ -75,6 +76,15 @@ Result<bool> move_head(db::Database& db, const Checkpoint& c) {
   db::Statement update = db.prepare("UPDATE jobs SET head = ? WHERE id = ? AND epoch = ? AND head < ?");
   TRY(update.bind(c.seq.value).bind(c.job.value).bind(c.epoch.value).bind(c.seq.value).run());
   return db.changes() == 1;
+}
+
+// A checkpoint of which nobody is sure does not take the place of one of which somebody was, while that is kept.
+Result<bool> waits_behind_head(db::Database& db, const Checkpoint& c) {
+  if (!c.provisional) return false;
+  db::Statement query = db.prepare(
+      "SELECT 1 FROM jobs JOIN checkpoints ON checkpoints.job = jobs.id AND checkpoints.seq = jobs.head "
+      "WHERE jobs.id = ? AND jobs.epoch = ? AND checkpoints.provisional = 0");
+  return query.bind(c.job.value).bind(c.epoch.value).next();
 }
 
 Result<CheckpointSeq> next_seq(db::Database& db, const JobId& id, CheckpointSeq head) {
@@ -92,7 +102,8 @@ std::optional<std::int64_t> in_ms(const std::optional<Duration>& duration) {
 Result<void> insert(db::Database& db, const Checkpoint& c) {
   db::Statement statement = db.prepare(
       "INSERT INTO checkpoints(job, seq, epoch, attempt, root, created_ms, bytes, stored_bytes, files, host_number, "
-      "verified, pinned, stray, how, stall_ms, upload_ms, metrics) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      "verified, pinned, stray, how, stall_ms, upload_ms, metrics, provisional) "
+      "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   return statement.bind(c.job.value)
       .bind(c.seq.value)
       .bind(c.epoch.value)
@@ -110,6 +121,7 @@ Result<void> insert(db::Database& db, const Checkpoint& c) {
       .bind(in_ms(c.stall))
       .bind(in_ms(c.upload))
       .bind(to_text(c.metrics))
+      .bind(c.provisional)
       .run();
 }
 
@@ -130,13 +142,24 @@ Result<Registry::Commit> Registry::commit_checkpoint(Checkpoint c) {
     }
   }
   TRY_ASSIGN(c.seq, next_seq(impl_->db, c.job, state.head));
-  TRY_ASSIGN(const bool became_head, move_head(impl_->db, c));
-  c.stray = !became_head;
+  TRY_ASSIGN(const bool waits, waits_behind_head(impl_->db, c));
+  bool became_head = false;
+  if (!waits) {
+    TRY_ASSIGN(became_head, move_head(impl_->db, c));
+  }
+  c.stray = !became_head && !waits;
   TRY(insert(impl_->db, c));
   Commit out{c, became_head, {state, {}, {}, {}}};
   if (became_head) {
     out.step = job::step(state, {c.created_at, job::CheckpointCommitted{c.epoch, c.seq, describe(c), c.host_number}});
     TRY(impl_->save_step(c.job, out.step, c.created_at));
+  } else if (waits) {
+    TRY(impl_->save_record(c.job, c.created_at, c.attempt,
+                           {"provisional_checkpoint",
+                            "checkpoint " + std::to_string(c.seq.value) +
+                                " is kept beside the one before, which is surely whole: " + describe(c),
+                            c.epoch,
+                            {}}));
   } else {
     TRY(impl_->save_record(
         c.job, c.created_at, c.attempt,

@@ -364,6 +364,15 @@ Result<std::vector<EventRecord>> Registry::events(const JobId& id, std::int64_t 
   }
 }
 
+Result<std::string> Registry::why_no_checkpoint(const JobId& id) {
+  db::Statement query = impl_->db.prepare(
+      "SELECT kind, text FROM events WHERE job = ? AND kind IN ('no_checkpoint', 'checkpoints_again', "
+      "'attempt_started', "
+      "'attempt_ended') ORDER BY id DESC LIMIT 1");
+  TRY_ASSIGN(const bool row, query.bind(id.value).next());
+  return row && query.text(0) == "no_checkpoint" ? query.text(1) : std::string();
+}
+
 Result<void> Registry::save_explanation(const JobId& id, const std::vector<std::string>& lines) {
   return impl_->db.prepare("UPDATE jobs SET explanation = ? WHERE id = ? AND explanation IS NOT ?")
       .bind(join(lines, "\n"))

@@ -112,7 +112,8 @@ struct Checkpoint {
   bool verified = true;
   bool pinned = false;
   bool stray = false;               // from a stale epoch: kept, never restored by itself
-  std::string how;                  // how it was known to be whole: "commit-marker", "format", "quiet", "exit", "push"
+  bool provisional = false;         // nobody could be sure that it is whole: restored when nothing better exists
+  std::string how;                  // how it was known to be whole, as the host told it ("format"), or "push"
   std::optional<Duration> stall;    // how long saving it held the job up
   std::optional<Duration> upload;   // from taking it on the host until it was whole and verified here
   Metrics metrics;                  // what the job had told when it was taken

@@ -97,6 +97,8 @@ class Registry : public JobRecords {
   // The replica's newest checkpoint becomes the newest one of the job, which is told that it is done.
   [[nodiscard]] Result<job::Step> take_result(const JobId& id, const JobId& replica, const job::Event& event) override;
   // Events after event id `after`, oldest first; at most `limit` (0 = all).
+  // Why no checkpoint of the attempt that runs can be taken, as its host said last; "" when all is well.
+  [[nodiscard]] Result<std::string> why_no_checkpoint(const JobId& id);
   [[nodiscard]] Result<std::vector<EventRecord>> events(const JobId& id, std::int64_t after, std::size_t limit);
   // Why the scheduler did what it did, newest decision: lines for `job explain`.
   [[nodiscard]] Result<void> save_explanation(const JobId& id, const std::vector<std::string>& lines) override;

@@ -215,6 +215,10 @@ CREATE TABLE price_changes(       -- attempts.price is the one that an attempt b
   more REAL NOT NULL,             -- USD per hour that it costs more from then on
   PRIMARY KEY(job, number, at_ms)
 ) STRICT, WITHOUT ROWID;
+)sql",
+    // 9 -> 10: checkpoints of which nobody could be sure
+    R"sql(
+ALTER TABLE checkpoints ADD COLUMN provisional INTEGER NOT NULL DEFAULT 0;  -- 1 = restored only when nothing better is
 )sql"};
 
 inline constexpr std::int64_t k_schema_version = k_schema_steps.size();

@@ -52,7 +52,11 @@ inline constexpr std::uint64_t k_json_max = 16u << 20;  // bytes; what trainers 
 // That the file is one whole JSON object or array: a cut-off one never is.
 [[nodiscard]] Result<void> check_json(std::uint64_t file_size, const ReadAt& read);
 
-enum class Format : std::uint8_t { unknown, safetensors, zip, json, truncated };
+inline constexpr std::string_view k_hdf5_begins = "\x89HDF\r\n\x1a\n";
+// That the file ends where its superblock says, and was closed.
+[[nodiscard]] Result<void> check_hdf5(std::uint64_t file_size, const ReadAt& read);
+
+enum class Format : std::uint8_t { unknown, safetensors, zip, json, hdf5, truncated };
 // By name and first bytes. `truncated`: a name that torch or safetensors writes, and too few bytes to be anything.
 [[nodiscard]] Format guess_format(std::string_view name, std::uint64_t file_size, ByteView first_bytes);
 // What such a file holds; nothing for formats without tensors.

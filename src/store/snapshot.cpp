@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -14,6 +15,8 @@
 
 namespace gridctl::store {
 namespace {
+
+constexpr std::uint16_t k_folder_mode = 0755;  // of one that only an earlier snapshot had
 
 ScanOptions checkpoint_options() {
   ScanOptions options;
@@ -46,16 +49,66 @@ std::pair<std::string, std::string> split_path(const std::string& path) {
   return {path.substr(0, slash), path.substr(slash + 1)};
 }
 
-const FileFact* find(const Listing& listing, const std::string& path) {
-  const auto at = std::lower_bound(listing.files.begin(), listing.files.end(), path,
-                                   [](const FileFact& file, const std::string& wanted) { return file.path < wanted; });
-  return at != listing.files.end() && at->path == path ? &*at : nullptr;
+bool has_number(std::string_view name) {
+  return std::any_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+struct Within {
+  bool any_file = false, any_taken = false;
+};
+// What a folder holds; the seen are ascending by path, so that all beneath "FOLDER/" lie side by side.
+Within within(const std::string& folder, const std::vector<Seen>& seen, const std::function<bool(const Seen&)>& taken) {
+  const std::string prefix = folder + "/";
+  Within found;
+  auto one = std::lower_bound(seen.begin(), seen.end(), prefix,
+                              [](const Seen& seen_one, const std::string& at) { return seen_one.path < at; });
+  for (; one != seen.end() && one->path.starts_with(prefix) && !found.any_taken; ++one) {
+    found.any_file = found.any_file || one->status.kind != os::FileKind::directory;
+    found.any_taken = taken(*one);
+  }
+  return found;
+}
+
+// The selected of what was seen. A folder of which nothing is taken goes too, when that is no accident: something of it
+// was left out, or it bears a number and will be filled.
+std::vector<Seen> selected(const std::vector<Seen>& seen, const Selection& selection) {
+  const auto taken = [&](const Seen& one) {
+    return one.status.kind != os::FileKind::directory && !selection.left_out.contains(one.path) &&
+           !selection.from_previous.contains(one.path);
+  };
+  std::vector<Seen> out;
+  for (const Seen& one : seen) {
+    if (one.status.kind != os::FileKind::directory) {
+      if (taken(one)) out.push_back(one);
+      continue;
+    }
+    const Within content = within(one.path, seen, taken);
+    if (content.any_taken || (!content.any_file && !has_number(one.path))) out.push_back(one);
+  }
+  return out;
+}
+
+// That the selected files are what they were; logs may have grown.
+Result<void> check_unchanged(const std::vector<FileFact>& now, const Listing& expected, const Selection& selection) {
+  const auto counts = [&](const std::string& path) {
+    return !selection.left_out.contains(path) && !selection.from_previous.contains(path);
+  };
+  for (const FileFact& file : expected.files) {
+    if (!counts(file.path)) continue;
+    const FileFact* found = find_file(now, file.path);
+    if (found == nullptr) return changed();
+    const bool grown = selection.growing.contains(file.path) && found->inode == file.inode && found->size >= file.size;
+    if (!grown && !(*found == file)) return changed();
+  }
+  for (const FileFact& file : now)
+    if (counts(file.path) && find_file(expected.files, file.path) == nullptr) return changed();
+  return {};
 }
 
 class Copier {
  public:
-  Copier(int source, int target, const os::Path& into, const SnapshotOptions& options)
-      : source_(source), target_(target), into_(into), options_(options) {}
+  Copier(int source, int target, const os::Path& into, const Listing& expected, const SnapshotOptions& options)
+      : source_(source), target_(target), into_(into), expected_(expected), options_(options) {}
 
   Result<void> copy(const std::vector<Seen>& seen) {
     for (const Seen& one : seen) {
@@ -72,26 +125,51 @@ class Copier {
         TRY(copy_file(one));
       }
     }
+    for (const std::string& path : options_.selection.from_previous) TRY(take_over(path));
     return {};
   }
 
   // The entry of the previous snapshot when this file has not changed since.
   [[nodiscard]] const Entry* unchanged(const Seen& seen) const {
     if (options_.previous == nullptr) return nullptr;
-    const FileFact* before = find(options_.previous->listing, seen.path);
+    const FileFact* before = find_file(options_.previous->listing.files, seen.path);
     if (before == nullptr || !(*before == fact_of(seen.path, seen.status))) return nullptr;
-    const Entry* entry = options_.previous->tree.find(seen.path);
+    return previous_file(seen.path);
+  }
+  [[nodiscard]] const Entry* previous_file(const std::string& path) const {
+    if (options_.previous == nullptr) return nullptr;
+    const Entry* entry = options_.previous->tree.find(path);
     return entry != nullptr && entry->kind == EntryKind::file ? entry : nullptr;
   }
 
  private:
+  // As the previous snapshot has it: the source is being rewritten.
+  Result<void> take_over(const std::string& path) {
+    if (options_.previous == nullptr)
+      return make_error(Code::not_found, "no earlier snapshot holds '" + sanitize(path) + "'");
+    const Entry* entry = options_.previous->tree.find(path);
+    if (entry == nullptr) return {};  // it was left out then, too
+    if (const std::string parent = split_path(path).first; parent != ".")
+      TRY(os::make_directories_beneath(target_, parent, 0700));
+    if (entry->kind == EntryKind::symlink) {
+      const auto [parent, name] = split_path(path);
+      TRY_ASSIGN(const os::Fd to, os::open_beneath(target_, parent, O_RDONLY | O_DIRECTORY));
+      return os::make_link_at(to.get(), name, entry->target);
+    }
+    return os::link_file(options_.previous_directory / path, into_ / path);
+  }
+
   Result<void> copy_file(const Seen& seen) {
     if (unchanged(seen) != nullptr && os::link_file(options_.previous_directory / seen.path, into_ / seen.path))
       return {};
     auto from = os::open_beneath(source_, seen.path, O_RDONLY | O_NONBLOCK);
     if (!from) return from.error().code == Code::not_found ? changed() : std::move(from).error();
     TRY_ASSIGN(const os::Fd to, os::open_beneath(target_, seen.path, O_WRONLY | O_CREAT | O_EXCL, 0600));
-    return os::clone_file(from->get(), to.get()).context("while copying '" + sanitize(seen.path) + "'");
+    TRY(os::clone_file(from->get(), to.get()).context("while copying '" + sanitize(seen.path) + "'"));
+    const FileFact* listed = find_file(expected_.files, seen.path);
+    if (listed == nullptr || !options_.selection.growing.contains(seen.path)) return {};
+    TRY_ASSIGN(const os::FileStatus copied, os::status_of(to.get()));
+    return copied.size < listed->size ? changed() : os::set_size(to.get(), listed->size);
   }
 
   Result<void> copy_link(const Seen& seen) {
@@ -104,6 +182,7 @@ class Copier {
 
   int source_, target_;
   const os::Path& into_;
+  const Listing& expected_;
   const SnapshotOptions& options_;
   std::uint64_t total_ = 0;
 };
@@ -117,16 +196,26 @@ Result<Scan> hash_copy(int target, const Copier& copier, const std::vector<Seen>
   options.threads = how.threads;
   options.previous = how.previous != nullptr ? &how.previous->tree : nullptr;
   options.fingerprints = how.fingerprints;
+  const Selection& selection = how.selection;
   options.known = [&](const std::string& path) -> const Entry* {
+    if (selection.from_previous.contains(path)) return copier.previous_file(path);
     const auto source = sources.find(path);
     return source == sources.end() ? nullptr : copier.unchanged(*source->second);
   };
   TRY_ASSIGN(Scan scanned, scan(target, options));
   for (Entry& entry : scanned.tree.entries) {
     const auto source = sources.find(entry.path);
-    if (source == sources.end()) return make_error(Code::internal, "snapshot holds something its source does not");
+    if (selection.from_previous.contains(entry.path) || source == sources.end()) {
+      const Entry* before = how.previous != nullptr ? how.previous->tree.find(entry.path) : nullptr;
+      if (before != nullptr) entry.mode = before->mode;
+      else if (entry.kind == EntryKind::directory) entry.mode = k_folder_mode;
+      else return make_error(Code::internal, "snapshot holds something its source does not");
+      continue;
+    }
     if (entry.kind != EntryKind::symlink) entry.mode = static_cast<std::uint16_t>(source->second->status.mode & 0777u);
-    if (entry.kind == EntryKind::file && entry.size != source->second->status.size) return changed();
+    if (entry.kind == EntryKind::file && entry.size != source->second->status.size &&
+        !selection.growing.contains(entry.path))
+      return changed();
   }
   return scanned;
 }
@@ -146,12 +235,39 @@ Inspect inspect_in(int directory_fd) {
   return [directory_fd](const FileFact& file) -> Inspection {
     auto fd = os::open_beneath(directory_fd, file.path, O_RDONLY | O_NONBLOCK);
     if (!fd) {  // a link is data; anything else that cannot be opened cannot be copied either
-      return fd.error().code == Code::protocol_violation ? Inspection{}
+      return fd.error().code == Code::protocol_violation ? Inspection{FileState::whole, ""}
                                                          : Inspection{FileState::torn, fd.error().message};
     }
     return inspect_file(file.path, file.size, reader_of(fd->get()));
   };
 }
+
+ReadListed read_in(int directory_fd) {
+  return [directory_fd](const FileFact& file, std::uint64_t offset, std::size_t size) -> Result<Bytes> {
+    TRY_ASSIGN(const os::Fd fd, os::open_beneath(directory_fd, file.path, O_RDONLY | O_NONBLOCK));
+    return reader_of(fd.get())(offset, size);
+  };
+}
+
+namespace {
+
+// What the copy is of: the listed facts, and of what was taken over those that it had then.
+Listing listing_taken(const Listing& expected, const SnapshotOptions& options) {
+  Listing listing;
+  listing.marker = expected.marker;
+  const Selection& selection = options.selection;
+  for (const FileFact& file : expected.files)
+    if (!selection.left_out.contains(file.path) && !selection.from_previous.contains(file.path))
+      listing.files.push_back(file);
+  if (options.previous == nullptr) return listing;
+  for (const FileFact& file : options.previous->listing.files)
+    if (selection.from_previous.contains(file.path)) listing.files.push_back(file);
+  std::sort(listing.files.begin(), listing.files.end(),
+            [](const FileFact& a, const FileFact& b) { return a.path < b.path; });
+  return listing;
+}
+
+}  // namespace
 
 Result<Snapshot> take_snapshot(int source_fd, const Listing& expected, const os::Path& into,
                                const SnapshotOptions& options) {
@@ -160,14 +276,15 @@ Result<Snapshot> take_snapshot(int source_fd, const Listing& expected, const os:
   const auto attempt = [&]() -> Result<Snapshot> {
     TRY_ASSIGN(const os::Fd target, os::open_file(into, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
     Snapshot snapshot;
-    TRY_ASSIGN(const std::vector<Seen> seen, walk(source_fd, checkpoint_options(), snapshot.notes));
-    snapshot.listing = listing_of(seen);
-    if (snapshot.listing.files != expected.files) return changed();
-    snapshot.listing.marker = expected.marker;
-    Copier copier(source_fd, target.get(), into, options);
+    TRY_ASSIGN(const std::vector<Seen> all, walk(source_fd, checkpoint_options(), snapshot.notes));
+    TRY(check_unchanged(listing_of(all).files, expected, options.selection));
+    const std::vector<Seen> seen = selected(all, options.selection);
+    Copier copier(source_fd, target.get(), into, expected, options);
     TRY(copier.copy(seen));
     TRY_ASSIGN(const Listing after, list_checkpoint(source_fd));
-    if (after != expected) return changed();
+    TRY(check_unchanged(after.files, expected, options.selection));
+    if (after.marker != expected.marker) return changed();
+    snapshot.listing = listing_taken(expected, options);
     TRY_ASSIGN(Scan scanned, hash_copy(target.get(), copier, seen, options));
     snapshot.tree = std::move(scanned.tree);
     snapshot.notes.insert(snapshot.notes.end(), scanned.notes.begin(), scanned.notes.end());

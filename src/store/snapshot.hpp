@@ -9,16 +9,17 @@
 #include "base/bytes.hpp"
 #include "base/result.hpp"
 #include "os/files.hpp"
+#include "store/listing.hpp"
 #include "store/scan.hpp"
 #include "store/tree.hpp"
-#include "store/whole.hpp"
 
 namespace gridctl::store {
 
-// What WholeWatch looks at. busy when entries vanish meanwhile. Links count as files; `.commit` is the marker.
+// What whole::WholeWatch looks at. busy when entries vanish meanwhile. Links count as files; `.commit` is the marker.
 [[nodiscard]] Result<Listing> list_checkpoint(int directory_fd);
-// WholeWatch's look into files of this directory, which must stay open.
+// Looks into files of this directory, which must stay open. A link is data, and whole.
 [[nodiscard]] Inspect inspect_in(int directory_fd);
+[[nodiscard]] ReadListed read_in(int directory_fd);
 
 struct Snapshot {
   Tree tree;
@@ -35,11 +36,12 @@ struct SnapshotOptions {
   os::Path previous_directory;
   Fingerprints* fingerprints = nullptr;  // of `previous`; of this one when it succeeds. May be null
   unsigned threads = 1;                  // that hash
+  Selection selection{};                 // not_found when it wants of the previous what that does not have
 };
 
 // Copies (sharing extents where the file system can) into `into`, which must not exist, then hashes the copy. The
-// source is listed before and after: when it is not `expected` both times, busy (look again later), and `into` is
-// removed.
+// source is listed before and after: when what is selected is not as `expected` both times, busy (look again later),
+// and `into` is removed.
 [[nodiscard]] Result<Snapshot> take_snapshot(int source_fd, const Listing& expected, const os::Path& into,
                                              const SnapshotOptions& options = {});
 

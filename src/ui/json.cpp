@@ -117,6 +117,7 @@ Json checkpoint_value(const registry::Checkpoint& checkpoint) {
               {"verified", checkpoint.verified},
               {"pinned", checkpoint.pinned},
               {"stray", checkpoint.stray},
+              {"provisional", checkpoint.provisional},
               {"how", text_or_null(checkpoint.how)},
               {"root", to_hex(checkpoint.root)},
               {"metrics", checkpoint.metrics},

@@ -29,6 +29,8 @@ inline constexpr std::size_t k_chunks_max = 4096;              // digests in one
 inline constexpr std::size_t k_attempts_max = 1000;            // in one poll or its reply
 inline constexpr std::size_t k_checkpoints_listed_max = 1000;  // of one attempt
 inline constexpr std::size_t k_list_max = 4096;                // any other list or map
+inline constexpr std::size_t k_how_max = 200;                  // bytes of HostCheckpoint::how
+inline constexpr std::size_t k_glob_max = 1024;                // bytes of whole_when
 
 // First frame each way (kind request from the controller, reply from the agent).
 struct ControllerHello {
@@ -64,6 +66,7 @@ struct AttemptSpec {
   std::optional<Digest> restore;        // checkpoint tree; its content fills the checkpoint directory
   std::string restore_name;             // "JOB@SEQ", value of GRIDCTL_RESUME_FROM
   std::string checkpoint_path;          // as in the job file; empty = the default directory
+  std::string whole_when;               // glob of checkpoint.whole_when; empty = none
   bool checkpoint_by_marker = false;    // the restored one was taken by `.commit`: from the start only markers count
   bool checkpoints = true;              // false: interval off
   std::uint64_t upload_limit = 0;       // bytes a second of checkpoints that leave the host; 0: none
@@ -157,9 +160,10 @@ struct HostCheckpoint {
   std::uint64_t bytes = 0;
   std::uint64_t files = 0;
   std::int64_t age_ms = 0;                   // host time since it was taken
-  std::string how;                           // "commit-marker", "format", "quiet", "exit"
+  std::string how;                           // gridctl-agent(7); at most k_how_max bytes, foreign
   std::optional<std::int64_t> written_ms{};  // from the first change of its files to the last, as far as was seen
   Metrics metrics{};                         // what the job had told when it was taken
+  bool provisional = false;                  // nobody could be sure that it is whole
 };
 
 struct AttemptStatus {
@@ -176,6 +180,7 @@ struct AttemptStatus {
   std::uint64_t log_bytes = 0;              // bytes of output ever written (offset of the log's end)
   std::vector<HostCheckpoint> checkpoints;  // those the host still holds, oldest first
   Epoch max_epoch;                          // the host's fence for this job
+  std::string no_checkpoint{};              // why none could be taken for longer than it should take; empty = well
 };
 
 // How often a job shall save and its host look. Zero: as it was told before.

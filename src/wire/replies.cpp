@@ -35,7 +35,9 @@ HostCheckpoint read_checkpoint(const Fields& fields) {
                             fields.integer("age_ms", 0, INT64_MAX),
                             fields.text("how")};
   if (fields.has("written_ms")) checkpoint.written_ms = fields.integer("written_ms", 0, INT64_MAX);
+  if (checkpoint.how.size() > k_how_max) checkpoint.how.resize(k_how_max);
   if (fields.has("metrics")) checkpoint.metrics = fields.metrics("metrics");
+  checkpoint.provisional = fields.has("provisional") && fields.flag("provisional");
   return checkpoint;
 }
 
@@ -68,6 +70,7 @@ AttemptStatus read_status(const Fields& fields) {
   status.log_bytes = fields.number("log_bytes");
   status.checkpoints = fields.list("checkpoints", k_checkpoints_listed_max, &read_checkpoint);
   status.max_epoch = fields.epoch("max_epoch");
+  if (fields.has("no_checkpoint")) status.no_checkpoint = fields.text("no_checkpoint");
   return status;
 }
 
@@ -104,25 +107,28 @@ json checkpoint_json(const HostCheckpoint& checkpoint) {
            {"files", checkpoint.files},   {"age_ms", checkpoint.age_ms},     {"how", checkpoint.how}};
   if (checkpoint.written_ms) out["written_ms"] = *checkpoint.written_ms;
   if (!checkpoint.metrics.empty()) out["metrics"] = checkpoint.metrics;
+  if (checkpoint.provisional) out["provisional"] = true;
   return out;
 }
 
 json status_json(const AttemptStatus& status) {
   json checkpoints = json::array();
   for (const HostCheckpoint& checkpoint : status.checkpoints) checkpoints.push_back(checkpoint_json(checkpoint));
-  return {{"job", status.job.value},
-          {"epoch", status.epoch.value},
-          {"phase", phase_name(status.phase)},
-          {"doing", status.doing},
-          {"end", end_reason_name(status.end)},
-          {"exit_code", status.exit_code},
-          {"signal", status.signal},
-          {"detail", status.detail},
-          {"started_ms_ago", status.started_ms_ago},
-          {"ended_ms_ago", status.ended_ms_ago},
-          {"log_bytes", status.log_bytes},
-          {"checkpoints", std::move(checkpoints)},
-          {"max_epoch", status.max_epoch.value}};
+  json out{{"job", status.job.value},
+           {"epoch", status.epoch.value},
+           {"phase", phase_name(status.phase)},
+           {"doing", status.doing},
+           {"end", end_reason_name(status.end)},
+           {"exit_code", status.exit_code},
+           {"signal", status.signal},
+           {"detail", status.detail},
+           {"started_ms_ago", status.started_ms_ago},
+           {"ended_ms_ago", status.ended_ms_ago},
+           {"log_bytes", status.log_bytes},
+           {"checkpoints", std::move(checkpoints)},
+           {"max_epoch", status.max_epoch.value}};
+  if (!status.no_checkpoint.empty()) out["no_checkpoint"] = status.no_checkpoint;
+  return out;
 }
 }  // namespace
 

@@ -50,6 +50,7 @@ json spec_json(const AttemptSpec& spec) {
            {"log_ring_bytes", spec.log_ring_bytes},
            {"disk_bytes_max", spec.disk_bytes_max}};
   if (spec.upload_limit > 0) out["upload_limit"] = spec.upload_limit;
+  if (!spec.whole_when.empty()) out["whole_when"] = spec.whole_when;
   if (spec.checkpoint_by_marker) out["checkpoint_by_marker"] = true;  // newer than the others: absent means no
   if (spec.interval_signal > 0) out["interval_signal"] = spec.interval_signal;
   if (spec.gang) out["gang"] = gang_json(*spec.gang);
@@ -72,6 +73,7 @@ AttemptSpec read_spec(const Fields& fields) {
   spec.checkpoint_path = fields.text("checkpoint_path");
   if (fields.has("upload_limit")) spec.upload_limit = fields.number("upload_limit");
   spec.checkpoint_by_marker = fields.has("checkpoint_by_marker") && fields.flag("checkpoint_by_marker");
+  if (fields.has("whole_when")) spec.whole_when = fields.text("whole_when", k_glob_max);
   spec.checkpoints = fields.flag("checkpoints");
   if (fields.has("interval_signal")) spec.interval_signal = static_cast<int>(fields.number("interval_signal", 31));
   spec.checkpoint_min_interval = fields.duration("checkpoint_min_interval_ms");

@@ -29,14 +29,15 @@ const std::map<std::string, Rooms>& layers() {
       {"probe", {"base", "os", "wire"}},
       {"gpubench", {"base", "os", "probe"}},
       {"store", {"base", "os", "wire", "crypto"}},
+      {"whole", {"base", "store"}},
       {"registry", {"base", "os", "db", "job", "config"}},
       {"transfer", {"base", "os", "wire", "crypto", "store", "http", "ssh"}},
-      {"agent", {"base", "os", "wire", "crypto", "job", "probe", "store", "transfer"}},
+      {"agent", {"base", "os", "wire", "crypto", "job", "probe", "store", "whole", "transfer"}},
       {"forecast", {"base", "job", "sched", "config"}},
       {"ui", {"base", "job", "sched", "registry"}},
       {"cmd",
-       {"base", "os", "wire", "crypto", "db", "http", "ssh", "job", "sched", "config", "probe", "store", "registry",
-        "transfer", "agent", "forecast", "ui"}},
+       {"base", "os", "wire", "crypto", "db", "http", "ssh", "job", "sched", "config", "probe", "store", "whole",
+        "registry", "transfer", "agent", "forecast", "ui"}},
   };
   return table;
 }

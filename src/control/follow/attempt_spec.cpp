@@ -6,7 +6,7 @@
 #include "control/follow/gang_spec.hpp"
 #include "job/launcher.hpp"
 #include "sched/backend.hpp"
-#include "store/whole.hpp"
+#include "store/listing.hpp"
 
 namespace gridctl::control {
 
@@ -131,9 +131,10 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   if (facts.restore) {
     out.restore = facts.restore->root;
     out.restore_name = checkpoint_name(facts.job.id, facts.restore->seq);
-    out.checkpoint_by_marker = facts.restore->how == store::how_name(store::Whole::commit_marker);
+    out.checkpoint_by_marker = facts.restore->how == store::k_how_marker;
   }
   out.checkpoint_path = spec.checkpoint.path;
+  out.whole_when = spec.checkpoint.whole_when;
   out.checkpoints = spec.checkpoint.interval != job::CheckpointPolicy::Interval::off;
   out.interval_signal = spec.checkpoint.signal;
   out.upload_limit = spec.checkpoint.upload_limit;

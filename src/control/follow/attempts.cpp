@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "control/follow/interpret_status.hpp"
 #include "control/reach/pace.hpp"
 
@@ -11,6 +12,7 @@ namespace gridctl::control {
 
 namespace {
 
+constexpr std::size_t k_reason_max = 2000;  // bytes of what a host says of a job in one line
 constexpr const char* k_liveness_words[] = {"answering", "suspect", "unreachable", "lost"};
 
 std::string pull_name(std::uint64_t epoch, int rank) {
@@ -126,7 +128,20 @@ void Attempts::on_status(const FleetHost& host, TrackedJob& job, const wire::Att
   const JobId id = job.id();
   for (job::Happening& event : reading.events) book_.apply(id, std::move(event));
   if (reading.output) fetch_log(host, job, rank, status);
+  if (reading.checkpoints) note_no_checkpoint(host, job, which, status);
   if (reading.checkpoints) pull_newest(host, job, rank, status);
+}
+
+// The host says why it could take no checkpoint for longer than it should take, or that it can again.
+void Attempts::note_no_checkpoint(const FleetHost& host, const TrackedJob& job, Which which,
+                                  const wire::AttemptStatus& status) {
+  std::string text = sanitize(status.no_checkpoint.substr(0, k_reason_max));
+  std::string& told = work(job.id()).no_checkpoint[which];
+  if (text == told) return;
+  const bool well = text.empty();
+  told = text;
+  book_.note(job.id(), {well ? "checkpoints_again" : "no_checkpoint",
+                        well ? "checkpoints can be taken again" : std::move(text), status.epoch, host.provider.name});
 }
 
 void Attempts::fetch_log(const FleetHost& host, const TrackedJob& job, int rank, const wire::AttemptStatus& status) {
@@ -241,7 +256,8 @@ bool Attempts::commit_whole(TrackedJob& job, Epoch epoch, AttemptNumber attempt,
   row.stored_bytes = pulled.stored_bytes;
   row.files = pulled.files;
   row.host_number = pulled.from.number;
-  row.how = pulled.from.how;
+  row.how = sanitize(pulled.from.how);
+  row.provisional = pulled.from.provisional;
   row.metrics = pulled.from.metrics;
   if (pulled.from.written_ms) row.stall = std::chrono::milliseconds{*pulled.from.written_ms};
   row.upload = std::chrono::milliseconds{pulled.from.age_ms} + pulled.took;

@@ -67,6 +67,7 @@ class Attempts : public JobListener, public FleetListener {
     std::map<Which, std::deque<KeptPart>> parts;  // of a gang's checkpoints, oldest first
     std::string missing_told;                     // why its newest parts are no checkpoint yet
     std::map<std::uint64_t, int> ports_skipped;   // by epoch: ranges of ports that were in use
+    std::map<Which, std::string> no_checkpoint;   // why none can be taken, as was told last
   };
 
   // JobListener
@@ -100,6 +101,7 @@ class Attempts : public JobListener, public FleetListener {
   // attempts.cpp
   void forget_secrets(const JobId& id);
   void on_status(const FleetHost& host, TrackedJob& job, const wire::AttemptStatus& status);
+  void note_no_checkpoint(const FleetHost& host, const TrackedJob& job, Which which, const wire::AttemptStatus& status);
   void fetch_log(const FleetHost& host, const TrackedJob& job, int rank, const wire::AttemptStatus& status);
   void pull_newest(const FleetHost& host, TrackedJob& job, int rank, const wire::AttemptStatus& status);
   void commit(TrackedJob& job, Which which, AttemptNumber attempt, const Pulled& pulled);

@@ -37,7 +37,7 @@ TEST_F(CheckpointWatchTest, WhatWasRestoredIsNoNews) {
   CheckpointWatch watch(attempt_, spec_, view_of(attempt_, spec_, 1), os::system_clock(), changed_.get());
   watch.restored();
   watch.start();
-  watch.finish(store::Writer::exited);
+  watch.finish(whole::Writer::exited);
   EXPECT_THAT(watch.list(), IsEmpty());
 }
 
@@ -48,7 +48,7 @@ TEST_F(CheckpointWatchTest, WhatIsSavedBeforeTheFirstLookIsTaken) {
   write(files() / "state", "step 45\nstep 46\n");
   write(files() / ".commit", "");
   watch.start();
-  watch.finish(store::Writer::exited);
+  watch.finish(whole::Writer::exited);
   ASSERT_THAT(watch.list(), SizeIs(1));
   EXPECT_EQ(slurp(snapshot_files(attempt_, 1) / "state"), "step 45\nstep 46\n");
 }
@@ -63,7 +63,7 @@ class BasesTest : public CheckpointWatchTest {
     CheckpointWatch watch(attempt_, spec_, view_of(attempt_, spec_, 1), os::system_clock(), changed_.get());
     watch.release(1000);
     watch.start();
-    watch.finish(store::Writer::exited);
+    watch.finish(whole::Writer::exited);
     std::vector<std::uint64_t> numbers;
     for (const auto& one : watch.list()) numbers.push_back(one.number);
     return numbers;

@@ -96,6 +96,8 @@ TEST(JobFile, KnowsTheThreeKindsOfCheckpointInterval) {
   EXPECT_EQ(parsed("checkpoint: {interval: 90}\nrun: x").spec.checkpoint.every, 90s);
   EXPECT_EQ(parsed("checkpoint: {upload_limit: 20MB/s}\nrun: x").spec.checkpoint.upload_limit, 20'000'000u);
   EXPECT_EQ(parsed("checkpoint: {upload_limit: 100kB}\nrun: x").spec.checkpoint.upload_limit, 100'000u);
+  EXPECT_EQ(parsed("checkpoint: {whole_when: 'step-*/done.json'}\nrun: x").spec.checkpoint.whole_when,
+            "step-*/done.json");
 }
 
 TEST(JobFile, TakesADeadlineAsALengthOrATime) {

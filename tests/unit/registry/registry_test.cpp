@@ -115,6 +115,35 @@ TEST_F(RegistryTest, NeverMovesTheHeadBackToAnOlderCheckpointOfItsEpoch) {
   EXPECT_TRUE(registry->commit_checkpoint(checkpoint(id, epoch, 3))->became_head);
 }
 
+TEST_F(RegistryTest, PrefersCheckpointsOfWhichSomebodyWasSure) {
+  const JobId id = submit();
+  const Epoch epoch = run(id, "a");
+  const auto commit = [&](std::uint64_t number, bool provisional) {
+    Checkpoint c = checkpoint(id, epoch, number);
+    c.provisional = provisional;
+    return *registry->commit_checkpoint(c);
+  };
+  EXPECT_TRUE(commit(1, true).became_head) << "nothing better exists";
+  EXPECT_TRUE(commit(2, true).became_head);
+  EXPECT_TRUE(commit(3, false).became_head);
+  const auto waits = commit(4, true);
+  EXPECT_FALSE(waits.became_head);
+  EXPECT_FALSE(waits.checkpoint.stray);
+  EXPECT_EQ(registry->checkpoint(id, std::nullopt)->host_number, 3u);
+  EXPECT_TRUE(registry->checkpoint(id, waits.checkpoint.seq)->provisional);
+  EXPECT_TRUE(commit(5, false).became_head);
+}
+
+TEST_F(RegistryTest, TellsWhyNoCheckpointCanBeTakenUntilItCan) {
+  const JobId id = submit();
+  const Epoch epoch = run(id, "a");
+  EXPECT_EQ(*registry->why_no_checkpoint(id), "");
+  ASSERT_TRUE(registry->note(id, {5000}, {"no_checkpoint", "because", epoch, {}}));
+  EXPECT_EQ(*registry->why_no_checkpoint(id), "because");
+  ASSERT_TRUE(registry->note(id, {6000}, {"checkpoints_again", "again", epoch, {}}));
+  EXPECT_EQ(*registry->why_no_checkpoint(id), "");
+}
+
 TEST_F(RegistryTest, KeepsTheBestByTheMetricThatCameWithIt) {
   const JobId id = submit();
   const Epoch epoch = run(id, "a");

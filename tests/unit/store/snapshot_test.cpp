@@ -100,5 +100,60 @@ TEST_F(Snapshots, LooksIntoFilesOfTheDirectory) {
   EXPECT_EQ(inspect(listing.files[2]).state, FileState::torn);
 }
 
+TEST_F(Snapshots, TakesLogsAtTheLengthThatTheyWereListedWith) {
+  write(dir / "out/train.log", "one\n");
+  write(dir / "out/state.json", "{}");
+  const os::Fd fd = source();
+  const Listing listing = *list_checkpoint(fd.get());
+  std::ofstream(dir / "out/train.log", std::ios::app) << "two\n";
+  SnapshotOptions options;
+  EXPECT_THAT(take_snapshot(fd.get(), listing, dir / "snap", options), FailsWith(Code::busy));
+  options.selection.growing = {"train.log"};
+  const auto snapshot = take_snapshot(fd.get(), listing, dir / "snap", options);
+  ASSERT_THAT(snapshot, IsOk());
+  EXPECT_EQ(slurp(dir / "snap/train.log"), "one\n");
+  EXPECT_EQ(snapshot->tree.find("train.log")->size, 4u);
+}
+
+TEST_F(Snapshots, TakesOverWhatIsBeingRewritten) {
+  write(dir / "out/a/ckpt.pt", "whole");
+  write(dir / "out/step-1/x", "1");
+  const os::Fd fd = source();
+  const auto first = take_snapshot(fd.get(), *list_checkpoint(fd.get()), dir / "snap-1");
+  ASSERT_THAT(first, IsOk());
+  fs::remove_all(dir / "out/a");
+  write(dir / "out/step-2/x", "2");
+  write(dir / "out/step-3/half", "");
+  fs::create_directories(dir / "out/step-4");
+  SnapshotOptions options;
+  options.previous = &*first;
+  options.previous_directory = dir / "snap-1";
+  options.selection.from_previous = {"a/ckpt.pt"};
+  options.selection.left_out = {"step-3/half"};
+  const auto second = take_snapshot(fd.get(), *list_checkpoint(fd.get()), dir / "snap-2", options);
+  ASSERT_THAT(second, IsOk());
+  EXPECT_EQ(slurp(dir / "snap-2/a/ckpt.pt"), "whole");
+  EXPECT_EQ(second->tree.find("step-3"), nullptr) << "a program would take it for the newest";
+  EXPECT_EQ(second->tree.find("step-4"), nullptr);
+  EXPECT_NE(second->tree.find("step-2/x"), nullptr);
+  EXPECT_EQ(second->tree.find("a/ckpt.pt")->chunks, first->tree.find("a/ckpt.pt")->chunks);
+  // And once more from there.
+  options.previous = &*second;
+  options.previous_directory = dir / "snap-2";
+  const auto third = take_snapshot(fd.get(), *list_checkpoint(fd.get()), dir / "snap-3", options);
+  ASSERT_THAT(third, IsOk());
+  EXPECT_EQ(third->root, second->root);
+}
+
+TEST_F(Snapshots, KnowsHdf5ByItsSuperblock) {
+  std::string file("\x89HDF\r\n\x1a\n", 8);
+  file += std::string("\x02\x08\x08\x00", 4) + std::string(8, '\0') + std::string(8, '\xff');
+  file += std::string("\xc8\0\0\0\0\0\0\0", 8);  // ends at 200
+  file.resize(200);
+  EXPECT_EQ(inspect_file("w.h5", file.size(), reader_over(file)).state, FileState::whole);
+  const std::string torn = file.substr(0, 150);
+  EXPECT_EQ(inspect_file("w.h5", torn.size(), reader_over(torn)).state, FileState::torn);
+}
+
 }  // namespace
 }  // namespace gridctl::store

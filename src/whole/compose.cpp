@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the state of each unit to a checkpoint: the newest whole state of each.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "whole/names.hpp"
+#include "whole/watch.hpp"
+
+namespace gridctl::whole {
+
+// Nothing of it changed for as long as its layout may still add something.
+bool WholeWatch::settled(const Sight& sight, const Unit& unit) const {
+  if (sight.writer != Writer::running) return true;
+  return std::all_of(unit.files.begin(), unit.files.end(), [&](const std::string& path) {
+    return sight.logs.contains(path) || history_.unchanged_for(path, sight.now) >= unit.settle;
+  });
+}
+
+WholeWatch::Facts WholeWatch::facts_of(const Sight& sight, const Unit& unit) const {
+  Facts facts;
+  for (const std::string& path : unit.files)
+    if (const FileFact* file = store::find_file(sight.listing.files, path);
+        file != nullptr && !sight.logs.contains(path))
+      facts.emplace(path, *file);
+  return facts;
+}
+
+// Instead of what lies there now, what the last snapshot holds of it.
+void WholeWatch::take_before(const Sight& sight, const Facts& before, const std::vector<std::string>& now,
+                             store::Selection& selection) const {
+  for (const std::string& path : now)
+    if (!sight.logs.contains(path) && !before.contains(path)) selection.left_out.insert(path);
+  for (const auto& [path, fact] : before) {
+    const FileFact* file = store::find_file(sight.listing.files, path);
+    if (file == nullptr || !(*file == fact)) selection.from_previous.insert(path);
+  }
+}
+
+void WholeWatch::select_rest(const Sight& sight, const Rest& rest, store::Selection& selection) {
+  std::vector<std::string> now;
+  Facts facts;
+  bool steady = true, settings = true;
+  for (const FileFact& file : sight.unknown) {
+    now.push_back(file.path);
+    if (history_.is_being_removed(file.path)) {
+      selection.left_out.insert(file.path);
+      continue;
+    }
+    facts.emplace(file.path, file);
+    settings = settings && names_settings(file.path);
+    steady = steady &&
+             (sight.writer != Writer::running || history_.unchanged_for(file.path, sight.now) >= rules_.known_quiet);
+  }
+  if (rest.whole) {
+    chosen_.rest = std::move(facts);
+    return;
+  }
+  // Beside a layout's unit: what was there before it, settings first of all, goes with it as it is.
+  if (taken_rest_.empty() && steady && settings) {
+    chosen_.rest = std::move(facts);
+    return;
+  }
+  take_before(sight, taken_rest_, now, selection);
+}
+
+// Each unit by itself: what of it is whole goes into `chosen_`, else what it was before is selected. The verdict is
+// that of the newest unit that is news, if there is one.
+std::optional<Verdict> WholeWatch::judge_units(const Sight& sight, store::Selection& selection,
+                                               std::optional<Verdict>& refused) {
+  std::optional<Verdict> news;
+  std::int64_t newest = 0;
+  for (const Unit& unit : sight.units) {
+    if (unit.part) continue;
+    Facts facts = facts_of(sight, unit);
+    const auto before = taken_units_.find(unit.path);
+    if (!unit.whole || !settled(sight, unit)) {
+      if (!refused)
+        refused = refuse(sight, unit.whole ? "'" + sanitize(unit.path) + "' changed just now" : unit.why, unit.blame);
+      if (before != taken_units_.end()) chosen_.kept.insert(unit.path);
+      take_before(sight, before != taken_units_.end() ? before->second : Facts{}, unit.files, selection);
+      continue;
+    }
+    std::int64_t written = 0;
+    for (const auto& [path, fact] : facts) written = std::max(written, fact.mtime_ns);
+    if ((before == taken_units_.end() || before->second != facts) && (!news || written >= newest)) {
+      newest = written;
+      news = Verdict{Whole::layout, "complete", {}, unit.layout + ":" + unit.path, false, {}};
+    }
+    chosen_.units[unit.path] = std::move(facts);
+  }
+  return news;
+}
+
+Verdict WholeWatch::compose(const Sight& sight, const Rest& rest) {
+  store::Selection selection;
+  std::optional<Verdict> refused;
+  if (!rest.whole) refused = refuse(sight, rest.why, rest.blame);
+  std::optional<Verdict> news = judge_units(sight, selection, refused);
+  if (rest.whole && !rest.minor && rest_changed_ && !sight.unknown.empty()) {
+    if (!news || rest.by == Whole::exit) news = Verdict{rest.by, rest.why, {}, rest.how, false, {}};
+    news->provisional = rest.provisional;
+  }
+  if (!news) {
+    chosen_ = {};
+    return refused ? *std::move(refused)
+                   : Verdict{Whole::nothing_new, "unchanged since the last snapshot", {}, {}, false, {}};
+  }
+  if (sight.writer == Writer::exited)
+    news->whole = Whole::exit, news->how = "exit", news->why = "the program ended by itself";
+  select_rest(sight, rest, selection);
+  for (const std::string& log : sight.logs)
+    if (!selection.left_out.contains(log)) selection.growing.insert(log);
+  if (sight.writer != Writer::exited) selection.left_out.insert(sight.temporary.begin(), sight.temporary.end());
+  chosen_.all = selection.left_out.empty() && selection.from_previous.empty();
+  news->selection = std::move(selection);
+  return *std::move(news);
+}
+
+}  // namespace gridctl::whole

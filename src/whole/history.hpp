@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What became of each file of a checkpoint directory from look to look. A value: no I/O, no clock.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.hpp"
+#include "store/listing.hpp"
+
+namespace gridctl::whole {
+
+using store::FileFact;
+
+enum class Change : std::uint8_t {
+  fresh,      // was not there
+  replaced,   // another file under the name: renamed into place, or removed and made again
+  rewritten,  // the same file, begun anew: shorter than before, or it had been whole
+  continued,  // the same file goes on being written
+};
+
+struct News {
+  const FileFact* file = nullptr;  // of the listing that was looked at
+  Change change = Change::fresh;
+  Duration gap{};  // since its change before; zero when fresh
+};
+
+class History {
+ public:
+  // What differs from the look before. The listing is ascending by path and must outlive the news.
+  [[nodiscard]] std::vector<News> look(const std::vector<FileFact>& files, BootTime now);
+
+  // Asked once for each state of a file. REQUIRES: the file is of the listing that was looked at last.
+  [[nodiscard]] const store::Inspection& inspect(const FileFact& file, const store::Inspect& inspect);
+  // The first bytes of a file, kept as long as the file does not change.
+  [[nodiscard]] Duration unchanged_for(std::string_view path, BootTime now) const;
+
+  // Only ever appended to: by its name, or because it has grown throughout two saves of something else.
+  [[nodiscard]] bool is_log(std::string_view path) const;
+  // Each version arrived complete under its name, and none was written on there.
+  [[nodiscard]] bool arrives_whole(std::string_view path) const;
+  void save_ended() { ++saves_; }  // of something in the directory
+
+  // Numbered folders that lost files since something was last written into them: they are being removed.
+  [[nodiscard]] bool is_being_removed(std::string_view path) const;
+
+ private:
+  struct Known {
+    FileFact fact;
+    BootTime since;  // first seen so
+    std::optional<store::Inspection> inspection;
+    unsigned grown = 0;     // times, without anything else
+    unsigned replaced = 0;  // times
+    bool continued = false, ever_cut = false;
+    std::uint64_t grows_since_save = 0;
+  };
+  [[nodiscard]] News compare(const Known& before, Known& now, const FileFact& file, BootTime at) const;
+  void note_removed(const std::vector<FileFact>& files);
+
+  std::map<std::string, Known, std::less<>> known_;
+  std::map<std::string, bool, std::less<>> removing_;  // folders
+  std::uint64_t saves_ = 0;
+};
+
+}  // namespace gridctl::whole

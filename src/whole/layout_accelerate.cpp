@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accelerate's save_state: weights, optimizer.bin, scheduler.bin…, then random_states_RANK.pkl, then
+// custom_checkpoint_N.pkl for what the program registered. A folder may be saved into again.
+#include "base/text.hpp"
+#include "whole/layout_tools.hpp"
+
+namespace gridctl::whole {
+namespace {
+
+constexpr std::string_view k_random = "random_states_", k_custom = "custom_checkpoint_";
+
+bool is_accelerates(const Folder& folder) {
+  if (folder.find("random_states_0.pkl") != nullptr) return true;
+  // On the way to it: weights, and an optimizer under the name that only Accelerate uses.
+  return folder.find("optimizer.bin") != nullptr && !weights_missing(folder);
+}
+
+std::optional<Trouble> trouble_of(const Folder& folder) {
+  const FileFact* random = folder.find("random_states_0.pkl");
+  if (random == nullptr) return missing(folder, "random_states_0.pkl");
+  if (auto torn = torn_file(folder)) return torn;
+  if (auto none = weights_missing(folder)) return none;
+  if (auto shard = shards_missing(folder)) return shard;
+  if (auto inner = distributed_trouble(folder)) return inner;
+  for (const FileFact* file : folder.direct()) {
+    const std::string_view name = folder.name(*file);
+    const std::string shown = "'" + sanitize(file->path) + "'";
+    if (file->size == 0) return Trouble{shown + " is still empty", file->path};
+    if (name.starts_with(k_random)) continue;  // ranks do not wait for each other
+    if (name.starts_with(k_custom)) {
+      if (file->mtime_ns < random->mtime_ns) return Trouble{shown + " is still of the save before", file->path};
+    } else if (file->mtime_ns > random->mtime_ns) {
+      return Trouble{shown + " is newer than random_states_0.pkl, which is written after it", random->path};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Unit> find_accelerate(const Folder& folder) {
+  if (!is_accelerates(folder)) return {};
+  Unit unit = folder_unit(folder, "accelerate", trouble_of(folder));
+  unit.settle = std::chrono::seconds{1};  // what was registered follows, and nothing says how much that is
+  return {std::move(unit)};
+}
+
+}  // namespace gridctl::whole

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lightning: one torch archive NAME.ckpt with everything in it, written in place or under a temporary name.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "whole/layout_tools.hpp"
+
+namespace gridctl::whole {
+namespace {
+
+constexpr std::string_view k_end = ".ckpt", k_version = "pytorch-lightning_version";
+
+bool has_its_names(std::string_view name) {
+  return name.find("epoch=") != std::string_view::npos || name.find("step=") != std::string_view::npos ||
+         name == "last.ckpt" || (name.starts_with("last-v") && name.ends_with(k_end));
+}
+
+}  // namespace
+
+std::vector<Unit> find_lightning(const Folder& folder) {
+  std::vector<Unit> units;
+  for (const FileFact* file : folder.direct()) {
+    const std::string_view name = folder.name(*file);
+    if (!name.ends_with(k_end)) continue;
+    const store::Inspection inspection = folder.inspect(*file);
+    const bool torn = inspection.state == store::FileState::torn;
+    const bool its_own = !torn && folder.entry(*file, "/data.pkl", k_pickle_max).find(k_version) != std::string::npos;
+    if (!its_own && !(torn && has_its_names(name))) continue;
+    std::optional<Trouble> trouble;
+    if (torn) trouble = Trouble{"'" + sanitize(file->path) + "' is not whole: " + inspection.why, file->path};
+    units.push_back(files_unit("lightning", file->path, {file}, std::move(trouble)));
+  }
+  return units;
+}
+
+}  // namespace gridctl::whole

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "whole/layout_tools.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/text.hpp"
+#include "whole/names.hpp"
+
+namespace gridctl::whole {
+namespace {
+
+std::string shown(std::string_view path) { return "'" + sanitize(path.substr(0, 200)) + "'"; }
+
+constexpr unsigned char k_bin_int_1 = 'K', k_bin_int_2 = 'M', k_bin_int_4 = 'J';
+constexpr unsigned char k_bin_put = 'q', k_long_bin_put = 'r', k_memoize = 0x94;
+
+}  // namespace
+
+Unit folder_unit(const Folder& folder, std::string_view layout, std::optional<Trouble> trouble) {
+  Unit unit;
+  unit.layout = layout;
+  unit.path = folder.is_top() ? "." : folder.path();
+  for (const FileFact& file : folder.files()) unit.files.push_back(file.path);
+  unit.whole = !trouble;
+  if (trouble) unit.why = std::move(trouble->why), unit.blame = std::move(trouble->blame);
+  return unit;
+}
+
+Unit files_unit(std::string_view layout, std::string path, std::vector<const FileFact*> files,
+                std::optional<Trouble> trouble) {
+  Unit unit;
+  unit.layout = layout;
+  unit.path = std::move(path);
+  for (const FileFact* file : files) unit.files.push_back(file->path);
+  std::sort(unit.files.begin(), unit.files.end());
+  unit.whole = !trouble;
+  if (trouble) unit.why = std::move(trouble->why), unit.blame = std::move(trouble->blame);
+  return unit;
+}
+
+std::string path_in(const Folder& folder, std::string_view relative) {
+  return folder.is_top() ? std::string(relative) : folder.path() + "/" + std::string(relative);
+}
+
+Trouble missing(const Folder& folder, std::string_view relative) {
+  std::string path = path_in(folder, relative);
+  return {shown(path) + " is not there yet", std::move(path)};
+}
+
+std::optional<Trouble> torn_file(const Folder& folder) {
+  for (const FileFact& file : folder.files()) {
+    if (is_log_name(file.path)) continue;
+    const store::Inspection inspection = folder.inspect(file);
+    if (inspection.state == store::FileState::torn)
+      return Trouble{shown(file.path) + " is not whole: " + inspection.why, file.path};
+  }
+  return std::nullopt;
+}
+
+std::optional<Trouble> newer_than(const Folder& folder, const FileFact& last) {
+  for (const FileFact& file : folder.files())
+    if (file.mtime_ns > last.mtime_ns && !is_log_name(file.path))
+      return Trouble{shown(file.path) + " is newer than " + shown(last.path) + ", which is written last", last.path};
+  return std::nullopt;
+}
+
+std::vector<std::string> index_names(const Folder& folder, const FileFact& index) {
+  std::set<std::string> names;
+  const auto json = nlohmann::json::parse(folder.text(index, k_index_max), nullptr, false);
+  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object()) return {};
+  for (const auto& [tensor, file] : json["weight_map"].items())
+    if (file.is_string()) names.insert(file.get<std::string>());
+  return {names.begin(), names.end()};
+}
+
+std::optional<Trouble> shards_missing(const Folder& folder) {
+  for (const FileFact* index : folder.direct()) {
+    if (!index->path.ends_with(".index.json")) continue;
+    const auto names = index_names(folder, *index);
+    if (names.empty()) return Trouble{shown(index->path) + " names no shards", index->path};
+    for (const std::string& name : names) {
+      const FileFact* shard = folder.find(name);
+      if (shard == nullptr) return missing(folder, name);
+      if (shard->mtime_ns > index->mtime_ns)
+        return Trouble{shown(shard->path) + " is newer than its index " + shown(index->path), index->path};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Trouble> weights_missing(const Folder& folder) {
+  for (const FileFact* file : folder.direct()) {
+    const std::string_view name = folder.name(*file);
+    const bool weights = name.starts_with("model") || name.starts_with("pytorch_model") ||
+                         name.starts_with("adapter_model") || name.starts_with("tf_model") ||
+                         name.starts_with("flax_model");
+    if (weights && (name.ends_with(".safetensors") || name.ends_with(".bin") || name.ends_with(".index.json") ||
+                    name.ends_with(".h5") || name.ends_with(".msgpack")))
+      return std::nullopt;
+  }
+  for (const std::string& name : folder.folders()) {
+    const Folder sub = folder.sub(name);
+    if (is_distributed(sub) || is_deepspeed_tag(sub)) return std::nullopt;
+  }
+  return Trouble{"no weights are there yet", path_in(folder, "model.safetensors")};
+}
+
+bool all_digits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::optional<std::uint64_t> pickled_number(std::string_view pickle, std::string_view key) {
+  const std::size_t at = pickle.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view rest = pickle.substr(at + key.size());
+  const auto byte = [&](std::size_t i) { return i < rest.size() ? static_cast<unsigned char>(rest[i]) : 0u; };
+  if (byte(0) == k_bin_put) rest.remove_prefix(std::min<std::size_t>(2, rest.size()));
+  else if (byte(0) == k_long_bin_put) rest.remove_prefix(std::min<std::size_t>(5, rest.size()));
+  else if (byte(0) == k_memoize) rest.remove_prefix(1);
+  if (byte(0) == k_bin_int_1) return byte(1);
+  if (byte(0) == k_bin_int_2) return byte(1) | byte(2) << 8u;
+  if (byte(0) == k_bin_int_4)
+    return byte(1) | byte(2) << 8u | byte(3) << 16u | static_cast<std::uint64_t>(byte(4)) << 24u;
+  return std::nullopt;
+}
+
+}  // namespace gridctl::whole

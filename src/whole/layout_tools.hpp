@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What several recognisers need.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "whole/layout.hpp"
+
+namespace gridctl::whole {
+
+// Why something is not whole, and the file to blame (a path of the listing).
+struct Trouble {
+  std::string why, blame;
+};
+
+// Names of the layout's units in all of a folder.
+[[nodiscard]] Unit folder_unit(const Folder& folder, std::string_view layout, std::optional<Trouble> trouble);
+[[nodiscard]] Unit files_unit(std::string_view layout, std::string path, std::vector<const FileFact*> files,
+                              std::optional<Trouble> trouble);
+
+[[nodiscard]] std::string path_in(const Folder& folder, std::string_view relative);
+[[nodiscard]] Trouble missing(const Folder& folder, std::string_view relative);
+// The first file that is torn by its own format, or empty under a name that never is.
+[[nodiscard]] std::optional<Trouble> torn_file(const Folder& folder);
+// The first file that changed after `last` was written.
+[[nodiscard]] std::optional<Trouble> newer_than(const Folder& folder, const FileFact& last);
+// Weights in one file, in shards with an index, or in a nested folder that another layout knows. `stems` are the names
+// without ending ("model", "adapter_model").
+[[nodiscard]] std::optional<Trouble> weights_missing(const Folder& folder);
+// Each index (*.index.json with a weight_map) names files that are there.
+[[nodiscard]] std::optional<Trouble> shards_missing(const Folder& folder);
+[[nodiscard]] std::vector<std::string> index_names(const Folder& folder, const FileFact& index);
+// What is wrong in the sub-folders that are checkpoints of torch.distributed.checkpoint.
+[[nodiscard]] std::optional<Trouble> distributed_trouble(const Folder& folder);
+[[nodiscard]] bool is_distributed(const Folder& folder);
+// What is wrong with a folder that one tag of DeepSpeed's names.
+[[nodiscard]] bool is_deepspeed_tag(const Folder& folder);
+[[nodiscard]] std::optional<Trouble> deepspeed_trouble(const Folder& folder);
+
+[[nodiscard]] bool all_digits(std::string_view text);
+// An integer that a pickle stores under this key, as DeepSpeed does; nullopt when it is not found.
+[[nodiscard]] std::optional<std::uint64_t> pickled_number(std::string_view pickle, std::string_view key);
+
+inline constexpr std::size_t k_pickle_max = 1u << 20;  // bytes looked at; keys stand at its beginning or end
+inline constexpr std::size_t k_index_max = 16u << 20;  // bytes of an index of shards
+
+// The layouts themselves, for layouts.cpp.
+[[nodiscard]] std::vector<Unit> find_transformers(const Folder& folder);
+[[nodiscard]] std::vector<Unit> find_accelerate(const Folder& folder);
+[[nodiscard]] std::vector<Unit> find_lightning(const Folder& folder);
+[[nodiscard]] std::vector<Unit> find_distributed(const Folder& folder);
+[[nodiscard]] std::vector<Unit> find_deepspeed(const Folder& folder);
+[[nodiscard]] std::vector<Unit> find_megatron(const Folder& folder);
+[[nodiscard]] std::vector<Unit> find_orbax(const Folder& folder);
+[[nodiscard]] std::vector<Unit> find_tensorflow(const Folder& folder);
+[[nodiscard]] std::vector<Unit> find_keras(const Folder& folder);
+[[nodiscard]] std::vector<Unit> find_stable_baselines(const Folder& folder);
+[[nodiscard]] std::vector<Unit> find_safetensors(const Folder& folder);
+[[nodiscard]] std::vector<Unit> find_peft(const Folder& folder);
+
+}  // namespace gridctl::whole

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transformers Trainer: checkpoint-N/ with the weights, what Accelerate, FSDP or DeepSpeed add, and trainer_state.json
+// last. Every rank writes its own rng_state.
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/text.hpp"
+#include "whole/layout_tools.hpp"
+
+namespace gridctl::whole {
+namespace {
+
+constexpr std::string_view k_prefix = "checkpoint-", k_last = "trainer_state.json";
+
+bool is_trainers(const Folder& folder) {
+  const std::string_view name = folder.base_name();
+  if (!name.starts_with(k_prefix) || !all_digits(name.substr(k_prefix.size()))) return false;
+  for (const std::string_view file : {k_last, std::string_view("training_args.bin"), std::string_view("optimizer.pt"),
+                                      std::string_view("rng_state.pth"), std::string_view("rng_state_0.pth")})
+    if (folder.find(file) != nullptr) return true;
+  // Before the first of these only the model is there, with its configuration.
+  return folder.find("config.json") != nullptr || folder.find("adapter_config.json") != nullptr ||
+         !weights_missing(folder);
+}
+
+// rng_state_0.pth to rng_state_N.pth without a gap, written by ranks that do not wait for each other.
+std::optional<Trouble> ranks_missing(const Folder& folder) {
+  std::size_t states = 0;
+  for (const FileFact* file : folder.direct()) {
+    const std::string_view name = folder.name(*file);
+    if (name.starts_with("rng_state_") && name.ends_with(".pth")) ++states;
+  }
+  for (std::size_t rank = 0; rank < states; ++rank) {
+    const std::string name = "rng_state_" + std::to_string(rank) + ".pth";
+    if (folder.find(name) == nullptr) return missing(folder, name);
+  }
+  return std::nullopt;
+}
+
+std::optional<Trouble> trouble_of(const Folder& folder) {
+  const FileFact* last = folder.find(k_last);
+  if (last == nullptr) return missing(folder, k_last);
+  if (auto torn = torn_file(folder)) return torn;
+  if (!nlohmann::json::accept(folder.text(*last, store::k_json_max)))
+    return Trouble{"'" + sanitize(last->path) + "' is not whole", last->path};
+  if (auto none = weights_missing(folder)) return none;
+  if (auto shard = shards_missing(folder)) return shard;
+  if (auto inner = distributed_trouble(folder)) return inner;
+  for (const std::string& name : folder.folders())
+    if (const Folder sub = folder.sub(name); is_deepspeed_tag(sub))
+      if (auto inner = deepspeed_trouble(sub)) return inner;
+  if (auto rank = ranks_missing(folder)) return rank;
+  // Of other ranks' states nobody says that they come before; all else does.
+  if (folder.find("rng_state_0.pth") != nullptr) return std::nullopt;
+  return newer_than(folder, *last);
+}
+
+}  // namespace
+
+std::vector<Unit> find_transformers(const Folder& folder) {
+  if (!is_trainers(folder)) return {};
+  return {folder_unit(folder, "transformers", trouble_of(folder))};
+}
+
+}  // namespace gridctl::whole

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// When is a checkpoint directory whole, and what of it? Pure decisions over listings that the agent takes from time to
+// time; the only looks into files go through `Access`. gridctl-job(5), CHECKPOINTS, says what is promised.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.hpp"
+#include "store/listing.hpp"
+#include "whole/cohort.hpp"
+#include "whole/history.hpp"
+#include "whole/layout.hpp"
+#include "whole/read_cache.hpp"
+
+namespace gridctl::whole {
+
+using store::Listing;
+
+// Is somebody still writing?
+enum class Writer : std::uint8_t {
+  running,
+  exited,  // the program ended by itself with code 0
+  killed,  // killed, crashed or failed: whatever it was writing may be torn for ever
+};
+
+struct WholeRules {
+  Duration learning_quiet = std::chrono::seconds{10};   // without a change, while nobody knows what belongs together
+  Duration part_quiet = std::chrono::seconds{60};       // the same, when what is there is called a part
+  Duration unknown_quiet = std::chrono::seconds{5};     // for files of unknown format of which it is known
+  Duration known_quiet = std::chrono::seconds{1};       // for a file that holds a whole state, the first time
+  Duration temporary_stale = std::chrono::minutes{10};  // a temporary name unchanged for so long is just a name
+  // The job is known to use `.commit` (its restored checkpoint was taken by it): only markers count from the start.
+  bool marker_expected = false;
+  std::string whole_when;  // glob: after a change of a file whose path or name matches, the directory is whole
+};
+
+enum class Whole : std::uint8_t {
+  not_yet,        // look again later
+  never,          // the writer is gone and this state is not to be trusted
+  nothing_new,    // the same as at the last snapshot, or no file at all
+  commit_marker,  // the job says so
+  layout,         // a layout's unit is complete
+  format,         // files of known formats that are known to be all, or to be enough
+  learned,        // the same files have changed as in the saves before
+  quiet,          // nothing changed for long enough
+  exit,           // the program ended by itself
+};
+
+inline constexpr const char* k_no_files = "no files yet";  // why of a directory without any
+
+struct Verdict {
+  Whole whole = Whole::not_yet;
+  std::string why;    // for people; may quote foreign names
+  std::string blame;  // when it is not whole: the file that is torn, missing, or changes too often
+  std::string how;    // as in wire::HostCheckpoint::how: "transformers:checkpoint-100", "format"…; "" when not whole
+  bool provisional = false;    // nobody could be sure: restored only when nothing better exists
+  store::Selection selection;  // what of the listing is whole
+  [[nodiscard]] bool is_whole() const { return whole >= Whole::commit_marker; }
+};
+
+// Follows one checkpoint directory. A value: no I/O, no clock.
+class WholeWatch {
+ public:
+  explicit WholeWatch(const WholeRules& rules = {}) : rules_(rules), marker_used_(rules.marker_expected) {}
+  // Every look counts for quiet time, so look at least once per second, and soon after each change.
+  [[nodiscard]] Verdict look(const Listing& listing, BootTime now, Writer writer, const Access& access);
+  // A snapshot of what the last look selected of this listing was taken: only differences count from now on.
+  void taken(const Listing& listing);
+  // This was restored, before the program begins: no news, and what a save is expected to change.
+  void restored(const Listing& listing, BootTime now, const Access& access);
+  // From the first look that found the directory changed since the last snapshot until the last change: how long its
+  // writer has been at it, to a second or so. Logs do not count.
+  [[nodiscard]] Duration written_for() const { return changed_at_ - writing_since_.value_or(changed_at_); }
+
+ private:
+  // What a look makes of the listing before anything is judged.
+  struct Sight {
+    const Listing& listing;
+    BootTime now;
+    Writer writer;
+    const Access& access;  // cached
+    std::vector<Unit> units;
+    std::set<std::string> logs, temporary;
+    std::set<std::string> of_units;  // files of units that stand by themselves
+    std::vector<FileFact> unknown;   // the rest, ascending
+    bool moved = false;              // something but a log has changed since the last look
+  };
+  // How it stands with the files that no layout knows.
+  struct Rest {
+    bool whole = false, provisional = false;
+    bool minor = false;  // settings beside units of layouts: taken along, but no news
+    Whole by = Whole::not_yet;
+    std::string how, why, blame;
+  };
+  using Facts = std::map<std::string, FileFact, std::less<>>;
+
+  [[nodiscard]] Sight see(const Listing& listing, BootTime now, Writer writer, const Access& access);
+  [[nodiscard]] Access cached(const Access& access);
+  void note_time(const Sight& sight);
+
+  [[nodiscard]] std::optional<Verdict> judge_by_word(const Sight& sight);  // `.commit` or whole_when
+  [[nodiscard]] std::optional<Verdict> by_marker(const Sight& sight);
+  [[nodiscard]] std::optional<Verdict> by_file(const Sight& sight);
+  [[nodiscard]] Verdict refuse(const Sight& sight, std::string why, std::string blame) const;
+
+  [[nodiscard]] static Rest not_whole(std::string why, std::string blame);
+  [[nodiscard]] Rest judge_rest(const Sight& sight);
+  [[nodiscard]] std::optional<Rest> rest_is_torn(const Sight& sight);
+  [[nodiscard]] Rest rest_while_running(const Sight& sight);
+  [[nodiscard]] Rest rest_after_kill(const Sight& sight);
+  [[nodiscard]] Rest rest_learned(const Sight& sight, const std::vector<std::string>& changed);
+  [[nodiscard]] Rest rest_learning(const Sight& sight, const std::vector<std::string>& changed);
+  [[nodiscard]] std::optional<std::string> unsure_file(const Sight& sight, const std::vector<std::string>& changed);
+  // The layout of files each of which holds a whole state (settings beside them do not matter), "" when one does not.
+  [[nodiscard]] std::string enough_by_themselves(const Sight& sight, const std::vector<std::string>& changed) const;
+  [[nodiscard]] std::string part_layout(const Sight& sight, const std::vector<std::string>& changed) const;
+
+  [[nodiscard]] bool settled(const Sight& sight, const Unit& unit) const;
+  [[nodiscard]] Facts facts_of(const Sight& sight, const Unit& unit) const;
+  [[nodiscard]] Verdict compose(const Sight& sight, const Rest& rest);
+  [[nodiscard]] std::optional<Verdict> judge_units(const Sight& sight, store::Selection& selection,
+                                                   std::optional<Verdict>& refused);
+  void select_rest(const Sight& sight, const Rest& rest, store::Selection& selection);
+  void take_before(const Sight& sight, const Facts& before, const std::vector<std::string>& now,
+                   store::Selection& selection) const;
+
+  // What the last look selected, for taken().
+  struct Chosen {
+    bool all = false;
+    std::map<std::string, Facts> units;  // whole now, by path
+    std::set<std::string> kept;          // units taken as they were before
+    std::optional<Facts> rest;           // nullopt: as it was before
+  };
+
+  WholeRules rules_;
+  History history_;
+  Cohort cohort_;
+  ReadCache reads_;
+  BootTime changed_at_{};                  // last difference between two looks
+  std::optional<BootTime> writing_since_;  // first look that differed from the last snapshot
+  bool looked_ = false, marker_used_ = false;
+  bool rest_changed_ = false;  // since the last snapshot
+  bool all_taken_ = false;     // the last snapshot was of all that was listed
+  std::optional<Listing> last_taken_;
+  std::map<std::string, Facts> taken_units_;
+  Facts taken_rest_;
+  Chosen chosen_;
+};
+
+}  // namespace gridctl::whole

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that no layout knows: whole when all that a save changes has changed, or, while that is not known, when
+// nothing has changed for long enough.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "whole/names.hpp"
+#include "whole/shards.hpp"
+#include "whole/watch.hpp"
+
+namespace gridctl::whole {
+namespace {
+
+constexpr int k_gaps_of_quiet = 4;           // quiet must exceed the longest gap seen within a save so many times
+constexpr std::size_t k_saves_to_trust = 3;  // then a single file's own pauses are known
+
+std::string shown(std::string_view path) { return "'" + sanitize(path.substr(0, 200)) + "'"; }
+
+std::string ago(Duration duration) { return "changed " + format_duration(duration) + " ago"; }
+
+}  // namespace
+
+WholeWatch::Rest WholeWatch::not_whole(std::string why, std::string blame) {
+  return {false, false, false, Whole::not_yet, {}, std::move(why), std::move(blame)};
+}
+
+WholeWatch::Rest WholeWatch::judge_rest(const Sight& sight) {
+  Rest rest;
+  rest.whole = true;
+  if (sight.unknown.empty() || !rest_changed_) return rest;
+  if (auto torn = rest_is_torn(sight)) return *std::move(torn);
+  switch (sight.writer) {
+    case Writer::running: return rest_while_running(sight);
+    case Writer::killed: return rest_after_kill(sight);
+    case Writer::exited: break;
+  }
+  rest.by = Whole::exit;
+  rest.how = "exit";
+  rest.why = "the program ended by itself";
+  return rest;
+}
+
+std::optional<WholeWatch::Rest> WholeWatch::rest_is_torn(const Sight& sight) {
+  for (const FileFact& file : sight.unknown) {
+    if (is_temporary_name(file.path)) continue;
+    const store::Inspection inspection = sight.access.inspect(file);
+    if (inspection.state == store::FileState::torn)
+      return not_whole(shown(file.path) + " is not whole: " + inspection.why, file.path);
+  }
+  for (const Unit& unit : sight.units)
+    if (unit.part && !unit.whole) return not_whole(unit.why, unit.blame);
+  if (auto shard = missing_shard(sight.unknown)) return not_whole(shard->why, shard->blame);
+  return std::nullopt;
+}
+
+// Of what has changed in this save: a file whose content nobody can judge.
+std::optional<std::string> WholeWatch::unsure_file(const Sight& sight, const std::vector<std::string>& changed) {
+  for (const std::string& path : changed) {
+    const FileFact* file = store::find_file(sight.unknown, path);
+    if (file == nullptr || history_.arrives_whole(path)) continue;
+    if (is_temporary_name(path) || sight.access.inspect(*file).state != store::FileState::whole) return path;
+  }
+  return std::nullopt;
+}
+
+std::string WholeWatch::enough_by_themselves(const Sight& sight, const std::vector<std::string>& changed) const {
+  const Folder top(sight.unknown, "", sight.access);
+  std::string layout;
+  for (const std::string& path : changed) {
+    const FileFact* file = store::find_file(sight.unknown, path);
+    if (file == nullptr || names_settings(path)) continue;
+    const std::string_view one = self_contained(top, *file);
+    if (one.empty()) return {};
+    if (layout.empty() || one == "format") layout = one;
+    if (one != "format") layout += layout == one ? ":" + path : "";
+  }
+  return layout;
+}
+
+std::string WholeWatch::part_layout(const Sight& sight, const std::vector<std::string>& changed) const {
+  for (const Unit& unit : sight.units)
+    if (unit.part && std::all_of(changed.begin(), changed.end(), [&](const std::string& path) {
+          return names_settings(path) || std::find(unit.files.begin(), unit.files.end(), path) != unit.files.end();
+        }))
+      return unit.layout + ":" + unit.path;
+  return {};
+}
+
+WholeWatch::Rest WholeWatch::rest_while_running(const Sight& sight) {
+  const std::vector<std::string> changed = cohort_.paths();
+  const bool units = std::any_of(sight.units.begin(), sight.units.end(), [](const Unit& unit) { return !unit.part; });
+  if (units && std::all_of(changed.begin(), changed.end(), names_settings)) {
+    Rest rest;
+    rest.whole = sight.now - cohort_.changed_at() >= rules_.known_quiet;
+    rest.minor = true;
+    return rest;
+  }
+  if (cohort_.learned()) return rest_learned(sight, changed);
+  for (const std::string& path : sight.temporary)
+    if (!sight.of_units.contains(path)) return not_whole(shown(path) + " has a temporary name", path);
+  return rest_learning(sight, changed);
+}
+
+WholeWatch::Rest WholeWatch::rest_learned(const Sight& sight, const std::vector<std::string>& changed) {
+  if (!cohort_.complete()) {
+    const std::string slot = cohort_.awaited();
+    return not_whole("waiting for " + shown(slot) + " to change, as in the saves before", slot);
+  }
+  const auto unsure = unsure_file(sight, changed);
+  if (!unsure) {
+    std::string how = part_layout(sight, changed);
+    if (how.empty()) how = enough_by_themselves(sight, changed);
+    const bool known = std::all_of(changed.begin(), changed.end(), [&](const std::string& path) {
+      const FileFact* file = store::find_file(sight.unknown, path);
+      return file == nullptr || sight.access.inspect(*file).state == store::FileState::whole;
+    });
+    if (how.empty()) how = known ? "format" : "learned";
+    return {true, false, false, known ? Whole::format : Whole::learned, how, "what every save changes has changed", {}};
+  }
+  const bool single = changed.size() == 1;
+  Duration needed = single && cohort_.saves() < k_saves_to_trust ? rules_.learning_quiet : rules_.unknown_quiet;
+  needed = std::max(needed, k_gaps_of_quiet * cohort_.longest_pause());
+  const Duration quiet = sight.now - cohort_.changed_at();
+  if (quiet < needed) return not_whole(shown(*unsure) + ", of unknown format, " + ago(quiet), *unsure);
+  if (single) return {true, true, false, Whole::quiet, "quiet", "nothing changed for " + format_duration(needed), {}};
+  return {true, false, false, Whole::learned, "learned", "what every save changes has changed", {}};
+}
+
+WholeWatch::Rest WholeWatch::rest_learning(const Sight& sight, const std::vector<std::string>& changed) {
+  const Duration quiet = sight.now - cohort_.changed_at();
+  const auto unsure = unsure_file(sight, changed);
+  const std::string enough = unsure ? "" : enough_by_themselves(sight, changed);
+  const bool like_before = cohort_.saves() == 0 || cohort_.complete();
+  if (!enough.empty() && like_before) {
+    if (quiet < rules_.known_quiet) return not_whole(ago(quiet), changed.front());
+    // A name is no proof that nothing else belongs to it.
+    return {true, enough == "format", false, Whole::format, enough, "a whole state in one file", {}};
+  }
+  Duration needed = std::max(rules_.learning_quiet, k_gaps_of_quiet * cohort_.longest_gap());
+  const bool part =
+      std::any_of(changed.begin(), changed.end(), [](const std::string& path) { return names_a_part(path); });
+  if (part && changed.size() == 1 && cohort_.saves() == 0) needed = std::max(needed, rules_.part_quiet);
+  const std::string blame = unsure ? *unsure : changed.empty() ? "" : changed.front(), awaited = cohort_.awaited();
+  if (!awaited.empty()) needed = std::max(needed, rules_.part_quiet);
+  if (quiet < needed && !awaited.empty())
+    return not_whole("waiting for " + shown(awaited) + " to change, as in the save before", awaited);
+  if (quiet < needed)
+    return not_whole(ago(quiet) + "; what belongs together is still being learned, so nothing may change for " +
+                         format_duration(needed),
+                     blame);
+  return {true, true, false, Whole::quiet, "quiet", "nothing changed for " + format_duration(needed), {}};
+}
+
+// Nobody writes any more, and nobody says whether it had finished: only what is proven counts.
+WholeWatch::Rest WholeWatch::rest_after_kill(const Sight& sight) {
+  const std::vector<std::string> changed = cohort_.paths();
+  if (const auto unsure = unsure_file(sight, changed))
+    return not_whole(shown(*unsure) + " may be torn: its writer was killed", *unsure);
+  for (const FileFact& file : sight.unknown)
+    if (history_.is_being_removed(file.path) && !taken_rest_.contains(file.path))
+      return not_whole("its folder was being removed", file.path);
+  const std::string enough = enough_by_themselves(sight, changed);
+  if (cohort_.complete() || (cohort_.saves() == 0 && !enough.empty())) {
+    const bool sure = cohort_.learned() || (!enough.empty() && enough != "format");
+    return {true, !sure, false, Whole::format, enough.empty() ? "format" : enough, "all new files are valid", {}};
+  }
+  return not_whole("nobody knows whether its writer had finished", changed.empty() ? "" : changed.front());
+}
+
+}  // namespace gridctl::whole
