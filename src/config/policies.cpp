@@ -174,7 +174,8 @@ Result<void> read_checkpoint(Source& source, const Node& node, const std::map<st
 
 Result<void> read_recovery(Source& source, const Node& node, job::RecoveryPolicy& into) {
   TRY_ASSIGN(const Fields fields,
-             Fields::open(source, node, "recovery", {"lost_after", "max_failures", "on_exit", "lease", "hangs", "stragglers"}));
+             Fields::open(source, node, "recovery",
+                          {"lost_after", "max_failures", "on_exit", "lease", "hangs", "stragglers"}));
   TRY(fields.duration("lost_after", k_lost_after_min, k_lost_after_max, into.lost_after));
   TRY(fields.integer("max_failures", 0, k_failures_max, into.max_failures));
   TRY(fields.duration("lease", k_lease_min, k_lease_max, into.lease));
@@ -216,8 +217,9 @@ Result<void> read_query(const Source& source, const Node& node, const std::strin
 
 Result<void> read_constraints(Source& source, const Node& node, job::Constraints& into) {
   if (node.kind == Node::Kind::scalar) return read_query(source, node, "constraints", into.query);
-  TRY_ASSIGN(const Fields fields, Fields::open(source, node, "constraints",
-                                               {"region", "class", "max_price", "providers", "labels", "query", "interconnect"}));
+  TRY_ASSIGN(const Fields fields,
+             Fields::open(source, node, "constraints",
+                          {"region", "class", "max_price", "providers", "labels", "query", "interconnect"}));
   if (const Node* query = fields.find("query")) {
     if (query->kind != Node::Kind::scalar) return fields.expected("query", "a text such as 'num_gpus>=2'");
     TRY(read_query(source, *query, "constraints.query", into.query));

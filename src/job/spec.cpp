@@ -165,10 +165,14 @@ RecoveryPolicy recovery_of(const json& in) {
 }
 
 json constraints_json(const Constraints& constraints) {
-  return {{"region_in", constraints.region_in}, {"region_not", constraints.region_not},
-          {"classes", constraints.classes},     {"max_price", optional_json(constraints.max_price)},
-          {"providers", constraints.providers}, {"labels", constraints.labels},
-          {"query", constraints.query},         {"is_private", constraints.is_private},
+  return {{"region_in", constraints.region_in},
+          {"region_not", constraints.region_not},
+          {"classes", constraints.classes},
+          {"max_price", optional_json(constraints.max_price)},
+          {"providers", constraints.providers},
+          {"labels", constraints.labels},
+          {"query", constraints.query},
+          {"is_private", constraints.is_private},
           {"any_interconnect", constraints.any_interconnect}};
 }
 
