@@ -99,7 +99,8 @@ std::vector<EmittedFile> emit_fsdp(const Question& question, const Plan& plan) {
   std::string words = layout.zero == 3 ? "full_shard" : "shard_grad_op";
   if (layout.offload != Offload::none) words += " offload";
   arguments["fsdp"] = words + " auto_wrap";
-  arguments["fsdp_config"] = {{"backward_prefetch", "backward_pre"},
+  arguments["fsdp_config"] = {{"reshard_after_forward", layout.zero == 3},
+                              {"backward_prefetch", "backward_pre"},
                               {"limit_all_gathers", true},
                               {"use_orig_params", true},
                               {"sync_module_states", true},
