@@ -11,12 +11,13 @@
 
 namespace gridctl::os {
 
-// Which threads blocking work waits for. Work of one lane never waits for threads that another lane holds.
+// Which threads blocking work waits for. Work of one lane never waits for threads that another lane holds, and one host
+// has at most two of each lane.
 struct Lane {
   enum class Kind : std::uint8_t {
     login,   // a connection to a host is opened
-    urgent,  // starting, stopping, collecting and cleaning up attempts
-    bulk,    // checkpoints, benchmarks, inventories: at most two pieces of work at once for one host
+    urgent,  // starting and stopping attempts
+    bulk,    // checkpoints, output, cleaning up, benchmarks, inventories: may take hours
   } kind = Kind::urgent;
   std::string host = {};
 };

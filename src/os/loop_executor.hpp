@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor of a real process: an os::Loop, and a pool of threads for each lane.
+// The executor of a real process: an os::Loop, and a pool of threads for each lane, of which each host has a share.
 #pragma once
 
-#include <deque>
-#include <map>
-
 #include "os/executor.hpp"
+#include "os/host_pool.hpp"
 #include "os/loop.hpp"
 
 namespace gridctl::os {
@@ -21,16 +19,9 @@ class LoopExecutor : public Executor {
   void pause(Duration time) override;
 
  private:
-  struct Share {  // of one host in the lane for bulk work; loop thread only
-    int under_way = 0;
-    std::deque<std::function<void()>> waiting;
-  };
-  void begin_bulk(const std::string& host, std::function<void()> work);
-
   Loop& loop_;
-  std::map<std::string, Share> bulk_of_;
   // Last members: their destructors wait for work that refers to those above.
-  Pool login_, urgent_, bulk_;
+  HostPool login_, urgent_, bulk_;
 };
 
 }  // namespace gridctl::os

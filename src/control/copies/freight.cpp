@@ -48,6 +48,8 @@ Result<store::Tree> tree_of(store::ChunkStore& store, const Digest& root) {
 Result<BulkLink> StoreFreight::reach(const HostReach& host, Duration patience) {
   TRY_ASSIGN(BulkLink bulk, network_.open(host.provider, clock_.boot() + patience));
   if (host.life != nullptr) bulk.link = std::make_unique<HeardLink>(std::move(bulk.link), host.life, clock_);
+  bulk.link = under(host.budget != nullptr ? host.budget : std::make_shared<WorkBudget>(clock_, WorkBudget::Limits{}),
+                    std::move(bulk.link));
   return bulk;
 }
 

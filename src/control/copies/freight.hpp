@@ -13,6 +13,7 @@
 #include "control/reach/agent_network.hpp"
 #include "control/reach/life_sign.hpp"
 #include "control/reach/link_meter.hpp"
+#include "control/reach/work_budget.hpp"
 #include "store/gang_tree.hpp"
 #include "wire/messages.hpp"
 
@@ -22,6 +23,8 @@ namespace gridctl::control {
 struct HostReach {
   registry::Provider provider;
   std::shared_ptr<LifeSign> life;  // hears of every answer
+  // Bounds the whole of one piece of work; without one, each connection has its own.
+  std::shared_ptr<WorkBudget> budget = {};
 };
 
 // Where a checkpoint that is damaged here can be had.

@@ -159,7 +159,7 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
   const Which which{effect.epoch.value, effect.rank};
   const bool patient = mine.collect_tries[which]++ < k_collect_tries;
   in_background(
-      job.id(), name, {os::Lane::Kind::urgent, effect.host.value},
+      job.id(), name, {os::Lane::Kind::bulk, effect.host.value},
       [with = *with, known = newest_part(job.id(), which), head = head_root(job), patient] {
         return collect(with, known, head, patient);
       },
@@ -196,7 +196,7 @@ void Attempts::carry_out(TrackedJob& job, const job::CleanUp& effect) {
   if (!host->is_up()) return try_later(job.id(), name, k_settle_retry);
   const Which which{end.epoch.value, end.rank};
   in_background(
-      job.id(), name, {os::Lane::Kind::urgent, end.host.value},
+      job.id(), name, {os::Lane::Kind::bulk, end.host.value},
       [with = *work_with(job, end.host, end.epoch, end.attempt, end.rank), end, known = work(job.id()).saved[which],
        head = head_root(job)] { return clean_up(with, end, known, head); },
       [this, name, which, end](TrackedJob& mine, Result<Gathered> result) {

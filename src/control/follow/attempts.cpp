@@ -3,6 +3,7 @@
 #include "control/follow/attempts.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "control/follow/interpret_status.hpp"
 #include "control/reach/pace.hpp"
@@ -11,6 +12,7 @@ namespace gridctl::control {
 
 namespace {
 
+constexpr int k_doublings_max = 10;
 constexpr const char* k_liveness_words[] = {"answering", "suspect", "unreachable", "lost"};
 
 std::string pull_name(std::uint64_t epoch, int rank) {
@@ -135,7 +137,9 @@ void Attempts::fetch_log(const FleetHost& host, const TrackedJob& job, int rank,
   const Result<std::uint64_t> offset = world_.folders.log_next_offset(job.id(), attempt->number, rank);
   if (!offset) return report(offset.error(), "while reading a job's log");
   if (*offset >= status.log_bytes) return;
-  if (fleet_.request_log(host.provider.name, {status.job, status.epoch, *offset, k_log_piece}) &&
+  // Unless it came nearer to the end since it was last asked: a host that repeats itself is asked as others are.
+  const bool moves = std::exchange(work(job.id()).log_asked[{status.epoch.value, rank}], *offset) != *offset;
+  if (fleet_.request_log(host.provider.name, {status.job, status.epoch, *offset, k_log_piece}) && moves &&
       status.log_bytes - *offset > k_log_piece)
     fleet_.poll_now(host.provider.name);  // there is more: come again at once
 }
@@ -211,15 +215,18 @@ void Attempts::pull_newest(const FleetHost& host, TrackedJob& job, int rank, con
         return world.freight.pull(reach, id, epoch, newest, head);
       },
       [this, name, which, number = attempt->number](TrackedJob& mine, Result<Pulled> result) {
+        int& failed = work(mine.id()).pulls_failed[which];
+        if (result) failed = 0;
         const job::Attempt* now = mine.state().attempt();
         if (result && now != nullptr && now->is_gang()) {
           keep_part(mine, which, *result);
           return merge_parts(mine, [](TrackedJob&) {});
         }
         if (result) return commit(mine, which, number, *result);
+        const Duration pause = std::min(k_pull_retry * (1 << std::min(failed++, k_doublings_max)), k_pull_retry_max);
         report(result.error(), "while fetching a checkpoint of job " + mine.id().value);
         book_.note(mine.id(), {"checkpoint_fetch_failed", result.error().one_line(), {which.first}, {}});
-        try_later(mine.id(), name, k_pull_retry);
+        try_later(mine.id(), name, pause);
       });
 }
 

@@ -67,6 +67,8 @@ class Attempts : public JobListener, public FleetListener {
     std::map<Which, std::deque<KeptPart>> parts;  // of a gang's checkpoints, oldest first
     std::string missing_told;                     // why its newest parts are no checkpoint yet
     std::map<std::uint64_t, int> ports_skipped;   // by epoch: ranges of ports that were in use
+    std::map<Which, int> pulls_failed;            // since one went well
+    std::map<Which, std::uint64_t> log_asked;     // where its output was last asked for
   };
 
   // JobListener

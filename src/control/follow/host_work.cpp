@@ -6,6 +6,7 @@
 
 #include "control/fleet/health.hpp"
 #include "control/follow/interpret_status.hpp"
+#include "control/follow/read_output.hpp"
 #include "control/reach/pace.hpp"
 #include "control/reach/request.hpp"
 
@@ -17,7 +18,6 @@ using transfer::BulkLink;
 
 constexpr Duration k_stop_patience = std::chrono::seconds{90};  // beyond the grace, until a stop is complete
 constexpr Duration k_stop_look = std::chrono::milliseconds{200};
-constexpr std::uint32_t k_log_read = 512 * 1024;
 constexpr std::uint64_t k_standby_rate = 20'000'000;  // bytes a second: a host that writes slower is no standby
 
 LaunchResult unfit_result(const Unfit& unfit) {
@@ -116,9 +116,12 @@ Result<void> stop(const MemberWork& work, Duration grace) {
 }
 
 Result<std::uint64_t> make_standby(const World& world, const HostReach& host, const JobId& job, const Digest& root) {
-  TRY_ASSIGN(const BulkLink link, world.freight.reach(host, k_reach_patience));
-  TRY_ASSIGN(const std::uint64_t bytes, world.freight.push(host, link, root));
+  HostReach bounded = host;
+  bounded.budget = std::make_shared<WorkBudget>(world.clock, WorkBudget::Limits{});
+  TRY_ASSIGN(const BulkLink link, world.freight.reach(bounded, k_reach_patience));
+  TRY_ASSIGN(const std::uint64_t bytes, world.freight.push(bounded, link, root));
   const BootTime patience = soon(world.clock) + std::chrono::seconds{bytes / k_standby_rate};
+  bounded.budget->allow(patience - world.clock.boot());
   TRY(ask(*link.link, 2, wire::encode(wire::StandbyRequest{job, root}), patience));
   return bytes;
 }
@@ -130,33 +133,6 @@ Result<void> drop_standby(const World& world, const HostReach& host, const JobId
 }
 
 namespace {
-
-Result<void> read_log(const MemberWork& work, wire::Link& link, std::uint64_t end) {
-  os::Clock& clock = work.world.clock;
-  for (std::uint32_t stream = 100;; ++stream) {
-    TRY_ASSIGN(const std::uint64_t offset, work.world.folders.log_next_offset(work.job, work.attempt, work.rank));
-    if (offset >= end) return {};
-    TRY_ASSIGN(
-        const std::string payload,
-        ask(link, stream, wire::encode(wire::LogRequest{work.job, work.epoch, offset, k_log_read}), soon(clock)));
-    TRY_ASSIGN(const wire::LogReply reply, wire::parse_log_reply(payload));
-    std::string bytes;
-    for (;;) {
-      TRY_ASSIGN(const wire::Frame frame, link.receive(clock.boot() + k_work_answer));
-      if (frame.kind == wire::FrameKind::event) continue;
-      if (frame.kind == wire::FrameKind::end) {
-        TRY_ASSIGN(const wire::EndRecord record, wire::parse_end(frame.payload));
-        if (record.error) return *record.error;
-        break;
-      }
-      if (frame.kind != wire::FrameKind::data || bytes.size() + frame.payload.size() > k_log_read)
-        return make_error(Code::protocol_violation, "the agent sent more output than was asked for");
-      bytes += frame.payload;
-    }
-    if (bytes.empty()) return {};
-    TRY(work.world.folders.log_append(work.job, work.attempt, work.rank, reply.offset, bytes));
-  }
-}
 
 // Worth another try before the end of a job's output or its last checkpoint is given up. It has let us in before; only
 // our own disk can be full; and an error of a disk, theirs or ours, may have been the only one.
@@ -170,7 +146,9 @@ Result<Gathered> collect(const MemberWork& work, std::uint64_t known, const std:
   wire::Link& link = *bulk.link;
   TRY_ASSIGN(const wire::AttemptStatus status, look(link, work));
   Gathered out;
-  if (const Result<void> read = read_log(work, link, status.log_bytes); !read) {
+  if (const Result<void> read = read_output(link, work.world.clock, work.world.folders,
+                                            {work.job, work.epoch, work.attempt, work.rank}, status.log_bytes);
+      !read) {
     if (is_worth_retrying(read.error().code, patient)) return read.error();
     out.problem = "the end of the output is missing: " + read.error().one_line();
   }

@@ -14,7 +14,8 @@ namespace gridctl::control {
 
 namespace {
 
-constexpr std::uint64_t k_tail_bytes = 4096;  // enough for a stack trace
+constexpr std::uint64_t k_tail_bytes = 4096;            // enough for a stack trace
+constexpr std::uint64_t k_log_offset_max = 1ull << 60;  // an exabyte; sums of two stay numbers
 
 // Beside the log: "SEEN" bytes of output accounted for. Without it the log has neither holes nor a cut end.
 os::Path seen_path(const os::Path& path) { return path.string() + ".seen"; }
@@ -40,6 +41,8 @@ Result<void> append(const os::Path& path, std::string_view bytes) {
 Result<std::uint64_t> log_next_offset(const os::Path& path) { return read_seen(path); }
 
 Result<void> log_append(const os::Path& path, std::uint64_t offset, std::string_view bytes) {
+  if (offset > k_log_offset_max || bytes.size() > k_log_offset_max)
+    return make_error(Code::protocol_violation, "output at an offset that no job can have reached");
   TRY(os::make_directories(path.parent_path()));
   TRY_ASSIGN(const os::FileLock lock, os::FileLock::acquire(path.string() + ".lock"));
   TRY_ASSIGN(const std::uint64_t seen, read_seen(path));

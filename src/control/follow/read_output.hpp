@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading the rest of an attempt's output from its host, over a connection that nobody else uses.
+#pragma once
+
+#include <cstdint>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "control/reach/job_folders.hpp"
+#include "os/clock.hpp"
+#include "wire/frame.hpp"
+
+namespace gridctl::control {
+
+struct AttemptKey {
+  JobId job;
+  Epoch epoch;
+};
+
+// Fetches what `log` lacks up to offset `end`, as the host tells it. protocol_violation when the answers do not come
+// nearer to the end, or are more than any host keeps.
+[[nodiscard]] Result<void> read_output(wire::Link& link, os::Clock& clock, JobFolders& folders, const OutputOf& what,
+                                       std::uint64_t end);
+
+}  // namespace gridctl::control
