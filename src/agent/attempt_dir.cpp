@@ -52,7 +52,7 @@ Path agent_home() {
 
 Path lease_directory() {
   if (auto directory = os::environment("GRIDCTL_LEASE_DIR"); directory && !directory->empty()) return *directory;
-  return "/var/tmp/gridctl-leases";
+  return "/var/tmp";
 }
 
 Result<void> check_component(std::string_view what, std::string_view id) {

@@ -31,7 +31,8 @@ void AttemptRunner::kill_rest() {
   bool complained = false;
   for (int wait_ms = k_first_wait_ms;; wait_ms = std::min(wait_ms * 2, k_last_wait_ms)) {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) continue;  // orphans that came to us
-    const auto left = engine_->members(name(), attempt_.run(launch_));
+    auto left = engine_->members(name(), attempt_.run(launch_));
+    if (payload_id_ && os::is_alive(*payload_id_)) merge(left, {*payload_id_});
     if (left.empty()) return;
     signal_each(left, SIGKILL);
     if (now() > complain_at && !complained) {

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <vector>
 
 #include "agent/process_tree.hpp"
 #include "agent/supervise.hpp"
@@ -82,7 +84,18 @@ void AttemptRunner::act_on_time() {
     if (now() >= stop_.deadline()) read_control();
     return;
   }
-  if (payload_id_ && stop_.kill_now(now())) signal_each(engine_->members(name(), attempt_.run(launch_)), SIGKILL);
+  if (payload_id_ && stop_.kill_now(now())) kill_payload();
+}
+
+// What the job can do to its own files, its lock among them, changes nothing here: its first process is known by pid
+// and start time, and an engine knows its container by name.
+void AttemptRunner::kill_payload() {
+  std::vector<os::ProcessId> all = engine_->members(name(), attempt_.run(launch_));
+  merge(all, {*payload_id_});
+  signal_each(all, SIGKILL);
+  if (::kill(payload_id_->pid, 0) == 0 || errno != EPERM || !os::is_alive(*payload_id_)) return;
+  if (const auto removed = engine_->remove(name()); !removed)  // it runs as another user: only its engine may
+    os::log(os::LogLevel::error, removed.error().one_line());
 }
 
 void AttemptRunner::follow() {

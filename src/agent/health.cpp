@@ -231,7 +231,7 @@ wire::HealthReply Health::answer(const wire::HealthRequest& request) {
     if (request.packages && (report.packages.empty() || report.taken_at < asked)) return false;
     if (request.gpus && !report.gpus_fresh()) return false;
     if (asked - report.taken_at > request.max_age) return false;
-    const auto leases = shared.ledger.glance();
+    const auto leases = shared.ledger.valid();
     return leases && kept->leases == lease_key(*leases);
   };
   bool fresh = holds();

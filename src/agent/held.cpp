@@ -31,7 +31,7 @@ std::optional<std::vector<wire::HeldShare>> shares_of(const std::vector<Lease>& 
 }
 
 std::optional<std::vector<wire::HeldShare>> held_shares(Ledger& ledger, const ControllerId& asking) {
-  const Result<std::vector<Lease>> leases = ledger.glance();
+  const Result<std::vector<Lease>> leases = ledger.valid();
   if (!leases) return std::nullopt;
   return shares_of(*leases, asking);
 }

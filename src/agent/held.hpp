@@ -12,7 +12,7 @@
 
 namespace gridctl::agent {
 
-// Every valid lease; nullopt when the ledger is locked just now or holds more than fits into a reply.
+// Every valid lease; nullopt when the ledger cannot be read or holds more than fits into a reply.
 [[nodiscard]] std::optional<std::vector<wire::HeldShare>> held_shares(Ledger& ledger, const ControllerId& asking);
 // The same of leases that are known. Pure.
 [[nodiscard]] std::optional<std::vector<wire::HeldShare>> shares_of(const std::vector<Lease>& leases,

@@ -21,6 +21,7 @@
 
 #include "agent/attempt_dir.hpp"
 #include "agent/cgroup.hpp"
+#include "agent/confine.hpp"
 #include "agent/init_environment.hpp"
 #include "agent/process_tree.hpp"
 #include "agent/rank_output.hpp"
@@ -62,6 +63,7 @@ class Init {
   [[nodiscard]] bool deadline_passed() const;
   [[nodiscard]] bool may_begin() const;
   [[nodiscard]] bool run_phase(const char* phase);
+  void confine_plain_job() const;
   [[nodiscard]] Outcome run_ranks(const os::Path& script, const std::vector<std::string>& labels);
   [[nodiscard]] pid_t start(const os::Path& script, std::vector<std::string> environment, int output) const;
   [[nodiscard]] Outcome follow(std::vector<Main> mains);
@@ -140,6 +142,17 @@ void Init::arm_deadline() {
 bool Init::deadline_passed() const { return kill_at_ && now() >= *kill_at_; }
 
 bool Init::may_begin() const { return !deadline_ || lease_lasts(*deadline_, now()); }
+
+// A container is a boundary already. A job without one runs as the host's user, next to that user's keys. All that init
+// starts is confined with it: ranks may look into each other.
+void Init::confine_plain_job() const {
+  if (plan_.run == "/gridctl/run") return;
+  const AttemptDir attempt{plan_.control.parent_path()};
+  const auto confined =
+      confine(confinement_of(os::home_directory(), attempt.agent_home(), attempt.path, plan_.secrets));
+  if (!confined && confined.error().code != Code::unsupported)
+    ::dprintf(log_.get(), "gridctl: this job is not confined: %s\n", confined.error().one_line().c_str());
+}
 
 pid_t Init::start(const os::Path& script, std::vector<std::string> environment, int output) const {
   const char* shell = "/bin/sh";
@@ -360,6 +373,7 @@ void Init::save_output() {
 int Init::run() {
   if (!claim()) return k_init_refused;
   if (!prepare()) return 1;
+  confine_plain_job();
   if (run_phase("setup")) (void)run_phase("run");
   const std::string record = final_record();  // a signal that comes from here on has not ended the job
   kill_rest();

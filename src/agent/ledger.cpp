@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/ledger.hpp"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 
+#include "agent/ledger_files.hpp"
 #include "base/text.hpp"
+#include "os/random.hpp"
 #include "wire/frame.hpp"
 
 namespace gridctl::agent {
@@ -26,9 +27,13 @@ constexpr std::size_t k_slots_max = 4096;        // attempts of one machine; bou
 constexpr std::size_t k_head_bytes = 12;
 constexpr std::string_view k_slot_magic = "GLS1";
 constexpr Duration k_void_slack = std::chrono::seconds{60};  // after deadline + grace: init's own last line has acted
-constexpr Duration k_lock_wait = std::chrono::seconds{10};   // another user may hold the lock; then busy, not a hang
-constexpr Duration k_glance_wait = std::chrono::milliseconds{20};  // a write takes less; heartbeats must not wait
+constexpr Duration k_lock_wait = std::chrono::seconds{10};   // our other processes hold it for a moment only
+constexpr std::uint64_t k_cgroup_bytes_max = 64 * 1024;
+constexpr std::array<std::string_view, 3> k_engine_groups{"docker", "libpod", "containerd"};
 constexpr double k_cpu_tolerance = 1e-6;
+constexpr double k_cpus_max = 1e6;                      // of one lease,
+constexpr std::uint64_t k_memory_max = 1ull << 50;      // a pebibyte,
+constexpr std::int64_t k_ns_max = 1'000'000'000'000'000'000;  // 31 years
 
 template <class Number>
 bool read_number(std::string_view text, Number& into) {
@@ -99,6 +104,15 @@ Machine Machine::real() {
             // With hidepid another user's /proc entry looks absent though the process lives.
             const bool hidden = ::access(("/proc/" + std::to_string(process.pid) + "/stat").c_str(), R_OK) != 0;
             return hidden && ::kill(process.pid, 0) != 0 && errno == EPERM;
+          },
+          [](const os::ProcessId& process, unsigned user) {
+            const std::string entry = "/proc/" + std::to_string(process.pid);
+            struct stat owner {};
+            if (user == 0 || ::stat(entry.c_str(), &owner) != 0 || owner.st_uid == user) return true;
+            // Engines run containers as other users.
+            const std::string group = os::read_file(entry + "/cgroup", k_cgroup_bytes_max).value_or("");
+            return std::any_of(k_engine_groups.begin(), k_engine_groups.end(),
+                               [&](std::string_view name) { return group.find(name) != std::string::npos; });
           }};
 }
 
@@ -184,123 +198,121 @@ std::optional<Lease> parse_lease(std::string_view text) {
     if (!good) return std::nullopt;
   }
   lease.grace = Duration{grace};
+  // Other users write this: sums of it must stay numbers.
+  if (!std::isfinite(lease.cpus) || lease.cpus < 0 || lease.cpus > k_cpus_max || lease.memory_bytes > k_memory_max ||
+      lease.deadline.ns < 0 || lease.deadline.ns > k_ns_max || grace < 0 || grace > k_ns_max)
+    return std::nullopt;
   if (lease.controller.empty() || lease.job.empty() || lease.boot_id.empty()) return std::nullopt;
   return lease;
 }
 
-// The open and locked file with what it held.
-struct Ledger::Slots {
-  os::Fd file;
-  std::vector<std::optional<Lease>> leases;
-
-  Result<void> write(std::size_t slot, const std::string& content) const {
-    std::string padded = content;
-    padded.resize(k_slot_bytes, '\0');
-    const auto wrote = ::pwrite(file.get(), padded.data(), padded.size(), static_cast<off_t>(slot * k_slot_bytes));
-    if (wrote != static_cast<ssize_t>(padded.size()))
-      return errno_error(wrote < 0 ? errno : ENOSPC, "cannot write the lease ledger");
-    return {};
-  }
-};
-
 namespace {
 
-Result<os::Fd> open_shared(const os::Path& directory) {
-  const os::Path path = directory / "ledger";
-  for (int tries = 0; tries < 100; ++tries) {
-    // Without O_CREAT: fs.protected_regular refuses O_CREAT on another user's file in a sticky folder.
-    if (const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW); fd >= 0) return os::Fd(fd);
-    if (errno == ENOENT) {
-      if (::mkdir(directory.c_str(), 0700) == 0 && ::chmod(directory.c_str(), 01777) != 0)
-        return errno_error(errno, "cannot open up the lease folder " + directory.string());
-      const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-      if (fd >= 0) {
-        os::Fd made(fd);
-        if (::fchmod(fd, 0666) != 0) return errno_error(errno, "cannot share the lease ledger");  // the umask took bits
-        return made;
-      }
-      if (errno == EEXIST) continue;
-    }
-    // Another user may be between creating the file or folder and opening it up.
-    if (errno != EACCES) break;
-    const timespec moment{0, 2'000'000};
-    ::nanosleep(&moment, nullptr);
-  }
-  return errno_error(errno, "cannot open the lease ledger " + path.string());
+std::vector<Lease> leases_in(std::string_view content) {
+  std::vector<Lease> leases;
+  for (std::size_t at = 0; at + k_head_bytes <= content.size() && leases.size() < k_slots_max; at += k_slot_bytes)
+    if (auto lease = decode_slot(content.substr(at, k_slot_bytes))) leases.push_back(*std::move(lease));
+  return leases;
 }
 
-Result<void> lock_shared(int fd, Duration patience, os::Clock& clock) {
-  const BootTime give_up = clock.boot() + patience;
-  for (long wait_ns = 100'000; ::flock(fd, LOCK_EX | LOCK_NB) != 0; wait_ns = std::min(wait_ns * 2, 4'000'000L)) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return errno_error(errno, "cannot lock the lease ledger");
-    if (clock.boot() > give_up)
-      return make_error(Code::busy, "the lease ledger is locked by another process for " + format_duration(patience));
-    const timespec moment{0, wait_ns};
-    ::nanosleep(&moment, nullptr);
+std::string content_of(const std::vector<Lease>& leases) {
+  std::string content;
+  for (const Lease& lease : leases) {
+    content += encode_slot(lease);
+    content.resize((content.size() + k_slot_bytes - 1) / k_slot_bytes * k_slot_bytes, '\0');
   }
-  return {};
+  return content;
+}
+
+std::vector<std::optional<Lease>> as_slots(const std::vector<Lease>& own, const std::vector<Lease>& others) {
+  std::vector<std::optional<Lease>> slots(own.begin(), own.end());
+  slots.insert(slots.end(), others.begin(), others.end());
+  return slots;
+}
+
+// Two users who claim the same at once see each other and both withdraw; then the one that waits less comes first.
+constexpr int k_claims = 6;
+void wait_at_random(int before) {
+  const auto most = static_cast<std::uint64_t>(std::chrono::nanoseconds{std::chrono::milliseconds{2 << before}}.count());
+  os::pause_for(Duration{static_cast<std::int64_t>(os::random_u64() % most)});
 }
 
 }  // namespace
 
-Result<Ledger::Slots> Ledger::open(Duration patience) const {
-  TRY_ASSIGN(os::Fd file, open_shared(directory_));
-  TRY(lock_shared(file.get(), patience, clock_));
-  struct stat info {};
-  if (::fstat(file.get(), &info) != 0) return errno_error(errno, "cannot read the lease ledger");
-  const auto count = std::min(static_cast<std::size_t>(info.st_size) / k_slot_bytes, k_slots_max);
-  std::string content(count * k_slot_bytes, '\0');
-  TRY(os::read_exactly(file.get(), reinterpret_cast<std::byte*>(content.data()), content.size(), 0));
-  Slots slots{std::move(file), {}};
-  for (std::size_t i = 0; i < count; ++i)
-    slots.leases.push_back(decode_slot(std::string_view(content).substr(i * k_slot_bytes, k_slot_bytes)));
-  return slots;
+bool is_believed(const Lease& lease, unsigned owner, const Machine& machine) {
+  if (lease.uid != owner) return false;
+  if (!machine.owned) return true;
+  return (!machine.alive(lease.supervisor) || machine.owned(lease.supervisor, owner)) &&
+         (!machine.alive(lease.payload) || machine.owned(lease.payload, owner));
+}
+
+Result<std::vector<Lease>> Ledger::others(const LedgerFolder& folder) const {
+  TRY_ASSIGN(const std::vector<LedgerFile> files, folder.others());
+  std::vector<Lease> leases;
+  for (const LedgerFile& file : files)
+    for (Lease& lease : leases_in(file.content))
+      if (is_believed(lease, file.owner, machine_)) leases.push_back(std::move(lease));
+  return leases;
 }
 
 Result<void> Ledger::take(const Lease& lease, const Capacity& capacity) {
-  TRY_ASSIGN(const Slots slots, open(k_lock_wait));
-  TRY_ASSIGN(const Entry entry, plan_take(slots.leases, lease, capacity, machine_, clock_.boot()));
-  TRY(slots.write(entry.slot, encode_slot(lease)));
-  for (const std::size_t slot : entry.replaces) TRY(slots.write(slot, {}));
-  return {};
+  TRY_ASSIGN(const LedgerFolder folder, LedgerFolder::open(directory_));
+  TRY_ASSIGN(const LedgerFolder::Own own, folder.lock_own(k_lock_wait, clock_));
+  TRY_ASSIGN(const std::string before, own.read());
+  std::vector<Lease> ours = leases_in(before);
+  std::erase_if(ours, [&](const Lease& held) { return is_void(held, machine_, clock_.boot()); });
+  std::vector<Lease> claimed = ours;
+  std::erase_if(claimed, [&](const Lease& held) { return held.same_attempt(lease); });
+  claimed.push_back(lease);
+  for (int claims = 0;; ++claims) {
+    TRY_ASSIGN(std::vector<Lease> theirs, others(folder));
+    const auto planned = plan_take(as_slots(ours, theirs), lease, capacity, machine_, clock_.boot());
+    if (!planned) return planned.error();
+    TRY(own.write(content_of(claimed)));
+    // Who claimed at the same moment sees this, or is seen now.
+    TRY_ASSIGN(theirs, others(folder));
+    const auto alone = plan_take(as_slots(ours, theirs), lease, capacity, machine_, clock_.boot());
+    if (alone) return {};
+    TRY(own.write(content_of(ours)));
+    if (claims == k_claims) return alone.error();
+    wait_at_random(claims);
+  }
 }
 
 Result<void> Ledger::release(const ControllerId& controller, const JobId& job, Epoch epoch) {
   Lease key;
   key.controller = controller, key.job = job, key.epoch = epoch;
-  TRY_ASSIGN(const Slots slots, open(k_lock_wait));
-  for (std::size_t i = 0; i < slots.leases.size(); ++i)
-    if (slots.leases[i] && slots.leases[i]->same_attempt(key)) TRY(slots.write(i, {}));
-  return {};
+  TRY_ASSIGN(const LedgerFolder folder, LedgerFolder::open(directory_));
+  TRY_ASSIGN(const LedgerFolder::Own own, folder.lock_own(k_lock_wait, clock_));
+  TRY_ASSIGN(const std::string before, own.read());
+  std::vector<Lease> ours = leases_in(before);
+  if (std::erase_if(ours, [&](const Lease& held) { return held.same_attempt(key); }) == 0) return {};
+  return own.write(content_of(ours));
 }
 
-Result<std::vector<Lease>> Ledger::valid() {
-  TRY_ASSIGN(const Slots slots, open(k_lock_wait));
-  return valid_of(slots);
-}
-
-Result<std::vector<Lease>> Ledger::glance() {
-  TRY_ASSIGN(const Slots slots, open(k_glance_wait));
-  return valid_of(slots);
-}
-
-std::vector<Lease> Ledger::valid_of(const Slots& slots) const {
+Result<std::vector<Lease>> Ledger::valid() const {
+  TRY_ASSIGN(const LedgerFolder folder, LedgerFolder::open(directory_));
+  TRY_ASSIGN(const std::string own, folder.own());
+  TRY_ASSIGN(const std::vector<Lease> theirs, others(folder));
   std::vector<Lease> found;
-  for (const auto& held : slots.leases) {
-    if (!held || is_void(*held, machine_, clock_.boot())) continue;
-    const auto twin =
-        std::find_if(found.begin(), found.end(), [&](const Lease& other) { return other.same_attempt(*held); });
-    if (twin == found.end()) found.push_back(*held);
-  }
+  const std::vector<Lease> ours = leases_in(own);
+  for (const std::vector<Lease>* list : {&ours, &theirs})  // ours first: nobody's twin hides them
+    for (const Lease& held : *list) {
+      const bool again = std::any_of(found.begin(), found.end(), [&](const Lease& other) {
+        return other.uid == held.uid && other.same_attempt(held);
+      });
+      if (!again && !is_void(held, machine_, clock_.boot())) found.push_back(held);
+    }
   return found;
 }
 
-Result<std::optional<Lease>> Ledger::find(const ControllerId& controller, const JobId& job, Epoch epoch) {
+Result<std::optional<Lease>> Ledger::find(const ControllerId& controller, const JobId& job, Epoch epoch) const {
   Lease key;
   key.controller = controller, key.job = job, key.epoch = epoch;
-  TRY_ASSIGN(const Slots slots, open(k_lock_wait));
-  for (const auto& held : slots.leases)
-    if (held && held->same_attempt(key)) return held;
+  TRY_ASSIGN(const LedgerFolder folder, LedgerFolder::open(directory_));
+  TRY_ASSIGN(const std::string own, folder.own());
+  for (const Lease& held : leases_in(own))
+    if (held.same_attempt(key)) return std::optional{held};
   return std::optional<Lease>{};
 }
 

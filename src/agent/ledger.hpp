@@ -51,12 +51,17 @@ struct Machine {
   std::string boot_id;
   std::uint64_t pid_namespace = 0;
   std::function<bool(const os::ProcessId&)> alive;
+  // Whether that user runs it, or an engine for that user. Empty: nobody asks.
+  std::function<bool(const os::ProcessId&, unsigned)> owned = {};
 
   [[nodiscard]] static Machine real();
 };
 
 // True when nobody can be using what the lease names.
 [[nodiscard]] bool is_void(const Lease& lease, const Machine& machine, BootTime now);
+
+// Pure. Whether a lease that stands in a file of `owner` is that user's to hold.
+[[nodiscard]] bool is_believed(const Lease& lease, unsigned owner, const Machine& machine);
 
 // Where a lease is entered, and the slots of the same attempt that it replaces.
 struct Entry {
@@ -66,6 +71,8 @@ struct Entry {
 // Pure. busy when a GPU is held or the machine would be overcommitted.
 [[nodiscard]] Result<Entry> plan_take(const std::vector<std::optional<Lease>>& slots, const Lease& lease,
                                       const Capacity& capacity, const Machine& machine, BootTime now);
+
+class LedgerFolder;
 
 class Ledger {
  public:
@@ -77,16 +84,14 @@ class Ledger {
   [[nodiscard]] Result<void> take(const Lease& lease, const Capacity& capacity);
   // Removes the attempt's entry; missing is success.
   [[nodiscard]] Result<void> release(const ControllerId& controller, const JobId& job, Epoch epoch);
-  [[nodiscard]] Result<std::vector<Lease>> valid();
-  // The same for a heartbeat: busy at once when another process has the lock.
-  [[nodiscard]] Result<std::vector<Lease>> glance();
+  // Waits for nobody.
+  [[nodiscard]] Result<std::vector<Lease>> valid() const;
   // The attempt's own entry, valid or not.
-  [[nodiscard]] Result<std::optional<Lease>> find(const ControllerId& controller, const JobId& job, Epoch epoch);
+  [[nodiscard]] Result<std::optional<Lease>> find(const ControllerId& controller, const JobId& job, Epoch epoch) const;
 
  private:
-  struct Slots;
-  [[nodiscard]] Result<Slots> open(Duration patience) const;
-  [[nodiscard]] std::vector<Lease> valid_of(const Slots& slots) const;
+  // What other users hold, as far as it is believed.
+  [[nodiscard]] Result<std::vector<Lease>> others(const LedgerFolder& folder) const;
 
   os::Path directory_;
   Machine machine_;

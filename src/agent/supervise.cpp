@@ -118,6 +118,13 @@ AttemptRunner::Found AttemptRunner::examine() {
     const bool began = os::exists(run / "once");
     payload_id_ = lock_holder(run / "lock");
     if (payload_id_) return Found::alive;
+    // The job may have removed its lock; what an earlier supervisor has entered in the ledger is out of its reach.
+    if (const auto held = ledger_.find(attempt_.controller(), attempt_.job(), attempt_.epoch());
+        began && held && *held && (*held)->boot_id == os::boot_id() && (*held)->payload.pid > 0 &&
+        os::is_alive((*held)->payload)) {
+      payload_id_ = (*held)->payload;
+      return Found::alive;
+    }
     if (began) return Found::ended;
     if (claim_once()) return Found::in_doubt;
   }

@@ -49,6 +49,7 @@ class AttemptRunner {
   void read_log();
   void arm_timer();
   void act_on_time();
+  void kill_payload();
   void begin_stop(StopStep step);
   void publish();
   void update_lease(bool launching);

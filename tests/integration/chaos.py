@@ -218,7 +218,7 @@ class Chaos:
         left += [f"process {pid} of a job" for pid in self.grid.pids(host, r"chain\.sh")]
         left += [f"mount {path}" for path in self.mounts_on(host) - self.mounts[host]]
         left += [f"file {path}" for path in self.grid.enter(
-            host, "find /tmp /var/tmp /dev/shm /run/user/1500 -user worker -path '*gridctl*' ! -path '/var/tmp/gridctl-leases*' "
+            host, "find /tmp /var/tmp /dev/shm /run/user/1500 -user worker -path '*gridctl*' ! -path '/var/tmp/gridctl-leases.*' "
                   "2>/dev/null; true").split()]
         return left
 

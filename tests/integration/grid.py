@@ -8,6 +8,7 @@ A file of tests has one grid, made before its first test and always removed:
 
 Nothing here waits for a fixed time: every wait looks until a deadline and fails with the evidence when it passes.
 """
+import glob
 import json
 import os
 import re
@@ -184,11 +185,10 @@ class Grid:
     def leases_on(self, host, boot=None):
         """Entries of the ledger of this boot (who looks often says which it is), each a dictionary; gpu is a list."""
         boot = boot or self.boot_id(host)
-        try:
-            with open(self.disk(host, "var/tmp/gridctl-leases/ledger"), "rb") as file:
-                data = file.read()
-        except FileNotFoundError:
-            return []
+        data = b""
+        for name in glob.glob(self.disk(host, "var/tmp/gridctl-leases.*[0-9]")):
+            with open(name, "rb") as file:
+                data += file.read()
         leases = []
         for offset in range(0, len(data), LEASE_SLOT):
             slot = data[offset:offset + LEASE_SLOT]

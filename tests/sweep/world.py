@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the sweep plays with: one state directory, hosts that are sshd processes on loopback, and pictures of all their
 files to go back to before each fault."""
+import glob
 import json
 import os
 import shutil
@@ -315,10 +316,10 @@ class World:
                 left += [os.path.join(folder, name) for name in names]
             if depth[0] == "bin":
                 left += [os.path.join(folder, name) for name in files if ".tmp" in name]
-        with open(self.host(host, "leases", "ledger"), "rb") if os.path.exists(self.host(host, "leases", "ledger")) \
-                else open(os.devnull, "rb") as file:
-            if b"GLS1" in file.read():
-                left.append("a lease")
+        for name in glob.glob(self.host(host, "leases", "gridctl-leases.*[0-9]")):
+            with open(name, "rb") as file:
+                if b"GLS1" in file.read():
+                    left.append("a lease")
         return left + [f"secret {name}" for name in self.secrets_of(host)]
 
     def secrets_of(self, host):

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/ledger.hpp"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -46,6 +46,10 @@ class LedgerTest : public ::testing::Test {
     lease.grace = std::chrono::seconds{30};
     lease.gpus = std::move(gpus);
     return lease;
+  }
+
+  [[nodiscard]] std::string own_file() const {
+    return folder_ / ("leases/gridctl-leases." + std::to_string(::geteuid()));
   }
 
   TempDir folder_;
@@ -127,14 +131,14 @@ TEST_F(LedgerTest, ReplacesTheEntryOfTheSameAttempt) {
 TEST_F(LedgerTest, SkipsADamagedSlot) {
   ASSERT_THAT(ledger().take(lease("ada", {"GPU-1"}, 10), {}), IsOk());
   {
-    std::fstream file(folder_ / "leases/ledger", std::ios::in | std::ios::out | std::ios::binary);
+    std::fstream file(own_file(), std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(40);
     file.put('~');
   }
   EXPECT_THAT(ledger().take(lease("bob", {"GPU-1"}, 11), {}), IsOk());
 }
 
-TEST_F(LedgerTest, IsOpenToAllUsers) {
+TEST_F(LedgerTest, IsReadableToAllUsersAndWritableToOne) {
   const mode_t before = ::umask(077);
   const auto taken = ledger().take(lease("ada", {"GPU-1"}, 10), {});
   ::umask(before);
@@ -142,8 +146,18 @@ TEST_F(LedgerTest, IsOpenToAllUsers) {
   struct stat info {};
   ASSERT_EQ(::stat((folder_ / "leases").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 01777u);
-  ASSERT_EQ(::stat((folder_ / "leases/ledger").c_str(), &info), 0);
-  EXPECT_EQ(info.st_mode & 07777, 0666u);
+  ASSERT_EQ(::stat(own_file().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0644u);
+  ASSERT_EQ(::stat((own_file() + ".lock").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0600u);
+}
+
+TEST_F(LedgerTest, ForgetsWhatIsVoidWhenItWrites) {
+  for (int i = 0; i < 300; ++i) {
+    auto one = lease("ada" + std::to_string(i), {}, 99);  // nobody lives
+    ASSERT_THAT(ledger().take(one, {}), IsOk());
+  }
+  EXPECT_LE(std::filesystem::file_size(own_file()), 2u * 16 * 1024);
 }
 
 TEST(LeaseText, ComesBackAsItWas) {

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/confine.hpp"
+
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+namespace gridctl::agent {
+namespace {
+
+using os::Path;
+
+// Where a process belongs to a Landlock domain, it cannot look into those outside of it, whatever the domain allows.
+Result<void> enter_domain() {
+  const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+  if (version < 1) return make_error(Code::unsupported, "this kernel has no Landlock");
+  landlock_ruleset_attr attributes{};
+  attributes.handled_access_fs = LANDLOCK_ACCESS_FS_MAKE_BLOCK;  // which an ordinary user cannot do anyway
+  const os::Fd ruleset(
+      static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes.handled_access_fs, 0)));
+  if (!ruleset.valid() || ::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0)
+    return errno_error(errno, "cannot confine a job with Landlock");
+  return {};
+}
+
+bool write_text(const char* file, const std::string& text) {
+  const os::Fd fd(::open(file, O_WRONLY | O_CLOEXEC));
+  return fd.valid() && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+// A view of the file system of our own, in which we stay who we are.
+Result<void> leave_view() {
+  const std::string uid = std::to_string(::geteuid()), gid = std::to_string(::getegid());
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+    return make_error(Code::unsupported, "this host lets no ordinary user make a namespace");
+  if (!write_text("/proc/self/setgroups", "deny") || !write_text("/proc/self/uid_map", uid + " " + uid + " 1\n") ||
+      !write_text("/proc/self/gid_map", gid + " " + gid + " 1\n"))
+    return errno_error(errno, "cannot keep our user in a namespace");
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0)
+    return errno_error(errno, "cannot make a view of the file system");
+  return {};
+}
+
+bool is_within(const Path& path, const Path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
+}
+
+// An empty folder in its place, and in that what is kept of it.
+Result<void> hide(const Path& path, const std::vector<Path>& kept) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0) return {};
+  if (!S_ISDIR(info.st_mode)) {
+    if (S_ISREG(info.st_mode) && ::mount("/dev/null", path.c_str(), nullptr, MS_BIND, nullptr) != 0)
+      return errno_error(errno, "cannot hide " + path.string());
+    return {};
+  }
+  std::vector<std::pair<os::Fd, Path>> through;
+  for (const Path& one : kept)
+    if (is_within(one, path) && one != path)
+      if (os::Fd fd(::open(one.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)); fd.valid())
+        through.emplace_back(std::move(fd), one);
+  if (::mount("tmpfs", path.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0700") != 0)
+    return errno_error(errno, "cannot hide " + path.string());
+  for (const auto& [fd, one] : through) {
+    TRY(os::make_directories(one));
+    const std::string from = "/proc/self/fd/" + std::to_string(fd.get());
+    if (::mount(from.c_str(), one.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
+      return errno_error(errno, "cannot keep " + one.string());
+  }
+  if (::mount(nullptr, path.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, nullptr) != 0)
+    return errno_error(errno, "cannot hide " + path.string());
+  return {};
+}
+
+}  // namespace
+
+Confinement confinement_of(const Path& home, const Path& agent_home, const Path& attempt, const Path& secrets) {
+  Confinement confinement;
+  for (const char* name :
+       {".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".git-credentials", ".config/gcloud",
+        ".config/rclone", ".config/gh", ".local/share/keyrings", ".local/state/gridctl", ".password-store"})
+    confinement.hidden.push_back(home / name);
+  confinement.hidden.push_back(agent_home);
+  confinement.hidden.push_back(Path("/dev/shm") / ("gridctl-" + std::to_string(::geteuid())));
+  confinement.hidden.push_back(Path("/run/user") / std::to_string(::geteuid()) /
+                               ("gridctl-" + std::to_string(::geteuid())));
+  confinement.kept.push_back(attempt);
+  if (!secrets.empty()) confinement.kept.push_back(secrets);
+  // As the kernel sees them: a home may lie behind a link.
+  for (std::vector<Path>* list : {&confinement.hidden, &confinement.kept})
+    for (Path& path : *list) {
+      std::error_code failed;
+      if (const Path real = std::filesystem::weakly_canonical(path, failed); !failed) path = real;
+    }
+  return confinement;
+}
+
+Result<void> confine(const Confinement& confinement) {
+  Result<void> hidden = {};
+  // Root could undo it, and would lose in a namespace what jobs of root are there for.
+  if (::geteuid() != 0) {
+    hidden = leave_view();
+    if (hidden)
+      for (const Path& path : confinement.hidden) TRY(hide(path, confinement.kept));
+  }
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno_error(errno, "cannot give up new privileges");
+  const Result<void> apart = enter_domain();
+  ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // a new namespace took it: who looks after the job looks here
+  return hidden ? apart : hidden;
+}
+
+}  // namespace gridctl::agent

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a job that runs as a plain process is kept from: it runs as the host's own user, and so could read and write
+// what that user can. No isolation as a container has; see gridctl-security(7).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "os/files.hpp"
+
+namespace gridctl::agent {
+
+// Paths that a job of this attempt may not touch: keys and passwords of the user, and the agent's own folder. Of what
+// lies in them, `kept` stays within reach.
+struct Confinement {
+  std::vector<os::Path> hidden;
+  std::vector<os::Path> kept;
+};
+[[nodiscard]] Confinement confinement_of(const os::Path& home, const os::Path& agent_home, const os::Path& attempt,
+                                         const os::Path& secrets);
+
+// For the process that is to become the job, and all that it starts, for ever: no new privileges (set-user-ID programs
+// give none), processes outside cannot be looked into (Landlock), and what is hidden is not there (a mount namespace;
+// not for jobs of root). `unsupported` where the host lacks one of these: the others hold. REQUIRES: no other thread.
+[[nodiscard]] Result<void> confine(const Confinement& confinement);
+
+}  // namespace gridctl::agent

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of the ledger: one per user, in a folder that nobody else can empty; gridctl-agent(7), The ledger. No name is
+// followed through a link, and of what others wrote only their own leases are read.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "os/clock.hpp"
+#include "os/files.hpp"
+
+namespace gridctl::agent {
+
+// What one user has written, unread.
+struct LedgerFile {
+  unsigned owner = 0;
+  std::string content;
+};
+
+class LedgerFolder {
+ public:
+  // refused unless root or we own it, and others who may write there cannot remove what is not theirs.
+  [[nodiscard]] static Result<LedgerFolder> open(const os::Path& directory);
+
+  // Every other user's file, at most 4 MiB of each.
+  [[nodiscard]] Result<std::vector<LedgerFile>> others() const;
+
+  // Ours, and the right to change it until this ends.
+  class Own {
+   public:
+    [[nodiscard]] Result<std::string> read() const;
+    [[nodiscard]] Result<void> write(std::string_view content) const;  // whole or not at all for who reads
+
+   private:
+    friend class LedgerFolder;
+    Own(int directory, std::string name, os::Fd lock)
+        : directory_(directory), name_(std::move(name)), lock_(std::move(lock)) {}
+    int directory_;
+    std::string name_;
+    os::Fd lock_;
+  };
+  // Ours to read, without waiting for anybody. Empty when there is none.
+  [[nodiscard]] Result<std::string> own() const;
+  // busy when another process of ours changes it for longer than `patience`. Must not outlive the folder.
+  [[nodiscard]] Result<Own> lock_own(Duration patience, os::Clock& clock) const;
+
+ private:
+  [[nodiscard]] Result<std::optional<std::string>> own_name() const;
+  explicit LedgerFolder(os::Fd directory) : directory_(std::move(directory)) {}
+  os::Fd directory_;
+};
+
+}  // namespace gridctl::agent
