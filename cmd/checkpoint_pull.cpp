@@ -6,6 +6,7 @@
 #include "cmd/context.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/copies/healing.hpp"
+#include "control/reach/disk_reserve.hpp"
 #include "os/entries.hpp"
 #include "store/copy_out.hpp"
 #include "store/crew.hpp"
@@ -42,6 +43,7 @@ Result<void> check_empty(const os::Path& directory) {
 Result<Pulled> copy_from_here(store::ChunkStore& chunks, const registry::Checkpoint& checkpoint,
                               const os::Path& directory) {
   TRY_ASSIGN(store::Tree tree, tree_of(chunks, checkpoint));
+  TRY(control::check_room(directory, tree.total_bytes()));  // one small chunk, repeated, may make terabytes
   TRY(store::copy_out(tree, chunks, directory, store::threads_here()));  // each chunk is hashed as it is read
   return Pulled{checkpoint_name(checkpoint.job, checkpoint.seq), std::move(tree)};
 }
@@ -83,6 +85,7 @@ Result<Pulled> pull_from_place(Context& context, const Parsed& parsed, const os:
              find_remote(context, registry, parsed.value("from"), parsed.positionals[0]));
   TRY(check_empty(directory));
   TRY_ASSIGN(store::Tree tree, remote.tree());
+  TRY(control::check_room(directory, tree.total_bytes()));
   TRY(store::copy_out(tree, *remote.source, directory)
           .context("while copying from " + parsed.value("from") + " to " + directory.string()));
   return Pulled{checkpoint_name(remote.record.job, remote.record.seq), std::move(tree)};

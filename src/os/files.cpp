@@ -157,10 +157,15 @@ bool exists(const Path& path) {
   return ::lstat(path.c_str(), &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
-Result<std::uint64_t> free_bytes(const Path& path) {
+Result<DiskSpace> disk_space(const Path& path) {
   struct statvfs info {};
   if (::statvfs(path.c_str(), &info) != 0) return path_error(errno, "measure the free space of", path);
-  return std::uint64_t{info.f_bavail} * info.f_frsize;
+  return DiskSpace{std::uint64_t{info.f_bavail} * info.f_frsize, std::uint64_t{info.f_blocks} * info.f_frsize};
+}
+
+Result<std::uint64_t> free_bytes(const Path& path) {
+  TRY_ASSIGN(const DiskSpace space, disk_space(path));
+  return space.free;
 }
 
 Result<void> read_exactly(int fd, std::byte* into, std::size_t count, std::uint64_t offset) {

@@ -58,6 +58,10 @@ class Fd {
 [[nodiscard]] Result<Fd> open_memory();       // a file of no file system, which ends with its last descriptor
 [[nodiscard]] bool exists(const Path& path);  // no error is ever taken for "absent": lstat ENOENT only
 [[nodiscard]] Result<std::uint64_t> free_bytes(const Path& path);  // for an ordinary user
+struct DiskSpace {
+  std::uint64_t free = 0, total = 0;  // bytes; free for an ordinary user
+};
+[[nodiscard]] Result<DiskSpace> disk_space(const Path& path);
 [[nodiscard]] Result<void> read_exactly(int fd, std::byte* into, std::size_t count, std::uint64_t offset);  // pread
 [[nodiscard]] Result<void> write_all(int fd, ByteView bytes);  // blocking descriptor
 [[nodiscard]] Result<void> sync_fd(int fd);                    // fsync

@@ -167,6 +167,18 @@ Result<std::vector<std::uint32_t>> ChunkStore::missing(std::span<const Digest> d
   return make_error(Code::busy, "packs of '" + directory().native() + "' keep disappearing while they are claimed");
 }
 
+Result<std::vector<std::optional<std::uint32_t>>> ChunkStore::lengths(std::span<const Digest> digests) {
+  const std::lock_guard lock(state_->mutex);
+  TRY(state_->refresh(false));
+  std::vector<std::optional<std::uint32_t>> lengths;
+  lengths.reserve(digests.size());
+  for (const Digest& digest : digests) {
+    const std::optional<FoundBlob> blob = state_->known(digest);
+    lengths.push_back(blob ? std::optional{blob->place.plain_length} : std::nullopt);
+  }
+  return lengths;
+}
+
 Result<Bytes> ChunkStore::get(const Digest& digest) {
   auto content = state_->read([&](State::Lock& lock) { return state_->find_written(lock, digest); });
   if (content || content.error().code != Code::not_found) return content;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_set>
@@ -82,6 +83,8 @@ class ChunkStore : public ChunkReader {
   [[nodiscard]] Result<bool> has(const Digest& digest);
   // Indices of those that are not here. The others are claimed: no collection removes them for GcPolicy::age_min.
   [[nodiscard]] Result<std::vector<std::uint32_t>> missing(std::span<const Digest> digests);
+  // How long each is, as it was put; nullopt for those that are not here.
+  [[nodiscard]] Result<std::vector<std::optional<std::uint32_t>>> lengths(std::span<const Digest> digests);
   // not_found when it is not here; checkpoint_damaged, naming pack and offset, when the bytes are not those put.
   [[nodiscard]] Result<Bytes> get(const Digest& digest);
   [[nodiscard]] Result<Bytes> read(const Digest& digest) override { return get(digest); }

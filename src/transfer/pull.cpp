@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <deque>
+#include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -22,28 +24,66 @@ std::vector<Digest> digests_of(const std::vector<Chunk>& chunks) {
   return digests;
 }
 
+// The same bytes have one length: a manifest that gives a chunk two, or another one than the chunk has here, describes
+// files that nobody can make.
+Result<void> check_lengths(const store::Tree& tree) {
+  std::unordered_map<Digest, std::uint32_t> lengths;
+  for (const store::Entry& entry : tree.entries)
+    for (const Chunk& chunk : entry.chunks)
+      if (lengths.emplace(chunk.digest, chunk.size).first->second != chunk.size)
+        return make_error(Code::checkpoint_damaged, "the host's manifest gives one chunk two lengths");
+  return {};
+}
+
 // Where chunks go, for all connections of a pull.
 class Sink {
  public:
-  Sink(store::ChunkStore& into, std::unordered_map<Digest, Digest> earlier)
-      : into_(into), earlier_(std::move(earlier)) {}
+  Sink(store::ChunkStore& into, std::unordered_map<Digest, Digest> earlier, const PullGuard& guard)
+      : into_(into), earlier_(std::move(earlier)), guard_(guard) {}
+
+  // What is to be asked for.
   Result<std::vector<Chunk>> lacking(const std::vector<Chunk>& wanted) {
-    TRY_ASSIGN(const auto indices, into_.missing(digests_of(wanted)));
-    std::vector<Chunk> missing;
-    for (const std::uint32_t index : indices) missing.push_back(wanted[index]);
-    return missing;
+    TRY_ASSIGN(const std::vector<Chunk> absent, missing(wanted));
+    if (!guard_.may_reuse) return absent;
+    std::unordered_set<Digest> away;
+    for (const Chunk& chunk : absent) away.insert(chunk.digest);
+    const std::lock_guard lock(mutex_);
+    std::vector<Chunk> asked;
+    for (const Chunk& chunk : wanted)
+      if (away.contains(chunk.digest) || !(came_.contains(chunk.digest) || guard_.may_reuse(chunk.digest)))
+        asked.push_back(chunk);
+    return asked;
   }
+
   Result<void> put(const Chunk& chunk, ByteView content) {
+    if (content.size() != chunk.size)
+      return make_error(Code::checkpoint_damaged, "a chunk came in another length than the manifest gives it");
     const auto before = earlier_.find(chunk.digest);
     TRY(into_.put(chunk.digest, content, before == earlier_.end() ? nullptr : &before->second));
+    if (guard_.came) guard_.came(chunk.digest);
+    {
+      const std::lock_guard lock(mutex_);
+      came_.insert(chunk.digest);
+    }
+    to_come_ -= chunk.size;
     if (unsealed_.fetch_add(chunk.size) + chunk.size < k_seal_period) return {};
     unsealed_ = 0;
+    if (guard_.room) TRY(guard_.room(to_come_));
     return into_.seal();
   }
+
+  // Before the first chunk is asked for.
+  Result<void> make_room(const std::vector<Chunk>& asked) {
+    std::uint64_t bytes = 0;
+    for (const Chunk& chunk : asked) bytes += chunk.size;
+    to_come_ = bytes;
+    return guard_.room ? guard_.room(bytes) : Result<void>{};
+  }
+
   Result<void> finish(const std::vector<Chunk>& wanted, const Digest& root, ByteView manifest) {
     TRY(into_.put(root, manifest));
     TRY(into_.seal());
-    TRY_ASSIGN(const std::vector<Chunk> lost, lacking(wanted));
+    TRY_ASSIGN(const std::vector<Chunk> lost, missing(wanted));
     if (lost.empty()) return {};
     Error error = make_error(Code::busy, std::to_string(lost.size()) + " chunks were collected while the rest came");
     error.retry = Retry::same_host_later;
@@ -51,9 +91,27 @@ class Sink {
   }
 
  private:
+  // What is not here. What is here must be as long as the manifest says.
+  Result<std::vector<Chunk>> missing(const std::vector<Chunk>& wanted) {
+    const std::vector<Digest> digests = digests_of(wanted);
+    TRY_ASSIGN(const auto indices, into_.missing(digests));
+    std::vector<Chunk> absent;
+    for (const std::uint32_t index : indices) absent.push_back(wanted[index]);
+    TRY_ASSIGN(const auto lengths, into_.lengths(digests));
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      if (lengths[i] && *lengths[i] != wanted[i].size)
+        return make_error(Code::checkpoint_damaged, "the host's manifest gives chunk " + to_hex(wanted[i].digest) +
+                                                        " the length " + std::to_string(wanted[i].size) +
+                                                        ", and it has " + std::to_string(*lengths[i]));
+    return absent;
+  }
+
   store::ChunkStore& into_;
   const std::unordered_map<Digest, Digest> earlier_;  // in place of a chunk
-  std::atomic<std::uint64_t> unsealed_{0};
+  const PullGuard& guard_;
+  std::mutex mutex_;                 // guards:
+  std::unordered_set<Digest> came_;  // in this pull
+  std::atomic<std::uint64_t> unsealed_{0}, to_come_{0};
 };
 
 // One connection: asks for the next chunks while those before them come.
@@ -123,6 +181,7 @@ Result<void> fetch_chunks(const Route& route, const wire::CheckpointRef& checkpo
   for (int round = 0; round < k_rounds_max; ++round) {
     TRY_ASSIGN(std::vector<Chunk> missing, sink.lacking(wanted));
     if (missing.empty()) return {};
+    TRY(sink.make_room(missing));
     TRY(haul.run(std::move(missing),
                  [&](Conversation with, Codecs) { return Fetcher(std::move(with), checkpoint, haul, sink).run(); }));
     if (haul.lanes() == 1) return {};
@@ -134,18 +193,23 @@ Result<void> fetch_chunks(const Route& route, const wire::CheckpointRef& checkpo
 
 Result<Pulled> pull_checkpoint(const Route& route, const wire::CheckpointRef& checkpoint, const Digest& expected_root,
                                std::uint64_t bytes_quota, store::ChunkStore& into, const os::Clock& clock,
-                               const Progress& progress, const store::Tree* earlier) {
+                               const Progress& progress, const store::Tree* earlier, const PullGuard& guard) {
   TransferStats stats;
   Conversation asking{route.link, clock};
   asking.on_bytes = [&stats](std::size_t bytes) { stats.bytes_moved += bytes; };
   TRY_ASSIGN(const Bytes manifest, fetch_manifest(asking, checkpoint, expected_root));
   TRY_ASSIGN(store::Tree tree, store::parse_manifest(manifest, {bytes_quota, store::k_entries_max, true}));
+  TRY(check_lengths(tree));
   const std::vector<Chunk> wanted = tree.unique_chunks();
   stats.chunks = wanted.size();
   for (const Chunk& chunk : wanted) stats.bytes += chunk.size;
-  Sink sink(into, earlier == nullptr ? std::unordered_map<Digest, Digest>{} : store::earlier_chunks(tree, *earlier));
+  Sink sink(into, earlier == nullptr ? std::unordered_map<Digest, Digest>{} : store::earlier_chunks(tree, *earlier),
+            guard);
   if (const auto fetched = fetch_chunks(route, checkpoint, wanted, sink, clock, progress, stats); !fetched) {
-    static_cast<void>(into.seal());  // what came is kept for the next attempt
+    // After a broken link what came is kept for the next attempt; of who lies nothing more is.
+    const Code code = fetched.error().code;
+    if (code != Code::protocol_violation && code != Code::checkpoint_damaged && code != Code::no_space)
+      static_cast<void>(into.seal());
     return fetched.error();
   }
   TRY(sink.finish(wanted, expected_root, manifest));

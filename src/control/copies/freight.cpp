@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/copies/freight.hpp"
 
+#include <memory>
+#include <unordered_set>
 #include <utility>
 
 #include "control/copies/chunks.hpp"
 #include "control/copies/healing.hpp"
+#include "control/reach/disk_reserve.hpp"
 #include "store/chunk_store.hpp"
 #include "transfer/pull.hpp"
 #include "transfer/push.hpp"
@@ -69,22 +72,56 @@ Result<std::uint64_t> StoreFreight::push(const HostReach& host, const BulkLink& 
   return tree.total_bytes();
 }
 
+namespace {
+
+// A host learns by what we ask for. Of the same job it may know what we have, and of what it has sent itself; the rest
+// is asked for though it is here.
+transfer::PullGuard guard_for(const HostReach& host, const store::Tree* earlier, const os::Path& store) {
+  transfer::PullGuard guard;
+  guard.room = [store](std::uint64_t bytes) { return check_room(store, bytes); };
+  if (host.chunks == nullptr) return guard;
+  auto same_job = std::make_shared<std::unordered_set<Digest>>();
+  if (earlier != nullptr)
+    for (const store::Chunk& chunk : earlier->unique_chunks()) same_job->insert(chunk.digest);
+  guard.may_reuse = [same_job, had = host.chunks](const Digest& digest) {
+    return same_job->contains(digest) || had->has(digest);
+  };
+  guard.came = [had = host.chunks](const Digest& digest) { had->add(digest); };
+  return guard;
+}
+
+bool is_a_lie(Code code) { return code == Code::protocol_violation || code == Code::checkpoint_damaged; }
+
+}  // namespace
+
 Result<Pulled> StoreFreight::pull(const HostReach& host, const JobId& job, Epoch epoch,
                                   const wire::HostCheckpoint& checkpoint, const std::optional<Digest>& head) {
   const BootTime began = clock_.boot();
   TRY_ASSIGN(store::ChunkStore store, open_chunks(paths_));
+  TRY_ASSIGN(const os::DiskSpace space, os::disk_space(store.directory()));
+  if (host.chunks != nullptr) TRY(host.chunks->may_send(disk_reserve(space), began));
   const Result<store::Tree> earlier = head ? tree_of(store, *head) : make_error(Code::not_found, "there is no head");
+  const store::Tree* before = earlier ? &*earlier : nullptr;
   TRY_ASSIGN(const BulkLink bulk, reach(host, k_reach_patience));
   LinkMeter::Transfer moving(&meter_, host.provider.name, false, clock_);
-  TRY_ASSIGN(const transfer::Pulled result,
-             transfer::pull_checkpoint(route(host, bulk), {job, epoch, checkpoint.number}, checkpoint.root,
-                                       k_checkpoint_bytes_max, store, clock_, {}, earlier ? &*earlier : nullptr));
+  std::uint64_t came = 0;
+  const auto count = [&came](const transfer::TransferStats& stats) {
+    came = stats.bytes_sent;
+    return true;
+  };
+  const Result<transfer::Pulled> result = transfer::pull_checkpoint(
+      route(host, bulk), {job, epoch, checkpoint.number}, checkpoint.root, k_checkpoint_bytes_max, store, clock_, count,
+      before, guard_for(host, before, store.directory()));
+  if (!result) {
+    if (host.chunks != nullptr && is_a_lie(result.error().code)) host.chunks->wasted(came, clock_.boot());
+    return result.error();
+  }
   Pulled pulled;
   pulled.from = checkpoint;
-  pulled.bytes = result.tree.total_bytes();
-  pulled.files = result.tree.file_count();
-  pulled.stored_bytes = result.stats.bytes_sent;
-  moving.moved(result.stats.bytes_moved);
+  pulled.bytes = result->tree.total_bytes();
+  pulled.files = result->tree.file_count();
+  pulled.stored_bytes = result->stats.bytes_sent;
+  moving.moved(result->stats.bytes_moved);
   pulled.took = clock_.boot() - began;
   return pulled;
 }

@@ -11,6 +11,7 @@
 #include "control/copies/remotes.hpp"
 #include "control/measure/network.hpp"
 #include "control/reach/agent_network.hpp"
+#include "control/reach/host_chunks.hpp"
 #include "control/reach/life_sign.hpp"
 #include "control/reach/link_meter.hpp"
 #include "control/reach/work_budget.hpp"
@@ -22,7 +23,8 @@ namespace gridctl::control {
 // A host as a piece of work reaches it. A value: copies go to threads.
 struct HostReach {
   registry::Provider provider;
-  std::shared_ptr<LifeSign> life;  // hears of every answer
+  std::shared_ptr<LifeSign> life;           // hears of every answer
+  std::shared_ptr<HostChunks> chunks = {};  // what it has had; without, all that is here may be reused
   // Bounds the whole of one piece of work; without one, each connection has its own.
   std::shared_ptr<WorkBudget> budget = {};
 };

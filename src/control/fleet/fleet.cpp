@@ -60,7 +60,7 @@ const FleetHost* Fleet::find(const HostName& name) const {
 std::optional<HostReach> Fleet::reach(const HostName& name) const {
   const FleetHost* host = find(name);
   if (host == nullptr) return std::nullopt;
-  return HostReach{host->provider, host->life};
+  return HostReach{host->provider, host->life, host->chunks};
 }
 
 HostMonitor::Listener Fleet::listener_for(const std::string& name) {

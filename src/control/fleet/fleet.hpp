@@ -15,6 +15,7 @@
 #include "control/fleet/health.hpp"
 #include "control/fleet/host_monitor.hpp"
 #include "control/fleet/reliability.hpp"
+#include "control/reach/host_chunks.hpp"
 
 namespace gridctl::control {
 
@@ -40,6 +41,7 @@ struct FleetHost {
   registry::Provider provider;
   std::shared_ptr<HostMonitor> monitor;
   std::shared_ptr<LifeSign> life = std::make_shared<LifeSign>();
+  std::shared_ptr<HostChunks> chunks = std::make_shared<HostChunks>();
   job::Liveness liveness = job::Liveness::answering;
   std::string boot_id;                               // as it said last
   std::optional<std::vector<wire::HeldShare>> held;  // what is leased there, as it said last

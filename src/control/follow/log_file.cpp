@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/text.hpp"
+#include "control/reach/disk_reserve.hpp"
 #include "os/entries.hpp"
 
 namespace gridctl::control {
@@ -56,7 +57,7 @@ Result<void> log_append(const os::Path& path, std::uint64_t offset, std::string_
   }
   TRY_ASSIGN(const auto status, os::status_of(path));
   const std::uint64_t kept = status ? status->size : 0;
-  const bool full = kept + bytes.size() > k_log_bytes_max;
+  const bool full = kept + bytes.size() > k_log_bytes_max || !check_room(path.parent_path(), bytes.size());
   if (!full) TRY(append(path, hole + std::string(bytes)));
   const std::uint64_t now_seen = offset + bytes.size();
   if (full || !hole.empty() || os::exists(seen_path(path)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host that lies about a job's output: reading it ends, in bounded time and space.
+// Red team: a host that lies about a job's output. Reading it ends, in bounded time and space.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -91,19 +91,19 @@ class LyingOutput : public ::testing::Test {
 
 constexpr std::uint64_t k_absurd = 1ull << 60;
 
-TEST_F(LyingOutput, EndsWhenEachAnswerBeginsAtTheStart) {
+TEST_F(LyingOutput, CannotHoldUsByBeginningAnew) {
   LyingHost host(clock_, [](std::uint64_t) { return std::pair<std::uint64_t, std::string>(0, "x"); });
   EXPECT_THAT(read(host, k_absurd), FailsWith(Code::protocol_violation));
   EXPECT_LE(host.questions(), 3);
 }
 
-TEST_F(LyingOutput, EndsWhenAByteComesEachTime) {
+TEST_F(LyingOutput, CannotHoldUsByAByteEachTime) {
   LyingHost host(clock_, [](std::uint64_t asked) { return std::pair(asked, std::string("x")); });
   EXPECT_THAT(read(host, k_absurd), FailsWith(Code::protocol_violation));
   EXPECT_LE(host.questions(), 300);
 }
 
-TEST_F(LyingOutput, EndsInMinutesWhenTheAnswersDrip) {
+TEST_F(LyingOutput, CannotHoldUsByDripping) {
   auto host = std::make_unique<LyingHost>(
       clock_, [](std::uint64_t asked) { return std::pair(asked, std::string("x")); }, std::chrono::seconds{4});
   const BootTime began = clock_.now;
@@ -113,7 +113,7 @@ TEST_F(LyingOutput, EndsInMinutesWhenTheAnswersDrip) {
   EXPECT_LE(clock_.now - began, std::chrono::minutes{3});
 }
 
-TEST_F(LyingOutput, AnOffsetBeyondAllNumbersIsRefused) {
+TEST_F(LyingOutput, CannotNameAnOffsetBeyondAllNumbers) {
   LyingHost host(clock_, [](std::uint64_t) { return std::pair(UINT64_MAX - 1, std::string("end")); });
   EXPECT_THAT(read(host, UINT64_MAX), FailsWith(Code::protocol_violation));
 }

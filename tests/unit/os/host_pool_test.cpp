@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One host may do what it likes to its own work: work with others is not delayed by it.
+// Red team: one host may do what it likes to its own work: work with others is not delayed by it.
 #include "os/host_pool.hpp"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ bool is_served(HostPool& pool, const std::string& host) {
   return served.wait_for(k_patience) == std::future_status::ready;
 }
 
-TEST(HostPool, OneHostCannotKeepAnotherFromBeingServed) {
+TEST(HostPool, CannotKeepOtherHostsFromBeingServed) {
   Stuck stuck;
   HostPool pool(8, k_per_host);
   for (int i = 0; i < 100; ++i) pool.submit("evil", stuck.work());
