@@ -171,6 +171,31 @@ std::string sanitize(std::string_view text, std::size_t line_max) {
   return out;
 }
 
+std::string escape_deceptive(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  std::size_t copied = 0;
+  for (std::size_t at = 0; at < json.size();) {
+    const auto first = static_cast<std::uint8_t>(json[at]);
+    std::uint32_t code = first;
+    const std::size_t length = first < 0x7F ? 1 : std::max<std::size_t>(1, decode_utf8(json, at, code));
+    if (code == 0x7F || (first >= 0x80 && is_deceptive(code))) {
+      out += json.substr(copied, at - copied);
+      std::array<char, 16> buffer{};
+      if (code < 0x10000) {
+        std::snprintf(buffer.data(), buffer.size(), "\\u%04x", code);
+      } else {
+        std::snprintf(buffer.data(), buffer.size(), "\\u%04x\\u%04x", 0xD800 + ((code - 0x10000) >> 10),
+                      0xDC00 + ((code - 0x10000) & 0x3FF));
+      }
+      out += buffer.data();
+      copied = at + length;
+    }
+    at += length;
+  }
+  return out += json.substr(copied);
+}
+
 std::string shell_quote(std::string_view text) {
   static constexpr std::string_view k_plain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";

@@ -27,6 +27,9 @@ namespace gridctl {
 // dropped. Lines are cut at `line_max` bytes. Every byte of a host that reaches a terminal goes through here.
 [[nodiscard]] std::string sanitize(std::string_view text, std::size_t line_max = 4096);
 
+// The same for JSON that is whole and valid UTF-8: DEL, C1, bidirectional and invisible characters become \uXXXX.
+[[nodiscard]] std::string escape_deceptive(std::string_view json);
+
 // Quotes for /bin/sh: 'it'\''s'. Plain words are left as they are.
 [[nodiscard]] std::string shell_quote(std::string_view text);
 

@@ -73,6 +73,12 @@ Result<std::vector<std::string>> list_directory(const Path& directory) {
   return list_directory(fd.get()).context("while listing " + in_quotes(directory.native()));
 }
 
+Result<Ownership> ownership_of(int fd) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return errno_error(errno, "cannot read who owns a file");
+  return Ownership{info.st_uid == ::geteuid(), static_cast<unsigned>(info.st_mode & 07777)};
+}
+
 Result<FileStatus> status_of(int fd) {
   struct stat st {};
   if (::fstat(fd, &st) != 0) return errno_error(errno, "cannot stat an open file");

@@ -34,6 +34,11 @@ struct FileStatus {
 [[nodiscard]] Result<std::vector<std::string>> list_directory(const Path& directory);
 
 [[nodiscard]] Result<FileStatus> status_of(int fd);
+struct Ownership {
+  bool is_ours = false;  // of the user we act as
+  unsigned mode = 0;     // permission bits, 07777
+};
+[[nodiscard]] Result<Ownership> ownership_of(int fd);
 // `name` is one component; nullopt when it does not exist.
 [[nodiscard]] Result<std::optional<FileStatus>> status_at(int directory_fd, std::string_view name);
 [[nodiscard]] Result<std::optional<FileStatus>> status_of(const Path& path);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "registry/registry.hpp"
 
+#include <fcntl.h>
+
 #include <utility>
 
 #include "base/text.hpp"
+#include "os/entries.hpp"
 #include "os/random.hpp"
 #include "registry/impl.hpp"
 #include "registry/provider_json.hpp"
@@ -38,6 +41,19 @@ Result<void> prepare_schema(db::Database& db, const os::Path& path) {
   return transaction.commit();
 }
 
+// Whoever can write here can make us run what they like, and whoever can read here has the keys.
+Result<void> check_ours(const os::Path& directory) {
+  TRY_ASSIGN(const os::Fd fd, os::open_file(directory, O_RDONLY | O_DIRECTORY));
+  TRY_ASSIGN(const os::Ownership owner, os::ownership_of(fd.get()));
+  if (!owner.is_ours)
+    return make_error(Code::state_unreadable, "the state directory " + directory.string() + " belongs to another user",
+                      "gridctl --state DIR …");
+  if ((owner.mode & 022) == 0) return {};
+  return make_error(Code::state_unreadable,
+                    "the state directory " + directory.string() + " can be written by other users",
+                    "chmod 0700 " + shell_quote(directory.string()));
+}
+
 }  // namespace
 
 Registry::Registry(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -47,6 +63,7 @@ Registry::~Registry() = default;
 
 Result<Registry> Registry::open(const os::Path& state_directory) {
   TRY(os::make_directories(state_directory, 0700).context("while making the state directory"));
+  TRY(check_ours(state_directory));
   const os::Path path = state_directory / "state.db";
   TRY_ASSIGN(db::Database db, db::Database::open(path));
   Result<void> prepared = prepare_schema(db, path);

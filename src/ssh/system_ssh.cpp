@@ -2,6 +2,8 @@
 #include "ssh/system_ssh.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <utility>
 
 #include "base/text.hpp"
 #include "os/net.hpp"
@@ -24,6 +26,20 @@ std::string option_path(const os::Path& path) {
   return text + "\"";
 }
 
+// From "OpenSSH_9.2p1 Debian-2, …". Asked once; a version that is not told is taken for a new one.
+bool knows_host_key_commands() {
+  static const bool knows = [] {
+    os::RunOptions options;
+    options.timeout = std::chrono::seconds{5};
+    const auto told = os::run({"ssh", "-V"}, options);
+    const std::string text = told ? told->err + told->out : "";
+    int major = 0, minor = 0;
+    if (std::sscanf(text.c_str(), "OpenSSH_%d.%d", &major, &minor) != 2) return true;
+    return std::pair(major, minor) >= std::pair(8, 5);
+  }();
+  return knows;
+}
+
 std::vector<std::string> base_argv(const Target& target, const os::Path& known_hosts, const char* checking,
                                    Duration left) {
   const auto whole_seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(left).count());
@@ -43,6 +59,8 @@ std::vector<std::string> base_argv(const Target& target, const os::Path& known_h
                                     std::string{"ControlPath=none"},
                                     std::string{"ClearAllForwardings=yes"},
                                     std::string{"PermitLocalCommand=no"},
+                                    std::string{"NoHostAuthenticationForLocalhost=no"},
+                                    std::string{"Tunnel=no"},
                                     std::string{"RemoteCommand=none"},
                                     std::string{"RequestTTY=no"},
                                     std::string{"LogLevel=VERBOSE"},
@@ -51,6 +69,8 @@ std::vector<std::string> base_argv(const Target& target, const os::Path& known_h
                                     std::string{"ServerAliveInterval=15"},
                                     std::string{"ServerAliveCountMax=3"}})
     argv.insert(argv.end(), {"-o", option});
+  // A command of the user's may name keys for any host: ours are pinned. Before 8.5 there was no such option.
+  if (knows_host_key_commands()) argv.insert(argv.end(), {"-o", "KnownHostsCommand=none"});
   for (const os::Path& key : target.identities) argv.insert(argv.end(), {"-i", key.native()});
   argv.insert(argv.end(), {"-o", "IdentityAgent=" + (target.agent_socket.empty() ? std::string{"none"}
                                                                                  : option_path(target.agent_socket))});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/json.hpp"
 
+#include "base/text.hpp"
 #include "ui/provider_view.hpp"
 #include "ui/reliability.hpp"
 
@@ -14,7 +15,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Foreign text may hold any bytes: replaced, never an exception.
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+// Whoever looks at it does so on a terminal, too: what a terminal obeys, or what is not seen, is written as \uXXXX. The
+// value is the same.
+std::string dump(const Json& json) {
+  return escape_deceptive(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
 
 Json time_or_null(std::optional<WallTime> time) { return time ? Json(format_rfc3339(*time)) : Json(); }
 template <class T>

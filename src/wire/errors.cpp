@@ -19,13 +19,6 @@ Code code_named(std::string_view name) {
     if (code_name(static_cast<Code>(number)) == name) return static_cast<Code>(number);
   return Code::protocol_violation;
 }
-
-bool is_plain_command(std::string_view hint) {
-  return hint.substr(0, 8) == "gridctl " && hint.size() <= 200 && std::all_of(hint.begin(), hint.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  std::string_view(" -_.@/:=").find(c) != std::string_view::npos;
-         });
-}
 }  // namespace
 
 json error_json(const Error& error) {
@@ -39,8 +32,7 @@ Error read_error(const Fields& fields) {
   Error error = make_error(code_named(fields.text("code")), sanitize(fields.text("message"), k_message_max));
   // An error is one line wherever it is shown.
   std::replace(error.message.begin(), error.message.end(), '\n', ' ');
-  if (fields.has("hint")) error.hint = fields.text("hint");
-  if (!is_plain_command(error.hint)) error.hint.clear();
+  // A hint is a command that we tell the user to type: a host's is no hint, however plain it looks.
   if (fields.has("retry"))
     for (const Retry retry : {Retry::never, Retry::same_host_later, Retry::other_host, Retry::needs_user})
       if (retry_name(retry) == fields.text("retry")) error.retry = retry;

@@ -10,7 +10,9 @@ namespace gridctl::wire {
 using nlohmann::json;
 
 namespace {
-constexpr std::size_t k_features_max = 256;  // names in a hello
+
+constexpr std::int64_t k_ms_max = 1ll << 42;  // a century: sums of a few stay numbers, in nanoseconds too
+constexpr std::size_t k_features_max = 256;   // names in a hello
 
 AgentHello read_hello(const Fields& fields) {
   return {static_cast<int>(fields.integer("version", 0, 1'000'000)),
@@ -32,9 +34,9 @@ HostCheckpoint read_checkpoint(const Fields& fields) {
                             fields.digest("root"),
                             fields.number("bytes"),
                             fields.number("files"),
-                            fields.integer("age_ms", 0, INT64_MAX),
+                            fields.integer("age_ms", 0, k_ms_max),
                             fields.text("how")};
-  if (fields.has("written_ms")) checkpoint.written_ms = fields.integer("written_ms", 0, INT64_MAX);
+  if (fields.has("written_ms")) checkpoint.written_ms = fields.integer("written_ms", 0, k_ms_max);
   if (fields.has("metrics")) checkpoint.metrics = fields.metrics("metrics");
   return checkpoint;
 }
@@ -63,8 +65,8 @@ AttemptStatus read_status(const Fields& fields) {
   status.exit_code = static_cast<int>(fields.integer("exit_code", -1, 255));
   status.signal = static_cast<int>(fields.integer("signal", 0, 128));
   status.detail = fields.text("detail");
-  status.started_ms_ago = fields.integer("started_ms_ago", -1, INT64_MAX);
-  status.ended_ms_ago = fields.integer("ended_ms_ago", -1, INT64_MAX);
+  status.started_ms_ago = fields.integer("started_ms_ago", -1, k_ms_max);
+  status.ended_ms_ago = fields.integer("ended_ms_ago", -1, k_ms_max);
   status.log_bytes = fields.number("log_bytes");
   status.checkpoints = fields.list("checkpoints", k_checkpoints_listed_max, &read_checkpoint);
   status.max_epoch = fields.epoch("max_epoch");

@@ -109,7 +109,7 @@ TEST(Messages, ErrorsTravelWithTheirCodeAndRetry) {
   EXPECT_EQ(back->code, Code::refused);
   EXPECT_EQ(back->retry, Retry::same_host_later);
   EXPECT_EQ(back->message, "stale epoch (while starting)");
-  EXPECT_EQ(back->hint, "gridctl job show x");
+  EXPECT_EQ(back->hint, "");  // a host's words never become a command that we tell somebody to type
 }
 
 TEST(Messages, WhatIsNoErrorCarriesNone) {
