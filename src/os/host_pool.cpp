@@ -35,7 +35,7 @@ struct HostPool::State {
     Turn best = hosts.end();
     for (auto host = hosts.begin(); host != hosts.end(); ++host) {
       const Host& one = host->second;
-      if (one.waiting.empty() || one.running >= per_host_max) continue;
+      if (one.waiting.empty() || (!host->first.empty() && one.running >= per_host_max)) continue;
       if (best == hosts.end() ||
           std::pair(one.running, one.served) < std::pair(best->second.running, best->second.served))
         best = host;

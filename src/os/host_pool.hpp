@@ -18,7 +18,8 @@ class HostPool {
   HostPool(const HostPool&) = delete;
   HostPool& operator=(const HostPool&) = delete;
 
-  void submit(const std::string& host, std::function<void()> work);  // from any thread
+  // From any thread. Work that is not of one host (an empty name) has no share.
+  void submit(const std::string& host, std::function<void()> work);
   [[nodiscard]] std::size_t pending() const;                         // submitted and not begun
 
  private:
