@@ -63,6 +63,7 @@ class Init {
   [[nodiscard]] bool deadline_passed() const;
   [[nodiscard]] bool may_begin() const;
   [[nodiscard]] bool run_phase(const char* phase);
+  void confine_plain_job() const;
   [[nodiscard]] Outcome run_ranks(const os::Path& script, const std::vector<std::string>& labels);
   [[nodiscard]] pid_t start(const os::Path& script, std::vector<std::string> environment, int output) const;
   [[nodiscard]] Outcome follow(std::vector<Main> mains);
@@ -373,6 +374,7 @@ void Init::save_output() {
 int Init::run() {
   if (!claim()) return k_init_refused;
   if (!prepare()) return 1;
+  confine_plain_job();
   if (run_phase("setup")) (void)run_phase("run");
   const std::string record = final_record();  // a signal that comes from here on has not ended the job
   kill_rest();
