@@ -22,7 +22,7 @@ namespace gridctl::agent {
 using os::Path;
 
 [[nodiscard]] Path agent_home();       // $GRIDCTL_AGENT_HOME, default ~/.gridctl
-[[nodiscard]] Path lease_directory();  // $GRIDCTL_LEASE_DIR, default /var/tmp/gridctl-leases
+[[nodiscard]] Path lease_directory();  // $GRIDCTL_LEASE_DIR, default gridctl-leases in /var/tmp, /dev/shm or /tmp
 
 // An id that may become a path component: [a-z0-9-]{1,64}, not beginning with '-'. `refused` otherwise.
 [[nodiscard]] Result<void> check_component(std::string_view what, std::string_view id);
