@@ -239,6 +239,7 @@ wire::HealthReply Health::answer(const wire::HealthRequest& request) {
     if (request.gpus && !report.gpus_fresh()) return false;
     if (asked - report.taken_at > request.max_age) return false;
     const auto leases = shared.ledger.glance();
+    if (!leases && leases.error().code != Code::busy) return true;  // nobody can hold any
     return leases && kept->leases == lease_key(*leases);
   };
   bool fresh = holds();
