@@ -47,12 +47,14 @@ const Engine* engine_of(const Inventory& inventory, EngineKind kind) {
   return nullptr;
 }
 
+bool is_missing(const Engine& engine) { return engine.problem.find("not installed") != std::string::npos; }
+
 // The command that mends an engine's problem; problems that engines.cpp knows end in one.
 std::string engine_fix(const Engine& engine) {
   const std::size_t command = engine.problem.find("sudo ");
   if (command != std::string::npos) return engine.problem.substr(command);
   const std::string name(engine_name(engine.kind));
-  if (engine.problem.find("not installed") != std::string::npos)
+  if (is_missing(engine))
     return "sudo apt-get install " + (engine.kind == EngineKind::docker ? std::string("docker.io") : name);
   return name + " info";
 }
@@ -65,10 +67,13 @@ Finding engine_finding(const Inventory& inventory, std::optional<EngineKind> wan
             ""};
   std::vector<std::string> problems;
   std::string fix;
+  // One that is there and does not work is nearer to working than one that must be installed.
+  bool installed = false;
   for (const Engine& engine : inventory.engines) {
     if (wanted && engine.kind != *wanted) continue;
     problems.push_back(engine.problem);
-    if (fix.empty()) fix = engine_fix(engine);
+    if (fix.empty() || (!installed && !is_missing(engine))) fix = engine_fix(engine);
+    installed = installed || !is_missing(engine);
   }
   if (problems.empty()) problems.emplace_back("no engine was looked for");
   return {"engine", false, join(problems, "; "), fix};
@@ -77,9 +82,13 @@ Finding engine_finding(const Inventory& inventory, std::optional<EngineKind> wan
 Finding limits_finding(const Inventory& inventory, const Engine& engine) {
   const std::string name(engine_name(engine.kind));
   if (engine.limits_enforced) return {"limits", true, name + " enforces memory and CPU limits", "", false};
-  if (engine.kind == EngineKind::process)
-    return {"limits", false, "plain processes of an ordinary user have no memory and CPU limits",
-            "sudo apt-get install podman uidmap", false};
+  if (engine.kind == EngineKind::process) {
+    const std::string plain = "plain processes of an ordinary user have no memory and CPU limits";
+    for (const Engine& other : inventory.engines)
+      if (!other.problem.empty() && !is_missing(other))
+        return {"limits", false, plain + "; " + other.problem, engine_fix(other), false};
+    return {"limits", false, plain, "sudo apt-get install podman uidmap", false};
+  }
   if (inventory.facts.cgroup_version == 1 && engine.rootless)
     return {"limits", false, "rootless " + name + " cannot limit memory and CPU on cgroup v1",
             "sudo sed -i 's/^GRUB_CMDLINE_LINUX=\"/&systemd.unified_cgroup_hierarchy=1 /' /etc/default/grub && sudo "

@@ -180,7 +180,9 @@ class Login {
     if (!locked_.empty()) hint = "ssh-add " + shell_quote(locked_.front());
     else if (agent_gone_) hint = "eval $(ssh-agent) && ssh-add   # then the command again";
     // The ssh program may find keys where we do not look; what we know is told when it fails, too.
-    return make_error(ssh_may_ || offered_.empty() ? Code::unsupported : Code::auth_refused, message, hint);
+    const bool none_known = offered_.empty() && locked_.empty() && !agent_gone_;
+    const bool ssh_may = ssh_may_ || (none_known && target_.transport == TransportKind::automatic);
+    return make_error(ssh_may ? Code::unsupported : Code::auth_refused, message, hint);
   }
 
   [[nodiscard]] bool was_tried(const std::string& blob) const {

@@ -153,6 +153,10 @@ Error classify_ssh_error(const Target& target, std::span<const HostKey> pins, st
       return make_error(Code::auth_refused,
                         target.peer() + " accepted our key and wants more, which nobody is there to type: " + said,
                         "ask its owner to let this user in by a key alone (AuthenticationMethods publickey)");
+    if (has(words, "device not found") || has(words, "-SK "))
+      return make_error(Code::auth_refused,
+                        target.peer() + " wants a security key that is not there or was not touched: " + said,
+                        "plug it in, or log in with another key: -i KEY");
     std::string keys;
     for (const os::Path& key : target.identities) keys += (keys.empty() ? "" : ", ") + key.native();
     return make_error(

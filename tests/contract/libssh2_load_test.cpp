@@ -177,6 +177,35 @@ TEST_F(Libssh2UnderLoad, LosesNothingWhileTheServerRenewsItsKeys) {
   }
 }
 
+// A heartbeat's connection, whose keys are renewed by time. GRIDCTL_LONG_SECONDS=86400 lets it live for a day.
+TEST_F(Libssh2UnderLoad, LivesOnWhileKeysAreRenewedByTime) {
+  const char* wanted = std::getenv("GRIDCTL_LONG_SECONDS");
+  const Duration life = std::chrono::seconds{wanted != nullptr ? std::max(1, std::atoi(wanted)) : 4};
+  const auto channel = open(serve("RekeyLimit default 1s\n"), "cat");
+  ASSERT_TRUE(channel);
+  std::array<std::byte, 64> reply;
+  int beats = 0;
+  for (const BootTime end = in(life); clock().boot() < end; ++beats) {
+    ASSERT_TRUE(channel->write(as_bytes("ping\n")).value_or(std::nullopt));
+    std::size_t heard = 0;
+    for (const BootTime late = in(std::chrono::seconds{10}); heard < 5;) {
+      ASSERT_LT(clock().boot(), late) << "beat " << beats;
+      const auto got = channel->read(reply);
+      ASSERT_TRUE(got.has_value()) << "beat " << beats << ": " << got.error().one_line();
+      if (*got) heard += **got;
+      if (*got) continue;
+      std::vector<os::Poll> polls;
+      for (const Watched& watched : channel->wants(!channel->flushed()))
+        polls.push_back({watched.fd, watched.interest, {}});
+      (void)os::wait_any(polls, in(std::chrono::milliseconds{500}), clock());
+    }
+    ASSERT_EQ(heard, 5u);
+    channel->keepalive(clock().boot());
+    os::pause_for(std::chrono::milliseconds{20});
+  }
+  EXPECT_GT(beats, 10);
+}
+
 // The end of the input is a packet that libssh2 cannot send in two pieces. If it is lost, the command waits for ever.
 TEST_F(Libssh2UnderLoad, EndsItsInputThoughTheSocketIsFull) {
   (void)serve("");

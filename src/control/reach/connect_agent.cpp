@@ -37,7 +37,7 @@ std::vector<AgentImage> agent_images() {
   std::vector<AgentImage> images;
   for (const char* arch : {"x86_64", "aarch64"})
     if (const EmbeddedAgent* agent = embedded_agent(arch))
-      images.push_back({agent->arch, agent->bytes, agent->sha256_hex});
+      images.push_back({agent->arch, agent->bytes, agent->sha256_hex, agent->gzip});
   return images;
 }
 

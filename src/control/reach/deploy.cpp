@@ -39,12 +39,13 @@ std::string start_command(const std::vector<AgentImage>& images) {
     cases += std::string{image.arch} + ") h=" + std::string{image.sha256_hex} + ";; ";
   return in_sh("a=$(uname -m); case $a in " + cases +
                "*) h=none;; esac; f=\"${GRIDCTL_AGENT_HOME:-$HOME/.gridctl}/bin/$h/gridctl-agent\"; "
-               "[ -s \"$f\" ] && [ -x \"$f\" ] && exec \"$f\" connect; printf \"\\nGRIDCTL-MISSING/1 %s\\n\" \"$a\"");
+               "[ -s \"$f\" ] && [ -x \"$f\" ] && exec \"$f\" connect; z=; command -v gzip >/dev/null && z=gzip; "
+               "printf \"\\nGRIDCTL-MISSING/1 %s %s\\n\" \"$a\" \"$z\"");
 }
 
 // Reports "STAGE TEXT"; whatever fails, nothing but a whole, proven file ever gets the final name. A cut connection
 // ends `cat` like a whole file would: hence the size.
-std::string store_command(const AgentImage& image) {
+std::string store_command(const AgentImage& image, bool compressed) {
   const std::string hash{image.sha256_hex};
   return in_sh(
       "umask 077; d=\"${GRIDCTL_AGENT_HOME:-$HOME/.gridctl}/bin/" + hash +
@@ -52,7 +53,9 @@ std::string store_command(const AgentImage& image) {
       "say() { printf \"\\nGRIDCTL-STORED/1 %s %s\\n\" \"$1\" \"$(printf %s \"$2\" | tr \"\\n\\r\" \"  \")\"; }; "
       "no() { rm -f \"$t\"; say \"$1\" \"$2\"; exit 1; }; "
       "e=$(mkdir -p \"$d\" 2>&1) || no mkdir \"$e\"; "
-      "e=$(cat 2>&1 >\"$t\") || no write \"$e\"; "
+      "e=$(" +
+      std::string(compressed ? "gzip -dc" : "cat") +
+      " 2>&1 >\"$t\") || no write \"$e\"; "
       "n=$(($(wc -c <\"$t\"))); [ \"$n\" -eq " +
       std::to_string(image.bytes.size()) +
       " ] || no size \"$n\"; "
@@ -172,7 +175,15 @@ struct Started {
   std::unique_ptr<ssh::Channel> channel;
   std::string bytes;         // with the preamble; all that came so far
   std::string missing_arch;  // set when the agent is not there
+  bool has_gzip = false;     // that host
 };
+
+// "x86_64 gzip"
+void read_missing(const std::string& line, Started& into) {
+  const std::vector<std::string> words = split(line, ' ');
+  into.missing_arch = words.front();
+  into.has_gzip = words.size() > 1 && words[1] == "gzip";
+}
 
 Result<Started> start(const Connector& connector, const std::vector<AgentImage>& images, BootTime deadline,
                       os::Clock& clock) {
@@ -186,7 +197,7 @@ Result<Started> start(const Connector& connector, const std::vector<AgentImage>&
   if (!answered) return answered.error();
   if (!*answered) return noise_error(*started.channel, started.bytes);
   if (started.bytes.find(wire::k_preamble) == std::string::npos)
-    started.missing_arch = line_after(started.bytes, k_missing).value_or("");
+    read_missing(line_after(started.bytes, k_missing).value_or(""), started);
   return started;
 }
 
@@ -219,12 +230,14 @@ Result<bool> send_image(ssh::Channel& channel, std::string_view image, std::stri
   return true;
 }
 
-Result<void> store(const Connector& connector, const AgentImage& image, const UploadProgress& progress,
+Result<void> store(const Connector& connector, const AgentImage& image, bool has_gzip, const UploadProgress& progress,
                    BootTime deadline, os::Clock& clock) {
-  TRY_ASSIGN(const auto channel, connector(store_command(image), std::min(deadline, clock.boot() + k_login_wait)));
+  const bool compressed = has_gzip && !image.gzip.empty();
+  TRY_ASSIGN(const auto channel,
+             connector(store_command(image, compressed), std::min(deadline, clock.boot() + k_login_wait)));
   std::string text;
   const BootTime began = clock.boot();
-  const auto sent = send_image(*channel, image.bytes, text, progress, deadline, clock);
+  const auto sent = send_image(*channel, compressed ? image.gzip : image.bytes, text, progress, deadline, clock);
   if (!sent && sent.error().code == Code::timed_out) return sent.error();
   channel->close_write();  // also after a failure: the host may have told why it stopped reading
   // What sockets on the way still hold of it moves as fast as what went before.
@@ -275,7 +288,8 @@ Result<AgentSession> open_agent(const Connector& connector, const AgentCall& cal
     const auto image = std::find_if(call.images.begin(), call.images.end(),
                                     [&](const AgentImage& one) { return one.arch == started.missing_arch; });
     if (image == call.images.end()) return machine_error(call.images, peer, started.missing_arch);
-    TRY(store(connector, *image, call.progress, deadline, clock).context("while putting the agent on " + peer));
+    TRY(store(connector, *image, started.has_gzip, call.progress, deadline, clock)
+            .context("while putting the agent on " + peer));
     TRY_ASSIGN(started, start(connector, call.images, deadline, clock));
     if (!started.missing_arch.empty())
       return make_error(Code::io, "the agent that was just put on " + peer + " is gone again");

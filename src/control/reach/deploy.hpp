@@ -26,6 +26,7 @@ struct AgentImage {
   std::string_view arch;        // as `uname -m` says
   std::string_view bytes;       // the static binary
   std::string_view sha256_hex;  // of the bytes
+  std::string_view gzip = {};   // the bytes for a host that has gzip; empty = none
 };
 
 using UploadProgress = std::function<void(std::size_t sent, std::size_t total)>;

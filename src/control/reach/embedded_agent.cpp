@@ -6,8 +6,9 @@
 // One assembler block and two symbols per binary.
 #define GRIDCTL_EMBED(arch, file, sha256)                                                                           \
   __asm__(".section .rodata\n.balign 16\n.globl gridctl_agent_" #arch "\ngridctl_agent_" #arch ":\n.incbin \"" file \
-          "\"\n.globl gridctl_agent_end_" #arch "\ngridctl_agent_end_" #arch ":\n.byte 0\n.previous\n");            \
-  extern "C" const char gridctl_agent_##arch[], gridctl_agent_end_##arch[];
+          "\"\n.globl gridctl_agent_end_" #arch "\ngridctl_agent_end_" #arch ":\n.byte 0\n.incbin \"" file          \
+          ".gz\"\n.globl gridctl_agent_gz_end_" #arch "\ngridctl_agent_gz_end_" #arch ":\n.byte 0\n.previous\n");   \
+  extern "C" const char gridctl_agent_##arch[], gridctl_agent_end_##arch[], gridctl_agent_gz_end_##arch[];
 #include "embedded_agents.inc"
 #undef GRIDCTL_EMBED
 
@@ -18,7 +19,9 @@ std::string_view between(const char* begin, const char* end) { return {begin, st
 
 const std::vector<EmbeddedAgent>& agents() {
   static const std::vector<EmbeddedAgent> all{
-#define GRIDCTL_EMBED(arch, file, sha256) {#arch, between(gridctl_agent_##arch, gridctl_agent_end_##arch), sha256},
+#define GRIDCTL_EMBED(arch, file, sha256)                          \
+  {#arch, between(gridctl_agent_##arch, gridctl_agent_end_##arch), \
+   between(gridctl_agent_end_##arch + 1, gridctl_agent_gz_end_##arch), sha256},
 #include "embedded_agents.inc"
 #undef GRIDCTL_EMBED
   };

@@ -10,6 +10,7 @@ namespace gridctl::control {
 struct EmbeddedAgent {
   std::string_view arch;   // as `uname -m` says it: "x86_64"
   std::string_view bytes;  // the stripped binary
+  std::string_view gzip;   // the same, compressed
   std::string sha256_hex;
 };
 

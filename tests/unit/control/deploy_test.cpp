@@ -38,6 +38,18 @@ TEST_F(Deploy, PutsTheAgentOnAHostThatLacksItAndGreetsIt) {
   EXPECT_EQ(host_.commands(), 3) << "start, store, start";
 }
 
+TEST_F(Deploy, SendsTheAgentCompressedToAHostThatHasGzip) {
+  AgentCall call = host_.call();
+  os::RunOptions options;
+  options.input = std::string(call.images[0].bytes);
+  const std::string compressed = os::run({"gzip", "-c"}, options)->out;
+  call.images[0].gzip = compressed;
+  host_.replace_program("cat", "echo 'it was not compressed' >&2; exit 1");
+  const auto session = open_agent(host_.connector(), call, deadline(), clock_);
+  ASSERT_TRUE(session.has_value()) << session.error().one_line();
+  EXPECT_TRUE(os::exists(host_.installed()));
+}
+
 TEST_F(Deploy, DoesNotUploadAgain) {
   ASSERT_TRUE(open().has_value());
   const int before = host_.commands();

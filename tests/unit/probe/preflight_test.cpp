@@ -85,6 +85,19 @@ TEST(Preflight, TakesTheFixFromTheEnginesProblem) {
       << "any engine will do when none is named";
 }
 
+TEST(Preflight, NamesTheReasonThatIsKnownInsteadOfAnotherProgram) {
+  Inventory inventory = healthy();
+  inventory.engines = {{EngineKind::docker, "", false, false,
+                        "docker: permission denied on /var/run/docker.sock: add the user to group docker: sudo usermod "
+                        "-aG docker ada"},
+                       {EngineKind::podman, "", false, false, "podman: not installed"},
+                       {EngineKind::process, "", false, false, ""}};
+  expect_failure(inventory, "limits", "sudo usermod -aG docker ada", std::nullopt);
+  inventory.engines[0].problem = "docker: not installed";
+  inventory.engines[1].problem = "podman: no answer within 10s";
+  expect_failure(inventory, "limits", "podman info", std::nullopt);
+}
+
 TEST(Preflight, WantsSubordinateIdsOnlyForRootlessPodman) {
   Inventory inventory = healthy();
   inventory.engines[1] = {EngineKind::podman, "4.3.1", true, true, ""};
