@@ -17,7 +17,15 @@ add_executable(gridctl
   doctor.cpp doctor_here.cpp doctor_hosts.cpp drill.cpp findings.cpp follow.cpp help.cpp job_cancel.cpp job_drill.cpp job_events.cpp job_explain.cpp job_logs.cpp job_ls.cpp job_plan.cpp job_resume.cpp
   job_show.cpp job_submit.cpp job_watch.cpp key_files.cpp key_show.cpp log_printer.cpp log_reader.cpp manual.cpp manual_query.cpp outcome.cpp provider_bench.cpp provider_check.cpp provider_drain.cpp
   provider_facts.cpp provider_landmark.cpp provider_links.cpp provider_ls.cpp provider_price.cpp provider_register.cpp provider_rescan.cpp provider_rm.cpp provider_show.cpp
-  sim.cpp sim_question.cpp sim_report.cpp store_add.cpp store_check.cpp store_ls.cpp store_places.cpp store_rm.cpp store_sync.cpp submission.cpp version.cpp)
+  sim.cpp sim_question.cpp sim_report.cpp store_add.cpp store_check.cpp store_ls.cpp store_places.cpp store_rm.cpp store_sync.cpp submission.cpp template.cpp template_files.cpp version.cpp)
+# The files of templates/ become a table in the program.
+set(template_rows ${CMAKE_BINARY_DIR}/generated/template_rows.inc)
+file(GLOB template_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/templates/*/*.yaml ${CMAKE_SOURCE_DIR}/templates/*/*.py
+     ${CMAKE_SOURCE_DIR}/templates/*.py)
+add_custom_command(OUTPUT ${template_rows}
+  COMMAND ${CMAKE_COMMAND} -DFOLDER=${CMAKE_SOURCE_DIR}/templates -DOUT=${template_rows} -P ${CMAKE_SOURCE_DIR}/templates/templates.cmake
+  DEPENDS ${template_files} ${CMAKE_SOURCE_DIR}/templates/templates.cmake COMMENT "Collecting the templates" VERBATIM)
+set_source_files_properties(template_files.cpp PROPERTIES OBJECT_DEPENDS ${template_rows})
 # The argument parser is only in cli.cpp.
 gridctl_compile_together(gridctl APART cli.cpp sim.cpp sim_report.cpp ALONE sim_question.cpp)
 gridctl_optimize(gridctl cmd)

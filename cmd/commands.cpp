@@ -30,6 +30,9 @@ std::span<const Command* const> all_commands() {
                                              &k_job_cancel,
                                              &k_job_resume,
                                              &k_job_drill,
+                                             &k_template_ls,
+                                             &k_template_show,
+                                             &k_template_new,
                                              &k_checkpoint_ls,
                                              &k_checkpoint_show,
                                              &k_checkpoint_diff,
@@ -78,6 +81,7 @@ std::span<const NounText> nouns() {
   static constexpr NounText k_nouns[] = {
       {"provider", "hosts that run jobs"},
       {"job", "what runs on them"},
+      {"template", "distributed trainings to begin with"},
       {"checkpoint", "what a job continues from"},
       {"store", "copies of checkpoints in other places"},
       {"budget", "what a month may cost"},

@@ -14,6 +14,7 @@ extern const Command k_job_submit, k_job_ls, k_job_show, k_job_watch, k_job_logs
 extern const Command k_checkpoint_ls, k_checkpoint_show, k_checkpoint_diff, k_checkpoint_pull, k_checkpoint_push,
     k_checkpoint_verify, k_checkpoint_pin, k_checkpoint_rm;
 extern const Command k_store_add, k_store_ls, k_store_rm, k_store_sync, k_store_check;
+extern const Command k_template_ls, k_template_show, k_template_new;
 extern const Command k_budget_set, k_budget_ls, k_budget_rm;
 extern const Command k_key_show, k_key_export, k_key_import;
 extern const Command k_daemon_start, k_daemon_stop, k_daemon_status, k_daemon_run;

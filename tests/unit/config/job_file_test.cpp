@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
 #include "unit/config/job_context.hpp"
 
 namespace gridctl::config {
@@ -239,5 +243,49 @@ TEST(SkyPilotFile, RenamesWhatOurNamesDoNotAllow) {
 }
 
 TEST(JobFile, LeavesSeveralHostsToTheCaller) { EXPECT_EQ(parsed("num_nodes: 4\nrun: x").spec.num_nodes, 4); }
+
+TEST(JobFile, ReadsWhatAGangMayDo) {
+  const job::Spec spec = parsed(
+                             "num_nodes: 2..4\nspares: 1\nranks_per_node: 8\nlauncher: torchrun\nrun: x\n"
+                             "checkpoint: {shards: local}\nrecovery: {stragglers: replace, hangs: tell}\n"
+                             "constraints: {interconnect: any}\n")
+                             .spec;
+  EXPECT_EQ(spec.num_nodes, 4);
+  EXPECT_EQ(spec.gang.nodes_min, 2);
+  EXPECT_EQ(spec.gang.spares, 1);
+  EXPECT_EQ(spec.gang.ranks_per_node, 8);
+  EXPECT_TRUE(spec.checkpoint.local_shards);
+  EXPECT_EQ(spec.recovery.stragglers, job::Stragglers::replace);
+  EXPECT_EQ(spec.recovery.hangs, job::Hangs::tell);
+  EXPECT_TRUE(spec.constraints.any_interconnect);
+  EXPECT_EQ(*job::parse_spec(job::to_json(spec)), spec);
+  EXPECT_EQ(parsed("num_nodes: 3..3\nrun: x").spec.gang.nodes_min, 0) << "that is no range";
+}
+
+TEST(JobFile, RefusesGangsThatCannotBe) {
+  EXPECT_THAT(refusal("num_nodes: 4..2\nrun: x"), HasSubstr("a range such as 2..4"));
+  EXPECT_THAT(refusal("num_nodes: 0..2\nrun: x"), HasSubstr("a range such as 2..4"));
+  EXPECT_THAT(refusal("num_nodes: many\nrun: x"), HasSubstr("key 'num_nodes'"));
+  EXPECT_THAT(refusal("spares: 1\nrun: x"), HasSubstr("expected num_nodes above 1"));
+  EXPECT_THAT(refusal("ranks_per_node: 0\nrun: x"), HasSubstr("key 'ranks_per_node'"));
+  EXPECT_THAT(refusal("recovery: {stragglers: kill}\nrun: x"), HasSubstr("expected tell or replace"));
+  EXPECT_THAT(refusal("checkpoint: {shards: some}\nrun: x"), HasSubstr("expected all or local"));
+  EXPECT_THAT(refusal("constraints: {interconnect: slow}\nrun: x"), HasSubstr("expected fast or any"));
+}
+
+TEST(JobFile, ReadsEveryTemplate) {
+  int found = 0;
+  for (const auto& folder : std::filesystem::directory_iterator(GRIDCTL_SOURCE_DIR "/templates")) {
+    if (!folder.is_directory()) continue;
+    ++found;
+    std::ifstream file(folder.path() / "job.yaml");
+    std::stringstream text;
+    text << file.rdbuf();
+    const ParsedJob job = parsed(text.str());
+    EXPECT_TRUE(job.warnings.empty()) << folder.path() << ": " << job.warnings.front();
+    EXPECT_EQ(job.spec.run, "python3 train.py") << folder.path();
+  }
+  EXPECT_EQ(found, 10);
+}
 }  // namespace
 }  // namespace gridctl::config

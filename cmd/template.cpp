@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// gridctl template: distributed trainings to begin with.
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/template_files.hpp"
+#include "os/files.hpp"
+#include "ui/json.hpp"
+#include "ui/table.hpp"
+
+namespace gridctl::cmd {
+
+namespace template_of {
+namespace {
+constexpr Positional k_name[] = {{"NAME"}};
+constexpr Positional k_name_and_folder[] = {{"NAME"}, {"DIR", Completion::directory, false}};
+constexpr Example k_ls_examples[] = {{"What there is to begin with", "gridctl template ls"}};
+constexpr Example k_show_examples[] = {{"What a template holds", "gridctl template show fsdp"}};
+constexpr Example k_new_examples[] = {
+    {"Begin with DistributedDataParallel, in the folder ddp", "gridctl template new torchrun ddp"},
+    {"And try where it would run", "cd ddp && gridctl job submit --dry-run job.yaml"}};
+
+std::string files_json(const Template& one, bool texts) {
+  std::string json = "[";
+  for (const TemplateFile& file : one.files) {
+    json += (json.size() > 1 ? "," : "") + std::string("{\"name\":") + ui::quoted(std::string(file.name));
+    if (texts) json += ",\"text\":" + ui::quoted(std::string(file.text));
+    json += "}";
+  }
+  return json + "]";
+}
+
+std::string json_of(const Template& one, bool texts) {
+  return "{\"name\":" + ui::quoted(one.name) + ",\"summary\":" + ui::quoted(one.summary) +
+         ",\"files\":" + files_json(one, texts) + "}";
+}
+
+Result<int> ls(Context& context, const Parsed&) {
+  if (context.json) {
+    std::string json = "[";
+    for (const Template& one : templates()) json += (json.size() > 1 ? "," : "") + json_of(one, false);
+    context.print_line(json + "]");
+    return 0;
+  }
+  ui::Table table({{.title = "NAME"}, {.title = "WHAT", .shrinks = true}});
+  for (const Template& one : templates()) table.add({one.name, one.summary}, {ui::Paint::bold});
+  context.print(table.render(context.columns_out(), context.out_style));
+  return 0;
+}
+
+Result<int> show(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const Template* one, template_named(parsed.positionals[0]));
+  if (context.json) {
+    context.print_line(json_of(*one, true));
+    return 0;
+  }
+  for (const TemplateFile& file : one->files) {
+    context.print_line("==> " + std::string(file.name) + " <==");
+    context.print(file.text);
+    if (&file != &one->files.back()) context.print_line("");
+  }
+  return 0;
+}
+
+// All or nothing: a file that is there already is somebody's.
+Result<int> make(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(const Template* one, template_named(parsed.positionals[0]));
+  const os::Path folder = parsed.positionals.size() > 1 ? parsed.positionals[1] : one->name;
+  for (const TemplateFile& file : one->files)
+    if (os::exists(folder / file.name))
+      return make_error(Code::refused, (folder / file.name).string() + " exists already",
+                        "gridctl template new " + one->name + " OTHER_DIR");
+  TRY(os::make_directories(folder, 0755));
+  for (const TemplateFile& file : one->files) TRY(os::write_file_atomically(folder / file.name, file.text, 0644));
+  if (context.json) {
+    context.print_line("{\"dir\":" + ui::quoted(folder.string()) + ",\"files\":" + files_json(*one, false) + "}");
+    return 0;
+  }
+  for (const TemplateFile& file : one->files) context.print_line((folder / file.name).string());
+  context.note("gridctl job submit --dry-run " + (folder / "job.yaml").string() + " tells where it would run");
+  return 0;
+}
+}  // namespace
+}  // namespace template_of
+
+constexpr int k_exits_template[] = {3};
+constexpr int k_exits_template_new[] = {3, 5, 6};
+
+const Command k_template_ls{.noun = "template",
+                            .verb = "ls",
+                            .summary = "what there is to begin with",
+                            .examples = template_of::k_ls_examples,
+                            .description = "Lists the job files with programs that gridctl carries: distributed "
+                                           "trainings that save and go on after the loss of a host.",
+                            .run = template_of::ls};
+
+const Command k_template_show{.noun = "template",
+                              .verb = "show",
+                              .summary = "the files of a template",
+                              .examples = template_of::k_show_examples,
+                              .description = "Prints the files of a template, as 'gridctl template new' writes them.",
+                              .positionals = template_of::k_name,
+                              .exit_codes = k_exits_template,
+                              .run = template_of::show};
+
+const Command k_template_new{
+    .noun = "template",
+    .verb = "new",
+    .summary = "write a template's files into a folder",
+    .examples = template_of::k_new_examples,
+    .description =
+        "Writes a job file, a small program that runs as it is, on CPUs too, and where it helps a module that saves and "
+        "loads model, optimizer, scheduler, step and random numbers whole or not at all. Put your model in the place of "
+        "the example's. Nothing is overwritten.",
+    .positionals = template_of::k_name_and_folder,
+    .exit_codes = k_exits_template_new,
+    .run = template_of::make};
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/template_files.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+struct Row {
+  std::string_view folder, name, text;
+};
+constexpr Row k_rows[] = {
+#include "template_rows.inc"
+};
+
+// A module that several templates share lies beside their folders.
+bool uses(const Template& one, std::string_view module_file) {
+  const std::string import = "import " + std::string(module_file.substr(0, module_file.rfind('.')));
+  return std::any_of(one.files.begin(), one.files.end(), [&](const TemplateFile& file) {
+    return file.text.find(import) != std::string_view::npos;
+  });
+}
+
+std::string summary_of(std::string_view job_file) {
+  const std::string first = split_lines(job_file).at(0);
+  return first.starts_with("# ") ? first.substr(2) : first;
+}
+
+std::vector<Template> collect() {
+  std::vector<Template> list;
+  for (const Row& row : k_rows) {
+    if (row.folder.empty()) continue;
+    if (list.empty() || list.back().name != row.folder) list.push_back({std::string(row.folder), "", {}});
+    list.back().files.push_back({row.name, row.text});
+    if (row.name == "job.yaml") list.back().summary = summary_of(row.text);
+  }
+  for (Template& one : list)
+    for (const Row& row : k_rows)
+      if (row.folder.empty() && uses(one, row.name)) one.files.push_back({row.name, row.text});
+  std::sort(list.begin(), list.end(), [](const Template& a, const Template& b) { return a.name < b.name; });
+  return list;
+}
+}  // namespace
+
+const std::vector<Template>& templates() {
+  static const std::vector<Template> list = collect();
+  return list;
+}
+
+Result<const Template*> template_named(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Template& one : templates()) {
+    if (one.name == name) return &one;
+    names.push_back(one.name);
+  }
+  return make_error(Code::not_found, "no template is called '" + sanitize(name.substr(0, 64)) + "': there are " +
+                                         join(names, ", "), "gridctl template ls");
+}
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Job files to begin with, carried in the program: the folder templates/.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace gridctl::cmd {
+
+struct TemplateFile {
+  std::string_view name;  // "train.py"
+  std::string_view text;
+};
+struct Template {
+  std::string name;
+  std::string summary;  // the first comment of its job file
+  std::vector<TemplateFile> files;
+};
+[[nodiscard]] const std::vector<Template>& templates();  // by name
+// not_found names those that there are.
+[[nodiscard]] Result<const Template*> template_named(std::string_view name);
+
+}  // namespace gridctl::cmd
