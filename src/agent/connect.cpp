@@ -21,7 +21,9 @@
 #include "agent/requests.hpp"
 #include "agent/self.hpp"
 #include "agent/snapshots.hpp"
+#include "agent/stacks.hpp"
 #include "agent/standby.hpp"
+#include "agent/steps.hpp"
 #include "agent/uploads.hpp"
 #include "base/text.hpp"
 #include "os/process.hpp"
@@ -31,6 +33,7 @@
 #include "transfer/serve.hpp"
 #include "transfer/serve_place.hpp"
 #include "wire/place.hpp"
+#include "wire/insight.hpp"
 #include "wire/upload.hpp"
 
 namespace gridctl::agent {
@@ -216,6 +219,8 @@ class Connection {
     if (Bench::serves(operation)) return bench(operation, frame);
     if (Links::serves(operation)) return Links(link_, home_, clock_).handle(frame);
     if (operation == "log") return log(frame);
+    if (operation == wire::k_stacks_operation) return stacks(frame);
+    if (operation == wire::k_steps_operation) return steps(frame);
     if (operation == "health") {
       TRY_ASSIGN(const auto request, wire::parse_health_request(frame.payload));
       return reply(frame.stream, wire::encode(health_->answer(request)));
@@ -271,6 +276,25 @@ class Connection {
     wire::EndRecord end;
     end.bytes = slice->bytes.size();
     return link_.send({wire::FrameKind::end, frame.stream, wire::encode(end)}, deadline);
+  }
+
+  Result<void> stacks(const wire::Frame& frame) {
+    TRY_ASSIGN(const auto request, wire::parse_stacks(frame.payload));
+    const auto attempt = requests_->attempt(request.job, request.epoch);
+    const Result<std::string> text = attempt ? stacks_of(*attempt, clock_) : attempt.error();
+    if (!text) return reply(frame.stream, wire::error_payload(text.error()));
+    TRY(reply(frame.stream, "{}"));
+    const BootTime deadline = clock_.boot() + k_send_wait;
+    if (!text->empty()) TRY(link_.send({wire::FrameKind::data, frame.stream, *text}, deadline));
+    wire::EndRecord end;
+    end.bytes = text->size();
+    return link_.send({wire::FrameKind::end, frame.stream, wire::encode(end)}, deadline);
+  }
+
+  Result<void> steps(const wire::Frame& frame) {
+    TRY_ASSIGN(const auto request, wire::parse_steps(frame.payload));
+    const auto attempt = requests_->attempt(request.job, request.epoch);
+    return answer(frame.stream, attempt ? steps_of(*attempt) : attempt.error());
   }
 
   Result<void> open_cache() {

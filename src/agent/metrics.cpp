@@ -34,7 +34,7 @@ Metrics parse_metrics(std::string_view lines) {
   return metrics;
 }
 
-Metrics read_metrics(const Path& run) {
+std::string metrics_tail(const Path& run) {
   const auto file = open_hostile(run, "metrics");
   if (!file) return {};
   const std::uint64_t skipped = file->size > k_tail_bytes ? file->size - k_tail_bytes : 0;
@@ -43,7 +43,9 @@ Metrics read_metrics(const Path& run) {
   if (!got) return {};
   text.resize(*got);
   if (skipped > 0) text.erase(0, std::min(text.size(), text.find('\n')));  // the end of a line
-  return parse_metrics(text);
+  return text;
 }
+
+Metrics read_metrics(const Path& run) { return parse_metrics(metrics_tail(run)); }
 
 }  // namespace gridctl::agent

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks into a running attempt: where its processes stand, and which steps its ranks have told. Feature word "gangs" of
+// the agent; gridctl-agent(7), GANGS.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+
+namespace gridctl::wire {
+
+// stacks: reply {}, one data frame of text, end.
+inline constexpr std::string_view k_stacks_operation = "stacks";
+inline constexpr std::size_t k_stacks_bytes_max = 512 * 1024;
+struct StacksRequest {
+  JobId job;
+  Epoch epoch;
+};
+
+// steps: what stood last in $GRIDCTL_METRICS, oldest first.
+inline constexpr std::string_view k_steps_operation = "steps";
+inline constexpr std::size_t k_steps_max = 1024;
+struct StepsRequest {
+  JobId job;
+  Epoch epoch;
+};
+struct ToldStep {
+  std::uint32_t rank = 0;
+  std::int64_t step = 0;
+  std::optional<double> step_s{};  // that it computed
+  bool operator==(const ToldStep&) const = default;
+};
+struct StepsReply {
+  std::vector<ToldStep> steps;
+  std::uint64_t log_bytes = 0;  // offset of the log's end
+};
+
+[[nodiscard]] std::string encode(const StacksRequest&);
+[[nodiscard]] std::string encode(const StepsRequest&);
+[[nodiscard]] std::string encode(const StepsReply&);
+[[nodiscard]] Result<StacksRequest> parse_stacks(std::string_view);
+[[nodiscard]] Result<StepsRequest> parse_steps(std::string_view);
+[[nodiscard]] Result<StepsReply> parse_steps_reply(std::string_view);
+
+}  // namespace gridctl::wire
