@@ -16,7 +16,7 @@ constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 constexpr Option k_options[] = {{"follow", 'f', "", "go on until the job ends"},
                                 {"tail", 'n', "N", "begin with the last N lines"},
                                 {"attempt", 0, "K", "only this attempt"},
-                                {"rank", 0, "R", "only this host of the job; a job on one host has rank 0", "0"}};
+                                {"rank", 0, "R", "only this rank's lines", "all"}};
 
 Result<std::optional<AttemptNumber>> wanted_attempt(registry::Registry& registry, const JobId& id,
                                                     const Parsed& parsed) {
@@ -31,19 +31,24 @@ Result<std::optional<AttemptNumber>> wanted_attempt(registry::Registry& registry
                     "gridctl job show " + id.value);
 }
 
+// Several processes that gridctl starts: their lines are labelled.
+bool has_ranks(const job::Spec& spec) {
+  return spec.num_nodes > 1 || spec.gang.ranks_per_node > 1 || spec.launcher != job::Launcher::plain;
+}
+
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<std::uint64_t> rank, parsed.whole("rank"));
   TRY_ASSIGN(const std::optional<std::uint64_t> tail, parsed.whole("tail"));
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
-  if (rank && *rank != 0)
-    return make_error(Code::not_found,
-                      "job " + id.value + " runs on one host: there is no rank " + std::to_string(*rank),
+  TRY_ASSIGN(const registry::Job about, registry.job(id));
+  if (rank && *rank != 0 && !has_ranks(about.spec))
+    return make_error(Code::not_found, "job " + id.value + " is one process: there is no rank " + std::to_string(*rank),
                       "gridctl job logs " + id.value);
   TRY_ASSIGN(const std::optional<AttemptNumber> attempt, wanted_attempt(registry, id, parsed));
   LogReader reader(context.paths(), id, attempt);
   if (tail) TRY(reader.begin_at_tail(*tail));
-  LogPrinter printer(context);
+  LogPrinter printer(context, has_ranks(about.spec) ? rank : std::nullopt);
   const auto print_new = [&](const registry::Job& job) -> Result<bool> {
     TRY(printer.print_new(reader));
     return job::is_final(job.state) || context.reader_gone();

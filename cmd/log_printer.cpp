@@ -19,12 +19,36 @@ Result<bool> LogPrinter::print_new(LogReader& reader, const std::function<void()
   return any;
 }
 
+void RankLines::take(std::string_view line, std::string& into) const {
+  if (line.starts_with(label_)) into += line.substr(label_.size());
+  else if (rank_ == 0 && !line.starts_with("[rank ")) into += line;
+}
+
+std::string RankLines::of(std::string_view bytes) {
+  std::string lines;
+  partial_ += bytes;
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = partial_.find('\n', begin)) != std::string::npos; begin = end + 1)
+    take(std::string_view(partial_).substr(begin, end + 1 - begin), lines);
+  partial_.erase(0, begin);
+  return lines;
+}
+
+std::string RankLines::rest() {
+  std::string last;
+  take(partial_, last);
+  partial_.clear();
+  return last;
+}
+
 void LogPrinter::put(AttemptNumber attempt, std::string_view bytes) {
   if (last_.value != 0 && attempt != last_) {
     flush();
     context_->note(context_->err_style(ui::Paint::dim, "--- attempt " + std::to_string(attempt.value) + " ---"));
   }
   last_ = attempt;
+  const std::string chosen = rank_ ? rank_->of(bytes) : std::string();
+  if (rank_) bytes = chosen;
   if (context_->terminal_out) put_lines(bytes);
   else context_->print(bytes);
 }
@@ -43,6 +67,11 @@ void LogPrinter::put_lines(std::string_view bytes) {
 }
 
 void LogPrinter::flush() {
+  if (rank_) {
+    const std::string last = rank_->rest();
+    if (context_->terminal_out) partial_ += last;
+    else context_->print(last);
+  }
   if (!partial_.empty()) context_->print(sanitize(partial_) + "\n");
   partial_.clear();
 }

@@ -2,7 +2,9 @@
 // A job's output on its way to the user: raw bytes into pipes and files, whole sanitised lines onto a terminal.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,9 +13,25 @@
 
 namespace gridctl::cmd {
 
+// Of a job's output the lines of one rank, which begin with "[rank 3] ", without that. Those of no rank (setup, a job of
+// one process) count as rank 0's.
+class RankLines {
+ public:
+  explicit RankLines(std::uint64_t rank) : rank_(rank), label_("[rank " + std::to_string(rank) + "] ") {}
+  [[nodiscard]] std::string of(std::string_view bytes);
+  [[nodiscard]] std::string rest();  // the last line, when it has no end yet
+
+ private:
+  void take(std::string_view line, std::string& into) const;
+  std::uint64_t rank_;
+  std::string label_, partial_;
+};
+
 class LogPrinter {
  public:
-  explicit LogPrinter(Context& context) : context_(&context) {}
+  explicit LogPrinter(Context& context, std::optional<std::uint64_t> rank = {}) : context_(&context) {
+    if (rank) rank_.emplace(*rank);
+  }
   // Prints what is new. `before` is called once before the first byte of it.
   [[nodiscard]] Result<bool> print_new(LogReader& reader, const std::function<void()>& before = {});
   // The last line, when it has no end yet.
@@ -25,6 +43,7 @@ class LogPrinter {
   Context* context_;
   AttemptNumber last_{};
   std::string partial_;  // of the line not finished, only with a terminal
+  std::optional<RankLines> rank_;
 };
 
 }  // namespace gridctl::cmd
