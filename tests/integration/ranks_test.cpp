@@ -16,6 +16,7 @@
 #include "os/process.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
+#include "wire/insight.hpp"
 
 namespace gridctl::testing {
 namespace {
@@ -173,6 +174,26 @@ TEST_P(Ranks, APlainJobOfSeveralHostsSeesTheGangAndNoLauncher) {
   EXPECT_THAT(log(1, job), Not(HasSubstr("SLURM_")));
 }
 
+TEST_P(Ranks, WhereEachOneStandsIsTold) {
+  auto job = spec("torchrun", "exec sleep 600", 1, 2);
+  start(0, job);
+  hosts_[0]->agent->await(job, [](const wire::AttemptStatus& status) { return status.phase == AttemptPhase::running; });
+  auto& link = hosts_[0]->agent->link();
+  const BootTime deadline = os::system_clock().boot() + std::chrono::seconds{30};
+  std::string text;
+  for (int tries = 0; tries < 50 && text.find("rank 1, process") == std::string::npos; ++tries) {
+    ASSERT_THAT(hosts_[0]->agent->call(wire::encode(wire::StacksRequest{job.job, job.epoch})), IsOk());
+    const auto data = link.receive(deadline);
+    ASSERT_THAT(data, IsOk());
+    text = data->payload;
+    ASSERT_THAT(link.receive(deadline), IsOk());  // the end record
+    os::pause_for(std::chrono::milliseconds{100});  // the shell becomes sleep
+  }
+  EXPECT_THAT(text, HasSubstr("rank 0, process"));
+  EXPECT_THAT(text, HasSubstr("sleep 600"));
+  EXPECT_THAT(text, HasSubstr("state S (sleeping)"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, Ranks,
                          ::testing::Values(EngineKind::process, EngineKind::podman, EngineKind::docker),
                          k_engine_of);
@@ -273,6 +294,7 @@ TEST_P(Mpi, RanksOfOtherHostsAreStartedThroughTheAgentWithoutSsh) {
   if (binary.empty()) GTEST_SKIP() << "no MPI compiler here";
   auto job = spec("mpi", binary, 2, 2);
   job.envs["PATH"] = "/usr/local/bin:/usr/bin:/bin";
+  job.envs["OMPI_MCA_btl"] = "tcp,self";  // both hosts are one machine: no shared memory between them
   const auto ends = run_gang(job, std::chrono::minutes{2});
   const std::string all = log(0, job) + log(1, job);
   EXPECT_EQ(ends[0].exit_code, 0) << all;
@@ -287,6 +309,7 @@ TEST_P(Mpi, TheUsersOwnMpirunLineWorksAndItsStatusIsThatOfAllHosts) {
   auto job = spec("mpi", "mpirun -np $GRIDCTL_WORLD_SIZE " + binary, 2, 1);
   job.gang->self_starting = true;
   job.envs["PATH"] = "/usr/local/bin:/usr/bin:/bin";
+  job.envs["OMPI_MCA_btl"] = "tcp,self";  // both hosts are one machine: no shared memory between them
   const auto ends = run_gang(job, std::chrono::minutes{2});
   EXPECT_EQ(ends[0].exit_code, 5) << log(0, job) << log(1, job);
   EXPECT_EQ(ends[1].exit_code, 5) << log(0, job) << log(1, job);

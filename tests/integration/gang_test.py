@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One job on several hosts: PyTorch's DistributedDataParallel over Gloo, whose hosts lose power."""
+import random
+import re
+import time
+import unittest
+
+import grid
+
+LOST_AFTER = 4  # seconds
+STEPS = 40
+
+
+def setUpModule():
+    global laptop
+    the_grid = grid.up(3)
+    laptop = the_grid.laptop()
+    for host in the_grid.hosts:
+        laptop.register(host)
+    tried = laptop.run("job", "submit", laptop.write_job(ddp("try", STEPS=1)), check=False)
+    if "not built yet" in tried.err:
+        raise unittest.SkipTest("this gridctl plans gangs and does not run them")
+
+
+def ddp(name, nodes=2, ranks=2, **envs):
+    envs = {"STEPS": STEPS, "PACE": 0.15, "SAVE_EVERY": 10, **envs}
+    return {"name": name, "image": "localhost/torch:cpu", "workdir": grid.WORKLOADS, "run": "python3 ddp.py",
+            "num_nodes": nodes, "ranks_per_node": ranks, "launcher": "torchrun", "class": "federated",
+            "envs": {key: str(value) for key, value in envs.items()}, "resources": {"cpus": 0.25},
+            "checkpoint": {"path": "out", "interval": "1s"}, "recovery": {"lost_after": f"{LOST_AFTER}s"}}
+
+
+def losses(output):
+    """Of each step the loss that was told last; the label is there or not."""
+    return {int(step): loss for step, loss in re.findall(r"step (\d+) loss ([\d.]+)$", output, re.MULTILINE)}
+
+
+class Gang(grid.Case):
+    def tearDown(self):
+        super().tearDown()
+        self.grid.heal_all()
+
+    @classmethod
+    def undisturbed(cls):
+        """What the losses are when nothing happens: computed once."""
+        if not hasattr(cls, "truth"):
+            job = laptop.submit(ddp("undisturbed", PACE=0))
+            job.wait_success(deadline=120)
+            cls.truth = losses(job.logs())
+        return cls.truth
+
+    def assert_same_losses(self, job):
+        self.assertEqual(losses(job.logs()), self.undisturbed(), job.evidence())
+
+    def test_four_ranks_on_two_hosts_train_together(self):
+        truth = self.undisturbed()
+        self.assertEqual(sorted(truth), list(range(1, STEPS + 1)))
+        self.grid.wait_clean()
+
+    def test_a_rank_has_its_own_lines(self):
+        job = laptop.submit(ddp("lines", STEPS=3))
+        job.wait_success(deadline=90)
+        for rank in range(4):
+            self.assertIn("done", job.logs("--rank", str(rank)))
+        self.assertNotIn("step 1 loss", job.logs("--rank", "3"))
+        self.grid.wait_clean()
+
+    def lose_a_host(self, job, which, after):
+        job.wait_checkpoint(1, deadline=90)
+        time.sleep(after)  # somewhere between two saves
+        attempt = job.attempts()[-1]
+        members = attempt.get("members") or [{"provider": attempt["provider"]}]
+        host = members[which % len(members)]["provider"]
+        self.grid.kill(host)
+        killed = time.time()
+        job.wait_attempt(2, deadline=LOST_AFTER + 60)
+        started = [event for event in job.events("attempt_started")][-1]
+        grid.figure("power loss until the gang runs again, beyond lost_after",
+                    f"{grid.iso(started['at']) - killed - LOST_AFTER:.2f} s")
+        job.wait_success(deadline=150)
+        self.assert_same_losses(job)
+        self.grid.start(host)
+        self.grid.wait_clean()
+
+    def test_the_host_of_rank_zero_loses_power(self):
+        self.lose_a_host(laptop.submit(ddp("first")), 0, 0.4)
+
+    def test_the_other_host_loses_power(self):
+        self.lose_a_host(laptop.submit(ddp("second")), 1, 0.7)
+
+    def test_files_of_each_rank_go_to_permuted_hosts(self):
+        self.lose_a_host(laptop.submit(ddp("shards", SHARDS=1)), 0, 0.5)
+
+    @unittest.skipUnless(grid.LONG, "GRIDCTL_LONG=1 runs it: fifteen power losses")
+    def test_power_is_lost_at_random_moments(self):
+        moments = random.Random(4711)
+        for number in range(15):
+            with self.subTest(number=number):
+                job = laptop.submit(ddp(f"random-{number}", SHARDS=number % 2))
+                time.sleep(moments.uniform(0.2, 12))
+                host = self.grid.hosts[moments.randrange(3)]
+                self.grid.kill(host)
+                time.sleep(LOST_AFTER + 1)
+                self.grid.start(host)
+                job.wait_success(deadline=200)
+                self.assert_same_losses(job)
+                self.grid.wait_clean()
+
+    def test_a_rank_of_an_old_epoch_finds_nobody(self):
+        job = laptop.submit(ddp("cut", PACE=0.3))
+        job.wait_checkpoint(1, deadline=90)
+        attempt = job.attempts()[-1]
+        members = attempt.get("members") or [{"provider": attempt["provider"]}]
+        host = members[-1]["provider"]
+        self.grid.partition(host)
+        job.wait_attempt(2, deadline=LOST_AFTER + 60)
+        self.grid.heal(host)
+        job.wait_success(deadline=150)
+        self.assert_same_losses(job)
+        self.grid.wait_clean()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
