@@ -89,8 +89,9 @@ const Command k_template_ls{.noun = "template",
                             .verb = "ls",
                             .summary = "what there is to begin with",
                             .examples = template_of::k_ls_examples,
-                            .description = "Lists the job files with programs that gridctl carries: distributed "
-                                           "trainings that save and go on after the loss of a host.",
+                            .description =
+                                "Lists the job files with programs that gridctl carries: distributed "
+                                "trainings that save and go on after the loss of a host.",
                             .run = template_of::ls};
 
 const Command k_template_show{.noun = "template",
@@ -102,17 +103,18 @@ const Command k_template_show{.noun = "template",
                               .exit_codes = k_exits_template,
                               .run = template_of::show};
 
-const Command k_template_new{
-    .noun = "template",
-    .verb = "new",
-    .summary = "write a template's files into a folder",
-    .examples = template_of::k_new_examples,
-    .description =
-        "Writes a job file, a small program that runs as it is, on CPUs too, and where it helps a module that saves and "
-        "loads model, optimizer, scheduler, step and random numbers whole or not at all. Put your model in the place of "
-        "the example's. Nothing is overwritten.",
-    .positionals = template_of::k_name_and_folder,
-    .exit_codes = k_exits_template_new,
-    .run = template_of::make};
+const Command k_template_new{.noun = "template",
+                             .verb = "new",
+                             .summary = "write a template's files into a folder",
+                             .examples = template_of::k_new_examples,
+                             .description =
+                                 "Writes a job file, a small program that runs as it is, on CPUs too, and where it "
+                                 "helps a module that saves and "
+                                 "loads model, optimizer, scheduler, step and random numbers whole or not at all. Put "
+                                 "your model in the place of "
+                                 "the example's. Nothing is overwritten.",
+                             .positionals = template_of::k_name_and_folder,
+                             .exit_codes = k_exits_template_new,
+                             .run = template_of::make};
 
 }  // namespace gridctl::cmd

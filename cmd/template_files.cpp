@@ -18,9 +18,8 @@ constexpr Row k_rows[] = {
 // A module that several templates share lies beside their folders.
 bool uses(const Template& one, std::string_view module_file) {
   const std::string import = "import " + std::string(module_file.substr(0, module_file.rfind('.')));
-  return std::any_of(one.files.begin(), one.files.end(), [&](const TemplateFile& file) {
-    return file.text.find(import) != std::string_view::npos;
-  });
+  return std::any_of(one.files.begin(), one.files.end(),
+                     [&](const TemplateFile& file) { return file.text.find(import) != std::string_view::npos; });
 }
 
 std::string summary_of(std::string_view job_file) {
@@ -55,8 +54,9 @@ Result<const Template*> template_named(std::string_view name) {
     if (one.name == name) return &one;
     names.push_back(one.name);
   }
-  return make_error(Code::not_found, "no template is called '" + sanitize(name.substr(0, 64)) + "': there are " +
-                                         join(names, ", "), "gridctl template ls");
+  return make_error(Code::not_found,
+                    "no template is called '" + sanitize(name.substr(0, 64)) + "': there are " + join(names, ", "),
+                    "gridctl template ls");
 }
 
 }  // namespace gridctl::cmd

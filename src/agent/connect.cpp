@@ -32,8 +32,8 @@
 #include "transfer/fd_link.hpp"
 #include "transfer/serve.hpp"
 #include "transfer/serve_place.hpp"
-#include "wire/place.hpp"
 #include "wire/insight.hpp"
+#include "wire/place.hpp"
 #include "wire/upload.hpp"
 
 namespace gridctl::agent {
@@ -177,8 +177,13 @@ class Connection {
     TRY(os::make_directories(home_));
     wire::AgentHello answer;
     answer.version = version;
-    answer.features = {
-        "events", "bulk", "links", "health", std::string(wire::k_gangs_feature), std::string(wire::k_places_feature), std::string(wire::k_uploads_feature)};
+    answer.features = {"events",
+                       "bulk",
+                       "links",
+                       "health",
+                       std::string(wire::k_gangs_feature),
+                       std::string(wire::k_places_feature),
+                       std::string(wire::k_uploads_feature)};
     for (std::string& word : transfer::Codecs::ours().words()) answer.features.push_back(std::move(word));
     takes_ = transfer::Codecs::of(hello.features);
     answer.build = self_hash();

@@ -13,10 +13,10 @@
 namespace gridctl::agent {
 
 namespace {
-constexpr std::uint64_t k_proc_bytes = 256 * 1024;    // of one file in /proc
-constexpr std::size_t k_command_bytes = 200;          // of a command line
+constexpr std::uint64_t k_proc_bytes = 256 * 1024;  // of one file in /proc
+constexpr std::size_t k_command_bytes = 200;        // of a command line
 constexpr std::size_t k_processes_max = 512;
-constexpr std::size_t k_python_bytes = 64 * 1024;     // of one process's Python stack
+constexpr std::size_t k_python_bytes = 64 * 1024;  // of one process's Python stack
 constexpr Duration k_pyspy_wait = std::chrono::seconds{5};
 constexpr std::string_view k_recorder = "nccl_trace_rank_";
 

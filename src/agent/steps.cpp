@@ -48,8 +48,7 @@ Result<wire::StepsReply> steps_of(const AttemptDir& attempt) {
   if (!os::exists(attempt.path)) return make_error(Code::not_found, "this attempt is not on this host");
   TRY_ASSIGN(const wire::AttemptSpec spec, read_spec(attempt));
   const std::uint32_t rank = spec.gang ? spec.gang->first_rank() : 0;
-  return wire::StepsReply{parse_steps(metrics_tail(attempt.run(newest_launch(attempt))), rank),
-                          log_end(attempt.log())};
+  return wire::StepsReply{parse_steps(metrics_tail(attempt.run(newest_launch(attempt))), rank), log_end(attempt.log())};
 }
 
 }  // namespace gridctl::agent

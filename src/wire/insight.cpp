@@ -10,7 +10,7 @@ namespace gridctl::wire {
 using nlohmann::json;
 
 namespace {
-constexpr std::uint64_t k_ranks_max = 1024 * 256;          // members times ranks of one
+constexpr std::uint64_t k_ranks_max = 1024 * 256;  // members times ranks of one
 constexpr std::int64_t k_step_max = 1'000'000'000'000'000;
 
 StacksRequest read_stacks(const Fields& fields) { return {fields.job(), fields.epoch()}; }

@@ -13,11 +13,12 @@ using ::testing::ElementsAre;
 using wire::ToldStep;
 
 TEST(Steps, AreReadFromLinesThatHaveThem) {
-  EXPECT_THAT(parse_steps("{\"step\": 1, \"rank\": 5, \"step_s\": 0.5}\n"
-                          "nonsense\n{\"loss\": 1}\n[1]\n{\"step\": \"x\"}\n{\"step\": 1e300}\n{\"step\": 2, \"rank\": -1}\n"
-                          "{\"step\": 2, \"step_s\": -1}\n{\"step\": 3",
-                          4),
-              ElementsAre(ToldStep{5, 1, 0.5}, ToldStep{4, 2, {}}));
+  EXPECT_THAT(
+      parse_steps("{\"step\": 1, \"rank\": 5, \"step_s\": 0.5}\n"
+                  "nonsense\n{\"loss\": 1}\n[1]\n{\"step\": \"x\"}\n{\"step\": 1e300}\n{\"step\": 2, \"rank\": -1}\n"
+                  "{\"step\": 2, \"step_s\": -1}\n{\"step\": 3",
+                  4),
+      ElementsAre(ToldStep{5, 1, 0.5}, ToldStep{4, 2, {}}));
 }
 
 TEST(Steps, OfManyTheNewestAreKept) {
