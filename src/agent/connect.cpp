@@ -33,6 +33,7 @@
 #include "transfer/fd_link.hpp"
 #include "transfer/serve.hpp"
 #include "transfer/serve_place.hpp"
+#include "wire/insight.hpp"
 #include "wire/place.hpp"
 #include "wire/insight.hpp"
 #include "wire/upload.hpp"

@@ -178,8 +178,8 @@ Result<void> make_rank_files(const Path& run, const wire::AttemptSpec& spec, con
   TRY(os::write_file_atomically(run / k_program_file, spec.run + "\n"));
   const job::StarterPaths paths{agent, (view.run / k_program_file).string(), (view.run / "hostfile").string(),
                                 (view.run / "machinefile").string()};
-  return os::write_file_atomically(
-      run / "run.sh", job::starter_script(launcher_of(gang), place, paths, gang.self_starting));
+  return os::write_file_atomically(run / "run.sh",
+                                   job::starter_script(launcher_of(gang), place, paths, gang.self_starting));
 }
 
 }  // namespace gridctl::agent
