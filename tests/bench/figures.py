@@ -25,7 +25,7 @@ import store  # noqa: E402  (beside this file)
 
 SERIES = {"lora": "5 LoRA checkpoints", "full": "5 checkpoints of full fine-tuning"}
 PEERS = ("borg", "restic", "rclone", "zstd")
-MARKS = re.compile(r"(<!-- figures: [^>]*-->\n)(.*?)(\n## )", re.DOTALL)
+MARKS = re.compile(r"(<!-- figures: [^>]*-->\n)(.*?)(\n## What it does not)", re.DOTALL)
 LOST_AFTER = 10
 
 
@@ -130,7 +130,7 @@ def main():
         with open(readme, encoding="utf-8") as file:
             content = file.read()
         with open(readme, "w", encoding="utf-8") as file:
-            file.write(MARKS.sub(lambda match: match.group(1) + "\n" + text + match.group(3), content, count=1))
+            file.write(MARKS.sub(lambda match: match.group(1) + "\n## Figures\n\n" + text + match.group(3), content, count=1))
 
 
 if __name__ == "__main__":
