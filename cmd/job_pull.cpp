@@ -55,7 +55,7 @@ Result<void> fetch(Context& context, registry::Registry& registry, const registr
   os::Loop loop;
   control::SshNetwork network(loop, context.clock, context.paths(), controller);
   control::LinkMeter meter;
-  control::StoreFreight freight(network, context.clock, registry, meter);
+  control::StoreFreight freight(network, context.clock, registry, meter, controller);
   const control::HostReach host{provider, nullptr};
   TRY_ASSIGN(const transfer::BulkLink bulk, freight.reach(host, control::k_reach_patience));
   TRY_ASSIGN(const control::GatheredResults gathered,

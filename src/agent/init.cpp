@@ -68,7 +68,6 @@ class Init {
   [[nodiscard]] pid_t start(const os::Path& script, std::vector<std::string> environment, int output) const;
   [[nodiscard]] Outcome follow(std::vector<Main> mains);
   void wait_for_news(const std::optional<BootTime>& give_up);
-  [[nodiscard]] Result<void> confine_plain_job() const;
   void handle_signal();
   void reap(std::vector<Main>& mains, std::optional<Outcome>& outcome);
   void signal_all(int signal) const;
@@ -145,13 +144,13 @@ bool Init::deadline_passed() const { return kill_at_ && now() >= *kill_at_; }
 bool Init::may_begin() const { return !deadline_ || lease_lasts(*deadline_, now()); }
 
 // A container is a boundary already. A job without one runs as the host's user, next to that user's keys.
-Result<void> Init::confine_plain_job() const {
-  if (plan_.run == "/gridctl/run") return {};
+void Init::confine_plain_job() const {
+  if (plan_.run == "/gridctl/run") return;
   const AttemptDir attempt{plan_.control.parent_path()};
   const auto confined =
       confine(confinement_of(os::home_directory(), attempt.agent_home(), attempt.path, plan_.secrets));
-  if (confined || confined.error().code == Code::unsupported) return {};
-  return make_error(confined.error().code, "gridctl: this job is not confined: " + confined.error().one_line() + "\n");
+  if (!confined && confined.error().code != Code::unsupported)
+    ::dprintf(log_.get(), "gridctl: this job is not confined: %s\n", confined.error().one_line().c_str());
 }
 
 pid_t Init::start(const os::Path& script, std::vector<std::string> environment, int output) const {
@@ -178,7 +177,6 @@ pid_t Init::start(const os::Path& script, std::vector<std::string> environment, 
     ::dprintf(2, "gridctl: cannot enter the working directory %s\n", work.c_str());
     ::_exit(126);
   }
-  if (const auto confined = confine_plain_job(); !confined) ::dprintf(2, "%s", confined.error().message.c_str());
   const char* arguments[] = {shell, path.c_str(), nullptr};
   ::execve(shell, const_cast<char**>(arguments), variables.data());
   ::dprintf(2, "gridctl: cannot run %s: the image has no shell\n", shell);

@@ -147,18 +147,6 @@ void Attempts::note_no_checkpoint(const FleetHost& host, const TrackedJob& job, 
                         well ? "checkpoints can be taken again" : std::move(text), status.epoch, host.provider.name});
 }
 
-// The host says why it could take no checkpoint for longer than it should take, or that it can again.
-void Attempts::note_no_checkpoint(const FleetHost& host, const TrackedJob& job, Which which,
-                                  const wire::AttemptStatus& status) {
-  std::string text = sanitize(status.no_checkpoint.substr(0, k_reason_max));
-  std::string& told = work(job.id()).no_checkpoint[which];
-  if (text == told) return;
-  const bool well = text.empty();
-  told = text;
-  book_.note(job.id(), {well ? "checkpoints_again" : "no_checkpoint",
-                        well ? "checkpoints can be taken again" : std::move(text), status.epoch, host.provider.name});
-}
-
 void Attempts::fetch_log(const FleetHost& host, const TrackedJob& job, int rank, const wire::AttemptStatus& status) {
   const job::Attempt* attempt = job.state().attempt();
   if (attempt == nullptr) return;
