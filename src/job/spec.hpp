@@ -54,13 +54,13 @@ struct CheckpointPolicy {
   std::string path;  // relative to the working directory, or absolute; empty = $GRIDCTL_CKPT_DIR
   enum class Interval : std::uint8_t { automatic, fixed, off } interval = Interval::automatic;
   Duration every{};  // with Interval::fixed
-  KeepPolicy keep;
-  std::string whole_when;          // glob: after a change of a file that matches, the directory is whole; empty = none
+  KeepPolicy keep{};
   bool standby = false;            // the newest lies ready on the host that would be next
   int copies = 1;                  // of each, on independent places, the one here among them; 1..k_copies_max
   std::uint64_t upload_limit = 0;  // bytes a second that the host sends of checkpoints; 0: as fast as it can
   int signal = 0;                  // sent to the program when its interval changes: SIGUSR1, SIGUSR2, SIGHUP; 0: none
   bool local_shards = false;       // each host of a gang is given what its ranks need, not the whole directory
+  std::string whole_when{};        // glob: after a change of a file that matches, the directory is whole; empty = none
   bool operator==(const CheckpointPolicy&) const = default;
 };
 

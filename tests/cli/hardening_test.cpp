@@ -86,7 +86,9 @@ TEST_P(Hardening, ChecksItsStackAndItsBuffers) {
   EXPECT_TRUE(program_.mentions("__stack_chk_fail"));
   EXPECT_TRUE(program_.mentions("__snprintf_chk"));
   EXPECT_TRUE(program_.mentions("_ZSt21__glibcxx_assert_failPKciS0_S0_"));
-  if (program_.header().e_machine == EM_X86_64) EXPECT_GT(program_.count("\xf3\x0f\x1e\xfa"), 1000u);  // endbr64
+  if (program_.header().e_machine == EM_X86_64) {
+    EXPECT_GT(program_.count("\xf3\x0f\x1e\xfa"), 1000u);  // endbr64
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, Hardening, ::testing::Values("gridctl", "gridctl-agent"),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "freight.hpp"
 
+#include <algorithm>
+
 #include "truth.hpp"
 
 namespace gridctl::sim {
@@ -50,6 +52,43 @@ Result<control::Pulled> SimFreight::pull(const control::HostReach& host, const J
   pulled.files = checkpoint.files;
   pulled.took = run_.clock().boot() - began;
   return pulled;
+}
+
+// Members of a gang save at the same steps: the newest that all have.
+Result<control::MergedParts> SimFreight::merge(const std::vector<std::vector<control::CheckpointPart>>& members) {
+  run_.pause(Duration{travel()});
+  if (disk_full_) return make_error(Code::no_space, "the laptop's disk is full");
+  const auto at = [this](const std::vector<control::CheckpointPart>& parts, Nanos step) {
+    return std::find_if(parts.begin(), parts.end(), [&](const control::CheckpointPart& part) {
+      const Content* content = world_.truth->content(part.root);
+      return content != nullptr && content->step == step;
+    });
+  };
+  control::MergedParts out;
+  for (auto newest = members.front().rbegin(); newest != members.front().rend(); ++newest) {
+    const Content* content = world_.truth->content(newest->root);
+    const auto has = [&](const auto& parts) { return at(parts, content->step) != parts.end(); };
+    if (content == nullptr || !std::all_of(members.begin(), members.end(), has)) continue;
+    for (const auto& parts : members) out.numbers.push_back(at(parts, content->step)->number);
+    out.root = world_.truth->make_content(*content);
+    world_.truth->stored(laptop_, out.root);
+    out.bytes = 1000 * members.size();
+    out.files = members.size();
+    return out;
+  }
+  out.missing = "no step has been saved by all members yet";
+  return out;
+}
+
+Result<control::PortProof> SimFreight::prove_port(const control::HostReach& from, const control::HostReach& to,
+                                                  std::uint16_t, std::uint64_t) {
+  for (const control::HostReach* host : {&from, &to}) TRY(reach(*host, control::k_reach_patience));
+  control::PortProof proof;
+  proof.contact.works = true;
+  proof.contact.address = to.provider.name.value;
+  proof.rtt = std::chrono::milliseconds{1};
+  proof.rate_there = proof.rate_back = 1e10;
+  return proof;
 }
 
 }  // namespace gridctl::sim

@@ -20,6 +20,10 @@ class SimFreight : public control::Freight {
   [[nodiscard]] Result<control::Pulled> pull(const control::HostReach& host, const JobId& job, Epoch epoch,
                                              const wire::HostCheckpoint& checkpoint,
                                              const std::optional<Digest>& head) override;
+  [[nodiscard]] Result<control::MergedParts> merge(
+      const std::vector<std::vector<control::CheckpointPart>>& members) override;
+  [[nodiscard]] Result<control::PortProof> prove_port(const control::HostReach& from, const control::HostReach& to,
+                                                      std::uint16_t port, std::uint64_t bytes_max) override;
   [[nodiscard]] Result<control::CopiesOf> copies_of(const JobId& job, CheckpointSeq seq) override {
     return control::CopiesOf{job, seq, {}};
   }

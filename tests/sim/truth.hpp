@@ -122,6 +122,7 @@ class Truth {
   void check_placed(int laptop, const job::State& after);
   void check_silence(Laptop& laptop, const control::TrackedJob& job);
   void check_seen(Laptop& laptop);
+  void look_at_forgotten(Laptop& laptop);
   void check_limits(Laptop& laptop, const control::TrackedJob& job);
   void check_emptied(Laptop& laptop, const control::TrackedJob& job);
   void check_urgent(Laptop& laptop, const control::TrackedJob& job);

@@ -85,10 +85,23 @@ void Truth::check_seen(Laptop& laptop) {
   }
 }
 
+// What a daemon that was killed has committed last may have been the end of a job, which no daemon reads any more.
+void Truth::look_at_forgotten(Laptop& laptop) {
+  for (std::size_t i = 0; i < world_.jobs.size(); ++i) {
+    const JobId& id = world_.jobs[i].id;
+    if (world_.jobs[i].laptop != laptop.index() || !knows(id) || !shadow(id).newest.needs_supervisor()) continue;
+    if (std::as_const(*laptop.controller()).book().find(id) != nullptr) continue;
+    const Result<registry::Job> row = laptop.records()->job(id);
+    if (row) looked(laptop.index(), row->machine);
+    else if (row.error().code == Code::not_found) lost_job(laptop.index(), id, "not found");
+  }
+}
+
 void Truth::audit(Laptop& laptop) {
   const Nanos clear = world_.now - laptop.clear_since();
   if (world_.healed && clear > 3 * k_min) check_seen(laptop);
   else std::erase_if(answers_for_, [&](const auto& entry) { return entry.first.first == laptop.index(); });
+  if (world_.healed) look_at_forgotten(laptop);
   for (const auto& [id, job] : laptop.controller()->book().all()) {
     check_silence(laptop, *job);
     if (clear < k_heed || job->unsure) continue;

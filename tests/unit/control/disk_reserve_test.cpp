@@ -24,7 +24,9 @@ TEST(HostFillingTheDisk, CannotHaveWhatIsKeptFree) {
   const os::DiskSpace space = os::disk_space(folder.path()).value();
   EXPECT_THAT(check_room(folder / "not/there/yet", space.free + 1), FailsWith(Code::no_space));
   EXPECT_THAT(check_room(folder.path(), UINT64_MAX), FailsWith(Code::no_space));
-  if (space.free > disk_reserve(space) + 4096) EXPECT_THAT(check_room(folder.path(), 4096), IsOk());
+  if (space.free > disk_reserve(space) + 4096) {
+    EXPECT_THAT(check_room(folder.path(), 4096), IsOk());
+  }
 }
 
 TEST(HostFillingTheDisk, CannotGoOnSendingWhatIsNoCheckpoint) {

@@ -13,7 +13,7 @@ namespace {
 
 TEST(JsonOutput, CannotCarryBytesThatATerminalObeys) {
   const std::string text = "a\x1b[31m\x7f\u009b\u202e\u2066\u200b\ufeff\U000e0041 \u00fc\u4e2d";
-  const std::string shown = quoted(text);
+  const std::string shown = ui::quoted(text);
   for (const char c : shown) EXPECT_TRUE(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) << shown;
   for (const char* hidden : {"\u009b", "\u202e", "\u2066", "\u200b", "\ufeff", "\U000e0041"})
     EXPECT_EQ(shown.find(hidden), std::string::npos) << shown;
