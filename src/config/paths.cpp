@@ -122,7 +122,7 @@ Result<std::string> checked_workdir(std::string_view text, const Context& contex
   std::string path = resolve_path(text, context);
   const PathKind kind = context.path_kind(path);
   if (kind == PathKind::directory) return path;
-  return make_error(Code::usage, (kind == PathKind::missing ? "there is not a directory '" : "not a directory: '") +
+  return make_error(Code::usage, (kind == PathKind::missing ? "there is no directory '" : "not a directory: '") +
                                      excerpt(path) + "'");
 }
 

@@ -86,7 +86,7 @@ TEST(Residency, BindsWhereCopiesGo) {
 TEST(Residency, KeepsPrivateJobsFromPlacesOfOthers) {
   registry::CopyWanted secret = wanted(1, 2);
   secret.constraints.is_private = true;
-  EXPECT_THAT(copy_refusal(secret, k_abroad[3]), ::testing::HasSubstr("lent by others"));
+  EXPECT_THAT(copy_refusal(secret, k_abroad[3]), ::testing::HasSubstr("owned by others"));
   EXPECT_EQ(copy_refusal(secret, k_abroad[1]), "");
   EXPECT_EQ(copy_refusal(wanted(1, 2), k_abroad[3]), "");
 }

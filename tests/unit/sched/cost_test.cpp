@@ -97,7 +97,7 @@ TEST(Place, TakesTheHostThatIsCheapestToTheEnd) {
   ASSERT_TRUE(decision.placement);
   EXPECT_EQ(decision.placement->host.value, "fast");
   EXPECT_LT(decision.placement->estimate.cost(), decision.runners_up.at(0).estimate.cost());
-  EXPECT_THAT(decision.placement->reason, HasSubstr("expected cost to finish"));
+  EXPECT_THAT(decision.placement->reason, HasSubstr("cheapest of 2 suitable hosts"));
   EXPECT_THAT(decision.placement->reason, HasSubstr("USD per A100-hour of work"));
   EXPECT_THAT(decision.runners_up.at(0).reason, HasSubstr("more expensive in total"));
 }

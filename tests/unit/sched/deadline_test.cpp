@@ -113,7 +113,7 @@ TEST(Deadline, TakesTheOneThatIsDoneFirstWhenNoneIsInTime) {
   const Decision decision = place(a_job(), hosts, {}, known_with(10, 9));
   EXPECT_EQ(decision.placement->host.value, "steady");
   EXPECT_TRUE(decision.placement->late);
-  EXPECT_THAT(decision.placement->reason, AllOf(HasSubstr("none is surely in time"), HasSubstr("deadline in 9h")));
+  EXPECT_THAT(decision.placement->reason, AllOf(HasSubstr("will surely meet the deadline"), HasSubstr("deadline in 9h")));
   EXPECT_THAT(
       late_warning(decision, known_with(10, 9)),
       AllOf(HasSubstr("no host that can take it now is expected to be done in time"), HasSubstr("steady needs")));

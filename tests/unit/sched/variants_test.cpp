@@ -34,7 +34,7 @@ TEST(VariantsPlacing, TakesTheCheapestEndOfAnyVendorAndTheProcessorLast) {
   EXPECT_EQ(decision.placement->gpu_uuids, std::vector<std::string>{"am-gpu0"});
   ASSERT_EQ(decision.runners_up.size(), 2u);
   EXPECT_THAT(decision.runners_up[0].reason, HasSubstr("variant cuda"));
-  EXPECT_THAT(decision.runners_up[1].reason, HasSubstr("a later choice among the GPUs wanted"));
+  EXPECT_THAT(decision.runners_up[1].reason, HasSubstr("a later choice in your order of GPUs"));
   EXPECT_THAT(decision.runners_up[1].reason, HasSubstr("variant cpu"));
 }
 
