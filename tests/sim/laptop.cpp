@@ -306,6 +306,7 @@ void Laptop::launched(const JobPtr& job, const std::string& name, Epoch epoch, i
         control::judge_launch(result, job->doubt, job->state.policy.lost_after, clock());
     if (verdict == control::LaunchVerdict::accepted) {
       job->accepted.insert(epoch.value);
+      job->doubt = {control::LaunchDoubt::Kind::sent, clock(), "", false};  // should the commit fail, it is asked again
       apply(job, job::LaunchAccepted{epoch});
       monitor(host).next_poll = clock();
     } else if (verdict == control::LaunchVerdict::again) {

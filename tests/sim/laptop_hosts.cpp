@@ -185,7 +185,8 @@ void Laptop::renew_wants() {
   std::map<std::pair<int, std::uint64_t>, wire::PollRequest> wants;
   for (const auto& [id, job] : jobs_) {
     const job::Attempt* attempt = job->state.attempt();
-    if (attempt == nullptr || !job->accepted.contains(attempt->epoch.value)) continue;
+    if (attempt == nullptr) continue;
+    if (attempt->lead().part < job::Part::promised && !job->accepted.contains(attempt->epoch.value)) continue;
     const Duration lease = job->state.policy.lease;
     wire::PollRequest& request = wants[{host_of(attempt->lead().host), static_cast<std::uint64_t>(lease.count())}];
     request.lease = lease;

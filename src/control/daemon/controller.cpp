@@ -41,12 +41,14 @@ void Controller::tick() {
   if (!version) report(version.error(), "while looking at the registry");
   if (version && (*version != seen_version_ || now >= next_refresh_ || book_.wants_refresh())) {
     const bool others_wrote = *version != seen_version_;
-    seen_version_ = *version;
-    next_refresh_ = now + k_reload_pause;
-    fleet_.refresh();
-    book_.refresh();
-    attempts_.renew_soon();
-    if (others_wrote) fleet_.load_standings();
+    // Without the list of hosts every job's host would count as removed.
+    if (fleet_.refresh()) {
+      seen_version_ = *version;
+      next_refresh_ = now + k_reload_pause;
+      book_.refresh();
+      attempts_.renew_soon();
+      if (others_wrote) fleet_.load_standings();
+    }
   }
   fleet_.tick(now);
   attempts_.tick(now);

@@ -85,9 +85,12 @@ HostMonitor::Listener Fleet::listener_for(const std::string& name) {
   return listener;
 }
 
-void Fleet::refresh() {
+bool Fleet::refresh() {
   const Result<std::vector<registry::Provider>> all = world_.records.providers();
-  if (!all) return report(all.error(), "while listing providers");
+  if (!all) {
+    report(all.error(), "while listing providers");
+    return false;
+  }
   std::set<std::string> present;
   for (const registry::Provider& provider : *all) {
     present.insert(provider.name.value);
@@ -102,6 +105,7 @@ void Fleet::refresh() {
   }
   std::erase_if(hosts_, [&](const auto& entry) { return !present.contains(entry.first); });
   reliability_.keep_only(present);
+  return true;
 }
 
 void Fleet::tick(BootTime now) {

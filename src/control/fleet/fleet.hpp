@@ -74,8 +74,8 @@ class Fleet {
   Fleet(const World& world, Duration health_every);
 
   void listen(FleetListener& listener) { listeners_.push_back(&listener); }
-  // Somebody else has written to the registry.
-  void refresh();
+  // Somebody else has written to the registry. False: it cannot say which hosts there are.
+  [[nodiscard]] bool refresh();
   void load_standings();
   void tick(BootTime now);
   // What jobs want of their hosts from now on, by name; a host that is not named is wanted by none.

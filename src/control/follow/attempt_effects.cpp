@@ -108,6 +108,7 @@ void Attempts::launched(const JobId& id, const std::string& name, const job::Lau
   LaunchDoubt& doubt = work(id).doubts[{effect.epoch.value, effect.rank}];
   switch (judge_launch(result, doubt, job.state().policy.lost_after, world_.clock.boot())) {
     case LaunchVerdict::accepted:
+      doubt = {LaunchDoubt::Kind::sent, world_.clock.boot(), "", false};  // should the commit fail, it is asked again
       book_.apply(id, job::LaunchAccepted{effect.epoch, effect.rank});
       fleet_.poll_now(effect.host);
       return;
