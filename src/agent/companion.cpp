@@ -25,7 +25,7 @@ constexpr Duration k_proof_wait = std::chrono::seconds{5};
 constexpr Duration k_try_wait = std::chrono::seconds{3};  // for one connection
 constexpr Duration k_end_wait = std::chrono::seconds{5};  // a member that does not hear it is stopped by the controller
 constexpr Duration k_call_age_max = std::chrono::hours{24 * 366};  // a call lasts as long as its command
-constexpr int k_try_pause_ms = 200, k_look_ms = 200;
+constexpr int k_try_pause_ms = 200, k_peer_look_ms = 200;
 constexpr int k_lost = 255;           // as ssh: the call itself failed
 constexpr std::uint64_t k_file_bytes = 128 * 1024;
 
@@ -41,7 +41,7 @@ Result<Number> number_in(std::string_view text, const char* what) {
   Number number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size())
-    return make_error(Code::usage, std::string(what) + " is no number");
+    return make_error(Code::usage, std::string(what).append(" is no number"));
   return number;
 }
 
@@ -114,12 +114,12 @@ pid_t start_shell(const std::string& command) {
   for (;;) {
     if (::waitpid(child, &status, WNOHANG) == child) break;
     std::array<std::byte, 1> byte;
-    peer.set_deadline(clock.boot() + std::chrono::milliseconds{k_look_ms});
+    peer.set_deadline(clock.boot() + std::chrono::milliseconds{k_peer_look_ms});
     const auto got = peer.read(byte);
     if (got || got.error().code == Code::timed_out) continue;
     ::kill(-child, SIGTERM);
     for (int looks = 0; looks < 25 && ::waitpid(child, nullptr, WNOHANG) != child; ++looks)
-      ::poll(nullptr, 0, k_look_ms);
+      ::poll(nullptr, 0, k_peer_look_ms);
     ::kill(-child, SIGKILL);
     ::_exit(1);
   }
@@ -150,7 +150,7 @@ void end_children() {
     for (int looks = 0; looks < 25; ++looks) {
       while (::waitpid(-1, nullptr, WNOHANG) > 0) continue;
       if (os::descendants(::getpid()).empty()) return;
-      ::poll(nullptr, 0, k_look_ms);
+      ::poll(nullptr, 0, k_peer_look_ms);
     }
   }
 }
@@ -171,7 +171,7 @@ Result<int> serve(const os::Clock& clock) {
       return status;
     }
     TRY_ASSIGN(std::optional<PeerStream> peer,
-               listener.accept(clock.boot() + std::chrono::milliseconds{k_look_ms}, clock));
+               listener.accept(clock.boot() + std::chrono::milliseconds{k_peer_look_ms}, clock));
     if (!peer) continue;
     const pid_t child = ::fork();
     if (child == 0) serve_one(*peer, gang.token, tell.get(), clock);
