@@ -171,16 +171,16 @@ std::string sanitize(std::string_view text, std::size_t line_max) {
   return out;
 }
 
-std::string escape_deceptive(std::string_view json) {
+std::string escape_deceptive(std::string_view document) {
   std::string out;
-  out.reserve(json.size());
+  out.reserve(document.size());
   std::size_t copied = 0;
-  for (std::size_t at = 0; at < json.size();) {
-    const auto first = static_cast<std::uint8_t>(json[at]);
+  for (std::size_t at = 0; at < document.size();) {
+    const auto first = static_cast<std::uint8_t>(document[at]);
     std::uint32_t code = first;
-    const std::size_t length = first < 0x7F ? 1 : std::max<std::size_t>(1, decode_utf8(json, at, code));
+    const std::size_t length = first < 0x7F ? 1 : std::max<std::size_t>(1, decode_utf8(document, at, code));
     if (code == 0x7F || (first >= 0x80 && is_deceptive(code))) {
-      out += json.substr(copied, at - copied);
+      out += document.substr(copied, at - copied);
       std::array<char, 16> buffer{};
       if (code < 0x10000) {
         std::snprintf(buffer.data(), buffer.size(), "\\u%04x", code);
@@ -193,7 +193,7 @@ std::string escape_deceptive(std::string_view json) {
     }
     at += length;
   }
-  return out += json.substr(copied);
+  return out += document.substr(copied);
 }
 
 std::string shell_quote(std::string_view text) {

@@ -115,7 +115,7 @@ std::string plain(std::string_view name) {
   for (const char c : lower(name))
     if (c != '-' && c != '_' && c != ' ' && c != '.') out += c;
   for (const std::string_view tail : {"instruct", "hf", "base", "chat"})
-    if (out.ends_with(tail) && out.size() > tail.size()) out.resize(out.size() - tail.size());
+    if (out.ends_with(tail) && out.size() > tail.size()) out.erase(out.size() - tail.size());
   if (out.starts_with("metallama")) out.erase(0, 4);
   return out;
 }
