@@ -133,7 +133,7 @@ Result<Entry> plan_take(const std::vector<std::optional<Lease>>& slots, const Le
   const Lease* holder = nullptr;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const auto& held = slots[i];
-    if (held && held->same_attempt(lease)) {
+    if (held && held->uid == lease.uid && held->same_attempt(lease)) {  // another user's twin replaces nothing
       entry.replaces.push_back(i);
       continue;
     }

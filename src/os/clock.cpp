@@ -27,6 +27,13 @@ Clock& system_clock() {
   return clock;
 }
 
+LocalTime local_time(WallTime time) {
+  const std::time_t whole = static_cast<std::time_t>(time.ms / 1000);
+  std::tm parts{};
+  ::localtime_r(&whole, &parts);
+  return {parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec};
+}
+
 void pause_for(Duration duration) {
   if (duration.count() <= 0) return;
   timespec left{static_cast<time_t>(duration.count() / 1'000'000'000),

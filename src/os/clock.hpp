@@ -15,6 +15,12 @@ class Clock {
 
 [[nodiscard]] Clock& system_clock();
 
+// In the time zone of this machine ($TZ).
+struct LocalTime {
+  int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;  // month and day from 1
+};
+[[nodiscard]] LocalTime local_time(WallTime time);
+
 // Blocks the calling thread; goes on after signals. Never on a loop's thread.
 void pause_for(Duration duration);
 

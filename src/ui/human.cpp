@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/human.hpp"
 
+#include <array>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "os/clock.hpp"
 
 namespace gridctl::ui {
 
@@ -19,12 +20,6 @@ std::string coarse(std::int64_t seconds) {
   return std::to_string(seconds / 86400) + "d";
 }
 
-std::tm local(WallTime time) {
-  const std::time_t whole = static_cast<std::time_t>(time.ms / 1000);
-  std::tm parts{};
-  ::localtime_r(&whole, &parts);
-  return parts;
-}
 }  // namespace
 
 std::string age(std::optional<WallTime> then, WallTime now) {
@@ -44,11 +39,14 @@ std::string span(std::optional<WallTime> from, std::optional<WallTime> to, WallT
 
 std::string moment(std::optional<WallTime> time, WallTime now) {
   if (!time) return "-";
-  const std::tm then = local(*time), today = local(now);
-  const bool same_day = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
-  char text[48];
-  const std::size_t length = std::strftime(text, sizeof text, same_day ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &then);
-  return {text, length};
+  const os::LocalTime then = os::local_time(*time), today = os::local_time(now);
+  const bool same_day = then.year == today.year && then.month == today.month && then.day == today.day;
+  std::array<char, 80> text{};
+  if (same_day) std::snprintf(text.data(), text.size(), "%02d:%02d:%02d", then.hour, then.minute, then.second);
+  else
+    std::snprintf(text.data(), text.size(), "%04d-%02d-%02d %02d:%02d:%02d", then.year, then.month, then.day, then.hour,
+                  then.minute, then.second);
+  return text.data();
 }
 
 std::string money(double dollars, bool dash) {

@@ -16,7 +16,7 @@ namespace {
 class Program {
  public:
   explicit Program(const std::string& name) {
-    std::ifstream in(std::string(GRIDCTL_BINARY_DIR) + "/bin/" + name, std::ios::binary);
+    std::ifstream in(std::string(GRIDCTL_BINARY_DIR) + (name == "gridctl" ? "/cmd/" : "/bin/") + name, std::ios::binary);
     std::stringstream content;
     content << in.rdbuf();
     bytes_ = content.str();

@@ -186,8 +186,10 @@ TEST(Prices, EachJobThatCostsIsLookedAtInTurn) {
   ASSERT_TRUE(grid.until([&] { return grid.runs("a") && grid.runs("b") && grid.runs("c"); }));
   for (int host = 3; host < 6; ++host) grid.laptop().user_prices(host, 1);
   ASSERT_TRUE(grid.until([&] {
-    return std::all_of(std::begin({"a", "b", "c"}), std::end({"a", "b", "c"}),
-                       [&](const char* name) { return grid.runs(name) && grid.job(name).machine.price_per_hour() == 1; });
+    const auto is_on_a_cheap_host = [&](const char* name) {
+      return grid.runs(name) && grid.job(name).machine.price_per_hour() == 1;
+    };
+    return is_on_a_cheap_host("a") && is_on_a_cheap_host("b") && is_on_a_cheap_host("c");
   }));
 }
 

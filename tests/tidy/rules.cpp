@@ -35,7 +35,7 @@ const std::map<std::string, Rooms>& layers() {
       {"transfer", {"base", "os", "wire", "crypto", "store", "http", "ssh"}},
       {"agent", {"base", "os", "wire", "crypto", "job", "probe", "store", "whole", "transfer"}},
       {"forecast", {"base", "job", "sched", "config"}},
-      {"ui", {"base", "job", "sched", "registry"}},
+      {"ui", {"base", "os", "job", "sched", "registry"}},
       {"cmd",
        {"base", "os", "wire", "crypto", "db", "http", "ssh", "job", "sched", "plan", "config", "probe", "store", "whole", "registry",
         "transfer", "agent", "forecast", "ui"}},

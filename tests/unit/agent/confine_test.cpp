@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iostream>
 #include <string>
 
 #include "support/temp_dir.hpp"
@@ -48,6 +49,7 @@ class PlainJob : public ::testing::Test {
   // Jobs are not root's here: it would not be kept from anything.
   static void become_ordinary() {
     if (::geteuid() == 0 && (::setgid(k_user) != 0 || ::setuid(k_user) != 0)) ::_exit(98);
+    ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // as after exec: otherwise /proc/self is root's
   }
   static bool can_make_namespaces() {
     const pid_t child = ::fork();
@@ -63,7 +65,10 @@ class PlainJob : public ::testing::Test {
     const pid_t child = ::fork();
     if (child == 0) {
       become_ordinary();
-      if (!confine(confinement_of(home_, agent_, attempt_, {}))) ::_exit(99);
+      if (const auto done = confine(confinement_of(home_, agent_, attempt_, {})); !done) {
+        std::cerr << done.error().one_line() << std::endl;
+        ::_exit(99);
+      }
       ::_exit(is_possible() ? 1 : 0);
     }
     int status = 0;

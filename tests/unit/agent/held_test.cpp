@@ -24,7 +24,7 @@ Lease lease(const std::string& controller, const std::string& job, std::vector<s
   lease.epoch = Epoch{3};
   lease.boot_id = "boot";
   lease.supervisor = {10, 1};
-  lease.deadline = {std::numeric_limits<std::int64_t>::max() / 2};
+  lease.deadline = {std::int64_t{1} << 56};
   lease.cpus = 2;
   lease.memory_bytes = 64;
   lease.gpus = std::move(gpus);

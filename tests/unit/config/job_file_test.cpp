@@ -330,7 +330,7 @@ TEST(JobFile, RefusesGangsThatCannotBe) {
 
 TEST(JobFile, ReadsEveryTemplate) {
   int found = 0;
-  for (const auto& folder : std::filesystem::directory_iterator(GRIDCTL_SOURCE_DIR "/templates")) {
+  for (const auto& folder : std::filesystem::directory_iterator(GRIDCTL_SOURCE_DIR "/cmd/templates")) {
     if (!folder.is_directory()) continue;
     ++found;
     std::ifstream file(folder.path() / "job.yaml");

@@ -44,10 +44,11 @@ TEST_F(Deploy, SendsTheAgentCompressedToAHostThatHasGzip) {
   options.input = std::string(call.images[0].bytes);
   const std::string compressed = os::run({"gzip", "-c"}, options)->out;
   call.images[0].gzip = compressed;
-  host_.replace_program("cat", "echo 'it was not compressed' >&2; exit 1");
+  host_.replace_program("gzip", "echo \"$@\" > \"$GRIDCTL_AGENT_HOME/unpacked\"; PATH=${PATH#*:}; exec gzip \"$@\"");
   const auto session = open_agent(host_.connector(), call, deadline(), clock_);
   ASSERT_TRUE(session.has_value()) << session.error().one_line();
   EXPECT_TRUE(os::exists(host_.installed()));
+  EXPECT_TRUE(os::exists(host_.path("home/unpacked"))) << "it was not compressed";
 }
 
 TEST_F(Deploy, DoesNotUploadAgain) {

@@ -49,7 +49,7 @@ TEST(Results, OfAJobAreWrittenDownWithTheCommandThatFetchesThem) {
   EXPECT_EQ((*known)->left->until.ms, 2000 + 24 * 3'600'000);
   const auto events = registry->events({"j1"}, 0, 0);
   EXPECT_THAT(events->back().text,
-              HasSubstr("3 files, 10 B (a, b, c) outside the checkpoint, kept on ada for 24h: gridctl job pull j1"));
+              HasSubstr("3 files, 10 B (a, b, c) outside the checkpoint, kept on ada for 1d: gridctl job pull j1"));
 }
 
 }  // namespace

@@ -166,7 +166,8 @@ TEST_F(Rows, AreMadeForAStateOfTheSecondSchema) {
           "ALTER TABLE jobs DROP COLUMN owner", "DROP TABLE places", "DROP TABLE copies", "DROP TABLE drills",
           "DROP TABLE listings", "DROP TABLE figures", "DROP INDEX providers_by_state",
           "ALTER TABLE checkpoints DROP COLUMN stall_ms", "ALTER TABLE checkpoints DROP COLUMN upload_ms",
-          "ALTER TABLE checkpoints DROP COLUMN metrics"})
+          "ALTER TABLE checkpoints DROP COLUMN metrics", "DROP TABLE members",
+          "ALTER TABLE checkpoints DROP COLUMN provisional", "DROP TABLE results"})
       ASSERT_THAT(raw->execute(sql), IsOk());
     ASSERT_THAT(raw->set_user_version(2), IsOk());
   }

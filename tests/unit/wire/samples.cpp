@@ -68,7 +68,7 @@ Sample sample(std::string name, const T& value, Result<T> (*parse)(std::string_v
 }
 
 EndRecord failed_end() {
-  EndRecord record{4096, make_error(Code::checkpoint_damaged, "chunk is missing", "gridctl checkpoint verify k3jf7")};
+  EndRecord record{4096, make_error(Code::checkpoint_damaged, "chunk is missing")};
   record.error->retry = Retry::other_host;
   return record;
 }
