@@ -130,6 +130,7 @@ whole::WholeRules rules_of(const wire::AttemptSpec& spec) {
   whole::WholeRules rules;
   rules.marker_expected = spec.checkpoint_by_marker;
   rules.whole_when = spec.whole_when;
+  rules.of_gang = spec.gang && spec.gang->members.size() > 1;
   return rules;
 }
 }  // namespace

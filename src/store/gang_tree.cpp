@@ -13,6 +13,7 @@ namespace gridctl::store {
 namespace {
 constexpr std::size_t k_metadata_max = 64u << 20;  // of a torch metadata that is looked into
 constexpr std::string_view k_metadata = ".metadata", k_shard = ".distcp";
+constexpr Duration k_apart_max = std::chrono::minutes{1};  // between the ends of one save on two hosts, seen from here
 
 // Appended to all along, by every rank under the same name.
 bool is_log(std::string_view path) {
@@ -135,6 +136,64 @@ std::optional<std::vector<std::size_t>> newest_by(std::span<const std::vector<Me
   }
   return std::nullopt;
 }
+
+bool has_files(const Tree& tree) {
+  return std::any_of(tree.entries.begin(), tree.entries.end(),
+                     [](const Entry& entry) { return entry.kind != EntryKind::directory; });
+}
+
+// Saved once, and not again while another member saved twice: settings, which stay as they are.
+bool stays(const std::vector<MemberTree>& parts, std::span<const std::vector<MemberTree>> members) {
+  if (parts.size() > 1 || !parts.back().saved_at) return false;
+  return std::any_of(members.begin(), members.end(), [&](const std::vector<MemberTree>& others) {
+    return std::count_if(others.begin(), others.end(), [&](const MemberTree& other) {
+             return other.saved_at && *other.saved_at > *parts.back().saved_at + k_apart_max;
+           }) >= 2;
+  });
+}
+
+std::size_t nearest_to(BootTime when, const std::vector<MemberTree>& parts) {
+  const auto apart = [when](const MemberTree& part) { return part.saved_at.value_or(when) - when; };
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    if (std::chrono::abs(apart(parts[i])) <= std::chrono::abs(apart(parts[best]))) best = i;
+  return best;
+}
+
+// The shortest time between two saves of one member; at most k_apart_max.
+Duration shortest_gap(std::span<const std::vector<MemberTree>> members) {
+  Duration shortest = k_apart_max;
+  for (const auto& parts : members)
+    for (std::size_t i = 1; i < parts.size(); ++i)
+      if (parts[i].saved_at && parts[i - 1].saved_at)
+        shortest = std::min(shortest, *parts[i].saved_at - *parts[i - 1].saved_at);
+  return shortest;
+}
+
+// Parts that were saved at one time, nearer to each other than to the saves before and after.
+std::optional<std::vector<std::size_t>> newest_by_time(std::span<const std::vector<MemberTree>> members) {
+  std::optional<BootTime> when;  // the newest that all can have
+  for (const auto& parts : members)
+    if (parts.back().saved_at && !stays(parts, members))
+      when = std::min(when.value_or(*parts.back().saved_at), *parts.back().saved_at);
+  std::vector<std::size_t> positions;
+  for (const auto& parts : members) {
+    positions.push_back(when && !stays(parts, members) ? nearest_to(*when, parts) : parts.size() - 1);
+    const std::optional<BootTime> saved = parts[positions.back()].saved_at;
+    if (when && saved && !stays(parts, members) && std::chrono::abs(*saved - *when) * 2 > shortest_gap(members))
+      return std::nullopt;
+  }
+  return positions;
+}
+
+// Of parts of which not all say a step.
+std::optional<std::vector<std::size_t>> newest_unnamed(std::span<const std::vector<MemberTree>> members) {
+  if (members.size() == 1) return std::vector<std::size_t>{members.front().size() - 1};
+  const bool some_say = std::any_of(members.begin(), members.end(), [](const std::vector<MemberTree>& parts) {
+    return parts.back().step || step_named(*parts.back().tree);
+  });
+  return some_say ? std::nullopt : newest_by_time(members);
+}
 }  // namespace
 
 std::optional<std::int64_t> step_named(const Tree& tree) {
@@ -145,22 +204,23 @@ std::optional<std::int64_t> step_named(const Tree& tree) {
 }
 
 std::optional<std::vector<std::size_t>> newest_common(std::span<const std::vector<MemberTree>> members) {
-  for (const auto& parts : members)
-    if (parts.empty()) return std::nullopt;
-  if (members.empty()) return std::nullopt;
-  if (auto found = newest_by(members, true)) return found;
-  if (auto found = newest_by(members, false)) return found;
-  const auto says_nothing = [](const std::vector<MemberTree>& parts) {
-    return !parts.back().step && !step_named(*parts.back().tree);
-  };
-  // A host whose ranks write nothing, or always the same names, says no step: the others' words count alone.
-  std::vector<std::size_t> newest;
-  bool some_say = false;
-  for (const auto& parts : members) {
-    newest.push_back(parts.size() - 1);
-    some_say = some_say || !says_nothing(parts);
+  std::vector<std::size_t> positions(members.size());
+  std::vector<std::size_t> saving;  // members that have saved files
+  std::vector<std::vector<MemberTree>> parts;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (members[i].empty()) return std::nullopt;
+    positions[i] = members[i].size() - 1;
+    if (!has_files(*members[i].back().tree)) continue;
+    saving.push_back(i);
+    parts.push_back(members[i]);
   }
-  return some_say ? std::nullopt : std::optional(newest);
+  if (parts.empty()) return std::nullopt;
+  auto found = newest_by(parts, true);
+  if (!found) found = newest_by(parts, false);
+  if (!found) found = newest_unnamed(parts);
+  if (!found) return std::nullopt;
+  for (std::size_t i = 0; i < saving.size(); ++i) positions[saving[i]] = found->at(i);
+  return positions;
 }
 
 bool MergedTree::is_whole() const {

@@ -13,6 +13,7 @@
 
 #include "base/bytes.hpp"
 #include "base/result.hpp"
+#include "base/time.hpp"
 #include "store/tree.hpp"
 
 namespace gridctl::store {
@@ -23,6 +24,7 @@ struct MemberTree {
   std::uint32_t first_rank = 0, ranks = 1;
   const Tree* tree = nullptr;        // borrowed
   std::optional<std::int64_t> step{};  // that the job told with it ($GRIDCTL_METRICS)
+  std::optional<BootTime> saved_at{};  // by one clock for all members
 };
 
 // The step that a tree holds by the names in it: the greatest number of folders and files such as step-300,
@@ -30,7 +32,9 @@ struct MemberTree {
 [[nodiscard]] std::optional<std::int64_t> step_named(const Tree& tree);
 
 // Of the parts that each member has, oldest first, the newest set that is of one step: positions, one for each member.
-// By what the job told, else by names, else, where neither tells, the newest of each. nullopt: no step is whole at all.
+// By what the job told, else by names, else, where neither tells, by when they were saved; without that the newest of
+// each. A member whose newest part has no file goes with anything. nullopt: no step is whole at all, or nobody can say
+// what belongs together.
 [[nodiscard]] std::optional<std::vector<std::size_t>> newest_common(std::span<const std::vector<MemberTree>> members);
 
 // The same path with other content. What rank 0's host holds is kept; logs and the like differ as a matter of course.
@@ -55,6 +59,9 @@ using ReadEntry = std::function<Result<Bytes>(const MemberTree&, const Entry&)>;
 //   of files that each rank writes one of (zero_pp_rank_3_…, rank_3.pt, random_states_3.pkl) no rank's is missing.
 // The error is that of a path which is a file here and a folder there. REQUIRES: members in the order of their ranks.
 [[nodiscard]] Result<MergedTree> merge_members(std::span<const MemberTree> members, const ReadEntry& read);
+
+// A file of the tree whose name says that it is of one of the member's own ranks ("rank_3.pt"), if there is one.
+[[nodiscard]] std::optional<std::string> file_of_a_rank(const MemberTree& member);
 
 // What a host with these ranks needs of a checkpoint that so many ranks wrote, when as many run again: files that each
 // rank writes for itself only of its own. All of it when the number of ranks has changed, and of distributed

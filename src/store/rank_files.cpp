@@ -88,6 +88,19 @@ std::string RankFamily::name_of(std::uint32_t rank) const {
   return before + number + after;
 }
 
+std::optional<std::string> file_of_a_rank(const MemberTree& member) {
+  for (const Entry& entry : member.tree->entries) {
+    const std::string_view name = base_name(entry.path);
+    if (entry.kind != EntryKind::file) continue;
+    for (const NumberAt& number : numbers_in(name)) {
+      const auto rank = number_of<std::uint32_t>(name.substr(number.begin, number.end - number.begin));
+      if (rank && counts_ranks(name, number) && *rank >= member.first_rank && *rank < member.first_rank + member.ranks)
+        return entry.path;
+    }
+  }
+  return std::nullopt;
+}
+
 std::map<RankFamily, std::set<std::uint32_t>> rank_families(std::span<const MemberTree> members) {
   std::map<RankFamily, std::set<std::uint32_t>> families;
   std::set<RankFamily> others;  // a host has a rank's file that is not its own: the number says something else

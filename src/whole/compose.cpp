@@ -11,9 +11,14 @@ namespace gridctl::whole {
 // Nothing of it changed for as long as its layout may still add something.
 bool WholeWatch::settled(const Sight& sight, const Unit& unit) const {
   if (sight.writer != Writer::running) return true;
+  const Duration settle = unit.whole ? unit.settle : std::max(unit.settle, rules_.gang_quiet);
   return std::all_of(unit.files.begin(), unit.files.end(), [&](const std::string& path) {
-    return sight.logs.contains(path) || history_.unchanged_for(path, sight.now) >= unit.settle;
+    return sight.logs.contains(path) || history_.unchanged_for(path, sight.now) >= settle;
   });
+}
+
+bool WholeWatch::is_complete_here(const Sight& sight, const Unit& unit) const {
+  return unit.whole || (rules_.of_gang && unit.lacking && sight.writer != Writer::killed);
 }
 
 WholeWatch::Facts WholeWatch::facts_of(const Sight& sight, const Unit& unit) const {
@@ -72,7 +77,7 @@ std::optional<Verdict> WholeWatch::judge_units(const Sight& sight, store::Select
     if (unit.part) continue;
     Facts facts = facts_of(sight, unit);
     const auto before = taken_units_.find(unit.path);
-    if (!unit.whole || !settled(sight, unit)) {
+    if (!is_complete_here(sight, unit) || !settled(sight, unit)) {
       if (!refused) refused = refuse(sight, unit.whole ? "'" + sanitize(unit.path) + "' changed just now" : unit.why, unit.blame);
       if (before != taken_units_.end()) chosen_.kept.insert(unit.path);
       take_before(sight, before != taken_units_.end() ? before->second : Facts{}, unit.files, selection);

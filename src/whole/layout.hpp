@@ -62,6 +62,7 @@ struct Unit {
   bool whole = true;
   std::string why;    // when not; may quote foreign names
   std::string blame;  // when not: the file that is torn or missing
+  bool lacking = false;  // when not: nothing is torn, but a file is not here; another host of a gang may have it
   // Its format is complete, but it may be one of several things that are saved together: what is not known of those
   // has to be learned.
   bool part = false;

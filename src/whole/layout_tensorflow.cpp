@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view k_index = ".index", k_data = ".data-", k_newest = "model_checkpoint_path: \"";
 constexpr std::size_t k_pointer_max = 64u << 10;
+constexpr Duration k_pointer_settle = std::chrono::milliseconds{500};  // CheckpointManager writes it twice
 
 struct Prefix {
   const FileFact* index = nullptr;
@@ -73,6 +74,7 @@ std::vector<Unit> find_tensorflow(const Folder& folder) {
   if (!whole.contains(newest))
     trouble = Trouble{"'" + sanitize(pointer->path) + "' names '" + sanitize(newest) + "', which is not whole", pointer->path};
   units.push_back(files_unit("tensorflow", pointer->path, {pointer}, std::move(trouble)));
+  units.back().settle = k_pointer_settle;
   return units;
 }
 

@@ -16,6 +16,14 @@ std::string shown(std::string_view path) { return "'" + sanitize(path.substr(0, 
 constexpr unsigned char k_bin_int_1 = 'K', k_bin_int_2 = 'M', k_bin_int_4 = 'J';
 constexpr unsigned char k_bin_put = 'q', k_long_bin_put = 'r', k_memoize = 0x94;
 
+void blame(Unit& unit, std::optional<Trouble> trouble) {
+  unit.whole = !trouble;
+  if (!trouble) return;
+  unit.why = std::move(trouble->why);
+  unit.blame = std::move(trouble->blame);
+  unit.lacking = trouble->absent;
+}
+
 }  // namespace
 
 Unit folder_unit(const Folder& folder, std::string_view layout, std::optional<Trouble> trouble) {
@@ -23,8 +31,7 @@ Unit folder_unit(const Folder& folder, std::string_view layout, std::optional<Tr
   unit.layout = layout;
   unit.path = folder.is_top() ? "." : folder.path();
   for (const FileFact& file : folder.files()) unit.files.push_back(file.path);
-  unit.whole = !trouble;
-  if (trouble) unit.why = std::move(trouble->why), unit.blame = std::move(trouble->blame);
+  blame(unit, std::move(trouble));
   return unit;
 }
 
@@ -35,8 +42,7 @@ Unit files_unit(std::string_view layout, std::string path, std::vector<const Fil
   unit.path = std::move(path);
   for (const FileFact* file : files) unit.files.push_back(file->path);
   std::sort(unit.files.begin(), unit.files.end());
-  unit.whole = !trouble;
-  if (trouble) unit.why = std::move(trouble->why), unit.blame = std::move(trouble->blame);
+  blame(unit, std::move(trouble));
   return unit;
 }
 
@@ -46,7 +52,7 @@ std::string path_in(const Folder& folder, std::string_view relative) {
 
 Trouble missing(const Folder& folder, std::string_view relative) {
   std::string path = path_in(folder, relative);
-  return {shown(path) + " is not there yet", std::move(path)};
+  return {shown(path) + " is not there yet", path, true};
 }
 
 std::optional<Trouble> torn_file(const Folder& folder) {
@@ -103,7 +109,7 @@ std::optional<Trouble> weights_missing(const Folder& folder) {
     const Folder sub = folder.sub(name);
     if (is_distributed(sub) || is_deepspeed_tag(sub)) return std::nullopt;
   }
-  return Trouble{"no weights are there yet", path_in(folder, "model.safetensors")};
+  return Trouble{"no weights are there yet", path_in(folder, "model.safetensors"), true};
 }
 
 bool all_digits(std::string_view text) {

@@ -14,6 +14,7 @@ namespace gridctl::whole {
 // Why something is not whole, and the file to blame (a path of the listing).
 struct Trouble {
   std::string why, blame;
+  bool absent = false;  // a file that belongs to it is not there
 };
 
 // Names of the layout's units in all of a folder.

@@ -35,6 +35,10 @@ struct WholeRules {
   Duration unknown_quiet = std::chrono::seconds{5};     // for files of unknown format of which it is known
   Duration known_quiet = std::chrono::seconds{1};       // for a file that holds a whole state, the first time
   Duration temporary_stale = std::chrono::minutes{10};  // a temporary name unchanged for so long is just a name
+  // What is here is one host's part of what a gang saves. What is not here may lie on another host: it is taken without
+  // that once nothing of it has changed for `gang_quiet`, and whoever has all parts judges the whole.
+  bool of_gang = false;
+  Duration gang_quiet = std::chrono::seconds{3};
   // The job is known to use `.commit` (its restored checkpoint was taken by it): only markers count from the start.
   bool marker_expected = false;
   std::string whole_when;  // glob: after a change of a file whose path or name matches, the directory is whole
@@ -122,6 +126,7 @@ class WholeWatch {
   [[nodiscard]] std::string part_layout(const Sight& sight, const std::vector<std::string>& changed) const;
 
   [[nodiscard]] bool settled(const Sight& sight, const Unit& unit) const;
+  [[nodiscard]] bool is_complete_here(const Sight& sight, const Unit& unit) const;
   [[nodiscard]] Facts facts_of(const Sight& sight, const Unit& unit) const;
   [[nodiscard]] Verdict compose(const Sight& sight, const Rest& rest);
   [[nodiscard]] std::optional<Verdict> judge_units(const Sight& sight, store::Selection& selection,

@@ -48,7 +48,8 @@ std::optional<WholeWatch::Rest> WholeWatch::rest_is_torn(const Sight& sight) {
       return not_whole(shown(file.path) + " is not whole: " + inspection.why, file.path);
   }
   for (const Unit& unit : sight.units)
-    if (unit.part && !unit.whole) return not_whole(unit.why, unit.blame);
+    if (unit.part && !is_complete_here(sight, unit)) return not_whole(unit.why, unit.blame);
+  if (rules_.of_gang) return std::nullopt;
   if (auto shard = missing_shard(sight.unknown)) return not_whole(shard->why, shard->blame);
   return std::nullopt;
 }

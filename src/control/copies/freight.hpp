@@ -49,7 +49,10 @@ struct CheckpointPart {
   std::uint32_t first_rank = 0, ranks = 1;
   Digest root;
   std::uint64_t number = 0;  // the host's
-  std::optional<std::int64_t> step{};
+  std::optional<std::int64_t> step{};  // that the job told with it
+  std::optional<BootTime> saved_at{};  // by our clock
+  // The member has saved nothing, and there is no tree: as it seems, or (`settled`) for sure.
+  bool nothing = false, settled = false;
 };
 // The parts of one step, put together and kept in the local store.
 struct MergedParts {

@@ -21,6 +21,10 @@ Result<Parts> load(store::ChunkStore& store, const std::vector<std::vector<Check
   for (const std::vector<CheckpointPart>& of_member : members) {
     std::vector<store::Tree>& trees = parts.trees.emplace_back();
     for (const CheckpointPart& part : of_member) {
+      if (part.nothing) {
+        trees.emplace_back();
+        continue;
+      }
       TRY_ASSIGN(const Bytes manifest, store.get(part.root));
       TRY_ASSIGN(store::Tree tree, store::parse_manifest(manifest));
       trees.push_back(std::move(tree));
@@ -30,7 +34,7 @@ Result<Parts> load(store::ChunkStore& store, const std::vector<std::vector<Check
     std::vector<store::MemberTree>& views = parts.members.emplace_back();
     for (std::size_t i = 0; i < members[m].size(); ++i) {
       const CheckpointPart& part = members[m][i];
-      views.push_back({part.member, part.first_rank, part.ranks, &parts.trees[m][i], part.step});
+      views.push_back({part.member, part.first_rank, part.ranks, &parts.trees[m][i], part.step, part.saved_at});
     }
   }
   return parts;
@@ -57,6 +61,16 @@ std::string in_words(const std::vector<store::TreeConflict>& conflicts) {
   return text;
 }
 
+// A member seems to save nothing, and others' files have names as if each rank wrote one.
+std::string why_wait(const std::vector<std::vector<CheckpointPart>>& members, const std::vector<store::MemberTree>& views) {
+  for (const std::vector<CheckpointPart>& parts : members)
+    if (parts.front().nothing && !parts.front().settled)
+      for (const store::MemberTree& view : views)
+        if (const auto file = store::file_of_a_rank(view))
+          return "nothing of " + parts.front().member + " yet, though '" + *file + "' looks like one of a file for each rank";
+  return {};
+}
+
 }  // namespace
 
 Result<MergedParts> StoreFreight::merge(const std::vector<std::vector<CheckpointPart>>& members) {
@@ -76,10 +90,9 @@ Result<MergedParts> StoreFreight::merge(const std::vector<std::vector<Checkpoint
   TRY_ASSIGN(const store::MergedTree merged,
              store::merge_members(
                  views, [&](const store::MemberTree&, const store::Entry& entry) { return read_file(store, entry); }));
-  if (!merged.is_whole()) {
-    out.missing = merged.why();
-    return out;
-  }
+  if (merged.is_whole()) out.missing = why_wait(members, views);
+  else out.missing = merged.why();
+  if (!out.missing.empty()) return out;
   const Bytes manifest = store::to_manifest(merged.tree);
   out.root = store::root_of(manifest);
   TRY(store.put(out.root, manifest));

@@ -187,8 +187,9 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
           book_.apply(one.id(), job::Collected{effect.epoch, problem, effect.rank});
         };
         const job::Attempt* attempt = its.state().attempt();
-        if (result->checkpoint && attempt != nullptr && attempt->is_gang()) {
-          keep_part(its, which, *result->checkpoint);
+        if (attempt != nullptr && attempt->is_gang()) {
+          if (result->checkpoint) keep_part(its, which, *result->checkpoint);
+          work(id).gathered.insert(which);
           return merge_parts(its, collected);
         }
         if (result->checkpoint) {

@@ -65,7 +65,9 @@ class Attempts : public JobListener, public FleetListener {
     std::map<Which, std::uint64_t> listed;        // newest host number that the host has told of
     std::map<Which, int> collect_tries;           // how often its last files were asked for
     std::map<Which, std::deque<KeptPart>> parts;  // of a gang's checkpoints, oldest first
+    std::set<Which> gathered;                     // members of a gang from which nothing more comes
     std::string missing_told;                     // why its newest parts are no checkpoint yet
+    std::optional<BootTime> missing_since;
     std::map<std::uint64_t, int> ports_skipped;   // by epoch: ranges of ports that were in use
     std::map<Which, int> pulls_failed;            // since one went well
     std::map<Which, std::uint64_t> log_asked;     // where its output was last asked for
@@ -119,6 +121,8 @@ class Attempts : public JobListener, public FleetListener {
   // gang_checkpoint.cpp, gang_connect.cpp
   void keep_part(TrackedJob& job, Which which, const Pulled& pulled);
   [[nodiscard]] std::uint64_t newest_part(const JobId& id, Which which);
+  [[nodiscard]] bool is_enough_alone(const TrackedJob& job, const job::Attempt& attempt);
+  void try_merge_later(TrackedJob& job, Epoch epoch);
   void merge_parts(TrackedJob& job, std::function<void(TrackedJob&)> then);
   void take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, const Result<MergedParts>& merged);
   void connected(TrackedJob& job, Epoch epoch, std::uint16_t port, const std::vector<sched::ReachOutcome>& outcomes,

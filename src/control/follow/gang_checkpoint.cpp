@@ -12,6 +12,8 @@ namespace gridctl::control {
 namespace {
 constexpr std::size_t k_parts_kept = 4;  // of one member: others may be so many saves behind
 constexpr const char* k_merge = "merge";
+constexpr Duration k_missing_patience = std::chrono::seconds{20};
+constexpr Duration k_others_wait = std::chrono::seconds{10};  // for a member that has saved nothing yet
 }  // namespace
 
 void Attempts::keep_part(TrackedJob& job, Which which, const Pulled& pulled) {
@@ -28,6 +30,9 @@ void Attempts::keep_part(TrackedJob& job, Which which, const Pulled& pulled) {
   }
   part.root = pulled.from.root;
   part.number = pulled.from.number;
+  part.saved_at = world_.clock.boot() - pulled.took - std::chrono::milliseconds{pulled.from.age_ms};
+  if (const auto step = pulled.from.metrics.find("step"); step != pulled.from.metrics.end())
+    part.step = static_cast<std::int64_t>(step->second);
   std::deque<KeptPart>& kept = work(job.id()).parts[which];
   kept.push_back({std::move(part), pulled});
   while (kept.size() > k_parts_kept) kept.pop_front();
@@ -38,15 +43,53 @@ std::uint64_t Attempts::newest_part(const JobId& id, Which which) {
   return std::max(work(id).saved[which], kept.empty() ? 0 : kept.back().part.number);
 }
 
+// Whether those who have saved need not wait for those who have not: what they have is a whole state as its layout says,
+// or the others have saved nothing for long enough.
+bool Attempts::is_enough_alone(const TrackedJob& job, const job::Attempt& attempt) {
+  bool known = true;
+  std::optional<BootTime> first;
+  for (const job::Member& member : attempt.members)
+    for (const KeptPart& kept : work(job.id()).parts[{attempt.epoch.value, member.rank}]) {
+      known = known && !kept.pulled.from.provisional && kept.pulled.from.how.find(':') != std::string::npos;
+      if (kept.part.saved_at) first = std::min(first.value_or(*kept.part.saved_at), *kept.part.saved_at);
+    }
+  return known || (first && world_.clock.boot() - *first >= k_others_wait);
+}
+
+void Attempts::try_merge_later(TrackedJob& job, Epoch epoch) {
+  Doing& mine = work(job.id());
+  const std::string name = std::string(k_merge) + "/" + std::to_string(epoch.value);
+  if (mine.later.contains(name)) return;
+  mine.later[name] = world_.run.after(k_others_wait, [this, id = job.id(), name, epoch] {
+    const os::Executor::Timer self = std::move(work(id).later[name]);
+    work(id).later.erase(name);
+    TrackedJob* again = book_.find(id);
+    const job::Attempt* attempt = again == nullptr ? nullptr : again->state().attempt();
+    if (attempt != nullptr && attempt->epoch == epoch) merge_parts(*again, [](TrackedJob&) {});
+  });
+}
+
 // Calls `then` when the parts that are here have been looked at.
 void Attempts::merge_parts(TrackedJob& job, std::function<void(TrackedJob&)> then) {
   const job::Attempt* attempt = job.state().attempt();
   if (attempt == nullptr) return then(job);
   std::vector<std::vector<CheckpointPart>> members;
+  const bool alone = is_enough_alone(job, *attempt);
+  bool waits = false;
   for (const job::Member& member : attempt->members) {
     std::vector<CheckpointPart>& parts = members.emplace_back();
     for (const KeptPart& kept : work(job.id()).parts[{attempt->epoch.value, member.rank}]) parts.push_back(kept.part);
-    if (parts.empty()) return then(job);  // a member has saved nothing yet
+    if (!parts.empty()) continue;
+    CheckpointPart& none = parts.emplace_back();
+    none.member = member.host.value;
+    none.nothing = true;
+    none.settled = work(job.id()).gathered.contains({attempt->epoch.value, member.rank});
+    waits = waits || !(alone || none.settled);
+  }
+  if (waits) {
+    // Nobody knows yet whether that member saves nothing, or is only slower.
+    try_merge_later(job, attempt->epoch);
+    return then(job);
   }
   const Epoch epoch = attempt->epoch;
   const AttemptNumber number = attempt->number;
@@ -68,11 +111,16 @@ void Attempts::take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, c
   }
   Doing& mine = work(id);
   if (!merged->missing.empty()) {
-    if (std::exchange(mine.missing_told, merged->missing) != merged->missing)
+    // Parts of one save come one after the other: only what stays so is worth a line.
+    const BootTime now = world_.clock.boot();
+    if (!mine.missing_since) mine.missing_since = now;
+    if (now - *mine.missing_since >= k_missing_patience &&
+        std::exchange(mine.missing_told, merged->missing) != merged->missing)
       book_.note(id, {"checkpoint_incomplete", merged->missing, epoch, {}});
     return;
   }
   mine.missing_told.clear();
+  mine.missing_since.reset();
   std::uint64_t sum = 0;  // grows with every new part
   Pulled whole;
   bool is_new = false;
@@ -82,7 +130,9 @@ void Attempts::take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, c
     is_new = is_new || merged->numbers[rank] > mine.saved[which];
     for (const KeptPart& kept : mine.parts[which]) {
       if (kept.part.number != merged->numbers[rank]) continue;
-      if (rank == 0) whole.from = kept.pulled.from;
+      const bool provisional = whole.from.provisional || kept.pulled.from.provisional;
+      if (whole.from.number == 0) whole.from = kept.pulled.from;
+      whole.from.provisional = provisional;
       whole.stored_bytes += kept.pulled.stored_bytes;
       whole.took = std::max(whole.took, kept.pulled.took);
     }

@@ -175,6 +175,35 @@ TEST_F(GangTree, WhatTheJobTellsComesBeforeNamesAndWithoutEitherTheNewestCounts)
   EXPECT_EQ(newest_common(members), (std::vector<std::size_t>{1, 0}));
 }
 
+TEST_F(GangTree, AMemberThatSavesNothingGoesWithAnything) {
+  const MemberTree nothing{"b", 1, 1, &tree_of({}), {}};
+  const auto part = [&](const std::string& step) {
+    return MemberTree{"a", 0, 1, &tree_of({{"step-" + step + "/model.pt", step}}), {}};
+  };
+  const std::vector<std::vector<MemberTree>> members{{part("1"), part("2")}, {nothing}};
+  EXPECT_EQ(newest_common(members), (std::vector<std::size_t>{1, 0}));
+}
+
+TEST_F(GangTree, WithoutNamesWhatWasSavedAtOneTimeBelongsTogether) {
+  const auto part = [&](const std::string& content, std::int64_t seconds) {
+    return MemberTree{"", 0, 1, &tree_of({{"model.bin", content}}), {}, BootTime{seconds * 1'000'000'000}};
+  };
+  std::vector<std::vector<MemberTree>> members{{part("a", 100), part("b", 130)}, {part("c", 102)}};
+  EXPECT_EQ(newest_common(members), (std::vector<std::size_t>{0, 0})) << "the second host's newest is of the save before";
+  members[1].push_back(part("d", 132));
+  EXPECT_EQ(newest_common(members), (std::vector<std::size_t>{1, 1}));
+  members[1].back() = part("d", 115);
+  EXPECT_EQ(newest_common(members), std::nullopt) << "as near to the save before as to this one";
+  // Settings that were saved once stay.
+  members = {{part("a", 300), part("b", 400)}, {part("settings", 10)}};
+  EXPECT_EQ(newest_common(members), (std::vector<std::size_t>{1, 0}));
+}
+
+TEST_F(GangTree, AFileOfARankIsKnownByItsName) {
+  EXPECT_EQ(file_of_a_rank({"", 0, 2, &tree_of({{"step-3/rank_1.pt", "x"}}), {}}), "step-3/rank_1.pt");
+  EXPECT_EQ(file_of_a_rank({"", 0, 2, &tree_of({{"step-3/rank_2.pt", "x"}, {"model.pt", "x"}}), {}}), std::nullopt);
+}
+
 TEST_F(GangTree, AHostNeedsItsOwnRanksFilesAndAllThatIsNobodysOwn) {
   const Tree& all = tree_of({{"latest", "x"}, {"s/zero_pp_rank_0_mp_rank_00_optim_states.pt", "0"},
                              {"s/zero_pp_rank_1_mp_rank_00_optim_states.pt", "1"},
