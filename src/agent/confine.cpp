@@ -21,15 +21,24 @@ namespace {
 
 using os::Path;
 
+constexpr std::uint64_t k_access_refer = 1ull << 13;  // LANDLOCK_ACCESS_FS_REFER, which older headers lack
+
 // Where a process belongs to a Landlock domain, it cannot look into those outside of it, whatever the domain allows.
 Result<void> enter_domain() {
   const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
-  if (version < 1) return make_error(Code::unsupported, "this kernel has no Landlock");
+  // The first version forbids every rename from one folder into another, whatever the rules say.
+  if (version < 2) return make_error(Code::unsupported, "this kernel has no Landlock, or too old a one");
   landlock_ruleset_attr attributes{};
-  attributes.handled_access_fs = LANDLOCK_ACCESS_FS_MAKE_BLOCK;  // which an ordinary user cannot do anyway
+  attributes.handled_access_fs = k_access_refer;
   const os::Fd ruleset(
       static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes.handled_access_fs, 0)));
-  if (!ruleset.valid() || ::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0)
+  const os::Fd root(::open("/", O_PATH | O_CLOEXEC));
+  landlock_path_beneath_attr everywhere{};
+  everywhere.allowed_access = k_access_refer;
+  everywhere.parent_fd = root.get();
+  if (!ruleset.valid() || !root.valid() ||
+      ::syscall(SYS_landlock_add_rule, ruleset.get(), LANDLOCK_RULE_PATH_BENEATH, &everywhere, 0) != 0 ||
+      ::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0)
     return errno_error(errno, "cannot confine a job with Landlock");
   return {};
 }

@@ -7,6 +7,7 @@
 #include "agent/process_tree.hpp"
 #include "base/text.hpp"
 #include "os/clock.hpp"
+#include "os/log.hpp"
 
 namespace gridctl::agent {
 namespace {
@@ -16,6 +17,7 @@ constexpr Duration k_look_wait = std::chrono::seconds{5};     // it is asked aga
 constexpr Duration k_pull_wait = std::chrono::hours{1};       // images of 20 GB over slow links
 constexpr Duration k_monitor_wait = std::chrono::seconds{2};  // it cleans up behind a container that has ended
 constexpr Duration k_monitor_look = std::chrono::milliseconds{20};
+constexpr std::string_view k_foreign_root = "value too large for defined data type";  // runc's and crun's, of mkdir there
 constexpr std::size_t k_complaint_bytes = 4000;  // of an engine's error text that reaches people
 
 class ContainerEngine final : public Engine {
@@ -33,7 +35,16 @@ class ContainerEngine final : public Engine {
   Result<void> launch(const wire::AttemptSpec& spec, const LaunchPlan& plan) override {
     const bool mapped = kind_ == EngineKind::podman || is_rootless_docker();
     const ContainerUser user = mapped ? ContainerUser{} : ContainerUser{::geteuid(), ::getegid()};
-    return to_void(call(container_arguments(kind_, spec, plan, user), k_call_wait, "start the container " + plan.name));
+    const std::string what = "start the container " + plan.name;
+    auto launched = to_void(call(container_arguments(kind_, spec, plan, user), k_call_wait, what));
+    if (launched || !spec.root_writable || launched.error().message.find(k_foreign_root) == std::string::npos)
+      return launched;
+    // The image lies in a store that several users share, and its files belong to none of this container's users.
+    os::log(os::LogLevel::warn, "the root of " + plan.name + " is read-only: its image belongs to another user");
+    TRY(remove(plan.name));
+    wire::AttemptSpec read_only = spec;
+    read_only.root_writable = false;
+    return to_void(call(container_arguments(kind_, read_only, plan, user), k_call_wait, what));
   }
 
   bool is_gone(const std::string& name) override {

@@ -15,7 +15,7 @@ namespace gridctl::wire {
 
 // The agent's first line on stdout; anything a login shell prints before it is noise.
 inline constexpr std::string_view k_preamble = "\nGRIDCTL-AGENT/1\n";
-inline constexpr std::size_t k_noise_max = 8 * 1024;     // bytes of login noise tolerated before the preamble
+inline constexpr std::size_t k_noise_max = 128 * 1024;  // bytes of login noise tolerated before the preamble
 inline constexpr std::size_t k_frame_max = 1024 * 1024;  // payload bytes of one frame
 inline constexpr std::size_t k_header_bytes = 16;
 inline constexpr std::size_t k_json_depth_max = 32;

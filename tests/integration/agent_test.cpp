@@ -458,12 +458,13 @@ TEST_P(AgentTest, EncodesOnlyForControllersThatDecode) {
 }
 
 TEST_P(AgentTest, TakesACheckpointWhenNothingChangesAnyMore) {
-  auto job = spec("echo 1 >$GRIDCTL_CKPT_DIR/model; sleep 1000");
+  auto job = spec("echo 1 >$GRIDCTL_CKPT_DIR/state; sleep 1000");
   job.checkpoints = true;
   start(job);
   const auto status = agent_->await(job, [](const AttemptStatus& s) { return !s.checkpoints.empty(); });
   ASSERT_EQ(status.checkpoints.size(), 1u);
   EXPECT_EQ(status.checkpoints[0].how, "quiet");
+  EXPECT_TRUE(status.checkpoints[0].provisional);
 }
 
 TEST_P(AgentTest, TakesALastCheckpointOfAProgramThatEndedWell) {

@@ -309,7 +309,7 @@ class ExitCodes(grid.Case):
     def test_124_when_the_timeout_runs_out(self):
         spec = plain("slow", envs={"STEPS": 40})
         done = self.wait_code(spec, 124, "--timeout", "2s")
-        self.assertIn("goes on", done.err)
+        self.assertIn("the job continues", done.err)
         grid.Job(laptop, "slow").wait_success()
 
 

@@ -86,7 +86,7 @@ class Disks(grid.Case):
             spec["constraints"] = {"providers": ["h2"]}
             job = poor.submit(spec)
             job.wait_checkpoint(1)
-            job.wait("word of the full disk", 40, lambda: "space" in "".join(e["text"] for e in job.events()) + poor.evidence())
+            job.wait("word of the full disk", 40, lambda: "no room for" in "".join(e["text"] for e in job.events()) + poor.evidence())
             self.assertEqual(len(job.attempts()), 1, job.evidence())
             self.assertIn(job.state, ("RUNNING", "SUCCEEDED"))
             poor.run("checkpoint", "verify", job.id)

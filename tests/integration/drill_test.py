@@ -79,7 +79,7 @@ class Drill(grid.Case):
         drill.send_signal(signal.SIGINT)
         _, said = drill.communicate(timeout=30)
         self.assertEqual(drill.returncode, 130, said)
-        self.assertIn("its job is being cancelled", said)
+        self.assertIn("cancelling its job", said)
         grid.Job(laptop, started[0]["job_id"]).wait_state("CANCELLED")
         self.grid.wait_clean()
 

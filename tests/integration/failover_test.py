@@ -71,7 +71,7 @@ class Failover(grid.Case):
         laptop.run("checkpoint", "verify", job.id)
 
     def test_a_script_that_adds_folders_is_resumed_from_a_whole_one(self):
-        job = laptop.submit(torch("stepdirs", "stepdirs.py", STEPS=45, PACE=0.4, SAVE_EVERY=15))
+        job = laptop.submit(torch("stepdirs", "stepdirs.py", STEPS=75, PACE=0.4, SAVE_EVERY=15))
         host, killed = self.kill_after_checkpoints(job, 1)
         self.assert_second_attempt(job, host, killed, 15)
         self.grid.start(host)

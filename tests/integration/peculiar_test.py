@@ -137,7 +137,7 @@ class Peculiar(grid.Case):
         key = os.path.join(self.grid.folder, "locked")
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", key], check=True)
         facts = self.grid.facts[1]
-        done = self.grid.laptop("locked").run("provider", "register", "h1", f"worker@{facts['address']}", "--host-key",
+        done = self.grid.laptop("lockedout").run("provider", "register", "h1", f"worker@{facts['address']}", "--host-key",
                                               facts["host_key"], "-i", key, check=False, env={"SSH_AUTH_SOCK": ""})
         self.assertEqual(done.code, 6, done)
         self.assertIn(f"ssh-add {key}", done.err)

@@ -54,7 +54,7 @@ TEST(Refusals, UnknownFieldsAreIgnored) {
   for (const samples::Sample& sample : samples::all()) {
     json more = json::parse(sample.payload);
     more["from_the_future"] = {{"deep", {1, 2, 3}}};
-    EXPECT_EQ(sample.again(more.dump()).value_or("refused"), sample.payload) << sample.name;
+    EXPECT_EQ(sample.again(more.dump()).value_or("refused"), sample.back()) << sample.name;
   }
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <regex>
+
 #include "samples.hpp"
 
 namespace gridctl::wire::samples {
@@ -68,7 +70,7 @@ Sample sample(std::string name, const T& value, Result<T> (*parse)(std::string_v
 }
 
 EndRecord failed_end() {
-  EndRecord record{4096, make_error(Code::checkpoint_damaged, "chunk is missing")};
+  EndRecord record{4096, make_error(Code::checkpoint_damaged, "chunk is missing", "gridctl checkpoint verify k3jf7")};
   record.error->retry = Retry::other_host;
   return record;
 }
@@ -117,6 +119,11 @@ std::vector<Sample> make_all() {
 const std::vector<Sample>& all() {
   static const std::vector<Sample> samples = make_all();
   return samples;
+}
+
+std::string Sample::back() const {
+  static const std::regex hint("\"hint\":\"[^\"]*\"");
+  return std::regex_replace(payload, hint, "\"hint\":\"\"");
 }
 
 }  // namespace gridctl::wire::samples

@@ -19,6 +19,8 @@ struct Sample {
   std::string payload;
   // Parses the payload and encodes the value again.
   std::function<Result<std::string>(std::string_view)> again;
+  // What comes back: the payload, without the hint of an error, for a host's is no hint.
+  [[nodiscard]] std::string back() const;
 };
 [[nodiscard]] const std::vector<Sample>& all();
 
