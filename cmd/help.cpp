@@ -129,7 +129,7 @@ std::string help_in_short(std::size_t columns) {
                 {"gridctl job submit train.yaml", "run a job file"},
                 {"gridctl job submit -- python3 train.py", "run a command"},
                 {"gridctl job ls", "see your jobs"},
-                {"gridctl job logs @last -f", "follow the output of the newest"},
+                {"gridctl job logs @last -f", "follow its output"},
                 {"gridctl job pull @last", "get the files it wrote"}},
                usable(columns), k_short_term_max);
   return text + "\nAll commands: gridctl --help\n";

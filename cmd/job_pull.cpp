@@ -83,8 +83,9 @@ Error nothing(const registry::Job& job, const std::optional<registry::Results>& 
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {
-  TRY_ASSIGN(registry::Registry registry, context.open());
-  TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
+  TRY_ASSIGN(registry::Registry reading, context.open_for_reading());
+  TRY_ASSIGN(const JobId id, reading.resolve(parsed.positionals[0]));
+  TRY_ASSIGN(registry::Registry registry, context.open());  // not before: no state is made for a job that is not there
   TRY_ASSIGN(const registry::Job job, registry.job(id));
   const os::Path directory = parsed.positionals.size() > 1 ? parsed.positionals[1] : job.name + "-outputs";
   TRY(check_empty(directory, "outputs are"));

@@ -11,7 +11,7 @@ namespace gridctl::cmd {
 namespace {
 constexpr Example k_examples[] = {
     {"Will it fit, and how long is a step?",
-     "echo '{\"model\":\"llama-3-8b\",\"gpu\":\"H100\",\"dp\":8,\"sharding\":\"zero3\",\"global_batch\":64}' | gridctl "
+     "echo '{\"model\":\"llama-3-8b\",\"gpu\":\"H100\",\"dp\":8,\"sharding\":\"zero3\"}' | gridctl "
      "plan "
      "estimate -"},
     {"A table of runs, a line each", "gridctl plan estimate runs.jsonl > answers.jsonl"},
