@@ -10,6 +10,7 @@
 #include "cmd/provider_facts.hpp"
 #include "control/copies/remotes.hpp"
 #include "control/fleet/host_facts.hpp"
+#include "control/follow/gang_backend.hpp"
 #include "control/follow/job_knowledge.hpp"
 #include "sched/place.hpp"
 #include "ui/json.hpp"
@@ -64,6 +65,20 @@ Result<void> add_refusals(registry::Registry& registry, const job::Spec& spec, s
   return {};
 }
 
+// Of a gang that runs: its library, and what its members are told of the network.
+Result<void> add_backend(registry::Registry& registry, const registry::Job& job, std::vector<std::string>& lines) {
+  const job::Attempt* attempt = job.machine.attempt();
+  if (attempt == nullptr || !attempt->is_gang()) return {};
+  std::vector<registry::Provider> hosts;
+  for (const job::Member& member : attempt->members) {
+    const Result<registry::Provider> host = registry.provider(member.host);
+    if (!host) return {};
+    hosts.push_back(*host);
+  }
+  for (std::string& line : control::explain_backend(job.spec, *attempt, hosts)) lines.push_back(std::move(line));
+  return {};
+}
+
 std::string json_of(const registry::Job& job, const std::vector<std::string>& lines, const sched::Outline& outline) {
   std::string list;
   for (const std::string& line : lines) list += (list.empty() ? "" : ",") + ui::quoted(line);
@@ -83,6 +98,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<DeadlineView> deadline, deadline_view(registry, job, hosts, context.now()));
   if (deadline) lines.insert(lines.begin(), "deadline: " + deadline->text);
   TRY(add_refusals(registry, job.spec, lines));
+  TRY(add_backend(registry, job, lines));
   TRY_ASSIGN(const sched::Outline outline, outline_of(registry, job, hosts));
   if (context.json) {
     context.print_line(json_of(job, lines, outline));

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "control/follow/gang_backend.hpp"
 #include "control/follow/gang_spec.hpp"
 #include "control/follow/results.hpp"
 #include "job/launcher.hpp"
@@ -148,6 +149,12 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   add_own(out.envs, facts);
   add_skypilot(out.envs, facts);
   out.gang = gang_part(facts, out.run);
+  if (facts.attempt.is_gang()) {
+    const sched::BackendChoice choice = gang_backend(spec, facts.attempt, facts.hosts);
+    out.envs["GRIDCTL_BACKEND"] = std::string(sched::torch_name(choice.backend));
+    const auto rank = static_cast<std::size_t>(member.rank);
+    for (const auto& [name, value] : gang_variables(spec, facts.attempt, facts.hosts, rank)) out.envs[name] = value;
+  }
   if (out.gang) out.envs["GRIDCTL_MASTER_PORT"] = std::to_string(out.gang->port);
   else add_launcher(out.envs, facts);  // the ranks of a gang each get their own from the agent
   for (const auto& [name, value] : spec.envs) out.envs[name] = value;  // the user's word is the last

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "control/follow/gang_backend.hpp"
+
 namespace gridctl::control {
 namespace {
 
@@ -167,6 +169,54 @@ TEST_F(AttemptSpec, RunsTheVariantForTheLeasedGpus) {
   vendor.reset();
   EXPECT_EQ(build().image_archive, cpu);
   EXPECT_EQ(build().image, "");
+}
+
+class GangSpec : public AttemptSpec {
+ protected:
+  GangSpec() {
+    attempt.members = {job::Member{0, {"ada"}, EngineKind::podman, {"GPU-1"}, 4, 1 << 30, 0},
+                       job::Member{1, {"bob"}, EngineKind::podman, {"GPU-2"}, 4, 1 << 30, 0}};
+    job.spec.num_nodes = 2;
+    job.spec.workload.job_class = job::JobClass::tight;
+    for (int i = 0; i < 2; ++i) {
+      registry::Provider host;
+      host.host = "10.0.0." + std::to_string(i + 1);
+      Gpu gpu;
+      gpu.uuid = "GPU-" + std::to_string(i + 1);
+      gpu.vendor = Vendor::nvidia;
+      host.inventory.gpus = {gpu};
+      Nic ethernet, fabric;
+      ethernet.interface = "enp3s0", ethernet.kind = NicKind::ethernet, ethernet.up = true, ethernet.bits_per_second = 1e10;
+      fabric.device = "mlx5_0", fabric.port = 1, fabric.kind = NicKind::infiniband, fabric.up = true;
+      fabric.bits_per_second = 4e11;
+      host.inventory.nics = {ethernet, fabric};
+      hosts.push_back(host);
+    }
+  }
+  wire::AttemptSpec build_member(int rank) {
+    return build_attempt_spec({job, attempt, *attempt.member(rank), inputs, restore, hosts, {}, {}, "", {}});
+  }
+  std::vector<registry::Provider> hosts;
+};
+
+TEST_F(GangSpec, TellsEachMemberHowTheNetworkIsToBeUsed) {
+  const wire::AttemptSpec spec = build_member(1);
+  EXPECT_EQ(spec.envs.at("GRIDCTL_BACKEND"), "nccl");
+  EXPECT_EQ(spec.envs.at("NCCL_IB_HCA"), "=mlx5_0:1");
+  EXPECT_FALSE(spec.envs.contains("NCCL_IB_DISABLE"));
+  hosts[0].inventory.nics.pop_back();
+  EXPECT_EQ(build_member(1).envs.at("NCCL_IB_DISABLE"), "1") << "the other member has no InfiniBand";
+}
+
+TEST_F(GangSpec, LeavesTheUsersOwnWordTheLast) {
+  job.spec.envs["NCCL_IB_HCA"] = "mlx5_3";
+  EXPECT_EQ(build_member(0).envs.at("NCCL_IB_HCA"), "mlx5_3");
+  for (const std::string& line : explain_backend(job.spec, attempt, hosts))
+    EXPECT_EQ(line.find("NCCL_IB_HCA"), std::string::npos) << line;
+  job.spec.num_nodes = 1;
+  attempt.members.pop_back();
+  hosts.pop_back();
+  EXPECT_FALSE(build_member(0).envs.contains("NCCL_IB_DISABLE")) << "one host";
 }
 
 }  // namespace
