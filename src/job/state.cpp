@@ -85,6 +85,10 @@ const Attempt* State::attempt() const {
       phase);
 }
 
+bool State::is_suspect(CheckpointSeq seq) const {
+  return std::find(suspects.begin(), suspects.end(), seq) != suspects.end();
+}
+
 std::string_view State::moving() const {
   return std::visit(Overloaded{[](const Stopping& p) -> std::string_view { return p.moving; },
                                [](const Collecting& p) -> std::string_view { return p.moving; },

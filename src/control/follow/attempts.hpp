@@ -100,7 +100,7 @@ class Attempts : public JobListener, public FleetListener {
   // nullopt: the host is not registered any more, and the job has been told.
   [[nodiscard]] std::optional<MemberWork> work_with(TrackedJob& job, const HostName& host, Epoch epoch,
                                                     AttemptNumber attempt, int rank);
-  void note_last_output(const TrackedJob& job, int rank);
+  std::string note_last_output(const TrackedJob& job, int rank);  // what it has noted, or nothing
 
   // attempt_results.cpp: what jobs leave in their working directories.
   [[nodiscard]] ResultsWanted results_wanted(const TrackedJob& job, int rank);  // of its attempt that has ended
