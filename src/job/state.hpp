@@ -47,6 +47,7 @@ enum class EndKind : std::uint8_t {
   image_failed,   // the container's image could not be pulled or loaded
   absent,         // the host promised that it is not there and never will be
   host_lost,      // silence beyond lost_after
+  limit,          // its host ended it: it had used up what it was allowed; detail names the limit
 };
 [[nodiscard]] std::string_view end_kind_name(EndKind kind);  // "host_rebooted"
 struct End {
@@ -56,6 +57,7 @@ struct End {
   std::string detail;
   int rank = 0;        // of the member that ended so
   std::string last{};  // the gist of what it said last; see gist_of
+  std::optional<WallTime> at{};  // when, as far as the host told
   bool operator==(const End&) const = default;
   [[nodiscard]] bool success() const { return kind == EndKind::exited && exit_code == 0; }
 };
@@ -288,10 +290,12 @@ struct Preparing {
 struct PayloadStarted {
   Epoch epoch;
   int rank = 0;
+  Duration ago{};  // as the host tells
 };
 struct AttemptEnded {
   Epoch epoch;
-  End end;  // with the member's rank
+  End end;         // with the member's rank
+  Duration ago{};  // as the host tells
 };          // proof, from the host
 struct HostLost {
   Epoch epoch;

@@ -66,6 +66,7 @@ std::string in_words(const End& end) {
     case EndKind::image_failed: text = "the image could not be had"; break;
     case EndKind::absent: text = "the host does not have it"; break;
     case EndKind::host_lost: text = "the host was lost"; break;
+    case EndKind::limit: text = "the host ended it at its limit"; break;
   }
   return end.detail.empty() ? text : text + ": " + end.detail;
 }
@@ -80,6 +81,11 @@ void Stepper::operator()(const AttemptEnded& event) {
   Member* member = living(event.epoch, event.end.rank);
   if (member == nullptr || phase<Collecting>() != nullptr) return;
   member->end = event.end;
+  if (const Attempt* ended = std::as_const(s()).attempt(); event.ago > Duration{}) {
+    // A host must not make its part begin after its end.
+    const WallTime told{at_.ms - std::chrono::duration_cast<std::chrono::milliseconds>(event.ago).count()};
+    member->end->at = std::max(told, ended->started_at.value_or(told));
+  }
   // What is not there has left nothing to be fetched.
   member->part = event.end.kind == EndKind::absent ? Part::collected : Part::ended;
   const Attempt attempt = *std::as_const(s()).attempt();
@@ -134,6 +140,7 @@ void Stepper::after_end(const Attempt& attempt) {
 void Stepper::collect(const Attempt& attempt, const End& end, const std::string& moving) {
   if (attempt.all(Part::collected)) return finish(attempt, end, moving);
   explain("collecting", "fetching the last checkpoint and output from " + attempt.where());
+  if (attempt.started_at) row(attempt, "running", "", &end);  // it costs nothing any more
   s().phase = Collecting{attempt, end, moving};
 }
 

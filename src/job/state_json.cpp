@@ -11,20 +11,27 @@ using nlohmann::json;
 
 namespace {
 
+json of(const std::optional<WallTime>& time) { return time ? json(time->ms) : json(nullptr); }
+std::optional<WallTime> time_of(const json& in) {
+  if (in.is_null()) return std::nullopt;
+  return WallTime{in.get<std::int64_t>()};
+}
+
 json of(const End& e) {
   return {{"kind", end_kind_name(e.kind)},
           {"exit_code", e.exit_code},
           {"signal", e.signal},
           {"detail", e.detail},
           {"rank", e.rank},
-          {"last", e.last}};
+          {"last", e.last},
+          {"at", of(e.at)}};
 }
 
 End end_of(const json& in) {
   End e;
   const auto name = in.at("kind").get<std::string>();
   bool known = false;
-  for (int i = 0; i <= static_cast<int>(EndKind::host_lost); ++i)
+  for (int i = 0; i <= static_cast<int>(EndKind::limit); ++i)
     if (end_kind_name(static_cast<EndKind>(i)) == name) e.kind = static_cast<EndKind>(i), known = true;
   if (!known) throw std::runtime_error("unknown end '" + name + "'");
   e.exit_code = in.at("exit_code").get<int>();
@@ -32,6 +39,7 @@ End end_of(const json& in) {
   e.detail = in.at("detail").get<std::string>();
   e.rank = in.value("rank", 0);
   e.last = in.value("last", "");
+  if (const auto at = in.find("at"); at != in.end()) e.at = time_of(*at);
   return e;
 }
 
@@ -70,12 +78,6 @@ Member member_of(const json& in, Part part) {
   m.memory_bytes = in.at("memory_bytes").get<std::uint64_t>();
   m.price_per_hour = in.at("price").get<double>();
   return m;
-}
-
-json of(const std::optional<WallTime>& time) { return time ? json(time->ms) : json(nullptr); }
-std::optional<WallTime> time_of(const json& in) {
-  if (in.is_null()) return std::nullopt;
-  return WallTime{in.get<std::int64_t>()};
 }
 
 json of(const Attempt& a) {

@@ -45,10 +45,20 @@ Member* Stepper::living(Epoch epoch, int rank) {
   return member != nullptr && member->part < Part::ended ? member : nullptr;
 }
 
+// When its last member ended: hosts tell it exactly, also of what we were not there to see.
+WallTime Stepper::ended_at(const Attempt& attempt) const {
+  std::optional<WallTime> last;
+  for (const Member& member : attempt.members) {
+    const WallTime ended = member.end ? member.end->at.value_or(at_) : at_;
+    last = last ? std::max(*last, ended) : ended;
+  }
+  return last.value_or(at_);
+}
+
 void Stepper::row(const Attempt& attempt, std::string state, std::string reason, const End* end) {
   AttemptRow row{attempt, std::move(state), std::move(reason), {}, {}};
   if (end != nullptr) {
-    row.ended_at = at_;
+    row.ended_at = ended_at(attempt);
     if (end->kind == EndKind::exited) row.exit_code = end->exit_code;
   }
   out_.attempts.push_back(std::move(row));
@@ -200,7 +210,8 @@ void Stepper::operator()(const PayloadStarted& event) {
            member->host);
     return;
   }
-  attempt->started_at = at_;
+  const WallTime told{at_.ms - std::chrono::duration_cast<std::chrono::milliseconds>(event.ago).count()};
+  attempt->started_at = std::max(told, launching->placed_at);
   s().recovering = false;
   s().start_failures_in_row = 0;
   record("attempt_started",

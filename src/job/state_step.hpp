@@ -66,6 +66,7 @@ class Stepper {
   Attempt* current(Epoch epoch);
   // The same, and its member of that rank, which has not ended.
   Member* living(Epoch epoch, int rank);
+  [[nodiscard]] WallTime ended_at(const Attempt& attempt) const;
   void row(const Attempt& attempt, std::string state, std::string reason, const End* end = nullptr);
   void explain(std::string reason, std::string text);
   void avoid(const HostName& host, std::string reason);

@@ -48,7 +48,7 @@ class GoingBack(grid.Case):
         self.assert_went_back_once(job)
 
     def test_a_job_goes_back_when_it_fails_twice_in_the_same_way_on_its_only_host(self):
-        job = self.poisoned("onehost", "--provider", self.grid.hosts[0])
+        job = self.poisoned("onehost", "--provider", f"h{self.grid.hosts[0]}")
         self.grid.reboot(job.host())
         self.assert_went_back_once(job)
 

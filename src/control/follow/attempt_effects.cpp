@@ -69,9 +69,10 @@ Result<LaunchOrder> Attempts::launch_order(const TrackedJob& job, const job::Lau
                            restart_reason, fixed ? policy.every : tuned.pause,
                            is_lent};
   const Doing& mine = work(job.id());
-  LaunchOrder order{build_attempt_spec(facts), job.spec().recovery.lease, {}, {}, mine.wanted, {}, effect.start};
+  LaunchOrder order{build_attempt_spec(facts), job.spec().recovery.lease, {}, {}, mine.wanted, {}, {}, effect.start};
   if (const auto doubt = mine.doubts.find({effect.epoch.value, effect.rank}); doubt != mine.doubts.end())
     order.doubt = doubt->second;
+  order.allowance = allowances_.at_start(job);
   if (!restore) return order;
   Result<CopiesOf> copies = world_.freight.copies_of(restore->job, restore->seq);
   if (copies) order.copies = *std::move(copies);
