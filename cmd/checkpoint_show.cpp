@@ -68,6 +68,7 @@ ui::Facts facts_of(const registry::Checkpoint& checkpoint, CheckpointSeq from, W
   facts.add("verified", checkpoint.verified ? "yes" : "NO: damaged");
   facts.add("copies", join(checkpoint.copies, ", "));
   facts.add("pinned", checkpoint.pinned ? "yes" : "");
+  facts.add("suspect", checkpoint.suspect ? "yes: the program failed from it twice; restored only by job resume --from" : "");
   facts.add("provisional", checkpoint.provisional ? "yes: nobody could be sure that it is whole" : "");
   facts.add("stray", checkpoint.stray ? "yes: from an attempt that had been given up" : "");
   facts.add("root", to_hex(checkpoint.root));

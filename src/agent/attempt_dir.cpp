@@ -149,6 +149,7 @@ Result<void> create_attempt(const AttemptDir& attempt, const NewAttempt& content
     TRY(os::write_file_atomically(draft.op_file(), content.op.value + "\n"));
     TRY(os::write_file_atomically(draft.boot_file(), content.boot_id + "\n"));
     TRY(os::write_file_atomically(draft.deadline_file(), std::to_string(content.deadline.ns) + "\n"));
+    TRY(os::write_file_atomically(draft.limits_file(), to_text(content.limits)));
     TRY(write_secrets(attempt, content.secrets));
     if (::rename(draft.path.c_str(), attempt.path.c_str()) != 0)
       return errno_error(errno, "cannot make the attempt folder " + attempt.path.string());
@@ -210,6 +211,8 @@ std::optional<StoredStatus> parse_stored(std::string_view text, os::Clock& clock
                                      ? (clock.boot().ns - to_number<std::int64_t>(stamps[1]).value_or(0)) / 1'000'000
                                      : clock.wall().ms - to_number<std::int64_t>(stamps[2]).value_or(0);
   stored.status.started_ms_ago = aged(stored.status.started_ms_ago, passed_ms);
+  stored.status.running_ms_ago = aged(stored.status.running_ms_ago, passed_ms);
+  if (stored.status.allowed_ms >= 0) stored.status.allowed_ms = std::max<std::int64_t>(stored.status.allowed_ms - passed_ms, 0);
   stored.status.ended_ms_ago = aged(stored.status.ended_ms_ago, passed_ms);
   for (auto& checkpoint : stored.status.checkpoints) checkpoint.age_ms = aged(checkpoint.age_ms, passed_ms);
   return stored;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/host_limits.hpp"
 #include "agent/host_state.hpp"
 #include "agent/verdict.hpp"
 #include "base/ids.hpp"
@@ -53,6 +54,7 @@ struct AttemptDir {
   [[nodiscard]] Path status_file() const { return path / "status"; }
   [[nodiscard]] Path control() const { return path / "ctl"; }
   [[nodiscard]] Path deadline_file() const { return control() / "deadline"; }
+  [[nodiscard]] Path limits_file() const { return control() / "limits"; }
   [[nodiscard]] Path stop_file() const { return control() / "stop"; }
   [[nodiscard]] Path bases_file() const { return control() / "bases"; }
   [[nodiscard]] Path kept_file() const { return control() / "kept_from"; }
@@ -81,6 +83,7 @@ struct NewAttempt {
   std::string boot_id;
   BootTime deadline;
   wire::AttemptSpec spec;
+  HostLimits limits{};
   std::map<std::string, std::string> secrets{};  // onto the tmpfs, 0600 in a 0700 folder
 };
 // Makes the folder under a temporary name and renames it: whole or not there. Secrets without a folder have a draft

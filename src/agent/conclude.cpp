@@ -129,6 +129,8 @@ void AttemptRunner::conclude() {
   status_.doing.clear();
   status_.ended_ms_ago = 0;
   if (started_at_) status_.started_ms_ago = std::max<std::int64_t>(0, (now() - *started_at_).count() / 1'000'000);
+  if (running_since_) status_.running_ms_ago = std::max<std::int64_t>(0, (now() - *running_since_).count() / 1'000'000);
+  status_.allowed_ms = -1;
   if (ring_) status_.log_bytes = ring_->end();
   if (checkpoints_) status_.checkpoints = checkpoints_->list();
   status_.no_checkpoint.clear();

@@ -189,6 +189,8 @@ Result<void> Core::renew(const wire::PollRequest& request, const wire::PollReque
   TRY_ASSIGN(const auto kept, host_.kept_from(key));
   if (kept_from > static_cast<std::uint64_t>(kept.value_or(0)) && kept_from < INT64_MAX)
     TRY(host_.set_kept_from(key, kept_from));
+  if (want.allowance && request.echo.ns > 0 && request.echo <= now)
+    TRY(host_.set_limits(key, limits_from(*want.allowance, request.echo)));
   return host_.set_tempo(key, want.tempo);
 }
 

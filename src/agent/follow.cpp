@@ -31,6 +31,18 @@ void AttemptRunner::read_control() {
   if (const auto grace = read_number(attempt_.stop_file()); grace && grace->has_value())
     begin_stop(stop_.order(wire::EndReason::stopped, Duration{**grace}, now()));
   begin_stop(stop_.expire(spec_.stop_grace, now()));
+  keep_limits();
+}
+
+// What it may use still ends it here, whether or not anybody watches.
+void AttemptRunner::keep_limits() {
+  if (const auto text = os::read_file(attempt_.limits_file(), k_limits_bytes))
+    if (auto limits = parse_limits(*text)) limits_ = *std::move(limits);
+  const auto due = due_of(limits_, running_since_);
+  stop_.set_limit(due ? std::optional{due->at} : std::nullopt);
+  const StopStep step = stop_.exhaust(spec_.stop_grace, now());
+  if (step != StopStep::none && due) status_.detail = due->limit;
+  begin_stop(step);
 }
 
 void AttemptRunner::read_tempo() {
@@ -57,6 +69,11 @@ void AttemptRunner::read_phase() {
   if (stop_wanted()) return;
   const auto text = read_hostile(attempt_.run(launch_), "phase");
   const bool running = text && trim(*text) == "run";
+  if (running && !running_since_) {
+    running_since_ = now();
+    keep_limits();
+    if (stop_wanted()) return;
+  }
   const auto phase = running ? wire::AttemptPhase::running : wire::AttemptPhase::starting;
   const std::string doing = running ? "" : "setup";
   if (phase == status_.phase && doing == status_.doing) return;
@@ -81,7 +98,7 @@ void AttemptRunner::act_on_time() {
   std::uint64_t expirations = 0;
   [[maybe_unused]] const auto got = ::read(timer_.get(), &expirations, sizeof expirations);
   if (!stop_wanted()) {
-    if (now() >= stop_.deadline()) read_control();
+    if (now() >= stop_.due(now())) read_control();
     return;
   }
   if (payload_id_ && stop_.kill_now(now())) kill_payload();
@@ -117,7 +134,7 @@ void AttemptRunner::follow() {
     if (waiting[4].revents != 0) {
       std::uint64_t count = 0;
       [[maybe_unused]] const auto got = ::read(checkpoints_changed_.get(), &count, sizeof count);
-      status_.detail = checkpoints_->problem();
+      if (stop_.reason() != wire::EndReason::limit) status_.detail = checkpoints_->problem();
       publish();
     }
     act_on_time();
@@ -126,6 +143,8 @@ void AttemptRunner::follow() {
 
 void AttemptRunner::publish() {
   if (started_at_) status_.started_ms_ago = std::max<std::int64_t>(0, (now() - *started_at_).count() / 1'000'000);
+  if (running_since_) status_.running_ms_ago = std::max<std::int64_t>(0, (now() - *running_since_).count() / 1'000'000);
+  status_.allowed_ms = allowed_ms(limits_, running_since_, now());
   if (ring_) status_.log_bytes = ring_->end();
   if (checkpoints_) status_.checkpoints = checkpoints_->list();
   if (checkpoints_) status_.no_checkpoint = checkpoints_->stalled();

@@ -136,6 +136,13 @@ Result<void> HostFolders::set_tempo(const AttemptKey& key, const wire::Tempo& te
   return {};
 }
 
+Result<void> HostFolders::set_limits(const AttemptKey& key, const HostLimits& limits) {
+  const AttemptDir folder = attempt(key);
+  const auto text = os::read_file(folder.limits_file(), k_limits_bytes);
+  if (const auto known = text ? parse_limits(*text) : std::nullopt; known && nearly_equal(*known, limits)) return {};
+  return os::write_file_atomically(folder.limits_file(), to_text(limits));
+}
+
 Result<void> HostFolders::check(const wire::StartRequest& request) {
   TRY(check_spec(request.spec));
   return check_secrets(request.spec, request.secrets);
@@ -171,8 +178,9 @@ Result<void> HostFolders::release_lease(const AttemptKey& key) {
 
 Result<void> HostFolders::create(const wire::StartRequest& request) {
   const AttemptDir dir = attempt({request.spec.job, request.spec.epoch});
-  return create_attempt(dir,
-                        {request.op, request.boot_id, request.echo + request.lease, request.spec, request.secrets});
+  const HostLimits limits = request.allowance ? limits_at_start(*request.allowance, request.echo) : HostLimits{};
+  return create_attempt(
+      dir, {request.op, request.boot_id, request.echo + request.lease, request.spec, limits, request.secrets});
 }
 
 Result<void> HostFolders::begin(const wire::StartRequest& request) {

@@ -35,6 +35,7 @@ class HostFolders : public HostState {
   Result<void> set_deadline(const AttemptKey& key, BootTime deadline) override;
   Result<std::optional<std::int64_t>> kept_from(const AttemptKey& key) override;
   Result<void> set_kept_from(const AttemptKey& key, std::uint64_t number) override;
+  Result<void> set_limits(const AttemptKey& key, const HostLimits& limits) override;
   Result<void> set_tempo(const AttemptKey& key, const wire::Tempo& tempo) override;
 
   Result<void> check(const wire::StartRequest& request) override;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/host_limits.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
@@ -57,6 +58,7 @@ class HostState {
   [[nodiscard]] virtual Result<std::optional<std::int64_t>> kept_from(const AttemptKey& key) = 0;
   [[nodiscard]] virtual Result<void> set_kept_from(const AttemptKey& key, std::uint64_t number) = 0;
   [[nodiscard]] virtual Result<void> set_tempo(const AttemptKey& key, const wire::Tempo& tempo) = 0;
+  [[nodiscard]] virtual Result<void> set_limits(const AttemptKey& key, const HostLimits& limits) = 0;
 
   // Beginning. The lease is in our own name until the attempt's supervisor has it.
   [[nodiscard]] virtual Result<void> check(const wire::StartRequest& request) = 0;  // limits of the specification

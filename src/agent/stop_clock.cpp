@@ -34,6 +34,11 @@ StopStep StopClock::expire(Duration grace, BootTime now) {
   return order(wire::EndReason::lease_expired, std::max(deadline_ + grace - now, Duration{}), now);
 }
 
+StopStep StopClock::exhaust(Duration grace, BootTime now) {
+  if (is_stopping() || !limit_ || now < *limit_) return StopStep::none;
+  return order(wire::EndReason::limit, grace, now);
+}
+
 bool StopClock::kill_now(BootTime now) {
   if (!is_stopping() || !kill_at_ || now < *kill_at_) return false;
   kill_at_ = now + k_kill_again;
@@ -41,7 +46,7 @@ bool StopClock::kill_now(BootTime now) {
 }
 
 BootTime StopClock::due(BootTime now) const {
-  return is_stopping() ? kill_at_.value_or(now + k_kill_again) : deadline_;
+  return is_stopping() ? kill_at_.value_or(now + k_kill_again) : std::min(deadline_, limit_.value_or(deadline_));
 }
 
 bool lease_lasts(BootTime deadline, BootTime now) { return now < deadline; }

@@ -26,6 +26,11 @@ class StopClock {
   StopStep order(wire::EndReason why, Duration grace, BootTime now);
   // Ends the lease that has passed.
   StopStep expire(Duration grace, BootTime now);
+  // What it is allowed to use is used up then; nullopt: it is not limited.
+  void set_limit(std::optional<BootTime> limit) { limit_ = limit; }
+  [[nodiscard]] std::optional<BootTime> limit() const { return limit_; }
+  // Ends what has reached its limit, with its whole grace: it is to save.
+  StopStep exhaust(Duration grace, BootTime now);
   // True when everything is to be killed now; next asked again a second later, for processes may be born while we kill.
   bool kill_now(BootTime now);
 
@@ -36,6 +41,7 @@ class StopClock {
 
  private:
   BootTime deadline_;
+  std::optional<BootTime> limit_;
   wire::EndReason reason_ = wire::EndReason::none;
   std::optional<BootTime> kill_at_;
 };

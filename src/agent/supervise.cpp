@@ -95,6 +95,7 @@ Result<void> AttemptRunner::begin() {
   TRY_ASSIGN(auto before, read_status(attempt_, clock_));
   if (before) status_ = std::move(*before);
   if (status_.started_ms_ago >= 0) started_at_ = now() - std::chrono::milliseconds{status_.started_ms_ago};
+  if (status_.running_ms_ago >= 0) running_since_ = now() - std::chrono::milliseconds{status_.running_ms_ago};
   TRY_ASSIGN(const auto deadline, read_number(attempt_.deadline_file()));
   stop_.set_deadline(BootTime{deadline.value_or(0)});
   launch_ = newest_launch(attempt_);

@@ -44,6 +44,7 @@ class AttemptRunner {
 
   // Pieces of follow()
   void read_control();
+  void keep_limits();
   void read_tempo();
   void read_phase();
   void read_log();
@@ -91,7 +92,9 @@ class AttemptRunner {
   std::optional<LogRing> ring_;
   std::optional<CheckpointWatch> checkpoints_;
   StopClock stop_;
+  HostLimits limits_;
   std::optional<BootTime> started_at_;
+  std::optional<BootTime> running_since_;  // `run`, after `setup`
   bool nothing_began_ = false;  // it could not be started
   bool image_failed_ = false;   // because of its image
 };

@@ -25,9 +25,9 @@ Result<JobState> parse_state_name(std::string_view name) {
 bool is_final(JobState state) { return state >= JobState::succeeded; }
 
 std::string_view end_kind_name(EndKind kind) {
-  static constexpr std::array<std::string_view, 12> k_names{
-      "exited",   "signalled",    "oom",       "stopped", "lease_expired", "host_rebooted",
-      "vanished", "start_failed", "disk_full", "image_failed", "absent", "host_lost"};
+  static constexpr std::array<std::string_view, 13> k_names{
+      "exited",       "signalled", "oom",          "stopped", "lease_expired", "host_rebooted", "vanished",
+      "start_failed", "disk_full", "image_failed", "absent",  "host_lost",     "limit"};
   return k_names[static_cast<std::size_t>(kind)];
 }
 
@@ -83,6 +83,10 @@ const Attempt* State::attempt() const {
                  [](const Stopping& p) { return &p.attempt; }, [](const Collecting& p) { return &p.attempt; },
                  [](const auto&) -> const Attempt* { return nullptr; }},
       phase);
+}
+
+bool State::is_suspect(CheckpointSeq seq) const {
+  return std::find(suspects.begin(), suspects.end(), seq) != suspects.end();
 }
 
 std::string_view State::moving() const {

@@ -47,6 +47,7 @@ enum class EndKind : std::uint8_t {
   image_failed,   // the container's image could not be pulled or loaded
   absent,         // the host promised that it is not there and never will be
   host_lost,      // silence beyond lost_after
+  limit,          // its host ended it: it had used up what it was allowed; detail names the limit
 };
 [[nodiscard]] std::string_view end_kind_name(EndKind kind);  // "host_rebooted"
 struct End {
@@ -54,7 +55,9 @@ struct End {
   int exit_code = -1;
   int signal = 0;
   std::string detail;
-  int rank = 0;  // of the member that ended so
+  int rank = 0;        // of the member that ended so
+  std::string last{};  // the gist of what it said last; see gist_of
+  std::optional<WallTime> at{};  // when, as far as the host told
   bool operator==(const End&) const = default;
   [[nodiscard]] bool success() const { return kind == EndKind::exited && exit_code == 0; }
 };
@@ -173,7 +176,22 @@ struct Failure {
   HostName host;
   int exit_code = -1;
   int signal = 0;
+  CheckpointSeq restored{};  // what its attempt had started from and saved nothing newer than; 0: it was none such
+  std::string last{};        // the gist of what it said last
   bool operator==(const Failure&) const = default;
+};
+// A checkpoint that is kept and sound, and no stray.
+struct Saved {
+  CheckpointSeq seq;
+  AttemptNumber attempt;  // that made it; 0: it was brought in
+  HostName host;          // that made it; empty: it was brought in
+  bool provisional = false;
+  bool operator==(const Saved&) const = default;
+};
+// Who loads a state fills this in from what is there. It is not stored with the state, and no part of what it is.
+struct SavedList {
+  std::vector<Saved> list{};  // oldest first
+  bool operator==(const SavedList&) const { return true; }
 };
 
 // Of the whole job, as the scheduler saw it.
@@ -208,10 +226,16 @@ struct State {
   bool late = false;                 // its deadline has passed, and that was told
   std::string overtaken{};           // a replica of it was done first, for people; empty: none was
   std::optional<Expected> expected;  // when it was placed first, if its work was known then
+  std::vector<CheckpointSeq> suspects{};  // its program failed from them, again and again; never restored by themselves
+  CheckpointSeq proven{};                 // the newest that it was restored from and saved something newer
+  int gone_back = 0;                      // how often to an earlier checkpoint, since one was saved: the last suspects
+  SavedList saved{};
   bool operator==(const State&) const = default;
 
   [[nodiscard]] JobState visible() const;
   [[nodiscard]] const Attempt* attempt() const;  // the current one, or nullptr
+  [[nodiscard]] CheckpointSeq start() const { return restore.value_or(head); }  // of the next attempt
+  [[nodiscard]] bool is_suspect(CheckpointSeq seq) const;
   [[nodiscard]] double price_per_hour() const;   // USD, of the current attempt; 0 without one
   // Why it is being moved, from the stop until its end is collected; else empty.
   [[nodiscard]] std::string_view moving() const;
@@ -266,10 +290,12 @@ struct Preparing {
 struct PayloadStarted {
   Epoch epoch;
   int rank = 0;
+  Duration ago{};  // as the host tells
 };
 struct AttemptEnded {
   Epoch epoch;
-  End end;  // with the member's rank
+  End end;         // with the member's rank
+  Duration ago{};  // as the host tells
 };          // proof, from the host
 struct HostLost {
   Epoch epoch;
@@ -284,6 +310,7 @@ struct Collected {
   Epoch epoch;
   std::string problem;
   int rank = 0;
+  std::string last{};  // the gist of its last lines, when it failed
 };  // problem: empty when everything was fetched
 struct CheckpointCommitted {
   Epoch epoch;

@@ -4,6 +4,8 @@
 #include <csignal>
 #include <utility>
 
+#include "base/text.hpp"
+#include "job/going_back.hpp"
 #include "job/state_step.hpp"
 
 namespace gridctl::job {
@@ -64,6 +66,7 @@ std::string in_words(const End& end) {
     case EndKind::image_failed: text = "the image could not be had"; break;
     case EndKind::absent: text = "the host does not have it"; break;
     case EndKind::host_lost: text = "the host was lost"; break;
+    case EndKind::limit: text = "the host ended it at its limit"; break;
   }
   return end.detail.empty() ? text : text + ": " + end.detail;
 }
@@ -78,6 +81,11 @@ void Stepper::operator()(const AttemptEnded& event) {
   Member* member = living(event.epoch, event.end.rank);
   if (member == nullptr || phase<Collecting>() != nullptr) return;
   member->end = event.end;
+  if (const Attempt* ended = std::as_const(s()).attempt(); event.ago > Duration{}) {
+    // A host must not make its part begin after its end.
+    const WallTime told{at_.ms - std::chrono::duration_cast<std::chrono::milliseconds>(event.ago).count()};
+    member->end->at = std::max(told, ended->started_at.value_or(told));
+  }
   // What is not there has left nothing to be fetched.
   member->part = event.end.kind == EndKind::absent ? Part::collected : Part::ended;
   const Attempt attempt = *std::as_const(s()).attempt();
@@ -132,6 +140,7 @@ void Stepper::after_end(const Attempt& attempt) {
 void Stepper::collect(const Attempt& attempt, const End& end, const std::string& moving) {
   if (attempt.all(Part::collected)) return finish(attempt, end, moving);
   explain("collecting", "fetching the last checkpoint and output from " + attempt.where());
+  if (attempt.started_at) row(attempt, "running", "", &end);  // it costs nothing any more
   s().phase = Collecting{attempt, end, moving};
 }
 
@@ -156,6 +165,7 @@ void Stepper::operator()(const Collected& event) {
   Member* member = collecting->attempt.member(event.rank);
   if (member == nullptr || member->part == Part::collected) return;
   member->part = Part::collected;
+  if (event.rank == collecting->end.rank) collecting->end.last = event.last;
   if (!event.problem.empty()) record("collect_incomplete", event.problem, event.epoch, member->host);
   if (!collecting->attempt.all(Part::collected)) return;
   const Collecting copy = *collecting;
@@ -207,8 +217,12 @@ void Stepper::finish(const Attempt& attempt, const End& end, const std::string& 
 // A failure of the job's own code.
 void Stepper::charge(const Attempt& attempt, const End& end) {
   const HostName host = culprit(attempt, end);
-  s().failures.push_back({host, end.exit_code, end.signal});
+  const bool barren = has_saved_nothing(s(), attempt);
+  s().failures.push_back(
+      {host, end.exit_code, end.signal, barren ? attempt.resumed_from : CheckpointSeq{}, end.last});
   avoid(host, "the job failed there: " + in_words(end));
+  std::string hopeless = never_works(end);
+  if (hopeless.empty() && go_back(attempt, end)) return;
   std::vector<std::string> same_on;  // distinct hosts where it ended in the same way
   for (const Failure& failure : s().failures) {
     const bool same = failure.exit_code == end.exit_code && failure.signal == end.signal;
@@ -219,17 +233,44 @@ void Stepper::charge(const Attempt& attempt, const End& end) {
   const int most = std::max(s().policy.max_failures, 1);
   std::string text = in_words(end) + " on " + host.value + " (failure " + std::to_string(count) + " of " +
                      std::to_string(most) + (count >= most ? ", the limit of recovery.max_failures)" : ")");
-  std::string hopeless = never_works(end);
-  if (same_on.size() > 1 && !attempt.last_saved_at)
+  // From a checkpoint that it may go back from, it is tried once more: the checkpoint may be to blame.
+  const bool may_go_back = barren && earlier_than(s(), attempt.resumed_from);
+  if (same_on.size() > 1 && !attempt.last_saved_at && !may_go_back)
     hopeless = "the same on " + std::to_string(same_on.size()) + " hosts: it is the program, not the host";
   if (!hopeless.empty()) text += "; " + hopeless;
   if (count >= most || !hopeless.empty()) {
+    text += withdraw_marks(s());
     const std::optional<int> code = end.kind == EndKind::exited ? std::optional{end.exit_code} : std::nullopt;
     done(JobState::failed, code, "program_failed", std::move(text));
     return;
   }
   record("program_failed", text, attempt.epoch, host);
   wait("program_failed", std::move(text));
+}
+
+bool Stepper::go_back(const Attempt& attempt, const End& end) {
+  const CheckpointSeq bad = attempt.resumed_from;
+  const std::vector<std::string> hosts = failed_from(s(), bad, end);
+  if (hosts.empty()) return false;
+  const std::optional<CheckpointSeq> better = earlier_than(s(), bad);
+  if (!better) return false;
+  const std::string number = std::to_string(bad.value);
+  record("checkpoint_suspect",
+         "the program failed twice from checkpoint " + number + " before it saved anything newer (" + in_words(end) +
+             ", on " + join(hosts, " and ") + "): going back to checkpoint " + std::to_string(better->value) +
+             "; checkpoint " + number + " is kept, and restored only by gridctl job resume --from",
+         attempt.epoch, culprit(attempt, end));
+  // What the checkpoint is to blame for is charged neither to the program nor to the hosts.
+  for (const Failure& failure : s().failures)
+    if (failure.restored == bad)
+      std::erase_if(s().avoided, [&](const Avoided& known) { return known.host == failure.host; });
+  std::erase_if(s().failures, [&](const Failure& failure) { return failure.restored == bad; });
+  s().suspects.push_back(bad);
+  ++s().gone_back;
+  s().restore = better;
+  wait("checkpoint_suspect", "checkpoint " + number + " is suspect: going back to checkpoint " +
+                                 std::to_string(better->value));
+  return true;
 }
 
 // The infrastructure's fault: never charged to the job, however often.

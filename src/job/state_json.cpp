@@ -11,25 +11,35 @@ using nlohmann::json;
 
 namespace {
 
+json of(const std::optional<WallTime>& time) { return time ? json(time->ms) : json(nullptr); }
+std::optional<WallTime> time_of(const json& in) {
+  if (in.is_null()) return std::nullopt;
+  return WallTime{in.get<std::int64_t>()};
+}
+
 json of(const End& e) {
   return {{"kind", end_kind_name(e.kind)},
           {"exit_code", e.exit_code},
           {"signal", e.signal},
           {"detail", e.detail},
-          {"rank", e.rank}};
+          {"rank", e.rank},
+          {"last", e.last},
+          {"at", of(e.at)}};
 }
 
 End end_of(const json& in) {
   End e;
   const auto name = in.at("kind").get<std::string>();
   bool known = false;
-  for (int i = 0; i <= static_cast<int>(EndKind::host_lost); ++i)
+  for (int i = 0; i <= static_cast<int>(EndKind::limit); ++i)
     if (end_kind_name(static_cast<EndKind>(i)) == name) e.kind = static_cast<EndKind>(i), known = true;
   if (!known) throw std::runtime_error("unknown end '" + name + "'");
   e.exit_code = in.at("exit_code").get<int>();
   e.signal = in.at("signal").get<int>();
   e.detail = in.at("detail").get<std::string>();
   e.rank = in.value("rank", 0);
+  e.last = in.value("last", "");
+  if (const auto at = in.find("at"); at != in.end()) e.at = time_of(*at);
   return e;
 }
 
@@ -68,12 +78,6 @@ Member member_of(const json& in, Part part) {
   m.memory_bytes = in.at("memory_bytes").get<std::uint64_t>();
   m.price_per_hour = in.at("price").get<double>();
   return m;
-}
-
-json of(const std::optional<WallTime>& time) { return time ? json(time->ms) : json(nullptr); }
-std::optional<WallTime> time_of(const json& in) {
-  if (in.is_null()) return std::nullopt;
-  return WallTime{in.get<std::int64_t>()};
 }
 
 json of(const Attempt& a) {
@@ -196,7 +200,15 @@ State state_of(const json& in) {
   s.head = {in.at("head").get<std::uint64_t>()};
   if (!in.at("restore").is_null()) s.restore = CheckpointSeq{in.at("restore").get<std::uint64_t>()};
   for (const json& f : in.at("failures"))
-    s.failures.push_back({{f.at("host").get<std::string>()}, f.at("exit_code").get<int>(), f.at("signal").get<int>()});
+    s.failures.push_back({{f.at("host").get<std::string>()},
+                          f.at("exit_code").get<int>(),
+                          f.at("signal").get<int>(),
+                          {f.value("restored", std::uint64_t{0})},
+                          f.value("last", "")});
+  if (const auto suspects = in.find("suspects"); suspects != in.end())
+    for (const json& seq : *suspects) s.suspects.push_back({seq.get<std::uint64_t>()});
+  s.proven = {in.value("proven", std::uint64_t{0})};
+  s.gone_back = in.value("gone_back", 0);
   s.restarts_in_row = in.at("restarts_in_row").get<int>();
   for (const json& a : in.at("avoided"))
     s.avoided.push_back({{a.at("host").get<std::string>()}, a.at("reason").get<std::string>()});
@@ -252,7 +264,15 @@ std::string to_json(const State& s) {
   if (s.expected) out["expected"] = {{"seconds", s.expected->seconds}, {"usd", s.expected->usd}};
   out["failures"] = json::array();
   for (const Failure& f : s.failures)
-    out["failures"].push_back({{"host", f.host.value}, {"exit_code", f.exit_code}, {"signal", f.signal}});
+    out["failures"].push_back({{"host", f.host.value},
+                               {"exit_code", f.exit_code},
+                               {"signal", f.signal},
+                               {"restored", f.restored.value},
+                               {"last", f.last}});
+  out["suspects"] = json::array();
+  for (const CheckpointSeq seq : s.suspects) out["suspects"].push_back(seq.value);
+  out["proven"] = s.proven.value;
+  out["gone_back"] = s.gone_back;
   out["avoided"] = json::array();
   for (const Avoided& a : s.avoided) out["avoided"].push_back({{"host", a.host.value}, {"reason", a.reason}});
   out["loose_ends"] = json::array();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "job/going_back.hpp"
 #include "job/state_step.hpp"
 
 namespace gridctl::job {
@@ -44,10 +45,20 @@ Member* Stepper::living(Epoch epoch, int rank) {
   return member != nullptr && member->part < Part::ended ? member : nullptr;
 }
 
+// When its last member ended: hosts tell it exactly, also of what we were not there to see.
+WallTime Stepper::ended_at(const Attempt& attempt) const {
+  std::optional<WallTime> last;
+  for (const Member& member : attempt.members) {
+    const WallTime ended = member.end ? member.end->at.value_or(at_) : at_;
+    last = last ? std::max(*last, ended) : ended;
+  }
+  return last.value_or(at_);
+}
+
 void Stepper::row(const Attempt& attempt, std::string state, std::string reason, const End* end) {
   AttemptRow row{attempt, std::move(state), std::move(reason), {}, {}};
   if (end != nullptr) {
-    row.ended_at = at_;
+    row.ended_at = ended_at(attempt);
     if (end->kind == EndKind::exited) row.exit_code = end->exit_code;
   }
   out_.attempts.push_back(std::move(row));
@@ -90,7 +101,7 @@ void Stepper::operator()(const Placed& event) {
   state.attempts.value += 1;
   if (state.recovering) ++state.recoveries;
   if (state.attempts.value == 1) state.expected = event.expected;
-  Attempt attempt{state.attempts, state.epoch, event.members, state.restore.value_or(state.head), event.reason, {}, {}};
+  Attempt attempt{state.attempts, state.epoch, event.members, state.start(), event.reason, {}, {}};
   const std::string from = attempt.resumed_from.value == 0
                                ? "from the beginning"
                                : "from checkpoint " + std::to_string(attempt.resumed_from.value);
@@ -199,7 +210,8 @@ void Stepper::operator()(const PayloadStarted& event) {
            member->host);
     return;
   }
-  attempt->started_at = at_;
+  const WallTime told{at_.ms - std::chrono::duration_cast<std::chrono::milliseconds>(event.ago).count()};
+  attempt->started_at = std::max(told, launching->placed_at);
   s().recovering = false;
   s().start_failures_in_row = 0;
   record("attempt_started",
@@ -221,6 +233,7 @@ void Stepper::operator()(const CheckpointCommitted& event) {
       event.epoch);
   if (Attempt* attempt = current(event.epoch)) {
     attempt->last_saved_at = at_;
+    note_progress(s(), attempt->resumed_from);
     s().restarts_in_row = 0;
     Running* running = phase<Running>();
     if (running != nullptr && running->move && event.host_number > running->move->after) running->move->saved = true;
@@ -301,11 +314,17 @@ void Stepper::operator()(const ResumeRequested& event) {
   state.restarts_in_row = 0;
   state.start_failures_in_row = 0;
   state.recovering = false;
+  state.gone_back = 0;
   state.restore = event.from;
-  record(
-      "resumed",
-      event.from ? "resumed by the user from checkpoint " + std::to_string(event.from->value) : "resumed by the user",
-      state.epoch);
+  std::string text = "resumed by the user";
+  if (event.from) {
+    text += " from checkpoint " + std::to_string(event.from->value);
+  } else if (state.is_suspect(state.head)) {
+    state.restore = newest_trusted(state).value_or(CheckpointSeq{});
+    const std::string from = state.restore->value == 0 ? "the beginning" : "checkpoint " + std::to_string(state.restore->value);
+    text += " from " + from + ", since checkpoint " + std::to_string(state.head.value) + " is suspect";
+  }
+  record("resumed", std::move(text), state.epoch);
   explain("resumed", "waiting for a host");
   state.phase = Waiting{Duration::zero(), "resumed", ""};
 }

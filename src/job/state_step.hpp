@@ -66,6 +66,7 @@ class Stepper {
   Attempt* current(Epoch epoch);
   // The same, and its member of that rank, which has not ended.
   Member* living(Epoch epoch, int rank);
+  [[nodiscard]] WallTime ended_at(const Attempt& attempt) const;
   void row(const Attempt& attempt, std::string state, std::string reason, const End* end = nullptr);
   void explain(std::string reason, std::string text);
   void avoid(const HostName& host, std::string reason);
@@ -85,6 +86,8 @@ class Stepper {
   void move_on(const Attempt& attempt, const std::string& moving);
   void stop_for_move(const Attempt& attempt, const std::string& why, std::string text);
   void charge(const Attempt& attempt, const End& end);
+  // Whether a checkpoint is to blame for the failure just charged: then it is marked, and another is chosen.
+  bool go_back(const Attempt& attempt, const End& end);
   void retry_elsewhere(const Attempt& attempt, const End& end);
   void count_lost_work(const Attempt& attempt);
 

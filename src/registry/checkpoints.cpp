@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "job/going_back.hpp"
 #include "registry/impl.hpp"
 
 namespace gridctl::registry {
@@ -79,12 +80,15 @@ Result<bool> move_head(db::Database& db, const Checkpoint& c) {
 }
 
 // A checkpoint of which nobody is sure does not take the place of one of which somebody was, while that is kept.
-Result<bool> waits_behind_head(db::Database& db, const Checkpoint& c) {
-  if (!c.provisional) return false;
-  db::Statement query = db.prepare(
-      "SELECT 1 FROM jobs JOIN checkpoints ON checkpoints.job = jobs.id AND checkpoints.seq = jobs.head "
-      "WHERE jobs.id = ? AND jobs.epoch = ? AND checkpoints.provisional = 0");
-  return query.bind(c.job.value).bind(c.epoch.value).next();
+bool waits_behind_head(const job::State& state, const Checkpoint& c) {
+  if (!c.provisional || c.epoch != state.epoch) return false;
+  const CheckpointSeq best = state.is_suspect(state.head) ? state.start() : state.head;
+  return std::any_of(state.saved.list.begin(), state.saved.list.end(),
+                     [&](const job::Saved& one) { return one.seq == best && !one.provisional; });
+}
+
+void mark_suspects(std::vector<Checkpoint>& list, const job::State& state) {
+  for (Checkpoint& c : list) c.suspect = state.is_suspect(c.seq);
 }
 
 Result<CheckpointSeq> next_seq(db::Database& db, const JobId& id, CheckpointSeq head) {
@@ -142,7 +146,7 @@ Result<Registry::Commit> Registry::commit_checkpoint(Checkpoint c) {
     }
   }
   TRY_ASSIGN(c.seq, next_seq(impl_->db, c.job, state.head));
-  TRY_ASSIGN(const bool waits, waits_behind_head(impl_->db, c));
+  const bool waits = waits_behind_head(state, c);
   bool became_head = false;
   if (!waits) {
     TRY_ASSIGN(became_head, move_head(impl_->db, c));
@@ -209,24 +213,22 @@ Result<std::vector<Checkpoint>> Registry::checkpoints(const JobId& id) {
     list.push_back(std::move(c));
   }
   if (list.empty()) return list;
+  TRY_ASSIGN(const job::State state, impl_->load_machine(id));
+  mark_suspects(list, state);
   TRY_ASSIGN(const std::vector<Copy> copies, copies_of(id));
   for (Checkpoint& c : list) add_copies(c, copies);
   return list;
 }
 
 Result<Checkpoint> Registry::checkpoint(const JobId& id, std::optional<CheckpointSeq> seq) {
-  CheckpointSeq wanted;
-  if (seq) {
-    wanted = *seq;
-  } else {
-    TRY_ASSIGN(const job::State state, impl_->load_machine(id));
-    wanted = state.head;
-  }
+  TRY_ASSIGN(const job::State state, impl_->load_machine(id));
+  const CheckpointSeq wanted = seq.value_or(state.head);
   db::Statement query = impl_->db.prepare(std::string(k_columns) + "AND seq = ?");
   TRY_ASSIGN(const bool row, query.bind(id.value).bind(wanted.value).next());
   if (!row) return no_such_checkpoint(id, seq);
   TRY_ASSIGN(Checkpoint found, read_checkpoint(id, query));
   TRY_ASSIGN(const std::vector<Copy> copies, copies_of(id));
+  found.suspect = state.is_suspect(wanted);
   add_copies(found, copies);
   return found;
 }
@@ -263,15 +265,16 @@ Result<std::vector<Checkpoint>> Registry::prunable(const JobId& id, const job::K
   TRY_ASSIGN(std::vector<Checkpoint> list, checkpoints(id));
   std::vector<Checkpoint> own;
   for (Checkpoint& c : list)
-    if (!c.stray) own.push_back(std::move(c));
+    if (!c.stray && !c.suspect) own.push_back(std::move(c));  // those take no place of what can be restored
   std::vector<job::KeepCandidate> saved;
   for (const Checkpoint& c : own) saved.push_back({c.created_at, &c.metrics});
   const std::vector<bool> kept = job::kept(keep, saved);
   const job::Attempt* attempt = state.attempt();
+  const std::optional<CheckpointSeq> proven = job::newest_proven(state);
   std::vector<Checkpoint> out;
   for (std::size_t i = 0; i + k_always_kept < own.size(); ++i) {
     const bool in_use = own[i].seq == state.head || (attempt != nullptr && attempt->resumed_from == own[i].seq) ||
-                        state.restore == own[i].seq;
+                        state.restore == own[i].seq || proven == own[i].seq;
     if (!kept[i] && !own[i].pinned && !in_use) out.push_back(own[i]);
   }
   return out;

@@ -77,7 +77,20 @@ Result<job::State> Registry::Impl::load_machine(const JobId& id) {
   db::Statement query = db.prepare("SELECT machine FROM jobs WHERE id = ?");
   TRY_ASSIGN(const bool row, query.bind(id.value).next());
   if (!row) return make_error(Code::not_found, "no job '" + id.value.substr(0, 64) + "'", "gridctl job ls");
-  return job::parse_state(query.text(0));
+  TRY_ASSIGN(job::State state, job::parse_state(query.text(0)));
+  db::Statement saved = db.prepare(
+      "SELECT c.seq, c.attempt, coalesce(a.provider, ''), c.provisional FROM checkpoints c "
+      "LEFT JOIN attempts a ON a.job = c.job AND a.number = c.attempt "
+      "WHERE c.job = ? AND c.stray = 0 AND c.verified = 1 ORDER BY c.seq");
+  saved.bind(id.value);
+  for (;;) {
+    TRY_ASSIGN(const bool more, saved.next());
+    if (!more) return state;
+    state.saved.list.push_back({{static_cast<std::uint64_t>(saved.integer(0))},
+                                {static_cast<std::uint64_t>(saved.integer(1))},
+                                {saved.text(2)},
+                                saved.integer(3) != 0});
+  }
 }
 
 Result<void> Registry::Impl::save_record(const JobId& id, WallTime at, AttemptNumber attempt,

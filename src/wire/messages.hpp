@@ -96,6 +96,14 @@ struct PrepareReply {
   std::string boot_id;
 };
 
+// What is left to an attempt of the limits of its job: the host ends it then by itself, with nobody watching.
+struct Allowance {
+  std::optional<Duration> run{};   // of running
+  std::string run_limit{};         // whose it is: "max_duration", "budget", "month_budget"
+  std::optional<Duration> time{};  // until its deadline, which is hard
+  bool operator==(const Allowance&) const = default;
+};
+
 struct StartRequest {
   OpId op;
   BootTime echo;        // PrepareReply::host_time; the lease runs from here
@@ -103,6 +111,7 @@ struct StartRequest {
   Duration lease{};
   AttemptSpec spec;
   std::map<std::string, std::string> secrets;
+  std::optional<Allowance> allowance{};  // `run` counts from when the program runs, `time` from `echo`
 };
 // Refusals are errors (refused: stale epoch, boot id changed, echo too old; busy: a resource is held). Before it
 // answers so, the host durably raises max_epoch to the request's epoch: the refusal is a promise.
@@ -152,6 +161,7 @@ enum class EndReason : std::uint8_t {
   start_failed,   // the host could not start it (engine, image, restore…): detail
   disk_full,      // the host's disk is full
   image_failed,   // the image could not be pulled or loaded: detail
+  limit,          // it had used up what it was allowed: detail names the limit
 };
 [[nodiscard]] std::string_view end_reason_name(EndReason reason);
 [[nodiscard]] Result<EndReason> parse_end_reason(std::string_view name);
@@ -183,6 +193,8 @@ struct AttemptStatus {
   std::uint64_t log_bytes = 0;              // bytes of output ever written (offset of the log's end)
   std::vector<HostCheckpoint> checkpoints;  // those the host still holds, oldest first
   Epoch max_epoch;                          // the host's fence for this job
+  std::int64_t running_ms_ago = -1;         // since `run` began, after `setup`; -1 = not yet, or not told
+  std::int64_t allowed_ms = -1;             // what is left of Allowance::run; -1 = no limit
   std::string no_checkpoint{};              // why none could be taken for longer than it should take; empty = well
 };
 
@@ -202,6 +214,7 @@ struct PollRequest {
     Epoch epoch;
     std::uint64_t checkpoints_kept_from = 0;  // older snapshots may go
     Tempo tempo{};
+    std::optional<Allowance> allowance{};  // from `echo` on, in place of what was said before; nullopt: as before
     bool operator==(const Want&) const = default;
   };
   std::vector<Want> attempts;  // renewed, and reported in the reply

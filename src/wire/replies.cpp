@@ -72,6 +72,8 @@ AttemptStatus read_status(const Fields& fields) {
   status.log_bytes = fields.number("log_bytes");
   status.checkpoints = fields.list("checkpoints", k_checkpoints_listed_max, &read_checkpoint);
   status.max_epoch = fields.epoch("max_epoch");
+  if (fields.has("running_ms_ago")) status.running_ms_ago = fields.integer("running_ms_ago", -1, k_ms_max);
+  if (fields.has("allowed_ms")) status.allowed_ms = fields.integer("allowed_ms", -1, k_ms_max);
   if (fields.has("no_checkpoint")) status.no_checkpoint = fields.text("no_checkpoint");
   return status;
 }
@@ -129,6 +131,8 @@ json status_json(const AttemptStatus& status) {
            {"log_bytes", status.log_bytes},
            {"checkpoints", std::move(checkpoints)},
            {"max_epoch", status.max_epoch.value}};
+  if (status.running_ms_ago >= 0) out["running_ms_ago"] = status.running_ms_ago;
+  if (status.allowed_ms >= 0) out["allowed_ms"] = status.allowed_ms;
   if (!status.no_checkpoint.empty()) out["no_checkpoint"] = status.no_checkpoint;
   return out;
 }
@@ -158,12 +162,13 @@ std::string_view end_reason_name(EndReason reason) {
     case EndReason::start_failed: return "start_failed";
     case EndReason::disk_full: return "disk_full";
     case EndReason::image_failed: return "image_failed";
+    case EndReason::limit: return "limit";
   }
   return "none";
 }
 
 Result<EndReason> parse_end_reason(std::string_view name) {
-  for (std::uint8_t number = 0; number <= static_cast<std::uint8_t>(EndReason::image_failed); ++number)
+  for (std::uint8_t number = 0; number <= static_cast<std::uint8_t>(EndReason::limit); ++number)
     if (end_reason_name(static_cast<EndReason>(number)) == name) return static_cast<EndReason>(number);
   return make_error(Code::protocol_violation, "the peer named an unknown end of an attempt");
 }

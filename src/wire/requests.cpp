@@ -10,12 +10,30 @@ using nlohmann::json;
 
 namespace {
 constexpr std::size_t k_features_max = 256;             // names in a hello
+constexpr std::size_t k_limit_name_max = 32;            // bytes
 constexpr std::uint64_t k_log_bytes_max = 64ull << 20;  // asked for at once
 
 ControllerHello read_hello(const Fields& fields) {
   return {static_cast<int>(fields.integer("version_min", 0, 1'000'000)),
           static_cast<int>(fields.integer("version_max", 0, 1'000'000)), fields.texts("features", k_features_max),
           ControllerId{fields.id("controller")}};
+}
+
+std::optional<Allowance> read_allowance(const Fields& fields) {
+  if (!fields.has("limits")) return std::nullopt;
+  const Fields limits = fields.object("limits");
+  Allowance allowance;
+  if (limits.has("run_ms")) allowance.run = limits.duration("run_ms");
+  if (limits.has("run_limit")) allowance.run_limit = limits.text("run_limit", k_limit_name_max);
+  if (limits.has("time_ms")) allowance.time = limits.duration("time_ms");
+  return allowance;
+}
+
+json allowance_json(const Allowance& allowance) {
+  json out = json::object();
+  if (allowance.run) out["run_ms"] = to_ms(*allowance.run), out["run_limit"] = allowance.run_limit;
+  if (allowance.time) out["time_ms"] = to_ms(*allowance.time);
+  return out;
 }
 
 PrepareRequest read_prepare(const Fields& fields) { return {fields.op(), fields.job(), fields.epoch()}; }
@@ -26,7 +44,8 @@ StartRequest read_start(const Fields& fields) {
           fields.text("boot_id"),
           fields.duration("lease_ms"),
           read_spec(fields.object("spec")),
-          fields.text_map("secrets")};
+          fields.text_map("secrets"),
+          read_allowance(fields)};
 }
 
 StopRequest read_stop(const Fields& fields) {
@@ -42,7 +61,8 @@ PollRequest::Want read_want(const Fields& fields) {
   return {fields.job(),
           fields.epoch(),
           fields.number("checkpoints_kept_from"),
-          {optional("checkpoint_interval_ms"), optional("checkpoint_min_interval_ms")}};
+          {optional("checkpoint_interval_ms"), optional("checkpoint_min_interval_ms")},
+          read_allowance(fields)};
 }
 
 PollRequest read_poll(const Fields& fields) {
@@ -79,13 +99,15 @@ std::string encode(const PrepareRequest& request) {
 }
 
 std::string encode(const StartRequest& request) {
-  return dump({{"op", "start"},
-               {"id", request.op.value},
-               {"echo_ns", request.echo.ns},
-               {"boot_id", request.boot_id},
-               {"lease_ms", to_ms(request.lease)},
-               {"spec", spec_json(request.spec)},
-               {"secrets", request.secrets}});
+  json out{{"op", "start"},
+           {"id", request.op.value},
+           {"echo_ns", request.echo.ns},
+           {"boot_id", request.boot_id},
+           {"lease_ms", to_ms(request.lease)},
+           {"spec", spec_json(request.spec)},
+           {"secrets", request.secrets}};
+  if (request.allowance) out["limits"] = allowance_json(*request.allowance);
+  return dump(out);
 }
 
 std::string encode(const StopRequest& request) {
@@ -113,6 +135,7 @@ std::string encode(const PollRequest& request) {
         {"job", want.job.value}, {"epoch", want.epoch.value}, {"checkpoints_kept_from", want.checkpoints_kept_from}};
     if (want.tempo.interval > Duration{}) one["checkpoint_interval_ms"] = to_ms(want.tempo.interval);
     if (want.tempo.pause > Duration{}) one["checkpoint_min_interval_ms"] = to_ms(want.tempo.pause);
+    if (want.allowance) one["limits"] = allowance_json(*want.allowance);
     attempts.push_back(std::move(one));
   }
   return dump({{"op", "poll"},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "job/going_back.hpp"
 #include "registry/registry.hpp"
 
 namespace gridctl::sim {
@@ -25,7 +26,16 @@ Result<MemoryRecords::Row*> MemoryRecords::find(const JobId& id) {
   TRY(read());
   const auto found = rows_.find(id.value);
   if (found == rows_.end()) return make_error(Code::not_found, "no job " + id.value);
-  return &found->second;
+  Row& row = found->second;
+  auto& saved = row.row.machine.saved.list;
+  saved.clear();
+  for (const Checkpoint& c : row.checkpoints) {
+    if (c.stray) continue;
+    const auto maker = std::find_if(row.attempts.begin(), row.attempts.end(),
+                                    [&](const AttemptRecord& one) { return one.number == c.attempt; });
+    saved.push_back({c.seq, c.attempt, maker == row.attempts.end() ? HostName{} : maker->provider, c.provisional});
+  }
+  return &row;
 }
 
 Result<void> MemoryRecords::before_commit() const {
@@ -229,15 +239,16 @@ Result<std::vector<Checkpoint>> MemoryRecords::prunable(const JobId& id, const j
   TRY_ASSIGN(const Row* row, find(id));
   std::vector<Checkpoint> own;
   for (const Checkpoint& c : row->checkpoints)
-    if (!c.stray) own.push_back(c);
+    if (!c.stray && !row->row.machine.is_suspect(c.seq)) own.push_back(c);
   std::vector<job::KeepCandidate> saved;
   for (const Checkpoint& c : own) saved.push_back({c.created_at, &c.metrics});
   const std::vector<bool> kept = job::kept(keep, saved);
   const job::State& state = row->row.machine;
   const job::Attempt* attempt = state.attempt();
+  const std::optional<CheckpointSeq> proven = job::newest_proven(state);
   std::vector<Checkpoint> out;
   for (std::size_t i = 0; i + k_newest_kept < own.size(); ++i) {
-    const bool in_use = own[i].seq == state.head || state.restore == own[i].seq ||
+    const bool in_use = own[i].seq == state.head || proven == own[i].seq || state.restore == own[i].seq ||
                         (attempt != nullptr && attempt->resumed_from == own[i].seq);
     if (!kept[i] && !own[i].pinned && !in_use) out.push_back(own[i]);
   }

@@ -7,6 +7,8 @@ namespace gridctl::control {
 
 namespace {
 
+constexpr Duration k_slice_slack = std::chrono::seconds{2};  // hosts and we do not count from the same instant
+
 class BudgetsConcern : public Concern {
  public:
   explicit BudgetsConcern(const Rooms& rooms) : rooms_(rooms) {}
@@ -25,7 +27,32 @@ class BudgetsConcern : public Concern {
       const BudgetNow* used_up = used_up_for(budgets_, job.spec().owner);
       if (used_up == nullptr || job.state().cancel || job.state().price_per_hour() <= 0) return;
       if (job.in<job::Collecting>() != nullptr) return;  // it has ended, and costs nothing more
+      if (!rooms_.attempts.is_counted(job)) return;
       rooms_.book.apply(job.id(), job::LimitReached{std::string(k_limit_month), used_up_text(*used_up)});
+    });
+  }
+
+  // Its host has ended it when its slice was used up: is the whole budget?
+  void changed(const TrackedJob& job, const job::State& before) override {
+    const auto* ended = job.in<job::Collecting>();
+    if (ended == nullptr || ended->end.kind != job::EndKind::limit || ended->end.detail != k_limit_month) return;
+    if (std::holds_alternative<job::Collecting>(before.phase)) return;
+    rooms_.world.run.post([this, id = job.id(), owner = job.spec().owner, price = job.state().price_per_hour()] {
+      const WallTime now = rooms_.world.clock.wall();
+      const Result<std::vector<BudgetNow>> budgets = budgets_now(rooms_.world.records, now);
+      if (!budgets) return report(budgets.error(), "while looking at budgets");
+      std::vector<BudgetNow> with_it;
+      for (const BudgetNow& one : *budgets) {
+        registry::Spending spending = one.spending;
+        spending.usd += price * seconds(k_slice_slack) / 3600;
+        spending.usd_per_hour += price;
+        with_it.push_back(judge_budget(one.budget, spending, now));
+      }
+      const BudgetNow* used_up = used_up_for(with_it, owner);
+      if (used_up == nullptr || rooms_.book.find(id) == nullptr) return;
+      const Result<void> noted = rooms_.world.records.note_used_up(used_up->budget.owner, used_up->month.name);
+      if (!noted) report(noted.error(), "while noting that a budget is used up");
+      rooms_.book.apply(id, job::LimitReached{std::string(k_limit_month), used_up_text(*used_up)});
     });
   }
 

@@ -7,6 +7,8 @@ namespace gridctl::control {
 
 namespace {
 
+constexpr Duration k_told_slack = std::chrono::seconds{2};
+
 class LimitsConcern : public Concern {
  public:
   explicit LimitsConcern(const Rooms& rooms) : rooms_(rooms) {}
@@ -17,20 +19,37 @@ class LimitsConcern : public Concern {
       if (limits.any()) judge(job, limits, now);
     });
   }
+  // Its host has ended it at a limit, as it was told to: whether it is used up is counted here, exactly.
+  void changed(const TrackedJob& job, const job::State& before) override {
+    const auto* ended = job.in<job::Collecting>();
+    if (ended == nullptr || ended->end.kind != job::EndKind::limit) return;
+    if (std::holds_alternative<job::Collecting>(before.phase)) return;
+    rooms_.world.run.post([this, id = job.id()] {
+      TrackedJob* its = rooms_.book.find(id);
+      if (its == nullptr) return;
+      const Limits limits = limits_of(its->spec(), its->row.submitted_at);
+      if (limits.any()) judge(*its, limits, rooms_.world.clock.boot(), k_told_slack);
+    });
+  }
   void forgotten(const JobId& id) override { spent_.erase(id.value); }
 
  private:
-  void judge(TrackedJob& job, const Limits& limits, BootTime now) {
+  // `more`: it counts as having run so much longer, for hosts and we do not count from the same instant.
+  void judge(TrackedJob& job, const Limits& limits, BootTime now, Duration more = {}) {
+    if (!rooms_.attempts.is_counted(job)) return;
     const JobId id = job.id();
-    const WallTime wall = rooms_.world.clock.wall();
+    const WallTime clock = rooms_.world.clock.wall();
+    const WallTime wall{clock.ms + std::chrono::duration_cast<std::chrono::milliseconds>(more).count()};
     if (auto late = judge_late(job.state(), limits, wall)) rooms_.book.apply(id, *std::move(late));
-    const Result<registry::Spent> spent = rooms_.world.records.spent(id, wall);
+    const Result<registry::Spent> spent = rooms_.world.records.spent(id, clock);
     if (!spent) return report(spent.error(), "while counting what a job has used");
     double price = job.state().price_per_hour();
     for (const auto& [other_id, other] : rooms_.book.all())
       if (other->spec().replica_of == id) price += other->state().price_per_hour();
     registry::Spent used = spent_[id.value].read(*spent, price, now);
     used.usd_per_hour = price;
+    used.ran += more;
+    if (used.usd > 0) used.usd += price * seconds(more) / 3600;
     if (auto reached = judge_limits(job.state(), limits, used, wall)) rooms_.book.apply(id, *std::move(reached));
   }
 

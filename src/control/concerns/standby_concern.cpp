@@ -22,7 +22,7 @@ class StandbyConcern : public Concern {
   void tick(BootTime now) override {
     rooms_.book.each([&](TrackedJob& job) {
       if (!job.spec().checkpoint.standby || job.unsure || job.in<job::Running>() == nullptr) return;
-      if (job.state().head.value == 0 || now < standby_[job.id().value].next) return;
+      if (job.state().start().value == 0 || now < standby_[job.id().value].next) return;
       if (!rooms_.attempts.is_under_way(job.id(), k_name)) keep(job, now);
     });
   }
@@ -40,7 +40,7 @@ class StandbyConcern : public Concern {
     if (waiting == nullptr || found == standby_.end()) return;
     const Standby& ready = found->second;
     const bool own_wish = waiting->why == "restart_requested";  // the host was sound
-    if (own_wish || ready.host.value.empty() || ready.head != asking.state().head) return;
+    if (own_wish || ready.host.value.empty() || ready.head != asking.state().start()) return;
     question.preference = {ready.host, ready.instead_of, "its newest checkpoint lies ready there"};
   }
 
@@ -63,10 +63,10 @@ class StandbyConcern : public Concern {
     const sched::Decision decision = rooms_.placement.decide(job, rooms_.placement.question(job), host);
     if (!decision.placement) return;
     const HostName& next = decision.placement->host;
-    const bool is_there = mine.host == next && mine.head == job.state().head;
+    const bool is_there = mine.host == next && mine.head == job.state().start();
     if (is_there) mine.instead_of = here;
     if (is_there && now < mine.named + k_name_again) return;
-    const Result<registry::Checkpoint> newest = rooms_.world.records.checkpoint(job.id(), job.state().head);
+    const Result<registry::Checkpoint> newest = rooms_.world.records.checkpoint(job.id(), job.state().start());
     if (!newest) return report(newest.error(), "while looking for a standby");
     if (!mine.host.value.empty() && mine.host != next) drop(job.id());
     make(job, *newest, next);

@@ -104,6 +104,7 @@ void HostMonitor::take_over(Result<std::unique_ptr<AgentChannel>> session) {
   asked_.clear();
   const wire::AgentHello hello = (*session)->hello();
   echo_ = hello.host_time;
+  echo_heard_ = now;
   last_answer_ = now;
   heard_agent_at_ = now;
   silence_.answered(now);
@@ -141,6 +142,22 @@ void HostMonitor::send(Asked asked, std::string payload) {
   link_->send(frame);
 }
 
+void HostMonitor::heard_time(BootTime host_time) {
+  if (host_time <= echo_) return;
+  echo_ = host_time;
+  echo_heard_ = clock_.boot();
+}
+
+namespace {
+std::optional<wire::Allowance> allowance_of(const std::optional<HostMonitor::Limits>& limits, BootTime echo_heard) {
+  if (!limits) return std::nullopt;
+  const auto left = [&](const std::optional<BootTime>& until) {
+    return until ? std::optional{std::max(*until - echo_heard, Duration{})} : std::nullopt;
+  };
+  return wire::Allowance{left(limits->run_until), limits->run_limit, left(limits->time_until)};
+}
+}  // namespace
+
 void HostMonitor::send_polls(BootTime now) {
   next_poll_ = now + heartbeat_;
   std::map<Duration, wire::PollRequest> by_lease;
@@ -148,6 +165,7 @@ void HostMonitor::send_polls(BootTime now) {
     wire::PollRequest& request = by_lease[want.lease];
     request.lease = want.lease;
     request.attempts.push_back(want.attempt);
+    request.attempts.back().allowance = allowance_of(want.limits, echo_heard_);
   }
   if (by_lease.empty()) by_lease[Duration::zero()] = {};
   for (auto& [lease, request] : by_lease) {
@@ -190,7 +208,7 @@ void HostMonitor::on_frame(const wire::Frame& frame) {
   if (frame.kind == wire::FrameKind::event) {
     Result<wire::PollReply> reply = wire::parse_poll_reply(frame.payload);
     if (!reply) return drop(reply.error());
-    echo_ = std::max(echo_, reply->host_time);
+    heard_time(reply->host_time);
     return listener_.polled(*reply);
   }
   if (asked_.empty() || asked_.front().stream != frame.stream)
@@ -207,7 +225,7 @@ void HostMonitor::on_frame(const wire::Frame& frame) {
   if (std::optional<Error> error = wire::payload_error(frame.payload)) return drop(*error);
   Result<wire::PollReply> reply = wire::parse_poll_reply(frame.payload);
   if (!reply) return drop(reply.error());
-  echo_ = std::max(echo_, reply->host_time);
+  heard_time(reply->host_time);
   listener_.polled(*reply);
   send_ping(clock_.boot());
 }

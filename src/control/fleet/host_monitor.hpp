@@ -32,10 +32,18 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
     std::function<void(const wire::HealthReply&, Duration took)> told_health;  // may be empty
     std::function<void(Duration)> pinged = {};  // a round trip to the agent; may be empty
   };
+  // What is left to an attempt, by our boot clock; it is told as of the host's time that is echoed.
+  struct Limits {
+    std::optional<BootTime> run_until{};
+    std::string run_limit{};
+    std::optional<BootTime> time_until{};
+    bool operator==(const Limits&) const = default;
+  };
   // What to renew and ask for, with each job's own lease.
   struct Want {
     wire::PollRequest::Want attempt;
     Duration lease{};
+    std::optional<Limits> limits{};  // nullopt: as they were
     bool operator==(const Want&) const = default;
   };
 
@@ -77,6 +85,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   void on_log_frame(Asked& asked, const wire::Frame& frame);
   void on_health_frame(const wire::Frame& frame, BootTime sent);
   void send_ping(BootTime now);
+  void heard_time(BootTime host_time);
   void on_pong(const wire::Frame& frame);
   void drop(const Error& error);
   void send_polls(BootTime now);
@@ -97,6 +106,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   int quick_retries_ = 0;
   Duration reconnect_pause_{};
   BootTime echo_{};  // newest host time
+  BootTime echo_heard_{};  // by our clock
   BootTime next_ping_{};
   int quick_pings_ = 0;  // still to be sent without a pause
   bool knows_links_ = false;

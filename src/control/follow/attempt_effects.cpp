@@ -5,6 +5,7 @@
 #include "control/follow/attempt_spec.hpp"
 #include "control/follow/attempts.hpp"
 #include "control/reach/pace.hpp"
+#include "job/going_back.hpp"
 #include "os/log.hpp"
 #include "sched/interval.hpp"
 #include "sched/residency.hpp"
@@ -68,9 +69,10 @@ Result<LaunchOrder> Attempts::launch_order(const TrackedJob& job, const job::Lau
                            restart_reason, fixed ? policy.every : tuned.pause,
                            is_lent};
   const Doing& mine = work(job.id());
-  LaunchOrder order{build_attempt_spec(facts), job.spec().recovery.lease, {}, {}, mine.wanted, {}, effect.start};
+  LaunchOrder order{build_attempt_spec(facts), job.spec().recovery.lease, {}, {}, mine.wanted, {}, {}, effect.start};
   if (const auto doubt = mine.doubts.find({effect.epoch.value, effect.rank}); doubt != mine.doubts.end())
     order.doubt = doubt->second;
+  order.allowance = allowances_.at_start(job);
   if (!restore) return order;
   Result<CopiesOf> copies = world_.freight.copies_of(restore->job, restore->seq);
   if (copies) order.copies = *std::move(copies);
@@ -146,14 +148,15 @@ void Attempts::carry_out(TrackedJob& job, const job::Stop& effect) {
 }
 
 // A program that failed by itself is explained by what it said last.
-void Attempts::note_last_output(const TrackedJob& job, int rank) {
+std::string Attempts::note_last_output(const TrackedJob& job, int rank) {
   const auto* collecting = job.in<job::Collecting>();
-  if (collecting == nullptr || collecting->end.success() || collecting->end.rank != rank) return;
+  if (collecting == nullptr || collecting->end.success() || collecting->end.rank != rank) return "";
   const job::EndKind kind = collecting->end.kind;
-  if (kind != job::EndKind::exited && kind != job::EndKind::signalled && kind != job::EndKind::oom) return;
-  const Result<std::string> tail = world_.folders.log_tail(job.id(), collecting->attempt.number, rank, k_last_lines);
-  if (!tail || tail->empty()) return;
+  if (kind != job::EndKind::exited && kind != job::EndKind::signalled && kind != job::EndKind::oom) return "";
+  Result<std::string> tail = world_.folders.log_tail(job.id(), collecting->attempt.number, rank, k_last_lines);
+  if (!tail || tail->empty()) return "";
   book_.note(job.id(), {"last_output", *tail, collecting->attempt.epoch, collecting->attempt.member(rank)->host});
+  return *std::move(tail);
 }
 
 void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
@@ -178,13 +181,13 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
         }
         const auto collected = [this, effect, problem = result->problem, results,
                                 gathered = result->results](TrackedJob& one) {
-          note_last_output(one, effect.rank);
+          const std::string last = job::gist_of(note_last_output(one, effect.rank));
           if (gathered) {
             const auto kept = keep_results(world_.records, one.id(), effect.epoch, effect.host, results, *gathered, true,
                                            world_.clock.wall());
             if (!kept) report(kept.error(), "while recording the outputs");
           }
-          book_.apply(one.id(), job::Collected{effect.epoch, problem, effect.rank});
+          book_.apply(one.id(), job::Collected{effect.epoch, problem, effect.rank, last});
         };
         const job::Attempt* attempt = its.state().attempt();
         if (attempt != nullptr && attempt->is_gang()) {

@@ -13,6 +13,7 @@ namespace gridctl::control {
 
 namespace {
 
+constexpr Duration k_limits_period = std::chrono::seconds{5};  // what is left to jobs is told anew
 constexpr int k_doublings_max = 10;
 constexpr std::size_t k_reason_max = 2000;  // bytes of what a host says of a job in one line
 constexpr const char* k_liveness_words[] = {"answering", "suspect", "unreachable", "lost"};
@@ -32,7 +33,7 @@ std::set<std::string> gpus_of(const job::State& state, const HostName& host) {
 }  // namespace
 
 Attempts::Attempts(const World& world, JobBook& book, Fleet& fleet, Pacer& pacer)
-    : world_(world), book_(book), fleet_(fleet), pacer_(pacer) {
+    : world_(world), book_(book), fleet_(fleet), pacer_(pacer), allowances_(world, book) {
   book_.listen(*this);
   book_.on_due([this](TrackedJob& job) { carry_out(job); });
   fleet_.listen(*this);
@@ -80,7 +81,10 @@ void Attempts::stepped(const job::State& before, const job::Step& step) { fleet_
 
 void Attempts::became_unsure(const TrackedJob& job) { *work(job.id()).wanted = 0; }
 
-void Attempts::forgotten(const JobId& id) { work_.erase(id.value); }
+void Attempts::forgotten(const JobId& id) {
+  work_.erase(id.value);
+  allowances_.forgotten(id);
+}
 
 bool Attempts::is_under_way(const JobId& id, const std::string& name) const {
   const auto found = work_.find(id.value);
@@ -110,7 +114,24 @@ std::uint64_t Attempts::newest_there(const TrackedJob& job) const {
 
 // --- Hosts -----------------------------------------------------------------------------------------------------------
 
-void Attempts::tick(BootTime) { judge_silence(); }
+void Attempts::tick(BootTime now) {
+  judge_silence();
+  if (now - limits_told_ < k_limits_period) return;
+  limits_told_ = now;
+  bool limited = false;
+  book_.each([&](TrackedJob& job) { limited = limited || (job.state().attempt() != nullptr && allowances_.concern(job)); });
+  if (limited) renew_soon();
+}
+
+bool Attempts::is_counted(const TrackedJob& job) const {
+  const job::Attempt* attempt = job.state().attempt();
+  const auto mine = work_.find(job.id().value);
+  return attempt == nullptr ||
+         std::all_of(attempt->members.begin(), attempt->members.end(), [&](const job::Member& member) {
+           const bool runs = member.part >= job::Part::promised && member.part < job::Part::ended;
+           return !runs || (mine != work_.end() && mine->second.heard.contains({attempt->epoch.value, member.rank}));
+         });
+}
 
 void Attempts::polled(const FleetHost& host, const wire::PollReply& reply) {
   for (const wire::AttemptStatus& status : reply.attempts)
@@ -124,6 +145,11 @@ void Attempts::on_status(const FleetHost& host, TrackedJob& job, const wire::Att
   const int rank = member->rank;
   Doing& mine = work(job.id());
   const Which which{status.epoch.value, rank};
+  if (status.epoch == attempt->epoch) {
+    mine.heard.insert(which);
+    const std::chrono::milliseconds left{status.allowed_ms};
+    allowances_.reported(job, status.allowed_ms < 0 ? std::nullopt : std::optional<Duration>(left));
+  }
   Reading reading = read_status(job.state(), host.provider.name, mine.fenced.contains(which), status);
   if (const wire::HostCheckpoint* newest = newest_beyond(status, mine.listed[which]))
     mine.listed[which] = newest->number;
@@ -326,13 +352,14 @@ void Attempts::renew() {
     const auto* running = job->in<job::Running>();
     const sched::Interval interval = pacer_.interval_of(*job);
     const wire::Tempo tempo{running != nullptr && running->move ? interval.soon : interval.every, interval.pause};
+    const std::optional<HostMonitor::Limits> limits = allowances_.running(*job);
     for (const job::Member& member : attempt->members) {
       HostUse& here = use[member.host.value];
       here.patience = std::min(here.patience.value_or(lost_after), lost_after);
       here.gpus.insert(member.gpu_uuids.begin(), member.gpu_uuids.end());
       const Which which{attempt->epoch.value, member.rank};
       if (member.part < job::Part::promised && !mine.fenced.contains(which)) continue;
-      here.wants.push_back({{job->id(), attempt->epoch, mine.saved[which], tempo}, job->state().policy.lease});
+      here.wants.push_back({{job->id(), attempt->epoch, mine.saved[which], tempo}, job->state().policy.lease, limits});
     }
   }
   fleet_.set_use(std::move(use), heartbeat_for(patience, book_.size() > 0));

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "control/fleet/fleet.hpp"
+#include "control/follow/allowances.hpp"
 #include "control/follow/host_work.hpp"
 #include "control/follow/job_book.hpp"
 #include "sched/interval.hpp"
@@ -47,6 +48,8 @@ class Attempts : public JobListener, public FleetListener {
   [[nodiscard]] std::uint64_t newest_there(const TrackedJob& job) const;
   // What the host is to do from now on (lease, pace): told with the next poll.
   void renew_soon();
+  // Whether each of its members has been heard of since we began: until then nobody knows what it has used meanwhile.
+  [[nodiscard]] bool is_counted(const TrackedJob& job) const;
 
  private:
   using Which = std::pair<std::uint64_t, int>;  // epoch, rank
@@ -57,6 +60,7 @@ class Attempts : public JobListener, public FleetListener {
   struct Doing {                      // of a job; everything here can be lost: the registry has the truth
     std::set<std::string> under_way;  // names of effects and pulls at work
     std::map<std::string, os::Executor::Timer> later;  // names waiting for another try
+    std::set<Which> heard;                             // its host has told of it
     std::set<Which> fenced;                            // a STOP was answered: the epoch cannot come up there any more
     std::map<Which, LaunchDoubt> doubts;               // about the STARTs of the newest epoch
     const std::shared_ptr<std::atomic<std::uint64_t>> wanted =  // the epoch that is to be started; threads read it
@@ -102,7 +106,7 @@ class Attempts : public JobListener, public FleetListener {
   // nullopt: the host is not registered any more, and the job has been told.
   [[nodiscard]] std::optional<MemberWork> work_with(TrackedJob& job, const HostName& host, Epoch epoch,
                                                     AttemptNumber attempt, int rank);
-  void note_last_output(const TrackedJob& job, int rank);
+  std::string note_last_output(const TrackedJob& job, int rank);  // what it has noted, or nothing
 
   // attempt_results.cpp: what jobs leave in their working directories.
   [[nodiscard]] ResultsWanted results_wanted(const TrackedJob& job, int rank);  // of its attempt that has ended
@@ -136,6 +140,8 @@ class Attempts : public JobListener, public FleetListener {
   JobBook& book_;
   Fleet& fleet_;
   Pacer& pacer_;
+  Allowances allowances_;
+  BootTime limits_told_{};
   std::map<std::string, Doing> work_;  // by id
   bool renewing_ = false;              // renew() is posted
   std::uint64_t merges_ = 0;

@@ -76,6 +76,16 @@ Result<void> push_whole(const MemberWork& work, BulkLink& link, const LaunchOrde
   return push_all(work, link, order.spec);
 }
 
+// START tells what is left as of now: the time was drawn from the host a moment ago, the files may have taken hours.
+Request limited(Request question, const LaunchOrder& order, BootTime now) {
+  if (auto* start = std::get_if<wire::StartRequest>(&question); start != nullptr && order.allowance) {
+    start->allowance = wire::Allowance{order.allowance->run, order.allowance->run_limit, {}};
+    if (order.allowance->time_until)
+      start->allowance->time = std::max(*order.allowance->time_until - now, Duration{});
+  }
+  return question;
+}
+
 // What the host lacks is sent, then it is asked to prepare; or it shows that it cannot be started there.
 LaunchTalk::Next begin_launch(const MemberWork& work, BulkLink& link, const LaunchOrder& order, LaunchTalk& talk,
                               std::string& healed_from) {
@@ -102,7 +112,7 @@ LaunchResult launch(const MemberWork& work, const LaunchOrder& order) {
     // START may be there, and whoever withdrew this one may not know yet what was committed: the host is asked.
     if (std::holds_alternative<wire::StartRequest>(question) && order.wanted && *order.wanted != order.spec.epoch.value)
       next = talk.give_up(not_started(make_error(Code::cancelled, "it is not wanted any more"), false));
-    else next = talk.next(put(*link->link, work.world.clock, stream, question));
+    else next = talk.next(put(*link->link, work.world.clock, stream, limited(question, order, work.world.clock.boot())));
   }
   LaunchResult result = std::get<LaunchResult>(next);
   result.healed_from = std::move(healed_from);

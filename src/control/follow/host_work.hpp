@@ -12,6 +12,7 @@
 #include "base/ids.hpp"
 #include "control/copies/world.hpp"
 #include "control/follow/launch_protocol.hpp"
+#include "control/follow/allowances.hpp"
 #include "control/follow/results.hpp"
 #include "wire/messages.hpp"
 
@@ -34,6 +35,7 @@ struct LaunchOrder {
   LaunchDoubt doubt = {};
   std::shared_ptr<const std::atomic<std::uint64_t>> wanted = {};  // the job's epoch as long as it is to be started
   CopiesOf copies = {};                                           // of the checkpoint it starts from
+  std::optional<Allowances::AtStart> allowance{};
   bool start = true;  // false: everything up to START, which waits for the other members
 };
 [[nodiscard]] LaunchResult launch(const MemberWork& work, const LaunchOrder& order);

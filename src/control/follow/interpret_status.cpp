@@ -22,9 +22,13 @@ job::EndKind end_kind_of(wire::EndReason reason) {
     case wire::EndReason::start_failed: return job::EndKind::start_failed;
     case wire::EndReason::disk_full: return job::EndKind::disk_full;
     case wire::EndReason::image_failed: return job::EndKind::image_failed;
+    case wire::EndReason::limit: return job::EndKind::limit;
   }
   return job::EndKind::vanished;
 }
+
+// Nothing when it did not tell.
+Duration ago(std::int64_t ms) { return std::chrono::milliseconds{std::max<std::int64_t>(ms, 0)}; }
 
 }  // namespace
 
@@ -51,15 +55,15 @@ Reading read_status(const job::State& state, const HostName& host, bool fenced, 
     case wire::AttemptPhase::running:
     case wire::AttemptPhase::stopping:
       if (launching != nullptr && member->part < job::Part::running)
-        out.events.push_back(job::PayloadStarted{status.epoch, rank});
+        out.events.push_back(job::PayloadStarted{status.epoch, rank, ago(status.running_ms_ago)});
       out.output = true;
       out.checkpoints = true;
       break;
     case wire::AttemptPhase::ended:
       if (launching != nullptr && status.started_ms_ago >= 0)
-        out.events.push_back(job::PayloadStarted{status.epoch, rank});
+        out.events.push_back(job::PayloadStarted{status.epoch, rank, ago(status.running_ms_ago)});
       out.events.push_back(job::AttemptEnded{
-          status.epoch, {end_kind_of(status.end), status.exit_code, status.signal, status.detail, rank}});
+          status.epoch, {end_kind_of(status.end), status.exit_code, status.signal, status.detail, rank}, ago(status.ended_ms_ago)});
       break;
   }
   return out;

@@ -167,6 +167,34 @@ TEST_F(RegistryTest, PrefersCheckpointsOfWhichSomebodyWasSure) {
   EXPECT_TRUE(commit(5, false).became_head);
 }
 
+TEST_F(RegistryTest, KeepsTheNewestProvenCheckpointAndTheSuspectOnesBesideThoseOfTheJobFile) {
+  const JobId id = submit();
+  const Epoch first = run(id, "a");
+  for (std::uint64_t n = 1; n <= 3; ++n) ASSERT_TRUE(registry->commit_checkpoint(checkpoint(id, first, n)));
+  ASSERT_TRUE(registry->apply(id, {{4000}, job::HostLost{first}}));
+  const auto fail = [&](const std::string& host) {
+    const Epoch epoch = run(id, host);
+    ASSERT_TRUE(registry->apply(id, {{5000}, job::AttemptEnded{epoch, {job::EndKind::exited, 3, 0, ""}}}));
+    ASSERT_TRUE(registry->apply(id, {{6000}, job::Collected{epoch, ""}}));
+  };
+  fail("b");
+  fail("c");
+  EXPECT_TRUE(registry->checkpoint(id, CheckpointSeq{3})->suspect);
+  EXPECT_EQ(registry->job(id)->machine.start().value, 2u);
+  const Epoch now = run(id, "b");
+  EXPECT_EQ(registry->job(id)->machine.attempt()->resumed_from.value, 2u);
+  EXPECT_EQ(registry->remove_checkpoint(id, {2}).error().code, Code::usage);
+  for (std::uint64_t n = 1; n <= 4; ++n) ASSERT_TRUE(registry->commit_checkpoint(checkpoint(id, now, n)));
+  EXPECT_TRUE(registry->checkpoint(id, CheckpointSeq{3})->suspect);
+  ASSERT_TRUE(registry->apply(id, {{7000}, job::HostLost{now}}));
+  run(id, "b");  // from checkpoint 7; it has proven nothing yet
+  std::vector<std::uint64_t> prunable;
+  const auto list = registry->prunable(id, job::KeepPolicy::newest(1));
+  ASSERT_TRUE(list);
+  for (const Checkpoint& c : *list) prunable.push_back(c.seq.value);
+  EXPECT_THAT(prunable, ::testing::ElementsAre(1, 4, 5)) << "2 was restored with success, 3 is suspect";
+}
+
 TEST_F(RegistryTest, TellsWhyNoCheckpointCanBeTakenUntilItCan) {
   const JobId id = submit();
   const Epoch epoch = run(id, "a");

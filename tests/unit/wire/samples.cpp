@@ -57,6 +57,8 @@ AttemptStatus status() {
   status.log_bytes = 123'456;
   status.checkpoints = {{1, digest(0x55), 1'000'000, 3, 40'000, "format"}, {2, digest(0x56), 1'000'001, 4, 0, "exit"}};
   status.max_epoch = {9};
+  status.running_ms_ago = 50'000;
+  status.allowed_ms = 7'000;
   return status;
 }
 
@@ -87,6 +89,14 @@ std::vector<Sample> make_all() {
       sample("spec", spec(), &parse_attempt_spec),
       sample("start", StartRequest{{"op-1"}, {77}, "b1", milliseconds{86'400'000}, spec(), {{"HF_TOKEN", "hf_secret"}}},
              &parse_start),
+      sample("limited-start",
+             StartRequest{{"op-1"}, {77}, "b1", milliseconds{86'400'000}, spec(), {},
+                          Allowance{milliseconds{5'000}, "month_budget", milliseconds{9'000}}},
+             &parse_start),
+      sample("limited-poll",
+             PollRequest{{99}, milliseconds{60'000},
+                         {{job, {7}, 2, {}, Allowance{milliseconds{5'000}, "budget", {}}}, {{"other"}, {1}, 0, {}, Allowance{}}}},
+             &parse_poll),
       sample("start-reply", StartReply{true}, &parse_start_reply),
       sample("stop", StopRequest{{"op-2"}, job, {7}, milliseconds{30'000}}, &parse_stop),
       sample("clean", CleanRequest{{"op-3"}, job, {6}}, &parse_clean),
