@@ -55,6 +55,7 @@ void Truth::looked(int laptop, const job::State& state) {
   if (known.done && !(state.phase == known.newest.phase)) throw Violation("S4", which + " is not final any more");
   if (known.cancelled && !state.cancel && !job::is_final(state.visible()))
     throw Violation("S3", which + " has lost its cancellation");
+  if (state.epoch > known.newest.epoch) check_apart(state);
   shadow(state.id).newest = state;
   if (job::is_final(state.visible())) shadow(state.id).done = true;
 }

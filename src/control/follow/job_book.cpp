@@ -8,6 +8,13 @@
 
 namespace gridctl::control {
 
+namespace {
+
+// What is damaged or gone stays so, and must hold nobody else up.
+bool may_pass(Code code) { return code == Code::io || code == Code::state_in_use || code == Code::no_space; }
+
+}  // namespace
+
 TrackedJob* JobBook::find(const JobId& id) {
   const auto found = jobs_.find(id.value);
   return found == jobs_.end() ? nullptr : found->second.get();
@@ -59,12 +66,15 @@ void JobBook::note(const JobId& id, job::Record record) {
   if (!noted) report(noted.error(), "while recording '" + record.kind + "' of job " + id.value);
 }
 
-// False when the registry cannot say.
-bool JobBook::refresh_one(const JobId& id) {
+void JobBook::refresh_one(const JobId& id) {
   Result<registry::Job> row = world_.records.job(id);
+  unread_.erase(id.value);
   if (!row) {
     report(row.error(), "while reading job " + id.value);
-    return false;
+    if (!may_pass(row.error().code)) return;
+    unread_.insert(id.value);
+    wants_refresh_ = true;
+    return;
   }
   const job::State state = row->machine;
   if (TrackedJob* known = find(id)) {
@@ -72,7 +82,7 @@ bool JobBook::refresh_one(const JobId& id) {
     known->row = *std::move(row);                                 // its file may have been changed by `job resume`
     if (!known->unsure && known->state() == state) due_(*known);  // what could not be recorded when it was due
     else adopt(*known, state);
-    return true;
+    return;
   }
   std::unique_ptr<TrackedJob>& job = jobs_[id.value];
   job = std::make_unique<TrackedJob>();
@@ -80,7 +90,6 @@ bool JobBook::refresh_one(const JobId& id) {
   TrackedJob& mine = *job;
   tell([&](JobListener& one) { one.found(mine); });
   adopt(mine, state);
-  return true;
 }
 
 void JobBook::refresh() {
@@ -90,16 +99,21 @@ void JobBook::refresh() {
     wants_refresh_ = true;
     return report(ids.error(), "while listing jobs");
   }
-  for (const JobId& id : *ids) (void)refresh_one(id);
+  for (const JobId& id : *ids) refresh_one(id);
   // Not listed any more: what could not be recorded was its end.
   each([&](TrackedJob& job) {
-    if (job.unsure) (void)refresh_one(job.id());
+    if (job.unsure) refresh_one(job.id());
   });
   std::erase_if(jobs_, [&](const auto& entry) {
     if (entry.second->state().needs_supervisor() || entry.second->holds > 0) return false;
     tell([&](JobListener& one) { one.forgotten(entry.second->id()); });
     return true;
   });
+}
+
+bool JobBook::is_certain() const {
+  return unread_.empty() &&
+         std::none_of(jobs_.begin(), jobs_.end(), [](const auto& entry) { return entry.second->unsure; });
 }
 
 bool JobBook::is_idle() const {

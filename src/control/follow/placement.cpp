@@ -127,7 +127,8 @@ void Placement::place(TrackedJob& job) {
   const os::Executor::Timer self = std::move(mine.timer);
   mine.timer.reset();
   if (job.unsure || job.in<job::Waiting>() == nullptr) return;
-  if (world_.clock.boot() - began_ <= k_first_contact_max && !fleet_.all_tried()) {
+  const bool knows_hosts = fleet_.all_tried() || world_.clock.boot() - began_ > k_first_contact_max;
+  if (!knows_hosts || !book_.is_certain()) {  // who holds what, and where a replica is, must be known
     mine.timer = world_.run.after(k_first_contact, [this, id = job.id()] {
       if (TrackedJob* due = book_.find(id)) place(*due);
     });
