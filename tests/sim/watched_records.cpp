@@ -38,10 +38,12 @@ void WatchedRecords::tell(const JobId& id, const std::vector<job::Record>& recor
 // --- What changes jobs -----------------------------------------------------------------------------------------------
 
 Result<job::Step> WatchedRecords::apply(const JobId& id, const job::Event& event) {
+  const bool resumes = std::holds_alternative<job::ResumeRequested>(event.what);
+  if (resumes) world_.truth->may_resume(world_.truth->index(id));  // also when it is told that this failed
   TRY_ASSIGN(job::Step step, with(Kind::writes, [&](JobRecords& r) { return r.apply(id, event); }));
   tell(id, step.records);
   const job::State before = std::exchange(seen_[id.value], step.state);
-  if (std::holds_alternative<job::ResumeRequested>(event.what) && !job::is_final(step.state.visible()))
+  if (resumes && !job::is_final(step.state.visible()))
     world_.truth->resumed(world_.truth->index(id), step.state);
   else world_.truth->stepped(laptop_, before, event.what, step.state);
   return step;
