@@ -183,6 +183,9 @@ Result<void> WatchedRecords::note(const JobId& id, WallTime at, const job::Recor
 Result<std::vector<JobId>> WatchedRecords::unfinished() {
   return with(Kind::reads, [](JobRecords& r) { return r.unfinished(); });
 }
+Result<JobRecords::Changes> WatchedRecords::changes(std::int64_t after) {
+  return with(Kind::reads, [&](JobRecords& r) { return r.changes(after); });
+}
 Result<std::vector<registry::AttemptRecord>> WatchedRecords::attempts(const JobId& id) {
   return with(Kind::reads, [&](JobRecords& r) { return r.attempts(id); });
 }

@@ -44,7 +44,7 @@ void JobBook::take(const JobId& id, const Result<job::Step>& step) {
     // If nothing was committed, the fact will be seen again, by a poll or by the effect's next try. But the end of a
     // commit may have failed, and what we know of the job may be over.
     report(step.error(), "while recording an event of job " + id.value);
-    job->unsure = true;
+    job->unsure = may_be_unsure_ = true;
     wants_refresh_ = true;
     return tell([&](JobListener& one) { one.became_unsure(*job); });
   }
@@ -84,6 +84,7 @@ void JobBook::refresh_one(const JobId& id) {
     else adopt(*known, state);
     return;
   }
+  if (!state.needs_supervisor()) return;
   std::unique_ptr<TrackedJob>& job = jobs_[id.value];
   job = std::make_unique<TrackedJob>();
   job->row = *std::move(row);
@@ -94,16 +95,20 @@ void JobBook::refresh_one(const JobId& id) {
 
 void JobBook::refresh() {
   wants_refresh_ = false;
-  const Result<std::vector<JobId>> ids = world_.records.unfinished();
-  if (!ids) {
+  const Result<registry::JobRecords::Changes> changes = world_.records.changes(revision_);
+  if (!changes) {
     wants_refresh_ = true;
-    return report(ids.error(), "while listing jobs");
+    return report(changes.error(), "while listing jobs");
   }
-  for (const JobId& id : *ids) refresh_one(id);
-  // Not listed any more: what could not be recorded was its end.
-  each([&](TrackedJob& job) {
-    if (job.unsure) refresh_one(job.id());
-  });
+  revision_ = changes->revision;
+  std::set<std::string> again = unread_;
+  for (const auto& [id, job] : jobs_)
+    if (job->unsure) again.insert(id);
+  for (const JobId& id : changes->jobs) {
+    again.erase(id.value);
+    refresh_one(id);
+  }
+  for (const std::string& id : again) refresh_one({id});
   std::erase_if(jobs_, [&](const auto& entry) {
     if (entry.second->state().needs_supervisor() || entry.second->holds > 0) return false;
     tell([&](JobListener& one) { one.forgotten(entry.second->id()); });
@@ -111,9 +116,17 @@ void JobBook::refresh() {
   });
 }
 
+void JobBook::remind() {
+  each([this](TrackedJob& job) {
+    if (!job.unsure) due_(job);
+  });
+}
+
 bool JobBook::is_certain() const {
-  return unread_.empty() &&
-         std::none_of(jobs_.begin(), jobs_.end(), [](const auto& entry) { return entry.second->unsure; });
+  may_be_unsure_ = may_be_unsure_ && std::any_of(jobs_.begin(), jobs_.end(), [](const auto& entry) {
+                     return entry.second->unsure;
+                   });
+  return unread_.empty() && !may_be_unsure_;
 }
 
 bool JobBook::is_idle() const {
