@@ -23,6 +23,11 @@ class JobRecords {
     bool became_head = false;
     job::Step step;
   };
+  // Jobs by their last change, the oldest first; and what to ask for the next time.
+  struct Changes {
+    std::int64_t revision = 0;
+    std::vector<JobId> jobs;
+  };
   virtual ~JobRecords() = default;
 
   [[nodiscard]] virtual Result<std::int64_t> data_version() = 0;
@@ -49,6 +54,7 @@ class JobRecords {
   [[nodiscard]] virtual Result<void> note(const JobId& id, WallTime at, const job::Record& record) = 0;
   [[nodiscard]] virtual Result<Job> job(const JobId& id) = 0;
   [[nodiscard]] virtual Result<std::vector<JobId>> unfinished() = 0;
+  [[nodiscard]] virtual Result<Changes> changes(std::int64_t after) = 0;
   [[nodiscard]] virtual Result<std::vector<AttemptRecord>> attempts(const JobId& id) = 0;
   [[nodiscard]] virtual Result<Spent> spent(const JobId& id, WallTime now) = 0;
   [[nodiscard]] virtual Result<job::Step> take_result(const JobId& id, const JobId& replica,

@@ -370,6 +370,27 @@ Result<std::vector<JobId>> Registry::unfinished() {
   }
 }
 
+Result<Registry::Changes> Registry::changes(std::int64_t after) {
+  Changes out{after, {}};
+  if (after > 0) {
+    db::Statement query = impl_->db.prepare("SELECT revision, id FROM jobs WHERE revision > ? ORDER BY revision");
+    query.bind(after);
+    for (;;) {
+      TRY_ASSIGN(const bool row, query.next());
+      if (!row) return out;
+      out.revision = query.integer(0);
+      out.jobs.push_back({query.text(1)});
+    }
+  }
+  {
+    db::Statement query = impl_->db.prepare("SELECT coalesce(max(revision), 0) FROM jobs");
+    TRY_ASSIGN(const bool row, query.next());
+    if (row) out.revision = query.integer(0);
+  }
+  TRY_ASSIGN(out.jobs, unfinished());  // what changes meanwhile is told the next time, too
+  return out;
+}
+
 Result<std::vector<AttemptRecord>> Registry::attempts(const JobId& id) {
   db::Statement query = impl_->db.prepare(
       "SELECT number, epoch, provider, state, reason, why, price, started_ms, ended_ms, resumed_from, exit_code "

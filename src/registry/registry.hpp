@@ -90,6 +90,9 @@ class Registry : public JobRecords {
   [[nodiscard]] Result<Job> job(const JobId& id) override;
   [[nodiscard]] Result<std::vector<JobRow>> jobs(const JobFilter& filter);  // newest first
   [[nodiscard]] Result<std::vector<JobId>> unfinished() override;           // State::needs_supervisor()
+  // Those whose state or specification has changed after that revision, by whomever, finished or not. 0: all that are
+  // unfinished.
+  [[nodiscard]] Result<Changes> changes(std::int64_t after) override;
   [[nodiscard]] Result<std::vector<AttemptRecord>> attempts(const JobId& id) override;
   // What it has used so far, the attempt that runs now counted up to `now`; the money of its replicas is its own.
   [[nodiscard]] Result<Spent> spent(const JobId& id, WallTime now) override;

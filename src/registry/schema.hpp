@@ -247,6 +247,17 @@ CREATE TABLE results(
   left_bytes INTEGER NOT NULL,
   left_until_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+)sql",
+    // 12 -> 13: who follows jobs reads those that changed, not all
+    R"sql(
+ALTER TABLE jobs ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;  -- higher than all others when spec or machine changed
+CREATE INDEX jobs_by_revision ON jobs(revision);
+CREATE TRIGGER job_added AFTER INSERT ON jobs BEGIN
+  UPDATE jobs SET revision = (SELECT max(revision) + 1 FROM jobs) WHERE n = new.n;
+END;
+CREATE TRIGGER job_changed AFTER UPDATE OF spec, machine ON jobs BEGIN
+  UPDATE jobs SET revision = (SELECT max(revision) + 1 FROM jobs) WHERE n = new.n;
+END;
 )sql"};
 
 inline constexpr std::int64_t k_schema_version = k_schema_steps.size();

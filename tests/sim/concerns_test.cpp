@@ -153,6 +153,27 @@ TEST(Replicas, OfALeaderThatIsCancelledSaveBeforeTheyEnd) {
   ASSERT_TRUE(grid.until([&] { return grid.ended("pair") && grid.ended("pairr2"); }));
 }
 
+// A daemon that was restarted knows where its siblings are only when it could read all of them; and one of whose
+// placement a commit was reported as failed may be on its host all the same.
+TEST(Replicas, StayApartWhenTheRegistryFails) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Options o = quiet();
+    o.seed = seed;
+    o.hosts = 3;
+    o.gpus_per_host = 3;
+    o.work = 4 * k_min;
+    for (int i = 0; i < 12; ++i) {
+      o.faults.push_back({FaultKind::registry_error, i * 20 * k_s, 18 * k_s});
+      o.faults.push_back({FaultKind::laptop_kill, i * 20 * k_s + 5 * k_s, k_s});
+      o.faults.push_back({FaultKind::host_power, i * 30 * k_s, 2 * k_s, i % 3});
+    }
+    Grid grid(o);
+    grid.add("trio", [](job::Spec& spec) { spec.replicas = 3; });
+    const auto ended = [&] { return grid.ended("trio") && grid.ended("trior2") && grid.ended("trior3"); };
+    EXPECT_NO_THROW(EXPECT_TRUE(grid.until(ended)) << "seed " << seed) << "seed " << seed;
+  }
+}
+
 TEST(Mover, LeavesAHostThatIsToBeEmptiedWhenTheNextCheckpointIsSafe) {
   Grid grid(quiet());
   grid.add("guest");

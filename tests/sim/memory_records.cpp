@@ -3,6 +3,7 @@
 #include "memory_records.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "job/going_back.hpp"
 #include "registry/registry.hpp"
@@ -56,6 +57,8 @@ void MemoryRecords::record(Row& row, WallTime at, const job::Record& one) {
 }
 
 void MemoryRecords::save(Row& row, const job::Step& step, WallTime at) {
+  changed_.erase(std::exchange(row.revision, ++revision_));
+  changed_.emplace(row.revision, row.row.id.value);
   const job::State& s = row.row.machine = step.state;
   const auto* done = std::get_if<job::Done>(&s.phase);
   row.row.state = s.visible();
@@ -143,6 +146,17 @@ Result<std::vector<JobId>> MemoryRecords::unfinished() {
   std::vector<JobId> ids;
   for (const Row* row : rows) ids.push_back(row->row.id);
   return ids;
+}
+
+Result<registry::JobRecords::Changes> MemoryRecords::changes(std::int64_t after) {
+  Changes out{revision_, {}};
+  if (after > 0) {
+    TRY(read());
+    for (auto at = changed_.upper_bound(after); at != changed_.end(); ++at) out.jobs.push_back({at->second});
+    return out;
+  }
+  TRY_ASSIGN(out.jobs, unfinished());
+  return out;
 }
 
 Result<std::vector<AttemptRecord>> MemoryRecords::attempts(const JobId& id) {

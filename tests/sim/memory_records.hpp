@@ -51,6 +51,7 @@ class MemoryRecords : public Backend, public registry::JobRecords {
   Result<void> note(const JobId& id, WallTime at, const job::Record& record) override;
   Result<registry::Job> job(const JobId& id) override;
   Result<std::vector<JobId>> unfinished() override;
+  Result<Changes> changes(std::int64_t after) override;
   Result<std::vector<registry::AttemptRecord>> attempts(const JobId& id) override;
   Result<registry::Spent> spent(const JobId& id, WallTime now) override;
   Result<job::Step> take_result(const JobId& id, const JobId& replica, const job::Event& event) override;
@@ -76,6 +77,7 @@ class MemoryRecords : public Backend, public registry::JobRecords {
   };
   struct Row {
     std::uint64_t order = 0;
+    std::int64_t revision = 0;
     registry::Job row;  // `machine` is its state
     std::vector<registry::Input> inputs;
     std::vector<registry::AttemptRecord> attempts;
@@ -101,7 +103,8 @@ class MemoryRecords : public Backend, public registry::JobRecords {
   std::map<std::string, std::vector<registry::HostEvent>> host_events_;
   std::map<std::string, std::vector<registry::HostSpan>> spans_;
   std::uint64_t next_order_ = 1;
-  std::int64_t next_event_ = 1;
+  std::int64_t next_event_ = 1, revision_ = 0;
+  std::map<std::int64_t, std::string> changed_;  // ids by revision
   bool disk_full_ = false, errors_ = false;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "network.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <utility>
 
@@ -147,6 +148,8 @@ void Connection::answered(std::uint64_t number, std::uint32_t stream, const Resu
 Result<std::unique_ptr<control::AgentChannel>> SimNetwork::connect(const registry::Provider& provider,
                                                                    BootTime deadline) {
   const int host = host_of(provider.name);
+  // No agent has to be sent: only that may take until the deadline.
+  deadline = std::min(deadline, run_.clock().boot() + control::k_connect_timeout);
   TRY_ASSIGN(const Host::Hello hello, ask<Host::Hello>(
                                           host, deadline, [this](Host& there) { return there.greet(laptop_); }, 0));
   world_.heard(laptop_, host);

@@ -120,6 +120,7 @@ class Truth {
   void check_never(int laptop, const job::State& before, const job::LaunchFailed& failed);
   // truth_wishes.cpp
   void check_placed(int laptop, const job::State& after);
+  void check_apart(const job::State& state);
   void check_silence(Laptop& laptop, const control::TrackedJob& job);
   void check_seen(Laptop& laptop);
   void look_at_forgotten(Laptop& laptop);

@@ -55,6 +55,7 @@ void Truth::looked(int laptop, const job::State& state) {
   if (known.done && !(state.phase == known.newest.phase)) throw Violation("S4", which + " is not final any more");
   if (known.cancelled && !state.cancel && !job::is_final(state.visible()))
     throw Violation("S3", which + " has lost its cancellation");
+  if (state.epoch > known.newest.epoch) check_apart(state);
   shadow(state.id).newest = state;
   if (job::is_final(state.visible())) shadow(state.id).done = true;
 }
@@ -172,7 +173,8 @@ void Truth::check_needless(int laptop, const job::State& before, const job::Happ
 
 void Truth::check_final(const job::State& before, const job::State& after) {
   Shadow& known = shadow(after.id);
-  if (std::holds_alternative<job::Done>(before.phase) && !(before.phase == after.phase))
+  // `before` is what its daemon knew, which may not have heard of a resumption.
+  if (std::holds_alternative<job::Done>(before.phase) && !(before.phase == after.phase) && known.done)
     throw Violation("S4", after.id.value + " changes after it was final");
   if (!std::holds_alternative<job::Done>(after.phase) || known.done) return;
   known.done = true;

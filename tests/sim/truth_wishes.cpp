@@ -40,18 +40,26 @@ void Truth::check_placed(int laptop, const job::State& after) {
   const job::Attempt* attempt = after.attempt();
   if (attempt == nullptr) return;
   const Laptop& there = *world_.laptops[static_cast<std::size_t>(laptop)];
-  const int leader = family(index(after.id));
   for (const job::Member& member : attempt->members) {
     const auto since = emptied_since_.find({laptop, host_index(member.host)});
     if (since != emptied_since_.end() && world_.now - std::max(since->second, there.clear_since()) > k_heed)
       broken("W1", after.id, "is placed on " + member.host.value + ", which is to be emptied");
+  }
+  check_apart(after);
+}
+
+// Also of a placement that is only seen when it is read back.
+void Truth::check_apart(const job::State& state) {
+  const job::Attempt* attempt = state.attempt();
+  if (attempt == nullptr || is_stopping(state)) return;
+  const int leader = family(index(state.id));
+  for (const job::Member& member : attempt->members)
     for (const auto& [other, known] : shadows_) {
-      if (other == index(after.id) || family(other) != leader || is_stopping(known.newest)) continue;
+      if (other == index(state.id) || family(other) != leader || is_stopping(known.newest)) continue;
       const job::Attempt* its = known.newest.attempt();
       if (its != nullptr && its->on(member.host) != nullptr)
-        broken("W2", after.id, "is placed on " + member.host.value + ", where another replica of it is");
+        broken("W2", state.id, "is placed on " + member.host.value + ", where another replica of it is");
     }
-  }
 }
 
 // By what the daemon knows just then.

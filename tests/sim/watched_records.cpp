@@ -38,10 +38,12 @@ void WatchedRecords::tell(const JobId& id, const std::vector<job::Record>& recor
 // --- What changes jobs -----------------------------------------------------------------------------------------------
 
 Result<job::Step> WatchedRecords::apply(const JobId& id, const job::Event& event) {
+  const bool resumes = std::holds_alternative<job::ResumeRequested>(event.what);
+  if (resumes) world_.truth->may_resume(world_.truth->index(id));  // also when it is told that this failed
   TRY_ASSIGN(job::Step step, with(Kind::writes, [&](JobRecords& r) { return r.apply(id, event); }));
   tell(id, step.records);
   const job::State before = std::exchange(seen_[id.value], step.state);
-  if (std::holds_alternative<job::ResumeRequested>(event.what) && !job::is_final(step.state.visible()))
+  if (resumes && !job::is_final(step.state.visible()))
     world_.truth->resumed(world_.truth->index(id), step.state);
   else world_.truth->stepped(laptop_, before, event.what, step.state);
   return step;
@@ -180,6 +182,9 @@ Result<void> WatchedRecords::note(const JobId& id, WallTime at, const job::Recor
 }
 Result<std::vector<JobId>> WatchedRecords::unfinished() {
   return with(Kind::reads, [](JobRecords& r) { return r.unfinished(); });
+}
+Result<JobRecords::Changes> WatchedRecords::changes(std::int64_t after) {
+  return with(Kind::reads, [&](JobRecords& r) { return r.changes(after); });
 }
 Result<std::vector<registry::AttemptRecord>> WatchedRecords::attempts(const JobId& id) {
   return with(Kind::reads, [&](JobRecords& r) { return r.attempts(id); });

@@ -48,6 +48,7 @@ class WatchedRecords : public registry::JobRecords {
   Result<void> note(const JobId& id, WallTime at, const job::Record& record) override;
   Result<registry::Job> job(const JobId& id) override;
   Result<std::vector<JobId>> unfinished() override;
+  Result<Changes> changes(std::int64_t after) override;
   Result<std::vector<registry::AttemptRecord>> attempts(const JobId& id) override;
   Result<registry::Spent> spent(const JobId& id, WallTime now) override;
   Result<job::Step> take_result(const JobId& id, const JobId& replica, const job::Event& event) override;

@@ -45,8 +45,10 @@ void Controller::tick() {
     // Without the list of hosts every job's host would count as removed.
     if (fleet_.refresh()) {
       seen_version_ = *version;
-      next_refresh_ = now + k_reload_pause;
+      const bool remind = now >= next_refresh_;
+      next_refresh_ = remind ? now + k_reload_pause : next_refresh_;
       book_.refresh();
+      if (remind) book_.remind();
       attempts_.renew_soon();
       if (others_wrote) fleet_.load_standings();
     }

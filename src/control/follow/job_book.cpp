@@ -8,6 +8,13 @@
 
 namespace gridctl::control {
 
+namespace {
+
+// What is damaged or gone stays so, and must hold nobody else up.
+bool may_pass(Code code) { return code == Code::io || code == Code::state_in_use || code == Code::no_space; }
+
+}  // namespace
+
 TrackedJob* JobBook::find(const JobId& id) {
   const auto found = jobs_.find(id.value);
   return found == jobs_.end() ? nullptr : found->second.get();
@@ -37,7 +44,7 @@ void JobBook::take(const JobId& id, const Result<job::Step>& step) {
     // If nothing was committed, the fact will be seen again, by a poll or by the effect's next try. But the end of a
     // commit may have failed, and what we know of the job may be over.
     report(step.error(), "while recording an event of job " + id.value);
-    job->unsure = true;
+    job->unsure = may_be_unsure_ = true;
     wants_refresh_ = true;
     return tell([&](JobListener& one) { one.became_unsure(*job); });
   }
@@ -59,12 +66,15 @@ void JobBook::note(const JobId& id, job::Record record) {
   if (!noted) report(noted.error(), "while recording '" + record.kind + "' of job " + id.value);
 }
 
-// False when the registry cannot say.
-bool JobBook::refresh_one(const JobId& id) {
+void JobBook::refresh_one(const JobId& id) {
   Result<registry::Job> row = world_.records.job(id);
+  unread_.erase(id.value);
   if (!row) {
     report(row.error(), "while reading job " + id.value);
-    return false;
+    if (!may_pass(row.error().code)) return;
+    unread_.insert(id.value);
+    wants_refresh_ = true;
+    return;
   }
   const job::State state = row->machine;
   if (TrackedJob* known = find(id)) {
@@ -72,34 +82,51 @@ bool JobBook::refresh_one(const JobId& id) {
     known->row = *std::move(row);                                 // its file may have been changed by `job resume`
     if (!known->unsure && known->state() == state) due_(*known);  // what could not be recorded when it was due
     else adopt(*known, state);
-    return true;
+    return;
   }
+  if (!state.needs_supervisor()) return;
   std::unique_ptr<TrackedJob>& job = jobs_[id.value];
   job = std::make_unique<TrackedJob>();
   job->row = *std::move(row);
   TrackedJob& mine = *job;
   tell([&](JobListener& one) { one.found(mine); });
   adopt(mine, state);
-  return true;
 }
 
 void JobBook::refresh() {
   wants_refresh_ = false;
-  const Result<std::vector<JobId>> ids = world_.records.unfinished();
-  if (!ids) {
+  const Result<registry::JobRecords::Changes> changes = world_.records.changes(revision_);
+  if (!changes) {
     wants_refresh_ = true;
-    return report(ids.error(), "while listing jobs");
+    return report(changes.error(), "while listing jobs");
   }
-  for (const JobId& id : *ids) (void)refresh_one(id);
-  // Not listed any more: what could not be recorded was its end.
-  each([&](TrackedJob& job) {
-    if (job.unsure) (void)refresh_one(job.id());
-  });
+  revision_ = changes->revision;
+  std::set<std::string> again = unread_;
+  for (const auto& [id, job] : jobs_)
+    if (job->unsure) again.insert(id);
+  for (const JobId& id : changes->jobs) {
+    again.erase(id.value);
+    refresh_one(id);
+  }
+  for (const std::string& id : again) refresh_one({id});
   std::erase_if(jobs_, [&](const auto& entry) {
     if (entry.second->state().needs_supervisor() || entry.second->holds > 0) return false;
     tell([&](JobListener& one) { one.forgotten(entry.second->id()); });
     return true;
   });
+}
+
+void JobBook::remind() {
+  each([this](TrackedJob& job) {
+    if (!job.unsure) due_(job);
+  });
+}
+
+bool JobBook::is_certain() const {
+  may_be_unsure_ = may_be_unsure_ && std::any_of(jobs_.begin(), jobs_.end(), [](const auto& entry) {
+                     return entry.second->unsure;
+                   });
+  return unread_.empty() && !may_be_unsure_;
 }
 
 bool JobBook::is_idle() const {

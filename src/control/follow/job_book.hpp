@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -70,9 +71,14 @@ class JobBook {
   // A line of its history without an event.
   void note(const JobId& id, job::Record record);
 
-  // When somebody else has written, and now and then. `soon`: at the next tick.
+  // When somebody else has written: reads the jobs that changed. `soon`: at the next tick.
   void refresh();
+  // Now and then: what is pending of any job, and could not be recorded when it was due.
+  void remind();
   void refresh_soon() { wants_refresh_ = true; }
+  // False while some job may hold a host that nobody here knows of: it could not be read yet, or its last event may
+  // have been committed or not.
+  [[nodiscard]] bool is_certain() const;
   [[nodiscard]] bool wants_refresh() const { return wants_refresh_; }
 
   // Nothing to follow, nothing under way.
@@ -85,13 +91,16 @@ class JobBook {
   void tell(Tell one) {
     for (JobListener* listener : listeners_) one(*listener);
   }
-  [[nodiscard]] bool refresh_one(const JobId& id);
+  void refresh_one(const JobId& id);
 
   const World world_;
   std::map<std::string, std::unique_ptr<TrackedJob>> jobs_;  // by id
   std::vector<JobListener*> listeners_;
   std::function<void(TrackedJob&)> due_ = [](TrackedJob&) {};
+  std::set<std::string> unread_;  // ids of unfinished jobs that could not be read, for a reason that may pass
+  std::int64_t revision_ = 0;             // of the registry, up to which all was read
   bool wants_refresh_ = false;
+  mutable bool may_be_unsure_ = false;  // one of them; else none is
 };
 
 }  // namespace gridctl::control

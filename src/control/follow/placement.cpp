@@ -127,7 +127,8 @@ void Placement::place(TrackedJob& job) {
   const os::Executor::Timer self = std::move(mine.timer);
   mine.timer.reset();
   if (job.unsure || job.in<job::Waiting>() == nullptr) return;
-  if (world_.clock.boot() - began_ <= k_first_contact_max && !fleet_.all_tried()) {
+  const bool knows_hosts = fleet_.all_tried() || world_.clock.boot() - began_ > k_first_contact_max;
+  if (!knows_hosts || !book_.is_certain()) {  // who holds what, and where a replica is, must be known
     mine.timer = world_.run.after(k_first_contact, [this, id = job.id()] {
       if (TrackedJob* due = book_.find(id)) place(*due);
     });
@@ -256,11 +257,7 @@ std::vector<TrackedJob*> Placement::queue() {
 // What became free since they were asked last is theirs first. Ordering thousands costs more than seeing that nobody
 // but the same owner's equals wait, who are asked in time.
 void Placement::ask_those_before(const TrackedJob& than) {
-  const auto is_due = [this](const TrackedJob& job) {
-    const auto found = waits_.find(job.id().value);
-    return found != waits_.end() && found->second.timer != nullptr && waits_for_room(job) &&
-           found->second.asked_at != fleet_.capacity();
-  };
+  if (asks_in_turn_) return;
   const bool needed = std::any_of(book_.all().begin(), book_.all().end(), [&](const auto& entry) {
     const job::Spec& spec = entry.second->spec();
     const bool others = spec.priority > than.spec().priority ||
@@ -268,10 +265,18 @@ void Placement::ask_those_before(const TrackedJob& than) {
     return others && is_due(*entry.second);
   });
   if (!needed) return;
+  asks_in_turn_ = true;
   for (TrackedJob* job : queue()) {
-    if (job == &than) return;
+    if (job == &than) break;
     if (is_due(*job)) place(*job);
   }
+  asks_in_turn_ = false;
+}
+
+bool Placement::is_due(const TrackedJob& job) const {
+  if (!waits_for_room(job)) return false;
+  const auto found = waits_.find(job.id().value);
+  return found != waits_.end() && found->second.timer != nullptr && found->second.asked_at != fleet_.capacity();
 }
 
 // Asks at once for those that wait for room. Those that wait for the end of a backoff are left alone.

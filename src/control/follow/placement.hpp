@@ -68,6 +68,7 @@ class Placement : public Pacer, public JobListener {
   void not_placed(TrackedJob& job, const Question& question, bool could_ever_fit, const std::string& summary,
                   std::vector<std::string> lines);
   void ask_those_before(const TrackedJob& than);
+  [[nodiscard]] bool is_due(const TrackedJob& job) const;
   void wake_waiting(BootTime now);
   [[nodiscard]] std::vector<sched::HostFacts> facts(const TrackedJob& asking, const std::set<std::string>& gone) const;
   [[nodiscard]] sched::JobKnowledge knowledge(const TrackedJob& job, std::vector<sched::HostFacts>& hosts);
@@ -81,6 +82,7 @@ class Placement : public Pacer, public JobListener {
   std::map<std::string, Wait> waits_;  // by id
   const BootTime began_;
   BootTime next_wake_{};
+  bool asks_in_turn_ = false;   // those before somebody are being asked, in their order
   std::uint64_t woken_at_ = 0;  // Fleet::capacity() when all that wait had been asked
 };
 

@@ -278,6 +278,29 @@ TEST_F(RegistryTest, ShowsOtherProcessesCommitsByItsDataVersion) {
   EXPECT_NE(*other->data_version(), before);
 }
 
+TEST_F(RegistryTest, TellsWhichJobsHaveChangedSinceOneLooked) {
+  const JobId first = submit(), second = submit(), third = submit();
+  EXPECT_TRUE(registry->apply(third, {{1500}, job::CancelRequested{}}));
+  Result<Registry::Changes> seen = registry->changes(0);
+  EXPECT_EQ(seen->jobs, (std::vector{first, second})) << "those that are unfinished";
+  seen = registry->changes(seen->revision);
+  EXPECT_TRUE(seen->jobs.empty());
+  Result<Registry> other = Registry::open(directory);
+  const Epoch epoch = run(second, "ada");
+  EXPECT_TRUE(other->apply(first, {{2500}, job::CancelRequested{}}));
+  const Result<Registry::Changes> newer = registry->changes(seen->revision);
+  EXPECT_EQ(newer->jobs, (std::vector{second, first})) << "in the order of their last changes, finished or not";
+  EXPECT_TRUE(other->commit_checkpoint(checkpoint(second, epoch, 1)));
+  EXPECT_TRUE(other->save_explanation(first, {"why"}));
+  EXPECT_TRUE(other->note(first, {2600}, {"noted", "a line", {}, {}}));
+  const Result<Registry::Changes> head = registry->changes(newer->revision);
+  EXPECT_EQ(head->jobs, std::vector{second}) << "what is told of a job does not change it";
+  job::Spec spec = registry->job(first)->spec;
+  spec.priority = 3;
+  EXPECT_TRUE(other->update_spec(first, spec));
+  EXPECT_EQ(registry->changes(head->revision)->jobs, std::vector{first});
+}
+
 TEST_F(RegistryTest, RefusesANewerSchemaAndADamagedFile) {
   registry.reset();
   {
