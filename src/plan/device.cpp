@@ -150,7 +150,10 @@ Result<const sched::GpuModel*> gpu_named(std::string_view name) {
       });
   }
   std::vector<std::string> known;
-  for (const sched::GpuModel& model : sched::catalogue()) known.push_back(model.key);
+  for (const sched::GpuModel& model : sched::catalogue()) {
+    known.push_back(model.key);
+    known.push_back(model.key.substr(0, model.key.find(' ')));  // as people shorten them
+  }
   const std::string near = nearest(name, known);
   return make_error(Code::usage,
                     "unknown GPU '" + std::string(name) + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?"));

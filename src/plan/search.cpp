@@ -285,7 +285,8 @@ std::optional<Reason> reason_against(const Training& training, const Layout& l) 
   if (training.sequence % l.cp != 0) return Reason::sequence;
   const std::int64_t each = static_cast<std::int64_t>(l.dp) * l.micro_batch;
   if (training.batch < each || training.batch % each != 0) return Reason::batch;
-  if ((l.zero >= 2 && l.pp > 1) || (l.virtual_stages > 1 && l.pp == 1)) return Reason::sharding;
+  const bool sharded = l.zero == 2 || (l.zero == 3 && !shards_in_pipelines(training.framework));
+  if ((sharded && l.pp > 1) || (l.virtual_stages > 1 && l.pp == 1)) return Reason::sharding;
   if (!possible(training, l)) return Reason::experts;
   return std::nullopt;
 }

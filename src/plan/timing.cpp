@@ -111,7 +111,10 @@ Traffic traffic_of(const Training& training, const TimingFacts& facts, const Lay
   const double d = static_cast<double>(layout.dp) * layout.cp;
   const double ring = (d - 1) / d;
   const auto steps = static_cast<double>(micro_batches(training, layout));
-  if (layout.zero == 3) {
+  if (layout.zero == 3 && layout.pp > 1 && shards_in_pipelines(training.framework)) {
+    out.data = ring * (half * share + 4 * trained);
+    out.data_message = half * share / std::max(training.model.layers, 1);
+  } else if (layout.zero == 3) {
     out.data = ring * half * steps * (2 * share + trained);
     out.data_message = training.model.layers > 0 ? half * share / training.model.layers : half * share;
   } else {
