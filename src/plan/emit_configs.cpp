@@ -231,7 +231,8 @@ std::string titan_arguments(const Question& question, const Plan& plan) {
   if (l.pp > 1) {
     add("parallelism.pipeline_parallel_microbatch_size", l.micro_batch);
     out += std::string("--parallelism.pipeline_parallel_schedule ") +
-           (l.virtual_stages > 1 ? "Interleaved1F1B" : "1F1B") + "\n";
+           (l.virtual_stages > 1 ? "Interleaved1F1B" : "1F1B") +
+           "\n--training.disable_cuda_graphs\n";  // it has none in pipelines
   }
   out += "--checkpoint.enable\n";
   add("checkpoint.interval", 500);
