@@ -47,7 +47,10 @@ void price_of(const sched::GpuModel& model, Machines& out) {
   if (!price) return;
   out.usd_per_gpu_hour = price->usd_per_gpu_hour;
   out.sources.push_back("price: list price of " + std::string(price->instance) + ", " +
-                        std::string(sched::k_list_prices_read));
+                        std::string(sched::k_list_prices_read) +
+                        (price->model == model.key ? ""
+                                                   : ", the cheapest that does as much: its GPU is " +
+                                                         std::string(price->model)));
 }
 
 Result<std::vector<Machines>> named_machines(const Parsed& parsed) {

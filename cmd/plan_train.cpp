@@ -28,7 +28,7 @@ constexpr Option k_options[] = {
     {"params", 0, "N", "instead of a model: a usual shape of so many parameters (7B)"},
     {"tokens", 0, "N", "of the whole training (20B)", "one step"},
     {"seq", 0, "N", "tokens of a sequence", "the model's, at most 8192"},
-    {"batch", 0, "N", "sequences of a step, all GPUs together", "about 4M tokens"},
+    {"batch", 0, "N", "sequences of a step, all GPUs together", "about 4M tokens; of an adapter 128K"},
     {"method", 0, "METHOD", "what is trained", "full", Completion::choices, "full|lora|qlora"},
     {"precision", 0, "KIND", "of the matrices", "bf16", Completion::choices, "fp32|fp16|bf16|fp8"},
     {"optimizer", 0, "NAME", "adamw, adamw-8bit, adamw-bf16, sgd, sgd-momentum, lion, adafactor, muon", "adamw"},
@@ -47,7 +47,7 @@ constexpr Option k_options[] = {
     {"emit", 0, "TARGET", "write the files that run it into DIR", "", Completion::choices,
      "torchrun|fsdp|deepspeed|accelerate|megatron|torchtitan"}};
 constexpr int k_exits[] = {4, 7};
-constexpr std::int64_t k_tokens_of_step = 4'194'304, k_sequence_max = 8192;
+constexpr std::int64_t k_tokens_of_step = 4'194'304, k_tokens_of_tuning = 131'072, k_sequence_max = 8192;
 
 template <class Value>
 Result<Value> word(const Parsed& parsed, std::string_view option, std::optional<Value> (*meaning)(std::string_view),
@@ -79,7 +79,8 @@ Result<plan::Training> read_training(const Parsed& parsed, std::optional<plan::T
     return make_error(Code::usage, "--seq: " + std::to_string(out.sequence) + " tokens are more than the " +
                                        std::to_string(out.model.max_sequence) + " that " + out.model.name + " knows");
   std::int64_t usual = 1;
-  while (usual * 2 * out.sequence <= k_tokens_of_step) usual *= 2;
+  const std::int64_t tokens = out.method == plan::Method::full ? k_tokens_of_step : k_tokens_of_tuning;
+  while (usual * 2 * out.sequence <= tokens) usual *= 2;
   out.batch = batch ? static_cast<std::int64_t>(*batch) : usual;
   if (out.model.learned_positions) out.model.positions = std::max(out.model.positions, out.sequence);
   return out;
@@ -119,10 +120,18 @@ Result<plan::Question> read_question(const Parsed& parsed, std::optional<plan::T
   return out;
 }
 
+// A batch that nobody asked for is one that all GPUs can share.
+std::int64_t divisible(std::int64_t batch, const Machines& machines) {
+  const std::int64_t gpus = static_cast<std::int64_t>(machines.nodes) * machines.cluster.gpus_per_node;
+  return std::max<std::int64_t>(1, (batch + gpus / 2) / gpus) * gpus;
+}
+
 // The best over all groups of machines; they are not mixed in one tightly coupled plan.
 Result<PlanReport> best_of(plan::Question question, const std::vector<Machines>& all, const Parsed& parsed) {
   TRY_ASSIGN(const auto price, parsed.number("price"));
+  const std::int64_t usual = question.training.batch;
   std::optional<PlanReport> best;
+  std::vector<std::string> faults;
   for (const Machines& machines : all) {
     PlanReport report;
     report.machines = machines;
@@ -130,6 +139,11 @@ Result<PlanReport> best_of(plan::Question question, const std::vector<Machines>&
     question.nodes = machines.nodes;
     question.usd_per_gpu_hour = price.value_or(machines.usd_per_gpu_hour);
     question.risk.failures_per_node_hour = machines.failures_per_node_hour;
+    if (!parsed.has("batch")) question.training.batch = divisible(usual, machines);
+    if (const auto found = plan::faults_of_wanted(question); !found.empty()) {
+      faults = found;  // other machines may have enough GPUs
+      continue;
+    }
     report.question = question;
     report.answer = plan::search(question);
     const bool runs = !report.answer.best.empty();
@@ -137,6 +151,7 @@ Result<PlanReport> best_of(plan::Question question, const std::vector<Machines>&
                            report.answer.best.front().expected_hours() < best->answer.best.front().expected_hours())))
       best = std::move(report);
   }
+  if (!best) return make_error(Code::usage, "--layout: " + join(faults, "; "));
   return std::move(*best);
 }
 
@@ -147,8 +162,8 @@ Error nothing_runs(const PlanReport& report) {
                            "no layout of " + q.training.model.name + " fits " + std::to_string(q.nodes) + " x " +
                                std::to_string(q.cluster.gpus_per_node) + " " + q.cluster.device.name);
   for (std::string& line : plan::explain_rejections(q, report.answer)) error.context.push_back(std::move(line));
-  error.hint = q.training.method == plan::Method::full ? "more GPUs, --method lora, or offloading: --layout offload=all"
-                                                       : "more or larger GPUs";
+  error.hint = q.training.method == plan::Method::full ? "more or larger GPUs, shorter sequences (--seq), or --method lora"
+                                                       : "more or larger GPUs, or shorter sequences (--seq)";
   return error;
 }
 
@@ -173,11 +188,15 @@ Result<void> add_what_ifs(const Parsed& parsed, PlanReport& report) {
     Result<plan::Wanted> wanted = plan::read_wanted(text);
     if (!wanted) return make_error(Code::usage, "--what-if: " + wanted.error().message);
     other.wanted = *wanted;
+    if (const auto faults = plan::faults_of_wanted(other); !faults.empty()) {
+      report.what_if.push_back("what if " + text + ": cannot be; " + join(faults, "; "));
+      continue;
+    }
     const plan::Answer answer = plan::search(other);
     if (answer.best.empty()) {
       const std::vector<std::string> why = plan::explain_rejections(other, answer);
       report.what_if.push_back("what if " + text + ": nothing runs; " +
-                               (why.empty() ? "no such division of the GPUs" : why.back()));
+                               (why.empty() ? "the GPUs cannot be divided so" : why.back()));
       continue;
     }
     const plan::Plan& plan = answer.best.front();

@@ -15,6 +15,7 @@ constexpr double k_tera = 1e12, k_giga = 1e9;
 // What a GPU gets of a network when nothing is said: a card for each in data-centre machines, a shared one elsewhere.
 constexpr double k_inter_ampere = 25e9, k_inter_hopper = 50e9, k_inter_blackwell = 50e9, k_inter_other = 1.25e9;
 constexpr double k_pcie = 25e9;
+constexpr double k_host_share = 3;  // memory of a machine as such are sold, to that of its GPUs
 
 GpuClass class_of(const sched::GpuModel& model) {
   const std::string arch = lower(model.arch);
@@ -101,6 +102,7 @@ Cluster cluster_of(const Device& device, const sched::GpuModel* model, int gpus_
   // GB200 and GB300 come as racks of which all 72 GPUs share one NVLink.
   if (model != nullptr && (model->key == "GB200" || model->key == "GB300")) out.fast_domain = 72;
   out.inter_link = default_inter(device.gpu_class, data_centre);
+  out.host_memory = k_host_share * device.memory * out.gpus_per_node;
   return out;
 }
 
@@ -148,7 +150,10 @@ Result<const sched::GpuModel*> gpu_named(std::string_view name) {
       });
   }
   std::vector<std::string> known;
-  for (const sched::GpuModel& model : sched::catalogue()) known.push_back(model.key);
+  for (const sched::GpuModel& model : sched::catalogue()) {
+    known.push_back(model.key);
+    known.push_back(model.key.substr(0, model.key.find(' ')));  // as people shorten them
+  }
   const std::string near = nearest(name, known);
   return make_error(Code::usage,
                     "unknown GPU '" + std::string(name) + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?"));

@@ -33,6 +33,8 @@ struct Cluster {
   int fast_domain = 8;    // GPUs that the fast link joins; more than a node where racks are wired so
   double node_link = 0;   // bytes a second each GPU sends to its peers in the domain
   double inter_link = 0;  // bytes a second each GPU sends to other nodes
+  double host_memory = 0;  // bytes of a node's own memory; 0: not known, and nothing is refused for it
+  double host_link = 12e9;  // bytes a second between a GPU and its node's memory, as copies of trainers reach
 };
 
 // GB of an estimate are 1e9 bytes; what drivers leave of a nominal memory is taken as all of it.

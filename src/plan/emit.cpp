@@ -67,6 +67,8 @@ std::string job_file(const EmitQuestion& what, const Question& question, const P
   text += "workload:\n  params: " + std::to_string(static_cast<long long>(count_params(training.model).total)) +
           "\n  step: " + number(std::clamp(plan.time.seconds, 0.001, 86400.0)) + "s\n  model_memory: " +
           std::to_string(static_cast<long long>(memory.peak() * layout.tp * layout.pp * layout.cp / 1e6)) + "MB\n";
+  if (what.target == Target::megatron)
+    text += "# launch.sh passes on what it is given: --data-path, --tokenizer-type, --lr and the like.\n";
   return text + "workdir: .\nrun: sh launch.sh\n";
 }
 
@@ -89,7 +91,7 @@ Json training_arguments(const Question& question, const Plan& plan) {
 }
 
 std::vector<EmittedFile> emit_torchrun(const Question& question, const Plan& plan) {
-  return {{"launch.sh", script(torchrun_line(question, plan.layout, "train.py --config training_args.json"))},
+  return {{"launch.sh", script(torchrun_line(question, plan.layout, "train.py --config training_args.json \"$@\""))},
           {"training_args.json", training_arguments(question, plan).dump(2) + "\n"}};
 }
 
@@ -106,17 +108,22 @@ std::vector<EmittedFile> emit_fsdp(const Question& question, const Plan& plan) {
                               {"sync_module_states", true},
                               {"activation_checkpointing", layout.recompute != Recompute::none}};
   arguments["gradient_checkpointing"] = false;  // FSDP does it, once
-  return {{"launch.sh", script(torchrun_line(question, layout, "train.py --config training_args.json"))},
+  return {{"launch.sh", script(torchrun_line(question, layout, "train.py --config training_args.json \"$@\""))},
           {"training_args.json", arguments.dump(2) + "\n"}};
 }
 
-std::vector<EmittedFile> emit_megatron(const EmitQuestion& what, const Question& question, const Plan& plan) {
-  std::string program =
-      "pretrain_gpt.py $(cat megatron.args) --save \"$GRIDCTL_CKPT_DIR\" --load \"$GRIDCTL_CKPT_DIR\"";
+std::vector<EmittedFile> emit_megatron(const Question& question, const Plan& plan) {
+  const Layout& layout = plan.layout;
+  // Data, tokenizer and learning rate are arguments of the script: `sh launch.sh --data-path … --lr …`.
+  const std::string program =
+      "pretrain_gpt.py $(cat megatron.args) --save \"$GRIDCTL_CKPT_DIR\" --load \"$GRIDCTL_CKPT_DIR\" \"$@\"";
   std::string arguments;
   for (const std::string& flag : megatron_flags(question, plan)) arguments += flag + "\n";
-  (void)what;
-  return {{"launch.sh", script(torchrun_line(question, plan.layout, program))}, {"megatron.args", arguments}};
+  std::string text = "#!/bin/sh\nset -ef\n";  // no patterns: a layer frequency looks like one
+  // Megatron insists: its kernels and messages are queued in the order that overlaps them.
+  if ((layout.tp > 1 || layout.cp > 1) && layout.zero < 2) text += "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
+  return {{"launch.sh", text + "exec " + torchrun_line(question, layout, program) + "\n"},
+          {"megatron.args", arguments}};
 }
 
 // What the target cannot do of the layout, or nothing.
@@ -134,10 +141,10 @@ std::string cannot(Target target, const Layout& layout) {
     case Target::deepspeed: return divided ? "DeepSpeed's configuration alone needs tp=pp=cp=ep=1" : "";
     case Target::accelerate: return divided ? "Accelerate's configuration needs tp=pp=cp=ep=1" : "";
     case Target::megatron:
-      if (layout.zero > 1) return "Megatron's distributed optimizer is ZeRO stage 1: it needs zero=0 or zero=1";
+      if (layout.zero > 1 && layout.pp > 1) return "Megatron-FSDP shards gradients and parameters only with pp=1";
       return layout.offload != Offload::none ? "Megatron's flags here offload nothing" : "";
     case Target::torchtitan:
-      if (layout.dp > 1 && layout.zero != 3 && !(layout.pp > 1 && layout.zero <= 1))
+      if (layout.dp > 1 && layout.zero != 3)
         return "torchtitan shards parameters: it needs zero=3";
       return layout.offload != Offload::none ? "torchtitan offloads nothing" : "";
   }
@@ -181,14 +188,17 @@ Result<std::vector<EmittedFile>> emit(const EmitQuestion& what, const Question& 
     case Target::deepspeed:
       files = emit_deepspeed(question, plan);
       files.push_back(
-          {"launch.sh", script(torchrun_line(question, plan.layout, "train.py --deepspeed ds_config.json"))});
+          {"launch.sh", script(torchrun_line(question, plan.layout, "train.py --deepspeed ds_config.json \"$@\""))});
       break;
     case Target::accelerate: files = emit_accelerate(question, plan); break;
-    case Target::megatron: files = emit_megatron(what, question, plan); break;
+    case Target::megatron: files = emit_megatron(question, plan); break;
     case Target::torchtitan:
       files = emit_torchtitan(what, question, plan);
-      files.push_back({"launch.sh", script(torchrun_line(question, plan.layout,
-                                                         "-m torchtitan.train --job.config_file titan.toml"))});
+      files.push_back(
+          {"launch.sh", "#!/bin/sh\nset -e\n# Before 0.3 torchtitan reads TOML.\n"
+                        "if python3 -c 'from torchtitan.config import JobConfig' 2>/dev/null\n"
+                        "then set -- --job.config_file titan.toml \"$@\"\nelse set -- $(cat titan.args) \"$@\"\nfi\nexec " +
+                            torchrun_line(question, plan.layout, "-m torchtitan.train \"$@\"") + "\n"});
       break;
   }
   files.push_back({"job.yaml", job_file(what, question, plan)});

@@ -49,11 +49,20 @@ void add_shape(const Training& training, std::vector<std::string>& out) {
   add("hidden-size", m.hidden);
   add("ffn-hidden-size", m.ffn);
   add("num-attention-heads", m.heads);
-  if (m.kv_heads > 0 && m.kv_heads != m.heads) {
+  if (m.kv_rank == 0 && m.kv_heads > 0 && m.kv_heads != m.heads) {
     out.push_back("--group-query-attention");
     add("num-query-groups", m.kv_heads);
   }
-  if (m.head_dim > 0) add("kv-channels", m.head_dim);
+  if (m.kv_rank > 0) {
+    out.push_back("--multi-latent-attention");
+    if (m.q_rank > 0) add("q-lora-rank", m.q_rank);
+    add("kv-lora-rank", m.kv_rank);
+    add("qk-head-dim", m.dim_of_head());
+    add("qk-pos-emb-head-dim", m.rope_dim);
+    add("v-head-dim", m.dim_of_head());
+  } else if (m.head_dim > 0) {
+    add("kv-channels", m.head_dim);
+  }
   add("seq-length", training.sequence);
   add("max-position-embeddings", std::max(m.max_sequence, training.sequence));
   if (m.gated_mlp) out.push_back("--swiglu");
@@ -66,7 +75,24 @@ void add_shape(const Training& training, std::vector<std::string>& out) {
   if (!m.mixture()) return;
   add("num-experts", m.experts);
   add("moe-router-topk", m.experts_per_token);
-  if (m.expert_ffn > 0) add("moe-ffn-hidden-size", m.expert_ffn);
+  const int expert = m.expert_ffn > 0 ? m.expert_ffn : m.ffn;
+  add("moe-ffn-hidden-size", expert);
+  if (m.shared_experts > 0) add("moe-shared-expert-intermediate-size", m.shared_experts * expert);
+  if (m.dense_layers > 0)  // the first ones have no experts
+    out.push_back("--moe-layer-freq ([0]*" + std::to_string(m.dense_layers) + "+[1]*" +
+                  std::to_string(m.layers - m.dense_layers) + ")");
+}
+
+// ZeRO stages 2 and 3 are Megatron-FSDP's.
+void add_sharding(const Layout& layout, std::vector<std::string>& out) {
+  if (layout.zero == 0) return;
+  out.push_back("--use-distributed-optimizer");
+  if (layout.zero == 1) return;
+  out.push_back("--use-megatron-fsdp");
+  out.push_back(std::string("--data-parallel-sharding-strategy ") +
+                (layout.zero == 2 ? "optim_grads" : "optim_grads_params"));
+  out.push_back("--no-gradient-accumulation-fusion");
+  out.push_back("--ckpt-format fsdp_dtensor");
 }
 }  // namespace
 
@@ -129,7 +155,7 @@ std::vector<EmittedFile> emit_accelerate(const Question& question, const Plan& p
         " \\\n  --machine_rank \"$GRIDCTL_NODE_RANK\" --main_process_ip \"$GRIDCTL_MASTER_ADDR\" --main_process_port "
         "\"$GRIDCTL_MASTER_PORT\"";
   line += " \\\n  train.py --per_device_train_batch_size " + std::to_string(layout.micro_batch) +
-          " --gradient_accumulation_steps " + std::to_string(micro_batches(training, layout));
+          " --gradient_accumulation_steps " + std::to_string(micro_batches(training, layout)) + " \"$@\"";
   files.push_back({"launch.sh", "#!/bin/sh\nset -e\nexec " + line + "\n"});
   return files;
 }
@@ -148,7 +174,7 @@ std::vector<std::string> megatron_flags(const Question& question, const Plan& pl
   if (l.cp > 1) add("context-parallel-size", l.cp);
   if (l.ep > 1) add("expert-model-parallel-size", l.ep);
   if (l.tp > 1 && l.sequence_parallel) out.push_back("--sequence-parallel");
-  if (l.zero == 1) out.push_back("--use-distributed-optimizer");
+  add_sharding(l, out);
   add("micro-batch-size", l.micro_batch);
   add("global-batch-size", training.batch);
   if (l.recompute == Recompute::full) {
@@ -167,27 +193,63 @@ std::vector<std::string> megatron_flags(const Question& question, const Plan& pl
   return out;
 }
 
+namespace {
+std::string titan_family(const std::string& model) {
+  return model.starts_with("deepseek") ? "deepseek_v3" : model.starts_with("qwen3") ? "qwen3" : "llama3";
+}
+// torchtitan names its sizes ("8B", "70B"); others are to be added to its table of the family.
+std::string titan_flavor(const std::string& model) {
+  const std::size_t dash = model.rfind('-');
+  if (dash == std::string::npos) return model;
+  std::string flavor = model.substr(dash + 1);
+  std::transform(flavor.begin(), flavor.end(), flavor.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return flavor;
+}
+
+// From 0.3 on torchtitan has no TOML: a function of its registry, and arguments that change what it returns.
+std::string titan_arguments(const Question& question, const Plan& plan) {
+  const Training& training = question.training;
+  const Layout& l = plan.layout;
+  std::string flavor = titan_flavor(training.model.name);
+  std::transform(flavor.begin(), flavor.end(), flavor.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string family = titan_family(training.model.name);
+  std::string out = "--module " + family + "\n--config " + family + "_" + flavor + "\n";
+  const auto add = [&](const char* name, std::int64_t value) {
+    out += std::string("--") + name + " " + std::to_string(value) + "\n";
+  };
+  add("training.local_batch_size", l.pp > 1 ? training.batch / l.dp : l.micro_batch);
+  add("training.global_batch_size", training.batch);
+  add("training.seq_len", training.sequence);
+  add("training.steps", steps_of(question));
+  add("parallelism.data_parallel_shard_degree", l.dp);
+  add("parallelism.tensor_parallel_degree", l.tp);
+  add("parallelism.pipeline_parallel_degree", l.pp);
+  add("parallelism.context_parallel_degree", l.cp);
+  add("parallelism.expert_parallel_degree", l.ep);
+  if (l.pp > 1) {
+    add("parallelism.pipeline_parallel_microbatch_size", l.micro_batch);
+    out += std::string("--parallelism.pipeline_parallel_schedule ") +
+           (l.virtual_stages > 1 ? "Interleaved1F1B" : "1F1B") +
+           "\n--training.disable_cuda_graphs\n";  // it has none in pipelines
+  }
+  out += "--checkpoint.enable\n";
+  add("checkpoint.interval", 500);
+  return out + "activation-checkpoint:" + std::string(text_of(l.recompute)) + "\n";
+}
+}  // namespace
+
 std::vector<EmittedFile> emit_torchtitan(const EmitQuestion& what, const Question& question, const Plan& plan) {
   const Training& training = question.training;
   const Layout& l = plan.layout;
   const Model& m = training.model;
-  const std::string name = m.name;
-  // torchtitan names its sizes ("8B", "70B"); for others the flavor is to be added to its table of the family.
-  std::string flavor = name;
-  if (const std::size_t dash = name.rfind('-'); dash != std::string::npos) {
-    flavor = name.substr(dash + 1);
-    std::transform(flavor.begin(), flavor.end(), flavor.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  }
+  const std::string family = titan_family(m.name), flavor = titan_flavor(m.name);
   const auto degree = [](const char* key, std::int64_t value) {
     return std::string(key) + " = " + std::to_string(value) + "\n";
   };
   std::string text = "[job]\ndump_folder = \"./outputs\"\ndescription = \"" + what.job_name + "\"\n\n";
-  text += std::string("[model]\nname = \"") +
-          (name.starts_with("deepseek") ? "deepseek_v3"
-           : name.starts_with("qwen3")  ? "qwen3"
-                                        : "llama3") +
-          "\"\nflavor = \"" + flavor + "\"\n\n";
+  text += "[model]\nname = \"" + family + "\"\nflavor = \"" + flavor + "\"\n\n";
   text += "[optimizer]\nname = \"AdamW\"\n\n[training]\n";
   text += degree("local_batch_size", l.pp > 1 ? training.batch / l.dp : l.micro_batch) +
           degree("global_batch_size", training.batch) + degree("seq_len", training.sequence);
@@ -202,7 +264,7 @@ std::vector<EmittedFile> emit_torchtitan(const EmitQuestion& what, const Questio
   text += std::string("\n[activation_checkpoint]\nmode = \"") + std::string(text_of(l.recompute)) + "\"\n";
   if (l.recompute == Recompute::selective) text += "selective_ac_option = \"op\"\n";
   text += "\n[checkpoint]\nenable = true\nfolder = \"checkpoint\"\ninterval = 500\n";
-  return {{"titan.toml", text}};
+  return {{"titan.toml", text}, {"titan.args", titan_arguments(question, plan)}};
 }
 
 }  // namespace gridctl::plan

@@ -11,7 +11,8 @@ namespace gridctl::plan {
 namespace {
 std::string gb(double bytes) {
   char text[32];
-  std::snprintf(text, sizeof text, bytes < 99.5e9 ? "%.1f GB" : "%.0f GB", bytes / 1e9);
+  if (bytes < 99.5e6) std::snprintf(text, sizeof text, bytes < 9.95e6 ? "%.1f MB" : "%.0f MB", bytes / 1e6);
+  else std::snprintf(text, sizeof text, bytes < 99.5e9 ? "%.1f GB" : "%.0f GB", bytes / 1e9);
   return text;
 }
 std::string number(double value, const char* form) {
@@ -30,45 +31,13 @@ std::string_view text_of(Reason reason) {
     case Reason::sharding: return "gradients or parameters sharded inside a pipeline";
     case Reason::experts: return "experts are not divisible by ep";
     case Reason::memory: return "more memory than the GPU has";
+    case Reason::host_memory: return "more memory than the node itself has for what is offloaded";
+    case Reason::needless: return "recompute or offload what fits without";
     case Reason::budget: return "over the budget";
     case Reason::deadline: return "after the deadline";
     case Reason::count: break;
   }
   return "";
-}
-
-Result<Wanted> read_wanted(std::string_view text) {
-  static const std::vector<std::string> names{"dp",   "tp",  "pp", "cp",        "ep",
-                                              "zero", "vpp", "mb", "recompute", "offload"};
-  Wanted out;
-  for (const std::string& part : split(text, ',')) {
-    const std::size_t equals = part.find('=');
-    const std::string name(trim(part.substr(0, equals))),
-        value(equals == std::string::npos ? "" : trim(part.substr(equals + 1)));
-    if (name == "recompute" || name == "offload") {
-      if (name == "recompute" && !(out.recompute = recompute_of(value)))
-        return make_error(Code::usage, "recompute is none, selective or full, not '" + value + "'");
-      if (name == "offload" && !(out.offload = offload_of(value)))
-        return make_error(Code::usage, "offload is none, optimizer or all, not '" + value + "'");
-      continue;
-    }
-    std::optional<int>* const slots[] = {
-        &out.dp, &out.tp, &out.pp, &out.cp, &out.ep, &out.zero, &out.virtual_stages, &out.micro_batch};
-    const auto known = std::find(names.begin(), names.end(), name);
-    if (known == names.end()) {
-      const std::string near = nearest(name, names);
-      return make_error(Code::usage, "'" + name + "' is no part of a layout" +
-                                         (near.empty() ? ": " + join(names, ", ") : "; did you mean '" + near + "'?"));
-    }
-    char* end = nullptr;
-    const long degree = std::strtol(value.c_str(), &end, 10);
-    const bool zero = name == "zero";
-    if (value.empty() || *end != '\0' || degree < (zero ? 0 : 1) || degree > (zero ? 3 : 1'000'000))
-      return make_error(Code::usage,
-                        name + " is " + (zero ? "0, 1, 2 or 3" : "a number of at least 1") + ", not '" + value + "'");
-    *slots[known - names.begin()] = static_cast<int>(degree);
-  }
-  return out;
 }
 
 std::vector<std::string> explain_choice(const Question& question, const Plan& plan) {

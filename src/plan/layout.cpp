@@ -138,6 +138,8 @@ Stages stages_of(int layers, int pp) {
   return {most, most, most};
 }
 
+bool shards_in_pipelines(Framework framework) { return framework == Framework::fsdp2; }
+
 std::vector<std::string> faults_of(const Training& training, const Layout& layout) {
   std::vector<std::string> out;
   const Model& model = training.model;
@@ -168,7 +170,7 @@ std::vector<std::string> faults_of(const Training& training, const Layout& layou
   else if (training.batch % (static_cast<std::int64_t>(layout.dp) * layout.micro_batch) != 0)
     out.push_back(
         divides("batch", training.batch, "dp*micro_batch", static_cast<std::int64_t>(layout.dp) * layout.micro_batch));
-  if (layout.zero == 3 && layout.pp > 1)
+  if (layout.zero == 3 && layout.pp > 1 && !shards_in_pipelines(training.framework))
     out.push_back("zero=3 with pp=" + std::to_string(layout.pp) + " would gather the parameters for every micro-batch");
   if (layout.zero == 2 && layout.pp > 1)
     out.push_back("zero=2 with pp=" + std::to_string(layout.pp) + ": gradients are kept over the micro-batches");
@@ -183,7 +185,7 @@ bool possible(const Training& training, const Layout& layout) {
   const std::int64_t each = static_cast<std::int64_t>(layout.dp) * layout.micro_batch;
   return (model.heads == 0 || model.heads % layout.tp == 0) && model.hidden % layout.tp == 0 &&
          layout.pp * layout.virtual_stages <= std::max(model.layers, 1) && training.sequence % layout.cp == 0 &&
-         training.batch % each == 0 && training.batch >= each && (layout.zero < 2 || layout.pp == 1) &&
+         training.batch % each == 0 && training.batch >= each && (layout.zero < 2 || layout.pp == 1 || (layout.zero == 3 && shards_in_pipelines(training.framework))) &&
          (layout.virtual_stages == 1 || layout.pp > 1) &&
          (layout.ep == 1 ||
           (model.mixture() && model.experts % layout.ep == 0 && (layout.dp * layout.cp) % layout.ep == 0));

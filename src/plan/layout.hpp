@@ -75,6 +75,9 @@ struct Training {
 // With all that was not said filled in.
 [[nodiscard]] StateBytes usual_bytes(const Training& training);
 
+// Whether it can shard gradients and parameters inside a pipeline: FSDP2 keeps them gathered through a step there.
+[[nodiscard]] bool shards_in_pipelines(Framework framework);
+
 // Micro-batches of a step on one replica. REQUIRES: a valid layout.
 [[nodiscard]] std::int64_t micro_batches(const Training& training, const Layout& layout);
 // Layers of the stage that has most, and whether the embeddings count as layers (L+2 divisible by pp where L is not).

@@ -176,7 +176,8 @@ void keep_states(const Training& training, const MemoryFacts& facts, const Layou
 
 void keep_buffers(const Training& training, const MemoryFacts& facts, const Layout& layout, Memory& out) {
   const double half = training.precision == Precision::fp32 ? 4 : 2;
-  if (layout.zero == 3 && layout.dp > 1 && training.model.known_shape()) {
+  const bool several = layout.dp * layout.cp > 1;
+  if (layout.zero == 3 && (several || layout.offload == Offload::all) && training.model.known_shape()) {
     // The unit in use and the next one, and the gradients that are being reduced; the ends are units of their own.
     const double layer = facts.count.layers / training.model.layers / layout.tp;
     const double ends = std::max(facts.count.embedding, facts.count.head) / layout.tp;
@@ -189,10 +190,10 @@ void keep_buffers(const Training& training, const MemoryFacts& facts, const Layo
     }
     out.buffers = gathered * 2 * layer + half * std::max(ends - layer, 0.0) +
                   (training.method == Method::full ? half * layer : 0);
-  } else if (layout.zero >= 1 && layout.dp > 1) {
+  } else if (layout.zero >= 1 && several) {
     out.buffers = training.framework == Framework::deepspeed ? 2 * k_bucket : std::min(k_bucket, half * out.params);
   }
-  if (training.framework == Framework::ddp && layout.zero == 0 && layout.dp > 1)
+  if (training.framework == Framework::ddp && layout.zero == 0 && several)
     out.buffers = out.params * 4;  // the buckets that gradients are copied into
   if (training.framework == Framework::fsdp2 && layout.pp > 1 && layout.zero >= 1)
     out.buffers += out.params * (half + 4);  // FSDP2 inside a pipeline keeps parameters and gradients gathered

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 
 #include "base/text.hpp"
 #include "sched/interval.hpp"
@@ -11,6 +12,8 @@
 namespace gridctl::plan {
 
 namespace {
+constexpr double k_host_usable = 0.9;  // of a node's memory, beside the system and data loaders
+
 std::vector<int> divisors(int number, int most) {
   std::vector<int> out;
   for (int i = 1; i <= std::min(number, most); ++i)
@@ -46,24 +49,29 @@ class Search {
       : question_(question), choices_(choices_of(question)), facts_(timing_facts(question.training, question.cluster)) {
     if (question.coefficients) facts_.coefficients = *question.coefficients;
     room_ = question.cluster.device.memory * (1 - k_memory_margin);
+    by_scores_ = question.training.framework == Framework::megatron ||
+                 question.training.framework == Framework::megatron_deepspeed;
   }
 
   Answer run() {
-    for (const int nodes : node_counts()) divide(nodes * question_.cluster.gpus_per_node);
-    // A part of a node, when one node is all there may be.
-    if (question_.fewer_nodes)
-      for (const int gpus : divisors(question_.cluster.gpus_per_node, question_.cluster.gpus_per_node - 1))
-        divide(gpus);
+    const int each = question_.cluster.gpus_per_node;
+    for (const int gpus : counts_below(each)) divide(gpus);  // a part of a node
+    for (const int nodes : counts_below(question_.nodes)) divide(nodes * each);
+    divide(question_.nodes * each);
     finish();
     return std::move(answer_);
   }
 
  private:
-  std::vector<int> node_counts() const {
+  // Halves of what there is, or every number when a degree was given that no power of two has.
+  std::vector<int> counts_below(int most) const {
     std::vector<int> out;
-    if (question_.fewer_nodes)
-      for (int n = 1; n < question_.nodes; n *= 2) out.push_back(n);
-    out.push_back(question_.nodes);
+    if (!question_.fewer_nodes) return out;
+    const Wanted& wanted = question_.wanted;
+    bool odd = false;
+    for (const auto& degree : {wanted.dp, wanted.tp, wanted.pp, wanted.cp})
+      odd = odd || (degree && (*degree & (*degree - 1)) != 0);
+    for (int n = 1; n < most; n = odd ? n + 1 : n * 2) out.push_back(n);
     return out;
   }
 
@@ -103,32 +111,46 @@ class Search {
         only(question_.wanted.micro_batch, powers_of_two(std::max<std::int64_t>(share, 1)));
     for (const int zero : choices_.zero)
       for (const int stages : choices_.virtual_stages)
-        for (const Recompute recompute : choices_.recompute)
-          for (const Offload offload : choices_.offload)
-            for (const int batch : batches) {
-              layout.zero = zero;
-              layout.virtual_stages = stages;
-              layout.recompute = recompute;
-              layout.offload = offload;
-              layout.micro_batch = batch;
-              if (makes_sense(layout)) consider(layout);
-            }
+        for (const int batch : batches) {
+          layout.zero = zero;
+          layout.virtual_stages = stages;
+          layout.micro_batch = batch;
+          save_memory(layout);
+        }
   }
 
-  // Choices that only repeat another: sharding over one, interleaving of one stage, offloading what is not sharded.
+  // Recomputing and offloading cost time: what fits with less of both is not tried with more.
+  void save_memory(Layout layout) {
+    std::optional<Recompute> enough;
+    for (const Offload offload : choices_.offload)
+      for (const Recompute recompute : choices_.recompute) {
+        layout.offload = offload;
+        layout.recompute = recompute;
+        if (!makes_sense(layout)) continue;
+        ++answer_.looked_at;
+        if (enough && recompute >= *enough) note(Reason::needless, layout);
+        else if (consider(layout)) enough = recompute;
+      }
+  }
+
+  // Choices that only repeat another: sharding over one, interleaving of one stage, offloading what is not sharded,
+  // recomputing attention scores that flash attention never keeps.
   bool makes_sense(const Layout& layout) const {
     if (layout.virtual_stages > 1 && layout.pp == 1 && !question_.wanted.virtual_stages) return false;
-    if (layout.zero > 0 && layout.dp * layout.cp == 1 && layout.offload == Offload::none && !question_.wanted.zero)
+    if (layout.zero > 0 && layout.dp * layout.cp == 1 && layout.offload != Offload::all && !question_.wanted.zero)
+      return false;
+    if (layout.recompute == Recompute::selective && question_.training.flash_attention && by_scores_ &&
+        !question_.wanted.recompute)
       return false;
     if (layout.offload == Offload::all && layout.zero != 3) return false;
     return !question_.accepts || question_.accepts(layout);
   }
 
-  void consider(const Layout& layout) {
-    ++answer_.looked_at;
+  // Whether it can run and fits.
+  bool consider(const Layout& layout) {
     if (!possible(question_.training, layout)) {
       note(*reason_against(question_.training, layout), layout);
-      return;
+      return false;
     }
     const Memory memory = memory_of(question_.training, facts_.memory, layout);
     if (memory.peak() > room_) {
@@ -138,9 +160,16 @@ class Search {
         smallest->memory = memory;
       }
       note(Reason::memory, layout);
-      return;
+      return false;
+    }
+    const Cluster& cluster = question_.cluster;
+    if (cluster.host_memory > 0 &&
+        memory.offloaded * std::min(layout.gpus(), cluster.gpus_per_node) > cluster.host_memory * k_host_usable) {
+      note(Reason::host_memory, layout);
+      return false;
     }
     keep(plan_of(question_, facts_, layout));
+    return true;
   }
 
   void note(Reason reason, const Layout& layout) {
@@ -154,6 +183,8 @@ class Search {
       return note(Reason::deadline, plan.layout);
     ++answer_.fitting;
     add_to_frontier(plan);
+    const auto [one, added] = answer_.by_gpus.try_emplace(plan.layout.gpus(), plan);
+    if (!added && before(plan, one->second)) one->second = plan;
     std::vector<Plan>& best = answer_.best;
     if (best.size() == k_best && !before(plan, best.back())) return;
     best.insert(
@@ -180,27 +211,30 @@ class Search {
     }
     return plan.expected_hours();
   }
-  // Of equal ones the simpler: people run it, and estimates are no better.
+  // Of about equal ones the simpler: people run it, and estimates are no better. Steps of half a percent keep the
+  // order transitive.
   bool before(const Plan& a, const Plan& b) const {
-    const double x = value(a), y = value(b);
-    if (std::abs(x - y) > 0.005 * std::min(x, y)) return x < y;
-    const auto effort = [](const Layout& l) {
-      return (l.pp - 1) * 8 + (l.tp - 1) * 4 + (l.cp - 1) * 4 + l.zero + 16 * static_cast<int>(l.offload) +
-             l.virtual_stages;
+    const auto key = [this](const Plan& plan) {
+      const Layout& l = plan.layout;
+      const int effort = (l.pp - 1) * 8 + (l.tp - 1) * 4 + (l.cp - 1) * 4 + l.zero + 16 * static_cast<int>(l.offload) +
+                         l.virtual_stages;
+      return std::tuple(std::floor(std::log(std::max(value(plan), 1e-12)) / 0.005), effort, value(plan));
     };
-    return std::pair(effort(a.layout), x) < std::pair(effort(b.layout), y);
+    return key(a) < key(b);
   }
 
-  // The order of `before` is not transitive to the last digit, which insertion does not mind but people may.
+  // The first is the choice; the others stand by what they take, to the last digit.
   void finish() {
-    std::stable_sort(answer_.best.begin(), answer_.best.end(),
-                     [this](const Plan& a, const Plan& b) { return value(a) < value(b) * 0.995; });
+    if (answer_.best.size() > 1)
+      std::stable_sort(answer_.best.begin() + 1, answer_.best.end(),
+                       [this](const Plan& a, const Plan& b) { return value(a) < value(b); });
   }
 
   const Question& question_;
   Choices choices_;
   TimingFacts facts_;
   double room_ = 0;
+  bool by_scores_ = false;  // "selective" means the scores of attention, as Megatron has it
   Answer answer_;
 };
 }  // namespace
@@ -251,7 +285,8 @@ std::optional<Reason> reason_against(const Training& training, const Layout& l) 
   if (training.sequence % l.cp != 0) return Reason::sequence;
   const std::int64_t each = static_cast<std::int64_t>(l.dp) * l.micro_batch;
   if (training.batch < each || training.batch % each != 0) return Reason::batch;
-  if ((l.zero >= 2 && l.pp > 1) || (l.virtual_stages > 1 && l.pp == 1)) return Reason::sharding;
+  const bool sharded = l.zero == 2 || (l.zero == 3 && !shards_in_pipelines(training.framework));
+  if ((sharded && l.pp > 1) || (l.virtual_stages > 1 && l.pp == 1)) return Reason::sharding;
   if (!possible(training, l)) return Reason::experts;
   return std::nullopt;
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,6 +76,8 @@ enum class Reason : std::uint8_t {
   sharding,
   experts,
   memory,
+  host_memory,  // of the node, for what is offloaded
+  needless,     // recomputes or offloads what fits without
   budget,
   deadline,
   count
@@ -91,12 +94,16 @@ struct Rejections {
 struct Answer {
   std::vector<Plan> best;      // by rank, at most k_best
   std::vector<Plan> frontier;  // no other is both quicker and cheaper; by time
+  std::map<int, Plan> by_gpus;  // the quickest of each number of GPUs
   Rejections rejected;
   std::size_t looked_at = 0;
   std::size_t fitting = 0;
 };
 inline constexpr std::size_t k_best = 20;
 [[nodiscard]] Answer search(const Question& question);
+
+// What contradicts the model, the batch or the number of GPUs in the parts that were given, one line each.
+[[nodiscard]] std::vector<std::string> faults_of_wanted(const Question& question);
 
 // One layout, whether it fits or not. REQUIRES: possible(training, layout).
 [[nodiscard]] Plan plan_of(const Question& question, const TimingFacts& facts, const Layout& layout);

@@ -70,7 +70,9 @@ Flops flops_of(const Training& training, const ParamCount& count, Recompute reco
   const double attention =
       m.known_shape() ? 12.0 * m.layers * width_of_heads(m) * static_cast<double>(training.sequence) : 0;
   Flops out;
-  out.model = tokens * (6 * count.active + attention);
+  // Frozen weights have no gradients: forward, and backward to their inputs.
+  const double each = training.method == Method::full ? 6 : 4;
+  out.model = tokens * (each * count.active + attention);
   out.executed = out.model;
   if (recompute == Recompute::full)
     out.executed += tokens * (2 * (count.active - static_cast<double>(m.vocab) * m.hidden) + attention / 3);
@@ -109,13 +111,18 @@ Traffic traffic_of(const Training& training, const TimingFacts& facts, const Lay
   const double d = static_cast<double>(layout.dp) * layout.cp;
   const double ring = (d - 1) / d;
   const auto steps = static_cast<double>(micro_batches(training, layout));
-  if (layout.zero == 3) {
+  if (layout.zero == 3 && layout.pp > 1 && shards_in_pipelines(training.framework)) {
+    out.data = ring * (half * share + 4 * trained);
+    out.data_message = half * share / std::max(training.model.layers, 1);
+  } else if (layout.zero == 3) {
     out.data = ring * half * steps * (2 * share + trained);
     out.data_message = training.model.layers > 0 ? half * share / training.model.layers : half * share;
   } else {
     // Gradients in the width they are kept in, and back the parameters in half; both in a ring.
+    // Whoever keeps only his share of the gradients passes the others on after each micro-batch.
     const double grads = facts.memory.bytes.grad > 0 ? std::min(facts.memory.bytes.grad, 4.0) : half;
-    out.data = ring * trained * (grads + (layout.zero == 0 ? grads : half));
+    const double passed = layout.zero == 2 && layout.pp == 1 ? steps : 1;
+    out.data = ring * trained * (grads * passed + (layout.zero == 0 ? grads : half));
     out.data_message = std::min(out.data / 2, 25e6 * 4);
   }
   return out;
@@ -198,15 +205,22 @@ Terms terms_of(const Training& training, const TimingFacts& facts, const Cluster
   const double room =
       computing * (by_module          ? k_hide_modules
                    : layout.zero == 3 ? k_hide_gathers
+                   : layout.zero == 2 ? k_hide_gradients
                                       : k_hide_gradients / (layout.zero == 0 ? steps : std::sqrt(steps)));
   const double both = std::sqrt(std::sqrt(data * data * data * data + room * room * room * room));
   at(out, Term::data) = std::max(both - room, 0.0) + 0.02 * data;
   const double shard = layout.zero >= 1 ? static_cast<double>(layout.dp) * layout.cp : 1;
   const double own = (training.method == Method::full ? facts.memory.count.total : facts.memory.trainable) /
                      (layout.tp * layout.pp) / shard;
-  const double rate = layout.offload == Offload::none ? cluster.device.memory_rate : 12e9;
+  const double rate = layout.offload == Offload::none ? cluster.device.memory_rate : cluster.host_link;
   at(out, Term::optimizer) = own * 2 * (facts.memory.bytes.optimizer + facts.memory.bytes.grad) / rate;
-  if (layout.offload == Offload::all) at(out, Term::data) += traffic.data / 12e9;
+  if (layout.offload == Offload::all) {
+    // Each micro-batch fetches this GPU's share of the parameters twice, and sends gradients back; computing hides some.
+    const double half = training.precision == Precision::fp32 ? 4 : 2;
+    const double share = facts.memory.count.total / (layout.tp * layout.pp) / shard;
+    const double streamed = steps * half * share * (training.method == Method::full ? 3 : 2) / cluster.host_link;
+    at(out, Term::data) += std::max(streamed - k_hide_gradients * computing, 0.1 * streamed);
+  }
   return out;
 }
 

@@ -71,7 +71,7 @@ def torch(folder):
     from torch.distributed.run import get_args_parser
     for target in ("fsdp", "deepspeed", "torchtitan", "megatron"):
         script = text_of(emit(folder, target), "launch.sh")
-        line = script.split("exec torchrun", 1)[1].replace("\\\n", " ")
+        line = script.split("exec torchrun", 1)[1].replace("\\\n", " ").replace('"$@"', "")
         line = re.sub(r"\$\(cat [^)]*\)", "", line).replace('"$GRIDCTL_NODE_RANK"', "1")
         line = line.replace("$GRIDCTL_MASTER_ADDR:$GRIDCTL_MASTER_PORT", "10.0.0.1:29500").replace("$GRIDCTL_JOB_ID", "j")
         options = get_args_parser().parse_args(shlex.split(line))
@@ -79,16 +79,33 @@ def torch(folder):
 
 
 def torchtitan(folder):
+    try:
+        from torchtitan.config import JobConfig
+    except ImportError:
+        return torchtitan_by_arguments(folder)
+    import dataclasses
     import tomllib
     config = tomllib.loads(text_of(emit(folder, "torchtitan"), "titan.toml"))
-    from torchtitan.config import JobConfig
-    import dataclasses
     sections = {field.name: field for field in dataclasses.fields(JobConfig)}
     for section, values in config.items():
         assert section in sections, section
         kind = sections[section].default_factory
         known = {field.name for field in dataclasses.fields(kind)}
         assert set(values) <= known, (section, set(values) - known)
+
+
+def torchtitan_by_arguments(folder):
+    """From 0.3 on it is configured by functions of a registry and arguments, not by TOML."""
+    from torchtitan.config.manager import ConfigManager
+    for layout, recompute in (("dp=8,tp=2,zero=3", "none"), ("dp=8,pp=2,zero=3,recompute=full", "full")):
+        words = text_of(emit(folder, "torchtitan", "--layout", layout), "titan.args").split()
+        config = ConfigManager().parse_args(words)
+        assert config.parallelism.data_parallel_shard_degree == 8, config.parallelism
+        assert config.parallelism.tensor_parallel_degree == (2 if "tp=2" in layout else 1), config.parallelism
+        assert config.parallelism.pipeline_parallel_degree == (2 if "pp=2" in layout else 1), config.parallelism
+        assert config.training.seq_len == 8192 and config.training.global_batch_size == 512, config.training
+        kind = type(config.activation_checkpoint).__qualname__.lower() if config.activation_checkpoint else "none"
+        assert recompute == "none" or recompute in kind, (recompute, kind)
 
 
 def main():
@@ -100,7 +117,7 @@ def main():
                 continue
             try:
                 check(folder)
-            except ImportError as lacking:  # torchtitan from 0.3 on is configured by Python modules, not by TOML
+            except ImportError as lacking:
                 missing.append(f"{check.__name__}: {lacking}")
                 continue
             done.append(check.__name__)

@@ -76,7 +76,7 @@ TEST(Emit, RefusesALayoutThatTheTargetCannotRun) {
   };
   EXPECT_THAT(refused(Target::torchrun, {.dp = 8, .tp = 2}), HasSubstr("tp=pp=cp=ep=1"));
   EXPECT_THAT(refused(Target::fsdp, {.dp = 16}), HasSubstr("zero=2 or zero=3"));
-  EXPECT_THAT(refused(Target::megatron, {.dp = 16, .zero = 3}), HasSubstr("ZeRO stage 1"));
+  EXPECT_THAT(refused(Target::megatron, {.dp = 8, .pp = 2, .zero = 3}), HasSubstr("only with pp=1"));
   EXPECT_THAT(refused(Target::torchtitan, {.dp = 16, .zero = 1}), HasSubstr("zero=3"));
   EXPECT_THAT(refused(Target::deepspeed, {.dp = 8, .pp = 2}), HasSubstr("tp=pp=cp=ep=1"));
 }
@@ -102,6 +102,9 @@ TEST(Emit, MegatronsFlagsAreThoseOfItsParser) {
          .recompute = Recompute::full,
          .sequence_parallel = true});
   check({.dp = 4, .cp = 4, .recompute = Recompute::selective});
+  check({.dp = 16, .zero = 3});
+  question.training.model = *family("deepseek-v3");
+  check({.dp = 16, .ep = 8, .zero = 1});
   question.training.model = *family("qwen3-30b-a3b");
   question.training.precision = Precision::fp8;
   check({.dp = 16, .ep = 8, .zero = 1});

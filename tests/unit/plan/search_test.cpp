@@ -94,6 +94,69 @@ TEST(Search, FailuresMakeALargerJobLoseMore) {
   EXPECT_LT(small.efficiency, 1);
 }
 
+TEST(Search, RecomputesAndOffloadsOnlyWhatDoesNotFitWithout) {
+  const Question asked = question("llama-3-8b", "H100 SXM5 80GB", 8, 4);
+  const Answer answer = search(asked);
+  EXPECT_GT(answer.rejected.count[static_cast<std::size_t>(Reason::needless)], 0U);
+  for (const Plan& plan : answer.best) {
+    EXPECT_EQ(plan.layout.offload, Offload::none) << text_of(plan.layout);
+    EXPECT_EQ(plan.layout.recompute, Recompute::none) << text_of(plan.layout);
+  }
+}
+
+TEST(Search, StreamingParametersFromTheNodeTakesTime) {
+  Question asked = question("llama-3-8b", "H100 SXM5 80GB", 8, 1);
+  const TimingFacts facts = timing_facts(asked.training, asked.cluster);
+  const Layout kept{.dp = 1, .tp = 8, .zero = 3}, streamed{.dp = 1, .tp = 8, .zero = 3, .offload = Offload::all};
+  const Plan a = plan_of(asked, facts, kept), b = plan_of(asked, facts, streamed);
+  // 256 micro-batches fetch a billion parameters twice and send their gradients, over 12 GB/s.
+  EXPECT_GT(b.time.seconds - a.time.seconds, 256 * 6 * 1e9 / 12e9 * 0.1);
+  EXPECT_GT(b.memory.offloaded, 16e9);
+}
+
+TEST(Search, WhatIsOffloadedMustFitTheNode) {
+  Question asked = question("llama-3.1-405b", "H100 SXM5 80GB", 8, 2);
+  EXPECT_THAT(search(asked).best, IsEmpty());
+  EXPECT_GT(search(asked).rejected.count[static_cast<std::size_t>(Reason::host_memory)], 0U);
+  asked.cluster.host_memory = 16e12;
+  EXPECT_THAT(search(asked).best, Not(IsEmpty()));
+}
+
+TEST(Search, OfEachNumberOfGpusThereIsOnePlan) {
+  const Answer answer = search(question("llama-3-8b", "H100 SXM5 80GB", 8, 4));
+  EXPECT_EQ(answer.by_gpus.rbegin()->first, 32);
+  for (const auto& [gpus, plan] : answer.by_gpus) EXPECT_EQ(plan.layout.gpus(), gpus);
+  for (std::size_t i = 2; i < answer.best.size(); ++i)  // after the choice, by what they take
+    EXPECT_LE(answer.best[i - 1].expected_hours(), answer.best[i].expected_hours());
+}
+
+TEST(Search, GradientsThatAreShardedArePassedOnAfterEachMicroBatch) {
+  const Question asked = question("llama-3-8b", "H100 SXM5 80GB", 8, 1);
+  const TimingFacts facts = timing_facts(asked.training, asked.cluster);
+  const double once = plan_of(asked, facts, {.dp = 8, .zero = 1, .micro_batch = 32}).traffic.data;
+  EXPECT_NEAR(plan_of(asked, facts, {.dp = 8, .zero = 2, .micro_batch = 32}).traffic.data, once, once * 1e-9);
+  EXPECT_GT(plan_of(asked, facts, {.dp = 8, .zero = 2, .micro_batch = 1}).traffic.data, 15 * once);
+}
+
+TEST(Search, NamesWhatContradictsTheModelOrTheMachines) {
+  Question asked = question("llama-3-8b", "H100 SXM5 80GB", 8, 1);
+  const auto says = [&](const char* parts) {
+    asked.wanted = *read_wanted(parts);
+    return join(faults_of_wanted(asked), "; ");
+  };
+  EXPECT_EQ(says("dp=8,zero=3,mb=4"), "");
+  EXPECT_EQ(says("pp=2"), "");
+  EXPECT_THAT(says("tp=3"), HasSubstr("number of heads 32 cannot be divided by tp=3"));
+  EXPECT_THAT(says("dp=16"), HasSubstr("more than the 8 GPUs"));
+  EXPECT_THAT(says("tp=16"), HasSubstr("that a fast link joins"));
+  EXPECT_THAT(says("pp=33"), HasSubstr("more than the 32 layers"));
+  EXPECT_THAT(says("ep=2"), HasSubstr("no experts"));
+  EXPECT_THAT(says("pp=2,zero=3"), HasSubstr("zero=3 with pp=2"));
+  EXPECT_THAT(says("pp=1,vpp=2"), HasSubstr("virtual stages need pp > 1"));
+  EXPECT_THAT(says("dp=6"), HasSubstr("batch 256 cannot be divided"));
+  EXPECT_THAT(says("zero=1,offload=all"), HasSubstr("needs zero=3"));
+}
+
 TEST(Search, SaysWhyNothingFits) {
   Question asked = question("llama-3.1-405b", "RTX 4090", 1, 1);
   asked.wanted.offload = Offload::none;
