@@ -27,7 +27,7 @@ bool is_final(JobState state) { return state >= JobState::succeeded; }
 std::string_view end_kind_name(EndKind kind) {
   static constexpr std::array<std::string_view, 13> k_names{
       "exited",       "signalled", "oom",          "stopped", "lease_expired", "host_rebooted", "vanished",
-      "start_failed", "disk_full", "image_failed", "absent",  "host_lost",     "limit"};
+      "start_failed", "disk_full", "image_failed", "absent",  "host_lost",     "limit",   "hung"};
   return k_names[static_cast<std::size_t>(kind)];
 }
 

@@ -48,6 +48,7 @@ enum class EndKind : std::uint8_t {
   absent,         // the host promised that it is not there and never will be
   host_lost,      // silence beyond lost_after
   limit,          // its host ended it: it had used up what it was allowed; detail names the limit
+  hung,           // we ended it: its members answered, and nothing got on
 };
 [[nodiscard]] std::string_view end_kind_name(EndKind kind);  // "host_rebooted"
 struct End {
@@ -322,6 +323,11 @@ struct CancelRequested {
   Duration grace{};
 };
 inline constexpr Duration k_limit_grace = std::chrono::seconds{30};
+// All members of a gang answer, and nothing gets on: they are stopped, and it begins anew.
+struct Hung {
+  Epoch epoch;
+  std::string text;  // for people
+};
 // It has reached a limit of its own file: it is stopped like one that is cancelled, so that it saves first.
 struct LimitReached {
   std::string limit;  // machine word: "budget", "max_duration", "deadline"
@@ -379,7 +385,7 @@ struct HostForgotten {
 using Happening =
     std::variant<Placed, NotPlaced, LaunchFailed, MemberPrepared, MembersConnected, LaunchAccepted, Preparing,
                  PayloadStarted, AttemptEnded, HostLost, Drilled, Collected, CheckpointCommitted, CancelRequested,
-                 LimitReached, ReplicaSucceeded, PriceChanged, DeadlinePassed, MoveRequested, MoveDue, MoveBlocked,
+                 Hung, LimitReached, ReplicaSucceeded, PriceChanged, DeadlinePassed, MoveRequested, MoveDue, MoveBlocked,
                  MoveWithdrawn, ResumeRequested, CleanedUp, HostForgotten>;
 struct Event {
   WallTime at;  // for stamps only

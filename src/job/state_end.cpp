@@ -31,7 +31,7 @@ const HostName& culprit(const Attempt& attempt, const End& end) {
 // their peers' hosts do. Ends by our own order are no cause.
 std::optional<End> cause_of(const Attempt& attempt, std::optional<End> known, bool ordered) {
   const auto is_hosts = [](const End& end) {
-    return end.kind != EndKind::exited && end.kind != EndKind::oom &&
+    return end.kind != EndKind::exited && end.kind != EndKind::oom && end.kind != EndKind::hung &&
            !(end.kind == EndKind::signalled && !is_outside_signal(end.signal));
   };
   for (const Member& member : attempt.members) {
@@ -67,6 +67,7 @@ std::string in_words(const End& end) {
     case EndKind::absent: text = "the host does not have it"; break;
     case EndKind::host_lost: text = "the host was lost"; break;
     case EndKind::limit: text = "the host ended it at its limit"; break;
+    case EndKind::hung: text = "it hung"; break;
   }
   return end.detail.empty() ? text : text + ": " + end.detail;
 }
@@ -159,6 +160,15 @@ void Stepper::operator()(const Drilled& event) {
   after_end(Attempt{*found});
 }
 
+void Stepper::operator()(const Hung& event) {
+  const Running* running = phase<Running>();
+  if (running == nullptr || running->attempt.epoch != event.epoch || running->move) return;
+  const Attempt attempt = running->attempt;
+  record("hung", event.text, event.epoch);
+  explain("hung", event.text);
+  s().phase = Stopping{attempt, k_gang_grace, "", End{EndKind::hung, -1, 0, event.text, 0}};
+}
+
 void Stepper::operator()(const Collected& event) {
   Collecting* collecting = phase<Collecting>();
   if (collecting == nullptr || collecting->attempt.epoch != event.epoch) return;
@@ -209,9 +219,21 @@ void Stepper::finish(const Attempt& attempt, const End& end, const std::string& 
     done(JobState::failed, std::nullopt, "oom", in_words(end) + "; ask for more with resources.memory");
   } else if (end.kind == EndKind::exited || (end.kind == EndKind::signalled && !is_outside_signal(end.signal))) {
     charge(attempt, end);
+  } else if (end.kind == EndKind::hung) {
+    begin_anew(attempt, end);
   } else {
     retry_elsewhere(attempt, end);
   }
+}
+
+// Nobody can tell which of its hosts is to blame, if any: it may get the same ones again. A program that always hangs
+// must not begin for ever.
+void Stepper::begin_anew(const Attempt& attempt, const End& end) {
+  s().failures.push_back({attempt.lead().host, -1, 0, {}, end.last});
+  const int count = static_cast<int>(s().failures.size()), most = std::max(s().policy.max_failures, 1);
+  std::string text = in_words(end) + " (failure " + std::to_string(count) + " of " + std::to_string(most) + ")";
+  if (count >= most) return done(JobState::failed, std::nullopt, "hung", std::move(text));
+  wait("hung", std::move(text));
 }
 
 // A failure of the job's own code.

@@ -39,6 +39,7 @@ class Stepper {
   void operator()(const Collected& event);
   void operator()(const CheckpointCommitted& event);
   void operator()(const CancelRequested& event);
+  void operator()(const Hung& event);
   void operator()(const LimitReached& event);
   void operator()(const ReplicaSucceeded& event);
   void operator()(const PriceChanged& event);
@@ -86,6 +87,7 @@ class Stepper {
   void move_on(const Attempt& attempt, const std::string& moving);
   void stop_for_move(const Attempt& attempt, const std::string& why, std::string text);
   void charge(const Attempt& attempt, const End& end);
+  void begin_anew(const Attempt& attempt, const End& end);
   // Whether a checkpoint is to blame for the failure just charged: then it is marked, and another is chosen.
   bool go_back(const Attempt& attempt, const End& end);
   void retry_elsewhere(const Attempt& attempt, const End& end);
