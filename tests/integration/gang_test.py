@@ -110,6 +110,22 @@ class Gang(grid.Case):
                 self.assert_same_losses(job)
                 self.grid.wait_clean()
 
+    def test_a_rank_that_stands_still_is_found_and_all_begin_anew(self):
+        job = laptop.submit(ddp("still", PACE=0.2, STEPS=150, SAVE_EVERY=20))
+        job.wait_checkpoint(3, deadline=90)
+        host = job.attempts()[-1]["members"][-1]["provider"]
+        stopped = time.time()
+        self.grid.as_worker(int(host[1:]), "kill -STOP $(pgrep -f '[p]ython3 ddp.py' | head -1)")
+        job.wait_attempt(2, deadline=120)
+        hung = job.events("hung")[-1]
+        grid.figure("a rank stopped until that is found", f"{grid.iso(hung['at']) - stopped:.1f} s")
+        self.assertLess(grid.iso(hung["at"]) - stopped, 75)
+        stacks = {event["host"]: event["text"] for event in job.events("stacks")}
+        self.assertEqual(len(stacks), 2, stacks)
+        self.assertIn("stopped", stacks[host], job.evidence())
+        job.wait_success(deadline=150)
+        self.grid.wait_clean()
+
     def test_a_rank_of_an_old_epoch_finds_nobody(self):
         job = laptop.submit(ddp("cut", PACE=0.3))
         job.wait_checkpoint(1, deadline=90)

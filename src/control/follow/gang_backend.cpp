@@ -47,7 +47,12 @@ std::map<std::string, std::string> gang_variables(const job::Spec& spec, const j
   rendezvous.backend = gang_backend(spec, attempt, hosts).backend;
   rendezvous.reach = reach_between(spec, hosts);
   for (const registry::Provider& host : hosts) rendezvous.members.push_back(&host.inventory);
-  return sched::backend_environment(rendezvous, rank);
+  std::map<std::string, std::string> variables = sched::backend_environment(rendezvous, rank);
+  // The agent knows by which interface the others have reached it; from here that could only be guessed.
+  for (const char* known : {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "OMPI_MCA_btl_tcp_if_include",
+                            "OMPI_MCA_oob_tcp_if_include"})
+    variables.erase(known);
+  return variables;
 }
 
 std::vector<std::string> explain_backend(const job::Spec& spec, const job::Attempt& attempt,

@@ -119,6 +119,25 @@ TEST(GangState, DoesNotChargeTheProgramForAPeersHost) {
   EXPECT_TRUE(job.state.failures.empty());
 }
 
+TEST(GangState, BeginsAnewWhenItHangsAndNotForEver) {
+  Gang job(2);
+  job.state.policy.max_failures = 2;
+  for (std::uint64_t epoch = 1; epoch <= 2; ++epoch) {
+    job.start();
+    job.happen(Hung{{epoch}, "no progress for 61 s"});
+    EXPECT_THAT(job.due(), UnorderedElementsAre("stop/" + std::to_string(epoch) + "/0", "stop/" + std::to_string(epoch) + "/1"));
+    job.each([&](int rank) { return AttemptEnded{{epoch}, {EndKind::stopped, -1, 0, "", rank}}; });
+    job.each([&](int rank) { return Collected{{epoch}, "", rank}; });
+    EXPECT_TRUE(job.state.avoided.empty()) << "nobody knows which host is to blame";
+    EXPECT_EQ(job.state.reason, "hung");
+    if (epoch == 1) {
+      EXPECT_EQ(job.state.visible(), JobState::recovering);
+      job.place_gang("k");
+    }
+  }
+  EXPECT_EQ(job.state.visible(), JobState::failed);
+}
+
 TEST(GangState, ChargesTheProgramThatFailsByItself) {
   Gang job(2);
   job.start();

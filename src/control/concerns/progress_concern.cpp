@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gangs that hang, and hosts that slow their gang down. A program of several hosts that waits for ever looks as sound as
+// one that works: only what it shows of itself (output, checkpoints, steps) tells, by the rhythm it had before.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/text.hpp"
+#include "control/concerns/table.hpp"
+#include "control/follow/insight.hpp"
+#include "job/rank_pace.hpp"
+#include "sched/ranks.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr Duration k_steps_every = std::chrono::seconds{15};  // a login each: seldom, and
+constexpr int k_steps_tries = 4;                              // not at all of jobs that tell no steps
+constexpr std::size_t k_lines_kept = 80;                      // of the stacks of one host
+constexpr const char* k_stacks_name = "stacks";
+constexpr const char* k_steps_name = "steps";
+constexpr const char* k_for_straggler = "straggler";
+
+// The first lines, those that say most.
+std::string first_lines(const std::string& text) {
+  std::vector<std::string> lines = split_lines(text);
+  const std::size_t all = lines.size();
+  if (all > k_lines_kept) lines.resize(k_lines_kept);
+  std::string out;
+  for (const std::string& line : lines) out += (out.empty() ? "" : "\n") + sanitize(line, 200);
+  if (all > k_lines_kept) out += "\n(" + std::to_string(all - k_lines_kept) + " more lines)";
+  return out;
+}
+
+class ProgressConcern : public Concern, public FleetListener {
+ public:
+  explicit ProgressConcern(const Rooms& rooms) : rooms_(rooms) { rooms_.fleet.listen(*this); }
+
+  void polled(const FleetHost& host, const wire::PollReply& reply) override {
+    for (const wire::AttemptStatus& status : reply.attempts) {
+      const TrackedJob* job = std::as_const(rooms_.book).find(status.job);
+      const job::Attempt* attempt = job == nullptr ? nullptr : job->state().attempt();
+      if (attempt == nullptr || !attempt->is_gang() || attempt->epoch != status.epoch) continue;
+      const job::Member* member = attempt->on(host.provider.name);
+      if (member == nullptr || status.phase != wire::AttemptPhase::running) continue;
+      Watch& mine = watch(*job, *attempt);
+      const std::uint64_t newest = status.checkpoints.empty() ? 0 : status.checkpoints.back().number;
+      const std::pair<std::uint64_t, std::uint64_t> seen{status.log_bytes, newest};
+      if (std::exchange(mine.seen[member->rank], seen) != seen) mine.progress.sign(rooms_.world.clock.boot());
+    }
+  }
+
+  void tick(BootTime now) override {
+    rooms_.book.each([&](TrackedJob& job) {
+      const auto* running = job.in<job::Running>();
+      if (running == nullptr || !running->attempt.is_gang() || running->move || job.unsure) return;
+      Watch& mine = watch(job, running->attempt);
+      if (!rooms_.mover.is_settled(job)) return mine.progress.pause(now);  // silence is another's matter
+      judge_hang(job, mine, now);
+      judge_pace(job, mine, now);
+    });
+  }
+
+  void forgotten(const JobId& id) override { watched_.erase(id.value); }
+
+  [[nodiscard]] bool moves_for(std::string_view why) const override { return why == k_for_straggler; }
+  [[nodiscard]] std::optional<MoveWish> still_wished(const TrackedJob& job) override {
+    const auto found = watched_.find(job.id().value);
+    if (found == watched_.end() || !found->second.straggler) return std::nullopt;
+    MoveWish wish{std::string(k_for_straggler)};
+    wish.host = *found->second.straggler;
+    return wish;
+  }
+
+ private:
+  struct Watch {
+    explicit Watch(std::uint32_t world) : pace(world) {}
+    Epoch epoch;
+    job::Progress progress;
+    job::RankPace pace;
+    std::map<int, std::pair<std::uint64_t, std::uint64_t>> seen;  // by rank of the host: output, newest checkpoint
+    std::map<std::uint32_t, std::int64_t> told;                   // by rank: the newest step
+    BootTime next_steps{};
+    int without_steps = 0;  // answers in a row
+    bool hung = false;
+    std::set<std::uint32_t> named;       // stragglers that were told of
+    std::optional<HostName> straggler{};  // that is to be replaced
+  };
+
+  Watch& watch(const TrackedJob& job, const job::Attempt& attempt) {
+    const auto found = watched_.find(job.id().value);
+    if (found != watched_.end() && found->second.epoch == attempt.epoch) return found->second;
+    std::uint32_t world = 0;
+    for (const job::Member& member : attempt.members)
+      world += static_cast<std::uint32_t>(sched::ranks_on_host(job.spec(), static_cast<int>(member.gpu_uuids.size())));
+    Watch fresh(world);
+    fresh.epoch = attempt.epoch;
+    return watched_.insert_or_assign(job.id().value, std::move(fresh)).first->second;
+  }
+
+  [[nodiscard]] std::vector<std::pair<HostReach, HostName>> members_of(const job::Attempt& attempt) const {
+    std::vector<std::pair<HostReach, HostName>> members;
+    for (const job::Member& member : attempt.members)
+      if (std::optional<HostReach> reach = rooms_.fleet.reach(member.host)) members.emplace_back(*std::move(reach), member.host);
+    return members;
+  }
+
+  void judge_hang(TrackedJob& job, Watch& mine, BootTime now) {
+    const std::optional<job::Progress::Hang> hang = mine.progress.hang(now);
+    if (!hang) mine.hung = false;
+    if (!hang || std::exchange(mine.hung, true)) return;
+    const job::Attempt attempt = *job.state().attempt();
+    using Found = std::vector<std::pair<HostName, std::string>>;
+    rooms_.attempts.in_background(
+        job.id(), k_stacks_name, {os::Lane::Kind::urgent, {}},
+        [world = rooms_.world, members = members_of(attempt), id = job.id(), epoch = attempt.epoch] {
+          Found found;
+          for (const auto& [reach, name] : members) {
+            const Result<std::string> text = stacks_on(world, reach, id, epoch);
+            found.emplace_back(name, text ? first_lines(*text) : "no stacks: " + text.error().one_line());
+          }
+          return found;
+        },
+        [this, epoch = attempt.epoch, text = hang->text()](TrackedJob& its, const Found& found) {
+          if (its.in<job::Running>() == nullptr || its.state().epoch != epoch) return;
+          const auto still = watched_.find(its.id().value);
+          if (still == watched_.end() || !still->second.hung) return;  // it went on meanwhile
+          for (const auto& [host, stacks] : found) rooms_.book.note(its.id(), {"stacks", stacks, epoch, host});
+          const std::string told = text + ", though all its hosts answer";
+          if (its.spec().recovery.hangs == job::Hangs::tell)
+            return rooms_.book.note(its.id(), {"hangs", told + " (recovery.hangs is tell)", epoch, {}});
+          rooms_.book.apply(its.id(), job::Hung{epoch, told});
+        });
+  }
+
+  void judge_pace(TrackedJob& job, Watch& mine, BootTime now) {
+    if (now < mine.next_steps || mine.without_steps >= k_steps_tries) return;
+    mine.next_steps = now + k_steps_every;
+    const job::Attempt attempt = *job.state().attempt();
+    using Told = std::vector<wire::ToldStep>;
+    rooms_.attempts.in_background(
+        job.id(), k_steps_name, {os::Lane::Kind::urgent, {}},
+        [world = rooms_.world, members = members_of(attempt), id = job.id(), epoch = attempt.epoch] {
+          Told told;
+          for (const auto& [reach, name] : members)
+            if (const Result<wire::StepsReply> reply = steps_on(world, reach, id, epoch))
+              told.insert(told.end(), reply->steps.begin(), reply->steps.end());
+          return told;
+        },
+        [this, epoch = attempt.epoch](TrackedJob& its, const Told& told) {
+          const job::Attempt* now_there = its.state().attempt();
+          if (now_there == nullptr || now_there->epoch != epoch) return;
+          take_steps(its, watch(its, *now_there), told);
+        });
+  }
+
+  void take_steps(TrackedJob& job, Watch& mine, const std::vector<wire::ToldStep>& told) {
+    const BootTime now = rooms_.world.clock.boot();
+    bool news = false;
+    for (const wire::ToldStep& one : told) {
+      const auto [newest, first] = mine.told.try_emplace(one.rank, one.step);
+      if (!first && one.step <= newest->second) continue;
+      newest->second = one.step;
+      news = true;
+      // Read seldom: only what ranks tell of their own time can be compared.
+      if (one.step_s) mine.pace.told({one.rank, one.step, now, one.step_s});
+    }
+    mine.without_steps = news ? 0 : mine.without_steps + 1;
+    if (news) mine.progress.sign(now);
+    const std::optional<job::Straggler> slow = mine.pace.straggler();
+    if (!slow || !mine.named.insert(slow->rank).second) return;
+    const HostName host = host_of(job, slow->rank);
+    const bool replace = job.spec().recovery.stragglers == job::Stragglers::replace;
+    const std::string text = slow->text() + ", on " + host.value;
+    rooms_.book.note(job.id(), {"straggler", text + (replace ? ": it is replaced at the next checkpoint" : ""),
+                                job.state().epoch, host});
+    if (!replace) return;
+    mine.straggler = host;
+    MoveWish wish{std::string(k_for_straggler), text};
+    wish.host = host;
+    rooms_.mover.ask(job, wish);
+  }
+
+  [[nodiscard]] static HostName host_of(const TrackedJob& job, std::uint32_t rank) {
+    std::uint32_t first = 0;
+    for (const job::Member& member : job.state().attempt()->members) {
+      first += static_cast<std::uint32_t>(sched::ranks_on_host(job.spec(), static_cast<int>(member.gpu_uuids.size())));
+      if (rank < first) return member.host;
+    }
+    return job.state().attempt()->lead().host;
+  }
+
+  const Rooms rooms_;
+  std::map<std::string, Watch> watched_;  // by job
+};
+
+}  // namespace
+
+std::unique_ptr<Concern> make_progress(const Rooms& rooms) { return std::make_unique<ProgressConcern>(rooms); }
+
+}  // namespace gridctl::control

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks into an attempt that runs, each over a connection of its own: for threads of an os::Executor.
+#pragma once
+
+#include <string>
+
+#include "control/copies/world.hpp"
+#include "wire/insight.hpp"
+
+namespace gridctl::control {
+
+// Where the attempt's processes stand on that host: foreign text of at most wire::k_stacks_bytes_max.
+[[nodiscard]] Result<std::string> stacks_on(const World& world, const HostReach& host, const JobId& job, Epoch epoch);
+// The steps that its ranks have told last.
+[[nodiscard]] Result<wire::StepsReply> steps_on(const World& world, const HostReach& host, const JobId& job, Epoch epoch);
+
+}  // namespace gridctl::control
