@@ -10,6 +10,7 @@
 
 #include "agent/log_ring.hpp"
 #include "base/text.hpp"
+#include "crypto/sha256.hpp"
 #include "os/entries.hpp"
 #include "os/process.hpp"
 
@@ -48,6 +49,12 @@ std::int64_t aged(std::int64_t age, std::int64_t passed) {
 Path agent_home() {
   if (auto home = os::environment("GRIDCTL_AGENT_HOME"); home && !home->empty()) return *home;
   return os::home_directory() / ".gridctl";
+}
+
+std::string home_mark(const Path& home) {
+  constexpr std::size_t k_digits = 8;
+  if (home.lexically_normal() == (os::home_directory() / ".gridctl").lexically_normal()) return {};
+  return to_hex(crypto::sha256(as_bytes(home.lexically_normal().string()))).substr(0, k_digits);
 }
 
 Path lease_directory() {
@@ -95,7 +102,9 @@ Path AttemptDir::agent_home() const { return path.parent_path().parent_path().pa
 
 Result<Path> AttemptDir::secrets() const {
   const std::string uid = std::to_string(::geteuid());
-  const std::string name = controller().value + "." + job().value + "." + std::to_string(epoch().value);
+  const std::string mark = home_mark(agent_home());
+  const std::string name = controller().value + "." + job().value + "." + std::to_string(epoch().value) +
+                           (mark.empty() ? "" : "." + mark);
   for (const Path& base : {Path("/dev/shm"), Path("/run/user") / uid})
     if (is_memory(base) && ::access(base.c_str(), W_OK) == 0) return base / ("gridctl-" + uid) / name;
   return make_error(Code::unsupported, "this host has no tmpfs for secrets: neither /dev/shm nor /run/user/" + uid);

@@ -23,6 +23,9 @@ namespace gridctl::agent {
 using os::Path;
 
 [[nodiscard]] Path agent_home();       // $GRIDCTL_AGENT_HOME, default ~/.gridctl
+// What tells this agent's things from those of another agent of the same user on the same machine, where they do not lie
+// in its home: control groups, containers, secrets. Empty for the usual home.
+[[nodiscard]] std::string home_mark(const Path& home);
 [[nodiscard]] Path lease_directory();  // $GRIDCTL_LEASE_DIR, default /var/tmp
 
 // An id that may become a path component: [a-z0-9-]{1,64}, not beginning with '-'. `refused` otherwise.

@@ -47,8 +47,9 @@ void add_device(std::vector<std::string>& arguments, const std::string& node) {
 
 }  // namespace
 
-std::string attempt_name(const JobId& job, Epoch epoch) {
-  return "gridctl-" + job.value + "-e" + std::to_string(epoch.value);
+std::string attempt_name(const JobId& job, Epoch epoch, const Path& agent_home) {
+  const std::string mark = home_mark(agent_home);
+  return "gridctl-" + job.value + "-e" + std::to_string(epoch.value) + (mark.empty() ? "" : "-" + mark);
 }
 
 std::unique_ptr<Engine> make_engine(EngineKind kind) {

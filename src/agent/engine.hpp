@@ -50,7 +50,7 @@ class Engine {
 };
 
 [[nodiscard]] std::unique_ptr<Engine> make_engine(EngineKind kind);
-[[nodiscard]] std::string attempt_name(const JobId& job, Epoch epoch);
+[[nodiscard]] std::string attempt_name(const JobId& job, Epoch epoch, const Path& agent_home);
 
 // Arguments of `docker|podman run` behind the program's name. The user owns the job's files: as the container counts
 // ids, which in a rootless one is 0 for the user who runs it.

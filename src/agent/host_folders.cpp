@@ -225,7 +225,7 @@ Result<void> HostFolders::remove(const AttemptKey& key) {
   TRY_ASSIGN(const os::FileLock over, os::FileLock::acquire(dir.supervisor_lock()));
   if (os::exists(dir.path / "leftover")) {
     TRY_ASSIGN(const auto spec, read_spec(dir));
-    TRY(make_engine(spec.engine)->remove(attempt_name(key.job, key.epoch)));
+    TRY(make_engine(spec.engine)->remove(attempt_name(key.job, key.epoch, home_)));
   }
   remove_links(dir);
   if (const auto kept = KeptWork(home_).take(dir); !kept)

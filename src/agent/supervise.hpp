@@ -66,7 +66,7 @@ class AttemptRunner {
   void final_checkpoint();
 
   [[nodiscard]] Lease lease() const;
-  [[nodiscard]] std::string name() const { return attempt_name(attempt_.job(), attempt_.epoch()); }
+  [[nodiscard]] std::string name() const { return attempt_name(attempt_.job(), attempt_.epoch(), attempt_.agent_home()); }
   [[nodiscard]] bool claim_once() const;  // true: no init can ever begin in the newest launch folder
   [[nodiscard]] bool stop_wanted() const { return stop_.is_stopping(); }
   [[nodiscard]] BootTime now() const { return clock_.boot(); }

@@ -315,7 +315,7 @@ TEST_P(ContainerTest, TellsThatARemovedContainerVanished) {
   std::vector<std::string> remove{std::string(engine_name(GetParam())), "rm", "-f"};
   // Podman would ask the program to end first, and init would then tell of that; docker kills at once.
   if (GetParam() == EngineKind::podman) remove.insert(remove.end(), {"-t", "0"});
-  remove.push_back(agent::attempt_name(job.job, job.epoch));
+  remove.push_back(agent::attempt_name(job.job, job.epoch, host_.home));
   const auto removed = os::run(remove, options);
   ASSERT_THAT(removed, IsOk());
   ASSERT_TRUE(removed->status.success()) << removed->err;
@@ -524,7 +524,7 @@ TEST_P(AgentTest, ShowsSecretsToNobodyButTheJob) {
     os::RunOptions options;
     options.environment_extra = host_.environment;
     const auto inspected =
-        os::run({std::string(engine_name(GetParam())), "inspect", agent::attempt_name(job.job, job.epoch)}, options);
+        os::run({std::string(engine_name(GetParam())), "inspect", agent::attempt_name(job.job, job.epoch, host_.home)}, options);
     ASSERT_THAT(inspected, IsOk());
     EXPECT_EQ(inspected->out.find(secret), std::string::npos);
   }

@@ -8,6 +8,7 @@ A file of tests has one grid, made before its first test and always removed:
 
 Nothing here waits for a fixed time: every wait looks until a deadline and fails with the evidence when it passes.
 """
+import contextlib
 import glob
 import json
 import os
@@ -186,8 +187,10 @@ class Grid:
         """Entries of the ledger of this boot (who looks often says which it is), each a dictionary; gpu is a list."""
         boot = boot or self.boot_id(host)
         data = b""
-        for name in glob.glob(self.disk(host, "var/tmp/gridctl-leases.*[0-9]")):
-            with open(name, "rb") as file:
+        for name in glob.glob(self.disk(host, "var/tmp/gridctl-leases.*")):
+            if not re.fullmatch(r"gridctl-leases\.\d+(\.\d+)?", os.path.basename(name)):
+                continue  # a lock, or a draft that is renamed at once
+            with contextlib.suppress(FileNotFoundError), open(name, "rb") as file:
                 data += file.read()
         leases = []
         for offset in range(0, len(data), LEASE_SLOT):

@@ -29,7 +29,7 @@ wire::AttemptSpec a_spec() {
 
 std::string command_line(EngineKind kind, const wire::AttemptSpec& spec, std::vector<Gpu> gpus = {}) {
   LaunchPlan plan;
-  plan.name = attempt_name(spec.job, spec.epoch);
+  plan.name = attempt_name(spec.job, spec.epoch, os::home_directory() / ".gridctl");
   plan.image = spec.image;
   plan.init = {"/gridctl/run", "/gridctl/ctl", "/work", {}, std::chrono::seconds{1}, {}};
   plan.binds = {{"/host/work", "/work", false}};

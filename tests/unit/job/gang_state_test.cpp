@@ -125,7 +125,8 @@ TEST(GangState, BeginsAnewWhenItHangsAndNotForEver) {
   for (std::uint64_t epoch = 1; epoch <= 2; ++epoch) {
     job.start();
     job.happen(Hung{{epoch}, "no progress for 61 s"});
-    EXPECT_THAT(job.due(), UnorderedElementsAre("stop/" + std::to_string(epoch) + "/0", "stop/" + std::to_string(epoch) + "/1"));
+    const std::string stop = "stop/" + std::to_string(epoch);
+    EXPECT_THAT(job.due(), ::testing::IsSupersetOf({stop + "/0", stop + "/1"}));
     job.each([&](int rank) { return AttemptEnded{{epoch}, {EndKind::stopped, -1, 0, "", rank}}; });
     job.each([&](int rank) { return Collected{{epoch}, "", rank}; });
     EXPECT_TRUE(job.state.avoided.empty()) << "nobody knows which host is to blame";
