@@ -84,7 +84,10 @@ Result<control::PortProof> SimFreight::prove_port(const control::HostReach& from
                                                   std::uint16_t, std::uint64_t) {
   for (const control::HostReach* host : {&from, &to}) TRY(reach(*host, control::k_reach_patience));
   control::PortProof proof;
-  proof.contact.works = true;
+  const bool trouble = !world_.healed && world_.rng.chance(world_.options.port_trouble);
+  if (trouble && world_.rng.chance(0.5)) return make_error(Code::busy, "somebody listens there");
+  proof.contact.works = !trouble;
+  if (trouble) proof.contact.reason = "nothing comes through";
   proof.contact.address = to.provider.name.value;
   proof.rtt = std::chrono::milliseconds{1};
   proof.rate_there = proof.rate_back = 1e10;

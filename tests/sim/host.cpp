@@ -282,6 +282,15 @@ void Host::changed(const Key& key) {
     watch_lease(key, mine->launches.back().payload, mine->deadline);
 }
 
+std::vector<agent::Lease> Host::leases_of(int laptop) const {
+  std::vector<agent::Lease> found;
+  const BootTime now{world_.node(world_.host_node(index_)).boot(world_.now)};
+  for (const auto& lease : ledger_)
+    if (lease && lease->controller.value == "laptop" + std::to_string(laptop) && !agent::is_void(*lease, machine(), now))
+      found.push_back(*lease);
+  return found;
+}
+
 void Host::check_empty() const {
   if (index_ == world_.options.liar) return;
   if (!folders_.empty())

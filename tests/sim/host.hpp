@@ -85,6 +85,7 @@ class Host {
   bool disk_full = false;
 
   void check_empty() const;
+  [[nodiscard]] std::vector<agent::Lease> leases_of(int laptop) const;  // that count
   [[nodiscard]] bool is_unused() const { return folders_.empty() && node_is_up(); }
   [[nodiscard]] Inventory inventory() const;
   [[nodiscard]] HostName name() const { return {"host" + std::to_string(index_)}; }
@@ -108,6 +109,8 @@ class Host {
   void changed(const Key& key);  // something in ctl/
   // The program.
   void run_payload(const Key& key, Payload* payload, Nanos from);
+  void await_peers(const Key& key, Payload* payload, Nanos from);
+  void work(const Key& key, Payload* payload, Nanos from);
   void payload_over(const Key& key, std::size_t launch, Why why, const agent::ExitRecord* record);
   void strike(const Key& key, std::size_t launch);
   void arm_last_line(const Key& key, std::size_t launch);

@@ -8,13 +8,25 @@
 namespace gridctl::sim {
 
 namespace {
+constexpr Nanos k_rendezvous = k_s / 2;  // until a gang's program looks for the others again
 constexpr Nanos k_writeback = 30 * k_s;  // what is younger and was not synced may go with the power
+}
+
+// A gang's program waits for the others, and hangs for ever when one of them has failed.
+void Host::run_payload(const Key& key, Payload* payload, Nanos from) {
+  init_[payload] = spawn();
+  await_peers(key, payload, from);
+}
+
+void Host::await_peers(const Key& key, Payload* payload, Nanos from) {
+  if (!payload->alive || folder(key) == nullptr) return;
+  if (world_.truth->has_peers(*payload)) return work(key, payload, from);
+  world_.after(k_rendezvous, world_.host_node(index_), [=, this] { await_peers(key, payload, from); });
 }
 
 // Saves every so often, ends when its work is done (or when its code has a bad day). Work counts while the host is
 // awake, and stands still while the program saves.
-void Host::run_payload(const Key& key, Payload* payload, Nanos from) {
-  init_[payload] = spawn();
+void Host::work(const Key& key, Payload* payload, Nanos from) {
   const Options& o = world_.options;
   const Nanos began = node().awake(world_.now);
   Nanos end = std::max<Nanos>(o.work - from, 1);
@@ -31,7 +43,7 @@ void Host::run_payload(const Key& key, Payload* payload, Nanos from) {
     const auto self = weak.lock();
     world_.after(std::max<Nanos>(left, 0), world_.host_node(index_), [=, this] {
       Folder* mine = folder(key);
-      if (!payload->alive || mine == nullptr) return;
+      if (!payload->alive || mine == nullptr || world_.truth->has_lost_peer(*payload)) return;
       if (node().awake(world_.now) - began < target) return (*self)(save);
       if (done < end) {
         mine->saved = from + done;

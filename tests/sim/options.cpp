@@ -132,6 +132,18 @@ void draw_keep(Random& random, Options& options) {
   if (random.chance(0.25)) options.keep = static_cast<int>(random.between(1, 5));
 }
 
+// Two jobs that need several hosts each, and others that want the same hosts: of one user, or of two.
+void draw_gangs(Random& random, Options& options) {
+  if (!random.chance(0.2)) return;
+  options.ganged = 0.5 * random.unit();
+  options.hosts = static_cast<int>(random.between(std::max(options.hosts, 3), 5));
+  options.jobs = static_cast<int>(random.between(std::max(options.jobs, 3), 7));
+  options.laptops = random.chance(0.4) ? 2 : 1;
+  options.gpus_for_all = random.chance(0.7);
+  for (Fault& fault : options.faults) fault.laptop %= options.laptops;
+  if (random.chance(0.4)) options.port_trouble = 0.3 * random.unit();
+}
+
 // What a job costs that runs whole on a host of this price.
 double cost_of(const Options& o, double usd_per_hour) { return usd_per_hour * static_cast<double>(o.work) / (3600 * k_s); }
 
@@ -210,6 +222,12 @@ job::Spec draw_spec(const Options& o, int index, Random& random) {
   if (random.chance(o.secret)) spec.secrets.push_back("TOKEN");
   if (!o.prices.empty() || o.due > 0) spec.workload.work = Duration{o.work};
   draw_limits(o, random, spec);
+  if (o.ganged > 0 && (index < 2 || random.chance(o.ganged))) {
+    spec.num_nodes = static_cast<int>(random.between(2, std::min(3, o.hosts)));
+    spec.constraints.any_interconnect = true;
+    spec.replicas = 1;
+    spec.checkpoint.standby = false;
+  }
   return spec;
 }
 
@@ -269,6 +287,8 @@ Options draw(std::uint64_t seed) {
   draw_all_full(later, o);
   draw_unwilling(later, o);
   draw_keep(later, o);
+  Random gangs(seed * 0xD1B54A32D192ED03u + 7);
+  draw_gangs(gangs, o);
   Random wishes(seed * 0x9E3779B97F4A7C15u + 1);
   draw_wishes(wishes, o);
   return o;

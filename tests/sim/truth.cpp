@@ -83,7 +83,8 @@ Payload* Truth::payload_starts(int host, int laptop, const wire::AttemptSpec& sp
     // One that sleeps with its host does not run; when the host wakes it must be killed before it goes on.
     const Node& there = world_.node(world_.host_node(other->host));
     const bool dormant = there.asleep || (there.woke_at > 0 && world_.now - there.woke_at < 2 * k_s);
-    if (world_.options.wait_mode && other->job == payload->job && !dormant)
+    const bool is_peer = other->epoch == payload->epoch && other->host != host;
+    if (world_.options.wait_mode && other->job == payload->job && !dormant && !is_peer)
       throw Violation("S5", name(*other) + " still runs when " + which + " starts");
     if (other->host == host && other->job == payload->job)
       throw Violation("S8", name(*other) + " still runs on the host where " + which + " starts");
@@ -127,6 +128,7 @@ void Truth::recorded_never(int host, int laptop, const JobId& job, Epoch epoch) 
 
 void Truth::accepts(int host, const JobId& job, Epoch epoch) {
   accepted_.insert({host, index(job), epoch.value});
+  if (host != world_.options.liar) check_start(job, epoch);
   if (promises_.contains({host, index(job), epoch.value}))
     throw Violation("S8", job.value + " epoch " + std::to_string(epoch.value) + " is accepted by host" +
                               std::to_string(host) + ", which has promised that it never will be");

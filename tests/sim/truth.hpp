@@ -52,6 +52,8 @@ class Truth {
   // On hosts.
   Payload* payload_starts(int host, int laptop, const wire::AttemptSpec& spec);
   void payload_ends(Payload& payload, Why why);
+  [[nodiscard]] bool has_peers(const Payload& payload) const;  // all members of its gang have begun
+  [[nodiscard]] bool has_lost_peer(const Payload& payload) const;
   void accepts(int host, const JobId& job, Epoch epoch);
   void promised_never(int host, int laptop, const JobId& job, Epoch epoch, const char* by);
   void recorded_never(int host, int laptop, const JobId& job, Epoch epoch);  // as certain, on whatever ground
@@ -79,6 +81,10 @@ class Truth {
   void wants_empty(int laptop, int host, bool drained);
   void audit(Laptop& laptop);  // now and then
   void start_sent(Laptop& laptop, const JobId& job, Epoch epoch);
+
+  // Gangs: all members or none; truth_gangs.cpp.
+  void check_start(const JobId& job, Epoch epoch) const;
+  void check_holds(Laptop& laptop);
 
   // The end.
   void healed();
@@ -152,6 +158,7 @@ class Truth {
   std::map<int, Nanos> next_look_at_seen_;                         // laptop
   std::map<std::pair<int, int>, int> answers_for_;                 // laptop, host: looks in a row
   std::map<std::string, Nanos> stays_since_, crowded_since_;       // by job
+  std::map<std::tuple<int, std::string, std::uint64_t>, Nanos> held_since_, half_since_;  // host or -1, job, epoch
 };
 
 }  // namespace gridctl::sim

@@ -68,6 +68,7 @@ void Truth::start_sent(Laptop& laptop, const JobId& id, Epoch epoch) {
   const control::TrackedJob* job = std::as_const(*laptop.controller()).book().find(id);
   if (job == nullptr || job->unsure || job->in<job::Launching>() == nullptr || job->state().epoch != epoch)
     broken("S5", id, "is sent a START of epoch " + std::to_string(epoch.value) + ", which is not wanted any more");
+  check_start(id, epoch);
 }
 
 // What is listed as seen last is so: every half a minute of a host that answers.
@@ -110,6 +111,7 @@ void Truth::audit(Laptop& laptop) {
   if (world_.healed && clear > 3 * k_min) check_seen(laptop);
   else std::erase_if(answers_for_, [&](const auto& entry) { return entry.first.first == laptop.index(); });
   if (world_.healed) look_at_forgotten(laptop);
+  if (world_.healed && clear > 3 * k_min) check_holds(laptop);
   for (const auto& [id, job] : laptop.controller()->book().all()) {
     check_silence(laptop, *job);
     if (clear < k_heed || job->unsure) continue;
@@ -165,7 +167,7 @@ bool Truth::could_take(Laptop& laptop, int host, const job::Spec& spec) const {
 void Truth::check_emptied(Laptop& laptop, const control::TrackedJob& job) {
   const auto* running = job.in<job::Running>();
   const bool judged = running != nullptr && world_.healed == false && family(index(job.id())) == index(job.id()) &&
-                      job.spec().replicas == 1 && world_.options.prices.empty();
+                      job.spec().replicas == 1 && job.spec().num_nodes == 1 && world_.options.prices.empty();
   if (!judged) return;
   for (const job::Member& member : running->attempt.members) {
     const int host = host_index(member.host);
@@ -191,10 +193,11 @@ void Truth::check_urgent(Laptop& laptop, const control::TrackedJob& job) {
   const auto* waiting = job.in<job::Waiting>();
   bool less_urgent = false;
   if (world_.healed && waiting != nullptr && waiting->why == "waiting_for_provider" && job.spec().replicas == 1 &&
+      job.spec().num_nodes == 1 &&
       job.spec().replica_of.value.empty())
     for (const auto& [id, other] : laptop.controller()->book().all()) {
       const auto* running = other->in<job::Running>();
-      if (running == nullptr || other->spec().priority >= job.spec().priority) continue;
+      if (running == nullptr || other->spec().num_nodes > 1 || other->spec().priority >= job.spec().priority) continue;
       const Host& there = *world_.hosts[static_cast<std::size_t>(host_index(running->attempt.lead().host))];
       less_urgent = less_urgent || there.name() != HostName{"host" + std::to_string(world_.options.liar)};
     }

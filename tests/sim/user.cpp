@@ -31,6 +31,7 @@ Laptop::Laptop(World& world, int index)
     registry::Provider provider;
     provider.name = world.hosts[i]->name();
     provider.inventory = world.hosts[i]->inventory();
+    if (world.options.ganged > 0) provider.site = "lab";
     provider.price_per_hour = i < world.options.prices.size() ? world.options.prices[i] : 0;
     if (!backend_->add_provider(provider)) throw Violation("R", "a provider cannot be added");
   }

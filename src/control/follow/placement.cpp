@@ -35,10 +35,23 @@ Placement::Placement(const World& world, JobBook& book, Fleet& fleet)
 }
 
 void Placement::changed(const TrackedJob& job, const job::State&) {
-  if (job.in<job::Waiting>() != nullptr) return;
-  Wait& mine = wait(job.id());
-  mine.timer.reset();
-  if (job.state().moving().empty()) mine.promised.reset();
+  if (job.in<job::Waiting>() == nullptr) {
+    Wait& mine = wait(job.id());
+    mine.timer.reset();
+    if (job.state().moving().empty()) mine.promised.reset();
+  } else if (waits_for_room(job) && !was_asked(job)) {
+    all_asked_at_.reset();
+  }
+  note_claim(job.id());
+}
+
+void Placement::note_claim(const JobId& id) {
+  const TrackedJob* job = book_.find(id);
+  const auto found = waits_.find(id.value);
+  const bool has = (job != nullptr && job->state().attempt() != nullptr) ||
+                   (found != waits_.end() && (found->second.promised || found->second.reserved));
+  if (has) claiming_.insert(id.value);
+  else claiming_.erase(id.value);
 }
 
 void Placement::tick(BootTime now) { wake_waiting(now); }
@@ -63,14 +76,16 @@ std::vector<HostName> Placement::hosts_of(const TrackedJob& job) const {
 
 std::vector<sched::HostFacts> Placement::facts(const TrackedJob& asking, const std::set<std::string>& gone) const {
   std::vector<Claim> claims;
-  for (const auto& [id, job] : book_.all()) {
+  for (const std::string& id : claiming_) {
+    const TrackedJob* job = std::as_const(book_).find({id});
+    if (job == nullptr) continue;
     // What has ended holds nothing any more, also while its last files are fetched.
     const job::Attempt* attempt = job->state().attempt();
     const bool ended = job->in<job::Collecting>() != nullptr || gone.contains(id);
     if (attempt != nullptr)
       for (const job::Member& member : attempt->members)
         claims.push_back({job->id(), attempt->epoch, ended || member.part >= job::Part::ended ? nullptr : &member});
-    const auto kept = job.get() == &asking ? waits_.end() : waits_.find(id);
+    const auto kept = job == &asking ? waits_.end() : waits_.find(id);
     if (kept == waits_.end()) continue;
     for (const auto* members : {&kept->second.promised, &kept->second.reserved})
       if (*members)
@@ -120,6 +135,7 @@ void Placement::place_after(const TrackedJob& job, Duration delay) {
       world_.run.after(asked_before ? std::max<Duration>(delay, waiting * k_ask_share) : delay, [this, id = job.id()] {
         if (TrackedJob* due = book_.find(id)) place(*due);
       });
+  if (waits_for_room(job) && !was_asked(job)) all_asked_at_.reset();
 }
 
 void Placement::place(TrackedJob& job) {
@@ -167,6 +183,7 @@ void Placement::not_placed(TrackedJob& job, const Question& question, bool could
   if (!question.held.empty()) lines.insert(lines.begin(), question.held);
   explain(job, std::move(lines));
   wait(job.id()).promised.reset();
+  note_claim(job.id());
   if (!question.held.empty()) return book_.apply(job.id(), job::NotPlaced{true, question.held});  // the month will end
   book_.apply(job.id(), job::NotPlaced{could_ever_fit, summary});
 }
@@ -257,7 +274,11 @@ std::vector<TrackedJob*> Placement::queue() {
 // What became free since they were asked last is theirs first. Ordering thousands costs more than seeing that nobody
 // but the same owner's equals wait, who are asked in time.
 void Placement::ask_those_before(const TrackedJob& than) {
-  if (asks_in_turn_) return;
+  if (asks_in_turn_ || all_asked_at_ == fleet_.capacity()) return;
+  if (std::none_of(book_.all().begin(), book_.all().end(), [&](const auto& entry) { return is_due(*entry.second); })) {
+    all_asked_at_ = fleet_.capacity();
+    return;
+  }
   const bool needed = std::any_of(book_.all().begin(), book_.all().end(), [&](const auto& entry) {
     const job::Spec& spec = entry.second->spec();
     const bool others = spec.priority > than.spec().priority ||
@@ -273,10 +294,15 @@ void Placement::ask_those_before(const TrackedJob& than) {
   asks_in_turn_ = false;
 }
 
-bool Placement::is_due(const TrackedJob& job) const {
-  if (!waits_for_room(job)) return false;
+bool Placement::was_asked(const TrackedJob& job) const {
   const auto found = waits_.find(job.id().value);
-  return found != waits_.end() && found->second.timer != nullptr && found->second.asked_at != fleet_.capacity();
+  return found != waits_.end() && found->second.asked_at == fleet_.capacity();
+}
+
+bool Placement::is_due(const TrackedJob& job) const {
+  if (!waits_for_room(job) || was_asked(job)) return false;
+  const auto found = waits_.find(job.id().value);
+  return found != waits_.end() && found->second.timer != nullptr;
 }
 
 // Asks at once for those that wait for room. Those that wait for the end of a backoff are left alone.
@@ -284,6 +310,8 @@ void Placement::wake_waiting(BootTime now) {
   const std::uint64_t capacity = fleet_.capacity();
   if (woken_at_ == capacity || now < next_wake_) return;
   next_wake_ = now + k_wake_pause;
+  asks_in_turn_ = true;
+  bool all = true;
   for (TrackedJob* job : queue()) {
     const auto* waiting = job->in<job::Waiting>();
     const Wait& mine = wait(job->id());
@@ -291,9 +319,11 @@ void Placement::wake_waiting(BootTime now) {
     const bool for_room = waiting->why == "waiting_for_provider" || waiting->why == "not_started";
     if (!for_room || mine.asked_at == capacity) continue;
     place(*job);
-    if (world_.clock.boot() - now >= k_wake_share) return;  // the rest have the next round
+    all = world_.clock.boot() - now < k_wake_share;
+    if (!all) break;  // the rest have the next round
   }
-  woken_at_ = capacity;
+  asks_in_turn_ = false;
+  if (all) woken_at_ = capacity;
 }
 
 }  // namespace gridctl::control

@@ -33,9 +33,13 @@ class Placement : public Pacer, public JobListener {
   // What a job will get when others have made room; nobody else is given it. nullopt: nothing.
   void reserve(const JobId& id, std::optional<std::vector<job::Member>> members) {
     wait(id).reserved = std::move(members);
+    note_claim(id);
   }
   // The same for one that is on its way, until it is placed.
-  void promise(const JobId& id, std::vector<job::Member> members) { wait(id).promised = std::move(members); }
+  void promise(const JobId& id, std::vector<job::Member> members) {
+    wait(id).promised = std::move(members);
+    note_claim(id);
+  }
   [[nodiscard]] bool is_promised(const JobId& id) const;
   // Hosts of what it has or was promised.
   [[nodiscard]] std::vector<HostName> hosts_of(const TrackedJob& job) const;
@@ -58,7 +62,10 @@ class Placement : public Pacer, public JobListener {
     Epoch risk_told;
   };
   void changed(const TrackedJob& job, const job::State& before) override;
-  void forgotten(const JobId& id) override { waits_.erase(id.value); }
+  void forgotten(const JobId& id) override {
+    waits_.erase(id.value);
+    claiming_.erase(id.value);
+  }
 
   void place(TrackedJob& job);
   void placed(TrackedJob& job, const Question& question, const sched::Decision& decision);
@@ -68,7 +75,9 @@ class Placement : public Pacer, public JobListener {
   void not_placed(TrackedJob& job, const Question& question, bool could_ever_fit, const std::string& summary,
                   std::vector<std::string> lines);
   void ask_those_before(const TrackedJob& than);
+  [[nodiscard]] bool was_asked(const TrackedJob& job) const;  // since something became free
   [[nodiscard]] bool is_due(const TrackedJob& job) const;
+  void note_claim(const JobId& id);
   void wake_waiting(BootTime now);
   [[nodiscard]] std::vector<sched::HostFacts> facts(const TrackedJob& asking, const std::set<std::string>& gone) const;
   [[nodiscard]] sched::JobKnowledge knowledge(const TrackedJob& job, std::vector<sched::HostFacts>& hosts);
@@ -80,8 +89,10 @@ class Placement : public Pacer, public JobListener {
   Fleet& fleet_;
   const std::vector<std::unique_ptr<Concern>>* concerns_ = nullptr;
   std::map<std::string, Wait> waits_;  // by id
+  std::set<std::string> claiming_;     // ids of those that have something of hosts, or were promised it
   const BootTime began_;
   BootTime next_wake_{};
+  std::optional<std::uint64_t> all_asked_at_;  // Fleet::capacity() when nobody was due; a job that becomes so unsets it
   bool asks_in_turn_ = false;   // those before somebody are being asked, in their order
   std::uint64_t woken_at_ = 0;  // Fleet::capacity() when all that wait had been asked
 };
