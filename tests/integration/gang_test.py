@@ -120,7 +120,7 @@ class Gang(grid.Case):
         hung = job.events("hung")[-1]
         grid.figure("a rank stopped until that is found", f"{grid.iso(hung['at']) - stopped:.1f} s")
         self.assertLess(grid.iso(hung["at"]) - stopped, 75)
-        stacks = {event["host"]: event["text"] for event in job.events("stacks")}
+        stacks = {event["provider"]: event["text"] for event in job.events("stacks")}
         self.assertEqual(len(stacks), 2, stacks)
         self.assertIn("stopped", stacks[host], job.evidence())
         job.wait_success(deadline=150)
