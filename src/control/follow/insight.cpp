@@ -2,29 +2,45 @@
 #include "control/follow/insight.hpp"
 
 #include "control/reach/pace.hpp"
-#include "transfer/stream.hpp"
+#include "control/reach/request.hpp"
 
 namespace gridctl::control {
 
 namespace {
 constexpr std::uint32_t k_insight_stream = 2;
 constexpr Duration k_insight_wait = std::chrono::seconds{40};  // the host itself gives up after 20
+constexpr int k_frames_max = 64;
+
+// Data frames up to the end record.
+Result<std::string> receive_text(wire::Link& link, std::size_t bytes_max, BootTime deadline) {
+  std::string text;
+  for (int frames = 0; frames < k_frames_max; ++frames) {
+    TRY_ASSIGN(const wire::Frame frame, link.receive(deadline));
+    if (frame.stream != k_insight_stream) continue;  // an event
+    if (frame.kind == wire::FrameKind::end) {
+      TRY_ASSIGN(const wire::EndRecord record, wire::parse_end(frame.payload));
+      return record.error ? Result<std::string>(*record.error) : std::move(text);
+    }
+    if (frame.kind != wire::FrameKind::data || text.size() + frame.payload.size() > bytes_max) break;
+    text += frame.payload;
+  }
+  return make_error(Code::protocol_violation, "the agent sent something else than where its processes stand");
+}
+
 }  // namespace
 
 Result<std::string> stacks_on(const World& world, const HostReach& host, const JobId& job, Epoch epoch) {
   TRY_ASSIGN(const transfer::BulkLink link, world.freight.reach(host, k_reach_patience));
-  transfer::Conversation with{*link.link, world.clock, k_insight_wait};
-  TRY(with.send(wire::FrameKind::request, k_insight_stream, wire::encode(wire::StacksRequest{job, epoch})));
-  TRY(with.reply(k_insight_stream));
-  TRY_ASSIGN(const Bytes text, with.data(k_insight_stream, wire::k_stacks_bytes_max));
-  return std::string(as_text(text));
+  const BootTime deadline = world.clock.boot() + k_insight_wait;
+  TRY(ask(*link.link, k_insight_stream, wire::encode(wire::StacksRequest{job, epoch}), deadline));
+  return receive_text(*link.link, wire::k_stacks_bytes_max, deadline);
 }
 
 Result<wire::StepsReply> steps_on(const World& world, const HostReach& host, const JobId& job, Epoch epoch) {
   TRY_ASSIGN(const transfer::BulkLink link, world.freight.reach(host, k_reach_patience));
-  transfer::Conversation with{*link.link, world.clock, k_insight_wait};
-  TRY(with.send(wire::FrameKind::request, k_insight_stream, wire::encode(wire::StepsRequest{job, epoch})));
-  TRY_ASSIGN(const std::string reply, with.reply(k_insight_stream));
+  const BootTime deadline = world.clock.boot() + k_insight_wait;
+  TRY_ASSIGN(const std::string reply,
+             ask(*link.link, k_insight_stream, wire::encode(wire::StepsRequest{job, epoch}), deadline));
   return wire::parse_steps_reply(reply);
 }
 
