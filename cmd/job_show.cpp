@@ -9,6 +9,7 @@
 #include "cmd/deadline_view.hpp"
 #include "cmd/followed.hpp"
 #include "cmd/provider_facts.hpp"
+#include "cmd/training_outcome.hpp"
 #include "sched/reliability.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
@@ -54,7 +55,8 @@ std::string replica_text(const registry::JobRow& replica) {
 
 ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>& replicas, double price,
                    const std::optional<registry::Checkpoint>& head, const std::optional<registry::Drill>& drill,
-                   const std::optional<DeadlineView>& deadline, const std::string& no_checkpoint, WallTime now) {
+                   const std::optional<DeadlineView>& deadline, const std::string& no_checkpoint, const Metrics& told,
+                   WallTime now) {
   ui::Facts facts;
   facts.add("job", job.id.value);
   facts.add("name", job.name);
@@ -83,6 +85,10 @@ ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>
   facts.add("warning", no_checkpoint);
   if (job.cost > 0 || job.spec.budget_total) facts.add("cost", cost_text(job, price));
   if (job.machine.expected) facts.add("expected", expected_text(job));
+  if (const auto& predicted = job.spec.workload.predicted) {
+    facts.add("predicted", predicted_text(*predicted));
+    facts.add("measured", measured_text(*predicted, told));
+  }
   if (deadline) facts.add("deadline", deadline->text);
   if (drill) facts.add("drill", ui::age(drill->at, now) + ": " + drill->summary);
   return facts;
@@ -128,8 +134,10 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, registry.attempts(id));
   TRY_ASSIGN(const std::optional<DeadlineView> deadline, deadline_of(registry, job, context.now()));
   TRY_ASSIGN(const std::vector<registry::JobRow> replicas, registry.replicas(id));
+  TRY_ASSIGN(const Metrics told, told_by(registry, job));
   if (context.json) {
-    context.print_line(ui::job_json(job, attempts, replicas, deadline ? std::optional{deadline->told} : std::nullopt));
+    context.print_line(
+        ui::job_json(job, attempts, replicas, deadline ? std::optional{deadline->told} : std::nullopt, told));
     return 0;
   }
   double price = job.machine.price_per_hour();
@@ -149,7 +157,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(no_checkpoint, registry.no_checkpoint(id));
   }
   const WallTime now = context.now();
-  context.print(facts_of(job, replicas, price, head, drill, deadline, no_checkpoint, now).render(context.out_style));
+  context.print(facts_of(job, replicas, price, head, drill, deadline, no_checkpoint, told, now).render(context.out_style));
   if (!attempts.empty())
     context.print("\n" + table_of(id, attempts, now).render(context.columns_out(), context.out_style));
   return 0;

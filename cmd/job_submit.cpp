@@ -11,6 +11,8 @@
 #include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
 #include "cmd/submission.hpp"
+#include "cmd/training_outcome.hpp"
+#include "cmd/training_plan.hpp"
 #include "config/job_file.hpp"
 #include "control/copies/remotes.hpp"
 #include "control/daemon/daemon.hpp"
@@ -243,10 +245,16 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(known, context.now()));
   std::vector<std::string> names;
   for (const sched::HostFacts& host : hosts) names.push_back(host.name.value);
-  TRY_ASSIGN(const config::ParsedJob job, read_job(parsed, std::move(names)));
+  TRY_ASSIGN(config::ParsedJob job, read_job(parsed, std::move(names)));
   for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));
   TRY(check_named_providers(known, job.spec));
   TRY(check_deadline(job.spec, context.now()));
+  std::vector<plan::FinishedRun> runs;
+  if (!job.spec.workload.trained.model.empty()) {
+    TRY_ASSIGN(runs, finished_runs(known));
+  }
+  TRY_ASSIGN(const std::optional<std::string> planned, plan_training(job.spec, hosts, runs));
+  if (planned) context.note(*planned);
   TRY_ASSIGN(const SubmitPreview prospect, prospect_of(known, job.spec, hosts, context.now()));
   if (const std::string doubt = deadline_doubt(job.spec, prospect.decision, context.now()); !doubt.empty())
     context.note("warning: " + sanitize(doubt));

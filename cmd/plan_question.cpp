@@ -139,26 +139,16 @@ Result<std::vector<Machines>> registered_machines(Context& context, const Parsed
   if (hosts.empty())
     return make_error(Code::no_provider_fits, "no provider is registered, and no --gpu is given",
                       "gridctl plan train … --gpu H100:8x4");
-  // Like GPUs, as many of them, and one site: those talk to each other as a gang may.
-  std::map<std::string, std::vector<const sched::HostFacts*>> groups;
-  std::size_t without = 0;
-  for (const sched::HostFacts& host : hosts) {
-    if (!query.matches(sched::subject_of(host)) || host.drained || !host.quarantined.empty()) continue;
-    if (host.inventory.gpus.empty()) {
-      ++without;
-      continue;
-    }
-    const Gpu& gpu = host.inventory.gpus.front();
-    groups[(gpu.model.empty() ? gpu.name : gpu.model) + "\n" + std::to_string(host.inventory.gpus.size()) + "\n" +
-           host.site]
-        .push_back(&host);
-  }
-  std::vector<Machines> out;
-  for (const auto& [key, members] : groups) out.push_back(group_of(key.substr(0, key.find('\n')), members));
+  std::vector<const sched::HostFacts*> usable;
+  for (const sched::HostFacts& host : hosts)
+    if (query.matches(sched::subject_of(host)) && !host.drained && host.quarantined.empty()) usable.push_back(&host);
+  const bool without = std::any_of(usable.begin(), usable.end(),
+                                   [](const sched::HostFacts* host) { return host->inventory.gpus.empty(); });
+  std::vector<Machines> out = grouped(usable);
   if (out.empty())
     return make_error(
         Code::no_provider_fits,
-        without > 0 ? "none of the providers that match has a GPU" : "no provider matches, or all are out of service",
+        without ? "none of the providers that match has a GPU" : "no provider matches, or all are out of service",
         "gridctl provider ls");
   return out;
 }
@@ -207,6 +197,21 @@ Result<plan::Model> read_model(const Parsed& parsed) {
   Result<plan::Model> model = plan::read_config(*text);
   if (!model) return make_error(Code::usage, "'" + sanitize(name) + "': " + model.error().message);
   return model;
+}
+
+std::vector<Machines> grouped(const std::vector<const sched::HostFacts*>& hosts) {
+  // Like GPUs, as many of them, and one site: those talk to each other as a gang may.
+  std::map<std::string, std::vector<const sched::HostFacts*>> groups;
+  for (const sched::HostFacts* host : hosts) {
+    if (host->inventory.gpus.empty()) continue;
+    const Gpu& gpu = host->inventory.gpus.front();
+    groups[(gpu.model.empty() ? gpu.name : gpu.model) + "\n" + std::to_string(host->inventory.gpus.size()) + "\n" +
+           host->site]
+        .push_back(host);
+  }
+  std::vector<Machines> out;
+  for (const auto& [key, members] : groups) out.push_back(group_of(key.substr(0, key.find('\n')), members));
+  return out;
 }
 
 Result<std::vector<Machines>> read_machines(Context& context, const Parsed& parsed) {

@@ -8,6 +8,7 @@
 #include "cmd/command.hpp"
 #include "cmd/context.hpp"
 #include "plan/search.hpp"
+#include "sched/host_facts.hpp"
 
 namespace gridctl::cmd {
 
@@ -29,5 +30,8 @@ struct Machines {
 [[nodiscard]] Result<double> read_amount(std::string_view option, std::string_view text);
 // --gpu NAME:COUNT[xNODES], else the hosts of the registry that --on allows, grouped by GPU and count.
 [[nodiscard]] Result<std::vector<Machines>> read_machines(Context& context, const Parsed& parsed);
+
+// Hosts with GPUs in groups of like machines at one site; one without GPUs is left out.
+[[nodiscard]] std::vector<Machines> grouped(const std::vector<const sched::HostFacts*>& hosts);
 
 }  // namespace gridctl::cmd

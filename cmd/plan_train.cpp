@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/plan_report.hpp"
+#include "cmd/training_outcome.hpp"
 #include "config/fields.hpp"
 #include "os/files.hpp"
 #include "plan/beyond.hpp"
@@ -127,7 +128,8 @@ std::int64_t divisible(std::int64_t batch, const Machines& machines) {
 }
 
 // The best over all groups of machines; they are not mixed in one tightly coupled plan.
-Result<PlanReport> best_of(plan::Question question, const std::vector<Machines>& all, const Parsed& parsed) {
+Result<PlanReport> best_of(plan::Question question, const std::vector<Machines>& all,
+                           const std::vector<plan::FinishedRun>& finished, const Parsed& parsed) {
   TRY_ASSIGN(const auto price, parsed.number("price"));
   const std::int64_t usual = question.training.batch;
   std::optional<PlanReport> best;
@@ -144,6 +146,7 @@ Result<PlanReport> best_of(plan::Question question, const std::vector<Machines>&
       faults = found;  // other machines may have enough GPUs
       continue;
     }
+    calibrate(finished, question, report.machines.sources);
     report.question = question;
     report.answer = plan::search(question);
     const bool runs = !report.answer.best.empty();
@@ -224,6 +227,13 @@ Result<void> write_files(Context& context, const std::string& folder, plan::Targ
   return {};
 }
 
+// None where nothing was ever registered: planning needs no state.
+Result<std::vector<plan::FinishedRun>> own_runs(Context& context) {
+  if (!os::exists(context.state)) return std::vector<plan::FinishedRun>{};
+  TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
+  return finished_runs(registry);
+}
+
 Result<int> run(Context& context, const Parsed& parsed) {
   std::optional<plan::Target> target;
   if (parsed.has("emit")) target = plan::target_of(parsed.value("emit"));
@@ -232,7 +242,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
                       parsed.has("emit") ? "--emit needs the folder to write into" : "a folder is for --emit TARGET");
   TRY_ASSIGN(plan::Question question, read_question(parsed, target));
   TRY_ASSIGN(const std::vector<Machines> machines, read_machines(context, parsed));
-  TRY_ASSIGN(PlanReport report, best_of(std::move(question), machines, parsed));
+  TRY_ASSIGN(const std::vector<plan::FinishedRun> runs, own_runs(context));
+  TRY_ASSIGN(PlanReport report, best_of(std::move(question), machines, runs, parsed));
   if (report.answer.best.empty()) return nothing_runs(report);
   report.explain = parsed.has("explain");
   TRY(add_what_ifs(parsed, report));
@@ -267,7 +278,9 @@ const Command k_plan_train{
         "for "
         "federated training.\n\n"
         "What was measured of registered hosts comes before the catalogue; the answer says which was used. Memory is "
-        "planned with 8 % free. Expect 10 % of error in memory and 15 % in time before your own runs calibrate it.\n\n"
+        "planned with 8 % free. Expect 10 % of error in memory and 15 % in time before your own runs calibrate "
+        "it: finished jobs that name their model and tell step_time_s, tokens_per_s or peak_mem_gb correct the figures "
+        "of their class of GPU.\n\n"
         "--emit writes the files that run the layout, and a job file: your model's code stays as it is. torchrun, "
         "fsdp, "
         "deepspeed and accelerate expect a train.py that takes their configuration; megatron runs pretrain_gpt.py, "

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "config/job_parts.hpp"
 #include "plan/memory.hpp"
+#include "plan/search.hpp"
 
 namespace gridctl::config {
 
@@ -102,8 +103,18 @@ Result<void> read_model(const Fields& fields, job::Workload& into) {
     training.method = *known;
   }
   int sequence = static_cast<int>(std::min<std::int64_t>(model->max_sequence > 0 ? model->max_sequence : 4096, 4096));
+  int batch = 0;
   TRY(fields.integer("seq", 1, 10'000'000, sequence));
+  TRY(fields.integer("batch", 1, 1'000'000'000, batch));
   training.sequence = sequence;
+  into.trained = {model->name, method, "", "", sequence, batch, into.model_memory_bytes.has_value()};
+  TRY(fields.text("framework", into.trained.framework));
+  if (!into.trained.framework.empty() && !plan::framework_of(into.trained.framework))
+    return fields.expected("framework", "megatron, deepspeed, fsdp, fsdp2, ddp, torchtune or litgpt");
+  TRY(fields.text("layout", into.trained.layout));
+  if (!into.trained.layout.empty())
+    if (const auto parts = plan::read_wanted(into.trained.layout); !parts)
+      return fields.expected("layout", "parts such as dp=8,zero=3 (" + parts.error().message + ")");
   plan::Layout layout;  // one replica that recomputes: the least that a replica needs, however it is divided
   layout.recompute = plan::Recompute::full;
   const plan::MemoryFacts facts = plan::memory_facts(training);
@@ -116,7 +127,7 @@ Result<void> read_model(const Fields& fields, job::Workload& into) {
 Result<void> read_mapping(const Fields& root, const Node& node, job::Workload& into) {
   TRY_ASSIGN(const Fields fields, Fields::open(root.source(), node, "workload",
                                                {"params", "exchange", "step", "sync_every", "work", "model_memory",
-                                                "model", "method", "seq"}));
+                                                "model", "method", "seq", "batch", "framework", "layout"}));
   TRY(read_params(fields, into.params));
   TRY(read_bytes(fields, "exchange", into.exchange_bytes));
   TRY(read_step(fields, into.step));

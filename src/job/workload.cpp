@@ -56,6 +56,48 @@ std::optional<double> exchange_bytes(const Workload& workload) {
   return std::nullopt;
 }
 
+namespace {
+json trained_json(const Trained& trained) {
+  if (trained.model.empty()) return nullptr;
+  return {{"model", trained.model},   {"method", trained.method},     {"framework", trained.framework},
+          {"layout", trained.layout}, {"sequence", trained.sequence}, {"batch", trained.batch},
+          {"memory_said", trained.memory_said}};
+}
+Trained trained_of(const json& in) {
+  Trained out;
+  const auto found = in.find("trained");
+  if (found == in.end() || found->is_null()) return out;
+  out.model = found->value("model", "");
+  out.method = found->value("method", "");
+  out.framework = found->value("framework", "");
+  out.layout = found->value("layout", "");
+  out.sequence = found->value("sequence", out.sequence);
+  out.batch = found->value("batch", out.batch);
+  out.memory_said = found->value("memory_said", false);
+  return out;
+}
+json predicted_json(const std::optional<Predicted>& predicted) {
+  if (!predicted) return nullptr;
+  return {{"layout", predicted->layout}, {"gpu", predicted->gpu},
+          {"gpus", predicted->gpus},     {"step_s", predicted->step_s},
+          {"peak_bytes", predicted->peak_bytes}, {"tokens_per_s", predicted->tokens_per_s},
+          {"row", predicted->row}};
+}
+std::optional<Predicted> predicted_of(const json& in) {
+  const auto found = in.find("predicted");
+  if (found == in.end() || found->is_null()) return std::nullopt;
+  Predicted out;
+  out.layout = found->value("layout", "");
+  out.gpu = found->value("gpu", "");
+  out.gpus = found->value("gpus", 1);
+  out.step_s = found->value("step_s", 0.0);
+  out.tokens_per_s = found->value("tokens_per_s", 0.0);
+  out.peak_bytes = found->value("peak_bytes", 0.0);
+  out.row = found->value("row", "");
+  return out;
+}
+}  // namespace
+
 json workload_json(const Workload& workload) {
   return {{"class", class_name(workload.job_class)},
           {"backend", backend_name(workload.backend)},
@@ -65,7 +107,9 @@ json workload_json(const Workload& workload) {
           {"step_ms", maybe_ms(workload.step)},
           {"sync_every", workload.sync_every},
           {"work_ms", maybe_ms(workload.work)},
-          {"model_memory_bytes", maybe(workload.model_memory_bytes)}};
+          {"model_memory_bytes", maybe(workload.model_memory_bytes)},
+          {"trained", trained_json(workload.trained)},
+          {"predicted", predicted_json(workload.predicted)}};
 }
 
 Result<Workload> workload_of(const json& in) {
@@ -79,6 +123,8 @@ Result<Workload> workload_of(const json& in) {
   workload.sync_every = in.value("sync_every", workload.sync_every);
   workload.work = said_ms(in, "work_ms");
   workload.model_memory_bytes = said<std::uint64_t>(in, "model_memory_bytes");
+  workload.trained = trained_of(in);
+  workload.predicted = predicted_of(in);
   return workload;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/result.hpp"
@@ -26,6 +27,26 @@ inline constexpr int k_tasks_max = 10'000'000;
 inline constexpr int k_sync_every_max = 1'000'000;
 inline constexpr double k_bytes_per_gradient = 2;  // 16 bits each, as mixed precision exchanges them
 
+// What is trained, for the planner: as declared, empty and 0 where not.
+struct Trained {
+  std::string model;  // a family that the planner knows; empty: the job does not say
+  std::string method, framework, layout;
+  std::int64_t sequence = 0, batch = 0;  // tokens; sequences of a step, of all GPUs together
+  bool memory_said = false;              // model_memory is the user's, not the planner's
+  bool operator==(const Trained&) const = default;
+};
+
+// What the planner expected when the job was submitted.
+struct Predicted {
+  std::string layout;  // "dp=8 zero=3 mb=1"
+  std::string gpu;     // key of the catalogue, or a name
+  int gpus = 1;
+  double step_s = 0, tokens_per_s = 0;
+  double peak_bytes = 0;  // of a GPU's memory
+  std::string row;        // the run as a line for `gridctl plan estimate`
+  bool operator==(const Predicted&) const = default;
+};
+
 struct Workload {
   JobClass job_class = JobClass::automatic;
   Backend backend = Backend::automatic;
@@ -36,6 +57,8 @@ struct Workload {
   int sync_every = 1;                               // steps between two exchanges, 1..k_sync_every_max
   std::optional<Duration> work;                     // useful time that the job needs on its first choice of hardware
   std::optional<std::uint64_t> model_memory_bytes;  // of GPUs, that one replica needs
+  Trained trained{};
+  std::optional<Predicted> predicted{};
   bool operator==(const Workload&) const = default;
 };
 

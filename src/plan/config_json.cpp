@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // config.json of transformers: dense and mixture decoders, by the keys that their families use.
 #include <algorithm>
+#include <utility>
 #include <nlohmann/json.hpp>
 
 #include "base/json_fields.hpp"
@@ -24,6 +25,28 @@ std::int64_t needed(const JsonFields& fields, std::initializer_list<std::string_
   const std::int64_t value = first_of(fields, names, -1);
   if (value < 1 || value > k_width_max) throw BadField("no " + std::string(*names.begin()));
   return value;
+}
+
+// Whether one letter too many, too few or another is all that differs.
+bool one_letter_off(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  if (b.size() - a.size() > 1 || a == b) return false;
+  std::size_t at = 0;
+  while (at < a.size() && a[at] == b[at]) ++at;
+  return a.substr(a.size() == b.size() ? at + 1 : at) == b.substr(at + 1);
+}
+
+// Files have hundreds of keys that are nobody's business here. But a key of the shape that is misspelled would silently
+// count as its usual value.
+void check_spelling(const Json& decoder) {
+  static constexpr std::string_view k_keys[] = {
+      "num_hidden_layers", "hidden_size",   "num_attention_heads", "vocab_size",           "intermediate_size",
+      "num_local_experts", "num_experts",   "num_experts_per_tok", "num_key_value_heads",  "moe_intermediate_size",
+      "n_routed_experts",  "n_shared_experts", "tie_word_embeddings", "max_position_embeddings"};
+  for (const auto& [name, value] : decoder.items())
+    for (const std::string_view key : k_keys)
+      if (one_letter_off(name, key) && !decoder.contains(key))
+        throw BadField("unknown key '" + sanitize(name, 60) + "'; did you mean '" + std::string(key) + "'?");
 }
 
 // Decoders with plain MLPs and LayerNorm; all others have gated ones.
@@ -99,6 +122,7 @@ Result<Model> read_config(std::string_view json) {
     const Json* decoder = &object;
     for (const char* part : {"text_config", "llm_config"})
       if (object.contains(part) && object[part].is_object()) decoder = &object[part];
+    check_spelling(*decoder);
     Model model = model_of(JsonFields(*decoder));
     for (std::string& fault : faults_of(model)) return make_error(Code::usage, std::move(fault));
     return model;

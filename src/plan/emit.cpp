@@ -64,9 +64,18 @@ std::string job_file(const EmitQuestion& what, const Question& question, const P
   if (nodes > 1) text += "num_nodes: " + std::to_string(nodes) + "\n";
   text += "launcher: torchrun\n";
   text += std::string("class: ") + (layout.gpus() > 1 ? "tight" : "auto") + "\n";
-  text += "workload:\n  params: " + std::to_string(static_cast<long long>(count_params(training.model).total)) +
-          "\n  step: " + number(std::clamp(plan.time.seconds, 0.001, 86400.0)) + "s\n  model_memory: " +
-          std::to_string(static_cast<long long>(memory.peak() * layout.tp * layout.pp * layout.cp / 1e6)) + "MB\n";
+  if (family(training.model.name) != nullptr) {
+    // Planned again for the hosts there are, in this layout.
+    std::string parts = text_of(layout);
+    std::replace(parts.begin(), parts.end(), ' ', ',');
+    text += "workload:\n  model: " + training.model.name + "\n  method: " + std::string(text_of(training.method)) +
+            "\n  seq: " + std::to_string(training.sequence) + "\n  batch: " + std::to_string(training.batch) +
+            "\n  framework: " + std::string(text_of(training.framework)) + "\n  layout: " + parts + "\n";
+  } else {
+    text += "workload:\n  params: " + std::to_string(static_cast<long long>(count_params(training.model).total)) +
+            "\n  step: " + number(std::clamp(plan.time.seconds, 0.001, 86400.0)) + "s\n  model_memory: " +
+            std::to_string(static_cast<long long>(memory.peak() * layout.tp * layout.pp * layout.cp / 1e6)) + "MB\n";
+  }
   if (what.target == Target::megatron)
     text += "# launch.sh passes on what it is given: --data-path, --tokenizer-type, --lr and the like.\n";
   return text + "workdir: .\nrun: sh launch.sh\n";

@@ -43,7 +43,8 @@ std::string_view text_of(Reason reason) {
 std::vector<std::string> explain_choice(const Question& question, const Plan& plan) {
   std::vector<std::string> out;
   const Training& training = question.training;
-  const MemoryFacts facts = memory_facts(training);
+  MemoryFacts facts = memory_facts(training);
+  if (question.constants) facts.constants = *question.constants;
   Layout one;
   one.recompute = Recompute::full;
   const Memory alone = memory_of(training, facts, one);

@@ -48,6 +48,7 @@ class Search {
   explicit Search(const Question& question)
       : question_(question), choices_(choices_of(question)), facts_(timing_facts(question.training, question.cluster)) {
     if (question.coefficients) facts_.coefficients = *question.coefficients;
+    if (question.constants) facts_.memory.constants = *question.constants;
     room_ = question.cluster.device.memory * (1 - k_memory_margin);
     by_scores_ = question.training.framework == Framework::megatron ||
                  question.training.framework == Framework::megatron_deepspeed;

@@ -50,6 +50,7 @@ struct Question {
   Wanted wanted;
   RankBy rank = RankBy::time;
   std::optional<Terms> coefficients;  // refitted from runs of the user's own
+  std::optional<MemoryConstants> constants;  // the same
   std::optional<double> budget_usd, deadline_s;
   // Other layouts are not looked at; empty: all are.
   std::function<bool(const Layout&)> accepts;

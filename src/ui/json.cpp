@@ -153,7 +153,8 @@ std::string submitted_json(const JobId& id, const std::string& name, job::JobSta
 std::string deadline_json(const std::optional<DeadlineTold>& deadline) { return dump(deadline_value(deadline)); }
 
 std::string job_json(const registry::Job& job, std::span<const registry::AttemptRecord> attempts,
-                     std::span<const registry::JobRow> replicas, const std::optional<DeadlineTold>& deadline) {
+                     std::span<const registry::JobRow> replicas, const std::optional<DeadlineTold>& deadline,
+                     const Metrics& told) {
   Json value = job_head(job);
   Json list = Json::array();
   for (const registry::AttemptRecord& attempt : attempts) list.push_back(attempt_value(job.id, attempt));
@@ -163,6 +164,15 @@ std::string job_json(const registry::Job& job, std::span<const registry::Attempt
   value["cost"] = job.cost;
   const std::optional<job::Expected>& expected = job.machine.expected;
   value["expected"] = expected ? Json{{"seconds", expected->seconds}, {"cost", expected->usd}} : Json();
+  value["metrics"] = told.empty() ? Json() : Json(told);
+  const std::optional<job::Predicted>& predicted = job.spec.workload.predicted;
+  value["predicted"] = predicted ? Json{{"layout", predicted->layout},
+                                        {"gpu", predicted->gpu},
+                                        {"gpus", predicted->gpus},
+                                        {"step_seconds", predicted->step_s},
+                                        {"tokens_per_second", predicted->tokens_per_s},
+                                        {"peak_bytes", predicted->peak_bytes}}
+                                 : Json();
   value["reason_text"] = text_or_null(job.machine.reason_text);
   const auto* launching = std::get_if<job::Launching>(&job.machine.phase);
   value["doing"] = launching == nullptr ? Json() : text_or_null(launching->doing);

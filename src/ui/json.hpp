@@ -25,7 +25,7 @@ struct DeadlineTold {
 [[nodiscard]] std::string deadline_json(const std::optional<DeadlineTold>& deadline);
 [[nodiscard]] std::string job_json(const registry::Job& job, std::span<const registry::AttemptRecord> attempts,
                                    std::span<const registry::JobRow> replicas = {},
-                                   const std::optional<DeadlineTold>& deadline = {});
+                                   const std::optional<DeadlineTold>& deadline = {}, const Metrics& told = {});
 [[nodiscard]] std::string jobs_json(std::span<const registry::JobRow> jobs);
 [[nodiscard]] std::string event_json(const registry::EventRecord& event);
 [[nodiscard]] std::string provider_json(const registry::Provider& provider);

@@ -35,6 +35,16 @@ TEST(WorkloadModel, GivesParametersAndMemoryThatWereNotSaid) {
   EXPECT_DOUBLE_EQ(*workload("workload: {model: llama-3-8b, params: 5B}\n").params, 5e9);
 }
 
+TEST(WorkloadModel, KeepsWhatThePlannerIsToKnow) {
+  const job::Trained said =
+      workload("workload: {model: LLaMA-3-8B, method: lora, seq: 2048, batch: 64, framework: ddp, layout: 'dp=8,zero=1'}\n")
+          .trained;
+  EXPECT_EQ(said, (job::Trained{"llama-3-8b", "lora", "ddp", "dp=8,zero=1", 2048, 64, false}));
+  EXPECT_TRUE(workload("workload: {model: llama-3-8b, model_memory: 80GB}\n").trained.memory_said);
+  EXPECT_THAT(refusal("workload: {model: llama-3-8b, layout: 'tpp=2'}\n"), HasSubstr("did you mean 'tp'?"));
+  EXPECT_THAT(refusal("workload: {model: llama-3-8b, framework: jax}\n"), HasSubstr("megatron"));
+}
+
 TEST(WorkloadModel, ThatNobodyKnowsIsNamed) {
   EXPECT_THAT(refusal("workload: {model: llama-3-9b}\n"), HasSubstr("did you mean 'llama-3-8b'?"));
   EXPECT_THAT(refusal("workload: {model: llama-3-8b, method: magic}\n"), HasSubstr("full, lora or qlora"));

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run told of itself beside what was predicted of it, and what that teaches. Pure.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/metrics.hpp"
+#include "plan/estimate.hpp"
+#include "plan/search.hpp"
+
+namespace gridctl::plan {
+
+// By the names that jobs give them: step_time_s, tokens_per_s, peak_mem_gb (1e9 bytes, of a GPU). step_s is not a
+// step's time: what a rank waits for others is not in it.
+struct Measured {
+  std::optional<double> step_s, tokens_per_s, peak_bytes;
+  [[nodiscard]] bool any() const { return step_s || tokens_per_s || peak_bytes; }
+};
+[[nodiscard]] Measured measured_of(const Metrics& told);
+
+// A finished run: its line for `gridctl plan estimate`, and what it told.
+struct FinishedRun {
+  std::string row;
+  Measured measured;
+};
+// What the runs say of this class of GPU, precision and framework, with the shipped figures as prior.
+struct Learned {
+  std::optional<Terms> coefficients;
+  std::optional<MemoryConstants> constants;
+  std::size_t timed = 0, weighed = 0;  // runs behind each
+};
+[[nodiscard]] Learned learn(std::span<const FinishedRun> runs, const Training& training, const Cluster& cluster);
+
+}  // namespace gridctl::plan
