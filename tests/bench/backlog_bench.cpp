@@ -8,7 +8,7 @@
 #include <functional>
 #include <string>
 
-#include "../sim/folders.hpp"
+#include "sim/folders.hpp"
 #include "control/daemon/controller.hpp"
 #include "os/loop_executor.hpp"
 #include "os/random.hpp"

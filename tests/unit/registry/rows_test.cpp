@@ -167,7 +167,9 @@ TEST_F(Rows, AreMadeForAStateOfTheSecondSchema) {
           "DROP TABLE listings", "DROP TABLE figures", "DROP INDEX providers_by_state",
           "ALTER TABLE checkpoints DROP COLUMN stall_ms", "ALTER TABLE checkpoints DROP COLUMN upload_ms",
           "ALTER TABLE checkpoints DROP COLUMN metrics", "DROP TABLE members",
-          "ALTER TABLE checkpoints DROP COLUMN provisional", "DROP TABLE results"})
+          "ALTER TABLE checkpoints DROP COLUMN provisional", "DROP TABLE results",
+          "DROP TRIGGER job_added", "DROP TRIGGER job_changed", "DROP INDEX jobs_by_revision",
+          "ALTER TABLE jobs DROP COLUMN revision"})
       ASSERT_THAT(raw->execute(sql), IsOk());
     ASSERT_THAT(raw->set_user_version(2), IsOk());
   }

@@ -18,7 +18,8 @@ using nlohmann::json;
 // Fields whose absence means "none".
 bool is_optional(const std::string& key) {
   return key == "image_archive" || key == "workdir" || key == "restore" || key == "error" || key == "hint" ||
-         key == "retry" || key == "held" || key == "codec" || key == "parameter";
+         key == "retry" || key == "held" || key == "codec" || key == "parameter" ||
+         key == "limits" || key == "allowed_ms" || key == "running_ms_ago";
 }
 
 TEST(Refusals, EveryRequiredFieldIsMissed) {

@@ -57,12 +57,17 @@ AttemptStatus status() {
   status.log_bytes = 123'456;
   status.checkpoints = {{1, digest(0x55), 1'000'000, 3, 40'000, "format"}, {2, digest(0x56), 1'000'001, 4, 0, "exit"}};
   status.max_epoch = {9};
-  status.running_ms_ago = 50'000;
-  status.allowed_ms = 7'000;
   return status;
 }
 
 namespace {
+AttemptStatus limited_status() {
+  AttemptStatus limited = status();
+  limited.running_ms_ago = 50'000;
+  limited.allowed_ms = 7'000;
+  return limited;
+}
+
 template <class T>
 Sample sample(std::string name, const T& value, Result<T> (*parse)(std::string_view)) {
   return {std::move(name), encode(value), [parse](std::string_view text) -> Result<std::string> {
@@ -108,6 +113,7 @@ std::vector<Sample> make_all() {
              PollReply{{102}, "b1", {}, 0, 1, {{{job, {7}, {"GPU-1"}, 2, 1ull << 30}, {{}, {}, {"GPU-2"}, 0.5, 0}}}},
              &parse_poll_reply),
       sample("status", status(), &parse_attempt_status),
+      sample("limited-status", limited_status(), &parse_attempt_status),
       sample("log", LogRequest{job, {7}, 1000, 4096}, &parse_log),
       sample("log-reply", LogReply{1000, 123'456}, &parse_log_reply),
       sample("have", HaveRequest{{digest(1), digest(2)}}, &parse_have),
