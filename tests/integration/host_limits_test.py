@@ -69,14 +69,14 @@ class HostLimits(grid.Case):
         self.end_alone(job, int(at.timestamp()) - started, "deadline", "deadline")
 
     def test_a_budget(self):
-        done = self.end_alone(self.submit("spender", budget={"total": 12}), 12 * 0.9, "budget", "budget")
-        self.assertLessEqual(done["cost"], 12)
+        done = self.end_alone(self.submit("spender", budget={"total": 30}), 30 * 0.9, "budget", "budget")
+        self.assertLessEqual(done["cost"], 30)
 
     def test_the_budget_of_a_month(self):
         owner = f"vision-{self.engine}"
-        laptop.run("budget", "set", "12", "--owner", owner)
-        done = self.end_alone(self.submit("monthly", owner=owner), 12 * 0.9, "month's budget", "month_budget")
-        self.assertLessEqual(done["cost"], 12)
+        laptop.run("budget", "set", "30", "--owner", owner)
+        done = self.end_alone(self.submit("monthly", owner=owner), 30 * 0.9, "month's budget", "month_budget")
+        self.assertLessEqual(done["cost"], 30)
 
 
 class HostLimitsOfContainers(HostLimits):
