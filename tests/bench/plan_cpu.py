@@ -146,7 +146,7 @@ def main():
     for kind in ("ddp", "fsdp"):
         for shape, ranks in (("wide", 2), ("small", 2), ("deep", 2), ("small", 4), ("wide", 4)):
             measured = measure(kind, shape, ranks, options.steps, port)
-            for _ in range(2 if options.check else 0):
+            for _ in range(1 if options.check else 0):
                 port += 1
                 again = measure(kind, shape, ranks, options.steps, port)
                 measured["step_time_s"] = min(measured["step_time_s"], again["step_time_s"])
