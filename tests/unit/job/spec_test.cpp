@@ -29,6 +29,8 @@ Spec a_full_spec() {
   spec.recovery = {90s, 7, {33, 34}, {2}, 36h};
   spec.constraints = {{"DE", "NO"}, {"US"}, {"home"}, 1.5, {"ada"}, {{"rack", "7"}}};
   spec.workload = {JobClass::tight, Backend::mpi, 12, 7e9, 14'000'000'000ull, 1500ms, 500, 40h, 80ull << 30};
+  spec.workload.trained = {"llama-3-8b", "lora", "ddp", "dp=8,zero=1", 2048, 64, true};
+  spec.workload.predicted = {"dp=8 zero=1 mb=1", "H100 SXM5 80GB", 8, 1.5, 87000, 40e9, R"({"model":"llama-3-8b"})"};
   spec.budget_total = 50;
   spec.max_duration = 48h;
   spec.deadline = Deadline{WallTime{1'800'000'000'000}, {}, true};
