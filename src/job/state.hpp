@@ -47,6 +47,7 @@ enum class EndKind : std::uint8_t {
   image_failed,   // the container's image could not be pulled or loaded
   absent,         // the host promised that it is not there and never will be
   host_lost,      // silence beyond lost_after
+  not_started,    // nobody's fault: what it wanted was taken, or this machine had trouble
 };
 [[nodiscard]] std::string_view end_kind_name(EndKind kind);  // "host_rebooted"
 struct End {
