@@ -25,9 +25,10 @@ Result<JobState> parse_state_name(std::string_view name) {
 bool is_final(JobState state) { return state >= JobState::succeeded; }
 
 std::string_view end_kind_name(EndKind kind) {
-  static constexpr std::array<std::string_view, 14> k_names{
+  static constexpr std::array<std::string_view, 15> k_names{
       "exited",       "signalled", "oom",          "stopped", "lease_expired", "host_rebooted", "vanished",
-      "start_failed", "disk_full", "image_failed", "absent",  "host_lost",     "limit",   "hung"};
+      "start_failed", "disk_full", "image_failed", "absent",  "host_lost",     "limit",   "hung",
+      "not_started"};
   return k_names[static_cast<std::size_t>(kind)];
 }
 

@@ -49,6 +49,7 @@ enum class EndKind : std::uint8_t {
   host_lost,      // silence beyond lost_after
   limit,          // its host ended it: it had used up what it was allowed; detail names the limit
   hung,           // we ended it: its members answered, and nothing got on
+  not_started,    // nobody's fault: what it wanted was taken, or this machine had trouble
 };
 [[nodiscard]] std::string_view end_kind_name(EndKind kind);  // "host_rebooted"
 struct End {

@@ -68,6 +68,7 @@ std::string in_words(const End& end) {
     case EndKind::host_lost: text = "the host was lost"; break;
     case EndKind::limit: text = "the host ended it at its limit"; break;
     case EndKind::hung: text = "it hung"; break;
+    case EndKind::not_started: text = "it was not started"; break;
   }
   return end.detail.empty() ? text : text + ": " + end.detail;
 }
@@ -127,7 +128,9 @@ void Stepper::after_end(const Attempt& attempt) {
   const std::string moving(s().moving());
   if (attempt.all(Part::ended)) return collect(attempt, cause ? *cause : *attempt.lead().end, moving);
   if (!cause || ordered) return;
-  if (phase<Launching>() != nullptr) return finish(attempt, *cause, "");  // nothing is to be saved yet
+  // Until they have met none is sent START: nothing runs anywhere, and nothing is to be saved.
+  if (const Launching* launching = phase<Launching>(); launching != nullptr && !launching->connected)
+    return finish(attempt, *cause, "");
   const Member& first = *attempt.member(cause->rank);
   if (stopping == nullptr) {
     std::string text = "rank " + std::to_string(first.rank) + " on " + first.host.value + ": " + in_words(*cause) +
@@ -205,6 +208,7 @@ void Stepper::finish(const Attempt& attempt, const End& end, const std::string& 
     return;
   }
   if (cancelled) return this->cancelled("it ended with: " + in_words(end));
+  if (end.kind == EndKind::not_started) return wait(std::string(end_kind_name(end.kind)), end.detail);
   count_lost_work(attempt);
   s().recovering = true;
   if (moved) return move_on(attempt, moving);

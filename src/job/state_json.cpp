@@ -31,7 +31,7 @@ End end_of(const json& in) {
   End e;
   const auto name = in.at("kind").get<std::string>();
   bool known = false;
-  for (int i = 0; i <= static_cast<int>(EndKind::hung); ++i)
+  for (int i = 0; i <= static_cast<int>(EndKind::not_started); ++i)
     if (end_kind_name(static_cast<EndKind>(i)) == name) e.kind = static_cast<EndKind>(i), known = true;
   if (!known) throw std::runtime_error("unknown end '" + name + "'");
   e.exit_code = in.at("exit_code").get<int>();

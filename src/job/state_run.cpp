@@ -124,10 +124,11 @@ void Stepper::operator()(const NotPlaced& event) {
 }
 
 void Stepper::operator()(const LaunchFailed& event) {
-  const Attempt* attempt = current(event.epoch);
-  const Member* member = attempt == nullptr ? nullptr : attempt->member(event.rank);
+  Attempt* attempt = current(event.epoch);
+  Member* member = attempt == nullptr ? nullptr : attempt->member(event.rank);
   if (member == nullptr || phase<Launching>() == nullptr) return;
   const HostName host = member->host;
+  const bool others_may_run = attempt->is_gang() && phase<Launching>()->connected;
   if (event.host_max_epoch > k_epoch_believed_max) {
     avoid(host, "it claims to know an impossible epoch");
   } else if (event.host_max_epoch > s().epoch) {
@@ -140,6 +141,7 @@ void Stepper::operator()(const LaunchFailed& event) {
   const End end{event.kind, -1, 0, event.detail, event.rank};
   if (event.host_fault) {
     if (event.kind == EndKind::absent) avoid(host, event.detail);
+    if (others_may_run) return not_joined(*member, end);
     finish(Attempt{*attempt}, end, "");
     return;
   }
@@ -147,9 +149,18 @@ void Stepper::operator()(const LaunchFailed& event) {
   // who refuses time and again comes last, for what passes by itself would have passed.
   if (event.refused && s().restarts_in_row + 1 >= k_barren_max) avoid(host, "it refuses the job: " + event.detail);
   record("launch_failed", event.detail, event.epoch, host);
+  if (others_may_run) return not_joined(*member, End{EndKind::not_started, -1, 0, event.detail, event.rank});
   row(*attempt, "failed", "not_started", &end);
   clean_up(Attempt{*attempt});
   wait("not_started", event.detail);
+}
+
+// The others of its gang may have been sent START: they are stopped, and what becomes of the job is decided when each
+// has ended or is known never to begin.
+void Stepper::not_joined(Member& member, const End& end) {
+  member.end = end;
+  member.part = Part::collected;
+  after_end(Attempt{*std::as_const(s()).attempt()});
 }
 
 void Stepper::operator()(const MemberPrepared& event) {

@@ -75,6 +75,7 @@ class Stepper {
   void done(JobState state, std::optional<int> exit_code, std::string reason, std::string text);
   // A member has ended, or its host is given up (`member.end` says so): what becomes of the others.
   void after_end(const Attempt& attempt);
+  void not_joined(Member& member, const End& end);
   // All members have ended; what is left to be fetched is fetched.
   void collect(const Attempt& attempt, const End& end, const std::string& moving);
   // The attempt is over, `end` says how. Decides what becomes of the job. `moving`: see Collecting. What a member made

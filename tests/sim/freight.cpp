@@ -8,6 +8,7 @@
 namespace gridctl::sim {
 
 namespace {
+constexpr int k_unreached_max = 3;
 constexpr double k_torn_pushes = 0.3;  // as seldom as pulls are torn; and of those so many
 }
 
@@ -85,9 +86,11 @@ Result<control::PortProof> SimFreight::prove_port(const control::HostReach& from
   for (const control::HostReach* host : {&from, &to}) TRY(reach(*host, control::k_reach_patience));
   control::PortProof proof;
   const bool trouble = !world_.healed && world_.rng.chance(world_.options.port_trouble);
-  if (trouble && world_.rng.chance(0.5)) return make_error(Code::busy, "somebody listens there");
-  proof.contact.works = !trouble;
-  if (trouble) proof.contact.reason = "nothing comes through";
+  // Five in a row are held against the job.
+  const bool closed = trouble && world_.rng.chance(0.3) && unreached_++ < k_unreached_max;
+  if (trouble && !closed) return make_error(Code::busy, "somebody listens there");
+  proof.contact.works = !closed;
+  if (closed) proof.contact.reason = "nothing comes through";
   proof.contact.address = to.provider.name.value;
   proof.rtt = std::chrono::milliseconds{1};
   proof.rate_there = proof.rate_back = 1e10;

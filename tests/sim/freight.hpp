@@ -37,6 +37,7 @@ class SimFreight : public control::Freight {
   SimNetwork& net_;
   const int laptop_;
   const bool& disk_full_;
+  int unreached_ = 0;  // proofs that failed for want of a way
 };
 
 }  // namespace gridctl::sim

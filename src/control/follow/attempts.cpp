@@ -46,7 +46,8 @@ void Attempts::found(const TrackedJob& job) {
   const Result<std::vector<registry::Checkpoint>> list = world_.records.checkpoints(job.id());
   if (!list) report(list.error(), "while reading checkpoints");
   const job::Attempt* attempt = job.state().attempt();
-  if (list)
+  // Of a gang's checkpoint no member's own number is kept: its newest part is fetched once more.
+  if (list && job.spec().num_nodes == 1)
     for (const registry::Checkpoint& one : *list) {
       std::uint64_t& saved = mine.saved[{one.epoch.value, 0}];
       saved = std::max(saved, one.host_number);
@@ -105,11 +106,16 @@ std::uint64_t Attempts::newest_there(const TrackedJob& job) const {
   const job::Attempt* attempt = job.state().attempt();
   const auto found = work_.find(job.id().value);
   if (attempt == nullptr || found == work_.end()) return 0;
-  std::uint64_t newest = 0;
-  for (const auto* numbers : {&found->second.saved, &found->second.listed})
-    if (const auto one = numbers->find({attempt->epoch.value, 0}); one != numbers->end())
-      newest = std::max(newest, one->second);
-  return newest;
+  // The number of a gang's checkpoint is the sum of its members'.
+  std::uint64_t sum = 0;
+  for (const job::Member& member : attempt->members) {
+    std::uint64_t newest = 0;
+    for (const auto* numbers : {&found->second.saved, &found->second.listed})
+      if (const auto one = numbers->find({attempt->epoch.value, member.rank}); one != numbers->end())
+        newest = std::max(newest, one->second);
+    sum += newest;
+  }
+  return sum;
 }
 
 // --- Hosts -----------------------------------------------------------------------------------------------------------
