@@ -242,6 +242,25 @@ TEST(Standby, KeepsTheNewestCheckpointWhereTheJobGoesNext) {
   EXPECT_NE(grid.job("warm").machine.attempt()->placement_reason.find("lies ready there"), std::string::npos);
 }
 
+// A gang's checkpoint has the sum of its members' numbers, which is no member's own.
+TEST(Gangs, CheckpointsAreFetchedAfterARestartOfTheDaemonAsBefore) {
+  Options o = quiet();
+  o.hosts = 3;
+  o.ganged = 1;
+  o.work = 30 * k_min;
+  Grid grid(o);
+  grid.add("gang", [](job::Spec& spec) { spec.num_nodes = 3; });
+  ASSERT_TRUE(grid.until([&] { return grid.job("gang").machine.head.value == 4; }));
+  grid.laptop().die(false);
+  grid.laptop().begin();
+  const Nanos restarted = grid.world.now;
+  ASSERT_TRUE(grid.until([&] { return grid.job("gang").machine.head.value == 6; }));
+  EXPECT_LT(grid.world.now - restarted, 3 * o.save_every);
+  ASSERT_TRUE(grid.until([&] { return grid.ended("gang"); }));
+  EXPECT_EQ(grid.job("gang").state, job::JobState::succeeded);
+  EXPECT_EQ(grid.job("gang").machine.attempts.value, 1u);
+}
+
 // --- A concern of one's own ------------------------------------------------------------------------------------------
 
 // Whatever it is good for: a job runs on one host for three minutes at most.

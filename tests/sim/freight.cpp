@@ -71,7 +71,9 @@ Result<control::MergedParts> SimFreight::merge(const std::vector<std::vector<con
     const auto has = [&](const auto& parts) { return at(parts, content->step) != parts.end(); };
     if (content == nullptr || !std::all_of(members.begin(), members.end(), has)) continue;
     for (const auto& parts : members) out.numbers.push_back(at(parts, content->step)->number);
-    out.root = world_.truth->make_content(*content);
+    Content whole = *content;
+    whole.parts = static_cast<int>(members.size());
+    out.root = world_.truth->make_content(whole);
     world_.truth->stored(laptop_, out.root);
     out.bytes = 1000 * members.size();
     out.files = members.size();

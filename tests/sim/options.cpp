@@ -141,7 +141,7 @@ void draw_gangs(Random& random, Options& options) {
   options.laptops = random.chance(0.4) ? 2 : 1;
   options.gpus_for_all = random.chance(0.7);
   for (Fault& fault : options.faults) fault.laptop %= options.laptops;
-  if (random.chance(0.4)) options.port_trouble = 0.3 * random.unit();
+  if (random.chance(0.4)) options.port_trouble = 0.1 * random.unit();
 }
 
 // What a job costs that runs whole on a host of this price.
@@ -223,7 +223,8 @@ job::Spec draw_spec(const Options& o, int index, Random& random) {
   if (!o.prices.empty() || o.due > 0) spec.workload.work = Duration{o.work};
   draw_limits(o, random, spec);
   if (o.ganged > 0 && (index < 2 || random.chance(o.ganged))) {
-    spec.num_nodes = static_cast<int>(random.between(2, std::min(3, o.hosts)));
+    // One that lies, or where nothing lives for long, can be avoided.
+    spec.num_nodes = static_cast<int>(random.between(2, std::max(2, std::min(3, o.hosts - (o.liar >= 0 ? 1 : 0)))));
     spec.constraints.any_interconnect = true;
     spec.replicas = 1;
     spec.checkpoint.standby = false;

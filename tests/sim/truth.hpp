@@ -28,6 +28,7 @@ struct Content {
   Epoch epoch;
   int host = 0;
   Nanos made_at = 0;
+  int parts = 1;  // members of a gang that it has the parts of
 };
 
 enum class Why : std::uint8_t { finished, failed, ordered, lease_passed, killed, power };

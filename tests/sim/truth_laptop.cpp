@@ -74,6 +74,8 @@ void Truth::committed(int laptop, const registry::Checkpoint& c, const job::Stat
   if (!stored_.contains({laptop, c.root})) throw Violation("S6", which + " is committed without all its bytes");
   if (held == nullptr) throw Violation("S6", which + " has bytes that no program has written");
   if (family(held->job) != family(index(c.job))) throw Violation("S6", which + " is of job" + std::to_string(held->job));
+  if (held->parts != world_.jobs[static_cast<std::size_t>(index(c.job))].spec.num_nodes)
+    throw Violation("S6", which + " lacks parts of members");
   const auto attempt = shadow(c.job).attempts.find(c.epoch.value);
   if (attempt != shadow(c.job).attempts.end() && attempt->second != c.attempt.value)
     throw Violation("S6", which + " is filed under attempt " + std::to_string(c.attempt.value));

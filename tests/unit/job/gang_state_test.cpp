@@ -63,6 +63,36 @@ TEST(GangState, ReleasesAllWhenOneIsRefused) {
   EXPECT_THAT(job.due(), UnorderedElementsAre("place", "settle/1/h0", "settle/1/h1", "settle/1/h2"));
 }
 
+TEST(GangState, IsStoppedEverywhereBeforeAnotherEpochWhenOneIsRefusedAtTheStart) {
+  Gang job(3);
+  job.each([&](int rank) { return MemberPrepared{job.state.epoch, rank}; });
+  job.happen(MembersConnected{{1}, "1 GB/s", {}, 20000, "t"});
+  job.happen(LaunchAccepted{{1}, 0});
+  job.happen(LaunchFailed{{1}, "no room", false, {}, EndKind::start_failed, false, 1});
+  EXPECT_THAT(job.due(), UnorderedElementsAre("stop/1/0", "stop/1/2"));
+  job.happen(AttemptEnded{{1}, {EndKind::absent, -1, 0, "", 2}});
+  EXPECT_THAT(job.due(), ElementsAre("stop/1/0"));
+  job.happen(AttemptEnded{{1}, {EndKind::stopped, -1, 0, "", 0}});
+  job.happen(Collected{{1}, "", 0});
+  EXPECT_EQ(job.state.visible(), JobState::pending) << "nobody's fault: it has lost nothing";
+  EXPECT_EQ(job.state.reason, "not_started");
+  EXPECT_TRUE(job.state.avoided.empty());
+  EXPECT_THAT(job.due(), UnorderedElementsAre("place", "settle/1/h0", "settle/1/h1", "settle/1/h2"));
+}
+
+TEST(GangState, BlamesTheHostThatRefusesAtTheStartWhenAllHaveEnded) {
+  Gang job(2);
+  job.each([&](int rank) { return MemberPrepared{job.state.epoch, rank}; });
+  job.happen(MembersConnected{{1}, "1 GB/s", {}, 20000, "t"});
+  job.happen(LaunchFailed{{1}, "broken engine", true, {}, EndKind::start_failed, false, 1});
+  EXPECT_THAT(job.due(), ElementsAre("stop/1/0"));
+  job.happen(AttemptEnded{{1}, {EndKind::absent, -1, 0, "", 0}});
+  EXPECT_EQ(job.state.visible(), JobState::recovering);
+  EXPECT_EQ(job.state.reason, "start_failed");
+  ASSERT_EQ(job.state.avoided.size(), 1u);
+  EXPECT_EQ(job.state.avoided[0].host.value, "h1");
+}
+
 TEST(GangState, BlamesTheHostOfTheMemberThatCouldNotStart) {
   Gang job(2);
   job.happen(LaunchFailed{{1}, "broken engine", true, {}, EndKind::start_failed, false, 1});
