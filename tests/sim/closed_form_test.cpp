@@ -71,7 +71,7 @@ TEST(ClosedForm, IsWhatTheReferenceTableSays) {
 }
 
 TEST(ClosedForm, IsMetByTheSimulatedWorldWithinTwoPercent) {
-  constexpr int k_runs_min = 4, k_runs_max = 40;
+  constexpr int k_runs_min = 8, k_runs_max = 40;
   constexpr double k_error = 0.009;  // half of what is allowed
   for (const Case& c : testing::checkpoint_cases()) {
     Sample sample;

@@ -222,6 +222,12 @@ void Attempts::carry_out(TrackedJob& job, const job::CleanUp& effect) {
           return try_later(id, name, k_settle_retry);
         }
         if (!result->checkpoint) return book_.apply(id, job::CleanedUp{end.host, end.epoch});
+        if (mine.spec().num_nodes > 1) {  // one member's part is no checkpoint
+          book_.note(id, {"checkpoint_incomplete",
+                          "the part of a checkpoint on " + end.host.value + " is not kept: those of the other members are gone",
+                          end.epoch, end.host});
+          return book_.apply(id, job::CleanedUp{end.host, end.epoch});
+        }
         commit(mine, which, end.attempt, *result->checkpoint);
         if (work(id).saved[which] < result->checkpoint->from.number) try_later(id, name, k_settle_retry);
       });
