@@ -226,7 +226,8 @@ void Attempts::carry_out(TrackedJob& job, const job::CleanUp& effect) {
           book_.note(id, {"checkpoint_incomplete",
                           "the part of a checkpoint on " + end.host.value + " is not kept: those of the other members are gone",
                           end.epoch, end.host});
-          return book_.apply(id, job::CleanedUp{end.host, end.epoch});
+          work(id).saved[which] = result->checkpoint->from.number;
+          return try_later(id, name, Duration{});
         }
         commit(mine, which, end.attempt, *result->checkpoint);
         if (work(id).saved[which] < result->checkpoint->from.number) try_later(id, name, k_settle_retry);
