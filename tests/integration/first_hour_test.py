@@ -173,6 +173,7 @@ class Failures(grid.Case):
                            "recovery": {"max_failures": 1}})
         job.wait_state("FAILED")
         self.assertEqual(job.show()["exit_code"], 9)
+        self.grid.wait_clean(hosts=[1])  # nobody else would clean up after it
         lent.close()
 
 

@@ -128,6 +128,7 @@ bool Allowances::concern(const TrackedJob& job) {
 }
 
 std::optional<Allowances::AtStart> Allowances::at_start(const TrackedJob& job) {
+  budgets_at_.reset();  // one that was set just now binds: whoever starts without a limit has none until the next poll
   if (!concern(job)) return std::nullopt;
   Left left = left_of(job);
   if (left.run) dealing_.tell(key_of(job), job.state().price_per_hour(), world_.clock.boot() + *left.run);
