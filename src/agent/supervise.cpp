@@ -69,6 +69,8 @@ int AttemptRunner::run() {
   if (outcome && !is_over()) outcome = live();
   if (!outcome) {
     os::log(os::LogLevel::error, outcome.error().one_line());
+    // Another supervisor came before us, and has said why it is over.
+    if (const auto said = read_stored_status(attempt_, clock_); said && *said && (*said)->ended()) return 0;
     status_.end = why_not_begun(outcome.error());
     status_.detail = outcome.error().one_line();
     nothing_began_ = !payload_id_ && !started_at_;

@@ -19,8 +19,7 @@ Error sqlite_error(sqlite3* db, int code, const std::string& what) {
   if (primary == SQLITE_FULL) mapped = Code::no_space;
   if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED) mapped = Code::state_in_use;
   if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB) mapped = Code::state_unreadable;
-  if (primary == SQLITE_CANTOPEN || primary == SQLITE_READONLY || primary == SQLITE_PERM)
-    mapped = Code::state_unreadable;
+  if (primary == SQLITE_READONLY || primary == SQLITE_PERM) mapped = Code::state_unreadable;
   if (primary == SQLITE_MISUSE || primary == SQLITE_RANGE || primary == SQLITE_ERROR) mapped = Code::internal;
   return make_error(mapped, what + ": " + (db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code)));
 }
@@ -159,7 +158,12 @@ Result<Database> Database::open_file(const os::Path& path, const char* vfs) {
   impl->path = path.string();
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
   const int code = sqlite3_open_v2(impl->path.c_str(), &impl->db, flags, vfs);
-  if (code != SQLITE_OK) return sqlite_error(impl->db, code, "cannot open " + impl->path);
+  if (code != SQLITE_OK) {
+    Error error = sqlite_error(impl->db, code, "cannot open " + impl->path);
+    // Of an open database it is the journal, for want of descriptors or memory, and passes.
+    if ((code & 0xFF) == SQLITE_CANTOPEN) error.code = Code::state_unreadable;
+    return error;
+  }
   sqlite3_extended_result_codes(impl->db, 1);
   sqlite3_busy_timeout(impl->db, k_busy_timeout_ms);
   Database db(std::move(impl));

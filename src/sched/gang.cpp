@@ -187,6 +187,14 @@ bool better(const GangPlan& a, const GangPlan& b, job::Optimize optimize) {
   return rank(a) < rank(b);
 }
 
+// Hosts to keep away from are asked when there is no gang without them: the one that failed this job last comes last of
+// these, so that they take turns, and those that break jobs of all kinds after them. 0: a host to be had at once.
+std::size_t turn_of(const HostFacts& host, const std::vector<Avoid>& avoided) {
+  if (!host.shunned.empty()) return avoided.size() + 1;
+  const auto found = std::find_if(avoided.begin(), avoided.end(), [&](const Avoid& one) { return one.host == host.name; });
+  return found == avoided.end() ? 0 : static_cast<std::size_t>(found - avoided.begin()) + 1;
+}
+
 void search_all(Search& search, const std::vector<Pool>& pools, const std::vector<Candidate>& fitting) {
   search.plans.clear();
   search.short_pools.clear();
@@ -221,7 +229,8 @@ GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::
                         const JobKnowledge& known) {
   GangDecision decision;
   const Result<Query> query = Query::parse(spec.constraints.query);
-  std::vector<Candidate> wanted, all;
+  std::vector<Candidate> all;
+  std::vector<std::size_t> turns;  // of each of `all`
   std::set<std::string> possible;  // now or later
   for (const HostFacts& host : hosts) {
     Candidate c = consider(spec, query, host);
@@ -233,10 +242,7 @@ GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::
       decision.rejections.push_back(*std::move(c.rejection));
       continue;
     }
-    const bool shunned = !host.shunned.empty() || std::any_of(avoided.begin(), avoided.end(), [&](const Avoid& avoid) {
-      return avoid.host == host.name;
-    });
-    if (!shunned) wanted.push_back(c);
+    turns.push_back(turn_of(host, avoided));
     all.push_back(std::move(c));
   }
   decision.fitting = all.size();
@@ -246,8 +252,14 @@ GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::
   const std::vector<Pool> pools = pools_of(wish.near, topology, wish.bits_per_second.has_value());
   const Conflicts conflicts(wish, links);
   Search search{spec, wish, known, conflicts};
-  search_all(search, pools, wanted);
-  if (search.plans.empty() && wanted.size() < all.size()) search_all(search, pools, all);
+  std::set<std::size_t> steps(turns.begin(), turns.end());
+  steps.insert(0);
+  for (auto most = steps.begin(); most != steps.end() && search.plans.empty(); ++most) {
+    std::vector<Candidate> some;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (turns[i] <= *most) some.push_back(all[i]);
+    search_all(search, pools, some);
+  }
   if (!search.plans.empty()) {
     decision.plan = search.plans.front();
     decision.runners_up.assign(search.plans.begin() + 1, search.plans.end());

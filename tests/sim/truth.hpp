@@ -129,6 +129,8 @@ class Truth {
   void check_placed(int laptop, const job::State& after);
   void check_apart(const job::State& state);
   void check_silence(Laptop& laptop, const control::TrackedJob& job);
+  void note_answers(Laptop& laptop);
+  [[nodiscard]] bool has_answered_for_long(Laptop& laptop, const job::State& state) const;
   void check_seen(Laptop& laptop);
   void look_at_forgotten(Laptop& laptop);
   void check_limits(Laptop& laptop, const control::TrackedJob& job);
@@ -158,6 +160,7 @@ class Truth {
   std::map<std::pair<int, int>, Nanos> emptied_since_;             // laptop, host
   std::map<int, Nanos> next_look_at_seen_;                         // laptop
   std::map<std::pair<int, int>, int> answers_for_;                 // laptop, host: looks in a row
+  std::map<std::pair<int, int>, Nanos> answers_since_;             // laptop, host
   std::map<std::string, Nanos> stays_since_, crowded_since_;       // by job
   std::map<std::tuple<int, std::string, std::uint64_t>, Nanos> held_since_, half_since_;  // host or -1, job, epoch
 };

@@ -112,6 +112,7 @@ void Truth::audit(Laptop& laptop) {
   else std::erase_if(answers_for_, [&](const auto& entry) { return entry.first.first == laptop.index(); });
   if (world_.healed) look_at_forgotten(laptop);
   if (world_.healed && clear > 3 * k_min) check_holds(laptop);
+  note_answers(laptop);
   for (const auto& [id, job] : laptop.controller()->book().all()) {
     check_silence(laptop, *job);
     if (clear < k_heed || job->unsure) continue;
@@ -135,6 +136,27 @@ void Truth::check_silence(Laptop& laptop, const control::TrackedJob& job) {
   }
 }
 
+void Truth::note_answers(Laptop& laptop) {
+  for (const auto& host : world_.hosts) {
+    const control::FleetHost* known = laptop.controller()->fleet().find(host->name());
+    const std::optional<BootTime> last = known == nullptr ? std::nullopt : known->monitor->last_answer();
+    const std::pair key{laptop.index(), host_index(host->name())};
+    if (last && laptop.boot() - *last < std::chrono::seconds{5}) answers_since_.emplace(key, world_.now);
+    else answers_since_.erase(key);
+  }
+}
+
+// Else its host may have ended it at the limit, as it was told to, or before: nobody here knows yet. One that waits uses
+// nothing, and is ended at the next look.
+bool Truth::has_answered_for_long(Laptop& laptop, const job::State& state) const {
+  const job::Attempt* attempt = state.attempt();
+  return attempt != nullptr &&
+         std::all_of(attempt->members.begin(), attempt->members.end(), [&](const job::Member& member) {
+           const auto since = answers_since_.find({laptop.index(), host_index(member.host)});
+           return since != answers_since_.end() && world_.now - since->second > k_heed;
+         });
+}
+
 // Judged by the registry's own count, which a wall clock that is set would spoil.
 void Truth::check_limits(Laptop& laptop, const control::TrackedJob& job) {
   const job::Spec& spec = job.spec();
@@ -144,6 +166,7 @@ void Truth::check_limits(Laptop& laptop, const control::TrackedJob& job) {
                                      [](const Fault& one) { return one.kind == FaultKind::laptop_clock_jump; });
   const bool just_resumed = world_.now - shadow(job.id()).resumed_at < k_heed;
   if (!any || clock_set || just_resumed || is_stopping(job.state())) return;
+  if (!has_answered_for_long(laptop, job.state())) return;
   const WallTime before{laptop.wall().ms - k_heed / k_ms};
   const Result<registry::Spent> spent = laptop.records()->spent(job.id(), before);
   if (!spent) return;

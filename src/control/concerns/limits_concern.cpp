@@ -32,6 +32,18 @@ class LimitsConcern : public Concern {
     });
   }
   void forgotten(const JobId& id) override { spent_.erase(id.value); }
+  // The end of an attempt may have used up what was left, and the next is placed before anybody looks.
+  void shape(const TrackedJob& asking, Question& question) const override {
+    const Limits limits = limits_of(asking.spec(), asking.row.submitted_at);
+    if (!limits.any() || asking.state().attempt() != nullptr) return;
+    const WallTime wall = rooms_.world.clock.wall();
+    const Result<registry::Spent> spent = rooms_.world.records.spent(asking.id(), wall);
+    if (!spent) return report(spent.error(), "while counting what a job has used");
+    const auto reached = judge_limits(asking.state(), limits, *spent, wall);
+    if (!reached) return;
+    question.hosts.clear();
+    question.held = reached->text;
+  }
 
  private:
   // `more`: it counts as having run so much longer, for hosts and we do not count from the same instant.
@@ -41,12 +53,13 @@ class LimitsConcern : public Concern {
     const WallTime clock = rooms_.world.clock.wall();
     const WallTime wall{clock.ms + std::chrono::duration_cast<std::chrono::milliseconds>(more).count()};
     if (auto late = judge_late(job.state(), limits, wall)) rooms_.book.apply(id, *std::move(late));
-    const Result<registry::Spent> spent = rooms_.world.records.spent(id, clock);
-    if (!spent) return report(spent.error(), "while counting what a job has used");
     double price = job.state().price_per_hour();
     for (const auto& [other_id, other] : rooms_.book.all())
       if (other->spec().replica_of == id) price += other->state().price_per_hour();
-    registry::Spent used = spent_[id.value].read(*spent, price, now);
+    const auto ask = [&](WallTime until) { return rooms_.world.records.spent(id, until); };
+    const auto spent = spent_[id.value].read(ask, counted_epoch(job.state()), price, now, clock);
+    if (!spent) return report(spent.error(), "while counting what a job has used");
+    registry::Spent used = *spent;
     used.usd_per_hour = price;
     used.ran += more;
     if (used.usd > 0) used.usd += price * seconds(more) / 3600;

@@ -105,9 +105,11 @@ Allowances::Left Allowances::left_of(const TrackedJob& job) {
   const TrackedJob* leader = job.spec().replica_of.empty() ? &job : book_.find(job.spec().replica_of);
   const Limits limits = limits_of(job.spec(), job.row.submitted_at);
   const auto spent_by = [&](const TrackedJob& one) -> std::optional<registry::Spent> {
-    const Result<registry::Spent> told = world_.records.spent(one.id(), world_.clock.wall());
-    if (!told) return report(told.error(), "while counting what a job has used"), std::nullopt;
-    return meters_[one.id().value].read(*told, price_with_replicas(one), world_.clock.boot());
+    const auto ask = [&](WallTime until) { return world_.records.spent(one.id(), until); };
+    const Result<registry::Spent> spent = meters_[one.id().value].read(
+        ask, counted_epoch(one.state()), price_with_replicas(one), world_.clock.boot(), world_.clock.wall());
+    if (!spent) return report(spent.error(), "while counting what a job has used"), std::nullopt;
+    return *spent;
   };
   if (limits.most)
     if (const auto spent = spent_by(job)) left.lessen(*limits.most - spent->ran, "max_duration");

@@ -112,7 +112,10 @@ void Attempts::launched(const JobId& id, const std::string& name, const job::Lau
                     effect.epoch, effect.host});
   if (job.state().epoch != effect.epoch || job.in<job::Launching>() == nullptr) return;
   LaunchDoubt& doubt = work(id).doubts[{effect.epoch.value, effect.rank}];
-  switch (judge_launch(result, doubt, job.state().policy.lost_after, world_.clock.boot())) {
+  const LaunchVerdict verdict = judge_launch(result, doubt, job.state().policy.lost_after, world_.clock.boot());
+  if (verdict == LaunchVerdict::accepted || verdict == LaunchVerdict::prepared)
+    work(id).heard.insert({effect.epoch.value, effect.rank});  // nothing of it ran before
+  switch (verdict) {
     case LaunchVerdict::accepted:
       doubt = {LaunchDoubt::Kind::sent, world_.clock.boot(), "", false};  // should the commit fail, it is asked again
       book_.apply(id, job::LaunchAccepted{effect.epoch, effect.rank});

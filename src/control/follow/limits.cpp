@@ -11,17 +11,32 @@ constexpr double k_reserve_share_max = 0.1;                  // of the budget, f
 constexpr Duration k_clock_slack = std::chrono::seconds{2};  // wall clocks are slewed, and looks are not exact
 }  // namespace
 
-registry::Spent SpendMeter::read(const registry::Spent& told, double price_per_hour, BootTime now) {
-  registry::Spent spent = told;
-  if (last_) {
-    const Duration since = now - last_->second;
-    const registry::Spent& last = last_->first;
-    const registry::Spent due{last.usd + price_per_hour * seconds(since) / 3600, last.ran + since};
-    const bool set = told.ran > due.ran + k_clock_slack || told.ran + k_clock_slack < last.ran;
-    if (set) spent = due;
+Result<registry::Spent> SpendMeter::read(const Ask& ask, Epoch running, double price_per_hour, BootTime now,
+                                         WallTime wall) {
+  if (!last_) {
+    TRY_ASSIGN(const registry::Spent told, ask(wall));
+    last_ = {told, told, running, now, wall};
+    return told;
   }
-  last_ = {spent, now};
-  return spent;
+  const Duration since = now - last_->now;
+  const Duration set = std::chrono::milliseconds{wall.ms - last_->wall.ms} - since;
+  const bool was_set = set > k_clock_slack || set < -k_clock_slack;
+  const bool goes_on = running == last_->running;
+  Duration off = last_->running.value != 0 ? off_ : Duration{};
+  if (was_set && last_->running.value != 0) off += set;
+  // The registry is asked by a clock that was not set since the attempt began; its end stands there by the one that was.
+  const std::int64_t off_ms = std::chrono::duration_cast<std::chrono::milliseconds>(off).count();
+  TRY_ASSIGN(const registry::Spent told, ask(WallTime{wall.ms - (goes_on ? off_ms : 0)}));
+  registry::Spent more{told.usd - last_->told.usd, told.ran - last_->told.ran};
+  if (!goes_on && off != Duration{})
+    more = {price_per_hour * seconds(since) / 3600, std::clamp<Duration>(more.ran - off, Duration{}, since)};
+  off_ = goes_on ? off : Duration{};
+  last_ = {{last_->spent.usd + more.usd, last_->spent.ran + more.ran}, told, running, now, wall};
+  return last_->spent;
+}
+
+Epoch counted_epoch(const job::State& state) {
+  return std::holds_alternative<job::Running>(state.phase) ? state.epoch : Epoch{};
 }
 
 double reserve_of(double budget, double usd_per_hour) {

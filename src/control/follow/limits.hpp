@@ -2,9 +2,12 @@
 // When a job has used up what its file allows. Pure.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <utility>
 
+#include "base/ids.hpp"
+#include "base/result.hpp"
 #include "base/time.hpp"
 #include "job/spec.hpp"
 #include "job/state.hpp"
@@ -27,12 +30,26 @@ struct Limits {
 // What a job has used, by times since boot: the registry counts by the wall clock, which may be set while it runs.
 class SpendMeter {
  public:
-  // `told`: by the registry. It is believed at first, and then as far as the time since boot allows.
-  [[nodiscard]] registry::Spent read(const registry::Spent& told, double price_per_hour, BootTime now);
+  using Ask = std::function<Result<registry::Spent>(WallTime until)>;
+  // `ask`: the registry, which counts until an instant of the wall clock. What it counts more than last time is believed,
+  // also hours at once (a host that was silent tells what it ran meanwhile), but not what the wall clock was set by.
+  // `running`: epoch of the attempt that runs; 0 while none does. Errors: those of `ask`.
+  [[nodiscard]] Result<registry::Spent> read(const Ask& ask, Epoch running, double price_per_hour, BootTime now,
+                                             WallTime wall);
 
  private:
-  std::optional<std::pair<registry::Spent, BootTime>> last_;
+  struct Look {
+    registry::Spent spent, told;
+    Epoch running;
+    BootTime now;
+    WallTime wall;
+  };
+  std::optional<Look> last_;
+  Duration off_{};  // the wall clock was set by so much since the attempt began
 };
+
+// The attempt whose time is counted: of a job that is running.
+[[nodiscard]] Epoch counted_epoch(const job::State& state);
 
 // USD of a budget that are kept back for saving and stopping what costs so much an hour: never more than a tenth of it.
 [[nodiscard]] double reserve_of(double budget, double usd_per_hour);

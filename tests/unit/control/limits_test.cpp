@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
 namespace gridctl::control {
 namespace {
 using namespace std::chrono_literals;
@@ -80,22 +85,64 @@ TEST(Deadline, StopsWhenItIsHardAndIsToldOnceWhenItIsNot) {
   EXPECT_TRUE(job::step(step.state, {{3'605'001}, *late}).records.empty());
 }
 
+constexpr int k_day = 24 * 3600;
+
+// An attempt as the registry keeps it: by the wall clock, at 2 USD an hour.
+struct Books {
+  std::optional<int> started, ended;  // seconds
+  [[nodiscard]] SpendMeter::Ask ask() const {
+    return [this](WallTime until) -> Result<registry::Spent> {
+      if (!started) return registry::Spent{5, 1h};  // of attempts before
+      const std::int64_t end = ended ? *ended * 1000ll : until.ms;
+      const std::chrono::milliseconds ran{std::max<std::int64_t>(end - *started * 1000ll, 0)};
+      return registry::Spent{5 + 2 * static_cast<double>(ran.count()) / 3.6e6, 1h + ran};
+    };
+  }
+};
+
+struct Metered {
+  Books books{};
+  SpendMeter meter{};
+  // `set`: what the wall clock is ahead of where it stood at first.
+  registry::Spent at(int second, int set, bool runs) {
+    return meter
+        .read(books.ask(), Epoch{runs ? 3u : 0u}, runs ? 2 : 0, BootTime{} + std::chrono::seconds{second},
+              WallTime{(std::int64_t{second} + set) * 1000})
+        .value();
+  }
+};
+
 TEST(SpendMeter, IsNotFooledByAClockThatIsSet) {
-  SpendMeter meter;
-  const auto at = [](int second) { return BootTime{} + std::chrono::seconds{second}; };
-  EXPECT_EQ(meter.read({5, 1h}, 2, at(0)).ran, 1h);  // what the registry knew before
-  EXPECT_EQ(meter.read({5, 1h + 10s}, 2, at(10)).ran, 1h + 10s);
-  // set forward by a day
-  EXPECT_EQ(meter.read({53, 25h + 20s}, 2, at(20)).ran, 1h + 20s);
-  EXPECT_NEAR(meter.read({53, 25h + 30s}, 2, at(30)).usd, 5 + 2 * 20.0 / 3600, 1e-9);
-  // and back by more
-  EXPECT_EQ(meter.read({1, 10min}, 2, at(40)).ran, 1h + 40s);
+  for (const int set : {k_day, -k_day}) {
+    Metered job;
+    EXPECT_EQ(job.at(0, 0, false).ran, 1h);  // what the registry knew before
+    job.books.started = 10;
+    EXPECT_EQ(job.at(10, 0, true).ran, 1h);
+    EXPECT_EQ(job.at(20, set, true).ran, 1h + 10s) << set;
+    EXPECT_EQ(job.at(30, set, true).ran, 1h + 20s) << set;
+    EXPECT_NEAR(job.at(40, set, true).usd, 5 + 2 * 30.0 / 3600, 1e-9) << set;
+    EXPECT_EQ(job.at(50, 0, true).ran, 1h + 40s) << set;  // and back
+    EXPECT_EQ(job.at(60, set, true).ran, 1h + 50s) << set;
+    job.books.ended = 65 + set;
+    EXPECT_LE(job.at(70, set, false).ran, 1h + 60s) << set;
+    EXPECT_GE(job.at(80, set, false).ran, 1h + 50s) << set;
+  }
 }
 
 TEST(SpendMeter, StandsStillWhileTheJobWaits) {
-  SpendMeter meter;
-  EXPECT_EQ(meter.read({5, 1h}, 2, BootTime{}).ran, 1h);
-  EXPECT_EQ(meter.read({5, 1h}, 0, BootTime{} + 5h).ran, 1h);
+  Metered job;
+  for (const auto& [second, set] : {std::pair{0, 0}, {18'000, 0}, {18'010, k_day}, {18'020, -k_day}})
+    EXPECT_EQ(job.at(second, set, false).ran, 1h);
+}
+
+// It was silent while it ran, and its end is told with its beginning.
+TEST(SpendMeter, BelievesWhatIsToldInHindsight) {
+  Metered job;
+  EXPECT_EQ(job.at(0, 0, false).ran, 1h);
+  EXPECT_EQ(job.at(3699, 0, false).ran, 1h);
+  job.books = {100, 3700};
+  EXPECT_EQ(job.at(3700, 0, false).ran, 2h);
+  EXPECT_NEAR(job.at(3800, 0, false).usd, 7, 1e-9);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "db/database.hpp"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "support/results.hpp"
@@ -187,6 +188,21 @@ TEST(Database, AFileThatIsNoneIsStateUnreadable) {
   ASSERT_THAT(os::write_file_atomically(dir / "state.db", std::string(8192, 'x')), IsOk());
   EXPECT_THAT(Database::open(dir / "state.db"), FailsWith(Code::state_unreadable));
   EXPECT_FALSE(Database::open(dir / "no/such/folder/state.db"));
+}
+
+// The journal cannot be opened: that passes, and is no damage.
+TEST_F(Opened, WantOfDescriptorsIsOfTheSystem) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  Database fresh = std::move(db_);
+  const Result<void> refused = [&]() -> Result<void> {
+    TRY(fresh.execute("PRAGMA journal_mode=DELETE"));
+    return fresh.prepare("INSERT INTO t(id, name) VALUES(1, 'one')").run();
+  }();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(refused, FailsWith(Code::io));
 }
 
 TEST(Database, FindsDamage) {

@@ -134,6 +134,20 @@ TEST(Gang, LeavesAvoidedHostsOutWhileItCan) {
               ElementsAre("ada", "bob", "cyd"));
 }
 
+TEST(Gang, TakesHostsThatFailedItInTurns) {
+  World world{{h100s("ada", "hpc", 20), h100s("bob", "hpc", 30), h100s("cyd", "hpc", 90)}, {}};
+  const auto after = [&](std::vector<std::string> failed) {
+    std::vector<Avoid> avoided;
+    for (const std::string& host : failed) avoided.push_back({HostName{host}, "it failed"});
+    return names_of(*world.place(a_gang(), {.members = 2}, avoided).plan);
+  };
+  EXPECT_THAT(after({"cyd", "bob", "ada"}), ElementsAre("bob", "cyd"));  // ada was the last to fail
+  EXPECT_THAT(after({"cyd", "ada", "bob"}), ElementsAre("ada", "cyd"));
+  EXPECT_THAT(after({"ada", "bob"}), ElementsAre("ada", "cyd"));
+  world.hosts[2].shunned = "its engine breaks";
+  EXPECT_THAT(after({"ada", "bob"}), ElementsAre("ada", "bob"));
+}
+
 TEST(Gang, ExplainsItself) {
   World world{{h100s("ada", "hpc", 20), h100s("bob", "hpc", 20), a100s("cyd", "hpc", 1)}, {}};
   const GangWish wish{.members = 2};
