@@ -114,7 +114,7 @@ void Attempts::launched(const JobId& id, const std::string& name, const job::Lau
   LaunchDoubt& doubt = work(id).doubts[{effect.epoch.value, effect.rank}];
   const LaunchVerdict verdict = judge_launch(result, doubt, job.state().policy.lost_after, world_.clock.boot());
   if (verdict == LaunchVerdict::accepted || verdict == LaunchVerdict::prepared)
-    work(id).heard.insert({effect.epoch.value, effect.rank});  // nothing of it ran before
+    work(id).heard[{effect.epoch.value, effect.rank}] = world_.clock.boot();  // nothing of it ran before
   switch (verdict) {
     case LaunchVerdict::accepted:
       doubt = {LaunchDoubt::Kind::sent, world_.clock.boot(), "", false};  // should the commit fail, it is asked again

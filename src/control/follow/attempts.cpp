@@ -152,7 +152,7 @@ void Attempts::on_status(const FleetHost& host, TrackedJob& job, const wire::Att
   Doing& mine = work(job.id());
   const Which which{status.epoch.value, rank};
   if (status.epoch == attempt->epoch) {
-    mine.heard.insert(which);
+    mine.heard[which] = world_.clock.boot();
     const std::chrono::milliseconds left{status.allowed_ms};
     allowances_.reported(job, status.allowed_ms < 0 ? std::nullopt : std::optional<Duration>(left));
   }

@@ -60,7 +60,7 @@ class Attempts : public JobListener, public FleetListener {
   struct Doing {                      // of a job; everything here can be lost: the registry has the truth
     std::set<std::string> under_way;  // names of effects and pulls at work
     std::map<std::string, os::Executor::Timer> later;  // names waiting for another try
-    std::set<Which> heard;                             // its host has told of it
+    std::map<Which, BootTime> heard;                   // when its host has told of it last
     std::set<Which> fenced;                            // a STOP was answered: the epoch cannot come up there any more
     std::map<Which, LaunchDoubt> doubts;               // about the STARTs of the newest epoch
     const std::shared_ptr<std::atomic<std::uint64_t>> wanted =  // the epoch that is to be started; threads read it
@@ -125,7 +125,8 @@ class Attempts : public JobListener, public FleetListener {
   // gang_checkpoint.cpp, gang_connect.cpp
   void keep_part(TrackedJob& job, Which which, const Pulled& pulled);
   [[nodiscard]] std::uint64_t newest_part(const JobId& id, Which which);
-  [[nodiscard]] bool is_enough_alone(const TrackedJob& job, const job::Attempt& attempt);
+  // Members without a part of their own that are known to have saved none; the others' parts need not wait for them.
+  [[nodiscard]] std::set<int> members_without_files(const TrackedJob& job, const job::Attempt& attempt);
   void try_merge_later(TrackedJob& job, Epoch epoch);
   void merge_parts(TrackedJob& job, std::function<void(TrackedJob&)> then);
   void take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, const Result<MergedParts>& merged);

@@ -14,6 +14,8 @@ constexpr std::size_t k_parts_kept = 4;  // of one member: others may be so many
 constexpr const char* k_merge = "merge";
 constexpr Duration k_missing_patience = std::chrono::seconds{20};
 constexpr Duration k_others_wait = std::chrono::seconds{10};  // for a member that has saved nothing yet
+constexpr Duration k_known_wait = std::chrono::seconds{1};
+constexpr Duration k_merge_retry = std::chrono::seconds{2};
 }  // namespace
 
 void Attempts::keep_part(TrackedJob& job, Which which, const Pulled& pulled) {
@@ -43,24 +45,34 @@ std::uint64_t Attempts::newest_part(const JobId& id, Which which) {
   return std::max(work(id).saved[which], kept.empty() ? 0 : kept.back().part.number);
 }
 
-// Whether those who have saved need not wait for those who have not: what they have is a whole state as its layout says,
-// or the others have saved nothing for long enough.
-bool Attempts::is_enough_alone(const TrackedJob& job, const job::Attempt& attempt) {
+// Its host has told since the others saved that it has nothing, and nothing more comes, or long enough after them. A host
+// that is silent may hold a part. What is a whole state as its layout says needs but little patience.
+std::set<int> Attempts::members_without_files(const TrackedJob& job, const job::Attempt& attempt) {
+  Doing& mine = work(job.id());
   bool known = true;
   std::optional<BootTime> first;
   for (const job::Member& member : attempt.members)
-    for (const KeptPart& kept : work(job.id()).parts[{attempt.epoch.value, member.rank}]) {
+    for (const KeptPart& kept : mine.parts[{attempt.epoch.value, member.rank}]) {
       known = known && !kept.pulled.from.provisional && kept.pulled.from.how.find(':') != std::string::npos;
       if (kept.part.saved_at) first = std::min(first.value_or(*kept.part.saved_at), *kept.part.saved_at);
     }
-  return known || (first && world_.clock.boot() - *first >= k_others_wait);
+  std::set<int> without;
+  for (const job::Member& member : attempt.members) {
+    const Which which{attempt.epoch.value, member.rank};
+    const auto heard = mine.heard.find(which);
+    if (!mine.parts[which].empty() || mine.listed[which] != 0) continue;
+    const bool told = first && heard != mine.heard.end() &&
+                      heard->second - *first >= (known ? k_known_wait : k_others_wait);
+    if (told || mine.gathered.contains(which)) without.insert(member.rank);
+  }
+  return without;
 }
 
 void Attempts::try_merge_later(TrackedJob& job, Epoch epoch) {
   Doing& mine = work(job.id());
   const std::string name = std::string(k_merge) + "/" + std::to_string(epoch.value);
   if (mine.later.contains(name)) return;
-  mine.later[name] = world_.run.after(k_others_wait, [this, id = job.id(), name, epoch] {
+  mine.later[name] = world_.run.after(k_merge_retry, [this, id = job.id(), name, epoch] {
     const os::Executor::Timer self = std::move(work(id).later[name]);
     work(id).later.erase(name);
     TrackedJob* again = book_.find(id);
@@ -74,7 +86,7 @@ void Attempts::merge_parts(TrackedJob& job, std::function<void(TrackedJob&)> the
   const job::Attempt* attempt = job.state().attempt();
   if (attempt == nullptr) return then(job);
   std::vector<std::vector<CheckpointPart>> members;
-  const bool alone = is_enough_alone(job, *attempt);
+  const std::set<int> without = members_without_files(job, *attempt);
   bool waits = false;
   for (const job::Member& member : attempt->members) {
     std::vector<CheckpointPart>& parts = members.emplace_back();
@@ -84,7 +96,7 @@ void Attempts::merge_parts(TrackedJob& job, std::function<void(TrackedJob&)> the
     none.member = member.host.value;
     none.nothing = true;
     none.settled = work(job.id()).gathered.contains({attempt->epoch.value, member.rank});
-    waits = waits || !(alone || none.settled);
+    waits = waits || !without.contains(member.rank);
   }
   if (waits) {
     // Nobody knows yet whether that member saves nothing, or is only slower.

@@ -38,6 +38,7 @@ void Placement::changed(const TrackedJob& job, const job::State&) {
   if (job.in<job::Waiting>() == nullptr) {
     Wait& mine = wait(job.id());
     mine.timer.reset();
+    mine.reserved.reset();  // it has found a place, there or elsewhere
     if (job.state().moving().empty()) mine.promised.reset();
   } else if (waits_for_room(job) && !was_asked(job)) {
     all_asked_at_.reset();
