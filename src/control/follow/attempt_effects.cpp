@@ -175,7 +175,8 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
       [with = *with, known = newest_part(job.id(), which), head = head_root(job), patient, results] {
         return collect(with, known, head, patient, results);
       },
-      [this, name, which, effect, results](TrackedJob& its, Result<Gathered> result) {
+      [this, name, which, effect, results, gang = job.state().attempt()->is_gang()](TrackedJob& its,
+                                                                                    Result<Gathered> result) {
         const JobId id = its.id();
         if (!result) {
           // Tried again until the host answers or is given up: its last checkpoint may be there.
@@ -192,8 +193,7 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
           }
           book_.apply(one.id(), job::Collected{effect.epoch, problem, effect.rank, last});
         };
-        const job::Attempt* attempt = its.state().attempt();
-        if (attempt != nullptr && attempt->is_gang()) {
+        if (gang) {
           if (result->checkpoint) keep_part(its, which, *result->checkpoint);
           work(id).gathered.insert(which);
           return merge_parts(its, collected);

@@ -274,10 +274,9 @@ void Attempts::pull_newest(const FleetHost& host, TrackedJob& job, int rank, con
       [world = world_, reach = *reach, id = job.id(), epoch = status.epoch, newest = *found, head = head_root(job)] {
         return world.freight.pull(reach, id, epoch, newest, head);
       },
-      [this, name, which, number = attempt->number](TrackedJob& mine, Result<Pulled> result) {
+      [this, name, which, number = attempt->number, gang = attempt->is_gang()](TrackedJob& mine, Result<Pulled> result) {
         int& failed = work(mine.id()).pulls_failed[which];
-        const job::Attempt* now = mine.state().attempt();
-        if (result && now != nullptr && now->is_gang()) {
+        if (result && gang) {  // also when the attempt is over meanwhile: a part is no checkpoint
           failed = 0;
           keep_part(mine, which, *result);
           return merge_parts(mine, [](TrackedJob&) {});
