@@ -11,16 +11,6 @@ LOST_AFTER = 5  # seconds
 IMAGE = "localhost/busybox:1"
 
 
-def start_docker(host):
-    """The engines share no images: dockerd gets its own from the archive."""
-    the_grid.command("dockerd", host)
-    folder = subprocess.run([grid.SOURCE + "/scripts/mk-images", "--dir"], stdout=subprocess.PIPE, text=True,
-                            check=True).stdout.strip()
-    with open(f"{folder}/busybox.tar", "rb") as archive:
-        subprocess.run([grid.TESTGRID, "enter", str(host), "docker", "load", "-q"], stdin=archive, check=True,
-                       env=the_grid.environment, stdout=subprocess.DEVNULL)
-
-
 def setUpModule():
     global the_grid
     the_grid = grid.up(3)
@@ -38,7 +28,7 @@ class Core:
                                      "sed -i '1i Ciphers aes256-gcm@openssh.com' /etc/ssh/sshd_config")
                 the_grid.reboot(host)
             if cls.engine == "docker":
-                start_docker(host)
+                the_grid.start_docker(host)
         cls.laptop = the_grid.laptop(cls.__name__)
         for host in the_grid.hosts:
             registered = cls.laptop.register(host, None, cls.engine, "--json").json

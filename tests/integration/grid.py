@@ -122,6 +122,15 @@ class Grid:
             raise AssertionError(f"testgrid {shlex.join(map(str, words))} ended with {done.returncode}: {done.stderr}")
         return done.stdout
 
+    def start_docker(self, host):
+        """The engines share no images: dockerd gets its own from the archive."""
+        self.command("dockerd", host)
+        folder = subprocess.run([SOURCE + "/scripts/mk-images", "--dir"], stdout=subprocess.PIPE, text=True,
+                                check=True).stdout.strip()
+        with open(f"{folder}/busybox.tar", "rb") as archive:
+            subprocess.run([TESTGRID, "enter", str(host), "docker", "load", "-q"], stdin=archive, check=True,
+                           env=self.environment, stdout=subprocess.DEVNULL)
+
     # What befalls hosts.
     def kill(self, host):
         self.command("kill", host)

@@ -105,6 +105,8 @@ void HostMonitor::take_over(Result<std::unique_ptr<AgentChannel>> session) {
   const wire::AgentHello hello = (*session)->hello();
   echo_ = hello.host_time;
   echo_heard_ = now;
+  transit_ = {};
+  transit_.took(hello.host_time, now);
   last_answer_ = now;
   heard_agent_at_ = now;
   silence_.answered(now);
@@ -142,10 +144,12 @@ void HostMonitor::send(Asked asked, std::string payload) {
   link_->send(frame);
 }
 
-void HostMonitor::heard_time(BootTime host_time) {
-  if (host_time <= echo_) return;
-  echo_ = host_time;
-  echo_heard_ = clock_.boot();
+void HostMonitor::heard_time(wire::PollReply& reply) {
+  const BootTime now = clock_.boot();
+  make_older(reply, transit_.took(reply.host_time, now));
+  if (reply.host_time <= echo_) return;
+  echo_ = reply.host_time;
+  echo_heard_ = now;
 }
 
 namespace {
@@ -208,7 +212,7 @@ void HostMonitor::on_frame(const wire::Frame& frame) {
   if (frame.kind == wire::FrameKind::event) {
     Result<wire::PollReply> reply = wire::parse_poll_reply(frame.payload);
     if (!reply) return drop(reply.error());
-    heard_time(reply->host_time);
+    heard_time(*reply);
     return listener_.polled(*reply);
   }
   if (asked_.empty() || asked_.front().stream != frame.stream)
@@ -225,7 +229,7 @@ void HostMonitor::on_frame(const wire::Frame& frame) {
   if (std::optional<Error> error = wire::payload_error(frame.payload)) return drop(*error);
   Result<wire::PollReply> reply = wire::parse_poll_reply(frame.payload);
   if (!reply) return drop(reply.error());
-  heard_time(reply->host_time);
+  heard_time(*reply);
   listener_.polled(*reply);
   send_ping(clock_.boot());
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "control/fleet/transit.hpp"
 #include "control/reach/agent_network.hpp"
 #include "control/reach/pace.hpp"
 #include "job/failure_detector.hpp"
@@ -85,7 +86,8 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   void on_log_frame(Asked& asked, const wire::Frame& frame);
   void on_health_frame(const wire::Frame& frame, BootTime sent);
   void send_ping(BootTime now);
-  void heard_time(BootTime host_time);
+  // Of what it has just said: makes it as old as it is.
+  void heard_time(wire::PollReply& reply);
   void on_pong(const wire::Frame& frame);
   void drop(const Error& error);
   void send_polls(BootTime now);
@@ -107,6 +109,7 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
   Duration reconnect_pause_{};
   BootTime echo_{};  // newest host time
   BootTime echo_heard_{};  // by our clock
+  Transit transit_;
   BootTime next_ping_{};
   int quick_pings_ = 0;  // still to be sent without a pause
   bool knows_links_ = false;
