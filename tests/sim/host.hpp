@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/host_limits.hpp"
 #include "agent/ledger.hpp"
 #include "agent/stop_clock.hpp"
 #include "agent/verdict.hpp"
@@ -30,6 +31,7 @@ struct Launch {       // run/K
   bool once = false;  // somebody has begun here, or has seen to it that nobody ever will
   Payload* payload = nullptr;
   bool init_lives = false;
+  BootTime running_since{};
   std::optional<agent::ExitRecord> exit;
 };
 
@@ -41,6 +43,7 @@ struct Folder {
   std::optional<wire::AttemptStatus> status;
   std::string status_boot;
   std::int64_t deadline = 0;
+  agent::HostLimits limits;
   std::optional<std::int64_t> stop, kept;
   std::vector<Launch> launches;
   std::vector<Snapshot> snapshots;

@@ -140,6 +140,7 @@ void Supervision::launch() {
                        if (host.clock().ns >= mine->deadline)
                          throw Violation("S5", std::get<1>(key) + " begins when its lease has passed");
                        launch.init_lives = true;
+                       launch.running_since = host.clock();
                        const wire::AttemptSpec& spec = mine->start->spec;
                        launch.payload = host.world_.truth->payload_starts(host.index_, std::get<0>(key), spec);
                        const Content* from = spec.restore ? host.world_.truth->content(*spec.restore) : nullptr;
@@ -172,6 +173,7 @@ void Supervision::follow() {
   status_.phase = clock_.is_stopping() ? wire::AttemptPhase::stopping : wire::AttemptPhase::running;
   status_.doing.clear();
   if (clock_.is_stopping()) host_.world_.say("a stop was wanted before the payload was ours");
+  keep_limits();
   publish();
   arm_timer();
   look_for_checkpoint();
@@ -203,6 +205,20 @@ void Supervision::read_control() {
   if (!before && clock_.is_stopping() && payload_lives())
     host_.world_.truth->lease_ends(*mine.launches.back().payload, now, BootTime{mine.deadline});
   act(expired);
+  keep_limits();
+}
+
+void Supervision::keep_limits() {
+  const Folder& mine = folder();
+  const auto since = payload_lives() ? std::optional{mine.launches.back().running_since} : std::nullopt;
+  const auto due = agent::due_of(mine.limits, since);
+  clock_.set_limit(due ? std::optional{due->at} : std::nullopt);
+  const agent::StopStep step = clock_.exhaust(mine.start->spec.stop_grace, host_.clock());
+  if (step != agent::StopStep::none && due) status_.detail = due->limit;
+  status_.allowed_ms = agent::allowed_ms(mine.limits, since, host_.clock());
+  act(step);
+  if (since) host_.world_.truth->runs(*mine.launches.back().payload, host_.clock() - *since,
+                                        mine.start->spec.stop_grace);
 }
 
 void Supervision::act(agent::StopStep step) {
@@ -240,7 +256,7 @@ void Supervision::timer() {
       return later(100 * k_ms, &Supervision::timer);
     }
     if (!clock_.is_stopping()) {
-      if (host_.clock() < clock_.deadline()) return;
+      if (host_.clock() < clock_.due(host_.clock())) return;
       read_control();
       return arm_timer();
     }
@@ -270,6 +286,7 @@ void Supervision::publish() {
 void Supervision::look_for_checkpoint() {
   turn([this] {
     if (stage_ != Stage::following) return;
+    keep_limits();
     snapshot();
     later(k_s, &Supervision::look_for_checkpoint);
   });

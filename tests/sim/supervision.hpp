@@ -35,6 +35,7 @@ class Supervision {
   void init_begins(std::size_t launch);
   void follow();
   void read_control();
+  void keep_limits();
   void act(agent::StopStep step);
   void kill_payload();
   void arm_timer();

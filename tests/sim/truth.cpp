@@ -10,6 +10,7 @@ namespace gridctl::sim {
 
 namespace {
 constexpr Duration k_orphan_slack = std::chrono::seconds{30};
+constexpr Nanos k_over_slack = 30 * k_s;  // for a supervisor that was just killed
 }
 
 int Truth::index(const JobId& job) const {
@@ -150,6 +151,16 @@ void Truth::lease_ends(const Payload& payload, BootTime now, BootTime deadline) 
 void Truth::outlives(const Payload& payload, BootTime now, BootTime deadline, Duration grace) {
   if (payload.alive && now > deadline + grace + k_orphan_slack)
     throw Violation("L2", name(payload) + " outlives its lease by more than grace and 30 s");
+}
+
+// Whatever becomes of the laptop. A supervisor that was killed and is there again has its slack to end it.
+void Truth::runs(const Payload& payload, Duration time, Duration grace) {
+  const job::Spec& spec = world_.jobs[static_cast<std::size_t>(payload.job)].spec;
+  if (!payload.alive || !spec.max_duration || payload.host == world_.options.liar) return;
+  if (time <= *spec.max_duration) return void(over_since_.erase(&payload));
+  const Nanos since = over_since_.try_emplace(&payload, world_.now).first->second;
+  if (world_.now - since > grace.count() + k_over_slack)
+    throw Violation("W7", name(payload) + " runs on though its host was told how long it may");
 }
 
 void Truth::healed() {

@@ -60,6 +60,8 @@ class Truth {
   void recorded_never(int host, int laptop, const JobId& job, Epoch epoch);  // as certain, on whatever ground
   void lease_extends(const Payload* payload, BootTime until);                // by a renewal that was answered
   void lease_ends(const Payload& payload, BootTime now, BootTime deadline);
+  // Its supervisor, which lives, sees that it has run for so long.
+  void runs(const Payload& payload, Duration time, Duration grace);
   void outlives(const Payload& payload, BootTime now, BootTime deadline, Duration grace);
 
   // On laptops.
@@ -148,6 +150,7 @@ class Truth {
   std::map<Digest, Content> contents_;
   std::uint64_t next_content_ = 1;
   std::vector<std::unique_ptr<Payload>> payloads_;
+  std::map<const Payload*, Nanos> over_since_;                         // seen to run longer than it may
   std::map<const Payload*, BootTime> owed_;                            // lease until which it may run at least
   std::set<std::tuple<int, int, std::uint64_t>> promises_, accepted_;  // host, job, epoch
   std::map<int, Shadow> shadows_;

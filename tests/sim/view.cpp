@@ -135,6 +135,15 @@ Result<void> View::set_kept_from(const AttemptKey& key, std::uint64_t number) {
   return change(false);
 }
 
+Result<void> View::set_limits(const AttemptKey& key, const agent::HostLimits& limits) {
+  Folder* folder = find(key);
+  if (folder == nullptr || agent::nearly_equal(folder->limits, limits)) return {};
+  TRY(change(true));
+  folder->limits = limits;
+  host_.changed(key_of(key));
+  return change(false);
+}
+
 // Advice: nothing that is judged depends on it.
 Result<void> View::set_tempo(const AttemptKey&, const wire::Tempo&) { return {}; }
 
@@ -160,6 +169,7 @@ Result<void> View::create(const wire::StartRequest& request) {
   folder.start = std::make_shared<const wire::StartRequest>(request);
   folder.boot = request.boot_id;
   folder.deadline = (request.echo + request.lease).ns;
+  if (request.allowance) folder.limits = agent::limits_at_start(*request.allowance, request.echo);
   folder.accepted_at = host_.world_.now;
   host_.folders_[key_of({request.spec.job, request.spec.epoch})] = std::move(folder);
   return change(false);

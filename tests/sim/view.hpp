@@ -30,7 +30,7 @@ class View : public agent::HostState {
   Result<void> set_deadline(const agent::AttemptKey& key, BootTime deadline) override;
   Result<std::optional<std::int64_t>> kept_from(const agent::AttemptKey& key) override;
   Result<void> set_kept_from(const agent::AttemptKey& key, std::uint64_t number) override;
-  Result<void> set_limits(const agent::AttemptKey&, const agent::HostLimits&) override { return {}; }
+  Result<void> set_limits(const agent::AttemptKey& key, const agent::HostLimits& limits) override;
   Result<void> set_tempo(const agent::AttemptKey& key, const wire::Tempo& tempo) override;
   Result<void> check(const wire::StartRequest&) override { return {}; }
   Result<void> take_lease(const wire::StartRequest& request) override;
