@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "agent/checkpoints.hpp"
 #include "agent/fence.hpp"
 #include "agent/foreign_files.hpp"
 #include "agent/held.hpp"
@@ -84,7 +85,13 @@ Result<std::optional<StoredStatus>> HostFolders::stored(const AttemptKey& key) {
 }
 
 Result<std::optional<wire::AttemptStatus>> HostFolders::status(const AttemptKey& key) {
-  return read_status(attempt(key), clock_);
+  TRY_ASSIGN(const auto before, stored(key));
+  TRY_ASSIGN(auto status, read_status(attempt(key), clock_));
+  if (!status || !before || before->ended() || before->boot_id == os::boot_id()) return status;
+  // The power went before its supervisor could tell of the last snapshot.
+  status->checkpoints.clear();
+  for (const HeldSnapshot& held : held_snapshots(attempt(key), false)) status->checkpoints.push_back(held.checkpoint);
+  return status;
 }
 
 std::optional<OpId> HostFolders::accepted_by(const AttemptKey& key) {

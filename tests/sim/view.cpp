@@ -79,6 +79,8 @@ Result<std::optional<wire::AttemptStatus>> View::status(const AttemptKey& key) {
   if (!found->ended() && found->boot_id != host_.boot_id()) {
     const Folder* folder = find(key);
     agent::judge_other_boot(folder->launches.empty() ? std::nullopt : folder->launches.back().exit, found->status);
+    found->status.checkpoints.clear();
+    for (const Snapshot& snapshot : folder->snapshots) found->status.checkpoints.push_back(snapshot.checkpoint);
   }
   return std::optional{std::move(found->status)};
 }
