@@ -131,7 +131,7 @@ Variables gang_variables(const wire::AttemptSpec& spec, const JobView& view, con
   if (launcher == job::Launcher::torchrun || launcher == job::Launcher::deepspeed ||
       launcher == job::Launcher::accelerate) {
     // NCCL's flight recorder: what each rank had begun when a collective hung. Files appear beside our own.
-    variables["TORCH_NCCL_TRACE_BUFFER_SIZE"] = "2000";
+    variables["TORCH_FR_BUFFER_SIZE"] = "2000";
     variables["TORCH_NCCL_DUMP_ON_TIMEOUT"] = "1";
     variables["TORCH_NCCL_DEBUG_INFO_TEMP_FILE"] = (view.run / "nccl_trace_rank_").string();
   }

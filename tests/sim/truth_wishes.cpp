@@ -126,12 +126,14 @@ void Truth::audit(Laptop& laptop) {
 void Truth::check_silence(Laptop& laptop, const control::TrackedJob& job) {
   const job::Attempt* attempt = job.state().attempt();
   if (attempt == nullptr || job.unsure) return;
+  const Nanos slack = 2 * world_.options.tick;
+  if (world_.now - laptop.clear_since() < slack) return;  // it may not be able to record it
   for (const job::Member& member : attempt->members) {
     if (member.part == job::Part::collected) continue;
     const control::FleetHost* host = laptop.controller()->fleet().find(member.host);
     if (host == nullptr) continue;
     const Duration silent = host->monitor->silence().counted();
-    if (silent > job.state().policy.lost_after + Duration{2 * world_.options.tick})
+    if (silent > job.state().policy.lost_after + Duration{slack})
       broken("L1", job.id(), "still waits for its host after " + format_duration(silent) + " of silence");
   }
 }

@@ -36,10 +36,9 @@ class LimitsConcern : public Concern {
   void shape(const TrackedJob& asking, Question& question) const override {
     const Limits limits = limits_of(asking.spec(), asking.row.submitted_at);
     if (!limits.any() || asking.state().attempt() != nullptr) return;
-    const WallTime wall = rooms_.world.clock.wall();
-    const Result<registry::Spent> spent = rooms_.world.records.spent(asking.id(), wall);
-    if (!spent) return report(spent.error(), "while counting what a job has used");
-    const auto reached = judge_limits(asking.state(), limits, *spent, wall);
+    const auto used = used_by(asking, asking.state().price_per_hour(), rooms_.world.clock.boot());
+    if (!used) return report(used.error(), "while counting what a job has used");
+    const auto reached = judge_limits(asking.state(), limits, *used, rooms_.world.clock.wall());
     if (!reached) return;
     question.hosts.clear();
     question.held = reached->text;
@@ -56,8 +55,7 @@ class LimitsConcern : public Concern {
     double price = job.state().price_per_hour();
     for (const auto& [other_id, other] : rooms_.book.all())
       if (other->spec().replica_of == id) price += other->state().price_per_hour();
-    const auto ask = [&](WallTime until) { return rooms_.world.records.spent(id, until); };
-    const auto spent = spent_[id.value].read(ask, counted_epoch(job.state()), price, now, clock);
+    const auto spent = used_by(job, price, now);
     if (!spent) return report(spent.error(), "while counting what a job has used");
     registry::Spent used = *spent;
     used.usd_per_hour = price;
@@ -66,8 +64,13 @@ class LimitsConcern : public Concern {
     if (auto reached = judge_limits(job.state(), limits, used, wall)) rooms_.book.apply(id, *std::move(reached));
   }
 
+  [[nodiscard]] Result<registry::Spent> used_by(const TrackedJob& job, double price, BootTime now) const {
+    const auto ask = [&](WallTime until) { return rooms_.world.records.spent(job.id(), until); };
+    return spent_[job.id().value].read(ask, counted_epoch(job.state()), price, now, rooms_.world.clock.wall());
+  }
+
   const Rooms rooms_;
-  std::map<std::string, SpendMeter> spent_;  // by job
+  mutable std::map<std::string, SpendMeter> spent_;  // by job
 };
 
 }  // namespace

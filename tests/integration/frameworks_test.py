@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The templates of gangs as a user would start them, with the frameworks of today, on hosts that lose power. Needs their
+packages in a folder, which each host gets: GRIDCTL_FRAMEWORKS=VENV/lib/python3.11/site-packages."""
+import os
+import re
+import subprocess
+import unittest
+
+import grid
+
+PACKAGES = os.environ.get("GRIDCTL_FRAMEWORKS", "")
+LOST_AFTER = 4  # seconds
+DONE = re.compile(r"done at step (\d+): (\S+)$", re.MULTILINE)
+SITE = "/var/site"
+# For each template what tells that its packages are here, how many steps take about half a minute, and what differs.
+TEMPLATES = {
+    "torchrun": ("torch", 3000, {}),
+    "fsdp": ("torch", 150, {}),
+    "accelerate": ("accelerate", 800, {}),
+    "lightning": ("lightning", 800, {}),
+    "deepspeed": ("deepspeed", 400, {}),
+    "jax": ("jax", 3000, {"ranks": 1}),
+    "mpi": ("mpi4py", 20000, {}),
+    "ray": ("ray", 3000, {"ranks": 1, "cpus": 0.5}),
+    "ray-train": ("ray", 3000, {"ranks": 1, "cpus": 0.5}),
+}
+
+
+def setUpModule():
+    global laptop
+    if not os.path.isdir(PACKAGES):
+        raise unittest.SkipTest("GRIDCTL_FRAMEWORKS=VENV/lib/python3.11/site-packages runs it: needs torch, jax, ray and others")
+    the_grid = grid.up(4)
+    laptop = the_grid.laptop()
+    for host in the_grid.hosts:
+        # Links, where the disk allows: they are gigabytes.
+        subprocess.run(["cp", "-a", "--link", PACKAGES, the_grid.disk(host, SITE[1:])], check=True)
+        laptop.register(host, engine="process")
+
+
+class Frameworks(grid.Case):
+    def tearDown(self):
+        super().tearDown()
+        self.grid.heal_all()
+
+    def submit(self, template, nodes=2, ranks=2, name="", cpus=0.2, **spec):
+        package, steps, _ = TEMPLATES[template]
+        if not os.path.isdir(os.path.join(PACKAGES, package)):
+            self.skipTest(f"GRIDCTL_FRAMEWORKS has no {package}")
+        folder = os.path.join(self.grid.folder, f"{template}{name}")
+        if not os.path.isdir(folder):
+            laptop.run("template", "new", template, folder)
+        with open(os.path.join(folder, "job.yaml"), encoding="utf-8") as file:
+            launcher = re.search(r"^launcher: (\S+)", file.read(), re.MULTILINE).group(1)
+        envs = {"PYTHONPATH": SITE, "STEPS": str(steps), "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu", "DS_ACCELERATOR": "cpu",
+                "CUDA_VISIBLE_DEVICES": "", "RAY_DISABLE_DOCKER_CPU_WARNING": "1", "RAY_memory_monitor_refresh_ms": "0"}
+        return laptop.submit({"name": f"{template}{name}", "workdir": folder, "run": "python3 train.py", "num_nodes": nodes,
+                              "ranks_per_node": ranks, "launcher": launcher, "class": "federated", "envs": envs,
+                              "resources": {"cpus": cpus}, "checkpoint": {"interval": "3s"},
+                              "recovery": {"lost_after": f"{LOST_AFTER}s"}, **spec})
+
+    def result(self, job):
+        """The step and the sum of what was learned, as the program says at its end."""
+        found = DONE.findall(job.logs())
+        self.assertEqual(len(found), 1, job.evidence())
+        return int(found[0][0]), float(found[0][1])
+
+    def survive(self, template, lost=0, **options):
+        options = {**TEMPLATES[template][2], **options}
+        job = self.submit(template, name="-lost", **options)
+        job.wait_checkpoint(2, deadline=150)
+        host = job.attempts()[-1]["members"][lost]["provider"]
+        self.grid.kill(int(host[1:]))
+        job.wait_attempt(2, deadline=60)
+        killed = [one for one in job.events() if one["kind"] == "host_lost"][-1]
+        job.wait_success(deadline=300)
+        self.assertIsNotNone(job.attempts()[-1]["resumed_from"], job.evidence())
+        grid.figure(f"{template}: running again after the loss was known",
+                    f"{grid.iso(job.attempts()[1]['started_at']) - grid.iso(killed['at']):.1f} s")
+        self.grid.start(int(host[1:]))
+        undisturbed = self.submit(template, name="-undisturbed", **options)
+        undisturbed.wait_success(deadline=300)
+        step, learned = self.result(job)
+        same_step, same = self.result(undisturbed)
+        self.assertEqual(step, same_step)
+        self.assertAlmostEqual(learned, same, delta=2e-4 * max(1.0, abs(same)), msg=job.evidence())
+        self.grid.wait_clean()
+
+
+def add(template, lost):
+    def test(self):
+        self.survive(template, lost)
+    setattr(Frameworks, f"test_{template.replace('-', '_')}", test)
+
+
+for number, one in enumerate(TEMPLATES):
+    add(one, number % 2)  # rank 0's host, the other one, in turns
+
+
+if __name__ == "__main__":
+    unittest.main()
