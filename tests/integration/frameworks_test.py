@@ -19,7 +19,7 @@ TEMPLATES = {
     "accelerate": ("accelerate", 800, {}),
     "lightning": ("lightning", 800, {}),
     "deepspeed": ("deepspeed", 400, {}),
-    "jax": ("jax", 3000, {"ranks": 1}),
+    "jax": ("jax", 20000, {"ranks": 1}),
     "mpi": ("mpi4py", 20000, {}),
     "ray": ("ray", 3000, {"ranks": 1, "cpus": 0.5}),
     "ray-train": ("ray", 3000, {"ranks": 1, "cpus": 0.5}),
