@@ -15,6 +15,13 @@ bool is_accelerates(const Folder& folder) {
   return folder.find("optimizer.bin") != nullptr && !weights_missing(folder);
 }
 
+// What save_state writes before the random states. Programs put files of their own beside them, later.
+bool comes_before(std::string_view name) {
+  for (const char* begin : {"model", "pytorch_model", "optimizer", "scheduler", "sampler", "dl_state_dict", "scaler"})
+    if (name.starts_with(begin)) return true;
+  return false;
+}
+
 std::optional<Trouble> trouble_of(const Folder& folder) {
   const FileFact* random = folder.find("random_states_0.pkl");
   if (random == nullptr) return missing(folder, "random_states_0.pkl");
@@ -29,7 +36,7 @@ std::optional<Trouble> trouble_of(const Folder& folder) {
     if (name.starts_with(k_random)) continue;  // ranks do not wait for each other
     if (name.starts_with(k_custom)) {
       if (file->mtime_ns < random->mtime_ns) return Trouble{shown + " is still of the save before", file->path};
-    } else if (file->mtime_ns > random->mtime_ns) {
+    } else if (comes_before(name) && file->mtime_ns > random->mtime_ns) {
       return Trouble{shown + " is newer than random_states_0.pkl, which is written after it", random->path};
     }
   }

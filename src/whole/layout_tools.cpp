@@ -65,9 +65,9 @@ std::optional<Trouble> torn_file(const Folder& folder) {
   return std::nullopt;
 }
 
-std::optional<Trouble> newer_than(const Folder& folder, const FileFact& last) {
+std::optional<Trouble> newer_than(const Folder& folder, const FileFact& last, bool (*comes_before)(std::string_view)) {
   for (const FileFact& file : folder.files())
-    if (file.mtime_ns > last.mtime_ns && !is_log_name(file.path))
+    if (file.mtime_ns > last.mtime_ns && comes_before(folder.name(file)))
       return Trouble{shown(file.path) + " is newer than " + shown(last.path) + ", which is written last", last.path};
   return std::nullopt;
 }

@@ -26,8 +26,9 @@ struct Trouble {
 [[nodiscard]] Trouble missing(const Folder& folder, std::string_view relative);
 // The first file that is torn by its own format, or empty under a name that never is.
 [[nodiscard]] std::optional<Trouble> torn_file(const Folder& folder);
-// The first file that changed after `last` was written.
-[[nodiscard]] std::optional<Trouble> newer_than(const Folder& folder, const FileFact& last);
+// The first file that is written before `last`, by its name, and has changed after it.
+[[nodiscard]] std::optional<Trouble> newer_than(const Folder& folder, const FileFact& last,
+                                                 bool (*comes_before)(std::string_view name));
 // Weights in one file, in shards with an index, or in a nested folder that another layout knows. `stems` are the names
 // without ending ("model", "adapter_model").
 [[nodiscard]] std::optional<Trouble> weights_missing(const Folder& folder);

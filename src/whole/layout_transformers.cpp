@@ -37,6 +37,14 @@ std::optional<Trouble> ranks_missing(const Folder& folder) {
   return std::nullopt;
 }
 
+// What the Trainer writes before trainer_state.json. Callbacks put files of their own beside it, later.
+bool comes_before(std::string_view name) {
+  for (const char* begin : {"model", "pytorch_model", "adapter_", "optimizer", "scheduler", "scaler", "rng_state",
+                            "training_args", "config.", "generation_config.", "tokenizer", "special_tokens"})
+    if (name.starts_with(begin)) return true;
+  return false;
+}
+
 std::optional<Trouble> trouble_of(const Folder& folder) {
   const FileFact* last = folder.find(k_last);
   if (last == nullptr) return missing(folder, k_last);
@@ -52,7 +60,7 @@ std::optional<Trouble> trouble_of(const Folder& folder) {
   if (auto rank = ranks_missing(folder)) return rank;
   // Of other ranks' states nobody says that they come before; all else does.
   if (folder.find("rng_state_0.pth") != nullptr) return std::nullopt;
-  return newer_than(folder, *last);
+  return newer_than(folder, *last, comes_before);
 }
 
 }  // namespace

@@ -83,7 +83,9 @@ class Frameworks(grid.Case):
         step, learned = self.result(job)
         same_step, same = self.result(undisturbed)
         self.assertEqual(step, same_step)
-        self.assertAlmostEqual(learned, same, delta=2e-4 * max(1.0, abs(same)), msg=job.evidence())
+        # Lightning goes on in the middle of an epoch with the rest of it in another order.
+        delta = (2e-3 if template == "lightning" else 2e-4) * max(1.0, abs(same))
+        self.assertAlmostEqual(learned, same, delta=delta, msg=job.evidence())
         self.grid.wait_clean()
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # DistributedDataParallel over Gloo, by the variables of torchrun. Rank 0 saves out/ckpt.pt; SHARDS=1: every rank saves
 # out/step-N/rank_R.pt and refuses another rank's. Data follow from step and rank: losses can be compared digit by digit.
-# Environment: STEPS, PACE (seconds a step takes at least), SAVE_EVERY (steps), SHARDS.
+# Environment: STEPS, PACE (seconds a step takes at least), SAVE_EVERY (steps), SHARDS, BUSY (products of matrices in each
+# step, whose time every rank tells).
+import json
 import os
 import shutil
 import time
@@ -14,6 +16,7 @@ STEPS = int(os.environ.get("STEPS", "60"))
 PACE = float(os.environ.get("PACE", "0.1"))
 SAVE_EVERY = int(os.environ.get("SAVE_EVERY", "10"))
 SHARDS = os.environ.get("SHARDS") == "1"
+BUSY = int(os.environ.get("BUSY", "0"))
 
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
@@ -50,6 +53,14 @@ def save(step):
         shutil.rmtree(f"out/step-{step - 2 * SAVE_EVERY}", ignore_errors=True)
 
 
+def work(step):
+    matrix, began = torch.ones(200, 200), time.monotonic()
+    for _ in range(BUSY):
+        matrix = (matrix @ matrix).clamp(0, 1)
+    with open(os.environ["GRIDCTL_METRICS"], "a", encoding="utf-8") as file:
+        file.write(json.dumps({"step": step, "rank": rank, "step_s": time.monotonic() - began}) + "\n")
+
+
 first = 1
 if newest():
     state = torch.load(newest())
@@ -60,6 +71,8 @@ if newest():
     print(f"resumed after step {state['step']}", flush=True)
 
 for step in range(first, STEPS + 1):
+    if BUSY:
+        work(step)
     inputs = torch.randn(32, 16, generator=torch.Generator().manual_seed(step * 100 + rank))
     loss = nn.functional.cross_entropy(model(inputs), (inputs @ truth).argmax(1))
     optimizer.zero_grad()

@@ -147,6 +147,22 @@ TEST_P(Layouts, AreTornWhenAFileIsMissing) {
   }
 }
 
+// As many a training loop does, to remember where it is in its data.
+TEST_P(Layouts, StayWholeWhenTheProgramAddsAFileOfItsOwn) {
+  const auto all = stages();
+  for (std::size_t i = 0; i < all.size(); ++i) perform(all, i);
+  std::optional<Unit> newest;
+  for (const Unit& unit : units())
+    if (unit.layout == GetParam().layout && unit.files.size() > 1 && unit.whole) newest = unit;
+  if (!newest) return;  // it is one file
+  const std::string& one = newest->files.front();
+  dir.pass(2000);
+  dir.save(one.substr(0, one.rfind('/') + 1) + "progress.json", "{\"step\": 800}");
+  for (const Unit& now : units())
+    if (now.path == newest->path) newest = now;
+  EXPECT_TRUE(newest->whole) << newest->path << ": " << newest->why;
+}
+
 INSTANTIATE_TEST_SUITE_P(Golden, Layouts,
                          ::testing::Values(Golden{"transformers", "transformers", "-none-"},
                                            Golden{"transformers-sharded", "transformers", "-none-"},
