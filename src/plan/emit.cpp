@@ -138,6 +138,7 @@ std::vector<EmittedFile> emit_megatron(const Question& question, const Plan& pla
 // What the target cannot do of the layout, or nothing.
 std::string cannot(Target target, const Layout& layout) {
   const bool divided = layout.tp > 1 || layout.pp > 1 || layout.cp > 1 || layout.ep > 1;
+  if (layout.offload == Offload::activations) return "only torchtune's own recipes offload activations";
   switch (target) {
     case Target::torchrun:
       if (divided) return "plain data parallelism divides no model: it needs tp=pp=cp=ep=1";

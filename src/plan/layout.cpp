@@ -37,7 +37,7 @@ const Words<Method>& methods() {
   return words;
 }
 const Words<Offload>& offloads() {
-  static const Words<Offload> words{{"none", Offload::none}, {"optimizer", Offload::optimizer}, {"all", Offload::all}};
+  static const Words<Offload> words{{"none", Offload::none}, {"optimizer", Offload::optimizer}, {"all", Offload::all}, {"activations", Offload::activations}};
   return words;
 }
 

@@ -17,7 +17,9 @@ enum class Precision : std::uint8_t { fp32, fp16, bf16, fp8, fp4 };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Framework : std::uint8_t { megatron, megatron_deepspeed, deepspeed, fsdp, fsdp2, torchtune, litgpt, ddp };
 enum class Method : std::uint8_t { full, lora, qlora };
-enum class Offload : std::uint8_t { none, optimizer, all };  // what lies in the host's memory
+// What lies in the host's memory. `all`: states, not activations; those only torchtune's recipes move, and no search
+// proposes it.
+enum class Offload : std::uint8_t { none, optimizer, all, activations };
 
 [[nodiscard]] std::string_view text_of(Precision value);
 [[nodiscard]] std::string_view text_of(Recompute value);

@@ -21,6 +21,12 @@ double logit_bytes(const Training& training) {
   return training.precision == Precision::fp32 ? 12 : 10;
 }
 
+// Layers of PyTorch's plain operations, one kernel each: RMSNorm keeps its input in fp32, and the gate of an MLP is kept
+// before and after its activation. Others compile or fuse both.
+bool runs_plain_operations(Framework framework) {
+  return framework == Framework::litgpt || framework == Framework::deepspeed || framework == Framework::ddp;
+}
+
 // Bytes per token and hidden unit of a layer that saves everything, divided into what tensor parallelism divides by
 // itself and what only sequence parallelism does.
 struct PerToken {
@@ -50,6 +56,10 @@ PerToken per_token(const Training& training) {
     const double rotated = m.gated_mlp && !fused_rotation ? 8 : 4;
     out.divided = wide * (rotated * heads + 4 * kv + ((m.gated_mlp ? 6 : 4) - (frozen ? 2 : 0)) * ffn);
     out.whole = wide * (frozen ? 6 : 8);
+    if (m.gated_mlp && training.precision != Precision::fp32 && runs_plain_operations(training.framework)) {
+      out.divided += 2 * ffn;
+      out.whole += 4;
+    }
     if (training.precision == Precision::fp8 || training.precision == Precision::fp4) {
       out.divided -= heads + ffn;  // inputs of linear layers are kept in one byte
       out.whole -= 2;
@@ -165,7 +175,7 @@ void keep_states(const Training& training, const MemoryFacts& facts, const Layou
     out.grads = out.params * facts.bytes.grad / (layout.zero >= 2 ? shard : 1);
     out.optimizer = out.params * facts.bytes.optimizer / (layout.zero >= 1 ? shard : 1);
   }
-  if (layout.offload == Offload::none) return;
+  if (layout.offload == Offload::none || layout.offload == Offload::activations) return;
   out.offloaded = out.optimizer;
   out.optimizer = 0;
   if (layout.offload == Offload::all && layout.zero == 3) {
@@ -174,13 +184,20 @@ void keep_states(const Training& training, const MemoryFacts& facts, const Layou
   }
 }
 
+// Parameters of embedding and head that are gathered beside two layers. Mostly they belong to the root unit, which stays
+// gathered from forward to backward; torchtune makes them units of their own.
+double ends_gathered(const Training& training, const MemoryFacts& facts, const Layout& layout, double layer) {
+  const double larger = std::max(facts.count.embedding, facts.count.head) / layout.tp;
+  if (training.framework == Framework::torchtune) return std::max(larger - layer, 0.0);
+  return layout.pp > 1 ? larger : (facts.count.embedding + facts.count.head) / layout.tp;
+}
+
 void keep_buffers(const Training& training, const MemoryFacts& facts, const Layout& layout, Memory& out) {
   const double half = training.precision == Precision::fp32 ? 4 : 2;
   const bool several = layout.dp * layout.cp > 1;
   if (layout.zero == 3 && (several || layout.offload == Offload::all) && training.model.known_shape()) {
-    // The unit in use and the next one, and the gradients that are being reduced; the ends are units of their own.
+    // The unit in use and the next one, and the gradients that are being reduced.
     const double layer = facts.count.layers / training.model.layers / layout.tp;
-    const double ends = std::max(facts.count.embedding, facts.count.head) / layout.tp;
     const double gathered = training.method == Method::qlora ? k_nf4 : half;
     if (training.framework == Framework::deepspeed) {
       // A module at a time, the largest being the MLP's matrix; what is prefetched, and the reduction bucket.
@@ -188,11 +205,17 @@ void keep_buffers(const Training& training, const MemoryFacts& facts, const Layo
       out.buffers = half * module + k_bucket + std::min(k_live, half * out.params);
       return;
     }
-    out.buffers = gathered * 2 * layer + half * std::max(ends - layer, 0.0) +
-                  (training.method == Method::full ? half * layer : 0);
+    const double grads = training.method == Method::full ? half * layer : 0;
+    out.buffers = gathered * 2 * layer + grads + half * ends_gathered(training, facts, layout, layer);
+    // FSDP2 copies a unit's gradients into the message that reduces them.
+    if (training.framework == Framework::fsdp2) out.buffers += 2 * grads;  // in fp32
+    else if (training.framework == Framework::torchtune) out.buffers += grads;
   } else if (layout.zero >= 1 && several) {
     out.buffers = training.framework == Framework::deepspeed ? 2 * k_bucket : std::min(k_bucket, half * out.params);
   }
+  // An optimizer that runs inside backward keeps one gradient at a time; a tied embedding's has to wait for its other end.
+  if (training.method == Method::full && facts.bytes.grad == 0)
+    out.buffers += half * std::max(facts.count.embedding, facts.count.head) * (facts.count.head > 0 ? 1 : 2) / layout.tp;
   if (training.framework == Framework::ddp && layout.zero == 0 && several)
     out.buffers = out.params * 4;  // the buckets that gradients are copied into
   if (training.framework == Framework::fsdp2 && layout.pp > 1 && layout.zero >= 1)
@@ -220,6 +243,11 @@ Memory memory_of(const Training& training, const MemoryFacts& facts, const Layou
   const double each = layer_activations(training, layout);
   const double held = stages.first * in_flight * interleaved;
   out.activations = each * held;
+  if (layout.offload == Offload::activations) {
+    // One layer's are on their way while the next one's are made.
+    out.activations = each * std::min(held, 2.0);
+    out.offloaded += each * held - out.activations;
+  }
   Layout whole = layout;
   whole.recompute = Recompute::none;
   out.working = layout.recompute == Recompute::full ? everything_of_a_layer(training, whole) : 0;

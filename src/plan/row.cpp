@@ -178,7 +178,7 @@ void read_layout(const JsonFields& fields, Row& row) {
   l.recompute = word_or(fields, "act_recompute", recompute_of, Recompute::none, "none, selective or full");
   l.sequence_parallel =
       fields.maybe_flag("sequence_parallel").value_or(l.tp > 1 && (t.flash_attention || t.model.gated_mlp));
-  l.offload = word_or(fields, "offload", offload_of, Offload::none, "none, optimizer or all");
+  l.offload = word_or(fields, "offload", offload_of, Offload::none, "none, optimizer, all or activations");
   const auto batch = fields.whole("global_batch", 1, k_tokens_max);
   row.batch_said = batch.has_value();
   t.batch = batch.value_or(static_cast<std::int64_t>(l.dp) * l.micro_batch * std::max(1, l.pp > 1 ? 8 * l.pp : 1));
@@ -244,8 +244,12 @@ void check_row(const Row& row, const JsonFields& fields) {
        " that " + m.name + " knows");
 }
 
-// What was not said: as little as fits, as people do it.
+// What was not said: what the framework's own recipes do, else as little as fits.
 void choose_recompute(Row& row) {
+  if (row.training.framework == Framework::torchtune) {
+    row.layout.recompute = Recompute::full;  // enable_activation_checkpointing is true in its configurations
+    return;
+  }
   const MemoryFacts facts = memory_facts(row.training);
   for (const Recompute one : {Recompute::none, Recompute::selective, Recompute::full}) {
     row.layout.recompute = one;

@@ -212,7 +212,8 @@ Terms terms_of(const Training& training, const TimingFacts& facts, const Cluster
   const double shard = layout.zero >= 1 ? static_cast<double>(layout.dp) * layout.cp : 1;
   const double own = (training.method == Method::full ? facts.memory.count.total : facts.memory.trainable) /
                      (layout.tp * layout.pp) / shard;
-  const double rate = layout.offload == Offload::none ? cluster.device.memory_rate : cluster.host_link;
+  const bool on_host = layout.offload == Offload::optimizer || layout.offload == Offload::all;
+  const double rate = on_host ? cluster.host_link : cluster.device.memory_rate;
   at(out, Term::optimizer) = own * 2 * (facts.memory.bytes.optimizer + facts.memory.bytes.grad) / rate;
   if (layout.offload == Offload::all) {
     // Each micro-batch fetches this GPU's share of the parameters twice, and sends gradients back; computing hides some.

@@ -20,7 +20,7 @@ Result<Wanted> read_wanted(std::string_view text) {
       if (name == "recompute" && !(out.recompute = recompute_of(value)))
         return make_error(Code::usage, "recompute is none, selective or full, not '" + value + "'");
       if (name == "offload" && !(out.offload = offload_of(value)))
-        return make_error(Code::usage, "offload is none, optimizer or all, not '" + value + "'");
+        return make_error(Code::usage, "offload is none, optimizer, all or activations, not '" + value + "'");
       continue;
     }
     std::optional<int>* const slots[] = {

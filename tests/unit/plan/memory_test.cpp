@@ -34,6 +34,45 @@ TEST(Memory, OffloadMovesTheOptimizerIntoTheHostsMemory) {
   EXPECT_DOUBLE_EQ(there.offloaded, here.optimizer);
 }
 
+TEST(Memory, OffloadedActivationsAreThoseOfTwoLayers) {
+  const Training training = of("llama-3-8b");
+  Layout layout{.recompute = Recompute::full};
+  const Memory here = memory_of(training, layout);
+  layout.offload = Offload::activations;
+  const Memory there = memory_of(training, layout);
+  EXPECT_DOUBLE_EQ(there.activations, here.activations * 2 / training.model.layers);
+  EXPECT_DOUBLE_EQ(there.activations + there.offloaded, here.activations);
+  EXPECT_DOUBLE_EQ(there.states(), here.states());
+}
+
+// Embedding and head of 2 x 525M parameters in 2 bytes each.
+TEST(Memory, FsdpKeepsTheRootUnitGathered) {
+  Training training = of("llama-3-8b");
+  const ParamCount count = count_params(training.model);
+  training.framework = Framework::fsdp2;
+  const double whole = memory_of(training, {.dp = 8, .zero = 3}).buffers;
+  EXPECT_GT(whole, 2 * (count.embedding + count.head));
+  training.framework = Framework::torchtune;  // units of their own
+  EXPECT_LT(memory_of(training, {.dp = 8, .zero = 3}).buffers, whole - 2 * count.embedding);
+}
+
+TEST(Memory, PlainOperationsKeepMoreThanFusedOnes) {
+  Training training = of("llama-3-8b");
+  training.framework = Framework::torchtune;
+  const double fused = layer_activations(training, {});
+  training.framework = Framework::litgpt;
+  const double tokens = static_cast<double>(training.sequence);
+  EXPECT_DOUBLE_EQ(layer_activations(training, {}) - fused, tokens * (4.0 * training.model.hidden + 2.0 * training.model.ffn));
+}
+
+TEST(Memory, AnOptimizerInsideBackwardStillNeedsTheLargestGradient) {
+  Training training = of("llama-3-8b");
+  training.framework = Framework::torchtune;
+  const double before = memory_of(training, {}).buffers;
+  training.bytes.grad = 0;
+  EXPECT_DOUBLE_EQ(memory_of(training, {}).buffers - before, 2 * count_params(training.model).head);
+}
+
 TEST(Memory, RecomputationKeepsLessInTheOrderOfItsNames) {
   const Training training = of("llama-3-8b");
   Layout layout;

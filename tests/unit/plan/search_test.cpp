@@ -179,7 +179,7 @@ TEST(Wanted, NamesThePartThatIsWrong) {
   EXPECT_THAT(says("tp=0"), HasSubstr("at least 1"));
   EXPECT_THAT(says("zero=4"), HasSubstr("0, 1, 2 or 3"));
   EXPECT_THAT(says("recompute=some"), HasSubstr("none, selective or full"));
-  EXPECT_THAT(says("offload=disk"), HasSubstr("none, optimizer or all"));
+  EXPECT_THAT(says("offload=disk"), HasSubstr("none, optimizer, all or activations"));
   EXPECT_THAT(says("dp"), HasSubstr("a number"));
 }
 
