@@ -17,7 +17,7 @@ add_executable(gridctl
   doctor.cpp doctor_here.cpp doctor_hosts.cpp drill.cpp empty_directory.cpp findings.cpp follow.cpp followed.cpp habits.cpp help.cpp help_topic.cpp
   init.cpp job_cancel.cpp job_drill.cpp job_events.cpp job_explain.cpp job_logs.cpp job_ls.cpp job_plan.cpp job_pull.cpp job_resume.cpp job_show.cpp
   job_submit.cpp job_watch.cpp key_files.cpp key_show.cpp log_printer.cpp log_reader.cpp manual.cpp manual_query.cpp manual_training.cpp manuals.cpp
-  outcome.cpp plan_estimate.cpp plan_question.cpp plan_report.cpp plan_serve.cpp plan_train.cpp provider_bench.cpp provider_check.cpp
+  outcome.cpp plan_estimate.cpp plan_islands.cpp plan_question.cpp plan_report.cpp plan_serve.cpp plan_train.cpp provider_bench.cpp provider_check.cpp
   provider_drain.cpp provider_facts.cpp provider_landmark.cpp provider_links.cpp provider_ls.cpp provider_price.cpp provider_register.cpp
   provider_rescan.cpp provider_rm.cpp provider_show.cpp sim.cpp sim_question.cpp sim_report.cpp ssh_names.cpp store_add.cpp store_check.cpp
   store_ls.cpp store_places.cpp store_rm.cpp store_sync.cpp submission.cpp template.cpp template_files.cpp training_outcome.cpp training_plan.cpp version.cpp)
@@ -32,7 +32,7 @@ set_source_files_properties(template_files.cpp PROPERTIES OBJECT_DEPENDS ${templ
 set_source_files_properties(manuals.cpp PROPERTIES OBJECT_DEPENDS ${CMAKE_BINARY_DIR}/generated/manuals.inc)
 add_dependencies(gridctl manuals)
 # The argument parser is only in cli.cpp.
-gridctl_compile_together(gridctl APART cli.cpp sim.cpp sim_report.cpp ALONE help_topic.cpp plan_report.cpp sim_question.cpp training_outcome.cpp training_plan.cpp)
+gridctl_compile_together(gridctl APART cli.cpp sim.cpp sim_report.cpp ALONE help_topic.cpp plan_islands.cpp plan_report.cpp sim_question.cpp training_outcome.cpp training_plan.cpp)
 gridctl_optimize(gridctl cmd)
 target_include_directories(gridctl PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(gridctl PRIVATE GRIDCTL_VERSION="${PROJECT_VERSION}" ${built_with})

@@ -6,8 +6,11 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "cmd/plan_islands.hpp"
 #include "cmd/provider_facts.hpp"
+#include "control/measure/network_record.hpp"
 #include "os/files.hpp"
+#include "sched/fabric.hpp"
 #include "sched/list_price.hpp"
 #include "sched/query.hpp"
 #include "sched/reliability.hpp"
@@ -117,7 +120,12 @@ Machines group_of(const std::string& key, const std::vector<const sched::HostFac
           ? plan::device_of(*model)
           : plan::device_of_figures(static_cast<double>(first.inventory.gpus.front().memory_bytes) / k_giga, 12.5),
       model, each);
+  if (model == nullptr) out.cluster.device.name = key;
   out.nodes = static_cast<int>(hosts.size());
+  out.site = first.site;
+  out.rdma = std::all_of(hosts.begin(), hosts.end(), [&](const sched::HostFacts* host) {
+    return sched::rdma_between(first.inventory, host->inventory).has_value();
+  });
   double usd = 0, rate = 0;
   for (const sched::HostFacts* host : hosts) {
     usd += host->price_per_hour;
@@ -135,10 +143,15 @@ Machines group_of(const std::string& key, const std::vector<const sched::HostFac
 Result<std::vector<Machines>> registered_machines(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const sched::Query query, sched::Query::parse(parsed.value("on")));
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
-  TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(registry, context.now()));
+  TRY_ASSIGN(std::vector<sched::HostFacts> hosts, all_host_facts(registry, context.now()));
   if (hosts.empty())
     return make_error(Code::no_provider_fits, "no provider is registered, and no --gpu is given",
                       "gridctl plan train … --gpu H100:8x4");
+  TRY_ASSIGN(const control::NetworkPicture picture, control::network_picture(registry, context.paths()));
+  for (const sched::Site& site : picture.topology.sites)
+    for (sched::HostFacts& host : hosts)
+      if (host.site.empty() && std::find(site.hosts.begin(), site.hosts.end(), host.name.value) != site.hosts.end())
+        host.site = site.name;
   std::vector<const sched::HostFacts*> usable;
   for (const sched::HostFacts& host : hosts)
     if (query.matches(sched::subject_of(host)) && !host.drained && host.quarantined.empty()) usable.push_back(&host);
@@ -150,6 +163,7 @@ Result<std::vector<Machines>> registered_machines(Context& context, const Parsed
         Code::no_provider_fits,
         without ? "none of the providers that match has a GPU" : "no provider matches, or all are out of service",
         "gridctl provider ls");
+  apply_links(picture.links, out);
   return out;
 }
 }  // namespace

@@ -20,6 +20,9 @@ struct Machines {
   double failures_per_node_hour = 0;
   std::string gpu;                   // key of the catalogue
   std::vector<std::string> hosts;    // of the registry; empty: as the command line says
+  std::string site;                  // of those
+  bool rdma = false;                 // they have InfiniBand or RoCE among each other
+  double between = 0;                // bytes a second of the slowest measured pair of them; 0: none was
   std::vector<std::string> sources;  // where each figure is from, for people
   double uplink = 0;                 // bytes a second, the slowest measured; 0: not measured
 };

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.hpp"
 #include "ui/human.hpp"
 #include "ui/table.hpp"
 
@@ -132,6 +133,29 @@ Json json_of(const plan::Plan& plan) {
           {"expected_hours", plan.expected_hours()},
           {"usd", plan.usd}};
 }
+
+Json json_of(const TogetherAtSite& together) {
+  const plan::Mixed& mixed = together.mixed;
+  Json out{{"divided", mixed.by_layers() ? "layers" : "batch"},
+           {"step_seconds", mixed.seconds},
+           {"exchange_seconds", mixed.exchange},
+           {"tokens_per_second", mixed.tokens_per_s},
+           {"usd_per_hour", mixed.usd_per_hour},
+           {"parts", Json::array()}};
+  for (std::size_t i = 0; i < together.groups.size(); ++i) {
+    const plan::MixedPart& part = mixed.parts[i];
+    const Machines& machines = together.groups[i]->machines;
+    Json one{{"gpu", machines.gpu},
+             {"hosts", machines.hosts},
+             {"layout", plan::text_of(part.layout)},
+             {"seconds", part.seconds},
+             {"peak_bytes", std::round(part.peak)}};
+    if (mixed.by_layers()) one["layers"] = part.layers;
+    else one["batch"] = part.batch;
+    out["parts"].push_back(std::move(one));
+  }
+  return out;
+}
 }  // namespace
 
 std::string frontier_plot(const std::vector<plan::Plan>& frontier, std::size_t columns) {
@@ -208,6 +232,7 @@ std::string frontier_text(const PlanReport& report, std::size_t columns) {
 }  // namespace
 
 std::string plan_text(const Context& context, const PlanReport& report) {
+  if (report.answer.best.empty()) return join(report.what_if, "\n") + "\n";
   std::string out = table_of(context, report);
   const plan::Plan& best = report.answer.best.front();
   out += "\n" + assumptions_of(report.question) + breakdown_of(best);
@@ -245,8 +270,9 @@ std::string plan_json(const PlanReport& report) {
            {"plans", Json::array()},
            {"frontier", Json::array()},
            {"by_gpus", Json::array()},
-           {"rejected", Json::object()},
-           {"explanation", plan::explain_choice(q, report.answer.best.front())}};
+           {"rejected", Json::object()}};
+  if (!report.answer.best.empty()) out["explanation"] = plan::explain_choice(q, report.answer.best.front());
+  if (report.together) out["together"] = json_of(*report.together);
   for (const plan::Plan& plan : report.answer.best) out["plans"].push_back(json_of(plan));
   for (const plan::Plan& plan : report.answer.frontier) out["frontier"].push_back(json_of(plan));
   for (const auto& [gpus, plan] : report.answer.by_gpus) out["by_gpus"].push_back(json_of(plan));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cmd/context.hpp"
+#include "cmd/plan_islands.hpp"
 #include "cmd/plan_question.hpp"
 #include "plan/search.hpp"
 
@@ -18,6 +19,7 @@ struct PlanReport {
   plan::Answer answer;
   std::optional<std::string> rule;   // when no layout runs it: what else there is
   std::vector<std::string> what_if;  // lines
+  std::optional<TogetherAtSite> together;
   bool explain = false;
 };
 [[nodiscard]] std::string plan_text(const Context& context, const PlanReport& report);

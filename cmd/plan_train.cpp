@@ -8,7 +8,6 @@
 #include "cmd/training_outcome.hpp"
 #include "config/fields.hpp"
 #include "os/files.hpp"
-#include "plan/beyond.hpp"
 #include "plan/emit.hpp"
 #include "ui/human.hpp"
 
@@ -127,9 +126,10 @@ std::int64_t divisible(std::int64_t batch, const Machines& machines) {
   return std::max<std::int64_t>(1, (batch + gpus / 2) / gpus) * gpus;
 }
 
-// The best over all groups of machines; they are not mixed in one tightly coupled plan.
+// The best over all groups of like machines. `tried`: each of them.
 Result<PlanReport> best_of(plan::Question question, const std::vector<Machines>& all,
-                           const std::vector<plan::FinishedRun>& finished, const Parsed& parsed) {
+                           const std::vector<plan::FinishedRun>& finished, const Parsed& parsed,
+                           std::vector<Tried>& tried) {
   TRY_ASSIGN(const auto price, parsed.number("price"));
   const std::int64_t usual = question.training.batch;
   std::optional<PlanReport> best;
@@ -149,6 +149,7 @@ Result<PlanReport> best_of(plan::Question question, const std::vector<Machines>&
     calibrate(finished, question, report.machines.sources);
     report.question = question;
     report.answer = plan::search(question);
+    tried.push_back({report.machines, report.question, report.answer});
     const bool runs = !report.answer.best.empty();
     if (!best || (runs && (best->answer.best.empty() ||
                            report.answer.best.front().expected_hours() < best->answer.best.front().expected_hours())))
@@ -168,21 +169,6 @@ Error nothing_runs(const PlanReport& report) {
   error.hint = q.training.method == plan::Method::full ? "more or larger GPUs, shorter sequences (--seq), or --method lora"
                                                        : "more or larger GPUs, or shorter sequences (--seq)";
   return error;
-}
-
-// Over a WAN: the islands train apart and exchange now and then.
-Result<std::string> over_wan(const PlanReport& report, const Machines& machines, std::size_t islands,
-                             const Parsed& parsed) {
-  plan::Wan wan;
-  wan.bytes_per_s = machines.uplink;
-  wan.step_s = report.answer.best.front().time.seconds;
-  wan.params = plan::count_params(report.question.training.model).total;
-  const std::string payload = parsed.value("payload");
-  wan.bytes_per_param = payload == "int8" ? 1 : payload == "bf16" ? 2 : 4;
-  TRY_ASSIGN(const plan::WanPlan plan, plan::plan_wan(wan));
-  return "over the WAN, " + std::to_string(islands) + " groups of hosts can train together by DiLoCo: an exchange of " +
-         ui::number(plan.payload / 1e9, 3) + " GB every " + std::to_string(plan.inner_steps) + " steps takes " +
-         ui::number(plan.sync_s, 3) + " s, " + ui::number(100 * plan.utilisation, 3) + " % of the time is computing";
 }
 
 Result<void> add_what_ifs(const Parsed& parsed, PlanReport& report) {
@@ -234,6 +220,13 @@ Result<std::vector<plan::FinishedRun>> own_runs(Context& context) {
   return finished_runs(registry);
 }
 
+Result<std::string> over_slow_links(Context& context, const std::vector<Tried>& tried, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
+  TRY_ASSIGN(const std::vector<registry::HostLink> links, registry.links());
+  const std::string payload = parsed.value("payload");
+  return over_wan(tried, links, payload == "int8" ? 1 : payload == "bf16" ? 2 : 4);
+}
+
 Result<int> run(Context& context, const Parsed& parsed) {
   std::optional<plan::Target> target;
   if (parsed.has("emit")) target = plan::target_of(parsed.value("emit"));
@@ -243,13 +236,18 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(plan::Question question, read_question(parsed, target));
   TRY_ASSIGN(const std::vector<Machines> machines, read_machines(context, parsed));
   TRY_ASSIGN(const std::vector<plan::FinishedRun> runs, own_runs(context));
-  TRY_ASSIGN(PlanReport report, best_of(std::move(question), machines, runs, parsed));
-  if (report.answer.best.empty()) return nothing_runs(report);
+  std::vector<Tried> tried;
+  TRY_ASSIGN(PlanReport report, best_of(std::move(question), machines, runs, parsed, tried));
+  report.together = together(tried);
+  const bool alone = !report.answer.best.empty();
+  if (!alone && (!report.together || target)) return nothing_runs(report);
   report.explain = parsed.has("explain");
-  TRY(add_what_ifs(parsed, report));
-  if (machines.size() > 1 && report.machines.uplink > 0) {
-    const Result<std::string> wan = over_wan(report, report.machines, machines.size(), parsed);
-    report.what_if.push_back(wan ? *wan : wan.error().message);
+  if (alone) TRY(add_what_ifs(parsed, report));
+  if (report.together)
+    report.what_if.push_back(together_text(*report.together, alone ? &report.answer.best.front() : nullptr));
+  if (!parsed.has("gpu")) {
+    TRY_ASSIGN(const std::string wan, over_slow_links(context, tried, parsed));
+    if (!wan.empty()) report.what_if.push_back(wan);
   }
   if (target) TRY(write_files(context, parsed.positionals[0], *target, report));
   if (context.json) context.print_line(plan_json(report));
@@ -277,7 +275,11 @@ const Command k_plan_train{
         "by tensor parallelism inside a node and by a pipeline across nodes. Data that must stay in several places is "
         "for "
         "federated training.\n\n"
-        "What was measured of registered hosts comes before the catalogue; the answer says which was used. Memory is "
+        "What was measured of registered hosts comes before the catalogue; the answer says which was used. The slowest "
+        "measured link between the hosts bounds what they exchange. Hosts of one site with different GPUs are also "
+        "planned together: each kind gets a share of the batch, or of the layers, that matches its speed. Sites far "
+        "apart, and hosts with slow links, can train by DiLoCo: the answer says how often they exchange and how much, "
+        "or that the link is too slow for it. Memory is "
         "planned with 8 % free. Expect 10 % of error in memory and 15 % in time before your own runs calibrate "
         "it: finished jobs that name their model and tell step_time_s, tokens_per_s or peak_mem_gb correct the figures "
         "of their class of GPU.\n\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a state directory as years of use leave it, for tests/bench/commands.py.
-//   full_state DIR JOBS HOSTS [GPU_NAME:GIB:COUNT,...]
+// Makes a state directory as years of use leave it, for tests/bench/commands.py and tests/cli/plan_islands.py.
+//   full_state DIR JOBS HOSTS [GPU_NAME:GIB:COUNT,... [MBIT_OF_LINKS [HOSTS_OF_A_SITE]]]
 // Nine jobs of ten have ended, one of twelve of those after a failover; the others run or wait. Hosts have the kinds of
 // machine in turns.
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "os/random.hpp"
 #include "registry/registry.hpp"
+#include "sched/catalogue.hpp"
 
 namespace {
 using namespace gridctl;
@@ -26,6 +27,11 @@ struct Kind {
   int count = 8;
 };
 
+struct Wires {
+  double mbit = 9400;
+  int hosts_of_site = 64;
+};
+
 int number_of(std::string_view text, int otherwise) {
   int value = otherwise;
   std::from_chars(text.data(), text.data() + text.size(), value);
@@ -34,7 +40,7 @@ int number_of(std::string_view text, int otherwise) {
 
 HostName host_name(int number) { return {"host" + std::to_string(number)}; }
 
-registry::Provider provider(int number, const Kind& kind) {
+registry::Provider provider(int number, const Kind& kind, const Wires& wires) {
   registry::Provider one;
   one.name = host_name(number);
   one.address = "me@10.0." + std::to_string(number / 256) + "." + std::to_string(number % 256) + ":22";
@@ -42,7 +48,7 @@ registry::Provider provider(int number, const Kind& kind) {
   one.host = one.address.substr(3, one.address.size() - 6);
   one.price_per_hour = kind.count * (0.3 + number % 7 * 0.05);
   one.region = number % 3 == 0 ? "DE" : "FI";
-  one.site = "hall" + std::to_string(number / 64);
+  one.site = "hall" + std::to_string(number / wires.hosts_of_site);
   one.host_class = "datacenter";
   one.liveness = "answering";
   one.registered_at = {k_began};
@@ -58,18 +64,19 @@ registry::Provider provider(int number, const Kind& kind) {
     gpu.memory_bytes = kind.gib << 30;
     one.inventory.gpus.push_back(gpu);
   }
+  sched::name_models(one.inventory);
   return one;
 }
 
-Result<void> add_host(registry::Registry& registry, int number, int hosts, const Kind& kind) {
-  TRY(registry.add_provider(provider(number, kind)));
+Result<void> add_host(registry::Registry& registry, int number, int hosts, const Kind& kind, const Wires& wires) {
+  TRY(registry.add_provider(provider(number, kind, wires)));
   const HostName name = host_name(number);
   for (int i = 0; i < k_events_of_host; ++i)
     TRY(registry.add_host_event({0, name, {k_began + i * k_apart}, i % 2 == 0 ? "lost" : "returned", "silent for 30 s"}));
   for (int i = 0; i < k_spans_of_host; ++i)
     TRY(registry.save_host_span({name, "", {k_began + 2 * i * k_apart}, {k_began + (2 * i + 1) * k_apart}, ""}));
   for (int i = 1; i <= k_links_of_host && i < hosts; ++i)
-    TRY(registry.save_link({name.value, host_name((number + i) % hosts).value, {k_began}, 300, 9.4e9}));
+    TRY(registry.save_link({name.value, host_name((number + i) % hosts).value, {k_began}, 300, wires.mbit * 1e6}));
   return registry.save_figures(name, {{"inet_up", 940}, {"inet_down", 940}, {"reliability", 0.99}});
 }
 
@@ -143,7 +150,8 @@ std::vector<Kind> read_kinds(std::string_view text) {
 
 constexpr int k_together = 500;  // of jobs in a transaction
 
-Result<void> make(const os::Path& state, int jobs, int hosts, const std::vector<Kind>& kinds) {
+Result<void> make(const os::Path& state, int jobs, int hosts, const std::vector<Kind>& kinds,
+                  const Wires& wires) {
   TRY_ASSIGN(registry::Registry registry, registry::Registry::open(state));
   const auto each = [&](int from, int to, const std::function<Result<void>(int)>& add) {
     return registry.together([&]() -> Result<void> {
@@ -152,7 +160,9 @@ Result<void> make(const os::Path& state, int jobs, int hosts, const std::vector<
       return {};
     });
   };
-  TRY(each(0, hosts, [&](int i) { return add_host(registry, i, hosts, kinds[static_cast<std::size_t>(i) % kinds.size()]); }));
+  TRY(each(0, hosts, [&](int i) {
+    return add_host(registry, i, hosts, kinds[static_cast<std::size_t>(i) % kinds.size()], wires);
+  }));
   for (int from = 0; from < jobs; from += k_together)
     TRY(each(from, std::min(jobs, from + k_together), [&](int i) { return add_job(registry, i, jobs, hosts, kinds); }));
   return {};
@@ -161,11 +171,14 @@ Result<void> make(const os::Path& state, int jobs, int hosts, const std::vector<
 
 int main(int argc, char** argv) {
   if (argc < 4) {
-    std::fputs("usage: full_state DIR JOBS HOSTS [GPU_NAME:GIB:COUNT,...]\n", stderr);
+    std::fputs("usage: full_state DIR JOBS HOSTS [GPU_NAME:GIB:COUNT,... [MBIT_OF_LINKS [HOSTS_OF_A_SITE]]]\n", stderr);
     return 2;
   }
+  Wires wires;
+  if (argc > 5) wires.mbit = number_of(argv[5], 9400);
+  if (argc > 6) wires.hosts_of_site = std::max(number_of(argv[6], 64), 1);
   const Result<void> made =
-      make(argv[1], number_of(argv[2], 0), number_of(argv[3], 1), read_kinds(argc > 4 ? argv[4] : ""));
+      make(argv[1], number_of(argv[2], 0), number_of(argv[3], 1), read_kinds(argc > 4 ? argv[4] : ""), wires);
   if (!made) std::fprintf(stderr, "%s\n", made.error().one_line().c_str());
   return made ? 0 : 1;
 }
