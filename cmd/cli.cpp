@@ -58,6 +58,9 @@ Line divide(const Arguments& arguments) {
   return line;
 }
 
+// Options that stand without a command.
+const std::vector<std::string> k_alone{"--version", "--help"};
+
 std::vector<std::string> known_nouns() {
   std::vector<std::string> known{"help"};
   for (const NounText& noun : nouns()) known.emplace_back(noun.noun);
@@ -92,6 +95,7 @@ Error unknown_topic(const std::string& word) {
 }
 
 Error unknown_verb(const std::string& noun, const std::string& word) {
+  if (const auto meant = foreign_verb(noun, word)) return *meant;
   const std::string near = nearest(word, known_verbs(noun));
   const std::string message = "no command '" + noun + " " + sanitize(word) + "'";
   if (!near.empty())
@@ -282,7 +286,10 @@ Result<int> dispatch(Context& context, const Arguments& arguments) {
   if (line.words.empty()) {
     for (const std::string& argument : line.rest)
       if (argument != "--json" && argument.starts_with('-') && !takes_value_everywhere(argument))
-        return make_error(Code::usage, "no command given, only " + sanitize(argument), "gridctl --help");
+        return make_error(Code::usage, "no command given, only " + sanitize(argument),
+                          argument == "-v" || argument == "-V" || nearest(argument, k_alone) == k_alone[0]
+                              ? "gridctl --version"
+                              : "gridctl --help");
     context.print(help_in_short(context.columns_out()));
     return 0;
   }

@@ -14,7 +14,7 @@ endforeach()
 add_executable(gridctl
   budget.cpp checkpoint_diff.cpp checkpoint_ls.cpp checkpoint_lookup.cpp checkpoint_marks.cpp checkpoint_pull.cpp checkpoint_push.cpp checkpoint_remote.cpp checkpoint_show.cpp checkpoint_verify.cpp
   cli.cpp commands.cpp complete.cpp completion_scripts.cpp completions.cpp context.cpp deadline_view.cpp daemon_control.cpp daemon_run.cpp
-  doctor.cpp doctor_here.cpp doctor_hosts.cpp drill.cpp empty_directory.cpp findings.cpp follow.cpp followed.cpp habits.cpp help.cpp help_topic.cpp
+  doctor.cpp doctor_here.cpp doctor_hosts.cpp drill.cpp empty_directory.cpp findings.cpp follow.cpp followed.cpp habit_words.cpp habits.cpp help.cpp help_topic.cpp
   init.cpp job_cancel.cpp job_drill.cpp job_events.cpp job_explain.cpp job_logs.cpp job_ls.cpp job_plan.cpp job_pull.cpp job_resume.cpp job_show.cpp
   job_submit.cpp job_watch.cpp key_files.cpp key_show.cpp log_printer.cpp log_reader.cpp manual.cpp manual_query.cpp manual_training.cpp manuals.cpp
   outcome.cpp plan_estimate.cpp plan_islands.cpp plan_question.cpp plan_report.cpp plan_serve.cpp plan_train.cpp provider_bench.cpp provider_check.cpp
@@ -32,7 +32,7 @@ set_source_files_properties(template_files.cpp PROPERTIES OBJECT_DEPENDS ${templ
 set_source_files_properties(manuals.cpp PROPERTIES OBJECT_DEPENDS ${CMAKE_BINARY_DIR}/generated/manuals.inc)
 add_dependencies(gridctl manuals)
 # The argument parser is only in cli.cpp.
-gridctl_compile_together(gridctl APART cli.cpp sim.cpp sim_report.cpp ALONE help_topic.cpp plan_islands.cpp plan_report.cpp sim_question.cpp training_outcome.cpp training_plan.cpp)
+gridctl_compile_together(gridctl APART cli.cpp sim.cpp sim_report.cpp ALONE habit_words.cpp help_topic.cpp plan_islands.cpp plan_report.cpp sim_question.cpp training_outcome.cpp training_plan.cpp)
 gridctl_optimize(gridctl cmd)
 target_include_directories(gridctl PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(gridctl PRIVATE GRIDCTL_VERSION="${PROJECT_VERSION}" ${built_with})

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
+#include "cmd/habit_words.hpp"
 
 namespace gridctl::cmd {
 
@@ -16,7 +17,7 @@ constexpr Alias k_aliases[] = {
     {"", "list", "ls"},          {"", "remove", "rm"},         {"", "delete", "rm"},        {"", "get", "show"},
     {"", "describe", "show"},    {"", "info", "show"},         {"job", "status", "show"},   {"job", "stop", "cancel"},
     {"job", "kill", "cancel"},   {"job", "run", "submit"},     {"job", "create", "submit"}, {"job", "launch", "submit"},
-    {"job", "log", "logs"},      {"job", "download", "pull"},  {"job", "queue", "ls"},      {"job", "describe", "show"},
+    {"job", "attach", "watch"},  {"job", "log", "logs"},      {"job", "download", "pull"},  {"job", "queue", "ls"},      {"job", "describe", "show"},
     {"provider", "add", "register"}, {"provider", "create", "register"}, {"provider", "test", "check"},
 };
 
@@ -25,14 +26,11 @@ struct Foreign {
   std::string_view word, instead;
 };
 constexpr Foreign k_commands[] = {
-    {"run", "gridctl job submit {rest}"},       {"launch", "gridctl job submit {rest}"},
-    {"apply", "gridctl job submit {rest}"},     {"create", "gridctl job submit {rest}"},
-    {"sbatch", "gridctl job submit {rest}"},    {"srun", "gridctl job submit -- {rest}"},
-    {"salloc", "gridctl job submit -- {rest}"}, {"queue", "gridctl job ls"},
+    {"queue", "gridctl job ls"},
     {"jobs", "gridctl job ls"},                 {"ps", "gridctl job ls"},
     {"squeue", "gridctl job ls"},               {"sacct", "gridctl job ls --all"},
     {"status", "gridctl job ls"},               {"scancel", "gridctl job cancel {rest}"},
-    {"stop", "gridctl job cancel {rest}"},      {"kill", "gridctl job cancel {rest}"},
+    {"kill", "gridctl job cancel {rest}"},      {"cancel", "gridctl job cancel {rest}"},
     {"down", "gridctl job cancel {rest}"},      {"attach", "gridctl job watch {rest}"},
     {"tail", "gridctl job logs -f {rest}"},     {"sinfo", "gridctl provider ls"},
     {"offers", "gridctl provider ls"},          {"offer", "gridctl provider ls"},
@@ -82,6 +80,8 @@ constexpr ForeignOption k_options[] = {
     {"--namespace", "--state DIR keeps apart what belongs to different projects"},
 };
 
+constexpr const char* k_follow_a_job = "gridctl job logs -f JOB";
+
 std::string joined(const std::vector<std::string>& words, std::size_t from) {
   std::string text;
   for (std::size_t i = from; i < words.size(); ++i) text += (text.empty() ? "" : " ") + shell_quote(words[i]);
@@ -105,10 +105,22 @@ const Command* command_by_habit(std::string_view noun, std::string_view verb) {
   return nullptr;
 }
 
-std::optional<Error> foreign_command(const std::vector<std::string>& arguments) {
+namespace {
+std::optional<Error> meant_by(const std::vector<std::string>& arguments, bool of_a_tool) {
   if (arguments.empty()) return std::nullopt;
   const std::string& word = arguments[0];
   const std::string shown = "no command '" + sanitize(word) + "'";
+  if (const std::string said = said_here(arguments); !said.empty())
+    return make_error(Code::usage, shown + " here", said);
+  if (is_other_tool(word) && arguments.size() > 1)
+    if (auto meant = meant_by({arguments.begin() + 1, arguments.end()}, true))
+      return make_error(Code::usage, shown + " here", meant->hint);
+  if (word == "exec" || word == "shell")
+    return make_error(Code::usage, shown + ": gridctl opens no shell in a job that runs", k_follow_a_job);
+  if (of_a_tool)
+    for (const Foreign& foreign : k_commands)
+      if (foreign.word == word)
+        return make_error(Code::usage, shown + " here", filled(foreign.instead, joined(arguments, 1)));
   // A verb of ours without its noun: jobs are meant, where both have it.
   for (const std::string_view noun : {"job", "provider", "checkpoint", "daemon"})
     if (const Command* command = find_command(noun, word); command != nullptr && !command->hidden && word != "ls")
@@ -118,6 +130,16 @@ std::optional<Error> foreign_command(const std::vector<std::string>& arguments) 
     if (foreign.word == word)
       return make_error(Code::usage, shown + " here", filled(foreign.instead, joined(arguments, 1)));
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Error> foreign_command(const std::vector<std::string>& arguments) { return meant_by(arguments, false); }
+
+std::optional<Error> foreign_verb(std::string_view noun, std::string_view verb) {
+  if (noun != "job" || (verb != "exec" && verb != "ssh" && verb != "shell")) return std::nullopt;
+  return make_error(Code::usage, "no command 'job " + std::string(verb) + "': gridctl opens no shell in a job that runs",
+                    k_follow_a_job);
 }
 
 std::string foreign_option(const Command& command, std::string_view option) {

@@ -48,8 +48,16 @@ Result<ui::Table> table_of(registry::Registry& registry, const std::vector<regis
                    {.title = "MOVES", .right = true, .drop = 4},
                    {.title = "COST", .right = true, .drop = 1},
                    {.title = "REASON", .shrinks = true, .drop = 5}});
-  for (const registry::JobRow& job : jobs) {
-    TRY_ASSIGN(const Past past, past_of(registry, job, now));
+  std::vector<Past> pasts;
+  TRY(registry.at_once([&]() -> Result<void> {
+    for (const registry::JobRow& job : jobs)
+      if (Result<Past> past = past_of(registry, job, now)) pasts.push_back(*std::move(past));
+      else return std::move(past).error();
+    return {};
+  }));
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const registry::JobRow& job = jobs[i];
+    const Past& past = pasts[i];
     table.add({job.id.value, job.name, std::string(job::state_name(job.state)), past.host.value, job.resources,
                ui::age(job.submitted_at, now), ui::span(job.submitted_at, job.ended_at, now),
                job.recoveries == 0 ? "-" : std::to_string(job.recoveries), ui::money(past.cost), job.reason},

@@ -1,32 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/provider_facts.hpp"
 
+#include <map>
+#include <string_view>
+
 #include "control/fleet/health.hpp"
 #include "control/fleet/host_facts.hpp"
 #include "control/measure/bench.hpp"
 
 namespace gridctl::cmd {
 
-Result<std::vector<sched::HostFacts>> all_host_facts(registry::Registry& registry, WallTime now) {
+namespace {
+Result<void> apply_standings(registry::Registry& registry, std::vector<sched::HostFacts>& hosts, WallTime now) {
+  TRY_ASSIGN(const auto standings, control::load_standings(registry));
+  for (sched::HostFacts& host : hosts)
+    if (const auto found = standings.find(host.name.value); found != standings.end())
+      control::apply_standing(host, found->second, now);
+  return {};
+}
+
+Result<void> take_what_jobs_hold(registry::Registry& registry, std::vector<sched::HostFacts>& hosts) {
+  std::map<std::string_view, sched::HostFacts*> by_name;
+  for (sched::HostFacts& host : hosts) by_name[host.name.value] = &host;
+  TRY_ASSIGN(const std::vector<job::State> running, registry.running());
+  for (const job::State& state : running)
+    for (const job::Member& member : state.attempt()->members)
+      if (const auto found = by_name.find(member.host.value); found != by_name.end())
+        control::take_away(*found->second, member);
+  return {};
+}
+
+Result<void> read_hosts(registry::Registry& registry, WallTime now, std::vector<sched::HostFacts>& hosts) {
   TRY_ASSIGN(const std::vector<registry::Provider> providers, registry.providers());
-  std::vector<sched::HostFacts> hosts;
   for (const registry::Provider& provider : providers) hosts.push_back(control::facts_of(provider));
   TRY(control::apply_bench(registry, hosts));
   TRY_ASSIGN(auto links, control::link_figures(registry));
   for (sched::HostFacts& host : hosts) host.figures.merge(links[host.name.value]);
-  for (sched::HostFacts& host : hosts) {
-    TRY_ASSIGN(const sched::HostStanding standing, control::load_standing(registry, host.name));
-    control::apply_standing(host, standing, now);
-  }
-  TRY_ASSIGN(const std::vector<JobId> unfinished, registry.unfinished());
-  for (const JobId& id : unfinished) {
-    TRY_ASSIGN(const registry::Job job, registry.job(id));
-    const job::Attempt* attempt = job.machine.attempt();
-    if (attempt == nullptr) continue;
-    for (const job::Member& member : attempt->members)
-      for (sched::HostFacts& host : hosts)
-        if (host.name == member.host) control::take_away(host, member);
-  }
+  TRY(apply_standings(registry, hosts, now));
+  return take_what_jobs_hold(registry, hosts);
+}
+}  // namespace
+
+Result<std::vector<sched::HostFacts>> all_host_facts(registry::Registry& registry, WallTime now) {
+  std::vector<sched::HostFacts> hosts;
+  TRY(registry.at_once([&] { return read_hosts(registry, now, hosts); }));
   return hosts;
 }
 

@@ -34,6 +34,7 @@ struct Line {
 
 Result<std::vector<Line>> lines_of(registry::Registry& registry) {
   TRY_ASSIGN(const auto places, registry.places());
+  if (places.empty()) return std::vector<Line>{};  // what could be copied is looked up for nobody
   TRY_ASSIGN(const auto copyable, registry.copyable());
   TRY_ASSIGN(const auto copies, registry.copies());
   TRY_ASSIGN(const std::vector<control::PlaceOffer> offers, control::place_offers(registry));

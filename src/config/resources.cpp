@@ -132,13 +132,20 @@ Result<void> read_amount(const Fields& fields, std::string_view key, std::uint64
   return {};
 }
 
-Result<void> read_amounts(const Fields& fields, job::Resources& into) {
+Result<void> read_cpus(const Fields& fields, job::Resources& into) {
   if (const Node* value = fields.find("cpus")) {
     const auto parsed = parse_cpus(value->kind == Node::Kind::scalar ? value->text : "");
     if (!parsed) return fields.expected("cpus", parsed.error().message);
     into.cpus = *parsed;
   }
-  TRY(read_amount(fields, "memory", into.memory_bytes));
+  return {};
+}
+
+Result<void> read_memory(const Fields& fields, job::Resources& into) {
+  return read_amount(fields, "memory", into.memory_bytes);
+}
+
+Result<void> read_disk(const Fields& fields, job::Resources& into) {
   // SkyPilot makes a disk of that size: a wish that a host of one's own cannot fail.
   fields.ignore("disk_size", "it is the size of a cloud machine's disk; 'disk: 100' asks for free space on the host");
   return read_amount(fields, "disk", into.disk_bytes);
@@ -204,17 +211,24 @@ Result<void> read_resources(Source& source, const Node& node, const Context& con
                            "any_of",       "ordered",  "job_recovery",     "infra",     "use_spot",     "cloud",
                            "region",       "zone",     "instance_type",    "disk_tier", "network_tier", "labels",
                            "autostop",     "priority", "accelerator_args", "ports",     "spot_recovery"}));
-  TRY_ASSIGN(spec.resources.gpus, read_accelerators(fields, spec.resources.any_order));
-  TRY(read_alternatives(fields, "any_of", spec.resources));
-  TRY(read_alternatives(fields, "ordered", spec.resources));
-  TRY(read_amounts(fields, spec.resources));
-  TRY(read_infra(fields, context, spec.constraints));
-  TRY(read_spot(fields));
-  TRY(read_job_recovery(fields, spec.recovery));
+  std::vector<Error> errors;
+  const auto read = [&errors](Result<void> part) {
+    if (!part) errors.push_back(std::move(part).error());
+  };
+  auto gpus = read_accelerators(fields, spec.resources.any_order);
+  if (gpus) spec.resources.gpus = *std::move(gpus);
+  else errors.push_back(std::move(gpus).error());
+  read(read_alternatives(fields, "any_of", spec.resources));
+  read(read_alternatives(fields, "ordered", spec.resources));
+  for (const auto part : {&read_cpus, &read_memory, &read_disk}) read(part(fields, spec.resources));
+  read(read_infra(fields, context, spec.constraints));
+  read(read_spot(fields));
+  read(read_job_recovery(fields, spec.recovery));
   ignore_cloud_keys(fields);
-  TRY(fields.text("image_id", image));
+  read(fields.text("image_id", image));
   if (!image.empty() && !image.starts_with("docker:"))
-    return fields.expected("image_id", "docker:IMAGE (machine images of clouds mean nothing on providers)");
+    errors.push_back(fields.expected("image_id", "docker:IMAGE (machine images of clouds mean nothing on providers)"));
+  if (!errors.empty()) return all_errors(source.file, std::move(errors));
   return {};
 }
 

@@ -19,6 +19,13 @@ Result<void> Registry::together(const std::function<Result<void>()>& writes) {
   return transaction.commit();
 }
 
+Result<void> Registry::at_once(const std::function<Result<void>()>& reads) {
+  TRY(impl_->db.execute("BEGIN"));
+  Result<void> done = reads();
+  const Result<void> ended = impl_->db.execute("COMMIT");
+  return done ? ended : done;
+}
+
 Result<void> Registry::add_host_event(const HostEvent& event) {
   db::Database& db = impl_->db;
   TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(db));

@@ -294,7 +294,16 @@ Result<JobId> Registry::resolve(const std::string& text) {
       return make_error(Code::not_found, "'" + text + "' is the beginning of several jobs' ids", "gridctl job ls");
     }
   }
-  return make_error(Code::not_found, "no job '" + text.substr(0, 64) + "'", "gridctl job ls");
+  std::vector<std::string> names;
+  for (db::Statement query = impl_->db.prepare("SELECT DISTINCT name FROM jobs");;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) break;
+    names.push_back(query.text(0));
+  }
+  const std::string near = nearest(text, names);
+  return make_error(Code::not_found,
+                    "no job '" + text.substr(0, 64) + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?"),
+                    "gridctl job ls");
 }
 
 Result<Job> Registry::job(const JobId& id) {
@@ -367,6 +376,17 @@ Result<std::vector<JobId>> Registry::unfinished() {
     TRY_ASSIGN(const bool row, query.next());
     if (!row) return ids;
     ids.push_back({query.text(0)});
+  }
+}
+
+Result<std::vector<job::State>> Registry::running() {
+  db::Statement query = impl_->db.prepare("SELECT machine FROM jobs WHERE unfinished = 1 ORDER BY n");
+  std::vector<job::State> states;
+  for (;;) {
+    TRY_ASSIGN(const bool row, query.next());
+    if (!row) return states;
+    TRY_ASSIGN(job::State state, job::parse_state(query.text(0)));
+    if (state.attempt() != nullptr) states.push_back(std::move(state));
   }
 }
 

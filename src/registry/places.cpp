@@ -148,19 +148,25 @@ Result<std::vector<CheckpointRef>> Registry::kept_checkpoints() {
 }
 
 Result<std::vector<CopyWanted>> Registry::copyable() {
-  std::vector<JobId> ids;
-  for (db::Statement query = impl_->db.prepare("SELECT DISTINCT job FROM checkpoints");;) {
+  struct Owner {
+    JobId id;
+    std::string name;
+    int copies = 1;
+    job::Constraints constraints;
+  };
+  std::vector<Owner> owners;
+  for (db::Statement query = impl_->db.prepare("SELECT id, name, spec FROM jobs WHERE id IN (SELECT job FROM checkpoints)");;) {
     TRY_ASSIGN(const bool row, query.next());
     if (!row) break;
-    ids.push_back({query.text(0)});
+    TRY_ASSIGN(job::Spec spec, job::parse_spec(query.text(2)));
+    owners.push_back({{query.text(0)}, query.text(1), spec.checkpoint.copies, std::move(spec.constraints)});
   }
   std::vector<CopyWanted> wanted;
-  for (const JobId& id : ids) {
-    TRY_ASSIGN(const Job full, job(id));
-    TRY_ASSIGN(const std::vector<Checkpoint> list, checkpoints(id));
+  for (const Owner& owner : owners) {
+    TRY_ASSIGN(const std::vector<Checkpoint> list, checkpoints(owner.id));
     for (const Checkpoint& checkpoint : list)
       if (!checkpoint.stray || checkpoint.pinned)
-        wanted.push_back({checkpoint, full.name, full.spec.checkpoint.copies, full.spec.constraints});
+        wanted.push_back({checkpoint, owner.name, owner.copies, owner.constraints});
   }
   std::stable_sort(wanted.begin(), wanted.end(), [](const CopyWanted& a, const CopyWanted& b) {
     return a.checkpoint.created_at > b.checkpoint.created_at;

@@ -62,6 +62,9 @@ class Registry : public JobRecords {
   // What is known of hosts over time. Removing a provider removes all of it.
   // Makes everything that `writes` writes one transaction: each of its own costs a synced file.
   [[nodiscard]] Result<void> together(const std::function<Result<void>()>& writes) override;
+  // Makes everything that `reads` reads one state of the database, and spares looking for changes between statements.
+  // Short: nobody can commit meanwhile. REQUIRES: no transaction is open, and nothing is written.
+  [[nodiscard]] Result<void> at_once(const std::function<Result<void>()>& reads);
   [[nodiscard]] Result<void> add_host_event(const HostEvent& event) override;  // the oldest beyond k_host_events_max go
   // The newest `limit` (0 = all kept), oldest first; of all hosts when `name` is empty.
   [[nodiscard]] Result<std::vector<HostEvent>> host_events(const HostName& name, std::size_t limit) override;
@@ -90,6 +93,8 @@ class Registry : public JobRecords {
   [[nodiscard]] Result<Job> job(const JobId& id) override;
   [[nodiscard]] Result<std::vector<JobRow>> jobs(const JobFilter& filter);  // newest first
   [[nodiscard]] Result<std::vector<JobId>> unfinished() override;           // State::needs_supervisor()
+  // States of the unfinished jobs that have an attempt now; without what they saved.
+  [[nodiscard]] Result<std::vector<job::State>> running();
   // Those whose state or specification has changed after that revision, by whomever, finished or not. 0: all that are
   // unfinished.
   [[nodiscard]] Result<Changes> changes(std::int64_t after) override;

@@ -102,8 +102,12 @@ Result<void> read_memory(std::string_view whole, std::string_view part, job::Gpu
   return {};
 }
 
-// "24G", "80g", "2x": a size or a count that is written in another way.
+// "24G", "80g", "2x", "A100x8": a size or a count that is written in another way.
 std::string meant_by(std::string_view name) {
+  const std::size_t times = name.find_last_of("xX");
+  if (times != std::string_view::npos && times + 1 < name.size() && all_digits(name.substr(times + 1)) &&
+      name.substr(0, times).find_first_of("0123456789") != std::string_view::npos)
+    return std::string(name.substr(0, times)) + ":" + std::string(name.substr(times + 1));
   const std::size_t digits = name.find_first_not_of("0123456789");
   if (digits == 0 || digits == std::string_view::npos) return {};
   const std::string number(name.substr(0, digits)), unit = lower(name.substr(digits));

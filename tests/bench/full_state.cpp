@@ -126,14 +126,18 @@ Result<void> add_job(registry::Registry& registry, int number, int jobs, int hos
   TRY(registry.save_explanation(id, {"host1: chosen", "host2: dearer", "host3: busy"}));
   if (number >= jobs - jobs / 50) return {};
   TRY_ASSIGN(Epoch epoch, run(registry, id, host, kind_of(host), at));
+  HostName last = host_name(host);
   if (number >= jobs - jobs / 10) return {};
   if (number % 12 == 0) {
     TRY(registry.apply(id, {{at + 20'000}, job::HostLost{epoch, std::chrono::seconds{30}}}));
+    TRY(registry.apply(id, {{at + 21'000}, job::CleanedUp{host_name(host), epoch}}));
     const int other = (host + 1) % hosts;
     TRY_ASSIGN(epoch, run(registry, id, other, kind_of(other), at + 25'000));
+    last = host_name(other);
   }
   TRY(registry.apply(id, {{at + 50'000}, job::AttemptEnded{epoch, {job::EndKind::exited, number % 20 == 0 ? 1 : 0, 0, ""}}}));
   TRY(registry.apply(id, {{at + 55'000}, job::Collected{epoch, ""}}));
+  TRY(registry.apply(id, {{at + 56'000}, job::CleanedUp{last, epoch}}));
   return {};
 }
 

@@ -82,6 +82,14 @@ Result<sched::HostStanding> load_standing(registry::JobRecords& registry, const 
   return sched::parse_standing(row->body).value_or(sched::HostStanding{});
 }
 
+Result<std::map<std::string, sched::HostStanding>> load_standings(registry::JobRecords& registry) {
+  TRY_ASSIGN(const std::vector<registry::HostReport> rows, registry.host_reports(std::string(k_standing_kind)));
+  std::map<std::string, sched::HostStanding> out;
+  for (const registry::HostReport& row : rows)
+    out[row.provider.value] = sched::parse_standing(row.body).value_or(sched::HostStanding{});
+  return out;
+}
+
 Result<bool> was_looked_at(registry::JobRecords& registry, const HostName& name) {
   TRY_ASSIGN(const auto row, registry.host_report(name, std::string(k_standing_kind)));
   return row.has_value();

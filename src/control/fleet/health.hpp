@@ -74,6 +74,8 @@ struct Unfit {
 
 // What the registry keeps. An unreadable standing is none.
 [[nodiscard]] Result<sched::HostStanding> load_standing(registry::JobRecords& registry, const HostName& name);
+// Of all hosts that were looked at, by name.
+[[nodiscard]] Result<std::map<std::string, sched::HostStanding>> load_standings(registry::JobRecords& registry);
 [[nodiscard]] Result<bool> was_looked_at(registry::JobRecords& registry, const HostName& name);
 [[nodiscard]] Result<void> save_health(registry::JobRecords& registry, const HostName& name, WallTime now,
                                        const wire::HealthReport& report, const sched::HostStanding& standing);

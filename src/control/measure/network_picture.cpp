@@ -2,6 +2,8 @@
 // What follows from the registry's links: read, derive, schedule.
 #include <algorithm>
 #include <cstdio>
+#include <utility>
+#include <vector>
 
 #include "control/measure/measuring_budget.hpp"
 #include "control/measure/network_record.hpp"
@@ -74,9 +76,11 @@ std::map<std::string, HostNetwork> networks_of(std::span<const registry::HostLin
   return found;
 }
 
-Result<NetworkPicture> network_picture(registry::Registry& registry, const Paths& paths) {
+namespace {
+Result<NetworkPicture> picture_of(registry::Registry& registry, const Paths& paths,
+                                  std::vector<registry::Provider> providers) {
   NetworkPicture picture;
-  TRY_ASSIGN(picture.providers, registry.providers());
+  picture.providers = std::move(providers);
   TRY_ASSIGN(picture.links, registry.links());
   TRY_ASSIGN(picture.landmarks, read_landmarks(paths));
   TRY_ASSIGN(const auto reports, registry.host_reports(std::string(k_network_report)));
@@ -97,9 +101,17 @@ Result<NetworkPicture> network_picture(registry::Registry& registry, const Paths
         sched::judge_country(provider.region, landmark_rtts(picture, index, provider.name.value));
   return picture;
 }
+}  // namespace
+
+Result<NetworkPicture> network_picture(registry::Registry& registry, const Paths& paths) {
+  TRY_ASSIGN(std::vector<registry::Provider> providers, registry.providers());
+  return picture_of(registry, paths, std::move(providers));
+}
 
 Result<std::string> network_line(registry::Registry& registry, const Paths& paths, const HostName& name) {
-  TRY_ASSIGN(const NetworkPicture picture, network_picture(registry, paths));
+  // A line needs no inventories, and unpacking those of a thousand hosts takes longer than people wait.
+  TRY_ASSIGN(std::vector<registry::Provider> rows, registry.rows([](registry::Provider&) { return true; }));
+  TRY_ASSIGN(const NetworkPicture picture, picture_of(registry, paths, std::move(rows)));
   const auto networks = networks_of(picture.links);
   const auto found = networks.find(name.value);
   std::string text;
