@@ -39,7 +39,8 @@ TEST(Nearest, FindsWhatWasMeant) {
   EXPECT_EQ(nearest("chekpoint", known), "checkpoint");
   EXPECT_EQ(nearest("WorkDir", known), "workdir");
   EXPECT_EQ(nearest("env", known), "envs");
-  EXPECT_EQ(nearest("rnu", known), "") << "two edits in three letters may mean anything";
+  EXPECT_EQ(nearest("rnu", known), "run") << "letters that changed places are one edit";
+  EXPECT_EQ(nearest("rxy", known), "") << "two edits in three letters may mean anything";
 }
 
 TEST(Nearest, SaysNothingWhenNothingIsNear) {
@@ -54,8 +55,11 @@ TEST(Nearest, SaysNothingWhenNothingIsNear) {
 std::size_t distance_by_definition(std::string_view a, std::string_view b) {
   if (a.empty() || b.empty()) return a.size() + b.size();
   const std::string_view a_rest = a.substr(1), b_rest = b.substr(1);
-  return std::min({distance_by_definition(a_rest, b) + 1, distance_by_definition(a, b_rest) + 1,
-                   distance_by_definition(a_rest, b_rest) + (a[0] == b[0] ? 0 : 1)});
+  std::size_t least = std::min({distance_by_definition(a_rest, b) + 1, distance_by_definition(a, b_rest) + 1,
+                                distance_by_definition(a_rest, b_rest) + (a[0] == b[0] ? 0 : 1)});
+  if (a.size() > 1 && b.size() > 1 && a[0] == b[1] && a[1] == b[0])
+    least = std::min(least, distance_by_definition(a.substr(2), b.substr(2)) + 1);
+  return least;
 }
 
 TEST(Nearest, IsTheFirstOfTheNearestByDefinition) {
