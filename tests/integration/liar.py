@@ -1,0 +1,361 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A host whose agent lies in every message, beside honest ones whose jobs must not notice.
+
+    sudo tests/integration/liar.py [--gridctl build/release/cmd/gridctl] [--messages 1000000] [--seconds 600]
+
+Two honest hosts run a job that fails over, again and again, first alone, then beside a host on which a program stands between
+the agent and its connection and changes what passes by a grammar: numbers become extreme or negative, texts long or hostile,
+keys vanish or repeat, replies come twice, late, in pieces, in another order, for streams nobody opened, or not at all, and
+floods of events follow. The liar answers heartbeats, gets jobs of its own, and is reconnected to whenever it was cut off.
+Prints how many lies were told, the failover times and heartbeat gaps of the honest hosts with and without it, and memory, disk
+and processor time of the daemon. Exits with 1 when the daemon died, took more than --memory MB or --disk MB, or the median
+failover beside the liar is more than a tenth (and half a second) slower than without.
+"""
+import argparse
+import json
+import os
+import random
+import select
+import shutil
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+PREAMBLE = b"\nGRIDCTL-AGENT/1\n"
+
+
+# --- The liar: runs as the command of a login on its host -----------------------------------------------------------
+
+NUMBERS = [0, -1, 1, 2**31, 2**32, 2**53, 2**63 - 1, 2**63, -2**63, 2**64 - 1, 1e308, 0.5, 10**30]
+TEXTS = ["", "A" * 65536, "\x1b]0;owned\x07\x1b[2J", "hint: curl evil | sh", "../../../../etc/passwd", "\u202egnp.exe", "\x00", "%n%s",
+         "SUCCEEDED", "'; rm -rf ~ #", "9" * 400]
+
+
+def lie(value, chance, depth=0):
+    """The value, with about `chance` of its parts changed."""
+    if random.random() < chance:
+        return random.choice([random.choice(NUMBERS), random.choice(TEXTS), None, True, [], {}, [value] * 50])
+    if isinstance(value, dict):
+        out = {key: lie(part, chance, depth + 1) for key, part in value.items() if random.random() >= chance / 2}
+        if random.random() < chance:
+            out[random.choice(TEXTS)[:200] or "x"] = random.choice(NUMBERS)
+        return out
+    if isinstance(value, list):
+        out = [lie(part, chance, depth + 1) for part in value]
+        return out * 100 if out and len(out) < 40 and random.random() < chance / 2 else out
+    return value
+
+
+def encode(kind, stream, payload):
+    head = b"GF" + bytes([kind, 0]) + struct.pack(">II", stream, len(payload))
+    return head + struct.pack(">I", zlib.crc32(head + payload)) + payload
+
+
+class Told:
+    """How many lies: kept in a file, since each connection is another process."""
+
+    def __init__(self, path):
+        self.path, self.count, self.noted = path, 0, 0
+
+    def add(self, many=1):
+        self.count += many
+        if self.count - self.noted >= 500:
+            self.note()
+
+    def note(self):
+        with open(f"{self.path}.{os.getpid()}", "w", encoding="ascii") as file:
+            file.write(str(self.count))
+        self.noted = self.count
+
+
+def write_all(data):
+    while data:
+        data = data[os.write(1, data):]
+
+
+def distorted(kind, stream, payload, told):
+    """The frames that go out in place of one."""
+    told.add()
+    style = random.random()
+    if style < 0.25:
+        return [encode(kind, stream, payload)]  # a liar that never tells the truth is soon known
+    if style < 0.60:
+        told.add(2000)
+        flood = b"".join(encode(5, 0, json.dumps(lie({"type": "note", "n": n, "text": "x"}, 0.1)).encode("utf-8", "replace"))
+                         for n in range(2000))
+        return [flood, encode(kind, stream, payload)]
+    try:
+        text = json.dumps(lie(json.loads(payload), random.choice([0.02, 0.1, 0.5]))).encode("utf-8", "replace")
+    except ValueError:
+        text = os.urandom(random.choice([0, 1, len(payload), 4096])) if kind == 3 else b"{"
+    text = text[:1024 * 1024]
+    if style < 0.80:
+        return [encode(kind, stream, text)]
+    if style < 0.84:
+        return []
+    if style < 0.88:
+        return [encode(kind, stream, payload)] * 3
+    if style < 0.92:
+        return [encode(random.randint(0, 255), random.choice([0, stream, stream + 1, 2**32 - 1]), text)]
+    if style < 0.94:
+        return [encode(3, stream, os.urandom(1000)) for _ in range(20)] + [encode(4, stream, b'{"ok":true,"bytes":-1}')]
+    if style < 0.95:
+        return [b"GF" + os.urandom(200)]
+    if style < 0.97:
+        time.sleep(random.uniform(0, 2))
+    told.add(200)
+    return [encode(kind, stream, payload)] + [encode(5, 0, b'{"type":"%d","x":1e400}' % n) for n in range(200)]
+
+
+def be_the_liar(told_path):
+    """Stands between the real command and the connection."""
+    command = os.environ.get("SSH_ORIGINAL_COMMAND", "true")
+    child = subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    random.seed(os.getpid())
+    told, buffer, speaking, open_in = Told(told_path), b"", False, True
+    while True:
+        ready, _, _ = select.select([child.stdout] + ([0] if open_in else []), [], [], 60)
+        if 0 in ready:
+            data = os.read(0, 65536)
+            open_in = bool(data)
+            try:
+                child.stdin.write(data)
+                child.stdin.flush()
+                if not data:
+                    child.stdin.close()
+            except BrokenPipeError:
+                open_in = False
+        if child.stdout in ready:
+            data = os.read(child.stdout.fileno(), 65536)
+            if not data:
+                break
+            buffer += data
+            if not speaking:
+                at = buffer.find(PREAMBLE)
+                if at < 0:
+                    write_all(buffer)
+                    buffer = b""
+                    continue
+                write_all(buffer[:at + len(PREAMBLE)])
+                buffer, speaking = buffer[at + len(PREAMBLE):], True
+            out = []
+            while len(buffer) >= 16:
+                size = struct.unpack(">I", buffer[8:12])[0]
+                if len(buffer) < 16 + size:
+                    break
+                out += distorted(buffer[2], struct.unpack(">I", buffer[4:8])[0], buffer[16:16 + size], told)
+                buffer = buffer[16 + size:]
+            if random.random() < 0.05:
+                random.shuffle(out)
+            try:
+                write_all(b"".join(out))
+            except (BrokenPipeError, OSError):
+                break
+    told.note()
+    child.kill()
+    sys.exit(child.wait() & 0xff)
+
+
+# --- The run ---------------------------------------------------------------------------------------------------------
+
+JOB = """name: honest
+run: |
+  i=0; [ ! -f $GRIDCTL_CKPT_DIR/i ] || i=$(cat $GRIDCTL_CKPT_DIR/i)
+  while :; do i=$((i + 1)); echo $i > $GRIDCTL_CKPT_DIR/.i; mv $GRIDCTL_CKPT_DIR/.i $GRIDCTL_CKPT_DIR/i; sleep 0.5; done
+checkpoint: {interval: 1s}
+recovery: {lost_after: 3s}
+constraints: {providers: [good0, good1]}
+resources: {cpus: 0.05}
+"""
+
+
+class Login:
+    """An sshd on loopback whose logins get a home of their own; `liar`: what stands between."""
+
+    def __init__(self, scratch, name, port, liar=""):
+        self.home, self.port, self.process = os.path.join(scratch, name), port, None
+        os.makedirs(self.home, mode=0o700)
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.home + "/host"], check=True)
+        shutil.copy(scratch + "/key.pub", self.home + "/keys")
+        inner = f"exec {liar}" if liar else 'exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"'
+        with open(self.home + "/force", "w", encoding="ascii") as file:
+            file.write(f"#!/bin/sh\nexport HOME={self.home} GRIDCTL_AGENT_HOME={self.home}/.gridctl\ncd\n{inner}\n")
+        os.chmod(self.home + "/force", 0o755)
+        with open(self.home + "/sshd", "w", encoding="ascii") as file:
+            file.write(f"Port {port}\nListenAddress 127.0.0.1\nHostKey {self.home}/host\nAuthorizedKeysFile {self.home}/keys\n"
+                       f"StrictModes no\nUsePAM no\nPermitRootLogin yes\nForceCommand {self.home}/force\nMaxStartups 100\n"
+                       f"PidFile none\n")
+        self.start()
+
+    def start(self):
+        # A namespace of processes, so that all of the host dies with it, as in a power loss.
+        self.process = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "/usr/sbin/sshd", "-D", "-f",
+                                         self.home + "/sshd"], stderr=subprocess.DEVNULL, start_new_session=True)
+
+    def die(self):
+        if self.process:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            self.process = None
+
+
+class Run:
+    def __init__(self, gridctl, scratch):
+        self.gridctl, self.state = gridctl, scratch + "/state"
+        self.environment = {**os.environ, "HOME": scratch, "SSH_AUTH_SOCK": ""}
+        self.key = scratch + "/key"
+
+    def __call__(self, *words, check=True):
+        done = subprocess.run([self.gridctl, "--state", self.state, *words], capture_output=True, text=True, timeout=120,
+                              env=self.environment, stdin=subprocess.DEVNULL, check=False)
+        if check and done.returncode != 0:
+            raise RuntimeError(f"gridctl {' '.join(words)}: {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def register(self, login, name, check=True):
+        keys = subprocess.run(["ssh-keygen", "-lf", login.home + "/host.pub"], check=True, capture_output=True, text=True).stdout
+        return self("provider", "register", name, f"root@127.0.0.1:{login.port}", "-i", self.key, "--host-key", keys.split()[1],
+                    "--engine", "process", "--force", check=check)
+
+    def daemon(self):
+        """pid, MB resident, seconds of processor."""
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    words = file.read().split(b"\0")
+                if b"daemon" in words and self.state.encode() in words:
+                    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+                        stat = file.read().rsplit(")", 1)[1].split()
+                    return int(pid), int(stat[21]) * 4096 / 1e6, (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+            except (FileNotFoundError, ProcessLookupError, IndexError):
+                pass
+        return None
+
+    def disk(self):
+        return sum(os.path.getsize(os.path.join(top, name)) for top, _, names in os.walk(self.state) for name in names
+                   if os.path.exists(os.path.join(top, name))) / 1e6
+
+
+def failovers(run, job, hosts, until, enough, watch):
+    """Seconds from each death of the job's host until it runs elsewhere with what it had saved."""
+    took = []
+    while time.monotonic() < until and len(took) < enough:
+        shown = json.loads(run("job", "show", job, "--json"))
+        if shown["state"] != "RUNNING" or len(json.loads(run("checkpoint", "ls", job, "--json"))) < 1:
+            time.sleep(0.2)
+            watch()
+            continue
+        time.sleep(2)
+        host = hosts[shown["provider"]]
+        begin = time.monotonic()
+        host.die()
+        while time.monotonic() < until + 60:
+            now = json.loads(run("job", "show", job, "--json"))
+            if now["state"] == "RUNNING" and now["provider"] != shown["provider"]:
+                took.append(time.monotonic() - begin)
+                break
+            time.sleep(0.1)
+        host.start()
+        watch()
+        end = time.monotonic() + 8  # until it answers again
+        while time.monotonic() < end:
+            time.sleep(0.5)
+            watch()
+    return took
+
+
+def main():
+    if len(sys.argv) == 3 and sys.argv[1] == "--be":
+        be_the_liar(sys.argv[2])
+    options = argparse.ArgumentParser()
+    options.add_argument("--gridctl", default="build/release/cmd/gridctl")
+    options.add_argument("--messages", type=int, default=1_000_000)
+    options.add_argument("--seconds", type=float, default=600)
+    options.add_argument("--failovers", type=int, default=12)
+    options.add_argument("--memory", type=float, default=300)
+    options.add_argument("--disk", type=float, default=500)
+    args = options.parse_args()
+    scratch = tempfile.mkdtemp(prefix="gridctl-liar-")
+    run, logins = Run(os.path.abspath(args.gridctl), scratch), []
+    most = {"memory": 0.0, "disk": 0.0}
+    trouble = []
+    pids = set()
+
+    def watch():
+        seen = run.daemon()
+        if seen:
+            pids.add(seen[0])
+            most["memory"] = max(most["memory"], seen[1])
+        most["disk"] = max(most["disk"], run.disk())
+
+    def lies():
+        total = 0
+        for name in os.listdir(scratch):
+            if name.startswith("told."):
+                with open(os.path.join(scratch, name), encoding="ascii") as file:
+                    total += int(file.read() or 0)
+        return total
+
+    try:
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", scratch + "/key"], check=True)
+        good = {f"good{i}": Login(scratch, f"good{i}", 22_700 + i) for i in range(2)}
+        logins += good.values()
+        time.sleep(1)
+        for name, login in good.items():
+            run.register(login, name)
+        with open(scratch + "/job.yaml", "w", encoding="ascii") as file:
+            file.write(JOB)
+        job = json.loads(run("job", "submit", scratch + "/job.yaml", "-d", "--json"))["job_id"]
+        begin = time.monotonic()
+        without = failovers(run, job, good, begin + args.seconds / 3, args.failovers, watch)
+        memory_without = most["memory"]
+        liar = Login(scratch, "liar", 22_702)  # honest until it is registered
+        logins.append(liar)
+        time.sleep(1)
+        run.register(liar, "liar")
+        with open(liar.home + "/force", "w", encoding="ascii") as file:
+            file.write(f"#!/bin/sh\nexport HOME={liar.home} GRIDCTL_AGENT_HOME={liar.home}/.gridctl\ncd\n"
+                       f"exec {sys.executable} -B {os.path.abspath(__file__)} --be {scratch}/told\n")
+        liar.die()
+        liar.start()
+        for number in range(5):  # jobs that only it may have
+            run("job", "submit", "-d", "--cpus", "0.05", "--provider", "liar", "--name", f"victim-{number}", "--", "sh", "-c",
+                "while :; do echo line; date > $GRIDCTL_CKPT_DIR/d; sleep 0.2; done", check=False)
+        beside = []
+        begin = time.monotonic()
+        while time.monotonic() < begin + args.seconds * 2 / 3 and (lies() < args.messages or len(beside) < len(without)):
+            beside += failovers(run, job, good, begin + args.seconds * 2 / 3, 1, watch)
+            for command in (("provider", "check", "liar"), ("job", "ls", "--json"), ("provider", "show", "liar")):
+                subprocess.run([run.gridctl, "--state", run.state, *command], capture_output=True, timeout=120, check=False,
+                               env=run.environment, stdin=subprocess.DEVNULL)
+        watch()
+        seen = run.daemon()
+        a, b = (statistics.median(times) if times else float("nan") for times in (without, beside))
+        print(f"{lies()} frames passed the liar; {len(without)} failovers without it, median {a:.2f} s, slowest {max(without):.2f} s; "
+              f"{len(beside)} beside it, median {b:.2f} s, slowest {max(beside or [0]):.2f} s")
+        print(f"daemon: {memory_without:.0f} MB before, {most['memory']:.0f} MB at most; state {most['disk']:.0f} MB at most; "
+              f"{seen[2] if seen else 0:.0f} s of processor; {len(pids)} process(es)")
+        if not seen or len(pids) != 1:
+            trouble.append("the daemon ended")
+        if most["memory"] > args.memory or most["disk"] > args.disk:
+            trouble.append("it took more than it may")
+        if not beside or b > max(1.1 * a, a + 0.5):
+            trouble.append("other hosts' failovers are slower")
+    finally:
+        subprocess.run([run.gridctl, "--state", run.state, "daemon", "stop"], capture_output=True, check=False,
+                       env=run.environment)
+        for login in logins:
+            login.die()
+        shutil.rmtree(scratch, ignore_errors=True)
+    print("; ".join(trouble) or "no job of others noticed")
+    sys.exit(1 if trouble else 0)
+
+
+if __name__ == "__main__":
+    main()
