@@ -273,7 +273,7 @@ Result<void> check_env_name(std::string_view name) {
                      !std::isdigit(static_cast<unsigned char>(name[0]));
   if (!plain) return make_error(Code::usage, "expected a name of letters, digits and '_', got '" + excerpt(name) + "'");
   if (name.starts_with("GRIDCTL_"))
-    return make_error(Code::usage, "names that begin with GRIDCTL_ are set by gridctl, got '" + excerpt(name) + "'");
+    return make_error(Code::usage, "names beginning with GRIDCTL_ are reserved for gridctl; got '" + excerpt(name) + "'");
   return {};
 }
 

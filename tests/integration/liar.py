@@ -195,8 +195,11 @@ class Login:
 
     def start(self):
         # A namespace of processes, so that all of the host dies with it, as in a power loss.
-        self.process = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "/usr/sbin/sshd", "-D", "-f",
-                                         self.home + "/sshd"], stderr=subprocess.DEVNULL, start_new_session=True)
+        # Leases lie in /run and /var/tmp: of this host alone.
+        script = (f"mount -t tmpfs tmpfs /run; mount -t tmpfs -o mode=1777 tmpfs /var/tmp; mkdir -p /run/sshd; "
+                  f"exec /usr/sbin/sshd -D -f {self.home}/sshd")
+        self.process = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script],
+                                        stderr=subprocess.DEVNULL, start_new_session=True)
 
     def die(self):
         if self.process:
