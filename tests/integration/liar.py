@@ -195,8 +195,10 @@ class Login:
 
     def start(self):
         # A namespace of processes, so that all of the host dies with it, as in a power loss.
-        # Leases lie in /run and /var/tmp: of this host alone.
+        # Leases lie in /run and /var/tmp: of this host alone. So is its login shell, without this machine's start-up files.
         script = (f"mount -t tmpfs tmpfs /run; mount -t tmpfs -o mode=1777 tmpfs /var/tmp; mkdir -p /run/sshd; "
+                  f"sed 's|^root:.*|root:x:0:0::/root:/bin/sh|' /etc/passwd > {self.home}/passwd; "
+                  f"mount --bind {self.home}/passwd /etc/passwd; "
                   f"exec /usr/sbin/sshd -D -f {self.home}/sshd")
         self.process = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script],
                                         stderr=subprocess.DEVNULL, start_new_session=True)
