@@ -140,6 +140,10 @@ def main():
     if importlib.util.find_spec("torch") is None:
         print("no torch here")
         sys.exit(77)
+    import torch
+    if not hasattr(torch.nn.functional, "scaled_dot_product_attention"):
+        print("torch", torch.__version__, "is too old: fused attention came with 2.0")
+        sys.exit(77)
     if options.check and os.getloadavg()[0] > (os.cpu_count() or 1) / 2:
         print("too much else runs here to judge times")
         sys.exit(77)
