@@ -65,8 +65,10 @@ bool is_within(const Path& path, const Path& folder) {
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
 }
 
+constexpr unsigned long k_read_only = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV;
+
 // An empty folder in its place, and in that what is kept of it.
-Result<void> hide(const Path& path, const std::vector<Path>& kept) {
+Result<void> hide(const Path& path, const Confinement& confinement) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0) return {};
   if (!S_ISDIR(info.st_mode)) {
@@ -74,27 +76,36 @@ Result<void> hide(const Path& path, const std::vector<Path>& kept) {
       return errno_error(errno, "cannot hide " + path.string());
     return {};
   }
-  std::vector<std::pair<os::Fd, Path>> through;
-  for (const Path& one : kept)
-    if (is_within(one, path) && one != path)
-      if (os::Fd fd(::open(one.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)); fd.valid())
-        through.emplace_back(std::move(fd), one);
+  struct Through {
+    os::Fd fd;
+    Path path;
+    bool writable;
+  };
+  std::vector<Through> through;
+  for (const std::vector<Path>* list : {&confinement.kept, &confinement.readable})
+    for (const Path& one : *list)
+      if (is_within(one, path) && one != path)
+        if (os::Fd fd(::open(one.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)); fd.valid())
+          through.push_back({std::move(fd), one, list == &confinement.kept});
   if (::mount("tmpfs", path.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0700") != 0)
     return errno_error(errno, "cannot hide " + path.string());
-  for (const auto& [fd, one] : through) {
+  for (const auto& [fd, one, writable] : through) {
     TRY(os::make_directories(one));
     const std::string from = "/proc/self/fd/" + std::to_string(fd.get());
     if (::mount(from.c_str(), one.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
       return errno_error(errno, "cannot keep " + one.string());
+    if (!writable && ::mount(nullptr, one.c_str(), nullptr, k_read_only, nullptr) != 0)
+      return errno_error(errno, "cannot protect " + one.string());
   }
-  if (::mount(nullptr, path.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, nullptr) != 0)
+  if (::mount(nullptr, path.c_str(), nullptr, k_read_only, nullptr) != 0)
     return errno_error(errno, "cannot hide " + path.string());
   return {};
 }
 
 }  // namespace
 
-Confinement confinement_of(const Path& home, const Path& agent_home, const Path& attempt, const Path& secrets) {
+Confinement confinement_of(const Path& home, const Path& agent_home, const Path& attempt, const Path& secrets,
+                           const Path& program) {
   Confinement confinement;
   for (const char* name :
        {".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".git-credentials", ".config/gcloud",
@@ -106,8 +117,9 @@ Confinement confinement_of(const Path& home, const Path& agent_home, const Path&
                                ("gridctl-" + std::to_string(::geteuid())));
   confinement.kept.push_back(attempt);
   if (!secrets.empty()) confinement.kept.push_back(secrets);
+  if (!program.empty()) confinement.readable.push_back(program);
   // As the kernel sees them: a home may lie behind a link.
-  for (std::vector<Path>* list : {&confinement.hidden, &confinement.kept})
+  for (std::vector<Path>* list : {&confinement.hidden, &confinement.kept, &confinement.readable})
     for (Path& path : *list) {
       std::error_code failed;
       if (const Path real = std::filesystem::weakly_canonical(path, failed); !failed) path = real;
@@ -121,7 +133,7 @@ Result<void> confine(const Confinement& confinement) {
   if (::geteuid() != 0) {
     hidden = leave_view();
     if (hidden)
-      for (const Path& path : confinement.hidden) TRY(hide(path, confinement.kept));
+      for (const Path& path : confinement.hidden) TRY(hide(path, confinement));
   }
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno_error(errno, "cannot give up new privileges");
   const Result<void> apart = enter_domain();

@@ -12,13 +12,15 @@
 namespace gridctl::agent {
 
 // Paths that a job of this attempt may not touch: keys and passwords of the user, and the agent's own folder. Of what
-// lies in them, `kept` stays within reach.
+// lies in them, `kept` stays within reach, and `readable` can be read and run.
 struct Confinement {
   std::vector<os::Path> hidden;
   std::vector<os::Path> kept;
+  std::vector<os::Path> readable;
 };
+// `program`: the folder of the agent's own program, by which MPI starts ranks on other hosts; may be empty.
 [[nodiscard]] Confinement confinement_of(const os::Path& home, const os::Path& agent_home, const os::Path& attempt,
-                                         const os::Path& secrets);
+                                         const os::Path& secrets, const os::Path& program);
 
 // For the process that is to become the job, and all that it starts, for ever: no new privileges (set-user-ID programs
 // give none), processes outside cannot be looked into (Landlock), and what is hidden is not there (a mount namespace;

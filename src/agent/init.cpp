@@ -147,8 +147,9 @@ bool Init::may_begin() const { return !deadline_ || lease_lasts(*deadline_, now(
 void Init::confine_plain_job() const {
   if (plan_.run == "/gridctl/run") return;
   const AttemptDir attempt{plan_.control.parent_path()};
-  const auto confined =
-      confine(confinement_of(os::home_directory(), attempt.agent_home(), attempt.path, plan_.secrets));
+  const Result<os::Path> self = os::executable_path();
+  const auto confined = confine(confinement_of(os::home_directory(), attempt.agent_home(), attempt.path, plan_.secrets,
+                                               self ? self->parent_path() : os::Path{}));
   if (!confined && confined.error().code != Code::unsupported)
     ::dprintf(log_.get(), "gridctl: this job is not confined: %s\n", confined.error().one_line().c_str());
 }

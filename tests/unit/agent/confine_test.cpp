@@ -65,7 +65,7 @@ class PlainJob : public ::testing::Test {
     const pid_t child = ::fork();
     if (child == 0) {
       become_ordinary();
-      if (const auto done = confine(confinement_of(home_, agent_, attempt_, {})); !done) {
+      if (const auto done = confine(confinement_of(home_, agent_, attempt_, {}, program_.parent_path())); !done) {
         std::cerr << done.error().one_line() << std::endl;
         ::_exit(99);
       }
@@ -82,6 +82,7 @@ class PlainJob : public ::testing::Test {
   const os::Path home_ = fs::canonical(folder_.path()) / "home";
   const os::Path agent_ = home_ / ".gridctl";
   const os::Path attempt_ = agent_ / "jobs/c/mine/1", other_ = agent_ / "jobs/c/other/1";
+  const os::Path program_ = agent_ / "bin/0123/gridctl-agent";
 };
 
 TEST_F(PlainJob, WorksWithItsOwnFilesAndTheSystems) {
@@ -118,6 +119,20 @@ TEST_F(PlainJob, CannotChangeTheAgentsFenceOrCache) {
               return can_write(agent_ / "fence") || can_read(agent_ / "cache/pack") ||
                      ::rename((agent_ / "fence").c_str(), (attempt_ / "fence").c_str()) == 0 ||
                      ::unlink((agent_ / "fence").c_str()) == 0;
+            }),
+            0);
+}
+
+// By which MPI starts ranks on other hosts. Whoever could change it would be the agent of all later jobs.
+TEST_F(PlainJob, CanRunTheAgentsProgramAndCannotChangeIt) {
+  fs::create_directories(program_.parent_path());
+  fs::copy_file("/bin/true", program_);
+  ASSERT_EQ(::lchown(program_.parent_path().c_str(), k_user, k_user), 0);
+  ASSERT_EQ(::lchown(program_.c_str(), k_user, k_user), 0);
+  EXPECT_EQ(try_as_job([&] { return std::system(program_.c_str()) != 0; }), 0);
+  EXPECT_EQ(try_as_job([&] {
+              return can_write(program_) || can_write(program_.parent_path() / "more") || ::unlink(program_.c_str()) == 0 ||
+                     ::chmod(program_.c_str(), 0777) == 0;
             }),
             0);
 }
