@@ -64,6 +64,9 @@ ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>
   facts.add("reason", job.machine.reason_text.empty() ? job.reason : job.machine.reason_text);
   if (job.exit_code) facts.add("exit code", std::to_string(*job.exit_code));
   facts.add("provider", job.provider.value);
+  if (const job::Attempt* attempt = job.machine.attempt(); attempt != nullptr && job::is_elastic(job.spec))
+    facts.add("hosts", std::to_string(attempt->members.size()) + " of " + job::nodes_text(job.spec));
+  else if (job::is_elastic(job.spec)) facts.add("hosts", job::nodes_text(job.spec));
   facts.add("resources", job.resources);
   for (const registry::JobRow& replica : replicas) facts.add("replica", replica_text(replica));
   facts.add("replica of", job.spec.replica_of.value);

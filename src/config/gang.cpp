@@ -27,12 +27,6 @@ Result<void> read_gang(const Fields& root, job::Spec& spec) {
   TRY(root.integer("spares", 0, job::k_spares_max, spec.gang.spares));
   if (spec.gang.spares > 0 && spec.num_nodes == 1)
     return root.error("spares", "expected num_nodes above 1: one host stands by with replication: {mode: standby}");
-  // Read, so that files need not change when it is built; said, so that nobody counts on it.
-  if (spec.gang.nodes_min > 0)
-    root.source().warn(root.at("num_nodes"), "key 'num_nodes': it starts with " + std::to_string(spec.num_nodes) +
-                                                 " hosts or waits; going on with fewer is not built yet");
-  if (spec.gang.spares > 0)
-    root.source().warn(root.at("spares"), "key 'spares': hosts that stand by for a gang are not built yet");
   return root.integer("ranks_per_node", 1, job::k_ranks_per_node_max, spec.gang.ranks_per_node);
 }
 

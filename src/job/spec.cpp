@@ -303,6 +303,10 @@ std::optional<Optimize> parse_optimize(std::string_view word) {
   return static_cast<Optimize>(found - k_optimize_names.begin());
 }
 
+std::string nodes_text(const Spec& spec) {
+  return (is_elastic(spec) ? std::to_string(nodes_least(spec)) + ".." : "") + std::to_string(spec.num_nodes);
+}
+
 std::string to_json(const Spec& spec) {
   json mounts = json::array();
   for (const Mount& mount : spec.file_mounts) mounts.push_back({{"target", mount.target}, {"source", mount.source}});

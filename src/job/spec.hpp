@@ -151,6 +151,14 @@ struct Spec {
   bool operator==(const Spec&) const = default;
 };
 
+// The least number of hosts that it runs on.
+[[nodiscard]] inline int nodes_least(const Spec& spec) {
+  return spec.gang.nodes_min > 0 ? spec.gang.nodes_min : spec.num_nodes;
+}
+[[nodiscard]] inline bool is_elastic(const Spec& spec) { return nodes_least(spec) < spec.num_nodes; }
+// "4", "2..4"
+[[nodiscard]] std::string nodes_text(const Spec& spec);
+
 [[nodiscard]] std::string to_json(const Spec& spec);
 [[nodiscard]] Result<Spec> parse_spec(std::string_view json);  // state_unreadable when it is not ours
 

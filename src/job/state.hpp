@@ -353,7 +353,7 @@ struct DeadlinePassed {
 // Its host is to be emptied, or too risky for its deadline, and another can take it now.
 struct MoveRequested {
   Epoch epoch;
-  std::string why;          // machine word: "drained", "deadline", "cheaper", "preempted"
+  std::string why;          // machine word: "drained", "deadline", "cheaper", "preempted", "grown"
   std::uint64_t after = 0;  // see Move
   Duration patience{};      // how long the next checkpoint is waited for; told to people, kept by the shell
   std::string text{};       // why, for people, when the word says too little
@@ -396,6 +396,12 @@ struct Event {
 inline constexpr std::string_view k_for_deadline = "deadline";   // why a job moves, and a limit of its file
 inline constexpr std::string_view k_for_less = "cheaper";        // why a job moves: its host is too dear
 inline constexpr std::string_view k_for_priority = "preempted";  // why a job moves: a more urgent one waits
+inline constexpr std::string_view k_for_straggler = "straggler";  // why a gang moves: a member holds up the others
+inline constexpr std::string_view k_to_grow = "grown";             // why an elastic gang begins anew: with more hosts
+// Of an elastic gang that grows after it has run for so long: hosts that it stays away from get another try. Not sooner,
+// for one that still fails costs two restarts.
+inline constexpr Duration k_forgiven_after = std::chrono::hours{1};
+[[nodiscard]] bool forgives(const Attempt& attempt, WallTime now);
 // "ada is drained", "ada is too risky for the deadline"
 [[nodiscard]] std::string leaving_in_words(const HostName& host, std::string_view why);
 inline constexpr Duration k_gang_grace = std::chrono::seconds{2};   // for the others of a gang that has lost a member

@@ -27,19 +27,30 @@ const HostName& culprit(const Attempt& attempt, const End& end) {
   return member == nullptr ? attempt.lead().host : member->host;
 }
 
+bool is_hosts(const End& end) {
+  return end.kind != EndKind::exited && end.kind != EndKind::oom && end.kind != EndKind::hung &&
+         !(end.kind == EndKind::signalled && !is_outside_signal(end.signal));
+}
+
 // What an attempt ended by, as far as its members tell. A host's failure comes before a program's: programs fail when
 // their peers' hosts do. Ends by our own order are no cause.
 std::optional<End> cause_of(const Attempt& attempt, std::optional<End> known, bool ordered) {
-  const auto is_hosts = [](const End& end) {
-    return end.kind != EndKind::exited && end.kind != EndKind::oom && end.kind != EndKind::hung &&
-           !(end.kind == EndKind::signalled && !is_outside_signal(end.signal));
-  };
   for (const Member& member : attempt.members) {
     const bool by_order = member.end && member.end->kind == EndKind::stopped;
     if (!member.end || member.end->success() || (by_order && (ordered || known))) continue;
     if (!known || (is_hosts(*member.end) && !is_hosts(*known))) known = member.end;
   }
   return known;
+}
+
+// Of what was stopped by our order. A member of a gang that fails while others are being stopped fails because they are
+// gone; and one that was done is no success of those that were not.
+End end_by_order(const Attempt& attempt, const std::optional<End>& cause) {
+  const auto stopped = std::find_if(attempt.members.begin(), attempt.members.end(), [](const Member& member) {
+    return member.end && member.end->kind == EndKind::stopped;
+  });
+  if (stopped != attempt.members.end() && (!cause || !is_hosts(*cause))) return *stopped->end;
+  return cause ? *cause : *attempt.lead().end;
 }
 
 // Why another try would end in the same way; empty: it may not.
@@ -126,7 +137,10 @@ void Stepper::after_end(const Attempt& attempt) {
   const bool ordered = stopping != nullptr && !stopping->cause;  // it is cancelled or moved
   const std::optional<End> cause = cause_of(attempt, stopping == nullptr ? std::nullopt : stopping->cause, ordered);
   const std::string moving(s().moving());
-  if (attempt.all(Part::ended)) return collect(attempt, cause ? *cause : *attempt.lead().end, moving);
+  if (attempt.all(Part::ended)) {
+    const End end = ordered ? end_by_order(attempt, cause) : cause ? *cause : *attempt.lead().end;
+    return collect(attempt, end, moving);
+  }
   if (!cause || ordered) return;
   // Until they have met none is sent START: nothing runs anywhere, and nothing is to be saved.
   if (const Launching* launching = phase<Launching>(); launching != nullptr && !launching->connected)

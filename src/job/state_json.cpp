@@ -123,7 +123,8 @@ struct PhaseWriter {
   }
   json operator()(const Launching& p) const {
     return {{"phase", "launching"}, {"attempt", of(p.attempt)},        {"placed_at", p.placed_at.ms},
-            {"doing", p.doing},     {"doing_since", p.doing_since.ms}, {"connected", p.connected}};
+            {"doing", p.doing},     {"doing_since", p.doing_since.ms}, {"connected", p.connected},
+            {"port", p.port},       {"token", p.token}};
   }
   json operator()(const Running& p) const {
     return {{"phase", "running"}, {"attempt", of(p.attempt)}, {"move", p.move ? of(*p.move) : json(nullptr)}};

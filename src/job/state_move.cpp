@@ -10,7 +10,14 @@ std::string leaving_in_words(const HostName& host, std::string_view why) {
   if (why == k_for_deadline) return host.value + " is too risky for the deadline";
   if (why == k_for_less) return host.value + " is dearer than another host";
   if (why == k_for_priority) return host.value + " is needed more urgently";
+  if (why == k_for_straggler) return host.value + " is slower than the other members";
+  if (why == k_to_grow) return "more hosts are there for it";
   return host.value + " is " + std::string(why);
+}
+
+bool forgives(const Attempt& attempt, WallTime now) {
+  return attempt.started_at && attempt.last_saved_at &&
+         std::chrono::milliseconds{now.ms - attempt.started_at->ms} >= k_forgiven_after;
 }
 
 namespace {
@@ -18,6 +25,8 @@ std::string staying(const HostName& host, std::string_view why) {
   if (why == k_for_deadline) return host.value + " keeps the job: no move can meet the deadline now";
   if (why == k_for_less) return host.value + " keeps the job: a move would save too little now";
   if (why == k_for_priority) return host.value + " keeps the job: it is not needed more urgently any more";
+  if (why == k_for_straggler) return host.value + " keeps its part of the job: it is not slower any more";
+  if (why == k_to_grow) return "the gang stays as it is: the hosts that it could have had are not there any more";
   return host.value + " takes jobs again: the job stays there";
 }
 }  // namespace
@@ -33,7 +42,8 @@ void Stepper::operator()(const MoveRequested& event) {
   if (running == nullptr || running->move) return;
   running->move = Move{event.why, at_, event.after, false, leaves};
   if (event.failures_max > 0) s().failures_max = event.failures_max;
-  std::string text = host + ": the job moves when its next checkpoint is safe";
+  std::string text = host + (event.why == k_to_grow ? ": it begins anew with them when its next checkpoint is safe"
+                                                    : ": the job moves when its next checkpoint is safe");
   if (event.patience > Duration::zero()) text += ", at the latest in " + format_duration(event.patience);
   if (!event.text.empty()) text += ": " + event.text;
   record("move_requested", text, event.epoch, leaves);
@@ -45,12 +55,15 @@ void Stepper::operator()(const MoveDue& event) {
   const Running* running = phase<Running>();
   if (found == nullptr || running == nullptr || !running->move) return;
   const Move move = *running->move;
+  const HostName& leaves = move.host.value.empty() ? found->lead().host : move.host;
+  if (move.why == k_for_straggler) avoid(leaves, leaving_in_words(leaves, move.why));
+  if (move.why == k_to_grow && forgives(*found, at_)) s().avoided.clear();
   const std::string reason = move.saved ? "checkpoint " + std::to_string(s().head.value) + " is safe"
                                         : "no further checkpoint came within " +
                                               format_duration(std::chrono::milliseconds{at_.ms - move.since.ms});
   stop_for_move(Attempt{*found}, move.why,
-                leaving_in_words(move.host.value.empty() ? found->lead().host : move.host, move.why) +
-                    ": stopping there, " + reason);
+                leaving_in_words(leaves, move.why) +
+                    (move.why == k_to_grow ? ": stopping, to begin anew with them, " : ": stopping there, ") + reason);
 }
 
 void Stepper::operator()(const MoveBlocked& event) {
@@ -71,7 +84,7 @@ void Stepper::operator()(const MoveWithdrawn& event) {
   const std::string why = running->move ? running->move->why : "drained";
   running->move.reset();
   record("move_withdrawn", staying(attempt->lead().host, why), event.epoch, attempt->lead().host);
-  explain("running", "running on " + attempt->lead().host.value);
+  explain("running", "running on " + attempt->where());
 }
 
 void Stepper::stop_for_move(const Attempt& attempt, const std::string& why, std::string text) {
@@ -82,7 +95,8 @@ void Stepper::stop_for_move(const Attempt& attempt, const std::string& why, std:
 
 // Neither a failure nor a loss: no charge, no avoidance, no backoff.
 void Stepper::move_on(const Attempt& attempt, const std::string& moving) {
-  const std::string text = leaving_in_words(attempt.lead().host, moving) + ": going on elsewhere";
+  const std::string text = leaving_in_words(attempt.lead().host, moving) +
+                           (moving == k_to_grow ? ": going on with them" : ": going on elsewhere");
   record("moved_away", text, attempt.epoch, attempt.lead().host);
   explain(moving, text);
   s().phase = Waiting{Duration::zero(), moving, text};

@@ -137,11 +137,12 @@ GangPlan plan_of(const Pool& pool, const Group& group, const GangSearch::Found& 
 
 struct Search {
   const job::Spec& spec;
-  const GangWish& wish;
+  GangWish wish;  // `members` is the size that is looked for just now
   const JobKnowledge& known;
   const Conflicts& conflicts;
   std::vector<GangPlan> plans{};
   std::vector<std::string> short_pools{};
+  std::size_t most = 0;  // hosts that fit and are alike, of the largest pool that was too small
 };
 
 void search_group(Search& search, const Pool& pool, Group& group) {
@@ -169,6 +170,7 @@ void search_pool(Search& search, const Pool& pool, const std::vector<Candidate>&
     if (group.candidates.size() >= static_cast<std::size_t>(search.wish.members)) search_group(search, pool, group);
   }
   if (search.plans.size() > before) return;
+  search.most = std::max(search.most, most);
   if (most >= static_cast<std::size_t>(search.wish.members)) {
     search.short_pools.push_back(pool.name + ": " + std::to_string(most) +
                                  " hosts fit, but too many are one machine under two names, or linked too slowly");
@@ -195,18 +197,36 @@ std::size_t turn_of(const HostFacts& host, const std::vector<Avoid>& avoided) {
   return found == avoided.end() ? 0 : static_cast<std::size_t>(found - avoided.begin()) + 1;
 }
 
-void search_all(Search& search, const std::vector<Pool>& pools, const std::vector<Candidate>& fitting) {
+void search_size(Search& search, const std::vector<Pool>& pools, const std::vector<Candidate>& fitting) {
   search.plans.clear();
   search.short_pools.clear();
-  for (const Pool& pool : pools) search_pool(search, pool, fitting);
+  search.most = 0;
+  const bool alone = search.wish.members == 1;  // near to whom?
+  for (const Pool& pool : alone ? std::vector<Pool>{{"all hosts", "", {}}} : pools) search_pool(search, pool, fitting);
   std::stable_sort(search.plans.begin(), search.plans.end(),
                    [&](const GangPlan& a, const GangPlan& b) { return better(a, b, search.spec.optimize); });
+}
+
+// Of all sizes that there are hosts for the greatest.
+void search_all(Search& search, const GangWish& wish, const std::vector<Pool>& pools,
+                const std::vector<Candidate>& fitting) {
+  for (int members = wish.members;;) {
+    search.wish.members = members;
+    search_size(search, pools, fitting);
+    if (!search.plans.empty() || members <= wish.least()) return;
+    members = std::max(wish.least(), std::min(members - 1, static_cast<int>(search.most)));
+  }
+}
+
+std::string size_text(const GangWish& wish) {
+  return (wish.least() < wish.members ? std::to_string(wish.least()) + " to " : "") + std::to_string(wish.members);
 }
 }  // namespace
 
 GangWish wish_of(const job::Spec& spec, const Coupling& coupling) {
   GangWish wish;
   wish.members = spec.num_nodes;
+  wish.members_min = job::nodes_least(spec);
   wish.near = coupling.job_class == job::JobClass::tight    ? Near::island
               : coupling.job_class == job::JobClass::medium ? Near::site
                                                             : Near::any;
@@ -258,7 +278,7 @@ GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::
     std::vector<Candidate> some;
     for (std::size_t i = 0; i < all.size(); ++i)
       if (turns[i] <= *most) some.push_back(all[i]);
-    search_all(search, pools, some);
+    search_all(search, wish, pools, some);
   }
   if (!search.plans.empty()) {
     decision.plan = search.plans.front();
@@ -266,17 +286,24 @@ GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::
   }
   decision.short_pools = std::move(search.short_pools);
   decision.could_ever_fit =
-      decision.plan || std::any_of(pools.begin(), pools.end(), [&](const Pool& pool) {
+      decision.plan || (wish.least() == 1 && !possible.empty()) || std::any_of(pools.begin(), pools.end(), [&](const Pool& pool) {
         const auto in_pool = [&](const std::string& name) { return pool.hosts.empty() || pool.hosts.contains(name); };
-        return std::count_if(possible.begin(), possible.end(), in_pool) >= wish.members;
+        return std::count_if(possible.begin(), possible.end(), in_pool) >= wish.least();
       });
   return decision;
+}
+
+std::string summary(const GangDecision& decision, const GangWish& wish) {
+  std::string text = std::to_string(decision.fitting) + (decision.fitting == 1 ? " provider" : " providers") +
+                     " could take a member now, " + std::to_string(wish.least()) + " are needed";
+  for (const std::string& pool : decision.short_pools) text += "; " + pool;
+  return text;
 }
 
 std::string describe(const GangPlan& plan) {
   std::vector<std::string> names;
   for (const Placement& member : plan.members) names.push_back(member.host.value);
-  std::string text = std::to_string(names.size()) + " hosts of " + plan.pool + ": " + join(names, ", ");
+  std::string text = std::to_string(names.size()) + (names.size() == 1 ? " host of " : " hosts of ") + plan.pool + ": " + join(names, ", ");
   if (!plan.gpus.empty()) text += "; " + (plan.gpus == "mixed" ? std::string("of any kind") : "each " + plan.gpus);
   return text + "; " + price_text(plan.crew.price_per_hour) + " together";
 }
@@ -285,6 +312,8 @@ std::vector<std::string> explain(const GangDecision& decision, const GangWish& w
   std::vector<std::string> lines;
   if (decision.plan) {
     lines.push_back("would run on " + describe(*decision.plan));
+    if (static_cast<int>(decision.plan->members.size()) < wish.members)
+      lines.push_back("there are no more now of the " + size_text(wish) + " hosts that it asks for; it grows when there are");
     const Estimate& end = decision.plan->estimate;
     char cost[64];
     std::snprintf(cost, sizeof cost, "expected: %.2f USD and ", end.cost());
@@ -294,7 +323,7 @@ std::vector<std::string> explain(const GangDecision& decision, const GangWish& w
   } else if (decision.nobody()) {
     lines.push_back("no provider is registered");
   } else {
-    lines.push_back("no " + std::to_string(wish.members) + " hosts can run it together" +
+    lines.push_back("no " + size_text(wish) + " hosts can run it together" +
                     (decision.could_ever_fit ? " now" : ""));
   }
   for (const GangPlan& other : decision.runners_up) lines.push_back("would do too: " + describe(other));

@@ -28,12 +28,14 @@ enum class Near : std::uint8_t {
 };
 
 struct GangWish {
-  int members = 2;  // hosts, 2..1024
+  int members = 2;  // hosts, 1..1024
   Near near = Near::island;
   bool mixed_vendors = false;  // with Near::any
   bool joined = false;         // GPUs of a host by NVLink or its like
   // Of the links between hosts, unless they have InfiniBand or RoCE; nullopt: as islands have.
   std::optional<double> bits_per_second{};
+  int members_min = 0;  // makes do with so many when there are no more; 0: all
+  [[nodiscard]] int least() const { return members_min > 0 ? members_min : members; }
 };
 
 // Tight gangs need an island whose hosts' GPUs are joined, medium ones a site, others nothing. With `constraints:
@@ -62,11 +64,14 @@ struct GangDecision {
   bool could_ever_fit = false;  // it would with all that is only busy or away
 };
 
-// `spec.resources` is what each member needs. Avoided hosts are left out while the gang can do without them.
+// `spec.resources` is what each member needs. Avoided hosts are left out while the gang can do without them, if need be
+// with fewer members; of what is left it gets as many as there are.
 [[nodiscard]] GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::vector<HostFacts>& hosts,
                                       const Topology& topology, std::span<const PairLink> links,
                                       const std::vector<Avoid>& avoided, const JobKnowledge& known);
 [[nodiscard]] std::string describe(const GangPlan& plan);
+// Why there is no plan, in one line.
+[[nodiscard]] std::string summary(const GangDecision& decision, const GangWish& wish);
 // The same from declared sites and measured links.
 [[nodiscard]] Topology topology_of(const std::vector<HostFacts>& hosts, std::span<const PairLink> links);
 [[nodiscard]] std::vector<std::string> explain(const GangDecision& decision, const GangWish& wish);

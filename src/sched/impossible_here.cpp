@@ -47,7 +47,7 @@ std::string hosts_text(std::size_t count) { return std::to_string(count) + (coun
 std::string fewer(std::size_t count) { return "num_nodes: " + std::to_string(count); }
 
 Finding enough_hosts(const job::Spec& spec, const std::vector<HostFacts>& hosts, const Fitting& fitting) {
-  const auto wanted = static_cast<std::size_t>(spec.num_nodes);
+  const auto wanted = static_cast<std::size_t>(job::nodes_least(spec));
   const std::size_t have = fitting.hosts.size();
   if (have == 0 || wanted <= have) return std::nullopt;  // none at all is told host by host
   Impossible no{"hosts", fewer(wanted) + " wants " + hosts_text(wanted) + " at once, and ", {fewer(have)}};
@@ -81,10 +81,10 @@ Finding one_vendor(const job::Spec& spec, const Coupling& coupling, const Fittin
     most = std::max(most, count);
     parts.push_back(std::to_string(count) + " " + std::string(vendor_name(vendor)));
   }
-  if (counts.size() < 2 || most >= static_cast<std::size_t>(spec.num_nodes)) return std::nullopt;
+  if (counts.size() < 2 || most >= static_cast<std::size_t>(job::nodes_least(spec))) return std::nullopt;
   return Impossible{
       "vendors",
-      fewer(static_cast<std::size_t>(spec.num_nodes)) + " fits only across vendors (" + join(parts, ", ") + "), and " +
+      fewer(static_cast<std::size_t>(job::nodes_least(spec))) + " fits only across vendors (" + join(parts, ", ") + "), and " +
           (library ? "backend " + std::string(job::backend_name(spec.workload.backend)) + " runs on one"
                    : "no library joins GPUs of different vendors in every step at their speed"),
       {fewer(most) + " of one vendor", "class: federated with backend: gloo and workload.sync_every: any vendors"}};
@@ -152,7 +152,7 @@ Finding one_site(const job::Spec& spec, const Coupling& coupling, const Fitting&
         }));
     most = std::max(most, together);
   }
-  const auto wanted = static_cast<std::size_t>(spec.num_nodes);
+  const auto wanted = static_cast<std::size_t>(job::nodes_least(spec));
   if (most >= wanted) return std::nullopt;
   Impossible no{"site",
                 "a tight gang of " + hosts_text(wanted) + " must be at one site, and of the " +
@@ -175,7 +175,7 @@ Finding one_site(const job::Spec& spec, const Coupling& coupling, const Fitting&
 Finding link(const job::Spec& spec, const Coupling&, const Fitting& fitting, const Pairs& pairs) {
   const SynchronousJob job = synchronous_of(spec);
   if (job.exchange.bytes <= 0 || job.exchange.compute_s <= 0) return std::nullopt;
-  const std::optional<Wire> wire = best_wire(pairs, fitting.hosts, static_cast<std::size_t>(spec.num_nodes));
+  const std::optional<Wire> wire = best_wire(pairs, fitting.hosts, static_cast<std::size_t>(std::max(2, job::nodes_least(spec))));
   if (!wire || wire->bytes_per_s <= 0) return std::nullopt;
   LinkVerdict verdict = judge_link(job, *wire);
   if (verdict.answer != LinkVerdict::Answer::refused) return std::nullopt;
@@ -210,7 +210,7 @@ SynchronousJob synchronous_of(const job::Spec& spec) {
 
 std::optional<Wire> best_gang_wire(const job::Spec& spec, const std::vector<HostFacts>& hosts,
                                    std::span<const PairLink> links) {
-  const auto members = static_cast<std::size_t>(spec.num_nodes);
+  const auto members = static_cast<std::size_t>(job::nodes_least(spec));
   const Fitting fitting = fitting_of(spec, hosts);
   if (members < 2 || fitting.hosts.size() < members) return std::nullopt;
   const std::optional<Wire> wire = best_wire(pairs_of(links), fitting.hosts, members);
@@ -243,7 +243,7 @@ Finding impossible_here(const job::Spec& spec, const Coupling& coupling, const s
                         std::span<const PairLink> links) {
   if (hosts.empty()) return std::nullopt;
   if (Finding no = gpus_of_one_host(spec, hosts)) return no;
-  if (spec.num_nodes < 2) return std::nullopt;
+  if (job::nodes_least(spec) < 2) return std::nullopt;
   const Fitting fitting = fitting_of(spec, hosts);
   if (Finding no = enough_hosts(spec, hosts, fitting)) return no;
   if (fitting.hosts.empty()) return std::nullopt;

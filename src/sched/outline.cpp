@@ -110,7 +110,7 @@ GangWire gang_wire(const job::Spec& spec, const std::vector<Chosen>& chosen, con
                    std::span<const PairLink> links) {
   std::vector<const HostFacts*> members;
   for (const Chosen& one : chosen) members.push_back(one.host);
-  if (members.size() == static_cast<std::size_t>(spec.num_nodes))
+  if (members.size() >= static_cast<std::size_t>(std::max(2, job::nodes_least(spec))))
     if (auto wire = slowest_wire(members, links)) return {wire, "link: "};
   return {best_gang_wire(spec, hosts, links), "link: at best "};
 }

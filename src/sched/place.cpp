@@ -212,7 +212,7 @@ Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const
     Candidate c = consider(spec, query, host);
     if (spec.num_nodes > 1)
       c.reject("nodes",
-               "the job wants " + std::to_string(spec.num_nodes) + " hosts at once, which is not supported yet");
+               "the job wants " + std::to_string(spec.num_nodes) + " hosts at once");
     note_avoidance(c, avoided);
     if (!c.rejection) estimate(c, known, spec.optimize);
     return c;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -51,11 +52,22 @@ struct Kept {
 
 class Merge {
  public:
-  Merge(std::span<const MemberTree> members, const ReadEntry& read) : members_(members), read_(read) {}
+  Merge(std::span<const MemberTree> members, const ReadEntry& read, const Tree* base) : members_(members), read_(read) {
+    if (base == nullptr) return;
+    for (const Entry& entry : base->entries) base_.emplace(entry.path, &entry);
+    const MemberTree all{"", 0, std::numeric_limits<std::uint32_t>::max(), base};
+    base_families_ = rank_families(std::span(&all, 1));
+  }
 
   Result<MergedTree> run() {
-    for (const MemberTree& member : members_)
-      for (const Entry& entry : member.tree->entries) TRY(take(member, entry));
+    for (const bool given : {false, true})
+      for (const MemberTree& member : members_)
+        for (const Entry& entry : member.tree->entries)
+          if (is_as_given(entry) == given) {
+            if (!given) anew_[entry.path].push_back(&member);
+            TRY(take(member, entry, given));
+          }
+    check_rewritten_files();
     TRY(check_distributed());
     check_rank_files();
     std::vector<Entry> entries;
@@ -68,9 +80,14 @@ class Merge {
   }
 
  private:
-  Result<void> take(const MemberTree& member, const Entry& entry) {
+  [[nodiscard]] bool is_as_given(const Entry& entry) const {
+    const auto found = base_.find(entry.path);
+    return found != base_.end() && same(*found->second, entry);
+  }
+
+  Result<void> take(const MemberTree& member, const Entry& entry, bool given) {
     const auto [place, is_new] = kept_.try_emplace(entry.path, Kept{&entry, &member});
-    if (is_new || same(*place->second.entry, entry)) return {};
+    if (is_new || given || same(*place->second.entry, entry)) return {};
     const Entry& first = *place->second.entry;
     if (first.kind != entry.kind)
       return make_error(Code::checkpoint_damaged, "'" + entry.path + "' is a file on one host and a folder or link on "
@@ -101,9 +118,44 @@ class Merge {
     return {};
   }
 
-  void check_rank_files() {
+  // Files of ranks that lie where the checkpoint before had them: of one save, or of none.
+  void check_rewritten_files() {
+    const std::uint32_t world = world_now();
+    for (const auto& [family, given] : base_families_) {
+      const std::optional<std::set<std::uint32_t>> anew = written_anew(family, given, world);
+      if (!anew || anew->empty()) continue;
+      for (std::uint32_t rank = 0; rank < world; ++rank)
+        if (!anew->contains(rank))
+          merged_.missing.push_back(family.name_of(rank) + " anew, as other ranks have written theirs");
+      for (const std::uint32_t rank : given)
+        if (rank >= world) kept_.erase(family.name_of(rank));
+    }
+  }
+
+  // The ranks whose files are new; nullopt when one has written another's: then the number says something else.
+  [[nodiscard]] std::optional<std::set<std::uint32_t>> written_anew(const RankFamily& family,
+                                                                    const std::set<std::uint32_t>& given,
+                                                                    std::uint32_t world) const {
+    std::set<std::uint32_t> ranks = given, anew;
+    for (std::uint32_t rank = 0; rank < world; ++rank) ranks.insert(rank);
+    for (const std::uint32_t rank : ranks) {
+      const auto found = anew_.find(family.name_of(rank));
+      if (found == anew_.end()) continue;
+      for (const MemberTree* member : found->second)
+        if (rank < member->first_rank || rank >= member->first_rank + member->ranks) return std::nullopt;
+      anew.insert(rank);
+    }
+    return anew;
+  }
+
+  [[nodiscard]] std::uint32_t world_now() const {
     std::uint32_t world = 0;
     for (const MemberTree& member : members_) world = std::max(world, member.first_rank + member.ranks);
+    return world;
+  }
+
+  void check_rank_files() {
+    const std::uint32_t world = world_now();
     for (const auto& [family, ranks] : rank_families(members_))
       for (std::uint32_t rank = 0; rank < world; ++rank)
         if (!ranks.contains(rank))
@@ -112,6 +164,9 @@ class Merge {
 
   std::span<const MemberTree> members_;
   const ReadEntry& read_;
+  std::map<std::string_view, const Entry*> base_;
+  std::map<RankFamily, std::set<std::uint32_t>> base_families_;
+  std::map<std::string, std::vector<const MemberTree*>> anew_;  // who holds what was not given, by path
   std::map<std::string, Kept> kept_;
   MergedTree merged_;
 };
@@ -236,8 +291,8 @@ std::string MergedTree::why() const {
   return "";
 }
 
-Result<MergedTree> merge_members(std::span<const MemberTree> members, const ReadEntry& read) {
-  return Merge(members, read).run();
+Result<MergedTree> merge_members(std::span<const MemberTree> members, const ReadEntry& read, const Tree* base) {
+  return Merge(members, read, base).run();
 }
 
 Tree local_part(const Tree& tree, RankRange ranks, std::uint32_t world_written, std::uint32_t world_now) {

@@ -58,7 +58,12 @@ using ReadEntry = std::function<Result<Bytes>(const MemberTree&, const Entry&)>;
 //   each .metadata of torch's distributed checkpoints finds every file that it names, and no such file lies without one;
 //   of files that each rank writes one of (zero_pp_rank_3_…, rank_3.pt, random_states_3.pkl) no rank's is missing.
 // The error is that of a path which is a file here and a folder there. REQUIRES: members in the order of their ranks.
-[[nodiscard]] Result<MergedTree> merge_members(std::span<const MemberTree> members, const ReadEntry& read);
+//
+// `base`: the checkpoint that all of them were given whole at the start; nullptr: none, or not known. What a member holds
+// as it was given yields to what another has made of it. Where one rank has written its file anew, all must have; and
+// those of ranks that there are no more, since the gang has become smaller, are left out.
+[[nodiscard]] Result<MergedTree> merge_members(std::span<const MemberTree> members, const ReadEntry& read,
+                                               const Tree* base = nullptr);
 
 // A file of the tree whose name says that it is of one of the member's own ranks ("rank_3.pt"), if there is one.
 [[nodiscard]] std::optional<std::string> file_of_a_rank(const MemberTree& member);

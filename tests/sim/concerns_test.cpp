@@ -261,6 +261,123 @@ TEST(Gangs, CheckpointsAreFetchedAfterARestartOfTheDaemonAsBefore) {
   EXPECT_EQ(grid.job("gang").machine.attempts.value, 1u);
 }
 
+// --- Gangs of any size -----------------------------------------------------------------------------------------------
+
+Options gangs(int hosts) {
+  Options o = quiet();
+  o.hosts = hosts;
+  o.ganged = 1;
+  o.work = 40 * k_min;
+  return o;
+}
+
+std::size_t size_of(Grid& grid, const std::string& name) {
+  const registry::Job job = grid.job(name);
+  return job.machine.attempt() == nullptr || job.state != job::JobState::running ? 0 : job.machine.attempt()->members.size();
+}
+
+void range(job::Spec& spec, int least, int most) {
+  spec.num_nodes = most;
+  spec.gang.nodes_min = least;
+}
+
+TEST(Elastic, GoesOnWithFewerAtOnceAndGrowsBackJustAfterACheckpoint) {
+  Grid grid(gangs(4));
+  grid.add("gang", [](job::Spec& spec) { range(spec, 2, 4); });
+  ASSERT_TRUE(grid.until([&] { return size_of(grid, "gang") == 4 && grid.job("gang").machine.head.value == 2; }));
+  grid.world.hosts[1]->lose_power();
+  const Nanos lost = grid.world.now;
+  ASSERT_TRUE(grid.until([&] { return size_of(grid, "gang") == 3; })) << grid.trace();
+  EXPECT_LT(grid.world.now - lost, grid.world.options.lost_after + 20 * k_s);
+  grid.world.hosts[1]->power_up();
+  const std::uint64_t head = grid.job("gang").machine.head.value;
+  ASSERT_TRUE(grid.until([&] { return size_of(grid, "gang") == 4; })) << grid.trace();
+  EXPECT_GT(grid.job("gang").machine.head.value, head) << "it grows from a new checkpoint";
+  EXPECT_TRUE(grid.told("gang", "moved_away"));
+  EXPECT_TRUE(grid.job("gang").machine.failures.empty());
+  ASSERT_TRUE(grid.until([&] { return grid.ended("gang"); }));
+  EXPECT_EQ(grid.job("gang").state, job::JobState::succeeded);
+  EXPECT_EQ(grid.job("gang").machine.attempts.value, 3u);
+}
+
+TEST(Elastic, BeginsWithWhatIsFreeAndMayBeLeftWithOneHost) {
+  Grid grid(gangs(2));
+  grid.add("gang", [](job::Spec& spec) { range(spec, 1, 3); });
+  ASSERT_TRUE(grid.until([&] { return size_of(grid, "gang") == 2 && grid.job("gang").machine.head.value == 2; }));
+  grid.world.hosts[0]->lose_power();
+  ASSERT_TRUE(grid.until([&] { return size_of(grid, "gang") == 1; })) << grid.trace();
+  const std::uint64_t head = grid.job("gang").machine.head.value;
+  ASSERT_TRUE(grid.until([&] { return grid.job("gang").machine.head.value > head; })) << "one host's are whole by themselves";
+  ASSERT_TRUE(grid.until([&] { return grid.ended("gang"); }));
+  EXPECT_EQ(grid.job("gang").state, job::JobState::succeeded);
+}
+
+TEST(Spares, TakeThePlaceOfALostMemberAndTheOthersStay) {
+  Grid grid(gangs(4));
+  grid.add("gang", [](job::Spec& spec) {
+    spec.num_nodes = 3;
+    spec.gang.spares = 1;
+  });
+  ASSERT_TRUE(grid.until([&] { return grid.told("gang", "standby"); })) << grid.trace();
+  std::vector<std::string> before, after;
+  const registry::Job first = grid.job("gang");
+  for (const job::Member& member : first.machine.attempt()->members) before.push_back(member.host.value);
+  grid.world.hosts[static_cast<std::size_t>(std::stoi(before[1].substr(4)))]->lose_power();
+  ASSERT_TRUE(grid.until([&] { return grid.job("gang").machine.attempts.value == 2 && grid.runs("gang"); }));
+  const registry::Job job = grid.job("gang");
+  for (const job::Member& member : job.machine.attempt()->members) after.push_back(member.host.value);
+  EXPECT_NE(job.machine.attempt()->placement_reason.find("a spare takes the place"), std::string::npos);
+  EXPECT_EQ(std::count(after.begin(), after.end(), before[1]), 0);
+  EXPECT_EQ(std::count(after.begin(), after.end(), before[0]) + std::count(after.begin(), after.end(), before[2]), 2);
+}
+
+// Small jobs end one by one, and the next of them fits at once where the gang needs all hosts.
+TEST(Turns, AGangIsNotPassedOverForEver) {
+  Options o = gangs(3);
+  o.work = 4 * k_min;
+  Grid grid(o);
+  const auto alone = [](job::Spec& spec) { spec.num_nodes = 1; };
+  for (int i = 0; i < 3; ++i) grid.add("first" + std::to_string(i), alone);
+  grid.add("gang", [](job::Spec& spec) { spec.num_nodes = 3; });
+  for (int i = 0; i < 30; ++i) grid.add("small" + std::to_string(i), alone);
+  ASSERT_TRUE(grid.until([&] { return grid.job("gang").machine.reason == "waiting_for_provider"; })) << grid.trace();
+  const Nanos waits = grid.world.now;
+  ASSERT_TRUE(grid.until([&] { return grid.runs("gang"); })) << grid.trace();
+  EXPECT_LT(grid.world.now - waits, 6 * k_min) << grid.trace();
+  EXPECT_TRUE(grid.told("gang", "kept_for_it"));
+  EXPECT_FALSE(grid.ended("small29"));
+}
+
+TEST(Turns, AGangOfHigherPriorityGetsRoomFromLesserJobs) {
+  Options o = gangs(3);
+  Grid grid(o);
+  for (int i = 0; i < 3; ++i) grid.add("lesser" + std::to_string(i), [](job::Spec& spec) { spec.num_nodes = 1; });
+  ASSERT_TRUE(grid.until([&] { return grid.runs("lesser0") && grid.runs("lesser1") && grid.runs("lesser2"); }));
+  grid.add("gang", [](job::Spec& spec) {
+    spec.num_nodes = 2;
+    spec.priority = 1;
+  });
+  grid.laptop().user_submits();
+  const Nanos waits = grid.world.now;
+  ASSERT_TRUE(grid.until([&] { return grid.runs("gang"); })) << grid.trace();
+  EXPECT_LT(grid.world.now - waits, 4 * k_min);
+  const auto stays = [&](const char* name) { return grid.runs(name) ? 1 : 0; };
+  EXPECT_EQ(stays("lesser0") + stays("lesser1") + stays("lesser2"), 1) << "no more leave than have to";
+}
+
+TEST(Turns, WithoutThemItWouldBe) {
+  static constexpr control::ConcernMaker k_none[] = {control::make_limits};
+  Options o = gangs(3);
+  o.work = 4 * k_min;
+  Grid grid(o, k_none);
+  const auto alone = [](job::Spec& spec) { spec.num_nodes = 1; };
+  for (int i = 0; i < 3; ++i) grid.add("first" + std::to_string(i), alone);
+  grid.add("gang", [](job::Spec& spec) { spec.num_nodes = 3; });
+  for (int i = 0; i < 30; ++i) grid.add("small" + std::to_string(i), alone);
+  ASSERT_TRUE(grid.until([&] { return grid.ended("small20") || grid.runs("gang"); }));
+  EXPECT_FALSE(grid.runs("gang"));
+}
+
 // --- A concern of one's own ------------------------------------------------------------------------------------------
 
 // Whatever it is good for: a job runs on one host for three minutes at most.

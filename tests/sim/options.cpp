@@ -228,6 +228,11 @@ job::Spec draw_spec(const Options& o, int index, Random& random) {
     spec.constraints.any_interconnect = true;
     spec.replicas = 1;
     spec.checkpoint.standby = false;
+    if (o.elastic > 0 && random.chance(o.elastic)) {
+      spec.num_nodes = static_cast<int>(random.between(spec.num_nodes, std::max(spec.num_nodes, o.hosts)));
+      spec.gang.nodes_min = static_cast<int>(random.between(1, std::min(2, spec.num_nodes - 1)));
+    }
+    if (o.elastic > 0 && random.chance(0.5)) spec.gang.spares = static_cast<int>(random.between(1, 2));
   }
   return spec;
 }
@@ -290,6 +295,8 @@ Options draw(std::uint64_t seed) {
   draw_keep(later, o);
   Random gangs(seed * 0xD1B54A32D192ED03u + 7);
   draw_gangs(gangs, o);
+  Random sizes(seed * 0xBF58476D1CE4E5B9u + 3);
+  if (o.ganged > 0 && sizes.chance(0.6)) o.elastic = sizes.unit();
   Random wishes(seed * 0x9E3779B97F4A7C15u + 1);
   draw_wishes(wishes, o);
   return o;

@@ -97,6 +97,7 @@ struct Options {
   // What users want: how likely a job has it.
   std::vector<double> prices;  // of hosts, USD an hour
   double ganged = 0;        // a job needs several hosts at once; the first two surely, when any
+  double elastic = 0;       // such a one makes do with fewer, and has spares
   double port_trouble = 0;  // of a proof that members reach each other
   double replicated = 0, urgent = 0, owned = 0, limited = 0, due = 0, standby = 0, tuned = 0, secret = 0;
 };

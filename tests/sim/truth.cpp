@@ -71,6 +71,7 @@ Payload* Truth::payload_starts(int host, int laptop, const wire::AttemptSpec& sp
   payload->host = host;
   payload->epoch = spec.epoch;
   payload->gpus = spec.gpu_uuids;
+  if (spec.gang) payload->members = static_cast<int>(spec.gang->members.size());
   const std::string which = name(*payload);
   if (find(host, payload->job, spec.epoch) != nullptr) throw Violation("S8", which + " starts a second time");
   if (promises_.contains({host, payload->job, spec.epoch.value}))

@@ -37,6 +37,7 @@ struct Payload {  // the job's own program on a host
   int job = 0, laptop = 0, host = 0;
   Epoch epoch;
   std::vector<std::string> gpus;
+  int members = 1;  // of its gang
   bool alive = true;
   Why why = Why::finished;
   Nanos ended_at = 0;
@@ -88,6 +89,8 @@ class Truth {
   // Gangs: all members or none; truth_gangs.cpp.
   void check_start(const JobId& job, Epoch epoch) const;
   void check_holds(Laptop& laptop);
+  void check_size(const job::State& after) const;
+  void check_room(Laptop& laptop);
 
   // The end.
   void healed();
@@ -164,7 +167,7 @@ class Truth {
   std::map<int, Nanos> next_look_at_seen_;                         // laptop
   std::map<std::pair<int, int>, int> answers_for_;                 // laptop, host: looks in a row
   std::map<std::pair<int, int>, Nanos> answers_since_;             // laptop, host
-  std::map<std::string, Nanos> stays_since_, crowded_since_;       // by job
+  std::map<std::string, Nanos> stays_since_, crowded_since_, roomy_since_;  // by job
   std::map<std::tuple<int, std::string, std::uint64_t>, Nanos> held_since_, half_since_;  // host or -1, job, epoch
 };
 

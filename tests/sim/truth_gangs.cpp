@@ -9,15 +9,15 @@
 namespace gridctl::sim {
 
 namespace {
+constexpr Nanos k_room = 40 * k_s;  // until it is asked again, in its turn
 constexpr Nanos k_give_back = 4 * k_min;  // until what a gang that is given up holds must be free: stops have a grace
 }
 
 bool Truth::has_peers(const Payload& payload) const {
-  const int wanted = world_.jobs[static_cast<std::size_t>(payload.job)].spec.num_nodes;
   const auto begun = std::count_if(payloads_.begin(), payloads_.end(), [&](const auto& one) {
     return one->job == payload.job && one->epoch == payload.epoch;
   });
-  return begun >= wanted;
+  return begun >= payload.members;
 }
 
 bool Truth::has_lost_peer(const Payload& payload) const {
@@ -34,6 +34,32 @@ void Truth::check_start(const JobId& job, Epoch epoch) const {
   if (!launching->attempt.all(job::Part::prepared))
     throw Violation("G1", job.value + ": a member is started before all others are ready");
   if (!launching->connected) throw Violation("G1", job.value + ": a member is started before all have met");
+}
+
+void Truth::check_size(const job::State& after) const {
+  const job::Attempt* attempt = after.attempt();
+  if (attempt == nullptr) return;
+  const job::Spec& spec = world_.jobs[static_cast<std::size_t>(index(after.id))].spec;
+  const int members = static_cast<int>(attempt->members.size());
+  if (members < job::nodes_least(spec) || members > spec.num_nodes)
+    throw Violation("G4", after.id.value + " is placed on " + std::to_string(members) + " hosts, and wants " +
+                              job::nodes_text(spec));
+}
+
+// Once all is well: an elastic gang runs as soon as as many hosts are free as it needs at least.
+void Truth::check_room(Laptop& laptop) {
+  for (const auto& [id, job] : laptop.controller()->book().all()) {
+    const auto* waiting = job->in<job::Waiting>();
+    int free = 0;
+    for (int host = 0; host < world_.options.hosts; ++host) free += could_take(laptop, host, job->spec()) ? 1 : 0;
+    const bool waits = waiting != nullptr && waiting->why == "waiting_for_provider" && job::is_elastic(job->spec());
+    if (!waits || job->unsure || free < job::nodes_least(job->spec())) {
+      roomy_since_.erase(id);
+      continue;
+    }
+    if (world_.now - roomy_since_.try_emplace(id, world_.now).first->second > k_room)
+      throw Violation("G5", id + " waits, though " + std::to_string(free) + " hosts are free for it");
+  }
 }
 
 // In a healthy world.

@@ -74,7 +74,10 @@ void Truth::committed(int laptop, const registry::Checkpoint& c, const job::Stat
   if (!stored_.contains({laptop, c.root})) throw Violation("S6", which + " is committed without all its bytes");
   if (held == nullptr) throw Violation("S6", which + " has bytes that no program has written");
   if (family(held->job) != family(index(c.job))) throw Violation("S6", which + " is of job" + std::to_string(held->job));
-  if (held->parts != world_.jobs[static_cast<std::size_t>(index(c.job))].spec.num_nodes)
+  const auto made = std::find_if(payloads_.begin(), payloads_.end(), [&](const auto& one) {
+    return one->job == held->job && one->epoch == c.epoch;
+  });
+  if (made != payloads_.end() && held->parts != (*made)->members)
     throw Violation("S6", which + " lacks parts of members");
   const auto attempt = shadow(c.job).attempts.find(c.epoch.value);
   if (attempt != shadow(c.job).attempts.end() && attempt->second != c.attempt.value)

@@ -46,6 +46,7 @@ void Truth::check_placed(int laptop, const job::State& after) {
       broken("W1", after.id, "is placed on " + member.host.value + ", which is to be emptied");
   }
   check_apart(after);
+  check_size(after);
 }
 
 // Also of a placement that is only seen when it is read back.
@@ -111,7 +112,10 @@ void Truth::audit(Laptop& laptop) {
   if (world_.healed && clear > 3 * k_min) check_seen(laptop);
   else std::erase_if(answers_for_, [&](const auto& entry) { return entry.first.first == laptop.index(); });
   if (world_.healed) look_at_forgotten(laptop);
-  if (world_.healed && clear > 3 * k_min) check_holds(laptop);
+  if (world_.healed && clear > 3 * k_min) {
+    check_holds(laptop);
+    check_room(laptop);
+  }
   note_answers(laptop);
   for (const auto& [id, job] : laptop.controller()->book().all()) {
     check_silence(laptop, *job);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs of higher priority: running ones of lower priority make room for them, each when its next checkpoint is safe.
+#include <algorithm>
+#include <tuple>
+
 #include "base/text.hpp"
 #include "control/concerns/table.hpp"
 #include "sched/preempt.hpp"
@@ -8,6 +11,7 @@ namespace gridctl::control {
 
 namespace {
 
+constexpr std::size_t k_spared_max = 8;   // of a gang's hosts: who might stay is looked at one by one
 constexpr std::size_t k_planned_max = 8;  // jobs that wait are planned for in one round
 
 class PreemptionConcern : public Concern {
@@ -17,6 +21,7 @@ class PreemptionConcern : public Concern {
   void tick(BootTime) override {
     asked_.clear();
     std::size_t planned = 0;
+    bool gang_planned = false;  // one has its turn after the other: asking for one costs as much as for many jobs
     const std::vector<TrackedJob*> queue = rooms_.placement.queue();
     for (const TrackedJob* job : queue) rooms_.placement.reserve(job->id(), std::nullopt);
     for (const TrackedJob* job : queue) {
@@ -25,8 +30,11 @@ class PreemptionConcern : public Concern {
         continue;
       const std::vector<sched::Holder> holders = holders_below(job->spec().priority);
       if (holders.empty()) continue;
+      const bool gang = job->spec().num_nodes > 1;
+      if (gang && std::exchange(gang_planned, true)) continue;
       ++planned;
-      plan(*job, holders);
+      if (gang) plan_gang(*job, holders);
+      else plan(*job, holders);
     }
     rooms_.book.each([&](TrackedJob& job) {
       if (const auto found = asked_.find(job.id().value); found != asked_.end())
@@ -77,12 +85,50 @@ class PreemptionConcern : public Concern {
       names.push_back(leaves.value);
       asked_[leaves.value] = "job " + job.id().value + " of priority " + std::to_string(job.spec().priority) + " waits";
     }
-    tell(job, plan->placement.host, join(names, ", "));
+    tell(job, plan->placement.host, plan->placement.host.value, join(names, ", "));
+  }
+
+  // The hosts that it would have without all of them, and of those there who cannot stay.
+  void plan_gang(const TrackedJob& job, std::vector<sched::Holder> holders) {
+    const auto with_gone = [&](const std::set<std::string>& gone) -> std::optional<std::vector<job::Member>> {
+      const Result<GangOffer> offer = rooms_.placement.offer(job, rooms_.placement.question(job, gone));
+      if (!offer || !offer->decision.plan) return std::nullopt;
+      return offer->members();
+    };
+    if (with_gone({})) return;  // it fits as things are
+    std::set<std::string> gone;
+    for (const sched::Holder& holder : holders) gone.insert(holder.job.value);
+    std::optional<std::vector<job::Member>> members = with_gone(gone);
+    if (!members) return;
+    std::erase_if(holders, [&](const sched::Holder& holder) {
+      return std::none_of(members->begin(), members->end(),
+                          [&](const job::Member& member) { return member.host == holder.host; });
+    });
+    gone.clear();
+    for (const sched::Holder& holder : holders) gone.insert(holder.job.value);
+    // The most urgent stay if they can, then those that have run for longest.
+    std::sort(holders.begin(), holders.end(), [](const sched::Holder& a, const sched::Holder& b) {
+      return std::tuple(a.leaving ? 1 : 0, -a.priority, a.began_at, a.job.value) <
+             std::tuple(b.leaving ? 1 : 0, -b.priority, b.began_at, b.job.value);
+    });
+    if (holders.size() > k_spared_max) holders.resize(k_spared_max);
+    for (const sched::Holder& holder : holders) {
+      gone.erase(holder.job.value);
+      if (auto beside = with_gone(gone)) members = std::move(beside);
+      else gone.insert(holder.job.value);
+    }
+    if (gone.empty()) return;
+    rooms_.placement.reserve(job.id(), *members);
+    std::vector<std::string> hosts;
+    for (const job::Member& member : *members) hosts.push_back(member.host.value);
+    for (const std::string& leaves : gone)
+      asked_[leaves] = "job " + job.id().value + " of priority " + std::to_string(job.spec().priority) + " waits";
+    tell(job, members->front().host, join(hosts, ", "), join(std::vector(gone.begin(), gone.end()), ", "));
   }
 
   // Once for each set of jobs that it waits for.
-  void tell(const TrackedJob& job, const HostName& host, const std::string& jobs) {
-    const std::string text = "it will run on " + host.value +
+  void tell(const TrackedJob& job, const HostName& host, const std::string& hosts, const std::string& jobs) {
+    const std::string text = "it will run on " + hosts +
                              " when the next checkpoints are safe of what runs there with less priority: " + jobs;
     if (std::exchange(told_[job.id().value], text) == text) return;
     rooms_.book.note(job.id(), {"preempting", text, {}, host});

@@ -21,7 +21,6 @@ constexpr int k_steps_tries = 4;                              // not at all of j
 constexpr std::size_t k_lines_kept = 80;                      // of the stacks of one host
 constexpr const char* k_stacks_name = "stacks";
 constexpr const char* k_steps_name = "steps";
-constexpr const char* k_for_straggler = "straggler";
 
 // The first lines, those that say most.
 std::string first_lines(const std::string& text) {
@@ -65,11 +64,11 @@ class ProgressConcern : public Concern, public FleetListener {
 
   void forgotten(const JobId& id) override { watched_.erase(id.value); }
 
-  [[nodiscard]] bool moves_for(std::string_view why) const override { return why == k_for_straggler; }
+  [[nodiscard]] bool moves_for(std::string_view why) const override { return why == job::k_for_straggler; }
   [[nodiscard]] std::optional<MoveWish> still_wished(const TrackedJob& job) override {
     const auto found = watched_.find(job.id().value);
     if (found == watched_.end() || !found->second.straggler) return std::nullopt;
-    MoveWish wish{std::string(k_for_straggler)};
+    MoveWish wish{std::string(job::k_for_straggler)};
     wish.host = *found->second.straggler;
     return wish;
   }
@@ -178,7 +177,7 @@ class ProgressConcern : public Concern, public FleetListener {
                                 job.state().epoch, host});
     if (!replace) return;
     mine.straggler = host;
-    MoveWish wish{std::string(k_for_straggler), text};
+    MoveWish wish{std::string(job::k_for_straggler), text};
     wish.host = host;
     rooms_.mover.ask(job, wish);
   }

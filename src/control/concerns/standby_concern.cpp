@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Warm standby: the newest checkpoint of a job lies ready as files on the host that would get the job next, so that a
-// failover waits neither for the transfer nor for the restore. Only a help: whatever is not there is restored as ever.
+// failover waits neither for the transfer nor for the restore. For a gang with spares so many hosts, with its inputs.
+// Only a help: whatever is not there is restored as ever.
+#include <algorithm>
 #include <utility>
 
+#include "base/text.hpp"
 #include "control/concerns/table.hpp"
 
 namespace gridctl::control {
@@ -13,7 +16,20 @@ constexpr Duration k_look_again = std::chrono::seconds{5};     // at a job where
 constexpr Duration k_failed_pause = std::chrono::seconds{60};  // after a host could not take it
 constexpr Duration k_name_again = std::chrono::hours{6};       // a host forgets it after 24
 constexpr int k_rest_factor = 4;                               // at most a fifth of the time goes into it
+constexpr int k_spare_tries = 16;                              // hosts that are looked at for a gang
 constexpr const char* k_name = "standby";
+
+// How many hosts stand by.
+int wanted_of(const job::Spec& spec) {
+  const int one = spec.checkpoint.standby ? 1 : 0;
+  return spec.num_nodes > 1 ? std::max(spec.gang.spares, one) : one;
+}
+
+// Its member ended by our order or by its own program: the host is sound.
+bool is_sound(const job::Member& member) {
+  return member.end && (member.end->kind == job::EndKind::stopped || member.end->kind == job::EndKind::exited ||
+                        member.end->kind == job::EndKind::signalled);
+}
 
 class StandbyConcern : public Concern {
  public:
@@ -21,14 +37,21 @@ class StandbyConcern : public Concern {
 
   void tick(BootTime now) override {
     rooms_.book.each([&](TrackedJob& job) {
-      if (!job.spec().checkpoint.standby || job.unsure || job.in<job::Running>() == nullptr) return;
+      if (wanted_of(job.spec()) == 0 || job.unsure || job.in<job::Running>() == nullptr) return;
       if (job.state().start().value == 0 || now < standby_[job.id().value].next) return;
       if (!rooms_.attempts.is_under_way(job.id(), k_name)) keep(job, now);
     });
   }
 
-  void changed(const TrackedJob& job, const job::State&) override {
-    if (job::is_final(job.state().visible())) drop(job.id());
+  void changed(const TrackedJob& job, const job::State& before) override {
+    if (job::is_final(job.state().visible())) return drop_all(job.id());
+    const job::Attempt* attempt = before.attempt();
+    const auto found = standby_.find(job.id().value);
+    if (found == standby_.end() || attempt == nullptr || !attempt->is_gang()) return;
+    if (job.in<job::Waiting>() == nullptr) return;
+    found->second.sound.clear();
+    for (const job::Member& member : attempt->members)
+      if (is_sound(member)) found->second.sound.push_back(member.host);
   }
   void forgotten(const JobId& id) override { standby_.erase(id.value); }
 
@@ -38,38 +61,114 @@ class StandbyConcern : public Concern {
     const auto* waiting = asking.in<job::Waiting>();
     const auto found = standby_.find(asking.id().value);
     if (waiting == nullptr || found == standby_.end()) return;
-    const Standby& ready = found->second;
-    const bool own_wish = waiting->why == "restart_requested";  // the host was sound
-    if (own_wish || ready.host.value.empty() || ready.head != asking.state().start()) return;
-    question.preference = {ready.host, ready.instead_of, "its newest checkpoint lies ready there"};
+    if (waiting->why == "restart_requested") return;  // the host was sound
+    std::vector<const Ready*> ready;
+    for (const Ready& one : found->second.ready)
+      if (one.head == asking.state().start()) ready.push_back(&one);
+    if (ready.empty()) return;
+    if (asking.spec().num_nodes == 1) {
+      question.preference = {ready.front()->host, ready.front()->instead_of, "its newest checkpoint lies ready there"};
+      return;
+    }
+    if (found->second.sound.empty()) return;
+    Question::Preference crew{{}, {}, "a spare takes the place of a member: its newest checkpoint lies ready there",
+                              found->second.sound};
+    for (const Ready* one : ready) crew.crew.push_back(one->host);
+    question.preference = std::move(crew);
   }
 
  private:
-  struct Standby {
-    HostName host;        // where `head` lies ready; empty: nowhere, as far as we know
+  struct Ready {  // `head` lies ready on `host`
+    HostName host;
     HostName instead_of;  // chosen as if this one were gone
     CheckpointSeq head;
     BootTime named{};  // when that host was last told
-    BootTime next{};   // when to look again
   };
+  struct Standby {
+    std::vector<Ready> ready;
+    std::vector<HostName> sound;  // members of the last attempt of a gang whose hosts are not to blame
+    BootTime next{};              // when to look again
+  };
+
+  [[nodiscard]] static Ready* find(Standby& standby, const HostName& host) {
+    const auto found = std::find_if(standby.ready.begin(), standby.ready.end(),
+                                    [&](const Ready& one) { return one.host == host; });
+    return found == standby.ready.end() ? nullptr : &*found;
+  }
+
+  // Where it would go next.
+  [[nodiscard]] std::vector<HostName> next_hosts(const TrackedJob& job) {
+    if (job.spec().num_nodes > 1) return spares_of(job);
+    const FleetHost* host = rooms_.fleet.find(job.state().attempt()->lead().host);
+    if (host == nullptr) return {};
+    const sched::Decision decision = rooms_.placement.decide(job, rooms_.placement.question(job), host);
+    return decision.placement ? std::vector{decision.placement->host} : std::vector<HostName>{};
+  }
+
+  // Hosts beside the members that could take the place of one, the best first.
+  [[nodiscard]] std::vector<HostName> spares_of(const TrackedJob& job) {
+    const job::Attempt& attempt = *job.state().attempt();
+    Question others = rooms_.placement.question(job);
+    others.spec.num_nodes = 1;
+    others.spec.gang.nodes_min = 0;
+    std::erase_if(others.hosts, [&](const sched::HostFacts& host) { return attempt.on(host.name) != nullptr; });
+    Question gang = rooms_.placement.question(job, {job.id().value});
+    gang.spec.num_nodes = static_cast<int>(attempt.members.size());
+    gang.spec.gang.nodes_min = 0;
+    std::vector<HostName> spares;
+    for (int tries = 0; tries < k_spare_tries && static_cast<int>(spares.size()) < wanted_of(job.spec()); ++tries) {
+      const sched::Decision decision =
+          sched::place(others.spec, others.hosts, job.state().avoided, others.known);
+      if (!decision.placement) break;
+      const HostName& host = decision.placement->host;
+      if (could_replace(job, gang, host)) spares.push_back(host);
+      std::erase_if(others.hosts, [&](const sched::HostFacts& one) { return one.name == host; });
+    }
+    return spares;
+  }
+
+  // With all members but the last.
+  [[nodiscard]] bool could_replace(const TrackedJob& job, const Question& gang, const HostName& host) const {
+    const std::vector<job::Member>& members = job.state().attempt()->members;
+    Question question = gang;
+    std::erase_if(question.hosts, [&](const sched::HostFacts& one) {
+      return one.name != host && std::none_of(members.begin(), members.end() - 1,
+                                              [&](const job::Member& member) { return member.host == one.name; });
+    });
+    const Result<GangOffer> offer = rooms_.placement.offer(job, question);
+    return offer && offer->decision.plan;
+  }
 
   void keep(TrackedJob& job, BootTime now) {
     Standby& mine = standby_[job.id().value];
     mine.next = now + k_look_again;
-    const HostName here = job.state().attempt()->lead().host;
-    const FleetHost* host = rooms_.fleet.find(here);
-    if (host == nullptr) return;
-    if (mine.host == here) mine.host = {};  // it has begun from there
-    const sched::Decision decision = rooms_.placement.decide(job, rooms_.placement.question(job), host);
-    if (!decision.placement) return;
-    const HostName& next = decision.placement->host;
-    const bool is_there = mine.host == next && mine.head == job.state().start();
-    if (is_there) mine.instead_of = here;
-    if (is_there && now < mine.named + k_name_again) return;
-    const Result<registry::Checkpoint> newest = rooms_.world.records.checkpoint(job.id(), job.state().start());
-    if (!newest) return report(newest.error(), "while looking for a standby");
-    if (!mine.host.value.empty() && mine.host != next) drop(job.id());
-    make(job, *newest, next);
+    const job::Attempt& attempt = *job.state().attempt();
+    // What lay there is used up: it has begun from it.
+    std::erase_if(mine.ready, [&](const Ready& one) { return attempt.on(one.host) != nullptr; });
+    const std::vector<HostName> next = next_hosts(job);
+    if (next.empty()) return;
+    for (std::size_t i = mine.ready.size(); i-- > 0;)
+      if (std::find(next.begin(), next.end(), mine.ready[i].host) == next.end()) drop(job.id(), mine.ready[i].host);
+    for (const HostName& host : next) {
+      Ready* ready = find(mine, host);
+      const bool is_there = ready != nullptr && ready->head == job.state().start();
+      if (is_there) ready->instead_of = attempt.lead().host;
+      if (is_there && now < ready->named + k_name_again) continue;
+      const Result<registry::Checkpoint> newest = rooms_.world.records.checkpoint(job.id(), job.state().start());
+      if (!newest) return report(newest.error(), "while looking for a standby");
+      return make(job, *newest, host);  // the others have their turn afterwards
+    }
+  }
+
+  // A gang's spare gets the inputs, too: its members wait for whoever starts last.
+  [[nodiscard]] std::vector<Digest> inputs_of(const TrackedJob& job) const {
+    std::vector<Digest> roots;
+    if (job.spec().num_nodes == 1) return roots;
+    const Result<std::vector<registry::Input>> inputs = rooms_.world.records.inputs(job.id());
+    if (!inputs) report(inputs.error(), "while looking for a standby");
+    else
+      for (const registry::Input& input : *inputs) roots.push_back(input.root);
+    return roots;
   }
 
   void make(TrackedJob& job, const registry::Checkpoint& newest, const HostName& where) {
@@ -78,8 +177,8 @@ class StandbyConcern : public Concern {
     const BootTime began = rooms_.world.clock.boot();
     rooms_.attempts.in_background(
         job.id(), k_name, {os::Lane::Kind::bulk, where.value},
-        [world = rooms_.world, reach = *reach, id = job.id(), root = newest.root] {
-          return make_standby(world, reach, id, root);
+        [world = rooms_.world, reach = *reach, id = job.id(), root = newest.root, inputs = inputs_of(job)] {
+          return make_standby(world, reach, id, root, inputs);
         },
         [this, where, began, seq = newest.seq, instead_of = job.state().attempt()->lead().host](
             TrackedJob& its, const Result<std::uint64_t>& bytes) { made(its, where, instead_of, seq, began, bytes); });
@@ -94,27 +193,37 @@ class StandbyConcern : public Concern {
       mine.next = now + k_failed_pause;
       return;
     }
-    const bool news = mine.host != where;
-    mine = {where, instead_of, seq, now, now + (now - began) * k_rest_factor};
-    if (job::is_final(job.state().visible())) return drop(job.id());
-    if (!news) return;
+    Ready* known = find(mine, where);
+    const Ready ready{where, instead_of, seq, now};
+    if (known != nullptr) *known = ready;
+    else mine.ready.push_back(ready);
+    mine.next = now + (wanted_of(job.spec()) > 1 ? Duration{} : (now - began) * k_rest_factor);
+    if (job::is_final(job.state().visible())) return drop_all(job.id());
+    if (known != nullptr) return;
     const std::string text = where.value + " keeps the newest checkpoint ready, now " + std::to_string(seq.value) +
                              " (" + format_size(*bytes) + ", " + format_duration(now - began) + ")";
     rooms_.book.note(job.id(), {"standby", text, job.state().epoch, where});
   }
 
-  // Tried once: a host forgets it by itself.
-  void drop(const JobId& id) {
+  void drop_all(const JobId& id) {
     const auto found = standby_.find(id.value);
     if (found == standby_.end()) return;
-    const HostName from = std::exchange(found->second.host, {});
-    const std::optional<HostReach> reach = from.value.empty() ? std::nullopt : rooms_.fleet.reach(from);
+    while (!found->second.ready.empty()) drop(id, HostName{found->second.ready.back().host});
+  }
+
+  // Tried once: a host forgets it by itself.
+  void drop(const JobId& id, const HostName& from) {
+    const auto found = standby_.find(id.value);
+    if (found == standby_.end()) return;
+    const HostName host = from;
+    std::erase_if(found->second.ready, [&](const Ready& one) { return one.host == host; });
+    const std::optional<HostReach> reach = rooms_.fleet.reach(host);
     if (!reach) return;
     rooms_.attempts.in_background(
-        id, "no " + std::string(k_name) + " on " + from.value, {os::Lane::Kind::bulk, from.value},
+        id, "no " + std::string(k_name) + " on " + host.value, {os::Lane::Kind::bulk, host.value},
         [world = rooms_.world, reach = *reach, id] { return drop_standby(world, reach, id); },
-        [from](TrackedJob&, const Result<void>& dropped) {
-          if (!dropped) report(dropped.error(), "while removing a standby from " + from.value);
+        [host](TrackedJob&, const Result<void>& dropped) {
+          if (!dropped) report(dropped.error(), "while removing a standby from " + host.value);
         });
   }
 

@@ -51,6 +51,7 @@ struct CheckpointPart {
   std::uint64_t number = 0;  // the host's
   std::optional<std::int64_t> step{};  // that the job told with it
   std::optional<BootTime> saved_at{};  // by our clock
+  std::optional<Digest> base{};        // the checkpoint that its attempt began with
   // The member has saved nothing, and there is no tree: as it seems, or (`settled`) for sure.
   bool nothing = false, settled = false;
 };

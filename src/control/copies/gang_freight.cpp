@@ -40,6 +40,18 @@ Result<Parts> load(store::ChunkStore& store, const std::vector<std::vector<Check
   return parts;
 }
 
+// What the attempt began with. Without it, or when it is not kept any more, the parts are judged by themselves.
+std::optional<store::Tree> base_of(store::ChunkStore& store, const std::vector<std::vector<CheckpointPart>>& members) {
+  for (const std::vector<CheckpointPart>& of_member : members)
+    for (const CheckpointPart& part : of_member) {
+      if (!part.base) continue;
+      const Result<Bytes> manifest = store.get(*part.base);
+      Result<store::Tree> tree = manifest ? store::parse_manifest(*manifest) : Result<store::Tree>(manifest.error());
+      return tree ? std::optional(*std::move(tree)) : std::nullopt;
+    }
+  return std::nullopt;
+}
+
 Result<Bytes> read_file(store::ChunkStore& store, const store::Entry& entry) {
   Bytes content;
   for (const store::Chunk& chunk : entry.chunks) {
@@ -82,6 +94,7 @@ Result<MergedParts> StoreFreight::merge(const std::vector<std::vector<Checkpoint
     out.missing = "no step has been saved by all members yet";
     return out;
   }
+  const std::optional<store::Tree> base = base_of(store, members);
   std::vector<store::MemberTree> views;
   for (std::size_t m = 0; m < members.size(); ++m) {
     views.push_back(parts.members[m].at(chosen->at(m)));
@@ -89,7 +102,8 @@ Result<MergedParts> StoreFreight::merge(const std::vector<std::vector<Checkpoint
   }
   TRY_ASSIGN(const store::MergedTree merged,
              store::merge_members(
-                 views, [&](const store::MemberTree&, const store::Entry& entry) { return read_file(store, entry); }));
+                 views, [&](const store::MemberTree&, const store::Entry& entry) { return read_file(store, entry); },
+                 base ? &*base : nullptr));
   if (merged.is_whole()) out.missing = why_wait(members, views);
   else out.missing = merged.why();
   if (!out.missing.empty()) return out;

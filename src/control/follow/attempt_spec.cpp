@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/follow/attempt_spec.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "control/follow/gang_backend.hpp"
 #include "control/follow/gang_spec.hpp"
@@ -34,6 +36,15 @@ std::string addresses(const AttemptFacts& facts) {
   return text;
 }
 
+// How many times as many hosts it has at most: "1", "1.333333". What each rank does is to be multiplied by it for the
+// batch to stay what it is.
+std::string world_scale(const AttemptFacts& facts) {
+  const auto members = static_cast<double>(facts.attempt.members.size());
+  char text[32];
+  std::snprintf(text, sizeof text, "%.7g", std::max(1.0, facts.job.spec.num_nodes / members));
+  return text;
+}
+
 void add_own(std::map<std::string, std::string>& env, const AttemptFacts& facts) {
   const job::Member& member = facts.member;
   const std::optional<Vendor> vendor = vendor_of(facts);
@@ -43,6 +54,7 @@ void add_own(std::map<std::string, std::string>& env, const AttemptFacts& facts)
   env["GRIDCTL_EPOCH"] = std::to_string(facts.attempt.epoch.value);
   env["GRIDCTL_NODE_RANK"] = std::to_string(member.rank);
   env["GRIDCTL_NUM_NODES"] = std::to_string(facts.attempt.members.size());
+  env["GRIDCTL_WORLD_SCALE"] = world_scale(facts);
   env["GRIDCTL_NODE_IPS"] = addresses(facts);
   env["GRIDCTL_MASTER_ADDR"] =
       facts.attempt.is_gang() ? addresses(facts).substr(0, addresses(facts).find('\n')) : "127.0.0.1";

@@ -47,8 +47,10 @@ void Attempts::found(const TrackedJob& job) {
   if (!list) report(list.error(), "while reading checkpoints");
   const job::Attempt* attempt = job.state().attempt();
   // Of a gang's checkpoint no member's own number is kept: its newest part is fetched once more.
-  if (list && job.spec().num_nodes == 1)
+  if (list)
     for (const registry::Checkpoint& one : *list) {
+      const bool alone = attempt != nullptr && attempt->epoch == one.epoch && !attempt->is_gang();
+      if (job.spec().num_nodes > 1 && !alone) continue;
       std::uint64_t& saved = mine.saved[{one.epoch.value, 0}];
       saved = std::max(saved, one.host_number);
     }

@@ -24,6 +24,7 @@ struct Question {
   struct Preference {
     HostName host, as_if_gone;
     std::string because;
+    std::vector<HostName> crew{};  // of a job on several hosts, instead: they are to be its members, if they can be all
   };
   std::optional<Preference> preference{};
 };
@@ -38,6 +39,7 @@ struct MoveWish {
   // Where it would go, when the concern has asked itself; else the mover asks.
   std::optional<sched::Decision> elsewhere{};
   bool to_anywhere = false;  // also when no host can take it now
+  bool grows = false;        // it leaves no host: it gets more of them
 };
 
 class Concern {

@@ -125,10 +125,12 @@ Result<void> stop(const MemberWork& work, Duration grace) {
   return {};
 }
 
-Result<std::uint64_t> make_standby(const World& world, const HostReach& host, const JobId& job, const Digest& root) {
+Result<std::uint64_t> make_standby(const World& world, const HostReach& host, const JobId& job, const Digest& root,
+                                   const std::vector<Digest>& others) {
   HostReach bounded = host;
   bounded.budget = std::make_shared<WorkBudget>(world.clock, WorkBudget::Limits{});
   TRY_ASSIGN(const BulkLink link, world.freight.reach(bounded, k_reach_patience));
+  for (const Digest& other : others) TRY(world.freight.push(bounded, link, other));
   TRY_ASSIGN(const std::uint64_t bytes, world.freight.push(bounded, link, root));
   const BootTime patience = soon(world.clock) + std::chrono::seconds{bytes / k_standby_rate};
   bounded.budget->allow(patience - world.clock.boot());

@@ -42,10 +42,10 @@ struct LaunchOrder {
 
 [[nodiscard]] Result<void> stop(const MemberWork& work, Duration grace);
 
-// Has the checkpoint lie ready on the host as files, in place of what the job had ready there; what the host lacks is
-// sent. Returns its bytes.
+// Has the checkpoint lie ready on the host as files, in place of what the job had ready there, and before it what the job
+// wants of other trees (its inputs); what the host lacks is sent. Returns the checkpoint's bytes.
 [[nodiscard]] Result<std::uint64_t> make_standby(const World& world, const HostReach& host, const JobId& job,
-                                                 const Digest& root);
+                                                 const Digest& root, const std::vector<Digest>& others = {});
 [[nodiscard]] Result<void> drop_standby(const World& world, const HostReach& host, const JobId& job);
 
 // After an attempt's end: its newest checkpoint beyond number `known`, and its output to the end. What may pass is an

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "control/follow/moves.hpp"
-
 namespace gridctl::control {
 
 namespace {
@@ -66,6 +64,27 @@ std::optional<MoveWish> Mover::wish_of(const TrackedJob& job) {
   return std::nullopt;
 }
 
+// Where it would go. False: that cannot be told now.
+bool Mover::ask_where(const TrackedJob& job, MoveFacts& facts, std::optional<MoveWish>& wish) {
+  const bool drained = !facts.drained.value.empty();
+  if (job.spec().num_nodes > 1) {
+    // Its other members stay where they are, if that is best.
+    const bool grows = wish && wish->grows;
+    Result<GangOffer> offer =
+        placement_.offer(job, placement_.question(job, {job.id().value}), wish && !grows ? wish->host : HostName{},
+                         grows && job::forgives(*job.state().attempt(), world_.clock.wall()));
+    if (!offer) return report(offer.error(), "while looking where a job could move"), false;
+    facts.gang = std::move(offer->decision);
+    facts.wish = offer->wish;
+    return true;
+  }
+  const FleetHost* here = fleet_.find(job.state().attempt()->lead().host);
+  facts.decision = wish && wish->elsewhere
+                       ? *std::move(wish->elsewhere)
+                       : placement_.decide(job, placement_.question(job), drained ? nullptr : here);
+  return true;
+}
+
 void Mover::judge(TrackedJob& job) {
   const FleetHost* drained = drained_host(job);
   MoveFacts facts;
@@ -79,20 +98,18 @@ void Mover::judge(TrackedJob& job) {
   facts.to_anywhere = wish && wish->to_anywhere;
   facts.answers = answers(job);
   facts.newest_there = attempts_.newest_there(job);
-  const FleetHost* here = fleet_.find(job.state().attempt()->lead().host);
-  facts.decision = wish && wish->elsewhere
-                       ? *std::move(wish->elsewhere)
-                       : placement_.decide(job, placement_.question(job), drained != nullptr ? nullptr : here);
+  if (!ask_where(job, facts, wish)) return;
   const std::optional<job::Happening> next = judge_move(job.state(), facts, world_.clock.wall());
   const bool stays = next && std::holds_alternative<job::MoveWithdrawn>(*next);
   if (job.in<job::Running>() != nullptr)
     placement_.explain(job, stays ? std::vector{"placed on " + job.state().attempt()->where() + ": " +
                                                 job.state().attempt()->placement_reason}
-                                  : explain_move(job.state(), facts.decision));
+                                  : explain_move(job.state(), facts));
   if (next) book_.apply(job.id(), *next);
   // From the stop to the next placement nobody else is given that place.
-  if (!job.state().moving().empty() && !placement_.is_promised(job.id()) && facts.decision.placement)
-    placement_.promise(job.id(), {member_of(*facts.decision.placement)});
+  if (!job.state().moving().empty() && !placement_.is_promised(job.id()) && facts.possible())
+    placement_.promise(job.id(), facts.gang ? GangOffer{*facts.gang, facts.wish}.members()
+                                            : std::vector{member_of(*facts.decision.placement)});
 }
 
 }  // namespace gridctl::control

@@ -8,6 +8,7 @@
 
 #include "control/follow/attempts.hpp"
 #include "control/follow/concern.hpp"
+#include "control/follow/moves.hpp"
 #include "control/follow/placement.hpp"
 
 namespace gridctl::control {
@@ -28,6 +29,7 @@ class Mover {
 
  private:
   void judge(TrackedJob& job);
+  [[nodiscard]] bool ask_where(const TrackedJob& job, MoveFacts& facts, std::optional<MoveWish>& wish);
   [[nodiscard]] std::optional<MoveWish> wish_of(const TrackedJob& job);
   [[nodiscard]] bool answers(const TrackedJob& job) const;
 

@@ -9,6 +9,15 @@ constexpr const char* k_why = "drained";
 
 Duration since(WallTime then, WallTime now) { return std::chrono::milliseconds{now.ms - then.ms}; }
 
+std::string summary_of(const MoveFacts& facts) {
+  return facts.gang ? sched::summary(*facts.gang, facts.wish) : sched::summary(facts.decision);
+}
+
+std::string goes_to(const MoveFacts& facts) {
+  if (!facts.gang) return facts.decision.placement->host.value;
+  return sched::describe(*facts.gang->plan);
+}
+
 }  // namespace
 
 bool may_move(const job::State& state, bool drained) {
@@ -22,7 +31,7 @@ std::optional<job::Happening> judge_move(const job::State& state, const MoveFact
   if (attempt == nullptr || !may_move(state, !facts.drained.value.empty())) return std::nullopt;
   const Epoch epoch = attempt->epoch;
   const auto* running = std::get_if<job::Running>(&state.phase);
-  const bool possible = facts.decision.placement.has_value();
+  const bool possible = facts.possible();
   const bool drained = !facts.drained.value.empty();
   if (!drained && !(running->move && facts.wished)) return job::MoveWithdrawn{epoch};
   if (!facts.answers) return std::nullopt;
@@ -31,7 +40,7 @@ std::optional<job::Happening> judge_move(const job::State& state, const MoveFact
   };
   if (running == nullptr) return possible ? std::optional<job::Happening>{leave(0, {})} : std::nullopt;
   if (!possible && !(running->move && facts.to_anywhere && !drained)) {
-    const std::string summary = sched::summary(facts.decision);
+    const std::string summary = summary_of(facts);
     const bool told = state.reason == "move_blocked" && state.reason_text.ends_with(summary);
     return told ? std::nullopt : std::optional<job::Happening>{job::MoveBlocked{epoch, summary}};
   }
@@ -42,7 +51,7 @@ std::optional<job::Happening> judge_move(const job::State& state, const MoveFact
   return std::nullopt;
 }
 
-std::vector<std::string> explain_move(const job::State& state, const sched::Decision& decision) {
+std::vector<std::string> explain_move(const job::State& state, const MoveFacts& facts) {
   const job::Attempt* attempt = state.attempt();
   std::vector<std::string> lines;
   if (attempt == nullptr) return lines;
@@ -52,10 +61,11 @@ std::vector<std::string> explain_move(const job::State& state, const sched::Deci
                                ? running->move->host.value
                                : attempt->lead().host.value;
   lines.push_back((why == k_why ? host + " is to be emptied" : job::leaving_in_words({host}, why)) + ": " +
-                  (decision.placement
-                       ? "the job goes to " + decision.placement->host.value + " when its next checkpoint is safe"
+                  (facts.possible()
+                       ? "the job goes to " + goes_to(facts) + " when its next checkpoint is safe"
                        : "the job stays until another host can run it"));
-  for (std::string& line : sched::explain(decision)) lines.push_back(std::move(line));
+  for (std::string& line : facts.gang ? sched::explain(*facts.gang, facts.wish) : sched::explain(facts.decision))
+    lines.push_back(std::move(line));
   return lines;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/time.hpp"
 #include "job/state.hpp"
+#include "sched/gang.hpp"
 #include "sched/place.hpp"
 
 namespace gridctl::control {
@@ -22,6 +23,10 @@ struct MoveFacts {
   std::uint64_t newest_there = 0;  // the host's number of the newest checkpoint that it has told of
   // What the scheduler says now, with what other jobs on their way were promised taken away.
   sched::Decision decision;
+  // Of a job on several hosts, instead: what all of them would be.
+  std::optional<sched::GangDecision> gang{};
+  sched::GangWish wish{};
+  [[nodiscard]] bool possible() const { return gang ? gang->plan.has_value() : decision.placement.has_value(); }
 };
 
 // Does this job need to be judged at all? (Asking the scheduler is not free.)
@@ -29,6 +34,6 @@ struct MoveFacts {
 // What is to happen next, if anything.
 [[nodiscard]] std::optional<job::Happening> judge_move(const job::State& state, const MoveFacts& facts, WallTime now);
 // Lines for `job explain`, while it is to move.
-[[nodiscard]] std::vector<std::string> explain_move(const job::State& state, const sched::Decision& decision);
+[[nodiscard]] std::vector<std::string> explain_move(const job::State& state, const MoveFacts& facts);
 
 }  // namespace gridctl::control

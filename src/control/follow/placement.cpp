@@ -2,6 +2,7 @@
 #include "control/follow/placement.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "control/fleet/host_facts.hpp"
@@ -39,6 +40,7 @@ void Placement::changed(const TrackedJob& job, const job::State&) {
     Wait& mine = wait(job.id());
     mine.timer.reset();
     mine.reserved.reset();  // it has found a place, there or elsewhere
+    mine.turn.reset();
     if (job.state().moving().empty()) mine.promised.reset();
   } else if (waits_for_room(job) && !was_asked(job)) {
     all_asked_at_.reset();
@@ -50,7 +52,7 @@ void Placement::note_claim(const JobId& id) {
   const TrackedJob* job = book_.find(id);
   const auto found = waits_.find(id.value);
   const bool has = (job != nullptr && job->state().attempt() != nullptr) ||
-                   (found != waits_.end() && (found->second.promised || found->second.reserved));
+                   (found != waits_.end() && (found->second.promised || found->second.reserved || (found->second.turn && found->second.turn->binding)));
   if (has) claiming_.insert(id.value);
   else claiming_.erase(id.value);
 }
@@ -75,6 +77,17 @@ std::vector<HostName> Placement::hosts_of(const TrackedJob& job) const {
 
 // --- The question ----------------------------------------------------------------------------------------------------
 
+// It comes after the other, and would not be done before the other's turn.
+bool Placement::gives_way(const TrackedJob& asking, const TrackedJob& to, const Turn& turn) const {
+  if (!turn.binding) return false;
+  const auto rank = [](const TrackedJob& job) {
+    return std::tuple(-job.spec().priority, job.row.submitted_at, job.id().value);
+  };
+  if (!(rank(to) < rank(asking))) return false;
+  const std::optional<Duration>& most = asking.spec().max_duration;
+  return !(most && turn.from && world_.clock.boot() + *most <= *turn.from);
+}
+
 std::vector<sched::HostFacts> Placement::facts(const TrackedJob& asking, const std::set<std::string>& gone) const {
   std::vector<Claim> claims;
   for (const std::string& id : claiming_) {
@@ -91,6 +104,8 @@ std::vector<sched::HostFacts> Placement::facts(const TrackedJob& asking, const s
     for (const auto* members : {&kept->second.promised, &kept->second.reserved})
       if (*members)
         for (const job::Member& member : **members) claims.push_back({job->id(), {}, &member});
+    if (const std::optional<Turn>& turn = kept->second.turn; turn && !kept->second.reserved && gives_way(asking, *job, *turn))
+      for (const job::Member& member : turn->members) claims.push_back({job->id(), {}, &member});
   }
   std::vector<sched::HostFacts> all = facts_now(fleet_.now(asking.spec().recovery.lost_after), claims);
   fleet_.judge(all);
@@ -182,6 +197,8 @@ void Placement::placed(TrackedJob& job, const Question& question, const sched::D
 void Placement::not_placed(TrackedJob& job, const Question& question, bool could_ever_fit, const std::string& summary,
                            std::vector<std::string> lines) {
   if (!question.held.empty()) lines.insert(lines.begin(), question.held);
+  if (const std::optional<Turn>& turn = wait(job.id()).turn)
+    lines.insert(lines.begin(), turn->lines.begin(), turn->lines.end());
   explain(job, std::move(lines));
   wait(job.id()).promised.reset();
   note_claim(job.id());

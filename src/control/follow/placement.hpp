@@ -12,9 +12,25 @@
 
 #include "control/follow/attempts.hpp"
 #include "control/follow/concern.hpp"
+#include "sched/gang.hpp"
 #include "sched/interval.hpp"
 
 namespace gridctl::control {
+
+// What the scheduler says of a job on several hosts.
+struct GangOffer {
+  sched::GangDecision decision;
+  sched::GangWish wish;
+  [[nodiscard]] std::vector<job::Member> members() const;  // by rank; none without a plan
+};
+
+// What a job that waits is to get when others have ended.
+struct Turn {
+  std::vector<job::Member> members;
+  std::optional<BootTime> from;     // when those are expected to have; nullopt: nobody knows
+  bool binding = false;             // nobody who comes after it is given that, unless he is done before
+  std::vector<std::string> lines{};  // what it waits for, for people
+};
 
 class Placement : public Pacer, public JobListener {
  public:
@@ -26,6 +42,10 @@ class Placement : public Pacer, public JobListener {
   [[nodiscard]] Question question(const TrackedJob& job, const std::set<std::string>& gone = {});
   // `leaving`: not a host that is the same machine as this one.
   [[nodiscard]] sched::Decision decide(const TrackedJob& job, Question question, const FleetHost* leaving = nullptr);
+  // The same of one on several hosts. Its own ones are free for it only if the question takes it to be gone. `leaving`:
+  // a host that it shall not be on. `forgive`: also on hosts that it stays away from.
+  [[nodiscard]] Result<GangOffer> offer(const TrackedJob& job, const Question& question, const HostName& leaving = {},
+                                        bool forgive = false) const;
   void explain(const TrackedJob& job, std::vector<std::string> lines);  // for `job explain`
 
   // Those that wait for a place, in the order in which they get one.
@@ -38,6 +58,12 @@ class Placement : public Pacer, public JobListener {
   // The same for one that is on its way, until it is placed.
   void promise(const JobId& id, std::vector<job::Member> members) {
     wait(id).promised = std::move(members);
+    note_claim(id);
+  }
+  // The same as far as those are concerned who come after it. nullopt: nothing.
+  void keep_for(const JobId& id, std::optional<Turn> turn) {
+    if (!turn && !waits_.contains(id.value)) return;
+    wait(id).turn = std::move(turn);
     note_claim(id);
   }
   [[nodiscard]] bool is_promised(const JobId& id) const;
@@ -56,6 +82,7 @@ class Placement : public Pacer, public JobListener {
     os::Executor::Timer timer;
     std::uint64_t asked_at = 0;  // Fleet::capacity() when it was last placed, or could not be
     std::optional<std::vector<job::Member>> promised, reserved;
+    std::optional<Turn> turn;
     std::vector<std::string> explained;  // saved last
     sched::Interval interval;            // of its checkpoints, as tuned last
     bool tuned = false;
@@ -69,7 +96,10 @@ class Placement : public Pacer, public JobListener {
 
   void place(TrackedJob& job);
   void placed(TrackedJob& job, const Question& question, const sched::Decision& decision);
-  void place_gang(TrackedJob& job, const Question& question);  // placement_gang.cpp
+  // placement_gang.cpp
+  void place_gang(TrackedJob& job, const Question& question);
+  [[nodiscard]] std::optional<GangOffer> preferred(const TrackedJob& job, const Question& question,
+                                                   const GangOffer& otherwise) const;
   void begin(TrackedJob& job, std::vector<job::Member> members, const std::string& reason,
              const std::optional<job::Expected>& expected, std::vector<std::string> lines);
   void not_placed(TrackedJob& job, const Question& question, bool could_ever_fit, const std::string& summary,
@@ -79,6 +109,7 @@ class Placement : public Pacer, public JobListener {
   [[nodiscard]] bool is_due(const TrackedJob& job) const;
   void note_claim(const JobId& id);
   void wake_waiting(BootTime now);
+  [[nodiscard]] bool gives_way(const TrackedJob& asking, const TrackedJob& to, const Turn& turn) const;
   [[nodiscard]] std::vector<sched::HostFacts> facts(const TrackedJob& asking, const std::set<std::string>& gone) const;
   [[nodiscard]] sched::JobKnowledge knowledge(const TrackedJob& job, std::vector<sched::HostFacts>& hosts);
   [[nodiscard]] sched::Interval tune(const TrackedJob& job, const job::Member& member);

@@ -4,41 +4,65 @@
 
 #include "control/fleet/host_facts.hpp"
 #include "control/follow/placement.hpp"
-#include "sched/gang.hpp"
 
 namespace gridctl::control {
 
-namespace {
-
-std::string summary(const sched::GangDecision& decision, int wanted) {
-  std::string text = std::to_string(decision.fitting) + (decision.fitting == 1 ? " provider" : " providers") +
-                     " could take a member now, " + std::to_string(wanted) + " are needed";
-  for (const std::string& pool : decision.short_pools) text += "; " + pool;
-  return text;
-}
-
-}  // namespace
-
-void Placement::place_gang(TrackedJob& job, const Question& question) {
-  const Result<std::vector<sched::PairLink>> links = pair_links(world_.records);
-  if (!links) return report(links.error(), "while placing");
-  const job::Spec& spec = question.spec;
-  const sched::GangWish wish = sched::wish_of(spec, sched::classify(spec));
-  const sched::GangDecision decision =
-      sched::place_gang(spec, wish, question.hosts, sched::topology_of(question.hosts, *links), *links,
-                        job.state().avoided, question.known);
-  std::vector<std::string> lines = sched::explain(decision, wish);
-  if (!decision.plan)
-    return not_placed(job, question, decision.could_ever_fit, summary(decision, wish.members), std::move(lines));
+std::vector<job::Member> GangOffer::members() const {
   std::vector<job::Member> members;
+  if (!decision.plan) return members;
   for (const sched::Placement& one : decision.plan->members) {
     members.push_back(member_of(one));
     members.back().rank = static_cast<int>(members.size()) - 1;
   }
+  return members;
+}
+
+Result<GangOffer> Placement::offer(const TrackedJob& job, const Question& question, const HostName& leaving,
+                                   bool forgive) const {
+  TRY_ASSIGN(const std::vector<sched::PairLink> links, pair_links(world_.records));
+  const job::Spec& spec = question.spec;
+  std::vector<sched::HostFacts> hosts = question.hosts;
+  if (!leaving.value.empty())
+    std::erase_if(hosts, [&](const sched::HostFacts& host) { return host.name == leaving; });
+  GangOffer offer{{}, sched::wish_of(spec, sched::classify(spec))};
+  offer.decision = sched::place_gang(spec, offer.wish, hosts, sched::topology_of(hosts, links), links,
+                                     forgive ? std::vector<sched::Avoid>{} : job.state().avoided, question.known);
+  return offer;
+}
+
+// A gang of no fewer members out of those that are preferred.
+std::optional<GangOffer> Placement::preferred(const TrackedJob& job, const Question& question,
+                                              const GangOffer& otherwise) const {
+  if (!question.preference || question.preference->crew.empty()) return std::nullopt;
+  const std::vector<HostName>& crew = question.preference->crew;
+  Question among = question;
+  std::erase_if(among.hosts, [&](const sched::HostFacts& host) {
+    return std::find(crew.begin(), crew.end(), host.name) == crew.end();
+  });
+  Result<GangOffer> offered = offer(job, among);
+  const auto& plan = otherwise.decision.plan;
+  if (!offered || !offered->decision.plan || (plan && offered->decision.plan->members.size() < plan->members.size()))
+    return std::nullopt;
+  return *std::move(offered);
+}
+
+void Placement::place_gang(TrackedJob& job, const Question& question) {
+  Result<GangOffer> offered = offer(job, question);
+  if (!offered) return report(offered.error(), "while placing");
+  std::string because;
+  if (std::optional<GangOffer> crew = preferred(job, question, *offered)) {
+    because = "; " + question.preference->because;
+    offered = *std::move(crew);
+  }
+  const sched::GangDecision& decision = offered->decision;
+  std::vector<std::string> lines = sched::explain(decision, offered->wish);
+  if (!decision.plan)
+    return not_placed(job, question, decision.could_ever_fit, sched::summary(decision, offered->wish),
+                      std::move(lines));
   std::optional<job::Expected> expected;
   if (decision.work_known && !decision.plan->estimate.is_never())
     expected = job::Expected{decision.plan->estimate.takes(), decision.plan->estimate.cost()};
-  begin(job, std::move(members), sched::describe(*decision.plan), expected, std::move(lines));
+  begin(job, offered->members(), sched::describe(*decision.plan) + because, expected, std::move(lines));
 }
 
 }  // namespace gridctl::control

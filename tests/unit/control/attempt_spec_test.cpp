@@ -35,7 +35,7 @@ class AttemptSpec : public ::testing::Test {
                                attempt.lead(),
                                inputs,
                                restore,
-                               {host},
+                               std::vector(attempt.members.size(), host),
                                {},
                                std::chrono::minutes{15},
                                "host_lost",
@@ -83,13 +83,25 @@ TEST_F(AttemptSpec, TellsTheJobWhatTheContractPromises) {
   const auto env = build().envs;
   for (const char* name :
        {"JOB_ID", "JOB_NAME", "ATTEMPT", "EPOCH", "NODE_RANK", "NUM_NODES", "NODE_IPS", "MASTER_ADDR", "MASTER_PORT",
-        "GPUS_PER_NODE", "GPU_VENDOR", "BACKEND", "CKPT_INTERVAL", "RESUME_FROM", "RESTART_REASON"})
+        "GPUS_PER_NODE", "GPU_VENDOR", "BACKEND", "WORLD_SCALE", "CKPT_INTERVAL", "RESUME_FROM", "RESTART_REASON"})
     EXPECT_TRUE(env.contains(std::string("GRIDCTL_") + name)) << name;
   EXPECT_EQ(env.at("GRIDCTL_GPUS_PER_NODE"), "2");
   EXPECT_EQ(env.at("GRIDCTL_BACKEND"), "nccl");
   EXPECT_EQ(env.at("GRIDCTL_CKPT_INTERVAL"), "900");
   EXPECT_EQ(env.at("GRIDCTL_RESTART_REASON"), "host_lost");
   EXPECT_EQ(env.at("SKYPILOT_TASK_ID"), "abc");
+}
+
+TEST_F(AttemptSpec, TellsAnElasticGangBySizeHowMuchMoreEachRankDoes) {
+  EXPECT_EQ(build().envs.at("GRIDCTL_WORLD_SCALE"), "1");
+  job.spec.num_nodes = 4;
+  job.spec.gang.nodes_min = 1;
+  EXPECT_EQ(build().envs.at("GRIDCTL_WORLD_SCALE"), "4") << "it runs on one host";
+  job.spec.num_nodes = 3;
+  attempt.members.push_back(attempt.members.front());
+  attempt.members.back().rank = 1;
+  EXPECT_EQ(build().envs.at("GRIDCTL_NUM_NODES"), "2");
+  EXPECT_EQ(build().envs.at("GRIDCTL_WORLD_SCALE"), "1.5");
 }
 
 TEST_F(AttemptSpec, ShowsAPlainJobNothingOfAnyLauncher) {

@@ -70,9 +70,26 @@ TEST(Moves, LeaveTheJobAloneAsLongAsNoOtherHostCanTakeIt) {
   ASSERT_TRUE(scene.next_is<job::MoveBlocked>());
   EXPECT_THAT(scene.state.reason_text, HasSubstr("1 busy"));
   EXPECT_TRUE(scene.quiet()) << "said once";
-  EXPECT_THAT(explain_move(scene.state, scene.facts.decision).front(), HasSubstr("stays until another host"));
+  EXPECT_THAT(explain_move(scene.state, scene.facts).front(), HasSubstr("stays until another host"));
   scene.facts.decision = Scene().facts.decision;
   EXPECT_TRUE(scene.next_is<job::MoveRequested>());
+}
+
+TEST(Moves, OfAGangAreJudgedByWhatAllItsMembersWouldBe) {
+  Scene scene;
+  scene.run();
+  scene.facts.decision = {};
+  scene.facts.gang = sched::GangDecision{};
+  scene.facts.wish = {.members = 3, .members_min = 2};
+  scene.facts.gang->fitting = 1;
+  ASSERT_TRUE(scene.next_is<job::MoveBlocked>());
+  EXPECT_THAT(scene.state.reason_text, HasSubstr("1 provider could take a member now, 2 are needed"));
+  scene.facts.gang->plan = sched::GangPlan{};
+  scene.facts.gang->plan->pool = "all hosts";
+  for (const char* host : {"b", "c"})
+    scene.facts.gang->plan->members.push_back(sched::Placement{{host}, EngineKind::process, {}, 1, 0, 0, ""});
+  EXPECT_TRUE(scene.next_is<job::MoveRequested>());
+  EXPECT_THAT(explain_move(scene.state, scene.facts).front(), HasSubstr("goes to 2 hosts of all hosts: b, c"));
 }
 
 TEST(Moves, LookAgainBeforeTheStop) {
@@ -157,7 +174,7 @@ TEST(MovesToWhatIsCheaper, WaitForACheckpointHoweverLongAndForNoDeadline) {
   EXPECT_EQ(
       scene.state.reason_text,
       "a is dearer than another host: the job moves when its next checkpoint is safe: a needs 3.00 USD, b 1.00 USD");
-  EXPECT_THAT(explain_move(scene.state, scene.facts.decision).front(),
+  EXPECT_THAT(explain_move(scene.state, scene.facts).front(),
               HasSubstr("a is dearer than another host: the job goes to b when"));
   EXPECT_EQ(job::parse_state(job::to_json(scene.state)).value(), scene.state);
   scene.now.ms += 3'600'000;

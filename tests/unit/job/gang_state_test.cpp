@@ -137,6 +137,71 @@ TEST(GangState, StopsTheOthersAtOnceWhenOneHostIsLostAndStartsAllAnew) {
   EXPECT_EQ(job.state.attempt()->resumed_from.value, 1u);
 }
 
+TEST(GangState, BeginsAnewWithMoreHostsAfterACheckpointAndChargesNobody) {
+  Gang job(2);
+  job.start();
+  job.happen(MoveRequested{{1}, std::string(k_to_grow), 4, {}, "3 hosts instead of 2 save 5m"});
+  EXPECT_THAT(job.state.reason_text, testing::HasSubstr("more hosts are there for it: it begins anew with them when"));
+  job.happen(CheckpointCommitted{{1}, {1}, "", 5});
+  job.happen(MoveDue{{1}});
+  EXPECT_THAT(job.due(), UnorderedElementsAre("stop/1/0", "stop/1/1"));
+  job.happen(AttemptEnded{{1}, exited(0, 1)});  // rank 1 was stopped a moment before: "connection reset by peer"
+  job.happen(AttemptEnded{{1}, {EndKind::stopped, -1, 0, "", 1}});
+  job.happen(Collected{{1}, "", 0});
+  job.happen(Collected{{1}, "", 1});
+  EXPECT_EQ(job.state.reason, "grown");
+  EXPECT_TRUE(job.state.failures.empty());
+  EXPECT_TRUE(job.state.avoided.empty());
+  EXPECT_THAT(job.due(), testing::Contains("place"));
+}
+
+TEST(GangState, GivesHostsAnotherTryWhenItGrowsAfterAnHour) {
+  for (const bool later : {false, true}) {
+    Gang job(2);
+    job.happen(LaunchFailed{{1}, "broken engine", true, {}, EndKind::start_failed, false, 1});
+    job.place_gang("k");
+    job.start();
+    ASSERT_EQ(job.state.avoided.size(), 1u);
+    if (later) job.advance(3'600'000);
+    job.happen(CheckpointCommitted{job.state.epoch, {1}, "", 1});
+    job.happen(MoveRequested{job.state.epoch, std::string(k_to_grow), 1});
+    job.happen(CheckpointCommitted{job.state.epoch, {2}, "", 2});
+    job.happen(MoveDue{job.state.epoch});
+    EXPECT_EQ(job.state.avoided.empty(), later);
+  }
+}
+
+TEST(GangState, HasNotSucceededWhenAMemberWasStoppedByOurOrder) {
+  Gang job(2);
+  job.start();
+  job.happen(CancelRequested{std::chrono::seconds{1}});
+  job.happen(AttemptEnded{{1}, exited(0, 0)});
+  job.happen(AttemptEnded{{1}, {EndKind::stopped, -1, 0, "", 1}});
+  job.happen(Collected{{1}, "", 0});
+  job.happen(Collected{{1}, "", 1});
+  EXPECT_EQ(job.state.visible(), JobState::cancelled);
+}
+
+TEST(GangState, AStragglerDoesNotGetItsPartBack) {
+  Gang job(2);
+  job.start();
+  job.happen(MoveRequested{{1}, std::string(k_for_straggler), 0, {}, "", 0, {"h1"}});
+  job.happen(CheckpointCommitted{{1}, {1}, "", 1});
+  job.happen(MoveDue{{1}});
+  ASSERT_EQ(job.state.avoided.size(), 1u);
+  EXPECT_EQ(job.state.avoided[0].host.value, "h1");
+}
+
+TEST(GangState, AStoredStartKeepsThePortAndTheTokenOfItsMembers) {
+  Gang job(2);
+  job.each([&](int rank) { return MemberPrepared{job.state.epoch, rank}; });
+  job.happen(MembersConnected{{1}, "1 GB/s", {}, 20000, "t"});
+  const Result<State> read = parse_state(to_json(job.state));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(std::get<Launching>(read->phase).port, 20000);
+  EXPECT_EQ(std::get<Launching>(read->phase).token, "t");
+}
+
 TEST(GangState, DoesNotChargeTheProgramForAPeersHost) {
   Gang job(2);
   job.start();

@@ -40,11 +40,14 @@ class GangTree : public ::testing::Test {
     trees_.push_back(*make_tree(std::move(list)));
     return trees_.back();
   }
-  [[nodiscard]] Result<MergedTree> merge() {
-    return merge_members(members_, [&](const MemberTree&, const Entry& entry) -> Result<Bytes> {
-      const ByteView bytes = as_bytes(contents_.at(entry.chunks.at(0).digest));
-      return Bytes(bytes.begin(), bytes.end());
-    });
+  [[nodiscard]] Result<MergedTree> merge(const Tree* base = nullptr) {
+    return merge_members(
+        members_,
+        [&](const MemberTree&, const Entry& entry) -> Result<Bytes> {
+          const ByteView bytes = as_bytes(contents_.at(entry.chunks.at(0).digest));
+          return Bytes(bytes.begin(), bytes.end());
+        },
+        base);
   }
   [[nodiscard]] static std::vector<std::string> files_of(const Tree& tree) {
     std::vector<std::string> files;
@@ -128,6 +131,61 @@ TEST_F(GangTree, WhatSeveralHoldIsKeptOnceAndAConflictIsNamed) {
   EXPECT_TRUE(alike->conflicts[0].harmless);
   host("cyd", 2, 1, {{"ckpt.pt", "other"}});
   EXPECT_EQ(merge()->why(), "'ckpt.pt' differs between ada and cyd");
+}
+
+TEST_F(GangTree, WhatAMemberWasGivenYieldsToWhatAnotherHasMadeOfIt) {
+  const Tree& base = tree_of({{"ckpt.pt", "10"}, {"rng-of-bob.bin", "10"}});
+  host("ada", 0, 1, {{"ckpt.pt", "20"}, {"rng-of-bob.bin", "10"}});
+  host("bob", 1, 1, {{"ckpt.pt", "10"}, {"rng-of-bob.bin", "20"}});
+  EXPECT_FALSE(merge()->is_whole());
+  const auto merged = merge(&base);
+  ASSERT_TRUE(merged->is_whole()) << merged->why();
+  EXPECT_THAT(merged->owners, ElementsAre("ada", "bob"));
+}
+
+TEST_F(GangTree, FilesOfRanksThatAreWrittenInPlaceAreAllOfOneSave) {
+  const Tree& base = tree_of({{"rank_0.pt", "10"}, {"rank_1.pt", "10"}});
+  host("ada", 0, 1, {{"rank_0.pt", "20"}, {"rank_1.pt", "10"}});
+  host("bob", 1, 1, {{"rank_0.pt", "10"}, {"rank_1.pt", "10"}});
+  EXPECT_EQ(merge(&base)->why(), "missing: rank_1.pt anew, as other ranks have written theirs");
+  members_.pop_back();
+  host("bob", 1, 1, {{"rank_0.pt", "10"}, {"rank_1.pt", "20"}});
+  EXPECT_TRUE(merge(&base)->is_whole()) << merge(&base)->why();
+}
+
+TEST_F(GangTree, NumberedFilesThatOneRankWritesAreNoRanks) {
+  const Tree& base = tree_of({{"shard_0.pt", "10"}, {"shard_1.pt", "10"}, {"shard_2.pt", "10"}});
+  host("ada", 0, 1, {{"shard_0.pt", "20"}, {"shard_1.pt", "20"}, {"shard_2.pt", "20"}});
+  host("bob", 1, 1, {{"shard_0.pt", "10"}, {"shard_1.pt", "10"}, {"shard_2.pt", "10"}});
+  const auto merged = merge(&base);
+  ASSERT_TRUE(merged->is_whole()) << merged->why();
+  EXPECT_EQ(merged->tree.entries.size(), 3u);
+}
+
+TEST_F(GangTree, ASmallerGangLeavesOutTheFilesOfRanksThatAreNoMore) {
+  const Tree& base = tree_of({{"old/rank_0.pt", "5"}, {"old/rank_1.pt", "5"}, {"old/rank_2.pt", "5"},
+                              {"rank_0.pt", "10"}, {"rank_1.pt", "10"}, {"rank_2.pt", "10"}});
+  const auto with = [&](const std::string& zero, const std::string& one) {
+    return std::map<std::string, std::string>{{"old/rank_0.pt", "5"}, {"old/rank_1.pt", "5"}, {"old/rank_2.pt", "5"},
+                                              {"rank_0.pt", zero}, {"rank_1.pt", one}, {"rank_2.pt", "10"}};
+  };
+  host("ada", 0, 1, with("20", "10"));
+  host("bob", 1, 1, with("10", "20"));
+  const auto merged = merge(&base);
+  ASSERT_TRUE(merged->is_whole()) << merged->why();
+  EXPECT_THAT(files_of(merged->tree),
+              ElementsAre("old/rank_0.pt", "old/rank_1.pt", "old/rank_2.pt", "rank_0.pt", "rank_1.pt"));
+}
+
+TEST_F(GangTree, ALargerGangWantsTheFilesOfItsNewRanksToo) {
+  const Tree& base = tree_of({{"rank_0.pt", "10"}, {"rank_1.pt", "10"}});
+  host("ada", 0, 1, {{"rank_0.pt", "20"}, {"rank_1.pt", "10"}});
+  host("bob", 1, 1, {{"rank_0.pt", "10"}, {"rank_1.pt", "20"}});
+  host("cyd", 2, 1, {{"rank_0.pt", "10"}, {"rank_1.pt", "10"}});
+  EXPECT_EQ(merge(&base)->why(), "missing: rank_2.pt anew, as other ranks have written theirs");
+  members_.pop_back();
+  host("cyd", 2, 1, {{"rank_0.pt", "10"}, {"rank_1.pt", "10"}, {"rank_2.pt", "20"}});
+  EXPECT_TRUE(merge(&base)->is_whole()) << merge(&base)->why();
 }
 
 TEST_F(GangTree, AFileHereAndAFolderThereIsAnError) {

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gangs that run with fewer hosts than they may have: they begin anew with more, just after a checkpoint, when that
+// pays. They become smaller without our doing: after a loss placement takes as many hosts as there are.
+#include <algorithm>
+#include <utility>
+
+#include "control/concerns/table.hpp"
+#include "sched/elastic.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr double k_restart_assumed = 60;  // seconds: nobody has seen how long its start takes
+constexpr double k_stop_takes = 2;        // seconds: stopped, fetched, placed
+
+class ElasticConcern : public Concern {
+ public:
+  explicit ElasticConcern(const Rooms& rooms) : rooms_(rooms) {}
+
+  [[nodiscard]] Duration period() const override { return std::chrono::seconds{2}; }  // the scheduler is asked
+
+  void tick(BootTime now) override {
+    rooms_.book.each([&](TrackedJob& job) {
+      const auto* running = job.in<job::Running>();
+      const bool saves = job.spec().checkpoint.interval != job::CheckpointPolicy::Interval::off;
+      if (running == nullptr || running->move || job.unsure || !is_small(job) || !saves) return;
+      if (!rooms_.mover.is_settled(job)) return void(look(job).there.reset());
+      judge(job, now);
+    });
+  }
+
+  // How long it takes from being placed until it runs, restore included.
+  void changed(const TrackedJob& job, const job::State& before) override {
+    const auto* launching = std::get_if<job::Launching>(&before.phase);
+    const auto* running = job.in<job::Running>();
+    if (launching == nullptr || running == nullptr || !running->attempt.started_at || !job::is_elastic(job.spec())) return;
+    Look& mine = look(job);
+    mine.start = std::max(0.0, static_cast<double>(running->attempt.started_at->ms - launching->placed_at.ms) / 1000);
+    mine.there.reset();
+  }
+  void forgotten(const JobId& id) override { looks_.erase(id.value); }
+
+  [[nodiscard]] bool moves_for(std::string_view why) const override { return why == job::k_to_grow; }
+  [[nodiscard]] std::optional<MoveWish> still_wished(const TrackedJob& job) override {
+    if (!is_small(job) || would_be(job).first <= size_of(job)) return std::nullopt;
+    MoveWish wish{std::string(job::k_to_grow)};
+    wish.grows = true;
+    return wish;
+  }
+
+ private:
+  struct Look {
+    std::optional<double> start;      // seconds that its last start took
+    std::optional<BootTime> there{};  // since when there are hosts for more
+    std::string told{};
+  };
+
+  Look& look(const TrackedJob& job) { return looks_[job.id().value]; }
+  [[nodiscard]] static int size_of(const TrackedJob& job) {
+    const job::Attempt* attempt = job.state().attempt();
+    return attempt == nullptr ? 0 : static_cast<int>(attempt->members.size());
+  }
+  [[nodiscard]] static bool is_small(const TrackedJob& job) {
+    return job::is_elastic(job.spec()) && size_of(job) < job.spec().num_nodes;
+  }
+
+  // How many members it would have if it were placed now, and how often those fail together, per hour.
+  [[nodiscard]] std::pair<int, double> would_be(const TrackedJob& job) {
+    return would_be(job, rooms_.placement.question(job, {job.id().value}));
+  }
+  [[nodiscard]] std::pair<int, double> would_be(const TrackedJob& job, const Question& question) {
+    const bool forgive = job::forgives(*job.state().attempt(), rooms_.world.clock.wall());
+    const Result<GangOffer> offer = rooms_.placement.offer(job, question, {}, forgive);
+    if (!offer) return report(offer.error(), "while looking for more hosts"), std::pair{0, 0.0};
+    if (!offer->decision.plan) return {0, 0.0};
+    return {static_cast<int>(offer->decision.plan->members.size()), offer->decision.plan->crew.failures_per_hour};
+  }
+
+  void judge(TrackedJob& job, BootTime now) {
+    Look& mine = look(job);
+    const Question question = rooms_.placement.question(job, {job.id().value});
+    const auto [more, failures] = would_be(job, question);
+    sched::GrowthFacts facts;
+    facts.members = size_of(job);
+    facts.would_be = more;
+    if (more <= facts.members) {
+      mine.there.reset();
+      return tell(job, mine, "it grows when there are hosts for more members");
+    }
+    if (!mine.there) mine.there = now;
+    const WallTime wall = rooms_.world.clock.wall();
+    const job::Attempt& attempt = *job.state().attempt();
+    facts.there = now - *mine.there;
+    facts.runs = std::chrono::milliseconds{std::max<std::int64_t>(wall.ms - attempt.started_at.value_or(wall).ms, 0)};
+    facts.restart = mine.start.value_or(k_restart_assumed) + k_stop_takes + checkpoint_age(job);
+    facts.failures_per_hour = failures;
+    const Result<registry::Spent> spent = rooms_.world.records.spent(job.id(), wall);
+    if (!spent) return report(spent.error(), "while looking for more hosts");
+    facts.ran = seconds(spent->ran);
+    if (question.known.work_known) facts.left = work_left(job, question);
+    const sched::GrowthVerdict verdict = sched::judge_growth(facts);
+    if (!verdict.grows) return tell(job, mine, verdict.text);
+    MoveWish wish{std::string(job::k_to_grow), verdict.text};
+    wish.grows = true;
+    rooms_.mover.ask(job, wish);
+  }
+
+  // Work that is done between a save and our stopping it is done again.
+  [[nodiscard]] double checkpoint_age(const TrackedJob& job) const {
+    const Result<registry::Checkpoint> newest = rooms_.world.records.checkpoint(job.id(), job.state().head);
+    return newest && newest->upload ? seconds(*newest->upload) : 0;
+  }
+
+  // With the hosts that it has; as fast as the slowest of them lets it be.
+  [[nodiscard]] static double work_left(const TrackedJob& job, const Question& question) {
+    double slowest = 0;
+    for (const job::Member& member : job.state().attempt()->members)
+      for (const sched::HostFacts& host : question.hosts) {
+        if (host.name != member.host) continue;
+        std::vector<const Gpu*> gpus;
+        for (const Gpu& gpu : host.inventory.gpus)
+          if (std::find(member.gpu_uuids.begin(), member.gpu_uuids.end(), gpu.uuid) != member.gpu_uuids.end())
+            gpus.push_back(&gpu);
+        const double speed = sched::speed_of(host, gpus);
+        slowest = slowest > 0 ? std::min(slowest, speed) : speed;
+      }
+    return slowest > 0 ? question.known.task.work / (slowest * size_of(job)) : question.known.task.work;
+  }
+
+  void tell(const TrackedJob& job, Look& mine, const std::string& waits_for) {
+    const job::Attempt& attempt = *job.state().attempt();
+    std::string text = "has " + std::to_string(size_of(job)) + " of " + job::nodes_text(job.spec()) + " hosts; " + waits_for;
+    if (mine.told == text) return;
+    mine.told = text;
+    rooms_.placement.explain(job, {"placed on " + attempt.where() + ": " + attempt.placement_reason, std::move(text)});
+  }
+
+  const Rooms rooms_;
+  std::map<std::string, Look> looks_;  // by job
+};
+
+}  // namespace
+
+std::unique_ptr<Concern> make_elastic(const Rooms& rooms) { return std::make_unique<ElasticConcern>(rooms); }
+
+}  // namespace gridctl::control

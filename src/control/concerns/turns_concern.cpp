@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gangs that wait for room: what each waits for, and that its turn comes. Who comes after it fills the gaps meanwhile; a
+// gang that has waited for long has the hosts kept for it that will be free for all its members first.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/text.hpp"
+#include "control/concerns/table.hpp"
+#include "control/follow/limits.hpp"
+#include "sched/turn.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr Duration k_patience = std::chrono::minutes{1};  // others may fill in meanwhile whatever they need
+constexpr std::size_t k_planned_max = 8;                  // gangs that are planned for in one round
+
+class TurnsConcern : public Concern {
+ public:
+  explicit TurnsConcern(const Rooms& rooms) : rooms_(rooms) {}
+
+  [[nodiscard]] Duration period() const override { return std::chrono::seconds{3}; }  // the scheduler is asked
+
+  void tick(BootTime now) override {
+    std::size_t planned = 0;
+    for (const TrackedJob* job : rooms_.placement.queue()) {
+      const auto* waiting = job->in<job::Waiting>();
+      const bool waits = job->spec().num_nodes > 1 && waiting != nullptr && waiting->why == "waiting_for_provider";
+      if (!waits || job->unsure || planned >= k_planned_max) {
+        rooms_.placement.keep_for(job->id(), std::nullopt);
+        if (!waits) since_.erase(job->id().value);
+        continue;
+      }
+      ++planned;
+      plan(*job, now);
+    }
+  }
+  void changed(const TrackedJob& job, const job::State&) override {
+    if (job.in<job::Waiting>() == nullptr) since_.erase(job.id().value);
+  }
+  void forgotten(const JobId& id) override { since_.erase(id.value); }
+
+ private:
+  void plan(const TrackedJob& job, BootTime now) {
+    const std::vector<sched::Ending> running = sched::in_order(running_jobs());
+    std::optional<GangOffer> last;
+    const auto fits = [&](const std::set<std::string>& gone) {
+      Result<GangOffer> offer = rooms_.placement.offer(job, rooms_.placement.question(job, gone));
+      const bool possible = offer && offer->decision.plan;
+      if (possible) last = *std::move(offer);  // the newest that fits is of the fewest
+      return possible;
+    };
+    const std::optional<std::size_t> needed = sched::needed_ends(running, fits);
+    if (!needed) return rooms_.placement.keep_for(job.id(), std::nullopt);  // whatever ends: the hosts are not there
+    Turn turn{last->members(), {}, false, {}};
+    std::optional<double> when = 0;
+    turn.lines = lines_of(turn.members, std::vector(running.begin(), running.begin() + static_cast<std::ptrdiff_t>(*needed)), when);
+    if (when) turn.from = now + std::chrono::seconds{std::llround(std::min(*when, 3e8))};
+    const BootTime since = since_.try_emplace(job.id().value, now).first->second;
+    turn.binding = now - since >= k_patience;
+    turn.lines.push_back(turn.binding ? "these are kept for it: who comes after it gets them only to be done before"
+                                      : "others may use them meanwhile; in " + format_duration(k_patience - (now - since)) +
+                                            " they are kept for it");
+    if (turn.binding && told_.insert(job.id().value + "/" + std::to_string(job.state().attempts.value)).second)
+      rooms_.book.note(job.id(), {"kept_for_it", turn.lines.front(), {}, {}});
+    rooms_.placement.keep_for(job.id(), std::move(turn));
+  }
+
+  [[nodiscard]] std::vector<sched::Ending> running_jobs() const {
+    std::vector<sched::Ending> running;
+    for (const auto& [id, job] : rooms_.book.all())
+      if (job->state().attempt() != nullptr && job->in<job::Collecting>() == nullptr)
+        running.push_back({job->id(), ends_in(*job)});
+    return running;
+  }
+
+  // By its limits, else as it was expected when it was placed.
+  [[nodiscard]] std::optional<double> ends_in(const TrackedJob& job) const {
+    const job::Attempt& attempt = *job.state().attempt();
+    const WallTime now = rooms_.world.clock.wall();
+    const double runs = attempt.started_at ? static_cast<double>(now.ms - attempt.started_at->ms) / 1000 : 0;
+    std::optional<double> left;
+    const auto lessen = [&](double s) {
+      if (s > 0) left = std::min(left.value_or(s), s);
+    };
+    const Limits limits = limits_of(job.spec(), job.row.submitted_at);
+    if (limits.most) lessen(seconds(*limits.most) - runs);
+    if (limits.until && limits.hard) lessen(static_cast<double>(limits.until->ms - now.ms) / 1000);
+    if (job.state().expected) lessen(job.state().expected->seconds - runs);
+    return left;
+  }
+
+  // "waits for 3 hosts: ada is free now; bob when train (k3j…) ends, expected in 12m; …". `when`: until all are free.
+  [[nodiscard]] std::vector<std::string> lines_of(const std::vector<job::Member>& members,
+                                                  const std::vector<sched::Ending>& first,
+                                                  std::optional<double>& when) const {
+    std::vector<std::string> free, later, lines;
+    for (const job::Member& member : members) {
+      std::vector<std::string> holders;
+      for (const sched::Ending& one : first) {
+        const TrackedJob* job = std::as_const(rooms_.book).find(one.job);
+        const job::Attempt* attempt = job == nullptr ? nullptr : job->state().attempt();
+        if (attempt == nullptr || attempt->on(member.host) == nullptr) continue;
+        const std::string end = one.in ? ", expected in " + format_duration(std::chrono::seconds{std::llround(std::min(*one.in, 3e8))})
+                                       : ", nobody knows when";
+        holders.push_back(job->row.name + " (" + one.job.value + ") ends" + end);
+        when = when && one.in ? std::optional{std::max(*when, *one.in)} : std::nullopt;
+      }
+      if (holders.empty()) free.push_back(member.host.value);
+      else later.push_back(member.host.value + " when " + join(holders, ", and "));
+    }
+    lines.push_back("waits for " + std::to_string(members.size()) + " hosts: " +
+                    (free.empty() ? "none of them is free now" : join(free, ", ") + (free.size() == 1 ? " is" : " are") + " free now"));
+    for (std::string& line : later) lines.push_back(std::move(line));
+    return lines;
+  }
+
+  const Rooms rooms_;
+  std::map<std::string, BootTime> since_;  // when it was first seen waiting, by job
+  std::set<std::string> told_;             // by job and attempt
+};
+
+}  // namespace
+
+std::unique_ptr<Concern> make_turns(const Rooms& rooms) { return std::make_unique<TurnsConcern>(rooms); }
+
+}  // namespace gridctl::control

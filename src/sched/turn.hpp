@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// When does the turn of a job come that waits for several hosts at once? Backfill with a reservation: the fewest running
+// jobs are looked for that have to end first, in the order of their expected ends. Pure.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+
+namespace gridctl::sched {
+
+// A job that runs now.
+struct Ending {
+  JobId job;
+  std::optional<double> in;  // seconds from now; nullopt: nobody knows, or it should have ended already
+};
+// Those that end first come first; of those that nobody knows anything of, in the order given.
+[[nodiscard]] std::vector<Ending> in_order(std::vector<Ending> running);
+
+// How many of them have to end, in that order, until it fits; nullopt: it would not fit if all had. `fits` is asked with
+// the ids of those that are gone, O(log n) times; once it holds it holds for more of them, too.
+[[nodiscard]] std::optional<std::size_t> needed_ends(const std::vector<Ending>& in_order,
+                                                     const std::function<bool(const std::set<std::string>&)>& fits);
+
+}  // namespace gridctl::sched
