@@ -2,6 +2,7 @@
 """One job on several hosts: PyTorch's DistributedDataParallel over Gloo, whose hosts lose power."""
 import random
 import re
+import subprocess
 import time
 import unittest
 
@@ -124,6 +125,32 @@ class Gang(grid.Case):
         self.assertEqual(len(stacks), 2, stacks)
         self.assertIn("stopped", stacks[host], job.evidence())
         job.wait_success(deadline=150)
+        self.grid.wait_clean()
+
+    @unittest.skipUnless(grid.LONG, "GRIDCTL_LONG=1 runs it: needs a quiet machine")
+    def test_a_host_that_slows_the_others_down_is_replaced_at_the_next_checkpoint(self):
+        spec = ddp("slow", PACE=0, STEPS=150, SAVE_EVERY=15, BUSY=20)
+        spec["recovery"]["stragglers"] = "replace"
+        job = laptop.submit(spec)
+        job.wait_checkpoint(1, deadline=90)
+        host = job.attempts()[-1]["members"][-1]["provider"]
+        number = int(host[1:])
+        pid = self.grid.as_worker(number, "pgrep -f '[p]ython3 ddp.py'").split()[-1]
+        slowed = time.time()
+        throttle = subprocess.Popen([grid.TESTGRID, "enter", str(number), "sh", "-c",
+                                     f"while kill -STOP {pid}; do sleep 0.18; kill -CONT {pid}; sleep 0.04; done"],
+                                    env=self.grid.environment, stderr=subprocess.DEVNULL)
+        try:
+            job.wait_event("straggler", deadline=120)
+            told = job.events("straggler")[-1]
+            grid.figure("a rank slowed down to a fifth until it is named", f"{grid.iso(told['at']) - slowed:.1f} s")
+            self.assertEqual(told["provider"], host, job.evidence())
+            job.wait_attempt(2, deadline=120)
+        finally:
+            throttle.wait(timeout=120)  # its process is gone then
+        self.assertNotIn(host, [member["provider"] for member in job.attempts()[-1]["members"]], job.evidence())
+        self.assertIsNotNone(job.attempts()[-1]["resumed_from"], job.evidence())
+        job.wait_success(deadline=200)
         self.grid.wait_clean()
 
     def test_a_rank_of_an_old_epoch_finds_nobody(self):
