@@ -9,9 +9,12 @@ import unittest
 import grid
 
 PACKAGES = os.environ.get("GRIDCTL_FRAMEWORKS", "")
-LOST_AFTER = 4  # seconds
+LOST_AFTER = 8  # seconds: frameworks take all of a small machine while they are loaded
 DONE = re.compile(r"done at step (\d+): (\S+)$", re.MULTILINE)
 SITE = "/var/site"
+ENVIRONMENT = {"PYTHONPATH": SITE, "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu", "DS_ACCELERATOR": "cpu",
+               "CUDA_VISIBLE_DEVICES": "", "KERAS_BACKEND": "torch", "TF_CPP_MIN_LOG_LEVEL": "3", "HF_HUB_OFFLINE": "1",
+               "RAY_DISABLE_DOCKER_CPU_WARNING": "1", "RAY_memory_monitor_refresh_ms": "0"}
 # For each template what tells that its packages are here, how many steps take about half a minute, and what differs.
 TEMPLATES = {
     "torchrun": ("torch", 3000, {}),
@@ -52,8 +55,7 @@ class Frameworks(grid.Case):
             laptop.run("template", "new", template, folder)
         with open(os.path.join(folder, "job.yaml"), encoding="utf-8") as file:
             launcher = re.search(r"^launcher: (\S+)", file.read(), re.MULTILINE).group(1)
-        envs = {"PYTHONPATH": SITE, "STEPS": str(steps), "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu", "DS_ACCELERATOR": "cpu",
-                "CUDA_VISIBLE_DEVICES": "", "RAY_DISABLE_DOCKER_CPU_WARNING": "1", "RAY_memory_monitor_refresh_ms": "0"}
+        envs = {**ENVIRONMENT, "STEPS": str(steps)}
         return laptop.submit({"name": f"{template}{name}", "workdir": folder, "run": "python3 train.py", "num_nodes": nodes,
                               "ranks_per_node": ranks, "launcher": launcher, "class": "federated", "envs": envs,
                               "resources": {"cpus": cpus}, "checkpoint": {"interval": "3s"},
@@ -87,6 +89,39 @@ class Frameworks(grid.Case):
         delta = (2e-3 if template == "lightning" else 2e-4) * max(1.0, abs(same))
         self.assertAlmostEqual(learned, same, delta=delta, msg=job.evidence())
         self.grid.wait_clean()
+
+
+class Programs(grid.Case):
+    """Programs of one process as people write them, not knowing of gridctl: they run as they are, and go on elsewhere."""
+
+    def tearDown(self):
+        super().tearDown()
+        self.grid.heal_all()
+
+    def survive(self, program, package):
+        if not os.path.isdir(os.path.join(PACKAGES, package)):
+            self.skipTest(f"GRIDCTL_FRAMEWORKS has no {package}")
+        job = laptop.submit({"name": program.replace("_", "-"), "workdir": os.path.join(grid.SOURCE, "tests", "programs"),
+                             "run": f"exec python3 {program}.py", "resources": {"cpus": 0.5}, "envs": ENVIRONMENT,
+                             "checkpoint": {"path": "out"}, "recovery": {"lost_after": f"{LOST_AFTER}s"}})
+        job.wait_checkpoint(2, deadline=150)
+        host = job.host()
+        self.grid.kill(int(host[1:]))
+        job.wait_success(deadline=300)
+        self.assertIsNotNone(job.attempts()[-1]["resumed_from"], job.evidence())
+        self.assertTrue(job.logs().rstrip().endswith("done"), job.evidence())
+        self.grid.start(int(host[1:]))
+        self.grid.wait_clean()
+
+
+def add_program(program, package):
+    setattr(Programs, f"test_{program}", lambda self: self.survive(program, package))
+
+
+for one, needs in {"plain_torch": "torch", "trainer": "transformers", "accelerate_loop": "accelerate", "lightning_loop": "lightning",
+                   "keras_loop": "keras", "sb3_ppo": "stable_baselines3", "xgboost_loop": "xgboost",
+                   "orbax_loop": "orbax", "dcp_loop": "torch"}.items():
+    add_program(one, needs)
 
 
 def add(template, lost):

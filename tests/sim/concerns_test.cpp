@@ -86,13 +86,13 @@ TEST(Limits, AJobThatHasUsedUpItsBudgetIsStoppedWithinIt) {
   Options o = quiet();
   o.prices = {6, 6};
   Grid grid(o);
-  grid.add("dear", [](job::Spec& spec) { spec.budget_total = 0.5; });  // five minutes
+  grid.add("dear", [](job::Spec& spec) { spec.budget_total = 0.6; });  // six minutes
   ASSERT_TRUE(grid.until([&] { return grid.ended("dear"); }));
   EXPECT_EQ(grid.job("dear").state, job::JobState::cancelled);
   EXPECT_EQ(grid.job("dear").machine.limit, "budget");
   const auto spent = grid.laptop().records()->spent({"dear"}, grid.laptop().wall());
-  EXPECT_LE(spent->usd, 0.5);
-  EXPECT_GT(spent->usd, 0.3);
+  EXPECT_LE(spent->usd, 0.6);
+  EXPECT_GT(spent->usd, 0.4);
   EXPECT_GT(grid.job("dear").machine.head.value, 0u) << "it saves first";
 }
 

@@ -53,6 +53,8 @@ class BudgetsConcern : public Concern {
       const Result<void> noted = rooms_.world.records.note_used_up(used_up->budget.owner, used_up->month.name);
       if (!noted) report(noted.error(), "while noting that a budget is used up");
       rooms_.book.apply(id, job::LimitReached{std::string(k_limit_month), used_up_text(*used_up)});
+      // The next may be placed before the next look.
+      if (Result<std::vector<BudgetNow>> noted_too = budgets_now(rooms_.world.records, now)) budgets_ = *std::move(noted_too);
     });
   }
 

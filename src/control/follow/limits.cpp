@@ -40,7 +40,7 @@ Epoch counted_epoch(const job::State& state) {
 }
 
 double reserve_of(double budget, double usd_per_hour) {
-  return std::min(usd_per_hour * seconds(job::k_limit_grace) / 3600, budget * k_reserve_share_max);
+  return std::min(usd_per_hour * seconds(job::k_limit_grace + k_clock_slack) / 3600, budget * k_reserve_share_max);
 }
 
 Limits limits_of(const job::Spec& spec, WallTime submitted_at) {
