@@ -23,18 +23,23 @@ std::string and_tell_the_others(const StarterPaths& paths) {
 // One executable without arguments is all that Hydra takes; a link to the agent under this name is one.
 constexpr const char* k_call_link = "gang-run";
 
+// On every host, in PATH: OpenMPI's daemons look for it too, and the folder is another on each host.
+std::string call_link(const StarterPaths& paths) {
+  return "folder=$(dirname " + shell_quote(paths.program) + ")\nln -sf " + shell_quote(paths.agent) + " \"$folder/" +
+         k_call_link + "\"\nexport PATH=\"$folder:$PATH\"\n";
+}
+
 std::string mpi_exports(const StarterPaths& paths) {
   const std::string call = "\"$folder/" + std::string(k_call_link) + "\"";
   const std::string hosts = shell_quote(paths.hostfile), machines = shell_quote(paths.machinefile);
-  std::string text = "folder=$(dirname " + shell_quote(paths.program) + ")\n";
-  text += "ln -sf " + shell_quote(paths.agent) + " " + call + "\n";
+  std::string text = call_link(paths);
   // OpenMPI: a daemonized orted would end its container; without keepalive a lost host is noticed after eight minutes.
-  text += "export OMPI_MCA_plm_rsh_agent=" + call + " OMPI_MCA_plm_rsh_no_tree_spawn=1\n";
+  text += "export OMPI_MCA_plm_rsh_agent=" + std::string(k_call_link) + " OMPI_MCA_plm_rsh_no_tree_spawn=1\n";
   text += "export OMPI_MCA_orte_default_hostfile=" + hosts + " OMPI_MCA_orte_leave_session_attached=1\n";
   text += "export OMPI_MCA_oob_tcp_keepalive_time=5 OMPI_MCA_oob_tcp_keepalive_intvl=2\n";
   text += "export OMPI_MCA_oob_tcp_keepalive_probes=3\n";
   text += "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n";
-  text += "export PRTE_MCA_plm_ssh_agent=" + call + " PRTE_MCA_prte_default_hostfile=" + hosts + "\n";
+  text += "export PRTE_MCA_plm_ssh_agent=" + std::string(k_call_link) + " PRTE_MCA_prte_default_hostfile=" + hosts + "\n";
   // MPICH, and Intel MPI, which is made from it.
   text += "export HYDRA_LAUNCHER=rsh HYDRA_LAUNCHER_EXEC=" + call + " HYDRA_HOST_FILE=" + machines + "\n";
   text += "export I_MPI_HYDRA_BOOTSTRAP=rsh I_MPI_HYDRA_BOOTSTRAP_EXEC=" + call;
@@ -42,7 +47,7 @@ std::string mpi_exports(const StarterPaths& paths) {
 }
 
 std::string mpi_script(const RankPlace& place, const StarterPaths& paths, bool self_starting) {
-  if (place.node_rank > 0) return "exec " + shell_quote(paths.agent) + " gang-serve\n";
+  if (place.node_rank > 0) return call_link(paths) + "exec " + shell_quote(paths.agent) + " gang-serve\n";
   std::string text = mpi_exports(paths);
   if (!self_starting) {
     text += "command -v mpirun >/dev/null || { echo 'gridctl: launcher: mpi needs mpirun in the image' >&2; ";

@@ -23,7 +23,7 @@ TEMPLATES = {
     "lightning": ("lightning", 800, {}),
     "deepspeed": ("deepspeed", 400, {}),
     "jax": ("jax", 20000, {"ranks": 1}),
-    "mpi": ("mpi4py", 20000, {}),
+    "mpi": ("mpi4py", 12000, {}),
     "ray": ("ray", 3000, {"ranks": 1, "cpus": 0.5}),
     "ray-train": ("ray", 3000, {"ranks": 1, "cpus": 0.5}),
 }
@@ -106,11 +106,11 @@ class Programs(grid.Case):
                              "checkpoint": {"path": "out"}, "recovery": {"lost_after": f"{LOST_AFTER}s"}})
         job.wait_checkpoint(2, deadline=150)
         host = job.host()
-        self.grid.kill(int(host[1:]))
+        self.grid.kill(host)
         job.wait_success(deadline=300)
         self.assertIsNotNone(job.attempts()[-1]["resumed_from"], job.evidence())
         self.assertTrue(job.logs().rstrip().endswith("done"), job.evidence())
-        self.grid.start(int(host[1:]))
+        self.grid.start(host)
         self.grid.wait_clean()
 
 

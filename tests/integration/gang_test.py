@@ -2,6 +2,7 @@
 """One job on several hosts: PyTorch's DistributedDataParallel over Gloo, whose hosts lose power."""
 import random
 import re
+import shutil
 import subprocess
 import time
 import unittest
@@ -151,6 +152,17 @@ class Gang(grid.Case):
         self.assertNotIn(host, [member["provider"] for member in job.attempts()[-1]["members"]], job.evidence())
         self.assertIsNotNone(job.attempts()[-1]["resumed_from"], job.evidence())
         job.wait_success(deadline=200)
+        self.grid.wait_clean()
+
+    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun here; scripts/install-deps test installs it")
+    def test_mpi_starts_ranks_on_the_other_host_without_ssh(self):
+        job = laptop.submit({"name": "mpi", "run": "echo rank $OMPI_COMM_WORLD_RANK on $(hostname)", "num_nodes": 2,
+                             "ranks_per_node": 2, "launcher": "mpi", "class": "federated", "resources": {"cpus": 0.25}})
+        job.wait_success(deadline=60)
+        hosts = [member["provider"] for member in job.attempts()[-1]["members"]]
+        said = sorted(re.findall(r"rank (\d) on (\S+)", job.logs()))
+        self.assertEqual([rank for rank, _ in said], ["0", "1", "2", "3"], job.evidence())
+        self.assertEqual(sorted({host for _, host in said}), sorted(hosts), job.evidence())
         self.grid.wait_clean()
 
     def test_a_rank_of_an_old_epoch_finds_nobody(self):

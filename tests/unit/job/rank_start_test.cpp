@@ -55,7 +55,10 @@ TEST(RankStart, MpirunReachesTheOtherHostsThroughTheAgent) {
   EXPECT_THAT(first, HasSubstr("HYDRA_LAUNCHER_EXEC="));
   EXPECT_THAT(first, HasSubstr("mpirun -np 4 "));
   EXPECT_THAT(first, HasSubstr("gang-end"));
-  EXPECT_EQ(starter_script(Launcher::mpi, two_hosts(1), k_paths, false), "exec /gridctl/agent gang-serve\n");
+  EXPECT_EQ(starter_script(Launcher::mpi, two_hosts(1), k_paths, false), "folder=$(dirname /gridctl/run/program.sh)\n"
+            "ln -sf /gridctl/agent \"$folder/gang-run\"\n"  // OpenMPI's daemon looks for it there, too
+            "export PATH=\"$folder:$PATH\"\n"
+            "exec /gridctl/agent gang-serve\n");
 }
 
 TEST(RankStart, ACommandThatCallsMpirunItselfIsStartedOnce) {
