@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/gang.hpp"
 
-#include <nlohmann/json.hpp>
-
-#include "wire/fields.hpp"
+#include "wire/coding.hpp"
 
 namespace gridctl::wire {
 
-using nlohmann::json;
-
-namespace {
-GangMember read_member(const Fields& fields) {
-  GangMember member;
-  member.name = fields.text("name", 64);
-  member.address = fields.text("address", 64);
-  member.ranks = static_cast<std::uint32_t>(fields.number("ranks", k_gang_ranks_max));
-  if (member.ranks == 0) fields.fail("has a member without ranks");
-  return member;
+template <class R>
+void fields(R& r, Of<R, GangMember>& m) {
+  r("name", m.name, 64)("address", m.address, 64)("ranks", m.ranks, k_gang_ranks_max);
+  r.check(m.ranks > 0, "has a member without ranks");
 }
-}  // namespace
+
+template <class R>
+void fields(R& r, Of<R, Gang>& m) {
+  r("members", m.members, k_gang_members_max)("node_rank", m.node_rank, k_gang_members_max);
+  r.check(m.node_rank < m.members.size(), "gives this host a rank that no member has");
+  r("launcher", m.launcher, 64)("self_starting", m.self_starting);
+  r("port", m.port)("ports", m.ports, 65'535u - m.port)("restarts", m.restarts, 1'000'000'000);
+  r("spares", m.spares, k_gang_members_max)("token", m.token);
+}
+GRIDCTL_FIELDS(Gang)
 
 std::uint32_t Gang::world_size() const {
   std::uint32_t all = 0;
@@ -30,36 +31,6 @@ std::uint32_t Gang::first_rank() const {
   std::uint32_t before = 0;
   for (std::uint32_t i = 0; i < node_rank; ++i) before += members.at(i).ranks;
   return before;
-}
-
-json gang_json(const Gang& gang) {
-  json members = json::array();
-  for (const GangMember& member : gang.members)
-    members.push_back({{"name", member.name}, {"address", member.address}, {"ranks", member.ranks}});
-  return {{"node_rank", gang.node_rank},
-          {"members", std::move(members)},
-          {"launcher", gang.launcher},
-          {"self_starting", gang.self_starting},
-          {"port", gang.port},
-          {"ports", gang.ports},
-          {"restarts", gang.restarts},
-          {"spares", gang.spares},
-          {"token", to_hex(gang.token)}};
-}
-
-Gang read_gang(const Fields& fields) {
-  Gang gang;
-  gang.members = fields.list("members", k_gang_members_max, &read_member);
-  gang.node_rank = static_cast<std::uint32_t>(fields.number("node_rank", k_gang_members_max));
-  if (gang.node_rank >= gang.members.size()) fields.fail("gives this host a rank that no member has");
-  gang.launcher = fields.text("launcher", 64);
-  gang.self_starting = fields.flag("self_starting");
-  gang.port = static_cast<std::uint16_t>(fields.number("port", 65'535));
-  gang.ports = static_cast<std::uint16_t>(fields.number("ports", 65'535u - gang.port));
-  gang.restarts = static_cast<std::uint32_t>(fields.number("restarts", 1'000'000'000));
-  gang.spares = static_cast<std::uint32_t>(fields.number("spares", k_gang_members_max));
-  gang.token = fields.digest("token");
-  return gang;
 }
 
 }  // namespace gridctl::wire

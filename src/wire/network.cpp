@@ -1,192 +1,159 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/network.hpp"
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
-#include "wire/fields.hpp"
+#include "wire/coding.hpp"
 
 namespace gridctl::wire {
 
-using nlohmann::json;
-
 namespace {
-constexpr std::size_t k_address_max = 64;          // bytes of a numeric address
-constexpr std::size_t k_reason_max = 200;          // bytes of text about one address
-constexpr std::int64_t k_rtt_max_us = 60'000'000;  // a longer one is no round trip
-constexpr double k_rate_max = 1e14;                // bits per second, beyond any link
-constexpr std::uint64_t k_port_max = 65535;
+constexpr std::size_t k_address_max = 64;  // bytes of a numeric address
+constexpr std::size_t k_reason_max = 200;  // bytes of text about one address
+constexpr Duration k_rtt_max = std::chrono::minutes{1};  // a longer one is no round trip
+constexpr double k_rate_max = 1e14;                      // bits per second, beyond any link
 
-PingMessage read_nonce(const Fields& fields) { return {fields.number("nonce")}; }
-SinkRequest read_sink(const Fields& fields) { return {fields.number("bytes", k_link_step_max)}; }
-SinkReply read_sink_reply(const Fields& fields) {
-  return {fields.number("bytes", k_link_step_max), fields.number("tally")};
-}
-SourceRequest read_source(const Fields& fields) {
-  return {fields.number("bytes", k_link_step_max), fields.number("seed")};
+// Of "link_sink" and its reply.
+template <class R>
+void add_time(R& r, const char* key, Of<R, Duration>& time) {
+  r(key, time).check(time <= k_link_time_max, "takes more than 10 s");
 }
 
-Duration read_time(const Fields& fields, const char* key) {
-  const Duration time = fields.duration(key);
-  if (time > k_link_time_max) fields.fail(std::string("has a '") + key + "' of more than 10 s");
-  return time;
+template <class R>
+void add_addresses(R& r, Of<R, std::vector<std::string>>& addresses) {
+  r("addresses", addresses, k_link_addresses_max, k_address_max);
+  for (const std::string& address : addresses) r.check(!address.empty(), "has an address of a wrong length");
 }
 
-std::vector<std::string> read_addresses(const Fields& fields) {
-  std::vector<std::string> addresses = fields.texts("addresses", k_link_addresses_max);
-  for (const std::string& address : addresses)
-    if (address.empty() || address.size() > k_address_max) fields.fail("has an address of a wrong length");
-  return addresses;
+template <class R>
+void add_port(R& r, Of<R, std::uint16_t>& port) {
+  r("port", port).check(port != 0, "has no port");
 }
 
-std::uint16_t read_port(const Fields& fields) {
-  const auto port = static_cast<std::uint16_t>(fields.number("port", k_port_max));
-  if (port == 0) fields.fail("has no port");
-  return port;
-}
-
-std::optional<Duration> read_rtt(const Fields& fields) {
-  if (!fields.has("rtt_us")) return std::nullopt;
-  return std::chrono::microseconds{fields.integer("rtt_us", 0, k_rtt_max_us)};
-}
-
-std::int64_t to_us(Duration duration) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
-}
-
-ListenRequest read_listen(const Fields& fields) {
-  ListenRequest request{fields.digest("token"), read_time(fields, "accept_ms"), read_time(fields, "time_ms"),
-                        fields.number("bytes_max", k_link_exchange_max)};
-  if (fields.has("port")) request.port = read_port(fields);
-  return request;
-}
-ListenReply read_listen_reply(const Fields& fields) {
-  ListenReply reply{read_port(fields), read_addresses(fields)};
-  if (fields.has("interfaces")) reply.interfaces = fields.texts("interfaces", k_link_addresses_max);
-  if (reply.interfaces.size() > reply.addresses.size()) fields.fail("has more interfaces than addresses");
-  if (fields.has("ephemeral_first"))
-    reply.ephemeral_first = static_cast<std::uint16_t>(fields.number("ephemeral_first", k_port_max));
-  return reply;
-}
-ConnectRequest read_connect(const Fields& fields) {
-  return {fields.digest("token"), read_addresses(fields), read_port(fields), read_time(fields, "time_ms"),
-          fields.number("bytes_max", k_link_exchange_max)};
-}
-
-LinkFailure read_failure(const Fields& fields) {
-  return {fields.text("address", k_address_max), fields.text("reason", k_reason_max)};
-}
-LinkResult read_result(const Fields& fields) {
-  LinkResult result;
-  result.connected = fields.flag("connected");
-  result.address = fields.text("address", k_address_max);
-  result.rtt = read_rtt(fields);
-  if (fields.has("bits_per_second")) {
-    result.bits_per_second = fields.real("bits_per_second");
-    if (*result.bits_per_second > k_rate_max) fields.fail("has a rate that no link has");
-  }
-  result.bytes_sent = fields.number("bytes_sent", k_link_exchange_max);
-  result.bytes_received = fields.number("bytes_received", k_link_exchange_max);
-  result.failures = fields.list("failures", k_link_addresses_max, &read_failure);
-  return result;
-}
-
-ReachRequest::Target read_target(const Fields& fields) {
-  const std::string address = fields.text("address", k_address_max);
-  return {address, read_port(fields)};
-}
-ReachRequest read_reach(const Fields& fields) {
-  return {fields.list("targets", k_link_targets_max, &read_target),
-          static_cast<std::uint32_t>(fields.integer("tries", 1, k_link_tries_max))};
-}
-ReachReply::Reached read_reached(const Fields& fields) {
-  ReachReply::Reached reached{read_rtt(fields), fields.text("problem", k_reason_max)};
-  if (reached.rtt.has_value() != reached.problem.empty()) fields.fail("is neither a time nor a problem");
-  return reached;
-}
-ReachReply read_reach_reply(const Fields& fields) {
-  return {fields.list("targets", k_link_targets_max, &read_reached)};
+template <class R>
+void add_rtt(R& r, Of<R, std::optional<Duration>>& rtt) {
+  r.maybe("rtt_us", rtt).check(!rtt || *rtt <= k_rtt_max, "has a round trip of more than a minute");
 }
 }  // namespace
 
-std::string encode_ping(const PingMessage& ping) { return dump({{"op", "link_ping"}, {"nonce", ping.nonce}}); }
-std::string encode_pong(const PingMessage& ping) { return dump({{"nonce", ping.nonce}}); }
-std::string encode(const SinkRequest& request) { return dump({{"op", "link_sink"}, {"bytes", request.bytes}}); }
-std::string encode(const SinkReply& reply) { return dump({{"bytes", reply.bytes}, {"tally", reply.tally}}); }
-std::string encode(const SourceRequest& request) {
-  return dump({{"op", "link_source"}, {"bytes", request.bytes}, {"seed", request.seed}});
-}
-std::string encode(const ListenRequest& request) {
-  json value{{"op", "link_listen"},
-             {"token", to_hex(request.token)},
-             {"accept_ms", to_ms(request.accept_max)},
-             {"time_ms", to_ms(request.time_max)},
-             {"bytes_max", request.bytes_max}};
-  if (request.port != 0) value["port"] = request.port;
-  return dump(value);
-}
-std::string encode(const ListenReply& reply) {
-  json value{{"port", reply.port}, {"addresses", reply.addresses}};
-  if (!reply.interfaces.empty()) value["interfaces"] = reply.interfaces;
-  if (reply.ephemeral_first != 0) value["ephemeral_first"] = reply.ephemeral_first;
-  return dump(value);
-}
-std::string encode(const ConnectRequest& request) {
-  return dump({{"op", "link_connect"},
-               {"token", to_hex(request.token)},
-               {"addresses", request.addresses},
-               {"port", request.port},
-               {"time_ms", to_ms(request.time_max)},
-               {"bytes_max", request.bytes_max}});
+template <class R>
+void fields(R& r, Of<R, PingMessage>& m) {
+  r("nonce", m.nonce);
 }
 
-std::string encode(const LinkResult& result) {
-  json failures = json::array();
-  for (const LinkFailure& failure : result.failures)
-    failures.push_back({{"address", failure.address}, {"reason", failure.reason.substr(0, k_reason_max)}});
-  json value{{"connected", result.connected},
-             {"address", result.address},
-             {"bytes_sent", result.bytes_sent},
-             {"bytes_received", result.bytes_received},
-             {"failures", std::move(failures)}};
-  if (result.rtt) value["rtt_us"] = to_us(*result.rtt);
-  if (result.bits_per_second) value["bits_per_second"] = *result.bits_per_second;
-  return dump(value);
+template <class R>
+void fields(R& r, Of<R, SinkRequest>& m) {
+  r("bytes", m.bytes, k_link_step_max);
 }
 
-std::string encode(const ReachRequest& request) {
-  json targets = json::array();
-  for (const ReachRequest::Target& target : request.targets)
-    targets.push_back({{"address", target.address}, {"port", target.port}});
-  return dump({{"op", "link_reach"}, {"targets", std::move(targets)}, {"tries", request.tries}});
-}
-std::string encode(const ReachReply& reply) {
-  json targets = json::array();
-  for (const ReachReply::Reached& reached : reply.targets) {
-    json one{{"problem", reached.problem.substr(0, k_reason_max)}};
-    if (reached.rtt) one["rtt_us"] = to_us(*reached.rtt);
-    targets.push_back(std::move(one));
-  }
-  return dump({{"targets", std::move(targets)}});
+template <class R>
+void fields(R& r, Of<R, SinkReply>& m) {
+  r("bytes", m.bytes, k_link_step_max)("tally", m.tally);
 }
 
-Result<PingMessage> parse_ping(std::string_view text) { return parse_request(text, "link_ping", &read_nonce); }
-Result<PingMessage> parse_pong(std::string_view text) { return parse_message(text, "link_ping reply", &read_nonce); }
-Result<SinkRequest> parse_sink(std::string_view text) { return parse_request(text, "link_sink", &read_sink); }
-Result<SinkReply> parse_sink_reply(std::string_view text) {
-  return parse_message(text, "link_sink reply", &read_sink_reply);
+template <class R>
+void fields(R& r, Of<R, SourceRequest>& m) {
+  r("bytes", m.bytes, k_link_step_max)("seed", m.seed);
 }
-Result<SourceRequest> parse_source(std::string_view text) { return parse_request(text, "link_source", &read_source); }
-Result<ListenRequest> parse_listen(std::string_view text) { return parse_request(text, "link_listen", &read_listen); }
+
+template <class R>
+void fields(R& r, Of<R, ListenRequest>& m) {
+  r("token", m.token);
+  add_time(r, "accept_ms", m.accept_max);
+  add_time(r, "time_ms", m.time_max);
+  r("bytes_max", m.bytes_max, k_link_exchange_max).unless("port", m.port, 0);
+}
+
+template <class R>
+void fields(R& r, Of<R, ListenReply>& m) {
+  add_port(r, m.port);
+  add_addresses(r, m.addresses);
+  r.unless("interfaces", m.interfaces, {}, k_link_addresses_max);
+  r.check(m.interfaces.size() <= m.addresses.size(), "has more interfaces than addresses");
+  r.unless("ephemeral_first", m.ephemeral_first, 0);
+}
+
+template <class R>
+void fields(R& r, Of<R, ConnectRequest>& m) {
+  r("token", m.token);
+  add_addresses(r, m.addresses);
+  add_port(r, m.port);
+  add_time(r, "time_ms", m.time_max);
+  r("bytes_max", m.bytes_max, k_link_exchange_max);
+}
+
+template <class R>
+void fields(R& r, Of<R, LinkFailure>& m) {
+  r("address", m.address, k_address_max)("reason", m.reason, k_reason_max);
+}
+
+template <class R>
+void fields(R& r, Of<R, LinkResult>& m) {
+  r("connected", m.connected)("address", m.address, k_address_max);
+  add_rtt(r, m.rtt);
+  r.maybe("bits_per_second", m.bits_per_second, 0.0, k_rate_max);
+  r("bytes_sent", m.bytes_sent, k_link_exchange_max)("bytes_received", m.bytes_received, k_link_exchange_max);
+  r("failures", m.failures, k_link_addresses_max);
+}
+
+template <class R>
+void fields(R& r, Of<R, ReachRequest::Target>& m) {
+  r("address", m.address, k_address_max);
+  add_port(r, m.port);
+}
+
+template <class R>
+void fields(R& r, Of<R, ReachRequest>& m) {
+  r("targets", m.targets, k_link_targets_max)("tries", m.tries, k_link_tries_max);
+  r.check(m.tries > 0, "wants no try");
+}
+
+template <class R>
+void fields(R& r, Of<R, ReachReply::Reached>& m) {
+  add_rtt(r, m.rtt);
+  r("problem", m.problem, k_reason_max);
+  r.check(m.rtt.has_value() == m.problem.empty(), "is neither a time nor a problem");
+}
+
+template <class R>
+void fields(R& r, Of<R, ReachReply>& m) {
+  r("targets", m.targets, k_link_targets_max);
+}
+
+std::string encode_ping(const PingMessage& m) { return encode_request("link_ping", m); }
+std::string encode_pong(const PingMessage& m) { return write_record(m); }
+std::string encode(const SinkRequest& m) { return encode_request("link_sink", m); }
+std::string encode(const SinkReply& m) { return write_record(m); }
+std::string encode(const SourceRequest& m) { return encode_request("link_source", m); }
+std::string encode(const ListenRequest& m) { return encode_request("link_listen", m); }
+std::string encode(const ListenReply& m) { return write_record(m); }
+std::string encode(const ConnectRequest& m) { return encode_request("link_connect", m); }
+std::string encode(LinkResult m) {
+  for (LinkFailure& failure : m.failures) failure.reason = failure.reason.substr(0, k_reason_max);
+  return write_record(m);
+}
+std::string encode(const ReachRequest& m) { return encode_request("link_reach", m); }
+std::string encode(ReachReply m) {
+  for (ReachReply::Reached& reached : m.targets) reached.problem = reached.problem.substr(0, k_reason_max);
+  return write_record(m);
+}
+
+Result<PingMessage> parse_ping(std::string_view text) { return parse_request<PingMessage>(text, "link_ping"); }
+Result<PingMessage> parse_pong(std::string_view text) { return parse_message<PingMessage>(text, "link_ping reply"); }
+Result<SinkRequest> parse_sink(std::string_view text) { return parse_request<SinkRequest>(text, "link_sink"); }
+Result<SinkReply> parse_sink_reply(std::string_view text) { return parse_message<SinkReply>(text, "link_sink reply"); }
+Result<SourceRequest> parse_source(std::string_view text) { return parse_request<SourceRequest>(text, "link_source"); }
+Result<ListenRequest> parse_listen(std::string_view text) { return parse_request<ListenRequest>(text, "link_listen"); }
 Result<ListenReply> parse_listen_reply(std::string_view text) {
-  return parse_message(text, "link_listen reply", &read_listen_reply);
+  return parse_message<ListenReply>(text, "link_listen reply");
 }
 Result<ConnectRequest> parse_connect(std::string_view text) {
-  return parse_request(text, "link_connect", &read_connect);
+  return parse_request<ConnectRequest>(text, "link_connect");
 }
-Result<LinkResult> parse_link_result(std::string_view text) { return parse_message(text, "link result", &read_result); }
-Result<ReachRequest> parse_reach(std::string_view text) { return parse_request(text, "link_reach", &read_reach); }
+Result<LinkResult> parse_link_result(std::string_view text) { return parse_message<LinkResult>(text, "link result"); }
+Result<ReachRequest> parse_reach(std::string_view text) { return parse_request<ReachRequest>(text, "link_reach"); }
 Result<ReachReply> parse_reach_reply(std::string_view text) {
-  return parse_message(text, "link_reach reply", &read_reach_reply);
+  return parse_message<ReachReply>(text, "link_reach reply");
 }
 
 }  // namespace gridctl::wire

@@ -98,9 +98,9 @@ struct ReachReply {
 [[nodiscard]] std::string encode(const ListenRequest&);  // op "link_listen"
 [[nodiscard]] std::string encode(const ListenReply&);
 [[nodiscard]] std::string encode(const ConnectRequest&);  // op "link_connect"
-[[nodiscard]] std::string encode(const LinkResult&);
+[[nodiscard]] std::string encode(LinkResult);
 [[nodiscard]] std::string encode(const ReachRequest&);  // op "link_reach"
-[[nodiscard]] std::string encode(const ReachReply&);
+[[nodiscard]] std::string encode(ReachReply);
 
 [[nodiscard]] Result<PingMessage> parse_ping(std::string_view);
 [[nodiscard]] Result<PingMessage> parse_pong(std::string_view);

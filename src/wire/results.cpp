@@ -1,45 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/results.hpp"
 
-#include <nlohmann/json.hpp>
-
-#include "wire/fields.hpp"
+#include "wire/coding.hpp"
 
 namespace gridctl::wire {
 
-using nlohmann::json;
-
-namespace {
-ResultsRequest read_request(const Fields& fields) {
-  return {fields.job(), fields.epoch(), fields.texts("patterns", k_result_patterns_max), fields.flag("tree")};
+template <class R>
+void fields(R& r, Of<R, ResultsRequest>& m) {
+  r("job", m.job)("epoch", m.epoch)("patterns", m.patterns, k_result_patterns_max)("tree", m.tree);
 }
 
-ResultsReply read_reply(const Fields& fields) {
-  return {fields.number("files"), fields.number("bytes"), fields.texts("names", k_result_names_max),
-          fields.optional_digest("root"), fields.texts("notes", k_result_notes_max)};
-}
-}  // namespace
-
-std::string encode(const ResultsRequest& request) {
-  return dump({{"op", k_results_operation},
-               {"job", request.job.value},
-               {"epoch", request.epoch.value},
-               {"patterns", request.patterns},
-               {"tree", request.tree}});
+template <class R>
+void fields(R& r, Of<R, ResultsReply>& m) {
+  r("files", m.files)("bytes", m.bytes)("names", m.names, k_result_names_max).null_or("root", m.root);
+  r("notes", m.notes, k_result_notes_max);
 }
 
-std::string encode(const ResultsReply& reply) {
-  json out{{"files", reply.files}, {"bytes", reply.bytes}, {"names", reply.names}, {"notes", reply.notes}};
-  out["root"] = reply.root ? json(to_hex(*reply.root)) : json(nullptr);
-  return dump(out);
-}
+std::string encode(const ResultsRequest& m) { return encode_request(k_results_operation, m); }
+std::string encode(const ResultsReply& m) { return write_record(m); }
 
 Result<ResultsRequest> parse_results(std::string_view text) {
-  return parse_request(text, k_results_operation, &read_request);
+  return parse_request<ResultsRequest>(text, k_results_operation);
 }
-
 Result<ResultsReply> parse_results_reply(std::string_view text) {
-  return parse_message(text, "results reply", &read_reply);
+  return parse_message<ResultsReply>(text, "results reply");
 }
 
 }  // namespace gridctl::wire

@@ -2,9 +2,8 @@
 #include "wire/upload.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "wire/fields.hpp"
+#include "wire/coding.hpp"
 
 namespace gridctl::wire {
 
@@ -20,40 +19,23 @@ bool is_header_name(std::string_view text) {
   });
 }
 
-std::pair<std::string, std::string> read_header(const Fields& fields) {
-  std::pair<std::string, std::string> header{fields.text("name", k_upload_header_max),
-                                             fields.text("value", k_upload_header_max)};
-  if (!is_header_name(header.first) || !is_printable(header.second)) fields.fail("is no header");
-  return header;
-}
-
-UploadRequest read_upload(const Fields& fields) {
-  UploadRequest request;
-  request.checkpoint = {fields.job(), fields.epoch(), fields.number("number")};
-  request.url = fields.text("url", k_upload_url_max);
-  if (!(request.url.starts_with("http://") || request.url.starts_with("https://")) || !is_printable(request.url))
-    fields.fail("names no URL of http or https");
-  request.headers = fields.list("headers", k_upload_headers_max, &read_header);
-  request.recipe_bytes = fields.number("recipe_bytes", k_upload_recipe_max);
-  return request;
-}
-
 }  // namespace
 
-std::string encode(const UploadRequest& request) {
-  nlohmann::json headers = nlohmann::json::array();
-  for (const auto& [name, value] : request.headers) headers.push_back({{"name", name}, {"value", value}});
-  return dump({{"op", k_upload_operation},
-               {"job", request.checkpoint.job.value},
-               {"epoch", request.checkpoint.epoch.value},
-               {"number", request.checkpoint.number},
-               {"url", request.url},
-               {"headers", std::move(headers)},
-               {"recipe_bytes", request.recipe_bytes}});
+template <class R>
+void fields(R& r, Of<R, UploadRequest>& m) {
+  fields(r, m.checkpoint);
+  r("url", m.url, k_upload_url_max);
+  const bool http = m.url.starts_with("http://") || m.url.starts_with("https://");
+  r.check(http && is_printable(m.url), "names no URL of http or https");
+  r.pairs("headers", m.headers, k_upload_headers_max, k_upload_header_max, k_upload_header_max);
+  for (const auto& [name, value] : m.headers)
+    r.check(is_header_name(name) && is_printable(value), "has a header that is none");
+  r("recipe_bytes", m.recipe_bytes, k_upload_recipe_max);
 }
 
+std::string encode(const UploadRequest& m) { return encode_request(k_upload_operation, m); }
 Result<UploadRequest> parse_upload(std::string_view text) {
-  return parse_request(text, k_upload_operation, &read_upload);
+  return parse_request<UploadRequest>(text, k_upload_operation);
 }
 
 }  // namespace gridctl::wire

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a struct is written as JSON and read back, said once. For each struct that travels or is stored there is
+//
+//   template <class R>
+//   void fields(R& r, Of<R, StopRequest>& m) {
+//     r("job", m.job)("epoch", m.epoch)("grace_ms", m.grace);
+//   }
+//
+// beside the struct's namespace, in the .cpp file that parses it. A RecordWriter and a RecordReader both run it. Members
+// are bools, numbers, texts, ids, digests, times, lists, sets and maps of those, and structs that have `fields` themselves. A
+// duration is counted in the unit that its key ends with: "_ms", "_us" or "_ns". Limits follow the member and count for
+// reading: (max) of unsigned numbers and bytes of text, (min, max) of others, (count_max, limits of an element...) of
+// lists and maps. A reader throws BadRecord; see `write_record` and `read_record`.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace gridctl {
+
+struct BadRecord : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// What a reader insists on.
+struct ReadRules {
+  bool absent_is_unknown = false;        // what is absent or null keeps its default; else it must be there
+  bool foreign = true;                   // a stranger wrote it: ids fit file names, no text has a NUL, durations and
+                                         // numbers without limits of their own are not negative
+  std::size_t text_max = 64 * 1024;      // bytes of a text without a limit of its own
+  std::size_t count_max = 4096;          // of a list or map without one
+  std::size_t depth_max = 32;            // of nesting
+};
+inline constexpr ReadRules k_own_rules{false, false, SIZE_MAX, SIZE_MAX, 64};  // what we stored ourselves
+
+template <class R, class T>
+using Of = typename R::template Member<T>;
+
+namespace record {
+template <class T>
+struct Shape : std::false_type {};
+template <class T, class A>
+struct Shape<std::vector<T, A>> : std::true_type {
+  static constexpr bool is_map = false;
+};
+template <class T>
+struct Shape<std::set<T>> : std::true_type {
+  static constexpr bool is_map = false;
+};
+template <class T>
+struct Shape<std::map<std::string, T>> : std::true_type {
+  static constexpr bool is_map = true;
+};
+template <class T>
+struct IsNumberId : std::false_type {};
+template <class Tag>
+struct IsNumberId<NumberId<Tag>> : std::true_type {};
+template <class T>
+struct IsStringId : std::false_type {};
+template <class Tag>
+struct IsStringId<StringId<Tag>> : std::true_type {};
+
+[[nodiscard]] std::int64_t in_unit(Duration duration, std::string_view key);  // counted in the unit of the key
+[[nodiscard]] Duration of_unit(std::int64_t count, std::string_view key);
+}  // namespace record
+
+class RecordWriter {
+ public:
+  static constexpr bool reads = false;
+  template <class T>
+  using Member = const T;
+
+  explicit RecordWriter(nlohmann::json& object);
+
+  template <class T, class... Limits>
+  RecordWriter& operator()(const char* key, const T& value, const Limits&...) {
+    write(slot(key), key, value);
+    return *this;
+  }
+  // Newer than the first version of the format: written always, read where it is there.
+  template <class T, class... Limits>
+  RecordWriter& added(const char* key, const T& value, const Limits&...) {
+    return (*this)(key, value);
+  }
+  // Left out while it equals `absent`.
+  template <class T, class... Limits>
+  RecordWriter& unless(const char* key, const T& value, const std::type_identity_t<T>& absent, const Limits&...) {
+    return value == absent ? *this : (*this)(key, value);
+  }
+  // Left out while it has no value.
+  template <class T, class... Limits>
+  RecordWriter& maybe(const char* key, const std::optional<T>& value, const Limits&...) {
+    return value ? (*this)(key, *value) : *this;
+  }
+  // null while it has no value.
+  template <class T, class... Limits>
+  RecordWriter& null_or(const char* key, const std::optional<T>& value, const Limits&...) {
+    slot(key);
+    return maybe(key, value);
+  }
+  RecordWriter& id(const char* key, const std::string& value) { return (*this)(key, value); }
+  // An enumeration by its names. `parse` gives a Result; see `scan`.
+  template <class E, class Name, class... Parse>
+  RecordWriter& word(const char* key, const E& value, Name name, const Parse&...) {
+    return (*this)(key, std::string(name(value)));
+  }
+  // The same, where a word that is not known, or none, means `otherwise`.
+  template <class E, class Name, class Parse>
+  RecordWriter& word_or(const char* key, const E& value, Name name, const Parse&, const std::type_identity_t<E>&) {
+    return word(key, value, name);
+  }
+  // A map as a list of {"name","value"}: names from the other side never become keys.
+  template <class Pairs, class... Limits>
+  RecordWriter& pairs(const char* key, const Pairs& pairs, const Limits&...) {
+    nlohmann::json& list = list_at(slot(key));
+    for (const auto& [name, value] : pairs) RecordWriter(push(list))("name", name)("value", value);
+    return *this;
+  }
+  RecordWriter& check(bool, const char*) { return *this; }
+
+ private:
+  nlohmann::json& slot(const char* key);  // a new one, null
+  static nlohmann::json& list_at(nlohmann::json& slot);
+  static nlohmann::json& push(nlohmann::json& list);
+  static nlohmann::json& key_of(nlohmann::json& slot, const std::string& name);
+  static void put(nlohmann::json& slot, bool value);
+  static void put(nlohmann::json& slot, std::int64_t value);
+  static void put(nlohmann::json& slot, std::uint64_t value);
+  static void put(nlohmann::json& slot, double value);
+  static void put(nlohmann::json& slot, const std::string& value);
+
+  template <class T>
+  static void write(nlohmann::json& slot, const char* key, const T& value) {
+    if constexpr (std::same_as<T, bool> || std::same_as<T, std::string>) put(slot, value);
+    else if constexpr (std::unsigned_integral<T>) put(slot, static_cast<std::uint64_t>(value));
+    else if constexpr (std::signed_integral<T>) put(slot, static_cast<std::int64_t>(value));
+    else if constexpr (std::floating_point<T>) put(slot, static_cast<double>(value));
+    else if constexpr (record::IsNumberId<T>::value || record::IsStringId<T>::value) put(slot, value.value);
+    else if constexpr (std::same_as<T, Digest>) put(slot, to_hex(value));
+    else if constexpr (std::same_as<T, Duration>) put(slot, record::in_unit(value, key));
+    else if constexpr (std::same_as<T, BootTime>) put(slot, value.ns);
+    else if constexpr (std::same_as<T, WallTime>) put(slot, value.ms);
+    else if constexpr (!record::Shape<T>::value) {
+      RecordWriter inner(slot);
+      fields(inner, value);
+    } else if constexpr (record::Shape<T>::is_map) {
+      RecordWriter inner(slot);
+      for (const auto& [name, one] : value) write(key_of(slot, name), key, one);
+    } else {
+      list_at(slot);
+      for (const auto& one : value) write(push(slot), key, one);
+    }
+  }
+
+  nlohmann::json* object_;
+};
+
+class RecordReader {
+ public:
+  static constexpr bool reads = true;
+  template <class T>
+  using Member = T;
+
+  // REQUIRES: both outlive this. `where` names the object in errors.
+  RecordReader(const nlohmann::json& object, std::string where, const ReadRules& rules);
+
+  template <class T, class... Limits>
+  RecordReader& operator()(const char* key, T& value, const Limits&... limits) {
+    if (const nlohmann::json* found = required(key)) read(*found, key, value, limits...);
+    return *this;
+  }
+  template <class T, class... Limits>
+  RecordReader& added(const char* key, T& value, const Limits&... limits) {
+    if (const nlohmann::json* found = find(key)) read(*found, key, value, limits...);
+    return *this;
+  }
+  template <class T, class... Limits>
+  RecordReader& unless(const char* key, T& value, const std::type_identity_t<T>&, const Limits&... limits) {
+    return added(key, value, limits...);
+  }
+  template <class T, class... Limits>
+  RecordReader& maybe(const char* key, std::optional<T>& value, const Limits&... limits) {
+    if (const nlohmann::json* found = find(key)) read(*found, key, value.emplace(), limits...);
+    return *this;
+  }
+  template <class T, class... Limits>
+  RecordReader& null_or(const char* key, std::optional<T>& value, const Limits&... limits) {
+    return maybe(key, value, limits...);
+  }
+  // A text that must fit a file name.
+  RecordReader& id(const char* key, std::string& value) {
+    (*this)(key, value);
+    check_id(key, value, false);
+    return *this;
+  }
+  template <class E, class Name, class Parse>
+  RecordReader& word(const char* key, E& value, const Name&, const Parse& parse) {
+    std::string name;
+    (*this)(key, name);
+    if (const Result<E> known = parse(name)) value = *known;
+    else if (!rules_->absent_is_unknown || !name.empty()) fail(std::string("names an unknown ") + key);
+    return *this;
+  }
+  template <class E, class Name, class Parse>
+  RecordReader& word_or(const char* key, E& value, const Name&, const Parse& parse,
+                        const std::type_identity_t<E>& otherwise) {
+    std::string name;
+    added(key, name);
+    value = parse(name).value_or(otherwise);
+    return *this;
+  }
+  template <class Pairs, class... Limits>
+  RecordReader& pairs(const char* key, Pairs& pairs, std::size_t count_max, std::size_t name_max,
+                      const Limits&... limits) {
+    const nlohmann::json* list = required(key);
+    if (list == nullptr) return *this;
+    each(*list, key, count_max, [&](const nlohmann::json& one) {
+      std::pair<std::string, typename Pairs::value_type::second_type> entry;
+      RecordReader(one, inside(key), *rules_)("name", entry.first, name_max)("value", entry.second, limits...);
+      pairs.insert(pairs.end(), std::move(entry));
+    });
+    return *this;
+  }
+  // What must hold between members; `what` completes "the request …".
+  RecordReader& check(bool holds, const char* what) {
+    if (!holds) fail(what);
+    return *this;
+  }
+  [[noreturn]] void fail(const std::string& what) const;
+
+ private:
+  template <class T>
+  using Bounds = std::numeric_limits<T>;
+
+  [[nodiscard]] const nlohmann::json* find(const char* key) const;      // nullptr when absent or null
+  [[nodiscard]] const nlohmann::json* required(const char* key) const;  // nullptr only where absence is allowed
+  [[nodiscard]] std::string inside(const char* key) const { return where_ + "." + key; }
+  [[noreturn]] void refuse(const char* key, const char* why) const;
+  void each(const nlohmann::json& list, const char* key, std::size_t count_max,
+            const std::function<void(const nlohmann::json&)>& take) const;
+  void each_named(const nlohmann::json& object, const char* key, std::size_t count_max,
+                  const std::function<void(const std::string&, const nlohmann::json&)>& take) const;
+  void take(const nlohmann::json& in, const char* key, bool& value) const;
+  void take(const nlohmann::json& in, const char* key, std::uint64_t& value, std::uint64_t max) const;
+  void take(const nlohmann::json& in, const char* key, std::int64_t& value, std::int64_t min, std::int64_t max) const;
+  void take(const nlohmann::json& in, const char* key, double& value, double min, double max) const;
+  void take(const nlohmann::json& in, const char* key, std::string& value, std::size_t bytes_max) const;
+  void take(const nlohmann::json& in, const char* key, Digest& value) const;
+  void take(const nlohmann::json& in, const char* key, Duration& value) const;
+  void check_id(const char* key, const std::string& id, bool operation) const;
+
+  void read(const nlohmann::json& in, const char* key, std::string& value, std::size_t bytes_max) const {
+    take(in, key, value, bytes_max);
+  }
+  template <std::unsigned_integral T>
+    requires(!std::same_as<T, bool>)
+  void read(const nlohmann::json& in, const char* key, T& value, std::uint64_t max) const {
+    std::uint64_t number = 0;
+    take(in, key, number, std::min<std::uint64_t>(max, Bounds<T>::max()));
+    value = static_cast<T>(number);
+  }
+  template <std::signed_integral T>
+  void read(const nlohmann::json& in, const char* key, T& value, std::int64_t min, std::int64_t max) const {
+    std::int64_t number = 0;
+    take(in, key, number, min, max);
+    value = static_cast<T>(number);
+  }
+  void read(const nlohmann::json& in, const char* key, double& value, double min, double max) const {
+    take(in, key, value, min, max);
+  }
+  template <class T, class... Limits>
+    requires record::Shape<T>::value
+  void read(const nlohmann::json& in, const char* key, T& value, std::size_t count_max, const Limits&... limits) const {
+    value.clear();
+    if constexpr (record::Shape<T>::is_map)
+      each_named(in, key, count_max,
+                 [&](const std::string& name, const nlohmann::json& one) { read(one, key, value[name], limits...); });
+    else
+      each(in, key, count_max, [&](const nlohmann::json& one) {
+        typename T::value_type element{};
+        read(one, key, element, limits...);
+        value.insert(value.end(), std::move(element));
+      });
+  }
+  template <class T>
+  void read(const nlohmann::json& in, const char* key, T& value) const {
+    if constexpr (std::same_as<T, bool> || std::same_as<T, Digest> || std::same_as<T, Duration>) take(in, key, value);
+    else if constexpr (std::same_as<T, std::string>) take(in, key, value, rules_->text_max);
+    else if constexpr (std::unsigned_integral<T>) read(in, key, value, Bounds<T>::max());
+    else if constexpr (std::signed_integral<T>)
+      read(in, key, value, rules_->foreign ? 0 : std::int64_t{Bounds<T>::min()}, std::int64_t{Bounds<T>::max()});
+    else if constexpr (std::same_as<T, double>)
+      take(in, key, value, rules_->foreign ? 0 : -Bounds<double>::max(), Bounds<double>::max());
+    else if constexpr (std::same_as<T, BootTime>)
+      read(in, key, value.ns, rules_->foreign ? 0 : INT64_MIN, rules_->foreign ? INT64_MAX / 2 : INT64_MAX);
+    else if constexpr (std::same_as<T, WallTime>) read(in, key, value.ms);
+    else if constexpr (record::Shape<T>::value) read(in, key, value, rules_->count_max);
+    else if constexpr (record::IsNumberId<T>::value) read(in, key, value.value);
+    else if constexpr (record::IsStringId<T>::value) {
+      read(in, key, value.value);
+      if (rules_->foreign) check_id(key, value.value, std::same_as<T, OpId>);
+    } else {
+      RecordReader inner(in, inside(key), *rules_);
+      fields(inner, value);
+    }
+  }
+
+  const nlohmann::json* object_;
+  std::string where_;
+  const ReadRules* rules_;
+};
+
+// The parse function of an enumeration without gaps that has a name for each value up to `last`.
+template <class E, class Name>
+[[nodiscard]] auto scan(Name name, E last) {
+  return [name, last](std::string_view text) -> Result<E> {
+    for (int i = 0; i <= static_cast<int>(last); ++i)
+      if (name(static_cast<E>(i)) == text) return static_cast<E>(i);
+    return make_error(Code::protocol_violation, "a word that is not known");
+  };
+}
+
+// One line of JSON; bytes that are no UTF-8 become U+FFFD.
+[[nodiscard]] std::string write_object(const std::function<void(RecordWriter&)>& write);
+// Parses one object and hands it over. Errors have `code` and say what was wrong with `what`, on one line.
+[[nodiscard]] Result<void> read_object(std::string_view text, std::string_view what, const ReadRules& rules, Code code,
+                                       const std::function<void(RecordReader&)>& read);
+
+template <class T>
+[[nodiscard]] std::string write_record(const T& value) {
+  return write_object([&](RecordWriter& writer) { fields(writer, value); });
+}
+
+template <class T>
+[[nodiscard]] Result<T> read_record(std::string_view text, std::string_view what, const ReadRules& rules, Code code) {
+  T value{};
+  TRY(read_object(text, what, rules, code, [&](RecordReader& reader) { fields(reader, value); }));
+  return value;
+}
+
+// Of a struct whose `fields` stand in one .cpp file and are used in others: in that file, and in a header.
+#define GRIDCTL_FIELDS(type)                       \
+  template void fields(RecordWriter&, const type&); \
+  template void fields(RecordReader&, type&);
+#define GRIDCTL_FIELDS_ELSEWHERE(type)                    \
+  template <class R>                                       \
+  void fields(R& r, Of<R, type>& value);                   \
+  extern template void fields(RecordWriter&, const type&); \
+  extern template void fields(RecordReader&, type&);
+
+}  // namespace gridctl

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside wire only: messages from and to their JSON, by their `fields` (base/record.hpp).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/record.hpp"
+#include "wire/frame.hpp"
+#include "wire/messages.hpp"
+
+namespace gridctl {
+
+GRIDCTL_FIELDS_ELSEWHERE(Error)
+
+}  // namespace gridctl
+
+namespace gridctl::wire {
+
+inline constexpr ReadRules k_peer_rules{false, true, k_text_max, k_list_max, k_json_depth_max};
+
+// Refuses what is no object, lacks something or goes beyond a limit.
+[[nodiscard]] Result<void> read_peer(std::string_view text, std::string_view what,
+                                     const std::function<void(RecordReader&)>& read);
+
+template <class T>
+[[nodiscard]] std::string encode_request(std::string_view op, const T& request) {
+  return write_object([&](RecordWriter& writer) {
+    writer("op", std::string(op));
+    fields(writer, request);
+  });
+}
+
+template <class T>
+[[nodiscard]] Result<T> parse_message(std::string_view text, std::string_view what) {
+  T value{};
+  TRY(read_peer(text, what, [&](RecordReader& reader) { fields(reader, value); }));
+  return value;
+}
+
+// The same for a request: its "op" must be `op`.
+template <class T>
+[[nodiscard]] Result<T> parse_request(std::string_view text, std::string_view op) {
+  T value{};
+  TRY(read_peer(text, op, [&](RecordReader& reader) {
+    std::string name;
+    reader("op", name).check(name == op, "is another request");
+    fields(reader, value);
+  }));
+  return value;
+}
+
+// Shared between message files: see there.
+GRIDCTL_FIELDS_ELSEWHERE(AttemptSpec)
+GRIDCTL_FIELDS_ELSEWHERE(Gang)
+
+template <class R>
+void fields(R& r, Of<R, CheckpointRef>& ref) {
+  r("job", ref.job)("epoch", ref.epoch)("number", ref.number);
+}
+
+}  // namespace gridctl::wire
