@@ -31,7 +31,10 @@ constexpr std::size_t k_devices_max = 256;  // disks, network ports
 constexpr std::size_t k_notes_max = 256;
 constexpr std::size_t k_texts_max = 64;
 constexpr double k_cpus_max = 65536;
-constexpr ReadRules k_inventory_rules{true, true, 4096, k_devices_max};  // paths are the longest texts
+constexpr ReadRules k_inventory_rules{.absent_is_unknown = true,
+                                      .text_max = 4096,  // bytes: paths are the longest
+                                      .count_max = k_devices_max,
+                                      .any_text = true};  // what tools print is kept as it is
 }  // namespace
 
 template <class R>

@@ -86,6 +86,11 @@ const json* RecordReader::find(const char* key) const {
   return found == object_->end() || found->is_null() ? nullptr : &*found;
 }
 
+bool RecordReader::is_number(const char* key) const {
+  const json* found = find(key);
+  return found != nullptr && found->is_number();
+}
+
 const json* RecordReader::required(const char* key) const {
   if (rules_->absent_is_unknown) return find(key);
   const auto found = object_->find(key);
@@ -140,7 +145,8 @@ void RecordReader::take(const json& in, const char* key, std::string& value, std
   if (!in.is_string()) refuse(key, "is no text");
   const auto& text = in.get_ref<const std::string&>();
   if (text.size() > bytes_max) refuse(key, "is too long");
-  if (rules_->foreign && text.find('\0') != std::string::npos) fail(std::string("has a '") + key + "' with a NUL character");
+  if (rules_->foreign && !rules_->any_text && text.find('\0') != std::string::npos)
+    fail(std::string("has a '") + key + "' with a NUL character");
   value = text;
 }
 

@@ -6,11 +6,11 @@
 //     r("job", m.job)("epoch", m.epoch)("grace_ms", m.grace);
 //   }
 //
-// beside the struct's namespace, in the .cpp file that parses it. A RecordWriter and a RecordReader both run it. Members
-// are bools, numbers, texts, ids, digests, times, lists, sets and maps of those, and structs that have `fields` themselves. A
-// duration is counted in the unit that its key ends with: "_ms", "_us" or "_ns". Limits follow the member and count for
-// reading: (max) of unsigned numbers and bytes of text, (min, max) of others, (count_max, limits of an element...) of
-// lists and maps. A reader throws BadRecord; see `write_record` and `read_record`.
+// beside the struct's namespace, in the .cpp file that parses it. A RecordWriter and a RecordReader both run it.
+// Members are bools, numbers, texts, ids, digests, times, lists, sets and maps of those, and structs that have `fields`
+// themselves. A duration is counted in the unit that its key ends with: "_ms", "_us" or "_ns". Limits follow the member
+// and count for reading: (max) of unsigned numbers and bytes of text, (min, max) of others, (count_max, limits of an
+// element...) of lists and maps. A reader throws BadRecord; see `write_record` and `read_record`.
 #pragma once
 
 #include <algorithm>
@@ -42,14 +42,16 @@ struct BadRecord : std::runtime_error {
 
 // What a reader insists on.
 struct ReadRules {
-  bool absent_is_unknown = false;        // what is absent or null keeps its default; else it must be there
-  bool foreign = true;                   // a stranger wrote it: ids fit file names, no text has a NUL, durations and
-                                         // numbers without limits of their own are not negative
-  std::size_t text_max = 64 * 1024;      // bytes of a text without a limit of its own
-  std::size_t count_max = 4096;          // of a list or map without one
-  std::size_t depth_max = 32;            // of nesting
+  bool absent_is_unknown = false;    // what is absent or null keeps its default; else it must be there
+  bool foreign = true;               // a stranger wrote it: ids fit file names, durations and numbers without limits
+                                     // of their own are not negative, and no text has a NUL
+  std::size_t text_max = 64 * 1024;  // bytes of a text without a limit of its own
+  std::size_t count_max = 4096;      // of a list or map without one
+  std::size_t depth_max = 32;        // of nesting
+  bool any_text = false;             // a NUL in a text is borne all the same
 };
-inline constexpr ReadRules k_own_rules{false, false, SIZE_MAX, SIZE_MAX, 64};  // what we stored ourselves
+inline constexpr ReadRules k_own_rules{false, false, SIZE_MAX, SIZE_MAX, 64};     // what we stored ourselves
+inline constexpr ReadRules k_lenient_rules{true, false, SIZE_MAX, SIZE_MAX, 64};  // the same, by any version
 
 template <class R, class T>
 using Of = typename R::template Member<T>;
@@ -61,12 +63,12 @@ template <class T, class A>
 struct Shape<std::vector<T, A>> : std::true_type {
   static constexpr bool is_map = false;
 };
-template <class T>
-struct Shape<std::set<T>> : std::true_type {
+template <class T, class C, class A>
+struct Shape<std::set<T, C, A>> : std::true_type {
   static constexpr bool is_map = false;
 };
-template <class T>
-struct Shape<std::map<std::string, T>> : std::true_type {
+template <class T, class C, class A>
+struct Shape<std::map<std::string, T, C, A>> : std::true_type {
   static constexpr bool is_map = true;
 };
 template <class T>
@@ -94,6 +96,11 @@ class RecordWriter {
   RecordWriter& operator()(const char* key, const T& value, const Limits&...) {
     write(slot(key), key, value);
     return *this;
+  }
+  // Must be there, whatever the rules.
+  template <class T, class... Limits>
+  RecordWriter& must(const char* key, const T& value, const Limits&...) {
+    return (*this)(key, value);
   }
   // Newer than the first version of the format: written always, read where it is there.
   template <class T, class... Limits>
@@ -134,6 +141,21 @@ class RecordWriter {
     for (const auto& [name, value] : pairs) RecordWriter(push(list))("name", name)("value", value);
     return *this;
   }
+  // An instant as RFC 3339 says it; a WallTime is else milliseconds.
+  RecordWriter& stamp(const char* key, const WallTime& time) { return (*this)(key, format_rfc3339(time)); }
+  // Members of an object that is no struct of its own: `inner` is called with its writer or reader.
+  template <class Inner>
+  RecordWriter& object(const char* key, Inner inner) {
+    RecordWriter writer(slot(key));
+    inner(writer);
+    return *this;
+  }
+  // `number` alone where the rest of `value` says nothing more.
+  template <class N, class T>
+  RecordWriter& short_or(const char* key, const N& number, const T& value, bool is_short) {
+    return is_short ? (*this)(key, number) : (*this)(key, value);
+  }
+  RecordWriter& assume(const char*, std::string_view) { return *this; }
   RecordWriter& check(bool, const char*) { return *this; }
 
  private:
@@ -188,6 +210,11 @@ class RecordReader {
     return *this;
   }
   template <class T, class... Limits>
+  RecordReader& must(const char* key, T& value, const Limits&... limits) {
+    if (find(key) == nullptr) fail(std::string("lacks '") + key + "'");
+    return (*this)(key, value, limits...);
+  }
+  template <class T, class... Limits>
   RecordReader& added(const char* key, T& value, const Limits&... limits) {
     if (const nlohmann::json* found = find(key)) read(*found, key, value, limits...);
     return *this;
@@ -213,8 +240,8 @@ class RecordReader {
   }
   template <class E, class Name, class Parse>
   RecordReader& word(const char* key, E& value, const Name&, const Parse& parse) {
-    std::string name;
-    (*this)(key, name);
+    std::string name(assumed_key_ == key ? assumed_word_ : "");
+    if (name.empty() || find(key) != nullptr) (*this)(key, name);
     if (const Result<E> known = parse(name)) value = *known;
     else if (!rules_->absent_is_unknown || !name.empty()) fail(std::string("names an unknown ") + key);
     return *this;
@@ -239,6 +266,30 @@ class RecordReader {
     });
     return *this;
   }
+  RecordReader& stamp(const char* key, WallTime& time) {
+    std::string text;
+    (*this)(key, text);
+    time = parse_rfc3339(text).value_or(WallTime{});
+    return *this;
+  }
+  template <class Inner>
+  RecordReader& object(const char* key, Inner inner) {
+    if (const nlohmann::json* found = required(key)) {
+      RecordReader reader(*found, inside(key), *rules_);
+      inner(reader);
+    }
+    return *this;
+  }
+  template <class N, class T>
+  RecordReader& short_or(const char* key, N& number, T& value, bool) {
+    return is_number(key) ? (*this)(key, number) : (*this)(key, value);
+  }
+  // From here on, and within members, the word `word` stands for an absent `key`. It outlives this.
+  RecordReader& assume(const char* key, std::string_view word) {
+    assumed_key_ = key;
+    assumed_word_ = word;
+    return *this;
+  }
   // What must hold between members; `what` completes "the request …".
   RecordReader& check(bool holds, const char* what) {
     if (!holds) fail(what);
@@ -252,6 +303,7 @@ class RecordReader {
 
   [[nodiscard]] const nlohmann::json* find(const char* key) const;      // nullptr when absent or null
   [[nodiscard]] const nlohmann::json* required(const char* key) const;  // nullptr only where absence is allowed
+  [[nodiscard]] bool is_number(const char* key) const;
   [[nodiscard]] std::string inside(const char* key) const { return where_ + "." + key; }
   [[noreturn]] void refuse(const char* key, const char* why) const;
   void each(const nlohmann::json& list, const char* key, std::size_t count_max,
@@ -271,8 +323,8 @@ class RecordReader {
     take(in, key, value, bytes_max);
   }
   template <std::unsigned_integral T>
-    requires(!std::same_as<T, bool>)
-  void read(const nlohmann::json& in, const char* key, T& value, std::uint64_t max) const {
+  requires(!std::same_as<T, bool>) void read(const nlohmann::json& in, const char* key, T& value,
+                                             std::uint64_t max) const {
     std::uint64_t number = 0;
     take(in, key, number, std::min<std::uint64_t>(max, Bounds<T>::max()));
     value = static_cast<T>(number);
@@ -287,8 +339,8 @@ class RecordReader {
     take(in, key, value, min, max);
   }
   template <class T, class... Limits>
-    requires record::Shape<T>::value
-  void read(const nlohmann::json& in, const char* key, T& value, std::size_t count_max, const Limits&... limits) const {
+  requires record::Shape<T>::value void read(const nlohmann::json& in, const char* key, T& value, std::size_t count_max,
+                                             const Limits&... limits) const {
     value.clear();
     if constexpr (record::Shape<T>::is_map)
       each_named(in, key, count_max,
@@ -319,6 +371,8 @@ class RecordReader {
       if (rules_->foreign) check_id(key, value.value, std::same_as<T, OpId>);
     } else {
       RecordReader inner(in, inside(key), *rules_);
+      inner.assumed_key_ = assumed_key_;
+      inner.assumed_word_ = assumed_word_;
       fields(inner, value);
     }
   }
@@ -326,6 +380,7 @@ class RecordReader {
   const nlohmann::json* object_;
   std::string where_;
   const ReadRules* rules_;
+  std::string_view assumed_key_, assumed_word_;
 };
 
 // The parse function of an enumeration without gaps that has a name for each value up to `last`.
@@ -357,10 +412,10 @@ template <class T>
 }
 
 // Of a struct whose `fields` stand in one .cpp file and are used in others: in that file, and in a header.
-#define GRIDCTL_FIELDS(type)                       \
+#define GRIDCTL_FIELDS(type)                        \
   template void fields(RecordWriter&, const type&); \
   template void fields(RecordReader&, type&);
-#define GRIDCTL_FIELDS_ELSEWHERE(type)                    \
+#define GRIDCTL_FIELDS_ELSEWHERE(type)                     \
   template <class R>                                       \
   void fields(R& r, Of<R, type>& value);                   \
   extern template void fields(RecordWriter&, const type&); \

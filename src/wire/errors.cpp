@@ -47,7 +47,8 @@ std::string error_payload(const Error& error) { return write_record(ErrorRecord{
 
 std::optional<Error> payload_error(std::string_view payload) {
   // Most replies are none, and are parsed by whoever asked: not twice. A name may be written in escapes, too.
-  const bool may_be = payload.find("\"error\"") != std::string_view::npos || payload.find('\\') != std::string_view::npos;
+  const bool may_be =
+      payload.find("\"error\"") != std::string_view::npos || payload.find('\\') != std::string_view::npos;
   if (!may_be) return std::nullopt;
   const Result<ErrorRecord> read = parse_message<ErrorRecord>(payload, "reply");
   if (read) return read->error;

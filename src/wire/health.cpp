@@ -97,7 +97,9 @@ std::string encode(const HealthReport& m) { return write_record(m); }
 Result<HealthRequest> parse_health_request(std::string_view text) {
   return parse_request<HealthRequest>(text, "health");
 }
-Result<HealthReply> parse_health_reply(std::string_view text) { return parse_message<HealthReply>(text, "health reply"); }
+Result<HealthReply> parse_health_reply(std::string_view text) {
+  return parse_message<HealthReply>(text, "health reply");
+}
 Result<HealthReport> parse_health_report(std::string_view text) {
   return parse_message<HealthReport>(text, "health report");
 }

@@ -8,8 +8,8 @@
 namespace gridctl::wire {
 
 namespace {
-constexpr std::size_t k_address_max = 64;  // bytes of a numeric address
-constexpr std::size_t k_reason_max = 200;  // bytes of text about one address
+constexpr std::size_t k_address_max = 64;                // bytes of a numeric address
+constexpr std::size_t k_reason_max = 200;                // bytes of text about one address
 constexpr Duration k_rtt_max = std::chrono::minutes{1};  // a longer one is no round trip
 constexpr double k_rate_max = 1e14;                      // bits per second, beyond any link
 

@@ -49,9 +49,9 @@ struct ListenRequest {
 };
 struct ListenReply {
   std::uint16_t port = 0;
-  std::vector<std::string> addresses;   // of the host, as it knows them: numeric
+  std::vector<std::string> addresses;     // of the host, as it knows them: numeric
   std::vector<std::string> interfaces{};  // of those addresses, in their order; empty from older agents
-  std::uint16_t ephemeral_first = 0;    // the lowest port that outgoing connections are given; 0: not known
+  std::uint16_t ephemeral_first = 0;      // the lowest port that outgoing connections are given; 0: not known
 };
 struct ConnectRequest {
   Digest token;

@@ -1,136 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report as a value and as JSON.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/record.hpp"
 #include "control/measure/bench.hpp"
 
 namespace gridctl::control {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::string_view k_kind = "bench";      // of the host report and the host's events
 constexpr std::size_t k_report_max = 900 * 1024;  // bytes: below what the registry takes
-
-json verdict_json(const sched::GpuVerdict& verdict) {
-  json findings = json::array();
-  for (const sched::GpuFinding& finding : verdict.findings)
-    findings.push_back(
-        {{"verdict", sched::verdict_name(finding.kind)}, {"what", finding.what}, {"text", finding.text}});
-  return {{"verdict", sched::verdict_name(verdict.kind)},
-          {"cause", verdict.cause},
-          {"findings", std::move(findings)},
-          {"notes", verdict.notes}};
-}
-
-json transcript_json(const BenchTranscript& one) {
-  return {{"test", one.test},
-          {"at", format_rfc3339(one.at)},
-          {"seed", one.seed},
-          {"after", one.after},
-          {"sizes", one.sizes},
-          {"answer_sha256", one.answer_sha256},
-          {"parts", one.parts},
-          {"words", one.words},
-          {"seconds_here", one.seconds_here},
-          {"seconds_there", one.seconds_there},
-          {"outcome", one.outcome}};
-}
-
-json gpu_json(const GpuBench& bench, bool with_transcripts) {
-  json trends = json::object();
-  for (const auto& [name, trend] : bench.trends) trends[name] = {{"last", trend.last}, {"baseline", trend.baseline}};
-  json transcripts = json::array();
-  if (with_transcripts)
-    for (const BenchTranscript& one : bench.transcripts) transcripts.push_back(transcript_json(one));
-  json value = verdict_json(bench.verdict);
-  value.update({{"uuid", bench.gpu.uuid},
-                {"vendor", vendor_name(bench.gpu.vendor)},
-                {"name", bench.gpu.name},
-                {"model", bench.gpu.model},
-                {"memory_bytes", bench.gpu.memory_bytes},
-                {"backend", bench.backend},
-                {"figures", bench.figures},
-                {"trends", std::move(trends)},
-                {"transcripts", std::move(transcripts)}});
-  return value;
-}
-
-std::string text_of(const BenchReport& report, bool with_transcripts) {
-  json gpus = json::array();
-  for (const GpuBench& gpu : report.gpus) gpus.push_back(gpu_json(gpu, with_transcripts));
-  const json value{{"at", format_rfc3339(report.at)},
-                   {"quick", report.quick},
-                   {"verdict", sched::verdict_name(report.verdict())},
-                   {"round_trip_ms", report.round_trip_ms},
-                   {"host", report.host},
-                   {"gpus", std::move(gpus)},
-                   {"problems", report.problems}};
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-sched::GpuVerdict read_verdict(const json& value) {
-  sched::GpuVerdict verdict;
-  const auto kind_of = [](const json& where) {
-    return sched::parse_verdict(where.at("verdict").get<std::string>()).value_or(sched::VerdictKind::suspect);
-  };
-  verdict.kind = kind_of(value);
-  verdict.cause = value.at("cause").get<std::string>();
-  for (const json& finding : value.at("findings"))
-    verdict.findings.push_back(
-        {kind_of(finding), finding.at("what").get<std::string>(), finding.at("text").get<std::string>()});
-  verdict.notes = value.at("notes").get<std::vector<std::string>>();
-  return verdict;
-}
-
-WallTime read_time(const json& value) {
-  const Result<WallTime> time = parse_rfc3339(value.get<std::string>());
-  return time ? *time : WallTime{};
-}
-
-BenchTranscript read_transcript(const json& value) {
-  BenchTranscript one;
-  one.test = value.at("test").get<std::string>();
-  one.at = read_time(value.at("at"));
-  one.seed = value.at("seed").get<std::uint64_t>();
-  one.after = value.at("after").get<std::uint64_t>();
-  one.sizes = value.at("sizes").get<std::map<std::string, double>>();
-  one.answer_sha256 = value.at("answer_sha256").get<std::string>();
-  one.parts = value.at("parts").get<std::vector<std::uint32_t>>();
-  one.words = value.at("words").get<std::vector<std::uint32_t>>();
-  one.seconds_here = value.at("seconds_here").get<double>();
-  one.seconds_there = value.at("seconds_there").get<double>();
-  one.outcome = value.at("outcome").get<std::string>();
-  return one;
-}
-
-GpuBench read_gpu(const json& value) {
-  GpuBench bench;
-  bench.verdict = read_verdict(value);
-  bench.gpu.uuid = value.at("uuid").get<std::string>();
-  if (const Result<Vendor> vendor = parse_vendor(value.at("vendor").get<std::string>())) bench.gpu.vendor = *vendor;
-  bench.gpu.name = value.at("name").get<std::string>();
-  bench.gpu.model = value.at("model").get<std::string>();
-  bench.gpu.memory_bytes = value.at("memory_bytes").get<std::uint64_t>();
-  bench.backend = value.at("backend").get<std::string>();
-  bench.figures = value.at("figures").get<std::map<std::string, double>>();
-  for (const auto& [name, trend] : value.at("trends").items())
-    bench.trends[name] = {trend.at("last").get<std::vector<double>>(), trend.at("baseline").get<double>()};
-  for (const json& one : value.at("transcripts")) bench.transcripts.push_back(read_transcript(one));
-  return bench;
-}
-
-BenchReport read_report(const json& value) {
-  BenchReport report;
-  report.at = read_time(value.at("at"));
-  report.quick = value.at("quick").get<bool>();
-  report.round_trip_ms = value.at("round_trip_ms").get<double>();
-  report.host = value.at("host").get<std::map<std::string, double>>();
-  for (const json& gpu : value.at("gpus")) report.gpus.push_back(read_gpu(gpu));
-  report.problems = value.at("problems").get<std::vector<std::string>>();
-  return report;
-}
 
 std::string why(const GpuBench& gpu) {
   if (!gpu.verdict.cause.empty()) return gpu.verdict.cause;
@@ -139,6 +18,54 @@ std::string why(const GpuBench& gpu) {
 std::string name_of(const GpuBench& gpu) { return gpu.gpu.model.empty() ? gpu.gpu.name : gpu.gpu.model; }
 
 }  // namespace
+
+}  // namespace gridctl::control
+
+namespace gridctl::sched {
+
+constexpr auto k_name = [](VerdictKind kind) { return verdict_name(kind); };
+
+template <class R>
+void fields(R& r, Of<R, GpuFinding>& m) {
+  r.word_or("verdict", m.kind, k_name, parse_verdict, VerdictKind::suspect)("what", m.what)("text", m.text);
+}
+
+template <class R>
+void fields(R& r, Of<R, GpuVerdict>& m) {
+  r.word_or("verdict", m.kind, k_name, parse_verdict, VerdictKind::suspect)("cause", m.cause);
+  r("findings", m.findings)("notes", m.notes);
+}
+
+template <class R>
+void fields(R& r, Of<R, Trend>& m) {
+  r("last", m.last)("baseline", m.baseline);
+}
+
+}  // namespace gridctl::sched
+
+namespace gridctl::control {
+
+template <class R>
+void fields(R& r, Of<R, BenchTranscript>& m) {
+  r("test", m.test).stamp("at", m.at)("seed", m.seed)("after", m.after)("sizes", m.sizes);
+  r("answer_sha256", m.answer_sha256)("parts", m.parts)("words", m.words)("seconds_here", m.seconds_here);
+  r("seconds_there", m.seconds_there)("outcome", m.outcome);
+}
+
+template <class R>
+void fields(R& r, Of<R, GpuBench>& m) {
+  fields(r, m.verdict);
+  r("uuid", m.gpu.uuid).word_or("vendor", m.gpu.vendor, vendor_name, parse_vendor, Vendor::nvidia);
+  r("name", m.gpu.name)("model", m.gpu.model)("memory_bytes", m.gpu.memory_bytes)("backend", m.backend);
+  r("figures", m.figures)("trends", m.trends)("transcripts", m.transcripts);
+}
+
+template <class R>
+void fields(R& r, Of<R, BenchReport>& m) {
+  r.stamp("at", m.at)("quick", m.quick)("round_trip_ms", m.round_trip_ms)("host", m.host)("gpus", m.gpus);
+  r("problems", m.problems);
+  if constexpr (!R::reads) r("verdict", std::string(sched::verdict_name(m.verdict())));
+}
 
 sched::VerdictKind BenchReport::verdict() const {
   sched::VerdictKind worst = sched::VerdictKind::ok;
@@ -163,16 +90,15 @@ std::string BenchReport::summary() const {
 }
 
 std::string to_json(const BenchReport& report) {
-  std::string text = text_of(report, true);
-  return text.size() <= k_report_max ? text : text_of(report, false);
+  std::string text = write_record(report);
+  if (text.size() <= k_report_max) return text;
+  BenchReport shorter = report;
+  for (GpuBench& gpu : shorter.gpus) gpu.transcripts.clear();
+  return write_record(shorter);
 }
 
 Result<BenchReport> parse_bench_report(std::string_view text) {
-  try {
-    return read_report(json::parse(text));
-  } catch (const json::exception& problem) {
-    return make_error(Code::state_unreadable, std::string("cannot read a report of a benchmark: ") + problem.what());
-  }
+  return read_record<BenchReport>(text, "the report of a benchmark", k_own_rules, Code::state_unreadable);
 }
 
 std::map<std::string, double, std::less<>> figures_of(const BenchReport& report) {

@@ -46,7 +46,7 @@ struct NetworkReport {
   [[nodiscard]] std::uint64_t spent_today(WallTime now) const;
 };
 
-[[nodiscard]] std::string encode(const NetworkReport& report);  // bounded: the oldest contacts go
+[[nodiscard]] std::string encode(NetworkReport report);  // bounded: the oldest contacts go
 // An empty report when the text cannot be read: everything in it can be measured again.
 [[nodiscard]] NetworkReport parse_network_report(std::string_view text);
 

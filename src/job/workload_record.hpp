@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stored form of a Workload, for spec.cpp.
+#pragma once
+
+#include "base/record.hpp"
+#include "job/workload.hpp"
+
+namespace gridctl::job {
+
+GRIDCTL_FIELDS_ELSEWHERE(Workload)
+
+}  // namespace gridctl::job
