@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/record.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gridctl {
+namespace paint {
+
+enum class Colour : std::uint8_t { red, green };
+static std::string_view colour_name(Colour colour) { return colour == Colour::red ? "red" : "green"; }
+
+struct Spot {
+  int x = 0;
+  bool operator==(const Spot&) const = default;
+};
+struct Picture {
+  JobId job{"j1"};
+  Epoch epoch{7};
+  std::string title = "t";
+  Duration waits = std::chrono::milliseconds{1500}, exact{1'000'001};
+  std::optional<double> price;
+  std::optional<std::uint64_t> limit;
+  std::vector<Spot> spots{{1}, {2}};
+  std::map<std::string, int> counts{{"a", 1}};
+  Colour colour = Colour::green;
+  int newer = -1;
+  std::string once = "o";
+  bool operator==(const Picture&) const = default;
+};
+
+template <class R>
+void fields(R& r, Of<R, Spot>& m) {
+  r("x", m.x, -10, 10).check(m.x != 5, "is on the fold");
+}
+template <class R>
+void fields(R& r, Of<R, Picture>& m) {
+  r("job", m.job)("epoch", m.epoch)("title", m.title, 8)("waits_ms", m.waits)("exact_ns", m.exact);
+  r.null_or("price", m.price).maybe("limit", m.limit, 100)("spots", m.spots, 3)("counts", m.counts);
+  r.word("colour", m.colour, colour_name, scan(colour_name, Colour::green));
+  r.unless("newer", m.newer, -1, -1, 9).added("once", m.once);
+}
+
+}  // namespace paint
+
+namespace {
+
+using paint::Colour;
+using paint::Picture;
+constexpr ReadRules k_strict{};
+
+Result<Picture> read(std::string_view text, const ReadRules& rules = k_strict) {
+  return read_record<Picture>(text, "the picture", rules, Code::protocol_violation);
+}
+
+std::string with(std::string_view was, std::string_view becomes) {
+  std::string text = write_record(Picture{});
+  const std::size_t at = text.find(was);
+  EXPECT_NE(at, std::string::npos) << was << " in " << text;
+  return text.replace(at, was.size(), becomes);
+}
+
+TEST(Record, IsReadAsItWasWritten) {
+  Picture picture;
+  picture.price = 0.25;
+  picture.limit = 3;
+  picture.newer = 4;
+  const Result<Picture> again = read(write_record(picture));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, picture);
+}
+
+TEST(Record, WritesTheUnitOfTheKeyNullAndNothingWhereEachIsDue) {
+  EXPECT_EQ(write_record(Picture{}),
+            R"({"colour":"green","counts":{"a":1},"epoch":7,"exact_ns":1000001,"job":"j1","once":"o",)"
+            R"("price":null,"spots":[{"x":1},{"x":2}],"title":"t","waits_ms":1500})");
+}
+
+TEST(Record, SaysWhatIsWrongAndWhere) {
+  const std::pair<std::string, const char*> wrong[] = {
+      {with(R"("epoch":7,)", ""), "the picture lacks 'epoch'"},
+      {with(R"("epoch":7)", R"("epoch":-7)"), "the picture has a 'epoch' that is no number within its limits"},
+      {with(R"("title":"t")", R"("title":"123456789")"), "the picture has a 'title' that is too long"},
+      {with(R"("title":"t")", R"("title":"\u0000")"), "the picture has a 'title' with a NUL character"},
+      {with(R"("job":"j1")", R"("job":"../x")"), "the picture has a 'job' that is no id"},
+      {with(R"("once":"o")", R"("once":"o","limit":101)"),
+       "the picture has a 'limit' that is no number within its limits"},
+      {with(R"({"x":1})", R"({"x":11})"), "the picture.spots has a 'x' that is no number within its limits"},
+      {with(R"({"x":1})", R"({"x":5})"), "the picture.spots is on the fold"},
+      {with(R"({"x":1})", R"({"x":1},{"x":3},{"x":4})"), "the picture has more than 3 'spots'"},
+      {with(R"("green")", R"("blue")"), "the picture names an unknown colour"},
+      {with(R"("waits_ms":1500)", R"("waits_ms":-1)"),
+       "the picture has a 'waits_ms' that is no number within its limits"},
+      {std::string(40, '[') + std::string(40, ']'), "the picture is nested too deep"},
+      {"[]", "the picture is no object"},
+  };
+  for (const auto& [text, expected] : wrong) {
+    const Result<Picture> picture = read(text);
+    ASSERT_FALSE(picture) << text;
+    EXPECT_EQ(picture.error().message, expected) << text;
+    EXPECT_EQ(picture.error().code, Code::protocol_violation);
+  }
+}
+
+TEST(Record, ToleratesWhatItsRulesTolerate) {
+  EXPECT_TRUE(read(with(R"("once":"o",)", ""))) << "newer than the format";
+  EXPECT_TRUE(read(with(R"("epoch":7)", R"("unknown":1,"epoch":7)")));
+  const Result<Picture> lenient = read(R"({"title":null,"colour":"red"})", k_lenient_rules);
+  ASSERT_TRUE(lenient) << lenient.error().message;
+  EXPECT_EQ(lenient->title, "t");
+  EXPECT_EQ(lenient->colour, Colour::red);
+  EXPECT_EQ(lenient->epoch, Epoch{7});
+  EXPECT_TRUE(read(with(R"("waits_ms":1500)", R"("waits_ms":-1)"), k_own_rules)) << "our own may be negative";
+  EXPECT_FALSE(read(with(R"("epoch":7,)", ""), k_own_rules)) << "but it is whole";
+}
+
+}  // namespace
+}  // namespace gridctl
