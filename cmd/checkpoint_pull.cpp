@@ -9,7 +9,7 @@
 #include "control/copies/healing.hpp"
 #include "control/reach/disk_reserve.hpp"
 #include "store/copy_out.hpp"
-#include "store/crew.hpp"
+#include "store/file_workers.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {

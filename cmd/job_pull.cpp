@@ -9,7 +9,7 @@
 #include "control/reach/ssh_network.hpp"
 #include "os/loop.hpp"
 #include "store/copy_out.hpp"
-#include "store/crew.hpp"
+#include "store/file_workers.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {

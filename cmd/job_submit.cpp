@@ -165,9 +165,10 @@ Result<void> check_submittable(registry::Registry& registry, const job::Spec& sp
   TRY(check_supported(registry, spec));
   if (!prospect.decision.could_ever_fit) return nothing_fits(spec.name, prospect.decision);
   if (prospect.gang && !prospect.gang->could_ever_fit)
-    return make_error(Code::no_provider_fits,
-                      "no " + std::to_string(job::nodes_least(spec)) + " providers can run '" + spec.name + "' together",
-                      "gridctl provider links");
+    return make_error(
+        Code::no_provider_fits,
+        "no " + std::to_string(job::nodes_least(spec)) + " providers can run '" + spec.name + "' together",
+        "gridctl provider links");
   return {};
 }
 
@@ -212,18 +213,18 @@ Result<void> warn_of_copies(Context& context, registry::Registry& registry, cons
   wanted.constraints = spec.constraints;
   if (wanted.copies <= 1) return {};
   TRY_ASSIGN(const std::vector<control::PlaceOffer> offers, control::place_offers(registry));
-  std::set<std::string> fates;
+  std::set<std::string> domains;
   std::string refusals;
   for (const control::PlaceOffer& offer : offers) {
     const std::string why = control::copy_refusal(wanted, offer);
-    if (why.empty()) fates.insert(offer.fate);
+    if (why.empty()) domains.insert(offer.failure_domain);
     else refusals += "; not " + offer.name + ": " + why;
   }
-  if (static_cast<int>(fates.size()) + 1 < wanted.copies)
+  if (static_cast<int>(domains.size()) + 1 < wanted.copies)
     context.note(sanitize("warning: checkpoint.copies is " + std::to_string(wanted.copies) + ", and " +
-                          (fates.empty() ? std::string("no place keeps copies")
-                                         : "only " + std::to_string(fates.size()) + " independent place" +
-                                               (fates.size() == 1 ? " keeps" : "s keep") + " copies") +
+                          (domains.empty() ? std::string("no place keeps copies")
+                                           : "only " + std::to_string(domains.size()) + " independent place" +
+                                                 (domains.size() == 1 ? " keeps" : "s keep") + " copies") +
                           " yet" + (refusals.empty() ? "" : " that may keep these" + refusals) +
                           "; gridctl store add NAME PLACE"));
   return {};

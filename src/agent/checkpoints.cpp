@@ -15,7 +15,7 @@
 #include "base/text.hpp"
 #include "os/entries.hpp"
 #include "os/process.hpp"
-#include "store/crew.hpp"
+#include "store/file_workers.hpp"
 
 namespace gridctl::agent {
 namespace {
@@ -49,7 +49,8 @@ std::string info_text(const HeldSnapshot& held) {
 // One word, for a line of words.
 std::string how_text(std::string_view how) {
   std::string text = sanitize(how.substr(0, k_how_max));
-  std::replace_if(text.begin(), text.end(), [](char c) { return c == ' ' || c == '\n' || c == '\t'; }, '_');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == ' ' || c == '\n' || c == '\t'; }, '_');
   return text.empty() ? "unknown" : text;
 }
 
@@ -302,8 +303,8 @@ Result<void> CheckpointWatch::take(int directory, const store::Listing& listing,
   }
   HeldSnapshot held;
   held.taken_at = clock_.boot();
-  held.checkpoint = {number, snapshot->root, snapshot->tree.total_bytes(), snapshot->tree.file_count(), 0,
-                     how_text(verdict.how)};
+  held.checkpoint = {number, snapshot->root,       snapshot->tree.total_bytes(), snapshot->tree.file_count(),
+                     0,      how_text(verdict.how)};
   held.checkpoint.provisional = verdict.provisional;
   held.checkpoint.written_ms = std::chrono::duration_cast<std::chrono::milliseconds>(writing).count();
   held.checkpoint.metrics = read_metrics(attempt_.run(newest_launch(attempt_)), metrics_until_);

@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "os/entries.hpp"
 #include "store/chunk_store.hpp"
-#include "store/crew.hpp"
+#include "store/file_workers.hpp"
 #include "store/materialise.hpp"
 
 namespace gridctl::agent {

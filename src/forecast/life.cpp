@@ -26,7 +26,7 @@ Duration duration_of(double seconds) {
 }  // namespace
 
 // Everything that is newly due is done at once, or put into the queue.
-void Life::apply(job::Happening what, Nanos stamp) {
+void Life::apply(job::Event what, Nanos stamp) {
   job::Step step = job::step(state_, {wall(stamp), std::move(what)});
   state_ = std::move(step.state);
   if (const auto* done = std::get_if<job::Done>(&state_.phase)) {

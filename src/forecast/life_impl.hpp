@@ -46,8 +46,8 @@ class Life {
   };
 
   // life.cpp: the job
-  void apply(job::Happening what, Nanos stamp);
-  void apply(job::Happening what) { apply(std::move(what), now_); }
+  void apply(job::Event what, Nanos stamp);
+  void apply(job::Event what) { apply(std::move(what), now_); }
   void place();
   void launch();
   void started();

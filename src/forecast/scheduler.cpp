@@ -93,11 +93,11 @@ sched::CurrentRun Scheduler::going_on(const sched::JobKnowledge& known, double w
   std::vector<const Gpu*> gpus;
   for (const Gpu& gpu : facts.inventory.gpus)
     if (std::find(on.gpu_uuids.begin(), on.gpu_uuids.end(), gpu.uuid) != on.gpu_uuids.end()) gpus.push_back(&gpu);
-  sched::HostGroup crew = sched::group_of(facts, gpus);
-  crew.speed = speeds_.at(facts.name);
+  sched::HostGroup group = sched::group_of(facts, gpus);
+  group.speed = speeds_.at(facts.name);
   sched::WorkEstimate rest = known.task;
   rest.work = std::max(work, 1.0);
-  sched::CurrentRun present{facts.name, sched::to_finish(rest, crew), crew.failures_per_hour, known.task.silence,
+  sched::CurrentRun present{facts.name, sched::to_finish(rest, group), group.failures_per_hour, known.task.silence,
                             rest.work};
   present.rest.start = present.rest.transfer = 0;
   return present;

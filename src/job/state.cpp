@@ -26,9 +26,9 @@ bool is_final(JobState state) { return state >= JobState::succeeded; }
 
 std::string_view end_kind_name(EndKind kind) {
   static constexpr std::array<std::string_view, 15> k_names{
-      "exited",       "signalled", "oom",          "stopped", "lease_expired", "host_rebooted", "vanished",
-      "start_failed", "disk_full", "image_failed", "absent",  "host_lost",     "limit",   "hung",
-      "not_started"};
+      "exited",        "signalled", "oom",          "stopped",   "lease_expired",
+      "host_rebooted", "vanished",  "start_failed", "disk_full", "image_failed",
+      "absent",        "host_lost", "limit",        "hung",      "not_started"};
   return k_names[static_cast<std::size_t>(kind)];
 }
 
@@ -176,7 +176,7 @@ Step submitted(JobId id, const Spec& spec, WallTime at) {
   return out;
 }
 
-Step step(const State& state, const Event& event) {
+Step step(const State& state, const TimedEvent& event) {
   Stepper stepper(state, event.at);
   std::visit(stepper, event.what);
   Step out = std::move(stepper).take();

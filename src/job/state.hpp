@@ -57,8 +57,8 @@ struct End {
   int exit_code = -1;
   int signal = 0;
   std::string detail;
-  int rank = 0;        // of the member that ended so
-  std::string last{};  // the gist of what it said last; see gist_of
+  int rank = 0;                  // of the member that ended so
+  std::string last{};            // the gist of what it said last; see gist_of
   std::optional<WallTime> at{};  // when, as far as the host told
   bool operator==(const End&) const = default;
   [[nodiscard]] bool success() const { return kind == EndKind::exited && exit_code == 0; }
@@ -235,10 +235,10 @@ struct State {
   bool operator==(const State&) const = default;
 
   [[nodiscard]] JobState visible() const;
-  [[nodiscard]] const Attempt* attempt() const;  // the current one, or nullptr
+  [[nodiscard]] const Attempt* attempt() const;                                 // the current one, or nullptr
   [[nodiscard]] CheckpointSeq start() const { return restore.value_or(head); }  // of the next attempt
   [[nodiscard]] bool is_suspect(CheckpointSeq seq) const;
-  [[nodiscard]] double price_per_hour() const;   // USD, of the current attempt; 0 without one
+  [[nodiscard]] double price_per_hour() const;  // USD, of the current attempt; 0 without one
   // Why it is being moved, from the stop until its end is collected; else empty.
   [[nodiscard]] std::string_view moving() const;
   [[nodiscard]] bool needs_supervisor() const {
@@ -298,7 +298,7 @@ struct AttemptEnded {
   Epoch epoch;
   End end;         // with the member's rank
   Duration ago{};  // as the host tells
-};          // proof, from the host
+};                 // proof, from the host
 struct HostLost {
   Epoch epoch;
   Duration silent_for{};
@@ -313,7 +313,7 @@ struct Collected {
   std::string problem;
   int rank = 0;
   std::string last{};  // the gist of its last lines, when it failed
-};  // problem: empty when everything was fetched
+};                     // problem: empty when everything was fetched
 struct CheckpointCommitted {
   Epoch epoch;
   CheckpointSeq seq;
@@ -383,23 +383,23 @@ struct CleanedUp {
 struct HostForgotten {
   HostName host;
 };  // removed from the registry by force
-using Happening =
+using Event =
     std::variant<Placed, NotPlaced, LaunchFailed, MemberPrepared, MembersConnected, LaunchAccepted, Preparing,
-                 PayloadStarted, AttemptEnded, HostLost, Drilled, Collected, CheckpointCommitted, CancelRequested,
-                 Hung, LimitReached, ReplicaSucceeded, PriceChanged, DeadlinePassed, MoveRequested, MoveDue, MoveBlocked,
+                 PayloadStarted, AttemptEnded, HostLost, Drilled, Collected, CheckpointCommitted, CancelRequested, Hung,
+                 LimitReached, ReplicaSucceeded, PriceChanged, DeadlinePassed, MoveRequested, MoveDue, MoveBlocked,
                  MoveWithdrawn, ResumeRequested, CleanedUp, HostForgotten>;
-struct Event {
+struct TimedEvent {
   WallTime at;  // for stamps only
-  Happening what;
+  Event what;
 };
 
-inline constexpr std::string_view k_for_deadline = "deadline";   // why a job moves, and a limit of its file
-inline constexpr std::string_view k_for_less = "cheaper";        // why a job moves: its host is too dear
-inline constexpr std::string_view k_for_priority = "preempted";  // why a job moves: a more urgent one waits
+inline constexpr std::string_view k_for_deadline = "deadline";    // why a job moves, and a limit of its file
+inline constexpr std::string_view k_for_less = "cheaper";         // why a job moves: its host is too dear
+inline constexpr std::string_view k_for_priority = "preempted";   // why a job moves: a more urgent one waits
 inline constexpr std::string_view k_for_straggler = "straggler";  // why a gang moves: a member holds up the others
-inline constexpr std::string_view k_to_grow = "grown";             // why an elastic gang begins anew: with more hosts
-// Of an elastic gang that grows after it has run for so long: hosts that it stays away from get another try. Not sooner,
-// for one that still fails costs two restarts.
+inline constexpr std::string_view k_to_grow = "grown";            // why an elastic gang begins anew: with more hosts
+// Of an elastic gang that grows after it has run for so long: hosts that it stays away from get another try. Not
+// sooner, for one that still fails costs two restarts.
 inline constexpr Duration k_forgiven_after = std::chrono::hours{1};
 [[nodiscard]] bool forgives(const Attempt& attempt, WallTime now);
 // "ada is drained", "ada is too risky for the deadline"
@@ -476,7 +476,7 @@ struct Step {
 // A job just submitted.
 [[nodiscard]] Step submitted(JobId id, const Spec& spec, WallTime at);
 // Total: an event that does not apply (stale epoch, already done) changes nothing and records nothing.
-[[nodiscard]] Step step(const State& state, const Event& event);
+[[nodiscard]] Step step(const State& state, const TimedEvent& event);
 // Everything unfinished: what a supervisor that just started must (re)do.
 [[nodiscard]] std::vector<Effect> pending(const State& state);
 

@@ -160,8 +160,8 @@ Result<Registry::Commit> Registry::commit_checkpoint(Checkpoint c) {
   } else if (waits) {
     TRY(impl_->save_record(c.job, c.created_at, c.attempt,
                            {"provisional_checkpoint",
-                            "checkpoint " + std::to_string(c.seq.value) + " is kept beside the one before, which is surely whole: " +
-                                describe(c),
+                            "checkpoint " + std::to_string(c.seq.value) +
+                                " is kept beside the one before, which is surely whole: " + describe(c),
                             c.epoch,
                             {}}));
   } else {
@@ -176,7 +176,7 @@ Result<Registry::Commit> Registry::commit_checkpoint(Checkpoint c) {
   return out;
 }
 
-Result<job::Step> Registry::take_result(const JobId& id, const JobId& replica, const job::Event& event) {
+Result<job::Step> Registry::take_result(const JobId& id, const JobId& replica, const job::TimedEvent& event) {
   TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
   TRY_ASSIGN(const job::State before, impl_->load_machine(id));
   job::Step step = job::step(before, event);
@@ -281,7 +281,9 @@ Result<std::vector<Checkpoint>> Registry::prunable(const JobId& id, const job::K
 }
 
 Result<std::vector<Digest>> Registry::live_roots() {
-  db::Statement query = impl_->db.prepare("SELECT root FROM checkpoints UNION SELECT root FROM inputs UNION SELECT root FROM results WHERE root IS NOT NULL");
+  db::Statement query = impl_->db.prepare(
+      "SELECT root FROM checkpoints UNION SELECT root FROM inputs UNION SELECT root FROM results WHERE root IS NOT "
+      "NULL");
   std::vector<Digest> roots;
   for (;;) {
     TRY_ASSIGN(const bool row, query.next());

@@ -50,7 +50,7 @@ class JobRecords {
   [[nodiscard]] virtual Result<job::Step> submit(const JobId& id, const job::Spec& spec, WallTime at,
                                                  const std::vector<Input>& inputs) = 0;
   [[nodiscard]] virtual Result<std::vector<Input>> inputs(const JobId& id) = 0;
-  [[nodiscard]] virtual Result<job::Step> apply(const JobId& id, const job::Event& event) = 0;
+  [[nodiscard]] virtual Result<job::Step> apply(const JobId& id, const job::TimedEvent& event) = 0;
   [[nodiscard]] virtual Result<void> note(const JobId& id, WallTime at, const job::Record& record) = 0;
   [[nodiscard]] virtual Result<Job> job(const JobId& id) = 0;
   [[nodiscard]] virtual Result<std::vector<JobId>> unfinished() = 0;
@@ -58,7 +58,7 @@ class JobRecords {
   [[nodiscard]] virtual Result<std::vector<AttemptRecord>> attempts(const JobId& id) = 0;
   [[nodiscard]] virtual Result<Spent> spent(const JobId& id, WallTime now) = 0;
   [[nodiscard]] virtual Result<job::Step> take_result(const JobId& id, const JobId& replica,
-                                                      const job::Event& event) = 0;
+                                                      const job::TimedEvent& event) = 0;
   [[nodiscard]] virtual Result<void> save_explanation(const JobId& id, const std::vector<std::string>& lines) = 0;
   [[nodiscard]] virtual Result<Commit> commit_checkpoint(Checkpoint checkpoint) = 0;
   [[nodiscard]] virtual Result<std::vector<Checkpoint>> checkpoints(const JobId& id) = 0;

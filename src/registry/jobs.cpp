@@ -37,8 +37,9 @@ Result<JobRow> read_row(const db::Statement& row) {
   JobRow out;
   out.id = {row.text(0)};
   out.name = row.text(1);
-  TRY_ASSIGN(out.state, job::parse_state_name(row.text(2)));
-  out.reason = row.text(3);
+  const Result<job::JobState> state = job::parse_state_name(row.text(2));
+  out.state = state.value_or(job::JobState::pending);
+  out.reason = state ? row.text(3) : "unreadable";  // a word of a newer gridctl; the other rows are as good as ever
   out.provider = {row.text(4)};
   if (!row.is_null(5)) out.exit_code = static_cast<int>(row.integer(5));
   out.submitted_at = {row.integer(6)};
@@ -227,7 +228,7 @@ Result<std::vector<Input>> Registry::inputs(const JobId& id) {
   }
 }
 
-Result<job::Step> Registry::apply(const JobId& id, const job::Event& event) {
+Result<job::Step> Registry::apply(const JobId& id, const job::TimedEvent& event) {
   TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
   TRY_ASSIGN(const job::State state, impl_->load_machine(id));
   job::Step step = job::step(state, event);
@@ -385,8 +386,9 @@ Result<std::vector<job::State>> Registry::running() {
   for (;;) {
     TRY_ASSIGN(const bool row, query.next());
     if (!row) return states;
-    TRY_ASSIGN(job::State state, job::parse_state(query.text(0)));
-    if (state.attempt() != nullptr) states.push_back(std::move(state));
+    // One that cannot be read, of a newer gridctl for instance, must stop no other job: hosts know what it holds there.
+    Result<job::State> state = job::parse_state(query.text(0));
+    if (state && state->attempt() != nullptr) states.push_back(*std::move(state));
   }
 }
 
@@ -461,7 +463,8 @@ Result<std::vector<EventRecord>> Registry::events(const JobId& id, std::int64_t 
 
 Result<std::string> Registry::no_checkpoint(const JobId& id) {
   db::Statement query = impl_->db.prepare(
-      "SELECT kind, text FROM events WHERE job = ? AND kind IN ('no_checkpoint', 'checkpoints_again', 'attempt_started', "
+      "SELECT kind, text FROM events WHERE job = ? AND kind IN ('no_checkpoint', 'checkpoints_again', "
+      "'attempt_started', "
       "'attempt_ended') ORDER BY id DESC LIMIT 1");
   TRY_ASSIGN(const bool row, query.bind(id.value).next());
   return row && query.text(0) == "no_checkpoint" ? query.text(1) : std::string();

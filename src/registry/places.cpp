@@ -155,7 +155,9 @@ Result<std::vector<CopyWanted>> Registry::copyable() {
     job::Constraints constraints;
   };
   std::vector<Owner> owners;
-  for (db::Statement query = impl_->db.prepare("SELECT id, name, spec FROM jobs WHERE id IN (SELECT job FROM checkpoints)");;) {
+  for (db::Statement query =
+           impl_->db.prepare("SELECT id, name, spec FROM jobs WHERE id IN (SELECT job FROM checkpoints)");
+       ;) {
     TRY_ASSIGN(const bool row, query.next());
     if (!row) break;
     TRY_ASSIGN(job::Spec spec, job::parse_spec(query.text(2)));

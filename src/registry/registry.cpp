@@ -181,18 +181,19 @@ Result<std::vector<Provider>> Registry::providers() {
 
 Result<std::vector<JobId>> Registry::jobs_on(const HostName& name) {
   // Names are words, so that JSON has them as they are; most jobs are told by that without being unpacked.
-  db::Statement query = impl_->db.prepare(
-      "SELECT machine FROM jobs WHERE unfinished = 1 AND instr(machine, ?) > 0 ORDER BY n");
+  db::Statement query =
+      impl_->db.prepare("SELECT machine, id FROM jobs WHERE unfinished = 1 AND instr(machine, ?) > 0 ORDER BY n");
   query.bind('"' + name.value + '"');
   std::vector<JobId> found;
   for (;;) {
     TRY_ASSIGN(const bool row, query.next());
     if (!row) return found;
-    TRY_ASSIGN(const job::State state, job::parse_state(query.text(0)));
-    const job::Attempt* attempt = state.attempt();
-    bool here = attempt != nullptr && attempt->on(name) != nullptr;
-    for (const job::PendingCleanup& end : state.pending_cleanups) here = here || end.host == name;
-    if (here) found.push_back(state.id);
+    const Result<job::State> state = job::parse_state(query.text(0));
+    const job::Attempt* attempt = state ? state->attempt() : nullptr;
+    bool here = !state || (attempt != nullptr && attempt->on(name) != nullptr);  // unreadable, but it names the host
+    if (state)
+      for (const job::PendingCleanup& end : state->pending_cleanups) here = here || end.host == name;
+    if (here) found.push_back({query.text(1)});
   }
 }
 

@@ -84,7 +84,7 @@ class Registry : public JobRecords {
                                          const std::vector<Input>& inputs = {}) override;
   [[nodiscard]] Result<std::vector<Input>> inputs(const JobId& id) override;
   // Loads the job's state, runs job::step, and commits the new state, records and rows in one transaction.
-  [[nodiscard]] Result<job::Step> apply(const JobId& id, const job::Event& event) override;
+  [[nodiscard]] Result<job::Step> apply(const JobId& id, const job::TimedEvent& event) override;
   [[nodiscard]] Result<void> update_spec(const JobId& id, const job::Spec& spec);
   [[nodiscard]] Result<void> note(const JobId& id, WallTime at,
                                   const job::Record& record) override;  // a record without a step
@@ -103,7 +103,7 @@ class Registry : public JobRecords {
   [[nodiscard]] Result<Spent> spent(const JobId& id, WallTime now) override;
   [[nodiscard]] Result<std::vector<JobRow>> replicas(const JobId& id);  // that it leads, by number
   // The replica's newest checkpoint becomes the newest one of the job, which is told that it is done.
-  [[nodiscard]] Result<job::Step> take_result(const JobId& id, const JobId& replica, const job::Event& event) override;
+  [[nodiscard]] Result<job::Step> take_result(const JobId& id, const JobId& replica, const job::TimedEvent& event) override;
   // Events after event id `after`, oldest first; at most `limit` (0 = all).
   // Why no checkpoint of the attempt that runs can be taken, as its host said last; "" when all is well.
   [[nodiscard]] Result<std::string> no_checkpoint(const JobId& id);

@@ -339,27 +339,27 @@ bool is_too_flaky(const Candidate& c, const JobKnowledge& known) {
 }  // namespace
 
 void estimate(Candidate& c, const JobKnowledge& known, job::Optimize optimize) {
-  HostGroup crew = group_of(*c.host, c.gpus);
+  HostGroup group = group_of(*c.host, c.gpus);
   const bool instead_of_gpus = c.variant != nullptr && c.gpus.empty();
   if (instead_of_gpus) {
-    crew.speed = speed_of_cores(c.placement.cpus);
+    group.speed = speed_of_cores(c.placement.cpus);
     c.alternative = k_after_all_gpus;
   }
-  if (const auto there = known.speeds.find(c.host->name); there != known.speeds.end()) crew.speed = there->second;
+  if (const auto there = known.speeds.find(c.host->name); there != known.speeds.end()) group.speed = there->second;
   WorkEstimate task = known.task;
   if (const auto there = known.bytes_there.find(c.host->name); there != known.bytes_there.end())
     task.input_bytes = std::max(0.0, task.input_bytes - there->second);
-  c.placement.estimate = to_finish(task, crew);
-  c.placement.failures_per_hour = crew.failures_per_hour;
+  c.placement.estimate = to_finish(task, group);
+  c.placement.failures_per_hour = group.failures_per_hour;
   if (known.is_due()) {
-    c.placement.safely = safely(c.placement.estimate, crew.failures_per_hour);
+    c.placement.safely = safely(c.placement.estimate, group.failures_per_hour);
     c.placement.late = is_too_flaky(c, known) || c.placement.safely > *known.time_left;
   }
   c.rank = {c.avoided_rank,
             c.placement.late ? c.placement.safely : 0,
             c.alternative,
             c.host->on_probation,
-            aim_of(optimize, c.placement.estimate, crew.failures_per_hour),
+            aim_of(optimize, c.placement.estimate, group.failures_per_hour),
             c.host->price_per_hour,
             c.host->name.value};
   for (const Gpu* gpu : c.gpus) c.placement.gpu_uuids.push_back(gpu->uuid);

@@ -55,19 +55,19 @@ void share_out(Estimate& out, double all, double mtbf, double restart) {
 }
 }  // namespace
 
-Estimate to_finish(const WorkEstimate& task, const HostGroup& crew) {
+Estimate to_finish(const WorkEstimate& task, const HostGroup& group) {
   Estimate out;
-  out.price_per_hour = crew.price_per_hour;
-  out.transfer = seconds_for(task.input_bytes, crew.down);
-  out.start = crew.start;
-  out.work = (task.work > 0 ? task.work : k_work_assumed) / crew.speed;
-  const double restore = seconds_for(task.state_bytes, crew.down);
+  out.price_per_hour = group.price_per_hour;
+  out.transfer = seconds_for(task.input_bytes, group.down);
+  out.start = group.start;
+  out.work = (task.work > 0 ? task.work : k_work_assumed) / group.speed;
+  const double restore = seconds_for(task.state_bytes, group.down);
   if (task.resumes) out.transfer += restore;
-  const double upload = seconds_for(task.state_bytes, crew.up);
+  const double upload = seconds_for(task.state_bytes, group.up);
   const double stall = task.stall > 0 ? task.stall : seconds(k_stall_assumed);
-  if (crew.failures_per_hour <= 0 && !task.saves) return out;
-  const double mtbf = 3600 / std::max(crew.failures_per_hour, 1e-9);
-  const double restart = task.silence + crew.start + restore;
+  if (group.failures_per_hour <= 0 && !task.saves) return out;
+  const double mtbf = 3600 / std::max(group.failures_per_hour, 1e-9);
+  const double restart = task.silence + group.start + restore;
   if (!task.saves) {
     out.failure = restart + out.work / 2;
     share_out(out, expected_time(out.work, out.work, 0, mtbf, restart), mtbf, restart);
@@ -133,14 +133,15 @@ double speed_of(const HostFacts& host, const std::vector<const Gpu*>& gpus) {
 
 HostGroup group_of(const HostFacts& host, const std::vector<const Gpu*>& gpus) {
   constexpr double k_mbit = 1e6 / 8;  // bytes
-  HostGroup crew;
-  crew.price_per_hour = host.price_per_hour;
-  crew.speed = speed_of(host, gpus);
-  crew.failures_per_hour = 1 / mtbf_hours_of(subject_of(host)) + k_gpu_rate_per_hour * static_cast<double>(gpus.size());
-  crew.start = figure_or(host, "start_time", crew.start);
-  crew.down = figure_or(host, "inet_down", 0) * k_mbit;
-  crew.up = figure_or(host, "inet_up", 0) * k_mbit;
-  return crew;
+  HostGroup group;
+  group.price_per_hour = host.price_per_hour;
+  group.speed = speed_of(host, gpus);
+  group.failures_per_hour =
+      1 / mtbf_hours_of(subject_of(host)) + k_gpu_rate_per_hour * static_cast<double>(gpus.size());
+  group.start = figure_or(host, "start_time", group.start);
+  group.down = figure_or(host, "inet_down", 0) * k_mbit;
+  group.up = figure_or(host, "inet_up", 0) * k_mbit;
+  return group;
 }
 
 }  // namespace gridctl::sched

@@ -55,7 +55,7 @@ struct Estimate {
 };
 
 // REQUIRES: speed > 0.
-[[nodiscard]] Estimate to_finish(const WorkEstimate& task, const HostGroup& crew);
+[[nodiscard]] Estimate to_finish(const WorkEstimate& task, const HostGroup& group);
 // What is to be made small, in the order of its parts.
 using Aim = std::pair<double, double>;
 [[nodiscard]] Aim aim_of(job::Optimize optimize, const Estimate& estimate, double failures_per_hour);

@@ -39,11 +39,11 @@ std::vector<Pool> pools_of(Near near, const Topology& topology, bool need_known)
     const bool on_trust = near == Near::island;
     // Measured: it would be an island, unless the job's exchanges need less.
     if (on_trust && !site.declared && !need_known) continue;
-    pools.push_back(
-        {"site " + site.name,
-         on_trust && site.declared ? "the links of this site are taken on trust; `gridctl provider links` measures them"
-                                   : "",
-         {site.hosts.begin(), site.hosts.end()}});
+    pools.push_back({"site " + site.name,
+                     on_trust && site.declared
+                         ? "the links of this site are taken on trust; `gridctl provider links` measures them"
+                         : "",
+                     {site.hosts.begin(), site.hosts.end()}});
   }
   return pools;
 }
@@ -122,7 +122,7 @@ GangPlan plan_of(const Pool& pool, const Group& group, const GangSearch::Found& 
   GangPlan plan;
   plan.pool = pool.name;
   plan.unmeasured = pool.unmeasured;
-  plan.crew = found.crew;
+  plan.group = found.group;
   plan.estimate = found.estimate;
   plan.exact = found.exact;
   for (const std::size_t at : found.members) plan.members.push_back(group.candidates[at].placement);
@@ -184,7 +184,7 @@ void search_pool(Search& search, const Pool& pool, const std::vector<Candidate>&
 bool better(const GangPlan& a, const GangPlan& b, job::Optimize optimize) {
   const auto rank = [&](const GangPlan& plan) {
     // What is known to be fast goes before what is taken on trust, whatever it costs.
-    return std::tuple(!plan.unmeasured.empty(), aim_of(optimize, plan.estimate, plan.crew.failures_per_hour));
+    return std::tuple(!plan.unmeasured.empty(), aim_of(optimize, plan.estimate, plan.group.failures_per_hour));
   };
   return rank(a) < rank(b);
 }
@@ -193,7 +193,8 @@ bool better(const GangPlan& a, const GangPlan& b, job::Optimize optimize) {
 // these, so that they take turns, and those that break jobs of all kinds after them. 0: a host to be had at once.
 std::size_t turn_of(const HostFacts& host, const std::vector<Avoid>& avoided) {
   if (!host.shunned.empty()) return avoided.size() + 1;
-  const auto found = std::find_if(avoided.begin(), avoided.end(), [&](const Avoid& one) { return one.host == host.name; });
+  const auto found =
+      std::find_if(avoided.begin(), avoided.end(), [&](const Avoid& one) { return one.host == host.name; });
   return found == avoided.end() ? 0 : static_cast<std::size_t>(found - avoided.begin()) + 1;
 }
 
@@ -286,7 +287,8 @@ GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::
   }
   decision.short_pools = std::move(search.short_pools);
   decision.could_ever_fit =
-      decision.plan || (wish.least() == 1 && !possible.empty()) || std::any_of(pools.begin(), pools.end(), [&](const Pool& pool) {
+      decision.plan || (wish.least() == 1 && !possible.empty()) ||
+      std::any_of(pools.begin(), pools.end(), [&](const Pool& pool) {
         const auto in_pool = [&](const std::string& name) { return pool.hosts.empty() || pool.hosts.contains(name); };
         return std::count_if(possible.begin(), possible.end(), in_pool) >= wish.least();
       });
@@ -303,9 +305,10 @@ std::string summary(const GangDecision& decision, const GangWish& wish) {
 std::string describe(const GangPlan& plan) {
   std::vector<std::string> names;
   for (const Placement& member : plan.members) names.push_back(member.host.value);
-  std::string text = std::to_string(names.size()) + (names.size() == 1 ? " host of " : " hosts of ") + plan.pool + ": " + join(names, ", ");
+  std::string text = std::to_string(names.size()) + (names.size() == 1 ? " host of " : " hosts of ") + plan.pool +
+                     ": " + join(names, ", ");
   if (!plan.gpus.empty()) text += "; " + (plan.gpus == "mixed" ? std::string("of any kind") : "each " + plan.gpus);
-  return text + "; " + price_text(plan.crew.price_per_hour) + " together";
+  return text + "; " + price_text(plan.group.price_per_hour) + " together";
 }
 
 std::vector<std::string> explain(const GangDecision& decision, const GangWish& wish) {
@@ -313,7 +316,8 @@ std::vector<std::string> explain(const GangDecision& decision, const GangWish& w
   if (decision.plan) {
     lines.push_back("would run on " + describe(*decision.plan));
     if (static_cast<int>(decision.plan->members.size()) < wish.members)
-      lines.push_back("there are no more now of the " + size_text(wish) + " hosts that it asks for; it grows when there are");
+      lines.push_back("there are no more now of the " + size_text(wish) +
+                      " hosts that it asks for; it grows when there are");
     const Estimate& end = decision.plan->estimate;
     char cost[64];
     std::snprintf(cost, sizeof cost, "expected: %.2f USD and ", end.cost());
@@ -323,8 +327,7 @@ std::vector<std::string> explain(const GangDecision& decision, const GangWish& w
   } else if (decision.nobody()) {
     lines.push_back("no provider is registered");
   } else {
-    lines.push_back("no " + size_text(wish) + " hosts can run it together" +
-                    (decision.could_ever_fit ? " now" : ""));
+    lines.push_back("no " + size_text(wish) + " hosts can run it together" + (decision.could_ever_fit ? " now" : ""));
   }
   for (const GangPlan& other : decision.runners_up) lines.push_back("would do too: " + describe(other));
   for (const std::string& text : decision.short_pools) lines.push_back(text);

@@ -47,7 +47,7 @@ struct GangPlan {
   std::string pool;                // "the island of ada and 3 others", "site hpc", "all hosts"
   std::string unmeasured;          // why the links are taken on trust, or empty
   std::string gpus;                // of each member: "8x NVIDIA H100", or "mixed"
-  HostGroup crew;                  // all together
+  HostGroup group;                 // all together
   Estimate estimate;
   bool exact = true;  // false: the search was cut off (k_gang_steps_max), there may be a better set
 };

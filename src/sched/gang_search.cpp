@@ -35,13 +35,13 @@ struct GangSearch::Sum {
 
 void GangSearch::add(const Candidate& candidate) {
   One one{ones_.size(), group_of(*candidate.host, candidate.gpus), candidate.host->name.value};
-  one.crew.down = or_infinite(one.crew.down);
-  one.crew.up = or_infinite(one.crew.up);
+  one.group.down = or_infinite(one.group.down);
+  one.group.up = or_infinite(one.group.up);
   ones_.push_back(std::move(one));
 }
 
-Aim GangSearch::aim_of_set(const HostGroup& crew) const {
-  return aim_of(optimize_, to_finish(task_, crew), crew.failures_per_hour);
+Aim GangSearch::aim_of_set(const HostGroup& group) const {
+  return aim_of(optimize_, to_finish(task_, group), group.failures_per_hour);
 }
 
 // At least as good in every respect, and not the same: the earlier of two equal ones wins.
@@ -59,9 +59,9 @@ bool GangSearch::dominated(std::size_t at, bool (*better)(const One&, const One&
 void GangSearch::leave_out_dominated() {
   if (ones_.size() > k_compared_max) return;
   const auto better = [](const One& a, const One& b) {
-    return a.crew.price_per_hour <= b.crew.price_per_hour && a.crew.failures_per_hour <= b.crew.failures_per_hour &&
-           a.crew.speed >= b.crew.speed && a.crew.start <= b.crew.start && a.crew.down >= b.crew.down &&
-           a.crew.up >= b.crew.up;
+    return a.group.price_per_hour <= b.group.price_per_hour && a.group.failures_per_hour <= b.group.failures_per_hour &&
+           a.group.speed >= b.group.speed && a.group.start <= b.group.start && a.group.down >= b.group.down &&
+           a.group.up >= b.group.up;
   };
   std::vector<One> kept;
   for (std::size_t i = 0; i < ones_.size(); ++i)
@@ -72,14 +72,14 @@ void GangSearch::leave_out_dominated() {
 // No completion of what is chosen can be better than this: the cheapest, surest and fastest of the rest at once.
 HostGroup GangSearch::hoped(std::size_t from, const Sum& sum) const {
   const std::size_t missing = wanted_ - sum.count;
-  HostGroup crew;
-  crew.price_per_hour = sum.price + (price_sum_[from + missing] - price_sum_[from]);
-  crew.failures_per_hour = sum.failures + (missing == 0 ? 0 : static_cast<double>(missing) * least_failures_[from]);
-  crew.speed = static_cast<double>(wanted_) * std::min(sum.speed, missing == 0 ? sum.speed : most_speed_[from]);
-  crew.start = sum.start;
-  crew.down = or_unknown(sum.down);
-  crew.up = or_unknown(sum.up);
-  return crew;
+  HostGroup group;
+  group.price_per_hour = sum.price + (price_sum_[from + missing] - price_sum_[from]);
+  group.failures_per_hour = sum.failures + (missing == 0 ? 0 : static_cast<double>(missing) * least_failures_[from]);
+  group.speed = static_cast<double>(wanted_) * std::min(sum.speed, missing == 0 ? sum.speed : most_speed_[from]);
+  group.start = sum.start;
+  group.down = or_unknown(sum.down);
+  group.up = or_unknown(sum.up);
+  return group;
 }
 
 void GangSearch::descend(std::size_t from, const Sum& sum) {
@@ -99,7 +99,7 @@ void GangSearch::descend(std::size_t from, const Sum& sum) {
     if (clash) continue;
     // Of all sets with this host or a later one; then of those with this host, for a later one may be faster or surer.
     if (!best_.empty() && !(aim_of_set(hoped(i, sum)) < best_aim_)) return;
-    const Sum next = sum.with(ones_[i].crew);
+    const Sum next = sum.with(ones_[i].group);
     if (!best_.empty() && !(aim_of_set(hoped(i + 1, next)) < best_aim_)) continue;
     chosen_.push_back(i);
     descend(i + 1, next);
@@ -110,7 +110,7 @@ void GangSearch::descend(std::size_t from, const Sum& sum) {
 std::optional<GangSearch::Found> GangSearch::best(const std::function<bool(std::size_t, std::size_t)>& conflict) {
   conflict_ = &conflict;
   std::sort(ones_.begin(), ones_.end(), [](const One& a, const One& b) {
-    return std::tie(a.crew.price_per_hour, a.name) < std::tie(b.crew.price_per_hour, b.name);
+    return std::tie(a.group.price_per_hour, a.name) < std::tie(b.group.price_per_hour, b.name);
   });
   for (std::size_t i = 0; i < ones_.size() && !conflicts_; ++i)
     for (std::size_t j = 0; j < i && !conflicts_; ++j) conflicts_ = conflict(ones_[i].index, ones_[j].index);
@@ -120,10 +120,10 @@ std::optional<GangSearch::Found> GangSearch::best(const std::function<bool(std::
   price_sum_.assign(n + 1, 0);
   least_failures_.assign(n + 1, k_infinite);
   most_speed_.assign(n + 1, 0);
-  for (std::size_t i = 0; i < n; ++i) price_sum_[i + 1] = price_sum_[i] + ones_[i].crew.price_per_hour;
+  for (std::size_t i = 0; i < n; ++i) price_sum_[i + 1] = price_sum_[i] + ones_[i].group.price_per_hour;
   for (std::size_t i = n; i-- > 0;) {
-    least_failures_[i] = std::min(least_failures_[i + 1], ones_[i].crew.failures_per_hour);
-    most_speed_[i] = std::max(most_speed_[i + 1], ones_[i].crew.speed);
+    least_failures_[i] = std::min(least_failures_[i + 1], ones_[i].group.failures_per_hour);
+    most_speed_[i] = std::max(most_speed_[i + 1], ones_[i].group.speed);
   }
   descend(0, {});
   if (best_.empty()) return std::nullopt;
@@ -131,10 +131,10 @@ std::optional<GangSearch::Found> GangSearch::best(const std::function<bool(std::
   Sum sum;
   for (const std::size_t at : best_) {
     found.members.push_back(ones_[at].index);
-    sum = sum.with(ones_[at].crew);
+    sum = sum.with(ones_[at].group);
   }
-  found.crew = hoped(n, sum);
-  found.estimate = to_finish(task_, found.crew);
+  found.group = hoped(n, sum);
+  found.estimate = to_finish(task_, found.group);
   found.exact = steps_ <= k_gang_steps_max;
   return found;
 }

@@ -17,7 +17,7 @@ class GangSearch {
  public:
   struct Found {
     std::vector<std::size_t> members;  // in the order of add()
-    HostGroup crew;
+    HostGroup group;
     Estimate estimate;
     bool exact = true;
   };
@@ -30,14 +30,14 @@ class GangSearch {
  private:
   struct One {
     std::size_t index;
-    HostGroup crew;  // alone; unknown rates of links as infinite
+    HostGroup group;  // alone; unknown rates of links as infinite
     std::string name;
   };
   struct Sum;
   [[nodiscard]] bool dominated(std::size_t at, bool (*better)(const One&, const One&)) const;
   void leave_out_dominated();
   void descend(std::size_t from, const Sum& sum);
-  [[nodiscard]] Aim aim_of_set(const HostGroup& crew) const;
+  [[nodiscard]] Aim aim_of_set(const HostGroup& group) const;
   [[nodiscard]] HostGroup hoped(std::size_t from, const Sum& sum) const;
 
   job::Optimize optimize_;

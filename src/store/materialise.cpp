@@ -11,7 +11,7 @@
 
 #include "base/text.hpp"
 #include "os/entries.hpp"
-#include "store/crew.hpp"
+#include "store/file_workers.hpp"
 
 namespace gridctl::store {
 namespace {

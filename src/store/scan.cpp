@@ -15,7 +15,7 @@
 
 #include "base/text.hpp"
 #include "crypto/sha256.hpp"
-#include "store/crew.hpp"
+#include "store/file_workers.hpp"
 #include "store/ignore.hpp"
 #include "store/layout.hpp"
 #include "store/store_state.hpp"
@@ -279,9 +279,8 @@ void keep_only(std::vector<Seen>& seen, const std::function<bool(const Seen&)>& 
       parents.insert(one.path.substr(0, slash));
     return false;
   });
-  std::erase_if(seen, [&](const Seen& one) {
-    return one.status.kind == os::FileKind::directory && !parents.contains(one.path);
-  });
+  std::erase_if(
+      seen, [&](const Seen& one) { return one.status.kind == os::FileKind::directory && !parents.contains(one.path); });
 }
 }  // namespace
 

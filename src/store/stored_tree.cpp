@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "os/log.hpp"
-#include "store/crew.hpp"
+#include "store/file_workers.hpp"
 #include "store/fingerprints.hpp"
 
 namespace gridctl::store {

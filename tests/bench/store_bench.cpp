@@ -18,7 +18,7 @@
 #include "os/files.hpp"
 #include "os/priority.hpp"
 #include "store/copy_out.hpp"
-#include "store/crew.hpp"
+#include "store/file_workers.hpp"
 #include "store/stored_tree.hpp"
 #include "store/tree.hpp"
 

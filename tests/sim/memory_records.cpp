@@ -52,7 +52,8 @@ Result<void> MemoryRecords::after_commit() const {
 }
 
 void MemoryRecords::record(Row& row, WallTime at, const job::Record& one) {
-  row.events.push_back({next_event_++, row.row.id, at, one.kind, one.text, one.epoch, row.row.machine.attempts, one.host});
+  row.events.push_back(
+      {next_event_++, row.row.id, at, one.kind, one.text, one.epoch, row.row.machine.attempts, one.host});
   if (row.events.size() > k_events_max) row.events.pop_front();
 }
 
@@ -112,8 +113,8 @@ Result<std::vector<registry::Input>> MemoryRecords::inputs(const JobId& id) {
   return row->inputs;
 }
 
-Result<job::Step> MemoryRecords::apply(const JobId& id, const job::Event& event) {
-  TRY_ASSIGN(Row* row, find(id));
+Result<job::Step> MemoryRecords::apply(const JobId& id, const job::TimedEvent& event) {
+  TRY_ASSIGN(Row * row, find(id));
   const double price = row->row.machine.price_per_hour();
   job::Step step = job::step(row->row.machine, event);
   if (step.state == row->row.machine && step.records.empty() && step.attempts.empty()) return step;
@@ -126,7 +127,7 @@ Result<job::Step> MemoryRecords::apply(const JobId& id, const job::Event& event)
 }
 
 Result<void> MemoryRecords::note(const JobId& id, WallTime at, const job::Record& one) {
-  TRY_ASSIGN(Row* row, find(id));
+  TRY_ASSIGN(Row * row, find(id));
   TRY(before_commit());
   record(*row, at, one);
   return after_commit();
@@ -164,8 +165,8 @@ Result<std::vector<AttemptRecord>> MemoryRecords::attempts(const JobId& id) {
   return row->attempts;
 }
 
-Result<job::Step> MemoryRecords::take_result(const JobId& id, const JobId& replica, const job::Event& event) {
-  TRY_ASSIGN(Row* row, find(id));
+Result<job::Step> MemoryRecords::take_result(const JobId& id, const JobId& replica, const job::TimedEvent& event) {
+  TRY_ASSIGN(Row * row, find(id));
   TRY_ASSIGN(const Row* theirs, find(replica));
   job::Step step = job::step(row->row.machine, event);
   if (step.state == row->row.machine) return step;
@@ -191,7 +192,7 @@ Result<job::Step> MemoryRecords::take_result(const JobId& id, const JobId& repli
 }
 
 Result<void> MemoryRecords::save_explanation(const JobId& id, const std::vector<std::string>& lines) {
-  TRY_ASSIGN(Row* row, find(id));
+  TRY_ASSIGN(Row * row, find(id));
   TRY(before_commit());
   row->explanation = lines;
   return after_commit();
@@ -203,7 +204,7 @@ CheckpointSeq MemoryRecords::next_seq(const Row& row) {
 }
 
 Result<MemoryRecords::Commit> MemoryRecords::commit_checkpoint(Checkpoint c) {
-  TRY_ASSIGN(Row* row, find(c.job));
+  TRY_ASSIGN(Row * row, find(c.job));
   job::State& machine = row->row.machine;
   // As the real one: neither a repeat nor an older one of the same attempt that arrives last moves the head.
   for (const Checkpoint& known : row->checkpoints)
@@ -238,7 +239,7 @@ Result<Checkpoint> MemoryRecords::checkpoint(const JobId& id, std::optional<Chec
 }
 
 Result<void> MemoryRecords::remove_checkpoint(const JobId& id, CheckpointSeq seq) {
-  TRY_ASSIGN(Row* row, find(id));
+  TRY_ASSIGN(Row * row, find(id));
   const job::State& state = row->row.machine;
   const job::Attempt* attempt = state.attempt();
   const bool in_use = (attempt != nullptr && attempt->resumed_from == seq) || state.restore == seq;

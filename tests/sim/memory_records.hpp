@@ -31,8 +31,7 @@ class MemoryRecords : public Backend, public registry::JobRecords {
   Result<void> update_provider(const registry::Provider& provider) override;
   Result<void> set_liveness(const HostName& name, const std::string& liveness, std::optional<WallTime> seen) override;
   Result<std::vector<registry::Provider>> providers() override;
-  Result<void> save_figures(const HostName& name,
-                            const std::map<std::string, std::optional<double>>& figures) override;
+  Result<void> save_figures(const HostName& name, const std::map<std::string, std::optional<double>>& figures) override;
   Result<void> together(const std::function<Result<void>()>& writes) override;
   Result<void> add_host_event(const registry::HostEvent& event) override;
   Result<std::vector<registry::HostEvent>> host_events(const HostName& name, std::size_t limit) override;
@@ -47,14 +46,14 @@ class MemoryRecords : public Backend, public registry::JobRecords {
   Result<job::Step> submit(const JobId& id, const job::Spec& spec, WallTime at,
                            const std::vector<registry::Input>& inputs) override;
   Result<std::vector<registry::Input>> inputs(const JobId& id) override;
-  Result<job::Step> apply(const JobId& id, const job::Event& event) override;
+  Result<job::Step> apply(const JobId& id, const job::TimedEvent& event) override;
   Result<void> note(const JobId& id, WallTime at, const job::Record& record) override;
   Result<registry::Job> job(const JobId& id) override;
   Result<std::vector<JobId>> unfinished() override;
   Result<Changes> changes(std::int64_t after) override;
   Result<std::vector<registry::AttemptRecord>> attempts(const JobId& id) override;
   Result<registry::Spent> spent(const JobId& id, WallTime now) override;
-  Result<job::Step> take_result(const JobId& id, const JobId& replica, const job::Event& event) override;
+  Result<job::Step> take_result(const JobId& id, const JobId& replica, const job::TimedEvent& event) override;
   Result<void> save_explanation(const JobId& id, const std::vector<std::string>& lines) override;
   Result<Commit> commit_checkpoint(registry::Checkpoint checkpoint) override;
   Result<std::vector<registry::Checkpoint>> checkpoints(const JobId& id) override;

@@ -71,7 +71,7 @@ class Truth {
   void may_resume(int job);  // by its user, after its end
   void resumed(int job, const job::State& state);
   void heard(int laptop, int host);  // an answer to a heartbeat
-  void stepped(int laptop, const job::State& before, const job::Happening& what, const job::State& after);
+  void stepped(int laptop, const job::State& before, const job::Event& what, const job::State& after);
   void committed(int laptop, const registry::Checkpoint& checkpoint, const job::State& before, bool became_head);
   void stored(int laptop, const Digest& root);                // every byte is here, checked and durable
   void listed(const std::vector<registry::Checkpoint>& all);  // of a job
@@ -99,8 +99,8 @@ class Truth {
   void final_check();
 
   [[nodiscard]] int index(const JobId& job) const;
-  [[nodiscard]] bool knows(const JobId& job) const;  // it was acknowledged
-  [[nodiscard]] int family(int job) const;           // the leader of a replica; else the job itself
+  [[nodiscard]] bool knows(const JobId& job) const;                 // it was acknowledged
+  [[nodiscard]] int family(int job) const;                          // the leader of a replica; else the job itself
   [[nodiscard]] int host_of(int job) const;                         // as the laptop last recorded; -1: on none
   [[nodiscard]] Nanos finished_at() const { return finished_at_; }  // the newest end of a job
   [[nodiscard]] bool is_liar(const HostName& host) const;
@@ -123,7 +123,7 @@ class Truth {
     Nanos kept_at = -1;
     Nanos resumed_at = -k_min;
   };
-  void check_needless(int laptop, const job::State& before, const job::Happening& what);
+  void check_needless(int laptop, const job::State& before, const job::Event& what);
   void check_end(const job::State& before, const job::AttemptEnded& ended);
   void check_final(const job::State& before, const job::State& after);
   void check_overtaken(const job::State& after);
@@ -163,10 +163,10 @@ class Truth {
   };
   std::map<std::pair<int, int>, Heard> heard_at_;  // laptop, host
   std::set<std::pair<int, Digest>> stored_;
-  std::map<std::pair<int, int>, Nanos> emptied_since_;             // laptop, host
-  std::map<int, Nanos> next_look_at_seen_;                         // laptop
-  std::map<std::pair<int, int>, int> answers_for_;                 // laptop, host: looks in a row
-  std::map<std::pair<int, int>, Nanos> answers_since_;             // laptop, host
+  std::map<std::pair<int, int>, Nanos> emptied_since_;                      // laptop, host
+  std::map<int, Nanos> next_look_at_seen_;                                  // laptop
+  std::map<std::pair<int, int>, int> answers_for_;                          // laptop, host: looks in a row
+  std::map<std::pair<int, int>, Nanos> answers_since_;                      // laptop, host
   std::map<std::string, Nanos> stays_since_, crowded_since_, roomy_since_;  // by job
   std::map<std::tuple<int, std::string, std::uint64_t>, Nanos> held_since_, half_since_;  // host or -1, job, epoch
 };

@@ -17,7 +17,7 @@ constexpr int k_always_kept = 2;  // newest checkpoints of a job
 constexpr std::uint64_t k_epochs = std::uint64_t{1} << 62;
 
 template <class Event>
-const Event* as(const job::Happening& what) {
+const Event* as(const job::Event& what) {
   return std::get_if<Event>(&what);
 }
 
@@ -73,10 +73,10 @@ void Truth::committed(int laptop, const registry::Checkpoint& c, const job::Stat
   const Content* held = content(c.root);
   if (!stored_.contains({laptop, c.root})) throw Violation("S6", which + " is committed without all its bytes");
   if (held == nullptr) throw Violation("S6", which + " has bytes that no program has written");
-  if (family(held->job) != family(index(c.job))) throw Violation("S6", which + " is of job" + std::to_string(held->job));
-  const auto made = std::find_if(payloads_.begin(), payloads_.end(), [&](const auto& one) {
-    return one->job == held->job && one->epoch == c.epoch;
-  });
+  if (family(held->job) != family(index(c.job)))
+    throw Violation("S6", which + " is of job" + std::to_string(held->job));
+  const auto made = std::find_if(payloads_.begin(), payloads_.end(),
+                                 [&](const auto& one) { return one->job == held->job && one->epoch == c.epoch; });
   if (made != payloads_.end() && held->parts != (*made)->members)
     throw Violation("S6", which + " lacks parts of members");
   const auto attempt = shadow(c.job).attempts.find(c.epoch.value);
@@ -150,7 +150,7 @@ void Truth::check_end(const job::State& before, const job::AttemptEnded& ended) 
         "L3", which + " finished, but is said to have ended as " + std::string(job::end_kind_name(ended.end.kind)));
 }
 
-void Truth::check_needless(int laptop, const job::State& before, const job::Happening& what) {
+void Truth::check_needless(int laptop, const job::State& before, const job::Event& what) {
   const auto* lost = as<job::HostLost>(what);
   const job::Attempt* attempt = before.attempt();
   const job::Member* member = lost == nullptr || attempt == nullptr ? nullptr : attempt->member(lost->rank);
@@ -222,7 +222,8 @@ void Truth::check_never(int laptop, const job::State& before, const job::LaunchF
 void Truth::check_collected(int laptop, const job::State& before, const job::Collected& collected) {
   const job::Attempt* attempt = before.attempt();
   const job::Member* member = attempt == nullptr ? nullptr : attempt->member(collected.rank);
-  if (member == nullptr || attempt->epoch != collected.epoch || !collected.problem.empty() || is_liar(member->host)) return;
+  if (member == nullptr || attempt->epoch != collected.epoch || !collected.problem.empty() || is_liar(member->host))
+    return;
   const Host& host = *world_.hosts[static_cast<std::size_t>(host_index(member->host))];
   const std::optional<Digest> newest = host.newest_snapshot(laptop, before.id, collected.epoch);
   if (newest && !stored_.contains({laptop, *newest}))
@@ -239,7 +240,7 @@ void Truth::check_reason(const job::State& before, const job::LimitReached& limi
     throw Violation("W2", before.id.value + " is stopped " + (has_result ? "slowly" : "without saving"));
 }
 
-void Truth::stepped(int laptop, const job::State& before, const job::Happening& what, const job::State& after) {
+void Truth::stepped(int laptop, const job::State& before, const job::Event& what, const job::State& after) {
   Shadow& known = shadow(after.id);
   if (after.epoch < before.epoch || after.epoch < known.newest.epoch)
     throw Violation("S2", after.id.value + " goes back to an older epoch");

@@ -18,11 +18,12 @@ Laptop::Laptop(World& world, int index)
       backend_(world.options.registry == RegistryKind::sqlite ? make_sqlite_records(random_)
                                                               : make_memory_records(random_)),
       records_(world, index, *backend_, random_, disk_full, registry_trouble),
-      run_(world, index, [this] {
-        world_.say("daemon of laptop", index_, " is killed inside the registry");
-        die(false);
-        world_.after(k_s, -1, [this] { begin(); });
-      }),
+      run_(world, index,
+           [this] {
+             world_.say("daemon of laptop", index_, " is killed inside the registry");
+             die(false);
+             world_.after(k_s, -1, [this] { begin(); });
+           }),
       clock_(run_.clock()),
       net_(world, run_, index),
       freight_(world, run_, net_, index, disk_full) {
@@ -120,7 +121,7 @@ void Laptop::user_cancels(const JobId& id, bool at_once) {
   if (!can_command() || !world_.truth->knows(id)) return;
   const Result<registry::Job> before = records_.by_user([&](auto& records) { return records.job(id); });
   if (!before) return;
-  const job::Happening what = job::CancelRequested{at_once ? Duration{0} : std::chrono::seconds{30}};
+  const job::Event what = job::CancelRequested{at_once ? Duration{0} : std::chrono::seconds{30}};
   const Result<job::Step> step = records_.by_user([&](auto& records) { return records.apply(id, {wall(), what}); });
   if (!step) return;
   world_.truth->stepped(index_, before->machine, what, step->state);
@@ -135,8 +136,9 @@ void Laptop::user_resumes(const JobId& id) {
   for (const std::string& name : before->spec.secrets) secrets[name] = "secret";
   (void)folders_.keep_secrets(id, secrets);
   world_.truth->may_resume(world_.truth->index(id));  // also when it is told that this failed
-  const Result<job::Step> step =
-      records_.by_user([&](auto& records) { return records.apply(id, {wall(), job::ResumeRequested{}}); });
+  const Result<job::Step> step = records_.by_user([&](auto& records) {
+    return records.apply(id, {wall(), job::ResumeRequested{}});
+  });
   if (!step || job::is_final(step->state.visible())) return;
   world_.say(id.value, " is resumed on laptop", index_);
   world_.truth->resumed(world_.truth->index(id), step->state);

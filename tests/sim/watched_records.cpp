@@ -19,7 +19,8 @@ auto WatchedRecords::with(Kind kind, Operation operation) -> decltype(operation(
   JobRecords* records = backend_.records();
   if (gone_ || records == nullptr) return make_error(Code::io, "the registry is not open");
   backend_.set_trouble(disk_full_, trouble_);
-  const bool kill = kind == Kind::writes && !world_.healed && world_.options.kill_point > 0 && random_.chance(k_kill_rate);
+  const bool kill =
+      kind == Kind::writes && !world_.healed && world_.options.kill_point > 0 && random_.chance(k_kill_rate);
   const std::uint64_t where = kill ? random_.below(3) : 3;
   if (where == 0) throw Killed{};
   if (where == 1) backend_.kill_soon();
@@ -37,19 +38,18 @@ void WatchedRecords::tell(const JobId& id, const std::vector<job::Record>& recor
 
 // --- What changes jobs -----------------------------------------------------------------------------------------------
 
-Result<job::Step> WatchedRecords::apply(const JobId& id, const job::Event& event) {
+Result<job::Step> WatchedRecords::apply(const JobId& id, const job::TimedEvent& event) {
   const bool resumes = std::holds_alternative<job::ResumeRequested>(event.what);
   if (resumes) world_.truth->may_resume(world_.truth->index(id));  // also when it is told that this failed
   TRY_ASSIGN(job::Step step, with(Kind::writes, [&](JobRecords& r) { return r.apply(id, event); }));
   tell(id, step.records);
   const job::State before = std::exchange(seen_[id.value], step.state);
-  if (resumes && !job::is_final(step.state.visible()))
-    world_.truth->resumed(world_.truth->index(id), step.state);
+  if (resumes && !job::is_final(step.state.visible())) world_.truth->resumed(world_.truth->index(id), step.state);
   else world_.truth->stepped(laptop_, before, event.what, step.state);
   return step;
 }
 
-Result<job::Step> WatchedRecords::take_result(const JobId& id, const JobId& replica, const job::Event& event) {
+Result<job::Step> WatchedRecords::take_result(const JobId& id, const JobId& replica, const job::TimedEvent& event) {
   TRY_ASSIGN(job::Step step, with(Kind::writes, [&](JobRecords& r) { return r.take_result(id, replica, event); }));
   tell(id, step.records);
   const job::State before = std::exchange(seen_[id.value], step.state);
@@ -157,8 +157,7 @@ Result<std::vector<registry::HostEvent>> WatchedRecords::host_events(const HostN
 Result<void> WatchedRecords::save_host_report(const registry::HostReport& report) {
   return with(Kind::writes, [&](JobRecords& r) { return r.save_host_report(report); });
 }
-Result<std::optional<registry::HostReport>> WatchedRecords::host_report(const HostName& name,
-                                                                        const std::string& kind) {
+Result<std::optional<registry::HostReport>> WatchedRecords::host_report(const HostName& name, const std::string& kind) {
   return with(Kind::reads, [&](JobRecords& r) { return r.host_report(name, kind); });
 }
 Result<std::vector<registry::HostReport>> WatchedRecords::host_reports(const std::string& kind) {

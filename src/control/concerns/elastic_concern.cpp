@@ -34,7 +34,8 @@ class ElasticConcern : public Concern {
   void changed(const TrackedJob& job, const job::State& before) override {
     const auto* launching = std::get_if<job::Launching>(&before.phase);
     const auto* running = job.in<job::Running>();
-    if (launching == nullptr || running == nullptr || !running->attempt.started_at || !job::is_elastic(job.spec())) return;
+    if (launching == nullptr || running == nullptr || !running->attempt.started_at || !job::is_elastic(job.spec()))
+      return;
     Look& mine = look(job);
     mine.start = std::max(0.0, static_cast<double>(running->attempt.started_at->ms - launching->placed_at.ms) / 1000);
     mine.there.reset();
@@ -74,7 +75,7 @@ class ElasticConcern : public Concern {
     const Result<GangOffer> offer = rooms_.placement.offer(job, question, {}, forgive);
     if (!offer) return report(offer.error(), "while looking for more hosts"), std::pair{0, 0.0};
     if (!offer->decision.plan) return {0, 0.0};
-    return {static_cast<int>(offer->decision.plan->members.size()), offer->decision.plan->crew.failures_per_hour};
+    return {static_cast<int>(offer->decision.plan->members.size()), offer->decision.plan->group.failures_per_hour};
   }
 
   void judge(TrackedJob& job, BootTime now) {
@@ -130,7 +131,8 @@ class ElasticConcern : public Concern {
 
   void tell(const TrackedJob& job, Look& mine, const std::string& waits_for) {
     const job::Attempt& attempt = *job.state().attempt();
-    std::string text = "has " + std::to_string(size_of(job)) + " of " + job::nodes_text(job.spec()) + " hosts; " + waits_for;
+    std::string text =
+        "has " + std::to_string(size_of(job)) + " of " + job::nodes_text(job.spec()) + " hosts; " + waits_for;
     if (mine.told == text) return;
     mine.told = text;
     rooms_.placement.explain(job, {"placed on " + attempt.where() + ": " + attempt.placement_reason, std::move(text)});

@@ -71,10 +71,10 @@ class StandbyConcern : public Concern {
       return;
     }
     if (found->second.sound.empty()) return;
-    Question::Preference crew{{}, {}, "a spare takes the place of a member: its newest checkpoint lies ready there",
-                              found->second.sound};
-    for (const Ready* one : ready) crew.crew.push_back(one->host);
-    question.preference = std::move(crew);
+    Question::Preference spares{
+        {}, {}, "a spare takes the place of a member: its newest checkpoint lies ready there", found->second.sound};
+    for (const Ready* one : ready) spares.members.push_back(one->host);
+    question.preference = std::move(spares);
   }
 
  private:
@@ -91,8 +91,8 @@ class StandbyConcern : public Concern {
   };
 
   [[nodiscard]] static Ready* find(Standby& standby, const HostName& host) {
-    const auto found = std::find_if(standby.ready.begin(), standby.ready.end(),
-                                    [&](const Ready& one) { return one.host == host; });
+    const auto found =
+        std::find_if(standby.ready.begin(), standby.ready.end(), [&](const Ready& one) { return one.host == host; });
     return found == standby.ready.end() ? nullptr : &*found;
   }
 
@@ -117,8 +117,7 @@ class StandbyConcern : public Concern {
     gang.spec.gang.nodes_min = 0;
     std::vector<HostName> spares;
     for (int tries = 0; tries < k_spare_tries && static_cast<int>(spares.size()) < wanted_of(job.spec()); ++tries) {
-      const sched::Decision decision =
-          sched::place(others.spec, others.hosts, job.state().avoided, others.known);
+      const sched::Decision decision = sched::place(others.spec, others.hosts, job.state().avoided, others.known);
       if (!decision.placement) break;
       const HostName& host = decision.placement->host;
       if (could_replace(job, gang, host)) spares.push_back(host);

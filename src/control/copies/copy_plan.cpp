@@ -27,16 +27,16 @@ registry::CheckpointRef ref_of(const registry::CopyWanted& wanted) {
 // The places that should take it, given those that have it.
 std::vector<std::string> takers(const std::vector<PlaceOffer>& places, const std::set<std::string>& having,
                                 const registry::CopyWanted& wanted) {
-  std::set<std::string> fates;
+  std::set<std::string> domains;
   for (const PlaceOffer& place : places)
-    if (having.contains(place.name)) fates.insert(place.fate);
+    if (having.contains(place.name)) domains.insert(place.failure_domain);
   std::vector<std::string> chosen;
   for (const bool in_trouble : {false, true})
     for (const PlaceOffer& place : places) {
-      if (place.in_trouble != in_trouble || fates.contains(place.fate)) continue;
-      if (static_cast<int>(fates.size()) + 1 >= wanted.copies) return chosen;
+      if (place.in_trouble != in_trouble || domains.contains(place.failure_domain)) continue;
+      if (static_cast<int>(domains.size()) + 1 >= wanted.copies) return chosen;
       if (!copy_refusal(wanted, place).empty()) continue;
-      fates.insert(place.fate);
+      domains.insert(place.failure_domain);
       chosen.push_back(place.name);
     }
   return chosen;

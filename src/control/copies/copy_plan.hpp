@@ -11,10 +11,10 @@ namespace gridctl::control {
 
 struct PlaceOffer {
   std::string name;
-  std::string fate;         // places of the same fate are lost together
-  bool in_trouble = false;  // asked last, but asked: which one comes back first is not known
-  std::string region{};     // where it is; empty: not known
-  bool lent = false;        // it belongs to others
+  std::string failure_domain;  // places of the same one are lost together
+  bool in_trouble = false;     // asked last, but asked: which one comes back first is not known
+  std::string region{};        // where it is; empty: not known
+  bool lent = false;           // it belongs to others
 };
 
 // Why the job that wants it does not want it there, for people; empty when it may lie there.

@@ -55,7 +55,7 @@ std::string to_text(const PlaceUrl& url) {
   return std::string(url.kind == PlaceKind::host ? k_ssh : k_s3) + url.where + (url.path.empty() ? "" : "/" + url.path);
 }
 
-std::string fate_of(const registry::Place& place) {
+std::string failure_domain_of(const registry::Place& place) {
   const Result<PlaceUrl> url = parse_place_url(place.url);
   if (!url) return place.url;
   if (url->kind == PlaceKind::directory) return place.url;
@@ -66,7 +66,7 @@ Result<std::vector<PlaceOffer>> place_offers(registry::Registry& registry) {
   TRY_ASSIGN(const std::vector<registry::Place> places, registry.places());
   std::vector<PlaceOffer> offers;
   for (const registry::Place& place : places) {
-    PlaceOffer offer{place.name, fate_of(place), place.trouble_at.has_value(), place.location, place.lent};
+    PlaceOffer offer{place.name, failure_domain_of(place), place.trouble_at.has_value(), place.location, place.lent};
     const Result<PlaceUrl> url = parse_place_url(place.url);
     if (url && url->kind == PlaceKind::host) {
       const Result<registry::Provider> provider = registry.provider({url->where});

@@ -28,7 +28,7 @@ struct PlaceUrl {
 [[nodiscard]] std::string to_text(const PlaceUrl& url);
 
 // What a place is lost with: two of the same are not independent.
-[[nodiscard]] std::string fate_of(const registry::Place& place);
+[[nodiscard]] std::string failure_domain_of(const registry::Place& place);
 
 // Each with where it is and whose: of ssh:// what its provider is registered with.
 [[nodiscard]] Result<std::vector<PlaceOffer>> place_offers(registry::Registry& registry);

@@ -127,7 +127,8 @@ void Attempts::tick(BootTime now) {
   if (now - limits_told_ < k_limits_period) return;
   limits_told_ = now;
   bool limited = false;
-  book_.each([&](TrackedJob& job) { limited = limited || (job.state().attempt() != nullptr && allowances_.concern(job)); });
+  book_.each(
+      [&](TrackedJob& job) { limited = limited || (job.state().attempt() != nullptr && allowances_.concern(job)); });
   if (limited) renew_soon();
 }
 
@@ -162,7 +163,7 @@ void Attempts::on_status(const FleetHost& host, TrackedJob& job, const wire::Att
   if (const wire::HostCheckpoint* newest = newest_beyond(status, mine.listed[which]))
     mine.listed[which] = newest->number;
   const JobId id = job.id();
-  for (job::Happening& event : reading.events) book_.apply(id, std::move(event));
+  for (job::Event& event : reading.events) book_.apply(id, std::move(event));
   if (reading.output) fetch_log(host, job, rank, status);
   if (reading.checkpoints) note_no_checkpoint(host, job, which, status);
   if (reading.checkpoints) pull_newest(host, job, rank, status);
@@ -276,7 +277,8 @@ void Attempts::pull_newest(const FleetHost& host, TrackedJob& job, int rank, con
       [world = world_, reach = *reach, id = job.id(), epoch = status.epoch, newest = *found, head = head_root(job)] {
         return world.freight.pull(reach, id, epoch, newest, head);
       },
-      [this, name, which, number = attempt->number, gang = attempt->is_gang()](TrackedJob& mine, Result<Pulled> result) {
+      [this, name, which, number = attempt->number, gang = attempt->is_gang()](TrackedJob& mine,
+                                                                               Result<Pulled> result) {
         int& failed = work(mine.id()).pulls_failed[which];
         if (result && gang) {  // also when the attempt is over meanwhile: a part is no checkpoint
           failed = 0;

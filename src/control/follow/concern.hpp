@@ -24,7 +24,8 @@ struct Question {
   struct Preference {
     HostName host, as_if_gone;
     std::string because;
-    std::vector<HostName> crew{};  // of a job on several hosts, instead: they are to be its members, if they can be all
+    std::vector<HostName>
+        members{};  // of a job on several hosts, instead: they are to be its members, if they can be all
   };
   std::optional<Preference> preference{};
 };

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "os/entries.hpp"
-#include "store/crew.hpp"
+#include "store/file_workers.hpp"
 #include "store/scan.hpp"
 
 namespace gridctl::control {

@@ -14,9 +14,9 @@
 namespace gridctl::control {
 
 struct Reading {
-  std::vector<job::Happening> events;  // in order
-  bool output = false;                 // there may be more output to fetch
-  bool checkpoints = false;            // there may be a checkpoint to fetch
+  std::vector<job::Event> events;  // in order
+  bool output = false;             // there may be more output to fetch
+  bool checkpoints = false;        // there may be a checkpoint to fetch
 };
 
 // `fenced`: a STOP has forbidden the epoch there. "Not here" is news then, and when START was accepted. What is not

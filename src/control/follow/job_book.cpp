@@ -11,7 +11,7 @@ namespace gridctl::control {
 namespace {
 
 // What is damaged or gone stays so, and must hold nobody else up.
-bool may_pass(Code code) { return code == Code::io || code == Code::state_in_use || code == Code::no_space; }
+bool is_worth_retrying(Code code) { return code == Code::io || code == Code::state_in_use || code == Code::no_space; }
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void JobBook::each(const std::function<void(TrackedJob&)>& visit) {
     if (TrackedJob* job = find(id)) visit(*job);
 }
 
-void JobBook::apply(const JobId& id, job::Happening what) {
+void JobBook::apply(const JobId& id, job::Event what) {
   take(id, world_.records.apply(id, {world_.clock.wall(), std::move(what)}));
 }
 
@@ -71,7 +71,7 @@ void JobBook::refresh_one(const JobId& id) {
   unread_.erase(id.value);
   if (!row) {
     report(row.error(), "while reading job " + id.value);
-    if (!may_pass(row.error().code)) return;
+    if (!is_worth_retrying(row.error().code)) return;
     unread_.insert(id.value);
     wants_refresh_ = true;
     return;
@@ -123,9 +123,8 @@ void JobBook::remind() {
 }
 
 bool JobBook::is_certain() const {
-  may_be_unsure_ = may_be_unsure_ && std::any_of(jobs_.begin(), jobs_.end(), [](const auto& entry) {
-                     return entry.second->unsure;
-                   });
+  may_be_unsure_ =
+      may_be_unsure_ && std::any_of(jobs_.begin(), jobs_.end(), [](const auto& entry) { return entry.second->unsure; });
   return unread_.empty() && !may_be_unsure_;
 }
 

@@ -64,7 +64,7 @@ class JobBook {
   void each(const std::function<void(TrackedJob&)>& visit);
 
   // Commits the event and adopts what came of it. An error is logged: the job is unsure then, and read anew soon.
-  void apply(const JobId& id, job::Happening what);
+  void apply(const JobId& id, job::Event what);
   // The same for an event that the registry has applied in a transaction with something else.
   void take(const JobId& id, const Result<job::Step>& step);
   void adopt(TrackedJob& job, const job::State& state);
@@ -98,7 +98,7 @@ class JobBook {
   std::vector<JobListener*> listeners_;
   std::function<void(TrackedJob&)> due_ = [](TrackedJob&) {};
   std::set<std::string> unread_;  // ids of unfinished jobs that could not be read, for a reason that may pass
-  std::int64_t revision_ = 0;             // of the registry, up to which all was read
+  std::int64_t revision_ = 0;     // of the registry, up to which all was read
   bool wants_refresh_ = false;
   mutable bool may_be_unsure_ = false;  // one of them; else none is
 };

@@ -57,10 +57,10 @@ Result<std::optional<sched::CurrentRun>> present_of(registry::JobRecords& regist
   std::vector<const Gpu*> gpus;
   for (const Gpu& gpu : host->inventory.gpus)
     if (std::find(uuids.begin(), uuids.end(), gpu.uuid) != uuids.end()) gpus.push_back(&gpu);
-  sched::HostGroup crew = sched::group_of(*host, gpus);
-  crew.speed = speed_with(job.spec, *host, gpus, attempt->lead().cpus);
-  sched::CurrentRun present{host->name, sched::to_finish(known.task, crew), crew.failures_per_hour, known.task.silence,
-                            known.task.work};
+  sched::HostGroup group = sched::group_of(*host, gpus);
+  group.speed = speed_with(job.spec, *host, gpus, attempt->lead().cpus);
+  sched::CurrentRun present{host->name, sched::to_finish(known.task, group), group.failures_per_hour,
+                            known.task.silence, known.task.work};
   present.rest.start = present.rest.transfer = 0;
   return std::optional{std::move(present)};
 }

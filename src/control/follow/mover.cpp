@@ -79,9 +79,8 @@ bool Mover::ask_where(const TrackedJob& job, MoveFacts& facts, std::optional<Mov
     return true;
   }
   const FleetHost* here = fleet_.find(job.state().attempt()->lead().host);
-  facts.decision = wish && wish->elsewhere
-                       ? *std::move(wish->elsewhere)
-                       : placement_.decide(job, placement_.question(job), drained ? nullptr : here);
+  facts.decision = wish && wish->elsewhere ? *std::move(wish->elsewhere)
+                                           : placement_.decide(job, placement_.question(job), drained ? nullptr : here);
   return true;
 }
 
@@ -99,7 +98,7 @@ void Mover::judge(TrackedJob& job) {
   facts.answers = answers(job);
   facts.newest_there = attempts_.newest_there(job);
   if (!ask_where(job, facts, wish)) return;
-  const std::optional<job::Happening> next = judge_move(job.state(), facts, world_.clock.wall());
+  const std::optional<job::Event> next = judge_move(job.state(), facts, world_.clock.wall());
   const bool stays = next && std::holds_alternative<job::MoveWithdrawn>(*next);
   if (job.in<job::Running>() != nullptr)
     placement_.explain(job, stays ? std::vector{"placed on " + job.state().attempt()->where() + ": " +

@@ -26,7 +26,7 @@ bool may_move(const job::State& state, bool drained) {
   return running != nullptr && (drained || running->move || state.reason == "move_blocked");
 }
 
-std::optional<job::Happening> judge_move(const job::State& state, const MoveFacts& facts, WallTime now) {
+std::optional<job::Event> judge_move(const job::State& state, const MoveFacts& facts, WallTime now) {
   const job::Attempt* attempt = state.attempt();
   if (attempt == nullptr || !may_move(state, !facts.drained.value.empty())) return std::nullopt;
   const Epoch epoch = attempt->epoch;
@@ -38,11 +38,11 @@ std::optional<job::Happening> judge_move(const job::State& state, const MoveFact
   const auto leave = [&](std::uint64_t after, Duration patience) {
     return job::MoveRequested{epoch, k_why, after, patience, {}, 0, facts.drained};
   };
-  if (running == nullptr) return possible ? std::optional<job::Happening>{leave(0, {})} : std::nullopt;
+  if (running == nullptr) return possible ? std::optional<job::Event>{leave(0, {})} : std::nullopt;
   if (!possible && !(running->move && facts.to_anywhere && !drained)) {
     const std::string summary = summary_of(facts);
     const bool told = state.reason == "move_blocked" && state.reason_text.ends_with(summary);
-    return told ? std::nullopt : std::optional<job::Happening>{job::MoveBlocked{epoch, summary}};
+    return told ? std::nullopt : std::optional<job::Event>{job::MoveBlocked{epoch, summary}};
   }
   if (!running->move) return leave(facts.newest_there, facts.patience);
   // Unless it has to be emptied, only with all that is done: what was lost would be missing in the end.
@@ -61,9 +61,8 @@ std::vector<std::string> explain_move(const job::State& state, const MoveFacts& 
                                ? running->move->host.value
                                : attempt->lead().host.value;
   lines.push_back((why == k_why ? host + " is to be emptied" : job::leaving_in_words({host}, why)) + ": " +
-                  (facts.possible()
-                       ? "the job goes to " + goes_to(facts) + " when its next checkpoint is safe"
-                       : "the job stays until another host can run it"));
+                  (facts.possible() ? "the job goes to " + goes_to(facts) + " when its next checkpoint is safe"
+                                    : "the job stays until another host can run it"));
   for (std::string& line : facts.gang ? sched::explain(*facts.gang, facts.wish) : sched::explain(facts.decision))
     lines.push_back(std::move(line));
   return lines;

@@ -32,7 +32,7 @@ struct MoveFacts {
 // Does this job need to be judged at all? (Asking the scheduler is not free.)
 [[nodiscard]] bool may_move(const job::State& state, bool drained);
 // What is to happen next, if anything.
-[[nodiscard]] std::optional<job::Happening> judge_move(const job::State& state, const MoveFacts& facts, WallTime now);
+[[nodiscard]] std::optional<job::Event> judge_move(const job::State& state, const MoveFacts& facts, WallTime now);
 // Lines for `job explain`, while it is to move.
 [[nodiscard]] std::vector<std::string> explain_move(const job::State& state, const MoveFacts& facts);
 

@@ -22,8 +22,7 @@ Result<GangOffer> Placement::offer(const TrackedJob& job, const Question& questi
   TRY_ASSIGN(const std::vector<sched::PairLink> links, pair_links(world_.records));
   const job::Spec& spec = question.spec;
   std::vector<sched::HostFacts> hosts = question.hosts;
-  if (!leaving.value.empty())
-    std::erase_if(hosts, [&](const sched::HostFacts& host) { return host.name == leaving; });
+  if (!leaving.value.empty()) std::erase_if(hosts, [&](const sched::HostFacts& host) { return host.name == leaving; });
   GangOffer offer{{}, sched::wish_of(spec, sched::classify(spec))};
   offer.decision = sched::place_gang(spec, offer.wish, hosts, sched::topology_of(hosts, links), links,
                                      forgive ? std::vector<sched::Avoid>{} : job.state().avoided, question.known);
@@ -33,11 +32,11 @@ Result<GangOffer> Placement::offer(const TrackedJob& job, const Question& questi
 // A gang of no fewer members out of those that are preferred.
 std::optional<GangOffer> Placement::preferred(const TrackedJob& job, const Question& question,
                                               const GangOffer& otherwise) const {
-  if (!question.preference || question.preference->crew.empty()) return std::nullopt;
-  const std::vector<HostName>& crew = question.preference->crew;
+  if (!question.preference || question.preference->members.empty()) return std::nullopt;
+  const std::vector<HostName>& members = question.preference->members;
   Question among = question;
   std::erase_if(among.hosts, [&](const sched::HostFacts& host) {
-    return std::find(crew.begin(), crew.end(), host.name) == crew.end();
+    return std::find(members.begin(), members.end(), host.name) == members.end();
   });
   Result<GangOffer> offered = offer(job, among);
   const auto& plan = otherwise.decision.plan;
@@ -50,9 +49,9 @@ void Placement::place_gang(TrackedJob& job, const Question& question) {
   Result<GangOffer> offered = offer(job, question);
   if (!offered) return report(offered.error(), "while placing");
   std::string because;
-  if (std::optional<GangOffer> crew = preferred(job, question, *offered)) {
+  if (std::optional<GangOffer> chosen = preferred(job, question, *offered)) {
     because = "; " + question.preference->because;
-    offered = *std::move(crew);
+    offered = *std::move(chosen);
   }
   const sched::GangDecision& decision = offered->decision;
   std::vector<std::string> lines = sched::explain(decision, offered->wish);

@@ -137,13 +137,13 @@ TEST(FateOf, IsThatOfTheBucketOrProvider) {
   registry::Place one, two;
   one.url = "s3://ckpt/a";
   two.url = "s3://ckpt/b";
-  EXPECT_EQ(fate_of(one), fate_of(two));
+  EXPECT_EQ(failure_domain_of(one), failure_domain_of(two));
   two.endpoint = "https://elsewhere";
-  EXPECT_NE(fate_of(one), fate_of(two));
+  EXPECT_NE(failure_domain_of(one), failure_domain_of(two));
   one.url = "ssh://ada/a";
   two = {};
   two.url = "ssh://bob/a";
-  EXPECT_NE(fate_of(one), fate_of(two));
+  EXPECT_NE(failure_domain_of(one), failure_domain_of(two));
 }
 
 }  // namespace

@@ -16,9 +16,9 @@ using ::testing::HasSubstr;
 
 job::State running_at(double price_per_hour) {
   job::State state;
-  for (job::Happening what :
-       {job::Happening{job::Placed{{job::Member{0, {"a"}, EngineKind::process, {}, 1, 0, price_per_hour}}, "x"}},
-        job::Happening{job::PayloadStarted{{1}}}})
+  for (job::Event what :
+       {job::Event{job::Placed{{job::Member{0, {"a"}, EngineKind::process, {}, 1, 0, price_per_hour}}, "x"}},
+        job::Event{job::PayloadStarted{{1}}}})
     state = job::step(state, {WallTime{1000}, std::move(what)}).state;
   return state;
 }

@@ -26,7 +26,7 @@ struct Scene {
     facts.decision.placement = sched::Placement{{"b"}, EngineKind::process, {}, 1, 0, 0, "the only one that fits"};
   }
   void run() { happen(job::PayloadStarted{{1}}); }
-  void happen(job::Happening what) { state = job::step(state, {now, std::move(what)}).state; }
+  void happen(job::Event what) { state = job::step(state, {now, std::move(what)}).state; }
   void taken() {
     facts.decision = {};
     facts.decision.rejections.push_back({{"b"}, "busy", "its CPUs are taken", true});
@@ -34,7 +34,7 @@ struct Scene {
   // Judges once; what comes of it happens.
   template <class E>
   bool next_is() {
-    std::optional<job::Happening> next = judge_move(state, facts, now);
+    std::optional<job::Event> next = judge_move(state, facts, now);
     if (!next || !std::holds_alternative<E>(*next)) return false;
     happen(std::move(*next));
     return true;

@@ -17,7 +17,7 @@ struct Scene {
   std::vector<registry::Checkpoint> checkpoints;
 
   Scene() { job.spec.workload.work = 1000s; }
-  void happen(std::int64_t when, job::Happening what) {
+  void happen(std::int64_t when, job::Event what) {
     job.machine = job::step(job.machine, {at(when), std::move(what)}).state;
   }
   void run(std::int64_t when) {

@@ -161,7 +161,7 @@ class Story {
     spec.run = "true";
     EXPECT_THAT(registry_.submit(id_, spec, clock_.wall()), IsOk());
   }
-  Story& then(job::Happening what) {
+  Story& then(job::Event what) {
     const job::State before = registry_.job(id_)->machine;
     const Result<job::Step> step = registry_.apply(id_, {clock_.wall(), std::move(what)});
     EXPECT_TRUE(step);

@@ -242,7 +242,7 @@ TEST(Life, GoesToTheHostThatTheSchedulerChooses) {
 TEST(StateMachine, IsTheSameAfterTheNewestOfSeveralCheckpoints) {
   const WallTime start{1'800'000'000'000};
   job::State state = job::submitted(JobId{"j"}, a_job(60), start).state;
-  const auto then = [&](job::State from, std::int64_t at_ms, job::Happening what) {
+  const auto then = [&](job::State from, std::int64_t at_ms, job::Event what) {
     return job::step(from, {{start.ms + at_ms}, std::move(what)}).state;
   };
   job::Member member;

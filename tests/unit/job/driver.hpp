@@ -15,7 +15,7 @@ class Driver {
  public:
   explicit Driver(Spec spec = {}) { take(submitted({"job1"}, spec, at())); }
 
-  void happen(Happening what) { take(step(state, {at(), std::move(what)})); }
+  void happen(Event what) { take(step(state, {at(), std::move(what)})); }
   void advance(std::int64_t ms) { now_ms += ms; }
   void place(const std::string& host) {
     happen(Placed{{Member{0, {host}, EngineKind::podman, {}, 1, 0, 0.5}}, "cheapest"});

@@ -77,6 +77,26 @@ TEST_F(RegistryTest, KeepsWhatItAcknowledgedOverAReopening) {
   EXPECT_EQ(registry->attempts(id)->at(0).state, "running");
 }
 
+TEST_F(RegistryTest, AJobThatCannotBeReadStopsNoOther) {
+  const JobId broken = submit("broken"), good = submit("good");
+  run(broken, "a");
+  run(good, "b");
+  {
+    Result<db::Database> raw = db::Database::open(directory / "state.db");
+    ASSERT_TRUE(raw &&
+                raw->execute("UPDATE jobs SET machine = '{\"host\":\"a\",', state = 'NEWER' WHERE name = 'broken'"));
+  }
+  ASSERT_EQ(registry->running()->size(), 1u);
+  EXPECT_EQ(registry->running()->front().id, good);
+  const Result<std::vector<JobRow>> rows = registry->jobs({});
+  ASSERT_TRUE(rows) << rows.error().one_line();
+  ASSERT_EQ(rows->size(), 2u);
+  EXPECT_EQ(rows->back().reason, "unreadable");
+  EXPECT_EQ(*registry->jobs_on({"a"}), std::vector<JobId>{broken}) << "nobody knows that it is not there";
+  EXPECT_EQ(*registry->jobs_on({"b"}), std::vector<JobId>{good});
+  EXPECT_EQ(registry->job(broken).error().code, Code::state_unreadable);
+}
+
 TEST_F(RegistryTest, KeepsWhatJobsLeft) {
   const JobId id = submit();
   EXPECT_EQ(*registry->results(id), std::nullopt);

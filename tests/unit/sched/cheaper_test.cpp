@@ -28,8 +28,8 @@ struct DearHost {
     known.task.work = hours * 3600;
     known.task.stall = 5;
     known.work_known = true;
-    const HostGroup crew = group_of(AHost("dear").at(4), {});
-    present = {{"dear"}, to_finish(known.task, crew), crew.failures_per_hour, 60, known.task.work};
+    const HostGroup group = group_of(AHost("dear").at(4), {});
+    present = {{"dear"}, to_finish(known.task, group), group.failures_per_hour, 60, known.task.work};
     present.rest.start = 0;
   }
   [[nodiscard]] std::optional<std::string> judge(const std::vector<HostFacts>& others) const {

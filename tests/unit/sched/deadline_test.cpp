@@ -113,7 +113,8 @@ TEST(Deadline, TakesTheOneThatIsDoneFirstWhenNoneIsInTime) {
   const Decision decision = place(a_job(), hosts, {}, known_with(10, 9));
   EXPECT_EQ(decision.placement->host.value, "steady");
   EXPECT_TRUE(decision.placement->late);
-  EXPECT_THAT(decision.placement->reason, AllOf(HasSubstr("will surely meet the deadline"), HasSubstr("deadline in 9h")));
+  EXPECT_THAT(decision.placement->reason,
+              AllOf(HasSubstr("will surely meet the deadline"), HasSubstr("deadline in 9h")));
   EXPECT_THAT(
       late_warning(decision, known_with(10, 9)),
       AllOf(HasSubstr("no host that can take it now is expected to be done in time"), HasSubstr("steady needs")));
@@ -160,8 +161,8 @@ struct Scene {
 
   explicit Scene(double mtbf_hours = 2) {
     const HostFacts here = a_host("cheap", 0.2, mtbf_hours);
-    const HostGroup crew = group_of(here, {});
-    present = {here.name, to_finish(known_with(work, 100).task, crew), crew.failures_per_hour, 60};
+    const HostGroup group = group_of(here, {});
+    present = {here.name, to_finish(known_with(work, 100).task, group), group.failures_per_hour, 60};
     present.rest.start = 0;
   }
   [[nodiscard]] DeadlineVerdict judge(double hours_left, double unsaved_hours = 0) const {

@@ -246,23 +246,23 @@ struct Judge {
     return one_site(set) ? 1 : 0;
   }
   [[nodiscard]] Estimate end_of(const std::vector<const HostFacts*>& set) const {
-    HostGroup crew{.speed = 1e9, .start = 0};
+    HostGroup group{.speed = 1e9, .start = 0};
     for (const HostFacts* host : set) {
       std::vector<const Gpu*> some;
       for (std::size_t i = 0; i < gpus; ++i) some.push_back(&host->inventory.gpus[i]);
       const HostGroup one = group_of(*host, some);
-      crew.price_per_hour += one.price_per_hour;
-      crew.failures_per_hour += one.failures_per_hour;
-      crew.speed = std::min(crew.speed, one.speed);
-      crew.start = std::max(crew.start, one.start);
-      if (one.down > 0) crew.down = crew.down > 0 ? std::min(crew.down, one.down) : one.down;
-      if (one.up > 0) crew.up = crew.up > 0 ? std::min(crew.up, one.up) : one.up;
+      group.price_per_hour += one.price_per_hour;
+      group.failures_per_hour += one.failures_per_hour;
+      group.speed = std::min(group.speed, one.speed);
+      group.start = std::max(group.start, one.start);
+      if (one.down > 0) group.down = group.down > 0 ? std::min(group.down, one.down) : one.down;
+      if (one.up > 0) group.up = group.up > 0 ? std::min(group.up, one.up) : one.up;
     }
-    crew.speed *= static_cast<double>(set.size());
+    group.speed *= static_cast<double>(set.size());
     WorkEstimate task = knowledge_of(spec).task;
     task.state_bytes = 20e9;
     task.input_bytes = 5e9;
-    return to_finish(task, crew);
+    return to_finish(task, group);
   }
 };
 

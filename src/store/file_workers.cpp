@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/crew.hpp"
+#include "store/file_workers.hpp"
 
 #include <algorithm>
 #include <condition_variable>
@@ -18,9 +18,9 @@ struct SharedFile {
   std::size_t chunks = 0, begun = 0, done = 0;
 };
 
-class HostGroup {
+class FileWorkers {
  public:
-  HostGroup(std::size_t files, unsigned threads, const OpenFile& open)
+  FileWorkers(std::size_t files, unsigned threads, const OpenFile& open)
       : files_(files), threads_(threads), open_(open) {}
 
   // One thread's part: until nothing is left to do and nobody could bring more.
@@ -106,12 +106,12 @@ class HostGroup {
 }  // namespace
 
 Result<void> work_on_files(std::size_t files, unsigned threads, const OpenFile& open) {
-  HostGroup crew(files, threads, open);
+  FileWorkers workers(files, threads, open);
   std::vector<std::thread> helpers;
-  for (unsigned i = 1; i < threads && files > 0; ++i) helpers.emplace_back([&crew] { crew.serve(); });
-  crew.serve();
+  for (unsigned i = 1; i < threads && files > 0; ++i) helpers.emplace_back([&workers] { workers.serve(); });
+  workers.serve();
   for (std::thread& helper : helpers) helper.join();
-  return crew.outcome();
+  return workers.outcome();
 }
 
 unsigned threads_here(unsigned most) { return std::clamp(std::thread::hardware_concurrency(), 1u, most); }
