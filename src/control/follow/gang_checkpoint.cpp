@@ -30,8 +30,7 @@ void Attempts::keep_part(TrackedJob& job, Which which, const Pulled& pulled) {
     if (one.rank < member->rank) part.first_rank += ranks;
     if (one.rank == member->rank) part.ranks = ranks;
   }
-  // With `shards: local` a host is given its own part only.
-  if (attempt->resumed_from.value > 0 && !job.spec().checkpoint.local_shards)
+  if (attempt->resumed_from.value > 0)
     if (const auto base = world_.records.checkpoint(job.id(), attempt->resumed_from)) part.base = base->root;
   part.root = pulled.from.root;
   part.number = pulled.from.number;
