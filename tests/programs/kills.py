@@ -125,7 +125,7 @@ def in_pieces(arguments, name, base, expected, took, chance):
             wrong.append(f"it ended with {run.program.returncode} after {carried and carried[:3]}: {text[-600:]}")
             carried = None
         if text.rstrip().endswith("done") and kills >= arguments.kills:
-            return wrong, kills, how_seen, lost
+            return wrong if how_seen else [*wrong, "no kill came after a checkpoint: nothing was tried"], kills, how_seen, lost
         if text.rstrip().endswith("done"):
             carried = None  # too quick for a kill: once more from the beginning
             continue
