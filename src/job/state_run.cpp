@@ -153,7 +153,8 @@ void Stepper::operator()(const LaunchFailed& event) {
   if (others_may_run) return not_joined(*member, End{EndKind::not_started, -1, 0, event.detail, event.rank});
   row(*attempt, "failed", "not_started", &end);
   clean_up(Attempt{*attempt});
-  wait("not_started", event.detail);
+  // What is damaged is no better when other room is free: it is tried again ever more seldom.
+  wait(event.damaged ? "checkpoint_damaged" : "not_started", event.detail);
 }
 
 // What is damaged stays so: the next attempt begins from the checkpoint before, if there is one.

@@ -67,6 +67,8 @@ TEST_F(GoingBack, WhatIsDamagedIsLeftForTheOneBeforeAsLongAsThereIsOne) {
   start_from_damage();
   EXPECT_EQ(next_start(), 1u) << "never from the beginning: a copy may turn up";
   EXPECT_FALSE(is_final(job.state.visible()));
+  EXPECT_EQ(std::get<Waiting>(job.state.phase).why, "checkpoint_damaged");
+  EXPECT_GT(std::get<Waiting>(job.state.phase).backoff, Duration::zero());
   job.run_on("b");
   save();
   EXPECT_EQ(next_start(), 4u);
