@@ -84,10 +84,9 @@ const Command k_checkpoint_ls{
         "too is kept once. COPIES names the places that have acknowledged a whole "
         "copy; without any, the column is left out. A stray was saved by an attempt that had been given up; it "
         "is kept, and restored only when asked for by name. HOW tells how it was known to be whole, with the layout of a "
-        "framework and its unit where there is one; a provisional one is restored only when there is no other. From a suspect one the program failed twice before it saved "
-        "anything newer; the job went back to one before, and the suspect one is kept, but restored only by job resume "
-        "--from. See CHECKPOINTS in "
-        "gridctl-job(5).",
+        "framework and its unit where there is one; a provisional one is restored only when there is no other. A suspect one is damaged here, or "
+        "the program failed twice from it before it saved anything newer; the job went back to one before, and the suspect "
+        "one is kept, but restored only by job resume --from. See CHECKPOINTS in gridctl-job(5).",
     .positionals = checkpoint_ls::k_positionals,
     .exit_codes = k_exits_job,
     .run = checkpoint_ls::run};

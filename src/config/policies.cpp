@@ -169,8 +169,6 @@ Result<void> read_checkpoint(Source& source, const Node& node, const std::map<st
   TRY(fields.integer("copies", 1, job::k_copies_max, into.copies));
   TRY(read_upload_limit(fields, into.upload_limit));
   TRY(read_choice(fields, "shards", "all", "local", into.local_shards));
-  if (into.local_shards)
-    source.warn(fields.at("shards"), "key 'checkpoint.shards': each host is given all shards; 'local' is not built yet");
   return read_keep(source, fields, into.keep);
 }
 

@@ -86,6 +86,10 @@ std::optional<CheckpointSeq> newest_trusted(const State& state) {
   return newest_of(state, [](const Saved&) { return true; });
 }
 
+std::optional<CheckpointSeq> newest_before(const State& state, CheckpointSeq bad) {
+  return newest_of(state, [&](const Saved& one) { return one.seq < bad; });
+}
+
 void note_progress(State& state, CheckpointSeq from) {
   state.gone_back = 0;
   if (from.value == 0) return;

@@ -28,6 +28,9 @@ namespace gridctl::job {
 // The newest that is not suspect; of those that nobody is sure of, only when there is no other.
 [[nodiscard]] std::optional<CheckpointSeq> newest_trusted(const State& state);
 
+// The newest trusted one before `bad`, which is damaged and cannot be restored at all.
+[[nodiscard]] std::optional<CheckpointSeq> newest_before(const State& state, CheckpointSeq bad);
+
 // Something was saved by an attempt that had begun from `from`.
 void note_progress(State& state, CheckpointSeq from);
 

@@ -265,6 +265,7 @@ struct LaunchFailed {
   EndKind kind = EndKind::start_failed;  // disk_full; or absent: what the host said could not be understood
   bool refused = false;                  // by the host, for a reason that may pass
   int rank = 0;
+  bool damaged = false;  // the checkpoint that it begins from is damaged here, and no copy replaces it
 };
 // A member of a gang is ready: its files are there, and its host would start it.
 struct MemberPrepared {

@@ -149,10 +149,26 @@ void Stepper::operator()(const LaunchFailed& event) {
   // who refuses time and again comes last, for what passes by itself would have passed.
   if (event.refused && s().restarts_in_row + 1 >= k_barren_max) avoid(host, "it refuses the job: " + event.detail);
   record("launch_failed", event.detail, event.epoch, host);
+  if (event.damaged) leave_damaged(*attempt);
   if (others_may_run) return not_joined(*member, End{EndKind::not_started, -1, 0, event.detail, event.rank});
   row(*attempt, "failed", "not_started", &end);
   clean_up(Attempt{*attempt});
-  wait("not_started", event.detail);
+  // What is damaged is no better when other room is free: it is tried again ever more seldom.
+  wait(event.damaged ? "checkpoint_damaged" : "not_started", event.detail);
+}
+
+// What is damaged stays so: the next attempt begins from the checkpoint before, if there is one.
+void Stepper::leave_damaged(const Attempt& attempt) {
+  const CheckpointSeq bad = attempt.resumed_from;
+  const std::optional<CheckpointSeq> better = bad.value == 0 ? std::nullopt : newest_before(s(), bad);
+  if (!better || s().is_suspect(bad)) return;
+  const std::string number = std::to_string(bad.value);
+  record("checkpoint_suspect",
+         "checkpoint " + number + " is damaged, and no copy replaces it: going back to checkpoint " +
+             std::to_string(better->value),
+         attempt.epoch);
+  s().suspects.insert(s().suspects.begin(), bad);  // the last ones may be withdrawn
+  s().restore = better;
 }
 
 // The others of its gang may have been sent START: they are stopped, and what becomes of the job is decided when each

@@ -28,6 +28,7 @@ class Stepper {
   void operator()(const Placed& event);
   void operator()(const NotPlaced& event);
   void operator()(const LaunchFailed& event);
+  void leave_damaged(const Attempt& attempt);
   void operator()(const MemberPrepared& event);
   void operator()(const MembersConnected& event);
   void operator()(const LaunchAccepted& event);

@@ -295,17 +295,4 @@ Result<MergedTree> merge_members(std::span<const MemberTree> members, const Read
   return Merge(members, read, base).run();
 }
 
-Tree local_part(const Tree& tree, RankRange ranks, std::uint32_t world_written, std::uint32_t world_now) {
-  if (world_written != world_now) return tree;
-  const MemberTree all{"", 0, world_written, &tree, {}};
-  std::set<std::string> others;
-  for (const auto& [family, present] : rank_families(std::span(&all, 1)))
-    for (const std::uint32_t rank : present)
-      if (rank < ranks.first || rank >= ranks.first + ranks.count) others.insert(family.name_of(rank));
-  Tree part;
-  for (const Entry& entry : tree.entries)
-    if (!others.contains(entry.path)) part.entries.push_back(entry);
-  return part;
-}
-
 }  // namespace gridctl::store

@@ -68,12 +68,4 @@ using ReadEntry = std::function<Result<Bytes>(const MemberTree&, const Entry&)>;
 // A file of the tree whose name says that it is of one of the member's own ranks ("rank_3.pt"), if there is one.
 [[nodiscard]] std::optional<std::string> file_of_a_rank(const MemberTree& member);
 
-// What a host with these ranks needs of a checkpoint that so many ranks wrote, when as many run again: files that each
-// rank writes for itself only of its own. All of it when the number of ranks has changed, and of distributed
-// checkpoints of torch, whose replicated values lie in any rank's file.
-struct RankRange {
-  std::uint32_t first = 0, count = 1;
-};
-[[nodiscard]] Tree local_part(const Tree& tree, RankRange ranks, std::uint32_t world_written, std::uint32_t world_now);
-
 }  // namespace gridctl::store

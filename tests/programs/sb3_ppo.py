@@ -3,6 +3,7 @@
 import glob
 import os
 import re
+import time
 
 import gymnasium
 from stable_baselines3 import PPO
@@ -14,6 +15,7 @@ STEPS = int(os.environ.get("STEPS", "1600"))
 class Report(BaseCallback):
     def _on_rollout_end(self):
         print(f"step {self.num_timesteps} loss {self.num_timesteps % 7:.1f}", flush=True)
+        time.sleep(0.3)  # an environment that is not a toy takes its time
 
     def _on_step(self):
         return True

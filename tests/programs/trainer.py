@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fine-tuning with the Transformers Trainer, as its documentation shows it: checkpoints in out/, resumed from the last."""
 import os
+import time
 
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments, set_seed
@@ -22,6 +23,7 @@ class Report(TrainerCallback):
     def on_log(self, args, state, control, logs=None, **kwargs):
         if "loss" in (logs or {}):
             print(f"step {state.global_step} loss {float(logs['loss']):.4f}", flush=True)
+            time.sleep(0.15)
 
 
 model = GPT2LMHeadModel(GPT2Config(vocab_size=32, n_positions=8, n_embd=16, n_layer=1, n_head=1, resid_pdrop=0, embd_pdrop=0,

@@ -65,7 +65,13 @@ transfer::Route StoreFreight::route(const HostReach& host, const BulkLink& first
 // Each piece of work has an instance of the store: what one cannot seal must not cost another what it has put.
 Result<std::uint64_t> StoreFreight::push(const HostReach& host, const BulkLink& link, const Digest& root) {
   TRY_ASSIGN(store::ChunkStore store, open_chunks(paths_));
-  TRY_ASSIGN(const Bytes manifest, store.get(root));
+  TRY_ASSIGN(Bytes manifest, store.get(root));
+  return push_part(host, link, {root, std::move(manifest)});
+}
+
+Result<std::uint64_t> StoreFreight::push_part(const HostReach& host, const BulkLink& link, const OwnPart& part) {
+  TRY_ASSIGN(store::ChunkStore store, open_chunks(paths_));
+  const Bytes& manifest = part.manifest;
   TRY_ASSIGN(const store::Tree tree, store::parse_manifest(manifest));
   LinkMeter::Transfer moving(&meter_, host.provider.name, true, clock_);
   TRY_ASSIGN(const transfer::TransferStats stats,

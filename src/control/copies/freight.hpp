@@ -16,6 +16,7 @@
 #include "control/reach/link_meter.hpp"
 #include "control/reach/work_budget.hpp"
 #include "store/gang_tree.hpp"
+#include "store/local_part.hpp"
 #include "wire/messages.hpp"
 
 namespace gridctl::control {
@@ -64,6 +65,13 @@ struct MergedParts {
   std::string conflicts;               // what members hold differently, and whose was kept; empty: nothing
 };
 
+// What one host is given of a checkpoint: a tree that is not kept here.
+struct OwnPart {
+  Digest root;
+  Bytes manifest;
+  std::uint64_t bytes = 0, of_bytes = 0;  // and of the whole checkpoint
+};
+
 // What lies in the local store now of what an attempt has left in its working directory.
 struct Brought {
   Digest root;
@@ -79,6 +87,14 @@ class Freight {
   // lacks something of it.
   [[nodiscard]] virtual Result<std::uint64_t> push(const HostReach& host, const transfer::BulkLink& link,
                                                    const Digest& root) = 0;
+  // What a host with these ranks, of so many in all, needs of a checkpoint; nullopt: all of it.
+  [[nodiscard]] virtual Result<std::optional<OwnPart>> part_of(const Digest& /*root*/, store::RankRange /*ranks*/,
+                                                               std::uint32_t /*world*/) {
+    return std::optional<OwnPart>{};
+  }
+  [[nodiscard]] virtual Result<std::uint64_t> push_part(const HostReach&, const transfer::BulkLink&, const OwnPart&) {
+    return make_error(Code::unsupported, "parts of checkpoints are not sent from here");
+  }
   // `head`: the job's newest checkpoint in the local store, if any; what is new may be kept as differences to it.
   [[nodiscard]] virtual Result<Pulled> pull(const HostReach& host, const JobId& job, Epoch epoch,
                                             const wire::HostCheckpoint& checkpoint,
@@ -116,6 +132,10 @@ class StoreFreight : public Freight {
   [[nodiscard]] Result<transfer::BulkLink> reach(const HostReach& host, Duration patience) override;
   [[nodiscard]] Result<std::uint64_t> push(const HostReach& host, const transfer::BulkLink& link,
                                            const Digest& root) override;
+  [[nodiscard]] Result<std::optional<OwnPart>> part_of(const Digest& root, store::RankRange ranks,
+                                                       std::uint32_t world) override;
+  [[nodiscard]] Result<std::uint64_t> push_part(const HostReach& host, const transfer::BulkLink& link,
+                                                const OwnPart& part) override;
   [[nodiscard]] Result<Pulled> pull(const HostReach& host, const JobId& job, Epoch epoch,
                                     const wire::HostCheckpoint& checkpoint, const std::optional<Digest>& head) override;
   [[nodiscard]] Result<MergedParts> merge(const std::vector<std::vector<CheckpointPart>>& members) override;

@@ -117,6 +117,21 @@ Result<MergedParts> StoreFreight::merge(const std::vector<std::vector<Checkpoint
   return out;
 }
 
+Result<std::optional<OwnPart>> StoreFreight::part_of(const Digest& root, store::RankRange ranks, std::uint32_t world) {
+  TRY_ASSIGN(store::ChunkStore store, open_chunks(paths_));
+  TRY_ASSIGN(const Bytes whole, store.get(root));
+  TRY_ASSIGN(const store::Tree tree, store::parse_manifest(whole));
+  const store::Tree part =
+      store::local_part(tree, ranks, world, [&](const store::Entry& entry) { return read_file(store, entry); });
+  if (part == tree) return std::optional<OwnPart>{};
+  OwnPart own;
+  own.manifest = store::to_manifest(part);
+  own.root = store::root_of(own.manifest);
+  own.bytes = part.total_bytes();
+  own.of_bytes = tree.total_bytes();
+  return std::optional(std::move(own));
+}
+
 Result<PortProof> StoreFreight::prove_port(const HostReach& from, const HostReach& to, std::uint16_t port,
                                            std::uint64_t bytes_max) {
   const auto access = [this](const HostReach& host) {

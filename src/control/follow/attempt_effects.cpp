@@ -70,6 +70,10 @@ Result<LaunchOrder> Attempts::launch_order(const TrackedJob& job, const job::Lau
                            is_lent};
   const Doing& mine = work(job.id());
   LaunchOrder order{build_attempt_spec(facts), job.spec().recovery.lease, {}, {}, mine.wanted, {}, {}, effect.start};
+  // A program that has failed from this checkpoint may have missed what other ranks wrote.
+  order.own_part = job.spec().checkpoint.local_shards && attempt.is_gang() &&
+                   std::none_of(job.state().failures.begin(), job.state().failures.end(),
+                                [&](const job::Failure& one) { return one.restored == effect.restore; });
   if (const auto doubt = mine.doubts.find({effect.epoch.value, effect.rank}); doubt != mine.doubts.end())
     order.doubt = doubt->second;
   order.allowance = allowances_.at_start(job);
@@ -121,7 +125,11 @@ void Attempts::launched(const JobId& id, const std::string& name, const job::Lau
       book_.apply(id, job::LaunchAccepted{effect.epoch, effect.rank});
       fleet_.poll_now(effect.host);
       return;
-    case LaunchVerdict::prepared: return book_.apply(id, job::MemberPrepared{effect.epoch, effect.rank});
+    case LaunchVerdict::prepared:
+      if (!result.given.empty())
+        book_.note(id, {"own_shards", effect.host.value + " was given what its ranks need of the checkpoint: " + result.given,
+                        effect.epoch, effect.host});
+      return book_.apply(id, job::MemberPrepared{effect.epoch, effect.rank});
     case LaunchVerdict::again:
       os::log(os::LogLevel::info, "launch on " + effect.host.value + ": " + result.detail);
       return try_later(id, name, k_launch_retry);

@@ -127,7 +127,7 @@ class Attempts : public JobListener, public FleetListener {
   [[nodiscard]] std::uint64_t newest_part(const JobId& id, Which which);
   // Members without a part of their own that are known to have saved none; the others' parts need not wait for them.
   [[nodiscard]] std::set<int> members_without_files(const TrackedJob& job, const job::Attempt& attempt);
-  void try_merge_later(TrackedJob& job, Epoch epoch);
+  void try_merge_later(TrackedJob& job, Epoch epoch, Duration pause);
   void merge_parts(TrackedJob& job, std::function<void(TrackedJob&)> then);
   void take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, const Result<MergedParts>& merged);
   void connected(TrackedJob& job, Epoch epoch, std::uint16_t port, const std::vector<sched::ReachOutcome>& outcomes,

@@ -30,8 +30,7 @@ void Attempts::keep_part(TrackedJob& job, Which which, const Pulled& pulled) {
     if (one.rank < member->rank) part.first_rank += ranks;
     if (one.rank == member->rank) part.ranks = ranks;
   }
-  // With `shards: local` a host is given its own part only.
-  if (attempt->resumed_from.value > 0 && !job.spec().checkpoint.local_shards)
+  if (attempt->resumed_from.value > 0)
     if (const auto base = world_.records.checkpoint(job.id(), attempt->resumed_from)) part.base = base->root;
   part.root = pulled.from.root;
   part.number = pulled.from.number;
@@ -71,11 +70,11 @@ std::set<int> Attempts::members_without_files(const TrackedJob& job, const job::
   return without;
 }
 
-void Attempts::try_merge_later(TrackedJob& job, Epoch epoch) {
+void Attempts::try_merge_later(TrackedJob& job, Epoch epoch, Duration pause) {
   Doing& mine = work(job.id());
   const std::string name = std::string(k_merge) + "/" + std::to_string(epoch.value);
   if (mine.later.contains(name)) return;
-  mine.later[name] = world_.run.after(k_merge_retry, [this, id = job.id(), name, epoch] {
+  mine.later[name] = world_.run.after(pause, [this, id = job.id(), name, epoch] {
     const os::Executor::Timer self = std::move(work(id).later[name]);
     work(id).later.erase(name);
     TrackedJob* again = book_.find(id);
@@ -103,7 +102,7 @@ void Attempts::merge_parts(TrackedJob& job, std::function<void(TrackedJob&)> the
   }
   if (waits) {
     // Nobody knows yet whether that member saves nothing, or is only slower.
-    try_merge_later(job, attempt->epoch);
+    try_merge_later(job, attempt->epoch, k_merge_retry);
     return then(job);
   }
   const Epoch epoch = attempt->epoch;
@@ -129,8 +128,9 @@ void Attempts::take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, c
     // Parts of one save come one after the other: only what stays so is worth a line.
     const BootTime now = world_.clock.boot();
     if (!mine.missing_since) mine.missing_since = now;
-    if (now - *mine.missing_since >= k_missing_patience &&
-        std::exchange(mine.missing_told, merged->missing) != merged->missing)
+    const Duration missing_for = now - *mine.missing_since;
+    if (missing_for < k_missing_patience) return try_merge_later(job, epoch, k_missing_patience - missing_for);
+    if (std::exchange(mine.missing_told, merged->missing) != merged->missing)
       book_.note(id, {"checkpoint_incomplete", merged->missing, epoch, {}});
     return;
   }

@@ -50,30 +50,54 @@ Result<wire::AttemptStatus> look(wire::Link& link, const MemberWork& work) {
   return look_answer(answer, work.job, work.epoch);
 }
 
-Result<void> push_all(const MemberWork& work, const BulkLink& link, const wire::AttemptSpec& spec) {
+Result<void> push_inputs(const MemberWork& work, const BulkLink& link, const wire::AttemptSpec& spec) {
   Freight& freight = work.world.freight;
   if (spec.workdir) TRY(freight.push(work.host, link, *spec.workdir).context("while sending the working directory"));
   for (const wire::TreeRef& mount : spec.mounts)
     TRY(freight.push(work.host, link, mount.root).context("while sending the mount " + mount.target));
   if (spec.image_archive) TRY(freight.push(work.host, link, *spec.image_archive).context("while sending the image"));
-  if (spec.restore)
-    TRY(freight.push(work.host, link, *spec.restore).context("while sending checkpoint " + spec.restore_name));
   return {};
+}
+
+// `part`: what the host is given in place of the whole checkpoint.
+Result<void> push_checkpoint(const MemberWork& work, const BulkLink& link, const wire::AttemptSpec& spec,
+                             const std::optional<OwnPart>& part) {
+  if (!spec.restore) return {};
+  Freight& freight = work.world.freight;
+  TRY((part ? freight.push_part(work.host, link, *part) : freight.push(work.host, link, *spec.restore))
+          .context("while sending checkpoint " + spec.restore_name));
+  return {};
+}
+
+// What is damaged here is sent whole: only that path heals it.
+std::optional<OwnPart> part_for(const MemberWork& work, const LaunchOrder& order) {
+  const std::optional<wire::Gang>& gang = order.spec.gang;
+  if (!order.own_part || !order.spec.restore || !gang) return std::nullopt;
+  Result<std::optional<OwnPart>> part = work.world.freight.part_of(
+      *order.spec.restore, {gang->first_rank(), gang->here().ranks}, gang->world_size());
+  return part ? *std::move(part) : std::nullopt;
+}
+
+bool is_damage(const Result<void>& pushed) {
+  return !pushed && (pushed.error().code == Code::checkpoint_damaged || pushed.error().code == Code::not_found);
 }
 
 // With what is damaged here healed, if it can be. After an error a connection is in no known state: `link` is another
 // one then.
-Result<void> push_whole(const MemberWork& work, BulkLink& link, const LaunchOrder& order, std::string& healed_from) {
-  Result<void> pushed = push_all(work, link, order.spec);
-  if (pushed || (pushed.error().code != Code::checkpoint_damaged && pushed.error().code != Code::not_found))
-    return pushed;
-  const Result<std::string> healed =
-      order.spec.restore ? work.world.freight.heal(order.copies, *order.spec.restore) : std::string();
+Result<void> push_whole(const MemberWork& work, BulkLink& link, const LaunchOrder& order,
+                        const std::optional<OwnPart>& part, LaunchResult& told) {
+  TRY(push_inputs(work, link, order.spec));
+  Result<void> pushed = push_checkpoint(work, link, order.spec, part);
+  if (!is_damage(pushed)) return pushed;
+  const Result<std::string> healed = work.world.freight.heal(order.copies, *order.spec.restore);
+  told.damaged = !healed || healed->empty();
   if (!healed) return std::move(pushed).context(healed.error().one_line());
   if (healed->empty()) return pushed;
-  healed_from = *healed;
+  told.healed_from = *healed;
   TRY_ASSIGN(link, work.world.freight.reach(work.host, k_reach_patience));
-  return push_all(work, link, order.spec);
+  pushed = push_checkpoint(work, link, order.spec, part);
+  told.damaged = is_damage(pushed);
+  return pushed;
 }
 
 // START tells what is left as of now: the time was drawn from the host a moment ago, the files may have taken hours.
@@ -87,10 +111,10 @@ Request limited(Request question, const LaunchOrder& order, BootTime now) {
 }
 
 // What the host lacks is sent, then it is asked to prepare; or it shows that it cannot be started there.
-LaunchTalk::Next begin_launch(const MemberWork& work, BulkLink& link, const LaunchOrder& order, LaunchTalk& talk,
-                              std::string& healed_from) {
+LaunchTalk::Next begin_launch(const MemberWork& work, BulkLink& link, const LaunchOrder& order,
+                              const std::optional<OwnPart>& part, LaunchTalk& talk, LaunchResult& told) {
   if (order.doubt.kind == LaunchDoubt::Kind::refused) return talk.first();
-  if (const Result<void> pushed = push_whole(work, link, order, healed_from); !pushed)
+  if (const Result<void> pushed = push_whole(work, link, order, part, told); !pushed)
     return talk.give_up(not_started(pushed.error(), pushed.error().code == Code::no_space));
   if (const auto unfit =
           unfit_to_start(*link.link, work.world.clock, work.host.provider.inventory, order.spec.gpu_uuids))
@@ -101,11 +125,14 @@ LaunchTalk::Next begin_launch(const MemberWork& work, BulkLink& link, const Laun
 }  // namespace
 
 LaunchResult launch(const MemberWork& work, const LaunchOrder& order) {
-  LaunchTalk talk(order.spec, order.lease, order.secrets, order.doubt, order.start);
+  const std::optional<OwnPart> part = part_for(work, order);
+  wire::AttemptSpec spec = order.spec;
+  if (part) spec.restore = part->root;
+  LaunchTalk talk(std::move(spec), order.lease, order.secrets, order.doubt, order.start);
   Result<BulkLink> link = work.world.freight.reach(work.host, k_reach_patience);
   if (!link) return talk.unreached(link.error());
-  std::string healed_from;
-  LaunchTalk::Next next = begin_launch(work, *link, order, talk, healed_from);
+  LaunchResult told;  // of the sending
+  LaunchTalk::Next next = begin_launch(work, *link, order, part, talk, told);
   for (std::uint32_t stream = 2; std::holds_alternative<Request>(next); ++stream) {
     const Request& question = std::get<Request>(next);
     // Sending files takes long. Who was given up meanwhile must not start it: its successor may run. But an earlier
@@ -115,7 +142,9 @@ LaunchResult launch(const MemberWork& work, const LaunchOrder& order) {
     else next = talk.next(put(*link->link, work.world.clock, stream, limited(question, order, work.world.clock.boot())));
   }
   LaunchResult result = std::get<LaunchResult>(next);
-  result.healed_from = std::move(healed_from);
+  result.healed_from = std::move(told.healed_from);
+  result.damaged = told.damaged && result.kind == LaunchResult::Kind::not_started;
+  if (part) result.given = format_size(part->bytes) + " of " + format_size(part->of_bytes);
   return result;
 }
 

@@ -37,6 +37,7 @@ struct LaunchOrder {
   CopiesOf copies = {};                                           // of the checkpoint it starts from
   std::optional<Allowances::AtStart> allowance{};
   bool start = true;  // false: everything up to START, which waits for the other members
+  bool own_part = false;  // of the checkpoint it is given what its ranks need, where that can be told
 };
 [[nodiscard]] LaunchResult launch(const MemberWork& work, const LaunchOrder& order);
 

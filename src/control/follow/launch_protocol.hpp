@@ -41,10 +41,12 @@ struct LaunchResult {
   bool busy = false;        // the resource is held by somebody
   bool refused = false;     // the host will not, behind a fence
   bool disk_full = false;   // the host's
+  bool damaged = false;     // its checkpoint is damaged here, and no copy replaces it
   bool nonsense = false;    // what the host said could not be understood: this tells nothing about the job
   Epoch host_max_epoch;     // the host's fence when it refused
   bool sent = false;        // a START has gone out in this try
   std::string healed_from;  // what was damaged here of its checkpoint was brought back: "2 chunks, 3 MiB, from NAME"
+  std::string given;        // of its checkpoint, when that was not all: "12.0 MiB of 34.0 MiB"
 };
 [[nodiscard]] LaunchResult not_started(const Error& error, bool host_fault);
 

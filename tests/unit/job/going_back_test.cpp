@@ -51,6 +51,29 @@ class GoingBack : public testing::Test {
   std::uint64_t newest = 0;
 };
 
+TEST_F(GoingBack, WhatIsDamagedIsLeftForTheOneBeforeAsLongAsThereIsOne) {
+  make_three("a");
+  const auto start_from_damage = [&] {
+    job.place("b");
+    job.happen(LaunchFailed{job.state.epoch, "a chunk is damaged", false, {}, EndKind::start_failed, false, 0, true});
+  };
+  start_from_damage();
+  EXPECT_THAT(job.state.suspects, ElementsAre(CheckpointSeq{3}));
+  EXPECT_THAT(told("checkpoint_suspect"), HasSubstr("checkpoint 3 is damaged, and no copy replaces it: going back to checkpoint 2"));
+  EXPECT_THAT(job.state.avoided, IsEmpty()) << "the host can do nothing about it";
+  EXPECT_EQ(next_start(), 2u);
+  start_from_damage();
+  EXPECT_EQ(next_start(), 1u);
+  start_from_damage();
+  EXPECT_EQ(next_start(), 1u) << "never from the beginning: a copy may turn up";
+  EXPECT_FALSE(is_final(job.state.visible()));
+  EXPECT_EQ(std::get<Waiting>(job.state.phase).why, "checkpoint_damaged");
+  EXPECT_GT(std::get<Waiting>(job.state.phase).backoff, Duration::zero());
+  job.run_on("b");
+  save();
+  EXPECT_EQ(next_start(), 4u);
+}
+
 TEST_F(GoingBack, OneFailureOrOneHostAloneBlamesNoCheckpoint) {
   make_three("a");
   run_and_fail("b", "KeyError: 'x'");

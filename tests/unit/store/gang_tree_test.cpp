@@ -262,16 +262,5 @@ TEST_F(GangTree, AFileOfARankIsKnownByItsName) {
   EXPECT_EQ(file_of_a_rank({"", 0, 2, &tree_of({{"step-3/rank_2.pt", "x"}, {"model.pt", "x"}}), {}}), std::nullopt);
 }
 
-TEST_F(GangTree, AHostNeedsItsOwnRanksFilesAndAllThatIsNobodysOwn) {
-  const Tree& all = tree_of({{"latest", "x"}, {"s/zero_pp_rank_0_mp_rank_00_optim_states.pt", "0"},
-                             {"s/zero_pp_rank_1_mp_rank_00_optim_states.pt", "1"},
-                             {"s/mp_rank_00_model_states.pt", "m"}});
-  EXPECT_THAT(files_of(local_part(all, {1, 1}, 2, 2)),
-              ElementsAre("latest", "s/mp_rank_00_model_states.pt", "s/zero_pp_rank_1_mp_rank_00_optim_states.pt"));
-  EXPECT_EQ(local_part(all, {1, 1}, 2, 3), all);
-  const Tree& torch = tree_of({{".metadata", k_pickle}, {"__0_0.distcp", "a"}, {"__1_0.distcp", "b"}});
-  EXPECT_EQ(local_part(torch, {0, 1}, 2, 2), torch);
-}
-
 }  // namespace
 }  // namespace gridctl::store
