@@ -149,7 +149,8 @@ json recovery_json(const RecoveryPolicy& policy) {
           {"fail_on", policy.fail_on},
           {"lease_ms", to_ms(policy.lease)},
           {"tell_hangs", policy.hangs == Hangs::tell},
-          {"replace_stragglers", policy.stragglers == Stragglers::replace}};
+          {"replace_stragglers", policy.stragglers == Stragglers::replace},
+          {"only_trusted", policy.only_trusted}};
 }
 
 RecoveryPolicy recovery_of(const json& in) {
@@ -161,6 +162,7 @@ RecoveryPolicy recovery_of(const json& in) {
   policy.lease = duration_of(in, "lease_ms", policy.lease);
   if (in.value("tell_hangs", false)) policy.hangs = Hangs::tell;
   if (in.value("replace_stragglers", false)) policy.stragglers = Stragglers::replace;
+  policy.only_trusted = in.value("only_trusted", false);
   return policy;
 }
 
