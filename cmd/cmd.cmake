@@ -56,7 +56,10 @@ endforeach()
 
 install(TARGETS gridctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${CMAKE_CURRENT_SOURCE_DIR}/gridctl.service DESTINATION lib/systemd/user)
-install(CODE "message(\"gridctl is at \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/gridctl\")")
+# Not while a package is made: then it lies in a folder that goes again.
+install(CODE "if(NOT CMAKE_INSTALL_PREFIX MATCHES _CPack_Packages AND NOT \"\$ENV{DESTDIR}\" MATCHES _CPack_Packages)
+  message(\"gridctl is at \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/gridctl\")
+endif()")
 install(FILES ${CMAKE_SOURCE_DIR}/completions/gridctl.bash RENAME gridctl
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${CMAKE_SOURCE_DIR}/completions/_gridctl DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)

@@ -62,7 +62,7 @@ Result<void> check_words(const job::Spec& spec, const std::vector<sched::HostFac
     }
   }
   if (!any_known)
-    return make_error(code, join(unknown, "; ") + ", and no registered host has one", "gridctl provider ls");
+    return make_error(code, join(unknown, "; "), "gridctl provider ls");
   warnings.insert(warnings.end(), unknown.begin(), unknown.end());
   for (const auto* regions : {&spec.constraints.region_in, &spec.constraints.region_not})
     for (const std::string& region : *regions)

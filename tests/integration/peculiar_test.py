@@ -51,6 +51,10 @@ def sshd_config(*lines):
 NO_NAMESPACES = sshd_config("ForceCommand /etc/ssh/nonamespaces sh -c \"$SSH_ORIGINAL_COMMAND\"")
 NO_NAMESPACES = (f"cc -O2 -o /etc/ssh/nonamespaces {grid.SOURCE}/tests/support/no_namespaces.c; {NO_NAMESPACES[0]}",
                  NO_NAMESPACES[1])
+# As on machines that run from memory, and in containers: stat and /proc/locks name different devices.
+OVERLAY_HOME = ("mkdir -p /run/over && mount -t tmpfs tmpfs /run/over && mkdir /run/over/up /run/over/work && chown worker "
+                "/run/over/up && mount -t overlay overlay -o lowerdir=/home/worker,upperdir=/run/over/up,workdir=/run/over/work "
+                "/home/worker", "umount -l /home/worker; umount -l /run/over")
 FUSE_HOME = ("[ -e /dev/fuse ] || mknod -m 666 /dev/fuse c 10 229; mkdir -p /tmp/fuse/up /tmp/fuse/work; "
              "chown worker /tmp/fuse/up; fuse-overlayfs -o lowerdir=/home/worker,upperdir=/tmp/fuse/up,"
              "workdir=/tmp/fuse/work,allow_other /home/worker && stat -f -c %T /home/worker | grep -q fuse",
@@ -100,6 +104,7 @@ WORKS = [
     Row("a shell that ends when nobody types", *bashrc("TMOUT=1; readonly TMOUT; export TMOUT")),
     Row("no namespaces for ordinary users", *NO_NAMESPACES, sshd=True),
     Row("a home on FUSE", *FUSE_HOME),
+    Row("a home that is an overlay of two file systems", *OVERLAY_HOME),
     Row("a login shell of another kind", "usermod -s /bin/dash worker", "usermod -s /bin/bash worker"),
 ]
 
