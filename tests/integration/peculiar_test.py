@@ -8,6 +8,7 @@ import dataclasses
 import os
 import re
 import shlex
+import shutil
 import struct
 import subprocess
 import time
@@ -24,6 +25,8 @@ AGENT_HOME = "/home/worker/.gridctl"
 def setUpModule():
     global the_grid
     the_grid = grid.up(3, small_disks={3: "60m"})
+    subprocess.run(["cc", "-O2", "-static", "-o", the_grid.disk(1, "tmp/nonamespaces"),
+                    os.path.join(grid.SOURCE, "tests", "support", "no_namespaces.c")], check=True)
 
 
 @dataclasses.dataclass
@@ -48,9 +51,7 @@ def sshd_config(*lines):
 
 
 # Logins that may not make namespaces, as on Ubuntu 24.04 or where an administrator has switched them off.
-NO_NAMESPACES = sshd_config("ForceCommand /etc/ssh/nonamespaces sh -c \"$SSH_ORIGINAL_COMMAND\"")
-NO_NAMESPACES = (f"cc -O2 -o /etc/ssh/nonamespaces {grid.SOURCE}/tests/support/no_namespaces.c; {NO_NAMESPACES[0]}",
-                 NO_NAMESPACES[1])
+NO_NAMESPACES = sshd_config("ForceCommand /tmp/nonamespaces sh -c \"$SSH_ORIGINAL_COMMAND\"")
 # As on machines that run from memory, and in containers: stat and /proc/locks name different devices.
 OVERLAY_HOME = ("mkdir -p /run/over && mount -t tmpfs tmpfs /run/over && mkdir /run/over/up /run/over/work && chown worker "
                 "/run/over/up && mount -t overlay overlay -o lowerdir=/home/worker,upperdir=/run/over/up,workdir=/run/over/work "
@@ -183,14 +184,14 @@ class Peculiar(grid.Case):
 
 
     def test_an_image_whose_entry_point_never_returns(self):
-        self.grid.as_worker(1, "podman create -q --name plain localhost/busybox:1 true && podman export plain | podman "
+        self.grid.as_worker(2, "podman create -q --name plain localhost/busybox:1 true && podman export plain | podman "
                                "import -q --change 'ENTRYPOINT [\"sleep\", \"100000\"]' --change 'ENV PATH=/bin:/usr/bin' "
                                "- localhost/sleeper:1; podman rm plain")
         laptop = self.grid.laptop("sleeper")
-        laptop.register(1, None, "podman")
+        laptop.register(2, None, "podman")
         job = laptop.submit(plain("sleeper", image="localhost/sleeper:1", envs={"STEPS": 5}))
         job.wait_success(deadline=30)
-        self.grid.wait_clean(hosts=[1])
+        self.grid.wait_clean(hosts=[2])
 
     def test_a_large_image_delays_no_heartbeat(self):
         laptop = self.grid.laptop("large")
@@ -318,6 +319,26 @@ class Engines(grid.Case):
         checked = laptop.run("provider", "check", "h1")
         self.assertIn("docker", checked.out + checked.err)
         self.assertNotIn("FAIL", checked.out + checked.err)
+
+
+    @unittest.skipUnless(shutil.which("rootlesskit"), "there is no rootlesskit")
+    def test_a_docker_without_root(self):
+        socket = f"/run/user/{grid.WORKER}/docker.sock"
+        self.grid.as_worker(2, "PATH=$PATH:/usr/sbin:/usr/share/docker.io/contrib; setsid nohup dockerd-rootless.sh "
+                               "--iptables=false --bridge=none --storage-driver vfs > /tmp/rootless.log 2>&1 & "
+                               f"for try in $(seq 100); do [ -S {socket} ] && break; sleep 0.1; done")
+        folder = subprocess.run([grid.SOURCE + "/scripts/mk-images", "--dir"], stdout=subprocess.PIPE, text=True,
+                                check=True).stdout.strip()
+        with open(f"{folder}/busybox.tar", "rb") as archive:
+            subprocess.run([grid.TESTGRID, "enter", "2", "setpriv", f"--reuid={grid.WORKER}", f"--regid={grid.WORKER}",
+                            "--clear-groups", "env", "HOME=/home/worker", f"DOCKER_HOST=unix://{socket}", "docker", "load", "-q"],
+                           stdin=archive, check=True, env=self.grid.environment, stdout=subprocess.DEVNULL)
+        laptop = self.grid.laptop("rootless")
+        done = laptop.register(2, None, "docker")
+        self.assertRegex(done.out + done.err, r"engine: docker \S+, rootless")
+        job = laptop.submit(plain("rootless", image="localhost/busybox:1", envs={"STEPS": 20}))
+        job.wait_success()
+        self.assert_steps_once(job, 20, attempts=1)
 
 
 class Clocks(grid.Case):
