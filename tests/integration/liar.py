@@ -74,7 +74,7 @@ class Told:
         self.file.flush()
 
 
-FLOOD = 20_000  # frames
+FLOOD = 40_000  # frames
 LIARS = 4       # a connection that was cut off is made again only after a while
 
 
