@@ -20,7 +20,7 @@ add_executable(gridctl
   outcome.cpp plan_estimate.cpp plan_islands.cpp plan_question.cpp plan_report.cpp plan_serve.cpp plan_train.cpp provider_bench.cpp provider_check.cpp
   provider_drain.cpp provider_facts.cpp provider_landmark.cpp provider_links.cpp provider_ls.cpp provider_price.cpp provider_register.cpp
   provider_rescan.cpp provider_rm.cpp provider_show.cpp sim.cpp sim_question.cpp sim_report.cpp ssh_names.cpp store_add.cpp store_check.cpp
-  store_ls.cpp store_places.cpp store_rm.cpp store_sync.cpp submission.cpp template.cpp template_files.cpp training_outcome.cpp training_plan.cpp version.cpp)
+  store_ls.cpp store_places.cpp store_rm.cpp store_sync.cpp submission.cpp template.cpp template_files.cpp training_outcome.cpp training_plan.cpp version.cpp word_doubts.cpp)
 # The files of cmd/templates/ become a table in the program.
 set(template_rows ${CMAKE_BINARY_DIR}/generated/template_rows.inc)
 file(GLOB template_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cmd/templates/*/*.yaml ${CMAKE_SOURCE_DIR}/cmd/templates/*/*.py
@@ -56,7 +56,10 @@ endforeach()
 
 install(TARGETS gridctl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${CMAKE_CURRENT_SOURCE_DIR}/gridctl.service DESTINATION lib/systemd/user)
-install(CODE "message(\"gridctl is at \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/gridctl\")")
+# Not while a package is made: then it lies in a folder that goes again.
+install(CODE "if(NOT CMAKE_INSTALL_PREFIX MATCHES _CPack_Packages AND NOT \"\$ENV{DESTDIR}\" MATCHES _CPack_Packages)
+  message(\"gridctl is at \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/gridctl\")
+endif()")
 install(FILES ${CMAKE_SOURCE_DIR}/completions/gridctl.bash RENAME gridctl
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${CMAKE_SOURCE_DIR}/completions/_gridctl DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)

@@ -16,12 +16,10 @@ bool is_followed(const Context& context) {
 
 Result<void> warn_unfollowed(Context& context, registry::Registry& registry) {
   if (context.json) return {};
-  TRY_ASSIGN(const std::vector<JobId> unfinished, registry.unfinished());
-  if (unfinished.empty() || is_followed(context)) return {};
-  const bool one = unfinished.size() == 1;
-  context.note("warning: nobody follows " + (one ? "the unfinished job" : std::to_string(unfinished.size()) +
-                                                                              " unfinished jobs") +
-               ", so what you see may be old: gridctl daemon start");
+  TRY_ASSIGN(const std::size_t unfinished, registry.count_unfinished());
+  if (unfinished == 0 || is_followed(context)) return {};
+  const std::string who = unfinished == 1 ? "the unfinished job" : std::to_string(unfinished) + " unfinished jobs";
+  context.note("warning: nobody follows " + who + ", so what you see may be old: gridctl daemon start");
   return {};
 }
 

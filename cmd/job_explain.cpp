@@ -23,14 +23,12 @@ constexpr Example k_examples[] = {{"Why is the job still pending?", "gridctl job
                                   {"Why does the job run on this host?", "gridctl job explain @last"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 
-// What the scheduler decided last; for a job nobody has looked at yet, what it would decide now.
-Result<std::vector<std::string>> reasons(registry::Registry& registry, const registry::Job& job,
-                                         const std::vector<sched::HostFacts>& hosts, WallTime now) {
-  TRY_ASSIGN(std::vector<std::string> lines, registry.explanation(job.id));
-  if (!lines.empty() || job::is_final(job.state)) return lines;
+// Of a job nobody has looked at yet: what the scheduler would decide now.
+Result<std::vector<std::string>> prospects(registry::Registry& registry, const registry::Job& job,
+                                           const std::vector<sched::HostFacts>& hosts, WallTime now) {
   TRY_ASSIGN(const sched::JobKnowledge known, control::knowledge_of(registry, job, hosts, now));
   const sched::Decision decision = sched::place(job.spec, hosts, job.machine.avoided, known);
-  lines = sched::explain(decision);
+  std::vector<std::string> lines = sched::explain(decision);
   lines.insert(lines.begin(), "not decided yet; with what is known now:");
   return lines;
 }
@@ -49,7 +47,10 @@ Result<void> put_newest_interval(registry::Registry& registry, const JobId& id, 
 
 Result<sched::Outline> outline_of(registry::Registry& registry, const registry::Job& job,
                                   const std::vector<sched::HostFacts>& hosts) {
-  TRY_ASSIGN(const std::vector<sched::PairLink> links, control::pair_links(registry));
+  std::vector<sched::PairLink> links;
+  if (job.spec.num_nodes > 1) {
+    TRY_ASSIGN(links, control::pair_links(registry));
+  }
   return sched::outline(job.spec, chosen_of(job, hosts), hosts, links);
 }
 
@@ -92,8 +93,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
   TRY(warn_unfollowed(context, registry));
   TRY_ASSIGN(const registry::Job job, registry.job(id));
-  TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(registry, context.now()));
-  TRY_ASSIGN(std::vector<std::string> lines, reasons(registry, job, hosts, context.now()));
+  TRY_ASSIGN(std::vector<std::string> lines, registry.explanation(job.id));  // what was decided last
+  const bool goes_on = !job::is_final(job.state), undecided = goes_on && lines.empty();
+  const bool compares = undecided || (goes_on && job.spec.deadline) || job.spec.num_nodes > 1;
+  TRY_ASSIGN(const std::vector<sched::HostFacts> hosts,
+             compares ? all_host_facts(registry, context.now()) : member_facts(registry, job));
+  if (undecided) {
+    TRY_ASSIGN(lines, prospects(registry, job, hosts, context.now()));
+  }
   TRY(put_newest_interval(registry, id, lines));
   TRY_ASSIGN(const std::optional<DeadlineView> deadline, deadline_view(registry, job, hosts, context.now()));
   if (deadline) lines.insert(lines.begin(), "deadline: " + deadline->text);

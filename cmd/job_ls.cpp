@@ -11,6 +11,7 @@ namespace gridctl::cmd {
 namespace job_ls {
 namespace {
 constexpr std::size_t k_shown = 50;  // newest so many for people, unless --all or --limit
+constexpr std::size_t k_many = 200;  // for more of them all pasts are read at once
 
 constexpr Example k_examples[] = {{"Jobs that are not finished, and the newest that are", "gridctl job ls"},
                                   {"Only those that are not finished", "gridctl job ls --active"},
@@ -50,6 +51,15 @@ Result<ui::Table> table_of(registry::Registry& registry, const std::vector<regis
                    {.title = "REASON", .shrinks = true, .drop = 5}});
   std::vector<Past> pasts;
   TRY(registry.at_once([&]() -> Result<void> {
+    if (jobs.size() > k_many) {
+      TRY_ASSIGN(const auto all, registry.pasts(now));
+      for (const registry::JobRow& job : jobs) {
+        const auto found = all.find(job.id.value);
+        const auto past = found == all.end() ? registry::Registry::Past{} : found->second;
+        pasts.push_back({job.provider.empty() && job::is_final(job.state) ? past.host : job.provider, past.usd});
+      }
+      return {};
+    }
     for (const registry::JobRow& job : jobs)
       if (Result<Past> past = past_of(registry, job, now)) pasts.push_back(*std::move(past));
       else return std::move(past).error();

@@ -13,6 +13,7 @@
 #include "cmd/submission.hpp"
 #include "cmd/training_outcome.hpp"
 #include "cmd/training_plan.hpp"
+#include "cmd/word_doubts.hpp"
 #include "config/job_file.hpp"
 #include "control/copies/remotes.hpp"
 #include "control/daemon/daemon.hpp"
@@ -247,14 +248,18 @@ Result<int> run(Context& context, const Parsed& parsed) {
   std::vector<std::string> names;
   for (const sched::HostFacts& host : hosts) names.push_back(host.name.value);
   TRY_ASSIGN(config::ParsedJob job, read_job(parsed, std::move(names)));
+  TRY(check_words(job.spec, hosts, parsed.has_command || parsed.has("gpu") ? Code::usage : Code::bad_job_file,
+                  job.warnings));
   for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));
   TRY(check_named_providers(known, job.spec));
   TRY(check_deadline(job.spec, context.now()));
   std::vector<plan::FinishedRun> runs;
+  std::vector<registry::HostLink> links;
   if (!job.spec.workload.trained.model.empty()) {
     TRY_ASSIGN(runs, finished_runs(known));
+    TRY_ASSIGN(links, known.links());
   }
-  TRY_ASSIGN(const std::optional<std::string> planned, plan_training(job.spec, hosts, runs));
+  TRY_ASSIGN(const std::optional<std::string> planned, plan_training(job.spec, hosts, links, runs));
   if (planned) context.note(*planned);
   TRY_ASSIGN(const SubmitPreview prospect, prospect_of(known, job.spec, hosts, context.now()));
   if (const std::string doubt = deadline_doubt(job.spec, prospect.decision, context.now()); !doubt.empty())

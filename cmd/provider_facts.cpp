@@ -47,6 +47,21 @@ Result<std::vector<sched::HostFacts>> all_host_facts(registry::Registry& registr
   return hosts;
 }
 
+Result<std::vector<sched::HostFacts>> member_facts(registry::Registry& registry, const registry::Job& job) {
+  std::vector<sched::HostFacts> hosts;
+  const job::Attempt* attempt = job.machine.attempt();
+  if (attempt == nullptr) return hosts;
+  TRY_ASSIGN(auto links, control::link_figures(registry));
+  for (const job::Member& member : attempt->members) {
+    const Result<registry::Provider> provider = registry.provider(member.host);
+    if (!provider && provider.error().code == Code::not_found) continue;  // it was removed
+    TRY(provider);
+    hosts.push_back(control::facts_of(*provider));
+    hosts.back().figures.merge(links[member.host.value]);
+  }
+  return hosts;
+}
+
 Error nothing_fits(const std::string& job_name, const sched::Decision& decision) {
   if (decision.rejections.empty() && decision.runners_up.empty())
     return make_error(Code::no_provider_fits, "no provider is registered that could run '" + job_name + "'",

@@ -6,6 +6,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/followed.hpp"
+#include "cmd/word_doubts.hpp"
 #include "control/fleet/host_facts.hpp"
 #include "sched/query.hpp"
 #include "ui/human.hpp"
@@ -52,6 +53,14 @@ ui::Table table_of(const std::vector<registry::Provider>& providers, WallTime no
   return table;
 }
 
+// Nothing matches, perhaps because of a word that nothing can match.
+void tell_doubts(Context& context, const sched::Query& query) {
+  for (const std::string& word : query.words_for("gpu_name"))
+    if (const std::string doubt = gpu_doubt(word); !doubt.empty()) context.note(doubt);
+  for (const std::string& word : query.words_for("region"))
+    if (const std::string doubt = region_doubt(word); !doubt.empty()) context.note(doubt);
+}
+
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const sched::Query query, sched::Query::parse(parsed.positionals.empty() ? "" : parsed.positionals[0]));
   TRY_ASSIGN(const sched::Order order, sched::Order::parse(parsed.has("order") ? parsed.value("order") : "name"));
@@ -81,6 +90,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (providers.empty()) {
     context.note(any ? "no provider matches"
                      : "no providers yet; register one: gridctl provider register NAME ssh://user@host");
+    if (any) tell_doubts(context, query);
     return 0;
   }
   context.print(table_of(providers, context.now()).render(context.columns_out(), context.out_style));

@@ -118,6 +118,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
   place.location = parsed.value("location");
   place.lent = parsed.has("lent");
   place.added_at = context.now();
+  if (lower(place.endpoint).starts_with("http://"))
+    context.note("warning: over http:// others on the network see and can change each request; contents are encrypted and "
+                 "verified all the same");
   TRY_ASSIGN(registry::Registry registry, context.open());
   if (const auto taken = registry.place(place.name)) return registry.add_place(place).error();
   TRY_ASSIGN(const store::PlaceMark ours, control::own_mark(context.paths(), registry));

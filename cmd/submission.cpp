@@ -34,6 +34,14 @@ Result<std::vector<registry::Input>> store_inputs(Context& context, const job::S
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
   TRY_ASSIGN(control::ImportedInputs imported, control::import_inputs(spec, chunks));
   for (const std::string& note : imported.notes) context.note("left out: " + sanitize(note));
+  constexpr std::size_t k_named_max = 5;
+  if (imported.keys.size() > k_named_max) {
+    imported.keys.resize(k_named_max);
+    imported.keys.emplace_back("and more");
+  }
+  if (!imported.keys.empty())
+    context.note("warning: the working directory is sent with " + sanitize(join(imported.keys, ", ")) +
+                 ", which may hold keys or passwords; what .gridctlignore names is not sent");
   return std::move(imported.inputs);
 }
 

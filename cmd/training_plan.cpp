@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "cmd/plan_islands.hpp"
 #include "cmd/plan_question.hpp"
 #include "cmd/training_outcome.hpp"
 #include "plan/search.hpp"
@@ -48,7 +49,8 @@ int usable_gpus(const job::Spec& spec, const sched::HostFacts& host) {
 }
 
 // Groups of hosts as the job may use them; of GPUs that nobody has but the catalogue knows, machines by name.
-std::vector<Machines> machines_for(const job::Spec& spec, const std::vector<sched::HostFacts>& hosts) {
+std::vector<Machines> machines_for(const job::Spec& spec, const std::vector<sched::HostFacts>& hosts,
+                                   const std::vector<registry::HostLink>& links) {
   std::vector<sched::HostFacts> cut;
   for (const sched::HostFacts& host : hosts) {
     const int count = usable_gpus(spec, host);
@@ -59,6 +61,7 @@ std::vector<Machines> machines_for(const job::Spec& spec, const std::vector<sche
   std::vector<const sched::HostFacts*> usable;
   for (const sched::HostFacts& host : cut) usable.push_back(&host);
   std::vector<Machines> out = grouped(usable);
+  apply_links(links, out);
   if (!out.empty() || spec.resources.gpus.empty() || spec.resources.gpus.front().names.empty()) return out;
   const job::GpuRequest& request = spec.resources.gpus.front();
   const auto model = plan::gpu_named(request.names.front());
@@ -139,6 +142,13 @@ void apply(const plan::Question& question, const plan::Plan& plan, const Machine
                         plan.memory.peak(), row_of(question, plan, machines)};
 }
 
+// Which network between the hosts these figures rest on.
+std::string network_text(const plan::Question& question, const Machines& machines, int gpus) {
+  if (gpus <= question.cluster.gpus_per_node || machines.rdma || machines.hosts.empty()) return "";
+  return machines.between > 0 ? ", with the measured " + ui::number(machines.between * 8 / 1e9, 3) + " Gbit/s between the hosts"
+                              : ", with an assumed network (gridctl provider links measures)";
+}
+
 Error refusal(const job::Spec& spec, const plan::Question& question, const plan::Answer& answer) {
   Error error = make_error(Code::no_provider_fits,
                            "no layout of " + question.training.model.name + " fits " + std::to_string(question.nodes) +
@@ -151,6 +161,7 @@ Error refusal(const job::Spec& spec, const plan::Question& question, const plan:
 }  // namespace
 
 Result<std::optional<std::string>> plan_training(job::Spec& spec, const std::vector<sched::HostFacts>& hosts,
+                                                 const std::vector<registry::HostLink>& links,
                                                  const std::vector<plan::FinishedRun>& runs) {
   if (spec.workload.trained.model.empty()) return std::optional<std::string>{};
   std::optional<Error> refused;
@@ -160,7 +171,7 @@ Result<std::optional<std::string>> plan_training(job::Spec& spec, const std::vec
     Machines machines;
   };
   std::optional<Found> best;
-  for (const Machines& machines : machines_for(spec, hosts)) {
+  for (const Machines& machines : machines_for(spec, hosts, links)) {
     TRY_ASSIGN(plan::Question question, question_of(spec, machines));
     std::vector<std::string> sources;
     calibrate(runs, question, sources);
@@ -181,7 +192,8 @@ Result<std::optional<std::string>> plan_training(job::Spec& spec, const std::vec
   const job::Predicted& told = *spec.workload.predicted;
   return std::optional("planned: " + told.layout + " on " + std::to_string(told.gpus) + " x " + told.gpu + ", " +
                        ui::number(told.peak_bytes / 1e9, 3) + " GB on each, " + ui::number(told.step_s, 3) +
-                       " s a step, " + std::to_string(std::llround(told.tokens_per_s)) + " tokens/s");
+                       " s a step, " + std::to_string(std::llround(told.tokens_per_s)) + " tokens/s" +
+                       network_text(best->question, best->machines, told.gpus));
 }
 
 }  // namespace gridctl::cmd

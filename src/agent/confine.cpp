@@ -23,15 +23,24 @@ using os::Path;
 
 constexpr std::uint64_t k_access_refer = 1ull << 13;  // LANDLOCK_ACCESS_FS_REFER, which older headers lack
 
-// Where a process belongs to a Landlock domain, it cannot look into those outside of it, whatever the domain allows.
+// As the newest headers have it: the kernel is told how much of it is meant.
+struct RulesetAttributes {
+  std::uint64_t handled_access_fs = 0, handled_access_net = 0, scoped = 0;
+};
+constexpr std::uint64_t k_scope_signal = 1ull << 1;  // LANDLOCK_SCOPE_SIGNAL
+constexpr long k_version_of_scopes = 6;              // Linux 6.12
+
+// Where a process belongs to a Landlock domain, it cannot look into those outside of it, whatever the domain allows; on
+// newer kernels it cannot send them signals either.
 Result<void> enter_domain() {
   const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
   // The first version forbids every rename from one folder into another, whatever the rules say.
   if (version < 2) return make_error(Code::unsupported, "this kernel has no Landlock, or too old a one");
-  landlock_ruleset_attr attributes{};
+  RulesetAttributes attributes;
   attributes.handled_access_fs = k_access_refer;
-  const os::Fd ruleset(
-      static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes.handled_access_fs, 0)));
+  if (version >= k_version_of_scopes) attributes.scoped = k_scope_signal;
+  const std::size_t meant = version >= k_version_of_scopes ? sizeof attributes : sizeof attributes.handled_access_fs;
+  const os::Fd ruleset(static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, meant, 0)));
   const os::Fd root(::open("/", O_PATH | O_CLOEXEC));
   landlock_path_beneath_attr everywhere{};
   everywhere.allowed_access = k_access_refer;
@@ -72,7 +81,7 @@ Result<void> hide(const Path& path, const Confinement& confinement) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0) return {};
   if (!S_ISDIR(info.st_mode)) {
-    if (S_ISREG(info.st_mode) && ::mount("/dev/null", path.c_str(), nullptr, MS_BIND, nullptr) != 0)
+    if ((S_ISREG(info.st_mode) || S_ISSOCK(info.st_mode)) && ::mount("/dev/null", path.c_str(), nullptr, MS_BIND, nullptr) != 0)
       return errno_error(errno, "cannot hide " + path.string());
     return {};
   }
@@ -115,6 +124,9 @@ Confinement confinement_of(const Path& home, const Path& agent_home, const Path&
   confinement.hidden.push_back(Path("/dev/shm") / ("gridctl-" + std::to_string(::geteuid())));
   confinement.hidden.push_back(Path("/run/user") / std::to_string(::geteuid()) /
                                ("gridctl-" + std::to_string(::geteuid())));
+  // By the user's service manager programs run that are not confined. Docker's socket stays: some jobs are containers.
+  for (const char* name : {"systemd", "bus"})
+    confinement.hidden.push_back(Path("/run/user") / std::to_string(::geteuid()) / name);
   confinement.kept.push_back(attempt);
   if (!secrets.empty()) confinement.kept.push_back(secrets);
   if (!program.empty()) confinement.readable.push_back(program);
@@ -132,8 +144,8 @@ Result<void> confine(const Confinement& confinement) {
   // Root could undo it, and would lose in a namespace what jobs of root are there for.
   if (::geteuid() != 0) {
     hidden = leave_view();
-    if (hidden)
-      for (const Path& path : confinement.hidden) TRY(hide(path, confinement));
+    for (const Path& path : confinement.hidden)
+      if (hidden) hidden = hide(path, confinement);
   }
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno_error(errno, "cannot give up new privileges");
   const Result<void> apart = enter_domain();

@@ -39,6 +39,15 @@ std::vector<std::string> render_nodes(const std::string& pci) {
   return nodes;
 }
 
+// Where the kernel does not tell which is whose: the only one there is. Among several, one would be another job's.
+std::vector<std::string> only_render_node() {
+  std::vector<std::string> nodes;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/dri", failed))
+    if (entry.path().filename().string().starts_with("renderD")) nodes.push_back(entry.path().string());
+  return nodes.size() == 1 ? nodes : std::vector<std::string>{};
+}
+
 void add_device(std::vector<std::string>& arguments, const std::string& node) {
   arguments.insert(arguments.end(), {"--device", node});
   struct stat info {};
@@ -70,8 +79,8 @@ std::vector<std::string> gpu_arguments(EngineKind kind, const std::vector<Gpu>& 
       continue;
     }
     if (gpu.vendor == Vendor::amd && !kfd) add_device(arguments, "/dev/kfd"), kfd = true;
-    const auto nodes = render_nodes(gpu.pci);
-    if (nodes.empty()) arguments.insert(arguments.end(), {"--device", "/dev/dri"});
+    auto nodes = render_nodes(gpu.pci);
+    if (nodes.empty()) nodes = only_render_node();
     for (const std::string& node : nodes) add_device(arguments, node);
   }
   return arguments;
@@ -104,7 +113,7 @@ std::vector<std::string> container_arguments(EngineKind kind, const wire::Attemp
     add({"--mount", "type=bind,source=" + (plan.host_run / "hosts").string() + ",target=/etc/hosts,readonly"});
   }
   // A writable root is the engine's own layer, which goes with the container; with podman, root in it is this user.
-  if (!spec.root_writable) add({"--read-only", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777"});
+  if (!spec.root_writable) add({"--read-only", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777,size=25%"});
   if (!spec.root_writable || kind == EngineKind::docker) add({"--cap-drop", "all"});
   add({"--user", std::to_string(user.uid) + ":" + std::to_string(user.gid)});  // whatever USER the image names
   if (kind == EngineKind::podman) add({"--image-volume", "ignore"});

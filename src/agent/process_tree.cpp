@@ -64,9 +64,12 @@ std::optional<os::ProcessId> lock_holder(const os::Path& file) {
     const auto lock = parse_lock(line);
     if (!lock || lock->inode != info.st_ino || lock->pid <= 0) continue;
     if (lock->major == major(info.st_dev) && lock->minor == minor(info.st_dev)) return os::identify(lock->pid);
-    by_inode = lock->pid;  // btrfs tells another device number here than in stat
+    by_inode = lock->pid;
   }
-  return by_inode && os::file_system_kind(file) == "btrfs" ? os::identify(*by_inode) : std::nullopt;
+  if (!by_inode) return std::nullopt;
+  // These tell another device number here than in stat; overlays do where their layers are different file systems.
+  const std::string kind = os::file_system_kind(file);
+  return kind == "btrfs" || kind == "overlay" ? os::identify(*by_inode) : std::nullopt;
 }
 
 std::vector<os::ProcessId> marked_processes(const std::string& mark) {

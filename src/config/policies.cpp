@@ -175,13 +175,14 @@ Result<void> read_checkpoint(Source& source, const Node& node, const std::map<st
 Result<void> read_recovery(Source& source, const Node& node, job::RecoveryPolicy& into) {
   TRY_ASSIGN(const Fields fields,
              Fields::open(source, node, "recovery",
-                          {"lost_after", "max_failures", "on_exit", "lease", "hangs", "stragglers"}));
+                          {"lost_after", "max_failures", "on_exit", "lease", "hangs", "stragglers", "restore_from"}));
   TRY(fields.duration("lost_after", k_lost_after_min, k_lost_after_max, into.lost_after));
   TRY(fields.integer("max_failures", 0, k_failures_max, into.max_failures));
   TRY(fields.duration("lease", k_lease_min, k_lease_max, into.lease));
   bool tell = into.hangs == job::Hangs::tell, replace = into.stragglers == job::Stragglers::replace;
   TRY(read_choice(fields, "hangs", "restart", "tell", tell));
   TRY(read_choice(fields, "stragglers", "tell", "replace", replace));
+  TRY(read_choice(fields, "restore_from", "any", "trusted", into.only_trusted));
   into.hangs = tell ? job::Hangs::tell : job::Hangs::restart;
   into.stragglers = replace ? job::Stragglers::replace : job::Stragglers::tell;
   if (const Node* on_exit = fields.find("on_exit")) {

@@ -83,6 +83,7 @@ void fields(R& r, Of<R, RecoveryPolicy>& m) {
   r("lease_ms", m.lease);
   add_choice(r, "tell_hangs", m.hangs, Hangs::restart, Hangs::tell);
   add_choice(r, "replace_stragglers", m.stragglers, Stragglers::tell, Stragglers::replace);
+  r("only_trusted", m.only_trusted);
 }
 
 template <class R>

@@ -76,6 +76,8 @@ struct RecoveryPolicy {
   Duration lease = std::chrono::hours{24};
   Hangs hangs = Hangs::restart;
   Stragglers stragglers = Stragglers::tell;
+  // What lent hosts have saved is loaded only in containers or on other lent hosts (restore_from: trusted).
+  bool only_trusted = false;
   bool operator==(const RecoveryPolicy&) const = default;
 };
 

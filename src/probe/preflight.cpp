@@ -100,6 +100,19 @@ Finding limits_finding(const Inventory& inventory, const Engine& engine) {
           false};
 }
 
+// What nobody else tells whoever lends this machine, or runs jobs of others there.
+Finding isolation_finding(const Inventory& inventory, const Engine& engine, std::optional<EngineKind> wanted) {
+  if (engine.kind != EngineKind::process && wanted)
+    return {"isolation", true, "jobs run in containers", "", false};
+  if (engine.kind != EngineKind::process)
+    return {"isolation", true, "jobs with an image run in containers; jobs without one are not isolated", "", false};
+  const std::string who = inventory.facts.user.empty() ? "the login's user" : inventory.facts.user;
+  return {"isolation", false,
+          "plain processes are not isolated: a job can do what " + who +
+              " can; run jobs that you do not trust in containers (man 7 gridctl-security)",
+          "sudo apt-get install podman uidmap", false};
+}
+
 Finding subuid_finding(const Inventory& inventory) {
   const HostFacts& facts = inventory.facts;
   if (!facts.newuidmap)
@@ -176,6 +189,7 @@ std::vector<Finding> preflight(const Inventory& inventory, std::optional<EngineK
   if (!inventory.facts.home_path.empty()) findings.push_back(home_finding(inventory));
   findings.push_back(disk_finding(inventory));
   if (engine) findings.push_back(limits_finding(inventory, *engine));
+  if (engine) findings.push_back(isolation_finding(inventory, *engine, wanted));
   if (!inventory.facts.home_path.empty()) {
     if (engine && engine->kind == EngineKind::podman && engine->rootless) findings.push_back(subuid_finding(inventory));
     findings.push_back(clock_finding(inventory, now));

@@ -12,7 +12,7 @@
 namespace gridctl::probe {
 
 struct Finding {
-  std::string point;  // stable name: "home", "disk", "engine", "limits", "subuid", "clock", "shm", "gpu"
+  std::string point;  // stable name: "home", "disk", "engine", "limits", "isolation", "subuid", "clock", "shm", "gpu"
   bool ok = true;
   std::string detail;    // one line for people; foreign text
   std::string fix;       // the command to type on that host, empty when ok

@@ -41,7 +41,7 @@ Result<void> Registry::add_place(const Place& place) {
   TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
   const Result<Place> taken = this->place(place.name);
   if (taken)
-    return make_error(Code::exists, "there is already a remote '" + place.name + "' already: " + taken->url,
+    return make_error(Code::exists, "there is already a remote '" + place.name + "': " + taken->url,
                       "gridctl store rm " + place.name);
   if (taken.error().code != Code::not_found) return taken.error();
   TRY(impl_->db

@@ -157,9 +157,13 @@ Result<Provider> Registry::provider(const HostName& name) {
     TRY(impl_->load_figures(found));
     return found;
   }
-  TRY_ASSIGN(const std::vector<Provider> all, providers());
   std::vector<std::string> names;
-  for (const Provider& p : all) names.push_back(p.name.value);
+  db::Statement others = impl_->db.prepare("SELECT name FROM providers ORDER BY name");
+  for (;;) {
+    TRY_ASSIGN(const bool other, others.next());
+    if (!other) break;
+    names.push_back(others.text(0));
+  }
   const std::string near = nearest(name.value, names);
   return make_error(
       Code::not_found,

@@ -101,6 +101,14 @@ class Registry : public JobRecords {
   [[nodiscard]] Result<std::vector<AttemptRecord>> attempts(const JobId& id) override;
   // What it has used so far, the attempt that runs now counted up to `now`; the money of its replicas is its own.
   [[nodiscard]] Result<Spent> spent(const JobId& id, WallTime now) override;
+  // Of every job that was ever placed: the host of its last attempt, and its cost as of spent(). For long listings, where
+  // a question for each job would take longer than all the rest.
+  struct Past {
+    HostName host;
+    double usd = 0;
+  };
+  [[nodiscard]] Result<std::map<std::string, Past>> pasts(WallTime now);
+  [[nodiscard]] Result<std::size_t> count_unfinished();
   [[nodiscard]] Result<std::vector<JobRow>> replicas(const JobId& id);  // that it leads, by number
   // The replica's newest checkpoint becomes the newest one of the job, which is told that it is done.
   [[nodiscard]] Result<job::Step> take_result(const JobId& id, const JobId& replica, const job::TimedEvent& event) override;

@@ -127,6 +127,7 @@ bool choose_engine(Candidate& c, const std::string& image) {
   if (host.engine && *host.engine != EngineKind::process)
     return c.reject("engine", "the job has no image, the host is set to " + std::string(engine_name(*host.engine)) +
                                   " only: give the job an image, or register the host with --engine auto");
+  if (!host.not_plain.empty()) return c.reject("restore_from", host.not_plain);
   const Engine* process = engine_of(host, EngineKind::process);
   if (process != nullptr && !process->problem.empty())
     return c.reject("engine", "the job has no image, but process: " + process->problem);

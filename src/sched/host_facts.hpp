@@ -33,6 +33,7 @@ struct HostFacts {
   bool on_probation = false;                          // it was quarantined lately: others are preferred
   Figures figures;                                    // what was measured of it
   std::string apart;                                  // why this very job must not go there now, or empty
+  std::string not_plain;  // why this very job must not run there as a plain process, or empty
   std::string shunned;  // why every job stays away from it while there are others, or empty
 };
 

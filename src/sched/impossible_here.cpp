@@ -211,8 +211,9 @@ SynchronousJob synchronous_of(const job::Spec& spec) {
 std::optional<Wire> best_gang_wire(const job::Spec& spec, const std::vector<HostFacts>& hosts,
                                    std::span<const PairLink> links) {
   const auto members = static_cast<std::size_t>(job::nodes_least(spec));
+  if (members < 2) return std::nullopt;  // before each of a thousand hosts is looked at
   const Fitting fitting = fitting_of(spec, hosts);
-  if (members < 2 || fitting.hosts.size() < members) return std::nullopt;
+  if (fitting.hosts.size() < members) return std::nullopt;
   const std::optional<Wire> wire = best_wire(pairs_of(links), fitting.hosts, members);
   return wire && wire->bytes_per_s > 0 ? wire : std::nullopt;
 }

@@ -34,8 +34,8 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
-// `code` is a stable word: pinned, drained, mismatch, class, region, sensitivity, label, price, query, engine, gpu,
-// gpu_memory, gpu_count, cpus, memory, disk, nodes; and, curable by waiting: unreachable, replica, quarantined,
+// `code` is a stable word: pinned, drained, mismatch, class, region, sensitivity, label, price, query, engine,
+// restore_from, gpu, gpu_memory, gpu_count, cpus, memory, disk, nodes; and, curable by waiting: unreachable, replica, quarantined,
 // unhealthy, busy, avoided, query (about what changes by itself).
 struct Rejection {
   HostName host;

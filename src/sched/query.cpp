@@ -170,6 +170,13 @@ bool Query::asks(FieldSource source) const {
   return std::any_of(terms_.begin(), terms_.end(), [&](const Term& term) { return term.field->source == source; });
 }
 
+std::vector<std::string> Query::words_for(std::string_view field) const {
+  std::vector<std::string> words;
+  for (const Term& term : terms_)
+    if (term.field->name == field && !term.negated) words.insert(words.end(), term.texts.begin(), term.texts.end());
+  return words;
+}
+
 Result<Order> Order::parse(std::string_view text) {
   Order order;
   std::string words(text);

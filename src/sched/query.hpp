@@ -57,6 +57,8 @@ class Query {
   [[nodiscard]] std::optional<Refusal> refusal(const Subject& host) const;
   // Does any term speak of a field of this source?
   [[nodiscard]] bool asks(FieldSource source) const;
+  // Words that a field of text ("region", "gpu_name") may be, lower case; to find those that nobody can be.
+  [[nodiscard]] std::vector<std::string> words_for(std::string_view field) const;
 
  private:
   void order_by_cost();

@@ -21,6 +21,7 @@ FILES = {
     "keys.yaml": "name: train\nrun: echo hi\nresources: {acelerators: A100:1, cpu: 4, memroy: 16GB}\n",
     "values.yaml": "name: train\nrun: echo hi\nresources: {accelerators: A100x2, memory: 16 gigs, cpus: many}\n",
     "units.yaml": "name: train\nrun: echo hi\ncheckpoint: {path: out, interval: 5 minute}\nmax_duration: 2 hrs\n",
+    "germany.yaml": "name: train\nrun: echo hi\nconstraints: {region: {in: [Germany]}}\n",
     "kube.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: train}\n",
     "run.sh": "#!/bin/bash\n#SBATCH --gres=gpu:2\nsrun python train.py\n",
 }
@@ -95,6 +96,8 @@ TABLE = [
     ("job cancel --grace 5mins train", "write it as 90s, 15m or 2h"),
     ("provider ls gpu_nam=A100", "did you mean gpu_name?"),
     ("provider show hots1", "did you mean 'host1'?"),
+    ("job submit --gpu A1000 -- true", "no GPU is called 'A1000'; did you mean 'A100'?"),
+    ("job submit germany.yaml", "regions are codes such as DE; did you mean 'DE' for 'Germany'?"),
     ("job show trian", "did you mean 'train'?"),
     ("plan train --model lama-3-8b --gpu H100:8", "did you mean 'llama-3-8b'?"),
     ("plan train --model llama-3-8b --gpu H1000:8", "did you mean 'H100'?"),
@@ -141,6 +144,16 @@ class Habits(unittest.TestCase):
                         self.assertIn(want, done.stderr)
                 if "--show" in sys.argv:
                     print(f"gridctl {line}\n    {hints[0] if hints else done.stderr.splitlines()[0]}")
+
+    def test_a_query_that_nothing_can_match_says_what_was_meant(self):
+        for query, want in (("region=Germany", "did you mean 'DE' for 'germany'?"),
+                            ("region in [finnland]", "did you mean 'FI' for 'finnland'?"),
+                            ("gpu_name=A1000", "did you mean 'A100'?")):
+            done = self.say(["provider", "ls", query])
+            self.assertEqual((done.returncode, done.stdout), (0, ""))
+            self.assertIn(want, done.stderr)
+        for query in ("region=KP", "gpu_name=A100", "gpu_name=H100 region=somewhere"):
+            self.assertNotIn("did you mean", self.say(["provider", "ls", query]).stderr)
 
     def test_every_line_that_is_hinted_at_is_understood(self):
         for line, *wanted in TABLE:

@@ -1,16 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A host whose agent lies in every message, beside honest ones whose jobs must not notice.
+"""Hosts whose agents lie in every message, beside honest ones whose jobs must not notice.
 
     sudo tests/integration/liar.py [--gridctl build/release/cmd/gridctl] [--messages 1000000] [--seconds 600]
 
-Two honest hosts run a job that fails over, again and again, first alone, then beside a host on which a program stands between
+Two honest hosts run a job that fails over, again and again, first alone, then beside hosts on which a program stands between
 the agent and its connection and changes what passes by a grammar: numbers become extreme or negative, texts long or hostile,
 keys vanish or repeat, replies come twice, late, in pieces, in another order, for streams nobody opened, or not at all, and
 floods of events follow. The liar answers heartbeats, gets jobs of its own, and is reconnected to whenever it was cut off.
-Prints how many lies were told, the failover times and heartbeat gaps of the honest hosts with and without it, and memory, disk
-and processor time of the daemon. Exits with 1 when the daemon died, took more than --memory MB or --disk MB, or the median
-failover beside the liar is more than a tenth (and half a second) slower than without.
+On the honest hosts a witness stands in that place: it changes nothing and notes when requests arrive. Prints how many lies
+were taken by the daemon, the failover times and the gaps between requests to the honest hosts with and without the liar, and
+memory, disk and processor time of the daemon. Exits with 1 when the daemon died, took more than --memory MB or --disk MB, or
+when beside the liar the median failover is more than a tenth (and half a second) slower, or the median or the longest gap of a
+hundred (p99) more than a tenth (and 0.1 s) longer than without.
 """
 import argparse
 import json
@@ -58,20 +60,28 @@ def encode(kind, stream, payload):
 
 
 class Told:
-    """How many lies: kept in a file, since each connection is another process."""
+    """How many frames were written in full: kept in a file, since each connection is another process."""
 
     def __init__(self, path):
-        self.path, self.count, self.noted = path, 0, 0
+        # Process numbers repeat: each host has a namespace of its own, and begins anew when it has died.
+        self.file = open(f"{path}.{os.getpid()}.{time.monotonic_ns()}", "w", encoding="ascii")
+        self.count = 0
 
-    def add(self, many=1):
+    def add(self, many):
         self.count += many
-        if self.count - self.noted >= 500:
-            self.note()
+        self.file.seek(0)
+        self.file.write(str(self.count))
+        self.file.flush()
 
-    def note(self):
-        with open(f"{self.path}.{os.getpid()}", "w", encoding="ascii") as file:
-            file.write(str(self.count))
-        self.noted = self.count
+
+FLOOD = 40_000  # frames
+LIARS = 4       # a connection that was cut off is made again only after a while
+
+
+def flood_of():
+    """Events that nobody asked for, each another lie; made once for a connection, since making them takes longer than all else."""
+    return [encode(5, 0, json.dumps(lie({"type": "note", "n": n, "text": "x"}, 0.1)).encode("utf-8", "replace"))
+            for n in range(1000)]
 
 
 def write_all(data):
@@ -79,17 +89,13 @@ def write_all(data):
         data = data[os.write(1, data):]
 
 
-def distorted(kind, stream, payload, told):
+def distorted(kind, stream, payload, pool):
     """The frames that go out in place of one."""
-    told.add()
     style = random.random()
     if style < 0.25:
         return [encode(kind, stream, payload)]  # a liar that never tells the truth is soon known
     if style < 0.60:
-        told.add(2000)
-        flood = b"".join(encode(5, 0, json.dumps(lie({"type": "note", "n": n, "text": "x"}, 0.1)).encode("utf-8", "replace"))
-                         for n in range(2000))
-        return [flood, encode(kind, stream, payload)]
+        return [pool[random.randrange(len(pool))] for _ in range(FLOOD)] + [encode(kind, stream, payload)]
     try:
         text = json.dumps(lie(json.loads(payload), random.choice([0.02, 0.1, 0.5]))).encode("utf-8", "replace")
     except ValueError:
@@ -109,7 +115,6 @@ def distorted(kind, stream, payload, told):
         return [b"GF" + os.urandom(200)]
     if style < 0.97:
         time.sleep(random.uniform(0, 2))
-    told.add(200)
     return [encode(kind, stream, payload)] + [encode(5, 0, b'{"type":"%d","x":1e400}' % n) for n in range(200)]
 
 
@@ -118,7 +123,7 @@ def be_the_liar(told_path):
     command = os.environ.get("SSH_ORIGINAL_COMMAND", "true")
     child = subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     random.seed(os.getpid())
-    told, buffer, speaking, open_in = Told(told_path), b"", False, True
+    told, buffer, speaking, open_in, pool = Told(told_path), b"", False, True, flood_of()
     while True:
         ready, _, _ = select.select([child.stdout] + ([0] if open_in else []), [], [], 60)
         if 0 in ready:
@@ -149,17 +154,69 @@ def be_the_liar(told_path):
                 size = struct.unpack(">I", buffer[8:12])[0]
                 if len(buffer) < 16 + size:
                     break
-                out += distorted(buffer[2], struct.unpack(">I", buffer[4:8])[0], buffer[16:16 + size], told)
+                out += distorted(buffer[2], struct.unpack(">I", buffer[4:8])[0], buffer[16:16 + size], pool)
                 buffer = buffer[16 + size:]
             if random.random() < 0.05:
                 random.shuffle(out)
             try:
-                write_all(b"".join(out))
-            except (BrokenPipeError, OSError):
+                for at in range(0, len(out), 500):
+                    write_all(b"".join(out[at:at + 500]))
+                    told.add(len(out[at:at + 500]))
+            except OSError:
                 break
-    told.note()
     child.kill()
     sys.exit(child.wait() & 0xff)
+
+
+# --- The witness: the same place on an honest host -------------------------------------------------------------------
+
+def be_the_witness(path):
+    """Passes everything on and notes when something came from the laptop."""
+    child = subprocess.Popen(["/bin/sh", "-c", os.environ.get("SSH_ORIGINAL_COMMAND", "true")], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE)
+    inputs = [0, child.stdout.fileno()]
+    with open(f"{path}.{os.getpid()}.{time.monotonic_ns()}", "w", encoding="ascii") as file:
+        while child.stdout.fileno() in inputs:
+            ready, _, _ = select.select(inputs, [], [])
+            try:
+                if 0 in ready:
+                    data = os.read(0, 1 << 16)
+                    if data:
+                        file.write(f"{time.monotonic():.4f}\n")
+                        file.flush()
+                        child.stdin.write(data)
+                        child.stdin.flush()
+                    else:
+                        inputs.remove(0)
+                        child.stdin.close()
+                if child.stdout.fileno() in ready:
+                    data = os.read(child.stdout.fileno(), 1 << 16)
+                    if not data:
+                        break
+                    write_all(data)
+            except OSError:
+                break
+    child.kill()
+    sys.exit(child.wait() & 0xff)
+
+
+def gaps_of(scratch, begin, end):
+    """Seconds between requests on the connections that heartbeats go over, those with the most of them; without what follows
+    at once, such as the requests of a launch, of which there are more the more failovers a phase has."""
+    gaps = []
+    for name in os.listdir(scratch):
+        if not name.startswith("seen."):
+            continue
+        with open(os.path.join(scratch, name), encoding="ascii") as file:
+            times = [float(line) for line in file if line.endswith("\n")]
+        times = [at for at in times if begin <= at <= end]
+        if len(times) >= 10:  # a transfer has fewer
+            gaps += [later - earlier for earlier, later in zip(times, times[1:]) if later - earlier > 0.1]
+    return sorted(gaps)
+
+
+def part_of(values, share):
+    return values[min(len(values) - 1, int(share * len(values)))] if values else float("nan")
 
 
 # --- The run ---------------------------------------------------------------------------------------------------------
@@ -278,6 +335,8 @@ def failovers(run, job, hosts, until, enough, watch):
 def main():
     if len(sys.argv) == 3 and sys.argv[1] == "--be":
         be_the_liar(sys.argv[2])
+    if len(sys.argv) == 3 and sys.argv[1] == "--watch":
+        be_the_witness(sys.argv[2])
     options = argparse.ArgumentParser()
     options.add_argument("--gridctl", default="build/release/cmd/gridctl")
     options.add_argument("--messages", type=int, default=1_000_000)
@@ -307,7 +366,8 @@ def main():
 
     try:
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", scratch + "/key"], check=True)
-        good = {f"good{i}": Login(scratch, f"good{i}", 22_700 + i) for i in range(2)}
+        witness = f"{sys.executable} -B {os.path.abspath(__file__)} --watch {scratch}/seen"
+        good = {f"good{i}": Login(scratch, f"good{i}", 22_700 + i, witness) for i in range(2)}
         logins += good.values()
         time.sleep(1)
         for name, login in good.items():
@@ -315,33 +375,39 @@ def main():
         with open(scratch + "/job.yaml", "w", encoding="ascii") as file:
             file.write(JOB)
         job = json.loads(run("job", "submit", scratch + "/job.yaml", "-d", "--json"))["job_id"]
-        begin = time.monotonic()
+        begin = began_alone = time.monotonic()
         without = failovers(run, job, good, begin + args.seconds / 3, args.failovers, watch)
         memory_without, before = most["memory"], run.daemon()
-        liar = Login(scratch, "liar", 22_702)  # honest until it is registered
-        logins.append(liar)
+        gaps_without = gaps_of(scratch, began_alone, time.monotonic())
+        liars = [Login(scratch, f"liar{i}", 22_702 + i) for i in range(LIARS)]  # honest until they are registered
+        logins += liars
         time.sleep(1)
-        run.register(liar, "liar")
-        with open(liar.home + "/force", "w", encoding="ascii") as file:
-            file.write(f"#!/bin/sh\nexport HOME={liar.home} GRIDCTL_AGENT_HOME={liar.home}/.gridctl\ncd\n"
-                       f"exec {sys.executable} -B {os.path.abspath(__file__)} --be {scratch}/told\n")
-        liar.die()
-        liar.start()
-        for number in range(5):  # jobs that only it may have
-            run("job", "submit", "-d", "--cpus", "0.05", "--provider", "liar", "--name", f"victim-{number}", "--", "sh", "-c",
+        for i, liar in enumerate(liars):
+            run.register(liar, f"liar{i}")
+            with open(liar.home + "/force", "w", encoding="ascii") as file:
+                file.write(f"#!/bin/sh\nexport HOME={liar.home} GRIDCTL_AGENT_HOME={liar.home}/.gridctl\ncd\n"
+                           f"exec {sys.executable} -B {os.path.abspath(__file__)} --be {scratch}/told\n")
+            liar.die()
+            liar.start()
+        for number in range(5):  # jobs that only they may have
+            run("job", "submit", "-d", "--cpus", "0.05", "--provider", f"liar{number % LIARS}", "--name", f"victim-{number}", "--", "sh", "-c",
                 "while :; do echo line; date > $GRIDCTL_CKPT_DIR/d; sleep 0.2; done", check=False)
         beside = []
-        begin = time.monotonic()
+        begin = began_beside = time.monotonic()
         while time.monotonic() < begin + args.seconds * 2 / 3 and (lies() < args.messages or len(beside) < len(without)):
             beside += failovers(run, job, good, begin + args.seconds * 2 / 3, 1, watch)
-            for command in (("provider", "check", "liar"), ("job", "ls", "--json"), ("provider", "show", "liar")):
+            for command in (("provider", "check", "liar0"), ("job", "ls", "--json"), ("provider", "show", "liar1")):
                 subprocess.run([run.gridctl, "--state", run.state, *command], capture_output=True, timeout=120, check=False,
                                env=run.environment, stdin=subprocess.DEVNULL)
         watch()
         seen = run.daemon()
         a, b = (statistics.median(times) if times else float("nan") for times in (without, beside))
-        print(f"{lies()} frames passed the liar; {len(without)} failovers without it, median {a:.2f} s, slowest {max(without):.2f} s; "
+        print(f"{lies()} frames passed the liars; {len(without)} failovers without it, median {a:.2f} s, slowest {max(without):.2f} s; "
               f"{len(beside)} beside it, median {b:.2f} s, slowest {max(beside or [0]):.2f} s")
+        gaps_beside = gaps_of(scratch, began_beside, time.monotonic())
+        for name, gaps in (("without", gaps_without), ("beside", gaps_beside)):
+            print(f"{len(gaps)} requests to the honest hosts {name} it: gaps p50 {part_of(gaps, 0.5):.3f} s, "
+                  f"p99 {part_of(gaps, 0.99):.3f} s, longest {part_of(gaps, 1):.3f} s")
         print(f"daemon: {memory_without:.0f} MB before, {most['memory']:.0f} MB at most; state {most['disk']:.1f} MB at most; "
               f"{seen[2] if seen else 0:.0f} s of processor")
         if not seen or not before or seen[0] != before[0]:
@@ -350,6 +416,10 @@ def main():
             trouble.append("it took more than it may")
         if not beside or b > max(1.1 * a, a + 0.5):
             trouble.append("other hosts' failovers are slower")
+        for share in (0.5, 0.99):
+            a, b = part_of(gaps_without, share), part_of(gaps_beside, share)
+            if not b <= max(1.1 * a, a + 0.1):
+                trouble.append("other hosts are asked less often")
     finally:
         subprocess.run([run.gridctl, "--state", run.state, "daemon", "stop"], capture_output=True, check=False,
                        env=run.environment)

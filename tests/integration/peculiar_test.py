@@ -8,6 +8,7 @@ import dataclasses
 import os
 import re
 import shlex
+import shutil
 import struct
 import subprocess
 import time
@@ -24,6 +25,8 @@ AGENT_HOME = "/home/worker/.gridctl"
 def setUpModule():
     global the_grid
     the_grid = grid.up(3, small_disks={3: "60m"})
+    subprocess.run(["cc", "-O2", "-static", "-o", the_grid.disk(1, "tmp/nonamespaces"),
+                    os.path.join(grid.SOURCE, "tests", "support", "no_namespaces.c")], check=True)
 
 
 @dataclasses.dataclass
@@ -46,6 +49,17 @@ def sshd_config(*lines):
     quoted = " ".join(shlex.quote(line) for line in lines)
     return (f"cp {path} {path}.kept; {{ printf '%s\\n' {quoted}; cat {path}.kept; }} > {path}", f"mv {path}.kept {path}")
 
+
+# Logins that may not make namespaces, as on Ubuntu 24.04 or where an administrator has switched them off.
+NO_NAMESPACES = sshd_config("ForceCommand /tmp/nonamespaces sh -c \"$SSH_ORIGINAL_COMMAND\"")
+# As on machines that run from memory, and in containers: stat and /proc/locks name different devices.
+OVERLAY_HOME = ("mkdir -p /run/over && mount -t tmpfs tmpfs /run/over && mkdir /run/over/up /run/over/work && chown worker "
+                "/run/over/up && mount -t overlay overlay -o lowerdir=/home/worker,upperdir=/run/over/up,workdir=/run/over/work "
+                "/home/worker", "umount -l /home/worker; umount -l /run/over")
+FUSE_HOME = ("[ -e /dev/fuse ] || mknod -m 666 /dev/fuse c 10 229; mkdir -p /tmp/fuse/up /tmp/fuse/work; "
+             "chown worker /tmp/fuse/up; fuse-overlayfs -o lowerdir=/home/worker,upperdir=/tmp/fuse/up,"
+             "workdir=/tmp/fuse/work,allow_other /home/worker && stat -f -c %T /home/worker | grep -q fuse",
+             "umount -l /home/worker; rm -rf /tmp/fuse")
 
 KEYS_AWAY = sshd_config("AuthorizedKeysFile /etc/ssh/keys")
 KEYS_AWAY = ("cp /home/worker/.ssh/authorized_keys /etc/ssh/keys; " + KEYS_AWAY[0], KEYS_AWAY[1])
@@ -87,6 +101,11 @@ WORKS = [
     Row("one session a connection", *sshd_config("MaxSessions 1"), sshd=True),
     Row("keys renewed in the middle", *sshd_config("RekeyLimit 1M"), sshd=True),
     Row("only ciphers that libssh2 lacks", *sshd_config("Ciphers aes256-gcm@openssh.com"), sshd=True),
+    Row("at most a hundred processes", *bashrc("ulimit -u 100")),
+    Row("a shell that ends when nobody types", *bashrc("TMOUT=1; readonly TMOUT; export TMOUT")),
+    Row("no namespaces for ordinary users", *NO_NAMESPACES, sshd=True),
+    Row("a home on FUSE", *FUSE_HOME),
+    Row("a home that is an overlay of two file systems", *OVERLAY_HOME),
     Row("a login shell of another kind", "usermod -s /bin/dash worker", "usermod -s /bin/bash worker"),
 ]
 
@@ -164,6 +183,95 @@ class Peculiar(grid.Case):
         self.grid.wait_clean(hosts=[1])
 
 
+    def test_an_image_whose_entry_point_never_returns(self):
+        self.grid.as_worker(2, "podman create -q --name plain localhost/busybox:1 true && podman export plain | podman "
+                               "import -q --change 'ENTRYPOINT [\"sleep\", \"100000\"]' --change 'ENV PATH=/bin:/usr/bin' "
+                               "- localhost/sleeper:1; podman rm plain")
+        laptop = self.grid.laptop("sleeper")
+        laptop.register(2, None, "podman")
+        job = laptop.submit(plain("sleeper", image="localhost/sleeper:1", envs={"STEPS": 5}))
+        job.wait_success(deadline=30)
+        self.grid.wait_clean(hosts=[2])
+
+    def test_a_large_image_delays_no_heartbeat(self):
+        laptop = self.grid.laptop("large")
+        laptop.register(1, None, "podman")
+        neighbour = laptop.submit(plain("neighbour", image="localhost/busybox:1", envs={"STEPS": 100_000}))
+        neighbour.wait_checkpoint(1)
+        archive = os.path.join(laptop.folder, "large.tar")
+        self.grid.as_worker(1, "podman create -q --name plain localhost/busybox:1 true && podman export plain > /tmp/plain.tar; "
+                               "podman rm plain; mkdir -p /tmp/large && cd /tmp/large && head -c 300M /dev/urandom > weights && "
+                               "tar rf /tmp/plain.tar weights && podman import -q --change 'ENV PATH=/bin:/usr/bin' /tmp/plain.tar "
+                               "localhost/large:1 && podman save -q -o /tmp/large.tar localhost/large:1; podman rmi localhost/large:1")
+        os.rename(self.grid.disk(1, "tmp/large.tar"), archive)
+        began = time.monotonic()
+        job = laptop.submit(plain("large", image=archive, envs={"STEPS": 3}))
+        job.wait_success(deadline=180)
+        grid.figure("an image of 300 MB that no host has: until the job is done", f"{time.monotonic() - began:.1f} s")
+        self.assertEqual(len(job.attempts()), 1, job.evidence())
+        self.assertEqual(neighbour.events("host_lost"), [])
+        self.assertEqual(len(neighbour.attempts()), 1)
+        laptop.run("job", "cancel", neighbour.id, "--grace", "1s", "--wait")
+
+
+class Laptops(grid.Case):
+    def test_another_network_in_the_middle_of_a_job(self):
+        laptop = self.grid.laptop("travels")
+        laptop.register(1, None, "process")
+        job = laptop.submit(plain("at-home", envs={"STEPS": 250}))
+        job.wait_checkpoint(1)
+        route = subprocess.run(["ip", "-o", "route", "get", self.grid.facts[1]["address"]], check=True, stdout=subprocess.PIPE,
+                               text=True).stdout
+        ours, gateway, device = (re.search(rf" {word} (\S+)", route)[1] for word in ("src", "via", "dev"))
+        net, other = ours.rpartition(".")[0], ours.rpartition(".")[0] + ".9"
+        with open(os.path.join(self.grid.environment["GRIDCTL_TESTGRID"], "router.pid"), encoding="ascii") as file:
+            router = ["nsenter", "-n", "-t", file.read().split()[0]]
+        subprocess.run([*router, "ip", "route", "add", f"{other}/32", "dev", "laptop"], check=True)
+        for gone, new in ((ours, other), (other, ours)):  # there, and back again
+            for words in (f"addr del {gone}/32 dev {device}", f"addr add {new}/32 dev {device}",
+                          f"route replace {gateway}/32 dev {device} src {new}", f"route replace {net}.0/24 via {gateway} src {new}"):
+                subprocess.run(["ip", *words.split()], check=True)
+            began, made = time.monotonic(), len(job.events("checkpoint"))
+            job.wait_checkpoint(made + 2, deadline=30)
+            grid.figure("another address of the laptop: two checkpoints later", f"{time.monotonic() - began:.1f} s")
+        job.wait_success()
+        self.assertEqual(len(job.attempts()), 1, job.evidence())
+
+    def test_a_daemon_that_was_started_within_tmux_outlives_it(self):
+        laptop = self.grid.laptop("tmux")
+        laptop.register(1, None, "process")
+        path = laptop.write_job(plain("detached", envs={"STEPS": 60}))
+        words = ["tmux", "-L", "gridctl-test", "-f", "/dev/null"]
+        laptop.run("daemon", "stop", check=False)
+        subprocess.run([*words, "new-session", "-d", f"{grid.GRIDCTL} job submit {path}"], env=laptop.environment, check=True)
+        grid.wait_until("the job", 20, lambda: laptop.run("job", "ls", "--json").json)
+        grid.wait_until("the daemon", 20, laptop.daemon_pid)
+        subprocess.run([*words, "kill-server"], check=True)
+        job = grid.Job(laptop, laptop.run("job", "ls", "--json").json[0]["job_id"])
+        job.wait_success()
+        self.assertEqual(len(job.attempts()), 1)
+
+    @unittest.skipUnless(os.environ.get("GRIDCTL_OTHER"), "GRIDCTL_OTHER names no gridctl of another version")
+    def test_two_laptops_with_different_versions_share_a_host(self):
+        laptops = [self.grid.laptop("new"), self.grid.laptop("other")]
+        jobs = []
+        for laptop, program in zip(laptops, (grid.GRIDCTL, os.environ["GRIDCTL_OTHER"])):
+            ours, grid.GRIDCTL = grid.GRIDCTL, program
+            try:
+                laptop.register(1, None, "process")
+                jobs.append(laptop.submit(plain("shares", envs={"STEPS": 50})))
+            finally:
+                grid.GRIDCTL = ours
+        for laptop, program, job in zip(laptops, (grid.GRIDCTL, os.environ["GRIDCTL_OTHER"]), jobs):
+            ours, grid.GRIDCTL = grid.GRIDCTL, program
+            try:
+                job.wait_success()
+                self.assertEqual(len(job.attempts()), 1, job.evidence())
+            finally:
+                grid.GRIDCTL = ours
+        self.grid.wait_clean(hosts=[1])
+
+
 class Keys(grid.Case):
     def test_a_login_refused_is_no_silence(self):
         socket = os.path.join(self.grid.folder, "agent.sock")
@@ -211,6 +319,26 @@ class Engines(grid.Case):
         checked = laptop.run("provider", "check", "h1")
         self.assertIn("docker", checked.out + checked.err)
         self.assertNotIn("FAIL", checked.out + checked.err)
+
+
+    @unittest.skipUnless(shutil.which("rootlesskit"), "there is no rootlesskit")
+    def test_a_docker_without_root(self):
+        socket = f"/run/user/{grid.WORKER}/docker.sock"
+        self.grid.as_worker(2, "PATH=$PATH:/usr/sbin:/usr/share/docker.io/contrib; setsid nohup dockerd-rootless.sh "
+                               "--iptables=false --bridge=none --storage-driver vfs > /tmp/rootless.log 2>&1 & "
+                               f"for try in $(seq 100); do [ -S {socket} ] && break; sleep 0.1; done")
+        folder = subprocess.run([grid.SOURCE + "/scripts/mk-images", "--dir"], stdout=subprocess.PIPE, text=True,
+                                check=True).stdout.strip()
+        with open(f"{folder}/busybox.tar", "rb") as archive:
+            subprocess.run([grid.TESTGRID, "enter", "2", "setpriv", f"--reuid={grid.WORKER}", f"--regid={grid.WORKER}",
+                            "--clear-groups", "env", "HOME=/home/worker", f"DOCKER_HOST=unix://{socket}", "docker", "load", "-q"],
+                           stdin=archive, check=True, env=self.grid.environment, stdout=subprocess.DEVNULL)
+        laptop = self.grid.laptop("rootless")
+        done = laptop.register(2, None, "docker")
+        self.assertRegex(done.out + done.err, r"engine: docker \S+, rootless")
+        job = laptop.submit(plain("rootless", image="localhost/busybox:1", envs={"STEPS": 20}))
+        job.wait_success()
+        self.assert_steps_once(job, 20, attempts=1)
 
 
 class Clocks(grid.Case):

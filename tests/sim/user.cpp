@@ -34,6 +34,7 @@ Laptop::Laptop(World& world, int index)
     provider.inventory = world.hosts[i]->inventory();
     if (world.options.ganged > 0) provider.site = "lab";
     provider.price_per_hour = i < world.options.prices.size() ? world.options.prices[i] : 0;
+    if (static_cast<int>(i) < world.options.lent) provider.host_class = "market";
     if (!backend_->add_provider(provider)) throw Violation("R", "a provider cannot be added");
   }
 }

@@ -29,21 +29,35 @@ std::set<std::string> all_matches(const std::string& text, const std::string& pa
   return found;
 }
 
+// Class.test_cannot_… of a Python file.
+std::set<std::string> methods_of(const std::string& text) {
+  static const std::regex finds(R"((?:^|\n)(?:class (\w+)|    def (test_cannot\w+)\())");
+  std::set<std::string> found;
+  std::string name;
+  for (std::sregex_iterator match(text.begin(), text.end(), finds), end; match != end; ++match) {
+    if ((*match)[1].matched) name = (*match)[1].str();
+    else found.insert(name + "." + (*match)[2].str());
+  }
+  return found;
+}
+
 // Suite.Test of files that call themselves the red team's.
 std::set<std::string> tried() {
   std::set<std::string> found;
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(GRIDCTL_SOURCE_DIR) / "tests")) {
-    if (!entry.is_regular_file() || entry.path().extension() != ".cpp") continue;
+    const bool python = entry.path().extension() == ".py";
+    if (!entry.is_regular_file() || !(python || entry.path().extension() == ".cpp")) continue;
     const std::string text = content_of(entry.path());
-    if (text.substr(0, 400).find("\n// Red team: ") == std::string::npos) continue;
-    found.merge(all_matches(text, R"(TEST(?:_F|_P)?\((\w+), (Cannot\w+)\))"));
+    if (text.substr(0, 400).find(python ? "\n# Red team: " : "\n// Red team: ") == std::string::npos) continue;
+    if (python) found.merge(methods_of(text));
+    else found.merge(all_matches(text, R"(TEST(?:_F|_P)?\((\w+), (Cannot\w+)\))"));
   }
   return found;
 }
 
 TEST(Security, ThePagePromisesWhatTestsTryAndNothingElse) {
   const std::string page = content_of(fs::path(GRIDCTL_SOURCE_DIR) / "man/gridctl-security.7.md");
-  const std::set<std::string> promised = all_matches(page, R"(`(\w+)\.(Cannot\w+)`)");
+  const std::set<std::string> promised = all_matches(page, R"(`(\w+)\.(Cannot\w+|test_cannot\w+)`)");
   const std::set<std::string> tests = tried();
   EXPECT_GE(promised.size(), 40u);
   for (const std::string& one : promised)

@@ -20,11 +20,12 @@ namespace gridctl::control {
 [[nodiscard]] std::unique_ptr<Concern> make_progress(const Rooms& rooms);
 [[nodiscard]] std::unique_ptr<Concern> make_elastic(const Rooms& rooms);
 [[nodiscard]] std::unique_ptr<Concern> make_turns(const Rooms& rooms);
+[[nodiscard]] std::unique_ptr<Concern> make_trust(const Rooms& rooms);
 
 using ConcernMaker = std::unique_ptr<Concern> (*)(const Rooms&);
 // In the order in which they are asked. Limits come first: what is to stop need not be moved.
 inline constexpr ConcernMaker k_concerns[] = {make_limits, make_budgets,    make_replicas,        make_deadlines,
                                               make_prices, make_preemption, make_standby_concern, make_gpus,
-                                              make_progress, make_elastic,    make_turns};
+                                              make_progress, make_elastic,    make_turns,           make_trust};
 
 }  // namespace gridctl::control

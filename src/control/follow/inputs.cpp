@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.hpp"
 #include "os/entries.hpp"
 #include "store/file_workers.hpp"
 #include "store/scan.hpp"
@@ -46,11 +47,24 @@ Result<store::Scan> directory(store::ChunkStore& store, const os::Path& path, bo
 
 }  // namespace
 
+bool is_like_a_key(std::string_view path) {
+  const std::string name = lower(path.substr(path.rfind('/') + 1));
+  for (const std::string_view whole : {".env", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials", "credentials.json",
+                                       "service-account.json", "secrets.yaml", "secrets.yml", "secrets.json", "kubeconfig"})
+    if (name == whole) return true;
+  const bool example = name.find("example") != name.npos || name.find("sample") != name.npos || name.ends_with(".pub");
+  if (example) return false;
+  return name.starts_with(".env.") || name.starts_with("id_rsa") || name.starts_with("id_ed25519") ||
+         name.starts_with("id_ecdsa") || name.ends_with(".pem") || name.ends_with(".p12") || name.ends_with(".key");
+}
+
 Result<ImportedInputs> import_inputs(const job::Spec& spec, store::ChunkStore& store) {
   ImportedInputs out;
   const auto add_directory = [&](const os::Path& path, bool ignore, std::string role,
                                  std::string target) -> Result<void> {
     TRY_ASSIGN(store::Scan scan, directory(store, path, ignore));
+    for (const store::Entry& entry : scan.tree.entries)
+      if (ignore && entry.kind == store::EntryKind::file && is_like_a_key(entry.path)) out.keys.push_back(entry.path);
     TRY_ASSIGN(registry::Input input, keep(store, scan.tree, std::move(role), std::move(target)));
     out.inputs.push_back(std::move(input));
     std::move(scan.notes.begin(), scan.notes.end(), std::back_inserter(out.notes));

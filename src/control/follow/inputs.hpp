@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "job/spec.hpp"
@@ -17,7 +18,10 @@ inline constexpr const char* k_image_file = "image.tar";
 struct ImportedInputs {
   std::vector<registry::Input> inputs;
   std::vector<std::string> notes;  // files left out and why
+  std::vector<std::string> keys;   // paths in the working directory that are sent and look like keys or passwords
 };
+// ".env", "id_ed25519", "server.pem", "credentials.json": by their names, not by what they hold.
+[[nodiscard]] bool is_like_a_key(std::string_view path);
 // Reads everything into the store and seals it. Errors name the path that could not be read.
 [[nodiscard]] Result<ImportedInputs> import_inputs(const job::Spec& spec, store::ChunkStore& store);
 

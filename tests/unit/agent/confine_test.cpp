@@ -8,16 +8,20 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "support/temp_dir.hpp"
 
@@ -65,7 +69,9 @@ class PlainJob : public ::testing::Test {
     const pid_t child = ::fork();
     if (child == 0) {
       become_ordinary();
-      if (const auto done = confine(confinement_of(home_, agent_, attempt_, {}, program_.parent_path())); !done) {
+      Confinement confinement = confinement_of(home_, agent_, attempt_, {}, program_.parent_path());
+      confinement.hidden.insert(confinement.hidden.end(), extra_hidden_.begin(), extra_hidden_.end());
+      if (const auto done = confine(confinement); !done) {
         std::cerr << done.error().one_line() << std::endl;
         ::_exit(99);
       }
@@ -79,6 +85,7 @@ class PlainJob : public ::testing::Test {
   static bool can_write(const os::Path& file) { return ::open(file.c_str(), O_WRONLY | O_CREAT, 0600) >= 0; }
 
   testing::TempDir folder_;
+  std::vector<os::Path> extra_hidden_;
   const os::Path home_ = fs::canonical(folder_.path()) / "home";
   const os::Path agent_ = home_ / ".gridctl";
   const os::Path attempt_ = agent_ / "jobs/c/mine/1", other_ = agent_ / "jobs/c/other/1";
@@ -159,6 +166,45 @@ TEST_F(PlainJob, CannotReachThemThroughProc) {
 
 TEST_F(PlainJob, CannotLookIntoOtherProcesses) {
   EXPECT_EQ(try_as_job([] { return ::ptrace(PTRACE_ATTACH, ::getppid(), nullptr, nullptr) == 0; }), 0);
+}
+
+TEST_F(PlainJob, CannotEndOtherProcesses) {
+  if (::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION) < 6)
+    GTEST_SKIP() << "this kernel's Landlock knows no signals";
+  const pid_t other = ::fork();
+  if (other == 0) {
+    become_ordinary();
+    for (;;) ::pause();
+  }
+  while (::access(("/proc/" + std::to_string(other) + "/stat").c_str(), R_OK) != 0) ::usleep(1000);
+  EXPECT_EQ(try_as_job([&] { return ::kill(other, 0) == 0 || ::kill(other, SIGTERM) == 0; }), 0);
+  EXPECT_EQ(try_as_job([] { return std::system("sleep 100 & kill $!") != 0; }), 0) << "its own it can end";
+  EXPECT_EQ(::kill(other, SIGKILL), 0);
+  EXPECT_EQ(::waitpid(other, nullptr, 0), other);
+}
+
+// No service manager of this machine is asked: a socket is hidden as its are.
+TEST_F(PlainJob, CannotHaveOthersRunItsPrograms) {
+  const auto hidden = confinement_of(home_, agent_, attempt_, {}, {}).hidden;
+  for (const char* name : {"systemd", "bus"})
+    EXPECT_NE(std::find(hidden.begin(), hidden.end(), "/run/user/" + std::to_string(::geteuid()) + "/" + name), hidden.end());
+  const os::Path path = attempt_ / "work/engine.sock";
+  const int server = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  ASSERT_LT(path.string().size(), sizeof address.sun_path);
+  std::copy_n(path.c_str(), path.string().size(), address.sun_path);
+  ASSERT_EQ(::bind(server, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(server, 1), 0);
+  ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
+  const auto can_connect = [&] {
+    const int client = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    return ::connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  };
+  EXPECT_EQ(try_as_job(can_connect), 1) << "a socket of its own it can use";
+  extra_hidden_ = {path};
+  EXPECT_EQ(try_as_job(can_connect), 0);
+  ::close(server);
 }
 
 TEST_F(PlainJob, CannotGetPrivilegesBack) {

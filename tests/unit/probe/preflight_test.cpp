@@ -119,6 +119,16 @@ TEST(Preflight, LetsJobsRunWithoutLimitsButSaysSo) {
   EXPECT_TRUE(passed(preflight(inventory, EngineKind::podman, k_now)));
 }
 
+TEST(Preflight, WarnsThatPlainProcessesAreNotIsolated) {
+  const Finding warning = find(preflight(healthy(), EngineKind::process, k_now), "isolation");
+  EXPECT_FALSE(warning.ok);
+  EXPECT_FALSE(warning.required) << "jobs run in spite of it";
+  EXPECT_NE(warning.detail.find("a job can do what ada can"), std::string::npos) << warning.detail;
+  EXPECT_TRUE(find(preflight(healthy(), EngineKind::docker, k_now), "isolation").ok);
+  const Finding either = find(preflight(healthy(), std::nullopt, k_now), "isolation");
+  EXPECT_NE(either.detail.find("jobs without one are not isolated"), std::string::npos) << either.detail;
+}
+
 TEST(Preflight, ComparesTheClocks) {
   Inventory inventory = healthy();
   inventory.facts.clock_wall_ms = k_now.ms - 3600 * 1000;

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// recovery.restore_from: trusted. A checkpoint may run code where it is loaded. What a lent host has had a hand in is
+// loaded in containers, or on lent hosts, and never by a plain process on a host of one's own.
+#include <algorithm>
+
+#include "control/concerns/table.hpp"
+#include "sched/residency.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+class TrustConcern : public Concern {
+ public:
+  explicit TrustConcern(const Rooms& rooms) : rooms_(rooms) {}
+
+  void shape(const TrackedJob& asking, Question& question) const override {
+    if (!asking.spec().recovery.only_trusted || asking.state().start().value == 0) return;
+    const std::string stranger = stranger_in(asking);
+    if (stranger.empty()) return;
+    for (sched::HostFacts& host : question.hosts)
+      if (!sched::is_lent(host.host_class, host.labels))
+        host.not_plain = "its checkpoint comes from " + stranger +
+                         ", and recovery.restore_from is trusted: only a container, or a lent host, may load it";
+  }
+
+ private:
+  // A host that is not trusted and has saved the checkpoint or one before it: each is made from those before.
+  [[nodiscard]] std::string stranger_in(const TrackedJob& job) const {
+    const auto saved = rooms_.world.records.checkpoints(job.id());
+    const auto attempts = rooms_.world.records.attempts(job.id());
+    if (!saved || !attempts) {
+      report(!saved ? saved.error() : attempts.error(), "while asking where a checkpoint comes from");
+      return "a host that cannot be told now";
+    }
+    for (const registry::AttemptRecord& attempt : *attempts) {
+      const bool has_saved = std::any_of(saved->begin(), saved->end(), [&](const registry::Checkpoint& one) {
+        return one.epoch == attempt.epoch && one.seq <= job.state().start();
+      });
+      if (!has_saved) continue;
+      if (std::string name = stranger_among({attempt.provider}); !name.empty()) return name;
+      std::vector<HostName> members;
+      for (const registry::MemberRecord& member : attempt.members) members.push_back(member.provider);
+      if (std::string name = stranger_among(members); !name.empty()) return name;
+    }
+    return "";
+  }
+
+  [[nodiscard]] std::string stranger_among(const std::vector<HostName>& names) const {
+    for (const HostName& name : names) {
+      if (name.empty()) continue;
+      const FleetHost* host = rooms_.fleet.find(name);
+      if (host == nullptr) return name.value + ", which is not registered any more";
+      if (sched::is_lent(host->provider.host_class, host->provider.labels)) return name.value + ", a lent host";
+    }
+    return "";
+  }
+
+  const Rooms rooms_;
+};
+
+}  // namespace
+
+std::unique_ptr<Concern> make_trust(const Rooms& rooms) { return std::make_unique<TrustConcern>(rooms); }
+
+}  // namespace gridctl::control

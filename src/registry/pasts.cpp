@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions about all jobs at once.
+#include <algorithm>
+
+#include "registry/impl.hpp"
+
+namespace gridctl::registry {
+
+Result<std::map<std::string, Registry::Past>> Registry::pasts(WallTime now) {
+  std::map<std::string, Past> all;
+  {
+    db::Statement query =
+        impl_->db.prepare("SELECT job, provider, price, started_ms, ended_ms FROM attempts ORDER BY job, number");
+    for (auto at = all.end();;) {
+      TRY_ASSIGN(const bool row, query.next());
+      if (!row) break;
+      if (at == all.end() || at->first != query.view(0)) at = all.emplace_hint(all.end(), query.text(0), Past{});
+      at->second.host.value = query.view(1);
+      if (query.is_null(3)) continue;
+      const std::int64_t end = query.is_null(4) ? now.ms : query.integer(4);
+      at->second.usd +=
+          query.real(2) * static_cast<double>(std::max<std::int64_t>(end - query.integer(3), 0)) / 3.6e6;
+    }
+  }
+  db::Statement changed = impl_->db.prepare("SELECT DISTINCT job FROM price_changes");
+  for (;;) {
+    TRY_ASSIGN(const bool row, changed.next());
+    if (!row) break;
+    const JobId id{changed.text(0)};
+    TRY_ASSIGN(const std::vector<AttemptRecord> list, attempts(id));
+    TRY_ASSIGN(const Spent spent, impl_->spent_alone(list, id, now));
+    all[id.value].usd = spent.usd;
+  }
+  // The cost of replicas is their leader's, too.
+  for (auto& [id, past] : all)
+    for (auto replica = all.upper_bound(id + "r"); replica != all.end() && replica->first < id + "s"; ++replica)
+      past.usd += replica->second.usd;
+  return all;
+}
+
+Result<std::size_t> Registry::count_unfinished() {
+  db::Statement query = impl_->db.prepare("SELECT count(*) FROM jobs WHERE unfinished = 1");
+  TRY_ASSIGN(const bool row, query.next());
+  return row ? static_cast<std::size_t>(query.integer(0)) : 0;
+}
+
+}  // namespace gridctl::registry
