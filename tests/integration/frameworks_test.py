@@ -27,7 +27,7 @@ TEMPLATES = {
     "deepspeed": ("deepspeed", 1000, {"checkpoint": {"interval": "8s"}}),
     "jax": ("jax", 20000, {"ranks": 1}),
     "mpi": ("mpi4py", 12000, {}),
-    "ray": ("ray", 3000, {"ranks": 1, "cpus": 0.5}),
+    "ray": ("ray", 20000, {"ranks": 1, "cpus": 0.5}),
     "ray-train": ("ray", 3000, {"ranks": 1, "cpus": 0.5}),
 }
 
