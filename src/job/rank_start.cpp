@@ -64,7 +64,8 @@ std::string ray_ports(int first) {
 }
 
 // `python3 -m ray…` serves where the package has put its script into no folder of PATH.
-constexpr const char* k_ray = "ray() { if command -v ray >/dev/null; then command ray \"$@\"; "
+// What is asked is PATH, not this function.
+constexpr const char* k_ray = "ray() { if (unset -f ray; command -v ray) >/dev/null; then command ray \"$@\"; "
                               "else python3 -m ray.scripts.scripts \"$@\"; fi; }\n";
 
 std::string ray_script(const RankPlace& place, const StarterPaths& paths) {

@@ -21,6 +21,14 @@ bool WholeWatch::is_complete_here(const Sight& sight, const Unit& unit) const {
   return unit.whole || (rules_.of_gang && unit.lacking && sight.writer != Writer::killed);
 }
 
+// What only names another unit is as ready as that one.
+bool WholeWatch::is_ready(const Sight& sight, const Unit& unit) const {
+  if (!rules_.of_gang || unit.whole || unit.names.empty()) return is_complete_here(sight, unit) && settled(sight, unit);
+  const auto named = std::find_if(sight.units.begin(), sight.units.end(),
+                                  [&](const Unit& other) { return other.path == unit.names; });
+  return named != sight.units.end() && is_complete_here(sight, *named) && settled(sight, *named);
+}
+
 WholeWatch::Facts WholeWatch::facts_of(const Sight& sight, const Unit& unit) const {
   Facts facts;
   for (const std::string& path : unit.files)
@@ -73,11 +81,13 @@ std::optional<Verdict> WholeWatch::judge_units(const Sight& sight, store::Select
                                                std::optional<Verdict>& refused) {
   std::optional<Verdict> news;
   std::int64_t newest = 0;
+  bool unnamed = false;  // without the file that names the newest, nothing of it would be found
   for (const Unit& unit : sight.units) {
     if (unit.part) continue;
     Facts facts = facts_of(sight, unit);
     const auto before = taken_units_.find(unit.path);
-    if (!is_complete_here(sight, unit) || !settled(sight, unit)) {
+    if (!is_ready(sight, unit)) {
+      unnamed = unnamed || (!unit.names.empty() && before == taken_units_.end());
       if (!refused) refused = refuse(sight, unit.whole ? "'" + sanitize(unit.path) + "' changed just now" : unit.why, unit.blame);
       if (before != taken_units_.end()) chosen_.kept.insert(unit.path);
       take_before(sight, before != taken_units_.end() ? before->second : Facts{}, unit.files, selection);
@@ -91,6 +101,7 @@ std::optional<Verdict> WholeWatch::judge_units(const Sight& sight, store::Select
     }
     chosen_.units[unit.path] = std::move(facts);
   }
+  if (unnamed && rules_.of_gang) return std::nullopt;
   return news;
 }
 

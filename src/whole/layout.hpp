@@ -66,6 +66,8 @@ struct Unit {
   // Its format is complete, but it may be one of several things that are saved together: what is not known of those
   // has to be learned.
   bool part = false;
+  // Of a file that only says which other unit is the newest: its path. On a host of a gang that one may lack files.
+  std::string names{};
   Duration settle{};  // something that the layout does not name may follow within so long
 };
 

@@ -33,6 +33,14 @@ Ranks ranks_told(const Folder& folder) {
   return ranks;
 }
 
+bool has_rank_0(const Folder& folder) {
+  const auto files = folder.direct();
+  return std::any_of(files.begin(), files.end(), [&](const FileFact* file) {
+    const std::string_view name = folder.name(*file);
+    return name == "mp_rank_00_model_states.pt" || name.find("zero_pp_rank_0_mp_rank_00_") != std::string_view::npos;
+  });
+}
+
 std::string trimmed_tag(const Folder& folder, const FileFact& latest) {
   return std::string(trim(folder.text(latest, k_tag_max)));
 }
@@ -42,7 +50,9 @@ Unit latest_unit(const Folder& folder, const FileFact& latest, const std::set<st
   std::optional<Trouble> trouble;
   if (!whole_tags.contains(tag))
     trouble = Trouble{"'" + sanitize(latest.path) + "' names '" + sanitize(tag) + "', which is not whole", latest.path};
-  return files_unit("deepspeed", latest.path, {&latest}, std::move(trouble));
+  Unit unit = files_unit("deepspeed", latest.path, {&latest}, std::move(trouble));
+  unit.names = path_in(folder, tag);
+  return unit;
 }
 
 }  // namespace
@@ -69,7 +79,7 @@ std::optional<Trouble> deepspeed_trouble(const Folder& folder) {
   if (!optimizers.empty() && ranks.data > 0 && optimizers.size() < ranks.data * model)
     return Trouble{"only " + std::to_string(optimizers.size()) + " of " + std::to_string(ranks.data * model) +
                        " ranks' optimizer states are there",
-                   path_in(folder, *optimizers.begin())};
+                   path_in(folder, *optimizers.begin()), true};
   // Where ZeRO is in use, the ranks' parts come after the model's.
   const FileFact* first = folder.find(*models.begin());
   if (optimizers.empty() && first != nullptr &&
@@ -91,7 +101,9 @@ std::vector<Unit> find_deepspeed(const Folder& folder) {
     const bool later = latest != nullptr && std::any_of(tag.files().begin(), tag.files().end(), [&](const FileFact& file) {
                          return file.mtime_ns > latest->mtime_ns;
                        });
-    if (!trouble && name != newest && (latest == nullptr || later))
+    // Where rank 0 runs, `latest` follows; on other hosts of a gang there is none.
+    const bool unnamed = latest == nullptr && (!trouble || has_rank_0(tag));
+    if (unnamed || (!trouble && name != newest && later))
       trouble = Trouble{"'" + sanitize(path_in(folder, "latest")) + "' does not name it yet", path_in(folder, "latest")};
     if (!trouble) whole_tags.insert(name);
     units.push_back(folder_unit(tag, "deepspeed", std::move(trouble)));

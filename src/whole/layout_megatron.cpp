@@ -62,6 +62,7 @@ std::vector<Unit> find_megatron(const Folder& folder) {
   const FileFact* tracker = folder.find(k_tracker);
   const std::string newest(trim(tracker != nullptr ? folder.text(*tracker, k_tracker_max) : ""));
   bool newest_whole = newest == "release";
+  std::string named;
   for (const std::string& name : folder.folders()) {
     if (!is_iteration(folder, name)) continue;
     const Folder sub = folder.sub(name);
@@ -71,8 +72,10 @@ std::vector<Unit> find_megatron(const Folder& folder) {
                          return file.mtime_ns > tracker->mtime_ns;
                        });
     if (!trouble && later)
-      trouble = Trouble{"'" + sanitize(path_in(folder, k_tracker)) + "' does not name it yet", path_in(folder, k_tracker)};
+      trouble = Trouble{"'" + sanitize(path_in(folder, k_tracker)) + "' does not name it yet", path_in(folder, k_tracker),
+                        tracker == nullptr};
     if (!trouble && iteration_of(name) == newest) newest_whole = true;
+    if (iteration_of(name) == newest) named = path_in(folder, name);
     units.push_back(folder_unit(sub, "megatron", std::move(trouble)));
   }
   if (units.empty() || tracker == nullptr) return units;
@@ -81,6 +84,7 @@ std::vector<Unit> find_megatron(const Folder& folder) {
     trouble = Trouble{"'" + sanitize(tracker->path) + "' names iteration " + sanitize(newest) + ", which is not whole",
                       tracker->path};
   units.push_back(files_unit("megatron", tracker->path, {tracker}, std::move(trouble)));
+  units.back().names = named;
   return units;
 }
 

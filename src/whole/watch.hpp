@@ -126,6 +126,7 @@ class WholeWatch {
   [[nodiscard]] std::string part_layout(const Sight& sight, const std::vector<std::string>& changed) const;
 
   [[nodiscard]] bool settled(const Sight& sight, const Unit& unit) const;
+  [[nodiscard]] bool is_ready(const Sight& sight, const Unit& unit) const;
   [[nodiscard]] bool is_complete_here(const Sight& sight, const Unit& unit) const;
   [[nodiscard]] Facts facts_of(const Sight& sight, const Unit& unit) const;
   [[nodiscard]] Verdict compose(const Sight& sight, const Rest& rest);

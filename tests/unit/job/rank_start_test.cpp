@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 namespace gridctl::job {
@@ -11,6 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 RankPlace two_hosts(int node) {
   RankPlace place;
@@ -75,6 +80,30 @@ TEST(RankStart, RaysProgramRunsOnTheHeadAlone) {
   EXPECT_THAT(second, HasSubstr("ray start --address 10.0.0.7:21000"));
   EXPECT_THAT(second, HasSubstr("--node-ip-address 10.0.0.8"));
   EXPECT_THAT(second, Not(HasSubstr("program.sh")));
+}
+
+// In a real shell: with a `ray` in PATH, and with Python's module only.
+TEST(RankStart, RayIsFoundWhereverItsPackageHasPutIt) {
+  const std::string script = starter_script(Launcher::ray, two_hosts(0), k_paths, false);
+  const std::string function = script.substr(0, script.find("ray start"));
+  ASSERT_THAT(function, StartsWith("ray() {"));
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "rank_start_ray";
+  const auto program = [&](const std::string& name) {
+    std::ofstream(folder / name) << "#!/bin/sh\necho " << name << " \"$@\"\n";
+    std::filesystem::permissions(folder / name, std::filesystem::perms::all);
+  };
+  const auto said = [&] {
+    const std::string command = "PATH=" + folder.string() + " /bin/sh -c '" + function + "ray status' > " + (folder / "said").string();
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    std::ifstream file(folder / "said");
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  std::filesystem::create_directories(folder);
+  program("python3");
+  EXPECT_EQ(said(), "python3 -m ray.scripts.scripts status\n");
+  program("ray");
+  EXPECT_EQ(said(), "ray status\n");
+  std::filesystem::remove_all(folder);
 }
 
 TEST(RankStart, HostFilesAreWrittenAsEachMpiReadsThem) {

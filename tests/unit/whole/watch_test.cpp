@@ -451,6 +451,49 @@ TEST_F(Wholeness, TakesWhatAProgramLeftThatEndedByItself) {
   EXPECT_THAT(verdict.selection.left_out, IsEmpty());
 }
 
+// Two hosts of two ranks each; the first has rank 0, which writes the model, its own part, and then `latest`.
+TEST_F(Wholeness, OfDeepSpeedEachHostOfAGangHasItsOwnRanksOnlyAndOneTheNameOfTheNewest) {
+  WholeRules rules;
+  rules.of_gang = true;
+  const auto rank_file = [](int step, int rank) {
+    return "global_step" + std::to_string(step) + "/zero_pp_rank_" + std::to_string(rank) + "_mp_rank_00_optim_states.pt";
+  };
+  const auto save = [&](int step, int first) {
+    if (first == 0)
+      dir.save("global_step" + std::to_string(step) + "/mp_rank_00_model_states.pt",
+               torch_zip({{"m/data.pkl", std::string("module dp_world_sizeK\x04 mp_world_sizeK\x01 ZeRO")}, {"m/data/0", noise(500, 9)}}));
+    for (const int rank : {first, first + 1}) dir.save(rank_file(step, rank), archive(static_cast<std::uint64_t>(10 * step + rank)));
+  };
+  watch = WholeWatch(rules);
+  save(5, 0);
+  EXPECT_FALSE(look_after(5000).is_whole()) << "without `latest` nobody would find it";
+  dir.save("latest", "global_step5");
+  const Verdict verdict = look_after(4000);
+  ASSERT_TRUE(verdict.is_whole()) << verdict.why;
+  EXPECT_THAT(verdict.selection.left_out, IsEmpty());
+  take();
+  // In the midst of the next save the host still has the one before, and its name.
+  save(8, 0);
+  dir.save("latest", "global_step8");
+  const Verdict between = look_after(1000);
+  EXPECT_FALSE(between.is_whole());
+  const Verdict next = look_after(3000);
+  ASSERT_TRUE(next.is_whole()) << next.why;
+  EXPECT_THAT(next.selection.from_previous, IsEmpty());
+
+  dir = Directory();
+  watch = WholeWatch(rules);
+  save(5, 2);
+  EXPECT_FALSE(look_after(1000).is_whole());
+  EXPECT_TRUE(look_after(3000).is_whole());
+
+  dir = Directory();
+  watch = WholeWatch();
+  save(5, 0);
+  dir.save("latest", "global_step5");
+  EXPECT_FALSE(look_after(60000).is_whole()) << "on one host alone the ranks' files are missing";
+}
+
 TEST_F(Wholeness, AsksAboutEachUnchangedFileOnce) {
   dir.save("ckpt.pt", archive(1));
   for (int i = 0; i < 5; ++i) {
