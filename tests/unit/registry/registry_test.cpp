@@ -423,6 +423,9 @@ TEST_F(RegistryTest, TakesTheNewestCheckpointOfAReplicaAsTheResult) {
   // What it costs is both's; a beginning of the leader's id means the leader.
   EXPECT_NEAR(registry->spent(leader, {1003000})->usd, 2.0, 1e-9);
   EXPECT_NEAR(registry->spent(replica, {1003000})->usd, 1.0, 1e-9);
+  EXPECT_NEAR(registry->pasts({1003000})->at(leader.value).usd, 2.0, 1e-9) << "asked of all jobs at once, it is the same";
+  EXPECT_NEAR(registry->pasts({1003000})->at(replica.value).usd, 1.0, 1e-9);
+  EXPECT_EQ(registry->pasts({1003000})->at(replica.value).host.value, "b");
   EXPECT_EQ(registry->spent(leader, {1003000})->ran, Duration{std::chrono::seconds{1000}});
   EXPECT_EQ(*registry->resolve(leader.value.substr(0, 3)), leader);
   ASSERT_EQ(registry->replicas(leader)->size(), 1U);
@@ -437,6 +440,8 @@ TEST_F(RegistryTest, CountsEachPriceForTheTimeThatItHeld) {
   ASSERT_TRUE(registry->apply(id, {{2003000}, job::PriceChanged{epoch, 0}}));
   EXPECT_NEAR(registry->spent(id, {1503000})->usd, 1.0 + 1.0, 1e-9);
   EXPECT_NEAR(registry->spent(id, {9003000})->usd, 1.0 + 2.0, 1e-9);
+  EXPECT_NEAR(registry->pasts({9003000})->at(id.value).usd, 1.0 + 2.0, 1e-9);
+  EXPECT_EQ(*registry->count_unfinished(), registry->unfinished()->size());
   EXPECT_NEAR(registry->spending("vision", {1203000}, {9003000})->usd, 1.6, 1e-9);
   EXPECT_NEAR(registry->spending("", {0}, {1503000})->usd_per_hour, 0, 1e-9);
   ASSERT_TRUE(registry->apply(id, {{3003000}, job::PriceChanged{epoch, 1.8}}));
