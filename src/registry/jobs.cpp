@@ -37,8 +37,8 @@ Result<JobRow> read_row(const db::Statement& row) {
   JobRow out;
   out.id = {row.text(0)};
   out.name = row.text(1);
-  Result<job::JobState> state = job::parse_state_name(row.text(2));
-  out.state = state.value_or(job::JobState::pending);
+  const Result<job::JobState> state = job::parse_state_name(row.text(2));
+  out.state = state ? *state : job::JobState::pending;
   out.reason = state ? row.text(3) : "unreadable";  // a word of a newer gridctl; the other rows are as good as ever
   out.provider = {row.text(4)};
   if (!row.is_null(5)) out.exit_code = static_cast<int>(row.integer(5));
