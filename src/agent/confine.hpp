@@ -11,8 +11,8 @@
 
 namespace gridctl::agent {
 
-// Paths that a job of this attempt may not touch: keys and passwords of the user, what starts programs
-// for the user, and the agent's own folder. Of what lies in them, `kept` stays within reach, and `readable` can be read and run.
+// Paths that a job of this attempt may not touch: keys and passwords of the user, what starts programs for the user, and
+// the agent's own folder. Of what lies in them, `kept` stays within reach, and `readable` can be read and run.
 struct Confinement {
   std::vector<os::Path> hidden;
   std::vector<os::Path> kept;
@@ -23,8 +23,9 @@ struct Confinement {
                                          const os::Path& secrets, const os::Path& program);
 
 // For the process that is to become the job, and all that it starts, for ever: no new privileges (set-user-ID programs
-// give none), processes outside cannot be looked into and, from Linux 6.12, not be signalled (Landlock), and what is hidden is not there (a mount namespace;
-// not for jobs of root). `unsupported` where the host lacks one of these: the others hold. REQUIRES: no other thread.
+// give none), processes outside cannot be looked into and, from Linux 6.12, not be signalled (Landlock), and what is
+// hidden is not there (a mount namespace; not for jobs of root). `unsupported` where the host lacks one of these: the
+// others hold. REQUIRES: no other thread.
 [[nodiscard]] Result<void> confine(const Confinement& confinement);
 
 }  // namespace gridctl::agent

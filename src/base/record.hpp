@@ -6,11 +6,11 @@
 //     r("job", m.job)("epoch", m.epoch)("grace_ms", m.grace);
 //   }
 //
-// beside the struct's namespace, in the .cpp file that parses it. A RecordWriter and a RecordReader both run it.
-// Members are bools, numbers, texts, ids, digests, times, lists, sets and maps of those, and structs that have `fields`
-// themselves. A duration is counted in the unit that its key ends with: "_ms", "_us" or "_ns". Limits follow the member
-// and count for reading: (max) of unsigned numbers and bytes of text, (min, max) of others, (count_max, limits of an
-// element...) of lists and maps. A reader throws BadRecord; see `write_record` and `read_record`.
+// in the namespace of the struct, in the .cpp file that parses it. A RecordWriter and a RecordReader both run it. A member
+// is a bool, number, text, id, digest or time, a list, set or map of those, or a struct that has `fields` itself. The key
+// of a duration ends with its unit: "_ms", "_us" or "_ns". Limits follow the member, and only a reader checks them: (max)
+// for unsigned numbers and for bytes of text, (min, max) for other numbers, (count_max, limits of an element...) for lists
+// and maps. A reader throws BadRecord; write_record and read_record turn that into an Error.
 #pragma once
 
 #include <algorithm>

@@ -9,7 +9,8 @@ namespace gridctl::store {
 
 namespace {
 using Kind = PickleValue::Kind;
-constexpr std::size_t k_name_max = 512;  // bytes of a module's and a class's name
+constexpr std::size_t k_name_max = 512;         // bytes of a module's and a class's name
+constexpr std::size_t k_names_max = 64u << 20;  // bytes of the names of all objects: a byte of a pickle makes one more
 
 // The numbers are those of the format (PEP 307, PEP 3154).
 enum Op : unsigned char {
@@ -147,29 +148,31 @@ class Unpickler {
     }
   }
 
+  // nullptr when the names have become too long, this one or all together.
+  PickleValue* push_object(const std::string& name) {
+    names_ += name.size();
+    if (name.size() > k_name_max + 1 || names_ > k_names_max) return fail(), nullptr;
+    PickleValue& made = push(Kind::object);
+    made.text = name;
+    return &made;
+  }
+
   bool object(unsigned char op) {
     switch (op) {
       case global: {
         const std::string module = line(), name = line();
-        if (name.size() + module.size() > k_name_max) return fail(), true;
-        push(Kind::object).text = module + "." + name;
-        return true;
+        return push_object(module + "." + name), true;
       }
       case stack_global: {
         const std::string &name = take()->text, &module = take()->text;
-        if (name.size() + module.size() > k_name_max) return fail(), true;
-        push(Kind::object).text = module + "." + name;
-        return true;
+        if (name.size() + module.size() > k_name_max) return fail(), true;  // before it is copied
+        return push_object(module + "." + name), true;
       }
       case new_object_ex: take(); [[fallthrough]];  // arguments by name
       case new_object:
       case reduce: {
         const PickleValue* arguments = take();
-        const std::string& of = take()->text;
-        if (of.size() > k_name_max) return fail(), true;
-        PickleValue& made = push(Kind::object);
-        made.text = of;
-        made.items = {arguments};  // never copied: they may be large, and used again and again
+        if (PickleValue* made = push_object(take()->text)) made->items = {arguments};  // never copied: they may be large
         return true;
       }
       case build: {
@@ -210,6 +213,7 @@ class Unpickler {
 
   ByteView bytes_;
   std::size_t at_ = 0;
+  std::size_t names_ = 0;  // bytes
   bool failed_ = false;
   PickleValue nothing_;
   Pickle pickle_;

@@ -12,6 +12,7 @@
 #include "store/codec.hpp"
 #include "store/formats.hpp"
 #include "store/ignore.hpp"
+#include "store/local_part.hpp"
 #include "store/pack.hpp"
 #include "store/recipe.hpp"
 #include "store/tree.hpp"
@@ -54,6 +55,12 @@ FUZZ_TARGET(pack) {
   const Result<PackIndex> index = read_pack_index(input.size(), reader_of(input));
   if (!index) return;
   for (const PackEntry& entry : index->entries) PROMISE(entry.offset + entry.length <= input.size());
+}
+
+FUZZ_TARGET(shards) {
+  const Result<std::set<std::string>> own = shards_of_one_rank(as_bytes(input), 4);
+  if (!own) return;
+  for (const std::string& name : *own) PROMISE(name.starts_with("__") && name.ends_with(".distcp"));
 }
 
 FUZZ_TARGET(recipe) {

@@ -37,8 +37,7 @@ def run(*words, **options):
 
 
 def debian(name, folder):
-    run("unshare", "--mount", "mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", "--include=openssh-server", name, folder,
-        "http://deb.debian.org/debian")
+    run("unshare", "--mount", "mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", "--include=openssh-server", name, folder)
 
 
 def busybox(folder):

@@ -8,11 +8,9 @@ import unittest
 
 import grid
 
-PACKAGES = os.environ.get("GRIDCTL_FRAMEWORKS", "")
 LOST_AFTER = 8  # seconds: frameworks take all of a small machine while they are loaded
 DONE = re.compile(r"done at step (\d+): (\S+)$", re.MULTILINE)
-SITE = "/var/site"
-ENVIRONMENT = {"PYTHONPATH": SITE, "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu", "DS_ACCELERATOR": "cpu",
+ENVIRONMENT = {"PYTHONPATH": grid.SITE, "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu", "DS_ACCELERATOR": "cpu",
                "CUDA_VISIBLE_DEVICES": "", "KERAS_BACKEND": "torch", "TF_CPP_MIN_LOG_LEVEL": "3", "HF_HUB_OFFLINE": "1",
                "RAY_DISABLE_DOCKER_CPU_WARNING": "1", "RAY_memory_monitor_refresh_ms": "0"}
 EXTENSIONS = "/home/worker/extensions"
@@ -34,14 +32,7 @@ TEMPLATES = {
 
 def setUpModule():
     global laptop
-    if not os.path.isdir(PACKAGES):
-        raise unittest.SkipTest("GRIDCTL_FRAMEWORKS=VENV/lib/python3.11/site-packages runs it: needs torch, jax, ray and others")
-    the_grid = grid.up(4)
-    laptop = the_grid.laptop()
-    for host in the_grid.hosts:
-        # Links, where the disk allows: they are gigabytes.
-        subprocess.run(["cp", "-a", "--link", PACKAGES, the_grid.disk(host, SITE[1:])], check=True)
-        laptop.register(host, engine="process")
+    laptop = grid.up_with_frameworks("torch")
 
 
 class Frameworks(grid.Case):
@@ -51,7 +42,7 @@ class Frameworks(grid.Case):
 
     def submit(self, template, nodes=2, ranks=2, name="", cpus=0.2, **spec):
         package, steps, _ = TEMPLATES[template]
-        if not os.path.isdir(os.path.join(PACKAGES, package)):
+        if not os.path.isdir(os.path.join(grid.FRAMEWORKS, package)):
             self.skipTest(f"GRIDCTL_FRAMEWORKS has no {package}")
         folder = os.path.join(self.grid.folder, f"{template}{name}")
         if not os.path.isdir(folder):
@@ -83,7 +74,7 @@ class Frameworks(grid.Case):
 
     def survive(self, template, lost=0, **options):
         options = {**TEMPLATES[template][2], **options}
-        if template == "deepspeed" and os.path.isdir(os.path.join(PACKAGES, "deepspeed")):
+        if template == "deepspeed" and os.path.isdir(os.path.join(grid.FRAMEWORKS, "deepspeed")):
             self.build_extension()
         job = self.submit(template, name="-lost", **options)
         job.wait_checkpoint(2, deadline=150)
@@ -115,7 +106,7 @@ class Programs(grid.Case):
         self.grid.heal_all()
 
     def survive(self, program, package):
-        if not os.path.isdir(os.path.join(PACKAGES, package)):
+        if not os.path.isdir(os.path.join(grid.FRAMEWORKS, package)):
             self.skipTest(f"GRIDCTL_FRAMEWORKS has no {package}")
         job = laptop.submit({"name": program.replace("_", "-"), "workdir": os.path.join(grid.SOURCE, "tests", "programs"),
                              "run": f"exec python3 {program}.py", "resources": {"cpus": 0.5}, "envs": ENVIRONMENT,
@@ -151,4 +142,4 @@ for number, one in enumerate(TEMPLATES):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

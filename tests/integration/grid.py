@@ -26,6 +26,8 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 TESTGRID = os.path.join(SOURCE, "scripts", "testgrid")
 WORKLOADS = os.path.join(SOURCE, "tests", "workloads")
 GRIDCTL = os.environ.get("GRIDCTL", os.path.join(SOURCE, "build", "release", "cmd", "gridctl"))
+FRAMEWORKS = os.environ.get("GRIDCTL_FRAMEWORKS", "")  # folder of Python packages that hosts get
+SITE = "/var/site"                                     # where they have it
 LONG = os.environ.get("GRIDCTL_LONG", "") not in ("", "0")  # the numbers of the promise instead of those of every day
 
 WORKER = 1500          # uid of the hosts' ordinary user
@@ -478,6 +480,18 @@ def up(count=3, **options):
     the_grid = Grid(count, **options)
     unittest.addModuleCleanup(the_grid.down)
     return the_grid
+
+
+def up_with_frameworks(needs):
+    """Four hosts for plain processes with the packages of GRIDCTL_FRAMEWORKS, and their laptop."""
+    if not os.path.isdir(os.path.join(FRAMEWORKS, needs)) or not FRAMEWORKS:
+        raise unittest.SkipTest(f"GRIDCTL_FRAMEWORKS=VENV/lib/python3.11/site-packages runs it: needs {needs}")
+    laptop = up(4).laptop()
+    for host in the_grid.hosts:
+        # Links, where the disk allows: they are gigabytes.
+        subprocess.run(["cp", "-a", "--link", FRAMEWORKS, the_grid.disk(host, SITE[1:])], check=True)
+        laptop.register(host, engine="process")
+    return laptop
 
 
 class Case(unittest.TestCase):

@@ -10,26 +10,17 @@ import unittest
 
 import grid
 
-PACKAGES = os.environ.get("GRIDCTL_FRAMEWORKS", "")
 LOST_AFTER = 8  # seconds
 STEPS = 60
-SITE = "/var/site"
 
 
 def setUpModule():
     global laptop
-    if not os.path.isdir(os.path.join(PACKAGES, "torch")):
-        raise unittest.SkipTest("GRIDCTL_FRAMEWORKS=VENV/lib/python3.11/site-packages runs it: needs torch")
-    the_grid = grid.up(4)
-    laptop = the_grid.laptop()
-    for host in the_grid.hosts:
-        # Links, where the disk allows: they are gigabytes.
-        subprocess.run(["cp", "-a", "--link", PACKAGES, the_grid.disk(host, SITE[1:])], check=True)
-        laptop.register(host, engine="process")
+    laptop = grid.up_with_frameworks("torch")
 
 
 def sharded(name, nodes=2, ranks=2, shards="all", **envs):
-    envs = {"STEPS": STEPS, "PACE": 0.4, "SAVE_EVERY": 10, "PYTHONPATH": SITE, "OMP_NUM_THREADS": 1,
+    envs = {"STEPS": STEPS, "PACE": 0.4, "SAVE_EVERY": 10, "PYTHONPATH": grid.SITE, "OMP_NUM_THREADS": 1,
             "CUDA_VISIBLE_DEVICES": "", **envs}
     return {"name": name, "workdir": grid.WORKLOADS, "run": "python3 sharded.py", "num_nodes": nodes,
             "ranks_per_node": ranks, "launcher": "torchrun", "class": "federated", "resources": {"cpus": 0.2},

@@ -70,4 +70,4 @@ class Upgrade(grid.Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -18,22 +18,6 @@ namespace {
 
 constexpr Nanos k_patience = 60 * k_min;
 
-Options quiet() {
-  Options o;
-  o.seed = 1;
-  o.hosts = 2;
-  o.jobs = 0;
-  o.tick = 200 * k_ms;
-  o.delay = 10 * k_ms;
-  o.lost_after = 30 * k_s;
-  o.lease = 10 * k_min;
-  o.work = 10 * k_min;
-  o.save_every = k_min;
-  o.start_time = k_s;
-  o.transfer_time = 500 * k_ms;
-  return o;
-}
-
 class Grid {
  public:
   explicit Grid(const Options& options, std::span<const control::ConcernMaker> concerns = {}) : world(options, std::getenv("GRIDCTL_SIM_TRACE") != nullptr) {
@@ -83,7 +67,7 @@ class Grid {
 };
 
 TEST(Limits, AJobThatHasUsedUpItsBudgetIsStoppedWithinIt) {
-  Options o = quiet();
+  Options o = quiet_options();
   o.prices = {6, 6};
   Grid grid(o);
   grid.add("dear", [](job::Spec& spec) { spec.budget_total = 0.6; });  // six minutes
@@ -98,7 +82,7 @@ TEST(Limits, AJobThatHasUsedUpItsBudgetIsStoppedWithinIt) {
 
 TEST(Limits, RunningTimeAndAHardDeadlineStopASoftOneIsTold) {
   Grid grid([] {
-    Options o = quiet();
+    Options o = quiet_options();
     o.hosts = 3;
     return o;
   }());
@@ -113,7 +97,7 @@ TEST(Limits, RunningTimeAndAHardDeadlineStopASoftOneIsTold) {
 }
 
 TEST(Budgets, AMonthThatIsUsedUpStopsWhatCostsAndLeavesFreeHosts) {
-  Options o = quiet();
+  Options o = quiet_options();
   o.prices = {6, 6};
   Grid grid(o);
   grid.add("adas", [](job::Spec& spec) { spec.owner = "ada"; });
@@ -131,7 +115,7 @@ TEST(Budgets, AMonthThatIsUsedUpStopsWhatCostsAndLeavesFreeHosts) {
 }
 
 TEST(Replicas, RunApartAndTheFirstResultIsTaken) {
-  Grid grid(quiet());
+  Grid grid(quiet_options());
   grid.add("pair", [](job::Spec& spec) { spec.replicas = 2; });
   ASSERT_TRUE(grid.until([&] { return grid.runs("pair") && grid.runs("pairr2"); }));
   EXPECT_NE(grid.host("pair"), grid.host("pairr2"));
@@ -143,7 +127,7 @@ TEST(Replicas, RunApartAndTheFirstResultIsTaken) {
 }
 
 TEST(Replicas, OfALeaderThatIsCancelledSaveBeforeTheyEnd) {
-  Grid grid(quiet());
+  Grid grid(quiet_options());
   grid.add("pair", [](job::Spec& spec) { spec.replicas = 2; });
   ASSERT_TRUE(grid.until([&] { return grid.runs("pair") && grid.runs("pairr2"); }));
   grid.laptop().user_cancels({"pair"}, false);
@@ -157,7 +141,7 @@ TEST(Replicas, OfALeaderThatIsCancelledSaveBeforeTheyEnd) {
 // placement a commit was reported as failed may be on its host all the same.
 TEST(Replicas, StayApartWhenTheRegistryFails) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
-    Options o = quiet();
+    Options o = quiet_options();
     o.seed = seed;
     o.hosts = 3;
     o.gpus_per_host = 3;
@@ -175,7 +159,7 @@ TEST(Replicas, StayApartWhenTheRegistryFails) {
 }
 
 TEST(Mover, LeavesAHostThatIsToBeEmptiedWhenTheNextCheckpointIsSafe) {
-  Grid grid(quiet());
+  Grid grid(quiet_options());
   grid.add("guest");
   ASSERT_TRUE(grid.until([&] { return grid.runs("guest"); }));
   const std::string before = grid.host("guest");
@@ -185,7 +169,7 @@ TEST(Mover, LeavesAHostThatIsToBeEmptiedWhenTheNextCheckpointIsSafe) {
 }
 
 TEST(Prices, AJobFollowsAPriceAndLeavesForACheaperHost) {
-  Options o = quiet();
+  Options o = quiet_options();
   o.work = 60 * k_min;
   o.prices = {1, 2};
   Grid grid(o);
@@ -198,7 +182,7 @@ TEST(Prices, AJobFollowsAPriceAndLeavesForACheaperHost) {
 }
 
 TEST(Prices, EachJobThatCostsIsLookedAtInTurn) {
-  Options o = quiet();
+  Options o = quiet_options();
   o.work = 60 * k_min;
   o.hosts = 6;
   o.prices = {10, 10, 10, 90, 90, 90};
@@ -215,7 +199,7 @@ TEST(Prices, EachJobThatCostsIsLookedAtInTurn) {
 }
 
 TEST(Preemption, AMoreUrgentJobGetsRoomWhenACheckpointIsSafe) {
-  Options o = quiet();
+  Options o = quiet_options();
   o.hosts = 1;
   Grid grid(o);
   grid.add("modest");
@@ -231,7 +215,7 @@ TEST(Preemption, AMoreUrgentJobGetsRoomWhenACheckpointIsSafe) {
 }
 
 TEST(Standby, KeepsTheNewestCheckpointWhereTheJobGoesNext) {
-  Options o = quiet();
+  Options o = quiet_options();
   o.hosts = 3;
   Grid grid(o);
   grid.add("warm", [](job::Spec& spec) { spec.checkpoint.standby = true; });
@@ -244,7 +228,7 @@ TEST(Standby, KeepsTheNewestCheckpointWhereTheJobGoesNext) {
 
 // A gang's checkpoint has the sum of its members' numbers, which is no member's own.
 TEST(Gangs, CheckpointsAreFetchedAfterARestartOfTheDaemonAsBefore) {
-  Options o = quiet();
+  Options o = quiet_options();
   o.hosts = 3;
   o.ganged = 1;
   o.work = 30 * k_min;
@@ -264,7 +248,7 @@ TEST(Gangs, CheckpointsAreFetchedAfterARestartOfTheDaemonAsBefore) {
 // --- Gangs of any size -----------------------------------------------------------------------------------------------
 
 Options gangs(int hosts) {
-  Options o = quiet();
+  Options o = quiet_options();
   o.hosts = hosts;
   o.ganged = 1;
   o.work = 40 * k_min;
@@ -407,7 +391,7 @@ TEST(Concern, ANewOneIsAFileAndARow) {
   table.push_back([](const control::Rooms& rooms) -> std::unique_ptr<control::Concern> {
     return std::make_unique<Restless>(rooms);
   });
-  Grid grid(quiet(), table);
+  Grid grid(quiet_options(), table);
   grid.add("nomad");
   ASSERT_TRUE(grid.until([&] { return grid.ended("nomad"); }));
   EXPECT_EQ(grid.job("nomad").state, job::JobState::succeeded);
@@ -440,7 +424,7 @@ TEST(Gpus, AJobLeavesAGpuThatIsGoneAtOnce) {
   std::vector<control::ConcernMaker> table{[](const control::Rooms& rooms) -> std::unique_ptr<control::Concern> {
     return std::make_unique<LosesGpu>(rooms);
   }};
-  Grid grid(quiet(), table);
+  Grid grid(quiet_options(), table);
   grid.add("blind");
   ASSERT_TRUE(grid.until([&] { return grid.ended("blind"); }));
   EXPECT_EQ(grid.job("blind").state, job::JobState::succeeded);

@@ -302,4 +302,20 @@ Options draw(std::uint64_t seed) {
   return o;
 }
 
+Options quiet_options() {
+  Options o;
+  o.seed = 1;
+  o.hosts = 2;
+  o.jobs = 0;
+  o.tick = 200 * k_ms;
+  o.delay = 10 * k_ms;
+  o.lost_after = 30 * k_s;
+  o.lease = 10 * k_min;
+  o.work = 10 * k_min;
+  o.save_every = k_min;
+  o.start_time = k_s;
+  o.transfer_time = 500 * k_ms;
+  return o;
+}
+
 }  // namespace gridctl::sim

@@ -106,4 +106,7 @@ struct Options {
 [[nodiscard]] Options draw(std::uint64_t seed);
 [[nodiscard]] job::Spec draw_spec(const Options& options, int index, Random& random);
 
+// Two sound hosts, no faults, no jobs: for tests that add what they are about.
+[[nodiscard]] Options quiet_options();
+
 }  // namespace gridctl::sim

@@ -49,20 +49,9 @@ class Grid {
 
  private:
   static Options options() {
-    Options o;
-    o.seed = 1;
-    o.hosts = 2;
-    o.jobs = 0;
+    Options o = quiet_options();
     o.lent = 1;
     o.prices = {0, 9};
-    o.tick = 200 * k_ms;
-    o.delay = 10 * k_ms;
-    o.lost_after = 30 * k_s;
-    o.lease = 10 * k_min;
-    o.work = 10 * k_min;
-    o.save_every = k_min;
-    o.start_time = k_s;
-    o.transfer_time = 500 * k_ms;
     return o;
   }
 };

@@ -165,5 +165,13 @@ TEST(Pickle, ReadsNumbersOfEverySize) {
   EXPECT_THAT(Pickle::parse(as_bytes("(0u."s)), FailsWith(Code::unsupported));
 }
 
+TEST(Pickle, OfAFewBytesForEachLongNameIsRefused) {
+  using namespace std::string_literals;
+  std::string many = "cm\n" + std::string(480, 'n') + "\nq\0"s;
+  for (int i = 0; i < 200'000; ++i) many += "h\0)R0"s;  // each makes an object of that class
+  EXPECT_THAT(Pickle::parse(as_bytes(many + "h\0."s)), FailsWith(Code::unsupported)) << "96 MB of a megabyte";
+  EXPECT_THAT(Pickle::parse(as_bytes(many.substr(0, 486 + 5 * 1000) + "h\0."s)), IsOk());
+}
+
 }  // namespace
 }  // namespace gridctl::store
