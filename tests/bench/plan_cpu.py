@@ -133,7 +133,7 @@ def row(kind, shape, ranks, tflops):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--gridctl", default="build/dev/cmd/gridctl")
+    parser.add_argument("--gridctl", default="build/release/cmd/gridctl")
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
