@@ -17,12 +17,12 @@ constexpr Example k_examples[] = {{"Jobs that are not finished, and the newest t
                                   {"Only those that are not finished", "gridctl job ls --active"},
                                   {"What failed", "gridctl job ls --status FAILED"},
                                   {"For a script", "gridctl job ls --json"}};
-constexpr Option k_options[] = {{"status", 's', "STATE", "only jobs in this state: RUNNING, FAILED,...", "",
-                                 Completion::choices,
-                                 "PENDING|STARTING|RUNNING|RECOVERING|SUCCEEDED|FAILED|CANCELLED", true},
-                                {"active", 'a', "", "only jobs that are not finished"},
-                                {"all", 0, "", "every job, however old"},
-                                {"limit", 'n', "N", "the newest N", "50; with --json all"}};
+constexpr Option k_options[] = {
+    {"status", 's', "STATE", "only jobs in this state: RUNNING, FAILED,...", "", Completion::choices,
+     "PENDING|STARTING|RUNNING|RECOVERING|SUCCEEDED|FAILED|CANCELLED", true},
+    {"active", 'a', "", "only jobs that are not finished"},
+    {"all", 0, "", "every job, however old"},
+    {"limit", 'n', "N", "the newest N", "50; with --json all"}};
 
 struct Past {
   HostName host;  // where it is, or was last
@@ -38,7 +38,7 @@ Result<Past> past_of(registry::Registry& registry, const registry::JobRow& job, 
   return past;
 }
 
-Result<ui::Table> table_of(registry::Registry& registry, const std::vector<registry::JobRow>& jobs, WallTime now) {
+Result<ui::Table> table_of(registry::Registry& registry, std::vector<registry::JobRow> jobs, WallTime now) {
   ui::Table table({{.title = "ID", .width_min = 13},
                    {.title = "NAME"},
                    {.title = "STATE", .width_min = 10},
@@ -66,12 +66,19 @@ Result<ui::Table> table_of(registry::Registry& registry, const std::vector<regis
     return {};
   }));
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const registry::JobRow& job = jobs[i];
-    const Past& past = pasts[i];
-    table.add({job.id.value, job.name, std::string(job::state_name(job.state)), past.host.value, job.resources,
-               ui::age(job.submitted_at, now), ui::span(job.submitted_at, job.ended_at, now),
-               job.recoveries == 0 ? "-" : std::to_string(job.recoveries), ui::money(past.cost), job.reason},
-              {ui::Paint::none, ui::Paint::bold, ui::paint_of(job.state)});
+    registry::JobRow& job = jobs[i];
+    std::vector<std::string> cells(10);  // a list in braces would copy each of them
+    cells[0] = std::move(job.id.value);
+    cells[1] = std::move(job.name);
+    cells[2] = job::state_name(job.state);
+    cells[3] = std::move(pasts[i].host.value);
+    cells[4] = std::move(job.resources);
+    cells[5] = ui::age(job.submitted_at, now);
+    cells[6] = ui::span(job.submitted_at, job.ended_at, now);
+    cells[7] = job.recoveries == 0 ? "-" : std::to_string(job.recoveries);
+    cells[8] = ui::money(pasts[i].cost);
+    cells[9] = std::move(job.reason);
+    table.add(std::move(cells), {ui::Paint::none, ui::Paint::bold, ui::paint_of(job.state)});
   }
   return table;
 }
@@ -87,7 +94,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   filter.limit = limit ? *limit : context.json || parsed.has("all") || filter.active_only ? 0 : k_shown;
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY(warn_unfollowed(context, registry));
-  TRY_ASSIGN(const std::vector<registry::JobRow> jobs, registry.jobs(filter));
+  TRY_ASSIGN(std::vector<registry::JobRow> jobs, registry.jobs(filter));
   if (context.json) {
     context.print_line(ui::jobs_json(jobs));
     return 0;
@@ -98,9 +105,10 @@ Result<int> run(Context& context, const Parsed& parsed) {
                                         : "no jobs yet; start one: gridctl job submit FILE.yaml");
     return 0;
   }
-  TRY_ASSIGN(const ui::Table table, table_of(registry, jobs, context.now()));
+  const bool older = filter.limit == k_shown && jobs.size() == k_shown;
+  TRY_ASSIGN(const ui::Table table, table_of(registry, std::move(jobs), context.now()));
   context.print(table.render(context.columns_out(), context.out_style));
-  if (filter.limit == k_shown && jobs.size() == k_shown) context.note("older jobs are not shown; see them with --all");
+  if (older) context.note("older jobs are not shown; see them with --all");
   return 0;
 }
 }  // namespace

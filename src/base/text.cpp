@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <numeric>
 
 namespace gridctl {
@@ -59,7 +60,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     next[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
       next[j] = std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) next[j] = std::min(next[j], before[j - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        next[j] = std::min(next[j], before[j - 2] + 1);
     }
     std::swap(before, row);
     std::swap(row, next);
@@ -148,6 +150,13 @@ void append_safe(std::string& out, std::string_view text, std::size_t& at) {
 }  // namespace
 
 bool is_plain(std::string_view text) {
+  constexpr std::uint64_t k_each = 0x0101010101010101;
+  for (; text.size() >= 8; text.remove_prefix(8)) {
+    std::uint64_t eight = 0;
+    std::memcpy(&eight, text.data(), 8);
+    // The top bit of a byte is set when it is above 0x7F, below 0x20, or 0x7F.
+    if (((eight | (eight - 0x20 * k_each) | (eight + k_each)) & 0x80 * k_each) != 0) return false;
+  }
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
 }
 

@@ -30,11 +30,10 @@ std::string describe(const job::Resources& r) {
   return text;
 }
 
-constexpr std::string_view k_row_columns =
+constexpr std::string_view k_row_columns =  // those of the index jobs_listed
     "SELECT id, name, state, reason, provider, exit_code, submitted_ms, ended_ms, recoveries, resources FROM jobs ";
 
-Result<JobRow> read_row(const db::Statement& row) {
-  JobRow out;
+void read_row(const db::Statement& row, JobRow& out) {
   out.id = {row.text(0)};
   out.name = row.text(1);
   const Result<job::JobState> state = job::parse_state_name(row.text(2));
@@ -46,7 +45,6 @@ Result<JobRow> read_row(const db::Statement& row) {
   if (!row.is_null(7)) out.ended_at = WallTime{row.integer(7)};
   out.recoveries = static_cast<int>(row.integer(8));
   out.resources = row.text(9);
-  return out;
 }
 
 Result<std::vector<JobRow>> read_rows(db::Statement& query) {
@@ -54,8 +52,7 @@ Result<std::vector<JobRow>> read_rows(db::Statement& query) {
   for (;;) {
     TRY_ASSIGN(const bool row, query.next());
     if (!row) return rows;
-    TRY_ASSIGN(JobRow read, read_row(query));
-    rows.push_back(std::move(read));
+    read_row(query, rows.emplace_back());
   }
 }
 
@@ -313,7 +310,7 @@ Result<Job> Registry::job(const JobId& id) {
     db::Statement query = impl_->db.prepare(std::string(k_row_columns) + "WHERE id = ?");
     TRY_ASSIGN(const bool row, query.bind(id.value).next());
     if (!row) return make_error(Code::not_found, "no job '" + id.value.substr(0, 64) + "'", "gridctl job ls");
-    TRY_ASSIGN(static_cast<JobRow&>(out), read_row(query));
+    read_row(query, out);
   }
   {
     db::Statement query = impl_->db.prepare("SELECT spec FROM jobs WHERE id = ?");
@@ -364,7 +361,7 @@ Result<std::vector<JobRow>> Registry::jobs(const JobFilter& filter) {
     where += std::string(where.empty() ? "WHERE state IN (" : ",") + "'" + std::string(job::state_name(state)) + "'";
   if (!where.empty()) where += ") ";
   if (filter.active_only) where += std::string(where.empty() ? "WHERE " : "AND ") + "ended_ms IS NULL ";
-  std::string sql = std::string(k_row_columns) + where + "ORDER BY n DESC";
+  std::string sql = std::string(k_row_columns) + "INDEXED BY jobs_listed " + where + "ORDER BY n DESC";
   if (filter.limit > 0) sql += " LIMIT " + std::to_string(filter.limit);
   db::Statement query = impl_->db.prepare(sql);
   return read_rows(query);

@@ -185,13 +185,13 @@ Result<std::vector<Provider>> Registry::providers() {
 
 Result<std::vector<JobId>> Registry::jobs_on(const HostName& name) {
   // Names are words, so that JSON has them as they are; most jobs are told by that without being unpacked.
-  db::Statement query =
-      impl_->db.prepare("SELECT machine, id FROM jobs WHERE unfinished = 1 AND instr(machine, ?) > 0 ORDER BY n");
-  query.bind('"' + name.value + '"');
+  const std::string quoted = '"' + name.value + '"';
+  db::Statement query = impl_->db.prepare("SELECT machine, id FROM jobs WHERE unfinished = 1 ORDER BY n");
   std::vector<JobId> found;
   for (;;) {
     TRY_ASSIGN(const bool row, query.next());
     if (!row) return found;
+    if (query.view(0).find(quoted) == std::string_view::npos) continue;
     const Result<job::State> state = job::parse_state(query.text(0));
     const job::Attempt* attempt = state ? state->attempt() : nullptr;
     bool here = !state || (attempt != nullptr && attempt->on(name) != nullptr);  // unreadable, but it names the host

@@ -258,6 +258,10 @@ END;
 CREATE TRIGGER job_changed AFTER UPDATE OF spec, machine ON jobs BEGIN
   UPDATE jobs SET revision = (SELECT max(revision) + 1 FROM jobs) WHERE n = new.n;
 END;
+)sql",
+    // 13 -> 14: what listings show lies together, apart from specifications and machines, long as those are
+    R"sql(
+CREATE INDEX jobs_listed ON jobs(n, id, name, state, reason, provider, exit_code, submitted_ms, ended_ms, recoveries, resources);
 )sql"};
 
 inline constexpr std::int64_t k_schema_version = k_schema_steps.size();

@@ -2,6 +2,7 @@
 #include "ui/human.hpp"
 
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <utility>
@@ -51,9 +52,9 @@ std::string moment(std::optional<WallTime> time, WallTime now) {
 
 std::string money(double dollars, bool dash) {
   if (dollars == 0 && dash) return "-";
-  char text[48];
-  std::snprintf(text, sizeof text, std::fabs(dollars) < 0.095 && dollars != 0 ? "$%.4f" : "$%.2f", dollars);
-  return text;
+  std::array<char, 330> text{'$'};  // what the greatest number takes
+  const int digits = std::fabs(dollars) < 0.095 && dollars != 0 ? 4 : 2;
+  return {text.data(), std::to_chars(text.data() + 1, text.end(), dollars, std::chars_format::fixed, digits).ptr};
 }
 
 std::string gpus(const Inventory& inventory) {

@@ -9,34 +9,36 @@
 namespace gridctl::ui {
 
 namespace {
-constexpr std::size_t k_gap = 2;  // spaces between two columns
+constexpr std::size_t k_gap = 2;          // spaces between two columns
+constexpr std::size_t k_cell_max = 4096;  // bytes
 
-std::string one_line(std::string_view text) {
-  std::string line = sanitize(text);
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  std::replace(line.begin(), line.end(), '\t', ' ');
-  return line;
+void put_on_one_line(std::string& text) {
+  if (text.size() <= k_cell_max && is_plain(text)) return;
+  text = sanitize(text, k_cell_max);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::replace(text.begin(), text.end(), '\t', ' ');
 }
 }  // namespace
+
+Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
+  for (const Column& column : columns_) natural_.push_back(display_width(column.title));
+}
 
 void Table::add(std::vector<std::string> cells, std::vector<Paint> paints) {
   cells.resize(columns_.size());
   paints.resize(columns_.size(), Paint::none);
-  for (std::string& cell : cells) cell = one_line(cell);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    put_on_one_line(cells[i]);
+    natural_[i] = std::max(natural_[i], display_width(cells[i]));
+  }
   rows_.push_back({std::move(cells), std::move(paints)});
-}
-
-std::size_t Table::natural_width(std::size_t column) const {
-  std::size_t width = display_width(columns_[column].title);
-  for (const Row& row : rows_) width = std::max(width, display_width(row.cells[column]));
-  return width;
 }
 
 Table Table::with_room(std::size_t columns_max) const {
   Table table = *this;
   std::vector<std::size_t> least;  // of each column that is left
   for (std::size_t i = 0; i < columns_.size(); ++i)
-    least.push_back(columns_[i].shrinks ? std::min(natural_width(i), columns_[i].width_min) : natural_width(i));
+    least.push_back(columns_[i].shrinks ? std::min(natural_[i], columns_[i].width_min) : natural_[i]);
   for (;;) {
     std::size_t total = table.columns_.empty() ? 0 : (table.columns_.size() - 1) * k_gap;
     for (const std::size_t width : least) total += width;
@@ -46,6 +48,7 @@ Table Table::with_room(std::size_t columns_max) const {
     const auto at = first - table.columns_.begin();
     table.columns_.erase(first);
     least.erase(least.begin() + at);
+    table.natural_.erase(table.natural_.begin() + at);
     for (Row& row : table.rows_) {
       row.cells.erase(row.cells.begin() + at);
       row.paints.erase(row.paints.begin() + at);
@@ -54,12 +57,9 @@ Table Table::with_room(std::size_t columns_max) const {
 }
 
 std::vector<std::size_t> Table::widths(std::size_t columns_max) const {
-  std::vector<std::size_t> widths;
+  std::vector<std::size_t> widths = natural_;
   std::size_t total = columns_.empty() ? 0 : (columns_.size() - 1) * k_gap;
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    widths.push_back(natural_width(i));
-    total += widths.back();
-  }
+  for (const std::size_t width : widths) total += width;
   if (columns_max == 0) return widths;
   for (const bool shrinking_ones : {true, false}) {  // first those that said they shrink, the widest of them first
     while (total > columns_max) {
@@ -85,11 +85,18 @@ std::string Table::render(std::size_t columns_max, Style style) const {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (width[i] == 0) continue;
       const bool last = i + 1 == cells.size();
-      const std::string cut = columns_max == 0 ? cells[i] : truncate(cells[i], width[i]);
-      const std::size_t used = display_width(cut), fill = width[i] > used ? width[i] - used : 0;
-      if (columns_[i].right) text += std::string(fill, ' ');
-      text += style(paints[i], cut);
-      if (!last) text += std::string((columns_[i].right ? 0 : fill) + k_gap, ' ');
+      std::string cut;
+      std::string_view shown = cells[i];
+      std::size_t used = display_width(shown);
+      if (columns_max != 0 && used > width[i]) {
+        cut = truncate(shown, width[i]);
+        shown = cut, used = display_width(shown);
+      }
+      const std::size_t fill = width[i] > used ? width[i] - used : 0;
+      if (columns_[i].right) text.append(fill, ' ');
+      if (style.color) text += style(paints[i], shown);
+      else text += shown;
+      if (!last) text.append((columns_[i].right ? 0 : fill) + k_gap, ' ');
     }
     while (!text.empty() && text.back() == ' ') text.pop_back();
     text += '\n';

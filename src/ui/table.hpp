@@ -21,7 +21,7 @@ struct Column {
 
 class Table {
  public:
-  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  explicit Table(std::vector<Column> columns);
   // Cells are sanitised and put on one line; missing cells are empty.
   void add(std::vector<std::string> cells, std::vector<Paint> paints = {});
   [[nodiscard]] bool empty() const { return rows_.empty(); }
@@ -33,11 +33,11 @@ class Table {
     std::vector<std::string> cells;
     std::vector<Paint> paints;
   };
-  [[nodiscard]] std::size_t natural_width(std::size_t column) const;
   // Without columns that may be dropped, until the rest fits when those that shrink are as narrow as they may be.
   [[nodiscard]] Table with_room(std::size_t columns_max) const;
   [[nodiscard]] std::vector<std::size_t> widths(std::size_t columns_max) const;
   std::vector<Column> columns_;
+  std::vector<std::size_t> natural_;  // width of each column when nothing is cut
   std::vector<Row> rows_;
 };
 

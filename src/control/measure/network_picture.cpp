@@ -2,6 +2,8 @@
 // What follows from the registry's links: read, derive, schedule.
 #include <algorithm>
 #include <cstdio>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -77,17 +79,26 @@ std::map<std::string, HostNetwork> networks_of(std::span<const registry::HostLin
 }
 
 namespace {
+// Of these hosts alone. The answer about a host depends on hosts of its declared site, and on nothing else.
 Result<NetworkPicture> picture_of(registry::Registry& registry, const Paths& paths,
                                   std::vector<registry::Provider> providers) {
   NetworkPicture picture;
   picture.providers = std::move(providers);
+  std::vector<sched::SiteHost> hosts;
+  std::unordered_set<std::string_view> asked;
+  for (const registry::Provider& provider : picture.providers) {
+    hosts.push_back({provider.name.value, provider.site});
+    asked.insert(provider.name.value);
+  }
   TRY_ASSIGN(picture.links, registry.links());
+  std::erase_if(picture.links, [&](const registry::HostLink& link) {
+    return !asked.contains(link.source) && !asked.contains(link.target);
+  });
   TRY_ASSIGN(picture.landmarks, read_landmarks(paths));
   TRY_ASSIGN(const auto reports, registry.host_reports(std::string(k_network_report)));
   for (const registry::HostReport& report : reports)
-    picture.reports[report.provider.value] = parse_network_report(report.body);
-  std::vector<sched::SiteHost> hosts;
-  for (const registry::Provider& provider : picture.providers) hosts.push_back({provider.name.value, provider.site});
+    if (asked.contains(report.provider.value))
+      picture.reports[report.provider.value] = parse_network_report(report.body);
   std::vector<sched::PairLink> links;
   for (const registry::HostLink& link : picture.links) {
     sched::PairLink pair{link.source, link.target, {}, link.bits_per_second};
@@ -109,9 +120,15 @@ Result<NetworkPicture> network_picture(registry::Registry& registry, const Paths
 }
 
 Result<std::string> network_line(registry::Registry& registry, const Paths& paths, const HostName& name) {
-  // A line needs no inventories, and unpacking those of a thousand hosts takes longer than people wait.
-  TRY_ASSIGN(std::vector<registry::Provider> rows, registry.rows([](registry::Provider&) { return true; }));
-  TRY_ASSIGN(const NetworkPicture picture, picture_of(registry, paths, std::move(rows)));
+  // People do not wait for the distances between a thousand hosts, of which one is asked about.
+  TRY_ASSIGN(registry::Provider own, registry.provider(name));
+  std::vector<registry::Provider> near;
+  if (own.site.empty()) {
+    near.push_back(std::move(own));
+  } else {
+    TRY_ASSIGN(near, registry.rows([&](const registry::Provider& other) { return other.site == own.site; }));
+  }
+  TRY_ASSIGN(const NetworkPicture picture, picture_of(registry, paths, std::move(near)));
   const auto networks = networks_of(picture.links);
   const auto found = networks.find(name.value);
   std::string text;

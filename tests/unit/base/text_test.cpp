@@ -92,5 +92,16 @@ TEST(ShellQuote, LeavesPlainWordsAndQuotesTheRest) {
   EXPECT_EQ(shell_quote("~"), "'~'");
 }
 
+TEST(IsPlain, LooksAtEveryByteWhereverItStands) {
+  for (int value = 0; value < 256; ++value)
+    for (std::size_t size = 1; size <= 17; ++size)
+      for (std::size_t at = 0; at < size; ++at) {
+        std::string text(size, '~');
+        text[at] = static_cast<char>(value);
+        EXPECT_EQ(is_plain(text), value >= 0x20 && value < 0x7F) << "byte " << value << " at " << at << " of " << size;
+      }
+  EXPECT_TRUE(is_plain(""));
+}
+
 }  // namespace
 }  // namespace gridctl

@@ -161,15 +161,27 @@ TEST_F(Rows, AreMadeForAStateOfTheSecondSchema) {
   {
     Result<db::Database> raw = db::Database::open(dir.path() / "state.db");
     ASSERT_TRUE(raw);
-    for (const char* sql :
-         {"DROP TABLE price_changes", "DROP TABLE budgets", "DROP INDEX jobs_by_owner",
-          "ALTER TABLE jobs DROP COLUMN owner", "DROP TABLE places", "DROP TABLE copies", "DROP TABLE drills",
-          "DROP TABLE listings", "DROP TABLE figures", "DROP INDEX providers_by_state",
-          "ALTER TABLE checkpoints DROP COLUMN stall_ms", "ALTER TABLE checkpoints DROP COLUMN upload_ms",
-          "ALTER TABLE checkpoints DROP COLUMN metrics", "DROP TABLE members",
-          "ALTER TABLE checkpoints DROP COLUMN provisional", "DROP TABLE results",
-          "DROP TRIGGER job_added", "DROP TRIGGER job_changed", "DROP INDEX jobs_by_revision",
-          "ALTER TABLE jobs DROP COLUMN revision"})
+    for (const char* sql : {"DROP TABLE price_changes",
+                            "DROP TABLE budgets",
+                            "DROP INDEX jobs_by_owner",
+                            "ALTER TABLE jobs DROP COLUMN owner",
+                            "DROP TABLE places",
+                            "DROP TABLE copies",
+                            "DROP TABLE drills",
+                            "DROP TABLE listings",
+                            "DROP TABLE figures",
+                            "DROP INDEX providers_by_state",
+                            "ALTER TABLE checkpoints DROP COLUMN stall_ms",
+                            "ALTER TABLE checkpoints DROP COLUMN upload_ms",
+                            "ALTER TABLE checkpoints DROP COLUMN metrics",
+                            "DROP TABLE members",
+                            "ALTER TABLE checkpoints DROP COLUMN provisional",
+                            "DROP TABLE results",
+                            "DROP INDEX jobs_listed",
+                            "DROP TRIGGER job_added",
+                            "DROP TRIGGER job_changed",
+                            "DROP INDEX jobs_by_revision",
+                            "ALTER TABLE jobs DROP COLUMN revision"})
       ASSERT_THAT(raw->execute(sql), IsOk());
     ASSERT_THAT(raw->set_user_version(2), IsOk());
   }
