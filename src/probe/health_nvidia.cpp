@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 #include "probe/tool_text.hpp"
-#include "probe/xml.hpp"
+#include "xml/document.hpp"
 
 namespace gridctl::probe {
 
@@ -14,8 +14,8 @@ using wire::GpuProcess;
 
 namespace {
 
-std::string text_at(const XmlNode& node, std::string_view path) {
-  const XmlNode* found = node.find(path);
+std::string text_at(const xml::Element& node, std::string_view path) {
+  const xml::Element* found = node.find(path);
   return found == nullptr ? std::string{} : found->text;
 }
 
@@ -36,7 +36,7 @@ std::string short_pci(std::string_view text) {
 }
 
 // What must be done to the GPU, as newer drivers (recovery action) and older ones (reset status) say.
-std::string recovery_of(const XmlNode& gpu) {
+std::string recovery_of(const xml::Element& gpu) {
   const std::string word = lower(text_at(gpu, "gpu_recovery_action"));
   if (word.starts_with("drain and reset")) return "reset";
   if (word.starts_with("drain")) return "drain";
@@ -48,11 +48,11 @@ std::string recovery_of(const XmlNode& gpu) {
 
 // "clocks_event_reason_hw_slowdown", before driver 535 "clocks_throttle_reason_hw_slowdown". Idle clocks and those that
 // somebody set are no throttle.
-void read_throttle(const XmlNode& gpu, GpuHealth& health) {
+void read_throttle(const xml::Element& gpu, GpuHealth& health) {
   for (const std::string_view section : {"clocks_event_reasons", "clocks_throttle_reasons"}) {
-    const XmlNode* reasons = gpu.find(section);
+    const xml::Element* reasons = gpu.find(section);
     if (reasons == nullptr) continue;
-    for (const XmlNode& reason : reasons->children) {
+    for (const xml::Element& reason : reasons->children) {
       const std::size_t at = reason.name.find("_reason_");
       if (at == std::string::npos || reason.text != "Active") continue;
       const std::string word = reason.name.substr(at + 8);
@@ -63,10 +63,10 @@ void read_throttle(const XmlNode& gpu, GpuHealth& health) {
 
 // "dram_uncorrectable", "sram_uncorrectable_parity"… since Turing; before, each memory under single_bit and double_bit,
 // with a total.
-void read_errors(const XmlNode& gpu, GpuHealth& health) {
-  const XmlNode* counts = gpu.find("ecc_errors/volatile");
+void read_errors(const xml::Element& gpu, GpuHealth& health) {
+  const xml::Element* counts = gpu.find("ecc_errors/volatile");
   if (counts == nullptr) return;
-  for (const XmlNode& count : counts->children) {
+  for (const xml::Element& count : counts->children) {
     if (count.name == "double_bit") add(health.ecc_uncorrected, text_at(count, "total"));
     else if (count.name == "single_bit") add(health.ecc_corrected, text_at(count, "total"));
     else if (count.name.find("_uncorrectable") != std::string::npos) add(health.ecc_uncorrected, count.text);
@@ -74,18 +74,18 @@ void read_errors(const XmlNode& gpu, GpuHealth& health) {
   }
 }
 
-void read_remaps(const XmlNode& gpu, GpuHealth& health) {
+void read_remaps(const xml::Element& gpu, GpuHealth& health) {
   health.remap_pending = yes_or_no(text_at(gpu, "remapped_rows/remapped_row_pending"));
   health.remap_failed = yes_or_no(text_at(gpu, "remapped_rows/remapped_row_failure"));
   // Older GPUs retire pages instead of rows.
   if (!health.remap_pending) health.remap_pending = yes_or_no(text_at(gpu, "retired_pages/pending_retirement"));
 }
 
-void read_processes(const XmlNode& gpu, GpuHealth& health) {
-  const XmlNode* list = gpu.find("processes");
+void read_processes(const xml::Element& gpu, GpuHealth& health) {
+  const xml::Element* list = gpu.find("processes");
   if (list == nullptr || (list->children.empty() && !list->text.empty())) return;  // "N/A": this user may not see them
   health.processes.emplace();
-  for (const XmlNode* info : list->all("process_info")) {
+  for (const xml::Element* info : list->all("process_info")) {
     if (health.processes->size() >= wire::k_health_processes_max) return;
     GpuProcess process;
     process.pid = static_cast<int>(std::min<std::uint64_t>(whole_number(text_at(*info, "pid")).value_or(0), 1 << 30));
@@ -96,7 +96,7 @@ void read_processes(const XmlNode& gpu, GpuHealth& health) {
   }
 }
 
-GpuHealth read_gpu(const XmlNode& gpu) {
+GpuHealth read_gpu(const xml::Element& gpu) {
   GpuHealth health;
   health.pci = short_pci(gpu.id);
   health.uuid = available(text_at(gpu, "uuid"));
@@ -140,8 +140,8 @@ ToolCall nvidia_health_call() { return {{"nvidia-smi", "-q", "-x"}}; }
 std::vector<GpuHealth> read_nvidia_health(const ToolAnswer& answer) {
   std::vector<GpuHealth> gpus;
   if (!answer.answered) return gpus;
-  const XmlNode root = parse_xml(answer.out);
-  for (const XmlNode* gpu : root.all("gpu"))
+  const xml::Element root = xml::parse_what_is_there(answer.out);
+  for (const xml::Element* gpu : root.all("gpu"))
     if (gpus.size() < wire::k_health_gpus_max) gpus.push_back(read_gpu(*gpu));
   add_lost(answer.out, gpus);
   add_lost(answer.err, gpus);

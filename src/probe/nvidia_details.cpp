@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 #include "probe/tool_text.hpp"
-#include "probe/xml.hpp"
+#include "xml/document.hpp"
 
 namespace gridctl::probe {
 namespace {
@@ -24,13 +24,13 @@ GapReason reason_of(std::string_view text) {
 // Fields of one GPU's element; each that is read is either filled or a gap.
 class Fields {
  public:
-  Fields(const XmlNode& node, Gpu& gpu) : node_(node), gpu_(gpu) {}
+  Fields(const xml::Element& node, Gpu& gpu) : node_(node), gpu_(gpu) {}
 
   // Text of the first path that is there with a value; a gap for the attribute when none has.
   std::string text(std::initializer_list<std::string_view> paths, std::string_view attribute) {
     GapReason reason = GapReason::not_reported;
     for (const std::string_view path : paths) {
-      const XmlNode* found = node_.find(path);
+      const xml::Element* found = node_.find(path);
       if (found == nullptr) continue;
       const bool words = lower(found->text).find("deprecated") != std::string::npos;
       if (!words && !is_unavailable(found->text)) return found->text;
@@ -62,7 +62,7 @@ class Fields {
   }
 
  private:
-  const XmlNode& node_;
+  const xml::Element& node_;
   Gpu& gpu_;
 };
 
@@ -78,12 +78,12 @@ std::optional<int> limit_of(Fields& fields, std::string_view absolute, std::stri
   return std::nullopt;
 }
 
-std::optional<std::vector<std::string>> throttle_of(const XmlNode& node) {
-  const XmlNode* reasons = node.find("clocks_event_reasons");
+std::optional<std::vector<std::string>> throttle_of(const xml::Element& node) {
+  const xml::Element* reasons = node.find("clocks_event_reasons");
   if (reasons == nullptr) reasons = node.find("clocks_throttle_reasons");
   if (reasons == nullptr || reasons->children.empty()) return std::nullopt;
   std::vector<std::string> active;
-  for (const XmlNode& child : reasons->children) {
+  for (const xml::Element& child : reasons->children) {
     std::string_view name = child.name;
     for (const std::string_view prefix : {"clocks_event_reason_", "clocks_throttle_reason_"})
       if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
@@ -92,7 +92,7 @@ std::optional<std::vector<std::string>> throttle_of(const XmlNode& node) {
   return active;
 }
 
-void fill(const XmlNode& node, Gpu& gpu) {
+void fill(const xml::Element& node, Gpu& gpu) {
   Fields f(node, gpu);
   const auto mhz = [&](std::string_view path, std::string_view attribute) {
     return f.whole<std::uint32_t>({path}, attribute);
@@ -125,8 +125,8 @@ void fill(const XmlNode& node, Gpu& gpu) {
   gpu.throttle = throttle_of(node);
 }
 
-Gpu* gpu_of_node(const XmlNode& node, std::vector<Gpu>& gpus) {
-  const XmlNode* uuid = node.find("uuid");
+Gpu* gpu_of_node(const xml::Element& node, std::vector<Gpu>& gpus) {
+  const xml::Element* uuid = node.find("uuid");
   for (Gpu& gpu : gpus)
     if ((uuid != nullptr && gpu.uuid == uuid->text) || (!gpu.pci.empty() && gpu.pci == pci_address(node.id)))
       return &gpu;
@@ -196,13 +196,13 @@ GpuLink nvlink_of_cell(std::string_view cell) {
 
 std::vector<MigDetails> read_nvidia_xml(const ToolAnswer& answer, std::vector<Gpu>& gpus) {
   std::vector<MigDetails> devices;
-  const XmlNode root = parse_xml(answer.out);
-  for (const XmlNode* node : root.all("gpu")) {
+  const xml::Element root = xml::parse_what_is_there(answer.out);
+  for (const xml::Element* node : root.all("gpu")) {
     Gpu* gpu = gpu_of_node(*node, gpus);
     if (gpu == nullptr) continue;
     fill(*node, *gpu);
-    const XmlNode* list = node->find("mig_devices");
-    for (const XmlNode* device : list == nullptr ? std::vector<const XmlNode*>{} : list->all("mig_device")) {
+    const xml::Element* list = node->find("mig_devices");
+    for (const xml::Element* device : list == nullptr ? std::vector<const xml::Element*>{} : list->all("mig_device")) {
       Fields f(*device, *gpu);
       const auto index = f.whole<int>({"index"}, "", 1000);
       const auto units = f.whole<std::uint32_t>({"device_attributes/shared/multiprocessor_count"}, "", 10'000);
@@ -215,8 +215,8 @@ std::vector<MigDetails> read_nvidia_xml(const ToolAnswer& answer, std::vector<Gp
 }
 
 std::string cuda_of_xml(std::string_view text) {
-  const XmlNode root = parse_xml(text);
-  const XmlNode* version = root.find("cuda_version");
+  const xml::Element root = xml::parse_what_is_there(text);
+  const xml::Element* version = root.find("cuda_version");
   return version == nullptr ? std::string() : available(version->text);
 }
 

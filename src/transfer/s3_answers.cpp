@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "base/text.hpp"
-#include "transfer/s3_xml.hpp"
+#include "xml/document.hpp"
 
 namespace gridctl::transfer {
 namespace {
@@ -31,7 +31,7 @@ std::string harmless(std::string_view text, std::size_t bytes_max) {
   return out;
 }
 
-S3Error error_of(const XmlElement& element) {
+S3Error error_of(const xml::Element& element) {
   const std::string_view code = trim(element.text_of("Code"));
   const bool is_word = !code.empty() && code.size() <= k_code_max && std::all_of(code.begin(), code.end(), [](char c) {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
@@ -40,8 +40,8 @@ S3Error error_of(const XmlElement& element) {
           harmless(element.text_of("Region"), k_code_max)};
 }
 
-Result<store::Object> object_of(const XmlElement& element, std::string_view prefix) {
-  const XmlElement* key = element.child("Key");
+Result<store::Object> object_of(const xml::Element& element, std::string_view prefix) {
+  const xml::Element* key = element.find("Key");
   const auto size = number(trim(element.text_of("Size")));
   if (key == nullptr || key->text.empty() || !size) return odd("an object without a name or a size");
   if (key->text.size() > k_key_max) return odd("an object's name is too long");
@@ -52,22 +52,22 @@ Result<store::Object> object_of(const XmlElement& element, std::string_view pref
 }  // namespace
 
 std::optional<S3Error> parse_s3_error(std::string_view body) {
-  const Result<XmlElement> root = parse_xml(body);
+  const Result<xml::Element> root = xml::parse(xml::without_controls(body));  // some messages have them
   if (!root || root->name != "Error") return std::nullopt;
   return error_of(*root);
 }
 
 Result<S3Page> parse_s3_page(std::string_view body, std::string_view prefix) {
-  TRY_ASSIGN(const XmlElement root, parse_xml(body));
+  TRY_ASSIGN(const xml::Element root, xml::parse(body));
   if (root.name != "ListBucketResult") return odd("no listing");
   S3Page page;
-  for (const XmlElement& child : root.children) {
+  for (const xml::Element& child : root.children) {
     if (child.name == "CommonPrefixes") return odd("it leaves out what lies deeper");
     if (child.name != "Contents") continue;
     TRY_ASSIGN(store::Object object, object_of(child, prefix));
     page.objects.push_back(std::move(object));
   }
-  if (const XmlElement* count = root.child("KeyCount");
+  if (const xml::Element* count = root.find("KeyCount");
       count != nullptr && number(trim(count->text)) != page.objects.size())
     return odd("it tells of more or fewer objects than it lists");
   const std::string_view truncated = trim(root.text_of("IsTruncated"));
@@ -80,7 +80,7 @@ Result<S3Page> parse_s3_page(std::string_view body, std::string_view prefix) {
 }
 
 Result<std::string> parse_upload_id(std::string_view body) {
-  TRY_ASSIGN(const XmlElement root, parse_xml(body));
+  TRY_ASSIGN(const xml::Element root, xml::parse(body));
   if (root.name != "InitiateMultipartUploadResult") return odd("no new upload");
   const std::string id(trim(root.text_of("UploadId")));
   if (id.empty() || id.size() > k_token_max) return odd("an upload without a proper id");
@@ -88,7 +88,7 @@ Result<std::string> parse_upload_id(std::string_view body) {
 }
 
 Result<void> check_completed(std::string_view body) {
-  TRY_ASSIGN(const XmlElement root, parse_xml(body));
+  TRY_ASSIGN(const xml::Element root, xml::parse(body));
   if (root.name != "CompleteMultipartUploadResult") return odd("the parts are not joined");
   return {};
 }

@@ -7,14 +7,14 @@
 #include "transfer/s3.hpp"
 #include "transfer/s3_answers.hpp"
 #include "transfer/s3_credentials.hpp"
-#include "transfer/s3_xml.hpp"
+#include "xml/document.hpp"
 
 namespace gridctl::transfer {
 namespace {
 
-std::size_t depth_of(const XmlElement& element) {
+std::size_t depth_of(const xml::Element& element) {
   std::size_t deepest = 0;
-  for (const XmlElement& child : element.children) deepest = std::max(deepest, depth_of(child));
+  for (const xml::Element& child : element.children) deepest = std::max(deepest, depth_of(child));
   return deepest + 1;
 }
 
@@ -26,9 +26,9 @@ bool is_harmless(const std::string& text) {
 }  // namespace
 
 FUZZ_TARGET(s3_answers) {
-  if (const Result<XmlElement> root = parse_xml(input)) {
-    PROMISE(depth_of(*root) <= k_xml_depth_max);
-    PROMISE(!parse_xml(input.substr(0, input.rfind('>'))));  // what lacks its end is no whole
+  if (const Result<xml::Element> root = xml::parse(input)) {
+    PROMISE(depth_of(*root) <= xml::k_depth_max);
+    PROMISE(!xml::parse(input.substr(0, input.rfind('>'))));  // what lacks its end is no whole
   }
   const std::string prefix = "p/";
   if (const Result<S3Page> page = parse_s3_page(input, prefix)) {

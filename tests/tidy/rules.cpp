@@ -19,6 +19,7 @@ const std::map<std::string, Rooms>& layers() {
       {"base", {}},
       {"os", {"base"}},
       {"wire", {"base"}},
+      {"xml", {"base"}},
       {"crypto", {"base", "os"}},
       {"db", {"base", "os"}},
       {"http", {"base", "os"}},
@@ -27,12 +28,12 @@ const std::map<std::string, Rooms>& layers() {
       {"sched", {"base", "job"}},
       {"plan", {"base", "sched"}},
       {"config", {"base", "os", "job", "sched", "plan"}},
-      {"probe", {"base", "os", "wire"}},
+      {"probe", {"base", "os", "wire", "xml"}},
       {"gpubench", {"base", "os", "probe"}},
       {"store", {"base", "os", "wire", "crypto"}},
       {"whole", {"base", "store"}},
       {"registry", {"base", "os", "db", "job", "config"}},
-      {"transfer", {"base", "os", "wire", "crypto", "store", "http", "ssh"}},
+      {"transfer", {"base", "os", "wire", "crypto", "store", "http", "ssh", "xml"}},
       {"agent", {"base", "os", "wire", "crypto", "job", "probe", "store", "whole", "transfer"}},
       {"forecast", {"base", "job", "sched", "config"}},
       {"ui", {"base", "os", "job", "sched", "registry"}},
@@ -69,7 +70,7 @@ std::optional<Rooms> allowed_in(const std::string& room) {
 const std::map<std::string, std::string>& third_parties() {
   static const std::map<std::string, std::string> table{
       {"libssh2", "ssh"},      {"sqlite3", "db"}, {"openssl/", "crypto"}, {"curl/", "http"},
-      {"yaml-cpp/", "config"}, {"uv.h", "os"},    {"uv/", "os"},          {"CLI/", "cmd/cli.cpp"},
+      {"yaml-cpp/", "config"}, {"uv.h", "os"},    {"uv/", "os"},          {"expat", "xml"},          {"CLI/", "cmd/cli.cpp"},
   };
   return table;
 }

@@ -7,7 +7,7 @@
 
 #include "support/results.hpp"
 #include "transfer/s3_wire.hpp"
-#include "transfer/s3_xml.hpp"
+#include "xml/document.hpp"
 
 namespace gridctl::transfer {
 namespace {
@@ -32,7 +32,7 @@ std::string contents(const std::string& key, const std::string& size) {
 const std::string k_last = "<IsTruncated>false</IsTruncated>";
 
 TEST(S3Xml, ReadsElementsTextAndEntities) {
-  const auto root = parse_xml("\xEF\xBB\xBF" + k_head +
+  const auto root = xml::parse("\xEF\xBB\xBF" + k_head +
                               "<!-- a > b --><a:Root x='>' y=\"'\"> one <B/><C>&lt;&#47;&#x2F;&amp;</C>two"
                               "<!-- <D> --><B >x</B ></a:Root>\n<!-- end -->\n");
   ASSERT_THAT(root, IsOk());
@@ -41,14 +41,14 @@ TEST(S3Xml, ReadsElementsTextAndEntities) {
   EXPECT_EQ(root->children.size(), 3u);
   EXPECT_EQ(root->text_of("C"), "<//&");
   EXPECT_EQ(root->text_of("absent"), "");
-  EXPECT_EQ(parse_xml("<a>&#xE9;&#x20AC;&#x1F600;</a>")->text, "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
+  EXPECT_EQ(xml::parse("<a>&#xE9;&#x20AC;&#x1F600;</a>")->text, "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
 }
 
 TEST(S3Xml, TakesNoPartForTheWhole) {
   const std::string whole = listing(contents("a", "1") + "<IsTruncated>false</IsTruncated>");
-  ASSERT_THAT(parse_xml(whole), IsOk());
+  ASSERT_THAT(xml::parse(whole), IsOk());
   for (std::size_t size = 0; size < whole.size(); ++size)
-    EXPECT_THAT(parse_xml(std::string_view(whole).substr(0, size)), FailsWith(Code::protocol_violation)) << size;
+    EXPECT_THAT(xml::parse(std::string_view(whole).substr(0, size)), FailsWith(Code::protocol_violation)) << size;
 }
 
 TEST(S3Xml, RefusesWhatIsOdd) {
@@ -66,13 +66,11 @@ TEST(S3Xml, RefusesWhatIsOdd) {
                            "<a>& b</a>",
                            "<a>&#;</a>",
                            "<!DOCTYPE a [<!ENTITY x \"y\">]><a>&x;</a>",
-                           "<a><![CDATA[x]]></a>",
-                           "<a><?php ?></a>",
                            "< a/>",
                            "<a b='<'/>",
                            "<>x</>",
                            "<a:>x</a:>"})
-    EXPECT_THAT(parse_xml(text), FailsWith(Code::protocol_violation)) << text;
+    EXPECT_THAT(xml::parse(text), FailsWith(Code::protocol_violation)) << text;
 }
 
 TEST(S3Xml, HasLimits) {
@@ -82,12 +80,12 @@ TEST(S3Xml, HasLimits) {
     for (std::size_t i = 0; i < depth; ++i) text += "</a>";
     return text;
   };
-  EXPECT_THAT(parse_xml(nested(k_xml_depth_max)), IsOk());
-  EXPECT_THAT(parse_xml(nested(k_xml_depth_max + 1)), FailsWith(Code::protocol_violation));
-  EXPECT_THAT(parse_xml(nested(1'000'000)), FailsWith(Code::protocol_violation));
+  EXPECT_THAT(xml::parse(nested(xml::k_depth_max)), IsOk());
+  EXPECT_THAT(xml::parse(nested(xml::k_depth_max + 1)), FailsWith(Code::protocol_violation));
+  EXPECT_THAT(xml::parse(nested(1'000'000)), FailsWith(Code::protocol_violation));
   std::string many = "<r>";
-  for (std::size_t i = 0; i < 2 * k_xml_elements_max; ++i) many += "<a/>";
-  EXPECT_THAT(parse_xml(many + "</r>"), FailsWith(Code::protocol_violation));
+  for (std::size_t i = 0; i < xml::k_elements_max; ++i) many += "<a/>";
+  EXPECT_THAT(xml::parse(many + "</r>"), FailsWith(Code::protocol_violation));
 }
 
 TEST(S3Answers, ReadListings) {
@@ -126,7 +124,7 @@ TEST(S3Answers, ReadErrorsAndMakeThemHarmless) {
       k_head + "<Error><Code>NoSuchKey</Code><Message>The\nkey \x1B[31m</Message><Region>eu-west-1</Region></Error>");
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code, "NoSuchKey");
-  EXPECT_EQ(error->message, "The key ^[[31m");
+  EXPECT_EQ(error->message, "The key ?[31m");
   EXPECT_EQ(error->region, "eu-west-1");
   EXPECT_EQ(parse_s3_error("<Error><Code>\x1B evil</Code></Error>")->code, "Unknown");
   EXPECT_LE(parse_s3_error("<Error><Code>A</Code><Message>" + std::string(10'000, 'x') + "</Message></Error>")
