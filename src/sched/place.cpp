@@ -119,6 +119,7 @@ Considered put_together(std::vector<Considered> shares) {
 // On how many threads so many hosts are considered: fewer than some hundreds are not worth a thread's start.
 std::size_t shares_of(std::size_t hosts) {
   constexpr std::size_t k_hosts_a_thread = 500, k_threads_max = 4;
+  if (hosts < 2 * k_hosts_a_thread) return 1;  // to count processors is to read a file
   return std::clamp(hosts / k_hosts_a_thread, std::size_t{1},
                     std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, k_threads_max));
 }

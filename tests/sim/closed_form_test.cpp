@@ -29,19 +29,21 @@ Nanos nanos(double seconds) { return static_cast<Nanos>(seconds * k_s); }
 
 // Of a restart: seeing that the host has rebooted, collecting, placing, sending, and the engine's own time; and what is
 // lost because a checkpoint is safe only when it has arrived (theory K13 adds it to R).
-constexpr double k_overhead = 11.0;
+constexpr double k_overhead = 14.0;
+
+constexpr double k_slices = 4;  // a run does so small a part of the work: where failures are rare, few runs tell
 
 Options make_options(const Case& c, std::uint64_t seed) {
   Options o;
   o.seed = seed;
   o.hosts = 2;
   o.jobs = 1;
-  o.tick = k_s;
+  o.tick = 2 * k_s;  // most of the time goes into heartbeats
   o.delay = 20 * k_ms;
   o.lost_after = 600 * k_s;
   o.lease = 3600 * k_s;
   o.transfer_time = 100 * k_ms;
-  o.work = nanos(c.work);
+  o.work = nanos(c.work / k_slices);
   o.save_every = nanos(c.interval);
   o.save_cost = nanos(c.cost);
   o.start_time = nanos(c.restart - k_overhead);
@@ -72,14 +74,14 @@ TEST(ClosedForm, IsWhatTheReferenceTableSays) {
 }
 
 TEST(ClosedForm, IsMetByTheSimulatedWorldWithinTwoPercent) {
-  constexpr int k_runs_min = 4, k_runs_max = 40;
-  constexpr double k_error = 0.009;  // half of what is allowed
+  constexpr int k_runs_min = 6, k_runs_max = 160;
+  constexpr double k_error = 0.012;
   for (const Case& c : testing::checkpoint_cases()) {
     Sample sample;
     while (sample.runs < k_runs_min || (sample.error() > k_error && sample.runs < k_runs_max)) {
       World world(make_options(c, 1 + static_cast<std::uint64_t>(sample.runs)), false);
       ASSERT_NO_THROW(world.run()) << c.name;
-      const double time = static_cast<double>(world.truth->finished_at()) / k_s;
+      const double time = static_cast<double>(world.truth->finished_at()) / k_s * k_slices;
       ++sample.runs;
       sample.sum += time;
       sample.squares += time * time;
@@ -91,8 +93,8 @@ TEST(ClosedForm, IsMetByTheSimulatedWorldWithinTwoPercent) {
         "a restart took %.1f s, an upload %.1f s\n",
         c.name.c_str(), c.mtbf, c.cost, c.restart, c.interval, sample.mean(), 100 * sample.error(), sample.runs,
         c.expected, 100 * (sample.mean() / c.expected - 1), sample.outage / sample.runs, sample.upload / sample.runs);
-    // Of few runs the error itself is known roughly: five times that is chance, not a fault.
-    EXPECT_NEAR(sample.mean() / c.expected, 1, std::max(0.02, 5 * sample.error())) << c.name;
+    // Of few runs the error itself is known roughly: four times that is chance, not a fault.
+    EXPECT_NEAR(sample.mean() / c.expected, 1, std::max(0.02, 4 * sample.error())) << c.name;
   }
 }
 
