@@ -101,15 +101,24 @@ TEST(JobFile, WritesItsEnvsIntoTheCheckpointPathOrRefusesIt) {
   EXPECT_THAT(refusal("run: x\ncheckpoint: {path: ../out}\n"), HasSubstr("'..'"));
 }
 
+TEST(JobFile, IsUtf8AndNothingElse) {
+  // The first and the last character of each length, and those that would come before or after them.
+  for (const char* good : {"\x7E", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
+                           "\xEF\xBF\xBD", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBD"})
+    EXPECT_EQ(parsed(std::string("run: x\nenvs: {A: \"") + good + "\"}\n").spec.envs.at("A"), good);
+  for (const char* bad : {"\x80", "\xC0\x80", "\xC1\xBF", "\xC2", "\xC2\xC2", "\xE0\x9F\xBF", "\xED\xA0\x80",
+                          "\xE2\x82", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF"})
+    EXPECT_THAT(refusal(std::string("run: x\nenvs: {A: \"") + bad + "\"}\n"), HasSubstr("2:12: not valid UTF-8"));
+}
+
 TEST(JobFile, TellsOfAllItsErrorsInTheirOrder) {
-  const auto job = parse_job_file(
-      "nmae: x\nrun: y\nresources: {cpus: many}\nbudget: {total: -1}\nsetpu: z\ncheckpoint: {keep: 0}\n", "job.yaml",
-      ada_s_laptop());
+  const auto job =
+      parse_job_file("nmae: x\nrun: y\nresources: {cpus: many}\nbudget: {total: -1}\nsetpu: z\ncheckpoint: {keep: 0}\n",
+                     "job.yaml", ada_s_laptop());
   ASSERT_FALSE(job);
   EXPECT_TRUE(job.error().message.starts_with("job.yaml:1:1: key 'nmae'")) << job.error().message;
-  EXPECT_THAT(job.error().context,
-              ElementsAre(HasSubstr("job.yaml:3:"), HasSubstr("job.yaml:4:"), HasSubstr("job.yaml:5:1: key 'setpu'"),
-                          HasSubstr("job.yaml:6:")));
+  EXPECT_THAT(job.error().context, ElementsAre(HasSubstr("job.yaml:3:"), HasSubstr("job.yaml:4:"),
+                                               HasSubstr("job.yaml:5:1: key 'setpu'"), HasSubstr("job.yaml:6:")));
 }
 
 TEST(JobFile, HasDefaults) {
@@ -137,7 +146,8 @@ TEST(JobFile, KnowsTheThreeKindsOfCheckpointInterval) {
   EXPECT_EQ(parsed("checkpoint: {interval: 90}\nrun: x").spec.checkpoint.every, 90s);
   EXPECT_EQ(parsed("checkpoint: {upload_limit: 20MB/s}\nrun: x").spec.checkpoint.upload_limit, 20'000'000u);
   EXPECT_EQ(parsed("checkpoint: {upload_limit: 100kB}\nrun: x").spec.checkpoint.upload_limit, 100'000u);
-  EXPECT_EQ(parsed("checkpoint: {whole_when: 'step-*/done.json'}\nrun: x").spec.checkpoint.whole_when, "step-*/done.json");
+  EXPECT_EQ(parsed("checkpoint: {whole_when: 'step-*/done.json'}\nrun: x").spec.checkpoint.whole_when,
+            "step-*/done.json");
 }
 
 TEST(JobFile, TakesADeadlineAsALengthOrATime) {
@@ -300,12 +310,14 @@ TEST(SkyPilotFile, RenamesWhatOurNamesDoNotAllow) {
 TEST(JobFile, LeavesSeveralHostsToTheCaller) { EXPECT_EQ(parsed("num_nodes: 4\nrun: x").spec.num_nodes, 4); }
 
 TEST(JobFile, ReadsWhatAGangMayDo) {
-  const job::Spec spec = parsed(
-                             "num_nodes: 2..4\nspares: 1\nranks_per_node: 8\nlauncher: torchrun\nrun: x\n"
-                             "checkpoint: {shards: local}\nrecovery: {stragglers: replace, hangs: tell, restore_from: trusted}\n"
-                             "constraints: {interconnect: any}\n")
-                             .spec;
-  EXPECT_THAT(parsed("num_nodes: 2..4\nspares: 1\nrun: x\ncheckpoint: {shards: local}\n").warnings, ::testing::IsEmpty());
+  const job::Spec spec =
+      parsed(
+          "num_nodes: 2..4\nspares: 1\nranks_per_node: 8\nlauncher: torchrun\nrun: x\n"
+          "checkpoint: {shards: local}\nrecovery: {stragglers: replace, hangs: tell, restore_from: trusted}\n"
+          "constraints: {interconnect: any}\n")
+          .spec;
+  EXPECT_THAT(parsed("num_nodes: 2..4\nspares: 1\nrun: x\ncheckpoint: {shards: local}\n").warnings,
+              ::testing::IsEmpty());
   EXPECT_EQ(spec.num_nodes, 4);
   EXPECT_EQ(spec.gang.nodes_min, 2);
   EXPECT_EQ(spec.gang.spares, 1);

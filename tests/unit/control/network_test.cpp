@@ -92,6 +92,7 @@ TEST_F(Network, TakesATransferForAMeasurementWhenItWasFast) {
   EXPECT_EQ(rate().down_bits_per_second, 1e8);
   EXPECT_EQ(rate().up_bits_per_second, 2e8);
   EXPECT_EQ(rate().latency, Duration{5ms});
+  EXPECT_EQ(picture().reports.at("a").bytes_last, 4000U);
   // 10 MB in 10 s: held up by something else, no evidence
   ASSERT_THAT(recorder.transferred({{"a"}, true, 10'000'000, 10s}, later(2h)), IsOk());
   EXPECT_EQ(rate().down_bits_per_second, 1e8);

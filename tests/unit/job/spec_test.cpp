@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/spec.hpp"
+#include "job/variant.hpp"
 
 #include <gmock/gmock.h>
 
@@ -35,6 +36,24 @@ Spec a_full_spec() {
   spec.max_duration = 48h;
   spec.deadline = Deadline{WallTime{1'800'000'000'000}, {}, true};
   return spec;
+}
+
+TEST(Variant, WantsOfItsVendorWhatTheJobLeavesOpen) {
+  Spec spec;
+  Variant rocm, cpu;
+  rocm.kind = "rocm", cpu.kind = "cpu";
+  EXPECT_THAT(gpus_wanted(spec, cpu), testing::IsEmpty());
+  ASSERT_EQ(gpus_wanted(spec, rocm).size(), 1u);
+  EXPECT_EQ(gpus_wanted(spec, rocm).front().vendor, Vendor::amd);
+  spec.resources.gpus = {{Vendor::nvidia, {"A100"}, std::nullopt, std::nullopt, 2, 2},
+                         {std::nullopt, {}, std::nullopt, 24'000'000'000ull, 4, 4},
+                         {Vendor::amd, {"MI300X"}, std::nullopt, std::nullopt, 1, 1}};
+  const std::vector<GpuRequest> wanted = gpus_wanted(spec, rocm);
+  ASSERT_EQ(wanted.size(), 2u) << "the A100 is no AMD";
+  EXPECT_EQ(wanted[0].vendor, Vendor::amd);
+  EXPECT_EQ(wanted[0].count_min, 4);
+  EXPECT_EQ(wanted[1].names, std::vector<std::string>{"MI300X"});
+  EXPECT_THAT(gpus_wanted(spec, cpu), testing::IsEmpty());
 }
 
 TEST(Spec, ReturnsUnchangedFromJson) {

@@ -58,6 +58,17 @@ TEST(NvidiaHealth, ABusyAndABrokenGpuAreToldApart) {
   EXPECT_TRUE(gpus[1].processes && gpus[1].processes->empty());
 }
 
+TEST(NvidiaHealth, ErrorsThatWereCorrectedAreCountedApart) {
+  const auto gpus = read_nvidia_health(answered(
+      "<nvidia_smi_log><gpu id=\"00000000:01:00.0\"><ecc_errors><volatile><sram_correctable>3</sram_correctable>"
+      "<sram_uncorrectable_parity>0</sram_uncorrectable_parity><dram_correctable>4</dram_correctable>"
+      "<dram_uncorrectable>1</dram_uncorrectable><sram_threshold_exceeded>9</sram_threshold_exceeded></volatile>"
+      "</ecc_errors></gpu></nvidia_smi_log>"));
+  ASSERT_EQ(gpus.size(), 1u);
+  EXPECT_EQ(gpus[0].ecc_corrected, 7u);
+  EXPECT_EQ(gpus[0].ecc_uncorrected, 1u);
+}
+
 TEST(NvidiaHealth, AnOldDriverIsUnderstoodToo) {
   const auto gpus = read_nvidia_health(answered(sample("v100-old-driver.xml")));
   ASSERT_EQ(gpus.size(), 1u);

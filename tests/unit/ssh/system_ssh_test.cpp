@@ -42,6 +42,17 @@ TEST(SshWords, MeanWhatTheyMean) {
   }
 }
 
+TEST(SshWords, NameTheKeyThatTheHostHas) {
+  const auto told = [](const char* words) { return classify_ssh_error(target(), {}, words).one_line(); };
+  EXPECT_THAT(told("The fingerprint for the ED25519 key sent by the remote host is\r\nSHA256:abcDEF+/123.\r\n"
+                   "Host key verification failed.\r\n"),
+              testing::HasSubstr("SHA256:abcDEF+/123"));
+  EXPECT_THAT(told("No ED25519 host key is known for 10.0.0.7 and you have requested strict checking.\r\n"
+                   "Host key verification failed.\r\n"),
+              testing::HasSubstr("a key of type ED25519"));
+  EXPECT_THAT(told("SHA256:\r\nHost key verification failed.\r\n"), testing::HasSubstr("another one"));
+}
+
 TEST(SshWords, AreMadeSafeForTheTerminal) {
   const Error error = classify_ssh_error(target(), {}, "\x1b]0;owned\x07 bad\r\n");
   EXPECT_THAT(error.message, testing::Not(testing::HasSubstr("\x1b")));
