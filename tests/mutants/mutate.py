@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Do the tests notice? Draws small faults over all rooms by machine, builds once with every one of them behind a switch
 (mutant.hpp), and runs the cheapest tests first until one fails: the room's own unit tests, those of rooms that use it, the
-simulator. Prints a line for each mutant and a table by room; those that nobody noticed come last, with their place.
+simulator, and with --wide the tests of commands, of real connections, of the agent, and a failover on real hosts. Prints a line for each mutant and a table by room; those that nobody noticed come last, with their place.
 
-usage: mutate.py [--seed N] [--count N] [--rooms R,...] [--minutes M] [--work DIR] [--sim-seconds S] [--list]
+usage: mutate.py [--seed N] [--count N] [--rooms R,...] [--minutes M] [--work DIR] [--sim-seconds S] [--wide]
+                 [--only N,...] [--list]
 
   --seed N         which mutants are drawn (default: of the clock)
   --count N        how many (default 200)
@@ -12,6 +13,9 @@ usage: mutate.py [--seed N] [--count N] [--rooms R,...] [--minutes M] [--work DI
   --minutes M      stop after so long; what was not run is said
   --work DIR       where the changed sources and the build lie (default: build/mutants); kept, so that a run goes on
   --sim-seconds S  how long the simulator looks for a seed that notices one (default 20)
+  --wide           what unit tests and simulator do not notice meets larger tests, too (minutes each; as root). An agent
+                   on a host of the testgrid runs without the mutant
+  --only N,...     judge these of the drawn ones
   --list           show what would be drawn
 
 Kinds: comparison (< as <=, == as !=, …), logic (one side of && and || decides alone), off by one, condition (always,
@@ -167,7 +171,7 @@ def write_tree(work, mutants, dropped):
     return tree
 
 
-def build(work, mutants):
+def build(work, mutants, wider):
     """Builds, and drops what does not compile: swapped arguments of two types, a comparison in a constant."""
     dropped = set()
     for _ in range(20):
@@ -178,7 +182,7 @@ def build(work, mutants):
             subprocess.run(["cmake", "--preset", "release"], cwd=tree, check=True, stdout=subprocess.DEVNULL)
         rooms = {one.path.split("/")[1] for one in mutants}
         programs = sorted({program for room in rooms for program in programs_of(room, tree)})
-        done = subprocess.run(["cmake", "--build", folder, "--target", *programs, "gridctl_sim", "concerns_test", "--", "-k", "0"],
+        done = subprocess.run(["cmake", "--build", folder, "--target", *programs, "gridctl_sim", "concerns_test", *wider, "--", "-k", "0"],
                               capture_output=True, text=True)
         if done.returncode == 0:
             return dropped
@@ -223,7 +227,7 @@ def tests_for(path, folder):
 
 def run(command, limit, number, folder):
     """Whether it fails, and by what. A mutant that never ends is noticed, too."""
-    environment = dict(os.environ, GRIDCTL_MUTANT=str(number), GTEST_BREAK_ON_FAILURE="0", GTEST_FAIL_FAST="1", GTEST_BRIEF="1")
+    environment = dict(os.environ, GRIDCTL_MUTANT=str(number), GRIDCTL=str(folder / "cmd" / "gridctl"), GTEST_BREAK_ON_FAILURE="0", GTEST_FAIL_FAST="1", GTEST_BRIEF="1")
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder, env=environment, text=True,
                                errors="replace", start_new_session=True)
     try:
@@ -238,33 +242,62 @@ def run(command, limit, number, folder):
     return failed.group(0).replace("[  FAILED  ] ", "") if failed else f"status {process.returncode}"
 
 
+def name_of(command):
+    return pathlib.Path(command[-1] if "." in str(command[-1]) or len(command) == 1 else command[-2]).name
+
+
 class Baseline:
-    """How long each program takes without a fault, and which of its tests fail already: those notice nothing."""
+    """How long each command takes without a fault, and which of its tests fail already: those notice nothing."""
 
     def __init__(self, folder):
         self.folder, self.known = folder, {}
 
-    def of(self, program):
-        if program not in self.known:
+    def of(self, command):
+        name = name_of(command)
+        if name not in self.known:
             started = time.monotonic()
-            failed = run([program], 600, 0, self.folder)
-            self.known[program] = (time.monotonic() - started, failed)
+            failed = run(command, 600, 0, self.folder)
+            self.known[name] = (time.monotonic() - started, failed)
             if failed:
-                print(f"{program.name} fails without a mutant ({failed}): not used", flush=True)
-        return self.known[program]
+                print(f"{name} fails without a mutant ({failed}): not used", flush=True)
+        return self.known[name]
+
+
+SCENARIOS = ("first_job", "failover")
+
+
+def wider_tests(path, folder):
+    """Commands of larger tests, the cheapest first."""
+    room, tests, integration = path.split("/")[1], folder / "tests", TOP / "tests" / "integration"
+    scenario = [integration / "isolated", sys.executable, "-B"]
+    if room in ("ssh", "control", "crypto", "os"):
+        yield from ([tests / "contract" / name] for name in ("transport_test", "agent_deploy_test", "dir_backend_test"))
+    if room not in ("agent", "wire"):
+        yield [tests / "cli" / "cli_test"]
+    if room in ("agent", "probe", "store", "whole", "transfer", "wire", "os", "job", "crypto", "xml"):
+        yield [integration / "isolated", integration / "agent_suite", tests / "integration" / "agent_integration_test", "process"]
+    if room not in ("probe", "plan", "forecast", "ui"):
+        yield from ([*scenario, integration / f"{name}_test.py"] for name in SCENARIOS)
+
+
+WIDER = ["transport_test", "agent_deploy_test", "dir_backend_test", "cli_test", "agent_integration_test", "gridctl"]
 
 
 def judge(mutant, folder, baseline, options):
-    for program in tests_for(mutant.path, folder):
-        took, broken = baseline.of(program)
-        if broken:
-            continue
-        if found := run([program], 30 + 5 * took, mutant.number, folder):
-            return f"{program.name}: {found}"
+    if found := noticed_by([[program] for program in tests_for(mutant.path, folder)], mutant, folder, baseline):
+        return found
     simulator = folder / "tests" / "sim" / "gridctl_sim"
     if simulator.exists() and re.match(r"src/(agent|control|job|sched|store|wire|registry|whole|transfer)/", mutant.path):
         if found := run([simulator, "--seconds", str(options.sim_seconds)], options.sim_seconds * 10 + 60, mutant.number, folder):
             return f"simulator: {found}"
+    return noticed_by(wider_tests(mutant.path, folder), mutant, folder, baseline) if options.wide else ""
+
+
+def noticed_by(commands, mutant, folder, baseline):
+    for command in commands:
+        took, broken = baseline.of(command)
+        if not broken and (found := run(command, 30 + 5 * took, mutant.number, folder)):
+            return f"{name_of(command)}: {found}"
     return ""
 
 
@@ -276,6 +309,8 @@ def main():
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--work", type=pathlib.Path, default=TOP / "build" / "mutants")
     parser.add_argument("--sim-seconds", type=int, default=20)
+    parser.add_argument("--wide", action="store_true")
+    parser.add_argument("--only", type=lambda text: [int(word) for word in text.split(",")], default=[])
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     mutants = draw(options)
@@ -286,12 +321,12 @@ def main():
         return 0
     options.work.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    dropped = build(options.work, mutants)
+    dropped = build(options.work, mutants, WIDER if options.wide else [])
     print(f"built in {time.monotonic() - started:.0f} s", flush=True)
     folder = options.work / "tree" / "build" / "release"
     baseline = Baseline(folder)
     noticed, survived, left = collections.Counter(), collections.defaultdict(list), 0
-    order = [one for one in mutants if one.number not in dropped]
+    order = [one for one in mutants if one.number not in dropped and (not options.only or one.number in options.only)]
     random.Random(options.seed).shuffle(order)
     for one in order:
         if options.minutes and time.monotonic() - started > options.minutes * 60:

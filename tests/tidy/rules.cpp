@@ -2,6 +2,7 @@
 #include "rules.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <optional>
 #include <regex>
 #include <set>
@@ -13,64 +14,62 @@ namespace gridctl::tidy {
 namespace {
 using Rooms = std::set<std::string>;
 
-// A room and the rooms it may include besides itself.
+// A row of the map in src/README.md: | tier | `room` `room` | purpose | what it may include |
+struct Row {
+  int tier = 0;
+  std::vector<std::string> rooms;
+  std::string may_include;
+};
+
+std::vector<Row> rows_of_the_map() {
+  std::ifstream in(std::string(GRIDCTL_SOURCE_DIR) + "/src/README.md");
+  std::vector<Row> rows;
+  for (std::string line; std::getline(in, line);) {
+    const std::vector<std::string> cells = split(line, '|');
+    if (cells.size() != 6 || cells[1].find_first_of("0123456789") == std::string::npos) continue;
+    Row row{std::stoi(cells[1]), {}, std::string(trim(cells[4]))};
+    const std::vector<std::string> words = split(cells[2], '`');
+    for (std::size_t i = 1; i < words.size(); i += 2)
+      row.rooms.push_back(words[i].starts_with("../") ? words[i].substr(3) : words[i]);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// A room and the rooms it may include besides itself, as the map says.
 const std::map<std::string, Rooms>& layers() {
-  static const std::map<std::string, Rooms> table{
-      {"base", {}},
-      {"os", {"base"}},
-      {"wire", {"base"}},
-      {"xml", {"base"}},
-      {"crypto", {"base", "os"}},
-      {"db", {"base", "os"}},
-      {"http", {"base", "os"}},
-      {"ssh", {"base", "os"}},
-      {"job", {"base"}},
-      {"sched", {"base", "job"}},
-      {"plan", {"base", "sched"}},
-      {"config", {"base", "os", "job", "sched", "plan"}},
-      {"probe", {"base", "os", "wire", "xml"}},
-      {"gpubench", {"base", "os", "probe"}},
-      {"store", {"base", "os", "wire", "crypto"}},
-      {"whole", {"base", "store"}},
-      {"registry", {"base", "os", "db", "job", "config"}},
-      {"transfer", {"base", "os", "wire", "crypto", "store", "http", "ssh", "xml"}},
-      {"agent", {"base", "os", "wire", "crypto", "job", "probe", "store", "whole", "transfer"}},
-      {"forecast", {"base", "job", "sched", "config"}},
-      {"ui", {"base", "os", "job", "sched", "registry"}},
-      {"cmd",
-       {"base", "os", "wire", "crypto", "db", "http", "ssh", "job", "sched", "plan", "config", "probe", "store", "whole", "registry",
-        "transfer", "agent", "forecast", "ui"}},
-  };
+  static const std::map<std::string, Rooms> table = [] {
+    std::map<std::string, Rooms> all;
+    Rooms below, of_control;  // tiers 0 to 3; what the next room of control may include
+    for (const Row& row : rows_of_the_map()) {
+      Rooms allowed;
+      if (row.may_include.starts_with("tiers 0")) allowed = of_control = below;
+      else if (row.may_include.empty()) allowed = of_control;
+      else if (row.may_include == "everything")
+        for (const auto& [room, may] : all) allowed.insert(room);
+      else if (row.may_include != "–")
+        for (const std::string& name : split(row.may_include, ',')) allowed.insert(std::string(trim(name)));
+      for (const std::string& room : row.rooms) {
+        all[room] = allowed;
+        if (row.tier <= 3) below.insert(room);
+        if (room.starts_with("control/")) of_control.insert(room);
+      }
+    }
+    return all;
+  }();
   return table;
 }
 
-// The rooms of control: each may include those before it, and what stands below control.
-const std::vector<std::string>& control_rooms() {
-  static const std::vector<std::string> rooms{"reach", "measure", "copies", "fleet", "follow", "concerns", "daemon"};
-  return rooms;
-}
-const Rooms& below_control() {
-  static const Rooms rooms{"base", "os",    "wire",   "crypto", "db",    "http",     "ssh",
-                           "job",  "sched", "config", "probe",  "store", "registry", "transfer"};
-  return rooms;
-}
-
 std::optional<Rooms> allowed_in(const std::string& room) {
-  Rooms allowed;
-  if (const auto row = layers().find(room); row != layers().end()) allowed = row->second;
-  if (room.starts_with("control/")) allowed = below_control();
-  for (const std::string& name : control_rooms()) {
-    if (room == "control/" + name) return allowed;
-    if (room == "cmd" || room.starts_with("control/")) allowed.insert("control/" + name);
-  }
-  return layers().contains(room) ? std::optional{allowed} : std::nullopt;
+  const auto row = layers().find(room);
+  return row == layers().end() ? std::nullopt : std::optional{row->second};
 }
 
 // Headers of a library (by the beginning of their name) and where they may be included (a room or a file).
 const std::map<std::string, std::string>& third_parties() {
   static const std::map<std::string, std::string> table{
-      {"libssh2", "ssh"},      {"sqlite3", "db"}, {"openssl/", "crypto"}, {"curl/", "http"},
-      {"yaml-cpp/", "config"}, {"uv.h", "os"},    {"uv/", "os"},          {"expat", "xml"},          {"CLI/", "cmd/cli.cpp"},
+      {"libssh2", "ssh"}, {"sqlite3", "db"}, {"openssl/", "crypto"}, {"curl/", "http"},       {"yaml-cpp/", "config"},
+      {"uv.h", "os"},     {"uv/", "os"},     {"expat", "xml"},       {"CLI/", "cmd/cli.cpp"},
   };
   return table;
 }
