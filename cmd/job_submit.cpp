@@ -165,11 +165,7 @@ Result<void> check_submittable(registry::Registry& registry, const job::Spec& sp
   if (prospect.impossible) return impossible_error(spec.name, *prospect.impossible);
   TRY(check_supported(registry, spec));
   if (!prospect.decision.could_ever_fit) return nothing_fits(spec.name, prospect.decision);
-  if (prospect.gang && !prospect.gang->could_ever_fit)
-    return make_error(
-        Code::no_provider_fits,
-        "no " + std::to_string(job::nodes_least(spec)) + " providers can run '" + spec.name + "' together",
-        "gridctl provider links");
+  if (prospect.gang && !prospect.gang->could_ever_fit) return nothing_fits(spec, *prospect.gang);
   return {};
 }
 

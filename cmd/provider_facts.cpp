@@ -72,4 +72,16 @@ Error nothing_fits(const std::string& job_name, const sched::Decision& decision)
   return error;
 }
 
+Error nothing_fits(const job::Spec& spec, const sched::GangDecision& decision) {
+  Error error =
+      make_error(Code::no_provider_fits,
+                 "no " + std::to_string(job::nodes_least(spec)) + " providers can run '" + spec.name + "' together",
+                 "gridctl provider links");
+  error.context = decision.short_pools;
+  for (const sched::Rejection& rejection : decision.rejections)
+    error.context.push_back(rejection.host.value + ": " + rejection.code + ": " + rejection.detail);
+  if (error.context.empty()) error.context = sched::explain(decision, sched::wish_of(spec, sched::classify(spec)));
+  return error;
+}
+
 }  // namespace gridctl::cmd

@@ -7,6 +7,7 @@
 
 #include "base/result.hpp"
 #include "registry/registry.hpp"
+#include "sched/gang.hpp"
 #include "sched/host_facts.hpp"
 #include "sched/place.hpp"
 
@@ -18,5 +19,6 @@ namespace gridctl::cmd {
 [[nodiscard]] Result<std::vector<sched::HostFacts>> member_facts(registry::Registry& registry, const registry::Job& job);
 // no_provider_fits with one line of context for each host and its reason.
 [[nodiscard]] Error nothing_fits(const std::string& job_name, const sched::Decision& decision);
+[[nodiscard]] Error nothing_fits(const job::Spec& spec, const sched::GangDecision& decision);
 
 }  // namespace gridctl::cmd

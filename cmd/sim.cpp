@@ -53,13 +53,19 @@ Result<std::vector<const HostModel*>> fitting(const SimQuestion& question) {
   now.seen.assign(question.grid.hosts.size(), true);
   now.work = question.grid.work;
   if (question.spec.deadline) now.time_left = seconds(question.spec.deadline->after);
-  const sched::Decision decision = scheduler.decide(now, scheduler.known(now), {});
-  if (!decision.placement) return nothing_fits(question.spec.name, decision);
   std::vector<const HostModel*> hosts;  // best first
   const auto add = [&](const HostName& name) {
     for (const HostModel& host : question.grid.hosts)
       if (host.facts.name == name) hosts.push_back(&host);
   };
+  if (scheduler.is_gang()) {
+    const sched::GangDecision gang = scheduler.decide_gang(now, {});
+    if (!gang.plan) return nothing_fits(question.spec, gang);
+    for (const sched::Placement& member : gang.plan->members) add(member.host);
+    return hosts;
+  }
+  const sched::Decision decision = scheduler.decide(now, scheduler.known(now), {});
+  if (!decision.placement) return nothing_fits(question.spec.name, decision);
   add(decision.placement->host);
   for (const sched::Placement& other : decision.runners_up) add(other.host);
   return hosts;
@@ -76,7 +82,8 @@ sched::Interval tuned_for(const SimQuestion& question, const HostModel& host) {
 
 SimRow row_of(const SimQuestion& question, const job::CheckpointPolicy& policy, Duration tuned) {
   SimRow row;
-  row.hosts = "any host";
+  const int nodes = question.spec.num_nodes;
+  row.hosts = nodes > 1 ? "any " + std::to_string(nodes) + " hosts" : "any host";
   row.providers = question.spec.constraints.providers;
   row.interval = policy.interval;
   if (policy.interval == Interval::fixed) row.every = seconds(policy.every);
@@ -220,16 +227,17 @@ Result<SimReport> simulate(const SimQuestion& question, std::vector<Try> tries) 
 
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const SimQuestion question, read_sim_question(context, parsed));
-  if (question.spec.num_nodes > 1)
-    return make_error(Code::unsupported, "gangs over several hosts are not supported yet: num_nodes is " +
-                                             std::to_string(question.spec.num_nodes));
   Result<std::vector<const HostModel*>> found = fitting(question);
   if (!found && !parsed.has("from-registry")) found.error().hint = "gridctl sim --help";
   TRY_ASSIGN(const std::vector<const HostModel*> hosts, std::move(found));
-  std::vector<Try> tries = intervals_of(question, tuned_for(question, *hosts.front()).every);
-  for (Try& one : hosts_of(question, hosts, Try(tries.front()))) tries.push_back(std::move(one));
+  const bool gang = question.spec.num_nodes > 1;
+  HostModel first = gang ? forecast::together(hosts) : *hosts.front();
+  if (gang) first.facts.name.value = std::to_string(hosts.size()) + " hosts like " + first.facts.name.value;
+  std::vector<Try> tries = intervals_of(question, tuned_for(question, first).every);
+  if (!gang)
+    for (Try& one : hosts_of(question, hosts, Try(tries.front()))) tries.push_back(std::move(one));
   TRY_ASSIGN(SimReport report, simulate(question, std::move(tries)));
-  report.arithmetic = arithmetic_of(question, *hosts.front());
+  report.arithmetic = arithmetic_of(question, first);
   if (context.json) context.print_line(sim_json(question, report));
   else context.print(sim_text(context, question, report));
   return 0;
@@ -253,8 +261,10 @@ const Command k_sim{
         "up. Without other hosts, the trace defines its own.\n\nTUNED is gridctl's default (checkpoint.interval: "
         "auto): the interval follows from the measured cost of a checkpoint and the host's failure rate. The figure "
         "next to it is for the first host. LOST is work that had to be repeated. RECOVERY is the share of time between "
-        "a failure and the restart of the job.\n\nThe same seed gives the same figures, and all choices meet the same "
-        "failures.",
+        "a failure and the restart of the job.\n\nA job on several hosts (num_nodes) stops when one of them fails and "
+        "continues when there are enough hosts again; its hosts move for no deadline or price here, and an elastic job "
+        "grows only when it restarts. Links between hosts are not considered.\n\nThe same seed gives the same figures, "
+        "and all choices meet the same failures.",
     .positionals = k_positionals,
     .options = k_options,
     .exit_codes = k_exits,

@@ -92,7 +92,7 @@ Result<void> read_host(config::Source& source, const config::Node& node, std::si
                        std::set<std::string>& names, std::vector<HostModel>& into) {
   TRY_ASSIGN(const config::Fields fields,
              config::Fields::open(source, node, "hosts[" + std::to_string(index) + "]",
-                                  {"name", "count", "gpus", "cpus", "memory", "disk", "class", "region", "price",
+                                  {"name", "count", "gpus", "cpus", "memory", "disk", "class", "region", "site", "price",
                                    "mtbf", "failures_per_hour", "outage", "start", "speed", "uplink"}));
   std::string name, host_class = "home";
   TRY(fields.text("name", name));
@@ -103,6 +103,7 @@ Result<void> read_host(config::Source& source, const config::Node& node, std::si
     return fields.expected("class", "datacenter, cloud, market or home");
   HostModel host = host_for(job, name, host_class);
   TRY(fields.text("region", host.facts.region));
+  TRY(fields.text("site", host.facts.site));
   TRY(fields.number("price", {0, k_price_max}, host.facts.price_per_hour));
   TRY(fields.number("speed", {k_speed_min, k_speed_max}, host.speed));
   TRY(fields.number("uplink", {0.01, k_uplink_max}, host.uplink));

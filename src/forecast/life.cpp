@@ -12,6 +12,7 @@ namespace gridctl::forecast {
 
 namespace {
 constexpr double k_stall_min = 0.01;  // as measured: nothing is free
+constexpr double k_stopping = 1;      // seconds until a member of a broken gang is gone; job::k_gang_grace at most
 
 template <class T>
 const T* newest(const std::vector<job::Effect>& effects) {
@@ -35,8 +36,14 @@ void Life::apply(job::Event what, Nanos stamp) {
     return;
   }
   if (newest<job::Launch>(step.effects) != nullptr) launch();
-  if (newest<job::Collect>(step.effects) != nullptr)
-    after(ended_here_ ? pace_.upload : 0, Kind::collected, host_, state_.epoch.value);
+  for (const job::Effect& effect : step.effects) {
+    if (const auto* due = std::get_if<job::Collect>(&effect))
+      after(ended_here_ ? pace_.upload : 0, Kind::collected, on_[static_cast<std::size_t>(due->rank)],
+            state_.epoch.value);
+    const auto* stop = std::get_if<job::Stop>(&effect);
+    if (stop != nullptr && on_.size() > 1)
+      after(k_stopping, Kind::stopped, on_[static_cast<std::size_t>(stop->rank)], state_.epoch.value);
+  }
   if (newest<job::CleanUp>(step.effects) != nullptr)
     for (std::size_t i = 0; i < hosts_.size(); ++i)
       if (hosts_[i].connected) settle(i);
@@ -49,22 +56,28 @@ void Life::apply(job::Event what, Nanos stamp) {
 void Life::place() {
   if (!std::holds_alternative<job::Waiting>(state_.phase)) return;
   const Scheduler::Answer& answer = scheduler_.place(present(), state_.avoided);
-  if (!answer.member) {
+  if (answer.members.empty()) {
     blocked_at_ = now_;
     apply(job::NotPlaced{answer.could_ever_fit, answer.reason});
     return;
   }
   blocked_at_.reset();
-  host_ = answer.host;
-  started_on_ = 0;
+  on_ = answer.hosts;
+  host_ = on_.front();
+  started_on_.assign(on_.size(), 0);
+  std::vector<const HostModel*> models;
+  for (const std::size_t host : on_) models.push_back(&model(host));
+  here_ = together(models);
+  // An elastic gang that is smaller than it may be takes longer by as much.
+  here_.speed *= static_cast<double>(on_.size()) / std::max(scheduler_.choice.spec.num_nodes, 1);
   running_ = ended_here_ = false;
-  tune(host_);
+  tune();
   ++outcome_.attempts;
-  apply(job::Placed{{*answer.member}, answer.reason});
+  apply(job::Placed{answer.members, answer.reason});
 }
 
 // As Supervisor::tune: the job is told its interval when it is placed.
-void Life::tune(std::size_t host) {
+void Life::tune() {
   const job::CheckpointPolicy& policy = scheduler_.choice.spec.checkpoint;
   using Interval = job::CheckpointPolicy::Interval;
   if (policy.interval != Interval::automatic) {
@@ -76,37 +89,45 @@ void Life::tune(std::size_t host) {
     cost.stall = duration_of(std::max(scheduler_.grid.stall, k_stall_min));
     cost.upload = duration_of(measured_upload_);
   }
-  cost.restart = state_.policy.lost_after + duration_of(model(host).start);
-  interval_ = sched::checkpoint_interval(cost, rate_known(host), interval_.every);
+  cost.restart = state_.policy.lost_after + duration_of(here_.start);
+  double rate = 0;
+  for (const std::size_t host : on_) rate += rate_known(host);
+  interval_ = sched::checkpoint_interval(cost, rate, interval_.every);
 }
 
-// START goes out. A host that is gone without our knowing does not take it: its silence will tell.
+// START goes out to all. A host that is gone without our knowing does not take it: its silence will tell.
 void Life::launch() {
-  if (attempt() == nullptr || started_on_ != 0 || !hosts_[host_].there.up()) return;
-  started_on_ = hosts_[host_].life;
+  if (attempt() == nullptr || started_on_.front() != 0) return;
+  for (const std::size_t host : on_)
+    if (!hosts_[host].there.up()) return;
+  for (std::size_t rank = 0; rank < on_.size(); ++rank) started_on_[rank] = hosts_[on_[rank]].life;
   const bool resumes = attempt()->resumed_from.value != 0;
-  after(model(host_).start + (resumes ? model(host_).restore : 0), Kind::started, host_, state_.epoch.value);
-  apply(job::LaunchAccepted{state_.epoch});
+  after(here_.start + (resumes ? here_.restore : 0), Kind::started, host_, state_.epoch.value);
+  const auto ranks = static_cast<int>(on_.size());
+  if (ranks > 1) {
+    for (int rank = 0; rank < ranks; ++rank) apply(job::MemberPrepared{state_.epoch, rank});
+    apply(job::MembersConnected{state_.epoch, "", {}, 0, ""});
+  }
+  for (int rank = 0; rank < ranks; ++rank) apply(job::LaunchAccepted{state_.epoch, rank});
 }
 
-Pace Life::pace_on(std::size_t host) const {
-  const HostModel& on = model(host);
+Pace Life::pace_here() const {
   Pace pace;
   const bool never = interval_.every <= Duration{};
   pace.interval = never ? std::numeric_limits<double>::infinity() : seconds(interval_.every);
   pace.stall = scheduler_.grid.stall;
-  pace.upload = on.upload;
-  pace.need = (scheduler_.grid.work - kept_) / on.speed;
+  pace.upload = here_.upload;
+  pace.need = (scheduler_.grid.work - kept_) / here_.speed;
   return pace;
 }
 
 void Life::started() {
-  apply(job::PayloadStarted{state_.epoch});
+  for (int rank = 0; rank < static_cast<int>(on_.size()); ++rank) apply(job::PayloadStarted{state_.epoch, rank});
   const double idle = in_seconds(now_ - idle_since_);
   (ran_ ? outcome_.recovery : outcome_.start) += idle;
   ran_ = running_ = true;
   began_ = now_;
-  pace_ = pace_on(host_);
+  pace_ = pace_here();
   for_move_ = {};
   priced_on_.clear();
   after(pace_.end(), Kind::ended, host_, state_.epoch.value);
@@ -127,7 +148,7 @@ void Life::account(double elapsed, const Saved& saved) {
   outcome_.stalled += stalled;
   outcome_.lost += elapsed - saved.work - stalled;
   pay(elapsed);
-  kept_ += saved.work * model(host_).speed;
+  kept_ += saved.work * here_.speed;
   running_ = false;
   idle_since_ = now_;
   commit(saved.count, began_ + duration_of(saved.safe_at).count());
@@ -143,16 +164,30 @@ void Life::ended() {
   ended_here_ = true;
   idle_since_ = now_;
   commit(saved.count, began_ + duration_of(saved.safe_at).count());
+  const Epoch epoch = state_.epoch;
+  for (int rank = 0; rank < static_cast<int>(on_.size()); ++rank) {
+    job::End end;
+    end.exit_code = 0;
+    end.rank = rank;
+    apply(job::AttemptEnded{epoch, end});
+  }
+}
+
+// One of a gang whose other member is gone.
+void Life::stopped(std::size_t host) {
   job::End end;
-  end.exit_code = 0;
+  end.kind = job::EndKind::stopped;
+  end.rank = rank_on(host);
   apply(job::AttemptEnded{state_.epoch, end});
 }
 
-void Life::pay(double seconds) { outcome_.cost += attempt()->lead().price_per_hour * seconds / 3600; }
+void Life::pay(double seconds) {
+  for (const job::Member& member : attempt()->members) outcome_.cost += member.price_per_hour * seconds / 3600;
+}
 
-void Life::collected() {
-  if (ended_here_) pay(in_seconds(now_ - idle_since_));
-  apply(job::Collected{state_.epoch, ""});
+void Life::collected(int rank) {
+  if (ended_here_ && rank == 0) pay(in_seconds(now_ - idle_since_));
+  apply(job::Collected{state_.epoch, "", rank});
 }
 
 Outcome Life::run(const std::function<bool()>& go_on) {

@@ -22,6 +22,7 @@
 
 #include "forecast/model.hpp"
 #include "sched/deadline.hpp"
+#include "sched/gang.hpp"
 #include "sched/place.hpp"
 
 namespace gridctl::forecast {
@@ -47,8 +48,8 @@ class Scheduler {
  public:
   Scheduler(const Grid& grid, const Choice& choice);
   struct Answer {
-    std::optional<job::Member> member;
-    std::size_t host = 0;
+    std::vector<job::Member> members;  // by rank; none: it is not placed
+    std::vector<std::size_t> hosts;    // of them
     std::string reason;
     bool could_ever_fit = false;
   };
@@ -61,13 +62,16 @@ class Scheduler {
     std::optional<double> time_left;  // until its deadline
     double failures_max = 0;          // job::State
   };
-  // sched::place; the same question is asked once. Without a deadline the work counts in 32nds of the whole.
+  // sched::place, or place_gang; the same question is asked once. Without a deadline the work counts in 32nds of the
+  // whole.
   [[nodiscard]] const Answer& place(const Now& now, const std::vector<job::Avoided>& avoided);
   [[nodiscard]] sched::JobKnowledge known(const Now& now) const;
   // Where it would go, if it left that host.
   [[nodiscard]] sched::Decision decide(const Now& now, const sched::JobKnowledge& known,
                                        const std::vector<job::Avoided>& avoided,
                                        std::optional<std::size_t> leaving = {});
+  [[nodiscard]] sched::GangDecision decide_gang(const Now& now, const std::vector<job::Avoided>& avoided);
+  [[nodiscard]] bool is_gang() const { return choice.spec.num_nodes > 1; }
   // On the host where it runs, with so much work to be done there yet.
   [[nodiscard]] sched::CurrentRun going_on(const sched::JobKnowledge& known, double work, const job::Member& on,
                                            std::size_t host) const;
@@ -77,6 +81,7 @@ class Scheduler {
 
  private:
   void tell(const Now& now);
+  void take(Answer& answer, sched::Placement placement) const;
   std::vector<sched::HostFacts> facts_;
   std::map<HostName, double> speeds_;
   struct Question {

@@ -77,14 +77,17 @@ void Life::turn(const Due& due) {
       if (!host.connected && due.epoch == host.silences) tick(due.host);
       return;
     case Kind::started:
-      if (ours && same && host.there.up()) started();
+      if (ours && all_hold()) started();
       return;
     case Kind::ended:
       if (ours && same && running_) ended();
       return;
+    case Kind::stopped:
+      if (ours && same && host.there.up()) stopped(due.host);
+      return;
     case Kind::collected:
       // A result is not fetched from a host that is gone; after a reboot there is none to wait for.
-      if (ours && (!ended_here_ || (same && host.there.up()))) collected();
+      if (ours && (!ended_here_ || (same && host.there.up()))) collected(rank_on(due.host));
       return;
     case Kind::look:
       if (ours && due.at == next_look_) judge_stay();
@@ -117,8 +120,8 @@ void Life::went(std::size_t index) {
   }
   const bool noticed_up = host.connected;
   host.connected = false;
-  if (is_on(index)) {
-    if (started_on_ == host.life) ++outcome_.failures;
+  if (const int rank = rank_on(index); rank >= 0) {
+    if (started_on_[static_cast<std::size_t>(rank)] == host.life) ++outcome_.failures;
     if (running_) {
       const double elapsed = in_seconds(now_ - began_);
       account(elapsed, saved_after(pace_, elapsed));
@@ -153,7 +156,8 @@ void Life::tick(std::size_t index) {
     host.seen = false;
   const bool lost = host.silence.judge(state_.policy.lost_after) == job::Liveness::lost;
   const bool unnoticed = host.seen;
-  if (lost && is_on(index)) apply(job::HostLost{state_.epoch, host.silence.counted()});
+  if (const int rank = rank_on(index); lost && rank >= 0)
+    apply(job::HostLost{state_.epoch, host.silence.counted(), rank});
   if (unnoticed && !host.seen && !is_on(index)) judge_stay();
   // Alone with the silent nothing is counted; the ticks go on when somebody answers. Of a host without the job nobody
   // asks more than whether it is there.
@@ -161,15 +165,17 @@ void Life::tick(std::size_t index) {
   if (host.ticking) at(now_ + tick_step_.count(), Kind::tick, index, host.silences);
 }
 
-// Of the job's host, once somebody else answers.
+// Of the job's hosts, once somebody else answers.
 void Life::resume_ticks() {
   if (attempt() == nullptr) return;
-  Host& host = hosts_[host_];
-  const bool silent = !host.connected && host.asked_since != 0 && !host.ticking;
-  if (!silent || host.silence.judge(state_.policy.lost_after) == job::Liveness::lost) return;
-  host.silence.tick(boot(), false);
-  host.ticking = true;
-  at(now_ + tick_step_.count(), Kind::tick, host_, host.silences);
+  for (const std::size_t index : on_) {
+    Host& host = hosts_[index];
+    const bool silent = !host.connected && host.asked_since != 0 && !host.ticking;
+    if (!silent || host.silence.judge(state_.policy.lost_after) == job::Liveness::lost) continue;
+    host.silence.tick(boot(), false);
+    host.ticking = true;
+    at(now_ + tick_step_.count(), Kind::tick, index, host.silences);
+  }
 }
 
 void Life::connected(std::size_t index) {
@@ -179,15 +185,17 @@ void Life::connected(std::size_t index) {
   host.watched_since = now_;
   host.silence.answered(boot());
   resume_ticks();
-  if (is_on(index)) {
-    const bool starting = started_on_ == 0 && std::holds_alternative<job::Launching>(state_.phase);
+  if (const int rank = rank_on(index); rank >= 0) {
+    const std::uint64_t started_on = started_on_[static_cast<std::size_t>(rank)];
+    const bool starting = started_on == 0 && std::holds_alternative<job::Launching>(state_.phase);
     if (starting) {
       launch();
-    } else if (started_on_ != host.life && std::holds_alternative<job::Collecting>(state_.phase)) {
-      collected();  // nothing of the result is left
-    } else if (started_on_ != host.life) {
+    } else if (started_on != host.life && std::holds_alternative<job::Collecting>(state_.phase)) {
+      collected(rank);  // nothing of the result is left
+    } else if (started_on != host.life) {
       job::End end;
       end.kind = job::EndKind::host_rebooted;
+      end.rank = rank;
       apply(job::AttemptEnded{state_.epoch, end});
     }
   }

@@ -2,6 +2,8 @@
 // Inside forecast only: a life while it goes on.
 #pragma once
 
+#include <algorithm>
+
 #include "forecast/availability.hpp"
 #include "forecast/life.hpp"
 #include "forecast/progress.hpp"
@@ -18,7 +20,7 @@ class Life {
 
  private:
   using Nanos = std::int64_t;
-  enum class Kind : std::uint8_t { change, connected, tick, place, started, ended, collected, look, move };
+  enum class Kind : std::uint8_t { change, connected, tick, place, started, ended, stopped, collected, look, move };
   struct Due {
     Nanos at;
     std::uint64_t order;
@@ -52,14 +54,30 @@ class Life {
   void launch();
   void started();
   void ended();
-  void collected();
+  void stopped(std::size_t host);
+  void collected(int rank);
   void account(double elapsed, const Saved& saved);
   void pay(double seconds);  // of the attempt's host
   void commit(std::uint64_t count, Nanos safe_at);
-  [[nodiscard]] Pace pace_on(std::size_t host) const;
-  void tune(std::size_t host);
+  [[nodiscard]] Pace pace_here() const;
+  void tune();
   [[nodiscard]] const job::Attempt* attempt() const { return state_.attempt(); }
-  [[nodiscard]] bool is_on(std::size_t host) const { return attempt() != nullptr && host_ == host; }
+  // The rank on that host; -1: none.
+  [[nodiscard]] int rank_on(std::size_t host) const {
+    const auto found = attempt() == nullptr ? on_.end() : std::find(on_.begin(), on_.end(), host);
+    return found == on_.end() ? -1 : static_cast<int>(found - on_.begin());
+  }
+  [[nodiscard]] bool is_on(std::size_t host) const { return rank_on(host) >= 0; }
+  // Is the host that took the rank's START still the one that it was?
+  [[nodiscard]] bool holds(std::size_t rank) const {
+    const Host& host = hosts_[on_[rank]];
+    return started_on_[rank] == host.life && host.there.up();
+  }
+  [[nodiscard]] bool all_hold() const {
+    for (std::size_t rank = 0; rank < on_.size(); ++rank)
+      if (!holds(rank)) return false;
+    return true;
+  }
 
   // life_moves.cpp
   [[nodiscard]] Scheduler::Now present();
@@ -109,14 +127,16 @@ class Life {
 
   job::State state_;
   bool done_ = false;
-  std::size_t host_ = 0;          // of the attempt
-  std::uint64_t started_on_ = 0;  // life of the host that took the START, 0 = none yet
-  bool running_ = false;          // the program computes
-  bool ended_here_ = false;       // its program ended; its result is being fetched
-  Nanos began_ = 0;               // it came up
-  Nanos idle_since_ = 0;          // nothing computes since then
-  bool ran_ = false;              // ever
-  double kept_ = 0;               // work in the head, seconds at speed 1
+  std::size_t host_ = 0;                   // of the attempt's rank 0
+  std::vector<std::size_t> on_;            // hosts of the attempt, by rank
+  std::vector<std::uint64_t> started_on_;  // life of the host that took the START, by rank; 0 = none yet
+  HostModel here_;                         // all of them together
+  bool running_ = false;                   // the program computes
+  bool ended_here_ = false;                // its program ended; its result is being fetched
+  Nanos began_ = 0;                        // it came up
+  Nanos idle_since_ = 0;                   // nothing computes since then
+  bool ran_ = false;                       // ever
+  double kept_ = 0;                        // work in the head, seconds at speed 1
   Pace pace_;
   Saved for_move_;            // the checkpoint that a move waits for; count 0: none
   sched::Interval interval_;  // told to the job

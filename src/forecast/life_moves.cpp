@@ -39,7 +39,8 @@ bool Life::may_leave() const {
   const auto* running = std::get_if<job::Running>(&state_.phase);
   const job::Spec& spec = scheduler_.choice.spec;
   const bool never = spec.checkpoint.interval == job::CheckpointPolicy::Interval::off;
-  return !never && !scheduler_.choice.by_price && running_ && running != nullptr && !running->move;
+  return !never && !scheduler_.is_gang() && !scheduler_.choice.by_price && running_ && running != nullptr &&
+         !running->move;
 }
 
 Life::Stay Life::stay() {

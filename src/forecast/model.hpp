@@ -29,6 +29,10 @@ struct HostModel {
   std::size_t trace = 0;                    // hosts of one trace live at the same time of it
 };
 
+// Several hosts that run one gang, as one that has failed when one of them has: the rates add up, the slowest sets the
+// pace and the latest the start.
+[[nodiscard]] HostModel together(const std::vector<const HostModel*>& hosts);
+
 // What is assumed of a host of this class (datacenter, cloud, market, else home) of which nothing else is known: its
 // failure rate is that of sched/reliability.
 inline constexpr double k_outage_assumed = 3600;                   // seconds, as sched::estimate assumes

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "forecast/life.hpp"
+#include "sched/coupling.hpp"
 #include "sched/reliability.hpp"
 
 namespace gridctl::forecast {
@@ -14,12 +15,28 @@ constexpr int k_work_steps = 32;
 // In megabits a second, as queries have it; what takes no time is as good as not known.
 double link_of(double bytes, double seconds) { return seconds > 0 ? bytes * 8 / 1e6 / seconds : 0; }
 
+sched::GangWish wish_of_gang(const job::Spec& spec) { return sched::wish_of(spec, sched::classify(spec)); }
+
 // The scheduler adds the GPUs' own rate to it.
 void set_rate(sched::HostFacts& facts, double rate_per_hour) {
   const double of_gpus = static_cast<double>(facts.inventory.gpus.size()) * sched::k_gpu_rate_per_hour;
   facts.figures["mtbf"] = 1 / std::max(rate_per_hour - of_gpus, 1e-9);
 }
 }  // namespace
+
+HostModel together(const std::vector<const HostModel*>& hosts) {
+  HostModel all = *hosts.front();
+  for (auto host = hosts.begin() + 1; host != hosts.end(); ++host) {
+    const HostModel& one = **host;
+    all.rate_per_hour += one.rate_per_hour;
+    all.facts.price_per_hour += one.facts.price_per_hour;
+    all.speed = std::min(all.speed, one.speed);
+    for (double HostModel::*span : {&HostModel::outage, &HostModel::start, &HostModel::upload, &HostModel::restore})
+      all.*span = std::max(all.*span, one.*span);
+    if (all.recorded == nullptr) all.recorded = one.recorded;
+  }
+  return all;
+}
 
 Scheduler::Scheduler(const Grid& on, const Choice& of) : grid(on), choice(of) {
   for (const HostModel& host : grid.hosts) {
@@ -67,17 +84,37 @@ const Scheduler::Answer& Scheduler::place(const Now& now, const std::vector<job:
     answer = &found->second;
     if (!fresh) return *answer;
   }
+  answer->members.clear();
+  answer->hosts.clear();
+  if (is_gang()) {
+    sched::GangDecision decision = decide_gang(asked, avoided);
+    answer->could_ever_fit = decision.could_ever_fit;
+    answer->reason =
+        decision.plan ? sched::describe(*decision.plan) : sched::summary(decision, wish_of_gang(choice.spec));
+    if (decision.plan)
+      for (sched::Placement& member : decision.plan->members) take(*answer, std::move(member));
+    return *answer;
+  }
   sched::Decision decision = decide(asked, known(asked), avoided);
-  answer->member.reset();
   answer->could_ever_fit = decision.could_ever_fit;
   answer->reason = decision.placement ? decision.placement->reason : sched::summary(decision);
-  if (!decision.placement) return *answer;
-  sched::Placement& to = *decision.placement;
-  const auto host = std::find_if(facts_.begin(), facts_.end(), [&](const auto& one) { return one.name == to.host; });
-  answer->host = static_cast<std::size_t>(host - facts_.begin());
-  answer->member =
-      job::Member{0, to.host, to.engine, std::move(to.gpu_uuids), to.cpus, to.memory_bytes, to.price_per_hour};
+  if (decision.placement) take(*answer, *std::move(decision.placement));
   return *answer;
+}
+
+void Scheduler::take(Answer& answer, sched::Placement to) const {
+  const auto host = std::find_if(facts_.begin(), facts_.end(), [&](const auto& one) { return one.name == to.host; });
+  const int rank = static_cast<int>(answer.members.size());
+  answer.hosts.push_back(static_cast<std::size_t>(host - facts_.begin()));
+  answer.members.push_back(
+      {rank, to.host, to.engine, std::move(to.gpu_uuids), to.cpus, to.memory_bytes, to.price_per_hour});
+}
+
+// Links between hosts that may never be registered are not known: they are taken on trust.
+sched::GangDecision Scheduler::decide_gang(const Now& now, const std::vector<job::Avoided>& avoided) {
+  tell(now);
+  return sched::place_gang(choice.spec, wish_of_gang(choice.spec), facts_, sched::topology_of(facts_, {}), {}, avoided,
+                           known(now));
 }
 
 sched::Decision Scheduler::decide(const Now& now, const sched::JobKnowledge& known,

@@ -177,7 +177,7 @@ void search_pool(Search& search, const Pool& pool, const std::vector<Candidate>&
     return;
   }
   const std::string fit = std::to_string(most) + (most == 1 ? " host fits" : " hosts fit");
-  search.short_pools.push_back(pool.name + ": " + fit + (search.wish.near == Near::any ? "" : " and are alike") + ", " +
+  search.short_pools.push_back(pool.name + ": " + fit + (search.wish.near == Near::any || most == 1 ? "" : " and are alike") + ", " +
                                std::to_string(search.wish.members) + " are wanted");
 }
 
@@ -295,10 +295,21 @@ GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::
   return decision;
 }
 
+namespace {
+// There are enough hosts, and no two are known to be near each other.
+std::string apart(const GangDecision& decision, const GangWish& wish) {
+  if (decision.plan || !decision.short_pools.empty() || decision.fitting < static_cast<std::size_t>(wish.least()))
+    return {};
+  return std::string("they are at no common site") + (wish.near == Near::island ? " with fast links" : "") +
+         ", declared (provider register --site) or measured; class: federated asks for none";
+}
+}  // namespace
+
 std::string summary(const GangDecision& decision, const GangWish& wish) {
   std::string text = std::to_string(decision.fitting) + (decision.fitting == 1 ? " provider" : " providers") +
                      " could take a member now, " + std::to_string(wish.least()) + " are needed";
   for (const std::string& pool : decision.short_pools) text += "; " + pool;
+  if (const std::string why = apart(decision, wish); !why.empty()) text += "; " + why;
   return text;
 }
 
@@ -331,6 +342,7 @@ std::vector<std::string> explain(const GangDecision& decision, const GangWish& w
   }
   for (const GangPlan& other : decision.runners_up) lines.push_back("would do too: " + describe(other));
   for (const std::string& text : decision.short_pools) lines.push_back(text);
+  if (std::string why = apart(decision, wish); !why.empty()) lines.push_back(std::move(why));
   explain_rejections(decision.rejections, lines);
   return lines;
 }

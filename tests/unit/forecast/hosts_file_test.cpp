@@ -23,7 +23,7 @@ TEST(HostsFile, GivesWhatIsWrittenAndWhatItsClassLetsExpect) {
   const auto hosts = parse_hosts_file(
       "hosts:\n"
       "  - {name: spot, count: 2, class: market, price: 1.1, mtbf: 6h, outage: 20m, start: 90s}\n"
-      "  - {name: lab, speed: 0.5, uplink: 100, failures_per_hour: 0.25, region: DE}\n"
+      "  - {name: lab, speed: 0.5, uplink: 100, failures_per_hour: 0.25, region: DE, site: attic}\n"
       "  - {name: rock, mtbf: never, class: datacenter}\n",
       "hosts.yaml", a_job(0));
   ASSERT_TRUE(hosts) << hosts.error().message;
@@ -38,6 +38,7 @@ TEST(HostsFile, GivesWhatIsWrittenAndWhatItsClassLetsExpect) {
   const HostModel& lab = (*hosts)[2];
   EXPECT_EQ(lab.facts.host_class, "home");
   EXPECT_EQ(lab.speed, 0.5);
+  EXPECT_EQ(lab.facts.site, "attic");
   EXPECT_EQ(lab.uplink, 100);
   EXPECT_EQ(lab.rate_per_hour, 0.25);
   EXPECT_EQ(lab.outage, k_outage_assumed);

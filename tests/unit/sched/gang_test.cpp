@@ -65,7 +65,7 @@ TEST(Gang, IsAllOrNothing) {
   EXPECT_FALSE(three.plan);
   EXPECT_FALSE(three.could_ever_fit);
   EXPECT_THAT(three.short_pools, ElementsAre("site hpc: 2 hosts fit and are alike, 3 are wanted",
-                                             "site lab: 1 host fits and are alike, 3 are wanted"));
+                                             "site lab: 1 host fits, 3 are wanted"));
   const GangDecision two = world.place(a_gang(), {.members = 2});
   ASSERT_TRUE(two.plan);
   EXPECT_THAT(names_of(*two.plan), ElementsAre("ada", "bob"));
