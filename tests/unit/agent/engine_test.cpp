@@ -145,6 +145,11 @@ TEST(Spec, IsRefusedWhenItCouldLeadOutOfTheAttempt) {
   auto option = a_spec();
   option.image = "--privileged";
   EXPECT_THAT(check_spec(option), testing::FailsWith(Code::refused));
+  wire::AttemptSpec many = a_spec();  // each is small enough, and all together are what no program can be started with
+  for (int i = 0; i < 8; ++i) many.envs["V" + std::to_string(i)] = std::string(60'000, 'x');
+  EXPECT_THAT(check_spec(many), testing::IsOk());
+  for (int i = 8; i < 10; ++i) many.envs["V" + std::to_string(i)] = std::string(60'000, 'x');
+  EXPECT_THAT(check_spec(many), testing::FailsWith(Code::refused));
   auto variable = a_spec();
   variable.envs["A=B"] = "x";
   EXPECT_THAT(check_spec(variable), testing::FailsWith(Code::refused));

@@ -28,6 +28,15 @@ struct Picture {
   bool operator==(const Picture&) const = default;
 };
 
+struct Ledger {
+  std::int64_t balance = 0;
+  bool operator==(const Ledger&) const = default;
+};
+
+template <class R>
+void fields(R& r, Of<R, Ledger>& m) {
+  r("balance", m.balance, INT64_MIN, INT64_MAX);
+}
 template <class R>
 void fields(R& r, Of<R, Spot>& m) {
   r("x", m.x, -10, 10).check(m.x != 5, "is on the fold");
@@ -47,6 +56,20 @@ namespace {
 using paint::Colour;
 using paint::Picture;
 constexpr ReadRules k_strict{};
+
+TEST(Record, HoldsEveryIntegerOf64BitsAndNoOther) {
+  const auto balance = [](const std::string& number) {
+    return read_record<paint::Ledger>("{\"balance\":" + number + "}", "the ledger", k_strict, Code::protocol_violation);
+  };
+  for (const std::int64_t good : {INT64_MIN, std::int64_t{-1}, std::int64_t{0}, INT64_MAX - 1, INT64_MAX}) {
+    const auto read = balance(std::to_string(good));
+    ASSERT_TRUE(read) << good << ": " << read.error().message;
+    EXPECT_EQ(read->balance, good);
+  }
+  for (const char* bad :
+       {"9223372036854775808", "-9223372036854775809", "18446744073709551615", "1.5", "1e300", "\"1\"", "null"})
+    EXPECT_FALSE(balance(bad)) << bad;
+}
 
 Result<Picture> read(std::string_view text, const ReadRules& rules = k_strict) {
   return read_record<Picture>(text, "the picture", rules, Code::protocol_violation);
