@@ -7,8 +7,6 @@
 #include "cmd/empty_directory.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/copies/healing.hpp"
-#include "control/reach/disk_reserve.hpp"
-#include "store/copy_out.hpp"
 #include "store/file_workers.hpp"
 #include "ui/json.hpp"
 
@@ -34,9 +32,9 @@ struct Pulled {
 Result<Pulled> copy_from_here(store::ChunkStore& chunks, const registry::Checkpoint& checkpoint,
                               const os::Path& directory) {
   TRY_ASSIGN(store::Tree tree, tree_of(chunks, checkpoint));
-  TRY(control::check_room(directory, tree.total_bytes()));  // one small chunk, repeated, may make terabytes
-  TRY(store::copy_out(tree, chunks, directory, store::threads_here()));  // each chunk is hashed as it is read
-  return Pulled{checkpoint_name(checkpoint.job, checkpoint.seq), std::move(tree)};
+  const std::string name = checkpoint_name(checkpoint.job, checkpoint.seq);
+  TRY(copy_into(directory, tree, chunks, store::threads_here(), "gridctl checkpoint pull " + name));
+  return Pulled{name, std::move(tree)};  // each chunk was hashed as it was read
 }
 
 bool is_damage(const Error& error) {
@@ -76,10 +74,11 @@ Result<Pulled> pull_from_place(Context& context, const Parsed& parsed, const os:
              find_remote(context, registry, parsed.value("from"), parsed.positionals[0]));
   TRY(check_empty(directory, "a checkpoint is"));
   TRY_ASSIGN(store::Tree tree, remote.tree());
-  TRY(control::check_room(directory, tree.total_bytes()));
-  TRY(store::copy_out(tree, *remote.source, directory)
+  const std::string name = checkpoint_name(remote.record.job, remote.record.seq);
+  TRY(copy_into(directory, tree, *remote.source, 1,
+                "gridctl checkpoint pull " + name + " --from " + parsed.value("from"))
           .context("while copying from " + parsed.value("from") + " to " + directory.string()));
-  return Pulled{checkpoint_name(remote.record.job, remote.record.seq), std::move(tree)};
+  return Pulled{name, std::move(tree)};
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {
