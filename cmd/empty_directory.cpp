@@ -18,8 +18,8 @@ Result<void> check_empty(const os::Path& directory, std::string_view what) {
                                       " copied into a new directory only");
 }
 
-Result<void> copy_into(const os::Path& directory, const store::Tree& tree, store::ChunkReader& chunks,
-                       unsigned threads, const std::string& again) {
+Result<void> copy_into(const os::Path& directory, const store::Tree& tree, store::ChunkReader& chunks, unsigned threads,
+                       const std::string& again) {
   const auto copy = [&]() -> Result<void> {
     TRY(control::check_room(directory, tree.disk_bytes()));
     return store::copy_out(tree, chunks, directory, threads,

@@ -27,7 +27,8 @@ bool all_zero(ByteView bytes) {
 // One file that is being written.
 class WriteFile : public FileWork {
  public:
-  WriteFile(const Entry& entry, ChunkReader& chunks, bool sync, os::Fd fd, std::function<Result<void>(std::uint64_t)> wrote)
+  WriteFile(const Entry& entry, ChunkReader& chunks, bool sync, os::Fd fd,
+            std::function<Result<void>(std::uint64_t)> wrote)
       : entry_(entry), chunks_(chunks), sync_(sync), fd_(std::move(fd)), wrote_(std::move(wrote)) {
     std::uint64_t offset = 0;
     for (const Chunk& chunk : entry.chunks) {
@@ -102,8 +103,9 @@ class Builder {
   Result<std::unique_ptr<FileWork>> begin(const Entry& entry) {
     auto fd = os::open_beneath(root_, entry.path, O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (!fd) return std::move(fd).error().with_context("while writing '" + sanitize(entry.path) + "'");
-    return std::unique_ptr<FileWork>(std::make_unique<WriteFile>(
-        entry, chunks_, options_.sync && one_by_one_, *std::move(fd), [this](std::uint64_t bytes) { return wrote(bytes); }));
+    return std::unique_ptr<FileWork>(std::make_unique<WriteFile>(entry, chunks_, options_.sync && one_by_one_,
+                                                                 *std::move(fd),
+                                                                 [this](std::uint64_t bytes) { return wrote(bytes); }));
   }
 
   Result<void> wrote(std::uint64_t bytes) {
