@@ -114,7 +114,7 @@ TEST(Masks, HoldBackWhatMayBeTheBeginningOfASecret) {
   EXPECT_EQ(masks.held("it is sec"), 3u);
   EXPECT_EQ(masks.held("it is secret-valu"), 11u);
   EXPECT_EQ(masks.held("it is secret-value"), 0u);
-  EXPECT_EQ(masks.held("it is"), 0u);
+  EXPECT_EQ(masks.held("it is."), 0u);
   EXPECT_EQ(Masks().held("sec"), 0u);
 }
 
