@@ -50,9 +50,9 @@ class Machines : public ::testing::Test {
     return outcome ? *outcome : os::RunOutcome{};
   }
 
-  registry::Checkpoint commit(const Digest& root, std::uint64_t bytes, std::uint64_t files) {
+  registry::Checkpoint commit(const Digest& root, std::uint64_t bytes, std::uint64_t files, const JobId& job = {}) {
     registry::Checkpoint checkpoint;
-    checkpoint.job = id_;
+    checkpoint.job = job.empty() ? id_ : job;
     checkpoint.root = root;
     checkpoint.created_at = {1'700'000'000'000 + 60'000 * ++saved_};
     checkpoint.bytes = bytes;
@@ -148,6 +148,20 @@ TEST_F(ExpandingCheckpoint, CannotFillTheDiskWhenItIsCopiedFromARemote) {
   expect_refused(pull("new", "--from nas"));
 }
 
+// What a job left in its working directory comes from its host, too.
+TEST_F(ExpandingCheckpoint, CannotFillTheDiskAsTheOutputsOfAJob) {
+  commit_expanding();
+  registry::Results results;
+  results.job = id_;
+  results.root = registry_.checkpoint(id_, std::nullopt)->root;
+  results.files = 1;
+  ASSERT_THAT(registry_.save_results(results), IsOk());
+  const os::RunOutcome outcome = run("here", "job pull train out");
+  EXPECT_EQ(outcome.status.code, 7) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("no room for 1.9 TiB"), HasSubstr("hint: gridctl job pull " + id_.value)));
+  EXPECT_FALSE(fs::exists(there_ / "out"));
+}
+
 // --- Going back -----------------------------------------------------------------------------------------------------
 
 class LyingRemote : public Machines {
@@ -161,8 +175,8 @@ class LyingRemote : public Machines {
   }
   void expect_refused(const os::RunOutcome& outcome, const std::string& who) {
     EXPECT_EQ(outcome.status.code, 5) << outcome.out << outcome.err;
-    EXPECT_THAT(outcome.err, AllOf(HasSubstr("nas shows " + id_.value + "@2 of "),
-                                   HasSubstr("and " + who), HasSubstr(" knows " + id_.value + "@3"), HasSubstr("hides them")));
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("nas shows " + id_.value + "@2 of "), HasSubstr("and " + who),
+                                   HasSubstr(" knows " + id_.value + "@3"), HasSubstr("hides them")));
     EXPECT_TRUE(pulled_nothing());
   }
 };
@@ -234,6 +248,30 @@ TEST_F(LyingRemote, CannotKeepYouFromPullingByTheNameOfARecordAlone) {
   EXPECT_EQ(pulled(), "third");
 }
 
+TEST_F(LyingRemote, CannotHideANewerJobOfTheSameName) {
+  const JobId second{"bcdefghijkl34"};
+  job::Spec spec;
+  spec.name = "train";
+  spec.run = "true";
+  spec.checkpoint.copies = 3;
+  ASSERT_THAT(registry_.submit(second, spec, {2}), IsOk());
+  auto chunks = control::open_chunks(paths_);
+  const store::CopyRecord record = save(*chunks, {{"model", "of the second"}}, 1);
+  commit(record.root, record.bytes, record.files, second);
+  copy_all();
+  run("here", "key export later.key");
+  fs::remove_all(there_ / "nas/checkpoints" / second.value);
+  for (const bool has_usb : {true, false}) {
+    const std::string name = has_usb ? "with-usb" : "with-key";
+    new_machine(name, has_usb ? std::vector<std::string>{"nas", "usb"} : std::vector<std::string>{"nas"},
+                has_usb ? "early.key" : "later.key");
+    const os::RunOutcome refused = pull(name, "--from nas");
+    EXPECT_EQ(refused.status.code, 5) << refused.out << refused.err;
+    EXPECT_THAT(refused.err,
+                AllOf(HasSubstr("nas shows " + id_.value + "@3 of "), HasSubstr(" knows " + second.value + "@1")));
+  }
+}
+
 // Where there is no evidence, it says that there is none.
 TEST_F(LyingRemote, IsNotProvenHonestByNothing) {
   hide("nas", 3);
@@ -252,8 +290,8 @@ TEST_F(LyingRemote, ThatIsHonestIsConfirmed) {
   EXPECT_EQ(done.status.code, 0) << done.err;
   EXPECT_EQ(pulled(), "third");
   EXPECT_THAT(done.err, AllOf(HasSubstr("and the newest for the key file of "), HasSubstr(", remote usb")));
-  EXPECT_THAT(pull("new", "--from nas --json").out, AllOf(HasSubstr("\"newest_also_for\":[\"the key file of "),
-                                                          HasSubstr(",\"remote usb\"]")));
+  EXPECT_THAT(pull("new", "--from nas --json").out,
+              AllOf(HasSubstr("\"newest_also_for\":[\"the key file of "), HasSubstr(",\"remote usb\"]")));
 }
 
 TEST_F(LyingRemote, OrAThiefOfTheKeyFileCannotChangeWhatItNotes) {
