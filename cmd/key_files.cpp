@@ -40,6 +40,18 @@ Result<std::optional<std::string>> passphrase(const Parsed& parsed) {
 
 std::string id_text(const store::StoreKey& key) { return to_hex(ByteView{key.id().bytes}); }
 
+// A key can be saved whatever else is damaged here.
+std::string newest_lines(Context& context, const store::StoreKey& key) {
+  const auto known = [&]() -> Result<std::vector<store::Newest>> {
+    TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
+    return control::newest_to_export(registry, context.paths(), key, context.now());
+  };
+  const Result<std::vector<store::Newest>> newest = known();
+  if (newest) return store::to_text(*newest, key);
+  context.note("warning: the newest checkpoints are not noted with the key: " + sanitize(newest.error().one_line()));
+  return "";
+}
+
 Result<int> export_key(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<store::StoreKey> key, control::load_key(context.paths()));
   if (!key)
@@ -47,10 +59,7 @@ Result<int> export_key(Context& context, const Parsed& parsed) {
                       "gridctl key show");
   TRY_ASSIGN(const std::optional<std::string> secret, passphrase(parsed));
   TRY_ASSIGN(std::string text, secret ? key->to_text(*secret) : Result<std::string>(key->to_text()));
-  TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
-  TRY_ASSIGN(const std::vector<store::Newest> newest,
-             control::newest_to_export(registry, context.paths(), *key, context.now()));
-  text += store::to_text(newest, *key);
+  text += newest_lines(context, *key);
   if (parsed.positionals.empty()) {
     context.print(text);
     return 0;

@@ -54,7 +54,9 @@ Result<std::vector<Witness>> ask(store::Backend& backend, const store::StoreKey&
 Result<std::vector<store::Newest>> seen_newest(const Paths& paths, const store::StoreKey& key) {
   if (!os::exists(paths.newest())) return std::vector<store::Newest>{};
   TRY_ASSIGN(const std::string text, os::read_file(paths.newest(), k_newest_file_max));
-  return store::parse_newest(text, key).context("while reading " + paths.newest().native());
+  Result<std::vector<store::Newest>> seen = store::parse_newest(text, key);
+  if (seen) return seen;
+  return std::move(seen).error().with_context("while reading " + paths.newest().native()).with_hint("rm " + paths.newest().native());
 }
 
 Result<void> remember_newest(const Paths& paths, const store::StoreKey& key, const std::vector<store::Newest>& more) {
