@@ -126,12 +126,17 @@ Result<std::string> check_newest(Context& context, registry::Registry& registry,
   for (const control::Witness& one : said.witnesses)
     if (one.agrees_with(remote.record)) who.push_back(one.who);
   for (const std::string& silent : said.silent) context.note("not asked for a newer one: " + sanitize(silent));
-  if (!who.empty())
+  const Result<registry::Checkpoint> head = registry.checkpoint(remote.record.job, std::nullopt);
+  if (head && head->seq > remote.record.seq) {
+    who.clear();
+    context.note(sanitize(shown + " is the newest that " + from + " shows; this machine has a newer one that was not copied "
+                          "there, " + checkpoint_name(remote.record.job, head->seq)));
+  } else if (!who.empty()) {
     context.note(sanitize(shown + " is the newest that " + from + " shows, and the newest for " + join(who, ", ")));
-  else if (!parsed.has("expect"))
+  } else if (!parsed.has("expect")) {
     context.note(sanitize(shown + " is the newest that " + from +
-                          " shows; nothing here proves that there is none newer "
-                          "(--expect N, if you know its number)"));
+                          " shows; nothing here proves that there is none newer (--expect N, if you know its number)"));
+  }
   TRY(control::remember_newest(
       context.paths(), *remote.key,
       {{remote.record.job, remote.record.job_name, remote.record.seq, remote.record.created_at, context.now(), from}}));

@@ -294,6 +294,15 @@ TEST_F(LyingRemote, ThatIsHonestIsConfirmed) {
               AllOf(HasSubstr("\"newest_also_for\":[\"the key file of "), HasSubstr(",\"remote usb\"]")));
 }
 
+TEST_F(LyingRemote, IsNotBlamedForWhatWasNotCopiedYet) {
+  save_checkpoint("fourth");
+  const os::RunOutcome done = pull("here", "--from nas");
+  EXPECT_EQ(done.status.code, 0) << done.err;
+  EXPECT_EQ(pulled(), "third");
+  EXPECT_THAT(done.err, HasSubstr("this machine has a newer one that was not copied there, " + id_.value + "@4"));
+  EXPECT_THAT(pull("here", "--from nas --json").out, HasSubstr("\"newest_also_for\":[]"));
+}
+
 TEST_F(LyingRemote, OrAThiefOfTheKeyFileCannotChangeWhatItNotes) {
   std::string text = slurp(there_ / "the.key");
   const std::size_t at = text.find("newest " + id_.value + " train 3");
