@@ -4,8 +4,11 @@
 
 #include <gmock/gmock.h>
 
+#include "control/follow/job_book.hpp"
 #include "control/follow/job_files.hpp"
 #include "control/follow/log_file.hpp"
+#include "os/loop_executor.hpp"
+#include "registry/registry.hpp"
 #include "ssh/encoding.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
@@ -80,6 +83,58 @@ TEST_F(PrintedSecret, CannotBeReadInBase64) {
 TEST_F(PrintedSecret, CannotBeReadInWhatAHostSays) {
   EXPECT_THAT(files_.masked(job_, std::string("KeyError: ") + k_token), Not(HasSubstr("hf_a")));
   EXPECT_EQ(files_.masked(JobId{"other"}, k_token), k_token);  // no secret of that one
+}
+
+class NoNetwork : public AgentNetwork {
+ public:
+  Result<std::unique_ptr<AgentChannel>> connect(const registry::Provider&, BootTime) override { return nobody(); }
+  Result<transfer::BulkLink> open(const registry::Provider&, BootTime) override { return nobody(); }
+  static Error nobody() { return make_error(Code::host_unreachable, "nobody is there"); }
+};
+class NoFreight : public Freight {
+ public:
+  Result<transfer::BulkLink> reach(const HostReach&, Duration) override { return NoNetwork::nobody(); }
+  Result<std::uint64_t> push(const HostReach&, const transfer::BulkLink&, const Digest&) override {
+    return NoNetwork::nobody();
+  }
+  Result<Pulled> pull(const HostReach&, const JobId&, Epoch, const wire::HostCheckpoint&,
+                      const std::optional<Digest>&) override {
+    return NoNetwork::nobody();
+  }
+  Result<MergedParts> merge(const std::vector<std::vector<CheckpointPart>>&) override { return NoNetwork::nobody(); }
+  Result<CopiesOf> copies_of(const JobId&, CheckpointSeq) override { return NoNetwork::nobody(); }
+  Result<std::string> heal(const CopiesOf&, const Digest&) override { return NoNetwork::nobody(); }
+  Result<PortProof> prove_port(const HostReach&, const HostReach&, std::uint16_t, std::uint64_t) override {
+    return NoNetwork::nobody();
+  }
+};
+
+TEST_F(PrintedSecret, CannotBeReadInTheHistoryOfTheJob) {
+  registry::Registry registry = *registry::Registry::open(folder_.path());
+  job::Spec spec;
+  spec.name = "train";
+  spec.run = "true";
+  ASSERT_THAT(registry.submit(job_, spec, {1}), IsOk());
+  os::Loop loop;
+  os::LoopExecutor executor(loop);
+  NoNetwork network;
+  NoFreight freight;
+  JobBook book({os::system_clock(), executor, network, registry, freight, files_});
+  book.refresh();
+  job::Member member;
+  member.host = {"ada"};
+  book.apply(job_, job::Placed{{member}, "the only one"});
+  ASSERT_NE(book.find(job_)->state().attempt(), nullptr);
+  job::LaunchFailed failed;
+  failed.epoch = book.find(job_)->state().epoch;
+  failed.detail = std::string("setup said ") + k_token;
+  book.apply(job_, failed);
+  book.note(job_, {"stacks", std::string("login(token='") + k_token + "')", Epoch{1}, {"ada"}});
+  std::string history = book.find(job_)->state().reason_text;
+  for (const auto events = *registry.events(job_, 0, 0); const registry::EventRecord& event : events) history += event.text + "\n";
+  EXPECT_THAT(history, HasSubstr("setup said ****"));
+  EXPECT_THAT(history, HasSubstr("login(token='****"));
+  EXPECT_THAT(history, Not(HasSubstr("hf_a")));
 }
 
 // A host that was given up comes back when the job has ended, and its secrets are no longer here.
