@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <charconv>
+
 #include "base/bytes.hpp"
+#include "base/text.hpp"
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/checkpoint_remote.hpp"
 #include "cmd/commands.hpp"
@@ -7,8 +10,7 @@
 #include "cmd/empty_directory.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/copies/healing.hpp"
-#include "control/reach/disk_reserve.hpp"
-#include "store/copy_out.hpp"
+#include "control/copies/newest.hpp"
 #include "store/file_workers.hpp"
 #include "ui/json.hpp"
 
@@ -20,23 +22,45 @@ constexpr Example k_examples[] = {
     {"Copy the newest checkpoint to a directory", "gridctl checkpoint pull train-gpt ./result"},
     {"Copy the third one", "gridctl checkpoint pull train-gpt@3 ./step3"},
     {"Copy it from a remote, on a new machine that has the store's key",
-     "gridctl checkpoint pull train-gpt ./result --from nas"}};
+     "gridctl checkpoint pull train-gpt ./result --from nas"},
+    {"Refuse what is older than the 41st", "gridctl checkpoint pull train-gpt ./result --from nas --expect 41"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::checkpoint}, {"DIR", Completion::directory}};
 constexpr Option k_options[] = {
-    {"from", 0, "REMOTE", "read the copy at this remote instead of the local store", {}, Completion::place}};
+    {"from", 0, "REMOTE", "read the copy at this remote instead of the local store", {}, Completion::place},
+    {"expect", 0, "N|DIGEST", "refuse one older than number N, or with another root digest"}};
 constexpr int k_exits[] = {3, 5, 6, 7, 8};
+constexpr std::size_t k_digest_least = 8;  // characters of a digest that is expected
 
 struct Pulled {
   std::string name;
   store::Tree tree;
+  Digest root;
+  std::string newest;  // JSON: who says that it is the newest
 };
+
+// --expect: what the user knows from elsewhere.
+Result<void> check_expected(const Parsed& parsed, const std::string& name, CheckpointSeq seq, const Digest& root) {
+  if (!parsed.has("expect")) return {};
+  const std::string wanted = lower(parsed.value("expect"));
+  const bool hex = wanted.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!hex || wanted.empty() || wanted.size() > 2 * sizeof(Digest))
+    return make_error(Code::usage, "--expect: '" + sanitize(wanted, 80) +
+                                       "' is neither the number of a checkpoint nor the beginning of a digest");
+  if (wanted.size() >= k_digest_least && to_hex(root).starts_with(wanted)) return {};
+  std::uint64_t least = 0;
+  const auto [end, problem] = std::from_chars(wanted.data(), wanted.data() + wanted.size(), least);
+  const bool number = wanted.size() < k_digest_least && problem == std::errc{} && end == wanted.data() + wanted.size();
+  if (number && seq.value >= least) return {};
+  return make_error(Code::refused, "the newest checkpoint that is shown is " + name + " with the root " + to_hex(root) +
+                                       ", and you expect " + (number ? "number " : "the root ") + wanted);
+}
 
 Result<Pulled> copy_from_here(store::ChunkStore& chunks, const registry::Checkpoint& checkpoint,
                               const os::Path& directory) {
   TRY_ASSIGN(store::Tree tree, tree_of(chunks, checkpoint));
-  TRY(control::check_room(directory, tree.total_bytes()));  // one small chunk, repeated, may make terabytes
-  TRY(store::copy_out(tree, chunks, directory, store::threads_here()));  // each chunk is hashed as it is read
-  return Pulled{checkpoint_name(checkpoint.job, checkpoint.seq), std::move(tree)};
+  const std::string name = checkpoint_name(checkpoint.job, checkpoint.seq);
+  TRY(copy_into(directory, tree, chunks, store::threads_here(), "gridctl checkpoint pull " + name));
+  return Pulled{name, std::move(tree), checkpoint.root, ""};  // each chunk was hashed as it was read
 }
 
 bool is_damage(const Error& error) {
@@ -59,6 +83,7 @@ Result<Pulled> pull_healed(Context& context, const registry::Checkpoint& checkpo
 Result<Pulled> pull_here(Context& context, const Parsed& parsed, const os::Path& directory) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const registry::Checkpoint checkpoint, find_checkpoint(registry, parsed.positionals[0]));
+  TRY(check_expected(parsed, checkpoint_name(checkpoint.job, checkpoint.seq), checkpoint.seq, checkpoint.root));
   TRY(check_empty(directory, "a checkpoint is"));
   TRY_ASSIGN(const auto copies, control::places_with(registry, checkpoint.job, checkpoint.seq));
   Result<Pulled> pulled = pull_healed(context, checkpoint, copies, directory);
@@ -70,16 +95,68 @@ Result<Pulled> pull_here(Context& context, const Parsed& parsed, const os::Path&
   return std::move(error).with_hint("gridctl checkpoint verify " + checkpoint.job.value);
 }
 
+std::string agreeing_json(const std::vector<std::string>& who) {
+  std::string list;
+  for (const std::string& one : who) list += (list.empty() ? "" : ",") + ui::quoted(one);
+  return ",\"newest_also_for\":[" + list + "]";
+}
+
+// A remote can hide newer checkpoints from a machine that knows of none: what else knows is asked. Without a number,
+// one that is known to be older is refused.
+Result<std::string> check_newest(Context& context, registry::Registry& registry, const Parsed& parsed,
+                                 const RemoteCheckpoint& remote) {
+  TRY_ASSIGN(const registry::CheckpointName wanted, registry::parse_checkpoint_name(parsed.positionals[0]));
+  if (wanted.seq) return std::string();
+  const std::string from = parsed.value("from"), name = checkpoint_name(remote.record.job, remote.record.seq);
+  TRY_ASSIGN(control::Testimony said,
+             control::ask_witnesses(registry, context.paths(), *remote.key, from, remote.record, context.clock));
+  if (remote.newest_seq != remote.record.seq)
+    said.witnesses.push_back(
+        {"a record there whose packs are missing", "", remote.record.job, remote.newest_seq, remote.newest_at});
+  const std::string shown = name + " of " + format_rfc3339(remote.record.created_at);
+  if (const control::Witness* newer = said.newer_than(remote.record))
+    return make_error(Code::refused,
+                      from + " shows " + shown + " as the newest, and " + newer->who + " knows " +
+                          checkpoint_name(newer->job, newer->seq) + " of " + format_rfc3339(newer->created_at) + ": " +
+                          from + " lacks newer ones, or hides them; for this one all the same, name it: " + name,
+                      newer->remote.empty() ? "gridctl store check " + from + " --all"
+                                            : "gridctl checkpoint pull " + checkpoint_name(newer->job, newer->seq) +
+                                                  " " + parsed.positionals[1] + " --from " + newer->remote);
+  std::vector<std::string> who;
+  for (const control::Witness& one : said.witnesses)
+    if (one.agrees_with(remote.record)) who.push_back(one.who);
+  for (const std::string& silent : said.silent) context.note("not asked for a newer one: " + sanitize(silent));
+  const Result<registry::Checkpoint> head = registry.checkpoint(remote.record.job, std::nullopt);
+  if (head && head->seq > remote.record.seq) {
+    who.clear();
+    context.note(sanitize(shown + " is the newest that " + from + " shows; this machine has a newer one that was not copied "
+                          "there, " + checkpoint_name(remote.record.job, head->seq)));
+  } else if (!who.empty()) {
+    context.note(sanitize(shown + " is the newest that " + from + " shows, and the newest for " + join(who, ", ")));
+  } else if (!parsed.has("expect")) {
+    context.note(sanitize(shown + " is the newest that " + from +
+                          " shows; nothing here proves that there is none newer (--expect N, if you know its number)"));
+  }
+  TRY(control::remember_newest(
+      context.paths(), *remote.key,
+      {{remote.record.job, remote.record.job_name, remote.record.seq, remote.record.created_at, context.now(), from}}));
+  return agreeing_json(who);
+}
+
 Result<Pulled> pull_from_place(Context& context, const Parsed& parsed, const os::Path& directory) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const RemoteCheckpoint remote,
              find_remote(context, registry, parsed.value("from"), parsed.positionals[0]));
+  TRY(check_expected(parsed, checkpoint_name(remote.record.job, remote.record.seq), remote.record.seq,
+                     remote.record.root));
+  TRY_ASSIGN(std::string newest, check_newest(context, registry, parsed, remote));
   TRY(check_empty(directory, "a checkpoint is"));
   TRY_ASSIGN(store::Tree tree, remote.tree());
-  TRY(control::check_room(directory, tree.total_bytes()));
-  TRY(store::copy_out(tree, *remote.source, directory)
+  const std::string name = checkpoint_name(remote.record.job, remote.record.seq);
+  TRY(copy_into(directory, tree, *remote.source, 1,
+                "gridctl checkpoint pull " + name + " --from " + parsed.value("from"))
           .context("while copying from " + parsed.value("from") + " to " + directory.string()));
-  return Pulled{checkpoint_name(remote.record.job, remote.record.seq), std::move(tree)};
+  return Pulled{name, std::move(tree), remote.record.root, std::move(newest)};
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {
@@ -90,7 +167,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (context.json)
     context.print_line("{\"checkpoint_id\":" + ui::quoted(pulled.name) +
                        ",\"directory\":" + ui::quoted(std::filesystem::absolute(directory).string()) +
-                       ",\"bytes\":" + std::to_string(pulled.tree.total_bytes()) + ",\"files\":" + files + "}");
+                       ",\"bytes\":" + std::to_string(pulled.tree.total_bytes()) + ",\"files\":" + files +
+                       ",\"root\":" + ui::quoted(to_hex(pulled.root)) + pulled.newest + "}");
   else
     context.print_line(pulled.name + ": " + files + " files, " + format_size(pulled.tree.total_bytes()) +
                        ", verified, in " + directory.string());
@@ -110,7 +188,11 @@ const Command k_checkpoint_pull{
         "killed, running it again replaces what it left.\n\nIf a chunk is damaged or missing in the store, gridctl "
         "first fetches it from the nearest remote with an intact copy. With --from, gridctl reads only the remote and "
         "needs only the store's key. ID is then a job's id or name as recorded there; without a number, the newest "
-        "complete copy is used.",
+        "complete copy is used.\n\nA remote can hide newer checkpoints from a machine that knows nothing else. So "
+        "gridctl asks all other remotes, what the imported key file noted, and what this machine saw before. If one "
+        "of them knows a newer one, the command refuses and names it. If none knows this one too, the command says "
+        "that nothing proves it to be the newest; --expect then compares it with what you know. A checkpoint that you "
+        "name by its number is not compared.",
     .positionals = checkpoint_pull::k_positionals,
     .options = checkpoint_pull::k_options,
     .exit_codes = checkpoint_pull::k_exits,

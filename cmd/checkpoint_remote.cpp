@@ -83,6 +83,8 @@ Result<RemoteCheckpoint> find_remote(Context& context, registry::Registry& regis
   if (whole == found.end())
     return make_error(Code::checkpoint_damaged, "no copy of '" + sanitize(wanted.job, 80) + "' there is whole",
                       "gridctl store check " + place_name + " --all");
+  remote.newest_seq = found.front().seq;
+  remote.newest_at = found.front().created_at;
   remote.record = *std::move(whole);
   TRY(check_known(registry, remote.record));
   TRY_ASSIGN(store::PlaceSource source, store::PlaceSource::open(*remote.backend, *remote.key, remote.record.packs));

@@ -14,6 +14,8 @@ namespace gridctl::cmd {
 
 struct RemoteCheckpoint {
   store::CopyRecord record;
+  CheckpointSeq newest_seq;  // of the records there, also of one whose packs are not all there
+  WallTime newest_at;
   std::unique_ptr<store::Backend> backend;
   std::unique_ptr<store::StoreKey> key;
   std::unique_ptr<store::PlaceSource> source;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/empty_directory.hpp"
 
+#include "control/reach/disk_reserve.hpp"
 #include "os/entries.hpp"
 #include "store/copy_out.hpp"
 
@@ -15,6 +16,18 @@ Result<void> check_empty(const os::Path& directory, std::string_view what) {
   if (names.empty() || os::exists(directory / store::k_partial_mark)) return {};
   return make_error(Code::exists, directory.string() + " is not empty: " + std::string(what) +
                                       " copied into a new directory only");
+}
+
+Result<void> copy_into(const os::Path& directory, const store::Tree& tree, store::ChunkReader& chunks, unsigned threads,
+                       const std::string& again) {
+  const auto copy = [&]() -> Result<void> {
+    TRY(control::check_room(directory, tree.disk_bytes()));
+    return store::copy_out(tree, chunks, directory, threads,
+                           [&](std::uint64_t more) { return control::check_room(directory, more); });
+  };
+  Result<void> copied = copy();
+  if (copied || copied.error().code != Code::no_space) return copied;
+  return std::move(copied).error().with_hint(again + " DIR-ON-A-LARGER-DISK");
 }
 
 }  // namespace gridctl::cmd

@@ -73,7 +73,8 @@ class Watcher {
     const bool final = job::is_final(job.state);
     TRY(print_events());
     if (options_.logs) {
-      TRY_ASSIGN(const bool any, printer_.print_new(reader_, [this] { block_.erase(); }));
+      TRY_ASSIGN(const bool any, printer_.print_new(
+                                     reader_, [this] { block_.erase(); }, final));
       (void)any;
       if (final) printer_.flush();
     }

@@ -102,7 +102,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
   TRY_ASSIGN(const Bytes manifest, chunks.get(*known->root));
   TRY_ASSIGN(const store::Tree tree, store::parse_manifest(manifest));
-  TRY(store::copy_out(tree, chunks, directory, store::threads_here())
+  TRY(copy_into(directory, tree, chunks, store::threads_here(), "gridctl job pull " + id.value)
           .context("while copying the outputs to " + directory.string()));
   if (context.json)
     context.print_line("{\"job_id\":" + ui::quoted(id.value) +

@@ -42,7 +42,7 @@ constexpr Option k_options[] = {
     {"detach", 'd', "", "return as soon as the job is recorded"},
     {"wait", 0, "", "wait for the job to end without showing its output"},
     {"yes", 'y', "", "do not ask (accepted for compatibility with other tools; nothing is asked)"},
-    {"dry-run", 0, "", "show where the job would run and why, without submitting it"},
+    {"dry-run", 0, "", "show where the job would run and why, and which files it would send, without submitting it"},
     {"gpu", 0, "SPEC", "GPUs: 1, A100:2, nvidia:24GB..:1"},
     {"cpus", 0, "N", "minimum number of CPUs"},
     {"memory", 0, "GIB", "minimum memory"},
@@ -131,7 +131,8 @@ Result<SubmitPreview> prospect_of(registry::Registry& registry, const job::Spec&
   return prospect;
 }
 
-std::string dry_run_json(const job::Spec& spec, const SubmitPreview& prospect) {
+std::string dry_run_json(const job::Spec& spec, const SubmitPreview& prospect,
+                         const std::vector<control::InputListing>& sent) {
   const sched::Decision& decision = prospect.decision;
   std::string lines;
   for (const sched::Rejection& rejection : decision.rejections)
@@ -157,7 +158,8 @@ std::string dry_run_json(const job::Spec& spec, const SubmitPreview& prospect) {
          "],\"fault_tolerance\":" + (decision.tolerance ? std::to_string(decision.tolerance->level) : "null") +
          ",\"members\":[" + members + "],\"replicas\":[" + (spec.replicas > 1 ? replicas : "") +
          "],\"expected\":" + (end != nullptr ? estimate_json(*end) : "null") +
-         ",\"deadline\":" + ui::deadline_json(prospect.deadline) + ",\"plan\":" + outline_json(prospect.outline) + "}";
+         ",\"deadline\":" + ui::deadline_json(prospect.deadline) + ",\"plan\":" + outline_json(prospect.outline) +
+         ",\"sent\":" + sent_json(sent) + "}";
 }
 
 // Why it is not accepted: the same for a trial and in earnest.
@@ -171,13 +173,17 @@ Result<void> check_submittable(registry::Registry& registry, const job::Spec& sp
 
 Result<int> dry_run(Context& context, registry::Registry& registry, const job::Spec& spec,
                     const SubmitPreview& prospect) {
+  const Result<std::vector<control::InputListing>> listed = control::list_inputs(spec);
+  if (!listed) context.note("warning: what is sent cannot be listed: " + sanitize(listed.error().one_line()));
+  const std::vector<control::InputListing> sent = listed ? *listed : std::vector<control::InputListing>{};
   std::vector<std::string> lines = sched::explain(prospect.outline);
   if (!prospect.impossible)
     for (std::string& line :
          prospect.gang ? sched::explain(*prospect.gang, prospect.wish) : sched::explain(prospect.decision))
       lines.push_back(std::move(line));
   for (std::string& line : sched::explain(prospect.replicas, spec, prospect.decision)) lines.push_back(std::move(line));
-  if (context.json) context.print_line(dry_run_json(spec, prospect));
+  for (std::string& line : sent_in_words(sent)) lines.push_back(std::move(line));
+  if (context.json) context.print_line(dry_run_json(spec, prospect, sent));
   else
     for (const std::string& line : lines) context.print_line(sanitize(line));
   Result<void> refused = check_submittable(registry, spec, prospect);

@@ -5,6 +5,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "control/copies/chunks.hpp"
+#include "control/copies/newest.hpp"
 #include "os/files.hpp"
 #include "ui/json.hpp"
 
@@ -39,13 +40,26 @@ Result<std::optional<std::string>> passphrase(const Parsed& parsed) {
 
 std::string id_text(const store::StoreKey& key) { return to_hex(ByteView{key.id().bytes}); }
 
+// A key can be saved whatever else is damaged here.
+std::string newest_lines(Context& context, const store::StoreKey& key) {
+  const auto known = [&]() -> Result<std::vector<store::Newest>> {
+    TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
+    return control::newest_to_export(registry, context.paths(), key, context.now());
+  };
+  const Result<std::vector<store::Newest>> newest = known();
+  if (newest) return store::to_text(*newest, key);
+  context.note("warning: the newest checkpoints are not noted with the key: " + sanitize(newest.error().one_line()));
+  return "";
+}
+
 Result<int> export_key(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<store::StoreKey> key, control::load_key(context.paths()));
   if (!key)
     return make_error(Code::not_found, "there is no key yet: it is made when something is first stored",
                       "gridctl key show");
   TRY_ASSIGN(const std::optional<std::string> secret, passphrase(parsed));
-  TRY_ASSIGN(const std::string text, secret ? key->to_text(*secret) : Result<std::string>(key->to_text()));
+  TRY_ASSIGN(std::string text, secret ? key->to_text(*secret) : Result<std::string>(key->to_text()));
+  text += newest_lines(context, *key);
   if (parsed.positionals.empty()) {
     context.print(text);
     return 0;
@@ -68,7 +82,10 @@ Result<int> import_key(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<std::string> secret, passphrase(parsed));
   TRY_ASSIGN(const store::StoreKey key,
              store::parse_key(text, secret).context("while reading " + sanitize(file.native())));
+  TRY_ASSIGN(const std::vector<store::Newest> newest,
+             store::parse_newest(text, key).context("while reading " + sanitize(file.native())));
   TRY(control::install_key(context.paths(), key));
+  TRY(control::remember_newest(context.paths(), key, newest));
   context.print_line(context.json ? "{\"key_id\":" + ui::quoted(id_text(key)) + "}"
                                   : "key " + id_text(key) + " is the key of " + context.state.native());
   return 0;
@@ -84,7 +101,10 @@ const Command k_key_export{.noun = "key",
                            .description =
                                "Writes the store's key to a new file that only its owner can read, or to standard "
                                "output. Without the key, nobody can read the checkpoints: keep a copy on another "
-                               "machine. A passphrase makes the file useless to a thief.",
+                               "machine. A passphrase makes the file useless to a thief.\n\nThe file also notes the "
+                               "newest checkpoint of each job that a remote keeps. A new machine that imports it "
+                               "notices when a remote shows an older one as the newest. Export the key again now and "
+                               "then: the file knows nothing that is newer than itself.",
                            .positionals = key_files::k_export_positionals,
                            .options = key_files::k_export_options,
                            .exit_codes = key_files::k_exits_export,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "control/follow/secrets.hpp"
 #include "os/entries.hpp"
 
 namespace gridctl::cmd {
@@ -60,6 +61,11 @@ Result<std::uint64_t> tail_offset(const os::Path& path, std::uint64_t& lines) {
 }
 }  // namespace
 
+LogReader::LogReader(control::Paths paths, JobId job, std::optional<AttemptNumber> only)
+    : paths_(std::move(paths)), job_(std::move(job)), only_(only) {
+  if (const auto secrets = control::read_secrets(paths_.secrets_of(job_))) masks_ = control::Masks(*secrets);
+}
+
 Result<std::vector<LogReader::File>> LogReader::files() const {
   std::vector<File> found;
   if (!os::exists(paths_.logs_of(job_))) return found;
@@ -78,7 +84,7 @@ Result<std::vector<AttemptNumber>> LogReader::attempts() const {
   return found;
 }
 
-Result<void> LogReader::read_file(const File& file, bool whole_lines, const Sink& sink) {
+Result<void> LogReader::read_file(const File& file, bool whole_lines, bool all, const Sink& sink) {
   TRY_ASSIGN(const os::Fd fd, os::open_file(paths_.log_of(job_, file.first, file.second), O_RDONLY));
   Bytes block(k_piece);
   std::uint64_t& offset = offsets_[file];
@@ -86,6 +92,7 @@ Result<void> LogReader::read_file(const File& file, bool whole_lines, const Sink
     TRY_ASSIGN(const std::size_t count, os::read_at(fd.get(), block, offset));
     std::string_view text = as_text(ByteView(block).first(count));
     if (whole_lines && count < k_piece) text = text.substr(0, text.rfind('\n') + 1);
+    if (!all && count < k_piece) text.remove_suffix(masks_.held(text));
     if (text.empty()) return {};
     offset += text.size();
     sink(file.first, text);
@@ -99,7 +106,7 @@ Result<void> LogReader::read_new(const Sink& sink, bool all) {
     current_ = file.first;
     const bool alone =
         std::count_if(found.begin(), found.end(), [&](const File& other) { return other.first == file.first; }) == 1;
-    TRY(read_file(file, !all && !alone, sink));
+    TRY(read_file(file, !all && !alone, all, sink));
   }
   return {};
 }

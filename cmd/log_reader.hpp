@@ -13,6 +13,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "control/follow/masks.hpp"
 #include "control/reach/paths.hpp"
 
 namespace gridctl::cmd {
@@ -20,11 +21,11 @@ namespace gridctl::cmd {
 class LogReader {
  public:
   // `only`: that attempt and no other.
-  LogReader(control::Paths paths, JobId job, std::optional<AttemptNumber> only = {})
-      : paths_(std::move(paths)), job_(std::move(job)), only_(only) {}
+  LogReader(control::Paths paths, JobId job, std::optional<AttemptNumber> only = {});
 
   // Gives what was written since the last call, in pieces of at most 256 KiB. An attempt's files are finished before
-  // the next one's begin. Where an attempt has several, pieces end with a line; `all`: also a line without its end.
+  // the next one's begin. Where an attempt has several, pieces end with a line, and none ends with what may be the
+  // beginning of a secret, which is masked when the rest is there; `all`: these ends too.
   using Sink = std::function<void(AttemptNumber attempt, std::string_view bytes)>;
   [[nodiscard]] Result<void> read_new(const Sink& sink, bool all = false);
   // Sets out so that read_new gives the last `lines` lines there are now (of the newest attempts that have them), of
@@ -36,11 +37,12 @@ class LogReader {
  private:
   using File = std::pair<AttemptNumber, int>;  // attempt, the host's place among its hosts
   [[nodiscard]] Result<std::vector<File>> files() const;
-  [[nodiscard]] Result<void> read_file(const File& file, bool whole_lines, const Sink& sink);
+  [[nodiscard]] Result<void> read_file(const File& file, bool whole_lines, bool all, const Sink& sink);
 
   control::Paths paths_;
   JobId job_;
   std::optional<AttemptNumber> only_;
+  control::Masks masks_;
   AttemptNumber current_{};                // 0 = none begun
   std::map<File, std::uint64_t> offsets_;  // read so far
 };

@@ -1,18 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/submission.hpp"
 
+#include <algorithm>
+
+#include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "control/copies/chunks.hpp"
-#include "control/follow/inputs.hpp"
 #include "control/follow/secrets.hpp"
 #include "os/files.hpp"
 #include "os/random.hpp"
 #include "os/terminal.hpp"
+#include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
 namespace {
 constexpr std::size_t k_id_characters = 13;
+constexpr std::size_t k_named_max = 5;  // files that are named in one line
+
+std::string first_of(std::vector<std::string> names) {
+  if (names.size() > k_named_max) {
+    names.resize(k_named_max);
+    names.emplace_back("and more");
+  }
+  return join(names, ", ");
+}
+
+std::string what_of(const control::InputListing& one) {
+  if (one.role == "workdir") return "the working directory " + one.source;
+  if (one.role == "image") return "the image archive " + one.source;
+  return one.source + " as " + one.target;
+}
+
+std::string quoted_list(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ",") + ui::quoted(text);
+  return "[" + list + "]";
+}
 }
 
 Result<void> check_named_providers(registry::Registry& registry, const job::Spec& spec) {
@@ -34,15 +58,42 @@ Result<std::vector<registry::Input>> store_inputs(Context& context, const job::S
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
   TRY_ASSIGN(control::ImportedInputs imported, control::import_inputs(spec, chunks));
   for (const std::string& note : imported.notes) context.note("left out: " + sanitize(note));
-  constexpr std::size_t k_named_max = 5;
-  if (imported.keys.size() > k_named_max) {
-    imported.keys.resize(k_named_max);
-    imported.keys.emplace_back("and more");
-  }
   if (!imported.keys.empty())
-    context.note("warning: the working directory is sent with " + sanitize(join(imported.keys, ", ")) +
+    context.note("warning: the working directory is sent with " + sanitize(first_of(imported.keys)) +
                  ", which may hold keys or passwords; what .gridctlignore names is not sent");
   return std::move(imported.inputs);
+}
+
+std::vector<std::string> sent_in_words(const std::vector<control::InputListing>& sent) {
+  std::vector<std::string> lines;
+  for (const control::InputListing& one : sent) {
+    std::vector<std::string> largest;
+    for (const auto& file : one.largest) largest.push_back(file.path + " " + format_size(file.bytes));
+    lines.push_back("sends " + what_of(one) + ": " + std::to_string(one.files) +
+                    (one.files == 1 ? " file, " : " files, ") + format_size(one.bytes) +
+                    (one.files > 1 ? "; largest " + join(largest, ", ") : ""));
+    if (!one.notes.empty()) lines.push_back("  left out: " + first_of(one.notes));
+    if (!one.keys.empty())
+      lines.push_back("  these may hold keys or passwords: " + first_of(one.keys) +
+                      (one.role == "workdir" ? "; what .gridctlignore names is not sent" : ""));
+  }
+  return lines;
+}
+
+std::string sent_json(const std::vector<control::InputListing>& sent) {
+  std::string list;
+  for (const control::InputListing& one : sent) {
+    std::string largest;
+    for (const auto& file : one.largest)
+      largest += std::string(largest.empty() ? "" : ",") + "{\"path\":" + ui::quoted(file.path) +
+                 ",\"bytes\":" + std::to_string(file.bytes) + "}";
+    list += std::string(list.empty() ? "" : ",") + "{\"role\":" + ui::quoted(one.role) +
+            ",\"path\":" + ui::quoted(one.source) +
+            ",\"target\":" + (one.target.empty() ? "null" : ui::quoted(one.target)) +
+            ",\"files\":" + std::to_string(one.files) + ",\"bytes\":" + std::to_string(one.bytes) + ",\"largest\":[" +
+            largest + "],\"like_keys\":" + quoted_list(one.keys) + ",\"left_out\":" + quoted_list(one.notes) + "}";
+  }
+  return "[" + list + "]";
 }
 
 Result<std::map<std::string, std::string>> secrets_of(const control::Paths& paths, const registry::Job& job,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cmd/context.hpp"
+#include "control/follow/inputs.hpp"
 #include "job/spec.hpp"
 #include "registry/registry.hpp"
 
@@ -24,6 +25,10 @@ struct Submission {
 [[nodiscard]] Result<void> check_supported(registry::Registry& registry, const job::Spec& spec);
 // Stores working directory, mounts and image archive; says on stderr what it left out.
 [[nodiscard]] Result<std::vector<registry::Input>> store_inputs(Context& context, const job::Spec& spec);
+// What store_inputs would store, for --dry-run: "sends the working directory /home/ada/train: 12 files, 3.4 MiB;
+// largest data.bin 3.0 MiB". Foreign text.
+[[nodiscard]] std::vector<std::string> sent_in_words(const std::vector<control::InputListing>& sent);
+[[nodiscard]] std::string sent_json(const std::vector<control::InputListing>& sent);
 // The job's secrets as they were kept, else from the environment; usage when one is in neither, with `again` as the
 // command to repeat.
 [[nodiscard]] Result<std::map<std::string, std::string>> secrets_of(const control::Paths& paths,

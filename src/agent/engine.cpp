@@ -39,15 +39,6 @@ std::vector<std::string> render_nodes(const std::string& pci) {
   return nodes;
 }
 
-// Where the kernel does not tell which is whose: the only one there is. Among several, one would be another job's.
-std::vector<std::string> only_render_node() {
-  std::vector<std::string> nodes;
-  std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/dri", failed))
-    if (entry.path().filename().string().starts_with("renderD")) nodes.push_back(entry.path().string());
-  return nodes.size() == 1 ? nodes : std::vector<std::string>{};
-}
-
 void add_device(std::vector<std::string>& arguments, const std::string& node) {
   arguments.insert(arguments.end(), {"--device", node});
   struct stat info {};
@@ -55,6 +46,14 @@ void add_device(std::vector<std::string>& arguments, const std::string& node) {
 }
 
 }  // namespace
+
+std::vector<std::string> only_render_node(const Path& folder) {
+  std::vector<std::string> nodes;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed))
+    if (entry.path().filename().string().starts_with("renderD")) nodes.push_back(entry.path().string());
+  return nodes.size() == 1 ? nodes : std::vector<std::string>{};
+}
 
 std::string attempt_name(const JobId& job, Epoch epoch, const Path& agent_home) {
   const std::string mark = home_mark(agent_home);

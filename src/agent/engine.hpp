@@ -61,6 +61,8 @@ struct ContainerUser {
                                                            const LaunchPlan& plan, const ContainerUser& user);
 // Device arguments for the leased GPUs.
 [[nodiscard]] std::vector<std::string> gpu_arguments(EngineKind kind, const std::vector<Gpu>& gpus);
+// Where the kernel does not tell which node is whose: the only one there is. Among several, one would be another job's.
+[[nodiscard]] std::vector<std::string> only_render_node(const Path& folder = "/dev/dri");
 // What a plain process gets instead.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> gpu_variables(const std::vector<Gpu>& gpus);
 // The image named in the output of `docker|podman load`; empty when none is.

@@ -7,6 +7,7 @@
 
 #include "agent/foreign_files.hpp"
 #include "agent/standby.hpp"
+#include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "os/entries.hpp"
 #include "store/chunk_store.hpp"
@@ -25,6 +26,15 @@ Result<store::Tree> load_tree(store::ChunkStore& cache, const Digest& root, cons
   auto manifest = cache.get(root);
   if (!manifest) return std::move(manifest).error().with_context("while reading the tree of " + what);
   return store::parse_manifest(*manifest);
+}
+
+// One chunk may stand in a foreign tree a million times: refused before the host's disk is full.
+std::function<Result<void>(std::uint64_t)> room_in(const Path& folder) {
+  return [there = folder.parent_path()](std::uint64_t more) -> Result<void> {
+    TRY_ASSIGN(const std::uint64_t free, os::free_bytes(there));
+    if (more <= free) return {};
+    return make_error(Code::no_space, "it takes " + format_size(more) + ", and " + format_size(free) + " are free");
+  };
 }
 
 class Preparation {
@@ -59,6 +69,7 @@ class Preparation {
     TRY_ASSIGN(const store::Tree tree, load_tree(cache_, root, what));
     store::MaterialiseOptions options;
     options.links_stay_inside = false;
+    options.room = room_in(folder);
     options.threads = store::threads_here();
     return store::materialise(tree, cache_, folder, options).context("while filling " + what);
   }
@@ -150,6 +161,7 @@ class Preparation {
     TRY_ASSIGN(const store::Tree tree, load_tree(cache_, *spec_.restore, "the checkpoint"));
     store::MaterialiseOptions options;
     options.threads = store::threads_here();  // nothing of the job runs yet
+    options.room = room_in(folder);
     return store::materialise(tree, cache_, folder, options);
   }
 

@@ -68,12 +68,14 @@ Result<void> fill_in_place(const Tree& tree, ChunkReader& chunks, const os::Path
 
 }  // namespace
 
-Result<void> copy_out(const Tree& tree, ChunkReader& chunks, const os::Path& directory, unsigned threads) {
+Result<void> copy_out(const Tree& tree, ChunkReader& chunks, const os::Path& directory, unsigned threads,
+                      std::function<Result<void>(std::uint64_t)> room) {
   os::Path target = directory.lexically_normal();
   if (!target.has_filename()) target = target.parent_path();  // "result/"
   MaterialiseOptions options;
   options.sync = true;
   options.threads = threads;
+  options.room = std::move(room);
   if (os::exists(target)) return fill_in_place(tree, chunks, target, options);
   return make_anew(tree, chunks, target, options);
 }

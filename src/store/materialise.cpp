@@ -17,6 +17,7 @@ namespace gridctl::store {
 namespace {
 
 constexpr std::size_t k_hole_min = 64 * 1024;    // bytes; shorter runs of zeros are written
+constexpr std::uint64_t k_room_asked = 256u << 20;  // bytes written before the disk is looked at anew
 constexpr std::size_t k_files_synced_max = 100;  // one by one; more go to the disk together, with all else that waits
 
 bool all_zero(ByteView bytes) {
@@ -26,7 +27,8 @@ bool all_zero(ByteView bytes) {
 // One file that is being written.
 class WriteFile : public FileWork {
  public:
-  WriteFile(const Entry& entry, ChunkReader& chunks, bool sync, os::Fd fd, std::function<void(std::uint64_t)> wrote)
+  WriteFile(const Entry& entry, ChunkReader& chunks, bool sync, os::Fd fd,
+            std::function<Result<void>(std::uint64_t)> wrote)
       : entry_(entry), chunks_(chunks), sync_(sync), fd_(std::move(fd)), wrote_(std::move(wrote)) {
     std::uint64_t offset = 0;
     for (const Chunk& chunk : entry.chunks) {
@@ -62,15 +64,14 @@ class WriteFile : public FileWork {
     }
     if (content.size() < k_hole_min || !all_zero(content)) TRY(os::write_at(fd_.get(), content, offset));
     if (sync_) os::start_writing_back(fd_.get(), offset, content.size());
-    wrote_(chunk.size);
-    return {};
+    return wrote_(chunk.size);
   }
 
   const Entry& entry_;
   ChunkReader& chunks_;
   const bool sync_;
   os::Fd fd_;
-  std::function<void(std::uint64_t)> wrote_;
+  std::function<Result<void>(std::uint64_t)> wrote_;
   std::vector<std::uint64_t> offsets_;
 };
 
@@ -102,14 +103,18 @@ class Builder {
   Result<std::unique_ptr<FileWork>> begin(const Entry& entry) {
     auto fd = os::open_beneath(root_, entry.path, O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (!fd) return std::move(fd).error().with_context("while writing '" + sanitize(entry.path) + "'");
-    return std::unique_ptr<FileWork>(std::make_unique<WriteFile>(
-        entry, chunks_, options_.sync && one_by_one_, *std::move(fd), [this](std::uint64_t bytes) { wrote(bytes); }));
+    return std::unique_ptr<FileWork>(std::make_unique<WriteFile>(entry, chunks_, options_.sync && one_by_one_,
+                                                                 *std::move(fd),
+                                                                 [this](std::uint64_t bytes) { return wrote(bytes); }));
   }
 
-  void wrote(std::uint64_t bytes) {
+  Result<void> wrote(std::uint64_t bytes) {
     const std::lock_guard lock(mutex_);
     done_ += bytes;
     if (options_.progress) options_.progress(done_);
+    if (!options_.room || done_ - asked_ < k_room_asked) return {};
+    asked_ = done_;
+    return options_.room(0);
   }
 
   Result<void> link(const Entry& entry) {
@@ -135,13 +140,14 @@ class Builder {
   const MaterialiseOptions& options_;
   bool one_by_one_ = true;
   std::mutex mutex_;
-  std::uint64_t done_ = 0;
+  std::uint64_t done_ = 0, asked_ = 0;
 };
 
 }  // namespace
 
 Result<void> materialise(const Tree& tree, ChunkReader& chunks, const os::Path& directory,
                          const MaterialiseOptions& options) {
+  if (options.room) TRY(options.room(tree.written_bytes()));
   const bool was_there = os::exists(directory);
   TRY(os::make_directories(directory));
   TRY_ASSIGN(const os::Fd root, os::open_file(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));

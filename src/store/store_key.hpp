@@ -47,6 +47,6 @@ struct KeyFileFacts {
 [[nodiscard]] Result<KeyFileFacts> read_key_facts(std::string_view text);
 [[nodiscard]] Result<StoreKey> parse_key(std::string_view text, const std::optional<std::string>& passphrase = {});
 
-inline constexpr std::size_t k_key_file_max = 4096;  // bytes
+inline constexpr std::size_t k_key_file_max = 64 * 1024;  // bytes, with what newest.hpp adds
 
 }  // namespace gridctl::store

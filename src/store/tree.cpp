@@ -16,6 +16,7 @@ constexpr std::string_view k_magic = "GRIDTREE";
 constexpr std::uint16_t k_version = 1;
 constexpr std::size_t k_entry_bytes_min = 1 + 2 + 2 + 1;  // kind, mode, path length, one byte of path
 constexpr std::size_t k_chunk_bytes = 4 + 32;
+constexpr std::uint64_t k_block = 4096;  // bytes, of most file systems
 
 std::string shown(std::string_view path) { return "'" + sanitize(path.substr(0, 200)) + "'"; }
 Error damaged(std::string message) { return make_error(Code::checkpoint_damaged, std::move(message)); }
@@ -122,6 +123,21 @@ std::uint64_t Tree::total_bytes() const {
   std::uint64_t total = 0;
   for (const Entry& entry : entries) total += entry.size;
   return total;
+}
+
+std::uint64_t Tree::disk_bytes() const {
+  std::uint64_t total = 0;
+  for (const Entry& entry : entries) total += k_block + (entry.size + k_block - 1) / k_block * k_block;
+  return total;
+}
+
+std::uint64_t Tree::written_bytes() const {
+  static const Digest zeros = crypto::sha256(Bytes(k_chunk_max));
+  std::uint64_t holes = 0;
+  for (const Entry& entry : entries)
+    for (const Chunk& chunk : entry.chunks)
+      if (chunk.size == k_chunk_max && chunk.digest == zeros) holes += chunk.size;
+  return disk_bytes() - holes;
 }
 
 std::uint64_t Tree::file_count() const {

@@ -46,6 +46,10 @@ struct Tree {
 
   [[nodiscard]] std::uint64_t total_bytes() const;
   [[nodiscard]] std::uint64_t file_count() const;
+  // What its files and names take on a disk, in blocks, about: one chunk may stand in it a million times.
+  [[nodiscard]] std::uint64_t disk_bytes() const;
+  // The same without full chunks of zeros, which become holes.
+  [[nodiscard]] std::uint64_t written_bytes() const;
   // Each digest once, in the order of the files.
   [[nodiscard]] std::vector<Chunk> unique_chunks() const;
   [[nodiscard]] const Entry* find(std::string_view path) const;

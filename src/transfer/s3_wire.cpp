@@ -105,9 +105,11 @@ bool S3Wire::correct_clock(const http::Answer& answer) {
   if (change < k_skew_least && -change < k_skew_least) return false;
   skew_.set(skew);
   const Duration rounded = std::chrono::abs(std::chrono::round<std::chrono::seconds>(skew));
-  const std::string line = "the clock of this machine is " + format_duration(rounded) +
-                           (skew < Duration::zero() ? " ahead of" : " behind") + " that of " + to_url(place_) +
-                           "'s server; its requests are signed by the server's time";
+  const std::string line =
+      "the clock of this machine is " + format_duration(rounded) + (skew < Duration::zero() ? " ahead of" : " behind") +
+      " that of " + to_url(place_) + "'s server; its requests are signed by the server's time" +
+      (lower(place_.endpoint).starts_with("http://") ? ", which over http:// anybody on the network may have made up"
+                                                     : "");
   if (options_.tell) {
     options_.tell(line);
   } else {

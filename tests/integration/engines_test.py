@@ -59,6 +59,17 @@ class Core:
         self.assertEqual(grid.steps_of(job.logs()), list(range(1, 21)))
         self.grid.wait_clean()
 
+    def test_the_temporary_files_of_a_container_are_limited(self):
+        if self.engine == "process":
+            return  # it has the host's /tmp
+        job = self.submit("temporary", container={"root": "read-only"},  # /tmp lies in memory then
+                          run="df -k /tmp | tail -1 | awk '{print \"size\", $(NF-4)}'; "
+                              "awk '/MemTotal/ {print \"memory\", $2}' /proc/meminfo")
+        job.wait_success()
+        told = dict(line.split() for line in job.logs().splitlines())
+        self.assertGreater(int(told["size"]), 0)
+        self.assertLess(int(told["size"]), 0.26 * int(told["memory"]))
+
     def test_it_outlives_its_host(self):
         job = self.submit("outlives", envs={"STEPS": 60})
         job.wait_checkpoint(2)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/follow/inputs.hpp"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -89,6 +91,53 @@ Result<ImportedInputs> import_inputs(const job::Spec& spec, store::ChunkStore& s
     if (variant.image_is_archive) TRY(add_file(variant.image, k_image_file, "image", variant.kind));
   TRY(store.seal());
   return out;
+}
+
+namespace {
+
+Result<InputListing> list_one(const os::Path& path, bool ignore_files) {
+  InputListing out;
+  const auto add = [&out](const std::string& name, std::uint64_t bytes) {
+    ++out.files;
+    out.bytes += bytes;
+    out.largest.push_back({name, bytes});
+    if (is_like_a_key(name)) out.keys.push_back(name);
+  };
+  TRY_ASSIGN(const os::Fd opened, os::open_file(path, O_RDONLY | O_NONBLOCK));
+  TRY_ASSIGN(const os::FileStatus status, os::status_of(opened.get()));
+  if (status.kind == os::FileKind::directory) {
+    store::ScanOptions options;
+    options.ignore_files = ignore_files;
+    TRY_ASSIGN(const std::vector<store::Seen> seen,
+               store::walk(opened.get(), options, out.notes).context("while listing " + path.string()));
+    for (const store::Seen& one : seen)
+      if (one.status.kind == os::FileKind::regular) add(one.path, one.status.size);
+  } else {
+    add(path.filename().string(), status.size);
+  }
+  std::stable_sort(out.largest.begin(), out.largest.end(),
+                   [](const InputListing::File& a, const InputListing::File& b) { return a.bytes > b.bytes; });
+  if (out.largest.size() > k_largest_listed) out.largest.resize(k_largest_listed);
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<InputListing>> list_inputs(const job::Spec& spec) {
+  std::vector<InputListing> all;
+  const auto add = [&all](const std::string& role, const std::string& source,
+                          const std::string& target) -> Result<void> {
+    TRY_ASSIGN(InputListing one, list_one(source, role == "workdir"));
+    one.role = role, one.source = source, one.target = target;
+    all.push_back(std::move(one));
+    return {};
+  };
+  if (!spec.workdir.empty()) TRY(add("workdir", spec.workdir, ""));
+  for (const job::Mount& mount : spec.file_mounts) TRY(add("mount", mount.source, mount.target));
+  if (spec.image_is_archive && spec.variants.empty()) TRY(add("image", spec.image, ""));
+  for (const job::Variant& variant : spec.variants)
+    if (variant.image_is_archive) TRY(add("image", variant.image, variant.kind));
+  return all;
 }
 
 }  // namespace gridctl::control

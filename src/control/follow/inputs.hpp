@@ -2,6 +2,7 @@
 // What a job brings along (working directory, mounts, image archive), stored as trees when it is submitted.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -24,5 +25,20 @@ struct ImportedInputs {
 [[nodiscard]] bool is_like_a_key(std::string_view path);
 // Reads everything into the store and seals it. Errors name the path that could not be read.
 [[nodiscard]] Result<ImportedInputs> import_inputs(const job::Spec& spec, store::ChunkStore& store);
+
+// What import_inputs would read, by names and sizes alone: nothing is opened.
+struct InputListing {
+  struct File {
+    std::string path;  // in the directory; foreign text
+    std::uint64_t bytes = 0;
+  };
+  std::string role, source, target;  // as in registry::Input, and where it is here
+  std::uint64_t files = 0, bytes = 0;
+  std::vector<File> largest;       // at most k_largest_listed
+  std::vector<std::string> keys;   // that look like keys or passwords
+  std::vector<std::string> notes;  // left out and why
+};
+inline constexpr std::size_t k_largest_listed = 5;
+[[nodiscard]] Result<std::vector<InputListing>> list_inputs(const job::Spec& spec);
 
 }  // namespace gridctl::control

@@ -33,7 +33,21 @@ void JobBook::each(const std::function<void(TrackedJob&)>& visit) {
     if (TrackedJob* job = find(id)) visit(*job);
 }
 
+namespace {
+// What a host or a job said in it.
+template <class Mask>
+void mask_words(job::Event& event, const Mask& mask) {
+  if (auto* ended = std::get_if<job::AttemptEnded>(&event)) mask(ended->end.detail);
+  if (auto* failed = std::get_if<job::LaunchFailed>(&event)) mask(failed->detail);
+  if (auto* preparing = std::get_if<job::Preparing>(&event)) mask(preparing->doing);
+  if (auto* collected = std::get_if<job::Collected>(&event)) mask(collected->problem), mask(collected->last);
+  if (auto* committed = std::get_if<job::CheckpointCommitted>(&event)) mask(committed->detail);
+  if (auto* hung = std::get_if<job::Hung>(&event)) mask(hung->text);
+}
+}  // namespace
+
 void JobBook::apply(const JobId& id, job::Event what) {
+  mask_words(what, [&](std::string& text) { text = world_.folders.masked(id, std::move(text)); });
   take(id, world_.records.apply(id, {world_.clock.wall(), std::move(what)}));
 }
 
@@ -62,6 +76,7 @@ void JobBook::adopt(TrackedJob& job, const job::State& state) {
 }
 
 void JobBook::note(const JobId& id, job::Record record) {
+  record.text = world_.folders.masked(id, std::move(record.text));
   const Result<void> noted = world_.records.note(id, world_.clock.wall(), record);
   if (!noted) report(noted.error(), "while recording '" + record.kind + "' of job " + id.value);
 }

@@ -7,13 +7,48 @@
 
 namespace gridctl::control {
 
+namespace {
+constexpr const char* k_masked_mark = "masked";  // beside the logs of a job that has secrets
+}
+
+// Read anew when files were added: a job that is resumed may have got other values.
+Result<std::shared_ptr<const Masks>> JobFiles::masks_of(const JobId& job) {
+  const std::lock_guard lock(mutex_);
+  const auto found = known_.find(job);
+  TRY_ASSIGN(const std::optional<os::FileStatus> folder, os::status_of(paths_.secrets_of(job)));
+  if (!folder) return found == known_.end() ? std::make_shared<const Masks>() : found->second.masks;
+  if (found != known_.end() && found->second.read_at_ns == folder->mtime_ns) return found->second.masks;
+  TRY_ASSIGN(auto values, read_secrets(paths_.secrets_of(job)));
+  Known& known = known_[job];
+  for (auto& [name, value] : values) known.values[name + " " + std::to_string(folder->mtime_ns)] = std::move(value);
+  known.read_at_ns = folder->mtime_ns;
+  known.masks = std::make_shared<const Masks>(known.values);
+  return known.masks;
+}
+
+std::string JobFiles::masked(const JobId& job, std::string text) {
+  const Result<std::shared_ptr<const Masks>> masks = masks_of(job);
+  if (masks) (*masks)->mask(text);
+  return text;
+}
+
 Result<std::uint64_t> JobFiles::log_next_offset(const JobId& job, AttemptNumber attempt, int rank) {
   return control::log_next_offset(paths_.log_of(job, attempt, rank));
 }
 
 Result<void> JobFiles::log_append(const JobId& job, AttemptNumber attempt, int rank, std::uint64_t offset,
                                   std::string_view bytes) {
-  return control::log_append(paths_.log_of(job, attempt, rank), offset, bytes);
+  const os::Path log = paths_.log_of(job, attempt, rank), mark = paths_.logs_of(job) / k_masked_mark;
+  TRY_ASSIGN(const std::shared_ptr<const Masks> masks, masks_of(job));
+  if (masks->empty()) {
+    if (!os::exists(mark)) return control::log_append(log, offset, bytes);
+    return log_leave_out(log, offset, bytes.size(), "they came when the job's secrets were no longer known here");
+  }
+  if (!os::exists(mark)) {
+    TRY(os::make_directories(mark.parent_path()));
+    TRY(os::write_file_durably(mark, ""));
+  }
+  return control::log_append(log, offset, bytes, *masks);
 }
 
 Result<std::string> JobFiles::log_tail(const JobId& job, AttemptNumber attempt, int rank, std::size_t lines) {

@@ -2,6 +2,11 @@
 // A job's output and secrets in a state directory.
 #pragma once
 
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "control/follow/masks.hpp"
 #include "control/reach/job_folders.hpp"
 #include "control/reach/paths.hpp"
 
@@ -16,13 +21,24 @@ class JobFiles : public JobFolders {
                                         std::string_view bytes) override;
   [[nodiscard]] Result<std::string> log_tail(const JobId& job, AttemptNumber attempt, int rank,
                                              std::size_t lines) override;
+  [[nodiscard]] std::string masked(const JobId& job, std::string text) override;
   [[nodiscard]] Result<std::map<std::string, std::string>> secrets(const JobId& job,
                                                                    const std::vector<std::string>& names) override;
   [[nodiscard]] Result<void> keep_secrets(const JobId& job, const std::map<std::string, std::string>& secrets) override;
   [[nodiscard]] Result<void> remove_secrets(const JobId& job) override;
 
  private:
+  // Of a job without secrets, and of one whose secrets were removed before we began: empty.
+  [[nodiscard]] Result<std::shared_ptr<const Masks>> masks_of(const JobId& job);
+
+  struct Known {
+    std::int64_t read_at_ns = 0;                // the folder's time
+    std::map<std::string, std::string> values;  // also those of before a resume
+    std::shared_ptr<const Masks> masks = std::make_shared<const Masks>();
+  };
   const Paths paths_;
+  std::mutex mutex_;
+  std::map<JobId, Known> known_;  // of jobs with secrets; they stay masked when the job has ended
 };
 
 }  // namespace gridctl::control

@@ -37,11 +37,31 @@ Result<void> append(const os::Path& path, std::string_view bytes) {
   return os::write_all(fd.get(), as_bytes(bytes));
 }
 
+// A secret may have begun in what is there already: its bytes there are masked before the rest comes.
+Result<void> append_masked(const os::Path& path, std::string bytes, std::uint64_t kept, const Masks& masks) {
+  if (masks.empty()) return append(path, bytes);
+  const std::size_t back = std::min<std::uint64_t>(kept, masks.longest() - 1);
+  Bytes end(back);
+  if (back > 0) {
+    TRY_ASSIGN(const os::Fd fd, os::open_file(path, O_RDWR));
+    TRY(os::read_exactly(fd.get(), end.data(), back, kept - back));
+    const std::string before(as_text(end));
+    std::string both = before + bytes;
+    masks.mask(both);
+    if (both.compare(0, back, before) != 0)
+      TRY(os::write_at(fd.get(), as_bytes(std::string_view(both).substr(0, back)), kept - back));
+    bytes = both.substr(back);
+  } else {
+    masks.mask(bytes);
+  }
+  return append(path, bytes);
+}
+
 }  // namespace
 
 Result<std::uint64_t> log_next_offset(const os::Path& path) { return read_seen(path); }
 
-Result<void> log_append(const os::Path& path, std::uint64_t offset, std::string_view bytes) {
+Result<void> log_append(const os::Path& path, std::uint64_t offset, std::string_view bytes, const Masks& masks) {
   if (offset > k_log_offset_max || bytes.size() > k_log_offset_max)
     return make_error(Code::protocol_violation, "output at an offset that no job can have reached");
   TRY(os::make_directories(path.parent_path()));
@@ -58,11 +78,23 @@ Result<void> log_append(const os::Path& path, std::uint64_t offset, std::string_
   TRY_ASSIGN(const auto status, os::status_of(path));
   const std::uint64_t kept = status ? status->size : 0;
   const bool full = kept + bytes.size() > k_log_bytes_max || !check_room(path.parent_path(), bytes.size());
-  if (!full) TRY(append(path, hole + std::string(bytes)));
+  if (!full) TRY(append_masked(path, hole + std::string(bytes), kept, masks));
   const std::uint64_t now_seen = offset + bytes.size();
   if (full || !hole.empty() || os::exists(seen_path(path)))
     return os::write_file_atomically(seen_path(path), std::to_string(now_seen));
   return {};
+}
+
+Result<void> log_leave_out(const os::Path& path, std::uint64_t offset, std::size_t bytes, std::string_view why) {
+  if (offset > k_log_offset_max || bytes > k_log_offset_max)
+    return make_error(Code::protocol_violation, "output at an offset that no job can have reached");
+  TRY(os::make_directories(path.parent_path()));
+  TRY_ASSIGN(const os::FileLock lock, os::FileLock::acquire(path.string() + ".lock"));
+  TRY_ASSIGN(const std::uint64_t seen, read_seen(path));
+  if (offset + bytes <= seen) return {};
+  TRY(os::write_file_atomically(seen_path(path), std::to_string(offset + bytes)));
+  return append(path, "\n[gridctl: " + std::to_string(offset + bytes - seen) +
+                          " bytes of output are left out: " + std::string(why) + "]\n");
 }
 
 Result<std::string> log_tail(const os::Path& path, std::size_t lines) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "control/follow/masks.hpp"
 #include "os/files.hpp"
 
 namespace gridctl::control {
@@ -17,8 +18,13 @@ inline constexpr std::uint64_t k_log_bytes_max = 1ull << 30;  // kept of one att
 
 // Where the next append should begin: bytes of output seen so far. 0 when there is no file.
 [[nodiscard]] Result<std::uint64_t> log_next_offset(const os::Path& path);
-// Safe against concurrent callers (threads and processes).
-[[nodiscard]] Result<void> log_append(const os::Path& path, std::uint64_t offset, std::string_view bytes);
+// Safe against concurrent callers (threads and processes). What `masks` finds is masked in the file, also where it
+// begins in what was appended before.
+[[nodiscard]] Result<void> log_append(const os::Path& path, std::uint64_t offset, std::string_view bytes,
+                                      const Masks& masks = {});
+// Counts the bytes as seen, with a line instead of them.
+[[nodiscard]] Result<void> log_leave_out(const os::Path& path, std::uint64_t offset, std::size_t bytes,
+                                         std::string_view why);
 
 // The last lines, at most `lines` and 4 KiB of them; foreign text.
 [[nodiscard]] Result<std::string> log_tail(const os::Path& path, std::size_t lines);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/follow/secrets.hpp"
 
+#include "os/entries.hpp"
+
 namespace gridctl::control {
 
 namespace {
@@ -25,6 +27,12 @@ Result<std::map<std::string, std::string>> read_secrets(const os::Path& director
     secrets.emplace(name, std::move(*value));
   }
   return secrets;
+}
+
+Result<std::map<std::string, std::string>> read_secrets(const os::Path& directory) {
+  if (!os::exists(directory)) return std::map<std::string, std::string>{};
+  TRY_ASSIGN(const std::vector<std::string> names, os::list_directory(directory));
+  return read_secrets(directory, names);
 }
 
 }  // namespace gridctl::control

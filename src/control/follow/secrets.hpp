@@ -16,4 +16,7 @@ namespace gridctl::control {
 [[nodiscard]] Result<std::map<std::string, std::string>> read_secrets(const os::Path& directory,
                                                                       const std::vector<std::string>& names);
 
+// All that are there; none when there is no such directory.
+[[nodiscard]] Result<std::map<std::string, std::string>> read_secrets(const os::Path& directory);
+
 }  // namespace gridctl::control

@@ -22,6 +22,8 @@ class JobFolders {
                                                 std::string_view bytes) = 0;
   [[nodiscard]] virtual Result<std::string> log_tail(const JobId& job, AttemptNumber attempt, int rank,
                                                      std::size_t lines) = 0;
+  // Without the job's secrets, as far as they are known here.
+  [[nodiscard]] virtual std::string masked(const JobId&, std::string text) { return text; }
   // not_found names the secret that is missing.
   [[nodiscard]] virtual Result<std::map<std::string, std::string>> secrets(const JobId& job,
                                                                            const std::vector<std::string>& names) = 0;

@@ -12,6 +12,7 @@ struct Paths {
   [[nodiscard]] os::Path known_hosts() const { return root / "known_hosts"; }
   [[nodiscard]] os::Path chunk_store() const { return root / "store"; }
   [[nodiscard]] os::Path store_key() const { return root / "store.key"; }
+  [[nodiscard]] os::Path newest() const { return root / "newest"; }  // checkpoints that were seen; copies/newest.hpp
   // Of rank 0 when none is named: that of a job on one host.
   [[nodiscard]] os::Path log_of(const JobId& job, AttemptNumber attempt, int rank = 0) const {
     const std::string of_rank = rank == 0 ? "" : ".rank-" + std::to_string(rank);

@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <fstream>
+
 #include "agent/job_view.hpp"
 #include "base/text.hpp"
 #include "os/process.hpp"
@@ -48,6 +50,29 @@ TEST(Engine, HardensEveryContainer) {
   }
   for (const EngineKind kind : {EngineKind::docker, EngineKind::podman})
     EXPECT_THAT(command_line(kind, a_spec()), HasSubstr("--user 1000:1001"));
+}
+
+TEST(Engine, LimitsTheTemporaryFilesOfAContainer) {
+  for (const EngineKind kind : {EngineKind::docker, EngineKind::podman}) {
+    const std::string line = command_line(kind, a_spec());
+    const std::size_t at = line.find("--tmpfs /tmp:");
+    ASSERT_NE(at, std::string::npos) << line;
+    EXPECT_THAT(line.substr(at, line.find(' ', at + 8) - at), HasSubstr("size=25%"));
+  }
+}
+
+// A job gets a GPU that is surely its own, or none.
+TEST(Engine, PassesTheOnlyRenderNodeAndNeverOneOfSeveral) {
+  const testing::TempDir folder;
+  const auto add = [&](const char* name) { std::ofstream(folder / name) << ""; };
+  EXPECT_THAT(only_render_node(folder / "missing"), ::testing::IsEmpty());
+  add("card0");
+  add("card1");
+  EXPECT_THAT(only_render_node(folder.path()), ::testing::IsEmpty());
+  add("renderD128");
+  EXPECT_THAT(only_render_node(folder.path()), ::testing::ElementsAre((folder / "renderD128").string()));
+  add("renderD129");
+  EXPECT_THAT(only_render_node(folder.path()), ::testing::IsEmpty());
 }
 
 TEST(Engine, LetsSetupInstallSoftwareWhereTheRootIsWritable) {

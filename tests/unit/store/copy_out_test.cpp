@@ -87,5 +87,47 @@ TEST_F(CopyOut, LeavesACopyThatIsUnderWayAlone) {
   EXPECT_TRUE(fs::exists(dir_ / ".result.gridctl-partial"));
 }
 
+// One chunk, 65 times: 260 MiB.
+Tree repeated(const Digest& digest) {
+  Entry entry{EntryKind::file, 0644, "state", 0, {}, {}};
+  entry.chunks.assign(65, {digest, k_chunk_max});
+  entry.size = 65ull * k_chunk_max;
+  return *make_tree({entry});
+}
+
+TEST_F(CopyOut, AsksForRoomBeforeAnythingIsMade) {
+  const Tree tree = repeated(put(store_, std::string(k_chunk_max, 'x')));
+  std::vector<std::uint64_t> asked;
+  const auto no_room = [&](std::uint64_t more) -> Result<void> {
+    asked.push_back(more);
+    return make_error(Code::no_space, "full");
+  };
+  EXPECT_THAT(copy_out(tree, store_, dir_ / "result", 1, no_room), FailsWith(Code::no_space));
+  EXPECT_FALSE(fs::exists(dir_ / "result"));
+  ASSERT_THAT(asked, ::testing::SizeIs(1));
+  EXPECT_EQ(asked[0], tree.disk_bytes());
+  EXPECT_GE(asked[0], tree.total_bytes());
+}
+
+TEST_F(CopyOut, StopsWhenTheDiskBecomesFullMeanwhile) {
+  const Tree tree = repeated(put(store_, std::string(k_chunk_max, 'x')));
+  const auto full_later = [](std::uint64_t more) -> Result<void> {
+    if (more > 0) return {};
+    return make_error(Code::no_space, "full");
+  };
+  EXPECT_THAT(copy_out(tree, store_, dir_ / "result", 1, full_later), FailsWith(Code::no_space));
+  EXPECT_THAT(names(dir_.path()), ::testing::ElementsAre("s"));
+}
+
+TEST_F(CopyOut, CountsBlocksAndNamesAndNoHoles) {
+  std::vector<Entry> entries{{EntryKind::directory, 0755, "d", 0, {}, {}}};
+  for (int i = 0; i < 1000; ++i)
+    entries.push_back({EntryKind::file, 0600, "d/" + std::to_string(i), 7, {{digest_of("weights"), 7}}, {}});
+  EXPECT_GE(make_tree(entries)->disk_bytes(), 1000u * 8192);
+  const Tree zeros = repeated(digest_of(std::string(k_chunk_max, '\0')));
+  EXPECT_GE(zeros.disk_bytes(), 65ull * k_chunk_max);
+  EXPECT_LE(zeros.written_bytes(), 8192u);
+}
+
 }  // namespace
 }  // namespace gridctl::store

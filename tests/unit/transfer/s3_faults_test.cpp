@@ -248,6 +248,8 @@ TEST_F(S3Faults, AWrongClockIsCorrectedByTheServersAndTold) {
   EXPECT_THAT(put(*place, "packs/b", "text"), IsOk());
   ASSERT_EQ(told_.size(), 1u);
   EXPECT_THAT(told_[0], HasSubstr("ahead"));
+  ASSERT_THAT(server.url(), ::testing::StartsWith("http://"));
+  EXPECT_THAT(told_[0], HasSubstr("over http:// anybody on the network may have made up"));
   ScriptedS3 silent(script(false));
   const auto result = open(silent.url())->list("");
   ASSERT_THAT(result, FailsWith(Code::auth_refused));

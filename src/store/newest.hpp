@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What somebody who has the key has seen as the newest checkpoint of each job: lines that go along with a key file, and
+// betray a remote that shows a new machine an older one. gridctl-store(5), "KEY FILES". Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "store/store_key.hpp"
+
+namespace gridctl::store {
+
+inline constexpr std::size_t k_newest_max = 200;             // jobs, those with the newest checkpoints
+inline constexpr std::string_view k_newest_word = "newest";  // begins each of their lines
+
+struct Newest {
+  JobId job;
+  std::string job_name;
+  CheckpointSeq seq;
+  WallTime created_at;  // of the checkpoint
+  WallTime seen_at;
+  std::string seen_at_place;  // a remote, or k_seen_in_key_file
+  bool operator==(const Newest&) const = default;
+};
+inline constexpr std::string_view k_seen_in_key_file = "-";
+
+// Lines, and one that authenticates them under the key; empty for none. REQUIRES: names are words.
+[[nodiscard]] std::string to_text(const std::vector<Newest>& newest, const StoreKey& key);
+// Of a text that may hold other lines too. state_unreadable when lines were changed, removed or added.
+[[nodiscard]] Result<std::vector<Newest>> parse_newest(std::string_view text, const StoreKey& key);
+
+// The highest number of each job; of those with the newest checkpoints, k_newest_max.
+[[nodiscard]] std::vector<Newest> merged(std::vector<Newest> one, const std::vector<Newest>& other);
+
+}  // namespace gridctl::store
