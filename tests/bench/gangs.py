@@ -167,8 +167,11 @@ class Slurm:
             self.write(host, "etc/slurm/slurm.conf", conf)
         self.start_daemons(the_grid.hosts)
         self.write(1, f"{FOLDER[1:]}/job.sh", self.script(nodes))
-        grid.wait_until("Slurm's nodes", 60, lambda: self.ask("sinfo -h -t idle -o %D").split()[-1:] == [str(len(nodes))],
-                        lambda: self.ask("sinfo"))
+        self.wait_idle()
+
+    def wait_idle(self):
+        grid.wait_until("Slurm's nodes", 120, lambda: self.ask("sinfo -h -t idle -o %D").split()[-1:] ==
+                        [str(self.grid.count - 1)], lambda: self.ask("sinfo -R; sinfo"))
 
     def write(self, host, path, text):
         path = self.grid.disk(host, path)
@@ -224,8 +227,7 @@ class Slurm:
             self.grid.command("start", host)
         self.start_daemons(self.grid.hosts)
         grid.wait_until("the end of Slurm's job", 90, lambda: not self.ask(f"squeue -h -j {self.job}").strip())
-        grid.wait_until("Slurm's nodes", 120, lambda: self.ask("sinfo -h -t idle -o %D").split()[-1:] ==
-                        [str(self.grid.count - 1)], lambda: self.ask("sinfo -R; sinfo"))
+        self.wait_idle()
 
 
 def lose(peer, what, patience):
@@ -273,18 +275,21 @@ def imports(the_grid):
     return time.monotonic() - began
 
 
-def loss(the_grid, patience, rounds):
+def loss(the_grid, patience, rounds, only):
     for host in the_grid.hosts:
         os.makedirs(the_grid.disk(host, FOLDER[1:]), exist_ok=True)
         shutil.copy(os.path.join(grid.WORKLOADS, PROGRAM), the_grid.disk(host, FOLDER[1:]))
-    peers = [Gridctl(the_grid), Torchrun(the_grid)]
+    peers = [Gridctl, Torchrun]
     if shutil.which("slurmctld") and shutil.which("munged"):
-        peers.append(Slurm(the_grid))
+        peers.append(Slurm)
     print(f"the program's own imports, on two hosts at once: {imports(the_grid):.1f} s of each start")
     print(f"until the next training step, two ranks on two hosts, silence of {LOST_AFTER} s counts as loss (medians of {rounds})")
     print(f"{'':18} {'host lost':>10} {'ratio':>6} {'beyond the silence':>19} {'after it was known':>19} {'rank killed':>12} {'ratio':>6}")
     ours = {}
-    for peer in peers:
+    for make in peers:
+        if only and make is not Gridctl and make.__name__.lower() not in only:
+            continue
+        peer = make(the_grid)  # its daemons are new: hosts lost power before
         row = {}
         for what in ("host", "rank"):
             results = [lose(peer, what, patience) for _ in range(rounds if peer.name == "gridctl" else 1)]
@@ -344,6 +349,7 @@ def main():
     parser.add_argument("--packages", help="a folder with torch, which each host gets")
     parser.add_argument("--patience", type=int, default=240, help="seconds to wait for the next step [240]")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peers", type=lambda text: text.split(","), default=[], help="torchrun, slurm: only these")
     arguments = parser.parse_args()
     what = arguments.what or ["start", "loss"]
     the_grid = grid.Grid(4)
@@ -355,7 +361,7 @@ def main():
                 sys.exit("gangs.py: --packages VENV/lib/python3.11/site-packages, with torch")
             for host in the_grid.hosts:
                 subprocess.run(["cp", "-a", "--link", arguments.packages, the_grid.disk(host, SITE[1:])], check=True)
-            loss(the_grid, arguments.patience, arguments.rounds)
+            loss(the_grid, arguments.patience, arguments.rounds, arguments.peers)
     finally:
         the_grid.down()
 
