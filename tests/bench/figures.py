@@ -3,11 +3,13 @@
 """Measures what README.md claims and writes the table there, with machine, date and commit.
 
     scripts/install-deps bench; ninja -C build/release store_bench
-    tests/bench/figures.py [--bench build/release/tests/bench/store_bench] [--gridctl build/release/cmd/gridctl] [--write]
+    tests/bench/figures.py [--bench build/release/tests/bench/store_bench] [--gridctl build/release/cmd/gridctl]
+                           [--packages VENV/lib/python3.11/site-packages] [--write]
 
 Storing: a series of LoRA checkpoints and one of full fine-tuning, by gridctl (encrypted) and its peers, as store.py does.
 Processor time is told, which other programs on the machine do not lengthen much. Recovery: on the testgrid, from the loss
-of a host until the program runs again; needs root, by tests/integration/isolated.
+of a host until the program runs again; needs root, by tests/integration/isolated. With --packages, a training on two hosts
+beside torchrun and Slurm, as gangs.py does.
 """
 import argparse
 import datetime
@@ -87,6 +89,17 @@ def recovery(gridctl):
         the_grid.down()
 
 
+def gangs(packages, patience):
+    """Rows: who, seconds until the next step after one of two hosts lost power, and after one of two ranks was killed."""
+    import gangs as bench
+    import grid
+    the_grid = grid.Grid(4)
+    try:
+        return bench.loss(the_grid, packages, patience, rounds=3)
+    finally:
+        the_grid.down()
+
+
 def machine():
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         model = re.search(r"model name\s*:\s*(.*)", file.read())
@@ -96,7 +109,7 @@ def machine():
             f"{datetime.date.today().isoformat()}, commit {commit or 'unknown'}")
 
 
-def table(bench, gridctl, work):
+def table(bench, gridctl, packages, work):
     lines = [f"Measured by [tests/bench/figures.py](tests/bench/figures.py) on {machine()}.", ""]
     lines += ["| checkpoints | tool | stored | CPU time to save | CPU time to restore one |", "|---|---|---|---|---|"]
     for kind, what in SERIES.items():
@@ -109,6 +122,16 @@ def table(bench, gridctl, work):
         lines += ["", f"| a host is lost, `lost_after: {LOST_AFTER}s` | program runs again after |", "|---|---|",
                   f"| power loss: silence | {found['silence']:.1f} s |",
                   f"| reboot: proof of death | {found['reboot']:.1f} s |"]
+    if packages:
+        patience = 200
+
+        def shown(value):
+            return f"{value:.1f} s" if value else f"not within {patience} s"
+
+        lines += ["", "| two ranks of PyTorch on two hosts: next training step after | a host lost power (10 s of silence) | a rank was killed |",
+                  "|---|---|---|"]
+        lines += [f"| {'**gridctl**' if name == 'gridctl' else name} | {shown(row['host'])} | {shown(row['rank'])} |"
+                  for name, row in gangs(packages, patience)]
     return "\n".join(lines) + "\n"
 
 
@@ -116,12 +139,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bench", default=os.path.join(SOURCE, "build/release/tests/bench/store_bench"))
     parser.add_argument("--gridctl", default="", help="measure recovery, too, with this program")
+    parser.add_argument("--packages", default="", help="a folder with torch: measure a training on two hosts, too")
     parser.add_argument("--at", default="/dev/shm")
     parser.add_argument("--write", action="store_true", help="into README.md")
     args = parser.parse_args()
     work = tempfile.mkdtemp(prefix="figures-", dir=args.at)
     try:
-        text = table(os.path.abspath(args.bench), args.gridctl, work)
+        text = table(os.path.abspath(args.bench), args.gridctl, args.packages, work)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     print(text)

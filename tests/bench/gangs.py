@@ -275,8 +275,11 @@ def imports(the_grid):
     return time.monotonic() - began
 
 
-def loss(the_grid, patience, rounds, only):
+def loss(the_grid, packages, patience, rounds, only=()):
+    """Prints a table, and gives its rows: name, and by "host" and "rank" the seconds until the next step, None = later than
+    patience."""
     for host in the_grid.hosts:
+        subprocess.run(["cp", "-a", "--link", packages, the_grid.disk(host, SITE[1:])], check=True)
         os.makedirs(the_grid.disk(host, FOLDER[1:]), exist_ok=True)
         shutil.copy(os.path.join(grid.WORKLOADS, PROGRAM), the_grid.disk(host, FOLDER[1:]))
     peers = [Gridctl, Torchrun]
@@ -285,7 +288,7 @@ def loss(the_grid, patience, rounds, only):
     print(f"the program's own imports, on two hosts at once: {imports(the_grid):.1f} s of each start")
     print(f"until the next training step, two ranks on two hosts, silence of {LOST_AFTER} s counts as loss (medians of {rounds})")
     print(f"{'':18} {'host lost':>10} {'ratio':>6} {'beyond the silence':>19} {'after it was known':>19} {'rank killed':>12} {'ratio':>6}")
-    ours = {}
+    rows = []
     for make in peers:
         if only and make is not Gridctl and make.__name__.lower() not in only:
             continue
@@ -296,7 +299,8 @@ def loss(the_grid, patience, rounds, only):
             row[what] = None if any(one[0] is None for one in results) else statistics.median(one[0] for one in results)
             known = [one[1] for one in results if one[1] is not None]
             row[what, "known"] = statistics.median(known) if known else None
-        ours = ours or row
+        rows.append((peer.name, row))
+        ours = rows[0][1]
 
         def shown(value, unit=" s"):
             return "-" if value is None else f"{value:.1f}{unit}"
@@ -308,6 +312,7 @@ def loss(the_grid, patience, rounds, only):
         print(f"{peer.name:18} {shown(row['host']) if row['host'] else f'> {patience} s':>10} {against('host'):>6} {shown(beyond):>19} "
               f"{shown(row['host', 'known']):>19} {shown(row['rank']) if row['rank'] else f'> {patience} s':>12} {against('rank'):>6}",
               flush=True)
+    return rows
 
 
 def start(the_grid, rounds):
@@ -359,9 +364,7 @@ def main():
         if "loss" in what:
             if not arguments.packages or not os.path.isdir(os.path.join(arguments.packages, "torch")):
                 sys.exit("gangs.py: --packages VENV/lib/python3.11/site-packages, with torch")
-            for host in the_grid.hosts:
-                subprocess.run(["cp", "-a", "--link", arguments.packages, the_grid.disk(host, SITE[1:])], check=True)
-            loss(the_grid, arguments.patience, arguments.rounds, arguments.peers)
+            loss(the_grid, arguments.packages, arguments.patience, arguments.rounds, arguments.peers)
     finally:
         the_grid.down()
 

@@ -182,7 +182,7 @@ def build(work, mutants, wider):
             subprocess.run(["cmake", "--preset", "release"], cwd=tree, check=True, stdout=subprocess.DEVNULL)
         rooms = {one.path.split("/")[1] for one in mutants}
         programs = sorted({program for room in rooms for program in programs_of(room, tree)})
-        done = subprocess.run(["cmake", "--build", folder, "--target", *programs, "gridctl_sim", "concerns_test", *wider, "--", "-k", "0"],
+        done = subprocess.run(["cmake", "--build", folder, "--target", *programs, "gridctl_sim", "concerns_test", "trust_test", *wider, "--", "-k", "0"],
                               capture_output=True, text=True)
         if done.returncode == 0:
             return dropped
@@ -221,7 +221,7 @@ def tests_for(path, folder):
     room = path.split("/")[1]
     found = [next(iter(folder.glob(f"tests/unit/*/{name}")), None) for name in programs_of(room, folder.parent.parent)]
     if room in ("agent", "control", "job", "sched", "registry"):
-        found.append(folder / "tests" / "sim" / "concerns_test")
+        found += [folder / "tests" / "sim" / name for name in ("trust_test", "concerns_test")]
     return [program for program in found if program is not None and program.exists()]
 
 

@@ -25,6 +25,9 @@ TEST(Rfc3339, ReadsBackWhatItWrites) {
   EXPECT_THAT(parse_rfc3339("2024-02-29T00:00:00Z"), IsOk());
   EXPECT_EQ(parse_rfc3339("2026-11-21T13:46:25.007+01:30").value(), WallTime{1'795'263'385'007});
   EXPECT_EQ(parse_rfc3339("2026-11-20T23:16:25-13:00").value(), WallTime{1'795'263'385'000});
+  EXPECT_EQ(parse_rfc3339("2026-11-22T12:15:25+23:59").value(), WallTime{1'795'263'385'000});
+  for (const char* zone : {"+24:00", "+23:60", "23:59", "+2:00", "+02.00"})
+    EXPECT_THAT(parse_rfc3339("2026-11-22T12:15:25" + std::string(zone)), FailsWith(Code::usage)) << zone;
 }
 
 TEST(Rfc3339, RefusesWhatIsNoTime) {

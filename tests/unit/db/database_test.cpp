@@ -152,6 +152,18 @@ TEST_F(Opened, AnotherConnectionsCommitIsNoticed) {
   EXPECT_NE(db_.data_version().value(), before);
 }
 
+TEST_F(Opened, ReadingAfterACommitWritesNothing) {
+  Database other = Database::open(dir_ / "state.db").value();
+  {
+    Transaction transaction = Transaction::begin(db_).value();
+    ASSERT_THAT(db_.execute("INSERT INTO t(id) VALUES(1)"), IsOk());
+    ASSERT_THAT(transaction.commit(), IsOk());
+  }
+  const std::int64_t before = other.data_version().value();
+  EXPECT_EQ(db_.prepare("SELECT count(*) FROM t").next().value(), true);
+  EXPECT_EQ(other.data_version().value(), before) << "only a commit that failed leaves something to be settled";
+}
+
 TEST_F(Opened, KeepsItsUserVersion) {
   EXPECT_EQ(db_.user_version().value(), 0);
   ASSERT_THAT(db_.set_user_version(3), IsOk());

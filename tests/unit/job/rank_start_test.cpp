@@ -58,6 +58,10 @@ TEST(RankStart, MpirunReachesTheOtherHostsThroughTheAgent) {
   const std::string first = starter_script(Launcher::mpi, two_hosts(0), k_paths, false);
   EXPECT_THAT(first, HasSubstr("OMPI_MCA_plm_rsh_agent="));
   EXPECT_THAT(first, HasSubstr("HYDRA_LAUNCHER_EXEC="));
+  for (const char* variable :
+       {"OMPI_MCA_oob_tcp_keepalive_probes=3", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "PRTE_MCA_prte_default_hostfile=",
+        "HYDRA_LAUNCHER=rsh", "HYDRA_HOST_FILE=", "I_MPI_HYDRA_BOOTSTRAP=rsh", "I_MPI_HYDRA_HOST_FILE="})
+    EXPECT_THAT(first, HasSubstr(variable));
   EXPECT_THAT(first, HasSubstr("mpirun -np 4 "));
   EXPECT_THAT(first, HasSubstr("gang-end"));
   EXPECT_EQ(starter_script(Launcher::mpi, two_hosts(1), k_paths, false), "folder=$(dirname /gridctl/run/program.sh)\n"

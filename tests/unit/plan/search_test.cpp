@@ -41,6 +41,13 @@ TEST(Search, OffersOnlyWhatFitsAndCanRun) {
   EXPECT_EQ(rejected + answer.fitting, answer.looked_at);
 }
 
+TEST(Search, KnowsTheWordsForWhatItRanksBy) {
+  EXPECT_EQ(rank_of("time"), RankBy::time);
+  EXPECT_EQ(rank_of("cost"), RankBy::cost);
+  EXPECT_EQ(rank_of("expected"), RankBy::expected);
+  EXPECT_EQ(rank_of("speed"), std::nullopt);
+}
+
 TEST(Search, RanksByWhatWasAskedFor) {
   Question asked = question("llama-3-8b", "H100 SXM5 80GB", 8, 8);
   const double quickest = search(asked).best.front().expected_hours();
