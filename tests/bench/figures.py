@@ -77,7 +77,7 @@ def recovery(gridctl):
         for name, strike in (("silence", the_grid.kill), ("reboot", the_grid.reboot)):
             job = laptop.submit(grid.plain(name, envs={"STEPS": 400}, recovery={"lost_after": f"{LOST_AFTER}s"}))
             job.wait_checkpoint(2)
-            host = int(job.host().removeprefix("h"))
+            host = job.host()
             begin = datetime.datetime.now(datetime.timezone.utc).timestamp()
             strike(host)
             job.wait_attempt(2)
