@@ -300,8 +300,8 @@ namespace {
 std::string apart(const GangDecision& decision, const GangWish& wish) {
   if (decision.plan || !decision.short_pools.empty() || decision.fitting < static_cast<std::size_t>(wish.least()))
     return {};
-  return std::string("they are at no common site") + (wish.near == Near::island ? " with fast links" : "") +
-         ", declared (provider register --site) or measured; class: federated asks for none";
+  return std::string("these hosts share no site") + (wish.near == Near::island ? " with fast links" : "") +
+         "; declare one (provider register --site), measure it, or use class: federated";
 }
 }  // namespace
 
