@@ -40,10 +40,6 @@ Result<std::optional<std::string>> read_if_there(const Path& path, std::uint64_t
 
 bool is_memory(const Path& path) { return os::file_system_kind(path) == "tmpfs"; }
 
-std::int64_t aged(std::int64_t age, std::int64_t passed) {
-  return age < 0 ? age : age + std::max<std::int64_t>(0, passed);
-}
-
 }  // namespace
 
 Path agent_home() {
@@ -219,11 +215,7 @@ std::optional<StoredStatus> parse_stored(std::string_view text, os::Clock& clock
   const std::int64_t passed_ms = same_boot
                                      ? (clock.boot().ns - to_number<std::int64_t>(stamps[1]).value_or(0)) / 1'000'000
                                      : clock.wall().ms - to_number<std::int64_t>(stamps[2]).value_or(0);
-  stored.status.started_ms_ago = aged(stored.status.started_ms_ago, passed_ms);
-  stored.status.running_ms_ago = aged(stored.status.running_ms_ago, passed_ms);
-  if (stored.status.allowed_ms >= 0) stored.status.allowed_ms = std::max<std::int64_t>(stored.status.allowed_ms - passed_ms, 0);
-  stored.status.ended_ms_ago = aged(stored.status.ended_ms_ago, passed_ms);
-  for (auto& checkpoint : stored.status.checkpoints) checkpoint.age_ms = aged(checkpoint.age_ms, passed_ms);
+  wire::make_older(stored.status, std::max<std::int64_t>(passed_ms, 0));
   return stored;
 }
 

@@ -189,13 +189,14 @@ bool better(const GangPlan& a, const GangPlan& b, job::Optimize optimize) {
   return rank(a) < rank(b);
 }
 
-// Hosts to keep away from are asked when there is no gang without them: the one that failed this job last comes last of
-// these, so that they take turns, and those that break jobs of all kinds after them. 0: a host to be had at once.
+// Hosts to keep away from are asked when there is no gang without them: the one that failed this job last comes last,
+// so that they take turns, also those that break jobs of all kinds: another one may fail this job every time. 0: a host
+// to be had at once.
 std::size_t turn_of(const HostFacts& host, const std::vector<Avoid>& avoided) {
-  if (!host.shunned.empty()) return avoided.size() + 1;
   const auto found =
       std::find_if(avoided.begin(), avoided.end(), [&](const Avoid& one) { return one.host == host.name; });
-  return found == avoided.end() ? 0 : static_cast<std::size_t>(found - avoided.begin()) + 1;
+  if (found != avoided.end()) return static_cast<std::size_t>(found - avoided.begin()) + 2;
+  return host.shunned.empty() ? 0 : 1;
 }
 
 void search_size(Search& search, const std::vector<Pool>& pools, const std::vector<Candidate>& fitting) {

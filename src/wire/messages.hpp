@@ -197,6 +197,8 @@ struct AttemptStatus {
   std::int64_t allowed_ms = -1;             // what is left of Allowance::run; -1 = no limit
   std::string no_checkpoint{};              // why none could be taken for longer than it should take; empty = well
 };
+// Everything in it was so many milliseconds longer ago (>= 0), and so much less is left of what it is allowed.
+void make_older(AttemptStatus& status, std::int64_t ms);
 
 // How often a job shall save and its host look. Zero: as it was told before.
 struct Tempo {

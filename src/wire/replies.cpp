@@ -101,6 +101,15 @@ Result<EndReason> parse_end_reason(std::string_view name) {
   return make_error(Code::protocol_violation, "the peer named an unknown end of an attempt");
 }
 
+void make_older(AttemptStatus& status, std::int64_t ms) {
+  const auto add = [ms](std::int64_t& ago) {
+    if (ago >= 0) ago += ms;
+  };
+  for (std::int64_t* ago : {&status.started_ms_ago, &status.running_ms_ago, &status.ended_ms_ago}) add(*ago);
+  for (HostCheckpoint& checkpoint : status.checkpoints) add(checkpoint.age_ms);
+  if (status.allowed_ms >= 0) status.allowed_ms = std::max<std::int64_t>(status.allowed_ms - ms, 0);
+}
+
 std::string encode(const AgentHello& m) { return write_record(m); }
 std::string encode(const PrepareReply& m) { return write_record(m); }
 std::string encode(const StartReply& m) { return write_record(m); }

@@ -42,6 +42,7 @@ struct Folder {
   bool synced = false, emptied = false;
   std::optional<wire::AttemptStatus> status;
   std::string status_boot;
+  Nanos status_at = 0;
   std::int64_t deadline = 0;
   agent::HostLimits limits;
   std::optional<std::int64_t> stop, kept;

@@ -37,37 +37,71 @@ Result<Request> as_request(Result<Parsed> parsed) {
   return Request{std::move(request)};
 }
 
+// All of these but for the times, as long as both have one.
 bool same(const wire::HostCheckpoint& a, const wire::HostCheckpoint& b) {
-  return std::tie(a.number, a.root, a.age_ms, a.bytes, a.files, a.how) ==
-         std::tie(b.number, b.root, b.age_ms, b.bytes, b.files, b.how);
+  return std::tie(a.number, a.root, a.bytes, a.files, a.how) == std::tie(b.number, b.root, b.bytes, b.files, b.how);
 }
 
 bool same(const wire::AttemptStatus& a, const wire::AttemptStatus& b) {
   const auto fields = [](const wire::AttemptStatus& s) {
-    return std::tie(s.job, s.epoch, s.phase, s.doing, s.end, s.exit_code, s.signal, s.detail, s.started_ms_ago,
-                    s.ended_ms_ago, s.log_bytes, s.max_epoch);
+    return std::tie(s.job, s.epoch, s.phase, s.doing, s.end, s.exit_code, s.signal, s.detail, s.log_bytes, s.max_epoch);
   };
-  return fields(a) == fields(b) && std::equal(a.checkpoints.begin(), a.checkpoints.end(), b.checkpoints.begin(),
-                                              b.checkpoints.end(), [](const auto& x, const auto& y) { return same(x, y); });
+  const auto timed = [](const wire::AttemptStatus& s) {
+    return std::tuple{s.started_ms_ago >= 0, s.ended_ms_ago >= 0, s.running_ms_ago >= 0, s.allowed_ms >= 0};
+  };
+  return fields(a) == fields(b) && timed(a) == timed(b) &&
+         std::equal(a.checkpoints.begin(), a.checkpoints.end(), b.checkpoints.begin(), b.checkpoints.end(),
+                    [](const auto& x, const auto& y) { return same(x, y); });
 }
 
-// But for the time.
 bool same(const wire::PollReply& a, const wire::PollReply& b) {
   return a.boot_id == b.boot_id && a.held == b.held && a.load1 == b.load1 && a.disk_free_bytes == b.disk_free_bytes &&
          std::equal(a.attempts.begin(), a.attempts.end(), b.attempts.begin(), b.attempts.end(),
                     [](const auto& x, const auto& y) { return same(x, y); });
 }
 
-std::string encode_reply(const wire::PollReply& reply, LastPoll& last) {
-  constexpr std::string_view k_time = "\"host_time_ns\":";
-  if (last.head.empty() || !same(reply, last.reply)) {
-    const std::string whole = wire::encode(reply);
-    const std::size_t digits = whole.find(k_time) + k_time.size();
-    last.reply = reply;
-    last.head = whole.substr(0, digits);
-    last.tail = whole.substr(std::min(whole.find_first_not_of("-0123456789", digits), whole.size()));
+// In an order of its own.
+template <class Reply, class What>
+void each_time(Reply& reply, const What& what) {
+  what(reply.host_time.ns);
+  for (auto& one : reply.attempts) {
+    for (auto* time : {&one.started_ms_ago, &one.ended_ms_ago, &one.running_ms_ago, &one.allowed_ms})
+      if (*time >= 0) what(*time);
+    for (auto& checkpoint : one.checkpoints) what(checkpoint.age_ms);
   }
-  return last.head + std::to_string(reply.host_time.ns) + last.tail;
+}
+
+// Written with a mark in the place of each time: their numbers fill the gaps.
+void cut(wire::PollReply reply, LastPoll& last) {
+  constexpr std::string_view k_mark = "40404";
+  constexpr std::int64_t k_first = 4'040'400'000'000;
+  constexpr std::size_t k_digits = 13;
+  std::int64_t mark = k_first;
+  each_time(reply, [&](std::int64_t& time) { time = mark++; });
+  const std::string whole = wire::encode(reply);
+  last.pieces.clear();
+  last.order.clear();
+  std::size_t from = 0;
+  for (std::size_t at = whole.find(k_mark); at != std::string::npos; at = whole.find(k_mark, at + 1)) {
+    const std::int64_t number = std::strtoll(whole.c_str() + at, nullptr, 10);
+    if (number < k_first || number >= mark) continue;
+    last.pieces.push_back(whole.substr(from, at - from));
+    last.order.push_back(static_cast<std::size_t>(number - k_first));
+    from = at + k_digits;
+  }
+  last.pieces.push_back(whole.substr(from));
+}
+
+std::string encode_reply(const wire::PollReply& reply, LastPoll& last) {
+  if (last.pieces.empty() || !same(reply, last.reply)) {
+    last.reply = reply;
+    cut(reply, last);
+  }
+  std::vector<std::int64_t> times;
+  each_time(reply, [&](std::int64_t time) { times.push_back(time); });
+  std::string text;
+  for (std::size_t i = 0; i < last.order.size(); ++i) text += last.pieces[i] + std::to_string(times[last.order[i]]);
+  return text + last.pieces.back();
 }
 
 std::string encode_answer(const Result<Answer>& answer, LastPoll& last) {

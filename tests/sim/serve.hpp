@@ -13,7 +13,8 @@ struct LastPoll {
   std::string without_echo;
   wire::PollRequest request;
   wire::PollReply reply;
-  std::string head, tail;  // of the reply as written, around its time
+  std::vector<std::string> pieces;  // of the reply as written, around its times,
+  std::vector<std::size_t> order;   // which stand in this order
 };
 
 // The reply's payload. An error: the connection broke, or what came over it could not be read. Throws Killed when the

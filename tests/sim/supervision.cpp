@@ -169,7 +169,7 @@ void Supervision::follow() {
   lease.deadline = clock_.deadline();
   (void)host_.take(lease);
   kill_point();
-  if (status_.started_ms_ago < 0) status_.started_ms_ago = 0;
+  status_.started_ms_ago = std::max<std::int64_t>(status_.started_ms_ago, 0);
   status_.phase = clock_.is_stopping() ? wire::AttemptPhase::stopping : wire::AttemptPhase::running;
   status_.doing.clear();
   if (clock_.is_stopping()) host_.world_.say("a stop was wanted before the payload was ours");
@@ -217,8 +217,7 @@ void Supervision::keep_limits() {
   if (step != agent::StopStep::none && due) status_.detail = due->limit;
   status_.allowed_ms = agent::allowed_ms(mine.limits, since, host_.clock());
   act(step);
-  if (since) host_.world_.truth->runs(*mine.launches.back().payload, host_.clock() - *since,
-                                        mine.start->spec.stop_grace);
+  if (since) host_.world_.truth->runs(*mine.launches.back().payload, mine.start->spec.stop_grace);
 }
 
 void Supervision::act(agent::StopStep step) {
@@ -275,12 +274,24 @@ void Supervision::payload_ended() {
 
 void Supervision::publish() {
   kill_point();
-  Folder& mine = folder();
   if (host_.disk_full) return;
+  write_status();
+}
+
+void Supervision::write_status() {
+  Folder& mine = folder();
+  const BootTime now = host_.clock();
+  const auto ms_since = [now](BootTime then) { return std::max<std::int64_t>((now - then).count() / k_ms, 0); };
+  if (status_.started_ms_ago >= 0 && !mine.launches.empty())
+    status_.started_ms_ago = status_.running_ms_ago = ms_since(mine.launches.back().running_since);
   status_.checkpoints.clear();
-  for (const Snapshot& snapshot : mine.snapshots) status_.checkpoints.push_back(snapshot.checkpoint);
+  for (const Snapshot& snapshot : mine.snapshots) {
+    status_.checkpoints.push_back(snapshot.checkpoint);
+    status_.checkpoints.back().age_ms = ms_since(snapshot.taken_at);
+  }
   mine.status = status_;
   mine.status_boot = host_.boot_id();
+  mine.status_at = host_.world_.now;
 }
 
 void Supervision::look_for_checkpoint() {
@@ -343,12 +354,8 @@ void Supervision::write_end(int tries) {
     });
     return;
   }
-  Folder& mine = folder();
-  status_.checkpoints.clear();
-  for (const Snapshot& snapshot : mine.snapshots) status_.checkpoints.push_back(snapshot.checkpoint);
-  mine.status = status_;
-  mine.status_boot = host_.boot_id();
-  mine.synced = true;
+  write_status();
+  folder().synced = true;
   stage_ = Stage::gone;
 }
 

@@ -40,6 +40,7 @@ class Supervision {
   void kill_payload();
   void arm_timer();
   void publish();
+  void write_status();
   void snapshot();
   void conclude();
   void write_end(int tries);

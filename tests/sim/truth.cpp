@@ -71,6 +71,7 @@ Payload* Truth::payload_starts(int host, int laptop, const wire::AttemptSpec& sp
   payload->host = host;
   payload->epoch = spec.epoch;
   payload->gpus = spec.gpu_uuids;
+  payload->began_at = world_.now;
   if (spec.gang) payload->members = static_cast<int>(spec.gang->members.size());
   const std::string which = name(*payload);
   if (find(host, payload->job, spec.epoch) != nullptr) throw Violation("S8", which + " starts a second time");
@@ -154,11 +155,12 @@ void Truth::outlives(const Payload& payload, BootTime now, BootTime deadline, Du
     throw Violation("L2", name(payload) + " outlives its lease by more than grace and 30 s");
 }
 
-// Whatever becomes of the laptop. A supervisor that was killed and is there again has its slack to end it.
-void Truth::runs(const Payload& payload, Duration time, Duration grace) {
+// Whatever becomes of the laptop. A gang runs from when all of it does; a member alone, from when it does. A supervisor
+// that was killed and is there again has its slack to end it.
+void Truth::runs(const Payload& payload, Duration grace) {
   const job::Spec& spec = world_.jobs[static_cast<std::size_t>(payload.job)].spec;
   if (!payload.alive || !spec.max_duration || payload.host == world_.options.liar) return;
-  if (time <= *spec.max_duration) return void(over_since_.erase(&payload));
+  if (world_.now - gang_began(payload) <= spec.max_duration->count()) return void(over_since_.erase(&payload));
   const Nanos since = over_since_.try_emplace(&payload, world_.now).first->second;
   if (world_.now - since > grace.count() + k_over_slack)
     throw Violation("W7", name(payload) + " runs on though its host was told how long it may");

@@ -40,7 +40,7 @@ struct Payload {  // the job's own program on a host
   int members = 1;  // of its gang
   bool alive = true;
   Why why = Why::finished;
-  Nanos ended_at = 0;
+  Nanos began_at = 0, ended_at = 0;
 };
 
 class Truth {
@@ -61,8 +61,7 @@ class Truth {
   void recorded_never(int host, int laptop, const JobId& job, Epoch epoch);  // as certain, on whatever ground
   void lease_extends(const Payload* payload, BootTime until);                // by a renewal that was answered
   void lease_ends(const Payload& payload, BootTime now, BootTime deadline);
-  // Its supervisor, which lives, sees that it has run for so long.
-  void runs(const Payload& payload, Duration time, Duration grace);
+  void runs(const Payload& payload, Duration grace);  // its supervisor, which lives, sees it
   void outlives(const Payload& payload, BootTime now, BootTime deadline, Duration grace);
 
   // On laptops.
@@ -91,6 +90,7 @@ class Truth {
   void check_holds(Laptop& laptop);
   void check_size(const job::State& after) const;
   void check_room(Laptop& laptop);
+  [[nodiscard]] static bool is_behind_a_gang(Laptop& laptop, const control::TrackedJob& job);
 
   // The end.
   void healed();
@@ -123,6 +123,7 @@ class Truth {
     Nanos kept_at = -1;
     Nanos resumed_at = -k_min;
   };
+  [[nodiscard]] Nanos gang_began(const Payload& payload) const;  // its last member, or it alone
   void check_needless(int laptop, const job::State& before, const job::Event& what);
   void check_end(const job::State& before, const job::AttemptEnded& ended);
   void check_final(const job::State& before, const job::State& after);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs on several hosts: no member starts before all are ready, and what one of them holds is used or given back.
 #include <algorithm>
+#include <tuple>
 
 #include "host.hpp"
 #include "truth.hpp"
@@ -18,6 +19,14 @@ bool Truth::has_peers(const Payload& payload) const {
     return one->job == payload.job && one->epoch == payload.epoch;
   });
   return begun >= payload.members;
+}
+
+Nanos Truth::gang_began(const Payload& payload) const {
+  if (!has_peers(payload)) return payload.began_at;
+  Nanos last = payload.began_at;
+  for (const auto& one : payloads_)
+    if (one->job == payload.job && one->epoch == payload.epoch) last = std::max(last, one->began_at);
+  return last;
 }
 
 bool Truth::has_lost_peer(const Payload& payload) const {
@@ -46,6 +55,18 @@ void Truth::check_size(const job::State& after) const {
                               job::nodes_text(spec));
 }
 
+// A gang that waits, too, and whose turn comes before: what is free may be kept for it.
+bool Truth::is_behind_a_gang(Laptop& laptop, const control::TrackedJob& job) {
+  const auto rank = [](const control::TrackedJob& one) {
+    return std::tuple(-one.spec().priority, one.row.submitted_at, one.id().value);
+  };
+  const auto& all = laptop.controller()->book().all();
+  return std::any_of(all.begin(), all.end(), [&](const auto& entry) {
+    const control::TrackedJob& other = *entry.second;
+    return other.spec().num_nodes > 1 && other.in<job::Waiting>() != nullptr && rank(other) < rank(job);
+  });
+}
+
 // Once all is well: an elastic gang runs as soon as as many hosts are free as it needs at least.
 void Truth::check_room(Laptop& laptop) {
   for (const auto& [id, job] : laptop.controller()->book().all()) {
@@ -53,7 +74,7 @@ void Truth::check_room(Laptop& laptop) {
     int free = 0;
     for (int host = 0; host < world_.options.hosts; ++host) free += could_take(laptop, host, job->spec()) ? 1 : 0;
     const bool waits = waiting != nullptr && waiting->why == "waiting_for_provider" && job::is_elastic(job->spec());
-    if (!waits || job->unsure || free < job::nodes_least(job->spec())) {
+    if (!waits || job->unsure || free < job::nodes_least(job->spec()) || is_behind_a_gang(laptop, *job)) {
       roomy_since_.erase(id);
       continue;
     }

@@ -63,6 +63,7 @@ Result<std::optional<agent::StoredStatus>> View::stored(const AttemptKey& key) {
   agent::StoredStatus out;
   if (folder->status) {
     out.status = *folder->status;
+    wire::make_older(out.status, (host_.world_.now - folder->status_at) / k_ms);
     out.boot_id = folder->status_boot;
   } else {
     out.status.job = key.job;

@@ -8,10 +8,6 @@ namespace gridctl::control {
 namespace {
 constexpr int k_drift = 2000;                                  // clocks drift by one part in so many at most
 constexpr Duration k_hardly = std::chrono::milliseconds{300};  // as any link and loop may take
-
-void add(std::int64_t& ms_ago, std::int64_t late) {
-  if (ms_ago >= 0) ms_ago += late;
-}
 }  // namespace
 
 Duration Transit::took(BootTime sent, BootTime got) {
@@ -25,11 +21,7 @@ Duration Transit::took(BootTime sent, BootTime got) {
 void make_older(wire::PollReply& reply, Duration late) {
   if (late < k_hardly) return;
   const std::int64_t ms = std::chrono::duration_cast<std::chrono::milliseconds>(late).count();
-  for (wire::AttemptStatus& status : reply.attempts) {
-    for (std::int64_t* ago : {&status.started_ms_ago, &status.running_ms_ago, &status.ended_ms_ago}) add(*ago, ms);
-    if (status.allowed_ms >= 0) status.allowed_ms = std::max<std::int64_t>(status.allowed_ms - ms, 0);
-    for (wire::HostCheckpoint& checkpoint : status.checkpoints) add(checkpoint.age_ms, ms);
-  }
+  for (wire::AttemptStatus& status : reply.attempts) wire::make_older(status, ms);
 }
 
 }  // namespace gridctl::control
