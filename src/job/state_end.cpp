@@ -12,7 +12,11 @@ namespace gridctl::job {
 
 namespace {
 
-constexpr int k_start_failures_max = 5;  // then the job's own set-up is to blame
+// Then the job's own set-up is to blame. In a gang any member's host may be: that is no proof against the others' starts.
+constexpr int k_start_failures_max = 5, k_gang_start_failures_max = 20;
+int start_failures_max(const Attempt& attempt) {
+  return std::min(k_start_failures_max * static_cast<int>(attempt.members.size()), k_gang_start_failures_max);
+}
 constexpr int k_image_failures_max = 2;  // a registry's bad minute is over by then; a wrong name never is
 constexpr int k_not_executable = 126, k_not_found = 127;  // how shells say it
 
@@ -320,7 +324,7 @@ void Stepper::retry_elsewhere(const Attempt& attempt, const End& end) {
   const bool image = end.kind == EndKind::image_failed;
   if (end.kind == EndKind::start_failed || end.kind == EndKind::disk_full || image) avoid(host, in_words(end));
   else if (barren) avoid(host, "attempts end there before they have saved anything: " + in_words(end));
-  if (end.kind == EndKind::start_failed && ++s().start_failures_in_row >= k_start_failures_max) {
+  if (end.kind == EndKind::start_failed && ++s().start_failures_in_row >= start_failures_max(attempt)) {
     done(JobState::failed, std::nullopt, "start_failed",
          "could not be started " + std::to_string(s().start_failures_in_row) + " times in a row, last on " +
              host.value + ": " + end.detail);

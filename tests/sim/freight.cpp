@@ -88,7 +88,7 @@ Result<control::PortProof> SimFreight::prove_port(const control::HostReach& from
   for (const control::HostReach* host : {&from, &to}) TRY(reach(*host, control::k_reach_patience));
   control::PortProof proof;
   const bool trouble = !world_.healed && world_.rng.chance(world_.options.port_trouble);
-  // Five in a row are held against the job.
+  // Many in a row are held against the job.
   const bool closed = trouble && world_.rng.chance(0.3) && unreached_++ < k_unreached_max;
   if (trouble && !closed) return make_error(Code::busy, "somebody listens there");
   proof.contact.works = !closed;

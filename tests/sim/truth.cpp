@@ -161,7 +161,8 @@ void Truth::runs(const Payload& payload, Duration grace) {
   const job::Spec& spec = world_.jobs[static_cast<std::size_t>(payload.job)].spec;
   if (!payload.alive || !spec.max_duration || payload.host == world_.options.liar) return;
   if (world_.now - gang_began(payload) <= spec.max_duration->count()) return void(over_since_.erase(&payload));
-  const Nanos since = over_since_.try_emplace(&payload, world_.now).first->second;
+  const Nanos seen = over_since_.try_emplace(&payload, world_.now).first->second;
+  const Nanos since = std::max(seen, world_.node(world_.host_node(payload.host)).woke_at);  // asleep, nobody ends it
   if (world_.now - since > grace.count() + k_over_slack)
     throw Violation("W7", name(payload) + " runs on though its host was told how long it may");
 }

@@ -100,6 +100,20 @@ TEST(GangState, BlamesTheHostOfTheMemberThatCouldNotStart) {
   EXPECT_EQ(job.state.avoided[0].host.value, "h1");
 }
 
+// One bad host among many is no proof against the job, and a set-up that never works ends it all the same.
+TEST(GangState, FailsWhenItCouldNotBeStartedAsOftenForEachMemberAsAJobOnOneHost) {
+  for (const auto& [size, most] : {std::pair{2, 10}, {4, 20}, {8, 20}}) {
+    Gang job(size);
+    for (int tries = 1; tries <= most; ++tries) {
+      ASSERT_FALSE(is_final(job.state.visible())) << size << " members, " << tries;
+      if (tries > 1) job.place_gang("h");
+      job.happen(LaunchFailed{job.state.epoch, "broken engine", true, {}, EndKind::start_failed, false, 1});
+    }
+    EXPECT_EQ(job.state.visible(), JobState::failed) << size;
+    EXPECT_THAT(job.state.reason_text, testing::HasSubstr("could not be started " + std::to_string(most) + " times in a row"));
+  }
+}
+
 TEST(GangState, SucceedsWhenTheLastMemberHas) {
   Gang job(2);
   job.start();
