@@ -28,7 +28,9 @@ Result<std::shared_ptr<const Masks>> JobFiles::masks_of(const JobId& job) {
 
 std::string JobFiles::masked(const JobId& job, std::string text) {
   const Result<std::shared_ptr<const Masks>> masks = masks_of(job);
-  if (masks) (*masks)->mask(text);
+  if (!masks)
+    return text.empty() ? text : "(left out, for the job's secrets cannot be read: " + masks.error().one_line() + ")";
+  (*masks)->mask(text);
   return text;
 }
 

@@ -85,6 +85,14 @@ TEST_F(PrintedSecret, CannotBeReadInWhatAHostSays) {
   EXPECT_EQ(files_.masked(JobId{"other"}, k_token), k_token);  // no secret of that one
 }
 
+TEST_F(PrintedSecret, CannotBeReadWhereNobodyKnowsWhatItIs) {
+  ASSERT_THAT(os::make_directories(paths_.secrets_of(job_) / "SPOILT"), IsOk());  // a folder: no value can be read
+  const std::string said = files_.masked(job_, std::string("KeyError: ") + k_token);
+  EXPECT_THAT(said, HasSubstr("left out, for the job's secrets cannot be read: "));
+  EXPECT_THAT(said, Not(HasSubstr("hf_a")));
+  EXPECT_EQ(files_.masked(job_, ""), "");
+}
+
 class NoNetwork : public AgentNetwork {
  public:
   Result<std::unique_ptr<AgentChannel>> connect(const registry::Provider&, BootTime) override { return nobody(); }
