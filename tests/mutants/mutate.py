@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Do the tests notice? Draws small faults over all rooms by machine, builds once with every one of them behind a switch
 (mutant.hpp), and runs the cheapest tests first until one fails: the room's own unit tests, those of rooms that use it, the
-simulator, and with --wide the tests of commands, of real connections, of the agent, and a failover on real hosts. Prints a line for each mutant and a table by room; those that nobody noticed come last, with their place.
+simulator, and with --wide the tests of commands, of real connections, of the agent, and a failover on real hosts.
+Prints a line for each mutant and a table by room; those that nobody noticed come last, with their place.
 
-usage: mutate.py [--seed N] [--count N] [--rooms R,...] [--minutes M] [--work DIR] [--sim-seconds S] [--wide]
+usage: mutate.py [--seed N] [--count N] [--rooms R,...] [--minutes M] [--work DIR] [--sim-seconds S] [--jobs N] [--wide]
                  [--only N,...] [--list]
 
   --seed N         which mutants are drawn (default: of the clock)
@@ -13,6 +14,7 @@ usage: mutate.py [--seed N] [--count N] [--rooms R,...] [--minutes M] [--work DI
   --minutes M      stop after so long; what was not run is said
   --work DIR       where the changed sources and the build lie (default: build/mutants); kept, so that a run goes on
   --sim-seconds S  how long the simulator looks for a seed that notices one (default 20)
+  --jobs N         how many are judged at once (default: one for each core)
   --wide           what unit tests and simulator do not notice meets larger tests, too (minutes each; as root). An agent
                    on a host of the testgrid runs without the mutant
   --only N,...     judge these of the drawn ones
@@ -23,6 +25,7 @@ never, inverted), statement (left out: a sync or an append among them), argument
 """
 import argparse
 import collections
+import concurrent.futures
 import os
 import pathlib
 import random
@@ -30,6 +33,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -250,9 +254,13 @@ class Baseline:
     """How long each command takes without a fault, and which of its tests fail already: those notice nothing."""
 
     def __init__(self, folder):
-        self.folder, self.known = folder, {}
+        self.folder, self.known, self.lock = folder, {}, threading.Lock()
 
     def of(self, command):
+        with self.lock:
+            return self.measured(command)
+
+    def measured(self, command):
         name = name_of(command)
         if name not in self.known:
             started = time.monotonic()
@@ -309,6 +317,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--work", type=pathlib.Path, default=TOP / "build" / "mutants")
     parser.add_argument("--sim-seconds", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--wide", action="store_true")
     parser.add_argument("--only", type=lambda text: [int(word) for word in text.split(",")], default=[])
     parser.add_argument("--list", action="store_true")
@@ -328,12 +337,18 @@ def main():
     noticed, survived, left = collections.Counter(), collections.defaultdict(list), 0
     order = [one for one in mutants if one.number not in dropped and (not options.only or one.number in options.only)]
     random.Random(options.seed).shuffle(order)
-    for one in order:
-        if options.minutes and time.monotonic() - started > options.minutes * 60:
+
+    def judged(one):
+        in_time = not options.minutes or time.monotonic() - started <= options.minutes * 60
+        return judge(one, folder, baseline, options) if in_time else None
+
+    # One after the other under --wide: scenarios share what their hosts stand on.
+    pool = concurrent.futures.ThreadPoolExecutor(1 if options.wide else options.jobs)
+    for one, by in zip(order, pool.map(judged, order)):
+        room = "/".join(one.path.split("/")[1:-1])
+        if by is None:
             left += 1
             continue
-        room = "/".join(one.path.split("/")[1:-1])
-        by = judge(one, folder, baseline, options)
         if by:
             noticed[room] += 1
         else:
