@@ -2,6 +2,9 @@
 // What the registry's source files share. Not for other rooms.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "db/database.hpp"
 #include "registry/registry.hpp"
 
@@ -16,6 +19,13 @@ inline constexpr std::string_view k_price_changes =
 struct Registry::Impl {
   os::Path directory;
   db::Database db;
+  // Hosts as read last: most have not changed when a daemon asks again, and to parse them takes longer than all the rest.
+  struct KnownHost {
+    std::string facts, figures;
+    Provider parsed;
+  };
+  std::map<std::string, KnownHost> known_hosts;
+  bool asks_again = false;  // who asks once remembers nothing
 
   Impl(os::Path dir, db::Database database) : directory(std::move(dir)), db(std::move(database)) {}
 

@@ -9,6 +9,7 @@
 #include "os/entries.hpp"
 #include "os/random.hpp"
 #include "registry/impl.hpp"
+#include "registry/listing.hpp"
 #include "registry/provider_json.hpp"
 #include "registry/schema.hpp"
 
@@ -139,22 +140,29 @@ Result<void> Registry::remove_provider(const HostName& name) {
 }
 
 namespace {
-Result<Provider> read_provider(const db::Statement& row) {
-  TRY_ASSIGN(Provider p, parse_provider(row.text(0)));
-  p.drained = row.integer(1) != 0;
-  p.liveness = row.text(2);
-  if (!row.is_null(3)) p.last_seen_at = WallTime{row.integer(3)};
+constexpr std::string_view k_hosts =
+    "SELECT p.name, p.facts, f.numbers, p.drained, p.liveness, p.last_seen_ms "
+    "FROM providers p LEFT JOIN figures f ON f.provider = p.name ";
+
+Result<Provider> parsed(std::string_view facts, std::string_view figures) {
+  TRY_ASSIGN(Provider p, parse_provider(facts));
+  if (!figures.empty()) read_figures(figures, p.figures);
   return p;
+}
+
+void read_news(const db::Statement& row, Provider& p) {
+  p.drained = row.integer(3) != 0;
+  p.liveness = row.text(4);
+  if (!row.is_null(5)) p.last_seen_at = WallTime{row.integer(5)};
 }
 }  // namespace
 
 Result<Provider> Registry::provider(const HostName& name) {
-  db::Statement query =
-      impl_->db.prepare("SELECT facts, drained, liveness, last_seen_ms FROM providers WHERE name = ?");
+  db::Statement query = impl_->db.prepare(std::string(k_hosts) + "WHERE p.name = ?");
   TRY_ASSIGN(const bool row, query.bind(name.value).next());
   if (row) {
-    TRY_ASSIGN(Provider found, read_provider(query));
-    TRY(impl_->load_figures(found));
+    TRY_ASSIGN(Provider found, parsed(query.view(1), query.view(2)));
+    read_news(query, found);
     return found;
   }
   std::vector<std::string> names;
@@ -172,15 +180,27 @@ Result<Provider> Registry::provider(const HostName& name) {
 }
 
 Result<std::vector<Provider>> Registry::providers() {
-  db::Statement query = impl_->db.prepare("SELECT facts, drained, liveness, last_seen_ms FROM providers ORDER BY name");
+  db::Statement query = impl_->db.prepare(std::string(k_hosts) + "ORDER BY p.name");
+  const bool remembers = std::exchange(impl_->asks_again, true);
+  std::map<std::string, Impl::KnownHost> known;
   std::vector<Provider> all;
   for (;;) {
     TRY_ASSIGN(const bool row, query.next());
-    if (!row) return all;
-    TRY_ASSIGN(Provider p, read_provider(query));
-    TRY(impl_->load_figures(p));
-    all.push_back(std::move(p));
+    if (!row) break;
+    const std::string_view facts = query.view(1), figures = query.view(2);
+    auto before = impl_->known_hosts.extract(query.text(0));
+    if (!before.empty() && before.mapped().facts == facts && before.mapped().figures == figures) {
+      all.push_back(before.mapped().parsed);
+      known.insert(known.end(), std::move(before));
+    } else {
+      TRY_ASSIGN(Provider p, parsed(facts, figures));
+      if (remembers) known.insert_or_assign(query.text(0), Impl::KnownHost{std::string(facts), std::string(figures), p});
+      all.push_back(std::move(p));
+    }
+    read_news(query, all.back());
   }
+  impl_->known_hosts = std::move(known);
+  return all;
 }
 
 Result<std::vector<JobId>> Registry::jobs_on(const HostName& name) {

@@ -123,6 +123,30 @@ TEST_F(Rows, FollowEveryChangeOfAProvider) {
   EXPECT_EQ(registry.rows(all)->size(), 1u);
 }
 
+// A daemon asks again and again, while others write.
+TEST_F(Rows, AreWhatStandsThereNowHoweverOftenHostsAreListed) {
+  Registry daemon = open(), other = open();
+  for (const char* name : {"ada", "bob", "cyd"}) ASSERT_THAT(other.add_provider(a_provider(name)), IsOk());
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(names(daemon.providers()), ElementsAre("ada", "bob", "cyd"));
+  Provider ada = a_provider("ada", 1);
+  ada.price_per_hour = 7;
+  ASSERT_THAT(other.update_provider(ada), IsOk());
+  ASSERT_THAT(other.save_figures({"bob"}, {{"mtbf", 12.0}}), IsOk());
+  ASSERT_THAT(other.set_liveness({"cyd"}, "lost", WallTime{99}), IsOk());
+  const auto now = daemon.providers();
+  EXPECT_EQ(now->at(0).price_per_hour, 7);
+  EXPECT_EQ(now->at(0).inventory.gpus.size(), 1u);
+  EXPECT_EQ(now->at(1).figures, (Figures{{"mtbf", 12}}));
+  EXPECT_EQ(now->at(2).liveness, "lost");
+  EXPECT_EQ(now->at(2).last_seen_at, WallTime{99});
+  ASSERT_THAT(other.save_figures({"bob"}, {{"mtbf", std::nullopt}}), IsOk());
+  ASSERT_THAT(other.remove_provider({"ada"}), IsOk());
+  EXPECT_THAT(names(daemon.providers()), ElementsAre("bob", "cyd"));
+  EXPECT_TRUE(daemon.providers()->at(0).figures.empty());
+  ASSERT_THAT(other.add_provider(a_provider("ada", 4)), IsOk());
+  EXPECT_EQ(daemon.providers()->at(0).inventory.gpus.size(), 4u);
+}
+
 TEST_F(Rows, BringTheFiguresAlong) {
   Registry registry = open();
   ASSERT_THAT(registry.add_provider(a_provider("ada")), IsOk());
