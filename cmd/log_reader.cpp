@@ -91,8 +91,9 @@ Result<void> LogReader::read_file(const File& file, bool whole_lines, bool all, 
   for (;;) {
     TRY_ASSIGN(const std::size_t count, os::read_at(fd.get(), block, offset));
     std::string_view text = as_text(ByteView(block).first(count));
-    if (whole_lines && count < k_piece) text = text.substr(0, text.rfind('\n') + 1);
-    if (!all && count < k_piece) text.remove_suffix(masks_.held(text));
+    const std::size_t lines = whole_lines ? text.rfind('\n') + 1 : 0;
+    if (whole_lines && (lines > 0 || count < k_piece)) text = text.substr(0, lines);  // no line is longer than a piece
+    if (!all) text.remove_suffix(masks_.held(text));
     if (text.empty()) return {};
     offset += text.size();
     sink(file.first, text);
