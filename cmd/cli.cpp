@@ -81,7 +81,16 @@ Error unknown_noun(const std::string& word, const Arguments& arguments) {
   const std::string near = nearest(word, known_nouns());
   if (!near.empty())
     return make_error(Code::usage, "no command " + shown + "; did you mean '" + near + "'?", "gridctl --help");
-  return make_error(Code::usage, "no command " + shown, "gridctl --help");
+  // The word may be the value of an option that there is not.
+  const auto option = std::find_if(arguments.begin(), at, [](const std::string& one) {
+    return one.size() > 1 && one.starts_with('-') && one != "--json" && !takes_value_everywhere(one);
+  });
+  if (option == at) return make_error(Code::usage, "no command " + shown, "gridctl --help");
+  static const std::vector<std::string> k_everywhere{"--state", "--color", "--json", "--version", "--help"};
+  const std::string meant = nearest(*option, k_everywhere);
+  return make_error(Code::usage,
+                    "there is no option " + sanitize(*option) + (meant.empty() ? "" : "; did you mean " + meant + "?"),
+                    "gridctl --help");
 }
 
 Error unknown_topic(const std::string& word) {

@@ -12,10 +12,10 @@ Controller::Controller(const World& world, const Settings& settings, std::span<c
       book_(world),
       placement_(world, book_, fleet_),
       attempts_(world, book_, fleet_, placement_),
-      mover_(world, book_, fleet_, attempts_, placement_) {
+      mover_(world, book_, fleet_, attempts_, placement_),
+      rota_(world.clock) {
   const Rooms rooms{world_, fleet_, book_, attempts_, placement_, mover_};
   for (const ConcernMaker make : concerns) concerns_.push_back(make(rooms));
-  due_.resize(concerns_.size());
   placement_.consult(concerns_);
   mover_.consult(concerns_);
   book_.listen(*this);  // after the rooms: concerns hear of what those know already
@@ -32,11 +32,7 @@ Result<void> Controller::start() {
 void Controller::tick() {
   const BootTime now = world_.clock.boot();
   mover_.tick(now);
-  for (std::size_t i = 0; i < concerns_.size(); ++i) {
-    if (now < due_[i]) continue;
-    due_[i] = now + concerns_[i]->period();
-    concerns_[i]->tick(now);
-  }
+  rota_.tick(now, concerns_);
   placement_.tick(now);
   const Result<std::int64_t> version = world_.records.data_version();
   if (!version) report(version.error(), "while looking at the registry");

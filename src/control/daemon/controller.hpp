@@ -9,6 +9,7 @@
 
 #include "control/concerns/table.hpp"
 #include "control/copies/world.hpp"
+#include "control/daemon/rota.hpp"
 
 namespace gridctl::control {
 
@@ -45,7 +46,7 @@ class Controller : private FleetListener, private JobListener {
   Attempts attempts_;
   Mover mover_;
   std::vector<std::unique_ptr<Concern>> concerns_;
-  std::vector<BootTime> due_;  // when each concern's tick is
+  Rota rota_;
   std::int64_t seen_version_ = -1;
   BootTime next_refresh_{};
   os::Executor::Timer timer_;
