@@ -66,6 +66,7 @@ void Laptop::start() {
       control::World{clock_, run_, net_, records_, freight_, folders_}, settings,
       world_.concerns.empty() ? std::span<const control::ConcernMaker>(control::k_concerns) : world_.concerns);
   if (controller_->start()) return;
+  records_.close();  // what is saved at the end is not: a kill in the midst of that would come out of a destructor
   controller_.reset();
   run_.event(k_start_again, [this] { start(); });
 }
