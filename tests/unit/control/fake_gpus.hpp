@@ -12,20 +12,11 @@
 #include <vector>
 
 #include "control/measure/bench.hpp"
+#include "hand_clock.hpp"
 #include "wire/health.hpp"
 #include "wire/messages.hpp"
 
 namespace gridctl::control::testing {
-
-class HandClock final : public os::Clock {
- public:
-  [[nodiscard]] BootTime boot() const override { return now_; }
-  [[nodiscard]] WallTime wall() const override { return {1'795'000'000'000 + now_.ns / 1'000'000}; }
-  void pass(Duration time) { now_ = now_ + time; }
-
- private:
-  BootTime now_{3'600'000'000'000};
-};
 
 class FakeGpus : public wire::Link {
  public:
