@@ -252,9 +252,9 @@ TEST_F(Rechecks, ComeAtTimesDrawnAroundTheirMean) {
   EXPECT_THAT(events(), Contains("bench"));
   // It may prove itself eight times as soon.
   const BootTime later = clock.boot();
-  rechecks().tick(later + 10h / 16 - 1min);
+  rechecks().tick(later + Duration{10h} / 16 - 1min);
   EXPECT_EQ(begun, 1);
-  rechecks().tick(later + 15h / 8 + 1min);
+  rechecks().tick(later + Duration{15h} / 8 + 1min);
   EXPECT_EQ(begun, 2);
 }
 
