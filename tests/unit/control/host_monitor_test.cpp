@@ -380,6 +380,10 @@ TEST_F(Monitor, CountsSilenceOnlyWhileItIsAskedAndOthersAnswer) {
   line->refuses = make_error(Code::host_unreachable, "no route");
   tick(1s, true);
   EXPECT_EQ(monitor().silence().counted(), 1s) << "it cannot be reached";
+  line->refuses.reset();
+  tick(1s, true);
+  EXPECT_TRUE(monitor().is_up());
+  EXPECT_EQ(monitor().silence().counted(), 0s) << "a login is an answer";
 }
 
 TEST_F(Monitor, FetchesOnePieceOfOutputAtATime) {

@@ -185,6 +185,22 @@ TEST_F(Kept, RoundTripsBeginAnewAfterAWeek) {
   EXPECT_EQ(network_picture(registry, paths)->reports.at("ada").rtt_at, later(14 * 24h + 2s)) << "nothing was heard";
 }
 
+TEST_F(Kept, ARoundTripMakesNoRateYounger) {
+  const registry::Provider ada = *registry.provider({"ada"});
+  const std::string here(registry::k_here);
+  probe::RttWindow window;
+  window.add(5ms);
+  const auto ping = [&](WallTime now) {
+    const std::vector<registry::HostLink> known = *registry.links();
+    EXPECT_THAT(recorder.pinged(ada, window, index_links(known), now), IsOk());
+    return registry.links()->at(0).at;
+  };
+  EXPECT_EQ(ping(k_now), k_now);
+  EXPECT_EQ(ping(later(1h)), later(1h)) << "without a rate it is as old as the round trip";
+  ASSERT_THAT(registry.save_link({here, "ada", later(2h), {}, 1e8}), IsOk());
+  EXPECT_EQ(ping(later(3h)), later(2h)) << "the rate was measured then";
+}
+
 TEST_F(Kept, APairKeepsThatItWasOnceMeasuredInFull) {
   PairMeasured full;
   full.a_to_b = {true, "10.0.0.2", ""};
