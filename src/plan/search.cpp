@@ -217,8 +217,7 @@ class Search {
   bool before(const Plan& a, const Plan& b) const {
     const auto key = [this](const Plan& plan) {
       const Layout& l = plan.layout;
-      const int effort = (l.pp - 1) * 8 + (l.tp - 1) * 4 + (l.cp - 1) * 4 + l.zero + 16 * static_cast<int>(l.offload) +
-                         l.virtual_stages;
+      const int effort = l.pp * 8 + l.tp * 4 + l.cp * 4 + l.zero + 16 * static_cast<int>(l.offload) + l.virtual_stages;
       return std::tuple(std::floor(std::log(std::max(value(plan), 1e-12)) / 0.005), effort, value(plan));
     };
     return key(a) < key(b);

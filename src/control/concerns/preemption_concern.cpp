@@ -53,21 +53,29 @@ class PreemptionConcern : public Concern {
   }
 
  private:
-  // Running jobs that may be asked to make room. Who leaves for another reason will be gone by itself.
+  // Running jobs that may be asked to make room, and those that are about to leave because they were asked: until they
+  // have left it must not be another one. Who leaves for another reason will be gone by itself.
   [[nodiscard]] std::vector<sched::Holder> holders_below(int priority) const {
     std::vector<sched::Holder> holders;
     for (const auto& [id, job] : rooms_.book.all()) {
       const auto* running = job->in<job::Running>();
+      const bool stopped = running == nullptr && job->state().moving() == job::k_for_priority;
       const bool saves = job->spec().checkpoint.interval != job::CheckpointPolicy::Interval::off;
-      if (running == nullptr || job->spec().priority >= priority || !saves || job->unsure) continue;
-      if (running->attempt.is_gang()) continue;  // its members hold more than one host's room
-      if (running->move && running->move->why != job::k_for_priority) continue;
-      const job::Member& member = running->attempt.lead();
+      if ((running == nullptr && !stopped) || job->spec().priority >= priority || !saves || job->unsure) continue;
+      const job::Attempt& attempt = *job->state().attempt();
+      if (attempt.is_gang()) continue;  // its members hold more than one host's room
+      if (running != nullptr && running->move && running->move->why != job::k_for_priority) continue;
+      const job::Member& member = attempt.lead();
       const FleetHost* host = rooms_.fleet.find(member.host);
       if (host == nullptr || !host->is_up()) continue;
-      holders.push_back({job->id(), job->spec().priority, running->move.has_value(),
-                         running->attempt.started_at.value_or(WallTime{}).ms, member.host, member.gpu_uuids,
-                         member.cpus, member.memory_bytes});
+      sched::Holder holder{job->id(), job->spec().priority, stopped || running->move.has_value(),
+                           attempt.started_at.value_or(WallTime{}).ms, member.host, {}, 0, 0};
+      if (job->in<job::Collecting>() == nullptr) {  // else its room is free
+        holder.gpu_uuids = member.gpu_uuids;
+        holder.cpus = member.cpus;
+        holder.memory_bytes = member.memory_bytes;
+      }
+      holders.push_back(std::move(holder));
     }
     return holders;
   }

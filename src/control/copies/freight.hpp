@@ -62,7 +62,6 @@ struct MergedParts {
   std::uint64_t bytes = 0, files = 0;
   std::vector<std::uint64_t> numbers;  // the parts that it is made of, by member
   std::string missing;                 // why there is none, for people: nothing else is set then
-  std::string conflicts;               // what members hold differently, and whose was kept; empty: nothing
 };
 
 // What one host is given of a checkpoint: a tree that is not kept here.

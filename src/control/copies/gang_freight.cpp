@@ -8,8 +8,6 @@ namespace gridctl::control {
 
 namespace {
 
-constexpr std::size_t k_conflicts_told = 3;
-
 // Of all parts that were fetched, with their trees.
 struct Parts {
   std::vector<std::vector<store::Tree>> trees;
@@ -61,18 +59,6 @@ Result<Bytes> read_file(store::ChunkStore& store, const store::Entry& entry) {
   return content;
 }
 
-std::string in_words(const std::vector<store::TreeConflict>& conflicts) {
-  std::string text;
-  std::size_t told = 0, harmful = 0;
-  for (const store::TreeConflict& one : conflicts) {
-    if (one.harmless) continue;
-    if (++harmful > k_conflicts_told) continue;
-    text += (told++ == 0 ? "" : ", ") + one.path + " (kept that of " + one.kept_of + ", not of " + one.other + ")";
-  }
-  if (harmful > k_conflicts_told) text += " and " + std::to_string(harmful - k_conflicts_told) + " more";
-  return text;
-}
-
 // A member seems to save nothing, and others' files have names as if each rank wrote one.
 std::string why_wait(const std::vector<std::vector<CheckpointPart>>& members, const std::vector<store::MemberTree>& views) {
   for (const std::vector<CheckpointPart>& parts : members)
@@ -113,7 +99,6 @@ Result<MergedParts> StoreFreight::merge(const std::vector<std::vector<Checkpoint
   TRY(store.seal());
   out.bytes = merged.tree.total_bytes();
   out.files = merged.tree.file_count();
-  out.conflicts = in_words(merged.conflicts);
   return out;
 }
 

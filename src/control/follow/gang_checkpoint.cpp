@@ -165,9 +165,6 @@ void Attempts::take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, c
     std::deque<KeptPart>& kept = work(id).parts[which];
     while (!kept.empty() && kept.front().part.number < merged->numbers[rank]) kept.pop_front();
   }
-  if (!merged->conflicts.empty())
-    book_.note(
-        id, {"checkpoint_conflict", "members saved different files under one name: " + merged->conflicts, epoch, {}});
   renew_soon();
 }
 

@@ -57,7 +57,7 @@ void Masks::add(std::string_view form) {
 }
 
 void Masks::mask(std::string& text) const {
-  if (empty() || text.size() < k_masked_least) return;
+  if (empty()) return;
   std::vector<std::pair<std::size_t, std::size_t>> found;  // where and how long; one may lie within another
   const std::string_view all = text;
   for (std::size_t at = 0; at + k_masked_least <= all.size(); ++at) {

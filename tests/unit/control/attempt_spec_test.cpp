@@ -65,6 +65,14 @@ TEST_F(AttemptSpec, UsesResumeRunOnlyWhenSomethingIsRestored) {
   EXPECT_EQ(build().restore, restore->root);
 }
 
+TEST_F(AttemptSpec, NamesTheAttemptAndWhereItRuns) {
+  const wire::AttemptSpec spec = build();
+  EXPECT_EQ(spec.job.value + " " + spec.job_name, "abc train");
+  EXPECT_EQ(spec.attempt.value, 2u);
+  EXPECT_EQ(spec.epoch.value, 5u);
+  EXPECT_EQ(spec.engine, EngineKind::podman);
+}
+
 TEST_F(AttemptSpec, CarriesBothIntervals) {
   job.spec.checkpoint.signal = SIGUSR1;
   EXPECT_EQ(build().envs.at("GRIDCTL_CKPT_INTERVAL"), "900");
