@@ -215,7 +215,7 @@ class WithSshd : public ::testing::Test {
 };
 
 TEST_F(WithSshd, BothTransportsCarryMuchBothWays) {
-  Target target = serve({.config = "RekeyLimit 256K\n"});
+  Target target = serve({.config = "RekeyLimit 512K\n"});
   const std::string input = pattern(1u << 20);
   for (const TransportKind kind : {TransportKind::libssh2, TransportKind::system, TransportKind::automatic}) {
     target.transport = kind;
