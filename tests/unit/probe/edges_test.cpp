@@ -1,0 +1,1047 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each reader takes, and what it leaves: one fault away from each other.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "fixture.hpp"
+#include "probe/bench_challenge.hpp"
+#include "probe/cgroup.hpp"
+#include "probe/cpu.hpp"
+#include "probe/disks.hpp"
+#include "probe/facts.hpp"
+#include "probe/health.hpp"
+#include "probe/health_machine.hpp"
+#include "probe/health_nvidia.hpp"
+#include "probe/health_packages.hpp"
+#include "probe/machine.hpp"
+#include "probe/netperf.hpp"
+#include "probe/nics.hpp"
+#include "probe/pci.hpp"
+#include "probe/preflight.hpp"
+#include "probe/software.hpp"
+#include "probe/tool_text.hpp"
+
+namespace gridctl::probe {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// --- what tools print -----------------------------------------------------------------------------------------------
+
+TEST(ToolWords, ForNothingInAnyDress) {
+  for (const char* word : {"na", "None", "not supported", "[UNKNOWN]", "null", "No Data", "not available", " [ N/A ] "})
+    EXPECT_TRUE(is_unavailable(word)) << word;
+  for (const char* word : {"[x]", "[", "]", "nothing", "n/a n/a n/a n/a n/a n/a"})
+    EXPECT_FALSE(is_unavailable(word)) << word;
+  EXPECT_EQ(available(" A100 "), "A100");
+  EXPECT_EQ(available("[N/A]"), "");
+  EXPECT_EQ(available(std::string(200, 'x')).size(), 128u);
+}
+
+TEST(ToolWords, SizesUpToWhatFits) {
+  EXPECT_EQ(memory_size("7 bytes", "MiB"), 7u);
+  EXPECT_EQ(memory_size("7 byte", "MiB"), 7u);
+  EXPECT_EQ(memory_size("7b", "MiB"), 7u);
+  EXPECT_EQ(memory_size("7 kB", "MiB"), 7u << 10);
+  EXPECT_EQ(memory_size("7KiB", "MiB"), 7u << 10);
+  EXPECT_EQ(memory_size("7 GB", "MiB"), 7ull << 30);
+  EXPECT_EQ(memory_size("7 gib", "MiB"), 7ull << 30);
+  EXPECT_EQ(memory_size("7.", "MiB"), 7u << 20);
+  EXPECT_EQ(memory_size("7.9x", "MiB"), std::nullopt);
+  EXPECT_EQ(memory_size("9223372036854775807", "B"), 9223372036854775807u);
+  EXPECT_EQ(memory_size("9223372036854775808", "B"), std::nullopt);
+  EXPECT_EQ(memory_size("7", "parsec"), std::nullopt);
+  EXPECT_EQ(whole_number(""), std::nullopt);
+  EXPECT_EQ(whole_number("7 "), std::nullopt);
+  EXPECT_EQ(whole_number("18446744073709551615"), UINT64_MAX);
+}
+
+TEST(ToolWords, TheLineThatComplainsIsCut) {
+  EXPECT_EQ(complaint("x\nPermission DENIED\n", "quiet\n"), "Permission DENIED");
+  EXPECT_EQ(complaint("it failed\n", "first error\n"), "first error") << "errors are asked first";
+  EXPECT_EQ(complaint("out\n", "err\n"), "out") << "the last line of all";
+  EXPECT_EQ(complaint("error " + std::string(300, 'x'), "").size(), 200u);
+  EXPECT_EQ(complaint(std::string(300, 'x'), "").size(), 200u);
+}
+
+TEST(ToolWords, AddressesOfPlausibleLength) {
+  EXPECT_EQ(pci_address("83:00.0"), "83:00.0");
+  EXPECT_EQ(pci_address("3:00.0"), "");
+  EXPECT_EQ(pci_address("00000000:83:00.0"), "00000000:83:00.0");
+  EXPECT_EQ(pci_address("000000000:83:00.0"), "");
+  EXPECT_EQ(pci_address("12345678"), "") << "no colon";
+}
+
+TEST(ToolWords, JsonAmongOtherBrackets) {
+  EXPECT_EQ(find_json(R"({"a":"\"}"})").at("a"), "\"}");
+  EXPECT_TRUE(find_json("[]").is_discarded());
+  EXPECT_TRUE(find_json("[1]").is_discarded());
+  EXPECT_TRUE(find_json("{}").is_object());
+  EXPECT_TRUE(find_json(std::string(63, '[') + " {\"a\":1}").is_object());
+  EXPECT_TRUE(find_json(std::string(64, '[') + " {\"a\":1}").is_discarded()) << "nobody logs so many brackets";
+  std::string deep = "1";
+  for (int i = 0; i < 32; ++i) deep = "{\"a\":" + deep + "}";
+  EXPECT_TRUE(find_json(deep).contains("a"));
+  EXPECT_EQ(find_json("{\"b\":" + deep + "}").contains("b"), false) << "one too deep; what is in it is found";
+  const nlohmann::json object = nlohmann::json::parse(R"({"Name":"x","name":"y","n":-3,"u":3,"f":1.5})");
+  EXPECT_EQ(member(object, "name"), "y") << "the exact one first";
+  EXPECT_EQ(member(object, "NAME"), "x");
+  EXPECT_TRUE(member(object, "none").is_null());
+  EXPECT_TRUE(member(nlohmann::json(3), "none").is_null());
+  EXPECT_EQ(text_of(object["n"]), "-3");
+  EXPECT_EQ(text_of(object["u"]), "3");
+  EXPECT_EQ(text_of(object["f"]), "");
+}
+
+// --- a host's files -------------------------------------------------------------------------------------------------
+
+class HostEdges : public ProbeTest {
+ protected:
+  [[nodiscard]] HostFiles files() const { return HostFiles(root()); }
+};
+
+TEST_F(HostEdges, FilesAreReadTrimmedAndListedSorted) {
+  file("/a/two", " 2 \n");
+  file("/a/one", "x");
+  EXPECT_EQ(files().read("/a/two"), " 2 \n");
+  EXPECT_EQ(files().read_line("/a/two"), "2");
+  EXPECT_EQ(files().read_number("/a/two"), 2u);
+  EXPECT_EQ(files().read_number("/a/one"), std::nullopt);
+  EXPECT_EQ(files().read("/a/none"), std::nullopt);
+  EXPECT_EQ(files().read_line("/a/none"), "");
+  EXPECT_THAT(files().list("/a"), ElementsAre("one", "two"));
+  EXPECT_THAT(files().list("/none"), IsEmpty());
+  EXPECT_TRUE(files().exists("/a"));
+  EXPECT_FALSE(files().exists("/b"));
+  file("/big", std::string((1u << 20) + 1, 'x'));
+  EXPECT_EQ(files().read("/big"), std::nullopt);
+}
+
+TEST_F(HostEdges, ToolsAreFoundWhereTheyMayBeRun) {
+  EXPECT_FALSE(find_tool(toolbox(), "absent"));
+  tool("present", "echo out; echo err >&2; exit 3");
+  EXPECT_EQ(find_tool(toolbox(), "present"), bin() / "present");
+  std::filesystem::permissions(bin() / "present", std::filesystem::perms{0600});
+  EXPECT_FALSE(find_tool(toolbox(), "present"));
+  std::filesystem::permissions(bin() / "present", std::filesystem::perms{0755});
+  std::filesystem::create_directories(bin() / "folder");
+  EXPECT_FALSE(find_tool(toolbox(), "folder"));
+  EXPECT_TRUE(find_tool(Toolbox{}, "sh")) << "in PATH";
+  const ToolAnswer answer = ask_tool(toolbox(), {{"present"}});
+  EXPECT_TRUE(answer.found && answer.answered);
+  EXPECT_FALSE(answer.ok());
+  EXPECT_EQ(answer.exit_code, 3);
+  EXPECT_EQ(answer.out + answer.err, "out\nerr\n");
+  EXPECT_EQ(answer.problem, "");
+  const ToolAnswer none = ask_tool(toolbox(), {{"absent"}});
+  EXPECT_FALSE(none.found);
+  EXPECT_EQ(none.problem, "absent: not installed");
+  tool("killed", "kill -9 $$");
+  const ToolAnswer killed = ask_tool(toolbox(), {{"killed"}});
+  EXPECT_TRUE(killed.found);
+  EXPECT_FALSE(killed.answered);
+  EXPECT_EQ(killed.problem, "killed: killed by signal 9");
+  tool("words", "echo $LC_ALL $NO_COLOR \"$@\"");
+  const std::vector<ToolAnswer> both = ask_tools(toolbox(), {{{"words", "a b"}}, {{"absent"}}});
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[0].out, "C 1 a b\n");
+  EXPECT_FALSE(both[1].found);
+}
+
+// --- control groups -------------------------------------------------------------------------------------------------
+
+TEST_F(HostEdges, TheLowestLimitOfAllLevelsCounts) {
+  file("/proc/self/cgroup", "0::/a/b\n");
+  file("/proc/self/mountinfo", "30 24 0:26 / /cg ro,nosuid - cgroup2 cgroup2 rw\n");
+  file("/cg/memory.max", "100\n");
+  file("/cg/a/memory.max", "300\n");
+  file("/cg/a/b/memory.max", "200\n");
+  file("/cg/a/cpu.max", "100000 0\n");
+  file("/cg/a/b/cpu.max", "300000 100000\n");
+  file("/cg/cpu.max", "150000 100000\n");
+  file("/cg/a/b/cgroup.controllers", "cpu pids\n");
+  CgroupLimits limits = cgroup_limits(files());
+  EXPECT_EQ(limits.memory_bytes, 100u);
+  EXPECT_EQ(limits.cpus, 1.5);
+  EXPECT_EQ(limits.version, 2);
+  EXPECT_FALSE(limits.writable) << "mounted read-only";
+  EXPECT_FALSE(limits.delegated) << "memory is missing";
+  file("/proc/self/mountinfo", "30 24 0:26 / /cg rw,nosuid - cgroup2 cgroup2 rw\n");
+  file("/cg/a/b/cgroup.controllers", "memory pids\n");
+  limits = cgroup_limits(files());
+  EXPECT_TRUE(limits.writable);
+  EXPECT_FALSE(limits.delegated) << "cpu is missing";
+  file("/proc/self/mountinfo", "short\n30 24 0:26 / /cg rw,nosuid - tmpfs x rw\n");
+  limits = cgroup_limits(files());
+  EXPECT_EQ(limits.version, 0);
+  EXPECT_FALSE(limits.writable);
+  EXPECT_FALSE(limits.memory_bytes);
+}
+
+TEST_F(HostEdges, AContainersMountIsItsGroup) {
+  file("/proc/self/cgroup", "0::/docker/abc/deep\n");
+  file("/proc/self/mountinfo", "30 24 0:26 /docker/abc /cg rw - cgroup2 cgroup2 rw\n");
+  file("/cg/deep/memory.max", "7\n");
+  EXPECT_EQ(cgroup_limits(files()).memory_bytes, 7u);
+  file("/proc/self/cgroup", "0::/../evil\n");
+  file("/evil/memory.max", "1\n");
+  file("/cg/memory.max", "9\n");
+  EXPECT_EQ(cgroup_limits(files()).memory_bytes, 9u) << "what leads out is its top";
+}
+
+TEST_F(HostEdges, VersionOneNeedsBothControllersWritable) {
+  file("/proc/self/cgroup", "5:memory:/x\n4:cpu,cpuacct:/x\n");
+  const std::string memory = " - cgroup cgroup rw,memory\n", cpu = " - cgroup cgroup rw,cpu,cpuacct\n";
+  file("/proc/self/mountinfo", "31 30 0:27 / /m rw" + memory + "32 30 0:28 / /c ro" + cpu);
+  EXPECT_FALSE(cgroup_limits(files()).writable);
+  file("/proc/self/mountinfo", "31 30 0:27 / /m rw" + memory + "32 30 0:28 / /c rw" + cpu);
+  EXPECT_TRUE(cgroup_limits(files()).writable);
+  file("/m/x/memory.limit_in_bytes", std::to_string(1ull << 60));
+  EXPECT_FALSE(cgroup_limits(files()).memory_bytes);
+  file("/m/x/memory.limit_in_bytes", std::to_string((1ull << 60) - 1));
+  EXPECT_EQ(cgroup_limits(files()).memory_bytes, (1ull << 60) - 1);
+  file("/c/x/cpu.cfs_quota_us", "50000\n");
+  EXPECT_FALSE(cgroup_limits(files()).cpus);
+  file("/c/x/cpu.cfs_period_us", "0\n");
+  EXPECT_FALSE(cgroup_limits(files()).cpus);
+  file("/c/x/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(cgroup_limits(files()).cpus, 0.5);
+}
+
+// --- processors, machine --------------------------------------------------------------------------------------------
+
+TEST_F(HostEdges, ProcessorsAreCountedOnlyWhereAllTell) {
+  file("/sys/devices/system/cpu/online", "0-1\n");
+  for (const char* cpu : {"0", "1"})
+    file(std::string("/sys/devices/system/cpu/cpu") + cpu + "/topology/physical_package_id", "0\n");
+  file("/sys/devices/system/cpu/cpu0/topology/core_id", "0\n");
+  EXPECT_EQ(read_cpu(files()).threads, 2);
+  EXPECT_FALSE(read_cpu(files()).cores) << "one says nothing";
+  file("/sys/devices/system/cpu/cpu1/topology/core_id", "1\n");
+  EXPECT_EQ(read_cpu(files()).cores, 2);
+  for (const auto& [khz, mhz] : {std::pair{"99999", std::optional<std::uint32_t>()},
+                                 {"100000", 100},
+                                 {"99999999", 99999},
+                                 {"100000000", std::nullopt}}) {
+    file("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", khz);
+    EXPECT_EQ(read_cpu(files()).max_mhz, mhz) << khz;
+  }
+  file("/sys/devices/system/node/node4096/cpulist", "0\n");
+  file("/sys/devices/system/node/node4097/cpulist", "0\n");
+  file("/sys/devices/system/node/nodex/cpulist", "0\n");
+  file("/sys/devices/system/node/node2/cpulist", "0\n");
+  const CpuLayout cpu = read_cpu(files());
+  ASSERT_EQ(cpu.numa.size(), 2u);
+  EXPECT_EQ(cpu.numa[0].id, 2) << "in the order of their numbers";
+  EXPECT_EQ(cpu.numa[1].id, 4096);
+  EXPECT_THAT(parse_cpu_features("x: avx\nFeatures : asimd sve avx\nflags : fma\n"),
+              ElementsAre("avx", "asimd", "sve"));
+}
+
+TEST_F(HostEdges, FreeMemoryIsNoMoreThanThereIs) {
+  file("/proc/meminfo", "MemTotal: 16 kB\nMemAvailable: 8 kB\n");
+  Inventory inventory;
+  add_cpu(files(), inventory);
+  EXPECT_EQ(inventory.memory_free_bytes, 8192u);
+  inventory.memory_bytes = 4096;
+  add_cpu(files(), inventory);
+  EXPECT_EQ(inventory.memory_free_bytes, 4096u);
+  EXPECT_NE(find_gap(inventory.gaps, "cpu.numa"), nullptr);
+}
+
+TEST_F(HostEdges, UsableProcessorsAreTheFewerOnesAndTheQuota) {
+  const auto usable = [&](const std::string& allowed, const std::string& online) {
+    file("/proc/self/status", "Cpus_allowed_list:\t" + allowed + "\n");
+    file("/sys/devices/system/cpu/online", online + "\n");
+    Inventory inventory;
+    read_machine(files(), home(), inventory);
+    return inventory.cpus;
+  };
+  EXPECT_EQ(usable("0-7", "0-3"), 4);
+  EXPECT_EQ(usable("0-1", "0-3"), 2);
+  EXPECT_EQ(usable("", "0-3"), 4);
+  EXPECT_EQ(usable("0-1", ""), 2);
+  file("/proc/self/cgroup", "0::/\n");
+  file("/proc/self/mountinfo", "30 24 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
+  file("/cg/cpu.max", "123456 100000\n");
+  EXPECT_EQ(usable("0-7", "0-7"), 1.23);
+  file("/cg/cpu.max", "900000 100000\n");
+  EXPECT_EQ(usable("0-7", "0-7"), 8) << "a quota above is none";
+  file("/cg/memory.max", "5000\n");
+  file("/proc/meminfo", "MemTotal: 4 kB\n");
+  Inventory inventory;
+  read_machine(files(), home(), inventory);
+  EXPECT_EQ(inventory.memory_bytes, 4096u);
+  file("/proc/meminfo", "");
+  read_machine(files(), home(), inventory = {});
+  EXPECT_EQ(inventory.memory_bytes, 5000u) << "better than nothing";
+}
+
+TEST_F(HostEdges, NamesAreReadAsTheyStand) {
+  EXPECT_EQ(count_cpu_list("65535"), 1u);
+  EXPECT_EQ(count_cpu_list("65536"), 0u);
+  EXPECT_EQ(count_cpu_list("0-65535"), 65536u);
+  EXPECT_EQ(count_cpu_list("0-65535,1"), 0u);
+  EXPECT_EQ(count_cpu_list("5-5"), 1u);
+  EXPECT_EQ(parse_pretty_name("PRETTY_NAME='A b'\n"), "A b");
+  EXPECT_EQ(parse_pretty_name("PRETTY_NAME=\"A b'\n"), "\"A b'");
+  EXPECT_EQ(parse_pretty_name("PRETTY_NAME=\"\n"), "\"");
+  EXPECT_EQ(parse_pretty_name("PRETTY_NAMES=x\n"), "");
+  EXPECT_EQ(parse_cpu_model("Model\t\t: Raspberry Pi\nHardware : BCM\n"), "Raspberry Pi");
+  EXPECT_EQ(parse_cpu_model("model name2 : x\nuarch : sifive,u74\n"), "sifive,u74");
+}
+
+TEST_F(HostEdges, OnlyGraphicsCardsAndAcceleratorsAreGpus) {
+  const auto device = [&](const std::string& address, const std::string& kind) {
+    file("/sys/bus/pci/devices/" + address + "/vendor", "0x10de\n");
+    file("/sys/bus/pci/devices/" + address + "/class", kind + "\n");
+  };
+  device("0000:01:00.0", "0x030000");
+  device("0000:02:00.0", "0x030200");
+  device("0000:03:00.0", "0x038000");
+  device("0000:04:00.0", "0x120000");
+  device("0000:05:00.0", "0x030100");
+  device("0000:00:02.0", "0x030000");
+  device("0000:06:00.0", "0x068000");
+  EXPECT_THAT(pci_gpus(files(), "0x10de"), ElementsAre("0000:01:00.0", "0000:02:00.0", "0000:03:00.0", "0000:04:00.0"));
+  EXPECT_THAT(pci_gpus(files(), "0x1002"), IsEmpty());
+  EXPECT_EQ(count_nvswitches(files()), 1);
+}
+
+// --- the bus --------------------------------------------------------------------------------------------------------
+
+TEST_F(HostEdges, AddressesAreSpeltAsInSys) {
+  for (const auto& [text, address] : {std::pair{"00000000:0A:00.0", "0000:0a:00.0"},
+                                      {"1:0a:00.0", "0001:0a:00.0"},
+                                      {"0a:00.0", "0000:0a:00.0"},
+                                      {"10000:0a:00.0", "10000:0a:00.0"},
+                                      {"00010000:0a:00.0", "10000:0a:00.0"},
+                                      {"000000000:0a:00.0", ""},
+                                      {":0a:00.0", ""},
+                                      {"0a:00:0", ""},
+                                      {"0a.00.0", ""},
+                                      {"0000:0a:00.00", ""},
+                                      {"0000:0g:00.0", ""},
+                                      {"", ""}})
+    EXPECT_EQ(sysfs_address(text), address) << text;
+}
+
+TEST_F(HostEdges, LinksOfTheBusAreBelievable) {
+  const std::string at = "/sys/bus/pci/devices/0000:0a:00.0";
+  file(at + "/current_link_width", "0\n");
+  file(at + "/max_link_width", "64\n");
+  file(at + "/current_link_speed", "8.0 GT/s PCIe\n");
+  file(at + "/max_link_speed", "Unknown\n");
+  PcieLink link = pcie_link(files(), "0a:00.0");
+  EXPECT_FALSE(link.width);
+  EXPECT_EQ(link.width_max, 64);
+  EXPECT_EQ(link.generation, 3);
+  EXPECT_FALSE(link.generation_max);
+  file(at + "/max_link_width", "65\n");
+  EXPECT_FALSE(pcie_link(files(), "0a:00.0").width_max);
+  EXPECT_EQ(pcie_link(files(), ""), PcieLink{});
+  file(at + "/numa_node", "4095\n");
+  EXPECT_EQ(pci_numa_node(files(), "0a:00.0"), 4095);
+  file(at + "/numa_node", "4096\n");
+  EXPECT_FALSE(pci_numa_node(files(), "0a:00.0"));
+  EXPECT_FALSE(pci_numa_node(files(), ""));
+  for (const auto& [speed, generation] :
+       {std::pair{"2.5", 1}, {"5", 2}, {"16.0 GT/s", 4}, {"32", 5}, {"64", 6}, {"128", 7}})
+    EXPECT_EQ(pcie_generation(speed), generation);
+  EXPECT_FALSE(pcie_generation("7"));
+  EXPECT_FALSE(pcie_generation(""));
+  EXPECT_TRUE(bus_lacks(files(), "0b:00.0"));
+  file(at + "/vendor", "0x10de\n");
+  EXPECT_FALSE(bus_lacks(files(), "0a:00.0"));
+  EXPECT_FALSE(bus_lacks(files(), "N/A"));
+  EXPECT_FALSE(bus_lacks(HostFiles(root() / "nothing"), "0a:00.0")) << "there is no bus to be seen";
+}
+
+// --- disks ----------------------------------------------------------------------------------------------------------
+
+TEST(DiskEdges, MountsThatJobsCouldNotUseAreLeftOut) {
+  const auto mounts = [](const std::string& point, const std::string& kind = "ext4",
+                         const std::string& options = "rw") {
+    return parse_mounts("22 1 259:2 / " + point + " " + options + ",relatime shared:1 - " + kind + " /dev/x rw\n");
+  };
+  EXPECT_EQ(mounts("/data").size(), 1u);
+  EXPECT_FALSE(mounts("/data")[0].disk.read_only);
+  EXPECT_TRUE(mounts("/data", "ext4", "ro")[0].disk.read_only);
+  for (const char* point : {"/proc", "/proc/x", "/sys/x", "/run/user/1", "/snap/a", "/boot", "/boot/efi",
+                            "/var/lib/docker/x", "/var/lib/containers", "/var/lib/kubelet/x"})
+    EXPECT_THAT(mounts(point), IsEmpty()) << point;
+  EXPECT_EQ(mounts("/running").size(), 1u) << "another folder";
+  EXPECT_EQ(mounts("/dev/shm", "tmpfs").size(), 1u);
+  EXPECT_THAT(mounts("/dev/x", "tmpfs"), IsEmpty());
+  EXPECT_EQ(mounts("/x", "ramfs")[0].disk.kind, DiskKind::memory);
+  EXPECT_EQ(mounts("/x", "fuse.s3fs")[0].disk.kind, DiskKind::network);
+  EXPECT_THAT(mounts("/x", "squashfs"), IsEmpty());
+  EXPECT_EQ(mounts("/" + std::string(1023, 'x')).size(), 1u);
+  EXPECT_THAT(mounts("/" + std::string(1024, 'x')), IsEmpty());
+}
+
+TEST(DiskEdges, SizesUpToWhatThereMayBe) {
+  Disk disk;
+  take_space("1073741824 1 1", disk);
+  EXPECT_EQ(disk.total_bytes, 1u << 30);
+  take_space("1073741825 9 9", disk);
+  EXPECT_EQ(disk.total_bytes, 1u << 30);
+  take_space("1 8589934592 5", disk);
+  EXPECT_EQ(disk.total_bytes, 1ull << 33);
+  EXPECT_EQ(disk.free_bytes, 5u);
+  take_space("1 8589934593 5", disk);
+  EXPECT_EQ(disk.total_bytes, 1ull << 33);
+}
+
+TEST_F(HostEdges, DisksWithoutANumberAreFoundByTheirSource) {
+  file("/sys/class/block/sdb/queue/rotational", "0\n");
+  EXPECT_EQ(block_kind(files(), "0:44", "/dev/sdb"), DiskKind::ssd);
+  EXPECT_EQ(block_kind(files(), "0:44", "tank/data"), DiskKind::unknown);
+  file("/sys/class/block/sdc/queue/rotational", "?\n");
+  EXPECT_EQ(block_kind(files(), "0:44", "/dev/sdc"), DiskKind::unknown);
+}
+
+TEST_F(HostEdges, SmallDisksOfMemoryAreLeftOut) {
+  Inventory inventory;
+  add_disks(files(), toolbox(), inventory);
+  EXPECT_NE(find_gap(inventory.gaps, "disks"), nullptr);
+  file("/proc/self/mountinfo", "28 22 0:44 / /dev/shm rw - tmpfs tmpfs rw\n29 22 0:45 / /far rw - nfs s:/x rw\n");
+  tool("stat", "exit 1");
+  inventory = {};
+  add_disks(files(), toolbox(), inventory);
+  ASSERT_EQ(inventory.disks.size(), 1u) << "a disk of memory whose size is not known";
+  EXPECT_EQ(inventory.disks[0].mount, "/far");
+  EXPECT_THAT(inventory.notes, ElementsAre(HasSubstr("/far does not answer")));
+}
+
+// --- a host's facts -------------------------------------------------------------------------------------------------
+
+TEST(FactEdges, RangesOfIdsAreLargeEnough) {
+  EXPECT_TRUE(has_id_range("ada:1:65536\n", "ada", 5));
+  EXPECT_FALSE(has_id_range("ada:1:65535\n", "ada", 5));
+  EXPECT_TRUE(has_id_range("ada:1:1\nada:1:65536\n", "ada", 5)) << "any of them";
+  EXPECT_FALSE(has_id_range("ada:1:65536:x\n", "ada", 5));
+  EXPECT_FALSE(has_id_range("ada:1:x\n", "ada", 5));
+  EXPECT_EQ(user_name("a:x\nb:x:7\n", 7), "b");
+  EXPECT_EQ(mount_options("21 1 8:1 / / rw - x\n22 1 8:1 / /a ro - x\n23 1 8:1 / /a noexec - x\n", "/a/b"), "noexec")
+      << "the later one hides the earlier";
+  EXPECT_EQ(mount_options("21 1 8:1 / /\n", "/a"), "");
+  EXPECT_EQ(mount_options("21 1 8:1 / /a rw - x\n", "/a"), "rw");
+}
+
+// --- network cards --------------------------------------------------------------------------------------------------
+
+TEST_F(HostEdges, NetworkCardsHaveBelievableRates) {
+  const auto card = [&](const std::string& name, const std::string& speed) {
+    file("/sys/class/net/" + name + "/device/vendor", "0x8086\n");
+    file("/sys/class/net/" + name + "/device/device", "0x1572\n");
+    file("/sys/class/net/" + name + "/speed", speed + "\n");
+    file("/sys/class/net/" + name + "/operstate", name == "a" ? "up\n" : "down\n");
+  };
+  card("a", "10000");
+  card("b", "0");
+  card("c", "10000000");
+  file("/sys/class/net/c/type", "32\n");
+  file("/sys/class/net/lo/speed", "1\n");
+  const std::vector<Nic> nics = read_nics(files());
+  ASSERT_EQ(nics.size(), 3u) << "loopback has no device";
+  EXPECT_EQ(nics[0].bits_per_second, 1e10);
+  EXPECT_TRUE(nics[0].up);
+  EXPECT_EQ(nics[0].model, "8086:1572");
+  EXPECT_EQ(nics[0].kind, NicKind::ethernet);
+  EXPECT_FALSE(nics[1].bits_per_second);
+  EXPECT_FALSE(nics[1].up);
+  EXPECT_FALSE(nics[2].bits_per_second);
+  EXPECT_EQ(nics[2].kind, NicKind::infiniband);
+  EXPECT_EQ(infiniband_rate("100 Gb/sec (4X EDR)"), 1e11);
+  EXPECT_EQ(infiniband_rate("100000 Gb/sec"), 1e14);
+  for (const char* odd : {"0 Gb/sec", "-1 Gb/sec", "100001 Gb/sec", "100 Mb/sec", "", "x"})
+    EXPECT_FALSE(infiniband_rate(odd)) << odd;
+}
+
+TEST_F(HostEdges, WaysIntoGpuMemoryNeedBothEnds) {
+  file("/sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+  const auto ways = [&](Vendor vendor) {
+    Inventory inventory;
+    inventory.gpus.emplace_back().vendor = vendor;
+    add_nics(files(), inventory);
+    return inventory.gpu_direct;
+  };
+  EXPECT_THAT(ways(Vendor::amd), IsEmpty());
+  file("/sys/module/ib_core/x", "");
+  EXPECT_THAT(ways(Vendor::amd), ElementsAre("dmabuf"));
+  EXPECT_THAT(ways(Vendor::nvidia), IsEmpty());
+  file("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module\n");
+  EXPECT_THAT(ways(Vendor::nvidia), ElementsAre("dmabuf"));
+  file("/sys/module/ib_peer_mem/x", "");
+  EXPECT_THAT(ways(Vendor::nvidia), ElementsAre("peermem", "dmabuf"));
+  Inventory none;
+  add_nics(files(), none);
+  EXPECT_EQ(find_gap(none.gaps, "gpu_direct")->detail, "no GPU");
+}
+
+// --- software -------------------------------------------------------------------------------------------------------
+
+TEST(SoftwareEdges, VersionsAreFoundInWords) {
+  EXPECT_EQ(parse_libc("", "musl libc\nDynamic"), "musl");
+  EXPECT_EQ(parse_libc("", "ldd (x) none\n"), "");
+  EXPECT_EQ(parse_libc("", "other ldd 2.3\n"), "");
+  EXPECT_EQ(parse_container_toolkit("version 1.2.3-rc1"), "1.2.3");
+  EXPECT_EQ(parse_cdi_kind("kind: 'a/b'"), "a/b");
+  EXPECT_EQ(parse_cdi_kind("kind: ab"), "") << "no kind without a slash";
+  EXPECT_EQ(parse_cdi_kind("xkind: a/b"), "");
+}
+
+TEST_F(HostEdges, MachinesAreToldByTheirMaker) {
+  const auto kind = [&](const std::string& maker, const std::string& product, const std::string& cpuinfo = "") {
+    file("/sys/class/dmi/id/sys_vendor", maker + "\n");
+    file("/sys/class/dmi/id/product_name", product + "\n");
+    file("/proc/cpuinfo", cpuinfo);
+    Inventory inventory;
+    add_platform(files(), inventory);
+    return inventory.product + "|" + inventory.virtualization;
+  };
+  EXPECT_EQ(kind("Microsoft Corporation", "Virtual Machine"), "Microsoft Corporation Virtual Machine|hyperv");
+  EXPECT_EQ(kind("Microsoft Corporation", "Surface"), "Microsoft Corporation Surface|");
+  EXPECT_EQ(kind("Dell", "Dell R750", "flags : fpu\n"), "Dell R750|none");
+  EXPECT_EQ(kind("", "Board"), "Board|");
+  EXPECT_EQ(kind("VMware, Inc.", "VMware7,1"), "VMware, Inc. VMware7,1|vmware");
+  file("/proc/device-tree/model", "Raspberry Pi\n");
+  EXPECT_EQ(kind("", ""), "Raspberry Pi|");
+  file("/run/systemd/container", "lxc\n");
+  EXPECT_EQ(kind("QEMU", "x"), "QEMU x|lxc");
+  file("/var/run/secrets/kubernetes.io/x", "");
+  EXPECT_EQ(kind("QEMU", "x"), "QEMU x|kubernetes");
+  file("/run/.containerenv", "");
+  EXPECT_EQ(kind("QEMU", "x"), "QEMU x|podman");
+}
+
+TEST_F(HostEdges, WhyNothingHandsGpusToContainers) {
+  const auto gap = [&](Vendor vendor, const std::vector<ToolAnswer>& answers, const std::string& attribute) {
+    Inventory inventory;
+    if (vendor != Vendor::other) inventory.gpus.emplace_back().vendor = vendor;
+    add_software(files(), answers, "", inventory);
+    const Gap* found = find_gap(inventory.gaps, "software.container_gpus." + attribute);
+    return found == nullptr ? "" : std::string(gap_reason_name(found->reason)) + ": " + found->detail;
+  };
+  EXPECT_EQ(gap(Vendor::amd, {}, "docker"), "not_applicable: no NVIDIA GPU");
+  EXPECT_EQ(gap(Vendor::nvidia, {}, "docker"), "no_tool: no docker answers here");
+  EXPECT_EQ(gap(Vendor::amd, {}, "toolkit"), "not_applicable: no NVIDIA GPU");
+  EXPECT_EQ(gap(Vendor::nvidia, {}, "toolkit"), "no_tool: nvidia-container-toolkit is not installed");
+  std::vector<ToolAnswer> hung(3);
+  hung[2].found = true;
+  hung[2].problem = "nvidia-ctk: no answer";
+  EXPECT_EQ(gap(Vendor::nvidia, hung, "toolkit"), "timed_out: nvidia-ctk: no answer");
+  EXPECT_EQ(gap(Vendor::other, {}, "devices"), "not_applicable: no GPU");
+  EXPECT_THAT(gap(Vendor::amd, {}, "devices"), HasSubstr("not_reported: no CDI"));
+}
+
+// --- health ---------------------------------------------------------------------------------------------------------
+
+TEST(HealthEdges, DisksOfPartitions) {
+  for (const auto& [partition, disk] : {std::pair{"sda", "sda"},
+                                        {"sda1", "sda"},
+                                        {"nvme0n1p1", "nvme0n1"},
+                                        {"md0", "md0"},
+                                        {"md0p1", "md0"},
+                                        {"dm-3", "dm-3"},
+                                        {"loop7", "loop7"},
+                                        {"mmcblk1", "mmcblk1"},
+                                        {"xp1", "xp"},
+                                        {"p1", "p"},
+                                        {"12", "12"},
+                                        {"", ""}})
+    EXPECT_EQ(whole_disk(partition), disk) << partition;
+}
+
+TEST(HealthEdges, TheSourceOfAMountIsThatOfTheInnermost) {
+  const std::string mounts =
+      "22 1 8:3 / / rw - ext4 /dev/sda3 rw\n"
+      "30 22 8:1 / /data rw - ext4 /dev/sdb1 rw\n"
+      "31 22 8:1 / /data rw - ext4 /dev/sdc1 rw\n"
+      "32 22 8:1 / /database rw - ext4 /dev/sdd1 rw\n"
+      "x y - z\n"
+      "33 22 8:1 / /data/x rw - ext4\n";
+  EXPECT_EQ(mount_source(mounts, "/home"), "/dev/sda3");
+  EXPECT_EQ(mount_source(mounts, "/data"), "/dev/sdc1");
+  EXPECT_EQ(mount_source(mounts, "/data/x/y"), "/dev/sdc1") << "a line without its source tells nothing";
+  EXPECT_EQ(mount_source(mounts, "/database"), "/dev/sdd1");
+  EXPECT_EQ(mount_source(mounts, "/datab"), "/dev/sda3");
+  EXPECT_EQ(mount_source("30 22 8:1 / /data rw - ext4 /dev/sdb1 rw\n", "/x"), "");
+}
+
+TEST(HealthEdges, PressureAndErrorsWithinTheirLimits) {
+  EXPECT_EQ(parse_pressure("some avg10=1 avg60=0.00 x"), 0.0);
+  EXPECT_EQ(parse_pressure("some avg10=1 avg60=100 x"), 100.0);
+  for (const char* odd : {"", "full avg60=1", "some avg10=1", "some avg60=100.1", "some avg60=-1", "some avg60=x"})
+    EXPECT_FALSE(parse_pressure(odd)) << odd;
+  EXPECT_EQ(parse_ras_count("ue: 3\nce: 4\n")->uncorrected, 3u);
+  EXPECT_FALSE(parse_ras_count("ue: 3\n"));
+  EXPECT_FALSE(parse_ras_count("ce: 3\n"));
+  EXPECT_FALSE(parse_fdinfo("drm-driver: xe\n"));
+  EXPECT_FALSE(parse_fdinfo("drm-pdev: 0000:03:00.0\n"));
+  EXPECT_EQ(
+      parse_fdinfo(
+          "drm-driver: xe\ndrm-pdev: 0000:03:00.0\ndrm-total-local0: 1 KiB\ndrm-memory-vram: 7\ndrm-total-gtt: 9 KiB\n")
+          ->memory_bytes,
+      1031u);
+}
+
+class HealthEdgesTest : public HostEdges {
+ protected:
+  HealthOptions health_options() const {
+    HealthOptions options;
+    options.root = root();
+    options.home = home();
+    options.toolbox = toolbox();
+    std::filesystem::create_directories(home());
+    return options;
+  }
+};
+
+TEST_F(HealthEdgesTest, AReportSaysWhyThereIsNoLog) {
+  HealthOptions options = health_options();
+  file("/proc/sys/kernel/random/boot_id", "boot\n");
+  options.log.problem = "denied " + std::string(wire::k_health_text_max, 'x');
+  wire::HealthReport report = take_health(os::system_clock(), options);
+  EXPECT_THAT(report.log_gap, ::testing::StartsWith("denied"));
+  EXPECT_EQ(report.log_gap.size(), wire::k_health_text_max);
+  EXPECT_EQ(report.boot_id, "boot");
+  EXPECT_GT(report.wall_ms, 0);
+  EXPECT_GT(report.taken_at.ns, 0);
+  EXPECT_THAT(report.events, IsEmpty());
+  options.log.problem.clear();
+  options.log.text = "4,1,5000000,-;Out of memory: Killed process 7 (x)\n";
+  options.log.now_us = 6'000'000;
+  report = take_health(os::system_clock(), options);
+  EXPECT_EQ(report.log_gap, "");
+  ASSERT_EQ(report.events.size(), 1u);
+  EXPECT_EQ(report.events[0].kind, "oom");
+  EXPECT_EQ(report.events[0].age_ms, 1000);
+  EXPECT_TRUE(std::filesystem::is_empty(home())) << "what was tried is gone";
+}
+
+TEST_F(HealthEdgesTest, EnginesAndTheDriveAreAskedWhereThatIsWanted) {
+  file("/proc/self/mountinfo", "22 1 8:3 / / rw - ext4 /dev/sda3 rw\n");
+  tool("docker", "echo '{\"ServerVersion\":\"27\"}'");
+  tool("podman", "echo broken >&2; exit 125");
+  tool("smartctl", "[ \"$*\" = '-H -j /dev/sda' ] && echo '{\"smart_status\":{\"passed\":false}}'");
+  HealthOptions options = health_options();
+  EXPECT_THAT(take_health(os::system_clock(), options).engines, IsEmpty());
+  options.engines = true;
+  const auto report = take_health(os::system_clock(), options);
+  ASSERT_EQ(report.engines.size(), 2u);
+  EXPECT_EQ(report.engines[0].kind, EngineKind::docker);
+  EXPECT_EQ(report.engines[0].problem, "");
+  EXPECT_THAT(report.engines[1].problem, HasSubstr("broken"));
+  EXPECT_THAT(report.disk.drive_problem, HasSubstr("SMART"));
+  EXPECT_EQ(report.gpus_at.ns, 0);
+  tool("smartctl", "echo '{\"smart_status\":{\"passed\":true}}'");
+  EXPECT_EQ(take_health(os::system_clock(), options).disk.drive_problem, "");
+  file("/sys/block/sda/device/state", "offline\n");
+  EXPECT_EQ(take_health(os::system_clock(), options).disk.drive_problem, "sda is offline");
+  file("/sys/block/sda/device/state", "running\n");
+  EXPECT_EQ(take_health(os::system_clock(), options).disk.drive_problem, "");
+}
+
+TEST_F(HealthEdgesTest, PackagesAreReadWhereThatIsWanted) {
+  tool("dpkg-query", "printf 'runc\\t1.1.5\\n'; exit 1");
+  tool("ssh", "echo 'OpenSSH_9.2p1 Debian-2+deb12u7, OpenSSL' >&2");
+  file("/proc/version", "Linux version 6.1 (Debian 12) #1 SMP Debian 6.1.119-1 (2024)\n");
+  HealthOptions options = health_options();
+  EXPECT_THAT(take_health(os::system_clock(), options).packages, IsEmpty());
+  options.packages = true;
+  const auto packages = take_health(os::system_clock(), options).packages;
+  ASSERT_EQ(packages.size(), 3u);
+  EXPECT_EQ(packages[0].name + packages[0].version, "runc1.1.5");
+  EXPECT_EQ(packages[1].version, "1:9.2p1-2+deb12u7");
+  EXPECT_EQ(packages[2].version, "6.1.119-1");
+}
+
+TEST_F(HealthEdgesTest, StuckToolsAreThoseOfGpusOnly) {
+  file("/proc/uptime", "1000.50 3000.00\n");
+  const auto stat = [&](const std::string& name, int started, char state = 'D') {
+    file("/proc/9/stat", "9 (" + name + ") " + state + " 1 9 9 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 " +
+                             std::to_string(started) + " 0 0\n");
+    return stuck_tools(files(), std::chrono::seconds{15});
+  };
+  EXPECT_THAT(stat("rocm-smi", 98'400), ElementsAre("rocm-smi"));
+  EXPECT_THAT(stat("rocm-smi", 98'500), IsEmpty()) << "fifteen seconds, not more";
+  EXPECT_THAT(stat("rocm-smi", 100'100), IsEmpty()) << "of another clock";
+  EXPECT_THAT(stat("vim", 1), IsEmpty());
+  EXPECT_THAT(stat("rocm-smi", 1, 'R'), IsEmpty());
+  stat("rocm-smi", 1);
+  std::filesystem::copy(root() / "proc/9", root() / "proc/10", std::filesystem::copy_options::recursive);
+  EXPECT_THAT(stuck_tools(files(), std::chrono::seconds{15}), ElementsAre("rocm-smi")) << "named once";
+  file("/proc/uptime", "");
+  EXPECT_THAT(stuck_tools(files(), std::chrono::seconds{15}), IsEmpty());
+}
+
+TEST_F(HealthEdgesTest, LoadIsReadOrLeftAlone) {
+  wire::HealthReport report;
+  file("/proc/loadavg", "-1 0 0\n");
+  read_load(files(), report);
+  EXPECT_EQ(report.load1, 0);
+  file("/proc/loadavg", "0.00 0 0\n");
+  read_load(files(), report);
+  EXPECT_EQ(report.load1, 0);
+  EXPECT_FALSE(report.memory_pressure);
+  file("/proc/stat", "cpu  1 2 3 4 5 6 7\n");
+  EXPECT_FALSE(busy_ticks(files()));
+  file("/proc/stat", "cpu0 1 2 3 4 5 6 7 8\n");
+  EXPECT_FALSE(busy_ticks(files()));
+  file("/proc/stat", "cpu  1 2 4 8 16 32 64 128\n");
+  EXPECT_EQ(busy_ticks(files()), 1u + 2 + 4 + 32 + 64 + 128);
+}
+
+// --- the kernel's log -----------------------------------------------------------------------------------------------
+
+TEST(LogLines, AreSortedByWhatTheySay) {
+  for (const auto& [text, kind] : {std::pair{"NVRM: Xid (PCI:0000:3b:00): 79, x", "xid"},
+                                   {"NVRM: Xid (PCI:0000:3b:00): 0, x", ""},
+                                   {"NVRM: Xid (PCI:0000:3b:00): 1000001, x", ""},
+                                   {"NVRM: GPU has fallen off the bus", "xid"},
+                                   {"nvidia-nvswitch0: SXid (PCI:0000:3b:00): 12, x", "sxid"},
+                                   {"amdgpu 0000:03:00.0: 1 uncorrectable hardware errors detected in umc", "ras"},
+                                   {"amdgpu 0000:03:00.0: 1 new uncorrectable hardware errors detected in umc", "ras"},
+                                   {"amdgpu 0000:03:00.0: 0 uncorrectable hardware errors detected in umc", ""},
+                                   {"amdgpu 0000:03:00.0: no uncorrectable hardware errors detected in umc", ""},
+                                   {"amdgpu: GPU Recovery Failed: -19", "gpu_lost"},
+                                   {"amdgpu: GPU reset end with ret = -110", "gpu_lost"},
+                                   {"amdgpu: ASIC reset failed", "gpu_lost"},
+                                   {"amdgpu: device wedged, needs help", "gpu_lost"},
+                                   {"amdgpu: device wedged, but recovered", ""},
+                                   {"amdgpu: GPU reset begin!", "gpu_reset"},
+                                   {"[drm:x [amdgpu]] *ERROR* ring gfx timeout", "gpu_hang"},
+                                   {"amdgpu: ring gfx", ""},
+                                   {"amdgpu: [gfxhub] page fault", "gpu_fault"},
+                                   {"i915 0000:00:02.0: wedged", "gpu_lost"},
+                                   {"xe 0000:03:00.0: Timedout job", "gpu_hang"},
+                                   {"xe 0000:03:00.0: Engine reset", "gpu_reset"},
+                                   {"i915 x: Resetting chip for y", "gpu_reset"},
+                                   {"[drm] GPU HANG: ecode 9", "gpu_hang"},
+                                   {"xe x: CAT error", "gpu_fault"},
+                                   {"xe x: Fault response: Unsuccessful", "gpu_fault"},
+                                   {"mce: [Hardware Error]: Uncorrected", "machine_check"},
+                                   {"mce: [Hardware Error]: |UC|", "machine_check"},
+                                   {"mce: [Hardware Error]: fatal", "machine_check"},
+                                   {"mce: [Hardware Error]: corrected", ""},
+                                   {"mce: Uncorrected", ""},
+                                   {"EDAC MC0: 1 UE x", "memory_error"},
+                                   {"EDAC MC0: 1 CE x", ""},
+                                   {"x EDAC 1 UE x", ""},
+                                   {"pcieport: AER: Uncorrected (Fatal) error", "pcie_fatal"},
+                                   {"pcieport: AER: Uncorrected (Non-Fatal) error", ""},
+                                   {"EXT4-fs error (device sda)", "fs_error"},
+                                   {"EXT4-fs (sda): Remounting filesystem read-only", "fs_error"},
+                                   {"XFS (sda): Corruption detected", "fs_error"},
+                                   {"XFS (sda): fine", ""},
+                                   {"BTRFS error (device sda)", "fs_error"},
+                                   {"BTRFS info (device sda)", ""},
+                                   {"blk_update_request: I/O error, dev sda", "disk_error"},
+                                   {"Buffer I/O error on dev sda", "disk_error"},
+                                   {"nvme nvme0: controller is down", "disk_error"},
+                                   {"nvme nvme0: Removing after probe failure", "disk_error"},
+                                   {"nvme nvme0: fine", ""},
+                                   {"INFO: task x blocked for more than 120 seconds", "hung_task"},
+                                   {"Out of memory: Killed process 7", "oom"},
+                                   {"x Out of memory: Killed process 7", ""},
+                                   {"", ""}})
+    EXPECT_EQ(read_log_line(text).kind, kind) << text;
+}
+
+TEST(LogLines, NameTheirDevice) {
+  const auto pci = [](const std::string& place) { return read_log_line("Out of memory: Killed process " + place).pci; };
+  EXPECT_EQ(pci("0000:3B:00.7"), "0000:3b:00.7");
+  EXPECT_EQ(pci("0000:3b:00.8"), "0000:3b:00.0") << "there is no eighth function";
+  EXPECT_EQ(pci("0000:3b:00"), "0000:3b:00.0");
+  EXPECT_EQ(pci("10000:3b:00.1"), "") << "in the midst of another number";
+  EXPECT_EQ(pci("0000:3b:0"), "");
+  EXPECT_EQ(pci("0000-3b:00.0"), "");
+  EXPECT_EQ(pci("0000:3b-00.0"), "");
+  EXPECT_EQ(pci("000g:3b:00.0 00ff:AA:1f.1"), "00ff:aa:1f.1");
+}
+
+TEST(LogLines, OfEachFormHaveTheirStamp) {
+  const auto stamp = [](const std::string& line, LogForm form) -> std::int64_t {
+    const auto lines = split_log(line, form);
+    return lines.empty() ? -1 : static_cast<std::int64_t>(lines[0].stamp_us);
+  };
+  EXPECT_EQ(stamp("6,1,77,-;x", LogForm::kmsg), 77);
+  EXPECT_EQ(stamp("6,1;x", LogForm::kmsg), -1);
+  EXPECT_EQ(stamp("6,1,x,-;x", LogForm::kmsg), -1);
+  EXPECT_EQ(stamp("6,1,77,-", LogForm::kmsg), -1);
+  EXPECT_EQ(stamp("<4>[    1.000002] x", LogForm::dmesg_raw), 1'000'002);
+  EXPECT_EQ(stamp("12345678[1.000002] x", LogForm::dmesg_raw), 1'000'002);
+  EXPECT_EQ(stamp("123456789[1.000002] x", LogForm::dmesg_raw), -1);
+  EXPECT_EQ(stamp("[1.00002] x", LogForm::dmesg_raw), -1);
+  EXPECT_EQ(stamp("[1000002] x", LogForm::dmesg_raw), -1);
+  EXPECT_EQ(stamp("]1.000002[ x", LogForm::dmesg_raw), -1);
+  EXPECT_EQ(stamp("[9223372036854.000000] x", LogForm::dmesg_raw), 9223372036854000000);
+  EXPECT_EQ(stamp("[9223372036855.000000] x", LogForm::dmesg_raw), -1);
+  EXPECT_EQ(stamp("[    1.000002] host kernel: x", LogForm::journal), 1'000'002);
+  EXPECT_EQ(stamp("[    1.000002] host sshd[7]: x", LogForm::journal), -1);
+  EXPECT_EQ(split_log("6,1,1,-;a\n\n6,1,2,-;b", LogForm::kmsg).size(), 2u);
+  const auto future = read_kernel_log("6,1,9000,-;Out of memory: Killed process\n", LogForm::kmsg, 5);
+  ASSERT_EQ(future.size(), 1u);
+  EXPECT_EQ(future[0].age_ms, 0) << "not from the future";
+}
+
+// --- NVIDIA's report ------------------------------------------------------------------------------------------------
+
+wire::GpuHealth gpu_of(const std::string& inside) {
+  ToolAnswer answer;
+  answer.found = answer.answered = true;
+  answer.exit_code = 0;
+  answer.out = "<nvidia_smi_log><gpu id=\"00000000:01:00.0\">" + inside + "</gpu></nvidia_smi_log>";
+  const auto gpus = read_nvidia_health(answer);
+  EXPECT_EQ(gpus.size(), 1u);
+  return gpus.empty() ? wire::GpuHealth{} : gpus[0];
+}
+
+TEST(NvidiaReport, SaysWhatMustBeDone) {
+  const auto action = [](const std::string& word) {
+    return gpu_of("<gpu_recovery_action>" + word + "</gpu_recovery_action>").recovery;
+  };
+  EXPECT_EQ(action("None"), "");
+  EXPECT_EQ(action("Drain and Reset"), "reset");
+  EXPECT_EQ(action("Drain P2P"), "drain");
+  EXPECT_EQ(action("Node Reboot"), "reboot");
+  EXPECT_EQ(action("GPU Reset"), "reset");
+  const auto status = [](const std::string& reset, const std::string& drain) {
+    return gpu_of("<gpu_reset_status><reset_required>" + reset + "</reset_required><drain_and_reset_recommended>" +
+                  drain + "</drain_and_reset_recommended></gpu_reset_status>")
+        .recovery;
+  };
+  EXPECT_EQ(status("No", "No"), "");
+  EXPECT_EQ(status("No", "Yes"), "drain");
+  EXPECT_EQ(status("Yes", "Yes"), "reset");
+}
+
+TEST(NvidiaReport, CountsBothKindsOfErrorsAndRemaps) {
+  const auto gpu = gpu_of(
+      "<ecc_errors><volatile><double_bit><total>2</total></double_bit><single_bit><total>5</total></single_bit>"
+      "<dram_uncorrectable>N/A</dram_uncorrectable></volatile></ecc_errors><retired_pages><pending_retirement>Yes"
+      "</pending_retirement></retired_pages><remapped_rows><remapped_row_failure>No</remapped_row_failure></"
+      "remapped_rows>");
+  EXPECT_EQ(gpu.ecc_uncorrected, 2u);
+  EXPECT_EQ(gpu.ecc_corrected, 5u);
+  EXPECT_EQ(gpu.remap_pending, true);
+  EXPECT_EQ(gpu.remap_failed, false);
+  const auto newer = gpu_of(
+      "<remapped_rows><remapped_row_pending>No</remapped_row_pending></remapped_rows>"
+      "<retired_pages><pending_retirement>Yes</pending_retirement></retired_pages>");
+  EXPECT_EQ(newer.remap_pending, false) << "rows speak before pages";
+  EXPECT_FALSE(newer.ecc_corrected);
+  EXPECT_FALSE(newer.processes);
+  EXPECT_FALSE(gpu_of("<processes>N/A</processes>").processes);
+  EXPECT_TRUE(gpu_of("<processes></processes>").processes);
+  const auto throttled = gpu_of(
+      "<clocks_event_reasons><clocks_event_reason_gpu_idle>Active</clocks_event_reason_gpu_idle>"
+      "<clocks_event_reason_applications_clocks_setting>Active</clocks_event_reason_applications_clocks_setting>"
+      "<clocks_event_reason_sw_power_cap>Not Active</clocks_event_reason_sw_power_cap>"
+      "<clocks_event_reason_hw_slowdown>Active</clocks_event_reason_hw_slowdown></clocks_event_reasons>");
+  EXPECT_THAT(throttled.throttle, ElementsAre("hw_slowdown"));
+}
+
+TEST(NvidiaReport, NamesGpusThatAreLostOnce) {
+  ToolAnswer answer;
+  answer.found = answer.answered = true;
+  answer.exit_code = 15;
+  answer.out = "<nvidia_smi_log><gpu id=\"00000000:01:00.0\"></gpu></nvidia_smi_log>";
+  answer.err =
+      "Unable to determine the device handle for GPU 0000:01:00.0: GPU is lost.\n"
+      "Unable to determine the device handle for GPU1: 0000:02:00.0: Unknown Error\nother\n";
+  const auto gpus = read_nvidia_health(answer);
+  ASSERT_EQ(gpus.size(), 2u);
+  EXPECT_THAT(gpus[0].problem, HasSubstr("GPU is lost"));
+  EXPECT_EQ(gpus[1].pci, "0000:02:00.0");
+  answer.answered = false;
+  EXPECT_THAT(read_nvidia_health(answer), IsEmpty());
+}
+
+// --- packages -------------------------------------------------------------------------------------------------------
+
+TEST(PackageEdges, VersionsCompareByEpochUpstreamAndRevision) {
+  for (const auto& [a, b] : {std::pair{"1.0~rc1", "1.0"},
+                             {"1.0", "1.0a"},
+                             {"1.0a", "1.0+"},
+                             {"1.9", "1.10"},
+                             {"9", "1:1"},
+                             {"1.0-1", "1.0-2"},
+                             {"1.0", "1.0-1"},
+                             {"1.0-1", "1.0.1"},
+                             {"a", "b"},
+                             {"1.08", "1.9"}}) {
+    EXPECT_LT(compare_debian(a, b), 0) << a << " " << b;
+    EXPECT_GT(compare_debian(b, a), 0) << a << " " << b;
+  }
+  for (const auto& [a, b] : {std::pair{"1.01", "1.1"}, {"0:1", "1"}, {"1.0-0", "1.0"}})
+    EXPECT_EQ(compare_debian(a, b), 0) << a;
+  EXPECT_EQ(upstream_version("1:9.2p1+dfsg~x-2"), "9.2p1");
+}
+
+TEST(PackageEdges, ExposureAtTheEdgesOfARange) {
+  const Advisory advisory{"CVE-1", "x", "1.0", "2.0", "bookworm 1.5-1+deb12u2, trixie -", "text"};
+  const auto of = [&](const std::string& version, bool packaged) {
+    return exposure(advisory, {"x", version, packaged});
+  };
+  EXPECT_EQ(of("0.9", false), Exposure::none);
+  EXPECT_EQ(of("1.0", false), Exposure::likely);
+  EXPECT_EQ(of("1.9", false), Exposure::likely);
+  EXPECT_EQ(of("2.0", false), Exposure::none);
+  EXPECT_EQ(of("1.5", true), Exposure::unclear) << "it may be patched";
+  EXPECT_EQ(of("1.5-1+deb12u1", true), Exposure::likely);
+  EXPECT_EQ(of("1.5-1+deb12u2", true), Exposure::none);
+  EXPECT_EQ(of("1.5-1+deb13u1", true), Exposure::none);
+  EXPECT_EQ(of("1.5-1+deb11u1", true), Exposure::unclear) << "of this release nobody says anything";
+  EXPECT_EQ(of("1.5-1~debian.12", true), Exposure::likely) << "the maker's own package";
+  EXPECT_EQ(exposure(advisory, {"y", "1.5", false}), Exposure::none);
+}
+
+// --- preflight ------------------------------------------------------------------------------------------------------
+
+Inventory fit() {
+  Inventory inventory;
+  inventory.disk_free_bytes = 1ull << 30;
+  inventory.disk_total_bytes = 2ull << 30;
+  inventory.facts.home_path = "/home/ada/.gridctl";
+  inventory.facts.home_writable = true;
+  return inventory;
+}
+
+TEST(PreflightEdges, UnfitIsWhatCannotHoldAJob) {
+  EXPECT_EQ(unfit_reason(fit()), "");
+  Inventory inventory = fit();
+  inventory.disk_free_bytes -= 1;
+  EXPECT_THAT(unfit_reason(inventory), HasSubstr("its disk has"));
+  inventory = fit();
+  inventory.facts.home_noexec = true;
+  EXPECT_THAT(unfit_reason(inventory), HasSubstr("noexec"));
+  inventory.facts.home_writable = false;
+  inventory.facts.home_problem = "Permission denied";
+  EXPECT_EQ(unfit_reason(inventory), "/home/ada/.gridctl cannot be written: Permission denied");
+  inventory.facts.home_path.clear();
+  EXPECT_EQ(unfit_reason(inventory), "") << "it was not looked at";
+}
+
+Finding finding(const Inventory& inventory, const std::string& point, std::optional<WallTime> now = std::nullopt,
+                std::optional<EngineKind> wanted = std::nullopt) {
+  for (const Finding& one : preflight(inventory, wanted, now))
+    if (one.point == point) return one;
+  return {};
+}
+
+TEST(PreflightEdges, ClocksMayDifferByFiveMinutes) {
+  constexpr WallTime k_now{1'795'000'000'000};
+  Inventory inventory = fit();
+  for (const std::int64_t off : {300'000, -300'000, 0}) {
+    inventory.facts.clock_wall_ms = k_now.ms + off;
+    EXPECT_TRUE(finding(inventory, "clock", k_now).ok) << off;
+  }
+  inventory.facts.clock_wall_ms = k_now.ms + 300'001;
+  EXPECT_THAT(finding(inventory, "clock", k_now).detail, HasSubstr("5m ahead of"));
+  inventory.facts.clock_wall_ms = k_now.ms - 300'001;
+  EXPECT_THAT(finding(inventory, "clock", k_now).detail, HasSubstr("5m behind"));
+  inventory.facts.clock_wall_ms = 1'704'067'200'000;
+  EXPECT_TRUE(finding(inventory, "clock").ok);
+  inventory.facts.clock_wall_ms -= 1;
+  EXPECT_THAT(finding(inventory, "clock").detail, HasSubstr("2023-12-31"));
+}
+
+TEST(PreflightEdges, SharedMemoryOfSixtyFourMebibytes) {
+  Inventory inventory = fit();
+  inventory.facts.shm_bytes = 64u << 20;
+  EXPECT_TRUE(finding(inventory, "shm").ok);
+  inventory.facts.shm_bytes -= 1;
+  EXPECT_THAT(finding(inventory, "shm").detail, HasSubstr("has only"));
+}
+
+TEST(PreflightEdges, NotesAboutGpusHaveTheirCommand) {
+  Inventory inventory = fit();
+  EXPECT_EQ(finding(inventory, "gpu").point, "");
+  inventory.notes = {"the disk is slow"};
+  inventory.gpus.emplace_back().name = "A100";
+  EXPECT_EQ(finding(inventory, "gpu").detail, "1 x A100");
+  for (const auto& [note, fix] : {std::pair{"amd: 1 GPU: sudo apt-get install x", "sudo apt-get install x"},
+                                  {"rocm-smi: odd", "rocm-smi"},
+                                  {"intel: reboot needed", "sudo reboot"},
+                                  {"xpu-smi: odd", "xpu-smi"},
+                                  {"nvidia-smi: odd", "nvidia-smi"}}) {
+    inventory.notes = {note};
+    EXPECT_EQ(finding(inventory, "gpu").fix, fix) << note;
+    EXPECT_FALSE(finding(inventory, "gpu").ok);
+  }
+}
+
+TEST(PreflightEdges, EnginesAreChosenInTheirOrder) {
+  Inventory inventory = fit();
+  EXPECT_EQ(choose_engine(inventory, std::nullopt), nullptr);
+  EXPECT_EQ(finding(inventory, "engine").detail, "no engine was looked for");
+  inventory.engines = {{EngineKind::podman, "4", true, true, ""}, {EngineKind::docker, "27", false, true, ""}};
+  EXPECT_EQ(choose_engine(inventory, std::nullopt)->kind, EngineKind::docker);
+  EXPECT_EQ(choose_engine(inventory, EngineKind::podman)->kind, EngineKind::podman);
+  EXPECT_EQ(finding(inventory, "engine", {}, EngineKind::podman).detail, "podman 4, rootless");
+  EXPECT_EQ(finding(inventory, "engine").detail, "docker 27");
+  EXPECT_TRUE(finding(inventory, "limits").ok);
+  inventory.engines = {{EngineKind::docker, "", false, false, "docker: not installed"},
+                       {EngineKind::podman, "", false, false, "podman: broken"}};
+  EXPECT_EQ(finding(inventory, "engine").detail, "docker: not installed; podman: broken");
+  EXPECT_EQ(finding(inventory, "engine").fix, "podman info") << "what is there is nearer to working";
+  std::swap(inventory.engines[0], inventory.engines[1]);
+  EXPECT_EQ(finding(inventory, "engine").fix, "podman info");
+  inventory.engines = {{EngineKind::docker, "", false, false, "docker: not installed"}};
+  EXPECT_EQ(finding(inventory, "engine").fix, "sudo apt-get install docker.io");
+}
+
+// --- measuring links ------------------------------------------------------------------------------------------------
+
+TEST(RateEdges, AStepThatTellsIsSentOnceMore) {
+  using namespace std::chrono_literals;
+  RateSteps steps(1ull << 30, 100s, 0ms);
+  EXPECT_EQ(steps.next(), k_rate_first);
+  steps.took(k_rate_first, 149ms);
+  EXPECT_EQ(steps.next(), k_rate_first * k_rate_growth) << "too short to tell";
+  steps.took(k_rate_first * k_rate_growth, 150ms);
+  EXPECT_EQ(steps.next(), k_rate_first * k_rate_growth) << "the same again";
+  steps.took(k_rate_first * k_rate_growth, 149ms);
+  EXPECT_EQ(steps.bytes(), 9 * k_rate_first);
+  RateSteps slow(1ull << 30, 100s, 100ms);
+  slow.took(k_rate_first, 1099ms);
+  EXPECT_NE(slow.next(), k_rate_first) << "ten round trips are not over";
+  RateSteps enough(1ull << 30, 100s, 100ms);
+  enough.took(k_rate_first, 1100ms);
+  EXPECT_EQ(enough.next(), k_rate_first);
+  EXPECT_NEAR(enough.bits_per_second().value(), 64 * 1024 * 8, 1) << "less one round trip";
+  RateSteps exact(k_rate_first, 100s, 0ms);
+  EXPECT_EQ(exact.next(), k_rate_first);
+  RateSteps short_of(k_rate_first - 1, 100s, 0ms);
+  EXPECT_EQ(short_of.next(), std::nullopt);
+  RateSteps no_time(1ull << 30, 0s, 0ms);
+  EXPECT_EQ(no_time.next(), std::nullopt);
+}
+
+TEST(RateEdges, ATallyTellsEveryMarkAndNothingElse) {
+  Bytes bytes(3 * 4096);
+  const auto tally = [&](std::size_t piece) {
+    Tally sum;
+    for (std::size_t at = 0; at < bytes.size(); at += piece)
+      sum.add(ByteView(bytes).subspan(at, std::min(piece, bytes.size() - at)));
+    return sum.value();
+  };
+  const std::uint64_t whole = tally(bytes.size());
+  EXPECT_EQ(tally(7), whole);
+  EXPECT_EQ(tally(4096), whole);
+  bytes[8] = bytes[4095] = std::byte{1};
+  EXPECT_EQ(tally(bytes.size()), whole) << "outside of the marks";
+  bytes[4096 + 7] = std::byte{1};
+  EXPECT_NE(tally(bytes.size()), whole);
+}
+
+}  // namespace
+}  // namespace gridctl::probe
