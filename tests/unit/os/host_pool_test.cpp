@@ -8,6 +8,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -72,6 +73,41 @@ TEST(HostPool, DropsWhatHasNotBegunWhenItEnds) {
   }
   later.join();
   EXPECT_EQ(stuck.running(), 0);
+}
+
+TEST(HostPool, HasNoMoreThreadsThanItMay) {
+  std::atomic<int> running{0}, most{0};
+  {
+    HostPool pool(3, k_per_host);
+    for (int i = 0; i < 300; ++i)
+      pool.submit("host" + std::to_string(i), [&] {
+        const int now = ++running;
+        for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {}
+        std::this_thread::yield();
+        --running;
+      });
+    while (pool.pending() > 0) std::this_thread::yield();
+  }
+  EXPECT_LE(most, 3);
+}
+
+TEST(HostPool, GivesEachHostItsTurn) {
+  Stuck stuck;
+  std::mutex mutex;
+  std::string order;
+  {
+    HostPool pool(1, k_per_host);
+    pool.submit("first", stuck.work());
+    while (stuck.running() == 0) std::this_thread::yield();
+    for (const char* host : {"a", "a", "a", "b", "b", "c"})
+      pool.submit(host, [&order, &mutex, host] {
+        const std::lock_guard lock(mutex);
+        order += host;
+      });
+    stuck.let_go();
+    while (pool.pending() > 0) std::this_thread::yield();
+  }
+  EXPECT_EQ(order, "abcaba") << "who was served longest ago goes first";
 }
 
 }  // namespace

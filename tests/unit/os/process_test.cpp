@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <set>
 
 #include "base/text.hpp"
 #include "support/results.hpp"
@@ -193,6 +194,17 @@ TEST(FindProgram, LooksThroughThePathForWhatCanBeRun) {
   ::setenv("PATH", before.c_str(), 1);
   EXPECT_EQ(found.value_or(""), dir / "b/tool");
   EXPECT_FALSE(missing);
+}
+
+TEST(Spawn, ClosesWhatLiesBetweenBeforeAndBehindTheDescriptorsThatWereNamed) {
+  const Fd null = open_file("/dev/null", O_RDONLY).value();
+  std::vector<Fd> open;
+  for (const int number : {150, 160, 170, 180, 190}) open.emplace_back(::fcntl(null.get(), F_DUPFD, number));
+  SpawnOptions options;
+  options.keep_fds = {open[3].get(), open[1].get()};
+  const std::vector<std::string> lines = split_lines(output_of({"ls", "/proc/self/fd"}, options));
+  const std::set<std::string> numbers(lines.begin(), lines.end());
+  EXPECT_EQ(numbers, (std::set<std::string>{"0", "1", "2", "3", "160", "180"})) << "3 is the folder that ls reads";
 }
 
 }  // namespace

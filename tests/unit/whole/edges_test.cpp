@@ -747,5 +747,19 @@ TEST(Digits, AreAllOrNone) {
   for (const char* odd : {"", "a", "1a", "1/", "1:"}) EXPECT_FALSE(all_digits(odd)) << odd;
 }
 
+TEST_F(Units, DeepSpeedBelievesNoMoreThanAHundredThousandRanks) {
+  const auto with = [](std::uint32_t data) {
+    std::string number = "J";  // four bytes
+    for (int i = 0; i < 4; ++i) number += static_cast<char>(data >> (8 * i) & 0xff);
+    return archive("module dp_world_size" + number + " mp_world_sizeK\x01 ZeRO");
+  };
+  save("step5/mp_rank_00_model_states.pt", with(100'000));
+  save("step5/zero_pp_rank_0_mp_rank_00_optim_states.pt", archive("x"));
+  save("latest", "step5");
+  EXPECT_THAT(of("deepspeed", "step5"), HasSubstr("only 1 of 100000 ranks' optimizer states"));
+  save("step5/mp_rank_00_model_states.pt", with(100'001));
+  EXPECT_EQ(of("deepspeed", "step5"), "whole") << "that is no number of ranks: what is there is all that is known";
+}
+
 }  // namespace
 }  // namespace gridctl::whole
