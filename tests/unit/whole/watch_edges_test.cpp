@@ -281,6 +281,17 @@ TEST_F(WatchEdges, WhatWasRestoredIsNoNewsUntilItChanges) {
   EXPECT_THAT(verdict.selection.left_out, IsEmpty());
 }
 
+TEST_F(WatchEdges, OfARestoredUnitNothingIsAwaitedFromTheOtherFiles) {
+  step(1);
+  dir.save("state.json", "{}");
+  watch.restored(dir.listing, {dir.now_ms * 1'000'000}, dir.access());
+  dir.pass(5000);
+  dir.rename_into("state.json", "{ }");
+  const Verdict verdict = look();
+  EXPECT_EQ(verdict.whole, Whole::format) << verdict.why;
+  EXPECT_FALSE(verdict.provisional);
+}
+
 // --- after a kill ---------------------------------------------------------------------------------------------------
 
 TEST_F(WatchEdges, AfterAKillOnlyWhatIsProvenCounts) {
