@@ -14,6 +14,7 @@
 #include "probe/health_machine.hpp"
 #include "probe/health_nvidia.hpp"
 #include "probe/health_packages.hpp"
+#include "probe/intel_details.hpp"
 #include "probe/machine.hpp"
 #include "probe/netperf.hpp"
 #include "probe/nics.hpp"
@@ -1041,6 +1042,35 @@ TEST(RateEdges, ATallyTellsEveryMarkAndNothingElse) {
   EXPECT_EQ(tally(bytes.size()), whole) << "outside of the marks";
   bytes[4096 + 7] = std::byte{1};
   EXPECT_NE(tally(bytes.size()), whole);
+}
+
+TEST(IntelTopology, LinksEachPairOfFirstTilesOnce) {
+  std::vector<Gpu> gpus(3);
+  for (int i = 0; i < 3; ++i) gpus[static_cast<std::size_t>(i)].index = i + 4;
+  const std::string head = "          GPU 4/0 GPU 4/1 GPU 5/0 GPU 6/0 CPU Affinity\n";
+  const std::vector<GpuLink> links = read_xpu_topology("words before\n" + head +
+                                                           "GPU 4/0   S       MDF     XL8     NODE    0-3\n"
+                                                           "GPU 4/1   MDF     S       XL16    XL16    0-3\n"
+                                                           "GPU 5/0   XL8     XL16    S       SYS     0-3\n"
+                                                           "GPU 6/0   NODE    XL16    SYS     S       0-3\n",
+                                                       gpus);
+  ASSERT_EQ(links.size(), 3u);
+  const auto is = [](const GpuLink& link, std::uint32_t a, std::uint32_t b, LinkKind kind) {
+    return link.a == a && link.b == b && link.kind == kind;
+  };
+  EXPECT_TRUE(is(links[0], 0, 1, LinkKind::xelink));
+  EXPECT_EQ(links[0].lanes, 8);
+  EXPECT_TRUE(is(links[1], 0, 2, LinkKind::node));
+  EXPECT_TRUE(is(links[2], 1, 2, LinkKind::sys));
+  const std::string rows = "GPU 4/0 S XL*\nGPU 5/0 XL1000 S\n";
+  EXPECT_TRUE(read_xpu_topology(rows, gpus).empty()) << "a row before any head";
+  const std::vector<GpuLink> two = read_xpu_topology("GPU 4/0 GPU 5/0\n" + rows, gpus);
+  ASSERT_EQ(two.size(), 1u);
+  EXPECT_EQ(two[0].kind, LinkKind::xelink);
+  EXPECT_EQ(two[0].lanes, GpuLink{}.lanes) << "by way of another tile";
+  EXPECT_TRUE(read_xpu_topology("GPU 4/0 GPU 5/0\nGPU 4/0 S ODD\nGPU 5/0 ODD S\n", gpus).empty());
+  EXPECT_TRUE(read_xpu_topology("GPU 7/0 GPU 8/0\nGPU 7/0 S SYS\n", gpus).empty()) << "of no GPU that is known";
+  EXPECT_EQ(read_xpu_topology("GPU 4/0 GPU 5/0\nGPU 4/0 S XL999\n", gpus)[0].lanes, 999);
 }
 
 }  // namespace
