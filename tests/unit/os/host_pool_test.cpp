@@ -12,6 +12,8 @@
 #include <string>
 #include <thread>
 
+#include "os/loop_executor.hpp"
+
 namespace gridctl::os {
 namespace {
 
@@ -108,6 +110,25 @@ TEST(HostPool, GivesEachHostItsTurn) {
     while (pool.pending() > 0) std::this_thread::yield();
   }
   EXPECT_EQ(order, "abcaba") << "who was served longest ago goes first";
+}
+
+TEST(LoopExecutor, OneLaneOfAHostDoesNotHoldUpItsOthers) {
+  using Kind = Lane::Kind;
+  for (const Kind held : {Kind::login, Kind::urgent, Kind::bulk}) {
+    Stuck stuck;
+    Loop loop;
+    LoopExecutor executor(loop);
+    for (unsigned i = 0; i < k_per_host; ++i) executor.run({held, "host"}, stuck.work());
+    for (const Kind other : {Kind::login, Kind::urgent, Kind::bulk}) {
+      if (other == held) continue;
+      auto done = std::make_shared<std::promise<void>>();
+      std::future<void> served = done->get_future();
+      executor.run({other, "host"}, [done] { done->set_value(); });
+      EXPECT_EQ(served.wait_for(k_patience), std::future_status::ready)
+          << static_cast<int>(held) << " " << static_cast<int>(other);
+    }
+    stuck.let_go();
+  }
 }
 
 }  // namespace
