@@ -19,7 +19,7 @@ Error sqlite_error(sqlite3* db, int code, const std::string& what) {
   if (primary == SQLITE_FULL) mapped = Code::no_space;
   if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED) mapped = Code::state_in_use;
   if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB) mapped = Code::state_unreadable;
-  if (primary == SQLITE_READONLY || primary == SQLITE_PERM) mapped = Code::state_unreadable;
+  if (primary == SQLITE_READONLY) mapped = Code::state_unreadable;
   if (primary == SQLITE_MISUSE || primary == SQLITE_RANGE || primary == SQLITE_ERROR) mapped = Code::internal;
   return make_error(mapped, what + ": " + (db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code)));
 }
@@ -164,7 +164,6 @@ Result<Database> Database::open_file(const os::Path& path, const char* vfs) {
     if ((code & 0xFF) == SQLITE_CANTOPEN) error.code = Code::state_unreadable;
     return error;
   }
-  sqlite3_extended_result_codes(impl->db, 1);
   sqlite3_busy_timeout(impl->db, k_busy_timeout_ms);
   Database db(std::move(impl));
   TRY(

@@ -39,6 +39,7 @@ class ProcessChannel : public Channel {
 
   // What came on stderr since the last call, instead of into stderr_tail().
   [[nodiscard]] std::string take_stderr();
+  void put_back_stderr(std::string_view last_taken) { keep_tail(stderr_tail_, last_taken); }  // some of it, its end
   [[nodiscard]] Result<bool> has_ended();
   [[nodiscard]] const os::ExitStatus& exit_status() const { return *status_; }  // REQUIRES: has_ended()
 

@@ -26,18 +26,15 @@ std::string option_path(const os::Path& path) {
   return text + "\"";
 }
 
-// From "OpenSSH_9.2p1 Debian-2, …". Asked once; a version that is not told is taken for a new one.
-bool knows_host_key_commands() {
-  static const bool knows = [] {
+// Asked once.
+const std::string& version_in_use() {
+  static const std::string version = [] {
     os::RunOptions options;
     options.timeout = std::chrono::seconds{5};
     const auto told = os::run({"ssh", "-V"}, options);
-    const std::string text = told ? told->err + told->out : "";
-    int major = 0, minor = 0;
-    if (std::sscanf(text.c_str(), "OpenSSH_%d.%d", &major, &minor) != 2) return true;
-    return std::pair(major, minor) >= std::pair(8, 5);
+    return told ? told->err + told->out : "";
   }();
-  return knows;
+  return version;
 }
 
 std::vector<std::string> base_argv(const Target& target, const os::Path& known_hosts, const char* checking,
@@ -70,7 +67,7 @@ std::vector<std::string> base_argv(const Target& target, const os::Path& known_h
                                     std::string{"ServerAliveCountMax=3"}})
     argv.insert(argv.end(), {"-o", option});
   // A command of the user's may name keys for any host: ours are pinned. Before 8.5 there was no such option.
-  if (knows_host_key_commands()) argv.insert(argv.end(), {"-o", "KnownHostsCommand=none"});
+  if (knows_host_key_commands(version_in_use())) argv.insert(argv.end(), {"-o", "KnownHostsCommand=none"});
   for (const os::Path& key : target.identities) argv.insert(argv.end(), {"-i", key.native()});
   argv.insert(argv.end(), {"-o", "IdentityAgent=" + (target.agent_socket.empty() ? std::string{"none"}
                                                                                  : option_path(target.agent_socket))});
@@ -120,6 +117,12 @@ Result<void> judge_end(const std::string& peer, const os::ExitStatus& status, co
 }
 
 }  // namespace
+
+bool knows_host_key_commands(const std::string& version) {
+  int major = 0, minor = 0;
+  if (std::sscanf(version.c_str(), "OpenSSH_%d.%d", &major, &minor) != 2) return true;
+  return std::pair(major, minor) >= std::pair(8, 5);
+}
 
 Error missing_program() {
   return make_error(Code::host_unreachable, "the ssh program is needed, and there is none on this machine",
@@ -204,7 +207,11 @@ Result<std::unique_ptr<Channel>> connect_system(const Target& target, std::span<
   for (;;) {
     words += channel->take_stderr();
     const std::size_t at = words.starts_with(k_logged_in) ? 0 : words.find("\n" + std::string{k_logged_in});
-    if (at != std::string::npos) return std::unique_ptr<Channel>{std::move(channel)};
+    if (at != std::string::npos) {
+      const std::size_t end = words.find('\n', at + 1);
+      if (end != std::string::npos) channel->put_back_stderr(std::string_view{words}.substr(end + 1));
+      return std::unique_ptr<Channel>{std::move(channel)};
+    }
     if (words.size() > 64 * 1024) return make_error(Code::protocol_violation, target.address() + " floods its banner");
     TRY_ASSIGN(const bool ended, channel->has_ended());
     if (ended) return classify_ssh_error(target, pins, words + channel->take_stderr());

@@ -140,6 +140,93 @@ TEST_F(Exchange, EndsAtItsDeadlineWhenTheOtherSideIsSilent) {
   EXPECT_LT(clock_now().boot() - began, 3s);
 }
 
+// A peer that says whatever it likes, message by message.
+class RawPeer : public ::testing::Test {
+ protected:
+  RawPeer() : raw_(connected_to(listener_.port())), peer_(std::move(**listener_.accept(in(5s), clock_now()))) {
+    peer_.set_deadline(in(10s));
+  }
+  void say(char kind, std::uint64_t number, const std::string& behind = "") {
+    std::string text(1, kind);
+    for (int shift = 56; shift >= 0; shift -= 8) text += static_cast<char>(number >> shift & 0xff);
+    EXPECT_THAT(raw_.write(as_bytes(text + behind)), IsOk());
+  }
+  std::pair<char, std::uint64_t> hear() {
+    std::array<std::byte, 9> bytes{};
+    EXPECT_THAT(raw_.read(bytes), IsOk());
+    std::uint64_t number = 0;
+    for (std::size_t i = 1; i < bytes.size(); ++i) number = number << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+    return {static_cast<char>(bytes[0]), number};
+  }
+  PeerListener listener_ = *PeerListener::open();
+  PeerStream raw_, peer_;
+};
+
+TEST_F(RawPeer, MaySendExactlyWhatWasAgreedAndGetsItsReceipts) {
+  say('P', 77);
+  say('D', 3, "abc");
+  say('D', 7, "0123456");
+  say('X', 0);
+  const auto received = follow(peer_, 10);
+  ASSERT_THAT(received, IsOk());
+  EXPECT_EQ(*received, 10U);
+  EXPECT_EQ(hear(), (std::pair<char, std::uint64_t>{'P', 77}));
+  for (const char* text : {"abc", "0123456"}) {
+    probe::Tally tally;
+    tally.add(as_bytes(std::string_view(text)));
+    EXPECT_EQ(hear(), (std::pair<char, std::uint64_t>{'T', tally.value()}));
+  }
+}
+
+TEST_F(RawPeer, MaySendNoByteMore) {
+  say('D', 3, "abc");
+  say('D', 8, "01234567");
+  EXPECT_THAT(follow(peer_, 10), FailsWith(Code::protocol_violation));
+}
+
+TEST_F(RawPeer, MaySendNoEmptyStepAndNothingUnknown) {
+  say('D', 0);
+  EXPECT_THAT(follow(peer_, 10), FailsWith(Code::protocol_violation));
+  say('T', 1);
+  EXPECT_THAT(follow(peer_, 10), FailsWith(Code::protocol_violation));
+  say('x', 0);
+  EXPECT_THAT(follow(peer_, 10), FailsWith(Code::protocol_violation));
+}
+
+TEST_F(RawPeer, MustComeToAnEndWithinSixtyFourMessages) {
+  for (int i = 0; i < 63; ++i) say('P', 1);
+  say('X', 0);
+  EXPECT_THAT(follow(peer_, 0), IsOk());
+  for (int i = 0; i < 64; ++i) say('P', 1);
+  EXPECT_THAT(follow(peer_, 0), FailsWith(Code::protocol_violation));
+}
+
+TEST_F(RawPeer, MustAnswerAPingWithItsOwnNumber) {
+  std::thread other([this] {
+    const auto [kind, number] = hear();
+    EXPECT_EQ(kind, 'P');
+    say('P', number + 1);
+  });
+  EXPECT_THAT(drive(peer_, 0, 4s), FailsWith(Code::protocol_violation));
+  other.join();
+}
+
+TEST_F(RawPeer, MustProveWhatItReceived) {
+  std::thread other([this] {
+    for (;;) {
+      const auto [kind, number] = hear();
+      if (kind == 'D') {
+        Bytes bytes(number);
+        EXPECT_THAT(raw_.read(bytes), IsOk());
+        return say('T', 0);
+      }
+      say(kind, number);
+    }
+  });
+  EXPECT_THAT(drive(peer_, 1 << 20, 4s), FailsWith(Code::protocol_violation));
+  other.join();
+}
+
 // An agent's side of a controller's connection.
 class Agent : public ::testing::Test {
  protected:

@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "os/directory_lock.hpp"
 #include "os/entries.hpp"
 #include "store/tree.hpp"
 #include "support/results.hpp"
@@ -105,6 +106,47 @@ TEST_F(StandbyTest, WhatIsNotInTheCacheIsAnErrorAndLeavesNothing) {
   EXPECT_THAT(standby_.make(job_, store::testing::digest_of("nothing"), cache_), FailsWith(Code::not_found));
   EXPECT_THAT(standby_.make({"../j"}, saved("x"), cache_), FailsWith(Code::refused));
   EXPECT_THAT(os::list_directory(dir_ / "home/standby").value(), IsEmpty());
+}
+
+TEST_F(StandbyTest, WhatAnEarlierAttemptToTakeItLeftIsCleared) {
+  const Digest root = saved("weights");
+  write(dir_ / "scratch/tree/half", "of another");
+  EXPECT_THAT(standby_.take(job_, root, dir_ / "scratch", dir_ / "into").value_or(true), ::testing::IsFalse());
+  EXPECT_TRUE(os::exists(dir_ / "scratch")) << "nothing is ready: nothing is touched";
+  ASSERT_THAT(standby_.make(job_, root, cache_), IsOk());
+  EXPECT_TRUE(take(root));
+  EXPECT_EQ(slurp(dir_ / "into/deep/weights"), "weights");
+  EXPECT_FALSE(os::exists(dir_ / "into/half"));
+}
+
+TEST_F(StandbyTest, IsNotPutWhereSomethingLies) {
+  const Digest root = saved("weights");
+  ASSERT_THAT(standby_.make(job_, root, cache_), IsOk());
+  write(dir_ / "into/mine", "kept");
+  EXPECT_FALSE(take(root));
+  EXPECT_EQ(slurp(dir_ / "into/mine"), "kept");
+}
+
+TEST_F(StandbyTest, UsingItAgainKeepsItForAnotherDay) {
+  const Digest root = saved("weights");
+  ASSERT_THAT(standby_.make(job_, root, cache_), IsOk());
+  const os::Path ready = lies() / "ready";
+  std::filesystem::last_write_time(ready, std::filesystem::last_write_time(ready) - std::chrono::hours{23});
+  ASSERT_THAT(standby_.make(job_, root, cache_), IsOk());
+  standby_.sweep({os::system_clock().wall().ms + 2 * 3600 * 1000});
+  EXPECT_TRUE(os::exists(laid()));
+  EXPECT_THAT(standby_.drop(job_), IsOk());
+  EXPECT_FALSE(os::exists(lies()));
+  EXPECT_THAT(standby_.drop({"../j"}), FailsWith(Code::refused));
+}
+
+TEST_F(StandbyTest, ADraftThatIsBeingMadeIsLeftAlone) {
+  const os::Path draft = dir_ / "home/standby/c.k.draft-1";
+  write(draft / "tree/half", "");
+  const auto lock = os::DirectoryLock::try_acquire(draft);
+  ASSERT_THAT(lock, IsOk());
+  standby_.sweep({os::system_clock().wall().ms + 48 * 3600 * 1000});
+  EXPECT_TRUE(os::exists(draft / "tree/half"));
 }
 
 TEST_F(StandbyTest, IsSweptAfterADayAndWhenItsMakerIsGone) {

@@ -83,5 +83,21 @@ TEST(Scrypt, GivesTheValueOfTheStandardAndRefusesEndlessWork) {
   EXPECT_THAT(scrypt("password", as_bytes("NaCl"), {10, 1'000'000, 1}), FailsWith(Code::unsupported));
 }
 
+TEST(Scrypt, TakesEachCostUpToItsLimitAndNoOther) {
+  const auto of = [](unsigned log2_n, unsigned r, unsigned p) {
+    const auto key = scrypt("password", as_bytes("NaCl"), {log2_n, r, p});
+    return key ? to_hex(*key) : std::string(code_name(key.error().code));
+  };
+  EXPECT_EQ(of(1, 1, 1), "a2f63b8c062d326091944189baeb665b072c901775e8e81b1376ebc572a17849");
+  EXPECT_EQ(of(1, 8, 1), "e5ed8edc019edfef2d3ced0896faf9eec6921dcc68125ce81c10d53474ce1be5");
+  EXPECT_EQ(of(1, 1, 16), "0b0c7f51ace19f55236b1d614b581aa994bc29ac780610175a1d5a8f745d5a7d");
+  const std::string refused(code_name(Code::unsupported));
+  EXPECT_EQ(of(0, 1, 1), refused);
+  EXPECT_EQ(of(1, 0, 1), refused);
+  EXPECT_EQ(of(1, 9, 1), refused);
+  EXPECT_EQ(of(1, 1, 0), refused);
+  EXPECT_EQ(of(1, 1, 17), refused);
+}
+
 }  // namespace
 }  // namespace gridctl::crypto

@@ -73,6 +73,15 @@ TEST(HmacSha256, GivesTheValuesOfTheStandard) {
             "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2");
 }
 
+TEST(HmacSha256, HashesOnlyKeysThatAreLongerThanABlock) {
+  const auto hmac = [](std::size_t size) {
+    return to_hex(hmac_sha256(as_bytes(std::string(size, '\x0b')), as_bytes("Hi There")));
+  };
+  EXPECT_EQ(hmac(63), "60becd3ada41eee378b576c2e0b3cc5d7392ae1f2e70e58b44aa88ab4a562149");
+  EXPECT_EQ(hmac(64), "21cd586aeca0579d99a1c938127c92525a371f807bc5ba6eb78bc825bd4f2be3");
+  EXPECT_EQ(hmac(65), "727b82fba264393c5d67fd6d6ad783e9019a1fa6a857fccb70f5852f04be5d5d");
+}
+
 TEST(EqualConstantTime, ComparesContentAndLength) {
   EXPECT_TRUE(equal_constant_time(as_bytes("same"), as_bytes("same")));
   EXPECT_FALSE(equal_constant_time(as_bytes("same"), as_bytes("sane")));

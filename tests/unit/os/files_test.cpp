@@ -144,5 +144,42 @@ TEST(Files, TellsFreeSpaceAndOurOwnPath) {
   EXPECT_EQ(executable_path().value_or("").filename(), "os_test");
 }
 
+TEST(Files, ADescriptorThatIsNoneIsAnErrorOfEachCall) {
+  std::byte byte{};
+  EXPECT_THAT(read_exactly(-1, &byte, 1, 0), FailsWith(Code::io));
+  EXPECT_THAT(write_all(-1, as_bytes("x")), FailsWith(Code::io));
+  EXPECT_THAT(sync_fd(-1), FailsWith(Code::io));
+  EXPECT_THAT(sync_file_system(-1), FailsWith(Code::io));
+  EXPECT_THAT(read_exactly(-1, &byte, 0, 0), IsOk()) << "nothing is asked of it";
+  EXPECT_THAT(write_all(-1, {}), IsOk());
+}
+
+TEST(Files, MemoryThatIsAFileIsReadBackAndNotPassedOn) {
+  const Result<Fd> memory = open_memory();
+  ASSERT_THAT(memory, IsOk());
+  ASSERT_THAT(write_all(memory->get(), as_bytes("kept")), IsOk());
+  std::array<std::byte, 4> got{};
+  ASSERT_THAT(read_exactly(memory->get(), got.data(), got.size(), 0), IsOk());
+  EXPECT_EQ(as_text(got), "kept");
+  EXPECT_NE(::fcntl(memory->get(), F_GETFD) & FD_CLOEXEC, 0);
+}
+
+TEST(Files, WhatIsBelowAFileDoesNotExist) {
+  const TempDir dir;
+  ASSERT_THAT(write_file_atomically(dir / "file", "x"), IsOk());
+  EXPECT_TRUE(os::exists(dir / "file"));
+  EXPECT_FALSE(os::exists(dir / "file/below"));
+  EXPECT_FALSE(os::exists(dir / "none"));
+}
+
+TEST(Files, TellsTheSpaceOfTheWholeFileSystem) {
+  const Result<DiskSpace> space = disk_space("/");
+  ASSERT_THAT(space, IsOk());
+  EXPECT_GT(space->total, 0u);
+  EXPECT_LE(space->free, space->total);
+  EXPECT_THAT(disk_space("/no/such/folder"), FailsWith(Code::not_found));
+  EXPECT_THAT(sync_directory("/no/such/folder"), FailsWith(Code::not_found));
+}
+
 }  // namespace
 }  // namespace gridctl::os

@@ -8,8 +8,11 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
+
+#include "os/loop_executor.hpp"
 
 namespace gridctl::os {
 namespace {
@@ -72,6 +75,60 @@ TEST(HostPool, DropsWhatHasNotBegunWhenItEnds) {
   }
   later.join();
   EXPECT_EQ(stuck.running(), 0);
+}
+
+TEST(HostPool, HasNoMoreThreadsThanItMay) {
+  std::atomic<int> running{0}, most{0};
+  {
+    HostPool pool(3, k_per_host);
+    for (int i = 0; i < 300; ++i)
+      pool.submit("host" + std::to_string(i), [&] {
+        const int now = ++running;
+        for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {}
+        std::this_thread::yield();
+        --running;
+      });
+    while (pool.pending() > 0) std::this_thread::yield();
+  }
+  EXPECT_LE(most, 3);
+}
+
+TEST(HostPool, GivesEachHostItsTurn) {
+  Stuck stuck;
+  std::mutex mutex;
+  std::string order;
+  {
+    HostPool pool(1, k_per_host);
+    pool.submit("first", stuck.work());
+    while (stuck.running() == 0) std::this_thread::yield();
+    for (const char* host : {"a", "a", "a", "b", "b", "c"})
+      pool.submit(host, [&order, &mutex, host] {
+        const std::lock_guard lock(mutex);
+        order += host;
+      });
+    stuck.let_go();
+    while (pool.pending() > 0) std::this_thread::yield();
+  }
+  EXPECT_EQ(order, "abcaba") << "who was served longest ago goes first";
+}
+
+TEST(LoopExecutor, OneLaneOfAHostDoesNotHoldUpItsOthers) {
+  using Kind = Lane::Kind;
+  for (const Kind held : {Kind::login, Kind::urgent, Kind::bulk}) {
+    Stuck stuck;
+    Loop loop;
+    LoopExecutor executor(loop);
+    for (unsigned i = 0; i < k_per_host; ++i) executor.run({held, "host"}, stuck.work());
+    for (const Kind other : {Kind::login, Kind::urgent, Kind::bulk}) {
+      if (other == held) continue;
+      auto done = std::make_shared<std::promise<void>>();
+      std::future<void> served = done->get_future();
+      executor.run({other, "host"}, [done] { done->set_value(); });
+      EXPECT_EQ(served.wait_for(k_patience), std::future_status::ready)
+          << static_cast<int>(held) << " " << static_cast<int>(other);
+    }
+    stuck.let_go();
+  }
 }
 
 }  // namespace

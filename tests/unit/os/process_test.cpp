@@ -5,6 +5,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <set>
+
 #include "base/text.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
@@ -115,6 +118,93 @@ TEST(Spawn, TryWaitTellsRunningFromEnded) {
   ASSERT_THAT(status, IsOk());
   EXPECT_EQ(status->signal, SIGTERM);
   EXPECT_FALSE(status->success());
+}
+
+TEST(Spawn, PassesDescriptorZeroAsAnyOther) {
+  const TempDir dir;
+  ASSERT_THAT(write_file_atomically(dir / "in", "word\n"), IsOk());
+  const Fd in = open_file(dir / "in", O_RDONLY).value();
+  const Fd saved{::fcntl(0, F_DUPFD_CLOEXEC, 3)};
+  ::dup2(in.get(), 0);
+  SpawnOptions options;
+  options.stdin_fd = 0;
+  const std::string read = output_of({"cat"}, options);
+  ::dup2(saved.get(), 0);
+  EXPECT_EQ(read, "word\n");
+  EXPECT_EQ(output_of({"cat"}), "") << "a standard descriptor that is not named is an empty one";
+}
+
+TEST(Spawn, AGroupOfItsOwnIsNoSessionOfItsOwn) {
+  SpawnOptions options;
+  options.new_group = true;
+  const int grouped = spawn({"sleep", "60"}, options).value();
+  EXPECT_EQ(::getpgid(grouped), grouped);
+  EXPECT_EQ(::getsid(grouped), ::getsid(0));
+  const int plain = spawn({"sleep", "60"}, {}).value();
+  EXPECT_EQ(::getpgid(plain), ::getpgid(0));
+  ::kill(-grouped, SIGKILL);
+  ::kill(plain, SIGKILL);
+  EXPECT_EQ(wait(grouped)->signal, SIGKILL);
+  EXPECT_EQ(wait(plain)->signal, SIGKILL);
+}
+
+TEST(Spawn, TellsHowAProgramEnded) {
+  for (const int code : {0, 1, 255}) {
+    const Result<ExitStatus> status = wait(spawn({"sh", "-c", "exit " + std::to_string(code)}, {}).value());
+    ASSERT_THAT(status, IsOk());
+    EXPECT_EQ(status->code, code);
+    EXPECT_EQ(status->signal, 0);
+    EXPECT_EQ(status->success(), code == 0);
+  }
+}
+
+TEST(ProcessId, ComesToNothingWhenTheProcessEnds) {
+  const int pid = spawn({"sleep", "60"}, {}).value();
+  const std::optional<ProcessId> process = identify(pid);
+  ASSERT_TRUE(process);
+  EXPECT_TRUE(is_alive(*process));
+  EXPECT_FALSE(is_alive({pid, process->start_ticks + 1})) << "another process of the same number";
+  EXPECT_FALSE(send_signal({pid, process->start_ticks + 1}, SIGKILL).value());
+  EXPECT_THAT(open_pidfd({pid, process->start_ticks + 1}), FailsWith(Code::not_found));
+  const Result<Fd> handle = open_pidfd(*process);
+  ASSERT_THAT(handle, IsOk());
+  EXPECT_FALSE(wait_ready(handle->get(), true, false, Duration{0}).value());
+  EXPECT_TRUE(send_signal(*process, SIGKILL).value());
+  EXPECT_TRUE(wait_ready(handle->get(), true, false, std::chrono::seconds{10}).value());
+  EXPECT_FALSE(identify(pid)) << "what only waits to be collected is none any more";
+  EXPECT_FALSE(is_alive(*process));
+  ASSERT_THAT(wait(pid), IsOk());
+  EXPECT_FALSE(send_signal(*process, SIGKILL).value());
+  EXPECT_THAT(wait(pid), FailsWith(Code::io)) << "it was collected already";
+  EXPECT_THAT(try_wait(pid), FailsWith(Code::io));
+}
+
+TEST(FindProgram, LooksThroughThePathForWhatCanBeRun) {
+  const TempDir dir;
+  const std::string before = ::getenv("PATH");
+  ASSERT_THAT(make_directories(dir / "a"), IsOk());
+  ASSERT_THAT(make_directories(dir / "b"), IsOk());
+  ASSERT_THAT(make_directories(dir / "c"), IsOk());
+  ASSERT_THAT(write_file_atomically(dir / "a/tool", "#!/bin/sh\n", 0600), IsOk());
+  ASSERT_THAT(write_file_atomically(dir / "b/tool", "#!/bin/sh\n", 0700), IsOk());
+  ASSERT_THAT(write_file_atomically(dir / "c/tool", "#!/bin/sh\n", 0700), IsOk());
+  const std::string base = dir.path().string();
+  ::setenv("PATH", (base + "/a:" + base + "/b:" + base + "/c").c_str(), 1);
+  const std::optional<Path> found = find_program("tool"), missing = find_program("no-such-tool");
+  ::setenv("PATH", before.c_str(), 1);
+  EXPECT_EQ(found.value_or(""), dir / "b/tool");
+  EXPECT_FALSE(missing);
+}
+
+TEST(Spawn, ClosesWhatLiesBetweenBeforeAndBehindTheDescriptorsThatWereNamed) {
+  const Fd null = open_file("/dev/null", O_RDONLY).value();
+  std::vector<Fd> open;
+  for (const int number : {150, 160, 170, 180, 190}) open.emplace_back(::fcntl(null.get(), F_DUPFD, number));
+  SpawnOptions options;
+  options.keep_fds = {open[3].get(), open[1].get()};
+  const std::vector<std::string> lines = split_lines(output_of({"ls", "/proc/self/fd"}, options));
+  const std::set<std::string> numbers(lines.begin(), lines.end());
+  EXPECT_EQ(numbers, (std::set<std::string>{"0", "1", "2", "3", "160", "180"})) << "3 is the folder that ls reads";
 }
 
 }  // namespace

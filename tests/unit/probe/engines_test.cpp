@@ -94,5 +94,41 @@ TEST(Podman, AbsentOrHangingSaysSo) {
   EXPECT_EQ(read_podman(none, "ada").problem, "podman: not installed");
 }
 
+TEST(Podman, EnforcesLimitsWhereItMayAndWithoutRootOnlyWithBothControllersOfVersionTwo) {
+  const auto enforces = [](const std::string& rootless, const std::string& controllers, const std::string& version) {
+    const std::string text = R"({"host":{"cgroupControllers":[)" + controllers + R"(],"cgroupVersion":")" + version +
+                             R"(","security":{"rootless":)" + rootless + R"(}},"version":{"Version":"5"}})";
+    return read_podman(answer(0, text), "ada").limits_enforced;
+  };
+  EXPECT_TRUE(enforces("true", R"("cpu","memory")", "v2"));
+  EXPECT_FALSE(enforces("true", R"("cpu","memory")", "v1"));
+  EXPECT_FALSE(enforces("true", R"("cpu","pids")", "v2"));
+  EXPECT_FALSE(enforces("true", R"("memory","pids")", "v2"));
+  EXPECT_FALSE(enforces("true", "", "v2"));
+  EXPECT_TRUE(enforces("false", "", "v1")) << "root may always";
+}
+
+TEST(Podman, WithoutARuntimeHasAProblem) {
+  const auto problem = [](const std::string& runtime) {
+    return read_podman(answer(0, R"({"host":{"ociRuntime":)" + runtime + R"(},"version":{"Version":"5"}})"), "ada")
+        .problem;
+  };
+  EXPECT_EQ(problem(R"({"name":"","path":""})"), "podman: no OCI runtime: sudo apt-get install crun");
+  EXPECT_EQ(problem(R"({"name":"crun","path":""})"), "");
+  EXPECT_EQ(problem(R"({"name":"","path":"/usr/bin/crun"})"), "");
+  EXPECT_EQ(problem("null"), "") << "it does not say";
+}
+
+TEST(Podman, SaysWhyItDoesNotWork) {
+  const auto problem = [](const std::string& said, const std::string& user) {
+    return read_podman(answer(125, "", said), user).problem;
+  };
+  EXPECT_EQ(problem("Error: exec: \"newuidmap\": not found", "ada"),
+            "podman: newuidmap is missing: sudo apt-get install uidmap");
+  EXPECT_NE(problem("no SUBGID ranges", "").find("100000-165535 $USER"), std::string::npos);
+  EXPECT_EQ(problem("Error: something else", "ada"), "podman: Error: something else");
+  EXPECT_EQ(problem("", "ada"), "podman: gave no information");
+}
+
 }  // namespace
 }  // namespace gridctl::probe

@@ -191,5 +191,22 @@ TEST_F(InventoryTest, OfTheLargestMachineFitsOneFrame) {
   EXPECT_LT(to_json(inventory).size(), 1u << 20);
 }
 
+TEST_F(InventoryTest, NotesAGpuThatTheBusDoesNotHave) {
+  tool("nvidia-smi", std::string("case \"$*\" in --query-gpu=index*) echo '") + k_gpu_row + "';; *) exit 6;; esac");
+  ProbeOptions how = options();
+  how.root = root();
+  EXPECT_FALSE(any_note(take_inventory(os::system_clock(), how), "where the bus has no device"))
+      << "a bus that shows nothing proves nothing";
+  file("/sys/bus/pci/devices/0000:77:00.0/vendor", "0x8086\n");
+  const Inventory lacking = take_inventory(os::system_clock(), how);
+  ASSERT_EQ(lacking.gpus.size(), 1u);
+  EXPECT_TRUE(any_note(lacking, lacking.gpus[0].uuid + " is said to be at " + lacking.gpus[0].pci));
+  std::string address = lacking.gpus[0].pci;
+  address = address.substr(address.size() - 12);
+  std::transform(address.begin(), address.end(), address.begin(), [](unsigned char c) { return std::tolower(c); });
+  file("/sys/bus/pci/devices/" + address + "/vendor", "0x10de\n");
+  EXPECT_FALSE(any_note(take_inventory(os::system_clock(), how), "where the bus has no device"));
+}
+
 }  // namespace
 }  // namespace gridctl::probe

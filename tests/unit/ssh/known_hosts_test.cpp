@@ -73,5 +73,43 @@ TEST_F(KnownHosts, ShowsBothFingerprintsOfAChange) {
               testing::AllOf(testing::HasSubstr(old.fingerprint), testing::HasSubstr(shown.fingerprint)));
 }
 
+TEST_F(KnownHosts, KeepsForeignLinesAndComments) {
+  ASSERT_TRUE(os::make_directories(target_.known_hosts.parent_path()).has_value());
+  const HostKey own = key("ssh-ed25519", "a"), fresh = key("ssh-ed25519", "b");
+  ASSERT_TRUE(os::write_file_atomically(target_.known_hosts, "# mine\n\nother ssh-ed25519 AAAA\n" + target_.pin_name() +
+                                                                 " " + own.type + " " + own.blob + "\n")
+                  .has_value());
+  ASSERT_TRUE(pin(target_, {&fresh, 1}).has_value());
+  EXPECT_EQ(*os::read_file(target_.known_hosts),
+            "# mine\n\nother ssh-ed25519 AAAA\n" + target_.pin_name() + " ssh-ed25519 " + fresh.blob + "\n");
+}
+
+TEST_F(KnownHosts, NeedsAFileToPinInAndNoneToRead) {
+  Target nowhere = target_;
+  nowhere.known_hosts.clear();
+  EXPECT_EQ(pin(nowhere, {}).error().code, Code::internal);
+  EXPECT_TRUE(pinned(nowhere)->empty());
+  EXPECT_TRUE(pinned(target_)->empty()) << "the file is not there yet";
+}
+
+TEST_F(KnownHosts, PutsTheBestKeyFirstAndEachOnce) {
+  const HostKey rsa = key("ssh-rsa", "r"), ecdsa = key("ecdsa-sha2-nistp256", "e"), best = key("ssh-ed25519", "a");
+  std::string text;
+  for (const HostKey& one : {rsa, ecdsa, best, rsa, best}) text += "node  " + one.type + "\t " + one.blob + "\n";
+  EXPECT_THAT(parse_known_hosts(text, "node"), testing::ElementsAre(best, ecdsa, rsa));
+}
+
+TEST_F(KnownHosts, DescribesKeysAndSaysHowToTrustAHost) {
+  const HostKey one = key("ssh-ed25519", "a"), two = key("ssh-rsa", "b");
+  EXPECT_EQ(describe({}), "none");
+  EXPECT_EQ(describe(std::vector{one, two}), "ssh-ed25519 " + one.fingerprint + ", ssh-rsa " + two.fingerprint);
+  const Error unknown = mismatch_error(target_, {}, "ssh-ed25519 SHA256:x");
+  EXPECT_THAT(unknown.message, testing::HasSubstr("no key is pinned"));
+  EXPECT_THAT(unknown.hint, testing::HasSubstr("provider register NAME node.example:2222 --host-key"));
+  const Error changed = mismatch_error(target_, {&one, 1}, "x");
+  EXPECT_THAT(changed.message, testing::HasSubstr("has changed"));
+  EXPECT_THAT(changed.hint, testing::HasSubstr("provider register NAME node.example:2222 --host-key"));
+}
+
 }  // namespace
 }  // namespace gridctl::ssh

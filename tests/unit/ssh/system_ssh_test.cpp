@@ -69,5 +69,113 @@ TEST(SshWords, BlameTheJumpHostForItsOwnKey) {
   EXPECT_EQ(error.hint, "ssh gate");
 }
 
+TEST(SshWords, OfEachKindHaveAMessageOfTheirOwn) {
+  struct Case {
+    const char* words;
+    Code code;
+    const char* told;
+  };
+  for (const Case& c :
+       {Case{"Exceeded MaxStartups\n", Code::busy, "10.0.0.7:22 is busy with other logins"},
+        Case{"Not allowed at this time\n", Code::busy, "10.0.0.7:22 is busy with other logins"},
+        Case{"Authenticated using \"publickey\" with partial success.\nPermission denied (password).\n",
+             Code::auth_refused, "ann@10.0.0.7:22 accepted our key and wants more"},
+        Case{"device not found\nPermission denied (publickey).\n", Code::auth_refused, "wants a security key"},
+        Case{"Confirm user presence for key ED25519-SK SHA256:x\nPermission denied (publickey).\n", Code::auth_refused,
+             "wants a security key"},
+        Case{"Permission denied (publickey).\n", Code::auth_refused, "accepts none of our keys: Permission denied"},
+        Case{"ssh: Could not resolve hostname box: Name or service not known\n", Code::host_unreachable,
+             "cannot find the address of 10.0.0.7:22: ssh: Could not"},
+        Case{"port 22: Connection refused\n", Code::host_unreachable, "nothing listens on this port"},
+        Case{"Connection timed out during banner exchange\n", Code::timed_out, "says nothing"},
+        Case{"ssh: connect to host box port 22: Connection timed out\n", Code::timed_out, "no answer in time"},
+        Case{"banner line contains invalid characters\n", Code::host_unreachable, "is not an SSH server"},
+        Case{"kex_exchange_identification: banner line 0: HTTP/1.1 400\n", Code::host_unreachable,
+             "is not an SSH server"},
+        Case{"kex_exchange_identification: client sent invalid protocol identifier\n", Code::host_unreachable,
+             "is not an SSH server"},
+        Case{"Bad remote protocol version identification\n", Code::host_unreachable, "is not an SSH server"},
+        Case{"kex_exchange_identification: Connection closed\n", Code::busy, "closed the connection before"},
+        Case{"banner exchange: Connection to 10.0.0.7 port 22: Broken pipe\n", Code::busy,
+             "closed the connection before"},
+        Case{"Unable to negotiate with 10.0.0.7\n", Code::unsupported, "no algorithm in common"},
+        Case{"config: line 1: Bad configuration option: x\n", Code::usage, "cannot read its configuration"},
+        Case{"config: terminating, 1 bad configuration options\n", Code::usage, "cannot read its configuration"},
+        Case{"Can't open user config file /x: No such file\n", Code::usage, "cannot read its configuration"},
+        Case{"Host key verification failed.\n", Code::host_key_mismatch, "is not known"},
+        Case{"WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!\n", Code::host_key_mismatch, "is not known"},
+        Case{"UNKNOWN port 65535\nsomething\n", Code::host_unreachable, "cannot reach 10.0.0.7:22: UNKNOWN"},
+        Case{"something\n", Code::host_unreachable, "cannot reach 10.0.0.7:22: something"},
+        Case{"", Code::host_unreachable, "cannot reach 10.0.0.7:22: ssh gave no reason"}}) {
+    const Error error = classify_ssh_error(target(), {}, c.words);
+    EXPECT_EQ(error.code, c.code) << c.words;
+    EXPECT_THAT(error.message, testing::HasSubstr(c.told));
+  }
+}
+
+TEST(SshWords, NameTheKeysThatWereOffered) {
+  Target with_keys = target();
+  with_keys.identities = {"/keys/one", "/keys/two"};
+  const Error error = classify_ssh_error(with_keys, {}, "Permission denied (publickey).\n");
+  EXPECT_THAT(error.message, testing::HasSubstr("none of our keys (/keys/one, /keys/two): "));
+  EXPECT_EQ(error.hint, "ssh-copy-id ann@10.0.0.7");
+}
+
+TEST(SshWords, AreQuotedWithoutNoiseAndOnlyTheLastThree) {
+  const Error error =
+      classify_ssh_error(target(), {},
+                         "one\r\n@@@@@@@@\r\nConnecting to box\r\n  two  \r\n\r\nConnection established.\r\n"
+                         "three\r\nfour @ five\r\n");
+  EXPECT_THAT(error.message, testing::EndsWith(": two; three; four @ five"));
+  EXPECT_THAT(classify_ssh_error(target(), {}, "one\ntwo\nthree\n").message, testing::EndsWith(": one; two; three"));
+}
+
+TEST(SshWords, SayWhichWayWasTaken) {
+  Target behind = target();
+  behind.proxied = true;
+  const auto told = [&](const char* words) { return classify_ssh_error(behind, {}, words).message; };
+  EXPECT_THAT(told("Connection refused"), testing::HasSubstr("10.0.0.7:22 (through a proxy): "));
+  behind.jump = "gate";
+  EXPECT_THAT(told("Connection refused"), testing::HasSubstr("10.0.0.7:22 (through gate): "));
+}
+
+TEST(SshWords, BlameTheTargetForItsKeyAlsoBehindAnother) {
+  Target behind = target();
+  behind.alias = "inner";
+  behind.proxied = true;
+  const std::string own =
+      "No ED25519 host key is known for " + behind.pin_name() + ".\nHost key verification failed.\n";
+  EXPECT_THAT(classify_ssh_error(behind, {}, own).message, testing::HasSubstr("is not known"));
+  const Error other = classify_ssh_error(behind, {}, "Host key verification failed.\n");
+  EXPECT_THAT(other.message, testing::HasSubstr("the jump host on the way to 10.0.0.7:22"));
+  EXPECT_EQ(other.hint, "ssh inner");
+}
+
+TEST(SshWords, TellWhereTheWayThroughAJumpHostEnds) {
+  Target behind = target();
+  behind.alias = "inner";
+  behind.proxied = true;
+  const std::string end = "Connection closed by UNKNOWN port 65535\n";
+  const auto error = [&](const std::string& words) { return classify_ssh_error(behind, {}, words + end); };
+  EXPECT_EQ(error("Permission denied (publickey).\n").code, Code::auth_refused);
+  EXPECT_EQ(error("Permission denied (publickey).\n").hint, "ssh inner");
+  EXPECT_THAT(error("something\n").message, testing::StartsWith("cannot log in to the jump host on the way to"));
+  EXPECT_EQ(error("something\n").code, Code::host_unreachable);
+  behind.jump = "gate";
+  EXPECT_EQ(error("something\n").hint, "ssh gate");
+  for (const char* words : {"stdio forwarding failed\n", "channel 0: open failed: connect failed\n"}) {
+    EXPECT_THAT(error(words).message, testing::StartsWith("the jump host gate cannot reach 10.0.0.7:22"));
+    EXPECT_EQ(error(words).code, Code::host_unreachable);
+  }
+}
+
+TEST(SshWords, ShowBothKeysOfAChange) {
+  const HostKey pinned{"ssh-ed25519", "AAAA", "SHA256:old"};
+  const Error error = classify_ssh_error(target(), {&pinned, 1},
+                                         "The fingerprint for the ED25519 key sent by the remote host is\nSHA256:new.\n"
+                                         "Host key verification failed.\n");
+  EXPECT_THAT(error.message, testing::HasSubstr("pinned is ssh-ed25519 SHA256:old, the host shows SHA256:new;"));
+}
+
 }  // namespace
 }  // namespace gridctl::ssh

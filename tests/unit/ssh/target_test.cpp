@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fake_ssh.hpp"
 #include "os/process.hpp"
 #include "os/random.hpp"
 #include "ssh/tokens.hpp"
@@ -34,7 +35,7 @@ TEST(Address, RefusesWhatCouldBeAnOptionOrReachAShell) {
     EXPECT_FALSE(parse_address(text).has_value()) << text;
 }
 
-class Resolve : public testing::Test {
+class Resolve : public ::testing::Test {
  protected:
   Resolve() : dir_(os::temporary_directory() / ("gridctl-resolve-" + os::random_id(12))) {
     EXPECT_TRUE(os::make_directories(dir_).has_value());
@@ -87,6 +88,10 @@ TEST(Tokens, AreThoseOfSshConfig) {
   EXPECT_EQ(expand_tokens("~/.ssh/%r@%h:%p", values), "/home/me/.ssh/ann@10.0.0.7:22");
   EXPECT_EQ(expand_tokens("%d/%u-%i-%L-%l-%n-100%%", values), "/home/me/me-1000-lap-lap.example.org-box-100%");
   EXPECT_EQ(expand_tokens("${KEYS}/id", values), "/keys/id");
+  EXPECT_EQ(expand_tokens("~", values), "/home/me");
+  EXPECT_EQ(expand_tokens("%k}$x~", values), "box}$x~");
+  values.local_host = "lap";
+  EXPECT_EQ(expand_tokens("%L", values), "lap");
   for (const char* only_ssh : {"%C", "${NONE}/id", "~other/id", "ends in %", "${open"})
     EXPECT_FALSE(expand_tokens(only_ssh, values)) << only_ssh;
 }
@@ -132,6 +137,157 @@ TEST_F(Resolve, RefusesAMissingKeyFileAndAnOddJumpHost) {
   Overrides odd = overrides_;
   odd.jump = "-oProxyCommand=reboot";
   EXPECT_EQ(resolve("box", odd).error().code, Code::usage);
+}
+
+TEST(Address, SaysWhatIsWrong) {
+  for (const auto& [text, why] : {std::pair{"@host", "the user name is empty"},
+                                  {"[::1", "']' is missing"},
+                                  {"[::1]22", "':' is missing before the port"},
+                                  {"host:0", "the port is no number"},
+                                  {"host:22x", "the port is no number"},
+                                  {"host:", "the port is no number"},
+                                  {"ho_st;", "a host is letters"},
+                                  {"a;b@host", "a user is letters"}}) {
+    const auto address = parse_address(text);
+    ASSERT_FALSE(address.has_value()) << text;
+    EXPECT_EQ(address.error().code, Code::usage);
+    EXPECT_NE(address.error().message.find(why), std::string::npos) << address.error().message;
+  }
+}
+
+TEST(Address, EndsAtItsLimits) {
+  const std::string longest(255, 'a');
+  EXPECT_TRUE(parse_address(longest + "@" + longest).has_value());
+  EXPECT_FALSE(parse_address(longest + "a").has_value());
+  EXPECT_FALSE(parse_address(longest + "a@host").has_value());
+  EXPECT_EQ(parse_address("host:1")->port, 1);
+  EXPECT_EQ(parse_address("host:65535")->port, 65535);
+  EXPECT_TRUE(parse_address("azAZ09@azAZ09").has_value());
+  for (const char* beside : {"a`b", "a{b", "a@b", "a[b", "a/b", "a:b:c;"})
+    EXPECT_FALSE(parse_address(std::string("x@") + beside).has_value() && std::string(beside) != "a@b") << beside;
+  EXPECT_EQ(parse_address("::1")->host, "::1");
+  EXPECT_FALSE(parse_address("::1")->port);
+  EXPECT_EQ(parse_address("[::1]")->host, "::1");
+}
+
+TEST(TargetNames, AreWhatPeopleAndOpenSshWrite) {
+  Target target;
+  target.host = "::1";
+  EXPECT_EQ(target.address(), "[::1]:22");
+  EXPECT_EQ(target.peer(), "[::1]:22");
+  EXPECT_EQ(target.pin_name(), "::1");
+  target.host = "Box.example";
+  target.user = "ann";
+  EXPECT_EQ(target.peer(), "ann@Box.example:22");
+  EXPECT_EQ(target.pin_name(), "box.example");
+  EXPECT_EQ(copy_id_command(target), "ssh-copy-id ann@Box.example");
+  target.port = 2222;
+  EXPECT_EQ(target.pin_name(), "[box.example]:2222");
+  target.alias = "box";
+  target.proxied = true;
+  EXPECT_EQ(target.pin_name(), "[box.example]:2222@box");
+  target.jump = "gate,wall";
+  EXPECT_EQ(target.pin_name(), "[box.example]:2222@gate_wall");
+  EXPECT_EQ(copy_id_command(target), "ssh-copy-id -p 2222 -o ProxyJump=gate,wall ann@Box.example");
+}
+
+class AsSshSays : public ::testing::Test {
+ protected:
+  AsSshSays() {
+    overrides_.config = dir_ / "config";
+    for (const char* name : {"one", "two"}) EXPECT_TRUE(os::write_file_atomically(dir_ / name, "x").has_value());
+  }
+  // What `ssh -G` prints.
+  Target resolved(const std::string& config, const std::string& text = "box") {
+    const FakeSsh ssh("printf '" + config + "'");
+    auto target = resolve(text, overrides_);
+    EXPECT_TRUE(target.has_value());
+    words_ = join(ssh.words(), " ");
+    return std::move(target).value();
+  }
+  gridctl::testing::TempDir dir_;
+  Overrides overrides_;
+  std::string words_;
+};
+
+TEST_F(AsSshSays, FindsTheAgentThatIsNamed) {
+  const Variable agent("SSH_AUTH_SOCK", "/run/agent"), other("OTHER_AGENT", "/run/other");
+  EXPECT_EQ(resolved("").agent_socket, "/run/agent");
+  EXPECT_EQ(resolved("identityagent none\n").agent_socket, "");
+  EXPECT_EQ(resolved("identityagent SSH_AUTH_SOCK\n").agent_socket, "/run/agent");
+  EXPECT_EQ(resolved("identityagent $OTHER_AGENT\n").agent_socket, "/run/other");
+  EXPECT_EQ(resolved("identityagent $NO_SUCH_VARIABLE\n").agent_socket, "");
+  EXPECT_EQ(resolved("identityagent ${OTHER_AGENT}.sock\n").agent_socket, "/run/other.sock");
+  EXPECT_EQ(resolved("identityagent /run/%%C\n").agent_socket, "") << "only ssh can work it out";
+}
+
+TEST_F(AsSshSays, TakesKeysThatExistInTheirOrder) {
+  const std::string dir = dir_.path().native();
+  const Target target = resolved("identityfile " + dir + "/two\nidentityfile " + dir + "/none\nidentityfile " + dir +
+                                 "/one\nnovalue\nidentitiesonly yes\n");
+  EXPECT_EQ(target.identities, (std::vector<os::Path>{dir_ / "two", dir_ / "one"}));
+  EXPECT_TRUE(target.identities_only);
+  EXPECT_FALSE(target.keys_unclear);
+  EXPECT_FALSE(resolved("identitiesonly no\n").identities_only);
+}
+
+TEST_F(AsSshSays, KeysThatAreGivenAreTheOnlyOnes) {
+  overrides_.identities = {dir_ / "one"};
+  const Target target = resolved("identityfile ~other/key\nidentityfile " + (dir_ / "two").native() + "\n");
+  EXPECT_EQ(target.identities, overrides_.identities);
+  EXPECT_TRUE(target.identities_only);
+  EXPECT_FALSE(target.keys_unclear);
+}
+
+TEST_F(AsSshSays, TheCommandLineGoesBeforeTheConfiguration) {
+  overrides_.user = "bob";
+  overrides_.port = 2200;
+  overrides_.connect_timeout = std::chrono::seconds{3};
+  overrides_.known_hosts = "/pins";
+  overrides_.transport = TransportKind::system;
+  const Target target = resolved("hostname 10.0.0.7\nuser ann\nport 2200\n", "ann@box:22");
+  EXPECT_EQ(target.peer(), "bob@10.0.0.7:2200");
+  EXPECT_EQ(words_, "-G -F " + overrides_.config.native() + " -p 2200 -l bob -- box");
+  EXPECT_EQ(target.connect_timeout, std::chrono::seconds{3});
+  EXPECT_EQ(target.known_hosts, "/pins");
+  EXPECT_EQ(target.config, overrides_.config);
+  EXPECT_EQ(target.transport, TransportKind::system);
+  overrides_.user = "-oX";
+  const FakeSsh ssh("true");
+  EXPECT_FALSE(resolve("box", overrides_).has_value());
+}
+
+TEST_F(AsSshSays, AsksOnlyForWhatIsGiven) {
+  overrides_ = {};
+  const Target target = resolved("hostname box.example\nuser me\nport 0\nproxyjump none\nproxycommand none\n");
+  EXPECT_EQ(words_, "-G -- box");
+  EXPECT_EQ(target.peer(), "me@box.example:22") << "a port that is none changes nothing";
+  EXPECT_EQ(target.alias, "box");
+  EXPECT_FALSE(target.proxied);
+  EXPECT_EQ(target.connect_timeout, std::chrono::seconds{10});
+  EXPECT_EQ(resolved("", "box:2022").port, 2022);
+  EXPECT_EQ(words_, "-G -p 2022 -- box");
+  EXPECT_EQ(resolved("user me\n", "ann@box").user, "ann");
+}
+
+TEST_F(AsSshSays, NamesTheUserOfThisMachineWhereNobodyElseIsNamed) {
+  const Variable user("USER", "local");
+  EXPECT_EQ(resolved("").user, "local");
+}
+
+TEST_F(AsSshSays, WithoutAnSshProgramTheDefaultKeysAreOffered) {
+  const gridctl::testing::TempDir home;
+  std::filesystem::create_directories(home / ".ssh");
+  for (const char* name : {"id_rsa", "id_ed25519", "id_other"})
+    ASSERT_TRUE(os::write_file_atomically(home / (std::string(".ssh/") + name), "x").has_value());
+  const Variable path("PATH", home.path().native()), at_home("HOME", home.path().native()), user("USER", "local");
+  const auto target = resolve("box:2022", overrides_);
+  ASSERT_TRUE(target.has_value());
+  EXPECT_EQ(target->identities, (std::vector<os::Path>{home / ".ssh/id_ed25519", home / ".ssh/id_rsa"}));
+  EXPECT_EQ(target->peer(), "local@box:2022");
+  EXPECT_FALSE(target->identities_only);
+  overrides_.jump = "gate";
+  EXPECT_TRUE(resolve("box", overrides_)->proxied);
 }
 
 TEST(Transport, HasNamesThatCanBeStored) {
