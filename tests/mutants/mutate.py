@@ -177,7 +177,11 @@ def write_tree(work, mutants, dropped):
 
 def build(work, mutants, wider):
     """Builds, and drops what does not compile: swapped arguments of two types, a comparison in a constant."""
-    dropped = set()
+    # A run that goes on knows those, as long as the same ones are drawn.
+    drawn = " ".join(f"{one.path}:{one.begin}:{one.became}" for one in mutants)
+    note = work / "left_out"
+    before = note.read_text().split("\n", 1) if note.exists() else ["", ""]
+    dropped = {int(word) for word in before[0].split()} if before[1] == drawn else set()
     for _ in range(20):
         tree = write_tree(work, mutants, dropped)
         # As the release build, so that ccache knows what has not changed.
@@ -200,6 +204,7 @@ def build(work, mutants, wider):
         if not bad:
             sys.exit("the build failed for another reason than a mutant:\n" + said[-3000:])
         dropped |= bad
+        note.write_text(" ".join(map(str, sorted(dropped))) + "\n" + drawn)
         print(f"{len(bad)} do not compile and are left out", flush=True)
     sys.exit("the build does not come to an end")
 
