@@ -123,6 +123,7 @@ class Truth {
     Nanos kept_at = -1;
     Nanos resumed_at = -k_min;
   };
+  [[nodiscard]] bool clock_is_set() const;  // by somebody, at some time
   [[nodiscard]] Nanos gang_began(const Payload& payload) const;  // its last member, or it alone
   void check_needless(int laptop, const job::State& before, const job::Event& what);
   void check_end(const job::State& before, const job::AttemptEnded& ended);

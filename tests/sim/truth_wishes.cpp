@@ -164,14 +164,18 @@ bool Truth::has_answered_for_long(Laptop& laptop, const job::State& state) const
 }
 
 // Judged by the registry's own count, which a wall clock that is set would spoil.
+// What has run is counted by the laptop's wall clock.
+bool Truth::clock_is_set() const {
+  const auto& faults = world_.options.faults;
+  return std::any_of(faults.begin(), faults.end(),
+                     [](const Fault& one) { return one.kind == FaultKind::laptop_clock_jump; });
+}
+
 void Truth::check_limits(Laptop& laptop, const control::TrackedJob& job) {
   const job::Spec& spec = job.spec();
   const bool any = spec.budget_total || spec.max_duration || (spec.deadline && spec.deadline->hard);
-  const auto& faults = world_.options.faults;
-  const bool clock_set = std::any_of(faults.begin(), faults.end(),
-                                     [](const Fault& one) { return one.kind == FaultKind::laptop_clock_jump; });
   const bool just_resumed = world_.now - shadow(job.id()).resumed_at < k_heed;
-  if (!any || clock_set || just_resumed || is_stopping(job.state())) return;
+  if (!any || clock_is_set() || just_resumed || is_stopping(job.state())) return;
   if (!has_answered_for_long(laptop, job.state())) return;
   const WallTime before{laptop.wall().ms - k_heed / k_ms};
   const Result<registry::Spent> spent = laptop.records()->spent(job.id(), before);
