@@ -2,6 +2,7 @@
 #include "serve.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <tuple>
 #include <utility>
 
