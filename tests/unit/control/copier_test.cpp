@@ -8,7 +8,7 @@
 #include "control/copies/remote_work.hpp"
 #include "hand_world.hpp"
 #include "sched/residency.hpp"
-#include "unit/store/place_fixtures.hpp"
+#include "remotes_fixture.hpp"
 
 namespace gridctl::control {
 namespace {
@@ -24,35 +24,8 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 namespace fs = std::filesystem;
 
-class CopierTest : public ::testing::Test {
+class CopierTest : public WithRemotes {
  protected:
-  void SetUp() override {
-    job::Spec spec;
-    spec.name = "train";
-    spec.run = "true";
-    spec.checkpoint.copies = 2;
-    ASSERT_THAT(registry.submit(id, spec, {1}), IsOk());
-  }
-  void add(const std::string& name) {
-    const registry::Place place{name, "dir:" + (there / name).native(), "", "", "", {1}, {}, {}, "", ""};
-    fs::create_directories(there / name);
-    const auto backend = open_place(*access_to(registry, place), paths, clock, false);
-    ASSERT_THAT(backend, IsOk());
-    ASSERT_THAT(store::write_mark(**backend, *own_mark(paths, registry)), IsOk());
-    ASSERT_THAT(registry.add_place(place), IsOk());
-  }
-  registry::Checkpoint save_checkpoint(const Files& files) {
-    auto chunks = open_chunks(paths);
-    const store::CopyRecord record = save(*chunks, files, 1);
-    registry::Checkpoint checkpoint;
-    checkpoint.job = id;
-    checkpoint.root = record.root;
-    checkpoint.created_at = {++time};
-    checkpoint.bytes = record.bytes;
-    checkpoint.files = record.files;
-    checkpoint.how = "push";
-    return registry.commit_checkpoint(checkpoint)->checkpoint;
-  }
   // A day and more has passed since anything was put into the store.
   void age() {
     for (const auto& pack : fs::directory_iterator(paths.chunk_store() / "packs"))
@@ -69,13 +42,7 @@ class CopierTest : public ::testing::Test {
     return met;
   }
 
-  Folder here, there;
-  Paths paths{here / "state"};
-  os::Clock& clock = os::system_clock();
-  registry::Registry registry = *registry::Registry::open(paths.root);
-  const JobId id{"abcdefghijk23"};
   os::Loop loop;
-  std::int64_t time = 1000;
 };
 
 TEST_F(CopierTest, CopiesWhatComesWhileItRunsAndIsIdleThen) {

@@ -4,7 +4,7 @@
 #include "control/copies/chunks.hpp"
 #include "control/copies/copier.hpp"
 #include "control/copies/healing.hpp"
-#include "unit/store/place_fixtures.hpp"
+#include "remotes_fixture.hpp"
 
 namespace gridctl::control {
 namespace {
@@ -19,38 +19,11 @@ using ::testing::Not;
 using ::testing::SizeIs;
 namespace fs = std::filesystem;
 
-class PlaceWorkTest : public ::testing::Test {
+class PlaceWorkTest : public WithRemotes {
  protected:
   void SetUp() override {
-    job::Spec spec;
-    spec.name = "train";
-    spec.run = "true";
-    spec.checkpoint.copies = 2;
-    ASSERT_THAT(registry.submit(id, spec, {1}), IsOk());
+    WithRemotes::SetUp();
     add("nas");
-  }
-  void add(const std::string& name) {
-    const registry::Place place{name, "dir:" + (there / name).native(), "", "", "", {1}, {}, {}, "", ""};
-    fs::create_directories(there / name);
-    const auto backend = open_place(*access_to(registry, place), paths, clock, false);
-    ASSERT_THAT(backend, IsOk());
-    ASSERT_THAT(store::write_mark(**backend, *own_mark(paths, registry)), IsOk());
-    ASSERT_THAT(registry.add_place(place), IsOk());
-  }
-  registry::Checkpoint save_checkpoint(const Files& files) {
-    auto chunks = open_chunks(paths);
-    EXPECT_THAT(chunks, IsOk());
-    const store::CopyRecord record = save(*chunks, files, 1);
-    registry::Checkpoint checkpoint;
-    checkpoint.job = id;
-    checkpoint.root = record.root;
-    checkpoint.created_at = {++time};
-    checkpoint.bytes = record.bytes;
-    checkpoint.files = record.files;
-    checkpoint.how = "push";
-    const auto committed = registry.commit_checkpoint(checkpoint);
-    EXPECT_THAT(committed, IsOk());
-    return committed->checkpoint;
   }
   CopyRound round(const std::string& place = "nas") { return copy_what_is_due(paths, place, clock, memory[place]); }
   std::vector<std::string> history(const std::string& kind) {
@@ -65,13 +38,7 @@ class PlaceWorkTest : public ::testing::Test {
   void unmount(const std::string& name) { fs::rename(there / name, there / (name + "-away")); }
   void mount(const std::string& name) { fs::rename(there / (name + "-away"), there / name); }
 
-  Folder here, there;
-  Paths paths{here / "state"};
-  os::Clock& clock = os::system_clock();
-  registry::Registry registry = *registry::Registry::open(paths.root);
-  const JobId id{"abcdefghijk23"};
   std::map<std::string, PlaceMemory> memory;
-  std::int64_t time = 1000;
 };
 
 TEST_F(PlaceWorkTest, CopiesWhatJobsAskForAndSaysSo) {
