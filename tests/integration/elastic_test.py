@@ -116,7 +116,7 @@ class Elastic(grid.Case):
         job.wait_checkpoint(len(job.checkpoints()) + 1, deadline=60)
         first = self.lose(job, before[1], 2)
         self.assertEqual(sorted(self.members(job)), sorted({*before, spare} - {before[1]}), job.evidence())
-        self.assertIn("a spare takes the place of a member", job.events("placed")[-1]["text"])
+        self.assertIn("a spare takes the place of a member", job.events("placed")[-1]["text"], job.evidence())
         self.assert_lost_at_most(job, 2, first)
         job.wait_success(deadline=150)
         self.grid.start(int(before[1][1:]))

@@ -57,7 +57,9 @@ OVERLAY_HOME = ("mkdir -p /run/over && mount -t tmpfs tmpfs /run/over && mkdir /
                 "/run/over/up && mount -t overlay overlay -o lowerdir=/home/worker,upperdir=/run/over/up,workdir=/run/over/work "
                 "/home/worker", "umount -l /home/worker; umount -l /run/over")
 # The kernel counts a user's processes on the whole machine: those of grids beside this one must not count here.
-FEW_PROCESSES = tuple(f"pkill -KILL -u worker; usermod -u {uid} worker; {words}" for uid, words in
+# usermod refuses while one of the user's processes is still ending.
+FEW_PROCESSES = tuple(f"timeout 10 sh -c 'while pkill -KILL -u worker; do sleep 0.1; done' && usermod -u {uid} worker && "
+                      f"{{ {words}; }}" for uid, words in
                       zip((grid.WORKER + 277, grid.WORKER), bashrc("ulimit -u 100")))
 FUSE_HOME = ("[ -e /dev/fuse ] || mknod -m 666 /dev/fuse c 10 229; mkdir -p /tmp/fuse/up /tmp/fuse/work; "
              "chown worker /tmp/fuse/up; fuse-overlayfs -o lowerdir=/home/worker,upperdir=/tmp/fuse/up,"

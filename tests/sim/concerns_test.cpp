@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each concern of the shipped controller, alone in a world without faults.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -203,7 +204,9 @@ Options gangs(int hosts) {
 
 std::size_t size_of(Grid& grid, const std::string& name) {
   const registry::Job job = grid.job(name);
-  return job.machine.attempt() == nullptr || job.state != job::JobState::running ? 0 : job.machine.attempt()->members.size();
+  return job.machine.attempt() == nullptr || job.state != job::JobState::running
+             ? 0
+             : job.machine.attempt()->members.size();
 }
 
 void range(job::Spec& spec, int least, int most) {
@@ -237,7 +240,8 @@ TEST(Elastic, BeginsWithWhatIsFreeAndMayBeLeftWithOneHost) {
   grid.world.hosts[0]->lose_power();
   ASSERT_TRUE(grid.until([&] { return size_of(grid, "gang") == 1; })) << grid.trace();
   const std::uint64_t head = grid.job("gang").machine.head.value;
-  ASSERT_TRUE(grid.until([&] { return grid.job("gang").machine.head.value > head; })) << "one host's are whole by themselves";
+  ASSERT_TRUE(grid.until([&] { return grid.job("gang").machine.head.value > head; }))
+      << "one host's are whole by themselves";
   ASSERT_TRUE(grid.until([&] { return grid.ended("gang"); }));
   EXPECT_EQ(grid.job("gang").state, job::JobState::succeeded);
 }
@@ -259,6 +263,29 @@ TEST(Spares, TakeThePlaceOfALostMemberAndTheOthersStay) {
   EXPECT_NE(job.machine.attempt()->placement_reason.find("a spare takes the place"), std::string::npos);
   EXPECT_EQ(std::count(after.begin(), after.end(), before[1]), 0);
   EXPECT_EQ(std::count(after.begin(), after.end(), before[0]) + std::count(after.begin(), after.end(), before[2]), 2);
+}
+
+// Also what is saved long after the spare was looked at, and while the lost host is silent and not given up yet.
+TEST(Spares, HaveTheCheckpointThatWasSavedJustBeforeTheLoss) {
+  for (Nanos later{}; later < 5 * k_s; later += k_s) {
+    Options o = gangs(4);
+    o.save_every += later;
+    Grid grid(o);
+    grid.add("gang", [](job::Spec& spec) {
+      spec.num_nodes = 3;
+      spec.gang.spares = 1;
+      spec.recovery.lost_after = std::chrono::seconds{5};
+    });
+    ASSERT_TRUE(grid.until([&] { return grid.told("gang", "standby"); })) << grid.trace();
+    const std::uint64_t head = grid.job("gang").machine.head.value;
+    ASSERT_TRUE(grid.until([&] { return grid.job("gang").machine.head.value > head; }));
+    const std::string lost = grid.job("gang").machine.attempt()->members[0].host.value;
+    grid.world.hosts[static_cast<std::size_t>(std::stoi(lost.substr(4)))]->lose_power();
+    ASSERT_TRUE(grid.until([&] { return grid.job("gang").machine.attempts.value == 2 && grid.runs("gang"); }));
+    EXPECT_THAT(grid.job("gang").machine.attempt()->placement_reason,
+                testing::HasSubstr("its newest checkpoint lies ready"))
+        << grid.trace();
+  }
 }
 
 // Small jobs end one by one, and the next of them fits at once where the gang needs all hosts.

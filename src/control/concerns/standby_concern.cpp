@@ -47,8 +47,9 @@ class StandbyConcern : public Concern {
     if (job::is_final(job.state().visible())) return drop_all(job.id());
     const job::Attempt* attempt = before.attempt();
     const auto found = standby_.find(job.id().value);
-    if (found == standby_.end() || attempt == nullptr || !attempt->is_gang()) return;
-    if (job.in<job::Waiting>() == nullptr) return;
+    if (found == standby_.end()) return;
+    if (found->second.is_idle && job.state().start() != before.start()) found->second.next = {};  // a newer checkpoint
+    if (attempt == nullptr || !attempt->is_gang() || job.in<job::Waiting>() == nullptr) return;
     found->second.sound.clear();
     for (const job::Member& member : attempt->members)
       if (is_sound(member)) found->second.sound.push_back(member.host);
@@ -65,14 +66,21 @@ class StandbyConcern : public Concern {
     std::vector<const Ready*> ready;
     for (const Ready& one : found->second.ready)
       if (one.head == asking.state().start()) ready.push_back(&one);
+    const bool is_newest = !ready.empty();
+    // All members wait for the one that starts last: what has changed since an earlier one is less than everything.
+    if (!is_newest && asking.spec().num_nodes > 1)
+      for (const Ready& one : found->second.ready) ready.push_back(&one);
     if (ready.empty()) return;
     if (asking.spec().num_nodes == 1) {
       question.preference = {ready.front()->host, ready.front()->instead_of, "its newest checkpoint lies ready there"};
       return;
     }
     if (found->second.sound.empty()) return;
-    Question::Preference spares{
-        {}, {}, "a spare takes the place of a member: its newest checkpoint lies ready there", found->second.sound};
+    Question::Preference spares{{},
+                                {},
+                                std::string("a spare takes the place of a member: ") +
+                                    (is_newest ? "its newest" : "an earlier") + " checkpoint lies ready there",
+                                found->second.sound};
     for (const Ready* one : ready) spares.members.push_back(one->host);
     question.preference = std::move(spares);
   }
@@ -88,6 +96,7 @@ class StandbyConcern : public Concern {
     std::vector<Ready> ready;
     std::vector<HostName> sound;  // members of the last attempt of a gang whose hosts are not to blame
     BootTime next{};              // when to look again
+    bool is_idle = false;         // nothing was to do when it last looked
   };
 
   [[nodiscard]] static Ready* find(Standby& standby, const HostName& host) {
@@ -126,13 +135,16 @@ class StandbyConcern : public Concern {
     return spares;
   }
 
-  // With all members but the last.
+  // With all members but one: that which does not answer, or else the last.
   [[nodiscard]] bool could_replace(const TrackedJob& job, const Question& gang, const HostName& host) const {
-    const std::vector<job::Member>& members = job.state().attempt()->members;
+    const job::Attempt& attempt = *job.state().attempt();
+    const auto silent = std::find_if(gang.hosts.begin(), gang.hosts.end(), [&](const sched::HostFacts& one) {
+      return !one.reachable && attempt.on(one.name) != nullptr;
+    });
+    const HostName leaving = silent == gang.hosts.end() ? attempt.members.back().host : silent->name;
     Question question = gang;
     std::erase_if(question.hosts, [&](const sched::HostFacts& one) {
-      return one.name != host && std::none_of(members.begin(), members.end() - 1,
-                                              [&](const job::Member& member) { return member.host == one.name; });
+      return one.name != host && (one.name == leaving || attempt.on(one.name) == nullptr);
     });
     const Result<GangOffer> offer = rooms_.placement.offer(job, question);
     return offer && offer->decision.plan;
@@ -141,6 +153,7 @@ class StandbyConcern : public Concern {
   void keep(TrackedJob& job, BootTime now) {
     Standby& mine = standby_[job.id().value];
     mine.next = now + k_look_again;
+    mine.is_idle = true;
     const job::Attempt& attempt = *job.state().attempt();
     // What lay there is used up: it has begun from it.
     std::erase_if(mine.ready, [&](const Ready& one) { return attempt.on(one.host) != nullptr; });
@@ -174,6 +187,7 @@ class StandbyConcern : public Concern {
     const std::optional<HostReach> reach = rooms_.fleet.reach(where);
     if (!reach) return;
     const BootTime began = rooms_.world.clock.boot();
+    standby_[job.id().value].is_idle = false;
     rooms_.attempts.in_background(
         job.id(), k_name, {os::Lane::Kind::bulk, where.value},
         [world = rooms_.world, reach = *reach, id = job.id(), root = newest.root, inputs = inputs_of(job)] {
