@@ -15,8 +15,7 @@ usage: mutate.py [--seed N] [--count N] [--rooms R,...] [--minutes M] [--work DI
   --work DIR       where the changed sources and the build lie (default: build/mutants); kept, so that a run goes on
   --sim-seconds S  how long the simulator looks for a seed that notices one (default 20)
   --jobs N         how many are judged at once (default: one for each core)
-  --wide           what unit tests and simulator do not notice meets larger tests, too (minutes each; as root). An agent
-                   on a host of the testgrid runs without the mutant
+  --wide           what unit tests and simulator do not notice meets larger tests, too (minutes each; as root)
   --only N,...     judge these of the drawn ones
   --list           show what would be drawn
 
@@ -252,7 +251,7 @@ def run(command, limit, number, folder):
 
 
 def name_of(command):
-    return pathlib.Path(command[-1] if "." in str(command[-1]) or len(command) == 1 else command[-2]).name
+    return " ".join(pathlib.Path(word).name for word in command if not str(word).endswith(("isolated", "python3", "-B", "agent_suite")))
 
 
 class Baseline:
@@ -276,7 +275,10 @@ class Baseline:
         return self.known[name]
 
 
-SCENARIOS = ("first_job", "failover")
+# Of files whose path has these words; all others have the first two.
+SCENARIOS = (("", "first_job"), ("", "failover"), ("copies|remote|host_place", "copies"), ("gang|member|rank|peer", "gang"),
+             ("elastic", "elastic"), ("input|upload", "uploads"), ("whole/|foreign", "whole"), ("engine", "engines"),
+             ("network|link", "links"), ("health", "health"), ("bench", "bench"), ("standby", "standby"), ("result", "outputs"))
 
 
 def wider_tests(path, folder):
@@ -288,9 +290,10 @@ def wider_tests(path, folder):
     if room not in ("agent", "wire"):
         yield [tests / "cli" / "cli_test"]
     if room in ("agent", "probe", "store", "whole", "transfer", "wire", "os", "job", "crypto", "xml"):
-        yield [integration / "isolated", integration / "agent_suite", tests / "integration" / "agent_integration_test", "process"]
+        for engine in ("process", "podman") if room == "agent" else ("process",):
+            yield [integration / "isolated", integration / "agent_suite", tests / "integration" / "agent_integration_test", engine]
     if room not in ("probe", "plan", "forecast", "ui"):
-        yield from ([*scenario, integration / f"{name}_test.py"] for name in SCENARIOS)
+        yield from ([*scenario, integration / f"{name}_test.py"] for words, name in SCENARIOS if re.search(words, path))
 
 
 WIDER = ["transport_test", "agent_deploy_test", "dir_backend_test", "cli_test", "agent_integration_test", "gridctl"]
@@ -347,8 +350,7 @@ def main():
         in_time = not options.minutes or time.monotonic() - started <= options.minutes * 60
         return judge(one, folder, baseline, options) if in_time else None
 
-    # One after the other under --wide: scenarios share what their hosts stand on.
-    pool = concurrent.futures.ThreadPoolExecutor(1 if options.wide else options.jobs)
+    pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
     for one, by in zip(order, pool.map(judged, order)):
         room = "/".join(one.path.split("/")[1:-1])
         if by is None:

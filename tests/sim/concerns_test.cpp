@@ -288,6 +288,27 @@ TEST(Spares, HaveTheCheckpointThatWasSavedJustBeforeTheLoss) {
   }
 }
 
+// What it has is more than what another host has.
+TEST(Spares, TakeThePlaceAlsoWithAnEarlierCheckpoint) {
+  Options o = gangs(4);
+  o.transfer_time = 50 * k_s;
+  Grid grid(o);
+  grid.add("gang", [](job::Spec& spec) {
+    spec.num_nodes = 3;
+    spec.gang.spares = 1;
+    spec.recovery.lost_after = std::chrono::seconds{5};
+  });
+  ASSERT_TRUE(grid.until([&] { return grid.told("gang", "standby"); })) << grid.trace();
+  const std::uint64_t head = grid.job("gang").machine.head.value;
+  ASSERT_TRUE(grid.until([&] { return grid.job("gang").machine.head.value > head; }));
+  const std::string lost = grid.job("gang").machine.attempt()->members[0].host.value;
+  grid.world.hosts[static_cast<std::size_t>(std::stoi(lost.substr(4)))]->lose_power();
+  ASSERT_TRUE(grid.until([&] { return grid.job("gang").machine.attempts.value == 2; }));
+  EXPECT_THAT(grid.job("gang").machine.attempt()->placement_reason,
+              testing::HasSubstr("an earlier checkpoint lies ready"))
+      << grid.trace();
+}
+
 // Small jobs end one by one, and the next of them fits at once where the gang needs all hosts.
 TEST(Turns, AGangIsNotPassedOverForEver) {
   Options o = gangs(3);

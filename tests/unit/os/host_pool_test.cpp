@@ -47,7 +47,8 @@ TEST(HostPool, CannotKeepOtherHostsFromBeingServed) {
   HostPool pool(8, k_per_host);
   for (int i = 0; i < 100; ++i) pool.submit("evil", stuck.work());
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(is_served(pool, "good" + std::to_string(i % 3)));
-  EXPECT_LE(stuck.running(), static_cast<int>(k_per_host));
+  while (stuck.running() < static_cast<int>(k_per_host)) std::this_thread::yield();  // a loaded machine begins late
+  EXPECT_EQ(stuck.running(), static_cast<int>(k_per_host));
   EXPECT_EQ(pool.pending(), 100 - k_per_host);
   stuck.let_go();
 }
