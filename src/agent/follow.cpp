@@ -75,7 +75,7 @@ void AttemptRunner::read_phase() {
     if (stop_wanted()) return;
   }
   const auto phase = running ? wire::AttemptPhase::running : wire::AttemptPhase::starting;
-  const std::string doing = running ? "" : "setup";
+  const std::string doing = running ? "" : spec_.setup.empty() ? "start" : "setup";
   if (phase == status_.phase && doing == status_.doing) return;
   status_.phase = phase;
   status_.doing = doing;

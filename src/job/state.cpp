@@ -98,12 +98,13 @@ std::string_view State::moving() const {
 }
 
 std::string doing_in_words(std::string_view doing) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> k_words{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> k_words{
       {{"send", "sending its files"},
        {"workdir", "filling the working directory"},
        {"restore", "restoring the checkpoint"},
        {"image", "preparing the image"},
-       {"setup", "running setup"}}};
+       {"setup", "running setup"},
+       {"start", "starting the program"}}};
   for (const auto& [word, text] : k_words)
     if (word == doing) return std::string(text);
   return std::string(doing);

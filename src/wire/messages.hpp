@@ -183,7 +183,7 @@ struct AttemptStatus {
   JobId job;
   Epoch epoch;
   AttemptPhase phase = AttemptPhase::absent;
-  std::string doing;  // one word while starting: "image", "restore", "workdir", "setup"
+  std::string doing;  // one word while starting: "image", "restore", "workdir", "setup", "start"
   EndReason end = EndReason::none;
   int exit_code = -1;                // with exited
   int signal = 0;                    // with signalled

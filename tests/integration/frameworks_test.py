@@ -121,6 +121,29 @@ class Programs(grid.Case):
         self.grid.wait_clean()
 
 
+class Gangs(grid.Case):
+    """Programs of several ranks that packages bring to try themselves: they run as they are."""
+
+    def run_module(self, module, package, launcher, nodes=3, ranks=2):
+        if not os.path.isdir(os.path.join(grid.FRAMEWORKS, package)):
+            self.skipTest(f"GRIDCTL_FRAMEWORKS has no {package}")
+        job = laptop.submit({"name": package, "run": f"python3 -m {module}", "num_nodes": nodes, "ranks_per_node": ranks,
+                             "launcher": launcher, "class": "federated", "envs": ENVIRONMENT, "resources": {"cpus": 0.2}})
+        job.wait_success(deadline=240)
+        self.assertEqual(len(job.attempts()), 1, job.evidence())
+        return job.logs()
+
+    def test_what_accelerate_tests_itself_with(self):
+        output = self.run_module("accelerate.test_utils.scripts.test_script", "accelerate", "accelerate")
+        same = "Training yielded the same results on one CPU or distributed setup with batch split."
+        for rank in (0, 4):  # of the first host, of the last
+            self.assertIn(f"[rank {rank}] {same}", output)
+
+    def test_the_ring_of_mpi4py(self):
+        output = self.run_module("mpi4py.bench ringtest", "mpi4py", "mpi")
+        self.assertRegex(output, r"time for 1 loops? = \S+ seconds \(6 processes, 1 bytes\)")
+
+
 def add_program(program, package):
     setattr(Programs, f"test_{program}", lambda self: self.survive(program, package))
 
