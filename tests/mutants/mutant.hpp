@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tests/mutants/mutate.py puts into sources, and into nothing that ships: faults behind a switch. One build holds
-// all of a sample; GRIDCTL_MUTANT=N in the environment turns one of them on.
+// all of a sample; MUTANT_OF_GRIDCTL=N in the environment turns one of them on. No name that begins with GRIDCTL_: the
+// agent takes those away from what it starts, and the job's first process is its own.
 #pragma once
 
 #include <cstdlib>
@@ -8,7 +9,7 @@
 
 namespace gridctl_mutants {
 
-inline const int chosen = std::getenv("GRIDCTL_MUTANT") == nullptr ? 0 : std::atoi(std::getenv("GRIDCTL_MUTANT"));
+inline const int chosen = std::getenv("MUTANT_OF_GRIDCTL") == nullptr ? 0 : std::atoi(std::getenv("MUTANT_OF_GRIDCTL"));
 inline bool on(int number) { return chosen == number; }
 
 enum class Operator { less, less_equal, greater, greater_equal, equal, not_equal };
