@@ -263,6 +263,11 @@ TEST_F(LaunchedProcess, OfAnotherSupervisorIsNotKnownToBeGone) {
   EXPECT_FALSE(is_gone());
 }
 
+TEST(Groups, WithoutANameAreNone) {
+  EXPECT_TRUE(Group::find("").empty()) << "that would be the group of everybody on this machine";
+  EXPECT_TRUE(Group::make("", {}).empty());
+}
+
 TEST(Groups, LimitWhatIsInThemAndGoWithIt) {
   const std::string name = "gridctl-unit-group-" + std::to_string(os::process_id());
   EXPECT_TRUE(Group::find(name).empty());
