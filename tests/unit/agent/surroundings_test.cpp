@@ -73,6 +73,7 @@ TEST_F(SurroundingsTest, TakeAContextForChosenOnlyWhereOneIsNamed) {
   for (const auto& [text, chosen] : std::vector<std::pair<std::string, bool>>{{R"({"currentContext": ""})", false},
                                                                               {R"({"currentContext": "x"})", true},
                                                                               {R"({"currentContext": "x)", false},
+                                                                              {R"({"currentContext")", false},
                                                                               {R"({"auths": {}})", false}}) {
     ASSERT_TRUE(os::write_file_atomically(config, text).has_value());
     EXPECT_EQ(missing().contains("DOCKER_HOST"), !chosen) << text;
