@@ -71,6 +71,7 @@ bool unified() { return os::exists(k_root / "cgroup.controllers"); }
 // Where a group of this name would be in each hierarchy that matters.
 std::vector<Path> places(const std::string& name) {
   std::vector<Path> all;
+  if (name.empty()) return all;  // the group that we are in ourselves, with whoever else is: never to be ended
   if (unified()) {
     all.push_back(k_root / name);  // the root group alone may hold both processes and limited children
     all.push_back(beneath(k_root, group_path("self", "")) / name);

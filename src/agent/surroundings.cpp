@@ -28,7 +28,9 @@ bool chose_context(const os::Path& home) {
   if (!config) return false;
   const std::size_t at = config->find("\"currentContext\"");
   if (at == std::string::npos) return false;
-  const std::size_t open = config->find('"', at + 16), close = config->find('"', open + 1);
+  const std::size_t open = config->find('"', at + 16);
+  if (open == std::string::npos) return false;
+  const std::size_t close = config->find('"', open + 1);
   return close != std::string::npos && close > open + 1 && config->substr(open + 1, close - open - 1) != "default";
 }
 

@@ -30,7 +30,7 @@ FRAMEWORKS = os.environ.get("GRIDCTL_FRAMEWORKS", "")  # folder of Python packag
 SITE = "/var/site"                                     # where they have it
 LONG = os.environ.get("GRIDCTL_LONG", "") not in ("", "0")  # the numbers of the promise instead of those of every day
 
-MUTANT = os.environ.get("GRIDCTL_MUTANT", "")  # of tests/mutants/mutate.py, for hosts and containers, too
+MUTANT = os.environ.get("MUTANT_OF_GRIDCTL", "")  # of tests/mutants/mutate.py, for hosts and containers, too
 WORKER = 1500          # uid of the hosts' ordinary user
 SUBUID_FIRST = 200000  # uids of its rootless containers
 LOOK = 0.1             # seconds between two looks at first; the longer the wait, the fewer, for each costs a process
@@ -334,7 +334,7 @@ class Laptop:
 
     def submit(self, spec, *more, env=None):
         if MUTANT:
-            spec = {**spec, "envs": {**spec.get("envs", {}), "GRIDCTL_MUTANT": MUTANT}}
+            spec = {**spec, "envs": {**spec.get("envs", {}), "MUTANT_OF_GRIDCTL": MUTANT}}
         path = self.write_job(spec)
         return Job(self, self.run("job", "submit", "-d", "-y", "--json", path, *more, env=env).json["job_id"])
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tests/mutants/mutate.py puts into sources, and into nothing that ships: faults behind a switch. One build holds
-// all of a sample; GRIDCTL_MUTANT=N in the environment turns one of them on; on a host
-// of the testgrid a file does, for SSH takes no environment there.
+// of a sample; MUTANT_OF_GRIDCTL=N in the environment turns one of them on. No name that begins with GRIDCTL_: the
+// agent takes those away from what it starts, and the job's first process is its own. On a host of the testgrid a file
+// does, for SSH takes no environment there.
 #pragma once
 
 #include <cstdio>
@@ -11,7 +12,7 @@
 namespace gridctl_mutants {
 
 inline int choose() {
-  if (const char* number = std::getenv("GRIDCTL_MUTANT")) return std::atoi(number);
+  if (const char* number = std::getenv("MUTANT_OF_GRIDCTL")) return std::atoi(number);
   char line[16] = "";
   if (std::FILE* file = std::fopen("/etc/gridctl-mutant", "re")) {
     if (std::fgets(line, sizeof line, file) == nullptr) line[0] = '\0';

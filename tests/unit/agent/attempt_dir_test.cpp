@@ -110,6 +110,135 @@ TEST_F(AttemptDirTest, FollowsNoLinkThatTheJobMade) {
   EXPECT_FALSE(read_hostile(attempt_.run(1), "phase").has_value());
 }
 
+TEST_F(AttemptDirTest, KnowsTheAgeOfWhatItsStatusTells) {
+  wire::AttemptStatus running;
+  running.job = {"j"};
+  running.epoch = Epoch{2};
+  running.phase = wire::AttemptPhase::running;
+  running.started_ms_ago = 10;
+  ASSERT_THAT(write_status(attempt_, running, os::system_clock(), false), IsOk());
+  EXPECT_FALSE(os::exists(home_ / "jobs/c/notify")) << "nobody is to be told";
+  const std::string text = os::read_file(attempt_.status_file()).value();
+  const auto stamped = [&](const std::string& boot, std::int64_t boot_ns, std::int64_t wall_ms) {
+    EXPECT_THAT(os::write_file_atomically(attempt_.status_file(), boot + " " + std::to_string(boot_ns) + " " +
+                                                                      std::to_string(wall_ms) + text.substr(text.find('\n'))),
+                IsOk());
+    return (*read_stored_status(attempt_, os::system_clock()))->status.started_ms_ago;
+  };
+  const std::int64_t boot = os::system_clock().boot().ns, wall = os::system_clock().wall().ms;
+  EXPECT_NEAR(static_cast<double>(stamped(os::boot_id(), boot - 5'000'000'000, wall)), 5010, 1000) << "by the boot clock";
+  EXPECT_NEAR(static_cast<double>(stamped("earlier", boot, wall - 70'000)), 70'010, 1000) << "by the clock on the wall";
+  EXPECT_EQ(stamped("earlier", boot, wall + 70'000), 10) << "a clock that was set back makes nothing younger";
+  for (const char* odd : {"", "one two\n{}", "one 2 3 4\n{}", "one 2 3"}) {
+    ASSERT_THAT(os::write_file_atomically(attempt_.status_file(), odd), IsOk());
+    EXPECT_EQ((*read_stored_status(attempt_, os::system_clock()))->status.phase, wire::AttemptPhase::starting) << odd;
+  }
+}
+
+TEST_F(AttemptDirTest, ListsItsEpochsInTheirOrder) {
+  const JobDir job{{"c"}, {"j"}, attempt_.path.parent_path()};
+  for (const char* name : {"10", "9", "x", "3a", ".old-4"}) ASSERT_THAT(os::make_directories(job.path / name), IsOk());
+  EXPECT_EQ(*job.epochs(), (std::vector<Epoch>{Epoch{2}, Epoch{9}, Epoch{10}}));
+  EXPECT_TRUE((JobDir{{"c"}, {"none"}, home_ / "none"}).epochs()->empty());
+  EXPECT_EQ(newest_launch(attempt_), 0u);
+  for (const char* name : {"9", "10", "x", "11x"}) ASSERT_THAT(os::make_directories(attempt_.runs() / name), IsOk());
+  EXPECT_EQ(newest_launch(attempt_), 10u);
+}
+
+TEST_F(AttemptDirTest, ReadsNumbersAndNothingElse) {
+  const os::Path file = home_ / "number";
+  EXPECT_FALSE(read_number(file)->has_value()) << "there is none";
+  for (const auto& [text, number] : std::vector<std::pair<std::string, std::int64_t>>{
+           {"0\n", 0}, {" 7 ", 7}, {"9223372036854775807", INT64_MAX}}) {
+    ASSERT_THAT(os::write_file_atomically(file, text), IsOk());
+    EXPECT_EQ(read_number(file)->value(), number);
+  }
+  for (const char* text : {"", "-1", "7x", "9223372036854775808", "0x1"}) {
+    ASSERT_THAT(os::write_file_atomically(file, text), IsOk());
+    EXPECT_FALSE(read_number(file)) << text;
+  }
+}
+
+TEST_F(AttemptDirTest, ReadsNoMoreThanFourKibibytesOfTheJobsFiles) {
+  ASSERT_THAT(os::make_directories(attempt_.run(1)), IsOk());
+  EXPECT_FALSE(read_hostile(attempt_.run(1), "phase"));
+  std::ofstream(attempt_.run(1) / "phase") << std::string(5000, 'x');
+  EXPECT_EQ(read_hostile(attempt_.run(1), "phase")->size(), 4096u);
+  EXPECT_EQ(open_hostile(attempt_.run(1), "phase")->size, 5000u);
+  std::filesystem::create_directory_symlink(attempt_.run(1), attempt_.run(2));
+  EXPECT_FALSE(read_hostile(attempt_.run(2), "phase")) << "the folder itself is a link";
+}
+
+TEST_F(AttemptDirTest, OfANewOneThatCannotBeMadeNothingStays) {
+  wire::AttemptSpec spec;
+  spec.job = {"j"};
+  spec.epoch = Epoch{3};
+  const AttemptDir next{home_ / "jobs/c/j/3"};
+  ASSERT_THAT(os::make_directories(next.path / "in-its-place"), IsOk());
+  EXPECT_FALSE(create_attempt(next, {{"op"}, "b", BootTime{5}, spec}));
+  EXPECT_FALSE(has_drafts({{"c"}, {"j"}, next.path.parent_path()}));
+  ASSERT_THAT(os::remove_tree(next.path), IsOk());
+  HostLimits limits;
+  limits.run_limit = "budget";
+  limits.run_until = BootTime{7};
+  const auto where = next.secrets();
+  if (!where) GTEST_SKIP() << where.error().message;
+  ASSERT_THAT(create_attempt(next, {{"the-op"}, "b", BootTime{5}, spec, limits, {{"TOKEN", "canary"}}}), IsOk());
+  EXPECT_EQ(os::read_file(next.op_file()).value(), "the-op\n");
+  EXPECT_EQ(os::read_file(next.boot_file()).value(), "b\n");
+  EXPECT_EQ(parse_limits(os::read_file(next.limits_file()).value()), limits);
+  EXPECT_TRUE(os::exists(next.log()));
+  EXPECT_EQ(os::read_file(*where / "TOKEN").value_or(""), "canary");
+  EXPECT_EQ((*os::status_of(*where))->mode, 0700u);
+  EXPECT_EQ((*os::status_of(*where / "TOKEN"))->mode, 0600u);
+  ASSERT_THAT(os::remove_tree(*where), IsOk());
+}
+
+TEST(Components, AreShortAndPlain) {
+  for (const std::string& good : {std::string("a"), std::string("0-9z"), std::string(64, 'x'), std::string("a-")})
+    EXPECT_THAT(check_component("the id", good), IsOk()) << good;
+  for (const std::string& bad : {std::string(), std::string(65, 'x'), std::string("-a"), std::string("A"), std::string("a.b"),
+                                 std::string("a/b"), std::string("a`"), std::string("a{"), std::string("a:")})
+    EXPECT_THAT(check_component("the id", bad), testing::FailsWith(Code::refused)) << bad;
+  EXPECT_EQ(check_component("the id", "\x1b[2J").error().message, "the id is no valid id: '^[[2J'");
+}
+
+TEST(Homes, AreTheUsualOnesUnlessOthersAreNamed) {
+  ::unsetenv("GRIDCTL_AGENT_HOME");
+  ::unsetenv("GRIDCTL_LEASE_DIR");
+  EXPECT_EQ(agent_home(), os::home_directory() / ".gridctl");
+  EXPECT_EQ(lease_directory(), "/var/tmp");
+  ::setenv("GRIDCTL_AGENT_HOME", "", 1);
+  ::setenv("GRIDCTL_LEASE_DIR", "", 1);
+  EXPECT_EQ(agent_home(), os::home_directory() / ".gridctl");
+  EXPECT_EQ(lease_directory(), "/var/tmp");
+  ::setenv("GRIDCTL_AGENT_HOME", "/a", 1);
+  ::setenv("GRIDCTL_LEASE_DIR", "/b", 1);
+  EXPECT_EQ(agent_home(), "/a");
+  EXPECT_EQ(lease_directory(), "/b");
+  ::unsetenv("GRIDCTL_AGENT_HOME");
+  ::unsetenv("GRIDCTL_LEASE_DIR");
+}
+
+TEST(ExitRecord, IsBelievedWithinItsBounds) {
+  const auto parsed = [](const std::string& text) { return parse_exit_record(text + "lease=0\n"); };
+  for (const char* good : {"code=-1\n", "code=0\n", "code=255\n", "signal=0\n", "signal=64\n"}) EXPECT_TRUE(parsed(good)) << good;
+  for (const char* bad : {"code=-2\n", "code=256\n", "signal=-1\n", "signal=65\n", "no assignment\n"}) EXPECT_FALSE(parsed(bad)) << bad;
+  const auto all = parse_exit_record("phase=setup\ncode=x\nsignal=9\noom_kills=2\nmemory_peak=77\nterm=1\nfirst=rank\x1b" +
+                                     std::string(40, '7') + "\nlease=1\n");
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->phase, "setup");
+  EXPECT_EQ(all->code, -1);
+  EXPECT_EQ(all->signal, 9);
+  EXPECT_EQ(all->oom_kills, 2u);
+  EXPECT_EQ(all->memory_peak, 77u);
+  EXPECT_TRUE(all->term_received);
+  EXPECT_TRUE(all->lease_passed);
+  EXPECT_EQ(all->first, "rank^[" + std::string(27, '7'));
+  EXPECT_EQ(parsed("phase=anything\nterm=0\n")->phase, "run");
+  EXPECT_FALSE(parsed("term=yes\n")->term_received);
+}
+
 TEST(ExitRecord, ComesBackAsItWas) {
   const auto back = parse_exit_record(to_text({"setup", 3, 0, 1, 99, true, false}));
   ASSERT_TRUE(back.has_value());

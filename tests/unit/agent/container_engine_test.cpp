@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 
 #include "agent/engine.hpp"
 #include "base/text.hpp"
@@ -264,8 +265,49 @@ TEST_F(Containers, AMonitorThatIsLeftIsEndedWithItsChildrenAndItsContainerRemove
   EXPECT_FALSE(os::is_alive(*child));
 }
 
+TEST_F(Containers, AMonitorThatIsAboutToEndIsLeftToTidyUp) {
+  const std::string name = container_plan().name;
+  ASSERT_THAT(os::write_file_atomically(dir_ / "monitor", "#!/bin/sh\nsleep 0.3\necho > tidied\n", 0700), IsOk());
+  os::SpawnOptions options;
+  options.detach = true;
+  options.directory = dir_.path();
+  ASSERT_THAT(os::spawn({(dir_ / "monitor").string(), "-n", name}, options), IsOk());
+  EXPECT_THAT(podman_->remove(name), IsOk());
+  EXPECT_TRUE(os::exists(dir_ / "tidied"));
+  EXPECT_EQ(calls().size(), 1u);
+}
+
 TEST_F(Containers, OnlyTheHolderOfTheLockOfInitIsAMember) {
   EXPECT_THAT(podman_->members("c", dir_.path()), IsEmpty());
+  const auto held = os::FileLock::try_acquire(dir_ / "lock").value();
+  ASSERT_TRUE(held);
+  EXPECT_THAT(podman_->members("c", dir_.path()), ElementsAre(os::identify(::getpid()).value()));
+}
+
+// Where containers count users from the one who runs them, that one is 0 in them.
+TEST_F(Containers, RunAsTheUserWhoOwnsTheFilesOfTheJob) {
+  constexpr unsigned k_user = 61'237;
+  const unsigned uid = ::geteuid() == 0 ? k_user : ::geteuid(), gid = ::geteuid() == 0 ? k_user : ::getegid();
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::chown(dir_.path().c_str(), uid, gid), 0);
+    for (const char* name : {"docker", "podman"}) ASSERT_EQ(::chown((dir_ / name).c_str(), uid, gid), 0);
+  }
+  const auto launched_by = [&](Engine& engine) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (::geteuid() == 0 && (::setgid(gid) != 0 || ::setuid(uid) != 0)) ::_exit(98);
+      ::_exit(engine.launch(container_spec(), container_plan()) ? 0 : 1);
+    }
+    EXPECT_EQ(os::wait(child)->code, 0);
+    return calls();
+  };
+  const std::string own = " --user " + std::to_string(uid) + ":" + std::to_string(gid) + " ";
+  EXPECT_THAT(launched_by(*podman_), ElementsAre(HasSubstr(" --user 0:0 ")));
+  EXPECT_THAT(launched_by(*docker_), ElementsAre("info --format {{.SecurityOptions}}", HasSubstr(own)));
+  std::ofstream(dir_ / "on-info") << "echo '[name=seccomp,profile=builtin name=rootless]'\n";
+  EXPECT_THAT(launched_by(*docker_), ElementsAre(::testing::_, HasSubstr(" --user 0:0 ")));
+  std::ofstream(dir_ / "on-info") << "echo 'name=rootless'; exit 1\n";
+  EXPECT_THAT(launched_by(*docker_), ElementsAre(::testing::_, HasSubstr(own))) << "an engine that fails knows nothing";
 }
 
 TEST(ContainerArguments, SayOnlyTheLimitsThatAreGiven) {

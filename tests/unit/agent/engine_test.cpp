@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 
+#include "agent/cgroup.hpp"
 #include "agent/job_view.hpp"
 #include "base/text.hpp"
+#include "os/clock.hpp"
 #include "os/process.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
@@ -107,7 +110,65 @@ TEST(Engine, ShowsOnlyTheLeasedGpus) {
   EXPECT_EQ(variables[0].second, "GPU-1,GPU-2");
 }
 
+Gpu gpu_of(Vendor vendor, const std::string& uuid, std::optional<int> index = std::nullopt) {
+  Gpu gpu;
+  gpu.vendor = vendor;
+  gpu.uuid = uuid;
+  gpu.index = index;
+  return gpu;
+}
+
+TEST(Engine, NamesGpusOfEachMakerAsItsOwnLibrariesDo) {
+  using Variables = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(gpu_variables({}), Variables{});
+  EXPECT_EQ(gpu_variables({gpu_of(Vendor::nvidia, "GPU-1", 7), gpu_of(Vendor::nvidia, "GPU-2", 3)}),
+            (Variables{{"CUDA_VISIBLE_DEVICES", "GPU-1,GPU-2"}}))
+      << "its numbers differ from program to program";
+  EXPECT_EQ(gpu_variables({gpu_of(Vendor::amd, "A", 2), gpu_of(Vendor::amd, "B"), gpu_of(Vendor::intel, "I", 1)}),
+            (Variables{{"ROCR_VISIBLE_DEVICES", "2,B"}, {"ZE_AFFINITY_MASK", "1"}}));
+}
+
+TEST(Engine, OpensTheDevicesOfTheLeasedGpusAlone) {
+  const auto line = [](EngineKind kind, const std::vector<Gpu>& gpus) { return join(gpu_arguments(kind, gpus), " "); };
+  const Gpu nvidia = gpu_of(Vendor::nvidia, "GPU-1"), more = gpu_of(Vendor::nvidia, "GPU-2");
+  EXPECT_EQ(line(EngineKind::docker, {nvidia, more}), "--gpus \"device=GPU-1,GPU-2\"");
+  EXPECT_EQ(line(EngineKind::podman, {nvidia, more}), "--device nvidia.com/gpu=GPU-1 --device nvidia.com/gpu=GPU-2");
+  EXPECT_EQ(line(EngineKind::podman, {}), "");
+  EXPECT_EQ(line(EngineKind::docker, {}), "");
+  const std::string amd = line(EngineKind::docker, {gpu_of(Vendor::amd, "A", 0), gpu_of(Vendor::amd, "B", 1)});
+  EXPECT_TRUE(amd.starts_with("--device /dev/kfd")) << amd;
+  EXPECT_EQ(amd.find("/dev/kfd"), amd.rfind("/dev/kfd")) << "once for all of them";
+  EXPECT_THAT(amd, Not(HasSubstr("--gpus")));
+  EXPECT_THAT(line(EngineKind::podman, {gpu_of(Vendor::intel, "I", 0)}), Not(HasSubstr("kfd")));
+}
+
+TEST(Engine, TellsWhoseAContainerIs) {
+  auto spec = a_spec();
+  spec.epoch = Epoch{12};
+  LaunchPlan plan;
+  plan.name = "n";
+  plan.controller = {"c0ffee"};
+  plan.image = "img:1";
+  const auto line = [&](EngineKind kind) { return join(container_arguments(kind, spec, plan, {7, 8}), " ") + " "; };
+  EXPECT_THAT(line(EngineKind::docker), HasSubstr(" --label gridctl.job=j --label gridctl.epoch=12 --label gridctl.controller=c0ffee "));
+  EXPECT_THAT(line(EngineKind::docker), Not(HasSubstr("--image-volume")));
+  EXPECT_THAT(line(EngineKind::podman), HasSubstr(" --image-volume ignore "));
+  EXPECT_THAT(line(EngineKind::podman), HasSubstr(" --entrypoint /gridctl/agent img:1 init "));
+}
+
+TEST(Engine, NamesWhatLiesOutsideTheUsualHomeByIt) {
+  const os::Path usual = os::home_directory() / ".gridctl";
+  EXPECT_EQ(attempt_name({"job"}, Epoch{4}, usual), "gridctl-job-e4");
+  const std::string other = attempt_name({"job"}, Epoch{4}, "/srv/gridctl");
+  EXPECT_EQ(other.size(), std::string("gridctl-job-e4-12345678").size());
+  EXPECT_NE(other, attempt_name({"job"}, Epoch{4}, "/srv/gridctl2"));
+  EXPECT_EQ(home_mark("/srv/./gridctl"), home_mark("/srv/gridctl"));
+}
+
 TEST(Engine, ReadsTheNameOfALoadedImage) {
+  EXPECT_EQ(loaded_image("Loaded image: a:1\nLoaded image: b:1\n"), "b:1") << "the last one";
+  EXPECT_EQ(loaded_image("Loaded image without a name\n"), "");
+  EXPECT_EQ(loaded_image("Not Loaded image: a:1\n"), "");
   EXPECT_EQ(loaded_image("Getting image source\nLoaded image: localhost/a:1\n"), "localhost/a:1");
   EXPECT_EQ(loaded_image("Loaded image ID: sha256:abc\n"), "sha256:abc");
   EXPECT_EQ(loaded_image("nothing"), "");
@@ -122,11 +183,12 @@ class LaunchedProcess : public ::testing::Test {
     plan.agent = folder_.path() / "init";
     plan.init = {folder_.path(), folder_.path(), folder_.path(), {}, {}, {}};
     plan.host_run = folder_.path();
+    name_ = plan.name;
     ASSERT_THAT(os::write_file_atomically(plan.agent, "#!/bin/sh\n" + script + "\n", 0700), testing::IsOk());
     ASSERT_THAT(engine_->launch(a_spec(), plan), testing::IsOk());
-    name_ = plan.name;
   }
   ~LaunchedProcess() override {
+    if (name_.empty()) return;
     for (const os::ProcessId& process : engine_->members(name_, folder_.path()))
       (void)os::send_signal(process, SIGKILL);
     (void)engine_->remove(name_);
@@ -155,6 +217,90 @@ TEST_F(LaunchedProcess, IsGoneWhenItEndedBeforeItBegan) {
   launch("exit 125");
   wait_for_end();
   EXPECT_TRUE(is_gone());
+}
+
+TEST_F(LaunchedProcess, NeedsNoImage) {
+  auto spec = a_spec();
+  spec.image.clear();
+  EXPECT_EQ(engine_->ensure_image(spec, {}).value_or("?"), "");
+}
+
+TEST_F(LaunchedProcess, BeginsASessionOfItsOwnWithoutWhatIsNotTheJobs) {
+  const std::vector<const char*> kept{"SLURMISH", "RANKED", "UNIT_KEPT"};
+  const std::vector<const char*> dropped{
+      "SSH_CONNECTION", "GRIDCTL_UNIT", "SLURM_JOB_ID", "SRUN_DEBUG", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+      "HYDRA_IFACE", "TORCHELASTIC_RUN_ID", "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK",
+      "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "TF_CONFIG", "JAX_COORDINATOR_ADDRESS", "RAY_ADDRESS"};
+  for (const auto* list : {&kept, &dropped})
+    for (const char* name : *list) ::setenv(name, "a=b", 1);
+  const std::string out = (folder_ / "out").native();
+  launch("(cut -d ' ' -f 6 /proc/$$/stat; echo $$ \"$@\"; env) > " + out + ".new; mv " + out + ".new " + out);
+  for (const auto* list : {&kept, &dropped})
+    for (const char* name : *list) ::unsetenv(name);
+  wait_for_end();
+  const std::vector<std::string> lines = split_lines(os::read_file(folder_ / "out").value_or(""));
+  ASSERT_GT(lines.size(), 3u);
+  EXPECT_TRUE(lines[1].starts_with(lines[0] + " init " + folder_.path().native() + " ")) << "no terminal reaches it: " << lines[1];
+  for (const char* name : kept) EXPECT_THAT(lines, ::testing::Contains(std::string(name) + "=a=b"));
+  for (const char* name : dropped) EXPECT_THAT(lines, Not(::testing::Contains(std::string(name) + "=a=b"))) << name;
+}
+
+TEST_F(LaunchedProcess, ItsMembersAreAllItStartedAndNotWeOurselves) {
+  const std::string file = (folder_ / "pid").native();
+  launch("setsid sleep 77 & echo $! > " + file + ".new; mv " + file + ".new " + file + "; wait");
+  const BootTime give_up = os::system_clock().boot() + std::chrono::seconds{20};
+  while (!os::exists(folder_ / "pid") && os::system_clock().boot() < give_up) os::pause_for(std::chrono::milliseconds{5});
+  const auto child = os::identify(std::stoi(os::read_file(folder_ / "pid").value_or("0")));
+  ASSERT_TRUE(child);
+  const auto members = engine_->members(name_, folder_.path());
+  EXPECT_THAT(members, ::testing::Contains(*child));
+  EXPECT_THAT(members, Not(::testing::Contains(*os::identify(::getpid()))));
+  EXPECT_GE(members.size(), 2u);
+}
+
+TEST_F(LaunchedProcess, OfAnotherSupervisorIsNotKnownToBeGone) {
+  name_ = "gridctl-unit-none";
+  EXPECT_FALSE(is_gone());
+}
+
+TEST(Groups, WithoutANameAreNone) {
+  EXPECT_TRUE(Group::find("").empty()) << "that would be the group of everybody on this machine";
+  EXPECT_TRUE(Group::make("", {}).empty());
+}
+
+TEST(Groups, LimitWhatIsInThemAndGoWithIt) {
+  const std::string name = "gridctl-unit-group-" + std::to_string(os::process_id());
+  EXPECT_TRUE(Group::find(name).empty());
+  Group group = Group::make(name, {1.5, 64u << 20, 99});
+  if (group.empty()) GTEST_SKIP() << "this host lets us make no control groups";
+  for (const os::Path& folder : group.folders()) EXPECT_THAT(Group::find(name).folders(), ::testing::Contains(folder));
+  EXPECT_TRUE(group.members().empty());
+  std::map<std::string, std::string> limits;
+  for (const os::Path& folder : group.folders())
+    for (const char* file : {"memory.max", "memory.swap.max", "memory.limit_in_bytes", "cpu.max", "cpu.cfs_quota_us", "pids.max"})
+      if (const auto text = os::read_file(folder / file)) limits[file] = std::string(trim(*text));
+  for (const auto& [file, wanted] : std::map<std::string, std::string>{{"memory.max", "67108864"},
+                                                                       {"memory.swap.max", "0"},
+                                                                       {"memory.limit_in_bytes", "67108864"},
+                                                                       {"cpu.max", "150000 100000"},
+                                                                       {"cpu.cfs_quota_us", "150000"},
+                                                                       {"pids.max", "99"}})
+    if (limits.contains(file)) {
+      EXPECT_EQ(limits[file], wanted) << file;
+    }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (const os::Path& folder : group.folders()) join_group(folder);
+    for (;;) ::pause();
+  }
+  ASSERT_GT(child, 0);
+  const BootTime give_up = os::system_clock().boot() + std::chrono::seconds{10};
+  while (group.members().empty() && os::system_clock().boot() < give_up) os::pause_for(std::chrono::milliseconds{5});
+  EXPECT_EQ(group.members(), std::vector{*os::identify(child)});
+  ::kill(child, SIGKILL);
+  (void)os::wait(child);
+  group.remove();
+  for (const os::Path& folder : group.folders()) EXPECT_FALSE(os::exists(folder));
 }
 
 TEST(Spec, IsRefusedWhenItCouldLeadOutOfTheAttempt) {

@@ -77,6 +77,16 @@ TEST_F(GangProgram, RunsACommandOfItsOwnHostItself) {
   EXPECT_EQ(outcome->out, "here\n");
 }
 
+TEST_F(GangProgram, IsCalledByThatNameInThePlaceOfSsh) {
+  std::filesystem::create_symlink(k_program, dir_ / "gang-run");
+  os::RunOptions options;
+  options.environment_extra = {{"GRIDCTL_GANG_FILE", (dir_ / "first").native()}};
+  const auto outcome = os::run({(dir_ / "gang-run").native(), "127.0.0.1", "echo here; exit 3"}, options);
+  ASSERT_THAT(outcome, IsOk());
+  EXPECT_EQ(outcome->status.code, 3) << outcome->err;
+  EXPECT_EQ(outcome->out, "here\n");
+}
+
 TEST_F(GangProgram, WhatItLeftRunningEndsWithTheGang) {
   serve();
   ASSERT_EQ(

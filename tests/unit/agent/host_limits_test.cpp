@@ -33,6 +33,18 @@ TEST(HostLimits, TheEarlierOneCounts) {
   EXPECT_EQ(allowed_ms(limits_from({}, at(100)), at(10), at(20)), -1);
 }
 
+TEST(HostLimits, OfTwoAtTheSameInstantRunningIsNamed) {
+  EXPECT_EQ(due_of(limits_from({30s, "budget", 30s}, at(100)), at(10)), (LimitDue{at(130), "budget"}));
+}
+
+TEST(HostLimits, ThatLieFarAwayOverflowNothing) {
+  const HostLimits far = limits_from({Duration::max(), "budget", Duration::max()}, at(100));
+  EXPECT_GT(far.run_until->ns, at(1'000'000'000).ns);
+  EXPECT_GT(far.time_until->ns, at(1'000'000'000).ns);
+  EXPECT_GT(allowed_ms(far, at(10), at(20)), 0);
+  EXPECT_GT(due_of(limits_at_start({Duration::max(), "budget", {}}, at(1)), at(10))->at.ns, at(1'000'000'000).ns);
+}
+
 TEST(HostLimits, AreStoredAsTheyAre) {
   for (const HostLimits& limits :
        {HostLimits{}, limits_from({60s, "budget", 30s}, at(100)), limits_at_start({60s, "month_budget", {}}, at(100)),
@@ -48,6 +60,12 @@ TEST(HostLimits, WhatMessagesTakeOnTheirWayIsNoNews) {
   EXPECT_FALSE(nearly_equal(one, limits_from({61s, "budget", 30s}, at(100))));
   EXPECT_FALSE(nearly_equal(one, limits_from({60s, "month_budget", 30s}, at(100))));
   EXPECT_FALSE(nearly_equal(one, limits_from({60s, "budget", {}}, at(100))));
+  EXPECT_FALSE(nearly_equal(one, limits_from({60s, "budget", 31s}, at(100))));
+  EXPECT_TRUE(nearly_equal(one, limits_from({60s - 49ms, "budget", 30s + 49ms}, at(100))));
+  EXPECT_FALSE(nearly_equal(one, limits_from({60s + 50ms, "budget", 30s}, at(100))));
+  EXPECT_FALSE(nearly_equal(one, limits_from({60s - 50ms, "budget", 30s}, at(100))));
+  EXPECT_TRUE(nearly_equal({}, {}));
+  EXPECT_FALSE(nearly_equal(limits_at_start({60s, "budget", {}}, at(100)), limits_at_start({61s, "budget", {}}, at(100))));
 }
 
 TEST(StopClock, EndsWhatHasReachedItsLimitWithItsWholeGrace) {

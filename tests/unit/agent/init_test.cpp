@@ -8,11 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "agent/attempt_dir.hpp"
 #include "os/clock.hpp"
+#include "os/process.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
@@ -37,6 +39,7 @@ class InitTest : public ::testing::Test {
   [[nodiscard]] pid_t begin() const {
     const pid_t child = ::fork();
     if (child == 0) ::_exit(run_init(plan_));
+    if (child < 0) std::abort();  // to signal -1 is to signal everybody
     return child;
   }
   // Waits while taking the output, as a supervisor does.
@@ -143,6 +146,199 @@ TEST_F(InitTest, BeginsNothingAfterItsLease) {
   const auto record = read_exit_record(plan_.run);
   ASSERT_TRUE(record.has_value());
   EXPECT_TRUE(record->lease_passed);
+}
+
+TEST_F(InitTest, TellsEachPhaseAndLeavesItsOwnMark) {
+  script("setup.sh", "cat \"" + (plan_.run / "phase").native() + "\"");
+  script("run.sh", "cat \"" + (plan_.run / "phase").native() + "\"");
+  const pid_t init = begin();
+  EXPECT_EQ(end(init), 0);
+  EXPECT_EQ(output_, "setup\nrun\n");
+  EXPECT_TRUE(os::read_file(plan_.run / "once")->starts_with(std::to_string(init) + " "));
+  EXPECT_FALSE(os::exists(plan_.run / "exit.room")) << "it has become the record";
+  EXPECT_FALSE(os::exists(plan_.run / k_rest));
+  EXPECT_LT(os::read_file(plan_.run / "exit")->size(), 200u);
+}
+
+TEST_F(InitTest, RunsNothingAfterASetupThatFailed) {
+  script("setup.sh", "exit 9");
+  script("run.sh", "echo ran");
+  EXPECT_EQ(end(begin()), 0);
+  EXPECT_EQ(output_, "");
+  EXPECT_EQ(read_exit_record(plan_.run)->phase, "setup");
+  EXPECT_EQ(read_exit_record(plan_.run)->code, 9);
+}
+
+TEST_F(InitTest, RunsNothingAfterASetupThatWasStopped) {
+  plan_.grace = std::chrono::seconds{10};
+  script("setup.sh", "trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done");
+  script("run.sh", "echo ran");
+  const pid_t init = begin();
+  while (output_.find("ready") == std::string::npos) take_output();
+  ::kill(init, SIGINT);
+  EXPECT_EQ(end(init), 0);
+  EXPECT_EQ(output_.find("ran\n"), std::string::npos) << output_;
+  EXPECT_TRUE(read_exit_record(plan_.run)->term_received) << "an interrupt is one, too";
+}
+
+TEST_F(InitTest, DoesNotBeginBesideAnotherOrWithoutALogPipe) {
+  script("run.sh", "echo ran");
+  {
+    const auto held = os::FileLock::try_acquire(plan_.run / "lock").value();
+    ASSERT_TRUE(held);
+    EXPECT_EQ(end(begin()), k_init_refused);
+    EXPECT_FALSE(os::exists(plan_.run / "once"));
+  }
+  std::filesystem::remove(plan_.run / "log");
+  EXPECT_EQ(end(begin()), 1);
+  EXPECT_FALSE(os::exists(plan_.run / "exit"));
+}
+
+TEST_F(InitTest, GivesTheJobCleanSurroundings) {
+  script("run.sh",
+         "pwd; ulimit -c; cat; cat /proc/self/oom_score_adj; sed -n 's/^SigBlk:.0*$/nothing blocked/p' /proc/self/status\n"
+         "echo to stderr >&2; kill -PIPE $$; echo not reached");
+  EXPECT_EQ(end(begin()), 0);
+  EXPECT_EQ(output_, plan_.work.native() + "\n0\n200\nnothing blocked\nto stderr\n");
+  EXPECT_EQ(read_exit_record(plan_.run)->signal, SIGPIPE);
+  EXPECT_EQ(read_exit_record(plan_.run)->code, -1);
+}
+
+TEST_F(InitTest, SaysWhereItsWorkingDirectoryIsMissing) {
+  plan_.work = folder_ / "none";
+  script("run.sh", "echo ran");
+  EXPECT_EQ(end(begin()), 0);
+  EXPECT_NE(output_.find("cannot enter the working directory " + plan_.work.native()), std::string::npos) << output_;
+  EXPECT_EQ(read_exit_record(plan_.run)->code, 126);
+}
+
+TEST_F(InitTest, PassesASignalOnToThoseThatWaitForIt) {
+  script("run.sh",
+         "sh -c 'echo $$; exec sleep 77' & trap 'echo one' USR1; trap 'echo two' USR2; trap 'kill $! && echo three; exit 0' HUP\n"
+         "echo ready; while :; do sleep 0.01; done");
+  const pid_t init = begin();
+  const auto comes = [&](const std::string& word) {
+    const BootTime give_up = os::system_clock().boot() + std::chrono::seconds{20};
+    while (output_.find(word) == std::string::npos && os::system_clock().boot() < give_up) take_output();
+    EXPECT_NE(output_.find(word), std::string::npos) << output_;
+  };
+  comes("ready");
+  ::kill(init, SIGUSR1);
+  comes("one");
+  ::kill(init, SIGUSR2);
+  comes("two");
+  ::kill(init, SIGHUP);
+  EXPECT_EQ(end(init), 0);
+  comes("three");
+  EXPECT_EQ(read_exit_record(plan_.run)->code, 0);
+  EXPECT_FALSE(read_exit_record(plan_.run)->term_received);
+}
+
+TEST_F(InitTest, EndsWhatTheProgramLeavesRunning) {
+  const std::string file = (folder_ / "work/pid").native();
+  script("run.sh", "(trap '' TERM; setsid sleep 77 & echo $! > " + file + "); exit 2");
+  EXPECT_EQ(end(begin()), 0);
+  const int left = std::stoi(os::read_file(file).value());
+  EXPECT_FALSE(os::identify(left)) << "it would hold its GPU";
+  EXPECT_EQ(read_exit_record(plan_.run)->code, 2);
+}
+
+TEST_F(InitTest, AfterTermTheOthersKeepTheirGrace) {
+  plan_.grace = std::chrono::seconds{10};
+  script("run.sh",
+         "sh -c 'trap \"sleep 0.2; echo late; exit\" TERM; echo ready; while :; do sleep 0.01; done' &\n"
+         "trap 'exit 0' TERM; while :; do sleep 0.01; done");
+  const pid_t init = begin();
+  while (output_.find("ready") == std::string::npos) take_output();
+  ::kill(init, SIGTERM);
+  EXPECT_EQ(end(init), 0);
+  EXPECT_NE(output_.find("late\n"), std::string::npos) << output_;
+}
+
+TEST_F(InitTest, ALeaseThatIsRenewedEndsNothing) {
+  plan_.grace = -k_init_slack;
+  deadline_in(std::chrono::milliseconds{400});
+  script("run.sh", "trap '' TERM; echo began; while [ ! -e done ]; do sleep 0.01; done; exit 6");
+  const pid_t init = begin();
+  while (output_.find("began") == std::string::npos) take_output();
+  const BootTime old = os::system_clock().boot() + std::chrono::milliseconds{450};
+  deadline_in(std::chrono::hours{1});
+  while (os::system_clock().boot() < old) take_output();
+  std::ofstream(folder_ / "work/done") << "";
+  EXPECT_EQ(end(init), 0);
+  EXPECT_EQ(read_exit_record(plan_.run)->code, 6);
+  EXPECT_FALSE(read_exit_record(plan_.run)->lease_passed);
+}
+
+TEST_F(InitTest, StartsEachRankWithItsOwnVariablesAndLabel) {
+  plan_.grace = std::chrono::seconds{10};
+  std::ofstream(plan_.run / k_ranks_file) << "rank 4\nrank 5\n";
+  std::ofstream(plan_.run / "env.0") << "R=four" << '\0';
+  std::ofstream(plan_.run / "env.1") << "R=five" << '\0';
+  script("setup.sh", "echo once");
+  script("run.sh", "echo $R; printf no-end");
+  EXPECT_EQ(end(begin()), 0);
+  EXPECT_TRUE(output_.starts_with("once\n")) << output_;
+  for (const char* line : {"[rank 4] four\n", "[rank 4] no-end\n", "[rank 5] five\n", "[rank 5] no-end\n"})
+    EXPECT_NE(output_.find(line), std::string::npos) << line << output_;
+  EXPECT_EQ(read_exit_record(plan_.run)->code, 0);
+  EXPECT_EQ(read_exit_record(plan_.run)->first, "");
+}
+
+TEST_F(InitTest, ARankThatFailsEndsTheOthersAndIsNamed) {
+  plan_.grace = std::chrono::seconds{10};
+  std::ofstream(plan_.run / k_ranks_file) << "rank 0\nrank 1\nrank 2\n";
+  for (int rank = 0; rank < 3; ++rank)
+    std::ofstream(plan_.run / ("env." + std::to_string(rank))) << "R=" << rank << '\0';
+  script("run.sh",
+         "case $R in 0) trap 'echo saved; exit 0' TERM ;; 2) exit 0 ;; esac\n"
+         "if [ $R = 1 ]; then while [ ! -e up ]; do sleep 0.01; done; exit 7; fi\n"
+         ": > up; while :; do sleep 0.01; done");
+  EXPECT_EQ(end(begin()), 0);
+  EXPECT_NE(output_.find("[rank 0] saved\n"), std::string::npos) << output_;
+  const auto record = read_exit_record(plan_.run);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->code, 7);
+  EXPECT_EQ(record->first, "rank 1");
+  EXPECT_FALSE(record->term_received) << "that TERM was not from outside";
+}
+
+TEST_F(InitTest, RanksThatDoNotGoAreKilledAfterTheirGrace) {
+  plan_.grace = std::chrono::milliseconds{200};
+  std::ofstream(plan_.run / k_ranks_file) << "rank 0\nrank 1\n";
+  std::ofstream(plan_.run / "env.0") << "R=0" << '\0';
+  std::ofstream(plan_.run / "env.1") << "R=1" << '\0';
+  script("run.sh",
+         "if [ $R = 1 ]; then while [ ! -e up ]; do sleep 0.01; done; kill -SEGV $$; fi\n"
+         "trap '' TERM; : > up; while :; do sleep 0.01; done");
+  EXPECT_EQ(end(begin()), 0);
+  EXPECT_EQ(read_exit_record(plan_.run)->signal, SIGSEGV);
+  EXPECT_EQ(read_exit_record(plan_.run)->first, "rank 1");
+}
+
+TEST_F(InitTest, OneRankWithoutALabelWritesAsAnyProgram) {
+  std::ofstream(plan_.run / k_ranks_file) << "\n";
+  std::ofstream(plan_.run / "env.0") << "R=only" << '\0';
+  script("run.sh", "echo $R");
+  EXPECT_EQ(end(begin()), 0);
+  EXPECT_EQ(output_, "only\n");
+}
+
+TEST(InitArguments, AreRefusedWhenTheyAreNotWhole) {
+  const auto parsed = [](std::vector<std::string> texts) {
+    std::vector<char*> pointers;
+    for (std::string& text : texts) pointers.push_back(text.data());
+    const auto plan = parse_init(pointers);
+    return plan ? std::optional(*plan) : std::nullopt;
+  };
+  const auto plan = parsed({"/r", "/c", "/w", "-", "0"});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->secrets, "");
+  EXPECT_TRUE(plan->groups.empty());
+  EXPECT_EQ(parsed({"/r", "/c", "/w", "/s", "7", "/g", "/h"})->groups, (std::vector<os::Path>{"/g", "/h"}));
+  EXPECT_FALSE(parsed({"/r", "/c", "/w", "-"}));
+  EXPECT_FALSE(parsed({"/r", "/c", "/w", "-", "x"}));
+  EXPECT_FALSE(parsed({"/r", "/c", "/w", "-", "-1"}));
 }
 
 TEST(InitArguments, ComeBackAsTheyWere) {

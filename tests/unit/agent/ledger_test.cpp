@@ -9,6 +9,7 @@
 #include <fstream>
 #include <set>
 
+#include "os/process.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
@@ -158,6 +159,44 @@ TEST_F(LedgerTest, ForgetsWhatIsVoidWhenItWrites) {
     ASSERT_THAT(ledger().take(one, {}), IsOk());
   }
   EXPECT_LE(std::filesystem::file_size(own_file()), 2u * 16 * 1024);
+}
+
+TEST(RealMachine, KnowsWhoLivesAndWhoseTheyAre) {
+  const Capacity capacity = machine_capacity();
+  EXPECT_GE(capacity.cpus, 1);
+  EXPECT_GT(capacity.memory_bytes, 64u << 20);
+  const Machine machine = Machine::real();
+  EXPECT_EQ(machine.boot_id, os::boot_id());
+  EXPECT_GT(machine.pid_namespace, 0u);
+  const os::ProcessId self = os::identify(::getpid()).value();
+  EXPECT_TRUE(machine.alive(self));
+  EXPECT_FALSE(machine.alive({self.pid, self.start_ticks + 1}));
+  EXPECT_FALSE(machine.alive({0, 0}));
+  EXPECT_FALSE(machine.alive({-1, 0}));
+  EXPECT_TRUE(machine.owned(self, ::geteuid()));
+}
+
+TEST_F(LedgerTest, FindsWhatIsEnteredWhetherOrNotItHolds) {
+  EXPECT_FALSE(ledger().find({"ada"}, {"job"}, Epoch{1}).value());
+  ASSERT_THAT(ledger().take(lease("ada", {"GPU-1"}, 10), {}), IsOk());
+  living_ = {};
+  const auto found = ledger().find({"ada"}, {"job"}, Epoch{1}).value();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->gpus, std::vector<std::string>{"GPU-1"});
+  EXPECT_TRUE(ledger().valid()->empty()) << "nobody holds it any more";
+  EXPECT_FALSE(ledger().find({"ada"}, {"job"}, Epoch{2}).value());
+  EXPECT_FALSE(ledger().find({"ada"}, {"other"}, Epoch{1}).value());
+  EXPECT_FALSE(ledger().find({"bob"}, {"job"}, Epoch{1}).value());
+  EXPECT_THAT(ledger().release({"bob"}, {"job"}, Epoch{1}), IsOk()) << "what is not there is released already";
+  EXPECT_TRUE(ledger().find({"ada"}, {"job"}, Epoch{1}).value());
+}
+
+TEST_F(LedgerTest, AClaimThatIsRefusedChangesNothing) {
+  ASSERT_THAT(ledger().take(lease("ada", {"GPU-1"}, 10), {}), IsOk());
+  const auto before = std::filesystem::file_size(own_file());
+  EXPECT_THAT(ledger().take(lease("bob", {"GPU-1"}, 11), {}), FailsWith(Code::busy));
+  EXPECT_EQ(std::filesystem::file_size(own_file()), before);
+  EXPECT_FALSE(ledger().find({"bob"}, {"job"}, Epoch{1}).value());
 }
 
 TEST(LeaseText, ComesBackAsItWas) {

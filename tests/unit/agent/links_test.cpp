@@ -368,6 +368,81 @@ TEST_F(Agent, CountsTheBytesThatWentAndNotThoseThatMight) {
                 IsOk());
 }
 
+TEST_F(Agent, WritesDownWhatADayHasSeen) {
+  const std::string today = std::to_string(os::system_clock().wall().ms / 86'400'000);
+  const auto spent = [&] { return os::read_file(home / "links").value_or(""); };
+  const std::vector<wire::ReachRequest::Target> targets(3, {"127.0.0.1", 9});
+  ASSERT_THAT(ask(wire::encode(wire::ReachRequest{targets, 2})), IsOk());
+  EXPECT_EQ(spent(), today + " 0 6\n");
+  ASSERT_THAT(ask(wire::encode(wire::ConnectRequest{token("t"), {"127.0.0.1", "::1"}, 40000, 1s, 1000})), IsOk());
+  EXPECT_EQ(spent(), today + " 0 8\n") << "connections count, and bytes that did not go do not";
+  // What an agent counted that was killed meanwhile stays spent.
+  const std::string share = std::to_string(k_link_bytes_day - 2000);
+  ASSERT_THAT(os::write_file_atomically(home / "links", today + " " + share + " 8\n"), IsOk());
+  ASSERT_THAT(ask(wire::encode(wire::ConnectRequest{token("t"), {"127.0.0.1"}, 40000, 1s, 1000})), IsOk());
+  EXPECT_EQ(spent(), today + " " + share + " 9\n");
+  const auto over = ask(wire::encode(wire::ConnectRequest{token("t"), {"127.0.0.1"}, 40000, 1s, 1001}));
+  ASSERT_THAT(over, FailsWith(Code::refused));
+  EXPECT_THAT(over.error().message, HasSubstr("enough links for today"));
+  EXPECT_THAT(ask(wire::encode(wire::ListenRequest{token("t"), 100ms, 1s, 1001})), FailsWith(Code::refused));
+  for (const char* text : {"1 9999999999999 9999\n", "nonsense", ""}) {
+    ASSERT_THAT(os::write_file_atomically(home / "links", text), IsOk());
+    EXPECT_THAT(ask(wire::encode(wire::ConnectRequest{token("t"), {"127.0.0.1"}, 40000, 1s, 1001})), IsOk())
+        << "another day, or none: " << text;
+    EXPECT_EQ(spent(), today + " 0 1\n");
+  }
+}
+
+TEST_F(Agent, ListensWhereItIsToldToUnlessThatIsTakenOrOthers) {
+  wire::ListenRequest request{token("t"), 100ms, 1s, 0};
+  request.port = 1023;
+  EXPECT_THAT(ask(wire::encode(request)), FailsWith(Code::refused));
+  const PeerListener taken = *PeerListener::open();
+  request.port = taken.port();
+  EXPECT_THAT(ask(wire::encode(request)), FailsWith(Code::busy));
+}
+
+TEST_F(Agent, ListensForNoMoreThanEightStrangers) {
+  const auto reply = ask(wire::encode(wire::ListenRequest{token("t"), 8s, 9s, 0}));
+  ASSERT_THAT(reply, IsOk());
+  const std::uint16_t port = wire::parse_listen_reply(*reply)->port;
+  for (std::size_t i = 0; i < k_link_strangers_max; ++i) {
+    PeerStream stranger = connected_to(port);
+    EXPECT_FALSE(prove_as_connector(stranger, token("wrong")));
+  }
+  const auto measured = with->data(streams, 4096);
+  ASSERT_THAT(measured, FailsWith(Code::refused));
+  EXPECT_THAT(measured.error().message, HasSubstr("only strangers came"));
+}
+
+TEST_F(Agent, KnowsNoOtherOperationOnLinks) {
+  EXPECT_TRUE(Links::serves("link_ping"));
+  EXPECT_FALSE(Links::serves("ping"));
+  EXPECT_THAT(ask(wire::encode_plain("link_dance")), FailsWith(Code::unsupported));
+  EXPECT_THAT(ask(wire::encode_ping({1})), IsOk()) << "the connection goes on";
+}
+
+TEST_F(Agent, TakesExactlyWhatWasAnnouncedAndOnItsOwnStream) {
+  std::uint32_t stream = ++streams;
+  ASSERT_THAT(with->send(wire::FrameKind::request, stream, wire::encode(wire::SinkRequest{10})), IsOk());
+  ASSERT_THAT(with->send(wire::FrameKind::data, stream, "0123456789"), IsOk());
+  ASSERT_THAT(with->send(wire::FrameKind::end, stream, wire::encode(wire::EndRecord{10, std::nullopt})), IsOk());
+  const auto receipt = with->reply(stream);
+  ASSERT_THAT(receipt, IsOk());
+  EXPECT_EQ(wire::parse_sink_reply(*receipt)->bytes, 10u);
+  stream = ++streams;
+  ASSERT_THAT(with->send(wire::FrameKind::request, stream, wire::encode(wire::SinkRequest{10})), IsOk());
+  ASSERT_THAT(with->send(wire::FrameKind::data, stream + 1, "0"), IsOk());
+  EXPECT_FALSE(with->reply(stream)) << "another operation came between";
+}
+
+TEST_F(Agent, TakesNoRequestWhereDataWereAnnounced) {
+  const std::uint32_t stream = ++streams;
+  ASSERT_THAT(with->send(wire::FrameKind::request, stream, wire::encode(wire::SinkRequest{1000})), IsOk());
+  ASSERT_THAT(with->send(wire::FrameKind::request, stream, "{}"), IsOk());
+  EXPECT_FALSE(with->reply(stream));
+}
+
 TEST_F(Agent, MeasuresOneLinkAtATime) {
   const auto held = os::FileLock::try_acquire(home.path() / "links.lock");
   ASSERT_THAT(held, IsOk());

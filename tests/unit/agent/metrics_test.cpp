@@ -32,6 +32,24 @@ TEST(Metrics, TakeNothingButNumbersUnderPlainNames) {
   static_cast<void>(parse_metrics(std::string(8000, '[') + "\n"));
 }
 
+TEST(Metrics, OfALineAreTakenUpToEightKibibytes) {
+  const std::string longest = "{\"x\": 1" + std::string(8 * 1024 - 8, ' ') + "}";
+  ASSERT_EQ(longest.size(), 8u * 1024);
+  EXPECT_THAT(parse_metrics(longest + "\n"), SizeIs(1));
+  EXPECT_THAT(parse_metrics(longest + " \n"), IsEmpty());
+}
+
+TEST(Metrics, OfAFileOfExactlyTheTailAreAll) {
+  const testing::TempDir run;
+  const std::string first = "{\"first\": 1}\n";
+  ASSERT_TRUE(os::write_file_atomically(run / "metrics", first + std::string(64 * 1024 - first.size(), '\n')));
+  EXPECT_EQ(metrics_bytes(run.path()), 64u * 1024);
+  EXPECT_EQ(metrics_tail(run.path()).size(), 64u * 1024);
+  EXPECT_THAT(read_metrics(run.path()), ElementsAre(Pair("first", 1)));
+  ASSERT_TRUE(os::write_file_atomically(run / "metrics", first + std::string(64 * 1024 - first.size() + 1, '\n')));
+  EXPECT_THAT(read_metrics(run.path()), IsEmpty()) << "its first line is cut";
+}
+
 TEST(Metrics, ComeFromTheEndOfALongFileAndFromNoLink) {
   const testing::TempDir run;
   EXPECT_THAT(read_metrics(run.path()), IsEmpty());

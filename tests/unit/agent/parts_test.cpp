@@ -270,6 +270,43 @@ TEST_F(Prepares, WhatBeginsWithATildeIsInTheHome) {
   EXPECT_EQ(inside->binds[0].target, "/gridctl/home/in-home");
 }
 
+TEST_F(Prepares, WhatAContainerBindsIntoIt) {
+  spec_.engine = EngineKind::podman;
+  const Digest data = tree({{"a", "A"}, {"b", "B"}}), single = tree({{"conf", "C"}});
+  spec_.mounts = {{data, "/data/set//"}, {single, "/etc/conf"}, {single, "/etc/other"}, {data, "in/work"}};
+  const auto prepared = prepare();
+  ASSERT_THAT(prepared, IsOk());
+  ASSERT_EQ(prepared->binds.size(), 4u);
+  const auto is = [&](std::size_t i, const os::Path& host, const std::string& target) {
+    EXPECT_EQ(prepared->binds[i].host, host);
+    EXPECT_EQ(prepared->binds[i].target, target);
+    EXPECT_FALSE(prepared->binds[i].read_only);
+  };
+  is(0, attempt_.mounts() / "0", "/data/set");
+  is(1, attempt_.mounts() / "1" / "conf", "/etc/conf");
+  is(2, attempt_.mounts() / "2", "/etc/other");
+  is(3, attempt_.checkpoints(), "/ckpt");
+  EXPECT_EQ(content(attempt_.work() / "in/work/b"), "B");
+  EXPECT_FALSE(os::exists("/data/set"));
+}
+
+TEST_F(Prepares, NoMountOverWhatTheWorkingDirectoryHas) {
+  spec_.workdir = tree({{"data/own", "1"}});
+  spec_.mounts = {{tree({{"a", "A"}, {"b", "B"}}), "data"}};
+  const auto refused = prepare();
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().one_line(), HasSubstr("cannot put the mount data into the working directory"));
+  EXPECT_EQ(content(attempt_.work() / "data/own"), "1");
+}
+
+TEST_F(Prepares, AnImageAgainAfterAKill) {
+  spec_.engine = EngineKind::podman;
+  spec_.image_archive = tree({{"image.tar", "I"}});
+  store::testing::write(attempt_.path / "image/half", "x");
+  EXPECT_EQ(content(prepare()->image_archive), "I");
+  EXPECT_FALSE(os::exists(attempt_.path / "image/half"));
+}
+
 TEST_F(Prepares, NothingInThePlaceOfWhatIsThere) {
   store::testing::write(dir_ / "there", "mine");
   spec_.mounts = {{tree({{"a", "A"}}), (dir_ / "there").native()}};

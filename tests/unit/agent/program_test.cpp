@@ -18,6 +18,7 @@
 #include "store/scan.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
+#include "wire/health.hpp"
 #include "wire/insight.hpp"
 #include "wire/results.hpp"
 
@@ -273,6 +274,20 @@ TEST_F(AgentProgram, ADeadSupervisorIsReplacedAndTheJobGoesOn) {
   EXPECT_EQ(agent_->log(job), "started\nfinished\n");
 }
 
+TEST_F(AgentProgram, AConnectionThatSaysNothingNoticesADeadSupervisor) {
+  const auto job = start(spec("watched", "echo ready; while [ ! -e done ]; do sleep 0.02; done; exit 6"));
+  agent_->await(job, speaks);
+  const auto old = supervisor(job);
+  ASSERT_TRUE(old);
+  kill_and_wait(*old);
+  const BootTime patience = os::system_clock().boot() + std::chrono::seconds{20};
+  while (!supervisor(job) && os::system_clock().boot() < patience) os::pause_for(std::chrono::milliseconds{20});
+  ASSERT_TRUE(supervisor(job));
+  EXPECT_NE(supervisor(job), old);
+  std::ofstream(folder_of(job).work() / "done") << "1";
+  EXPECT_EQ(agent_->await_end(job).exit_code, 6);
+}
+
 TEST_F(AgentProgram, NothingLivesOnOfAJobWhoseFirstProcessIsKilled) {
   const auto job = start(spec("vanished", "(setsid sleep 80 &); echo ready; sleep 80"));
   const auto unknown = start(spec("unknown", "(setsid sleep 80 &); echo ready; sleep 80"));
@@ -412,6 +427,31 @@ TEST_F(AgentProgram, AnswersWhatIsAskedOfALiveJob) {
   EXPECT_EQ(slice(11, 100), "11:");
 }
 
+TEST_F(AgentProgram, TellsOfItsHost) {
+  const auto inventory = agent_->call(wire::encode_plain("probe"));
+  ASSERT_THAT(inventory, IsOk());
+  EXPECT_THAT(*inventory, HasSubstr("\"engines\""));
+  EXPECT_THAT(*inventory, HasSubstr("\"process\""));
+  wire::HealthRequest request;
+  request.max_age = std::chrono::minutes{5};
+  request.wait = std::chrono::seconds{30};
+  const auto health = agent_->call(wire::encode(request));
+  ASSERT_THAT(health, IsOk());
+  EXPECT_THAT(*health, HasSubstr(os::boot_id()));
+}
+
+TEST_F(AgentProgram, KeepsACheckpointReadyAndDropsIt) {
+  const JobId job{"ready" + id_};
+  const os::Path lies = host_.home / "standby" / (controller_.value + "." + job.value);
+  const Digest root = put_tree({{"model", "weights"}});
+  const auto made = agent_->call(wire::encode(wire::StandbyRequest{job, root}));
+  ASSERT_THAT(made, IsOk());
+  EXPECT_EQ(os::read_file(lies / "tree/model").value_or(""), "weights");
+  ASSERT_THAT(agent_->call(wire::encode(wire::StandbyRequest{job, std::nullopt})), IsOk());
+  EXPECT_FALSE(os::exists(lies));
+  EXPECT_THAT(agent_->call(wire::encode(wire::StandbyRequest{job, Digest{}})), FailsWith(Code::not_found));
+}
+
 TEST_F(AgentProgram, KnowsNothingOfWhatIsNotHere) {
   const JobId none{"none" + id_};
   EXPECT_THAT(agent_->call(wire::encode(wire::LogRequest{none, Epoch{1}, 0})), FailsWith(Code::not_found));
@@ -486,6 +526,12 @@ TEST_F(AgentProgram, EndsAConnectionThatDoesNotBeginWell) {
   ASSERT_EQ(said.size(), 1u);
   EXPECT_EQ(wire::parse_agent_hello(said[0])->boot_id, os::boot_id());
   EXPECT_EQ(status, 0) << "the controller has gone";
+}
+
+TEST_F(AgentProgram, EndsAConnectionWithAFrameOfNoOperation) {
+  const BootTime soon = os::system_clock().boot() + std::chrono::seconds{20};
+  ASSERT_THAT(agent_->link().send({wire::FrameKind::data, 77, "x"}, soon), IsOk());
+  EXPECT_THAT(agent_->link().receive(soon), FailsWith(Code::host_unreachable));
 }
 
 TEST_F(AgentProgram, PushesEventsOnlyToWhoWantsThem) {

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/rank_output.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <unistd.h>
+
+#include <algorithm>
+
+#include "os/files.hpp"
 
 namespace gridctl::agent {
 namespace {
@@ -43,6 +49,111 @@ TEST(LabelledLines, CutWhatIsLongerThanTheLimit) {
   lines.feed(std::string(k_line_bytes_max + 10, 'x') + "\n", at(0), out);
   EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 2);
   EXPECT_EQ(std::count(out.begin(), out.end(), 'x'), static_cast<std::ptrdiff_t>(k_line_bytes_max + 10));
+}
+
+TEST(LabelledLines, TakeAnEndThatComesInTwoPartsForOne) {
+  LabelledLines lines("r");
+  std::string out;
+  lines.feed("10%\r", at(0), out);
+  lines.feed("\n", at(1), out);
+  EXPECT_EQ(out, "[r] 10%\r\n");
+  lines.feed("\n", at(2), out);
+  EXPECT_EQ(out, "[r] 10%\r\n[r] \n") << "that is a line of its own";
+}
+
+TEST(LabelledLines, OfExactlyTheLimitAreCutToo) {
+  std::string out;
+  LabelledLines longest("r");
+  longest.feed(std::string(k_line_bytes_max - 1, 'x') + "\n", at(0), out);
+  EXPECT_EQ(std::count(out.begin(), out.end(), '['), 1);
+  out.clear();
+  LabelledLines full("r");
+  full.feed(std::string(k_line_bytes_max, 'x'), at(0), out);
+  EXPECT_EQ(out.size(), 4 + k_line_bytes_max + 1) << "it does not wait for more";
+  EXPECT_FALSE(full.is_waiting());
+}
+
+TEST(LabelledLines, WaitFromTheirFirstByteOn) {
+  LabelledLines lines("r");
+  std::string out;
+  lines.feed("a", at(0), out);
+  lines.feed("b", at(900), out);
+  lines.flush(at(999), false, out);
+  EXPECT_EQ(out, "");
+  lines.flush(at(1000), false, out);
+  EXPECT_EQ(out, "[r] ab\n");
+  lines.flush(at(5000), true, out);
+  EXPECT_EQ(out, "[r] ab\n") << "nothing waits";
+  lines.feed("c", at(5000), out);
+  lines.flush(at(5000), true, out);
+  EXPECT_EQ(out, "[r] ab\n[r] c\n");
+}
+
+class RankPipes : public ::testing::Test {
+ protected:
+  RankPipes() {
+    EXPECT_TRUE(output_.open());
+    int ends[2];
+    EXPECT_EQ(::pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+    log_ = os::Fd(ends[0]);
+    into_log_ = os::Fd(ends[1]);
+  }
+  void write(std::size_t rank, std::string_view text) const {
+    ASSERT_EQ(::write(output_.writer(rank), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  [[nodiscard]] std::vector<pollfd> polls() const {
+    std::vector<pollfd> all;
+    output_.add_polls(all, into_log_.get());
+    return all;
+  }
+  [[nodiscard]] std::string log() const {
+    std::string text(1 << 20, '\0');
+    const ssize_t got = ::read(log_.get(), text.data(), text.size());
+    text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    return text;
+  }
+  RankOutput output_{{"rank 0", "rank 1"}};
+  os::Fd log_, into_log_;
+};
+
+TEST_F(RankPipes, AreListenedToUntilNobodyHoldsThem) {
+  ASSERT_EQ(polls().size(), 2u);
+  for (const pollfd& one : polls()) EXPECT_EQ(one.events, POLLIN);
+  EXPECT_EQ(output_.patience_ms(), -1);
+  write(0, "half");
+  output_.pump(into_log_.get(), at(0));
+  EXPECT_EQ(output_.patience_ms(), 1000) << "then it is shown all the same";
+  EXPECT_EQ(log(), "");
+  output_.pump(into_log_.get(), at(1000));
+  EXPECT_EQ(log(), "[rank 0] half\n");
+  EXPECT_EQ(output_.patience_ms(), -1);
+  write(1, "end");
+  output_.close_writers();
+  output_.pump(into_log_.get(), at(1000));
+  EXPECT_EQ(log(), "[rank 1] end\n") << "no more can come";
+  EXPECT_TRUE(polls().empty());
+}
+
+TEST_F(RankPipes, AFullLogHoldsTheRanksAndLosesNothing) {
+  const std::string filling(1 << 20, 'f');
+  std::size_t filled = 0;
+  for (ssize_t wrote = 0; (wrote = ::write(into_log_.get(), filling.data(), 4096)) > 0;) filled += static_cast<std::size_t>(wrote);
+  write(0, "one\n");
+  output_.pump(into_log_.get(), at(0));
+  const std::vector<pollfd> waiting = polls();
+  ASSERT_EQ(waiting.size(), 3u);
+  EXPECT_EQ(waiting.back().fd, into_log_.get());
+  EXPECT_EQ(waiting.back().events, POLLOUT);
+  while (filled > 0) filled -= std::min(filled, log().size());
+  output_.pump(into_log_.get(), at(1));
+  EXPECT_EQ(log(), "[rank 0] one\n");
+  EXPECT_EQ(polls().size(), 2u);
+}
+
+TEST_F(RankPipes, WhatIsLeftIsTakenAtOnce) {
+  write(0, "whole\npart");
+  EXPECT_EQ(output_.take_rest(at(0)), "[rank 0] whole\n[rank 0] part\n");
+  EXPECT_EQ(output_.take_rest(at(0)), "");
 }
 
 TEST(RankOutput, NeverMixesLinesOfTwoRanks) {

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <map>
+
 #include "agent/companion.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
@@ -131,6 +134,118 @@ TEST(Ranks, AGangThatHostsCannotTrustIsRefused) {
     spoil(*bad.gang);
     EXPECT_THAT(check_gang(bad), FailsWith(Code::refused));
   }
+}
+
+// What lies in a run folder, by name.
+std::map<std::string, std::string> rank_files(const wire::AttemptSpec& spec, const std::vector<Gpu>& gpus = {}) {
+  const testing::TempDir folder;
+  JobView view;
+  view.run = "/gridctl/run";
+  EXPECT_THAT(make_rank_files(folder.path(), spec, view, gpus, "/gridctl/agent"), IsOk());
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    files[entry.path().filename().string()] = os::read_file(entry.path()).value_or("");
+  return files;
+}
+
+TEST(Ranks, OfAHostAreStartedOneByOneWithTheirNumbers) {
+  auto files = rank_files(gang_of_two("torchrun"));
+  EXPECT_EQ(files["ranks"], "rank 2\nrank 3\n");
+  EXPECT_THAT(files["env.0"], HasSubstr(std::string("RANK=2\0", 7)));
+  EXPECT_THAT(files["env.1"], HasSubstr(std::string("RANK=3\0", 7)));
+  EXPECT_EQ(files["hostfile"], "10.0.0.7 slots=2\n10.0.0.8 slots=2\n");
+  EXPECT_EQ(files["machinefile"], "10.0.0.7:2\n10.0.0.8:2\n");
+  EXPECT_EQ(files["hosts"], host_names(*gang_of_two("torchrun").gang));
+  for (const char* none : {"env.2", "gang", "program.sh", "run.sh"}) EXPECT_FALSE(files.contains(none)) << none;
+}
+
+TEST(Ranks, WithoutAGangNothingIsMade) {
+  auto spec = gang_of_two("torchrun");
+  spec.gang.reset();
+  EXPECT_TRUE(rank_files(spec).empty());
+  EXPECT_FALSE(needs_host_network(spec));
+  EXPECT_THAT(check_gang(spec), IsOk());
+}
+
+TEST(Ranks, AProgramThatStartsThemItselfRunsOnceOnEachHost) {
+  auto spec = gang_of_two("torchrun");
+  spec.gang->self_starting = true;
+  auto files = rank_files(spec);
+  EXPECT_EQ(files["ranks"], "node 1\n");
+  EXPECT_FALSE(files.contains("env.1"));
+  EXPECT_THAT(files["env.0"], ::testing::Not(HasSubstr("OMP_NUM_THREADS"))) << "how many there are is its own business";
+}
+
+TEST(Ranks, TheOnlyOneOfAJobHasNoLabel) {
+  auto spec = gang_of_two("torchrun", 1);
+  spec.gang->members.resize(1);
+  spec.gang->node_rank = 0;
+  EXPECT_EQ(rank_files(spec)["ranks"], "\n");
+  spec.gang->launcher = "mpi";
+  EXPECT_FALSE(rank_files(spec).contains("gang")) << "a single rank needs nobody to start it";
+  spec.gang->members[0].ranks = 2;
+  EXPECT_TRUE(rank_files(spec).contains("gang"));
+}
+
+TEST(Ranks, OfRayServeItsClusterWhereThereIsMoreThanOneHost) {
+  auto spec = gang_of_two("ray", 1);
+  EXPECT_TRUE(rank_files(spec).contains("gang"));
+  EXPECT_EQ(rank_files(spec)["ranks"], "node 1\n");
+  spec.gang->members.resize(1);
+  spec.gang->node_rank = 0;
+  spec.gang->members[0].ranks = 4;
+  EXPECT_FALSE(rank_files(spec).contains("gang")) << "on one host it starts its cluster itself";
+}
+
+TEST(Ranks, SeveralOnAHostDoNotTakeAllProcessorsEach) {
+  EXPECT_EQ(rank_variables(gang_of_two("torchrun", 2), {}, 0).at("OMP_NUM_THREADS"), "1");
+  EXPECT_FALSE(rank_variables(gang_of_two("torchrun", 1), {}, 0).contains("OMP_NUM_THREADS"));
+  EXPECT_EQ(rank_variables(gang_of_two("torchrun", 2), {}, 1).at("GRIDCTL_LOCAL_RANK"), "1");
+}
+
+TEST(Ranks, AllOfAHostSeeTheGang) {
+  auto spec = gang_of_two("torchrun");
+  spec.gang->restarts = 3;
+  JobView view;
+  view.run = "/gridctl/run";
+  const Variables all = gang_variables(spec, view, "eth7");
+  for (const auto& [name, value] : std::map<std::string, std::string>{{"GRIDCTL_NODE_RANK", "1"},
+                                                                      {"SKYPILOT_NODE_RANK", "1"},
+                                                                      {"GRIDCTL_NUM_NODES", "2"},
+                                                                      {"SKYPILOT_NUM_NODES", "2"},
+                                                                      {"GRIDCTL_NODE_IPS", "10.0.0.7\n10.0.0.8"},
+                                                                      {"GRIDCTL_MASTER_ADDR", "10.0.0.7"},
+                                                                      {"GRIDCTL_MASTER_PORT", "20032"},
+                                                                      {"GRIDCTL_PORTS", "20032-20063"},
+                                                                      {"GRIDCTL_WORLD_SIZE", "4"},
+                                                                      {"GRIDCTL_HOSTFILE", "/gridctl/run/hostfile"},
+                                                                      {"GRIDCTL_GANG_FILE", "/gridctl/run/gang"},
+                                                                      {"GLOO_SOCKET_IFNAME", "eth7"},
+                                                                      {"TP_SOCKET_IFNAME", "eth7"},
+                                                                      {"NCCL_SOCKET_IFNAME", "=eth7"},
+                                                                      {"OMPI_MCA_btl_tcp_if_include", "eth7"},
+                                                                      {"OMPI_MCA_oob_tcp_if_include", "eth7"},
+                                                                      {"HYDRA_IFACE", "eth7"},
+                                                                      {"TORCH_FR_BUFFER_SIZE", "2000"}})
+    EXPECT_EQ(all.contains(name) ? all.at(name) : "none", value) << name;
+  EXPECT_FALSE(gang_variables(spec, view, "").contains("GLOO_SOCKET_IFNAME")) << "which it is is not known";
+  for (const char* torch : {"deepspeed", "accelerate"}) {
+    spec.gang->launcher = torch;
+    EXPECT_TRUE(gang_variables(spec, view, "").contains("TORCH_NCCL_DUMP_ON_TIMEOUT")) << torch;
+  }
+  spec.gang->launcher = "jax";
+  EXPECT_FALSE(gang_variables(spec, view, "").contains("TORCH_NCCL_DUMP_ON_TIMEOUT"));
+  spec.gang->members.resize(1);
+  spec.gang->node_rank = 0;
+  EXPECT_FALSE(gang_variables(spec, view, "eth7").contains("GLOO_SOCKET_IFNAME")) << "nobody is to be found by it";
+}
+
+TEST(Ranks, AGangMayHaveTheLowestPortsOfOrdinaryUsers) {
+  auto spec = gang_of_two("torchrun");
+  spec.gang->port = 1024;
+  EXPECT_THAT(check_gang(spec), IsOk());
+  spec.gang->port = 1023;
+  EXPECT_THAT(check_gang(spec), FailsWith(Code::refused));
 }
 
 TEST(Ranks, MpisHostsBesidesTheFirstServeIt) {

@@ -114,6 +114,63 @@ TEST_F(ResultsTest, OfTheNewestAttemptAloneAreKept) {
   EXPECT_FALSE(*kept.find({"c"}, {"j"}, {1}));
 }
 
+TEST_F(ResultsTest, ArePatternsFromTheTopWhetherOrNotTheySaySo) {
+  for (const char* name : {"a.txt", "sub/a.txt", "out/a.txt", "outer.txt"}) write(attempt_.work() / name, name);
+  EXPECT_THAT(gather({"/a.txt"}).names, ElementsAre("a.txt"));
+  EXPECT_THAT(gather({"*"}).names, ElementsAre("a.txt", "outer.txt", "sub/a.txt", "train.py"))
+      << "what lies in the checkpoint's directory is no result";
+  EXPECT_THAT(gather({"none"}).names, IsEmpty());
+  EXPECT_FALSE(gather({"none"}, true).root);
+  EXPECT_EQ(gather({"a.txt"}).bytes, 5u);
+  EXPECT_EQ(gather({"a.txt"}, true).bytes, 5u);
+}
+
+TEST_F(ResultsTest, AreCountedBeyondTheNamesThatFit) {
+  for (std::size_t i = 0; i < wire::k_result_names_max + 2; ++i) write(attempt_.work() / ("f" + std::to_string(i)), "x");
+  const wire::ResultsReply left = gather({});
+  EXPECT_EQ(left.files, wire::k_result_names_max + 2);
+  EXPECT_EQ(left.names.size(), wire::k_result_names_max);
+}
+
+TEST_F(ResultsTest, OfAProgramThatNeverBeganAreNowhere) {
+  std::filesystem::remove(attempt_.run(1) / "once");
+  EXPECT_THAT(find_workplace(attempt_), FailsWith(Code::not_found));
+  EXPECT_FALSE(*workplace_of(attempt_, spec_));
+  std::filesystem::remove_all(attempt_.runs());
+  EXPECT_FALSE(*workplace_of(attempt_, spec_));
+}
+
+TEST_F(ResultsTest, AreKeptOnlyWhereThatIsWanted) {
+  write(attempt_.work() / "answer.txt", "42");
+  spec_.keep_work = {};
+  ASSERT_THAT(os::write_file_atomically(attempt_.spec_file(), wire::encode(spec_)), IsOk());
+  ASSERT_THAT(KeptWork(attempt_.agent_home()).take(attempt_), IsOk());
+  EXPECT_FALSE(os::exists(attempt_.agent_home() / "kept"));
+}
+
+TEST_F(ResultsTest, OfOtherJobsStayWhenANewerAttemptIsKept) {
+  const os::Path all = attempt_.agent_home() / "kept";
+  for (const char* name : {"c.j.0", "c.jj.1", "d.j.1"}) write(all / name / "work/x", "x");
+  write(attempt_.work() / "answer.txt", "42");
+  ASSERT_THAT(KeptWork(attempt_.agent_home()).take(attempt_), IsOk());
+  EXPECT_EQ(*os::list_directory(all), (std::vector<std::string>{"c.j.1", "c.jj.1", "d.j.1"}));
+}
+
+TEST_F(ResultsTest, ThatAPowerCutLeftHalfKeptGoAfterAnHour) {
+  const os::Path all = attempt_.agent_home() / "kept";
+  write(all / "c.a.1/work/x", "x");
+  write(all / "c.b.1/about", "nonsense\n");
+  write(all / "c.c.1/about", "1 x\n\n");
+  write(all / "c.d.1/about", "1\n\n");
+  KeptWork kept(attempt_.agent_home());
+  const WallTime now = os::system_clock().wall();
+  kept.sweep({now.ms + 3'500'000});
+  EXPECT_EQ(os::list_directory(all)->size(), 4u) << "one may be in the making";
+  EXPECT_FALSE(*kept.find({"c"}, {"a"}, {1}));
+  kept.sweep({now.ms + 3'700'000});
+  EXPECT_THAT(*os::list_directory(all), IsEmpty());
+}
+
 TEST_F(ResultsTest, AreNotKeptWhenThereAreNone) {
   KeptWork kept(attempt_.agent_home());
   ASSERT_THAT(kept.take(attempt_), IsOk());

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "support/results.hpp"
+#include "support/temp_dir.hpp"
 
 namespace gridctl::agent {
 namespace {
@@ -20,12 +21,60 @@ TEST(Steps, AreReadFromLinesThatHaveThem) {
               ElementsAre(ToldStep{5, 1, 0.5}, ToldStep{4, 2, {}}));
 }
 
+TEST(Steps, AreTakenUpToTheirLimits) {
+  const auto read = [](const std::string& line) { return parse_steps(line + "\n", 7); };
+  EXPECT_THAT(read("{\"step\": 999999999999999}"), ElementsAre(ToldStep{7, 999'999'999'999'999, {}}));
+  EXPECT_THAT(read("{\"step\": -5}"), ElementsAre(ToldStep{7, -5, {}}));
+  EXPECT_TRUE(read("{\"step\": 1000000000000000}").empty());
+  EXPECT_TRUE(read("{\"step\": -1000000000000000}").empty());
+  EXPECT_THAT(read("{\"step\": 1, \"rank\": 1000000}"), ElementsAre(ToldStep{1'000'000, 1, {}}));
+  EXPECT_THAT(read("{\"step\": 1, \"rank\": 0}"), ElementsAre(ToldStep{0, 1, {}}));
+  EXPECT_TRUE(read("{\"step\": 1, \"rank\": 1000001}").empty());
+  EXPECT_THAT(read("{\"step\": 1, \"rank\": \"x\"}"), ElementsAre(ToldStep{7, 1, {}}));
+  EXPECT_THAT(read("{\"step\": 1, \"step_s\": 0}"), ElementsAre(ToldStep{7, 1, 0.0}));
+  EXPECT_THAT(read("{\"step\": 1, \"step_s\": 1e15}"), ElementsAre(ToldStep{7, 1, {}}));
+  const std::string longest = "{\"step\": 1" + std::string(8 * 1024 - 11, ' ') + "}";
+  ASSERT_EQ(longest.size(), 8u * 1024);
+  EXPECT_EQ(read(longest).size(), 1u);
+  EXPECT_TRUE(read(longest + " ").empty());
+}
+
+TEST(Steps, AreThoseOfTheNewestLaunchAndOfTheHostsOwnRanks) {
+  const testing::TempDir dir;
+  const AttemptDir attempt{dir / "job/1"};
+  EXPECT_THAT(steps_of(attempt), testing::FailsWith(Code::not_found));
+  wire::AttemptSpec spec;
+  spec.job = {"job"};
+  spec.epoch = Epoch{1};
+  ASSERT_THAT(os::make_directories(attempt.run(1)), testing::IsOk());
+  ASSERT_THAT(os::make_directories(attempt.run(2)), testing::IsOk());
+  ASSERT_THAT(os::make_directories(attempt.log()), testing::IsOk());
+  ASSERT_THAT(os::write_file_atomically(attempt.spec_file(), wire::encode(spec)), testing::IsOk());
+  ASSERT_THAT(os::write_file_atomically(attempt.run(1) / "metrics", "{\"step\": 1}\n"), testing::IsOk());
+  ASSERT_THAT(os::write_file_atomically(attempt.run(2) / "metrics", "{\"step\": 2}\n"), testing::IsOk());
+  ASSERT_THAT(os::write_file_atomically(attempt.log() / "00000000000000000000", "12345"), testing::IsOk());
+  const auto alone = steps_of(attempt);
+  ASSERT_THAT(alone, testing::IsOk());
+  EXPECT_THAT(alone->steps, ElementsAre(ToldStep{0, 2, {}}));
+  EXPECT_EQ(alone->log_bytes, 5u);
+  spec.gang.emplace();
+  spec.gang->members = {{"a", "10.0.0.1", 3}, {"b", "10.0.0.2", 2}};
+  spec.gang->node_rank = 1;
+  spec.gang->port = 20'000;
+  spec.gang->ports = 8;
+  ASSERT_THAT(os::write_file_atomically(attempt.spec_file(), wire::encode(spec)), testing::IsOk());
+  const auto second = steps_of(attempt);
+  ASSERT_THAT(second, testing::IsOk());
+  EXPECT_THAT(second->steps, ElementsAre(ToldStep{3, 2, {}}));
+}
+
 TEST(Steps, OfManyTheNewestAreKept) {
   std::string lines;
   for (int step = 0; step < 3000; ++step) lines += "{\"step\": " + std::to_string(step) + "}\n";
   const auto steps = parse_steps(lines, 0);
   ASSERT_EQ(steps.size(), wire::k_steps_max);
   EXPECT_EQ(steps.back().step, 2999);
+  EXPECT_EQ(steps.front().step, 3000 - static_cast<std::int64_t>(wire::k_steps_max));
 }
 
 TEST(Steps, TravelWhole) {

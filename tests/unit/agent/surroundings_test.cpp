@@ -67,6 +67,40 @@ TEST_F(SurroundingsTest, LeaveTheUsersOwnChoiceOfADocker) {
   EXPECT_TRUE(missing().contains("DOCKER_HOST"));
 }
 
+TEST_F(SurroundingsTest, TakeAContextForChosenOnlyWhereOneIsNamed) {
+  listen_at(folder_.path() / "home/.docker/run/docker.sock");
+  const os::Path config = folder_.path() / "home/.docker/config.json";
+  for (const auto& [text, chosen] : std::vector<std::pair<std::string, bool>>{{R"({"currentContext": ""})", false},
+                                                                              {R"({"currentContext": "x"})", true},
+                                                                              {R"({"currentContext": "x)", false},
+                                                                              {R"({"currentContext")", false},
+                                                                              {R"({"auths": {}})", false}}) {
+    ASSERT_TRUE(os::write_file_atomically(config, text).has_value());
+    EXPECT_EQ(missing().contains("DOCKER_HOST"), !chosen) << text;
+  }
+  variables_["DOCKER_CONTEXT"] = "farm";
+  EXPECT_FALSE(missing().contains("DOCKER_HOST"));
+  variables_["DOCKER_CONTEXT"] = "";
+  EXPECT_TRUE(missing().contains("DOCKER_HOST")) << "an empty word chooses nothing";
+}
+
+TEST_F(SurroundingsTest, TakeTheFolderOfTheSessionBeforeTheUsualOne) {
+  variables_["XDG_RUNTIME_DIR"] = (folder_.path() / "session").native();
+  listen_at(folder_.path() / "run/user/1500/docker.sock");
+  EXPECT_EQ(missing().at("DOCKER_HOST"), "unix://" + (folder_.path() / "run/user/1500/docker.sock").native());
+  listen_at(folder_.path() / "session/docker.sock");
+  EXPECT_EQ(missing().at("DOCKER_HOST"), "unix://" + (folder_.path() / "session/docker.sock").native());
+}
+
+TEST_F(SurroundingsTest, AFileInTheSocketsPlaceIsNone) {
+  ASSERT_TRUE(os::make_directories(folder_.path() / "run/user/1500").has_value());
+  ASSERT_TRUE(os::write_file_atomically(folder_.path() / "run/user/1500/docker.sock", "").has_value());
+  EXPECT_FALSE(missing().contains("DOCKER_HOST"));
+  listen_at(folder_.path() / "run/docker.sock");
+  listen_at(folder_.path() / "home/.docker/run/docker.sock");
+  EXPECT_FALSE(missing().contains("DOCKER_HOST")) << "the machine's own is for this user";
+}
+
 TEST_F(SurroundingsTest, PreferTheMachinesOwnDockerWhereItIsForTheUser) {
   listen_at(folder_.path() / "run/user/1500/docker.sock");
   listen_at(folder_.path() / "var/run/docker.sock");

@@ -14,6 +14,7 @@
 #include "agent/checkpoints.hpp"
 #include "agent/requests.hpp"
 #include "base/text.hpp"
+#include "os/log.hpp"
 #include "transfer/fd_link.hpp"
 #include "transfer/host_upload.hpp"
 #include "unit/store/place_fixtures.hpp"
@@ -199,6 +200,54 @@ TEST_F(UploadsTest, APackThatBecomesAnotherOneIsNotSent) {
   recipe_->content = Digest{};
   EXPECT_THAT(upload(), FailsWith(Code::unsupported));
   EXPECT_FALSE(os::exists(dir_ / "body"));
+}
+
+TEST_F(UploadsTest, WhatCannotBeNotedIsLoggedAndSentAllTheSame) {
+  os::log_to_file(dir_ / "log", os::LogLevel::warn);
+  ASSERT_FALSE(os::exists(attempt_.control()));
+  EXPECT_THAT(upload(), IsOk());
+  EXPECT_THAT(slurp(dir_ / "log"), HasSubstr("cannot note which snapshots are needed: "));
+}
+
+TEST_F(UploadsTest, TheSnapshotsThatWereReadLastStayReadable) {
+  const auto content = [](std::uint64_t number) { return store::testing::noise(1000, number); };
+  for (std::uint64_t number = 4; number <= 8; ++number) lay(number, {{"model", content(number)}});
+  HostSnapshots snapshots(requests_);
+  const auto read = [&](std::uint64_t number) {
+    const auto chunk = snapshots.chunk({{"job1"}, Epoch{7}, number}, store::testing::digest_of(content(number)));
+    return chunk && as_text(*chunk) == content(number);
+  };
+  for (const std::uint64_t number : {4u, 5u, 6u, 7u}) EXPECT_TRUE(read(number));
+  EXPECT_TRUE(read(4)) << "used again";
+  EXPECT_TRUE(read(8));
+  std::filesystem::rename(attempt_.snapshots(), dir_ / "elsewhere");
+  for (const std::uint64_t number : {4u, 6u, 7u, 8u}) EXPECT_TRUE(read(number)) << number;
+  EXPECT_FALSE(read(5)) << "it was the one that nobody had asked for longest";
+  EXPECT_THAT(snapshots.manifest({{"job1"}, Epoch{7}, 8}), FailsWith(Code::not_found));
+  EXPECT_THAT(snapshots.manifest({{"../x"}, Epoch{7}, 8}), FailsWith(Code::refused));
+}
+
+TEST_F(UploadsTest, OthersOfTheAttemptAreAskedFromTheNewest) {
+  for (std::uint64_t number = 4; number <= 6; ++number) lay(number, {{"model", "x"}});
+  const HostSnapshots snapshots(requests_);
+  std::vector<std::uint64_t> numbers;
+  for (const wire::CheckpointRef& one : snapshots.all_like({{"job1"}, Epoch{7}, 4})) {
+    EXPECT_EQ(one.job.value, "job1");
+    EXPECT_EQ(one.epoch, Epoch{7});
+    numbers.push_back(one.number);
+  }
+  EXPECT_THAT(numbers, ElementsAre(4, 6, 5, 3));
+  EXPECT_EQ(snapshots.all_like({{"../x"}, Epoch{7}, 4}).size(), 1u);
+}
+
+TEST_F(UploadsTest, WithoutALimitNobodyWaits) {
+  HostSnapshots snapshots(requests_);
+  const wire::CheckpointRef checkpoint{{"job1"}, Epoch{7}, 3};
+  EXPECT_EQ(snapshots.upload_limit(checkpoint), 0u);
+  const BootTime began = os::system_clock().boot();
+  snapshots.sent(checkpoint, 1u << 30);
+  EXPECT_LT(os::system_clock().boot() - began, std::chrono::seconds{5});
+  EXPECT_FALSE(os::exists(attempt_.path / "uploads"));
 }
 
 TEST_F(UploadsTest, WithoutCurlTheHostSaysWhatItLacks) {

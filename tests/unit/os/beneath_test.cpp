@@ -67,6 +67,46 @@ TEST_F(Beneath, MakesDirectoriesAndRefusesLinksOnTheWay) {
   EXPECT_FALSE(os::exists(dir_ / "outside/new"));
 }
 
+TEST_F(Beneath, APathIsAsLongAsTheKernelAllows) {
+  std::string longest;
+  while (longest.size() < 4094) longest += "./";
+  longest += ".";
+  ASSERT_EQ(longest.size(), 4095u);
+  EXPECT_THAT(open_beneath(root_.get(), longest, O_RDONLY | O_DIRECTORY), IsOk());
+  const auto longer = open_beneath(root_.get(), longest + "/", O_RDONLY | O_DIRECTORY);
+  ASSERT_THAT(longer, FailsWith(Code::protocol_violation));
+  EXPECT_NE(longer.error().message.find("too long"), std::string::npos);
+  EXPECT_LT(longer.error().message.size(), 400u);
+}
+
+TEST_F(Beneath, DotsAndEmptyPartsChangeNothing) {
+  EXPECT_THAT(open_beneath_by_walk(root_.get(), "a//./file", O_RDONLY), IsOk());
+  EXPECT_THAT(open_beneath_by_walk(root_.get(), "./a/b/", O_RDONLY | O_DIRECTORY), IsOk());
+  EXPECT_THAT(open_beneath_by_walk(root_.get(), ".", O_RDONLY | O_DIRECTORY), IsOk());
+  ASSERT_THAT(make_directories_beneath(root_.get(), "p/./q//r/", 0750), IsOk());
+  EXPECT_TRUE(std::filesystem::is_directory(dir_ / "root/p/q/r"));
+  EXPECT_EQ(std::filesystem::status(dir_ / "root/p/q").permissions(), std::filesystem::perms{0750});
+  EXPECT_THAT(make_directories_beneath(root_.get(), "."), IsOk());
+  EXPECT_THAT(make_directories_beneath(root_.get(), ""), FailsWith(Code::protocol_violation));
+}
+
+TEST_F(Beneath, WhatIsMadeHasItsModeAndWhatIsOpenedIsNotPassedOn) {
+  for (const char* name : {"made", "walked"}) {
+    const Result<Fd> fd = std::string_view(name) == "made"
+                              ? open_beneath(root_.get(), name, O_WRONLY | O_CREAT, 0640)
+                              : open_beneath_by_walk(root_.get(), name, O_WRONLY | O_CREAT, 0640);
+    ASSERT_THAT(fd, IsOk());
+    EXPECT_NE(::fcntl(fd->get(), F_GETFD) & FD_CLOEXEC, 0) << name;
+    EXPECT_EQ(std::filesystem::status(dir_ / "root" / name).permissions(), std::filesystem::perms{0640}) << name;
+  }
+}
+
+TEST_F(Beneath, TheWalkTellsALinkFromAFileOnTheWay) {
+  EXPECT_THAT(open_beneath_by_walk(root_.get(), "a/link/secret", O_RDONLY), FailsWith(Code::protocol_violation));
+  EXPECT_THAT(open_beneath_by_walk(root_.get(), "a/file/below", O_RDONLY), FailsWith(Code::not_found));
+  EXPECT_THAT(open_beneath_by_walk(root_.get(), "none/below", O_RDONLY), FailsWith(Code::not_found));
+}
+
 TEST_F(Beneath, TheWalkForOldKernelsRefusesTheSame) {
   EXPECT_THAT(open_beneath_by_walk(root_.get(), "a/file", O_RDONLY), IsOk());
   EXPECT_THAT(open_beneath_by_walk(root_.get(), "a/none", O_RDONLY), FailsWith(Code::not_found));

@@ -2,9 +2,13 @@
 #include "os/files.hpp"
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
+#include "os/clock.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
@@ -170,6 +174,97 @@ TEST(Files, WhatIsBelowAFileDoesNotExist) {
   EXPECT_TRUE(os::exists(dir / "file"));
   EXPECT_FALSE(os::exists(dir / "file/below"));
   EXPECT_FALSE(os::exists(dir / "none"));
+}
+
+TEST(Files, HaveTheModeThatIsAskedForWhateverTheUsersMask) {
+  const TempDir dir;
+  const mode_t before = ::umask(077);
+  const auto durable = write_file_durably(dir / "durable", "x", 0644);
+  const auto plain = write_file_atomically(dir / "plain", "x", 0751);
+  const auto usual = write_file_atomically(dir / "usual", "x");
+  ::umask(before);
+  ASSERT_TRUE(durable && plain && usual);
+  EXPECT_EQ(mode_of(dir / "durable"), 0644u);
+  EXPECT_EQ(mode_of(dir / "plain"), 0751u);
+  EXPECT_EQ(mode_of(dir / "usual"), 0600u);
+}
+
+TEST(Files, AnExistingOneIsSaidToExist) {
+  const TempDir dir;
+  ASSERT_THAT(write_file_atomically(dir / "f", "x"), IsOk());
+  const auto again = open_file(dir / "f", O_WRONLY | O_CREAT | O_EXCL);
+  ASSERT_THAT(again, FailsWith(Code::exists));
+  EXPECT_NE(again.error().message.find("cannot open '" + (dir / "f").native() + "'"), std::string::npos);
+  EXPECT_THAT(open_file(dir / "f/below", O_RDONLY), FailsWith(Code::not_found));
+}
+
+TEST(Files, ADescriptorMovedToItselfStaysOpen) {
+  Fd fd = open_file("/dev/null", O_RDONLY).value();
+  Fd& same = fd;
+  fd = std::move(same);
+  ASSERT_TRUE(fd.valid());
+  EXPECT_NE(::fcntl(fd.get(), F_GETFD), -1);
+  const int old = fd.get();
+  fd = open_file("/dev/zero", O_RDONLY).value();
+  EXPECT_NE(fd.get(), old);
+  EXPECT_EQ(::fcntl(old, F_GETFD), -1) << "what it held before is closed";
+}
+
+TEST(Files, AreWaitedForUntilADeadline) {
+  const auto ends = make_pipe().value();
+  EXPECT_FALSE(wait_ready(ends.first.get(), true, false, std::chrono::milliseconds{5}).value());
+  EXPECT_FALSE(wait_ready(ends.first.get(), true, false, Duration{-1}).value());
+  EXPECT_TRUE(wait_ready(ends.second.get(), false, true, Duration{0}).value());
+  EXPECT_FALSE(wait_ready(ends.second.get(), true, false, Duration{0}).value());
+  ASSERT_THAT(write_all(ends.second.get(), as_bytes("x")), IsOk());
+  EXPECT_TRUE(wait_ready(ends.first.get(), true, false, std::chrono::seconds{10}).value());
+  const BootTime began = system_clock().boot();
+  EXPECT_FALSE(wait_ready(ends.first.get(), false, false, std::chrono::milliseconds{30}).value());
+  EXPECT_GE(system_clock().boot() - began, std::chrono::milliseconds{30}) << "never early";
+}
+
+TEST(Files, AreReadWhateverTheirSizeSays) {
+  const TempDir dir;
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{4096}, std::size_t{8192}, std::size_t{100'001}}) {
+    const std::string content(size, 'x');
+    ASSERT_THAT(write_file_atomically(dir / "f", content), IsOk());
+    EXPECT_EQ(read_file(dir / "f", size).value_or("?"), content) << size;
+    if (size > 0) {
+      EXPECT_FALSE(read_file(dir / "f", size - 1)) << size;
+    }
+  }
+  EXPECT_FALSE(read_file(dir.path())) << "a folder";
+}
+
+TEST(Environment, TellsWhatIsSet) {
+  ::setenv("GRIDCTL_UNIT_WORD", "", 1);
+  EXPECT_EQ(environment("GRIDCTL_UNIT_WORD"), "");
+  ::unsetenv("GRIDCTL_UNIT_WORD");
+  EXPECT_EQ(environment("GRIDCTL_UNIT_WORD"), std::nullopt);
+}
+
+TEST(Environment, FindsTheHomeWithoutTheVariableToo) {
+  const std::optional<std::string> before = environment("HOME");
+  ::setenv("HOME", "/some/where", 1);
+  EXPECT_EQ(home_directory(), "/some/where");
+  const passwd* const entry = ::getpwuid(::getuid());
+  const Path listed = entry != nullptr ? entry->pw_dir : "/";
+  ::setenv("HOME", "", 1);
+  EXPECT_EQ(home_directory(), listed);
+  ::unsetenv("HOME");
+  EXPECT_EQ(home_directory(), listed);
+  if (before) ::setenv("HOME", before->c_str(), 1);
+}
+
+TEST(Environment, KnowsWhereTemporaryFilesGo) {
+  const std::optional<std::string> before = environment("TMPDIR");
+  ::setenv("TMPDIR", "/my/tmp", 1);
+  EXPECT_EQ(temporary_directory(), "/my/tmp");
+  ::setenv("TMPDIR", "", 1);
+  EXPECT_EQ(temporary_directory(), "/tmp");
+  ::unsetenv("TMPDIR");
+  EXPECT_EQ(temporary_directory(), "/tmp");
+  if (before) ::setenv("TMPDIR", before->c_str(), 1);
 }
 
 TEST(Files, TellsTheSpaceOfTheWholeFileSystem) {

@@ -196,6 +196,24 @@ TEST(FindProgram, LooksThroughThePathForWhatCanBeRun) {
   EXPECT_FALSE(missing);
 }
 
+TEST(FindProgram, LooksHereForAnEmptyFolderOfThePathAndTakesNoFolderForAProgram) {
+  const TempDir dir;
+  const std::string before = ::getenv("PATH");
+  ASSERT_THAT(make_directories(dir / "a/tool"), IsOk());
+  ASSERT_THAT(write_file_atomically(dir / "tool", "#!/bin/sh\n", 0700), IsOk());
+  const Path was = std::filesystem::current_path();
+  std::filesystem::current_path(dir.path());
+  ::setenv("PATH", ((dir / "a").native() + ":").c_str(), 1);
+  const std::optional<Path> here = find_program("tool");
+  ::unsetenv("PATH");
+  const std::optional<Path> usual = find_program("sh"), by_path = find_program("./tool");
+  ::setenv("PATH", before.c_str(), 1);
+  std::filesystem::current_path(was);
+  EXPECT_EQ(here.value_or(""), "./tool");
+  EXPECT_TRUE(usual) << "without a PATH the usual folders count";
+  EXPECT_EQ(by_path.value_or(""), "./tool");
+}
+
 TEST(Spawn, ClosesWhatLiesBetweenBeforeAndBehindTheDescriptorsThatWereNamed) {
   const Fd null = open_file("/dev/null", O_RDONLY).value();
   std::vector<Fd> open;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,8 +78,25 @@ TEST(RemoveTree, RemovesFoldersDeeperThanAnyPathMayBe) {
     at = Fd{::openat(at.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     ASSERT_TRUE(at.valid());
   }
+  // With as few descriptors as a busy program has left.
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 256;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
   EXPECT_THAT(remove_tree(dir / "tree"), IsOk());
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_FALSE(os::exists(dir / "tree"));
+}
+
+TEST(RemoveTree, OfAPipeOrASocketRemovesIt) {
+  const TempDir dir;
+  ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(remove_tree(dir / "pipe"), IsOk());
+  ASSERT_THAT(make_directories(dir / "tree"), IsOk());
+  ASSERT_EQ(::mkfifo((dir / "tree/pipe").c_str(), 0600), 0);
+  EXPECT_THAT(remove_tree(dir / "tree"), IsOk());
+  EXPECT_FALSE(os::exists(dir / "pipe") || os::exists(dir / "tree"));
 }
 
 }  // namespace

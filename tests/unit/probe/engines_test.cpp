@@ -79,6 +79,43 @@ TEST(Podman, RootlessOnCgroupV2EnforcesWhenControllersAreDelegated) {
   EXPECT_TRUE(engine.limits_enforced);
 }
 
+TEST(Podman, OfOlderVersionsSaysElsewhereThatItIsRootless) {
+  const auto rootless = [](const std::string& host) {
+    return read_podman(answer(0, R"({"host":{)" + host + R"(},"version":{"Version":"3.0"}})"), "ada").rootless;
+  };
+  EXPECT_TRUE(rootless(R"("rootless":true)"));
+  EXPECT_TRUE(rootless(R"("security":{"rootless":true})"));
+  EXPECT_TRUE(rootless(R"("rootless":true,"security":{"rootless":false})"));
+  EXPECT_FALSE(rootless(R"("rootless":false)"));
+  EXPECT_FALSE(rootless(R"("cgroupVersion":"v2")"));
+}
+
+TEST(Docker, EnforcesLimitsOnlyWithAllThatTheyNeed) {
+  const auto enforces = [](const char* memory, const char* cpu, const char* driver) {
+    return read_docker(answer(0, std::string(R"({"MemoryLimit":)") + memory + R"(,"CpuCfsQuota":)" + cpu +
+                                     R"(,"CgroupDriver":")" + driver + R"(","ServerVersion":"27"})"),
+                       "ada")
+        .limits_enforced;
+  };
+  EXPECT_TRUE(enforces("true", "true", "systemd"));
+  EXPECT_FALSE(enforces("false", "true", "systemd"));
+  EXPECT_FALSE(enforces("true", "false", "systemd"));
+  EXPECT_FALSE(enforces("true", "true", "none"));
+}
+
+TEST(Docker, ThatDoesNotAnswerSaysWhatIsKnown) {
+  ToolAnswer none;
+  none.problem = "docker: no answer within 10s";
+  EXPECT_EQ(read_docker(none, "ada").problem, "docker: no answer within 10s");
+  const auto problem = [](const std::string& out, const std::string& err, const std::string& user) {
+    return read_docker(answer(1, out, err), user).problem;
+  };
+  EXPECT_NE(problem("", "Permission Denied", "").find("docker $USER"), std::string::npos);
+  EXPECT_NE(problem("", "failed to connect to the docker API", "ada").find("no daemon answers on"), std::string::npos);
+  EXPECT_EQ(problem(R"({"ServerErrors":["odd things"]})", "", "ada"), "docker: odd things");
+  EXPECT_NE(read_docker(answer(0, R"({"host":{},"ServerVersion":"27"})"), "ada").version, "") << "that is no podman";
+}
+
 TEST(Podman, TellsHowToGetSubordinateIds) {
   const Engine engine = read_podman(
       answer(125, "",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probe/facts.hpp"
 
+#include <cstdlib>
+
 #include "fixture.hpp"
 
 namespace gridctl::probe {
@@ -30,7 +32,79 @@ TEST(Facts, FindTheMountThatHoldsAPath) {
   EXPECT_EQ(mount_options(k_mounts, "/home/my data/x"), "rw");
 }
 
-class HostFactsTest : public ProbeTest {};
+TEST(Facts, OfTwoMountsOnAPointTheLaterCounts) {
+  constexpr const char* k_mounts =
+      "22 21 8:2 / /home rw - ext4 /dev/sda2 rw\n"
+      "23 21 8:3 / /home ro,noexec - ext4 /dev/sda3 rw\n"
+      "24 21 8:4 / /ho rw,nodev - ext4 /dev/sda4 rw\n"
+      "25 21 8:5 / /short\n";
+  EXPECT_EQ(mount_options(k_mounts, "/home"), "ro,noexec");
+  EXPECT_EQ(mount_options(k_mounts, "/var/../home/./x"), "ro,noexec");
+  EXPECT_EQ(mount_options(k_mounts, "/short"), "");
+}
+
+TEST(Facts, ReadTheNamesOfMountsAsTheKernelWritesThem) {
+  EXPECT_EQ(unescaped_mount("/a\\040b\\134c"), "/a b\\c");
+  for (const char* plain : {"", "/a", "\\", "\\0", "\\04", "\\048", "\\080", "\\800", "\\0x0", "\\/00"})
+    EXPECT_EQ(unescaped_mount(plain), plain);
+  EXPECT_EQ(unescaped_mount("\\0401"), " 1");
+}
+
+TEST(Facts, TakeNoLineForAnother) {
+  EXPECT_FALSE(has_id_range("ada:100000\n", "ada", 1000));
+  EXPECT_FALSE(has_id_range("ada:100000:65535\n", "ada", 1000));
+  EXPECT_TRUE(has_id_range("ada:100000:10\nada:200000:65536\n", "ada", 1000)) << "one range that is large enough";
+  EXPECT_EQ(user_name("short:x\nada:x:1000\n", 1000), "ada");
+}
+
+class HostFactsTest : public ProbeTest {
+ protected:
+  [[nodiscard]] HostFacts facts() const { return read_facts(HostFiles(root()), toolbox(), home(), os::system_clock()); }
+};
+
+TEST_F(HostFactsTest, HaveSubordinateIdsOnlyWithBothKinds) {
+  file("/proc/self/status", "Name:\tx\nUid:\t1000\t0\t0\t0\n");
+  file("/etc/passwd", "ada:x:1000:1000::/home/ada:/bin/bash\n");
+  file("/etc/subuid", "ada:100000:65536\n");
+  tool("newuidmap", "");
+  EXPECT_FALSE(facts().subuid);
+  EXPECT_FALSE(facts().newuidmap);
+  file("/etc/subgid", "ada:100000:65536\n");
+  tool("newgidmap", "");
+  EXPECT_TRUE(facts().subuid);
+  EXPECT_TRUE(facts().newuidmap);
+  file("/etc/subuid", "");
+  EXPECT_FALSE(facts().subuid);
+}
+
+TEST_F(HostFactsTest, TellOfAHomeThatNothingMayRunFrom) {
+  file("/proc/self/mountinfo", "21 1 8:1 / / rw,noexec,relatime - ext4 /dev/sda1 rw\n");
+  EXPECT_TRUE(facts().home_noexec);
+  file("/proc/self/mountinfo", "21 1 8:1 / / rw,noexecutable - ext4 /dev/sda1 rw\n");
+  EXPECT_FALSE(facts().home_noexec);
+  EXPECT_EQ(facts().home_path, home().native());
+  EXPECT_EQ(facts().home_file_system, os::file_system_kind(home()));
+}
+
+TEST_F(HostFactsTest, NameTheUserByTheLoginWhereNoFileDoes) {
+  const std::string user = os::environment("USER").value_or(""), name = os::environment("LOGNAME").value_or("");
+  ::setenv("USER", "", 1);
+  ::setenv("LOGNAME", "from-ldap", 1);
+  EXPECT_EQ(facts().user, "from-ldap");
+  ::setenv("USER", "first", 1);
+  EXPECT_EQ(facts().user, "first");
+  file("/proc/self/status", "Uid:\t7\t7\t7\t7\n");
+  file("/etc/passwd", "listed:x:7:7::/:/bin/sh\n");
+  EXPECT_EQ(facts().user, "listed");
+  ::setenv("USER", user.c_str(), 1);
+  ::setenv("LOGNAME", name.c_str(), 1);
+}
+
+TEST_F(HostFactsTest, MeasureSharedMemoryWhereThereIsSome) {
+  EXPECT_EQ(facts().shm_bytes, 0u);
+  std::filesystem::create_directories(root() / "dev/shm");
+  EXPECT_GT(facts().shm_bytes, 0u);
+}
 
 TEST_F(HostFactsTest, AreReadFromTheHost) {
   file("/proc/self/status", "Uid:\t1000\t1000\t1000\t1000\n");

@@ -129,6 +129,98 @@ TEST(Preflight, WarnsThatPlainProcessesAreNotIsolated) {
   EXPECT_NE(either.detail.find("jobs without one are not isolated"), std::string::npos) << either.detail;
 }
 
+TEST(Preflight, SaysWhichJobsRunInContainers) {
+  const auto said = [](std::optional<EngineKind> wanted) {
+    return find(preflight(healthy(), wanted, k_now), "isolation").detail;
+  };
+  EXPECT_EQ(said(EngineKind::docker), "jobs run in containers");
+  EXPECT_EQ(said(std::nullopt), "jobs with an image run in containers; jobs without one are not isolated");
+  Inventory nameless = healthy();
+  nameless.facts.user.clear();
+  EXPECT_NE(find(preflight(nameless, EngineKind::process, k_now), "isolation").detail.find("what the login's user can"),
+            std::string::npos);
+}
+
+TEST(Preflight, NamesTheEngineAsItIs) {
+  Inventory inventory = healthy();
+  const auto said = [&](EngineKind kind) { return find(preflight(inventory, kind, k_now), "engine").detail; };
+  EXPECT_EQ(said(EngineKind::docker), "docker 27.3.1");
+  EXPECT_EQ(said(EngineKind::process), "process");
+  inventory.engines[1] = {EngineKind::podman, "4.3.1", true, true, ""};
+  EXPECT_EQ(said(EngineKind::podman), "podman 4.3.1, rootless");
+  EXPECT_EQ(find(preflight(inventory, EngineKind::docker, k_now), "limits").detail, "docker enforces memory and CPU limits");
+  inventory.engines.clear();
+  EXPECT_EQ(said(EngineKind::docker), "no engine was looked for");
+}
+
+TEST(Preflight, MendsWhatIsInstalledBeforeItInstallsAnother) {
+  const Engine missing{EngineKind::docker, "", false, false, "docker: not installed"};
+  const Engine broken{EngineKind::podman, "", false, false, "podman: no OCI runtime: sudo apt-get install crun"};
+  const Engine third{EngineKind::process, "", false, false, "process: broken too: sudo true"};
+  Inventory inventory = healthy();
+  for (const std::vector<Engine>& engines : {std::vector<Engine>{missing, broken, third}, {broken, missing, third}}) {
+    inventory.engines = engines;
+    const Finding finding = find(preflight(inventory, std::nullopt, k_now), "engine");
+    EXPECT_FALSE(finding.ok);
+    EXPECT_TRUE(finding.required);
+    EXPECT_EQ(finding.fix, "sudo apt-get install crun");
+    EXPECT_NE(finding.detail.find("docker: not installed"), std::string::npos) << finding.detail;
+    EXPECT_NE(finding.detail.find("; "), std::string::npos) << finding.detail;
+  }
+  inventory.engines = {missing};
+  EXPECT_EQ(find(preflight(inventory, std::nullopt, k_now), "engine").fix, "sudo apt-get install docker.io");
+}
+
+TEST(Preflight, JudgesAtItsBounds) {
+  Inventory inventory = healthy();
+  inventory.disk_free_bytes = 1ull << 30;
+  EXPECT_TRUE(find(preflight(inventory, std::nullopt, k_now), "disk").ok);
+  inventory.facts.cgroup_version = 1;
+  inventory.engines[0].limits_enforced = false;
+  expect_failure(inventory, "limits", "Delegate=cpu", EngineKind::docker);
+  inventory = healthy();
+  const auto clock = [&](std::int64_t off) {
+    inventory.facts.clock_wall_ms = k_now.ms + off;
+    return find(preflight(inventory, std::nullopt, k_now), "clock").detail;
+  };
+  EXPECT_NE(clock(3'600'000).find("1h ahead of this machine's"), std::string::npos) << clock(3'600'000);
+  EXPECT_NE(clock(-3'600'000).find("1h behind this machine's"), std::string::npos) << clock(-3'600'000);
+  EXPECT_EQ(clock(1000).find("machine's"), std::string::npos);
+}
+
+TEST(Preflight, TellsOfGpusInOneWord) {
+  Inventory inventory = healthy();
+  EXPECT_EQ(find(preflight(inventory, std::nullopt, k_now), "gpu").point, "") << "there are none";
+  inventory.gpus.resize(2);
+  inventory.gpus[0].name = "H100";
+  EXPECT_EQ(find(preflight(inventory, std::nullopt, k_now), "gpu").detail, "2 x H100");
+  inventory.notes = {"disks: something"};
+  EXPECT_TRUE(find(preflight(inventory, std::nullopt, k_now), "gpu").ok) << "that is not about GPUs";
+  for (const char* note : {"nvidia-smi: odd", "amd-smi: odd", "rocm-smi: odd", "intel: odd", "xpu-smi: odd"}) {
+    inventory.notes = {note};
+    const Finding finding = find(preflight(inventory, std::nullopt, k_now), "gpu");
+    EXPECT_FALSE(finding.ok) << note;
+    EXPECT_EQ(finding.fix + ": odd", note);
+  }
+  inventory.notes = {"nvidia: no driver: sudo apt-get install nvidia-driver"};
+  EXPECT_EQ(find(preflight(inventory, std::nullopt, k_now), "gpu").fix, "sudo apt-get install nvidia-driver");
+}
+
+TEST(Preflight, SaysInAWordWhyAHostIsUnfit) {
+  Inventory inventory = healthy();
+  EXPECT_EQ(unfit_reason(inventory), "");
+  inventory.disk_free_bytes = (1ull << 30) - 1;
+  EXPECT_NE(unfit_reason(inventory).find("its disk has "), std::string::npos);
+  inventory.facts.home_noexec = true;
+  EXPECT_NE(unfit_reason(inventory).find("noexec"), std::string::npos);
+  inventory.facts.home_noexec = false;
+  inventory.facts.home_writable = false;
+  inventory.facts.home_problem = "read-only";
+  EXPECT_EQ(unfit_reason(inventory), "/home/ada/.gridctl cannot be written: read-only");
+  inventory.facts.home_path.clear();
+  EXPECT_EQ(unfit_reason(inventory), "") << "it was not looked at";
+}
+
 TEST(Preflight, ComparesTheClocks) {
   Inventory inventory = healthy();
   inventory.facts.clock_wall_ms = k_now.ms - 3600 * 1000;

@@ -53,6 +53,13 @@ TEST(SshWords, NameTheKeyThatTheHostHas) {
   EXPECT_THAT(told("SHA256:\r\nHost key verification failed.\r\n"), testing::HasSubstr("another one"));
 }
 
+TEST(SshWords, OfManyTheLastThreeAreQuotedWithoutOurOwnNoise) {
+  const Error error = classify_ssh_error(target(), {},
+                                         "Connecting to 10.0.0.7 port 22.\r\nConnection established.\r\n@@@@@@@@\r\none\r\n"
+                                         "two\r\n\r\n  three  \r\nfour\r\n");
+  EXPECT_THAT(error.message, testing::EndsWith("cannot reach 10.0.0.7:22: two; three; four"));
+}
+
 TEST(SshWords, AreMadeSafeForTheTerminal) {
   const Error error = classify_ssh_error(target(), {}, "\x1b]0;owned\x07 bad\r\n");
   EXPECT_THAT(error.message, testing::Not(testing::HasSubstr("\x1b")));

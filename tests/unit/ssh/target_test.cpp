@@ -275,6 +275,14 @@ TEST_F(AsSshSays, NamesTheUserOfThisMachineWhereNobodyElseIsNamed) {
   EXPECT_EQ(resolved("").user, "local");
 }
 
+TEST_F(AsSshSays, ItsComplaintIsToldInOneLine) {
+  const FakeSsh ssh("printf 'line one\\nline two\\n' >&2; exit 255");
+  const auto target = resolve("box", overrides_);
+  ASSERT_FALSE(target.has_value());
+  EXPECT_EQ(target.error().code, Code::usage);
+  EXPECT_EQ(target.error().message, "ssh cannot read its configuration for box: line one line two");
+}
+
 TEST_F(AsSshSays, WithoutAnSshProgramTheDefaultKeysAreOffered) {
   const gridctl::testing::TempDir home;
   std::filesystem::create_directories(home / ".ssh");

@@ -341,6 +341,31 @@ TEST_F(Units, StatesThatAreAllInOneFile) {
   EXPECT_EQ(layout("ckpt.json", "{}"), "format");
 }
 
+TEST_F(Units, WeightsAreKnownByTheirNames) {
+  const auto state = [&](const std::string& name) {
+    dir = {};
+    save(name, name.ends_with(".index.json") ? "{}" : name.ends_with(".safetensors") ? weights() : "x");
+    save("random_states_0.pkl");
+    return of("accelerate", ".");
+  };
+  for (const char* stem : {"model", "pytorch_model", "adapter_model", "tf_model", "flax_model"})
+    EXPECT_NE(state(std::string(stem) + ".bin"), "no weights are there yet") << stem;
+  for (const char* ending : {".safetensors", ".bin", ".h5", ".msgpack"})
+    EXPECT_NE(state(std::string("model") + ending), "no weights are there yet") << ending;
+  for (const char* other : {"weights.bin", "my_model.bin", "model.txt", "model.json", "mode.bin"})
+    EXPECT_EQ(state(other), "no weights are there yet") << other;
+}
+
+TEST_F(Units, MegatronsOtherFoldersAreNoIterations) {
+  save("iter_0000010/mp_rank_00/model_optim_rng.pt", archive("x"));
+  for (const char* other : {"iter_x/mp_rank_00/model_optim_rng.pt", "iter_/mp_rank_00/model_optim_rng.pt",
+                            "tensorboard/events", "xiter_0000020/mp_rank_00/model_optim_rng.pt"})
+    save(other, archive("x"));
+  save("latest_checkpointed_iteration.txt", "10");
+  EXPECT_EQ(of("megatron", "iter_0000010"), "whole");
+  for (const char* other : {"iter_x", "iter_", "tensorboard", "xiter_0000020"}) EXPECT_EQ(of("megatron", other), "none") << other;
+}
+
 TEST(Pickles, HoldNumbersBehindTheirKeys) {
   using namespace std::string_literals;
   for (const auto& [pickle, number] : {std::pair{"keyK\x07"s, std::optional<std::uint64_t>(7)},

@@ -82,6 +82,21 @@ TEST_F(Wholeness, TakesALearnedSingleFileWithoutWaiting) {
   EXPECT_FALSE(verdict.provisional);
 }
 
+TEST_F(Wholeness, NamesTheFormatOfALearnedFile) {
+  for (int save = 0; save < 3; ++save) {
+    dir.rename_into("ckpt.pt", archive(static_cast<std::uint64_t>(save)));
+    if (!look().is_whole()) {
+      EXPECT_TRUE(look_after(1000).is_whole()) << save;
+    }
+    take();
+    dir.pass(4000);
+  }
+  dir.rename_into("ckpt.pt", archive(9));
+  const Verdict verdict = look();
+  EXPECT_TRUE(verdict.is_whole()) << verdict.why;
+  EXPECT_EQ(verdict.how, "torch:ckpt.pt");
+}
+
 // The program that this rule was made for: two files that belong together, long gaps, no word about it.
 TEST_F(Wholeness, NeverTakesTwoFilesOfDifferentSaves) {
   std::mt19937 random(7);
