@@ -257,7 +257,7 @@ void choose_recompute(Row& row) {
   }
 }
 
-// Empty cells of a table are absent ones; numbers and flags may be written as text there.
+// Empty cells of a table are absent ones.
 Json cleaned(const Json& object) {
   Json out = Json::object();
   for (const auto& [name, value] : object.items()) {
