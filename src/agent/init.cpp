@@ -114,7 +114,8 @@ bool Init::prepare() {
   for (const os::Path& group : plan_.groups) join_group(group);
   signals_ = os::Fd(::signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK));
   timer_ = os::Fd(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
-  // Held for reading too, so that the job never gets SIGPIPE while no supervisor reads.
+  // Output goes through a FIFO that is held here for reading too: a dead supervisor neither kills the job with SIGPIPE
+  // nor loses a line.
   log_keeper_ = os::Fd(::open((plan_.run / "log").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
   log_ = os::Fd(::open((plan_.run / "log").c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!log_keeper_.valid() || !log_.valid() || !signals_.valid() || !timer_.valid()) return false;

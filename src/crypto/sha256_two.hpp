@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compression function of SHA-256 (FIPS 180-4, section 6.2.2) for two messages side by side: one message leaves a
-// processor's SHA unit idle half of the time, since each of its rounds waits for the one before.
+// processor's SHA unit idle half of the time, since each of its rounds waits for the one before. OpenSSL hashes
+// one at a time.
 #pragma once
 
 #include <cstddef>

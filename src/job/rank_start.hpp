@@ -23,7 +23,8 @@ inline constexpr int k_ranks_per_host_max = 256;  // as many as an inventory may
 // How many ranks there are on a host with so many leased GPUs when the job does not say: one for each GPU where the
 // launcher's programs want that, else one.
 [[nodiscard]] int usual_ranks(Launcher launcher, int gpus);
-// Each rank sees its own GPU alone. Ranks of other launchers see all of their host and choose by their local rank.
+// Each rank sees its own GPU alone: JAX and TensorFlow take all that they see. Ranks of other launchers see all of
+// their host: torch chooses by LOCAL_RANK, and fails when there is one device only.
 [[nodiscard]] bool binds_gpus(Launcher launcher);
 
 // What a host runs where its ranks are not started one by one.
@@ -41,7 +42,8 @@ struct StarterPaths {
 [[nodiscard]] std::string machinefile(const std::vector<RankHost>& hosts);
 
 // A gang has a range of ports of its own in each epoch, so that a rank of an old epoch that wakes up late finds nobody.
-// It lies below Linux's ephemeral ports, which outgoing connections take at random.
+// Else it joins whoever listens on its port, and the new rank waits outside: seen with torch. The range lies below
+// Linux's ephemeral ports, which outgoing connections take at random.
 inline constexpr int k_gang_ports = 32, k_gang_port_min = 20'000, k_gang_port_max = 32'767;
 inline constexpr int k_companion_port = 1;  // behind the rendezvous: where a host takes calls from the first host
 // The first of the range, where the rendezvous is. `skip` counts ranges that were found in use.

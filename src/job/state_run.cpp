@@ -69,7 +69,8 @@ void Stepper::explain(std::string reason, std::string text) {
   s().reason_text = std::move(text);
 }
 
-// The newest comes last: when all hosts are avoided, they take turns.
+// Whatever the reason, another host is the better try, and one that lies must not get the job for ever. The newest
+// comes last: when all hosts are avoided, they take turns.
 void Stepper::avoid(const HostName& host, std::string reason) {
   std::erase_if(s().avoided, [&](const Avoided& known) { return known.host == host; });
   s().avoided.push_back({host, std::move(reason)});
@@ -172,7 +173,7 @@ void Stepper::leave_damaged(const Attempt& attempt) {
 }
 
 // The others of its gang may have been sent START: they are stopped, and what becomes of the job is decided when each
-// has ended or is known never to begin.
+// has ended or is known never to begin. In wait mode nothing else keeps a job from running twice.
 void Stepper::not_joined(Member& member, const End& end) {
   member.end = end;
   member.part = Part::collected;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor of a real process: an os::Loop, and a pool of threads for each lane, of which each host has a share.
+// The executor of a real process: an os::Loop, and a pool of threads for each lane, of which each host has a share:
+// a host that drips or never ends must not delay what others are to do. What is urgent has a lane of its own.
 #pragma once
 
 #include "os/executor.hpp"

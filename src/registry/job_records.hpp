@@ -23,7 +23,8 @@ class JobRecords {
     bool became_head = false;
     job::Step step;
   };
-  // Jobs by their last change, the oldest first; and what to ask for the next time.
+  // Jobs by their last change, the oldest first; and what to ask for the next time. Those that changed and not all:
+  // 10,000 jobs cost 1.4 s of a core for each commit of another process.
   struct Changes {
     std::int64_t revision = 0;
     std::vector<JobId> jobs;

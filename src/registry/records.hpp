@@ -151,7 +151,9 @@ struct Results {
 struct Budget {
   std::string owner;  // of the jobs; empty: all jobs together
   double usd_month = 0;
-  std::string used_up{};  // the month in which it was, "2026-11"; empty: never since it was set
+  // The month in which it was, "2026-11"; empty: never since it was set. It stays until the budget is set anew: what
+  // was kept back for saving would be spent by the next start.
+  std::string used_up{};
 };
 struct Spending {
   double usd = 0;           // since some time

@@ -75,7 +75,8 @@ struct GpuClues {
 
 // Strips maker, memory size, form and partition from the name; takes a row whose key or alias says the same words and
 // whose memory, units and architecture do not contradict. Two rows that fit are none. Laptop and Max-Q parts are never
-// taken for desktop parts, nor the other way round.
+// taken for desktop parts, nor the other way round. Matched only without doubt: a wrong model makes a sound host look
+// like a liar.
 [[nodiscard]] ModelMatch find_model(const GpuClues& clues);
 [[nodiscard]] ModelMatch find_model(const Gpu& gpu);
 

@@ -2,7 +2,8 @@
 // Is a running job worth moving to what is cheaper? Pure.
 //
 // As a host that was away, taken or dear when the job was placed becomes available: spot machines above all, which go
-// and come back. What going on costs is compared with what the rest costs elsewhere, restore and start included.
+// and come back. What going on costs is compared with what the rest costs elsewhere, restore and start included. Nobody
+// expects a stop for cents, nor that a running job takes twice as long.
 #pragma once
 
 #include <optional>

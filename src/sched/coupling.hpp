@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How tightly the parts of a job are bound to each other, told from its file: what it declares, how many hosts and GPUs
-// it wants, and the words of its commands. Pure; the tables stand in coupling_table.cpp.
+// it wants, and the words of its commands, at the places where they mean something and never by their letters:
+// `exploration.py` is no LoRA, and installing a launcher launches nothing. Pure; the tables stand in
+// coupling_table.cpp.
 #pragma once
 
 #include <string>

@@ -51,7 +51,8 @@ struct GangPlan {
   Estimate estimate;
   bool exact = true;  // false: the search was cut off (k_gang_steps_max), there may be a better set
 };
-inline constexpr std::uint64_t k_gang_steps_max = 200'000;  // branches looked at in one pool
+// Branches looked at in one pool. A gang runs for weeks on what was chosen in milliseconds: hence exact, with a limit.
+inline constexpr std::uint64_t k_gang_steps_max = 200'000;
 
 struct GangDecision {
   std::optional<GangPlan> plan;

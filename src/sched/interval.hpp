@@ -37,7 +37,9 @@ struct CheckpointCost {
 };
 struct Interval {
   Duration every{};
-  Duration pause{};       // the host takes no two snapshots closer together
+  // The host takes no two snapshots closer together: by what can arrive in time, not by `every`. That advises the job,
+  // and leaving out what it has saved anyway would lose work.
+  Duration pause{};
   Duration soon{};        // while the job waits for a checkpoint to move; a tenth of the time at most goes into saving
   double efficiency = 0;  // expected, 0..1, at this interval
   std::string reason;     // "every 15m: a checkpoint stalls 5s and is safe after 20s, one failure in 1d expected…"

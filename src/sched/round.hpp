@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many jobs placed at once on one picture of the hosts: each takes its share of what is left, as if place() had been
-// asked for one after the other. Jobs that want the same share one ranking, which is worked out once. Pure.
+// asked for one after the other. Jobs that want the same share one ranking, which is worked out once: a
+// backlog of ten thousand jobs must not rank ten thousand hosts each time. Pure.
 #pragma once
 
 #include <map>

@@ -6,6 +6,8 @@
 //
 // Each return costs more than the one before: a quarantine lasts twice as long as the last one, until a week has passed
 // without. Pure: time arrives with the look. What runs on a quarantined unit goes on; nothing new is placed there.
+//
+// A unit is quarantined by what is wrong with it. Who else uses it makes it busy, which is no fault and goes away.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,8 @@ struct StoreOptions {
   const os::Clock* clock = nullptr;  // nullptr = the system's
   std::uint64_t pack_bytes_max = k_pack_bytes_max;
   bool encode = true;  // keep blobs compressed where it pays; what is there may be either way
-  // What is put is encrypted, and the store is marked as one of this key; what lay there open stays readable.
+  // What is put is encrypted, and the store is marked as one of this key; what lay there open stays readable. Packs are
+  // open or encrypted, each as a whole: a store from before goes on being used, and collections encrypt it.
   std::shared_ptr<const Cipher> cipher = nullptr;
 };
 

@@ -17,7 +17,8 @@
 namespace gridctl::store {
 
 // The numbers of the format. A difference is the content XORed with another's of the same size, and then zstd or
-// planes.
+// planes. It is made from a whole blob only, never from another difference: a restore reads at most two blobs for one,
+// and garbage collection needs no chains.
 enum class Codec : std::uint8_t { raw = 0, zstd = 1, planes = 2, difference_zstd = 3, difference_planes = 4 };
 [[nodiscard]] inline bool is_difference(Codec codec) { return codec >= Codec::difference_zstd; }
 

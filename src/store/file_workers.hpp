@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files and their chunks on several threads: large files are shared chunk by chunk, small ones are taken whole. Memory
-// is one chunk's work for each thread, whatever there is to do.
+// Files and their chunks on several threads: large files are shared chunk by chunk, small ones are taken whole. A
+// thread does all of a chunk, from reading to writing, so that it stays in one core's cache. Memory is one chunk's work
+// for each thread, whatever there is to do.
 #pragma once
 
 #include <cstddef>

@@ -37,7 +37,9 @@ struct MemberTree {
 // what belongs together.
 [[nodiscard]] std::optional<std::vector<std::size_t>> newest_common(std::span<const std::vector<MemberTree>> members);
 
-// The same path with other content. What rank 0's host holds is kept; logs and the like differ as a matter of course.
+// The same path with other content. Each member was given all of the restored directory: what it holds as it was given
+// yields to what another has made of it, and is no conflict. What rank 0's host holds is kept; logs and the like differ
+// as a matter of course.
 struct TreeConflict {
   std::string path, kept_of, other;
   bool harmless = false;
@@ -59,9 +61,9 @@ using ReadEntry = std::function<Result<Bytes>(const MemberTree&, const Entry&)>;
 //   of files that each rank writes one of (zero_pp_rank_3_…, rank_3.pt, random_states_3.pkl) no rank's is missing.
 // The error is that of a path which is a file here and a folder there. REQUIRES: members in the order of their ranks.
 //
-// `base`: the checkpoint that all of them were given whole at the start; nullptr: none, or not known. What a member holds
-// as it was given yields to what another has made of it. Where one rank has written its file anew, all must have; and
-// those of ranks that there are no more, since the gang has become smaller, are left out.
+// `base`: the checkpoint that all of them were given whole at the start; nullptr: none, or not known. What a member
+// holds as it was given yields to what another has made of it. Where one rank has written its file anew, all must have;
+// and those of ranks that there are no more, since the gang has become smaller, are left out.
 [[nodiscard]] Result<MergedTree> merge_members(std::span<const MemberTree> members, const ReadEntry& read,
                                                const Tree* base = nullptr);
 

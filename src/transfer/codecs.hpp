@@ -38,7 +38,8 @@ class Codecs {
 // it is no encoding of exactly `plain_size` bytes. The content itself is not verified.
 [[nodiscard]] Result<Bytes> unpack(Parcel parcel, std::size_t plain_size, Codecs agreed);
 
-// Weighs what encoding has cost against what it has saved on this link. Any thread.
+// Weighs what encoding has cost against what it has saved on this link, as the sender measures it: what pays on an
+// uplink is a brake in a LAN, and nobody should have to configure it. Any thread.
 class EncodingWorth {
  public:
   // For the next chunk. True until the link is known; when it does not pay, still true now and then: contents differ.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A folder on a host as a place that keeps copies (store::Backend): its agent stores what it is sent. Nothing that the
-// host says is believed; reading back is what proves a copy.
+// host says is believed; reading back is what proves a copy. By our agent and not by SFTP: it syncs folders too, writes
+// only where a name is free, and is reached through every jump host.
 #pragma once
 
 #include <memory>

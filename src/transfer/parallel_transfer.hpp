@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One transfer over one connection or several: the chunks that wait, what has been done, and how many connections help.
+// An SSH session carries one window in a round trip. Whether window, loss or link is the bound shows only when another
+// connection is tried; it is kept if the whole becomes faster.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AWS Signature Version 4 for S3: https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html.
-// Pure: time and credentials are given.
+// Pure: time and credentials are given. Not libcurl's own signing (7.88): it wants queries sorted and encoded by hand,
+// and leaves out the body's hash, which servers insist on.
 #pragma once
 
 #include <string>

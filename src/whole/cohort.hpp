@@ -3,6 +3,7 @@
 //
 // A save begins when something changes that has changed in it already; what changed from one beginning to the next is a
 // save. When two saves in a row have changed the same files, the third is whole as soon as all of these have changed.
+// Until then what is taken is provisional: one save shows neither its end nor its beginning.
 #pragma once
 
 #include <map>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the state of each unit to a checkpoint: the newest whole state of each.
+// From the state of each unit to a checkpoint: the newest whole state of each, an older one from the snapshot before. A
+// log that is always written, or a saver that never rests, must not keep the rest from being saved.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -75,8 +76,8 @@ void WholeWatch::select_rest(const Sight& sight, const Rest& rest, store::Select
   take_before(sight, taken_rest_, now, selection);
 }
 
-// Each unit by itself: what of it is whole goes into `chosen_`, else what it was before is selected. The verdict is that
-// of the newest unit that is news, if there is one.
+// Each unit by itself: what of it is whole goes into `chosen_`, else what it was before is selected. The verdict is
+// that of the newest unit that is news, if there is one.
 std::optional<Verdict> WholeWatch::judge_units(const Sight& sight, store::Selection& selection,
                                                std::optional<Verdict>& refused) {
   std::optional<Verdict> news;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gangs that run with fewer hosts than they may have: they begin anew with more, just after a checkpoint, when that
-// pays. They become smaller without our doing: after a loss placement takes as many hosts as there are.
+// pays. They become smaller without our doing: after a loss placement takes as many hosts as there are, without one
+// that failed the gang: it can do without, and would lose all that it computes to that host again.
 #include <algorithm>
 #include <utility>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Warm standby: the newest checkpoint of a job lies ready as files on the host that would get the job next, so that a
 // failover waits neither for the transfer nor for the restore. For a gang with spares so many hosts, with its inputs.
-// Only a help: whatever is not there is restored as ever.
+// Only a help: whatever is not there is restored as ever, and no host is kept free for it, for an idle one would cost
+// others more than a transfer costs the gang.
 #include <algorithm>
 #include <utility>
 

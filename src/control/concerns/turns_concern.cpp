@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gangs that wait for room: what each waits for, and that its turn comes. Who comes after it fills the gaps meanwhile; a
-// gang that has waited for long has the hosts kept for it that will be free for all its members first.
+// Gangs that wait for room: what each waits for, and that its turn comes. Who comes after it fills the gaps meanwhile;
+// a gang that has waited for long has the hosts kept for it that will be free for all its members first. Hosts become
+// free one by one, and else each would be filled by a smaller job for ever; who is surely done before may still use
+// them.
 #include <algorithm>
 #include <cmath>
 #include <utility>

@@ -39,7 +39,8 @@ struct RefusedJob {
                                                            const std::vector<registry::CopyWanted>& newest_first,
                                                            const std::vector<registry::Copy>& copies);
 
-// Copies at `place` of checkpoints that are not kept here any more.
+// Copies at `place` of checkpoints that are not kept here any more. Only those that we know to have copied and then
+// removed here: a new or an older registry knows too little to remove anything.
 [[nodiscard]] std::vector<registry::Copy> obsolete_at(const std::string& place,
                                                       const std::vector<registry::CheckpointRef>& kept,
                                                       const std::vector<registry::Copy>& copies);

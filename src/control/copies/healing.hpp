@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint that is damaged or missing here, brought back from the nearest place that has a sound copy.
+// A checkpoint that is damaged or missing here, brought back from the nearest place that has a sound copy. Blob
+// by blob, and before a launch fails: one bad sector must not cost a job its progress, nor the link a whole checkpoint.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work at one place: copying what it lacks, removing what is not kept any more. By one process of a state directory at
-// a time, which a lock sees to; another state directory keeps out of it by the place's mark. Blocks; for worker threads
-// and commands.
+// a time, which a lock sees to; another state directory keeps out of it by the place's mark, so that removing needs no
+// lock that a place could lose or forge. Blocks; for worker threads and commands.
 #pragma once
 
 #include <memory>

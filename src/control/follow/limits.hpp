@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a job has used up what its file allows. Pure.
+// When a job has used up what its file allows. Pure. A limit stops a job as a cancellation does: one path that saves
+// first, and `job resume` goes on with more.
 #pragma once
 
 #include <functional>
@@ -31,9 +32,9 @@ struct Limits {
 class SpendMeter {
  public:
   using Ask = std::function<Result<registry::Spent>(WallTime until)>;
-  // `ask`: the registry, which counts until an instant of the wall clock. What it counts more than last time is believed,
-  // also hours at once (a host that was silent tells what it ran meanwhile), but not what the wall clock was set by.
-  // `running`: epoch of the attempt that runs; 0 while none does. Errors: those of `ask`.
+  // `ask`: the registry, which counts until an instant of the wall clock. What it counts more than last time is
+  // believed, also hours at once (a host that was silent tells what it ran meanwhile), but not what the wall clock was
+  // set by. `running`: epoch of the attempt that runs; 0 while none does. Errors: those of `ask`.
   [[nodiscard]] Result<registry::Spent> read(const Ask& ask, Epoch running, double price_per_hour, BootTime now,
                                              WallTime wall);
 

@@ -23,7 +23,8 @@ class Masks {
   // Each value as it is, its lines, and what base64 makes of it wherever it stands in what was encoded.
   explicit Masks(const std::map<std::string, std::string>& secrets);
 
-  // Each byte of a secret becomes a '*': offsets stay what they are.
+  // Each byte of a secret becomes a '*': offsets stay those of the host, so that a secret that is cut by two pieces is
+  // masked in the first one, too.
   void mask(std::string& text) const;
   // Bytes at the end of the text that may be the beginning of a secret.
   [[nodiscard]] std::size_t held(std::string_view text) const;

@@ -73,6 +73,8 @@ class HereMeter {
     return steps.bits_per_second();
   }
 
+  // The whole time counts: what a host says it was busy, one that wants to look near could claim. By the nonce it
+  // cannot answer before it was asked.
   Result<Duration> ping() {
     const std::uint64_t nonce = os::random_u64();
     const BootTime began = with_.clock.boot();

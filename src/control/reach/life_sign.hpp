@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a host was last heard of over a connection other than its heartbeat's: one that sends a checkpoint is not
-// silent. Written by threads of a pool, read by the loop.
+// silent, and an hour of sending on a thin link must not cost the attempt that made it. Written by threads of a pool,
+// read by the loop.
 #pragma once
 
 #include <atomic>
