@@ -18,8 +18,8 @@ namespace gridctl::control::testing {
 class HandExecutor final : public os::Executor {
  public:
   explicit HandExecutor(HandClock& clock) : clock_(clock) {}
-  [[nodiscard]] Timer after(Duration, std::function<void()>) override { return nullptr; }
-  [[nodiscard]] Timer every(Duration, std::function<void()>) override { return nullptr; }
+  [[nodiscard]] Timer after(Duration delay, std::function<void()> due) override { return timer(delay, {}, std::move(due)); }
+  [[nodiscard]] Timer every(Duration period, std::function<void()> due) override { return timer(period, period, std::move(due)); }
   void post(std::function<void()> work) override { posted_.push_back(std::move(work)); }
   void run(const os::Lane& lane, std::function<void()> work) override {
     lanes.push_back(lane);
@@ -35,10 +35,35 @@ class HandExecutor final : public os::Executor {
       next();
     }
   }
+  // Timers that are due, those of now that come of it too.
+  void fire() {
+    for (std::size_t i = 0; i < timers_.size(); ++i) {
+      const std::shared_ptr<void> lives = timers_[i].token.lock();
+      if (lives == nullptr || clock_.boot() < timers_[i].due) continue;
+      const Alarm alarm = timers_[i];
+      timers_[i].due = clock_.boot() + alarm.period;
+      if (alarm.period == Duration{}) timers_[i].token.reset();
+      alarm.work();
+    }
+    std::erase_if(timers_, [](const Alarm& one) { return one.token.expired(); });
+  }
   std::vector<os::Lane> lanes;  // of all that ever ran
 
  private:
+  struct Alarm {
+    BootTime due;
+    Duration period;
+    std::function<void()> work;
+    std::weak_ptr<void> token;
+  };
+  Timer timer(Duration delay, Duration period, std::function<void()> work) {
+    Timer token = std::make_shared<int>();
+    timers_.push_back({clock_.boot() + delay, period, std::move(work), token});
+    return token;
+  }
+
   HandClock& clock_;
+  std::vector<Alarm> timers_;
   std::deque<std::function<void()>> works_, posted_;
 };
 

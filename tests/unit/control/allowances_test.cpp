@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// What hosts are told of the limits of the jobs that they run.
+#include "control/follow/allowances.hpp"
+
+#include "followed_jobs.hpp"
+
+namespace gridctl::control {
+namespace {
+
+using namespace std::chrono_literals;
+using gridctl::testing::IsOk;
+using ::testing::DoubleNear;
+
+class Allowed : public testing::FollowedJobs {
+ protected:
+  // Hours until a program that runs has to end, as its host is told.
+  std::optional<double> hours(const std::string& id) {
+    const auto limits = allowances.running(job(id));
+    if (!limits || !limits->run_until) return std::nullopt;
+    return seconds(*limits->run_until - clock.boot()) / 3600;
+  }
+  static auto about(double hours) { return ::testing::Optional(DoubleNear(hours, 1e-6)); }
+
+  Allowances allowances{World{clock, run, net, registry, freight, folders}, book};
+};
+
+TEST_F(Allowed, AJobWithoutLimitsMayDoWhatItWants) {
+  submit("free");
+  submit("soft", [](job::Spec& spec) { spec.deadline = job::Deadline{{}, 1h, false}; });
+  for (const char* id : {"free", "soft"}) {
+    EXPECT_FALSE(allowances.concern(job(id))) << id;
+    place(id, "ada", 2, false);
+    EXPECT_FALSE(allowances.at_start(job(id))) << id;
+    start(id);
+    EXPECT_FALSE(allowances.running(job(id))) << id;
+  }
+}
+
+TEST_F(Allowed, EachLimitIsAConcern) {
+  submit("budget", [](job::Spec& spec) { spec.budget_total = 1; });
+  submit("long", [](job::Spec& spec) { spec.max_duration = 1h; });
+  submit("hard", [](job::Spec& spec) { spec.deadline = job::Deadline{{}, 1h, true}; });
+  submit("replica", [](job::Spec& spec) { spec.replica_of = {"budget"}; });
+  submit("free");
+  for (const char* id : {"budget", "long", "hard", "replica"}) EXPECT_TRUE(allowances.concern(job(id))) << id;
+  EXPECT_FALSE(allowances.concern(job("free")));
+  ASSERT_THAT(registry.save_budget({"ada", 5}), IsOk());
+  clock.pass(1s);
+  EXPECT_TRUE(allowances.concern(job("free"))) << "a month's budget may be meant for it";
+}
+
+TEST_F(Allowed, RunningTimeIsWhatFormerAttemptsHaveLeft) {
+  submit("long", [](job::Spec& spec) { spec.max_duration = 30min; });
+  place("long", "ada", 0);
+  EXPECT_THAT(hours("long"), about(0.5));
+  clock.pass(10min);
+  EXPECT_THAT(hours("long"), about(20.0 / 60));
+  book.apply({"long"}, job::HostLost{job("long").state().epoch, 60s});
+  EXPECT_FALSE(allowances.running(job("long"))) << "nothing runs";
+  clock.pass(2h);
+  place("long", "bob", 0, false);
+  const auto start_with = allowances.at_start(job("long"));
+  ASSERT_TRUE(start_with);
+  EXPECT_EQ(start_with->run, 20min);
+  EXPECT_EQ(start_with->run_limit, "max_duration");
+  EXPECT_FALSE(start_with->time_until);
+  EXPECT_FALSE(allowances.running(job("long"))) << "its program does not run yet";
+  start("long");
+  EXPECT_EQ(allowances.running(job("long"))->run_limit, "max_duration");
+  clock.pass(25min);
+  EXPECT_THAT(hours("long"), about(0)) << "not less than nothing";
+}
+
+TEST_F(Allowed, AHardDeadlineIsToldAsATime) {
+  submit("due", [](job::Spec& spec) { spec.deadline = job::Deadline{{}, 1h, true}; });
+  const BootTime due = clock.boot() + 1h;
+  clock.pass(15min);
+  place("due", "ada", 3, false);
+  const auto begins = allowances.at_start(job("due"));
+  ASSERT_TRUE(begins);
+  EXPECT_FALSE(begins->run);
+  EXPECT_EQ(begins->time_until, due);
+  start("due");
+  EXPECT_EQ(allowances.running(job("due"))->time_until, due);
+  EXPECT_FALSE(allowances.running(job("due"))->run_until);
+  clock.pass(2h);
+  submit("late", [](job::Spec& spec) { spec.deadline = job::Deadline{WallTime{1}, {}, true}; });
+  place("late", "bob", 0, false);
+  EXPECT_EQ(allowances.at_start(job("late"))->time_until, clock.boot()) << "it is over";
+}
+
+TEST_F(Allowed, ABudgetLastsAsLongAsItsPriceLets) {
+  submit("dear", [](job::Spec& spec) { spec.budget_total = 10; });
+  place("dear", "ada", 0);
+  EXPECT_FALSE(hours("dear")) << "nothing is used up";
+  book.apply({"dear"}, job::PriceChanged{job("dear").state().epoch, 2});
+  const double reserve = 2 * 32.0 / 3600;
+  EXPECT_THAT(hours("dear"), about((10 - reserve) / 2));
+  EXPECT_EQ(allowances.running(job("dear"))->run_limit, "budget");
+  clock.pass(1h);
+  EXPECT_THAT(hours("dear"), about((8 - reserve) / 2));
+}
+
+TEST_F(Allowed, WhatIsShortestIsTheLimitThatIsNamed) {
+  const auto both = [](double usd) {
+    return [usd](job::Spec& spec) {
+      spec.budget_total = usd;
+      spec.max_duration = 2h;
+    };
+  };
+  submit("rich", both(100));
+  submit("poor", both(1));
+  place("rich", "ada", 1);
+  place("poor", "bob", 1);
+  EXPECT_EQ(allowances.running(job("rich"))->run_limit, "max_duration");
+  EXPECT_THAT(hours("rich"), about(2));
+  EXPECT_EQ(allowances.running(job("poor"))->run_limit, "budget");
+}
+
+TEST_F(Allowed, ReplicasUseUpTheBudgetOfTheirLeaderTogether) {
+  submit("leader", [](job::Spec& spec) {
+    spec.budget_total = 10;
+    spec.replicas = 2;
+  });
+  submit("second", [](job::Spec& spec) { spec.replica_of = {"leader"}; });
+  submit("other");
+  place("leader", "ada", 2);
+  place("second", "bob", 3);
+  place("other", "eve", 100);
+  const double together = (10 - 5 * 32.0 / 3600) / 5;
+  EXPECT_THAT(hours("leader"), about(together));
+  EXPECT_THAT(hours("second"), about(together));
+  EXPECT_EQ(allowances.running(job("second"))->run_limit, "budget");
+}
+
+TEST_F(Allowed, ATinyChangeIsNoNewsForAHost) {
+  submit("dear", [](job::Spec& spec) { spec.budget_total = 10; });
+  place("dear", "ada", 1);
+  const auto first = allowances.running(job("dear"));
+  book.apply({"dear"}, job::PriceChanged{job("dear").state().epoch, 1.000001});  // 36 ms of ten hours
+  EXPECT_EQ(allowances.running(job("dear")), first);
+  book.apply({"dear"}, job::PriceChanged{job("dear").state().epoch, 1.0001});  // four seconds
+  EXPECT_LT(allowances.running(job("dear"))->run_until, first->run_until);
+}
+
+TEST_F(Allowed, ABudgetOfTheMonthBindsItsOwnersJobsThatCost) {
+  submit("adas", [](job::Spec& spec) { spec.owner = "ada"; });
+  submit("free", [](job::Spec& spec) { spec.owner = "ada"; });
+  submit("bobs", [](job::Spec& spec) { spec.owner = "bob"; });
+  place("adas", "a", 2);
+  place("free", "b", 0);
+  place("bobs", "c", 2);
+  ASSERT_THAT(registry.save_budget({"ada", 12}), IsOk());
+  clock.pass(1s);
+  const double spent = 2.0 / 3600, reserve = 2 * 32.0 / 3600;
+  EXPECT_THAT(hours("adas"), about((12 - spent - reserve) / 2));
+  EXPECT_EQ(allowances.running(job("adas"))->run_limit, k_limit_month);
+  EXPECT_FALSE(hours("free"));
+  EXPECT_FALSE(hours("bobs"));
+}
+
+TEST_F(Allowed, OfTwoBudgetsTheSmallerBinds) {
+  submit("adas", [](job::Spec& spec) { spec.owner = "ada"; });
+  place("adas", "a", 2);
+  ASSERT_THAT(registry.save_budget({"ada", 12}), IsOk());
+  ASSERT_THAT(registry.save_budget({"", 6}), IsOk());
+  const double reserve = 2 * 32.0 / 3600;
+  EXPECT_THAT(hours("adas"), about((6 - reserve) / 2));
+}
+
+TEST_F(Allowed, ABudgetIsKnownWithinASecondAndAtOnceWhenSomethingStarts) {
+  submit("runs");
+  submit("comes");
+  place("runs", "a", 2);
+  place("comes", "b", 2, false);
+  EXPECT_FALSE(allowances.running(job("runs")));
+  ASSERT_THAT(registry.save_budget({"", 12}), IsOk());
+  clock.pass(999ms);
+  EXPECT_FALSE(allowances.running(job("runs"))) << "budgets are not read for each job anew";
+  EXPECT_TRUE(allowances.at_start(job("comes"))) << "it would have no limit until the next poll";
+  EXPECT_TRUE(allowances.running(job("runs")));
+}
+
+TEST_F(Allowed, ABudgetThatIsGoneIsToldToWhoKnewIt) {
+  submit("runs");
+  place("runs", "a", 2);
+  ASSERT_THAT(registry.save_budget({"", 12}), IsOk());
+  EXPECT_TRUE(hours("runs"));
+  ASSERT_THAT(registry.remove_budget(""), IsOk());
+  clock.pass(1s);
+  const auto told = allowances.running(job("runs"));
+  ASSERT_TRUE(told);
+  EXPECT_FALSE(told->run_until);
+  allowances.forgotten({"runs"});
+  EXPECT_FALSE(allowances.running(job("runs"))) << "nobody was told anything";
+}
+
+TEST_F(Allowed, WhatIsLeftOfAMonthIsDealtOutOnce) {
+  ASSERT_THAT(registry.save_budget({"ada", 12}), IsOk());
+  const auto adas = [](job::Spec& spec) { spec.owner = "ada"; };
+  submit("first", adas);
+  submit("second", adas);
+  place("first", "a", 2);
+  EXPECT_THAT(hours("first"), about((12 - 2 * 32.0 / 3600) / 2)) << "alone it gets all of it";
+  place("second", "b", 2, false);
+  const auto begins = allowances.at_start(job("second"));
+  ASSERT_TRUE(begins);
+  EXPECT_EQ(begins->run, 20s) << "the other holds the rest; what is kept back for saving is enough to begin";
+  EXPECT_EQ(begins->run_limit, k_limit_month);
+  start("second");
+  const double half = (12 - 4 * 32.0 / 3600) / 4;
+  EXPECT_THAT(hours("first"), about(half)) << "it is told to do with its share";
+  EXPECT_THAT(hours("second"), ::testing::Optional(::testing::Lt(1.0 / 60))) << "but may not have heard of it";
+  allowances.reported(job("first"), std::chrono::nanoseconds{static_cast<std::int64_t>(half * 3.6e12)});
+  EXPECT_THAT(hours("second"), ::testing::Optional(DoubleNear(half, 1e-3))) << "now it has";
+}
+
+TEST_F(Allowed, WhatRanBeforeUsMayHoldAllOfAMonth) {
+  ASSERT_THAT(registry.save_budget({"", 12}), IsOk());
+  submit("before");
+  submit("ended");
+  submit("now");
+  place("before", "a", 2);  // nobody here has told it anything
+  place("ended", "b", 50);
+  end("ended", {job::EndKind::exited, 0, 0, "", 0});
+  place("now", "c", 2);
+  EXPECT_THAT(hours("now"), about(0));
+  end("before", {job::EndKind::exited, 0, 0, "", 0});
+  EXPECT_THAT(hours("now"), about((12 - 2 * 32.0 / 3600) / 2)) << "what has ended counts for nothing";
+}
+
+TEST_F(Allowed, AMonthThatIsUsedUpLetsNothingBegin) {
+  ASSERT_THAT(registry.save_budget({"", 12}), IsOk());
+  ASSERT_THAT(registry.note_used_up("", month_of(clock.wall()).name), IsOk());
+  submit("comes");
+  place("comes", "a", 2, false);
+  const auto begins = allowances.at_start(job("comes"));
+  ASSERT_TRUE(begins);
+  EXPECT_EQ(begins->run, 0s);
+}
+
+}  // namespace
+}  // namespace gridctl::control

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies: what a remote's record holds, what a check finds missing, and what is swept when.
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "control/copies/housekeeping.hpp"
+#include "hand_clock.hpp"
+#include "os/entries.hpp"
+#include "remotes_fixture.hpp"
+#include "store/record.hpp"
+
+namespace gridctl::control {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace store::testing;
+using gridctl::testing::FailsWith;
+using gridctl::testing::IsOk;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+namespace fs = std::filesystem;
+
+TEST(WhatWasSent, IsToldByWhomItWasSent) {
+  const auto text = [](std::uint64_t sent, std::uint64_t by_host) {
+    store::CopyStats stats;
+    stats.bytes_sent = sent;
+    stats.bytes_elsewhere = by_host;
+    return describe(stats);
+  };
+  EXPECT_EQ(text(0, 0), "");
+  EXPECT_EQ(text(1024, 0), ", 1.0 KiB sent");
+  EXPECT_EQ(text(2048, 2048), ", 2.0 KiB sent by its host");
+  EXPECT_EQ(text(2048, 1024), ", 2.0 KiB sent, 1.0 KiB of it by its host");
+}
+
+class Copies : public WithRemotes {
+ protected:
+  void SetUp() override {
+    WithRemotes::SetUp();
+    add("nas");
+  }
+  PlaceWork work() {
+    auto opened = PlaceWork::open(paths, registry, *registry.place("nas"), clock, true);
+    EXPECT_THAT(opened, IsOk());
+    return *std::move(opened);
+  }
+  void copy(const registry::Checkpoint& checkpoint) { EXPECT_THAT(work().copy({checkpoint, "train", 2}), IsOk()); }
+};
+
+TEST_F(Copies, HaveARecordThatSaysWhatTheyAre) {
+  registry::Checkpoint one = save_checkpoint({{"a", "first"}, {"b", "more"}});
+  one.epoch = {7};
+  one.attempt = {3};
+  copy(one);
+  PlaceWork at = work();
+  const auto key = load_key(paths);
+  ASSERT_TRUE(key && *key);
+  const auto record = store::read_record(*at.link().backend, {id, one.seq}, **key);
+  ASSERT_THAT(record, IsOk());
+  EXPECT_EQ(record->job, id);
+  EXPECT_EQ(record->seq, one.seq);
+  EXPECT_EQ(record->epoch.value, 7u);
+  EXPECT_EQ(record->attempt.value, 3u);
+  EXPECT_EQ(record->root, one.root);
+  EXPECT_EQ(record->created_at, one.created_at);
+  EXPECT_EQ(record->bytes, 9u);
+  EXPECT_EQ(record->files, 2u);
+  EXPECT_EQ(record->job_name, "train");
+  EXPECT_EQ(record->how, "push");
+  EXPECT_TRUE(registry.place("nas")->answered_at);
+}
+
+TEST_F(Copies, AreCountedWhileTheyAreMadeAndMayBeStopped) {
+  const registry::Checkpoint one = save_checkpoint({{"a", noise(50'000, 1)}});
+  std::uint64_t done = 0, total = 0;
+  EXPECT_THAT(work().copy({one, "train", 2},
+                          [&](std::uint64_t now_done, std::uint64_t now_total) {
+                            done = now_done, total = now_total;
+                            return true;
+                          }),
+              IsOk());
+  EXPECT_EQ(done, total);
+  EXPECT_GT(total, 40'000u);
+  const registry::Checkpoint two = save_checkpoint({{"a", noise(50'000, 2)}});
+  EXPECT_THAT(work().copy({two, "train", 2}, [](std::uint64_t, std::uint64_t) { return false; }), FailsWith(Code::cancelled));
+  EXPECT_THAT(registry.checkpoint(id, two.seq)->copies, IsEmpty());
+}
+
+TEST_F(Copies, WhoseRecordIsGoneOrAnotherOnesAreFound) {
+  const registry::Checkpoint one = save_checkpoint({{"a", "first"}}), two = save_checkpoint({{"a", "second"}});
+  const registry::Checkpoint here_only = save_checkpoint({{"a", "third"}});
+  copy(one);
+  copy(two);
+  PlaceWork at = work();
+  EXPECT_THAT(at.check(1)->findings, IsEmpty()) << "the third is not said to be there";
+  store::PlaceLink link = at.link();
+  store::PlaceListing there_now = *store::list_place(*link.backend);
+  ASSERT_THAT(store::forget_copy(*link.backend, there_now, {id, one.seq}), IsOk());
+  auto found = at.check(1);
+  ASSERT_THAT(found, IsOk());
+  EXPECT_THAT(found->findings, ElementsAre("the record of " + checkpoint_name(id, one.seq) + " is missing"));
+  EXPECT_THAT(found->bad_records, ElementsAre(store::RecordName{id, one.seq}));
+  const auto repaired = at.repair(*found);
+  ASSERT_THAT(repaired, IsOk());
+  EXPECT_THAT(repaired->done, ElementsAre("the copy of " + checkpoint_name(id, one.seq) + " was rewritten"));
+  EXPECT_THAT(at.check(1)->findings, IsEmpty());
+  EXPECT_THAT(registry.checkpoint(id, one.seq)->copies, ElementsAre("nas"));
+  (void)here_only;
+}
+
+TEST_F(Copies, AreForgottenWithWhatIsNotKeptHere) {
+  const registry::Checkpoint one = save_checkpoint({{"a", noise(5000, 1)}}), two = save_checkpoint({{"a", noise(5000, 2)}}),
+                             three = save_checkpoint({{"a", noise(5000, 3)}});
+  for (const auto& checkpoint : {one, two, three}) copy(checkpoint);
+  PlaceWork at = work();
+  EXPECT_EQ(*at.forget_obsolete(), 0u);
+  ASSERT_THAT(registry.remove_checkpoint(id, one.seq), IsOk());
+  EXPECT_EQ(*at.forget_obsolete(), 1u);
+  EXPECT_EQ(*at.forget_obsolete(), 0u) << "the registry knows";
+  EXPECT_THAT(store::list_place(*at.link().backend)->packs, SizeIs(3));
+  ASSERT_THAT(at.prune(), IsOk());
+  EXPECT_THAT(store::list_place(*at.link().backend)->packs, SizeIs(2));
+}
+
+TEST_F(Copies, ThatBringACheckpointBackMakeItVerifiedAgain) {
+  const registry::Checkpoint one = save_checkpoint({{"a", noise(5000, 1)}});
+  copy(one);
+  ASSERT_THAT(registry.set_verified(id, one.seq, false), IsOk());
+  for (const auto& pack : fs::directory_iterator(paths.chunk_store() / "packs")) {
+    std::string text = slurp(pack.path());
+    text[1000] ^= 1;
+    write(pack.path(), text);
+  }
+  PlaceWork at = work();
+  const auto repaired = at.repair(*at.check(1));
+  ASSERT_THAT(repaired, IsOk());
+  EXPECT_THAT(repaired->failed, IsEmpty());
+  EXPECT_THAT(repaired->done, ElementsAre(HasSubstr(checkpoint_name(id, one.seq) + ": brought back here ")));
+  EXPECT_TRUE(registry.checkpoint(id, one.seq)->verified);
+}
+
+TEST_F(Copies, AreGivenUpForADaemonThatHasNothingElseToDo) {
+  save_checkpoint({{"a", "first"}});
+  fs::rename(there / "nas", there / "away");
+  os::Loop loop;
+  testing::HandClock hand;
+  Copier copier(loop, hand, paths);
+  const auto loop_until = [&](const std::function<bool()>& done) {
+    const BootTime end = clock.boot() + 10s;
+    bool met = false;
+    const auto timer = loop.every(10ms, [&] {
+      met = done();
+      if (met || clock.boot() > end) loop.stop();
+    });
+    loop.run();
+    return met;
+  };
+  EXPECT_TRUE(loop_until([&] { return !registry.place("nas")->trouble.empty(); }));
+  EXPECT_FALSE(copier.is_idle());
+  hand.pass(9min);
+  EXPECT_FALSE(copier.is_idle());
+  hand.pass(2min);
+  EXPECT_TRUE(loop_until([&] { return copier.is_idle(); })) << "it waits for a remote for ten minutes";
+}
+
+// --- Leftovers -------------------------------------------------------------------------------------------------------
+
+class Leftovers : public ::testing::Test {
+ protected:
+  // A file so old, to the millisecond, at `now`.
+  os::Path put(const os::Path& path, Duration age) {
+    fs::create_directories(path.parent_path());
+    EXPECT_THAT(os::write_file_atomically(path, "x"), IsOk());
+    touch(path, age);
+    return path;
+  }
+  void touch(const os::Path& path, Duration age) const {
+    const std::int64_t ns = now.ms * 1'000'000 - age.count();
+    const timespec at{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+    const timespec both[2] = {at, at};
+    EXPECT_EQ(::utimensat(AT_FDCWD, path.c_str(), both, 0), 0);
+  }
+  Folder here;
+  Paths paths{here / "state"};
+  const WallTime now{1'790'000'000'000};
+};
+
+TEST_F(Leftovers, AreTemporaryFilesOfADay) {
+  const os::Path old = put(paths.root / ".a.tmp-ab34567890", 24h), young = put(paths.root / ".b.tmp-ab34567890", 24h - 1ms);
+  const os::Path folder = paths.root / ".c.tmp-ab34567890";
+  fs::create_directories(folder);
+  touch(folder, 48h);
+  const os::Path hidden = put(paths.root / ".profile", 48h);
+  EXPECT_EQ(*sweep_leftovers(paths, now), 1u);
+  EXPECT_FALSE(fs::exists(old));
+  for (const os::Path& stays : {young, folder, hidden}) EXPECT_TRUE(fs::exists(stays)) << stays;
+}
+
+TEST_F(Leftovers, AreSecretsOfAnHourOfNobody) {
+  for (const char* name : {"old", "young"}) put(paths.secrets_of({name}) / "TOKEN", 48h);
+  touch(paths.secrets_of({"old"}), 1h);
+  touch(paths.secrets_of({"young"}), 1h - 1ms);
+  EXPECT_EQ(*sweep_leftovers(paths, now), 1u);
+  EXPECT_FALSE(fs::exists(paths.secrets_of({"old"})));
+  EXPECT_TRUE(fs::exists(paths.secrets_of({"young"})));
+}
+
+}  // namespace
+}  // namespace gridctl::control
