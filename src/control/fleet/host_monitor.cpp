@@ -92,8 +92,9 @@ void HostMonitor::take_over(Result<std::unique_ptr<AgentChannel>> session) {
     reconnect_pause_ = std::clamp(reconnect_pause_ * 2, k_first_pause, longest);
     next_connect_ = now + (at_once ? k_quick_pause : reconnect_pause_);
     trouble_ = session.error().one_line();
-    // Its SSH server answers and proves by its key who it is: a login refused is no silence. But when our leases there
-    // have run out, what it runs has ended, and waiting on would help nobody.
+    // Its SSH server answers and proves by its key who it is: a login refused is no silence, else an ssh-agent that is
+    // gone would look like a dead host and start the job twice. But when our leases there have run out, what it runs has
+    // ended, and waiting on would help nobody.
     if (session.error().code == Code::auth_refused && now - heard_agent_at_ < longest_lease()) heard(now);
     listener_.failed(session.error());
     return;
