@@ -69,9 +69,14 @@ class Companion : public ::testing::Test {
     keeps_input_open_ = std::move(input.second);
     is("first");
   }
+  // The server's status, once it has ended; -1: it goes on serving.
   [[nodiscard]] int served() {
     int status = 0;
-    ::waitpid(std::exchange(server_, -1), &status, 0);
+    for (const BootTime give_up = os::system_clock().boot() + 20s; ::waitpid(server_, &status, WNOHANG) != server_;) {
+      if (os::system_clock().boot() >= give_up) return -1;
+      os::pause_for(5ms);
+    }
+    server_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   static int call(int (*what)(std::span<char* const>, const os::Clock&), std::vector<std::string> words,
@@ -80,7 +85,11 @@ class Companion : public ::testing::Test {
     for (std::string& word : words) pointers.push_back(word.data());
     return what(pointers, clock);
   }
-  static int run(const std::string& command) { return call(gang_run, {"127.0.0.2", command}); }
+  // On the second host; -2 when that has ended, for it would be waited for half an hour.
+  [[nodiscard]] int run(const std::string& command) {
+    if (server_ > 0 && ::waitpid(server_, nullptr, WNOHANG) == server_) server_ = -2;
+    return server_ == -2 ? -2 : call(gang_run, {"127.0.0.2", command});
+  }
   static int end(const std::string& status) { return call(gang_end, {status}); }
 
   // A caller that has proved itself and says what it likes.
@@ -229,6 +238,7 @@ TEST_F(Companion, AnswersNoUnknownWordAndNobodyWhoHangsUp) {
     PeerStream odd = caller();
     say(odd, 'Q', 4, "true");
     EXPECT_EQ(answer(odd), -1);
+    ASSERT_EQ(run("exit 3"), 3) << "it goes on serving";
     const PeerStream silent = caller();
     PeerStream half = caller();
     say(half, 'E', 4, "1");

@@ -469,6 +469,17 @@ TEST_F(SuperviseProcess, WhatItMayNotHaveTwiceIsNotTaken) {
   EXPECT_FALSE(os::exists(attempt_.run(1)));
 }
 
+TEST_F(SuperviseProcess, TheLinksThatItNeededGoWithIt) {
+  spec_.checkpoint_path = (dir_ / "elsewhere").native();
+  accept();
+  supervise();
+  ASSERT_TRUE(comes_to(AttemptPhase::running));
+  EXPECT_EQ(std::filesystem::read_symlink(dir_ / "elsewhere"), attempt_.checkpoints());
+  finish();
+  EXPECT_EQ(ends().exit_code, 4);
+  EXPECT_FALSE(os::exists(dir_ / "elsewhere"));
+}
+
 TEST_F(SuperviseProcess, LetsGoOfTheSnapshotsThatTheControllerHas) {
   spec_.checkpoints = true;
   accept();

@@ -74,7 +74,9 @@ TEST_F(HostFactsTest, HaveSubordinateIdsOnlyWithBothKinds) {
   EXPECT_TRUE(facts().subuid);
   EXPECT_TRUE(facts().newuidmap);
   file("/etc/subuid", "");
+  std::filesystem::remove(bin() / "newuidmap");
   EXPECT_FALSE(facts().subuid);
+  EXPECT_FALSE(facts().newuidmap);
 }
 
 TEST_F(HostFactsTest, TellOfAHomeThatNothingMayRunFrom) {

@@ -341,42 +341,6 @@ TEST(NvidiaReport, CountsBothKindsOfErrorsAndRemaps) {
   EXPECT_THAT(throttled.throttle, ElementsAre("hw_slowdown"));
 }
 
-TEST(NvidiaReport, CountsNothingThatIsNoCountOfErrors) {
-  const auto gpu = gpu_of(
-      "<ecc_errors><volatile><sram_threshold_exceeded>1</sram_threshold_exceeded><correctable_note>3</correctable_note>"
-      "<dram_correctable>4</dram_correctable><sram_correctable>2</sram_correctable>"
-      "<sram_uncorrectable_parity>5</sram_uncorrectable_parity><sram_uncorrectable_secded>6</sram_uncorrectable_secded>"
-      "</volatile><aggregate><dram_correctable>900</dram_correctable></aggregate></ecc_errors>");
-  EXPECT_EQ(gpu.ecc_corrected, 6u);
-  EXPECT_EQ(gpu.ecc_uncorrected, 11u);
-}
-
-TEST(NvidiaReport, TellsEachProcessAndItsMemory) {
-  const auto gpu = gpu_of(
-      "<processes><process_info><pid>77</pid><type>C</type><process_name>python</process_name><used_memory>3 MiB"
-      "</used_memory></process_info><process_info><pid>78</pid><type>G</type><process_name>N/A</process_name>"
-      "<used_memory>N/A</used_memory></process_info></processes>");
-  ASSERT_TRUE(gpu.processes);
-  ASSERT_EQ(gpu.processes->size(), 2u);
-  EXPECT_EQ((*gpu.processes)[0].pid, 77);
-  EXPECT_EQ((*gpu.processes)[0].name, "python");
-  EXPECT_EQ((*gpu.processes)[0].memory_bytes, 3u << 20);
-  EXPECT_FALSE((*gpu.processes)[0].draws);
-  EXPECT_TRUE((*gpu.processes)[1].draws);
-  EXPECT_EQ((*gpu.processes)[1].name, "");
-  EXPECT_EQ((*gpu.processes)[1].memory_bytes, 0u);
-}
-
-TEST(NvidiaReport, BelievesNoImpossibleHeat) {
-  const auto heat = [](const std::string& text) {
-    return gpu_of("<temperature><gpu_temp>" + text + "</gpu_temp></temperature>").temperature_c;
-  };
-  EXPECT_EQ(heat("31 C"), 31);
-  EXPECT_EQ(heat("999 C"), 999);
-  EXPECT_EQ(heat("1000 C"), std::nullopt);
-  EXPECT_EQ(heat("N/A"), std::nullopt);
-}
-
 TEST(NvidiaReport, NamesGpusThatAreLostOnce) {
   ToolAnswer answer;
   answer.found = answer.answered = true;
