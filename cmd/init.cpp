@@ -2,7 +2,6 @@
 // From what ssh knows to a first job that survives its host: `gridctl init`.
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <set>
 #include <thread>
 
@@ -12,6 +11,7 @@
 #include "cmd/context.hpp"
 #include "cmd/ssh_names.hpp"
 #include "control/fleet/register_host.hpp"
+#include "os/mutex.hpp"
 #include "os/process.hpp"
 #include "os/terminal.hpp"
 #include "ui/human.hpp"
@@ -45,7 +45,7 @@ std::vector<Looked> look_at(Context& context, const std::vector<std::string>& na
                             const std::function<void(const Looked&)>& told) {
   std::vector<Looked> all(names.size());
   std::atomic<std::size_t> next = 0;
-  std::mutex mutex;  // of told
+  os::Mutex mutex;  // of told
   const auto work = [&] {
     for (std::size_t i = next++; i < names.size(); i = next++) {
       control::EnrollRequest request;
@@ -57,7 +57,7 @@ std::vector<Looked> look_at(Context& context, const std::vector<std::string>& na
       request.others = known;
       const BootTime deadline = context.clock.boot() + context.timeout.value_or(k_timeout);
       all[i] = {names[i], control::enroll(request, context.paths(), controller, deadline, context.clock)};
-      const std::scoped_lock guard(mutex);
+      const os::MutexLock lock(mutex);
       told(all[i]);
     }
   };

@@ -158,7 +158,10 @@ CheckpointWatch::~CheckpointWatch() {
 }
 
 void CheckpointWatch::restored() {
-  if (!spec_.restore || !held_.empty()) return;
+  {
+    const os::MutexLock lock(mutex_);
+    if (!spec_.restore || !held_.empty()) return;
+  }
   if (const auto directory = open_checkpoint_directory(view_, false))
     if (const auto listing = store::list_checkpoint(directory->get()))
       whole_.restored(*listing, clock_.boot(), {store::inspect_in(directory->get()), store::read_in(directory->get())});
@@ -263,13 +266,13 @@ bool CheckpointWatch::look(whole::Writer writer, bool last) {
 }
 
 std::uint64_t CheckpointWatch::next_number() const {
-  const std::scoped_lock guard(mutex_);
+  const os::MutexLock lock(mutex_);
   return next_;
 }
 
 // The same content as the newest snapshot, or as what was restored: a supervisor before us may have seen it.
 bool CheckpointWatch::is_known(const Digest& root) const {
-  const std::scoped_lock guard(mutex_);
+  const os::MutexLock lock(mutex_);
   return held_.empty() ? spec_.restore == root : held_.back().checkpoint.root == root;
 }
 
@@ -316,7 +319,7 @@ Result<void> CheckpointWatch::take(int directory, const store::Listing& listing,
   previous_number_ = number;
   taken_at_ = held.taken_at;
   {
-    const std::scoped_lock guard(mutex_);
+    const os::MutexLock lock(mutex_);
     held_.push_back(held);
     next_ = number + 1;
   }
@@ -325,20 +328,21 @@ Result<void> CheckpointWatch::take(int directory, const store::Listing& listing,
   return {};
 }
 
+std::uint64_t CheckpointWatch::held_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const HeldSnapshot& held : held_) bytes += held.checkpoint.bytes;
+  return bytes;
+}
+
 // Oldest first: released ones, then, over the quota, unreleased ones too; never the newest `keep_newest`, and what
 // others differ from only where room is short.
 void CheckpointWatch::prune(std::size_t keep_newest) {
-  const std::scoped_lock guard(mutex_);
-  const auto total = [this] {
-    std::uint64_t bytes = 0;
-    for (const HeldSnapshot& held : held_) bytes += held.checkpoint.bytes;
-    return bytes;
-  };
+  const os::MutexLock lock(mutex_);
   const Bases bases = read_bases(attempt_);
   for (std::size_t spared = 0; held_.size() > keep_newest + spared;) {
     const std::uint64_t number = held_[spared].checkpoint.number;
     const bool released = number < kept_from_;
-    const bool crowded = keep_newest < k_keep || (spec_.disk_bytes_max > 0 && total() > spec_.disk_bytes_max);
+    const bool crowded = keep_newest < k_keep || (spec_.disk_bytes_max > 0 && held_bytes() > spec_.disk_bytes_max);
     if (!released && !crowded) return;
     if (!crowded && bases.numbers.contains(number) && bases.of + k_bases_last >= held_.back().checkpoint.number) {
       ++spared;
@@ -351,7 +355,7 @@ void CheckpointWatch::prune(std::size_t keep_newest) {
 
 void CheckpointWatch::release(std::uint64_t kept_from) {
   {
-    const std::scoped_lock guard(mutex_);
+    const os::MutexLock lock(mutex_);
     if (kept_from <= kept_from_) return;
     kept_from_ = kept_from;
   }
@@ -359,7 +363,7 @@ void CheckpointWatch::release(std::uint64_t kept_from) {
 }
 
 std::vector<wire::HostCheckpoint> CheckpointWatch::list() const {
-  const std::scoped_lock guard(mutex_);
+  const os::MutexLock lock(mutex_);
   std::vector<wire::HostCheckpoint> checkpoints;
   for (const HeldSnapshot& held : held_) {
     checkpoints.push_back(held.checkpoint);
@@ -369,25 +373,25 @@ std::vector<wire::HostCheckpoint> CheckpointWatch::list() const {
 }
 
 std::string CheckpointWatch::problem() const {
-  const std::scoped_lock guard(mutex_);
+  const os::MutexLock lock(mutex_);
   return problem_;
 }
 
 std::string CheckpointWatch::stalled() const {
-  const std::scoped_lock guard(mutex_);
+  const os::MutexLock lock(mutex_);
   return stalled_;
 }
 
 void CheckpointWatch::note_stall(bool taken) {
   stall_.look(last_verdict_, taken, clock_.boot());
-  const std::scoped_lock guard(mutex_);
+  const os::MutexLock lock(mutex_);
   if (stalled_ == stall_.message()) return;
   stalled_ = stall_.message();
   signal_fd(changed_fd_);
 }
 
 void CheckpointWatch::set_problem(std::string problem) {
-  const std::scoped_lock guard(mutex_);
+  const os::MutexLock lock(mutex_);
   if (problem_ == problem) return;
   problem_ = std::move(problem);
   signal_fd(changed_fd_);

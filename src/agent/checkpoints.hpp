@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "agent/job_view.hpp"
 #include "os/clock.hpp"
+#include "os/mutex.hpp"
 #include "store/snapshot.hpp"
 #include "whole/stall.hpp"
 #include "whole/watch.hpp"
@@ -63,6 +63,7 @@ class CheckpointWatch {
   void note_stall(bool taken);
   [[nodiscard]] bool is_known(const Digest& root) const;
   [[nodiscard]] std::uint64_t next_number() const;
+  [[nodiscard]] std::uint64_t held_bytes() const GRIDCTL_REQUIRES(mutex_);
   void prune(std::size_t keep_newest);
   void set_problem(std::string problem);
 
@@ -86,11 +87,11 @@ class CheckpointWatch {
   whole::Verdict last_verdict_;
   whole::Stall stall_;
 
-  mutable std::mutex mutex_;  // guards the rest
-  std::vector<HeldSnapshot> held_;
-  std::uint64_t next_ = 1;
-  std::uint64_t kept_from_ = 0;
-  std::string problem_, stalled_;
+  mutable os::Mutex mutex_;
+  std::vector<HeldSnapshot> held_ GRIDCTL_GUARDED_BY(mutex_);
+  std::uint64_t next_ GRIDCTL_GUARDED_BY(mutex_) = 1;
+  std::uint64_t kept_from_ GRIDCTL_GUARDED_BY(mutex_) = 0;
+  std::string problem_ GRIDCTL_GUARDED_BY(mutex_), stalled_ GRIDCTL_GUARDED_BY(mutex_);
 };
 
 }  // namespace gridctl::agent

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
-#include <mutex>
 #include <set>
 #include <thread>
 
@@ -27,6 +26,7 @@
 #include "agent/steps.hpp"
 #include "agent/uploads.hpp"
 #include "base/text.hpp"
+#include "os/mutex.hpp"
 #include "os/process.hpp"
 #include "probe/inventory.hpp"
 #include "store/chunk_store.hpp"
@@ -53,7 +53,7 @@ class SharedLink final : public wire::Link {
  public:
   SharedLink(transfer::FdLink& link, os::Clock& clock) : link_(link), clock_(clock) {}
   Result<void> send(const wire::Frame& frame, BootTime deadline) override {
-    const std::scoped_lock guard(mutex_);
+    const os::MutexLock lock(mutex_);
     return link_.send(frame, std::max(deadline, clock_.boot() + k_send_wait));
   }
   Result<wire::Frame> receive(BootTime deadline) override {
@@ -68,7 +68,7 @@ class SharedLink final : public wire::Link {
  private:
   transfer::FdLink& link_;
   os::Clock& clock_;
-  std::mutex mutex_;
+  os::Mutex mutex_;  // of sending; one thread receives
 };
 
 // Tells the controller of changes, and gives attempts whose supervisor died another one.

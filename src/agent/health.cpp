@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <thread>
 
 #include "agent/attempt_dir.hpp"
 #include "base/text.hpp"
 #include "os/log.hpp"
+#include "os/mutex.hpp"
 #include "os/process.hpp"
 #include "probe/health_machine.hpp"
 
@@ -110,22 +109,23 @@ struct Health::Shared : std::enable_shared_from_this<Health::Shared> {
   const os::Path home, folder;
   os::Clock& clock;
   Ledger ledger;
-  std::mutex mutex;
-  std::condition_variable done;
-  bool under_way = false;
+  os::Mutex mutex;
+  os::Condition done;
+  bool under_way GRIDCTL_GUARDED_BY(mutex) = false;
+  // Of whoever is under way, which is one at a time.
   std::optional<std::uint64_t> busy_ticks;
   BootTime busy_at;
 };
 
 void Health::Shared::begin(const wire::HealthRequest& request) {
   {
-    const std::lock_guard lock(mutex);
+    const os::MutexLock lock(mutex);
     if (under_way) return;
     under_way = true;
   }
   const auto work = [self = shared_from_this(), request] {
     self->take(request);
-    const std::lock_guard lock(self->mutex);
+    const os::MutexLock lock(self->mutex);
     self->under_way = false;
     self->done.notify_all();
   };
@@ -246,9 +246,10 @@ wire::HealthReply Health::answer(const wire::HealthRequest& request) {
     shared.begin(request);
     const Duration left = give_up - shared.clock.boot();
     if (left <= Duration::zero()) break;
-    std::unique_lock lock(shared.mutex);
-    shared.done.wait_for(lock, left, [&] { return !shared.under_way; });
-    lock.unlock();
+    {
+      const os::MutexLock lock(shared.mutex);
+      if (shared.under_way) shared.done.wait_for(shared.mutex, left);  // too short a wait is made up for by k_look
+    }
     fresh = holds();
     if (!fresh) os::pause_for(std::min(k_look, left));
   }

@@ -155,12 +155,14 @@ Result<void> AttemptRunner::live() {
 Result<void> AttemptRunner::prepare() {
   TRY(ledger_.take(lease(), machine_capacity()));
   const os::Fd told(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  std::mutex mutex;  // guards doing and outcome
-  std::string doing;
-  std::optional<Result<void>> outcome;
+  struct {
+    os::Mutex mutex;
+    std::string doing GRIDCTL_GUARDED_BY(mutex);
+    std::optional<Result<void>> outcome GRIDCTL_GUARDED_BY(mutex);
+  } news;
   const auto say = [&](const std::string& word) {
-    const std::scoped_lock guard(mutex);
-    doing = word;
+    const os::MutexLock lock(news.mutex);
+    news.doing = word;
     add_one(told.get());
   };
   const auto work = [&]() -> Result<void> {
@@ -174,8 +176,8 @@ Result<void> AttemptRunner::prepare() {
   };
   std::thread worker([&] {
     auto result = work();
-    const std::scoped_lock guard(mutex);
-    outcome = std::move(result);
+    const os::MutexLock lock(news.mutex);
+    news.outcome = std::move(result);
     add_one(told.get());
   });
   for (;;) {
@@ -186,8 +188,8 @@ Result<void> AttemptRunner::prepare() {
     [[maybe_unused]] const auto got = ::read(told.get(), &count, sizeof count);
     if (changes_.drain()) read_control();
     act_on_time();
-    const std::scoped_lock guard(mutex);
-    if (outcome) break;
+    const os::MutexLock lock(news.mutex);
+    if (news.outcome) break;
     if (stop_wanted()) {
       // A pull may take an hour. Nothing of the job runs yet, so the record is all that is owed; the thread ends with
       // us.
@@ -199,13 +201,14 @@ Result<void> AttemptRunner::prepare() {
       publish();
       ::_exit(0);
     }
-    if (!doing.empty() && doing != status_.doing) {
-      status_.doing = doing;
+    if (!news.doing.empty() && news.doing != status_.doing) {
+      status_.doing = news.doing;
       publish();
     }
   }
   worker.join();
-  return std::move(*outcome);
+  const os::MutexLock lock(news.mutex);
+  return *std::move(news.outcome);
 }
 
 Result<LaunchPlan> AttemptRunner::plan_launch() const {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/host_pool.hpp"
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "os/mutex.hpp"
 
 namespace gridctl::os {
 
@@ -21,17 +21,17 @@ struct HostPool::State {
   };
   using Turn = std::map<std::string, Host>::iterator;
 
-  mutable std::mutex mutex;
-  std::condition_variable changed;
-  std::map<std::string, Host> hosts;  // that have work
-  std::vector<std::thread> threads;
+  mutable Mutex mutex;
+  Condition changed;
+  std::map<std::string, Host> hosts GRIDCTL_GUARDED_BY(mutex);  // that have work
+  std::vector<std::thread> threads GRIDCTL_GUARDED_BY(mutex);
   unsigned threads_max = 0, per_host_max = 0;
-  std::size_t idle = 0, pending = 0;
-  std::uint64_t turns = 0;
-  bool closing = false;
+  std::size_t idle GRIDCTL_GUARDED_BY(mutex) = 0, pending GRIDCTL_GUARDED_BY(mutex) = 0;
+  std::uint64_t turns GRIDCTL_GUARDED_BY(mutex) = 0;
+  bool closing GRIDCTL_GUARDED_BY(mutex) = false;
 
   // The host that has the fewest threads, and of several the one that was served longest ago.
-  Turn next() {
+  Turn next() GRIDCTL_REQUIRES(mutex) {
     Turn best = hosts.end();
     for (auto host = hosts.begin(); host != hosts.end(); ++host) {
       const Host& one = host->second;
@@ -43,7 +43,7 @@ struct HostPool::State {
     return best;
   }
 
-  void start_thread() {
+  void start_thread() GRIDCTL_REQUIRES(mutex) {
     try {
       threads.emplace_back([this] { serve(); });
     } catch (const std::system_error&) {
@@ -52,11 +52,11 @@ struct HostPool::State {
   }
 
   void serve() {
-    std::unique_lock lock(mutex);
+    const MutexLock lock(mutex);
     for (;;) {
       Turn turn = hosts.end();
       ++idle;
-      changed.wait(lock, [&] { return closing || (turn = next()) != hosts.end(); });
+      while (!closing && (turn = next()) == hosts.end()) changed.wait(mutex);
       --idle;
       if (closing) return;
       std::function<void()> work = std::move(turn->second.waiting.front());
@@ -64,10 +64,11 @@ struct HostPool::State {
       --pending;
       ++turn->second.running;
       turn->second.served = ++turns;
-      lock.unlock();
-      work();
-      work = nullptr;  // what it captured ends before the lock is taken: its destructor may submit
-      lock.lock();
+      {
+        const MutexUnlock meanwhile(mutex);
+        work();
+        work = nullptr;  // what it captured ends before the lock is taken: its destructor may submit
+      }
       if (--turn->second.running == 0 && turn->second.waiting.empty()) hosts.erase(turn);
       changed.notify_one();  // the host may have more that waited for this thread
     }
@@ -81,18 +82,20 @@ HostPool::HostPool(unsigned threads_max, unsigned per_host_max) : state_(std::ma
 
 HostPool::~HostPool() {
   std::vector<std::deque<std::function<void()>>> dropped;
+  std::vector<std::thread> threads;
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->closing = true;
     for (auto& [name, host] : state_->hosts) dropped.push_back(std::exchange(host.waiting, {}));
+    threads.swap(state_->threads);
   }
   state_->changed.notify_all();
-  for (std::thread& thread : state_->threads) thread.join();
+  for (std::thread& thread : threads) thread.join();
 }
 
 void HostPool::submit(const std::string& host, std::function<void()> work) {
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     if (state_->closing) return;
     state_->hosts[host].waiting.push_back(std::move(work));
     ++state_->pending;
@@ -102,7 +105,7 @@ void HostPool::submit(const std::string& host, std::function<void()> work) {
 }
 
 std::size_t HostPool::pending() const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->pending;
 }
 

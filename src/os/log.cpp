@@ -7,10 +7,10 @@
 
 #include <atomic>
 #include <cstdio>
-#include <mutex>
 
 #include "base/text.hpp"
 #include "os/clock.hpp"
+#include "os/mutex.hpp"
 
 namespace gridctl::os {
 
@@ -18,10 +18,10 @@ namespace {
 constexpr int k_level_none = 100;
 
 struct Sink {
-  std::mutex mutex;
-  Path path;  // empty = stderr
-  Fd file;
-  std::uint64_t bytes = 0, bytes_max = 0;
+  Mutex mutex;
+  Path path GRIDCTL_GUARDED_BY(mutex);  // empty = stderr
+  Fd file GRIDCTL_GUARDED_BY(mutex);
+  std::uint64_t bytes GRIDCTL_GUARDED_BY(mutex) = 0, bytes_max GRIDCTL_GUARDED_BY(mutex) = 0;
 };
 std::atomic<int> g_level{k_level_none};
 
@@ -30,14 +30,14 @@ Sink& sink() {
   return *the_sink;
 }
 
-void open_log(Sink& to) {
+void open_log(Sink& to) GRIDCTL_REQUIRES(to.mutex) {
   Result<Fd> fd = open_file(to.path, O_WRONLY | O_APPEND | O_CREAT);
   to.file = fd ? std::move(*fd) : Fd{};
   struct stat info {};
   to.bytes = to.file.valid() && ::fstat(to.file.get(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
 }
 
-void rotate(Sink& to) {
+void rotate(Sink& to) GRIDCTL_REQUIRES(to.mutex) {
   const std::string name = to.path.native();
   ::rename((name + ".1").c_str(), (name + ".2").c_str());
   ::rename(name.c_str(), (name + ".1").c_str());
@@ -57,7 +57,7 @@ const char* level_name(LogLevel level) {
 
 void log_to_file(const Path& path, LogLevel level, std::uint64_t bytes_max) {
   Sink& to = sink();
-  const std::lock_guard lock(to.mutex);
+  const MutexLock lock(to.mutex);
   to.path = path;
   to.bytes_max = bytes_max;
   open_log(to);
@@ -66,7 +66,7 @@ void log_to_file(const Path& path, LogLevel level, std::uint64_t bytes_max) {
 
 void log_to_stderr(LogLevel level) {
   Sink& to = sink();
-  const std::lock_guard lock(to.mutex);
+  const MutexLock lock(to.mutex);
   to.path.clear();
   to.file.reset();
   g_level = static_cast<int>(level);
@@ -84,7 +84,7 @@ void log(LogLevel level, std::string_view line) {
   }
   text += '\n';
   Sink& to = sink();
-  const std::lock_guard lock(to.mutex);
+  const MutexLock lock(to.mutex);
   if (to.path.empty()) {
     std::fwrite(text.data(), 1, text.size(), stderr);
     return;

@@ -4,7 +4,8 @@
 #include <uv.h>
 
 #include <deque>
-#include <mutex>
+
+#include "os/mutex.hpp"
 
 namespace gridctl::os {
 
@@ -65,13 +66,13 @@ class Loop::Handle {
 struct Loop::State {
   uv_loop_t loop{};
   uv_async_t wake{};
-  std::mutex mutex;
-  std::deque<std::function<void()>> posted;
+  Mutex mutex;
+  std::deque<std::function<void()>> posted GRIDCTL_GUARDED_BY(mutex);
 
   void run_posted() {
     std::deque<std::function<void()>> batch;  // what is posted meanwhile waits for the next turn: nobody starves
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       batch.swap(posted);
     }
     for (std::function<void()>& work : batch) {
@@ -168,7 +169,7 @@ Loop::Watch Loop::on_signal(int signal, std::function<void()> received) {
 
 void Loop::post(std::function<void()> work) {
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->posted.push_back(std::move(work));
   }
   uv_async_send(&state_->wake);

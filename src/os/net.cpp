@@ -14,10 +14,11 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
+
+#include "os/mutex.hpp"
 
 namespace gridctl::os {
 namespace {
@@ -38,9 +39,9 @@ struct Address {
 };
 
 struct Lookup {
-  std::mutex mutex;
-  int error = 0;
-  std::vector<Address> addresses;
+  Mutex mutex;
+  int error GRIDCTL_GUARDED_BY(mutex) = 0;
+  std::vector<Address> addresses GRIDCTL_GUARDED_BY(mutex);
 };
 
 // A program that is linked statically must load no module of the libc that the machine has: the two would not fit.
@@ -58,7 +59,7 @@ void look_up(const std::string& host, std::uint16_t port, int flags, Lookup& int
   hints.ai_flags = flags | AI_NUMERICSERV;
   addrinfo* list = nullptr;
   const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
-  const std::lock_guard lock{into.mutex};
+  const MutexLock lock(into.mutex);
   into.error = error;
   if (error != 0) return;
   for (const addrinfo* item = list; item != nullptr && into.addresses.size() < 16; item = item->ai_next) {
@@ -76,8 +77,11 @@ void look_up(const std::string& host, std::uint16_t port, int flags, Lookup& int
 Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port, BootTime deadline, Clock& clock) {
   auto lookup = std::make_shared<Lookup>();
   look_up(host, port, AI_NUMERICHOST, *lookup);
-  if (lookup->error == 0) return lookup->addresses;
-  lookup->error = 0;
+  {
+    const MutexLock lock(lookup->mutex);
+    if (lookup->error == 0) return lookup->addresses;
+    lookup->error = 0;
+  }
   TRY_ASSIGN(auto done, make_pipe());
   std::thread([lookup, host, port, write_end = std::make_shared<Fd>(std::move(done.second))] {
     look_up(host, port, AI_ADDRCONFIG, *lookup);
@@ -87,7 +91,7 @@ Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port
   TRY_ASSIGN(const bool finished, wait_any({&poll_done, 1}, deadline, clock));
   const std::string where = host + ":" + std::to_string(port);
   if (!finished) return make_error(Code::timed_out, "looking up the address of " + where + " took too long");
-  const std::lock_guard lock{lookup->mutex};
+  const MutexLock lock(lookup->mutex);
   if (lookup->error != 0)
     return make_error(Code::host_unreachable,
                       "cannot find the address of " + where + ": " + gai_strerror(lookup->error));

@@ -1,32 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "os/loop.hpp"
+#include "os/mutex.hpp"
 
 namespace gridctl::os {
 
 struct Pool::State {
-  mutable std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<std::function<void()>> queue;
-  bool closing = false;
+  mutable Mutex mutex;
+  Condition changed;
+  std::deque<std::function<void()>> queue GRIDCTL_GUARDED_BY(mutex);
+  bool closing GRIDCTL_GUARDED_BY(mutex) = false;
   std::vector<std::thread> threads;
 
   void serve() {
-    std::unique_lock lock(mutex);
+    const MutexLock lock(mutex);
     for (;;) {
-      changed.wait(lock, [this] { return closing || !queue.empty(); });
+      while (!closing && queue.empty()) changed.wait(mutex);
       if (closing) return;
       std::function<void()> work = std::move(queue.front());
       queue.pop_front();
-      lock.unlock();
+      const MutexUnlock meanwhile(mutex);
       work();
       work = nullptr;  // what it captured ends before the lock is taken: its destructor may submit
-      lock.lock();
     }
   }
 };
@@ -39,7 +37,7 @@ Pool::Pool(unsigned threads) : state_(std::make_unique<State>()) {
 Pool::~Pool() {
   std::deque<std::function<void()>> dropped;
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->closing = true;
     dropped.swap(state_->queue);
   }
@@ -49,7 +47,7 @@ Pool::~Pool() {
 
 void Pool::submit(std::function<void()> work) {
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     if (state_->closing) return;
     state_->queue.push_back(std::move(work));
   }
@@ -57,7 +55,7 @@ void Pool::submit(std::function<void()> work) {
 }
 
 std::size_t Pool::pending() const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->queue.size();
 }
 

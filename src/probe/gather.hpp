@@ -3,16 +3,16 @@
 // kernel cannot be killed) is left behind, so works must own all they use.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include "base/time.hpp"
+#include "os/clock.hpp"
+#include "os/mutex.hpp"
 
 namespace gridctl::probe {
 
@@ -20,19 +20,18 @@ namespace gridctl::probe {
 template <class T>
 [[nodiscard]] std::vector<std::optional<T>> gather(std::vector<std::function<T()>> works, Duration within) {
   struct Shared {
-    std::mutex mutex;
-    std::condition_variable done;
-    std::vector<std::optional<T>> results;
-    std::size_t open = 0;
+    os::Mutex mutex;
+    os::Condition done;
+    std::vector<std::optional<T>> results GRIDCTL_GUARDED_BY(mutex);
+    std::size_t open GRIDCTL_GUARDED_BY(mutex);
+    explicit Shared(std::size_t count) : results(count), open(count) {}
   };
-  auto shared = std::make_shared<Shared>();
-  shared->results.resize(works.size());
-  shared->open = works.size();
+  auto shared = std::make_shared<Shared>(works.size());
   std::vector<std::thread> threads(works.size());
   for (std::size_t i = 0; i < works.size(); ++i) {
     auto task = [shared, i, work = std::move(works[i])] {
       T result = work();
-      const std::lock_guard lock(shared->mutex);
+      const os::MutexLock lock(shared->mutex);
       shared->results[i] = std::move(result);
       --shared->open;
       shared->done.notify_all();
@@ -43,10 +42,15 @@ template <class T>
       task();  // no thread to be had (process limit): one after the other still answers
     }
   }
-  std::unique_lock lock(shared->mutex);
-  shared->done.wait_for(lock, within, [&] { return shared->open == 0; });
-  auto results = shared->results;
-  lock.unlock();
+  const os::Clock& clock = os::system_clock();
+  const BootTime until = clock.boot() + within;
+  std::vector<std::optional<T>> results;
+  {
+    const os::MutexLock lock(shared->mutex);
+    for (Duration left = within; shared->open != 0 && left > Duration::zero(); left = until - clock.boot())
+      shared->done.wait_for(shared->mutex, left);
+    results = shared->results;
+  }
   // One that has its result is waited for to its end: what libraries keep for each thread is gone before we may exit.
   for (std::size_t i = 0; i < threads.size(); ++i) {
     if (!threads[i].joinable()) continue;

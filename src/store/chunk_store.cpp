@@ -110,13 +110,17 @@ ChunkStore::ChunkStore(std::unique_ptr<State> state) : state_(std::move(state)) 
 ChunkStore::ChunkStore(ChunkStore&&) noexcept = default;
 ChunkStore& ChunkStore::operator=(ChunkStore&& other) noexcept {
   if (this != &other) {
-    if (state_) state_->discard_unpublished();
+    discard();
     state_ = std::move(other.state_);
   }
   return *this;
 }
-ChunkStore::~ChunkStore() {
-  if (state_) state_->discard_unpublished();
+ChunkStore::~ChunkStore() { discard(); }
+
+void ChunkStore::discard() {
+  if (!state_) return;
+  const os::MutexLock lock(state_->mutex);
+  state_->discard_unpublished();
 }
 
 Result<ChunkStore> ChunkStore::open(const os::Path& directory, const StoreOptions& options) {
@@ -141,13 +145,13 @@ const os::Path& ChunkStore::directory() const { return state_->directory; }
 const Cipher* ChunkStore::cipher() const { return state_->options.cipher.get(); }
 
 Result<bool> ChunkStore::has(const Digest& digest) {
-  const std::lock_guard lock(state_->mutex);
+  const os::MutexLock lock(state_->mutex);
   TRY_ASSIGN(const std::optional<FoundBlob> blob, state_->find(digest));
   return blob.has_value();
 }
 
 Result<std::vector<std::uint32_t>> ChunkStore::missing(std::span<const Digest> digests) {
-  const std::lock_guard lock(state_->mutex);
+  const os::MutexLock lock(state_->mutex);
   TRY(state_->refresh(false));
   for (int round = 0; round < State::k_retries_max; ++round) {
     std::vector<std::uint32_t> absent;
@@ -168,7 +172,7 @@ Result<std::vector<std::uint32_t>> ChunkStore::missing(std::span<const Digest> d
 }
 
 Result<std::vector<std::optional<std::uint32_t>>> ChunkStore::lengths(std::span<const Digest> digests) {
-  const std::lock_guard lock(state_->mutex);
+  const os::MutexLock lock(state_->mutex);
   TRY(state_->refresh(false));
   std::vector<std::optional<std::uint32_t>> lengths;
   lengths.reserve(digests.size());
@@ -180,7 +184,10 @@ Result<std::vector<std::optional<std::uint32_t>>> ChunkStore::lengths(std::span<
 }
 
 Result<Bytes> ChunkStore::get(const Digest& digest) {
-  auto content = state_->read([&](State::Lock& lock) { return state_->find_written(lock, digest); });
+  auto content = state_->read([&] {
+    state_->mutex.assert_held();
+    return state_->find_written(digest);
+  });
   if (content || content.error().code != Code::not_found) return content;
   return make_error(Code::not_found, "chunk " + to_hex(digest) + " is not in the store '" + directory().native() + "'");
 }
@@ -204,21 +211,21 @@ Result<void> ChunkStore::put_hashed(const Digest& digest, ByteView content, cons
   }
   // The others need not wait for the work.
   Packed packed = pack(content, digest, state_->options, std::move(base));
-  State::Lock lock(state_->mutex);
+  const os::MutexLock lock(state_->mutex);
   TRY_ASSIGN(const bool here_now, state_->keep(digest));
   if (here_now) return {};
-  return state_->append(lock, packed.entry, packed.stored);
+  return state_->append(packed.entry, packed.stored);
 }
 
 Result<Bytes> ChunkStore::get_base(const BaseId& base) { return state_->read_base(base); }
 
 Result<void> ChunkStore::seal() {
-  State::Lock lock(state_->mutex);
-  return state_->publish_all(lock);
+  const os::MutexLock lock(state_->mutex);
+  return state_->publish_all();
 }
 
 Result<StoreStats> ChunkStore::stats() {
-  const std::lock_guard lock(state_->mutex);
+  const os::MutexLock lock(state_->mutex);
   TRY(state_->refresh(false));
   StoreStats stats;
   stats.packs = state_->packs.size();

@@ -129,6 +129,7 @@ class ChunkStore : public ChunkReader {
  private:
   struct State;
   explicit ChunkStore(std::unique_ptr<State> state);
+  void discard();  // what was not sealed
   std::unique_ptr<State> state_;
 };
 

@@ -86,7 +86,7 @@ Result<GcReport> ChunkStore::collect(const std::unordered_set<Digest>& digests, 
   TRY_ASSIGN(const auto only_one, os::FileLock::try_acquire(state.directory / "collect.lock"));
   if (!only_one)
     return make_error(Code::busy, "another process collects garbage in '" + state.directory.native() + "'");
-  State::Lock lock(state.mutex);
+  const os::MutexLock lock(state.mutex);
   TRY(state.refresh(true));
 
   GcReport report;
@@ -104,7 +104,7 @@ Result<GcReport> ChunkStore::collect(const std::unordered_set<Digest>& digests, 
     bool sound = true;
     if (fate == PackFate::rewrite) {
       // Checked before anything is copied: a damaged pack stays as it is, and is not copied again by each collection.
-      TRY_ASSIGN(sound, state.copy_out(lock, name, *index, live, State::OnDamage::check_first));
+      TRY_ASSIGN(sound, state.copy_out(name, *index, live, State::OnDamage::check_first));
       if (sound) report.bytes_copied += use.live_bytes;
     }
     if (fate == PackFate::keep || !sound) {
@@ -114,7 +114,7 @@ Result<GcReport> ChunkStore::collect(const std::unordered_set<Digest>& digests, 
     ++(fate == PackFate::remove ? report.packs_removed : report.packs_rewritten);
     remove.push_back({name, status->mtime_ns, use.bytes});
   }
-  TRY(state.publish_all(lock));  // copies are durable before any original goes
+  TRY(state.publish_all());  // copies are durable before any original goes
 
   for (const Candidate& pack : remove) {
     TRY_ASSIGN(const bool removed,
@@ -200,7 +200,7 @@ Result<VerifyReport> ChunkStore::verify_pack(const Digest& id) {
   return verifier.report;
 }
 
-Result<bool> ChunkStore::State::copy_out(Lock& lock, const std::string& name, const PackIndex& pack,
+Result<bool> ChunkStore::State::copy_out(const std::string& name, const PackIndex& pack,
                                          const std::function<bool(const Digest&)>& wanted, OnDamage on_damage) {
   TRY_ASSIGN(const SharedFd fd, open_pack(name));
   const bool checking[] = {true, false};
@@ -209,26 +209,27 @@ Result<bool> ChunkStore::State::copy_out(Lock& lock, const std::string& name, co
     for (const PackEntry& entry : pack.entries) {
       if (!wanted(entry.id)) continue;
       Bytes stored;
-      lock.unlock();  // of a difference, the base is read too
-      const auto content = read_blob(
-          fd->get(), name, {entry.id, {0, entry, static_cast<bool>(pack.key)}}, options.cipher.get(),
-          [this](const BaseId& base) { return read_base(base); }, Proof::hash, &stored);
-      lock.lock();
+      Result<Bytes> content = Bytes();
+      {
+        const os::MutexUnlock meanwhile(mutex);  // of a difference, the base is read too
+        content = read_blob(
+            fd->get(), name, {entry.id, {0, entry, static_cast<bool>(pack.key)}}, options.cipher.get(),
+            [this](const BaseId& base) { return read_base(base); }, Proof::hash, &stored);
+      }
       if (!content && content.error().code != Code::checkpoint_damaged) return content.error();
       if (!content && on_damage == OnDamage::check_first) return false;
       if (!content || check_only) continue;
-      TRY(append_copy(lock, entry, pack, *content, stored));
+      TRY(append_copy(entry, pack, *content, stored));
     }
   }
   return true;
 }
 
 // What lies open in a store that has a key is encrypted on the way.
-Result<void> ChunkStore::State::append_copy(Lock& lock, PackEntry entry, const PackIndex& from, ByteView plain,
-                                            ByteView stored) {
-  if (from.key || !sealing()) return append(lock, entry, stored);
+Result<void> ChunkStore::State::append_copy(PackEntry entry, const PackIndex& from, ByteView plain, ByteView stored) {
+  if (from.key || !sealing()) return append(entry, stored);
   entry.id = id_of(crypto::sha256(plain));
-  return append(lock, entry, options.cipher->seal(entry.id, entry.plain_length, stored));
+  return append(entry, options.cipher->seal(entry.id, entry.plain_length, stored));
 }
 
 // Under the key and, for packs from before there was one, without.
@@ -244,7 +245,7 @@ Result<std::uint64_t> ChunkStore::set_aside(const VerifyReport& report) {
   TRY_ASSIGN(const auto only_one, os::FileLock::try_acquire(state.directory / "collect.lock"));
   if (!only_one)
     return make_error(Code::busy, "another process collects garbage in '" + state.directory.native() + "'");
-  State::Lock lock(state.mutex);
+  const os::MutexLock lock(state.mutex);
   std::set<std::string> packs;
   for (const Damage& damage : report.damages) {
     if (os::exists(state.pack_path(damage.pack))) packs.insert(damage.pack);
@@ -257,10 +258,10 @@ Result<std::uint64_t> ChunkStore::set_aside(const VerifyReport& report) {
     }
     if (index)
       TRY(state.copy_out(
-          lock, *name, *index, [](const Digest&) { return true; }, State::OnDamage::skip));
+          *name, *index, [](const Digest&) { return true; }, State::OnDamage::skip));
     ++name;
   }
-  TRY(state.publish_all(lock));
+  TRY(state.publish_all());
   TRY(os::make_directories(state.directory / "damaged"));
   for (const std::string& name : packs) {
     TRY_ASSIGN(const os::FileLock set_lock, state.lock_pack_set());

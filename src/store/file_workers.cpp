@@ -2,13 +2,13 @@
 #include "store/file_workers.hpp"
 
 #include <algorithm>
-#include <condition_variable>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "os/mutex.hpp"
 
 namespace gridctl::store {
 namespace {
@@ -26,81 +26,98 @@ class FileWorkers {
   // One thread's part: until nothing is left to do and nobody could bring more.
   void serve() {
     os::LargeBuffer buffer;
-    std::unique_lock lock(mutex_);
+    const os::MutexLock lock(mutex_);
     for (;;) {
-      changed_.wait(lock, [this] { return error_ || has_work() || busy_ == 0; });
+      while (!error_ && !has_work() && busy_ != 0) changed_.wait(mutex_);
       if (error_ || !has_work()) return;
       ++busy_;
-      step(lock, buffer);
+      step(buffer);
       --busy_;
       changed_.notify_all();
     }
   }
-  [[nodiscard]] Result<void> outcome() const { return error_ ? Result<void>(*error_) : Result<void>(); }
+  [[nodiscard]] Result<void> outcome() const {
+    const os::MutexLock lock(mutex_);
+    return error_ ? Result<void>(*error_) : Result<void>();
+  }
 
  private:
   using Place = std::list<SharedFile>::iterator;
-  Place unfinished() {
+  Place unfinished() GRIDCTL_REQUIRES(mutex_) {
     return std::find_if(shared_.begin(), shared_.end(),
                         [](const SharedFile& file) { return file.begun < file.chunks; });
   }
-  [[nodiscard]] bool has_work() { return next_file_ < files_ || unfinished() != shared_.end(); }
+  [[nodiscard]] bool has_work() GRIDCTL_REQUIRES(mutex_) {
+    return next_file_ < files_ || unfinished() != shared_.end();
+  }
 
-  // Called and left with the lock held; works without.
-  void step(std::unique_lock<std::mutex>& lock, os::LargeBuffer& buffer) {
+  // Works without the lock.
+  void step(os::LargeBuffer& buffer) GRIDCTL_REQUIRES(mutex_) {
     const Place file = unfinished();
-    Result<void> done = file == shared_.end() ? begin(lock, buffer) : help(lock, file, buffer);
-    if (!lock.owns_lock()) lock.lock();
+    Result<void> done = file == shared_.end() ? begin(buffer) : help(file, buffer);
     if (!done && !error_) error_ = std::move(done).error();
   }
 
-  Result<void> begin(std::unique_lock<std::mutex>& lock, os::LargeBuffer& buffer) {
+  Result<void> begin(os::LargeBuffer& buffer) GRIDCTL_REQUIRES(mutex_) {
     const std::size_t number = next_file_++;
-    lock.unlock();
-    return go_on(lock, open_(number), buffer);
+    Result<std::unique_ptr<FileWork>> large = std::unique_ptr<FileWork>();
+    {
+      const os::MutexUnlock meanwhile(mutex_);
+      large = go_on(open_(number), buffer);
+    }
+    return share(std::move(large));
   }
 
-  Result<void> help(std::unique_lock<std::mutex>& lock, Place file, os::LargeBuffer& buffer) {
+  Result<void> help(Place file, os::LargeBuffer& buffer) GRIDCTL_REQUIRES(mutex_) {
     const std::size_t first = file->begun, left = file->chunks - first;
     const std::size_t count = left > threads_ ? std::min(left, k_chunks_at_once) : 1;
     file->begun += count;
-    lock.unlock();
-    TRY(file->work->work(first, count, buffer));
-    lock.lock();
+    Result<void> worked;
+    {
+      const os::MutexUnlock meanwhile(mutex_);
+      worked = file->work->work(first, count, buffer);
+    }
+    if (!worked) return worked;
     file->done += count;
     if (file->done < file->chunks) return {};
-    const std::unique_ptr<FileWork> work = std::move(file->work);
+    std::unique_ptr<FileWork> work = std::move(file->work);
     shared_.erase(file);
-    lock.unlock();
-    return go_on(lock, work->finish(), buffer);
+    Result<std::unique_ptr<FileWork>> large = std::unique_ptr<FileWork>();
+    {
+      const os::MutexUnlock meanwhile(mutex_);
+      large = go_on(work->finish(), buffer);
+      work = nullptr;
+    }
+    return share(std::move(large));
   }
 
-  // What is small is done here and now, what is large is shared.
-  Result<void> go_on(std::unique_lock<std::mutex>& lock, Result<std::unique_ptr<FileWork>> opened,
-                     os::LargeBuffer& buffer) {
+  // What is small is done here and now, what is large is given back to be shared; null: nothing is.
+  static Result<std::unique_ptr<FileWork>> go_on(Result<std::unique_ptr<FileWork>> opened, os::LargeBuffer& buffer) {
     for (;;) {
       TRY_ASSIGN(std::unique_ptr<FileWork> work, std::move(opened));
-      if (work == nullptr) return {};
-      const std::size_t chunks = work->chunks();
-      if (chunks > 1) {
-        lock.lock();
-        shared_.push_back({std::move(work), chunks, 0, 0});
-        return {};
-      }
-      if (chunks == 1) TRY(work->work(0, 1, buffer));
+      if (work == nullptr || work->chunks() > 1) return work;
+      if (work->chunks() == 1) TRY(work->work(0, 1, buffer));
       opened = work->finish();
     }
+  }
+
+  Result<void> share(Result<std::unique_ptr<FileWork>> large) GRIDCTL_REQUIRES(mutex_) {
+    TRY_ASSIGN(std::unique_ptr<FileWork> work, std::move(large));
+    if (work == nullptr) return {};
+    const std::size_t chunks = work->chunks();
+    shared_.push_back({std::move(work), chunks, 0, 0});
+    return {};
   }
 
   const std::size_t files_;
   const unsigned threads_;
   const OpenFile& open_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::size_t next_file_ = 0;
-  unsigned busy_ = 0;
-  std::list<SharedFile> shared_;
-  std::optional<Error> error_;
+  mutable os::Mutex mutex_;
+  os::Condition changed_;
+  std::size_t next_file_ GRIDCTL_GUARDED_BY(mutex_) = 0;
+  unsigned busy_ GRIDCTL_GUARDED_BY(mutex_) = 0;
+  std::list<SharedFile> shared_ GRIDCTL_GUARDED_BY(mutex_);
+  std::optional<Error> error_ GRIDCTL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

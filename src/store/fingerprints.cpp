@@ -2,13 +2,13 @@
 #include "store/fingerprints.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <string_view>
 #include <unordered_map>
 
 #include "crypto/poly_hash.hpp"
 #include "crypto/sha256.hpp"
 #include "os/entries.hpp"
+#include "os/mutex.hpp"
 #include "os/random.hpp"
 
 namespace gridctl::store {
@@ -46,11 +46,11 @@ struct Fingerprints::State {
   PolyValue key;
   PolyHash hash;
   std::unordered_map<Digest, PolyValue> known;  // not changed while a scan runs
-  std::mutex mutex;                             // guards next
-  std::unordered_map<Digest, PolyValue> next;
+  os::Mutex mutex;
+  std::unordered_map<Digest, PolyValue> next GRIDCTL_GUARDED_BY(mutex);
 
   void add(const Digest& digest, const PolyValue& value) {
-    const std::lock_guard lock(mutex);
+    const os::MutexLock lock(mutex);
     next.emplace(digest, value);
   }
 };
@@ -82,6 +82,7 @@ void Fingerprints::keep(const Entry& entry) {
 
 void Fingerprints::end_scan(bool success) {
   if (state_ == nullptr) return;
+  const os::MutexLock lock(state_->mutex);
   if (success) state_->known.swap(state_->next);
   state_->next.clear();
 }

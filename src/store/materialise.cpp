@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/text.hpp"
 #include "os/entries.hpp"
+#include "os/mutex.hpp"
 #include "store/file_workers.hpp"
 
 namespace gridctl::store {
@@ -109,7 +109,7 @@ class Builder {
   }
 
   Result<void> wrote(std::uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
+    const os::MutexLock lock(mutex_);
     done_ += bytes;
     if (options_.progress) options_.progress(done_);
     if (!options_.room || done_ - asked_ < k_room_asked) return {};
@@ -139,8 +139,8 @@ class Builder {
   ChunkReader& chunks_;
   const MaterialiseOptions& options_;
   bool one_by_one_ = true;
-  std::mutex mutex_;
-  std::uint64_t done_ = 0, asked_ = 0;
+  os::Mutex mutex_;
+  std::uint64_t done_ GRIDCTL_GUARDED_BY(mutex_) = 0, asked_ GRIDCTL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace

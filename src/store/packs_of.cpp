@@ -15,7 +15,7 @@ Error missing_blob(const Digest& digest, const os::Path& directory) {
 
 }  // namespace
 
-Result<void> ChunkStore::State::encrypt_open(Lock& lock, std::span<const Digest> digests) {
+Result<void> ChunkStore::State::encrypt_open(std::span<const Digest> digests) {
   std::map<std::string, std::unordered_set<Digest>> open_in;  // pack -> what is wanted of it
   for (const Digest& digest : digests) {
     const std::optional<FoundBlob> blob = sealing() ? known(digest) : std::nullopt;
@@ -26,9 +26,9 @@ Result<void> ChunkStore::State::encrypt_open(Lock& lock, std::span<const Digest>
     TRY_ASSIGN(const SharedFd fd, open_pack(name));
     TRY_ASSIGN(const PackIndex pack, read_pack(fd->get(), name));
     const auto is_wanted = [&ids = wanted](const Digest& id) { return ids.contains(id); };
-    TRY(copy_out(lock, name, pack, is_wanted, OnDamage::skip));
+    TRY(copy_out(name, pack, is_wanted, OnDamage::skip));
   }
-  return publish_all(lock);
+  return publish_all();
 }
 
 Result<std::optional<std::set<std::uint32_t>>> ChunkStore::State::claim_packs_of(std::span<const Digest> digests) {
@@ -52,14 +52,14 @@ Result<std::optional<std::set<std::uint32_t>>> ChunkStore::State::claim_packs_of
 }
 
 Result<std::vector<PackFile>> ChunkStore::packs_of(std::span<const Digest> digests) {
-  State::Lock lock(state_->mutex);
+  const os::MutexLock lock(state_->mutex);
   TRY(state_->refresh(false));
   std::optional<std::set<std::uint32_t>> numbers;
   for (int round = 0; !numbers; ++round) {
     if (round == State::k_retries_max)
       return make_error(Code::busy, "packs of '" + directory().native() + "' keep disappearing while they are claimed");
     if (round > 0) TRY(state_->refresh(true));
-    TRY(state_->encrypt_open(lock, digests));
+    TRY(state_->encrypt_open(digests));
     TRY_ASSIGN(numbers, state_->claim_packs_of(digests));
   }
   std::vector<PackFile> files;

@@ -87,7 +87,10 @@ Result<Bytes> PlaceSource::blob_at(const Where& where, bool may_differ) {
   if (entry.base && !may_differ) return make_error(Code::checkpoint_damaged, "a difference was made from a difference");
   TRY_ASSIGN(Bytes stored, stored_bytes(where));
   return decode_blob(std::move(stored), pack_name(pack.file.id), {entry.id, {0, entry, true}}, key_,
-                     [this](const BaseId& base) { return read_base(base); });
+                     [this](const BaseId& base) {
+                       mutex_->assert_held();
+                       return read_base(base);
+                     });
 }
 
 Result<Bytes> PlaceSource::read_base(const BaseId& base) {
@@ -100,7 +103,7 @@ Result<Bytes> PlaceSource::read_base(const BaseId& base) {
 }
 
 Result<Bytes> PlaceSource::read(const Digest& digest) {
-  const std::lock_guard lock(*mutex_);
+  const os::MutexLock lock(*mutex_);
   const auto found = index_.find(key_->storage_id(digest));
   if (found == index_.end()) return make_error(Code::not_found, "chunk " + to_hex(digest) + " is not there");
   Result<Bytes> content = blob_at(found->second, true);
@@ -110,7 +113,7 @@ Result<Bytes> PlaceSource::read(const Digest& digest) {
 }
 
 Result<std::string> PlaceSource::check(const Digest& id, std::uint64_t& read_bytes) {
-  const std::lock_guard lock(*mutex_);
+  const os::MutexLock lock(*mutex_);
   for (std::uint32_t number = 0; number < packs_.size(); ++number) {
     if (packs_[number].file.id != id) continue;
     for (std::uint32_t i = 0; i < packs_[number].entries.size(); ++i) {

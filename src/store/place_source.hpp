@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "os/mutex.hpp"
 #include "store/chunk_store.hpp"
 #include "store/record.hpp"
 
@@ -47,17 +47,17 @@ class PlaceSource final : public ChunkReader {
 
   PlaceSource(Backend& place, const StoreKey& key) : place_(&place), key_(&key) {}
   [[nodiscard]] Result<void> load(const NeededPack& file);
-  [[nodiscard]] Result<Bytes> stored_bytes(const Where& where);
-  [[nodiscard]] Result<Bytes> blob_at(const Where& where, bool may_differ);
-  [[nodiscard]] Result<Bytes> read_base(const BaseId& base);
+  [[nodiscard]] Result<Bytes> stored_bytes(const Where& where) GRIDCTL_REQUIRES(*mutex_);
+  [[nodiscard]] Result<Bytes> blob_at(const Where& where, bool may_differ) GRIDCTL_REQUIRES(*mutex_);
+  [[nodiscard]] Result<Bytes> read_base(const BaseId& base) GRIDCTL_REQUIRES(*mutex_);
 
   Backend* place_;
   const StoreKey* key_;
   std::vector<Pack> packs_;
   std::map<Digest, Where> index_;  // by storage id
   std::vector<Problem> problems_;
-  std::vector<Window> windows_;  // newest last
-  std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();
+  std::unique_ptr<os::Mutex> mutex_ = std::make_unique<os::Mutex>();
+  std::vector<Window> windows_ GRIDCTL_GUARDED_BY(*mutex_);  // newest last
 };
 
 }  // namespace gridctl::store

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -15,6 +14,7 @@
 
 #include "base/text.hpp"
 #include "crypto/sha256.hpp"
+#include "os/mutex.hpp"
 #include "store/file_workers.hpp"
 #include "store/ignore.hpp"
 #include "store/layout.hpp"
@@ -243,11 +243,11 @@ class ReadFile : public FileWork {
 // Appends the entries of these files, and notes those that vanished.
 Result<void> read_files(int directory_fd, const std::vector<const Seen*>& files, const ScanOptions& options,
                         std::vector<Entry>& entries, std::vector<std::string>& notes) {
-  std::mutex mutex;
+  os::Mutex mutex;  // of entries and notes
   return work_on_files(files.size(), options.threads, [&](std::size_t number) {
     const std::string& path = files[number]->path;
     return ReadFile::open(directory_fd, path, options, [&](std::optional<Entry> entry) {
-      const std::lock_guard lock(mutex);
+      const os::MutexLock lock(mutex);
       if (entry) entries.push_back(*std::move(entry));
       else notes.push_back(path + ": vanished");
     });

@@ -189,12 +189,12 @@ Result<std::optional<FoundBlob>> ChunkStore::State::find(const Digest& digest) {
   return known(digest);
 }
 
-Result<std::optional<FoundBlob>> ChunkStore::State::find_written(Lock& lock, const Digest& digest) {
+Result<std::optional<FoundBlob>> ChunkStore::State::find_written(const Digest& digest) {
   for (;;) {
     TRY_ASSIGN(std::optional<FoundBlob> blob, find(digest));
     const UnpublishedPack* const pack = blob ? unpublished_with(blob->place.pack) : nullptr;
     if (pack == nullptr || pack->writing == 0) return blob;
-    changed.wait(lock);
+    changed.wait(mutex);
   }
 }
 
@@ -204,8 +204,8 @@ Result<Bytes> ChunkStore::State::read(const Find& find_blob, Proof proof) {
     SharedFd fd;
     std::optional<FoundBlob> blob;
     {
-      Lock lock(mutex);
-      TRY_ASSIGN(blob, find_blob(lock));
+      const os::MutexLock lock(mutex);
+      TRY_ASSIGN(blob, find_blob());
       if (!blob) return make_error(Code::not_found, "a blob is not in the store '" + directory.native() + "'");
       if (blob->place.pack >= BlobPlace::k_unpublished) {
         fd = unpublished_with(blob->place.pack)->fd;
@@ -223,12 +223,12 @@ Result<Bytes> ChunkStore::State::read(const Find& find_blob, Proof proof) {
         fd->get(), pack, *blob, options.cipher.get(), [this](const BaseId& base) { return read_base(base); }, proof);
     if (content || content.error().code != Code::checkpoint_damaged) return content;
     // Another pack may hold a sound copy; this one is not looked at again.
-    Lock lock(mutex);
+    const os::MutexLock lock(mutex);
     const BlobPlace& place = blob->place;
     if (place.pack >= BlobPlace::k_unpublished || !distrusted.emplace(pack, place.offset).second) return content;
     forget_all();
     TRY(refresh(true));
-    TRY_ASSIGN(const std::optional<FoundBlob> again, find_blob(lock));
+    TRY_ASSIGN(const std::optional<FoundBlob> again, find_blob());
     if (!again) return content;
   }
 }
@@ -236,7 +236,8 @@ Result<Bytes> ChunkStore::State::read(const Find& find_blob, Proof proof) {
 // A base is whole: index and rule of the writer say so, and a reader that trusts them not could be led in circles.
 Result<Bytes> ChunkStore::State::read_base(const BaseId& base) {
   return read(
-      [&](Lock&) -> Result<std::optional<FoundBlob>> {
+      [&]() -> Result<std::optional<FoundBlob>> {
+        mutex.assert_held();
         std::optional<FoundBlob> blob = known(base);
         if (blob && blob->place.base)
           return make_error(Code::checkpoint_damaged, "a difference was made from a difference");
@@ -248,7 +249,7 @@ Result<Bytes> ChunkStore::State::read_base(const BaseId& base) {
 Result<std::optional<Base>> ChunkStore::State::base_for(ByteView content, const Digest& before) {
   std::optional<FoundBlob> blob;
   {
-    const Lock lock(mutex);
+    const os::MutexLock lock(mutex);
     TRY_ASSIGN(blob, keep_base(before));
   }
   if (!blob || blob->place.plain_length != content.size()) return std::optional<Base>();
@@ -269,7 +270,7 @@ Result<bool> ChunkStore::State::keep(const Digest& digest) {
 }
 
 Result<bool> ChunkStore::State::keep_locked(const Digest& digest) {
-  const std::lock_guard lock(mutex);
+  const os::MutexLock lock(mutex);
   return keep(digest);
 }
 
@@ -307,7 +308,7 @@ Result<void> ChunkStore::State::begin_pack() {
 }
 
 // The place is taken under the lock and filled without it, so that threads write side by side.
-Result<void> ChunkStore::State::append(Lock& lock, PackEntry entry, ByteView stored) {
+Result<void> ChunkStore::State::append(PackEntry entry, ByteView stored) {
   if (!open) TRY(begin_pack());
   const UnpublishedPtr pack = open;
   entry.offset = pack->end;
@@ -316,11 +317,13 @@ Result<void> ChunkStore::State::append(Lock& lock, PackEntry entry, ByteView sto
   pack->entries.push_back(entry);
   index[entry.id] = place_in(*pack, entry);
   ++pack->writing;
-  lock.unlock();
-  Result<void> written = os::write_at(pack->fd->get(), stored, entry.offset);
-  if (written && stored.size() >= k_write_back_min)
-    os::start_writing_back(pack->fd->get(), entry.offset, stored.size());
-  lock.lock();
+  Result<void> written;
+  {
+    const os::MutexUnlock meanwhile(mutex);
+    written = os::write_at(pack->fd->get(), stored, entry.offset);
+    if (written && stored.size() >= k_write_back_min)
+      os::start_writing_back(pack->fd->get(), entry.offset, stored.size());
+  }
   --pack->writing;
   if (!written) give_up(*pack, written.error());
   changed.notify_all();
@@ -329,7 +332,7 @@ Result<void> ChunkStore::State::append(Lock& lock, PackEntry entry, ByteView sto
   put_bytes += stored.size();
   const bool full =
       pack->end - k_pack_header_bytes >= options.pack_bytes_max || pack->entries.size() >= k_pack_blobs_max;
-  return full && open == pack ? publish(lock) : Result<void>();
+  return full && open == pack ? publish() : Result<void>();
 }
 
 namespace {
@@ -345,22 +348,24 @@ Result<void> finish(const UnpublishedPack& pack, const PackEnd& end, const KeyId
 
 }  // namespace
 
-Result<void> ChunkStore::State::publish(Lock& lock) {
+Result<void> ChunkStore::State::publish() {
   const UnpublishedPtr pack = std::exchange(open, nullptr);
   if (!pack) return {};
-  changed.wait(lock, [&] { return pack->writing == 0; });
+  while (pack->writing != 0) changed.wait(mutex);
   if (pack->failed) return {};  // whoever could not write has said so
   const PackEnd end = pack_end(pack->entries, key());
   const std::string name = pack_name(end.id);
-  lock.unlock();
   const auto appear = [&]() -> Result<void> {
     TRY(finish(*pack, end, key()));
     TRY_ASSIGN(const os::FileLock set_lock, lock_pack_set());
     TRY(os::rename_path(pack->path, pack_path(name)));
     return os::sync_directory(packs_directory());
   };
-  Result<void> done = appear();
-  lock.lock();
+  Result<void> done;
+  {
+    const os::MutexUnlock meanwhile(mutex);
+    done = appear();
+  }
   if (!done) {
     give_up(*pack, done.error());
     changed.notify_all();
@@ -383,11 +388,11 @@ Result<void> ChunkStore::State::publish(Lock& lock) {
   return {};
 }
 
-Result<void> ChunkStore::State::publish_all(Lock& lock) {
-  Result<void> published = publish(lock);
+Result<void> ChunkStore::State::publish_all() {
+  Result<void> published = publish();
   const std::vector<UnpublishedPtr> others = unpublished;
   for (const UnpublishedPtr& pack : others) {
-    if (pack != open) changed.wait(lock, [&] { return pack->gone; });
+    while (pack != open && !pack->gone) changed.wait(mutex);
   }
   const std::optional<Error> error = std::exchange(lost, std::nullopt);
   if (!published) return published;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to the room: what an open ChunkStore knows. All members need the mutex, unless said otherwise.
+// Private to the room: what an open ChunkStore knows.
 #pragma once
 
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "os/mutex.hpp"
 #include "store/chunk_store.hpp"
 
 namespace gridctl::store {
@@ -72,28 +71,28 @@ struct Base {
 enum class Proof : std::uint8_t { hash, tag };
 
 struct ChunkStore::State {
-  static constexpr int k_retries_max = 3;     // a collection may replace packs under a reader; not so often
-  using Lock = std::unique_lock<std::mutex>;  // of the mutex; given up while a disk works
+  static constexpr int k_retries_max = 3;  // a collection may replace packs under a reader; not so often
 
   os::Path directory;
   StoreOptions options;
-  std::mutex mutex;
+  os::Mutex mutex;
 
-  std::vector<PublishedPack> packs;
-  std::set<std::string> known_names;           // of packs and damaged
-  std::map<std::string, std::string> damaged;  // pack -> why
-  std::set<std::pair<std::string, std::uint64_t>>
-      distrusted;                               // pack and offset of blobs that did not hash to their name
-  std::unordered_map<Digest, BlobPlace> index;  // by storage id
-  std::vector<UnpublishedPtr> unpublished;
-  UnpublishedPtr open;  // the one of them that takes what is put; null: none does
-  std::uint32_t next_number = BlobPlace::k_unpublished;
-  std::optional<Error> lost;                                 // what was put could not be kept; seal() has not told yet
-  std::condition_variable changed;                           // a thread has written, or a pack is gone
-  std::vector<std::pair<std::string, SharedFd>> open_packs;  // a few, newest last
-  std::int64_t listed_mtime_ns = -1;                         // of packs/ when it was listed; -1 = never, or not settled
-  bool loaded = false;                                       // listed at least once
-  std::uint64_t put_blobs = 0, put_bytes = 0;
+  std::vector<PublishedPack> packs GRIDCTL_GUARDED_BY(mutex);
+  std::set<std::string> known_names GRIDCTL_GUARDED_BY(mutex);           // of packs and damaged
+  std::map<std::string, std::string> damaged GRIDCTL_GUARDED_BY(mutex);  // pack -> why
+  // Pack and offset of blobs that did not hash to their name.
+  std::set<std::pair<std::string, std::uint64_t>> distrusted GRIDCTL_GUARDED_BY(mutex);
+  std::unordered_map<Digest, BlobPlace> index GRIDCTL_GUARDED_BY(mutex);  // by storage id
+  std::vector<UnpublishedPtr> unpublished GRIDCTL_GUARDED_BY(mutex);      // what they hold needs the mutex, too
+  UnpublishedPtr open GRIDCTL_GUARDED_BY(mutex);  // the one of them that takes what is put; null: none does
+  std::uint32_t next_number GRIDCTL_GUARDED_BY(mutex) = BlobPlace::k_unpublished;
+  std::optional<Error> lost GRIDCTL_GUARDED_BY(mutex);  // what was put could not be kept; seal() has not told yet
+  os::Condition changed;                                // a thread has written, or a pack is gone
+  std::vector<std::pair<std::string, SharedFd>> open_packs GRIDCTL_GUARDED_BY(mutex);  // a few, newest last
+  // Of packs/ when it was listed; -1 = never, or not settled.
+  std::int64_t listed_mtime_ns GRIDCTL_GUARDED_BY(mutex) = -1;
+  bool loaded GRIDCTL_GUARDED_BY(mutex) = false;  // listed at least once
+  std::uint64_t put_blobs GRIDCTL_GUARDED_BY(mutex) = 0, put_bytes GRIDCTL_GUARDED_BY(mutex) = 0;
 
   [[nodiscard]] const os::Clock& clock() const;
   [[nodiscard]] os::Path packs_directory() const { return directory / "packs"; }
@@ -105,55 +104,59 @@ struct ChunkStore::State {
   [[nodiscard]] bool has_key_of(const PackIndex& pack) const { return !pack.key || pack.key == key(); }
   [[nodiscard]] Digest id_of(const Digest& digest) const;
   // What the index says, by the id of this store or that of packs from before it had a key.
-  [[nodiscard]] std::optional<FoundBlob> known(const Digest& digest) const;
+  [[nodiscard]] std::optional<FoundBlob> known(const Digest& digest) const GRIDCTL_REQUIRES(mutex);
 
-  Result<void> refresh(bool force);
-  Result<void> load(const std::string& name);
-  void forget_all();
+  Result<void> refresh(bool force) GRIDCTL_REQUIRES(mutex);
+  Result<void> load(const std::string& name) GRIDCTL_REQUIRES(mutex);
+  void forget_all() GRIDCTL_REQUIRES(mutex);
   // A blob by the beginning of its storage id.
-  [[nodiscard]] std::optional<FoundBlob> known(const BaseId& base) const;
+  [[nodiscard]] std::optional<FoundBlob> known(const BaseId& base) const GRIDCTL_REQUIRES(mutex);
   // The digest may be of something else, whose base it then has itself: differences are made from whole blobs only.
-  [[nodiscard]] Result<std::optional<FoundBlob>> keep_base(const Digest& digest);
+  [[nodiscard]] Result<std::optional<FoundBlob>> keep_base(const Digest& digest) GRIDCTL_REQUIRES(mutex);
   // Like known(), after a look for new packs.
-  [[nodiscard]] Result<std::optional<FoundBlob>> find(const Digest& digest);
+  [[nodiscard]] Result<std::optional<FoundBlob>> find(const Digest& digest) GRIDCTL_REQUIRES(mutex);
   // The same, after a wait for whoever is writing it.
-  [[nodiscard]] Result<std::optional<FoundBlob>> find_written(Lock& lock, const Digest& digest);
+  [[nodiscard]] Result<std::optional<FoundBlob>> find_written(const Digest& digest) GRIDCTL_REQUIRES(mutex);
   // True when it is here, and then claims it.
-  Result<bool> keep(const Digest& digest);
-  Result<bool> keep_locked(const Digest& digest);  // takes the mutex itself
+  Result<bool> keep(const Digest& digest) GRIDCTL_REQUIRES(mutex);
+  Result<bool> keep_locked(const Digest& digest) GRIDCTL_EXCLUDES(mutex);
   // False when the pack is gone.
-  Result<bool> claim(std::uint32_t pack);
-  Result<SharedFd> open_pack(const std::string& name);
+  Result<bool> claim(std::uint32_t pack) GRIDCTL_REQUIRES(mutex);
+  Result<SharedFd> open_pack(const std::string& name) GRIDCTL_REQUIRES(mutex);
 
-  // Reads what `find` gives; not_found when that is nothing. Looks for another copy when one is damaged.
-  using Find = std::function<Result<std::optional<FoundBlob>>(Lock&)>;
-  [[nodiscard]] Result<Bytes> read(const Find& find, Proof proof = Proof::hash);
-  [[nodiscard]] Result<Bytes> read_base(const BaseId& base);
+  // Reads what `find` gives, which is called with the mutex held; not_found when that is nothing. Looks for another
+  // copy when one is damaged.
+  using Find = std::function<Result<std::optional<FoundBlob>>()>;
+  [[nodiscard]] Result<Bytes> read(const Find& find, Proof proof = Proof::hash) GRIDCTL_EXCLUDES(mutex);
+  [[nodiscard]] Result<Bytes> read_base(const BaseId& base) GRIDCTL_EXCLUDES(mutex);
   // nullopt when there is none of that size to be had.
-  [[nodiscard]] Result<std::optional<Base>> base_for(ByteView content, const Digest& before);
+  [[nodiscard]] Result<std::optional<Base>> base_for(ByteView content, const Digest& before) GRIDCTL_EXCLUDES(mutex);
 
-  Result<void> begin_pack();
-  [[nodiscard]] UnpublishedPack* unpublished_with(std::uint32_t number);
+  Result<void> begin_pack() GRIDCTL_REQUIRES(mutex);
+  [[nodiscard]] UnpublishedPack* unpublished_with(std::uint32_t number) GRIDCTL_REQUIRES(mutex);
   [[nodiscard]] BlobPlace place_in(const UnpublishedPack& pack, const PackEntry& entry) const;
+  // These give the mutex up while a disk works.
   // `entry` without its offset, which is where the open pack ends, and its length. Closes the pack when it is full.
-  Result<void> append(Lock& lock, PackEntry entry, ByteView stored);
+  Result<void> append(PackEntry entry, ByteView stored) GRIDCTL_REQUIRES(mutex);
   // Of what lies open in a store with a key, encrypted copies are made and published.
-  Result<void> encrypt_open(Lock& lock, std::span<const Digest> digests);
-  // The packs that hold these blobs and their bases, claimed; nullopt when one was collected meanwhile.
-  [[nodiscard]] Result<std::optional<std::set<std::uint32_t>>> claim_packs_of(std::span<const Digest> digests);
+  Result<void> encrypt_open(std::span<const Digest> digests) GRIDCTL_REQUIRES(mutex);
   // Publishes what is open, and waits for what others are publishing.
-  Result<void> publish_all(Lock& lock);
-  Result<void> publish(Lock& lock);
-  void give_up(UnpublishedPack& pack, const Error& why);
-  void discard_unpublished();
+  Result<void> publish_all() GRIDCTL_REQUIRES(mutex);
+  Result<void> publish() GRIDCTL_REQUIRES(mutex);
   // Appends the wanted blobs of a pack to the unfinished one. With check_first, false and nothing copied when one of
   // them is damaged; with skip, damaged ones are left out.
   enum class OnDamage : std::uint8_t { check_first, skip };
-  Result<bool> copy_out(Lock& lock, const std::string& name, const PackIndex& pack,
-                        const std::function<bool(const Digest&)>& wanted, OnDamage on_damage);
+  Result<bool> copy_out(const std::string& name, const PackIndex& pack,
+                        const std::function<bool(const Digest&)>& wanted, OnDamage on_damage) GRIDCTL_REQUIRES(mutex);
+  Result<void> append_copy(PackEntry entry, const PackIndex& from, ByteView plain, ByteView stored)
+      GRIDCTL_REQUIRES(mutex);
+  // The packs that hold these blobs and their bases, claimed; nullopt when one was collected meanwhile.
+  [[nodiscard]] Result<std::optional<std::set<std::uint32_t>>> claim_packs_of(std::span<const Digest> digests)
+      GRIDCTL_REQUIRES(mutex);
+  void give_up(UnpublishedPack& pack, const Error& why) GRIDCTL_REQUIRES(mutex);
+  void discard_unpublished() GRIDCTL_REQUIRES(mutex);
   // The ids that packs may keep these blobs under.
   [[nodiscard]] std::unordered_set<Digest> ids_of(const std::unordered_set<Digest>& digests) const;
-  Result<void> append_copy(Lock& lock, PackEntry entry, const PackIndex& from, ByteView plain, ByteView stored);
 };
 
 [[nodiscard]] ReadAt reader_of(int fd);

@@ -65,7 +65,7 @@ void EncodingWorth::Rate::add(double more_bytes, double more_seconds) {
 }
 
 bool EncodingWorth::wanted() {
-  const std::scoped_lock guard(mutex_);
+  const os::MutexLock lock(mutex_);
   if (link_.bytes < k_evidence_bytes || encoding_.bytes == 0) return true;
   const double link_seconds_per_byte = link_.seconds / link_.bytes;
   const double saved_seconds = (saved_ + k_allowance * encoding_.bytes) * link_seconds_per_byte;
@@ -78,7 +78,7 @@ bool EncodingWorth::wanted() {
 }
 
 void EncodingWorth::encoded(std::size_t plain, std::size_t stored, Duration took) {
-  const std::scoped_lock guard(mutex_);
+  const os::MutexLock lock(mutex_);
   encoding_.add(static_cast<double>(plain), seconds(took));
   saved_ += static_cast<double>(plain) - static_cast<double>(stored);
   if (encoding_.bytes < k_memory_bytes) return;
@@ -87,7 +87,7 @@ void EncodingWorth::encoded(std::size_t plain, std::size_t stored, Duration took
 }
 
 void EncodingWorth::sent(std::size_t bytes, Duration took) {
-  const std::scoped_lock guard(mutex_);
+  const os::MutexLock lock(mutex_);
   link_.add(static_cast<double>(bytes), seconds(took));
   if (link_.bytes >= k_memory_bytes) link_ = {link_.bytes / 2, link_.seconds / 2};
 }

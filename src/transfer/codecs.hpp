@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "os/clock.hpp"
+#include "os/mutex.hpp"
 #include "store/codec.hpp"
 
 namespace gridctl::transfer {
@@ -53,10 +53,10 @@ class EncodingWorth {
     double bytes = 0, seconds = 0;
     void add(double more_bytes, double more_seconds);
   };
-  std::mutex mutex_;
-  Rate encoding_, link_;
-  double saved_ = 0;  // bytes, of those in encoding_
-  int refused_ = 0;
+  os::Mutex mutex_;
+  Rate encoding_ GRIDCTL_GUARDED_BY(mutex_), link_ GRIDCTL_GUARDED_BY(mutex_);
+  double saved_ GRIDCTL_GUARDED_BY(mutex_) = 0;  // bytes, of those in encoding_
+  int refused_ GRIDCTL_GUARDED_BY(mutex_) = 0;
 };
 
 // Encodes where it is agreed on, worth it, and gains.

@@ -25,7 +25,7 @@ Feed::Feed(Source source, Codecs agreed, EncodingWorth& worth, const os::Clock& 
 
 Feed::~Feed() {
   {
-    const std::scoped_lock guard(mutex_);
+    const os::MutexLock lock(mutex_);
     stopped_ = true;
   }
   changed_.notify_all();
@@ -33,22 +33,20 @@ Feed::~Feed() {
 }
 
 std::optional<Feed::Item> Feed::take() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return ended_ || !ready_.empty(); });
+  const os::MutexLock lock(mutex_);
+  while (!ended_ && ready_.empty()) changed_.wait(mutex_);
   if (ready_.empty()) return std::nullopt;
   Item item = std::move(ready_.front());
   ready_.pop_front();
   ready_bytes_ -= bytes_of(item);
-  lock.unlock();
   changed_.notify_all();
   return item;
 }
 
 bool Feed::offer(Item item) {
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock,
-                  [this] { return stopped_ || (ready_bytes_ < k_ready_bytes_max && ready_.size() < k_ready_max); });
+    const os::MutexLock lock(mutex_);
+    while (!stopped_ && (ready_bytes_ >= k_ready_bytes_max || ready_.size() >= k_ready_max)) changed_.wait(mutex_);
     if (stopped_) return false;
     ready_bytes_ += bytes_of(item);
     ready_.push_back(std::move(item));
@@ -65,7 +63,7 @@ void Feed::run() {
                            : Result<Parcel>(std::move(plain).error())};
     if (!offer(std::move(item)) || !good) break;
   }
-  const std::scoped_lock guard(mutex_);
+  const os::MutexLock lock(mutex_);
   ended_ = true;
   changed_.notify_all();
 }

@@ -2,14 +2,13 @@
 // Reads and encodes chunks ahead of the thread that sends them, so that the link waits for neither disk nor codec.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <thread>
 
+#include "os/mutex.hpp"
 #include "store/tree.hpp"
 #include "transfer/codecs.hpp"
 
@@ -44,11 +43,11 @@ class Feed {
   const Codecs agreed_;
   EncodingWorth& worth_;
   const os::Clock& clock_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Item> ready_;
-  std::uint64_t ready_bytes_ = 0;
-  bool ended_ = false, stopped_ = false;
+  os::Mutex mutex_;
+  os::Condition changed_;
+  std::deque<Item> ready_ GRIDCTL_GUARDED_BY(mutex_);
+  std::uint64_t ready_bytes_ GRIDCTL_GUARDED_BY(mutex_) = 0;
+  bool ended_ GRIDCTL_GUARDED_BY(mutex_) = false, stopped_ GRIDCTL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -32,7 +32,7 @@ Conversation ParallelTransfer::conversation(wire::Link& link) {
 
 Result<void> ParallelTransfer::run(std::vector<store::Chunk> chunks, const Lane& lane) {
   {
-    const std::scoped_lock guard(mutex_);
+    const os::MutexLock lock(mutex_);
     chunks_ = std::move(chunks);
     taken_ = 0;
     bytes_left_ = 0;
@@ -49,18 +49,19 @@ Result<void> ParallelTransfer::run(std::vector<store::Chunk> chunks, const Lane&
   if (const Result<void> first = lane(conversation(route_.link), route_.codecs); !first) fail(first.error());
   std::vector<std::thread> helpers;
   {
-    const std::scoped_lock guard(mutex_);
+    const os::MutexLock lock(mutex_);
     settled_ = true;  // whoever still works opens no more
     helpers.swap(threads_);
   }
   for (std::thread& helper : helpers) helper.join();
+  const os::MutexLock lock(mutex_);
   if (failure_) return *failure_;
   return {};
 }
 
 std::vector<store::Chunk> ParallelTransfer::take(const wire::Link& lane, std::uint64_t bytes_max,
                                                  std::size_t count_max) {
-  const std::scoped_lock guard(mutex_);
+  const os::MutexLock lock(mutex_);
   std::vector<store::Chunk> some;
   if (failure_ || is_surplus(lane)) return some;
   // Towards the end all lanes get a share, so that none works alone for long.
@@ -84,7 +85,7 @@ bool ParallelTransfer::is_surplus(const wire::Link& lane) {
 }
 
 Result<void> ParallelTransfer::tell() {
-  const std::scoped_lock guard(mutex_);
+  const os::MutexLock lock(mutex_);
   if (failure_) return *failure_;
   if (!progress_ || progress_(stats_)) return {};
   return make_error(Code::cancelled, "transfer was stopped");
@@ -92,7 +93,7 @@ Result<void> ParallelTransfer::tell() {
 
 Result<void> ParallelTransfer::done(const store::Chunk& chunk) {
   {
-    const std::scoped_lock guard(mutex_);
+    const os::MutexLock lock(mutex_);
     stats_.chunks_sent += 1;
     stats_.bytes_sent += chunk.size;
   }
@@ -100,12 +101,12 @@ Result<void> ParallelTransfer::done(const store::Chunk& chunk) {
 }
 
 void ParallelTransfer::fail(const Error& error) {
-  const std::scoped_lock guard(mutex_);
+  const os::MutexLock lock(mutex_);
   if (!failure_) failure_ = error;
 }
 
 void ParallelTransfer::moved(std::size_t bytes) {
-  const std::scoped_lock guard(mutex_);
+  const os::MutexLock lock(mutex_);
   stats_.bytes_moved += bytes;
   if (settled_) return;
   const std::optional<double> measured = rate(clock_.boot());
@@ -150,7 +151,7 @@ void ParallelTransfer::grow(std::size_t count) {
 void ParallelTransfer::help(const Lane& lane) {
   Result<BulkLink> link = route_.more();
   {
-    const std::scoped_lock guard(mutex_);
+    const os::MutexLock lock(mutex_);
     if (--opening_ == 0) warm_at_ = mark_at_ = std::nullopt;
     if (!link) {
       --lanes_;
@@ -161,7 +162,7 @@ void ParallelTransfer::help(const Lane& lane) {
   const Result<void> worked = lane(conversation(*link->link), link->codecs);
   if (worked) return;
   if (!only_the_link(worked.error())) return fail(worked.error());
-  const std::scoped_lock guard(mutex_);
+  const os::MutexLock lock(mutex_);
   settled_ = true;
 }
 

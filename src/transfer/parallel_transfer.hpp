@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "os/mutex.hpp"
 #include "store/tree.hpp"
 #include "transfer/codecs.hpp"
 #include "transfer/stream.hpp"
@@ -53,7 +53,10 @@ class ParallelTransfer {
   // the first connection, or any that is not the breaking of another, ends all. What a broken one had taken is not
   // done.
   [[nodiscard]] Result<void> run(std::vector<store::Chunk> chunks, const Lane& lane);
-  [[nodiscard]] std::size_t lanes() const { return lanes_; }  // of the last run
+  [[nodiscard]] std::size_t lanes() const {  // of the last run
+    const os::MutexLock lock(mutex_);
+    return lanes_;
+  }
 
   // A conversation whose bytes are counted.
   [[nodiscard]] Conversation conversation(wire::Link& link);
@@ -65,34 +68,35 @@ class ParallelTransfer {
 
  private:
   void moved(std::size_t bytes);
-  [[nodiscard]] std::optional<double> rate(BootTime now);  // bytes a second, measured anew each time
-  void weigh(double rate);
-  void grow(std::size_t count);
+  // Bytes a second, measured anew each time.
+  [[nodiscard]] std::optional<double> rate(BootTime now) GRIDCTL_REQUIRES(mutex_);
+  void weigh(double rate) GRIDCTL_REQUIRES(mutex_);
+  void grow(std::size_t count) GRIDCTL_REQUIRES(mutex_);
   void help(const Lane& lane);
-  bool is_surplus(const wire::Link& lane);
+  bool is_surplus(const wire::Link& lane) GRIDCTL_REQUIRES(mutex_);
   void fail(const Error& error);
 
   const Route& route_;
   const os::Clock& clock_;
   const Progress& progress_;
-  TransferStats& stats_;
 
-  std::mutex mutex_;  // of all below
-  std::vector<store::Chunk> chunks_;
-  std::size_t taken_ = 0;
-  std::uint64_t bytes_left_ = 0;  // of chunks not taken
-  std::optional<Error> failure_;
+  mutable os::Mutex mutex_;
+  TransferStats& stats_ GRIDCTL_GUARDED_BY(mutex_);
+  std::vector<store::Chunk> chunks_ GRIDCTL_GUARDED_BY(mutex_);
+  std::size_t taken_ GRIDCTL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t bytes_left_ GRIDCTL_GUARDED_BY(mutex_) = 0;  // of chunks not taken
+  std::optional<Error> failure_ GRIDCTL_GUARDED_BY(mutex_);
 
-  const Lane* lane_ = nullptr;
-  std::vector<std::thread> threads_;
-  std::size_t lanes_ = 0;  // that were opened or are being opened
-  std::size_t opening_ = 0;
-  std::size_t lanes_before_ = 1;  // the last time that there were fewer
-  std::size_t surplus_ = 0;       // lanes that are to end: the link carries no more with them
-  bool settled_ = false;          // more connections would not help
-  double rate_before_ = 0;        // bytes a second with fewer of them
-  std::optional<BootTime> warm_at_, mark_at_;
-  std::uint64_t mark_bytes_ = 0;
+  const Lane* lane_ GRIDCTL_GUARDED_BY(mutex_) = nullptr;
+  std::vector<std::thread> threads_ GRIDCTL_GUARDED_BY(mutex_);
+  std::size_t lanes_ GRIDCTL_GUARDED_BY(mutex_) = 0;  // that were opened or are being opened
+  std::size_t opening_ GRIDCTL_GUARDED_BY(mutex_) = 0;
+  std::size_t lanes_before_ GRIDCTL_GUARDED_BY(mutex_) = 1;  // the last time that there were fewer
+  std::size_t surplus_ GRIDCTL_GUARDED_BY(mutex_) = 0;       // that are to end: the link carries no more with them
+  bool settled_ GRIDCTL_GUARDED_BY(mutex_) = false;          // more connections would not help
+  double rate_before_ GRIDCTL_GUARDED_BY(mutex_) = 0;        // bytes a second with fewer of them
+  std::optional<BootTime> warm_at_ GRIDCTL_GUARDED_BY(mutex_), mark_at_ GRIDCTL_GUARDED_BY(mutex_);
+  std::uint64_t mark_bytes_ GRIDCTL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace gridctl::transfer

@@ -3,11 +3,12 @@
 
 #include <atomic>
 #include <deque>
-#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
+
+#include "os/mutex.hpp"
 
 namespace gridctl::transfer {
 namespace {
@@ -47,7 +48,7 @@ class Sink {
     if (!guard_.may_reuse) return absent;
     std::unordered_set<Digest> away;
     for (const Chunk& chunk : absent) away.insert(chunk.digest);
-    const std::lock_guard lock(mutex_);
+    const os::MutexLock lock(mutex_);
     std::vector<Chunk> asked;
     for (const Chunk& chunk : wanted)
       if (away.contains(chunk.digest) || !(came_.contains(chunk.digest) || guard_.may_reuse(chunk.digest)))
@@ -62,7 +63,7 @@ class Sink {
     TRY(into_.put(chunk.digest, content, before == earlier_.end() ? nullptr : &before->second));
     if (guard_.came) guard_.came(chunk.digest);
     {
-      const std::lock_guard lock(mutex_);
+      const os::MutexLock lock(mutex_);
       came_.insert(chunk.digest);
     }
     to_come_ -= chunk.size;
@@ -109,8 +110,8 @@ class Sink {
   store::ChunkStore& into_;
   const std::unordered_map<Digest, Digest> earlier_;  // in place of a chunk
   const PullGuard& guard_;
-  std::mutex mutex_;                 // guards:
-  std::unordered_set<Digest> came_;  // in this pull
+  os::Mutex mutex_;
+  std::unordered_set<Digest> came_ GRIDCTL_GUARDED_BY(mutex_);  // in this pull
   std::atomic<std::uint64_t> unsealed_{0}, to_come_{0};
 };
 

@@ -2,12 +2,12 @@
 #include "transfer/push.hpp"
 
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "os/mutex.hpp"
 #include "transfer/feed.hpp"
 
 namespace gridctl::transfer {
@@ -141,7 +141,7 @@ class Push {
       return one.empty() ? std::nullopt : std::optional(one.front());
     };
     const auto read = [this](const Digest& digest) {
-      const std::scoped_lock guard(reading_);
+      const os::MutexLock lock(reading_);
       return chunks_.read(digest);
     };
     Feed feed({next, read}, codecs, worth, clock_, false);
@@ -155,8 +155,8 @@ class Push {
     return {};
   }
 
-  store::ChunkReader& chunks_;
-  std::mutex reading_;
+  os::Mutex reading_;
+  store::ChunkReader& chunks_ GRIDCTL_GUARDED_BY(reading_);
   const os::Clock& clock_;
   TransferStats stats_;
   ParallelTransfer haul_;

@@ -39,11 +39,11 @@ void hide(std::string& text, const S3Credentials& credentials) {
 }  // namespace
 
 Duration S3Skew::now() const {
-  const std::lock_guard lock{mutex_};
+  const os::MutexLock lock(mutex_);
   return skew_;
 }
 void S3Skew::set(Duration skew) {
-  const std::lock_guard lock{mutex_};
+  const os::MutexLock lock(mutex_);
   skew_ = skew;
 }
 

@@ -4,13 +4,13 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "http/client.hpp"
+#include "os/mutex.hpp"
 #include "transfer/s3.hpp"
 #include "transfer/s3_answers.hpp"
 #include "transfer/s3_credentials.hpp"
@@ -67,8 +67,8 @@ class S3Skew {
   void set(Duration skew);
 
  private:
-  mutable std::mutex mutex_;
-  Duration skew_{0};
+  mutable os::Mutex mutex_;
+  Duration skew_ GRIDCTL_GUARDED_BY(mutex_){0};
 };
 
 // One connection. One thread at a time. Place, options and skew must outlive it.

@@ -13,7 +13,7 @@ constexpr const char* k_masked_mark = "masked";  // beside the logs of a job tha
 
 // Read anew when files were added: a job that is resumed may have got other values.
 Result<std::shared_ptr<const Masks>> JobFiles::masks_of(const JobId& job) {
-  const std::lock_guard lock(mutex_);
+  const os::MutexLock lock(mutex_);
   const auto found = known_.find(job);
   TRY_ASSIGN(const std::optional<os::FileStatus> folder, os::status_of(paths_.secrets_of(job)));
   if (!folder) return found == known_.end() ? std::make_shared<const Masks>() : found->second.masks;

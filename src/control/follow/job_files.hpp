@@ -4,11 +4,11 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include "control/follow/masks.hpp"
 #include "control/reach/job_folders.hpp"
 #include "control/reach/paths.hpp"
+#include "os/mutex.hpp"
 
 namespace gridctl::control {
 
@@ -37,8 +37,9 @@ class JobFiles : public JobFolders {
     std::shared_ptr<const Masks> masks = std::make_shared<const Masks>();
   };
   const Paths paths_;
-  std::mutex mutex_;
-  std::map<JobId, Known> known_;  // of jobs with secrets; they stay masked when the job has ended
+  os::Mutex mutex_;
+  // Of jobs with secrets; they stay masked when the job has ended.
+  std::map<JobId, Known> known_ GRIDCTL_GUARDED_BY(mutex_);
 };
 
 }  // namespace gridctl::control

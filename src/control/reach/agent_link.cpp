@@ -70,7 +70,7 @@ Result<bool> BlockingLink::take_in() {
 Result<void> BlockingLink::pause(bool output_pending, BootTime deadline) {
   std::vector<os::Poll> polls;
   {
-    const std::lock_guard lock{mutex_};
+    const os::MutexLock lock(mutex_);
     channel_->keepalive(clock_.boot());
     const bool full = output_pending && (ended_ || decoder_.buffered() >= k_taken_in_max);
     for (const ssh::Watched& watched : channel_->wants(output_pending))
@@ -87,14 +87,14 @@ Result<void> BlockingLink::send(const wire::Frame& frame, BootTime deadline) {
   ByteView rest = as_bytes(bytes);
   for (;;) {
     {
-      const std::lock_guard lock{mutex_};
+      const os::MutexLock lock(mutex_);
       TRY_ASSIGN(const auto count, channel_->write(rest));
       if (count) rest = rest.subspan(*count);
       if (rest.empty() && channel_->flushed()) return {};
       if (count && *count > 0) continue;
       TRY(take_in());
     }
-    if (clock_.boot() >= deadline) return too_late(*channel_, "take what we sent");
+    if (clock_.boot() >= deadline) return too_late(channel(), "take what we sent");
     TRY(pause(true, deadline));
   }
 }
@@ -102,14 +102,14 @@ Result<void> BlockingLink::send(const wire::Frame& frame, BootTime deadline) {
 Result<wire::Frame> BlockingLink::receive(BootTime deadline) {
   for (;;) {
     {
-      const std::lock_guard lock{mutex_};
+      const os::MutexLock lock(mutex_);
       TRY_ASSIGN(auto frame, decoder_.next());
       if (frame) return *std::move(frame);
       if (ended_) return ended_error(*channel_);
       TRY_ASSIGN(const bool more, take_in());
       if (more || ended_) continue;
     }
-    if (clock_.boot() >= deadline) return too_late(*channel_, "answer");
+    if (clock_.boot() >= deadline) return too_late(channel(), "answer");
     TRY(pause(false, deadline));
   }
 }

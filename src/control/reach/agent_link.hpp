@@ -5,13 +5,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "os/clock.hpp"
 #include "os/loop.hpp"
+#include "os/mutex.hpp"
 #include "ssh/channel.hpp"
 #include "wire/frame.hpp"
 #include "wire/messages.hpp"
@@ -45,21 +45,22 @@ class BlockingLink : public wire::Link {
   Result<void> send(const wire::Frame& frame, BootTime deadline) override;
   // timed_out leaves the link usable; host_unreachable at the end of the stream; protocol_violation ends it.
   Result<wire::Frame> receive(BootTime deadline) override;
-  [[nodiscard]] const ssh::Channel& channel() const { return *channel_; }
-  // Gives the connection up to another owner, e.g. a LoopLink.
-  [[nodiscard]] AgentSession release(wire::AgentHello hello) && {
+  // For what never changes of it.
+  [[nodiscard]] const ssh::Channel& channel() const GRIDCTL_NO_THREAD_SAFETY_ANALYSIS { return *channel_; }
+  // Gives the connection up to another owner, e.g. a LoopLink. No other thread has it any more.
+  [[nodiscard]] AgentSession release(wire::AgentHello hello) && GRIDCTL_NO_THREAD_SAFETY_ANALYSIS {
     return {std::move(channel_), std::move(decoder_), std::move(hello)};
   }
 
  private:
-  Result<bool> take_in();  // false when nothing more is there now
+  Result<bool> take_in() GRIDCTL_REQUIRES(mutex_);  // false when nothing more is there now
   Result<void> pause(bool output_pending, BootTime deadline);
 
-  std::mutex mutex_;  // of channel_ and decoder_
-  std::unique_ptr<ssh::Channel> channel_;
-  wire::Decoder decoder_;
+  os::Mutex mutex_;
+  std::unique_ptr<ssh::Channel> channel_ GRIDCTL_PT_GUARDED_BY(mutex_);
+  wire::Decoder decoder_ GRIDCTL_GUARDED_BY(mutex_);
   os::Clock& clock_;
-  bool ended_ = false;
+  bool ended_ GRIDCTL_GUARDED_BY(mutex_) = false;
 };
 
 // For the loop's thread. The callbacks may destroy the link, by way of Loop::post or at once.

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <unordered_set>
 
 #include "base/bytes.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "os/mutex.hpp"
 
 namespace gridctl::control {
 
@@ -24,10 +24,10 @@ class HostChunks {
   [[nodiscard]] Result<void> may_send(std::uint64_t bytes_max, BootTime now) const;
 
  private:
-  mutable std::mutex mutex_;
-  std::unordered_set<Digest> had_;
-  std::uint64_t wasted_ = 0;
-  BootTime wasted_at_{};
+  mutable os::Mutex mutex_;
+  std::unordered_set<Digest> had_ GRIDCTL_GUARDED_BY(mutex_);
+  std::uint64_t wasted_ GRIDCTL_GUARDED_BY(mutex_) = 0;
+  BootTime wasted_at_ GRIDCTL_GUARDED_BY(mutex_){};
 };
 
 }  // namespace gridctl::control

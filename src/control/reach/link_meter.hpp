@@ -4,12 +4,12 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <vector>
 
 #include "base/ids.hpp"
 #include "base/time.hpp"
 #include "os/clock.hpp"
+#include "os/mutex.hpp"
 
 namespace gridctl::control {
 
@@ -25,7 +25,7 @@ class LinkMeter {
   };
   [[nodiscard]] bool is_busy() const { return under_way_ > 0; }
   [[nodiscard]] std::vector<Note> take() {
-    const std::scoped_lock guard(mutex_);
+    const os::MutexLock lock(mutex_);
     return std::move(notes_);
   }
 
@@ -57,13 +57,13 @@ class LinkMeter {
 
  private:
   void keep(const Note& note) {
-    const std::scoped_lock guard(mutex_);
+    const os::MutexLock lock(mutex_);
     if (notes_.size() < k_notes_max) notes_.push_back(note);
   }
   static constexpr std::size_t k_notes_max = 1000;  // if nobody took them
   std::atomic<int> under_way_{0};
-  std::mutex mutex_;
-  std::vector<Note> notes_;
+  os::Mutex mutex_;
+  std::vector<Note> notes_ GRIDCTL_GUARDED_BY(mutex_);
 };
 
 }  // namespace gridctl::control
