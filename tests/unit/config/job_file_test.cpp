@@ -342,6 +342,11 @@ TEST(JobFile, RefusesGangsThatCannotBe) {
   EXPECT_THAT(refusal("constraints: {interconnect: slow}\nrun: x"), HasSubstr("expected fast or any"));
 }
 
+TEST(JobFile, WantsALeaseThatOutlastsTheSilenceOfItsHost) {
+  EXPECT_THAT(refusal("recovery: {lost_after: 60s, lease: 60s}\nrun: x"), HasSubstr("must be longer than lost_after"));
+  EXPECT_EQ(parsed("recovery: {lost_after: 60s, lease: 61s}\nrun: x").spec.recovery.lease, 61s);
+}
+
 TEST(JobFile, ReadsEveryTemplate) {
   int found = 0;
   for (const auto& folder : std::filesystem::directory_iterator(GRIDCTL_SOURCE_DIR "/cmd/templates")) {

@@ -124,6 +124,7 @@ TEST_F(AttemptSpec, StartsARankForEachGpuOfTheHostWhereTheLauncherWantsThat) {
   EXPECT_EQ(two.gang->world_size(), 2u);
   EXPECT_EQ(two.gang->members.at(0).address, "127.0.0.1");
   EXPECT_GE(two.gang->port, 20'000);
+  EXPECT_EQ(two.gang->restarts, 1u) << "it is the second attempt";
   EXPECT_FALSE(two.envs.contains("RANK")) << "each rank gets its own";
   EXPECT_FALSE(two.gang->self_starting);
   job.spec.run = "torchrun --nproc-per-node 2 train.py";

@@ -263,6 +263,16 @@ TEST_F(HealthTest, AToolStuckInTheKernelIsNotStartedAgain) {
   EXPECT_FALSE(std::filesystem::exists(root() / "started"));
 }
 
+TEST_F(HealthTest, EachToolThatIsStuckIsToldOnce) {
+  file("/proc/uptime", "1000.50 3000.00\n");
+  for (const auto& [pid, name] : {std::pair{"9", "nvidia-smi"}, {"10", "nvidia-smi"}, {"11", "amd-smi"}})
+    file(std::string("/proc/") + pid + "/stat",
+         std::string(pid) + " (" + name + ") D 1 9 9 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 90000 0 0\n");
+  std::vector<std::string> hung;
+  for (const auto& tool : take_health(os::system_clock(), health_options()).hung) hung.push_back(tool.tool);
+  EXPECT_THAT(hung, testing::UnorderedElementsAre("nvidia-smi", "amd-smi"));
+}
+
 TEST_F(HealthTest, AToolThatGivesNoAnswerIsAHungDriverAndTheRestIsTold) {
   tool("nvidia-smi", "sleep 60");
   const auto report = take_health(os::system_clock(), health_options(std::chrono::milliseconds{200}));

@@ -101,6 +101,17 @@ TEST_F(S3Faults, AServerThatStaysBusyIsGivenUpInTime) {
   EXPECT_GT(server.calls().size(), 1u);
 }
 
+TEST_F(S3Faults, ANameThatLeavesItsPrefixIsNeverSent) {
+  ScriptedS3 server([](const HttpCall&, std::size_t) { return Fault{}; });
+  const auto place = open(server.url());
+  for (const char* name : {"../a", "packs/../../a", ""}) {
+    EXPECT_FALSE(place->remove(name)) << name;
+    EXPECT_FALSE(place->put_new(name, {})) << name;
+    EXPECT_FALSE(place->sign_put(name, {})) << name;
+  }
+  EXPECT_TRUE(server.calls().empty());
+}
+
 TEST_F(S3Faults, RetryAfterIsHonouredAndBounded) {
   ScriptedS3 server([](const HttpCall&, std::size_t number) {
     HttpReply busy = ScriptedS3::error(503, "SlowDown");
