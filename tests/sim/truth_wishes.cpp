@@ -218,13 +218,13 @@ void Truth::check_emptied(Laptop& laptop, const control::TrackedJob& job) {
   stays_since_.erase(job.id().value);
 }
 
-// Once all is well: who waits for room while less urgent ones have it gets it after their next checkpoints.
+// Once all is well: who waits for room while less urgent ones have it gets it after their next checkpoints, unless a gang
+// whose turn comes before its own waits for the same room.
 void Truth::check_urgent(Laptop& laptop, const control::TrackedJob& job) {
   const auto* waiting = job.in<job::Waiting>();
   bool less_urgent = false;
   if (world_.healed && waiting != nullptr && waiting->why == "waiting_for_provider" && job.spec().replicas == 1 &&
-      job.spec().num_nodes == 1 &&
-      job.spec().replica_of.value.empty())
+      job.spec().num_nodes == 1 && job.spec().replica_of.value.empty() && !is_behind_a_gang(laptop, job))
     for (const auto& [id, other] : laptop.controller()->book().all()) {
       const auto* running = other->in<job::Running>();
       if (running == nullptr || other->spec().num_nodes > 1 || other->spec().priority >= job.spec().priority) continue;
