@@ -10,9 +10,9 @@
 namespace gridctl::sim {
 
 namespace {
-constexpr Nanos k_room = 40 * k_s;  // until it is asked again, in its turn
+constexpr Nanos k_room = 40 * k_s;        // until it is asked again, in its turn
 constexpr Nanos k_give_back = 4 * k_min;  // until what a gang that is given up holds must be free: stops have a grace
-}
+}  // namespace
 
 bool Truth::has_peers(const Payload& payload) const {
   const auto begun = std::count_if(payloads_.begin(), payloads_.end(), [&](const auto& one) {
@@ -67,19 +67,25 @@ bool Truth::is_behind_a_gang(Laptop& laptop, const control::TrackedJob& job) {
   });
 }
 
-// Once all is well: an elastic gang runs as soon as as many hosts are free as it needs at least.
+// Once all is well: an elastic gang runs as soon as as many hosts are free as it needs at least. The host that a moving
+// job was promised is not free, also while the last files of the attempt that it leaves are still fetched.
 void Truth::check_room(Laptop& laptop) {
-  for (const auto& [id, job] : laptop.controller()->book().all()) {
+  const auto& book = laptop.controller()->book().all();
+  const bool moves =
+      std::any_of(book.begin(), book.end(), [](const auto& entry) { return !entry.second->state().moving().empty(); });
+  for (const auto& [id, job] : book) {
     const auto* waiting = job->in<job::Waiting>();
     int free = 0;
-    for (int host = 0; host < world_.options.hosts; ++host) free += could_take(laptop, host, job->spec()) ? 1 : 0;
+    std::string which;
+    for (int host = 0; host < world_.options.hosts; ++host)
+      if (could_take(laptop, host, job->spec())) ++free, which += " host" + std::to_string(host);
     const bool waits = waiting != nullptr && waiting->why == "waiting_for_provider" && job::is_elastic(job->spec());
-    if (!waits || job->unsure || free < job::nodes_least(job->spec()) || is_behind_a_gang(laptop, *job)) {
+    if (moves || !waits || job->unsure || free < job::nodes_least(job->spec()) || is_behind_a_gang(laptop, *job)) {
       roomy_since_.erase(id);
       continue;
     }
     if (world_.now - roomy_since_.try_emplace(id, world_.now).first->second > k_room)
-      throw Violation("G5", id + " waits, though " + std::to_string(free) + " hosts are free for it");
+      throw Violation("G5", id + " waits, though" + which + " could take it");
   }
 }
 
@@ -106,9 +112,8 @@ void Truth::check_holds(Laptop& laptop) {
     const auto* launching = std::get_if<job::Launching>(&known.newest.phase);
     if (world_.jobs[static_cast<std::size_t>(number)].laptop != laptop.index() || launching == nullptr) continue;
     const job::Attempt& attempt = launching->attempt;
-    const bool half = attempt.is_gang() && std::any_of(attempt.members.begin(), attempt.members.end(), [](const auto& m) {
-                        return m.part >= job::Part::promised;
-                      });
+    const bool half = attempt.is_gang() && std::any_of(attempt.members.begin(), attempt.members.end(),
+                                                       [](const auto& m) { return m.part >= job::Part::promised; });
     if (too_long(half_since_, -1, known.newest.id, attempt.epoch, half, k_give_back + 2 * o.start_time))
       throw Violation("G3", known.newest.id.value + " has started in part, and neither goes on nor gives up");
   }
