@@ -228,6 +228,7 @@ void Truth::check_urgent(Laptop& laptop, const control::TrackedJob& job) {
     for (const auto& [id, other] : laptop.controller()->book().all()) {
       const auto* running = other->in<job::Running>();
       if (running == nullptr || other->spec().num_nodes > 1 || other->spec().priority >= job.spec().priority) continue;
+      if (gpus_of(other->spec()) < gpus_of(job.spec())) continue;  // its end would not be enough
       const Host& there = *world_.hosts[static_cast<std::size_t>(host_index(running->attempt.lead().host))];
       less_urgent = less_urgent || there.name() != HostName{"host" + std::to_string(world_.options.liar)};
     }
