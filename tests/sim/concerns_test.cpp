@@ -73,6 +73,20 @@ TEST(Replicas, RunApartAndTheFirstResultIsTaken) {
   EXPECT_GT(grid.job("pair").machine.head.value, 0u);
 }
 
+// The host of the one that is done is free before its result is taken: whatever else is lost, nothing starts there.
+TEST(Replicas, AreNotStartedAgainOnceThereIsAResult) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Options o = quiet_options();
+    o.seed = seed;
+    Grid grid(o);
+    grid.add("pair", [](job::Spec& spec) { spec.replicas = 2; });
+    ASSERT_TRUE(grid.until([&] { return grid.runs("pair") && grid.runs("pairr2"); }));
+    grid.world.hosts[grid.host("pair") == "host0" ? 0 : 1]->lose_power();
+    ASSERT_TRUE(grid.until([&] { return grid.ended("pair"); }));
+    EXPECT_EQ(grid.job("pair").machine.attempts.value, 1u) << "seed " << seed;
+  }
+}
+
 TEST(Replicas, OfALeaderThatIsCancelledSaveBeforeTheyEnd) {
   Grid grid(quiet_options());
   grid.add("pair", [](job::Spec& spec) { spec.replicas = 2; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What users want of their jobs and hosts: limits are held, replicas are apart, a host to be emptied is left, and who is
-// more urgent gets room. Held to it only when nothing has hindered the daemon for a while.
+// What users want of their jobs and hosts: limits are held, replicas are apart, a host to be emptied is left, and who
+// is more urgent gets room. Held to it only when nothing has hindered the daemon for a while.
 #include <algorithm>
 #include <utility>
 
@@ -45,6 +45,10 @@ void Truth::check_placed(int laptop, const job::State& after) {
     if (since != emptied_since_.end() && world_.now - std::max(since->second, there.clear_since()) > k_heed)
       broken("W1", after.id, "is placed on " + member.host.value + ", which is to be emptied");
   }
+  const int leader = family(index(after.id));
+  for (const auto& [other, known] : shadows_)
+    if (other != index(after.id) && family(other) == leader && known.newest.visible() == job::JobState::succeeded)
+      broken("W2", after.id, "is placed though " + known.newest.id.value + " has its result");
   check_apart(after);
   check_size(after);
 }
@@ -149,8 +153,8 @@ void Truth::note_answers(Laptop& laptop) {
   }
 }
 
-// Else its host may have ended it at the limit, as it was told to, or before: nobody here knows yet. One that waits uses
-// nothing, and is ended at the next look.
+// Else its host may have ended it at the limit, as it was told to, or before: nobody here knows yet. One that waits
+// uses nothing, and is ended at the next look.
 bool Truth::has_answered_for_long(Laptop& laptop, const job::State& state) const {
   const job::Attempt* attempt = state.attempt();
   return attempt != nullptr &&
@@ -218,8 +222,8 @@ void Truth::check_emptied(Laptop& laptop, const control::TrackedJob& job) {
   stays_since_.erase(job.id().value);
 }
 
-// Once all is well: who waits for room while less urgent ones have it gets it after their next checkpoints, unless a gang
-// whose turn comes before its own waits for the same room.
+// Once all is well: who waits for room while less urgent ones have it gets it after their next checkpoints, unless a
+// gang whose turn comes before its own waits for the same room.
 void Truth::check_urgent(Laptop& laptop, const control::TrackedJob& job) {
   const auto* waiting = job.in<job::Waiting>();
   bool less_urgent = false;

@@ -48,11 +48,13 @@ class ReplicasConcern : public Concern {
   }
   void forgotten(const JobId& id) override { seen_.erase(id.value); }
 
-  // No two on one machine, under whatever names.
+  // No two on one machine, under whatever names; and nowhere once there is a result, which the next tick takes.
   void shape(const TrackedJob& asking, Question& question) const override {
     const job::Spec& spec = asking.spec();
     if (spec.replicas <= 1 && spec.replica_of.value.empty()) return;
     const JobId& group = spec.replica_of.value.empty() ? asking.id() : spec.replica_of;
+    if (const std::string over = why_over(asking, group); !over.empty())
+      for (sched::HostFacts& facts : question.hosts) facts.apart = over;
     for (const auto& [id, job] : rooms_.book.all()) {
       if (job.get() == &asking || (job->id() != group && job->spec().replica_of != group)) continue;
       for (const HostName& name : rooms_.placement.hosts_of(*job)) {
@@ -60,12 +62,27 @@ class ReplicasConcern : public Concern {
         if (there == nullptr) continue;
         for (sched::HostFacts& facts : question.hosts)
           if (rooms_.fleet.same_provider(*rooms_.fleet.find(facts.name), *there))
-            facts.apart = "another replica is there: " + id;
+            if (facts.apart.empty()) facts.apart = "another replica is there: " + id;
       }
     }
   }
 
  private:
+  // The registry is asked: the book forgets who is done before the next tick. Empty: there is no result yet.
+  [[nodiscard]] std::string why_over(const TrackedJob& asking, const JobId& group) const {
+    const Result<registry::Job> leader = rooms_.world.records.job(group);
+    if (!leader) return group.value + " could not be read";
+    if (!goes_on(leader->machine)) return leader->name + " (" + group.value + ") has ended";
+    for (int number = 2; number <= leader->spec.replicas; ++number) {
+      const JobId id = registry::replica_id(group, number);
+      const Result<registry::Job> row = rooms_.world.records.job(id);
+      if (!row && row.error().code != Code::not_found) return id.value + " could not be read";
+      if (row && row->state == job::JobState::succeeded && row->id != asking.id())
+        return in_words(*row) + " was done first: its result is being taken";
+    }
+    return {};
+  }
+
   // Makes those that are missing, and looks whether one is done.
   void keep(TrackedJob& leader) {
     std::set<std::string>& seen = seen_[leader.id().value];
