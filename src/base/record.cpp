@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/record.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +11,7 @@
 namespace gridctl {
 
 using nlohmann::json;
+using Kind = record::Value::Kind;
 
 namespace record {
 
@@ -37,126 +40,229 @@ bool matches(std::string_view id, std::size_t bytes_max, std::string_view first,
          id.find_first_not_of(rest) == std::string_view::npos;
 }
 
-// Counted before parsing, so that no deep structure is ever built.
-bool is_too_deep(std::string_view text, std::size_t depth_max) {
-  std::size_t depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      else if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > depth_max) return true;
-    } else if ((c == '}' || c == ']') && depth > 0) {
-      --depth;
-    }
-  }
-  return false;
+// Whether it stands in JSON as it is.
+bool needs_no_escape(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c != '"' && c != '\\'; });
 }
+
+// Takes what the parser finds. A later member of the same name is the one that is found.
+class Builder : public nlohmann::json_sax<json> {
+ public:
+  Builder(std::size_t text_size, std::size_t depth_max) : depth_max_(depth_max) {
+    texts_.reserve(text_size);  // a text is never longer than it is written: none of them moves
+  }
+  bool null() override { return add(Kind::null); }
+  bool boolean(bool value) override { return add(Kind::boolean, value ? 1 : 0); }
+  bool number_integer(std::int64_t value) override { return add(Kind::integer, value, 0, static_cast<double>(value)); }
+  bool number_unsigned(std::uint64_t value) override {
+    return add(Kind::unsigned_integer, 0, value, static_cast<double>(value));
+  }
+  bool number_float(double value, const std::string&) override { return add(Kind::real, 0, 0, value); }
+  bool string(std::string& value) override {
+    add(Kind::text);
+    values_.back().text = keep(value);
+    return true;
+  }
+  bool binary(json::binary_t&) override { return false; }
+  bool key(std::string& name) override {
+    name_ = keep(name);
+    return true;
+  }
+  bool start_object(std::size_t) override { return start(Kind::object); }
+  bool start_array(std::size_t) override { return start(Kind::list); }
+  bool end_object() override { return end(); }
+  bool end_array() override { return end(); }
+  bool parse_error(std::size_t, const std::string&, const json::exception& problem) override {
+    problem_ = std::string(": ") + problem.what();
+    return false;
+  }
+  [[nodiscard]] const record::Value& root() const { return values_.front(); }
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+ private:
+  bool add(Kind kind, std::int64_t integer = 0, std::uint64_t unsigned_integer = 0, double real = 0) {
+    if (!open_.empty()) ++values_[open_.back()].count;
+    values_.push_back({kind, 0, 1, std::exchange(name_, {}), {}, integer, unsigned_integer, real});
+    return true;
+  }
+  bool start(Kind kind) {
+    add(kind);
+    open_.push_back(values_.size() - 1);
+    if (open_.size() <= depth_max_) return true;
+    problem_ = " is nested too deep";
+    return false;
+  }
+  bool end() {
+    values_[open_.back()].span = static_cast<std::uint32_t>(values_.size() - open_.back());
+    open_.pop_back();
+    return true;
+  }
+  std::string_view keep(const std::string& text) {
+    texts_ += text;
+    return std::string_view(texts_).substr(texts_.size() - text.size());
+  }
+
+  const std::size_t depth_max_;
+  std::vector<record::Value> values_;
+  std::string texts_;
+  std::vector<std::size_t> open_;  // objects and lists around what comes
+  std::string_view name_;
+  std::string problem_;
+};
 }  // namespace
 
-RecordWriter::RecordWriter(json& object) : object_(&object) { object = json::object(); }
-
-json& RecordWriter::slot(const char* key) { return (*object_)[key] = nullptr; }
-json& RecordWriter::list_at(json& slot) { return slot = json::array(); }
-json& RecordWriter::push(json& list) { return list.emplace_back(); }
-json& RecordWriter::key_of(json& slot, const std::string& name) { return slot[name]; }
-void RecordWriter::put(json& slot, bool value) { slot = value; }
-void RecordWriter::put(json& slot, std::int64_t value) { slot = value; }
-void RecordWriter::put(json& slot, std::uint64_t value) { slot = value; }
-void RecordWriter::put(json& slot, double value) { slot = value; }
-void RecordWriter::put(json& slot, const std::string& value) { slot = value; }
-
-RecordReader::RecordReader(const json& object, std::string where, const ReadRules& rules)
-    : object_(&object), where_(std::move(where)), rules_(&rules) {
-  if (!object.is_object()) fail("is no object");
+RecordWriter::~RecordWriter() {
+  const auto by_name = [](const Begun& a, const Begun& b) { return a.key < b.key; };
+  if (!std::is_sorted(members_.begin(), members_.end(), by_name)) {
+    const std::size_t begin = members_.front().at;
+    const std::string written = out_.substr(begin);
+    std::vector<std::pair<Begun, std::size_t>> parts;  // each with its end
+    parts.reserve(members_.size());
+    for (std::size_t i = 0; i < members_.size(); ++i)
+      parts.emplace_back(members_[i], i + 1 < members_.size() ? members_[i + 1].at - 1 : out_.size());
+    std::stable_sort(parts.begin(), parts.end(),
+                     [&](const auto& a, const auto& b) { return by_name(a.first, b.first); });
+    out_.resize(begin);
+    for (const auto& [member, end] : parts) {
+      if (out_.size() > begin) out_ += ',';
+      out_.append(written, member.at - begin, end - member.at);
+    }
+  }
+  out_ += '}';
 }
 
-void RecordReader::fail(const std::string& what) const { throw BadRecord(where_ + " " + what); }
+void RecordWriter::begin(std::string_view key) {
+  if (!members_.empty()) out_ += ',';
+  members_.push_back({key, out_.size()});
+  put(key);
+  out_ += ':';
+}
+
+void RecordWriter::put(double value) {
+  if (!std::isfinite(value)) {
+    out_ += "null";
+    return;
+  }
+  char text[32];
+  const double size = std::abs(value);
+  const bool fixed = size == 0 || (size >= 1e-4 && size < 1e15);
+  const auto end =
+      std::to_chars(text, std::end(text), value, fixed ? std::chars_format::fixed : std::chars_format::scientific);
+  out_.append(text, end.ptr);
+  if (fixed && std::find(text, end.ptr, '.') == end.ptr) out_ += ".0";
+}
+
+void RecordWriter::put(std::string_view value) {
+  if (needs_no_escape(value)) out_.append(1, '"').append(value).append(1, '"');
+  else out_ += json(value).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+RecordReader::RecordReader(const record::Value& object, std::string_view what, const ReadRules& rules)
+    : object_(&object), what_(what), rules_(&rules) {
+  if (object.kind != Kind::object) fail("is no object");
+}
+
+RecordReader::RecordReader(const record::Value& object, std::string_view key, const RecordReader& outer)
+    : object_(&object), what_(key), outer_(&outer), rules_(outer.rules_) {
+  if (object.kind != Kind::object) fail("is no object");
+}
+
+std::string RecordReader::where() const {
+  return outer_ == nullptr ? std::string(what_) : outer_->where() + "." + std::string(what_);
+}
+
+void RecordReader::fail(const std::string& what) const { throw BadRecord(where() + " " + what); }
 
 void RecordReader::refuse(const char* key, const char* why) const {
   fail(std::string("has a '") + key + "' that " + why);
 }
 
-const json* RecordReader::find(const char* key) const {
-  const auto found = object_->find(key);
-  return found == object_->end() || found->is_null() ? nullptr : &*found;
+const record::Value* RecordReader::member(std::string_view key) const {
+  const record::Value* found = nullptr;
+  const record::Value* one = object_->first();
+  for (std::uint32_t i = 0; i < object_->count; ++i, one = one->next())
+    if (one->name == key) found = one;
+  return found;
+}
+
+const record::Value* RecordReader::find(const char* key) const {
+  const record::Value* found = member(key);
+  return found == nullptr || found->kind == Kind::null ? nullptr : found;
 }
 
 bool RecordReader::is_number(const char* key) const {
-  const json* found = find(key);
+  const record::Value* found = find(key);
   return found != nullptr && found->is_number();
 }
 
-const json* RecordReader::required(const char* key) const {
+const record::Value* RecordReader::required(const char* key) const {
   if (rules_->absent_is_unknown) return find(key);
-  const auto found = object_->find(key);
-  if (found == object_->end()) fail(std::string("lacks '") + key + "'");
-  return &*found;
+  const record::Value* found = member(key);
+  if (found == nullptr) fail(std::string("lacks '") + key + "'");
+  return found;
 }
 
-void RecordReader::each(const json& list, const char* key, std::size_t count_max,
-                        const std::function<void(const json&)>& take) const {
-  if (!list.is_array()) refuse(key, "is no list");
-  if (list.size() > count_max) fail("has more than " + std::to_string(count_max) + " '" + key + "'");
-  for (const json& element : list) take(element);
+void RecordReader::each(const record::Value& list, const char* key, std::size_t count_max,
+                        const std::function<void(const record::Value&)>& take) const {
+  if (list.kind != Kind::list) refuse(key, "is no list");
+  if (list.count > count_max) fail("has more than " + std::to_string(count_max) + " '" + key + "'");
+  const record::Value* one = list.first();
+  for (std::uint32_t i = 0; i < list.count; ++i, one = one->next()) take(*one);
 }
 
-void RecordReader::each_named(const json& object, const char* key, std::size_t count_max,
-                              const std::function<void(const std::string&, const json&)>& take) const {
-  if (!object.is_object()) refuse(key, "is no object");
-  if (object.size() > count_max) fail(std::string("has too many '") + key + "'");
-  for (const auto& [name, value] : object.items()) {
+void RecordReader::each_named(const record::Value& object, const char* key, std::size_t count_max,
+                              const std::function<void(const std::string&, const record::Value&)>& take) const {
+  if (object.kind != Kind::object) refuse(key, "is no object");
+  if (object.count > count_max) fail(std::string("has too many '") + key + "'");
+  const record::Value* one = object.first();
+  for (std::uint32_t i = 0; i < object.count; ++i, one = one->next()) {
+    const std::string name(one->name);
     if (rules_->foreign && (name.empty() || name.size() > rules_->text_max || name.find('\0') != std::string::npos))
       fail(std::string("has a bad name in '") + key + "'");
-    take(name, value);
+    take(name, *one);
   }
 }
 
-void RecordReader::take(const json& in, const char* key, bool& value) const {
-  if (!in.is_boolean()) refuse(key, "is not true or false");
-  value = in.get<bool>();
+void RecordReader::take(const record::Value& in, const char* key, bool& value) const {
+  if (in.kind != Kind::boolean) refuse(key, "is not true or false");
+  value = in.integer != 0;
 }
 
-void RecordReader::take(const json& in, const char* key, std::uint64_t& value, std::uint64_t max) const {
-  if (!in.is_number_unsigned() || in.get<std::uint64_t>() > max) refuse(key, "is no number within its limits");
-  value = in.get<std::uint64_t>();
+void RecordReader::take(const record::Value& in, const char* key, std::uint64_t& value, std::uint64_t max) const {
+  if (in.kind != Kind::unsigned_integer || in.unsigned_integer > max) refuse(key, "is no number within its limits");
+  value = in.unsigned_integer;
 }
 
-void RecordReader::take(const json& in, const char* key, std::int64_t& value, std::int64_t min,
+void RecordReader::take(const record::Value& in, const char* key, std::int64_t& value, std::int64_t min,
                         std::int64_t max) const {
-  const bool fits = in.is_number_unsigned() ? in.get<std::uint64_t>() <= static_cast<std::uint64_t>(INT64_MAX)
-                                            : in.is_number_integer();
-  if (!fits || in.get<std::int64_t>() < min || in.get<std::int64_t>() > max)
-    refuse(key, "is no number within its limits");
-  value = in.get<std::int64_t>();
+  const bool fits = in.kind == Kind::unsigned_integer ? in.unsigned_integer <= static_cast<std::uint64_t>(INT64_MAX)
+                                                      : in.kind == Kind::integer;
+  const auto number = in.kind == Kind::integer ? in.integer : static_cast<std::int64_t>(in.unsigned_integer);
+  if (!fits || number < min || number > max) refuse(key, "is no number within its limits");
+  value = number;
 }
 
-void RecordReader::take(const json& in, const char* key, double& value, double min, double max) const {
-  const double number = in.is_number() ? in.get<double>() : NAN;
+void RecordReader::take(const record::Value& in, const char* key, double& value, double min, double max) const {
+  const double number = in.is_number() ? in.real : NAN;
   if (!std::isfinite(number) || number < min || number > max) refuse(key, "is no number within its limits");
   value = number;
 }
 
-void RecordReader::take(const json& in, const char* key, std::string& value, std::size_t bytes_max) const {
-  if (!in.is_string()) refuse(key, "is no text");
-  const auto& text = in.get_ref<const std::string&>();
-  if (text.size() > bytes_max) refuse(key, "is too long");
-  if (rules_->foreign && !rules_->any_text && text.find('\0') != std::string::npos)
+void RecordReader::take(const record::Value& in, const char* key, std::string& value, std::size_t bytes_max) const {
+  if (in.kind != Kind::text) refuse(key, "is no text");
+  if (in.text.size() > bytes_max) refuse(key, "is too long");
+  if (rules_->foreign && !rules_->any_text && in.text.find('\0') != std::string::npos)
     fail(std::string("has a '") + key + "' with a NUL character");
-  value = text;
+  value = in.text;
 }
 
-void RecordReader::take(const json& in, const char* key, Digest& value) const {
-  const Result<Digest> digest = parse_digest(in.is_string() ? in.get_ref<const std::string&>() : "");
+void RecordReader::take(const record::Value& in, const char* key, Digest& value) const {
+  const Result<Digest> digest = parse_digest(in.text);
   if (!digest) refuse(key, "is no digest");
   value = *digest;
 }
 
-void RecordReader::take(const json& in, const char* key, Duration& value) const {
+void RecordReader::take(const record::Value& in, const char* key, Duration& value) const {
   std::int64_t count = 0;
   const std::int64_t max = record::in_unit(rules_->foreign ? k_duration_max : Duration::max(), key);
   take(in, key, count, rules_->foreign ? 0 : -max, max);
@@ -169,25 +275,25 @@ void RecordReader::check_id(const char* key, const std::string& id, bool operati
 }
 
 std::string write_object(const std::function<void(RecordWriter&)>& write) {
-  json object;
-  RecordWriter writer(object);
-  write(writer);
-  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string out;
+  {
+    RecordWriter writer(out);
+    write(writer);
+  }
+  return out;
 }
 
 Result<void> read_object(std::string_view text, std::string_view what, const ReadRules& rules, Code code,
                          const std::function<void(RecordReader&)>& read) {
   const auto refuse = [&](const std::string& why) { return make_error(code, sanitize(why, 300)); };
-  if (is_too_deep(text, rules.depth_max)) return refuse(std::string(what) + " is nested too deep");
   try {
-    const json object = json::parse(text);
-    RecordReader reader(object, std::string(what), rules);
+    Builder builder(text.size(), rules.depth_max);
+    if (!json::sax_parse(text, &builder)) return refuse(std::string(what) + builder.problem());
+    RecordReader reader(builder.root(), what, rules);
     read(reader);
     return {};
   } catch (const BadRecord& problem) {
     return refuse(problem.what());
-  } catch (const json::exception& problem) {
-    return refuse(std::string(what) + ": " + problem.what());
   }
 }
 

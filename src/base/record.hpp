@@ -6,11 +6,11 @@
 //     r("job", m.job)("epoch", m.epoch)("grace_ms", m.grace);
 //   }
 //
-// in the namespace of the struct, in the .cpp file that parses it. A RecordWriter and a RecordReader both run it. A member
-// is a bool, number, text, id, digest or time, a list, set or map of those, or a struct that has `fields` itself. The key
-// of a duration ends with its unit: "_ms", "_us" or "_ns". Limits follow the member, and only a reader checks them: (max)
-// for unsigned numbers and for bytes of text, (min, max) for other numbers, (count_max, limits of an element...) for lists
-// and maps. A reader throws BadRecord; write_record and read_record turn that into an Error.
+// in the namespace of the struct, in the .cpp file that parses it. A RecordWriter and a RecordReader both run it. A
+// member is a bool, number, text, id, digest or time, a list, set or map of those, or a struct that has `fields`
+// itself. The key of a duration ends with its unit: "_ms", "_us" or "_ns". Limits follow the member, and only a reader
+// checks them: (max) for unsigned numbers and for bytes of text, (min, max) for other numbers, (count_max, limits of an
+// element...) for lists and maps. A reader throws BadRecord; write_record and read_record turn that into an Error.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,6 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -82,6 +81,25 @@ struct IsStringId<StringId<Tag>> : std::true_type {};
 
 [[nodiscard]] std::int64_t in_unit(Duration duration, std::string_view key);  // counted in the unit of the key
 [[nodiscard]] Duration of_unit(std::int64_t count, std::string_view key);
+
+// One value of a document that was read. Its members or elements follow it in one array, each before its own.
+struct Value {
+  enum class Kind : std::uint8_t { null, boolean, integer, unsigned_integer, real, text, list, object };
+  Kind kind = Kind::null;
+  std::uint32_t count = 0;  // members or elements
+  std::uint32_t span = 1;   // values that it is made of, itself among them
+  std::string_view name{};  // of a member
+  std::string_view text{};
+  std::int64_t integer = 0;  // of integers; a boolean as 0 or 1
+  std::uint64_t unsigned_integer = 0;
+  double real = 0;  // of all numbers
+
+  [[nodiscard]] bool is_number() const {
+    return kind == Kind::integer || kind == Kind::unsigned_integer || kind == Kind::real;
+  }
+  [[nodiscard]] const Value* first() const { return this + 1; }
+  [[nodiscard]] const Value* next() const { return this + span; }
+};
 }  // namespace record
 
 class RecordWriter {
@@ -90,11 +108,16 @@ class RecordWriter {
   template <class T>
   using Member = const T;
 
-  explicit RecordWriter(nlohmann::json& object);
+  // Begins an object at the end of `out`; the destructor ends it, with its members by name.
+  explicit RecordWriter(std::string& out) : out_(out) { out_ += '{'; }
+  RecordWriter(const RecordWriter&) = delete;
+  RecordWriter& operator=(const RecordWriter&) = delete;
+  ~RecordWriter();
 
   template <class T, class... Limits>
   RecordWriter& operator()(const char* key, const T& value, const Limits&...) {
-    write(slot(key), key, value);
+    begin(key);
+    write(key, value);
     return *this;
   }
   // Must be there, whatever the rules.
@@ -120,8 +143,10 @@ class RecordWriter {
   // null while it has no value.
   template <class T, class... Limits>
   RecordWriter& null_or(const char* key, const std::optional<T>& value, const Limits&...) {
-    slot(key);
-    return maybe(key, value);
+    if (value) return (*this)(key, *value);
+    begin(key);
+    out_ += "null";
+    return *this;
   }
   RecordWriter& id(const char* key, const std::string& value) { return (*this)(key, value); }
   // An enumeration by its names. `parse` gives a Result; see `scan`.
@@ -137,8 +162,8 @@ class RecordWriter {
   // A map as a list of {"name","value"}: names from the other side never become keys.
   template <class Pairs, class... Limits>
   RecordWriter& pairs(const char* key, const Pairs& pairs, const Limits&...) {
-    nlohmann::json& list = list_at(slot(key));
-    for (const auto& [name, value] : pairs) RecordWriter(push(list))("name", name)("value", value);
+    begin(key);
+    list(pairs, [&](const auto& pair) { RecordWriter{out_}("name", pair.first)("value", pair.second); });
     return *this;
   }
   // An instant as RFC 3339 says it; a WallTime is else milliseconds.
@@ -146,7 +171,8 @@ class RecordWriter {
   // Members of an object that is no struct of its own: `inner` is called with its writer or reader.
   template <class Inner>
   RecordWriter& object(const char* key, Inner inner) {
-    RecordWriter writer(slot(key));
+    begin(key);
+    RecordWriter writer(out_);
     inner(writer);
     return *this;
   }
@@ -159,40 +185,54 @@ class RecordWriter {
   RecordWriter& check(bool, const char*) { return *this; }
 
  private:
-  nlohmann::json& slot(const char* key);  // a new one, null
-  static nlohmann::json& list_at(nlohmann::json& slot);
-  static nlohmann::json& push(nlohmann::json& list);
-  static nlohmann::json& key_of(nlohmann::json& slot, const std::string& name);
-  static void put(nlohmann::json& slot, bool value);
-  static void put(nlohmann::json& slot, std::int64_t value);
-  static void put(nlohmann::json& slot, std::uint64_t value);
-  static void put(nlohmann::json& slot, double value);
-  static void put(nlohmann::json& slot, const std::string& value);
+  struct Begun {
+    std::string_view key;  // outlives the writer
+    std::size_t at;        // in `out_`
+  };
+  void begin(std::string_view key);
+  void put(bool value) { out_ += value ? "true" : "false"; }
+  void put(std::int64_t value) { out_ += std::to_string(value); }
+  void put(std::uint64_t value) { out_ += std::to_string(value); }
+  void put(double value);
+  void put(std::string_view value);
+
+  template <class List, class Write>
+  void list(const List& list, Write write_one) {
+    out_ += '[';
+    for (const auto& one : list) {
+      if (out_.back() != '[') out_ += ',';
+      write_one(one);
+    }
+    out_ += ']';
+  }
 
   template <class T>
-  static void write(nlohmann::json& slot, const char* key, const T& value) {
-    if constexpr (std::same_as<T, bool> || std::same_as<T, std::string>) put(slot, value);
-    else if constexpr (std::unsigned_integral<T>) put(slot, static_cast<std::uint64_t>(value));
-    else if constexpr (std::signed_integral<T>) put(slot, static_cast<std::int64_t>(value));
-    else if constexpr (std::floating_point<T>) put(slot, static_cast<double>(value));
-    else if constexpr (record::IsNumberId<T>::value || record::IsStringId<T>::value) put(slot, value.value);
-    else if constexpr (std::same_as<T, Digest>) put(slot, to_hex(value));
-    else if constexpr (std::same_as<T, Duration>) put(slot, record::in_unit(value, key));
-    else if constexpr (std::same_as<T, BootTime>) put(slot, value.ns);
-    else if constexpr (std::same_as<T, WallTime>) put(slot, value.ms);
+  void write(const char* key, const T& value) {
+    if constexpr (std::same_as<T, bool> || std::same_as<T, std::string>) put(value);
+    else if constexpr (std::unsigned_integral<T>) put(static_cast<std::uint64_t>(value));
+    else if constexpr (std::signed_integral<T>) put(static_cast<std::int64_t>(value));
+    else if constexpr (std::floating_point<T>) put(static_cast<double>(value));
+    else if constexpr (record::IsNumberId<T>::value || record::IsStringId<T>::value) write(key, value.value);
+    else if constexpr (std::same_as<T, Digest>) put(to_hex(value));
+    else if constexpr (std::same_as<T, Duration>) put(record::in_unit(value, key));
+    else if constexpr (std::same_as<T, BootTime>) put(value.ns);
+    else if constexpr (std::same_as<T, WallTime>) put(value.ms);
     else if constexpr (!record::Shape<T>::value) {
-      RecordWriter inner(slot);
+      RecordWriter inner(out_);
       fields(inner, value);
     } else if constexpr (record::Shape<T>::is_map) {
-      RecordWriter inner(slot);
-      for (const auto& [name, one] : value) write(key_of(slot, name), key, one);
+      RecordWriter inner(out_);
+      for (const auto& [name, one] : value) {
+        inner.begin(name);
+        inner.write(key, one);
+      }
     } else {
-      list_at(slot);
-      for (const auto& one : value) write(push(slot), key, one);
+      list(value, [&](const auto& one) { write(key, one); });
     }
   }
 
-  nlohmann::json* object_;
+  std::string& out_;
+  std::vector<Begun> members_;
 };
 
 class RecordReader {
@@ -201,12 +241,12 @@ class RecordReader {
   template <class T>
   using Member = T;
 
-  // REQUIRES: both outlive this. `where` names the object in errors.
-  RecordReader(const nlohmann::json& object, std::string where, const ReadRules& rules);
+  // REQUIRES: all outlive this. `what` names the object in errors.
+  RecordReader(const record::Value& object, std::string_view what, const ReadRules& rules);
 
   template <class T, class... Limits>
   RecordReader& operator()(const char* key, T& value, const Limits&... limits) {
-    if (const nlohmann::json* found = required(key)) read(*found, key, value, limits...);
+    if (const record::Value* found = required(key)) read(*found, key, value, limits...);
     return *this;
   }
   template <class T, class... Limits>
@@ -216,7 +256,7 @@ class RecordReader {
   }
   template <class T, class... Limits>
   RecordReader& added(const char* key, T& value, const Limits&... limits) {
-    if (const nlohmann::json* found = find(key)) read(*found, key, value, limits...);
+    if (const record::Value* found = find(key)) read(*found, key, value, limits...);
     return *this;
   }
   template <class T, class... Limits>
@@ -225,7 +265,7 @@ class RecordReader {
   }
   template <class T, class... Limits>
   RecordReader& maybe(const char* key, std::optional<T>& value, const Limits&... limits) {
-    if (const nlohmann::json* found = find(key)) read(*found, key, value.emplace(), limits...);
+    if (const record::Value* found = find(key)) read(*found, key, value.emplace(), limits...);
     return *this;
   }
   template <class T, class... Limits>
@@ -257,11 +297,11 @@ class RecordReader {
   template <class Pairs, class... Limits>
   RecordReader& pairs(const char* key, Pairs& pairs, std::size_t count_max, std::size_t name_max,
                       const Limits&... limits) {
-    const nlohmann::json* list = required(key);
+    const record::Value* list = required(key);
     if (list == nullptr) return *this;
-    each(*list, key, count_max, [&](const nlohmann::json& one) {
+    each(*list, key, count_max, [&](const record::Value& one) {
       std::pair<std::string, typename Pairs::value_type::second_type> entry;
-      RecordReader(one, inside(key), *rules_)("name", entry.first, name_max)("value", entry.second, limits...);
+      RecordReader(one, key, *this)("name", entry.first, name_max)("value", entry.second, limits...);
       pairs.insert(pairs.end(), std::move(entry));
     });
     return *this;
@@ -274,8 +314,8 @@ class RecordReader {
   }
   template <class Inner>
   RecordReader& object(const char* key, Inner inner) {
-    if (const nlohmann::json* found = required(key)) {
-      RecordReader reader(*found, inside(key), *rules_);
+    if (const record::Value* found = required(key)) {
+      RecordReader reader(*found, key, *this);
       inner(reader);
     }
     return *this;
@@ -301,59 +341,62 @@ class RecordReader {
   template <class T>
   using Bounds = std::numeric_limits<T>;
 
-  [[nodiscard]] const nlohmann::json* find(const char* key) const;      // nullptr when absent or null
-  [[nodiscard]] const nlohmann::json* required(const char* key) const;  // nullptr only where absence is allowed
+  [[nodiscard]] const record::Value* member(std::string_view key) const;  // the last of that name; nullptr: none
+  [[nodiscard]] const record::Value* find(const char* key) const;         // nullptr when absent or null
+  [[nodiscard]] const record::Value* required(const char* key) const;     // nullptr only where absence is allowed
   [[nodiscard]] bool is_number(const char* key) const;
-  [[nodiscard]] std::string inside(const char* key) const { return where_ + "." + key; }
+  // Of an object within one.
+  RecordReader(const record::Value& object, std::string_view key, const RecordReader& outer);
+  [[nodiscard]] std::string where() const;
   [[noreturn]] void refuse(const char* key, const char* why) const;
-  void each(const nlohmann::json& list, const char* key, std::size_t count_max,
-            const std::function<void(const nlohmann::json&)>& take) const;
-  void each_named(const nlohmann::json& object, const char* key, std::size_t count_max,
-                  const std::function<void(const std::string&, const nlohmann::json&)>& take) const;
-  void take(const nlohmann::json& in, const char* key, bool& value) const;
-  void take(const nlohmann::json& in, const char* key, std::uint64_t& value, std::uint64_t max) const;
-  void take(const nlohmann::json& in, const char* key, std::int64_t& value, std::int64_t min, std::int64_t max) const;
-  void take(const nlohmann::json& in, const char* key, double& value, double min, double max) const;
-  void take(const nlohmann::json& in, const char* key, std::string& value, std::size_t bytes_max) const;
-  void take(const nlohmann::json& in, const char* key, Digest& value) const;
-  void take(const nlohmann::json& in, const char* key, Duration& value) const;
+  void each(const record::Value& list, const char* key, std::size_t count_max,
+            const std::function<void(const record::Value&)>& take) const;
+  void each_named(const record::Value& object, const char* key, std::size_t count_max,
+                  const std::function<void(const std::string&, const record::Value&)>& take) const;
+  void take(const record::Value& in, const char* key, bool& value) const;
+  void take(const record::Value& in, const char* key, std::uint64_t& value, std::uint64_t max) const;
+  void take(const record::Value& in, const char* key, std::int64_t& value, std::int64_t min, std::int64_t max) const;
+  void take(const record::Value& in, const char* key, double& value, double min, double max) const;
+  void take(const record::Value& in, const char* key, std::string& value, std::size_t bytes_max) const;
+  void take(const record::Value& in, const char* key, Digest& value) const;
+  void take(const record::Value& in, const char* key, Duration& value) const;
   void check_id(const char* key, const std::string& id, bool operation) const;
 
-  void read(const nlohmann::json& in, const char* key, std::string& value, std::size_t bytes_max) const {
+  void read(const record::Value& in, const char* key, std::string& value, std::size_t bytes_max) const {
     take(in, key, value, bytes_max);
   }
   template <std::unsigned_integral T>
-  requires(!std::same_as<T, bool>) void read(const nlohmann::json& in, const char* key, T& value,
+  requires(!std::same_as<T, bool>) void read(const record::Value& in, const char* key, T& value,
                                              std::uint64_t max) const {
     std::uint64_t number = 0;
     take(in, key, number, std::min<std::uint64_t>(max, Bounds<T>::max()));
     value = static_cast<T>(number);
   }
   template <std::signed_integral T>
-  void read(const nlohmann::json& in, const char* key, T& value, std::int64_t min, std::int64_t max) const {
+  void read(const record::Value& in, const char* key, T& value, std::int64_t min, std::int64_t max) const {
     std::int64_t number = 0;
     take(in, key, number, min, max);
     value = static_cast<T>(number);
   }
-  void read(const nlohmann::json& in, const char* key, double& value, double min, double max) const {
+  void read(const record::Value& in, const char* key, double& value, double min, double max) const {
     take(in, key, value, min, max);
   }
   template <class T, class... Limits>
-  requires record::Shape<T>::value void read(const nlohmann::json& in, const char* key, T& value, std::size_t count_max,
+  requires record::Shape<T>::value void read(const record::Value& in, const char* key, T& value, std::size_t count_max,
                                              const Limits&... limits) const {
     value.clear();
     if constexpr (record::Shape<T>::is_map)
       each_named(in, key, count_max,
-                 [&](const std::string& name, const nlohmann::json& one) { read(one, key, value[name], limits...); });
+                 [&](const std::string& name, const record::Value& one) { read(one, key, value[name], limits...); });
     else
-      each(in, key, count_max, [&](const nlohmann::json& one) {
+      each(in, key, count_max, [&](const record::Value& one) {
         typename T::value_type element{};
         read(one, key, element, limits...);
         value.insert(value.end(), std::move(element));
       });
   }
   template <class T>
-  void read(const nlohmann::json& in, const char* key, T& value) const {
+  void read(const record::Value& in, const char* key, T& value) const {
     if constexpr (std::same_as<T, bool> || std::same_as<T, Digest> || std::same_as<T, Duration>) take(in, key, value);
     else if constexpr (std::same_as<T, std::string>) take(in, key, value, rules_->text_max);
     else if constexpr (std::unsigned_integral<T>) read(in, key, value, Bounds<T>::max());
@@ -370,15 +413,16 @@ class RecordReader {
       read(in, key, value.value);
       if (rules_->foreign) check_id(key, value.value, std::same_as<T, OpId>);
     } else {
-      RecordReader inner(in, inside(key), *rules_);
+      RecordReader inner(in, key, *this);
       inner.assumed_key_ = assumed_key_;
       inner.assumed_word_ = assumed_word_;
       fields(inner, value);
     }
   }
 
-  const nlohmann::json* object_;
-  std::string where_;
+  const record::Value* object_;
+  std::string_view what_;
+  const RecordReader* outer_ = nullptr;
   const ReadRules* rules_;
   std::string_view assumed_key_, assumed_word_;
 };
