@@ -45,12 +45,21 @@ bool needs_no_escape(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c != '"' && c != '\\'; });
 }
 
+constexpr std::size_t k_spare_max = 1024;           // values
+thread_local std::vector<record::Value> t_spare{};  // memory for the next document
+
 // Takes what the parser finds. A later member of the same name is the one that is found.
 class Builder : public nlohmann::json_sax<json> {
  public:
-  Builder(std::size_t text_size, std::size_t depth_max) : depth_max_(depth_max) {
+  Builder(std::size_t text_size, std::size_t depth_max) : depth_max_(depth_max), values_(std::exchange(t_spare, {})) {
     texts_.reserve(text_size);  // a text is never longer than it is written: none of them moves
   }
+  ~Builder() {
+    values_.clear();
+    if (values_.capacity() <= k_spare_max) t_spare = std::move(values_);
+  }
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
   bool null() override { return add(Kind::null); }
   bool boolean(bool value) override { return add(Kind::boolean, value ? 1 : 0); }
   bool number_integer(std::int64_t value) override { return add(Kind::integer, value, 0, static_cast<double>(value)); }

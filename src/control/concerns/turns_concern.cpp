@@ -18,6 +18,7 @@ namespace {
 
 constexpr Duration k_patience = std::chrono::minutes{1};  // others may fill in meanwhile whatever they need
 constexpr std::size_t k_planned_max = 8;                  // gangs that are planned for in one round
+constexpr Duration k_plan_holds = std::chrono::seconds{15};
 
 class TurnsConcern : public Concern {
  public:
@@ -26,18 +27,23 @@ class TurnsConcern : public Concern {
   [[nodiscard]] Duration period() const override { return std::chrono::seconds{3}; }  // the scheduler is asked
 
   void tick(BootTime now) override {
-    std::size_t planned = 0;
+    Basis basis = basis_now();
+    std::vector<const TrackedJob*> gangs;
     for (const TrackedJob* job : rooms_.placement.queue()) {
       const auto* waiting = job->in<job::Waiting>();
       const bool waits = job->spec().num_nodes > 1 && waiting != nullptr && waiting->why == "waiting_for_provider";
-      if (!waits || job->unsure || planned >= k_planned_max) {
-        rooms_.placement.keep_for(job->id(), std::nullopt);
-        if (!waits) since_.erase(job->id().value);
+      if (waits && !job->unsure && gangs.size() < k_planned_max) {
+        gangs.push_back(job);
+        basis.waiting.push_back(job->id());
         continue;
       }
-      ++planned;
-      plan(*job, now);
+      rooms_.placement.keep_for(job->id(), std::nullopt);
+      if (!waits) since_.erase(job->id().value);
     }
+    if (basis == basis_ && now < again_) return;
+    basis_ = std::move(basis);
+    again_ = now + k_plan_holds;
+    for (const TrackedJob* job : gangs) plan(*job, now);
   }
   void changed(const TrackedJob& job, const job::State&) override {
     if (job.in<job::Waiting>() == nullptr) since_.erase(job.id().value);
@@ -45,8 +51,25 @@ class TurnsConcern : public Concern {
   void forgotten(const JobId& id) override { since_.erase(id.value); }
 
  private:
+  // While these are the same, so are the plans: only the clock goes on.
+  struct Basis {
+    std::uint64_t capacity = 0;
+    std::vector<std::pair<JobId, Epoch>> running;
+    std::vector<job::Liveness> hosts;
+    std::vector<JobId> waiting;
+    bool operator==(const Basis&) const = default;
+  };
+  [[nodiscard]] Basis basis_now() const {
+    Basis basis{rooms_.fleet.capacity(), {}, {}, {}};
+    for (const TrackedJob* job : running_jobs()) basis.running.emplace_back(job->id(), job->state().epoch);
+    for (const auto& [name, host] : rooms_.fleet.hosts()) basis.hosts.push_back(host->liveness);
+    return basis;
+  }
+
   void plan(const TrackedJob& job, BootTime now) {
-    const std::vector<sched::Ending> running = sched::in_order(running_jobs());
+    std::vector<sched::Ending> endings;
+    for (const TrackedJob* one : running_jobs()) endings.push_back({one->id(), ends_in(*one)});
+    const std::vector<sched::Ending> running = sched::in_order(std::move(endings));
     std::optional<GangOffer> last;
     const auto fits = [&](const std::set<std::string>& gone) {
       Result<GangOffer> offer = rooms_.placement.offer(job, rooms_.placement.question(job, gone));
@@ -58,23 +81,24 @@ class TurnsConcern : public Concern {
     if (!needed) return rooms_.placement.keep_for(job.id(), std::nullopt);  // whatever ends: the hosts are not there
     Turn turn{last->members(), {}, false, {}};
     std::optional<double> when = 0;
-    turn.lines = lines_of(turn.members, std::vector(running.begin(), running.begin() + static_cast<std::ptrdiff_t>(*needed)), when);
+    turn.lines = lines_of(turn.members,
+                          std::vector(running.begin(), running.begin() + static_cast<std::ptrdiff_t>(*needed)), when);
     if (when) turn.from = now + std::chrono::seconds{std::llround(std::min(*when, 3e8))};
     const BootTime since = since_.try_emplace(job.id().value, now).first->second;
     turn.binding = now - since >= k_patience;
+    if (!turn.binding) again_ = std::min(again_, since + k_patience);
     turn.lines.push_back(turn.binding ? "these are kept for it: who comes after it gets them only to be done before"
-                                      : "others may use them meanwhile; in " + format_duration(k_patience - (now - since)) +
-                                            " they are kept for it");
+                                      : "others may use them meanwhile; in " +
+                                            format_duration(k_patience - (now - since)) + " they are kept for it");
     if (turn.binding && told_.insert(job.id().value + "/" + std::to_string(job.state().attempts.value)).second)
       rooms_.book.note(job.id(), {"kept_for_it", turn.lines.front(), {}, {}});
     rooms_.placement.keep_for(job.id(), std::move(turn));
   }
 
-  [[nodiscard]] std::vector<sched::Ending> running_jobs() const {
-    std::vector<sched::Ending> running;
+  [[nodiscard]] std::vector<const TrackedJob*> running_jobs() const {
+    std::vector<const TrackedJob*> running;
     for (const auto& [id, job] : rooms_.book.all())
-      if (job->state().attempt() != nullptr && job->in<job::Collecting>() == nullptr)
-        running.push_back({job->id(), ends_in(*job)});
+      if (job->state().attempt() != nullptr && job->in<job::Collecting>() == nullptr) running.push_back(job.get());
     return running;
   }
 
@@ -105,8 +129,9 @@ class TurnsConcern : public Concern {
         const TrackedJob* job = std::as_const(rooms_.book).find(one.job);
         const job::Attempt* attempt = job == nullptr ? nullptr : job->state().attempt();
         if (attempt == nullptr || attempt->on(member.host) == nullptr) continue;
-        const std::string end = one.in ? ", expected in " + format_duration(std::chrono::seconds{std::llround(std::min(*one.in, 3e8))})
-                                       : ", nobody knows when";
+        const std::string end =
+            one.in ? ", expected in " + format_duration(std::chrono::seconds{std::llround(std::min(*one.in, 3e8))})
+                   : ", nobody knows when";
         holders.push_back(job->row.name + " (" + one.job.value + ") ends" + end);
         when = when && one.in ? std::optional{std::max(*when, *one.in)} : std::nullopt;
       }
@@ -114,7 +139,8 @@ class TurnsConcern : public Concern {
       else later.push_back(member.host.value + " when " + join(holders, ", and "));
     }
     lines.push_back("waits for " + std::to_string(members.size()) + " hosts: " +
-                    (free.empty() ? "none of them is free now" : join(free, ", ") + (free.size() == 1 ? " is" : " are") + " free now"));
+                    (free.empty() ? "none of them is free now"
+                                  : join(free, ", ") + (free.size() == 1 ? " is" : " are") + " free now"));
     for (std::string& line : later) lines.push_back(std::move(line));
     return lines;
   }
@@ -122,6 +148,8 @@ class TurnsConcern : public Concern {
   const Rooms rooms_;
   std::map<std::string, BootTime> since_;  // when it was first seen waiting, by job
   std::set<std::string> told_;             // by job and attempt
+  Basis basis_{};                          // of the plans that hold
+  BootTime again_{};                       // when they are made anew all the same
 };
 
 }  // namespace
