@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 namespace gridctl {
 namespace paint {
 
@@ -98,6 +100,46 @@ TEST(Record, WritesTheUnitOfTheKeyNullAndNothingWhereEachIsDue) {
             R"("price":null,"spots":[{"x":1},{"x":2}],"title":"t","waits_ms":1500})");
 }
 
+// As the library that parses it would write it: one form for one value, on all hosts.
+TEST(Record, WritesTextsAndNumbersInTheOnlyForm) {
+  const auto again = [](const std::string& text) {
+    return nlohmann::json::parse(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  };
+  for (const double price :
+       {0.0, -0.0, 0.1, 1.0, -2.5, 1e-4, 9.9e-5, 123456789012345.0, 1e15, 1.5e300, 5e-324, 1.0 / 3}) {
+    Picture picture;
+    picture.price = price;
+    const std::string text = write_record(picture);
+    EXPECT_EQ(text, again(text));
+    const Result<Picture> back = read(text, k_own_rules);
+    ASSERT_TRUE(back) << text;
+    EXPECT_EQ(back->price, price);
+  }
+  for (const std::string title : {"", "\"", "a\\b", "\n\t\r\b\f", "\x01\x1f\x7f", "Jürgen", "日本", "😀", "/"}) {
+    Picture picture;
+    picture.title = title;
+    picture.counts = {{title, 1}, {title + "~", 2}, {"!", 3}};
+    const std::string text = write_record(picture);
+    EXPECT_EQ(text, again(text));
+    const Result<Picture> back = read(text, k_own_rules);
+    ASSERT_TRUE(back) << text;
+    EXPECT_EQ(*back, picture);
+  }
+  Picture torn;
+  torn.title = "a\xff\xc3(";
+  EXPECT_EQ(nlohmann::json::parse(write_record(torn))["title"], "a\uFFFD\uFFFD(") << "what is no UTF-8 is replaced";
+  torn.price = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(nlohmann::json::parse(write_record(torn))["price"].is_null());
+}
+
+TEST(Record, OfTwoMembersOfOneNameTheLastOneCounts) {
+  const Result<Picture> picture =
+      read(with(R"("epoch":7)", R"("epoch":[{"epoch":5},6],"epoch":8,"price":1,"price":2)"));
+  ASSERT_TRUE(picture) << picture.error().message;
+  EXPECT_EQ(picture->epoch, Epoch{8});
+  EXPECT_EQ(picture->price, std::nullopt) << "null stands behind";
+}
+
 TEST(Record, SaysWhatIsWrongAndWhere) {
   const std::pair<std::string, const char*> wrong[] = {
       {with(R"("epoch":7,)", ""), "the picture lacks 'epoch'"},
@@ -115,6 +157,10 @@ TEST(Record, SaysWhatIsWrongAndWhere) {
        "the picture has a 'waits_ms' that is no number within its limits"},
       {std::string(40, '[') + std::string(40, ']'), "the picture is nested too deep"},
       {"[]", "the picture is no object"},
+      {R"({"job":"j1")",
+       "the picture: [json.exception.parse_error.101] parse error at line 1, column 12: syntax error while parsing "
+       "object - unexpected end of input; expected '}'"},
+      {R"({"epoch":1e999})", "the picture: [json.exception.out_of_range.406] number overflow parsing '1e999'"},
   };
   for (const auto& [text, expected] : wrong) {
     const Result<Picture> picture = read(text);
