@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <set>
 
 #include "agent/ledger.hpp"
 #include "agent/log_ring.hpp"
@@ -397,6 +398,20 @@ TEST_F(SuperviseProcess, TellsThatItSetsUpAndThenThatItRuns) {
   ASSERT_TRUE(comes_to(AttemptPhase::running));
   EXPECT_GE(status().running_ms_ago, 0);
   EXPECT_GE(status().started_ms_ago, status().running_ms_ago);
+  finish();
+  EXPECT_EQ(ends().exit_code, 4);
+}
+
+TEST_F(SuperviseProcess, WithoutASetupOnlyItsStartIsToldOf) {
+  accept();
+  supervise();
+  std::set<std::string> told;
+  ASSERT_TRUE(comes([&] {
+    const wire::AttemptStatus now = status();
+    if (!now.doing.empty()) told.insert(now.doing);
+    return now.phase == AttemptPhase::running;
+  }));
+  EXPECT_THAT(told, Not(Contains("setup")));
   finish();
   EXPECT_EQ(ends().exit_code, 4);
 }

@@ -66,6 +66,7 @@ TEST(History, OfAJobThatSucceeds) {
   EXPECT_THAT(job.lines(), ElementsAre("preparing: ada: running setup, preparing the image took 2.5s"));
   job.advance(500);
   job.happen(PayloadStarted{{1}, 0, 200ms});
+  EXPECT_EQ(doing_in_words("start"), "starting the program") << "of a job without a setup";
   EXPECT_THAT(job.lines(), ElementsAre("attempt_started: attempt 1 runs on ada, 4.5s after it was placed, running setup took 500ms"));
   EXPECT_THAT(job.table(), ElementsAre("running"));
   EXPECT_EQ(job.state.attempt()->started_at->ms, job.now_ms - 200);
