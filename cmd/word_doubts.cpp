@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "plan/device.hpp"
 #include "sched/catalogue.hpp"
+#include "sched/ranks.hpp"
 #include "sched/gpu_match.hpp"
 #include "sched/region_words.hpp"
 
@@ -67,6 +68,7 @@ Result<void> check_words(const job::Spec& spec, const std::vector<sched::HostFac
   for (const auto* regions : {&spec.constraints.region_in, &spec.constraints.region_not})
     for (const std::string& region : *regions)
       if (std::string doubt = region_doubt(region); !doubt.empty()) warnings.push_back(std::move(doubt));
+  if (std::string doubt = sched::ssh_doubt(spec); !doubt.empty()) warnings.push_back(std::move(doubt));
   return {};
 }
 

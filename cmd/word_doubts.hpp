@@ -19,7 +19,7 @@ namespace gridctl::cmd {
 [[nodiscard]] std::string region_doubt(std::string_view name);
 
 // Refused with `code` when neither the catalogue nor a host knows any of the GPUs that the job asks for. What is unknown
-// beside known ones, and regions that are none, become lines of `warnings`.
+// beside known ones, regions that are none, and programs that need ssh between hosts become lines of `warnings`.
 [[nodiscard]] Result<void> check_words(const job::Spec& spec, const std::vector<sched::HostFacts>& hosts, Code code,
                                        std::vector<std::string>& warnings);
 

@@ -45,13 +45,6 @@ Result<Number> number_in(std::string_view text, const char* what) {
   return number;
 }
 
-Result<GangFile> own_gang() {
-  const auto path = os::environment("GRIDCTL_GANG_FILE");
-  if (!path) return make_error(Code::usage, "this is no process of a gang: GRIDCTL_GANG_FILE is not set");
-  TRY_ASSIGN(const std::string text, os::read_file(*path, k_file_bytes));
-  return parse_gang_file(text);
-}
-
 // --- One call: a word, a length, so many bytes. The answer is one byte: the exit status. ----------------------------
 
 Result<void> say(PeerStream& peer, Word word, std::string_view text) {
@@ -75,21 +68,6 @@ Result<Call> hear(PeerStream& peer) {
   TRY(peer.read(std::as_writable_bytes(std::span(call.text))));
   if (call.word != Word::run && call.word != Word::end) return make_error(Code::protocol_violation, "an unknown call");
   return call;
-}
-
-// Its host may not be up yet: tried again until `give_up`.
-Result<PeerStream> reach(const GangFile& gang, const std::string& address, BootTime give_up, const os::Clock& clock) {
-  for (;;) {
-    auto connected = connect_numeric(address, gang.port, std::min(give_up, clock.boot() + k_try_wait), clock);
-    if (connected) {
-      PeerStream peer(std::move(connected->socket), address, clock.boot() + k_proof_wait, clock);
-      TRY(prove_as_connector(peer, gang.token));
-      return peer;
-    }
-    if (clock.boot() >= give_up)
-      return std::move(connected).error().with_context("while calling " + address + " port " + std::to_string(gang.port));
-    ::poll(nullptr, 0, k_try_pause_ms);
-  }
 }
 
 int status_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
@@ -144,17 +122,6 @@ pid_t start_shell(const std::string& command) {
   ::_exit(0);
 }
 
-void end_children() {
-  for (const int signal : {SIGTERM, SIGKILL}) {
-    signal_each(os::descendants(::getpid()), signal);
-    for (int looks = 0; looks < 25; ++looks) {
-      while (::waitpid(-1, nullptr, WNOHANG) > 0) continue;
-      if (os::descendants(::getpid()).empty()) return;
-      ::poll(nullptr, 0, k_peer_look_ms);
-    }
-  }
-}
-
 Result<int> serve(const os::Clock& clock) {
   TRY_ASSIGN(const GangFile gang, own_gang());
   TRY_ASSIGN(PeerListener listener, PeerListener::open(gang.port));
@@ -167,7 +134,7 @@ Result<int> serve(const os::Clock& clock) {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) continue;
     unsigned char status = 0;
     if (::read(over.get(), &status, 1) == 1) {
-      end_children();
+      end_all_children();
       return status;
     }
     TRY_ASSIGN(std::optional<PeerStream> peer,
@@ -191,7 +158,7 @@ Result<int> run(std::span<char* const> arguments, const os::Clock& clock) {
     ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
     return errno_error(errno, "cannot run /bin/sh");
   }
-  TRY_ASSIGN(PeerStream peer, reach(gang, host, clock.boot() + k_companion_wait, clock));
+  TRY_ASSIGN(PeerStream peer, reach_member(gang, host, clock.boot() + k_companion_wait, clock));
   TRY(say(peer, Word::run, command));
   peer.set_deadline(clock.boot() + k_call_age_max);
   std::array<std::byte, 1> answer;
@@ -204,7 +171,7 @@ Result<int> end(std::span<char* const> arguments, const os::Clock& clock) {
   TRY_ASSIGN(const GangFile gang, own_gang());
   for (std::size_t i = 0; i < gang.addresses.size(); ++i) {
     if (i == gang.node_rank) continue;
-    auto peer = reach(gang, gang.addresses[i], clock.boot() + k_end_wait, clock);
+    auto peer = reach_member(gang, gang.addresses[i], clock.boot() + k_end_wait, clock);
     if (!peer) continue;  // it has ended, or is stopped by the controller
     peer->set_deadline(clock.boot() + k_end_wait);
     std::array<std::byte, 1> answer;
@@ -213,6 +180,39 @@ Result<int> end(std::span<char* const> arguments, const os::Clock& clock) {
   return 0;
 }
 }  // namespace
+
+Result<GangFile> own_gang() {
+  const auto path = os::environment("GRIDCTL_GANG_FILE");
+  if (!path) return make_error(Code::usage, "this is no process of a gang: GRIDCTL_GANG_FILE is not set");
+  TRY_ASSIGN(const std::string text, os::read_file(*path, k_file_bytes));
+  return parse_gang_file(text);
+}
+
+Result<PeerStream> reach_member(const GangFile& gang, const std::string& address, BootTime give_up,
+                                const os::Clock& clock) {
+  for (;;) {
+    auto connected = connect_numeric(address, gang.port, std::min(give_up, clock.boot() + k_try_wait), clock);
+    if (connected) {
+      PeerStream peer(std::move(connected->socket), address, clock.boot() + k_proof_wait, clock);
+      TRY(prove_as_connector(peer, gang.token));
+      return peer;
+    }
+    if (clock.boot() >= give_up)
+      return std::move(connected).error().with_context("while calling " + address + " port " + std::to_string(gang.port));
+    ::poll(nullptr, 0, k_try_pause_ms);
+  }
+}
+
+void end_all_children() {
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    signal_each(os::descendants(::getpid()), signal);
+    for (int looks = 0; looks < 25; ++looks) {
+      while (::waitpid(-1, nullptr, WNOHANG) > 0) continue;
+      if (os::descendants(::getpid()).empty()) return;
+      ::poll(nullptr, 0, k_peer_look_ms);
+    }
+  }
+}
 
 Result<GangFile> parse_gang_file(std::string_view text) {
   const std::vector<std::string> lines = split_lines(text);

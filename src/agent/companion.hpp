@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/peer_socket.hpp"
 #include "base/bytes.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
@@ -28,10 +29,16 @@ struct GangFile {
   std::vector<std::string> addresses;  // of the members
 };
 [[nodiscard]] Result<GangFile> parse_gang_file(std::string_view text);
+[[nodiscard]] Result<GangFile> own_gang();  // of this process
+// Connects, and both prove that they are of the gang. Its host may not be up yet: tried again until `give_up`.
+[[nodiscard]] Result<PeerStream> reach_member(const GangFile& gang, const std::string& address, BootTime give_up,
+                                              const os::Clock& clock);
+void end_all_children();  // of this process, their children too: they may save first, for five seconds
 
 // Each returns the exit status of this process.
 [[nodiscard]] int gang_serve(const os::Clock& clock);  // until the first host says that it is over: with its status
 [[nodiscard]] int gang_run(std::span<char* const> arguments, const os::Clock& clock);  // HOST COMMAND…, as rsh
 [[nodiscard]] int gang_end(std::span<char* const> arguments, const os::Clock& clock);  // STATUS
+[[nodiscard]] int gang_node(std::span<char* const> arguments, const os::Clock& clock);  // COMMAND…; gang_node.cpp
 
 }  // namespace gridctl::agent

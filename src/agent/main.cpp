@@ -24,6 +24,7 @@ int usage() {
       "gridctl-agent gang-serve         take calls of the first host of this gang\n"
       "gridctl-agent gang-run HOST COMMAND...   run a command on another host of this gang\n"
       "gridctl-agent gang-end STATUS    tell the other hosts that the gang's program has ended\n"
+      "gridctl-agent gang-node COMMAND...       run this host's command of a gang\n"
       "gridctl-agent --self-hash        print the SHA-256 of this binary\n"
       "gridctl-agent --version\n",
       stderr);
@@ -54,6 +55,7 @@ int main(int argc, char** argv) {
   if (command == "gang-serve" && argc == 2) return gridctl::agent::gang_serve(clock);
   if (command == "gang-run") return gridctl::agent::gang_run(arguments.subspan(2), clock);
   if (command == "gang-end") return gridctl::agent::gang_end(arguments.subspan(2), clock);
+  if (command == "gang-node") return gridctl::agent::gang_node(arguments.subspan(2), clock);
   if (command == "--self-hash") return std::puts(gridctl::agent::self_hash().c_str()) < 0 ? 1 : 0;
   if (command == "--version") return std::puts("gridctl-agent " GRIDCTL_VERSION) < 0 ? 1 : 0;
   return usage();

@@ -45,6 +45,11 @@ std::uint32_t processes_of(const wire::Gang& gang) {
   return gang.self_starting || !starts_one_by_one(gang) ? 1 : gang.here().ranks;
 }
 
+// The job's own command, once on each host: a worker that it leaves in the background may serve the first host's.
+bool is_node_command(const wire::Gang& gang) {
+  return launcher_of(gang) == job::Launcher::plain && gang.members.size() > 1 && processes_of(gang) == 1;
+}
+
 std::string label_of(const wire::Gang& gang, std::uint32_t local) {
   if (gang.world_size() == 1) return "";  // nobody else's lines are beside its own
   const bool whole_host = gang.self_starting || has_starter(gang);
@@ -170,16 +175,18 @@ Result<void> make_rank_files(const Path& run, const wire::AttemptSpec& spec, con
   TRY(os::write_file_atomically(run / "hosts", host_names(gang), 0644));
   TRY(os::write_file_atomically(run / "hostfile", job::hostfile(place.hosts), 0644));
   TRY(os::write_file_atomically(run / "machinefile", job::machinefile(place.hosts), 0644));
-  if (!has_starter(gang)) return {};
-  std::string members = to_hex(gang.token) + "\n" + std::to_string(gang.port + job::k_companion_port) + "\n" +
-                        std::to_string(gang.node_rank) + "\n";
+  const bool is_node = is_node_command(gang);
+  if (!is_node && !has_starter(gang)) return {};
+  const int port = gang.port + (is_node ? gang.ports - 1 : job::k_companion_port);
+  std::string members = to_hex(gang.token) + "\n" + std::to_string(port) + "\n" + std::to_string(gang.node_rank) + "\n";
   for (const wire::GangMember& member : gang.members) members += member.address + "\n";
   TRY(os::write_file_atomically(run / k_gang_file, members));
   TRY(os::write_file_atomically(run / k_program_file, spec.run + "\n"));
   const job::StarterPaths paths{agent, (view.run / k_program_file).string(), (view.run / "hostfile").string(),
                                 (view.run / "machinefile").string()};
-  return os::write_file_atomically(run / "run.sh",
-                                   job::starter_script(launcher_of(gang), place, paths, gang.self_starting));
+  return os::write_file_atomically(
+      run / "run.sh", is_node ? job::node_script(paths)
+                              : job::starter_script(launcher_of(gang), place, paths, gang.self_starting));
 }
 
 }  // namespace gridctl::agent

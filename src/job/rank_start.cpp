@@ -112,6 +112,10 @@ std::string starter_script(Launcher launcher, const RankPlace& place, const Star
   return launcher == Launcher::mpi ? mpi_script(place, paths, self_starting) : ray_script(place, paths);
 }
 
+std::string node_script(const StarterPaths& paths) {
+  return "exec " + shell_quote(paths.agent) + " gang-node \"${BASH:-/bin/sh}\" " + shell_quote(paths.program) + "\n";
+}
+
 std::string hostfile(const std::vector<RankHost>& hosts) {
   std::string text;
   for (const RankHost& host : hosts) text += host.address + " slots=" + std::to_string(host.ranks) + "\n";

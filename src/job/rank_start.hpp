@@ -37,6 +37,8 @@ struct StarterPaths {
 // A shell text. REQUIRES: starter_of(launcher) is not each_host. `self_starting`: the job's own command calls mpirun.
 [[nodiscard]] std::string starter_script(Launcher launcher, const RankPlace& place, const StarterPaths& paths,
                                          bool self_starting);
+// The same for the job's own command on each host of several, whose workers in the background outlive it.
+[[nodiscard]] std::string node_script(const StarterPaths& paths);
 // "10.0.0.7 slots=8" for each host, as OpenMPI and DeepSpeed read it; "10.0.0.7:8", as MPICH and Intel MPI do.
 [[nodiscard]] std::string hostfile(const std::vector<RankHost>& hosts);
 [[nodiscard]] std::string machinefile(const std::vector<RankHost>& hosts);
@@ -45,7 +47,8 @@ struct StarterPaths {
 // Else it joins whoever listens on its port, and the new rank waits outside: seen with torch. The range lies below
 // Linux's ephemeral ports, which outgoing connections take at random.
 inline constexpr int k_gang_ports = 32, k_gang_port_min = 20'000, k_gang_port_max = 32'767;
-inline constexpr int k_companion_port = 1;  // behind the rendezvous: where a host takes calls from the first host
+inline constexpr int k_companion_port = 1;  // behind the rendezvous: where a host takes calls from the first host.
+                                            // With a node_script it is the last of the range, on the first host.
 // The first of the range, where the rendezvous is. `skip` counts ranges that were found in use.
 [[nodiscard]] int gang_port(const JobId& job, Epoch epoch, int skip = 0);
 

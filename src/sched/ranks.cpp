@@ -2,6 +2,7 @@
 #include "sched/ranks.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "job/rank_start.hpp"
 #include "sched/shell_words.hpp"
@@ -21,7 +22,38 @@ bool is_starter(const ShellCommand& command) {
     return command.program != "accelerate" || has("launch");
   return (command.program == "ray" || command.program == "ray.scripts.scripts") && has("start");
 }
+
+// The programs that reach other hosts by ssh, the options that name those hosts, and the launcher that does without.
+struct RemoteStarter {
+  std::vector<std::string_view> programs, options;
+  const char* launcher;
+};
+const std::array<RemoteStarter, 3> k_remote_starters{
+    {{{"mpirun", "mpiexec", "mpiexec.hydra", "mpirun.openmpi", "mpirun.mpich", "orterun", "prterun"},
+      {"-H", "-host", "--host", "-hosts", "-hostfile", "--hostfile", "-machinefile", "--machinefile", "-f"},
+      "mpi"},
+     {{"deepspeed"}, {"-H", "--hostfile", "--num_nodes"}, "deepspeed"},
+     {{"horovodrun"}, {"-H", "--hosts", "-hostfile", "--hostfile"}, "mpi"}}};
+
+bool names_hosts(const ShellCommand& command, const RemoteStarter& starter) {
+  return std::any_of(command.arguments.begin(), command.arguments.end(), [&](const std::string& argument) {
+    const std::string_view option = std::string_view(argument).substr(0, argument.find('='));
+    return std::find(starter.options.begin(), starter.options.end(), option) != starter.options.end();
+  });
+}
 }  // namespace
+
+std::string ssh_doubt(const job::Spec& spec) {
+  if (spec.num_nodes <= 1 || spec.launcher != job::Launcher::plain) return "";
+  for (const ShellCommand& command : shell_commands(spec.run))
+    for (const RemoteStarter& starter : k_remote_starters)
+      if (std::find(starter.programs.begin(), starter.programs.end(), command.program) != starter.programs.end() &&
+          names_hosts(command, starter))
+        return "'" + command.program +
+               "' in 'run' reaches the other hosts by ssh, which jobs do not have; with 'launcher: " +
+               starter.launcher + "' it needs none";
+  return "";
+}
 
 bool starts_ranks_itself(std::string_view run) {
   const std::vector<ShellCommand> commands = shell_commands(run);

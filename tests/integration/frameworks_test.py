@@ -143,6 +143,26 @@ class Gangs(grid.Case):
         output = self.run_module("mpi4py.bench ringtest", "mpi4py", "mpi")
         self.assertRegex(output, r"time for 1 loops? = \S+ seconds \(6 processes, 1 bytes\)")
 
+    def test_rays_cluster_as_published_job_files_start_it(self):
+        """Each host's `run` starts Ray in the background; it ends at once on all but the first."""
+        if not os.path.isdir(os.path.join(grid.FRAMEWORKS, "ray")):
+            self.skipTest("GRIDCTL_FRAMEWORKS has no ray")
+        run = """ray() { python3 -m ray.scripts.scripts "$@"; }
+head_ip=`echo "$SKYPILOT_NODE_IPS" | head -n1`
+if [ "$SKYPILOT_NODE_RANK" == "0" ]; then
+  ray start --head --disable-usage-stats --port 6379
+  sleep 5
+  python3 ray_nodes.py `echo "$SKYPILOT_NODE_IPS" | wc -l`
+else
+  sleep 5
+  ray start --address $head_ip:6379 --disable-usage-stats
+fi"""
+        job = laptop.submit({"name": "ray-by-hand", "workdir": grid.WORKLOADS, "run": run, "num_nodes": 2,
+                             "class": "federated", "envs": ENVIRONMENT, "resources": {"cpus": 0.5}})
+        job.wait_success(deadline=240)
+        self.assertEqual(len(job.attempts()), 1, job.evidence())
+        self.assertRegex(job.logs("--rank", "0"), r"tasks ran on 2 of 2 nodes", job.evidence())
+
 
 def add_program(program, package):
     setattr(Programs, f"test_{program}", lambda self: self.survive(program, package))

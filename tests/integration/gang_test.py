@@ -165,6 +165,27 @@ class Gang(grid.Case):
         self.assertEqual(sorted({host for _, host in said}), sorted(hosts), job.evidence())
         self.grid.wait_clean()
 
+    def test_a_worker_that_a_host_leaves_in_the_background_serves_the_first_one(self):
+        """As published job files start Ray: `ray start --address ...`, and `run` ends there."""
+        run = """port=$((GRIDCTL_MASTER_PORT + 5))
+if [ "$SKYPILOT_NODE_RANK" = 0 ]; then
+  sleep 4
+  python3 -c "import sys, urllib.request as u; print('read', len(u.urlopen(sys.argv[1], timeout=20).read()))" \
+    http://$(echo "$SKYPILOT_NODE_IPS" | tail -n 1):$port/
+else
+  setsid python3 -m http.server $port > server.log 2>&1 &
+fi"""
+        for engine, image in (("process", None), ("container", "localhost/torch:cpu")):
+            with self.subTest(engine):
+                job = laptop.submit({"name": f"worker-{engine}", "run": run, "num_nodes": 2, "class": "federated",
+                                     "resources": {"cpus": 0.25}, **({"image": image} if image else {})})
+                job.wait_success(deadline=90)
+                self.assertEqual(len(job.attempts()), 1, job.evidence())
+                self.assertRegex(job.logs("--rank", "0"), r"read \d+", job.evidence())
+                self.assertIn("what it left running (1 process) goes on until the first host's command has ended",
+                              job.logs("--rank", "1"), job.evidence())
+        self.grid.wait_clean()
+
     def test_a_rank_of_an_old_epoch_finds_nobody(self):
         job = laptop.submit(ddp("cut", PACE=0.3))
         job.wait_checkpoint(1, deadline=90)

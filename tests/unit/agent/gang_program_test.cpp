@@ -49,6 +49,12 @@ class GangProgram : public ::testing::Test {
     ::unsetenv("GRIDCTL_GANG_FILE");
     return pid.value();
   }
+  template <class Holds>
+  static bool comes(Holds holds) {
+    const BootTime patience = os::system_clock().boot() + std::chrono::seconds{20};
+    while (!holds() && os::system_clock().boot() < patience) os::pause_for(std::chrono::milliseconds{5});
+    return holds();
+  }
   void serve() { server_ = begin("second", {"gang-serve"}); }
   [[nodiscard]] int served() { return os::wait(*std::exchange(server_, std::nullopt))->code; }  // its status
 
@@ -123,6 +129,56 @@ TEST_F(GangProgram, ServesNobodyWithoutTheToken) {
   EXPECT_THAT(refused->err, HasSubstr("gridctl: "));
   EXPECT_FALSE(os::exists(dir_ / "touched"));
   EXPECT_EQ(call("first", {"gang-run", "127.0.0.2", "true"})->status.code, 0) << "it goes on serving";
+}
+
+// `ray start` without --block, as many published job files have it: a daemon that the first host's program uses.
+constexpr const char* k_leaves_a_worker =
+    "setsid sleep 77.5 >/dev/null 2>&1 & echo $! > worker.new; mv worker.new worker";
+
+TEST_F(GangProgram, WhatACommandLeavesRunningLivesUntilTheFirstHostsEnds) {
+  const int first = begin(
+      "first", {"gang-node", "sh", "-c", "while [ ! -e " + (dir_ / "enough").native() + " ]; do sleep 0.02; done"});
+  const int second =
+      begin("second", {"gang-node", "sh", "-c", "cd " + dir_.path().native() + "; " + k_leaves_a_worker});
+  ASSERT_TRUE(comes([&] { return os::exists(dir_ / "worker"); }));
+  const int worker = std::stoi(os::read_file(dir_ / "worker").value());
+  os::pause_for(std::chrono::milliseconds{700});
+  EXPECT_TRUE(os::identify(worker)) << "its command has ended long ago";
+  std::ofstream(dir_ / "enough") << "";
+  EXPECT_EQ(os::wait(first)->code, 0);
+  EXPECT_EQ(os::wait(second)->code, 0);
+  EXPECT_FALSE(os::identify(worker));
+}
+
+TEST_F(GangProgram, ACommandThatLeavesNothingOrFailsIsNotHeldUpByTheFirstHosts) {
+  const int first = begin("first", {"gang-node", "sleep", "77.75"});
+  for (const auto& [script, code] : {std::pair{std::string("true"), 0}, std::pair{std::string("exit 7"), 7},
+                                     std::pair{std::string(k_leaves_a_worker) + "; exit 3", 3}}) {
+    const auto ended = call("second", {"gang-node", "sh", "-c", "cd " + dir_.path().native() + "; " + script});
+    ASSERT_THAT(ended, IsOk());
+    EXPECT_EQ(ended->status.code, code) << script << ended->err;
+  }
+  const auto killed = call("second", {"gang-node", "sh", "-c", "kill -9 $$"});
+  ASSERT_THAT(killed, IsOk());
+  EXPECT_EQ(killed->status.signal, SIGKILL) << "as the command itself would have ended";
+  EXPECT_TRUE(os::identify(first));
+  ::kill(std::stoi(os::read_file(dir_ / "worker").value()), SIGKILL);
+  for (const os::ProcessId& process : os::descendants(first)) ::kill(process.pid, SIGKILL);
+  ASSERT_THAT(os::wait(first), IsOk());
+}
+
+TEST_F(GangProgram, WhatIsLeftRunningEndsWithItsCommandWhenTheFirstHostsHasEnded) {
+  const std::string leaves = "cd " + dir_.path().native() + "; sleep 1; " + k_leaves_a_worker;
+  write_gang("of-another", std::string(64, 'c'), 1);
+  for (const char* gang : {"second", "of-another"}) {
+    const int first = begin("first", {"gang-node", "sleep", gang == std::string("second") ? "0.5" : "4"});
+    const auto ended = call(gang, {"gang-node", "sh", "-c", leaves});
+    ASSERT_THAT(ended, IsOk());
+    EXPECT_EQ(ended->status.code, 0);
+    EXPECT_THAT(ended->err, HasSubstr("what the command left running (1 process) ends with it")) << gang;
+    EXPECT_FALSE(os::identify(std::stoi(os::read_file(dir_ / "worker").value())));
+    EXPECT_EQ(os::wait(first)->code, 0);
+  }
 }
 
 TEST_F(GangProgram, SaysWhatIsWrongWithACall) {

@@ -197,6 +197,17 @@ TEST(Ranks, OfRayServeItsClusterWhereThereIsMoreThanOneHost) {
   EXPECT_FALSE(rank_files(spec).contains("gang")) << "on one host it starts its cluster itself";
 }
 
+TEST(Ranks, ACommandOfOneHostOfSeveralIsFollowedForWhatItLeavesRunning) {
+  auto spec = gang_of_two("plain", 1);
+  EXPECT_THAT(rank_files(spec)["run.sh"], HasSubstr("gang-node \"${BASH:-/bin/sh}\""));
+  EXPECT_THAT(rank_files(spec)["gang"], HasSubstr("\n20063\n1\n10.0.0.7\n10.0.0.8\n")) << "the last port of the range";
+  spec.gang->members[1].ranks = 2;
+  EXPECT_FALSE(rank_files(spec).contains("run.sh")) << "ranks are followed each";
+  spec.gang->members.resize(1);
+  spec.gang->node_rank = 0;
+  EXPECT_FALSE(rank_files(spec).contains("run.sh"));
+}
+
 TEST(Ranks, SeveralOnAHostDoNotTakeAllProcessorsEach) {
   EXPECT_EQ(rank_variables(gang_of_two("torchrun", 2), {}, 0).at("OMP_NUM_THREADS"), "1");
   EXPECT_FALSE(rank_variables(gang_of_two("torchrun", 1), {}, 0).contains("OMP_NUM_THREADS"));

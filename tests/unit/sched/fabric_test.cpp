@@ -125,9 +125,31 @@ TEST(RanksOnHost, ACommandThatStartsRanksItselfIsKnownByItsProgram) {
                           "accelerate launch train.py", "OMP_NUM_THREADS=1 mpirun -np 4 ./a", "srun ./a",
                           "deepspeed train.py", "cd src && ray start --head --port 6379"})
     EXPECT_TRUE(starts_ranks_itself(run)) << run;
-  for (const char* run : {"python train.py", "pip install torchrun", "accelerate config", "ray job ls",
-                          "echo mpirun", "python mpirun_plot.py"})
+  for (const char* run : {"python train.py", "pip install torchrun", "accelerate config", "ray job ls", "echo mpirun",
+                          "python mpirun_plot.py"})
     EXPECT_FALSE(starts_ranks_itself(run)) << run;
+}
+
+TEST(Ranks, ProgramsThatReachOtherHostsBySshAreToldOf) {
+  job::Spec spec;
+  spec.num_nodes = 2;
+  for (const auto& [run, launcher] : {std::pair{"if true; then\n  mpirun -np 2 -H $IPS hostname\nfi", "mpi"},
+                                      std::pair{"mpiexec --hostfile=$GRIDCTL_HOSTFILE ./a", "mpi"},
+                                      std::pair{"deepspeed --hostfile $HOSTFILE_PATH main.py", "deepspeed"},
+                                      std::pair{"horovodrun -H a:1,b:1 python train.py", "mpi"}}) {
+    spec.run = run;
+    EXPECT_THAT(ssh_doubt(spec), HasSubstr(std::string("with 'launcher: ") + launcher + "' it needs none")) << run;
+  }
+  for (const char* run : {"mpirun -np 4 ./a", "deepspeed main.py", "echo mpirun -H a", "torchrun --nnodes=2 a.py"}) {
+    spec.run = run;
+    EXPECT_EQ(ssh_doubt(spec), "") << run;
+  }
+  spec.run = "mpirun -H $IPS hostname";
+  spec.launcher = job::Launcher::mpi;
+  EXPECT_EQ(ssh_doubt(spec), "");
+  spec.launcher = job::Launcher::plain;
+  spec.num_nodes = 1;
+  EXPECT_EQ(ssh_doubt(spec), "");
 }
 
 }  // namespace

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command of one host of a gang. What it leaves running in the background, such as the worker of a cluster that
+// the first host's program uses, lives on until the command of the first host has ended. The others learn that by a
+// connection to the first host, which breaks then.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <optional>
+
+#include "agent/companion.hpp"
+#include "agent/peer_exchange.hpp"
+#include "agent/process_tree.hpp"
+#include "os/process.hpp"
+
+namespace gridctl::agent {
+
+namespace {
+constexpr Duration k_hold_max = std::chrono::hours{24 * 366};  // no gang runs longer
+constexpr Duration k_hold_proof_wait = std::chrono::seconds{5};
+constexpr std::array k_for_the_command{SIGTERM, SIGINT, SIGHUP, SIGQUIT};  // init sends them to all processes
+
+// A process of ours that ends with us, whatever ends us.
+template <class Work>
+pid_t fork_bound(Work work) {
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() == parent) work();
+  ::_exit(0);
+}
+
+void wait_for_the_end(PeerStream& peer) {
+  peer.set_deadline(peer.clock().boot() + k_hold_max);
+  std::array<std::byte, 1> byte;
+  (void)peer.read(byte);
+}
+
+// The first host: whoever proves to be of the gang may stay connected.
+void hold(PeerListener& listener, const Digest& token, const os::Clock& clock) {
+  for (;;) {
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) continue;
+    auto peer = listener.accept(clock.boot() + k_hold_proof_wait, clock);
+    if (!peer) return;
+    if (!*peer) continue;
+    fork_bound([&] {
+      (*peer)->set_deadline(clock.boot() + k_hold_proof_wait);
+      if (prove_as_listener(**peer, token)) wait_for_the_end(**peer);
+    });
+  }
+}
+
+// Another host: ends when the first host's command has, or cannot be reached.
+void follow_first(const GangFile& gang, const os::Clock& clock) {
+  auto first = reach_member(gang, gang.addresses.front(), clock.boot() + k_companion_wait, clock);
+  if (first) wait_for_the_end(*first);
+}
+
+pid_t start_watch(const GangFile& gang, const os::Clock& clock) {
+  if (gang.node_rank > 0) return fork_bound([&] { follow_first(gang, clock); });
+  auto listener = PeerListener::open(gang.port);
+  if (!listener) return -1;  // what the others leave running ends with their commands, which they say
+  return fork_bound([&] { hold(*listener, gang.token, clock); });
+}
+
+pid_t start_command(std::span<char* const> arguments) {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  for (const int signal : k_for_the_command) ::signal(signal, SIG_DFL);
+  std::vector<char*> words(arguments.begin(), arguments.end());
+  words.push_back(nullptr);
+  ::execvp(words.front(), words.data());
+  ::_exit(127);
+}
+
+// What is left of the command, besides our own watch.
+std::vector<os::ProcessId> rest_of(pid_t watch) {
+  std::vector<os::ProcessId> rest = os::descendants(::getpid());
+  std::erase_if(rest, [&](const os::ProcessId& process) { return process.pid == watch; });
+  return rest;
+}
+
+// Until nothing is left, or the first host's command has ended.
+void stay(pid_t watch, bool& watching) {
+  while (watching && !rest_of(watch).empty()) {
+    const pid_t ended = ::waitpid(-1, nullptr, 0);
+    if (ended == watch || (ended < 0 && errno != EINTR)) watching = false;
+  }
+}
+
+int end_as(int status) {
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  ::signal(WTERMSIG(status), SIG_DFL);
+  ::raise(WTERMSIG(status));
+  return 128 + WTERMSIG(status);
+}
+}  // namespace
+
+int gang_node(std::span<char* const> arguments, const os::Clock& clock) {
+  const Result<GangFile> gang = own_gang();
+  if (!gang || arguments.empty()) {
+    std::fprintf(stderr, "gridctl: %s\n", gang ? "gang-node needs COMMAND…" : gang.error().one_line().c_str());
+    return 2;
+  }
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // what becomes a daemon is our child then
+  for (const int signal : k_for_the_command) ::signal(signal, SIG_IGN);
+  const pid_t watch = start_watch(*gang, clock);
+  bool watching = watch > 0;
+  const pid_t command = start_command(arguments);
+  int status = 127 << 8;
+  for (pid_t ended = 0; command > 0 && ended != command;) {
+    int its = 0;
+    ended = ::waitpid(-1, &its, 0);
+    if (ended == command) status = its;
+    if (ended == watch) watching = false;
+    if (ended < 0 && errno != EINTR) break;
+  }
+  if (status != 0 || gang->node_rank == 0) return end_as(status);
+  if (const std::size_t left = rest_of(watch).size(); left > 0) {
+    const std::string what = std::to_string(left) + (left == 1 ? " process" : " processes");
+    const std::string text = watching
+                                 ? "the command has ended here; what it left running (" + what +
+                                       ") goes on until the first host's command has ended"
+                                 : "what the command left running (" + what +
+                                       ") ends with it, for the first host's command has ended or cannot be reached";
+    std::fprintf(stderr, "gridctl: %s\n", text.c_str());
+    stay(watch, watching);
+    end_all_children();
+  }
+  return 0;
+}
+
+}  // namespace gridctl::agent
