@@ -26,10 +26,9 @@ namespace {
 constexpr int k_read_attempts = 3;         // of one file that changes while it is read
 constexpr std::size_t k_notes_max = 1000;  // then they are only counted by their absence
 
-std::string shown(std::string_view path) { return "'" + sanitize(path.substr(0, 200)) + "'"; }
 
 Error changed(std::string_view path) {
-  Error error = make_error(Code::busy, "file " + shown(path) + " changed while it was read");
+  Error error = make_error(Code::busy, "file " + quoted_path(path) + " changed while it was read");
   error.retry = Retry::same_host_later;
   return error;
 }

@@ -18,7 +18,6 @@ constexpr std::size_t k_entry_bytes_min = 1 + 2 + 2 + 1;  // kind, mode, path le
 constexpr std::size_t k_chunk_bytes = 4 + 32;
 constexpr std::uint64_t k_block = 4096;  // bytes, of most file systems
 
-std::string shown(std::string_view path) { return "'" + sanitize(path.substr(0, 200)) + "'"; }
 Error damaged(std::string message) { return make_error(Code::checkpoint_damaged, std::move(message)); }
 
 std::string_view parent_of(std::string_view path) {
@@ -47,7 +46,7 @@ Result<void> check_link(const Entry& entry, const TreeLimits& limits) {
   if (entry.target.empty() || entry.target.size() > k_target_max || entry.target.find('\0') != std::string::npos)
     return damaged("link target is empty, too long or has a zero byte");
   if (limits.links_stay_inside && !link_stays_inside(entry.path, entry.target))
-    return damaged("link to " + shown(entry.target) + " may lead out of the tree");
+    return damaged("link to " + quoted_path(entry.target) + " may lead out of the tree");
   return {};
 }
 
@@ -71,10 +70,10 @@ Result<void> check_order(const std::vector<Entry>& entries) {
   const Entry* previous = nullptr;
   for (const Entry& entry : entries) {
     if (previous != nullptr && !(previous->path < entry.path))
-      return damaged("entry " + shown(entry.path) + " is there twice or out of order");
+      return damaged("entry " + quoted_path(entry.path) + " is there twice or out of order");
     const std::string_view parent = parent_of(entry.path);
     if (!parent.empty() && !directories.contains(parent))
-      return damaged("entry " + shown(entry.path) + " lies below something that is not a directory of the tree");
+      return damaged("entry " + quoted_path(entry.path) + " lies below something that is not a directory of the tree");
     if (entry.kind == EntryKind::directory) directories.insert(entry.path);
     previous = &entry;
   }
@@ -85,7 +84,7 @@ Result<void> check_tree(const Tree& tree, const TreeLimits& limits) {
   if (tree.entries.size() > limits.entries_max) return damaged("tree has more than the allowed number of entries");
   std::uint64_t total = 0;
   for (const Entry& entry : tree.entries) {
-    TRY(check_entry(entry, limits).context("in entry " + shown(entry.path)));
+    TRY(check_entry(entry, limits).context("in entry " + quoted_path(entry.path)));
     if (entry.size > UINT64_MAX - total) return damaged("sizes of the tree overflow");
     total += entry.size;
     if (limits.bytes_max != 0 && total > limits.bytes_max)
