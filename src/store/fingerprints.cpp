@@ -17,7 +17,7 @@ namespace {
 using crypto::PolyHash;
 using crypto::PolyValue;
 
-constexpr std::string_view k_label = "gridctl/fingerprints/1";
+constexpr std::string_view k_fingerprints_label = "gridctl/fingerprints/1";
 constexpr std::size_t k_header = sizeof(PolyValue), k_record = sizeof(Digest) + sizeof(PolyValue);
 constexpr std::uint64_t k_file_max = 96u << 20;  // bytes; as many chunks as a manifest can hold
 
@@ -29,7 +29,7 @@ os::Path file_of(const os::Path& store, const Cipher& cipher, const Digest& root
 
 // Not the root's own: a file is no blob, and a blob no file.
 Digest seal_id(const Cipher& cipher, const Digest& root) {
-  return cipher.storage_id(crypto::Sha256().update(as_bytes(k_label)).update(root.bytes).finish());
+  return cipher.storage_id(crypto::Sha256().update(as_bytes(k_fingerprints_label)).update(root.bytes).finish());
 }
 
 PolyValue random_key() {

@@ -12,13 +12,11 @@
 namespace gridctl::store {
 namespace {
 
-constexpr std::string_view k_magic = "GRIDTREE";
-constexpr std::uint16_t k_version = 1;
+constexpr std::string_view k_tree_magic = "GRIDTREE";
+constexpr std::uint16_t k_tree_version = 1;
 constexpr std::size_t k_entry_bytes_min = 1 + 2 + 2 + 1;  // kind, mode, path length, one byte of path
 constexpr std::size_t k_chunk_bytes = 4 + 32;
-constexpr std::uint64_t k_block = 4096;  // bytes, of most file systems
-
-Error damaged(std::string message) { return make_error(Code::checkpoint_damaged, std::move(message)); }
+constexpr std::uint64_t k_disk_block = 4096;  // bytes, of most file systems
 
 std::string_view parent_of(std::string_view path) {
   const std::size_t slash = path.rfind('/');
@@ -126,7 +124,7 @@ std::uint64_t Tree::total_bytes() const {
 
 std::uint64_t Tree::disk_bytes() const {
   std::uint64_t total = 0;
-  for (const Entry& entry : entries) total += k_block + (entry.size + k_block - 1) / k_block * k_block;
+  for (const Entry& entry : entries) total += k_disk_block + (entry.size + k_disk_block - 1) / k_disk_block * k_disk_block;
   return total;
 }
 
@@ -249,8 +247,8 @@ Result<Tree> make_tree(std::vector<Entry> entries, const TreeLimits& limits) {
 
 Bytes to_manifest(const Tree& tree) {
   Bytes out;
-  put_bytes(out, as_bytes(k_magic));
-  put_big_endian(out, k_version);
+  put_bytes(out, as_bytes(k_tree_magic));
+  put_big_endian(out, k_tree_version);
   put_big_endian(out, std::uint16_t{0});
   put_big_endian(out, static_cast<std::uint32_t>(tree.entries.size()));
   put_big_endian(out, tree.total_bytes());
@@ -277,10 +275,10 @@ Bytes to_manifest(const Tree& tree) {
 Result<Tree> parse_manifest(ByteView manifest, const TreeLimits& limits) {
   if (manifest.size() > k_manifest_max) return damaged("manifest is larger than 64 MiB");
   Reader in(manifest);
-  if (as_text(in.bytes(k_magic.size())) != k_magic) return damaged("bytes are no manifest");
+  if (as_text(in.bytes(k_tree_magic.size())) != k_tree_magic) return damaged("bytes are no manifest");
   const auto version = in.number<std::uint16_t>();
   const auto features = in.number<std::uint16_t>();
-  if (in.good() && (version != k_version || features != 0)) {
+  if (in.good() && (version != k_tree_version || features != 0)) {
     return make_error(Code::unsupported, "manifest has version " + std::to_string(version) + " and features " +
                                              std::to_string(features) + "; this gridctl knows version 1");
   }
