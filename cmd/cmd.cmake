@@ -32,7 +32,7 @@ set_source_files_properties(template_files.cpp PROPERTIES OBJECT_DEPENDS ${templ
 set_source_files_properties(manuals.cpp PROPERTIES OBJECT_DEPENDS ${CMAKE_BINARY_DIR}/generated/manuals.inc)
 add_dependencies(gridctl manuals)
 # The argument parser is only in cli.cpp.
-gridctl_compile_together(gridctl APART cli.cpp sim.cpp sim_report.cpp ALONE habit_words.cpp help_topic.cpp plan_islands.cpp plan_report.cpp sim_question.cpp training_outcome.cpp training_plan.cpp)
+gridctl_compile_together(gridctl)
 gridctl_optimize(gridctl cmd)
 target_include_directories(gridctl PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(gridctl PRIVATE GRIDCTL_VERSION="${PROJECT_VERSION}" ${built_with})

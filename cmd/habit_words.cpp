@@ -43,13 +43,13 @@ std::string gpu_of(std::string_view text) {
 }
 
 // What stands before the program: our options for those that mean something here; the rest goes.
-struct Line {
+struct ForeignLine {
   Words options;
   std::string image;  // of docker run
   Words program;
 };
-Line read_line(const Words& words, bool with_image) {
-  Line line;
+ForeignLine read_line(const Words& words, bool with_image) {
+  ForeignLine line;
   std::size_t at = 0;
   for (; at < words.size() && words[at].starts_with('-') && words[at] != "--"; ++at) {
     std::string name = words[at], value;
@@ -74,7 +74,7 @@ Line read_line(const Words& words, bool with_image) {
 
 std::string submission(const Words& words, bool with_image = false) {
   const bool file = !words.empty() && is_job_file(words[0]);
-  Line line = read_line(words, with_image && !file);
+  ForeignLine line = read_line(words, with_image && !file);
   std::string text = "gridctl job submit";
   if (!line.options.empty()) text += " " + quoted(line.options);
   if (!line.image.empty()) text += " --image " + shell_quote(line.image);

@@ -10,14 +10,8 @@
 namespace gridctl::cmd {
 
 namespace {
-constexpr std::size_t k_columns_default = 80;
-constexpr std::size_t k_columns_max = 100;  // longer lines are hard to read
 constexpr std::size_t k_short_term_max = 46;  // of whole command lines
 constexpr std::size_t k_term_max = 26;      // a longer term has its text on the next line
-
-std::size_t usable(std::size_t columns) {
-  return std::clamp<std::size_t>(columns == 0 ? k_columns_default : columns, 40, k_columns_max);
-}
 
 std::string paragraph(std::string_view text, std::size_t columns, std::size_t indent) {
   std::string out;
@@ -73,6 +67,8 @@ std::string exit_list(const Command& command, std::size_t columns) {
 }
 }  // namespace
 
+std::size_t help_width(std::size_t columns) { return std::clamp<std::size_t>(columns == 0 ? 80 : columns, 40, 100); }
+
 std::string option_text(const Option& option) {
   std::string text = option.letter != 0 ? std::string("-") + option.letter + ", " : "    ";
   text += "--" + std::string(option.name);
@@ -90,7 +86,7 @@ std::string synopsis(const Command& command) {
 }
 
 std::string help_of(const Command& command, std::size_t columns) {
-  columns = usable(columns);
+  columns = help_width(columns);
   std::string text = "Examples:\n";
   for (const Example& example : command.examples)
     text += paragraph("# " + std::string(example.what), columns, 2) + "  " + std::string(example.line) + "\n";
@@ -103,7 +99,7 @@ std::string help_of(const Command& command, std::size_t columns) {
 }
 
 std::string help_of_noun(std::string_view noun, std::size_t columns) {
-  columns = usable(columns);
+  columns = help_width(columns);
   std::string text = "Examples:\n";
   std::vector<std::pair<std::string, std::string>> entries;
   for (const Command* command : all_commands()) {
@@ -131,12 +127,12 @@ std::string help_in_short(std::size_t columns) {
                 {"gridctl job ls", "see your jobs"},
                 {"gridctl job logs @last -f", "follow its output"},
                 {"gridctl job pull @last", "get the files it wrote"}},
-               usable(columns), k_short_term_max);
+               help_width(columns), k_short_term_max);
   return text + "\nAll commands: gridctl --help\n";
 }
 
 std::string help_of_all(std::size_t columns) {
-  columns = usable(columns);
+  columns = help_width(columns);
   std::string text =
       "Examples:\n"
       "  gridctl provider register ada ssh://me@ada.example.org\n"

@@ -12,7 +12,8 @@
 
 namespace gridctl::cmd {
 
-// `columns` 0: 80.
+// Of a terminal so wide (0: unknown, 80): longer lines than 100 are hard to read.
+[[nodiscard]] std::size_t help_width(std::size_t columns);
 [[nodiscard]] std::string help_of(const Command& command, std::size_t columns);
 [[nodiscard]] std::string help_of_noun(std::string_view noun, std::size_t columns);
 // What to type first, on one screen.

@@ -9,7 +9,7 @@
 namespace gridctl::cmd {
 
 namespace {
-constexpr std::size_t k_columns_default = 80, k_columns_max = 100, k_indent = 2;
+constexpr std::size_t k_indent = 2;
 
 // "\-" is '-', "\e" a backslash; words in quotes of a request are one.
 std::string plain(std::string_view text) {
@@ -76,7 +76,7 @@ class Page {
 }  // namespace
 
 std::optional<std::string> help_of_topic(std::string_view topic, std::size_t columns) {
-  const std::size_t width = std::clamp<std::size_t>(columns == 0 ? k_columns_default : columns, 40, k_columns_max);
+  const std::size_t width = help_width(columns);
   for (const auto& [name, roff] : manual_pages()) {
     if (name != "gridctl-" + std::string(topic) + ".7") continue;
     Page page(width);

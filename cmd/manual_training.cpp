@@ -22,7 +22,7 @@ std::string figure(double value, const char* form) {
   std::snprintf(text, sizeof text, form, value);
   return text;
 }
-std::string gb(double bytes) { return figure(bytes / 1e9, bytes < 10e9 ? "%.1f GB" : "%.0f GB"); }
+std::string gigabytes(double bytes) { return figure(bytes / 1e9, bytes < 10e9 ? "%.1f GB" : "%.0f GB"); }
 
 plan::Question ask(const char* model, const Machine& machine, plan::Method method = plan::Method::full) {
   plan::Question out;
@@ -40,7 +40,7 @@ plan::Question ask(const char* model, const Machine& machine, plan::Method metho
 
 // "dp=8 zero=3 mb=1: 21 GB on each GPU, 12.3 s a step, 41 % MFU"
 std::string told(const plan::Plan& plan) {
-  return plan::text_of(plan.layout) + ": " + gb(plan.memory.peak()) + " on each GPU, " +
+  return plan::text_of(plan.layout) + ": " + gigabytes(plan.memory.peak()) + " on each GPU, " +
          figure(plan.time.seconds, "%.3g s a step, ") + figure(100 * plan.mfu, "%.0f %% MFU");
 }
 std::string best_of(const plan::Question& question) {
@@ -69,22 +69,22 @@ std::string one_gpu() {
       figure(facts.bytes.weight, "%.0f") + " bytes of weights, " + figure(facts.bytes.grad, "%.0f") +
       " of gradients and " + figure(facts.bytes.optimizer, "%.0f") +
       " of optimizer states for each parameter. llama-3.2-1b has " + figure(n / 1e9, "%.2f") +
-      " billion: " + gb(memory.states()) + " before the first token.");
+      " billion: " + gigabytes(memory.states()) + " before the first token.");
   const plan::Question large = ask("llama-3-8b", k_one);
   text += paragraph(
       "Activations come on top. They grow with the tokens of a micro-batch; recomputing them in the backward pass "
       "keeps only the inputs "
       "of each layer, for about a third more arithmetic. One sequence of 4096 tokens of llama-3-8b keeps " +
-      gb(plan::memory_of(large.training, {}).activations) + "; with full recomputation " +
-      gb(plan::memory_of(large.training, {.recompute = plan::Recompute::full}).activations) + ".");
+      gigabytes(plan::memory_of(large.training, {}).activations) + "; with full recomputation " +
+      gigabytes(plan::memory_of(large.training, {.recompute = plan::Recompute::full}).activations) + ".");
   return text + paragraph("llama-3.2-1b on one A100 with 80 GB: " + best_of(question) +
                           ". A model of 8 billion does not fit: its states alone are " +
-                          gb(plan::memory_of(large.training, {}).states()) + ". An adapter does: with LoRA " +
-                          gb(plan::memory_of(ask("llama-3-8b", k_one, plan::Method::lora).training,
+                          gigabytes(plan::memory_of(large.training, {}).states()) + ". An adapter does: with LoRA " +
+                          gigabytes(plan::memory_of(ask("llama-3-8b", k_one, plan::Method::lora).training,
                                              {.recompute = plan::Recompute::full})
                                  .peak()) +
                           ", with QLoRA " +
-                          gb(plan::memory_of(ask("llama-3-8b", k_one, plan::Method::qlora).training,
+                          gigabytes(plan::memory_of(ask("llama-3-8b", k_one, plan::Method::qlora).training,
                                              {.recompute = plan::Recompute::full})
                                  .peak()) +
                           ".");
@@ -100,7 +100,7 @@ std::string many_gpus() {
   const plan::Question question = ask("llama-3-8b", k_node);
   std::string rows = "stage   states of llama-3-8b on each of 8 GPUs\n";
   for (int stage = 0; stage <= 3; ++stage)
-    rows += figure(stage, "%5.0f") + "   " + gb(plan::memory_of(question.training, {.dp = 8, .zero = stage}).states()) +
+    rows += figure(stage, "%5.0f") + "   " + gigabytes(plan::memory_of(question.training, {.dp = 8, .zero = stage}).states()) +
             "\n";
   rows.pop_back();
   text += example(rows);

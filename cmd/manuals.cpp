@@ -11,7 +11,7 @@
 namespace gridctl::cmd {
 
 namespace {
-constexpr std::string_view k_prefix = "gridctl-";
+constexpr std::string_view k_page_prefix = "gridctl-";
 
 constexpr Manual k_manuals[] = {
 #include "manuals.inc"
@@ -19,7 +19,7 @@ constexpr Manual k_manuals[] = {
 
 // "job" of "gridctl-job"; the page of the program itself keeps its name.
 std::string_view short_name(std::string_view name) {
-  return name.starts_with(k_prefix) ? name.substr(k_prefix.size()) : name;
+  return name.starts_with(k_page_prefix) ? name.substr(k_page_prefix.size()) : name;
 }
 
 bool has_name(const Manual& manual, std::string_view topic) {

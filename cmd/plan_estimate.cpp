@@ -8,6 +8,7 @@
 
 namespace gridctl::cmd {
 
+namespace plan_estimate {
 namespace {
 constexpr Example k_examples[] = {
     {"Will it fit, and how long is a step?",
@@ -47,12 +48,13 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return answered > 0 && answered == estimator.refused() ? exit_code(Code::usage) : 0;
 }
 }  // namespace
+}  // namespace plan_estimate
 
 const Command k_plan_estimate{
     .noun = "plan",
     .verb = "estimate",
     .summary = "memory and time of runs that are described a line each",
-    .examples = k_examples,
+    .examples = plan_estimate::k_examples,
     .description =
         "Reads one JSON object a line and answers each with one, in their order; '-' reads standard input. Meant for "
         "scripts and tables of runs.\n\n"
@@ -69,7 +71,7 @@ const Command k_plan_estimate{
         "Rows that were measured together have the same group. A row with calibrate: true and its step_time_s or "
         "peak_mem_gb trains the coefficients of its group for the rows after it.\n\n"
         "Exits with 2 when no line could be answered.",
-    .positionals = k_positionals,
-    .run = run};
+    .positionals = plan_estimate::k_positionals,
+    .run = plan_estimate::run};
 
 }  // namespace gridctl::cmd

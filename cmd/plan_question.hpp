@@ -2,6 +2,7 @@
 // What `plan train` and `plan serve` are asked: the model, the training and the machines, from the command line.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "sched/host_facts.hpp"
 
 namespace gridctl::cmd {
+
+// What a step learns from where no batch is said: as models of today are trained, and adapted.
+inline constexpr std::int64_t k_tokens_of_step = 4'194'304, k_tokens_of_tuning = 131'072;
 
 // Like machines that a plan may use together.
 struct Machines {

@@ -15,7 +15,7 @@ namespace gridctl::cmd {
 
 namespace {
 using Json = nlohmann::ordered_json;
-constexpr std::size_t k_rows = 10;  // of the table
+constexpr std::size_t k_plans_shown = 10;  // of the table
 constexpr double k_hours_shown = 24 * 365.25 * 5;  // nobody waits longer
 constexpr std::size_t k_plot_lines = 8, k_plot_columns_max = 60;
 
@@ -43,7 +43,7 @@ std::string table_of(const Context& context, const PlanReport& report) {
                    {.title = "MFU", .right = true},
                    {.title = "TIME", .right = true},
                    {.title = "COST", .right = true}});
-  for (std::size_t i = 0; i < std::min(k_rows, report.answer.best.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(k_plans_shown, report.answer.best.size()); ++i) {
     const plan::Plan& plan = report.answer.best[i];
     table.add({std::to_string(plan.layout.gpus()), plan::text_of(plan.layout), gb(plan.memory.peak()),
                step_text(plan.time.seconds), std::to_string(std::llround(plan.tokens_per_s)),

@@ -47,7 +47,7 @@ constexpr Option k_options[] = {
     {"emit", 0, "TARGET", "write the files that run it into DIR", "", Completion::choices,
      "torchrun|fsdp|deepspeed|accelerate|megatron|torchtitan"}};
 constexpr int k_exits[] = {4, 7};
-constexpr std::int64_t k_tokens_of_step = 4'194'304, k_tokens_of_tuning = 131'072, k_sequence_max = 8192;
+constexpr std::int64_t k_sequence_max = 8192;
 
 template <class Value>
 Result<Value> word(const Parsed& parsed, std::string_view option, std::optional<Value> (*meaning)(std::string_view),

@@ -14,6 +14,7 @@
 
 namespace gridctl::cmd {
 
+namespace sim {
 namespace {
 using forecast::HostModel;
 using Interval = job::CheckpointPolicy::Interval;
@@ -243,12 +244,13 @@ Result<int> run(Context& context, const Parsed& parsed) {
   return 0;
 }
 }  // namespace
+}  // namespace sim
 
 const Command k_sim{
     .noun = "sim",
     .verb = "",
     .summary = "predict time, cost and lost work of a job",
-    .examples = k_examples,
+    .examples = sim::k_examples,
     .description =
         "Simulates the job many times on virtual hosts that fail at declared or observed rates, with the supervisor's "
         "own decisions: which host to use, when to give up a silent host, how often to save. For several checkpoint "
@@ -265,9 +267,9 @@ const Command k_sim{
         "continues when there are enough hosts again; its hosts move for no deadline or price here, and an elastic job "
         "grows only when it restarts. Links between hosts are not considered.\n\nThe same seed gives the same figures, "
         "and all choices meet the same failures.",
-    .positionals = k_positionals,
-    .options = k_options,
-    .exit_codes = k_exits,
-    .run = run};
+    .positionals = sim::k_positionals,
+    .options = sim::k_options,
+    .exit_codes = sim::k_exits,
+    .run = sim::run};
 
 }  // namespace gridctl::cmd

@@ -12,7 +12,7 @@
 namespace gridctl::cmd {
 
 namespace {
-using Interval = job::CheckpointPolicy::Interval;
+using IntervalKind = job::CheckpointPolicy::Interval;
 
 std::string percent(double share) {
   char text[32];
@@ -31,7 +31,7 @@ std::string decimal(double value) {
 }
 
 std::string choice_text(const SimRow& row) {
-  const bool fixed = row.interval == Interval::fixed;
+  const bool fixed = row.interval == IntervalKind::fixed;
   return (fixed ? "checkpoints every " : "checkpoints ") + row.checkpoints + ", " + row.hosts;
 }
 
@@ -102,7 +102,7 @@ std::string row_json(const SimRow& row) {
   const forecast::Figures& f = row.figures;
   std::string providers;
   for (const std::string& name : row.providers) providers += (providers.empty() ? "" : ",") + ui::quoted(name);
-  const bool tuned = row.interval == Interval::automatic;
+  const bool tuned = row.interval == IntervalKind::automatic;
   std::string text = "{\"checkpoints\":" +
                      ui::quoted(row.every ? "fixed"
                                 : tuned   ? "auto"

@@ -9,7 +9,7 @@
 namespace gridctl::cmd {
 
 namespace {
-constexpr std::size_t k_runs_max = 200;  // older ones say little of today's machines and libraries
+constexpr std::size_t k_runs_kept = 200;  // older ones say little of today's machines and libraries
 
 // "6 % more than predicted"
 std::string beside(double measured, double predicted) {
@@ -53,7 +53,7 @@ Result<std::vector<plan::FinishedRun>> finished_runs(registry::Registry& registr
   std::vector<plan::FinishedRun> out;
   for (const registry::JobRow& row : rows) {
     if (row.state != job::JobState::succeeded) continue;
-    if (out.size() == k_runs_max) break;
+    if (out.size() == k_runs_kept) break;
     TRY_ASSIGN(const registry::Job job, registry.job(row.id));
     if (!job.spec.workload.predicted) continue;
     TRY_ASSIGN(const Metrics told, told_by(registry, job));

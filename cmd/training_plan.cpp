@@ -18,8 +18,6 @@
 namespace gridctl::cmd {
 
 namespace {
-constexpr std::int64_t k_tokens_of_step = 4'194'304, k_tokens_of_tuning = 131'072;
-
 Result<plan::Training> training_of(const job::Trained& wish) {
   plan::Training out;
   const plan::Model* const model = plan::family(wish.model);

@@ -58,7 +58,7 @@ struct Call {
   Word word = Word::run;
   std::string text;
 };
-Result<Call> hear(PeerStream& peer) {
+Result<Call> hear_call(PeerStream& peer) {
   std::array<std::byte, 5> head;
   TRY(peer.read(head));
   std::size_t size = 0;
@@ -111,7 +111,7 @@ pid_t start_shell(const std::string& command) {
 [[noreturn]] void serve_one(PeerStream& peer, const Digest& token, int over, const os::Clock& clock) {
   peer.set_deadline(clock.boot() + k_proof_wait);
   if (!prove_as_listener(peer, token)) ::_exit(1);
-  const auto call = hear(peer);
+  const auto call = hear_call(peer);
   if (!call) ::_exit(1);
   if (call->word == Word::run) serve_run(peer, call->text, clock);
   const auto status = number_in<int>(call->text, "the status");

@@ -52,7 +52,7 @@ Result<void> enter_domain() {
   return {};
 }
 
-bool write_text(const char* file, const std::string& text) {
+bool set_proc_file(const char* file, const std::string& text) {
   const os::Fd fd(::open(file, O_WRONLY | O_CLOEXEC));
   return fd.valid() && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
@@ -62,8 +62,8 @@ Result<void> leave_view() {
   const std::string uid = std::to_string(::geteuid()), gid = std::to_string(::getegid());
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
     return make_error(Code::unsupported, "this host lets no ordinary user make a namespace");
-  if (!write_text("/proc/self/setgroups", "deny") || !write_text("/proc/self/uid_map", uid + " " + uid + " 1\n") ||
-      !write_text("/proc/self/gid_map", gid + " " + gid + " 1\n"))
+  if (!set_proc_file("/proc/self/setgroups", "deny") || !set_proc_file("/proc/self/uid_map", uid + " " + uid + " 1\n") ||
+      !set_proc_file("/proc/self/gid_map", gid + " " + gid + " 1\n"))
     return errno_error(errno, "cannot keep our user in a namespace");
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0)
     return errno_error(errno, "cannot make a view of the file system");

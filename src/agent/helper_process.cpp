@@ -23,7 +23,7 @@ extern "C" const char gridctl_gpubench_begin[], gridctl_gpubench_end[];
 namespace gridctl::agent {
 namespace {
 
-constexpr std::size_t k_line_max = wire::k_bench_words_max + 1024;
+constexpr std::size_t k_reply_line_max = wire::k_bench_words_max + 1024;
 constexpr std::size_t k_names_max = 64;
 
 }  // namespace
@@ -112,7 +112,7 @@ Result<std::string> HelperProcess::receive(BootTime deadline, os::Clock& clock) 
       buffer_.erase(0, end + 1);
       return line;
     }
-    if (buffer_.size() > k_line_max) return make_error(Code::protocol_violation, "the GPU helper talks without end");
+    if (buffer_.size() > k_reply_line_max) return make_error(Code::protocol_violation, "the GPU helper talks without end");
     TRY_ASSIGN(const os::Moved moved, os::read_now(from_.get(), piece));
     buffer_ += as_text(ByteView{piece}.first(moved.bytes));
     if (moved.closed) return make_error(Code::io, "the GPU helper ended without an answer: the driver crashed it");

@@ -13,10 +13,9 @@ namespace gridctl::agent {
 
 namespace {
 constexpr std::uint64_t k_tail_bytes = 64 * 1024;
-constexpr std::size_t k_line_max = 8 * 1024;
 
 void take_line(std::string_view line, Metrics& into) {
-  if (line.size() > k_line_max) return;
+  if (line.size() > k_metrics_line_max) return;
   const auto object = nlohmann::json::parse(line, nullptr, false);
   if (!object.is_object()) return;
   for (const auto& [name, value] : object.items()) {

@@ -11,6 +11,8 @@
 
 namespace gridctl::agent {
 
+inline constexpr std::size_t k_metrics_line_max = 8 * 1024;  // a longer line says nothing
+
 // The newest number of each name in lines of JSON objects. Anything else in them is ignored, as is a last line without
 // its end and what comes beyond k_metrics_max names.
 [[nodiscard]] Metrics parse_metrics(std::string_view lines);

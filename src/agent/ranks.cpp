@@ -11,7 +11,7 @@ namespace gridctl::agent {
 namespace {
 constexpr std::uint16_t k_port_min = 1024;  // members listen where ordinary users may
 
-Error refuse(const std::string& why) { return make_error(Code::refused, "the attempt's gang is refused: " + why); }
+Error refuse_gang(const std::string& why) { return make_error(Code::refused, "the attempt's gang is refused: " + why); }
 
 job::Launcher launcher_of(const wire::Gang& gang) {
   return job::parse_launcher(gang.launcher).value_or(job::Launcher::plain);
@@ -99,10 +99,10 @@ std::string nul_separated(const Variables& variables) {
 Result<void> check_gang(const wire::AttemptSpec& spec) {
   if (!spec.gang) return {};
   const wire::Gang& gang = *spec.gang;
-  if (!job::parse_launcher(gang.launcher)) return refuse("this agent knows no such launcher");
-  if (gang.port < k_port_min || gang.ports == 0) return refuse("it has no ports");
+  if (!job::parse_launcher(gang.launcher)) return refuse_gang("this agent knows no such launcher");
+  if (gang.port < k_port_min || gang.ports == 0) return refuse_gang("it has no ports");
   for (const wire::GangMember& member : gang.members) {
-    if (os::address_kind(member.address) == os::AddressKind::none) return refuse("a member has no numeric address");
+    if (os::address_kind(member.address) == os::AddressKind::none) return refuse_gang("a member has no numeric address");
     TRY(check_component("the member's name", member.name));
   }
   return {};

@@ -15,7 +15,7 @@ namespace gridctl::agent {
 namespace {
 constexpr std::uint64_t k_proc_bytes = 256 * 1024;    // of one file in /proc
 constexpr std::size_t k_command_bytes = 200;          // of a command line
-constexpr std::size_t k_processes_max = 512;
+constexpr std::size_t k_traced_max = 512;
 constexpr std::size_t k_python_bytes = 64 * 1024;     // of one process's Python stack
 constexpr Duration k_pyspy_wait = std::chrono::seconds{5};
 constexpr std::string_view k_recorder = "nccl_trace_rank_";
@@ -69,7 +69,7 @@ class Stacks {
     if (!init) return make_error(Code::not_found, "nothing of this attempt runs here");
     std::multimap<std::string, int> by_rank;
     for (const os::ProcessId& process : os::descendants(init->pid)) {
-      if (by_rank.size() >= k_processes_max) break;
+      if (by_rank.size() >= k_traced_max) break;
       by_rank.emplace(rank_of(process.pid), process.pid);
     }
     for (const auto& [rank, pid] : by_rank) add(rank, pid);

@@ -11,7 +11,6 @@
 namespace gridctl::agent {
 
 namespace {
-constexpr std::size_t k_line_max = 8 * 1024;
 constexpr double k_number_max = 1e15;
 
 std::optional<double> number_in(const nlohmann::json& object, const char* name) {
@@ -22,7 +21,7 @@ std::optional<double> number_in(const nlohmann::json& object, const char* name) 
 }
 
 std::optional<wire::ToldStep> step_in(std::string_view line, std::uint32_t rank) {
-  if (line.size() > k_line_max) return std::nullopt;
+  if (line.size() > k_metrics_line_max) return std::nullopt;
   const auto object = nlohmann::json::parse(line, nullptr, false);
   if (!object.is_object()) return std::nullopt;
   const auto step = number_in(object, "step"), said = number_in(object, "rank"), busy = number_in(object, "step_s");

@@ -24,7 +24,7 @@ namespace {
 
 constexpr Duration k_init_wait = std::chrono::seconds{60};  // from the engine's success to init's first act
 constexpr Duration k_ask_every = std::chrono::seconds{1};   // the engine, whether init is gone already
-constexpr int k_look_ms = 100;                              // beside notifications, which odd mounts may lose
+constexpr int k_watch_ms = 100;                             // beside notifications, which odd mounts may lose
 
 // GPUs of the machine with these ids; one that it does not have is an error. Asks GPU tools only, not the engines.
 Result<std::vector<Gpu>> find_gpus(const std::vector<std::string>& uuids) {
@@ -260,7 +260,7 @@ Result<void> AttemptRunner::await_init() {
       return make_error(Code::engine, std::string("the engine said that it started the job, but its first process ") +
                                           (gone ? "ended before it began" : "did not begin within 60 s"));
     pollfd waiting{changes_.fd(), POLLIN, 0};
-    ::poll(&waiting, 1, k_look_ms);
+    ::poll(&waiting, 1, k_watch_ms);
     if (changes_.drain()) read_control();
   }
   payload_id_ = lock_holder(run / "lock");

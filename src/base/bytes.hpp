@@ -2,6 +2,7 @@
 // Byte spans, digests and sizes.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstddef>
@@ -31,6 +32,10 @@ struct Digest {
   std::array<std::byte, 32> bytes{};
   auto operator<=>(const Digest&) const = default;
 };
+
+[[nodiscard]] inline bool all_zero(ByteView bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
+}
 
 [[nodiscard]] std::string to_hex(ByteView bytes);
 [[nodiscard]] inline std::string to_hex(const Digest& digest) { return to_hex(ByteView{digest.bytes}); }

@@ -181,6 +181,8 @@ std::string sanitize(std::string_view text, std::size_t line_max) {
   return out;
 }
 
+std::string quoted_path(std::string_view path) { return "'" + sanitize(path.substr(0, 200)) + "'"; }
+
 std::string escape_deceptive(std::string_view document) {
   std::string out;
   out.reserve(document.size());

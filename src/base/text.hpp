@@ -26,6 +26,8 @@ namespace gridctl {
 // (^[), C1 and bidirectional or invisible characters become <U+XXXX>, invalid UTF-8 becomes \xNN, '\r' before '\n' is
 // dropped. Lines are cut at `line_max` bytes. Every byte of a host that reaches a terminal goes through here.
 [[nodiscard]] std::string sanitize(std::string_view text, std::size_t line_max = 4096);
+// A path of a host as a message names it: safe, cut at 200 bytes, in quotes.
+[[nodiscard]] std::string quoted_path(std::string_view path);
 
 // The same for JSON that is whole and valid UTF-8: DEL, C1, bidirectional and invisible characters become \uXXXX.
 [[nodiscard]] std::string escape_deceptive(std::string_view json);

@@ -19,9 +19,6 @@ constexpr std::uint32_t k_fma_groups_per_unit = 64;  // parts of the answer: man
 constexpr std::uint32_t k_fma_steps_min = 1024, k_fma_steps_max = 1u << 22;
 constexpr std::uint32_t k_block_words_min = 1u << 18;  // 1 MiB
 
-std::uint32_t low(std::uint64_t seed) { return static_cast<std::uint32_t>(seed); }
-std::uint32_t high(std::uint64_t seed) { return static_cast<std::uint32_t>(seed >> 32); }
-
 double warm_up_limit(const Parameters& parameters) {
   return static_cast<double>(parameters.number("warm_up_ms", static_cast<std::uint64_t>(k_warm_up * 1000))) / 1000;
 }
@@ -112,7 +109,7 @@ Result<void> test_fma(Device& device, const Parameters& parameters) {
   TRY_ASSIGN(const BufferPtr answer, device.allocate(probe::k_bench_answer_groups_max * 4ull));
   std::uint32_t groups = k_fma_groups_first, steps = k_fma_steps_min;
   const auto run = [&](std::uint64_t seed) {
-    return device.launch("fma_f32", groups, 1, {answer.get(), low(seed), high(seed), 0u, steps});
+    return device.launch("fma_f32", groups, 1, {answer.get(), low_half(seed), high_half(seed), 0u, steps});
   };
   const Work some = [&] { return run(os::random_u64()); };
   const double target = static_cast<double>(target_ms(parameters)) / 1000;
@@ -151,14 +148,14 @@ Result<void> test_fill(Device& device, const Parameters& parameters) {
   double began = now_seconds();
   for (const Filled::Piece& piece : filled.pieces)
     TRY(device.launch("fill_memory", piece.blocks, 1,
-                      {piece.buffer.get(), low(seed), high(seed), piece.block0, filled.block_words}));
+                      {piece.buffer.get(), low_half(seed), high_half(seed), piece.block0, filled.block_words}));
   TRY(device.finish());
   say_number("fill_seconds", now_seconds() - began);
   TRY_ASSIGN(const std::uint64_t after, hear_seed());
   began = now_seconds();
   for (const Filled::Piece& piece : filled.pieces)
     TRY(device.launch("hash_memory", piece.blocks, 1,
-                      {piece.buffer.get(), answer.get(), low(after), high(after), piece.block0, filled.block_words}));
+                      {piece.buffer.get(), answer.get(), low_half(after), high_half(after), piece.block0, filled.block_words}));
   probe::Words words(filled.blocks);
   TRY(read(device, *answer, words.data(), words.size() * 4));
   say_number("hash_seconds", now_seconds() - began);

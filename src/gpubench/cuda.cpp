@@ -17,7 +17,7 @@ namespace {
 constexpr unsigned k_lanes = 256;
 constexpr int k_devices_max = 64;
 
-Result<const cuda::Api*> api() {
+Result<const cuda::Api*> cuda_api() {
   static cuda::Api table;
 #define ENTRY(name) \
   Entry { #name, static_cast < void*>(&table.name) }
@@ -263,8 +263,8 @@ class CudaDevice final : public Device {
   std::map<std::string, cuda::Function> functions_;
 };
 
-Result<std::vector<DeviceFacts>> list_devices() {
-  TRY_ASSIGN(const cuda::Api* cuda, api());
+Result<std::vector<DeviceFacts>> list_cuda() {
+  TRY_ASSIGN(const cuda::Api* cuda, cuda_api());
   TRY_ASSIGN(const int count, count_devices(*cuda));
   std::vector<DeviceFacts> all;
   for (int i = 0; i < count; ++i) {
@@ -274,8 +274,8 @@ Result<std::vector<DeviceFacts>> list_devices() {
   return all;
 }
 
-Result<std::unique_ptr<Device>> open_device(std::uint32_t index) {
-  TRY_ASSIGN(const cuda::Api* cuda, api());
+Result<std::unique_ptr<Device>> open_cuda(std::uint32_t index) {
+  TRY_ASSIGN(const cuda::Api* cuda, cuda_api());
   TRY_ASSIGN(const int count, count_devices(*cuda));
   cuda::DeviceNumber number = 0;
   if (index >= static_cast<std::uint32_t>(count) ||
@@ -288,6 +288,6 @@ Result<std::unique_ptr<Device>> open_device(std::uint32_t index) {
 
 }  // namespace
 
-const Backend k_cuda{"cuda", list_devices, open_device};
+const Backend k_cuda{"cuda", list_cuda, open_cuda};
 
 }  // namespace gridctl::gpubench

@@ -11,9 +11,6 @@ namespace {
 constexpr std::uint64_t k_b_seed = 0x7f4a7c15f39cc060u;  // as in the checker
 constexpr std::uint32_t k_make_groups = 2048;
 
-std::uint32_t low(std::uint64_t seed) { return static_cast<std::uint32_t>(seed); }
-std::uint32_t high(std::uint64_t seed) { return static_cast<std::uint32_t>(seed >> 32); }
-
 std::string precision_for(const DeviceFacts& facts, std::uint64_t wanted) {
   if (wanted == 1 || !facts.tensor) return "f32";
   if (wanted == 2 || !facts.bf16) return "f16";
@@ -73,7 +70,7 @@ Result<void> Gemm::resize(double batches) {
 
 Result<void> Gemm::fill(Buffer& buffer, std::uint64_t seed, std::uint32_t row0, std::uint32_t count) {
   return device_->launch("make_" + precision_, std::min(count, k_make_groups), 1,
-                         {&buffer, low(seed), high(seed), row0, count, challenge_.inner / 4});
+                         {&buffer, low_half(seed), high_half(seed), row0, count, challenge_.inner / 4});
 }
 
 Result<void> Gemm::begin(std::uint64_t seed) {
@@ -87,7 +84,7 @@ Result<void> Gemm::run_batch() {
   const std::uint32_t count = std::min(batch_rows_, rows() - next_row_);
   TRY(fill(*a_, challenge_.seed, next_row_, count));
   TRY(device_->launch("gemm_" + precision_, challenge_.columns / tile_, count / tile_,
-                      {a_.get(), b_.get(), answer_.get(), low(challenge_.seed), high(challenge_.seed), next_row_,
+                      {a_.get(), b_.get(), answer_.get(), low_half(challenge_.seed), high_half(challenge_.seed), next_row_,
                        challenge_.rows_per_group, challenge_.inner}));
   next_row_ += count;
   return {};

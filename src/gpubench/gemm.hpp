@@ -8,6 +8,10 @@
 
 namespace gridctl::gpubench {
 
+// Kernels take a seed as two words.
+[[nodiscard]] inline std::uint32_t low_half(std::uint64_t seed) { return static_cast<std::uint32_t>(seed); }
+[[nodiscard]] inline std::uint32_t high_half(std::uint64_t seed) { return static_cast<std::uint32_t>(seed >> 32); }
+
 class Gemm {
  public:
   // Sizes that suit the device; the parameter numbers: 0 = bf16, fp16 or fp32, the first that it has matrix units for,

@@ -13,8 +13,8 @@
 namespace gridctl::gpubench {
 namespace {
 
-constexpr cl::Uint k_platforms_max = 16, k_devices_max = 64;
-constexpr std::size_t k_lanes = 256;
+constexpr cl::Uint k_platforms_max = 16, k_platform_devices_max = 64;
+constexpr std::size_t k_group_size = 256;
 constexpr cl::Uint k_true = 1, k_false = 0;
 constexpr std::size_t k_log_shown = 400;  // bytes of a compiler's complaint
 
@@ -27,7 +27,7 @@ Error failed(const char* what, cl::Int code) {
     if (const cl::Int code_ = (call); code_ != cl::k_success) return failed(what, code_); \
   } while (false)
 
-Result<const cl::Api*> api() {
+Result<const cl::Api*> opencl_api() {
   static cl::Api table;
 #define ENTRY(name) \
   Entry { #name, static_cast < void*>(&table.name) }
@@ -125,11 +125,11 @@ Result<std::vector<cl::DeviceId>> devices_of(const cl::Api& cl) {
   if (cl.clGetPlatformIDs(k_platforms_max, platforms.data(), &platform_count) != cl::k_success) platform_count = 0;
   std::vector<cl::DeviceId> all;
   for (cl::Uint i = 0; i < std::min(platform_count, k_platforms_max); ++i) {
-    std::array<cl::DeviceId, k_devices_max> some{};
+    std::array<cl::DeviceId, k_platform_devices_max> some{};
     cl::Uint count = 0;
-    if (cl.clGetDeviceIDs(platforms[i], cl::k_any_device, k_devices_max, some.data(), &count) != cl::k_success)
+    if (cl.clGetDeviceIDs(platforms[i], cl::k_any_device, k_platform_devices_max, some.data(), &count) != cl::k_success)
       continue;
-    all.insert(all.end(), some.begin(), some.begin() + std::min(count, k_devices_max));
+    all.insert(all.end(), some.begin(), some.begin() + std::min(count, k_platform_devices_max));
   }
   return all;
 }
@@ -195,7 +195,7 @@ class ClDevice final : public Device {
                       const std::vector<Argument>& arguments) override {
     TRY_ASSIGN(const cl::Kernel kernel, find(name));
     for (cl::Uint i = 0; i < arguments.size(); ++i) TRY(set(kernel, i, arguments[i]));
-    const std::array<std::size_t, 2> global{columns * k_lanes, rows}, local{k_lanes, 1};
+    const std::array<std::size_t, 2> global{columns * k_group_size, rows}, local{k_group_size, 1};
     CL_TRY(cl_.clEnqueueNDRangeKernel(queue_, kernel, 2, nullptr, global.data(), local.data(), 0, nullptr, nullptr),
            "starting a kernel");
     return {};
@@ -279,16 +279,16 @@ class ClDevice final : public Device {
   std::map<std::string, cl::Kernel> kernels_;
 };
 
-Result<std::vector<DeviceFacts>> list_devices() {
-  TRY_ASSIGN(const cl::Api* cl, api());
+Result<std::vector<DeviceFacts>> list_opencl() {
+  TRY_ASSIGN(const cl::Api* cl, opencl_api());
   TRY_ASSIGN(const std::vector<cl::DeviceId> devices, devices_of(*cl));
   std::vector<DeviceFacts> all;
   for (const cl::DeviceId device : devices) all.push_back(facts_of(*cl, device));
   return all;
 }
 
-Result<std::unique_ptr<Device>> open_device(std::uint32_t index) {
-  TRY_ASSIGN(const cl::Api* cl, api());
+Result<std::unique_ptr<Device>> open_opencl(std::uint32_t index) {
+  TRY_ASSIGN(const cl::Api* cl, opencl_api());
   TRY_ASSIGN(const std::vector<cl::DeviceId> devices, devices_of(*cl));
   if (index >= devices.size()) return make_error(Code::not_found, "there is no such OpenCL device");
   auto device = std::make_unique<ClDevice>(*cl, devices[index]);
@@ -298,6 +298,6 @@ Result<std::unique_ptr<Device>> open_device(std::uint32_t index) {
 
 }  // namespace
 
-const Backend k_opencl{"opencl", list_devices, open_device};
+const Backend k_opencl{"opencl", list_opencl, open_opencl};
 
 }  // namespace gridctl::gpubench

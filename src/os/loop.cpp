@@ -15,9 +15,10 @@ int events_of(Interest interest) { return (interest.read ? UV_READABLE : 0) | (i
 std::uint64_t to_ms(Duration duration) {  // rounded up: a timer never fires early
   return duration.count() <= 0 ? 0 : static_cast<std::uint64_t>((duration.count() + 999'999) / 1'000'000);
 }
+}  // namespace
 
 // A libuv handle and its callback. Lives until libuv's close callback, whatever happens to the Handle or the Loop.
-struct Inner {
+struct UvHandle {
   union {
     uv_handle_t any;
     uv_poll_t poll;
@@ -27,12 +28,12 @@ struct Inner {
   std::function<void(Interest)> callback;
   bool closing = false;
   bool running = false;  // inside its callback
-  std::shared_ptr<Inner> self;
+  std::shared_ptr<UvHandle> self;
 
-  Inner() : any{} {}
-  Inner(const Inner&) = delete;
-  Inner& operator=(const Inner&) = delete;
-  ~Inner() {}
+  UvHandle() : any{} {}
+  UvHandle(const UvHandle&) = delete;
+  UvHandle& operator=(const UvHandle&) = delete;
+  ~UvHandle() {}
 
   void call(Interest ready) {
     running = true;
@@ -48,19 +49,18 @@ struct Inner {
     if (!running) callback = nullptr;
   }
   template <class T>
-  static Inner* of(T* handle) {
-    return static_cast<Inner*>(handle->data);
+  static UvHandle* of(T* handle) {
+    return static_cast<UvHandle*>(handle->data);
   }
 };
-}  // namespace
 
 class Loop::Handle {
  public:
-  explicit Handle(std::shared_ptr<Inner> inner_in) : inner(std::move(inner_in)) {}
+  explicit Handle(std::shared_ptr<UvHandle> inner_in) : inner(std::move(inner_in)) {}
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
   ~Handle() { inner->close(); }
-  const std::shared_ptr<Inner> inner;
+  const std::shared_ptr<UvHandle> inner;
 };
 
 struct Loop::State {
@@ -81,13 +81,13 @@ struct Loop::State {
     }
   }
 
-  std::shared_ptr<Inner> add(std::function<void(Interest)> callback) {
-    auto inner = std::make_shared<Inner>();
+  std::shared_ptr<UvHandle> add(std::function<void(Interest)> callback) {
+    auto inner = std::make_shared<UvHandle>();
     inner->callback = std::move(callback);
     return inner;
   }
   // Only after uv_*_init has succeeded: from here on libuv owns a reference.
-  Watch adopt(std::shared_ptr<Inner> inner) {
+  Watch adopt(std::shared_ptr<UvHandle> inner) {
     inner->self = inner;
     return std::make_shared<Handle>(std::move(inner));
   }
@@ -105,7 +105,7 @@ Loop::~Loop() {
   uv_walk(
       &state_->loop,
       [](uv_handle_t* handle, void*) {
-        if (handle->data != nullptr) Inner::of(handle)->close();
+        if (handle->data != nullptr) UvHandle::of(handle)->close();
         else if (uv_is_closing(handle) == 0) uv_close(handle, nullptr);
       },
       nullptr);
@@ -130,17 +130,17 @@ void Loop::change(const Watch& watch, Interest interest) {
   }
   uv_poll_start(poll, events_of(interest), [](uv_poll_t* handle, int status, int events) {
     const bool broken = status < 0;
-    Inner::of(handle)->call({broken || (events & UV_READABLE) != 0, broken || (events & UV_WRITABLE) != 0});
+    UvHandle::of(handle)->call({broken || (events & UV_READABLE) != 0, broken || (events & UV_WRITABLE) != 0});
   });
 }
 
 namespace {
-void start_timer(uv_loop_t* loop, Inner& inner, std::uint64_t first_ms, std::uint64_t repeat_ms) {
+void start_timer(uv_loop_t* loop, UvHandle& inner, std::uint64_t first_ms, std::uint64_t repeat_ms) {
   GRIDCTL_CHECK(uv_timer_init(loop, &inner.timer) == 0);
   inner.timer.data = &inner;
   uv_update_time(loop);  // the loop's own idea of now is as old as this turn
   uv_timer_start(
-      &inner.timer, [](uv_timer_t* handle) { Inner::of(handle)->call({}); }, first_ms, repeat_ms);
+      &inner.timer, [](uv_timer_t* handle) { UvHandle::of(handle)->call({}); }, first_ms, repeat_ms);
 }
 }  // namespace
 
@@ -162,7 +162,7 @@ Loop::Watch Loop::on_signal(int signal, std::function<void()> received) {
   GRIDCTL_CHECK(uv_signal_init(&state_->loop, &inner->signal) == 0);
   inner->signal.data = inner.get();
   const int started = uv_signal_start(
-      &inner->signal, [](uv_signal_t* handle, int) { Inner::of(handle)->call({}); }, signal);
+      &inner->signal, [](uv_signal_t* handle, int) { UvHandle::of(handle)->call({}); }, signal);
   GRIDCTL_CHECK(started == 0);
   return state_->adopt(std::move(inner));
 }

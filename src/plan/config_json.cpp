@@ -12,7 +12,7 @@ namespace gridctl::plan {
 
 namespace {
 using Json = nlohmann::json;
-constexpr std::int64_t k_width_max = 10'000'000, k_vocab_max = 100'000'000;
+constexpr std::int64_t k_dimension_max = 10'000'000, k_vocab_max = 100'000'000;
 constexpr std::size_t k_config_bytes_max = 1 << 20;
 
 // The first of several names for one thing.
@@ -23,7 +23,7 @@ std::int64_t first_of(const JsonFields& fields, std::initializer_list<std::strin
 }
 std::int64_t needed(const JsonFields& fields, std::initializer_list<std::string_view> names) {
   const std::int64_t value = first_of(fields, names, -1);
-  if (value < 1 || value > k_width_max) throw BadField("no " + std::string(*names.begin()));
+  if (value < 1 || value > k_dimension_max) throw BadField("no " + std::string(*names.begin()));
   return value;
 }
 

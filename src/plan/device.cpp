@@ -11,7 +11,7 @@
 namespace gridctl::plan {
 
 namespace {
-constexpr double k_tera = 1e12, k_giga = 1e9;
+constexpr double k_tera = 1e12;
 // What a GPU gets of a network when nothing is said: a card for each in data-centre machines, a shared one elsewhere.
 constexpr double k_inter_ampere = 25e9, k_inter_hopper = 50e9, k_inter_blackwell = 50e9, k_inter_other = 1.25e9;
 constexpr double k_pcie = 25e9;

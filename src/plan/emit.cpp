@@ -12,7 +12,7 @@
 namespace gridctl::plan {
 
 namespace {
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 const std::vector<std::pair<std::string_view, Target>>& targets() {
   static const std::vector<std::pair<std::string_view, Target>> words{
@@ -21,9 +21,6 @@ const std::vector<std::pair<std::string_view, Target>>& targets() {
   return words;
 }
 
-int nodes_of(const Question& question, const Layout& layout) {
-  return (layout.gpus() + question.cluster.gpus_per_node - 1) / question.cluster.gpus_per_node;
-}
 int per_node(const Question& question, const Layout& layout) {
   return std::min(layout.gpus(), question.cluster.gpus_per_node);
 }
@@ -82,10 +79,10 @@ std::string job_file(const EmitQuestion& what, const Question& question, const P
 }
 
 // What transformers' TrainingArguments say beside the strategy.
-Json training_arguments(const Question& question, const Plan& plan) {
+OrderedJson training_arguments(const Question& question, const Plan& plan) {
   const Training& training = question.training;
   const Layout& layout = plan.layout;
-  Json out{{"output_dir", "out"},
+  OrderedJson out{{"output_dir", "out"},
            {"per_device_train_batch_size", layout.micro_batch},
            {"gradient_accumulation_steps", micro_batches(training, layout)},
            {"bf16", training.precision != Precision::fp32 && training.precision != Precision::fp16},
@@ -105,7 +102,7 @@ std::vector<EmittedFile> emit_torchrun(const Question& question, const Plan& pla
 }
 
 std::vector<EmittedFile> emit_fsdp(const Question& question, const Plan& plan) {
-  Json arguments = training_arguments(question, plan);
+  OrderedJson arguments = training_arguments(question, plan);
   const Layout& layout = plan.layout;
   std::string words = layout.zero == 3 ? "full_shard" : "shard_grad_op";
   if (layout.offload != Offload::none) words += " offload";
@@ -161,6 +158,10 @@ std::string cannot(Target target, const Layout& layout) {
   return "";
 }
 }  // namespace
+
+int nodes_of(const Question& question, const Layout& layout) {
+  return (layout.gpus() + question.cluster.gpus_per_node - 1) / question.cluster.gpus_per_node;
+}
 
 std::optional<Target> target_of(std::string_view text) {
   for (const auto& [word, target] : targets())

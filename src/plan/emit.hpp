@@ -34,6 +34,8 @@ struct EmitQuestion {
 [[nodiscard]] Result<std::vector<EmittedFile>> emit(const EmitQuestion& what, const Question& question,
                                                     const Plan& plan);
 
+[[nodiscard]] int nodes_of(const Question& question, const Layout& layout);
+
 // Parts of it, one file each.
 [[nodiscard]] std::vector<EmittedFile> emit_deepspeed(const Question& question, const Plan& plan);
 [[nodiscard]] std::vector<EmittedFile> emit_accelerate(const Question& question, const Plan& plan);

@@ -9,17 +9,14 @@
 namespace gridctl::plan {
 
 namespace {
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-int nodes_of(const Question& question, const Layout& layout) {
-  return (layout.gpus() + question.cluster.gpus_per_node - 1) / question.cluster.gpus_per_node;
-}
 bool half_wide(const Training& training) {
   return training.precision != Precision::fp32 && training.precision != Precision::fp16;
 }
 
-Json zero_section(const Layout& layout) {
-  Json zero{{"stage", layout.zero}};
+OrderedJson zero_section(const Layout& layout) {
+  OrderedJson zero{{"stage", layout.zero}};
   if (layout.zero == 0) return zero;
   zero["overlap_comm"] = true;
   zero["contiguous_gradients"] = true;
@@ -99,7 +96,7 @@ void add_sharding(const Layout& layout, std::vector<std::string>& out) {
 std::vector<EmittedFile> emit_deepspeed(const Question& question, const Plan& plan) {
   const Training& training = question.training;
   const Layout& layout = plan.layout;
-  Json out{{"train_batch_size", training.batch},
+  OrderedJson out{{"train_batch_size", training.batch},
            {"train_micro_batch_size_per_gpu", layout.micro_batch},
            {"gradient_accumulation_steps", micro_batches(training, layout)},
            {"gradient_clipping", 1.0},

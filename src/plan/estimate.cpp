@@ -8,8 +8,7 @@
 namespace gridctl::plan {
 
 namespace {
-using Json = nlohmann::ordered_json;
-constexpr double k_giga = 1e9;
+using OrderedJson = nlohmann::ordered_json;
 constexpr double k_cpu_base = 0.4e9;  // bytes of a Python process that has imported torch
 
 // Six digits: more would claim what no estimate knows.
@@ -35,7 +34,7 @@ std::string Estimator::answer(std::string_view line) {
   Result<Row> row = read_row(line);
   if (row) return answer_row(*row);
   ++refused_;
-  return Json{{"error", row.error().message}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return OrderedJson{{"error", row.error().message}}.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 // Of other GPUs or another precision a group tells only how much slower than shipped everything in it is.
@@ -59,7 +58,7 @@ std::string Estimator::answer_row(const Row& row) {
   memory.constants = usual_constants(row);
   if (const auto fitted = group.peaks.find(training.framework); fitted != group.peaks.end())
     memory.constants = fitted->second.constants;
-  Json out{{"params", std::round(facts.memory.count.total)}, {"state_gb", rounded(memory.states() / k_giga)}};
+  OrderedJson out{{"params", std::round(facts.memory.count.total)}, {"state_gb", rounded(memory.states() / k_giga)}};
   const double peak = row.memory_known ? memory.peak() : memory.states() + memory.constants.base;
   if (row.memory_known) out["activations_gb"] = rounded(memory.activations / k_giga);
   out["peak_mem_gb"] = rounded(peak / k_giga);
@@ -87,7 +86,7 @@ std::string Estimator::answer_row(const Row& row) {
     peaks.constants = fit_memory(peaks.runs, usual_constants(row));
   }
   if (!row.notes.empty()) out["notes"] = row.notes;
-  return out.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 }  // namespace gridctl::plan

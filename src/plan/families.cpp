@@ -9,14 +9,14 @@
 namespace gridctl::plan {
 
 namespace {
-struct Row {
+struct Shape {
   const char* name;
   int layers, hidden, ffn, heads, kv_heads, head_dim;
   std::int64_t vocab, max_sequence;
   bool tied;
 };
 // Gated MLP, RMSNorm, rotary positions.
-constexpr Row k_llamas[] = {
+constexpr Shape k_llamas[] = {
     {"llama-2-7b", 32, 4096, 11008, 32, 32, 0, 32000, 4096, false},
     {"llama-2-13b", 40, 5120, 13824, 40, 40, 0, 32000, 4096, false},
     {"llama-2-70b", 80, 8192, 28672, 64, 8, 0, 32000, 4096, false},
@@ -49,7 +49,7 @@ constexpr Row k_llamas[] = {
     {"olmo-2-7b", 32, 4096, 11008, 32, 32, 0, 100352, 4096, false},
 };
 // Plain MLP, LayerNorm, biases.
-constexpr Row k_gpts[] = {
+constexpr Shape k_gpts[] = {
     {"gpt2", 12, 768, 3072, 12, 12, 0, 50257, 1024, true},
     {"gpt2-medium", 24, 1024, 4096, 16, 16, 0, 50257, 1024, true},
     {"gpt2-large", 36, 1280, 5120, 20, 20, 0, 50257, 1024, true},
@@ -60,28 +60,28 @@ constexpr Row k_gpts[] = {
     {"pythia-12b", 36, 5120, 20480, 40, 40, 0, 50688, 2048, false},
 };
 
-Model model_of(const Row& row, bool gpt) {
+Model model_of(const Shape& shape, bool gpt) {
   Model model;
-  model.name = row.name;
-  model.layers = row.layers;
-  model.hidden = row.hidden;
-  model.ffn = row.ffn;
-  model.heads = row.heads;
-  model.kv_heads = row.kv_heads;
-  model.head_dim = row.head_dim;
-  model.vocab = row.vocab;
-  model.max_sequence = row.max_sequence;
-  model.tied_embeddings = row.tied;
+  model.name = shape.name;
+  model.layers = shape.layers;
+  model.hidden = shape.hidden;
+  model.ffn = shape.ffn;
+  model.heads = shape.heads;
+  model.kv_heads = shape.kv_heads;
+  model.head_dim = shape.head_dim;
+  model.vocab = shape.vocab;
+  model.max_sequence = shape.max_sequence;
+  model.tied_embeddings = shape.tied;
   model.gated_mlp = !gpt;
   model.biases = gpt;
-  const std::string_view name = row.name;
+  const std::string_view name = shape.name;
   model.learned_positions = name.starts_with("gpt");
-  model.positions = model.learned_positions ? row.max_sequence : 0;
+  model.positions = model.learned_positions ? shape.max_sequence : 0;
   return model;
 }
 
-Model mixture_of(const Row& row, int experts, int per_token, int expert_ffn, int shared = 0, int dense_layers = 0) {
-  Model model = model_of(row, false);
+Model mixture_of(const Shape& shape, int experts, int per_token, int expert_ffn, int shared = 0, int dense_layers = 0) {
+  Model model = model_of(shape, false);
   model.experts = experts;
   model.experts_per_token = per_token;
   model.expert_ffn = expert_ffn;
@@ -92,8 +92,8 @@ Model mixture_of(const Row& row, int experts, int per_token, int expert_ffn, int
 
 std::vector<Model> all_families() {
   std::vector<Model> out;
-  for (const Row& row : k_llamas) out.push_back(model_of(row, false));
-  for (const Row& row : k_gpts) out.push_back(model_of(row, true));
+  for (const Shape& shape : k_llamas) out.push_back(model_of(shape, false));
+  for (const Shape& shape : k_gpts) out.push_back(model_of(shape, true));
   out.push_back(mixture_of({"mixtral-8x7b", 32, 4096, 14336, 32, 8, 0, 32000, 32768, false}, 8, 2, 14336));
   out.push_back(mixture_of({"mixtral-8x22b", 56, 6144, 16384, 48, 8, 0, 32768, 65536, false}, 8, 2, 16384));
   out.push_back(mixture_of({"qwen3-30b-a3b", 48, 2048, 6144, 32, 4, 128, 151936, 40960, false}, 128, 8, 768));

@@ -13,6 +13,8 @@
 
 namespace gridctl::plan {
 
+inline constexpr double k_giga = 1e9;
+
 enum class Precision : std::uint8_t { fp32, fp16, bf16, fp8, fp4 };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Framework : std::uint8_t { megatron, megatron_deepspeed, deepspeed, fsdp, fsdp2, torchtune, litgpt, ddp };

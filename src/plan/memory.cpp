@@ -7,7 +7,6 @@
 namespace gridctl::plan {
 
 namespace {
-constexpr double k_giga = 1e9;
 constexpr double k_bucket = 5e8 * 2;  // DeepSpeed's reduction bucket, elements of 2 bytes
 constexpr double k_live = 1e9 * 2;    // parameters that its stage 3 keeps gathered
 constexpr double k_nf4 = 0.53;        // bytes of a 4-bit weight with its scales

@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::json;
 constexpr std::int64_t k_degree_max = 1'000'000, k_layers_max = 100'000, k_width_max = 1'000'000;
 constexpr std::int64_t k_tokens_max = 1'000'000'000'000;
-constexpr double k_params_max = 1e18, k_giga = 1e9;
+constexpr double k_params_max = 1e18;
 
 // Columns that are read, and those of published tables that say nothing new.
 const std::vector<std::string>& known_columns() {

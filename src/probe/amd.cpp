@@ -9,6 +9,7 @@
 #include "probe/vendor.hpp"
 
 namespace gridctl::probe {
+namespace amd {
 namespace {
 
 using nlohmann::json;
@@ -220,15 +221,16 @@ std::string installed_rocm(const HostFiles& files) {
 }
 
 }  // namespace
+}  // namespace amd
 
 const VendorPlugin k_amd{.vendor = Vendor::amd,
                          .name = "amd",
                          .pci_vendor_id = "0x1002",
                          .driver_advice = "sudo amdgpu-install --usecase=rocm",
                          .toolkit = &Inventory::rocm,
-                         .ask = ask,
-                         .read = read,
-                         .installed_toolkit = installed_rocm,
+                         .ask = amd::ask,
+                         .read = amd::read,
+                         .installed_toolkit = amd::installed_rocm,
                          .complete = complete_amd};
 
 }  // namespace gridctl::probe

@@ -23,11 +23,6 @@ std::optional<Integer> whole_of(const json& value, double max = 100'000) {
   return static_cast<Integer>(*number);
 }
 
-template <class T>
-void take(std::optional<T>& into, std::optional<T> value) {
-  if (!into) into = std::move(value);
-}
-
 // {"Level 0": "500 MHz", …}: the highest, and the one in force.
 void read_levels(const json& clock, std::optional<std::uint32_t>& now, std::optional<std::uint32_t>& most) {
   const json& levels = member(clock, "frequency_levels");
@@ -45,7 +40,7 @@ const json& list_of(const json& root, const char* key) {
   return root.is_object() && root.contains(key) ? root.at(key) : root;
 }
 
-std::optional<std::uint32_t> position_of(const json& entry, const std::vector<Gpu>& gpus) {
+std::optional<std::uint32_t> position_in_entry(const json& entry, const std::vector<Gpu>& gpus) {
   const std::string bdf = pci_address(text_of(member(entry, "bdf")));
   const auto index = whole_number(text_of(member(entry, "gpu")));
   for (std::size_t i = 0; i < gpus.size(); ++i) {
@@ -56,7 +51,7 @@ std::optional<std::uint32_t> position_of(const json& entry, const std::vector<Gp
 }
 
 Gpu* gpu_of_entry(const json& entry, std::vector<Gpu>& gpus) {
-  const auto at = position_of(entry, gpus);
+  const auto at = position_in_entry(entry, gpus);
   return at ? &gpus[*at] : nullptr;
 }
 
@@ -72,22 +67,22 @@ std::optional<double> link_rate(const json& value) {
 void fill_metric(const json& entry, Gpu& gpu) {
   const json& clock = member(entry, "clock");
   for (const char* name : {"gfx_0", "gfx"}) {
-    take(gpu.clocks.core_mhz, whole_of<std::uint32_t>(member(member(clock, name), "clk")));
-    take(gpu.clocks.core_max_mhz, whole_of<std::uint32_t>(member(member(clock, name), "max_clk")));
+    fill_in(gpu.clocks.core_mhz, whole_of<std::uint32_t>(member(member(clock, name), "clk")));
+    fill_in(gpu.clocks.core_max_mhz, whole_of<std::uint32_t>(member(member(clock, name), "max_clk")));
   }
   for (const char* name : {"mem_0", "mem"}) {
-    take(gpu.clocks.memory_mhz, whole_of<std::uint32_t>(member(member(clock, name), "clk")));
-    take(gpu.clocks.memory_max_mhz, whole_of<std::uint32_t>(member(member(clock, name), "max_clk")));
+    fill_in(gpu.clocks.memory_mhz, whole_of<std::uint32_t>(member(member(clock, name), "clk")));
+    fill_in(gpu.clocks.memory_max_mhz, whole_of<std::uint32_t>(member(member(clock, name), "max_clk")));
   }
   const json& power = member(entry, "power");
-  take(gpu.power.draw_watts, amd_number(member(power, "socket_power")));
+  fill_in(gpu.power.draw_watts, amd_number(member(power, "socket_power")));
   const std::string throttled = lower(available(text_of(member(power, "throttle_status"))));
   if (throttled == "unthrottled") gpu.throttle.emplace();
   else if (throttled == "throttled") gpu.throttle = std::vector<std::string>{"throttled"};
   const json& heat = member(entry, "temperature");
-  for (const char* name : {"hotspot", "edge"}) take(gpu.heat.now_c, whole_of<int>(member(heat, name), 1000));
+  for (const char* name : {"hotspot", "edge"}) fill_in(gpu.heat.now_c, whole_of<int>(member(heat, name), 1000));
   const json& pcie = member(entry, "pcie");
-  take(gpu.pcie.width, whole_of<int>(member(pcie, "width"), 64));
+  fill_in(gpu.pcie.width, whole_of<int>(member(pcie, "width"), 64));
   if (const auto speed = amd_number(member(pcie, "speed")); speed && !gpu.pcie.generation)
     gpu.pcie.generation = pcie_generation(std::to_string(*speed));
 }
@@ -122,11 +117,11 @@ void read_amd_static(const json& entry, Gpu& gpu) {
   gpu.power.cap_watts = amd_number(member(limit, "socket_power"));
   gpu.power.max_watts = amd_number(member(limit, "max_power"));
   const json& ppt = member(limit, "ppt0");  // since ROCm 7.1
-  take(gpu.power.cap_watts, amd_number(member(ppt, "socket_power_limit")));
-  take(gpu.power.max_watts, amd_number(member(ppt, "max_power_limit")));
+  fill_in(gpu.power.cap_watts, amd_number(member(ppt, "socket_power_limit")));
+  fill_in(gpu.power.max_watts, amd_number(member(ppt, "max_power_limit")));
   for (const char* part : {"hotspot", "edge"}) {
-    take(gpu.heat.slowdown_c, whole_of<int>(member(limit, std::string("slowdown_") + part + "_temperature"), 1000));
-    take(gpu.heat.shutdown_c, whole_of<int>(member(limit, std::string("shutdown_") + part + "_temperature"), 1000));
+    fill_in(gpu.heat.slowdown_c, whole_of<int>(member(limit, std::string("slowdown_") + part + "_temperature"), 1000));
+    fill_in(gpu.heat.shutdown_c, whole_of<int>(member(limit, std::string("shutdown_") + part + "_temperature"), 1000));
   }
   const std::string memory = lower(text_of(member(member(member(entry, "ras"), "ecc_block_state"), "UMC")));
   if (!memory.empty()) gpu.ecc = memory == "enabled";
@@ -158,11 +153,11 @@ std::vector<GpuLink> read_amd_topology(std::string_view text, const std::vector<
   const json& list = list_of(root, "gpu_data");
   if (!list.is_array()) return links;
   for (const json& entry : list) {
-    const auto a = position_of(entry, gpus);
+    const auto a = position_in_entry(entry, gpus);
     const json& peers = member(entry, "links");
     if (!a || !peers.is_array()) continue;
     for (const json& peer : peers) {
-      const auto b = position_of(peer, gpus);
+      const auto b = position_in_entry(peer, gpus);
       if (!b || *b <= *a || lower(text_of(member(peer, "link_type"))) != "xgmi" || links.size() >= 4096) continue;
       if (lower(text_of(member(peer, "link_status"))) == "disabled") continue;
       links.push_back({*a, *b, LinkKind::xgmi, {}, link_rate(member(peer, "bandwidth"))});
@@ -182,8 +177,8 @@ std::vector<GpuLink> read_rocm_topology(std::string_view text, const std::vector
     const std::string key = lower(name);
     const std::size_t between = key.find(" and ", k_key.size());
     if (!key.starts_with(k_key) || between == std::string::npos || lower(text_of(value)) != "xgmi") continue;
-    const auto a = position_of(json{{"gpu", key.substr(k_key.size(), between - k_key.size())}}, gpus);
-    const auto b = position_of(json{{"gpu", key.substr(between + 5)}}, gpus);
+    const auto a = position_in_entry(json{{"gpu", key.substr(k_key.size(), between - k_key.size())}}, gpus);
+    const auto b = position_in_entry(json{{"gpu", key.substr(between + 5)}}, gpus);
     if (a && b && *a < *b && links.size() < 4096) links.push_back({*a, *b, LinkKind::xgmi, {}, {}});
   }
   return links;

@@ -137,7 +137,7 @@ void complete_with(const Gpu& kernel, Gpu& gpu) {
 void complete_amd(const HostFiles& files, VendorReading& reading) {
   const bool alone = reading.gpus.empty();
   for (const std::string& node : files.list(k_nodes)) {
-    Gpu kernel = gpu_of_node(files, std::string(k_nodes) + "/" + node);
+    Gpu kernel = gpu_of_node(files, std::string(k_nodes).append("/").append(node));
     if (kernel.pci.empty()) continue;
     if (alone) {
       if (kernel.memory_bytes < k_memory_min || reading.gpus.size() >= k_gpus_max) continue;

@@ -72,10 +72,10 @@ GRIDCTL_FAST void iterate_fast(float* x, const float* c, std::uint32_t steps) {
     for (std::size_t i = 0; i < k_together; ++i) values[i] = __builtin_fmaf(values[i], values[i], offsets[i]);
   for (std::size_t i = 0; i < k_together; ++i) x[i] = values[i];
 }
-const auto dot = GRIDCTL_HAS_FAST ? &dot_fast : &dot_plain;
+const auto dot_product = GRIDCTL_HAS_FAST ? &dot_fast : &dot_plain;
 const auto iterate = GRIDCTL_HAS_FAST ? &iterate_fast : &iterate_plain;
 #else
-const auto dot = &dot_plain;
+const auto dot_product = &dot_plain;
 const auto iterate = &iterate_plain;
 #endif
 
@@ -96,7 +96,7 @@ GemmPart compute_gemm_part(const GemmChallenge& challenge, const std::vector<Row
     const std::uint32_t key = row_key(Seed{challenge.seed ^ k_hash_rows}, row);
     std::uint32_t projection = 0;
     for (std::uint32_t j = 0; j < challenge.columns; ++j) {
-      const auto value = static_cast<std::uint32_t>(dot(a.data(), b[j].data(), a.size()));
+      const auto value = static_cast<std::uint32_t>(dot_product(a.data(), b[j].data(), a.size()));
       part.hash += bench_mix(value * k_golden + ((j * 0x85ebca77u) ^ key));
       projection += value * projection_weight(seed, j);
     }

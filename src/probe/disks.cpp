@@ -21,7 +21,7 @@ constexpr std::array k_network{"nfs",  "nfs4", "cifs",     "smb3", "lustre", "ce
 constexpr std::array k_not_for_jobs{
     "/proc", "/sys", "/run", "/snap", "/boot", "/var/lib/docker", "/var/lib/containers", "/var/lib/kubelet"};
 
-bool contains(const auto& list, std::string_view word) {
+bool is_among(const auto& list, std::string_view word) {
   return std::find(std::begin(list), std::end(list), word) != std::end(list);
 }
 
@@ -29,7 +29,7 @@ bool beneath(std::string_view mount, std::string_view parent) {
   return mount == parent || (mount.starts_with(parent) && mount.substr(parent.size()).starts_with('/'));
 }
 
-bool is_network(std::string_view kind) { return contains(k_network, kind) || kind.starts_with("fuse."); }
+bool is_network(std::string_view kind) { return is_among(k_network, kind) || kind.starts_with("fuse."); }
 
 std::optional<Mount> mount_of(std::string_view line) {
   const std::vector<std::string> fields = split(std::string(line), ' ');
@@ -41,11 +41,11 @@ std::optional<Mount> mount_of(std::string_view line) {
   mount.disk.file_system = *(dash + 1);
   mount.disk.source = unescaped_mount(*(dash + 2));
   const std::vector<std::string> options = split(fields[5], ',');
-  mount.disk.read_only = contains(options, "ro");
+  mount.disk.read_only = is_among(options, "ro");
   const std::string& kind = mount.disk.file_system;
   if (is_network(kind)) mount.disk.kind = DiskKind::network;
   else if (kind == "tmpfs" || kind == "ramfs") mount.disk.kind = DiskKind::memory;
-  else if (!contains(k_local, kind)) return std::nullopt;
+  else if (!is_among(k_local, kind)) return std::nullopt;
   for (const char* parent : k_not_for_jobs)
     if (beneath(mount.disk.mount, parent)) return std::nullopt;
   if (mount.disk.kind == DiskKind::memory && mount.disk.mount != "/dev/shm" && beneath(mount.disk.mount, "/dev"))

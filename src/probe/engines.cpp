@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool says(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 bool is_true(const json& value) { return value.is_boolean() && value.get<bool>(); }
 
@@ -28,10 +28,10 @@ std::string socket_path(std::string_view text) {
 
 std::string docker_problem(std::string_view text, std::string_view user) {
   const std::string said = lower(text);
-  if (contains(said, "permission denied"))
+  if (says(said, "permission denied"))
     return "docker: permission denied on " + socket_path(text) +
            ": add the user to group docker: sudo usermod -aG docker " + (user.empty() ? "$USER" : shell_quote(user));
-  if (contains(said, "cannot connect") || contains(said, "failed to connect") || contains(said, "daemon running"))
+  if (says(said, "cannot connect") || says(said, "failed to connect") || says(said, "daemon running"))
     return "docker: no daemon answers on " + socket_path(text) + ": sudo systemctl enable --now docker";
   return {};
 }
@@ -43,7 +43,7 @@ bool lists_word(const json& list, std::string_view word) {
 
 bool mentions(const json& list, std::string_view part) {
   if (!list.is_array()) return false;
-  return std::any_of(list.begin(), list.end(), [&](const json& item) { return contains(text_of(item), part); });
+  return std::any_of(list.begin(), list.end(), [&](const json& item) { return says(text_of(item), part); });
 }
 
 }  // namespace
@@ -92,8 +92,8 @@ Engine read_podman(const ToolAnswer& answer, std::string_view user) {
   const json& host = member(info, "host");
   if (!answer.ok() || !host.is_object()) {
     const std::string said = lower(answer.err);
-    if (contains(said, "newuidmap")) engine.problem = "podman: newuidmap is missing: sudo apt-get install uidmap";
-    else if (contains(said, "subuid") || contains(said, "subgid"))
+    if (says(said, "newuidmap")) engine.problem = "podman: newuidmap is missing: sudo apt-get install uidmap";
+    else if (says(said, "subuid") || says(said, "subgid"))
       engine.problem =
           "podman: the user has no subordinate ids: sudo usermod --add-subuids 100000-165535 --add-subgids "
           "100000-165535 " +

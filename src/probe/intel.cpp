@@ -10,6 +10,7 @@
 #include "probe/vendor.hpp"
 
 namespace gridctl::probe {
+namespace intel {
 namespace {
 
 using nlohmann::json;
@@ -125,15 +126,16 @@ std::string installed_oneapi(const HostFiles& files) {
 }
 
 }  // namespace
+}  // namespace intel
 
 const VendorPlugin k_intel{.vendor = Vendor::intel,
                            .name = "intel",
                            .pci_vendor_id = "0x8086",
                            .driver_advice = "sudo apt-get install xpu-smi",
                            .toolkit = &Inventory::oneapi,
-                           .ask = ask,
-                           .read = read,
-                           .installed_toolkit = installed_oneapi,
+                           .ask = intel::ask,
+                           .read = intel::read,
+                           .installed_toolkit = intel::installed_oneapi,
                            .complete = complete_intel};
 
 }  // namespace gridctl::probe

@@ -20,11 +20,6 @@ std::optional<std::uint32_t> number_of(const json& device, std::string_view name
   return static_cast<std::uint32_t>(*value);
 }
 
-template <class T, class U>
-void take(std::optional<T>& into, const std::optional<U>& value) {
-  if (!into && value) into = static_cast<T>(*value);
-}
-
 std::optional<std::uint32_t> mhz(const HostFiles& files, const std::string& path) {
   const auto value = files.read_number(path);
   return value && *value != 0 && *value < 100'000 ? std::optional<std::uint32_t>(static_cast<std::uint32_t>(*value))
@@ -42,7 +37,7 @@ std::vector<std::string> cells_of(std::string_view line) {
   return cells;
 }
 
-std::optional<std::uint32_t> position_of(std::string_view label, const std::vector<Gpu>& gpus) {
+std::optional<std::uint32_t> position_labelled(std::string_view label, const std::vector<Gpu>& gpus) {
   if (!label.starts_with("GPU ") || !label.ends_with("/0")) return std::nullopt;
   const auto index = whole_number(label.substr(4, label.size() - 6));
   for (std::size_t i = 0; index && i < gpus.size(); ++i)
@@ -67,15 +62,15 @@ void read_card(const HostFiles& files, const std::string& device, Gpu& gpu) {
   for (const std::string& card : files.list(device + "/drm")) {
     if (!card.starts_with("card")) continue;
     const std::string at = device + "/drm/" + card;  // i915
-    take(gpu.clocks.core_mhz, mhz(files, at + "/gt_act_freq_mhz"));
-    take(gpu.clocks.core_max_mhz, mhz(files, at + "/gt_RP0_freq_mhz"));
+    fill_in(gpu.clocks.core_mhz, mhz(files, at + "/gt_act_freq_mhz"));
+    fill_in(gpu.clocks.core_max_mhz, mhz(files, at + "/gt_RP0_freq_mhz"));
     if (const auto status = files.read_number(at + "/gt/gt0/throttle_reason_status"); status && !gpu.throttle)
       gpu.throttle = *status == 0 ? std::vector<std::string>{} : std::vector<std::string>{"throttled"};
     if (gpu.memory_bytes == 0) gpu.memory_bytes = files.read_number(at + "/lmem_total_bytes").value_or(0);
   }
   const std::string xe = device + "/tile0/gt0/freq0";
-  take(gpu.clocks.core_mhz, mhz(files, xe + "/act_freq"));
-  take(gpu.clocks.core_max_mhz, mhz(files, xe + "/rp0_freq"));
+  fill_in(gpu.clocks.core_mhz, mhz(files, xe + "/act_freq"));
+  fill_in(gpu.clocks.core_max_mhz, mhz(files, xe + "/rp0_freq"));
   if (const auto status = files.read_number(xe + "/throttle/status"); status && !gpu.throttle)
     gpu.throttle = *status == 0 ? std::vector<std::string>{} : std::vector<std::string>{"throttled"};
 }
@@ -86,10 +81,10 @@ void read_xpu_facts(const json& device, Gpu& gpu) {
   const auto slices = number_of(device, "number_of_slices", 1000);
   const auto parts = number_of(device, "number_of_sub_slices_per_slice", 1000);
   if (slices && parts && !gpu.units) gpu.units = *slices * *parts;
-  take(gpu.memory_bus_bits, number_of(device, "memory_bus_width", 100'000));
-  take(gpu.clocks.core_max_mhz, number_of(device, "core_clock_rate_mhz", 100'000));
-  take(gpu.pcie.generation_max, number_of(device, "pcie_generation", 9));
-  take(gpu.pcie.width_max, number_of(device, "pcie_max_link_width", 64));
+  fill_in(gpu.memory_bus_bits, number_of(device, "memory_bus_width", 100'000));
+  fill_in(gpu.clocks.core_max_mhz, number_of(device, "core_clock_rate_mhz", 100'000));
+  fill_in(gpu.pcie.generation_max, number_of(device, "pcie_generation", 9));
+  fill_in(gpu.pcie.width_max, number_of(device, "pcie_max_link_width", 64));
   const std::string ecc = lower(available(text_of(member(device, "memory_ecc_state"))));
   if (!ecc.empty() && !gpu.ecc) gpu.ecc = ecc == "enabled";
 }
@@ -105,9 +100,9 @@ std::vector<GpuLink> read_xpu_topology(std::string_view text, const std::vector<
       columns = cells;
       continue;
     }
-    const auto a = position_of(cells[0], gpus);
+    const auto a = position_labelled(cells[0], gpus);
     for (std::size_t i = 0; a && i < columns.size() && i + 1 < cells.size(); ++i) {
-      const auto b = position_of(columns[i], gpus);
+      const auto b = position_labelled(columns[i], gpus);
       GpuLink link = link_of_cell(cells[i + 1]);
       if (!b || *b <= *a || link.kind == LinkKind::unknown) continue;
       link.a = *a;

@@ -13,6 +13,7 @@
 #include "probe/vendor.hpp"
 
 namespace gridctl::probe {
+namespace nvidia {
 namespace {
 
 enum Query : std::size_t { csv, table, list, xml, k_queries, capability = k_queries, nvlink, topology };
@@ -327,13 +328,14 @@ VendorReading read(std::span<const ToolAnswer> answers) {
 }
 
 }  // namespace
+}  // namespace nvidia
 
 const VendorPlugin k_nvidia{.vendor = Vendor::nvidia,
                             .name = "nvidia",
                             .pci_vendor_id = "0x10de",
                             .driver_advice = "sudo ubuntu-drivers install",
                             .toolkit = &Inventory::cuda,
-                            .ask = ask,
-                            .read = read};
+                            .ask = nvidia::ask,
+                            .read = nvidia::read};
 
 }  // namespace gridctl::probe

@@ -141,7 +141,7 @@ std::optional<int> number_after(std::string_view text, std::string_view prefix) 
   return static_cast<int>(*value);
 }
 
-std::optional<std::uint32_t> position_of(const std::vector<Gpu>& gpus, int index) {
+std::optional<std::uint32_t> position_of_index(const std::vector<Gpu>& gpus, int index) {
   for (std::size_t i = 0; i < gpus.size(); ++i)
     if (gpus[i].index == index) return static_cast<std::uint32_t>(i);
   return std::nullopt;
@@ -241,7 +241,7 @@ void read_nvlinks(const ToolAnswer& answer, std::vector<Gpu>& gpus) {
   for (const std::string& raw : split_lines(answer.out)) {
     const std::string_view line = trim(raw);
     if (const auto index = number_after(line, "GPU ")) {
-      const auto at = position_of(gpus, *index);
+      const auto at = position_of_index(gpus, *index);
       gpu = at ? &gpus[*at] : nullptr;
       continue;
     }
@@ -268,12 +268,12 @@ std::vector<GpuLink> read_nvidia_topology(std::string_view text, const std::vect
       for (const std::string& word : words) {
         const auto index = number_after(word, "GPU");
         if (!index) break;  // network cards and affinities follow
-        columns.push_back(position_of(gpus, *index));
+        columns.push_back(position_of_index(gpus, *index));
       }
       continue;
     }
     const auto row = number_after(words[0], "GPU");
-    const auto a = row ? position_of(gpus, *row) : std::nullopt;
+    const auto a = row ? position_of_index(gpus, *row) : std::nullopt;
     if (!a) continue;
     for (std::size_t column = 0; column < columns.size() && column + 1 < words.size(); ++column) {
       GpuLink link = nvlink_of_cell(words[column + 1]);

@@ -36,4 +36,10 @@ inline constexpr std::size_t k_gpus_max = 256;  // as base/inventory.cpp: no mac
 // Text of a string or number member; empty when absent or of another type.
 [[nodiscard]] std::string text_of(const nlohmann::json& value);
 
+// What an earlier answer has told stays.
+template <class T, class U>
+void fill_in(std::optional<T>& into, const std::optional<U>& value) {
+  if (!into && value) into = static_cast<T>(*value);
+}
+
 }  // namespace gridctl::probe

@@ -10,7 +10,7 @@
 namespace gridctl::sched {
 
 namespace {
-std::string end_text(const HostName& host, const Estimate& estimate) {
+std::string needs_text(const HostName& host, const Estimate& estimate) {
   char cost[64];
   std::snprintf(cost, sizeof cost, "%.2f USD", estimate.cost());
   return host.value + " needs " + format_duration(std::chrono::seconds{std::llround(estimate.takes())}) + " and " +
@@ -40,7 +40,7 @@ std::optional<std::string> judge_cheaper(const CurrentRun& present, const Decisi
   const double saving = present.rest.cost() - to->estimate.cost();
   const bool much = saving >= std::max(k_saving_usd_min, k_saving_min * present.rest.cost());
   if (!much || to->estimate.takes() > k_slower_max * present.rest.takes()) return std::nullopt;
-  return end_text(present.host, present.rest) + " to go on, " + end_text(to->host, to->estimate);
+  return needs_text(present.host, present.rest) + " to go on, " + needs_text(to->host, to->estimate);
 }
 
 }  // namespace gridctl::sched

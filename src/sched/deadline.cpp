@@ -20,7 +20,7 @@ std::string in_words(double seconds) {
   return format_duration(std::chrono::seconds{std::llround(std::clamp(seconds, 0.0, k_never))});
 }
 
-std::string percent(double share) {
+std::string chance_text(double share) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2g %%", share * 100);
   return text;
@@ -92,7 +92,7 @@ DeadlineVerdict judge_deadline(const CurrentRun& present, const Decision& elsewh
   if (other && !other->late) return {};
   const double failures_max = present.failures_per_hour * k_more_reliable;
   const std::string here = left_text(time_left) + ", " + present.host.value + " needs " + in_words(done_in) +
-                           " more and fails before with a chance of " + percent(chance);
+                           " more and fails before with a chance of " + chance_text(chance);
   const bool better = other && (late_here || other->failures_per_hour <= failures_max);
   if (better && other->estimate.takes() <= time_left)
     return {DeadlineVerdict::Kind::leave,

@@ -27,14 +27,14 @@ int worth(const GpuLink* link) {
   }
 }
 
-struct Group {
+struct Clique {
   std::vector<const Gpu*> gpus;
   int worth = -1;
 };
 
 // Grown from one GPU by the one that adds most. Islands of NVLink are cliques: there it finds the best.
-Group grown_from(const Inventory& host, const std::vector<const Gpu*>& all, const Gpu* first, std::size_t count) {
-  Group group{{first}, 0};
+Clique grown_from(const Inventory& host, const std::vector<const Gpu*>& all, const Gpu* first, std::size_t count) {
+  Clique group{{first}, 0};
   while (group.gpus.size() < count) {
     const Gpu* best = nullptr;
     int most = -1;
@@ -63,9 +63,9 @@ std::vector<const Gpu*> best_joined(const Inventory& host, std::vector<const Gpu
     gpus.resize(count);
     return gpus;
   }
-  Group best;
+  Clique best;
   for (const Gpu* first : gpus) {
-    Group group = grown_from(host, gpus, first, count);
+    Clique group = grown_from(host, gpus, first, count);
     if (group.worth > best.worth) best = std::move(group);
   }
   std::sort(best.gpus.begin(), best.gpus.end());  // in the order of the host

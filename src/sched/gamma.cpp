@@ -6,14 +6,14 @@
 namespace gridctl::sched {
 
 namespace {
-constexpr int k_terms_max = 100'000;  // about 10 times the square root of the shape are needed
+constexpr int k_series_max = 100'000;  // about 10 times the square root of the shape are needed
 constexpr double k_precision = 1e-15;
 
 double weight(double shape, double x) { return std::exp(shape * std::log(x) - x - std::lgamma(shape)); }
 
 double series(double shape, double x) {
   double term = 1 / shape, sum = term;
-  for (int n = 1; n < k_terms_max && term > sum * k_precision; ++n) {
+  for (int n = 1; n < k_series_max && term > sum * k_precision; ++n) {
     term *= x / (shape + n);
     sum += term;
   }
@@ -24,7 +24,7 @@ double series(double shape, double x) {
 double continued_fraction(double shape, double x) {
   constexpr double k_tiny = 1e-300;
   double b = x + 1 - shape, c = 1 / k_tiny, d = 1 / b, h = d;
-  for (int n = 1; n < k_terms_max; ++n) {
+  for (int n = 1; n < k_series_max; ++n) {
     const double a = -n * (n - shape);
     b += 2;
     d = a * d + b;

@@ -220,7 +220,7 @@ void search_all(Search& search, const GangWish& wish, const std::vector<Pool>& p
   }
 }
 
-std::string size_text(const GangWish& wish) {
+std::string size_wished(const GangWish& wish) {
   return (wish.least() < wish.members ? std::to_string(wish.least()) + " to " : "") + std::to_string(wish.members);
 }
 }  // namespace
@@ -328,7 +328,7 @@ std::vector<std::string> explain(const GangDecision& decision, const GangWish& w
   if (decision.plan) {
     lines.push_back("would run on " + describe(*decision.plan));
     if (static_cast<int>(decision.plan->members.size()) < wish.members)
-      lines.push_back("there are no more now of the " + size_text(wish) +
+      lines.push_back("there are no more now of the " + size_wished(wish) +
                       " hosts that it asks for; it grows when there are");
     const Estimate& end = decision.plan->estimate;
     char cost[64];
@@ -339,7 +339,7 @@ std::vector<std::string> explain(const GangDecision& decision, const GangWish& w
   } else if (decision.nobody()) {
     lines.push_back("no provider is registered");
   } else {
-    lines.push_back("no " + size_text(wish) + " hosts can run it together" + (decision.could_ever_fit ? " now" : ""));
+    lines.push_back("no " + size_wished(wish) + " hosts can run it together" + (decision.could_ever_fit ? " now" : ""));
   }
   for (const GangPlan& other : decision.runners_up) lines.push_back("would do too: " + describe(other));
   for (const std::string& text : decision.short_pools) lines.push_back(text);

@@ -27,10 +27,6 @@ constexpr std::string_view k_optional[] = {"rtx",  "gtx",    "rx",          "arc
                                            "pci",  "nvl",    "oam",         "hbm2",  "hbm2e", "hbm3",     "hbm3e",
                                            "data", "center", "accelerator", "series"};
 
-bool contains(const auto& list, std::string_view word) {
-  return std::find(std::begin(list), std::end(list), word) != std::end(list);
-}
-
 struct Wanted {
   std::string model;                // significant characters only: "rtx4090laptop"
   std::optional<double> memory_gb;  // from "A100-80GB"

@@ -2,13 +2,19 @@
 // Names of GPUs as words. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace gridctl::sched {
+
+[[nodiscard]] bool contains(const auto& list, const auto& word) {
+  return std::find(std::begin(list), std::end(list), word) != std::end(list);
+}
 
 // "80gb", "80g", "80gib" -> 80; at most four digits.
 [[nodiscard]] std::optional<double> gigabytes(std::string_view word);

@@ -13,7 +13,7 @@
 namespace gridctl::sched {
 
 namespace {
-constexpr std::size_t k_name_max = 160;  // bytes looked at: names come from hosts
+constexpr std::size_t k_product_max = 160;  // bytes looked at: names come from hosts
 constexpr double k_nominal_low = 0.93;   // of the nominal memory: ECC and firmware take some
 constexpr double k_nominal_high = 1.08;  // nominal GB are GiB on most boards
 constexpr double k_laptop_power = 0.7;   // GeForce boards are delivered with at least their rated power; laptops less
@@ -30,10 +30,6 @@ constexpr std::array k_forms{"sxm", "sxm2", "sxm3", "sxm4", "sxm5", "sxm6", "pci
 // Boards of two dies that show themselves as two devices, each with half the row's figures.
 constexpr std::array k_two_dies{"Instinct MI250X", "Instinct MI250"};
 
-bool contains(const auto& list, const auto& word) {
-  return std::find(std::begin(list), std::end(list), word) != std::end(list);
-}
-
 struct Name {
   std::vector<std::string> core;  // sorted words that make the model
   std::string form;               // "sxm4", "pcie"
@@ -45,9 +41,9 @@ struct Name {
 
 Name name_of(std::string_view text) {
   Name name;
-  const std::string low = lower(text.substr(0, k_name_max));
+  const std::string low = lower(text.substr(0, k_product_max));
   const bool max_q = low.find("max-q") != std::string::npos || low.find("max q") != std::string::npos;
-  const std::vector<std::string> words = words_of(text, k_name_max);
+  const std::vector<std::string> words = words_of(text, k_product_max);
   name.laptop = max_q || contains(words, "laptop") || contains(words, "notebook") || contains(words, "mobile");
   for (const std::string& word : words) {
     if (max_q && (word == "max" || word == "q")) continue;
@@ -74,14 +70,14 @@ constexpr std::size_t k_alternatives_max = 8;  // names in one; more is no name
 
 // "RX 7900 XT/7900 XTX/7900M" says that it is one of three: each with the first one's leading words.
 std::vector<Name> alternatives_of(std::string_view text) {
-  std::vector<std::string> parts = split(product_of(text.substr(0, k_name_max)), '/');
+  std::vector<std::string> parts = split(product_of(text.substr(0, k_product_max)), '/');
   if (parts.size() > k_alternatives_max) parts.resize(k_alternatives_max);
   std::vector<Name> names;
   std::string lead;
   for (const std::string& part : parts) {
     names.push_back(name_of(lead + part));
     if (!lead.empty()) continue;
-    for (const std::string& word : words_of(part, k_name_max)) {
+    for (const std::string& word : words_of(part, k_product_max)) {
       if (word.find_first_of("0123456789") != std::string::npos) break;
       lead += word + " ";
     }
@@ -100,7 +96,7 @@ std::vector<RowName> row_names() {
   std::vector<RowName> rows;
   for (const GpuModel& model : catalogue()) {
     RowName row{&model, name_of(product_of(model.key)), {}};
-    for (const std::string& alias : model.aliases) row.aliases.push_back(words_of(alias, k_name_max));
+    for (const std::string& alias : model.aliases) row.aliases.push_back(words_of(alias, k_product_max));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -185,7 +181,7 @@ struct Candidates {
 Candidates candidates_of(const GpuClues& clues) {
   static const std::vector<RowName> rows = row_names();
   const std::vector<Name> names = alternatives_of(clues.name);
-  const std::vector<std::string> words = words_of(clues.name.substr(0, clues.name.find(" MIG ")), k_name_max);
+  const std::vector<std::string> words = words_of(clues.name.substr(0, clues.name.find(" MIG ")), k_product_max);
   const bool one_name = names.size() == 1;
   Candidates out;
   const auto consider = [&](const GpuModel& model, const Name& name, Fit fit) {

@@ -85,7 +85,7 @@ std::string runner_reason(const Candidate& c, const Candidate& best, const job::
 }
 
 // Of a host on which the job fits, what decides whether it is among the best: thousands of them are compared.
-struct Fitting {
+struct Contender {
   Rank rank;
   const HostFacts* host;
   bool avoided, late;
@@ -93,7 +93,7 @@ struct Fitting {
 
 // What some of the hosts come to, in their order.
 struct Considered {
-  std::vector<Fitting> fitting;
+  std::vector<Contender> fitting;
   std::vector<Rejection> rejections, avoided_busy;
   Refuge refuge;
 
@@ -141,19 +141,19 @@ void in_shares(std::size_t shares, std::size_t count,
 }
 
 // Splits off avoided hosts, unless they are all there is.
-void keep_away(std::vector<Fitting>& fitting, const std::vector<Avoid>& avoided, std::vector<Rejection>& rejections) {
-  const bool others = std::any_of(fitting.begin(), fitting.end(), [](const Fitting& one) { return !one.avoided; });
+void keep_away(std::vector<Contender>& fitting, const std::vector<Avoid>& avoided, std::vector<Rejection>& rejections) {
+  const bool others = std::any_of(fitting.begin(), fitting.end(), [](const Contender& one) { return !one.avoided; });
   const bool worth_waiting =
       std::any_of(rejections.begin(), rejections.end(), [](const Rejection& r) { return r.code == "busy"; });
   if (!others && !worth_waiting) return;
-  for (const Fitting& one : fitting) {
+  for (const Contender& one : fitting) {
     if (!one.avoided) continue;
     Candidate c;
     c.host = one.host;
     note_avoidance(c, avoided);
     rejections.push_back({one.host->name, "avoided", c.avoided, true});
   }
-  std::erase_if(fitting, [](const Fitting& one) { return one.avoided; });
+  std::erase_if(fitting, [](const Contender& one) { return one.avoided; });
 }
 // Nothing is promised of checkpoints that nobody has seen.
 Tolerance tolerance_of(const job::Spec& spec, std::size_t others, const JobKnowledge& known) {
@@ -227,7 +227,7 @@ Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const
     }
   });
   Considered all = put_together(std::move(shares));
-  std::vector<Fitting>& fitting = all.fitting;
+  std::vector<Contender>& fitting = all.fitting;
   decision.rejections = std::move(all.rejections);
   keep_away(fitting, avoided, decision.rejections);
   decision.rejections.insert(decision.rejections.end(), all.avoided_busy.begin(), all.avoided_busy.end());
@@ -242,7 +242,7 @@ Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const
   decision.fitting = fitting.size();
   const auto told = fitting.begin() + static_cast<std::ptrdiff_t>(std::min(fitting.size(), k_runners_up_max + 1));
   std::partial_sort(fitting.begin(), told, fitting.end(),
-                    [](const Fitting& a, const Fitting& b) { return a.rank < b.rank; });
+                    [](const Contender& a, const Contender& b) { return a.rank < b.rank; });
   std::sort(decision.rejections.begin(), decision.rejections.end(),
             [](const Rejection& a, const Rejection& b) { return a.host < b.host; });
   std::optional<Candidate> best;

@@ -18,7 +18,6 @@ namespace {
 constexpr double k_same = 1e-9;  // relative difference of equal numbers
 // A nominal GPU memory, as `match_gpu` takes it.
 constexpr double k_memory_less = 0.95, k_memory_more = 1.08;
-constexpr double k_gib = 1024.0 * 1024 * 1024;
 constexpr std::size_t k_order_keys_max = 16;
 
 double slack_down(const Field& field, double bound) {

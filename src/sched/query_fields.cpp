@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "sched/query_text.hpp"
 #include "sched/reliability.hpp"
 
 namespace gridctl::sched {
@@ -14,7 +15,6 @@ namespace gridctl::sched {
 namespace {
 using Texts = std::vector<std::string_view>;
 using MaybeNumber = std::optional<double>;
-constexpr double k_gib = 1024.0 * 1024 * 1024;
 constexpr int k_version_parts = 4;
 constexpr double k_version_step = 10'000;  // no part of a version is higher
 

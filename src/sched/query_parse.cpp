@@ -20,8 +20,7 @@ constexpr std::size_t k_query_max = 4096;  // bytes; nobody types more
 constexpr std::size_t k_terms_max = 64;
 constexpr std::size_t k_values_max = 256;  // in one list
 constexpr std::size_t k_window = 60;       // bytes of the query around a mistake, in its message
-constexpr double k_gib = 1024.0 * 1024 * 1024;
-constexpr double k_infinite = std::numeric_limits<double>::infinity();
+constexpr double k_unbounded = std::numeric_limits<double>::infinity();
 
 struct Suffix {
   std::string_view text;
@@ -101,8 +100,8 @@ std::optional<NumberRange> parse_range(Unit unit, std::string_view text) {
   // "16..24GB": the unit of one end holds for both
   if (!low.empty() && low.find_first_not_of("0123456789.") == std::string::npos && unit != Unit::version)
     low += high.substr(std::min(high.find_first_not_of("0123456789."), high.size()));
-  const auto from = low.empty() ? std::optional{-k_infinite} : parse_amount(unit, low);
-  const auto to = high.empty() ? std::optional{k_infinite} : parse_amount(unit, high);
+  const auto from = low.empty() ? std::optional{-k_unbounded} : parse_amount(unit, low);
+  const auto to = high.empty() ? std::optional{k_unbounded} : parse_amount(unit, high);
   if (!from || !to || *from > *to) return std::nullopt;
   return NumberRange{*from, *to};
 }
@@ -207,7 +206,7 @@ class Parser {
     static constexpr Spelling k_signs[] = {
         {"==", Op::equal, false},   {"!=", Op::equal, true}, {"<>", Op::equal, true}, {">=", Op::at_least, false},
         {"<=", Op::at_most, false}, {"=", Op::equal, false}, {">", Op::more, false},  {"<", Op::less, false}};
-    static constexpr Spelling k_words[] = {
+    static constexpr Spelling k_named[] = {
         {"in", Op::equal, false},    {"notin", Op::equal, true}, {"not_in", Op::equal, true},
         {"not in", Op::equal, true}, {"nin", Op::equal, true},   {"eq", Op::equal, false},
         {"neq", Op::equal, true},    {"noteq", Op::equal, true}, {"lt", Op::less, false},
@@ -219,7 +218,7 @@ class Parser {
     };
     for (const Spelling& sign : k_signs)
       if (take(sign.text)) return found(sign);
-    for (const Spelling& word : k_words)
+    for (const Spelling& word : k_named)
       if (take_word(word.text)) return found(word);
     return false;
   }

@@ -7,6 +7,8 @@
 
 namespace gridctl::sched {
 
+inline constexpr double k_gib = 1024.0 * 1024 * 1024;
+
 // Lower case, '_' and '-' as blanks, trimmed: how texts are compared.
 [[nodiscard]] std::string normal_text(std::string_view text);
 // The field's name or alias that was probably meant, or empty.

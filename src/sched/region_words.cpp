@@ -11,7 +11,7 @@ namespace gridctl::sched {
 
 namespace {
 // Countries with data centres that rent machines, in English; and what their own people or providers call some.
-constexpr std::pair<std::string_view, std::string_view> k_names[] = {
+constexpr std::pair<std::string_view, std::string_view> k_country_codes[] = {
     {"argentina", "AR"},      {"australia", "AU"},     {"austria", "AT"},      {"belgium", "BE"},
     {"brazil", "BR"},         {"bulgaria", "BG"},      {"canada", "CA"},       {"chile", "CL"},
     {"china", "CN"},          {"colombia", "CO"},      {"croatia", "HR"},      {"cyprus", "CY"},
@@ -38,12 +38,12 @@ std::string region_code(std::string_view name) {
   std::replace_if(
       word.begin(), word.end(), [](char c) { return c == '_' || c == '-'; }, ' ');
   std::vector<std::string> known;
-  for (const auto& [country, code] : k_names) {
+  for (const auto& [country, code] : k_country_codes) {
     if (word == country) return std::string(code);
     if (word.size() > 4) known.emplace_back(country);  // a slip in a short word may mean anything
   }
   const std::string near = nearest(word, known);
-  for (const auto& [country, code] : k_names)
+  for (const auto& [country, code] : k_country_codes)
     if (!near.empty() && near == country) return std::string(code);
   return "";
 }

@@ -12,7 +12,7 @@ namespace gridctl::sched {
 namespace {
 
 using Index = std::size_t;
-using Pair = std::pair<Index, Index>;  // first < second
+using IndexPair = std::pair<Index, Index>;  // first < second
 
 struct Direction {
   std::optional<Duration> rtt;
@@ -30,7 +30,7 @@ struct Measured {
            std::min(*there.rate, *back.rate) >= k_island_bits_per_second;
   }
 };
-using Matrix = std::map<Pair, Measured>;
+using Matrix = std::map<IndexPair, Measured>;
 
 Matrix matrix_of(const std::map<std::string, Index>& index, std::span<const PairLink> links) {
   Matrix matrix;
@@ -78,12 +78,12 @@ bool every_pair(const std::vector<Index>& a, const std::vector<Index>& b, Holds 
 }
 
 std::vector<std::vector<std::string>> islands_of(std::span<const SiteHost> hosts, const Matrix& matrix) {
-  std::vector<std::tuple<double, Pair>> edges;  // fastest first
+  std::vector<std::tuple<double, IndexPair>> edges;  // fastest first
   for (const auto& [pair, measured] : matrix)
     if (measured.is_fast()) edges.emplace_back(-std::min(*measured.there.rate, *measured.back.rate), pair);
   std::sort(edges.begin(), edges.end());
   Groups groups(hosts.size());
-  const auto fast = [&](const Pair& pair) {
+  const auto fast = [&](const IndexPair& pair) {
     const auto found = matrix.find(pair);
     return found != matrix.end() && found->second.is_fast();
   };
@@ -160,7 +160,7 @@ void add_sites(std::span<const SiteHost> hosts, const Matrix& matrix, Topology& 
     sift(hosts, matrix, members, topology);
     for (const Index host : members) groups.join(members.front(), host), name_of[host] = site;
   }
-  std::vector<std::tuple<Duration, Pair>> edges;  // nearest first
+  std::vector<std::tuple<Duration, IndexPair>> edges;  // nearest first
   for (const auto& [pair, measured] : matrix)
     if (const auto rtt = measured.rtt(); rtt && *rtt <= k_site_rtt) edges.emplace_back(*rtt, pair);
   std::sort(edges.begin(), edges.end());
@@ -169,7 +169,7 @@ void add_sites(std::span<const SiteHost> hosts, const Matrix& matrix, Topology& 
       if (!name_of[member].empty()) return name_of[member];
     return std::string();
   };
-  const auto not_far = [&](const Pair& pair) {
+  const auto not_far = [&](const IndexPair& pair) {
     const auto rtt = rtt_between(matrix, pair.first, pair.second);
     return !rtt || *rtt <= k_far_rtt;
   };

@@ -62,9 +62,9 @@ std::string cause_of(const Examination& found) {
   return join(causes, ", ");
 }
 
-class Judge {
+class Examiner {
  public:
-  explicit Judge(const Examination& found) : found_(found), match_(find_model(found.declared)) {
+  explicit Examiner(const Examination& found) : found_(found), match_(find_model(found.declared)) {
     if (match_.model == nullptr && !found.declared.model.empty()) match_.model = model_by_key(found.declared.model);
   }
 
@@ -228,7 +228,7 @@ VerdictKind judge_fraction(double fraction, const Band& band) {
   return fraction < band.low * k_mismatch_part ? VerdictKind::mismatch : VerdictKind::degraded;
 }
 
-GpuVerdict judge(const Examination& examination) { return Judge(examination).judge(); }
+GpuVerdict judge(const Examination& examination) { return Examiner(examination).judge(); }
 
 void extend(Trend& trend, double value) {
   trend.last.push_back(value);

@@ -19,7 +19,7 @@ constexpr Band k_network{0.6, 1.02};
 constexpr double k_fill_low = 0.25;        // launches, the controller's round trip and a first touch are in that time
 constexpr double k_short_accumulator = 2;  // GeForce runs fp8 at twice the rate when it accumulates in fp16
 
-std::array<std::string_view, 16> const k_names{"fp32",         "gemm_fp32",  "gemm_tf32",          "gemm16",
+std::array<std::string_view, 16> const k_metric_names{"fp32",         "gemm_fp32",  "gemm_tf32",          "gemm16",
                                                "gemm16_short", "gemm8",      "memory_read",        "memory_copy",
                                                "memory_fill",  "host_copy",  "host_copy_pageable", "host_copy_shared",
                                                "peer_copy",    "collective", "collective_message", "network"};
@@ -51,7 +51,7 @@ Band gemm_band(const GpuModel* model, Metric metric, Tool tool, std::string_view
 
 }  // namespace
 
-std::string_view metric_name(Metric metric) { return k_names[static_cast<std::size_t>(metric)]; }
+std::string_view metric_name(Metric metric) { return k_metric_names[static_cast<std::size_t>(metric)]; }
 
 std::optional<double> nominal(const GpuModel& model, Metric metric) {
   switch (metric) {

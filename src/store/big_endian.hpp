@@ -11,6 +11,9 @@
 
 namespace gridctl::store {
 
+// What a reader says of bytes that are not what they should be.
+[[nodiscard]] inline Error damaged(std::string message) { return make_error(Code::checkpoint_damaged, std::move(message)); }
+
 template <std::unsigned_integral T>
 void put_big_endian(Bytes& out, T value) {
   for (std::size_t i = sizeof(T); i-- > 0;) out.push_back(static_cast<std::byte>(value >> (8 * i)));

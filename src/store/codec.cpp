@@ -147,15 +147,15 @@ Bytes encode_planes(ByteView plain, std::size_t width) {
   return out;
 }
 
-Error damaged(const char* what) {
+Error undecodable(const char* what) {
   return make_error(Code::checkpoint_damaged, std::string("a stored chunk cannot be decoded: ") + what);
 }
 
 Result<void> expand(ByteView stored, std::span<std::byte> plain) {
   const std::size_t size =
       ZSTD_decompressDCtx(decompressor(), plain.data(), plain.size(), stored.data(), stored.size());
-  if (ZSTD_isError(size) != 0) return damaged(ZSTD_getErrorName(size));
-  if (size != plain.size()) return damaged("it is shorter than the index says");
+  if (ZSTD_isError(size) != 0) return undecodable(ZSTD_getErrorName(size));
+  if (size != plain.size()) return undecodable("it is shorter than the index says");
   return {};
 }
 
@@ -167,8 +167,8 @@ Result<Bytes> decode_planes(std::size_t width, ByteView stored, std::size_t plai
   for (std::size_t plane = 0; plane < width; ++plane) {
     const auto method = static_cast<std::uint8_t>(in.number<std::uint8_t>());
     const ByteView bytes = in.bytes(in.number<std::uint32_t>());
-    if (!in.good() || method > 1) return damaged("a plane is cut off");
-    if (method == 0 && bytes.size() != count) return damaged("a plane has another length than the index says");
+    if (!in.good() || method > 1) return undecodable("a plane is cut off");
+    if (method == 0 && bytes.size() != count) return undecodable("a plane has another length than the index says");
     planes[plane] = bytes.data();
     if (method == 0) continue;
     const std::span<std::byte> to = expanded.subspan(plane * count, count);
@@ -176,7 +176,7 @@ Result<Bytes> decode_planes(std::size_t width, ByteView stored, std::size_t plai
     planes[plane] = to.data();
   }
   const std::size_t tail = plain_size - count * width;
-  if (in.left() != tail) return damaged("bytes follow the last plane");
+  if (in.left() != tail) return undecodable("bytes follow the last plane");
   Bytes plain(plain_size);
   join_planes(std::span(planes).first(width), std::span(plain).first(count * width));
   const ByteView rest = in.bytes(tail);
@@ -224,7 +224,7 @@ std::optional<Encoded> encode_difference(ByteView plain, Bytes base) {
 Result<Bytes> decode(Encoding encoding, ByteView stored, std::size_t plain_size, ByteView base) {
   const std::uint16_t width = encoding.parameter;
   if (is_difference(encoding.codec)) {
-    if (base.size() != plain_size) return damaged("what it differs from has another length");
+    if (base.size() != plain_size) return undecodable("what it differs from has another length");
     encoding.codec = encoding.codec == Codec::difference_zstd ? Codec::zstd : Codec::planes;
     TRY_ASSIGN(Bytes plain, decode(encoding, stored, plain_size));
     xor_into(plain, base);

@@ -17,19 +17,19 @@ namespace {
 using crypto::PolyHash;
 using crypto::PolyValue;
 
-constexpr std::string_view k_label = "gridctl/fingerprints/1";
+constexpr std::string_view k_fingerprints_label = "gridctl/fingerprints/1";
 constexpr std::size_t k_header = sizeof(PolyValue), k_record = sizeof(Digest) + sizeof(PolyValue);
 constexpr std::uint64_t k_file_max = 96u << 20;  // bytes; as many chunks as a manifest can hold
 
-os::Path folder_of(const os::Path& store) { return store / "fingerprints"; }
+os::Path prints_in(const os::Path& store) { return store / "fingerprints"; }
 
 os::Path file_of(const os::Path& store, const Cipher& cipher, const Digest& root) {
-  return folder_of(store) / to_hex(cipher.storage_id(root));
+  return prints_in(store) / to_hex(cipher.storage_id(root));
 }
 
 // Not the root's own: a file is no blob, and a blob no file.
 Digest seal_id(const Cipher& cipher, const Digest& root) {
-  return cipher.storage_id(crypto::Sha256().update(as_bytes(k_label)).update(root.bytes).finish());
+  return cipher.storage_id(crypto::Sha256().update(as_bytes(k_fingerprints_label)).update(root.bytes).finish());
 }
 
 PolyValue random_key() {
@@ -120,16 +120,16 @@ Result<void> Fingerprints::save(const os::Path& store, const Cipher& cipher, con
   plain.reserve(k_header + state_->known.size() * k_record);
   for (const auto& [digest, value] : state_->known) (plain += as_text(digest.bytes)) += as_text(value);
   const Bytes sealed = cipher.seal(seal_id(cipher, root), static_cast<std::uint32_t>(plain.size()), as_bytes(plain));
-  TRY(os::make_directories(folder_of(store)));
+  TRY(os::make_directories(prints_in(store)));
   return os::write_file_atomically(file_of(store, cipher, root), as_text(sealed));
 }
 
 Result<void> sweep_fingerprints(const os::Path& store, const std::function<bool(const Digest& id)>& live) {
-  if (!os::exists(folder_of(store))) return {};
-  TRY_ASSIGN(const auto names, os::list_directory(folder_of(store)));
+  if (!os::exists(prints_in(store))) return {};
+  TRY_ASSIGN(const auto names, os::list_directory(prints_in(store)));
   for (const std::string& name : names) {
     const Result<Digest> id = parse_digest(name);
-    if (!id || !live(*id)) TRY(os::remove_file(folder_of(store) / name));
+    if (!id || !live(*id)) TRY(os::remove_file(prints_in(store) / name));
   }
   return {};
 }

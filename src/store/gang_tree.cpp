@@ -12,8 +12,6 @@
 namespace gridctl::store {
 
 namespace {
-constexpr std::size_t k_metadata_max = 64u << 20;  // of a torch metadata that is looked into
-constexpr std::string_view k_metadata = ".metadata", k_shard = ".distcp";
 constexpr Duration k_apart_max = std::chrono::minutes{1};  // between the ends of one save on two hosts, seen from here
 
 // Appended to all along, by every rank under the same name.

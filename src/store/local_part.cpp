@@ -13,9 +13,6 @@
 namespace gridctl::store {
 
 namespace {
-constexpr std::size_t k_metadata_max = 64u << 20;
-constexpr std::string_view k_metadata = ".metadata", k_shard = ".distcp";
-
 // 3 of "__3_0.distcp".
 std::optional<std::uint32_t> rank_of_shard(std::string_view name) {
   if (!name.starts_with("__") || !name.ends_with(k_shard)) return std::nullopt;

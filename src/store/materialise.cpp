@@ -20,10 +20,6 @@ constexpr std::size_t k_hole_min = 64 * 1024;    // bytes; shorter runs of zeros
 constexpr std::uint64_t k_room_asked = 256u << 20;  // bytes written before the disk is looked at anew
 constexpr std::size_t k_files_synced_max = 100;  // one by one; more go to the disk together, with all else that waits
 
-bool all_zero(ByteView bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
-}
-
 // One file that is being written.
 class WriteFile : public FileWork {
  public:

@@ -13,7 +13,7 @@
 namespace gridctl::store {
 namespace {
 
-constexpr std::string_view k_label = "gridctl/newest/1", k_check = "newest-check ";
+constexpr std::string_view k_newest_label = "gridctl/newest/1", k_check = "newest-check ";
 constexpr std::size_t k_words = 7;
 
 std::string line_of(const Newest& one) {
@@ -23,7 +23,7 @@ std::string line_of(const Newest& one) {
 }
 
 std::string check_of(std::string_view lines, const StoreKey& key) {
-  return std::string(k_check) + to_hex(crypto::hmac_sha256(key.key_for(k_label).bytes, as_bytes(lines))) + "\n";
+  return std::string(k_check) + to_hex(crypto::hmac_sha256(key.key_for(k_newest_label).bytes, as_bytes(lines))) + "\n";
 }
 
 template <class Number>
@@ -44,7 +44,7 @@ std::optional<Newest> parse_line(const std::string& line) {
   return one;
 }
 
-Error changed() {
+Error tampered() {
   return make_error(Code::state_unreadable,
                     "what it says of the newest checkpoints was changed since gridctl wrote it, or is of another key");
 }
@@ -65,12 +65,12 @@ Result<std::vector<Newest>> parse_newest(std::string_view text, const StoreKey& 
       check += line + "\n";
     } else if (line.starts_with(k_newest_word)) {
       std::optional<Newest> one = parse_line(line);
-      if (!one) return changed();
+      if (!one) return tampered();
       newest.push_back(*std::move(one));
       lines += line + "\n";
     }
   }
-  if (check != (lines.empty() ? "" : check_of(lines, key))) return changed();
+  if (check != (lines.empty() ? "" : check_of(lines, key))) return tampered();
   return newest;
 }
 

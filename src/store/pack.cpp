@@ -13,23 +13,15 @@
 namespace gridctl::store {
 namespace {
 
-constexpr std::string_view k_magic = "GRIDPACK", k_end_magic = "GRIDPEND";
-constexpr std::uint16_t k_version = 1;
+constexpr std::string_view k_pack_magic = "GRIDPACK", k_end_magic = "GRIDPEND";
+constexpr std::uint16_t k_pack_version = 1;
 constexpr std::uint16_t k_feature_codecs = 1;       // some blob is encoded
 constexpr std::uint16_t k_feature_encryption = 2;   // all are encrypted
 constexpr std::uint16_t k_feature_differences = 4;  // some blob is a difference
 constexpr std::uint16_t k_features = k_feature_codecs | k_feature_encryption | k_feature_differences;
 constexpr std::size_t k_covered = 56;  // bytes of the trailer in front of the index digest
 
-Error damaged(std::string message) { return make_error(Code::checkpoint_damaged, std::move(message)); }
-
 void put_zeros(Bytes& out, std::size_t count) { out.insert(out.end(), count, std::byte{0}); }
-bool all_zero(ByteView bytes) {
-  for (const std::byte byte : bytes) {
-    if (byte != std::byte{0}) return false;
-  }
-  return true;
-}
 
 std::uint16_t features_of(const std::vector<PackEntry>& entries, const KeyId& key) {
   const bool encoded = std::any_of(entries.begin(), entries.end(),
@@ -41,14 +33,14 @@ std::uint16_t features_of(const std::vector<PackEntry>& entries, const KeyId& ke
 }
 
 std::uint16_t features_in(ByteView header) {
-  return Reader(header.subspan(k_magic.size() + sizeof k_version)).number<std::uint16_t>();
+  return Reader(header.subspan(k_pack_magic.size() + sizeof k_pack_version)).number<std::uint16_t>();
 }
 
 Result<void> check_header(ByteView header) {
   Reader in(header);
-  if (as_text(in.bytes(k_magic.size())) != k_magic) return damaged("file does not begin like a pack");
+  if (as_text(in.bytes(k_pack_magic.size())) != k_pack_magic) return damaged("file does not begin like a pack");
   const auto version = in.number<std::uint16_t>(), features = in.number<std::uint16_t>();
-  if (version != k_version || (features & ~k_features) != 0) {
+  if (version != k_pack_version || (features & ~k_features) != 0) {
     return make_error(Code::unsupported,
                       "pack has version " + std::to_string(version) + " and features " + std::to_string(features) +
                           "; this gridctl knows version 1 with features up to " + std::to_string(k_features));
@@ -91,8 +83,8 @@ Bytes sealing_context(const Digest& storage_id, std::uint32_t plain_length) {
 
 Bytes pack_header(const std::vector<PackEntry>& entries, const KeyId& key) {
   Bytes out;
-  put_bytes(out, as_bytes(k_magic));
-  put_big_endian(out, k_version);
+  put_bytes(out, as_bytes(k_pack_magic));
+  put_big_endian(out, k_pack_version);
   put_big_endian(out, features_of(entries, key));
   put_zeros(out, 4);
   return out;

@@ -8,19 +8,8 @@
 namespace gridctl::store {
 
 namespace {
-using Kind = PickleValue::Kind;
-constexpr std::size_t k_name_max = 512;         // bytes of a module's and a class's name
+constexpr std::size_t k_class_name_max = 512;   // bytes of a module's and a class's name
 constexpr std::size_t k_names_max = 64u << 20;  // bytes of the names of all objects: a byte of a pickle makes one more
-
-// The numbers are those of the format (PEP 307, PEP 3154).
-enum Op : unsigned char {
-  mark = '(', stop = '.', pop = '0', pop_mark = '1', float_8 = 'G', int_4 = 'J', int_1 = 'K', int_2 = 'M', none = 'N',
-  reduce = 'R', text_4 = 'X', append = 'a', build = 'b', global = 'c', appends = 'e', get_1 = 'h', get_4 = 'j',
-  put_1 = 'q', put_4 = 'r', set_item = 's', tuple = 't', set_items = 'u', empty_dict = '}', empty_list = ']',
-  empty_tuple = ')', bytes_4 = 'B', bytes_1 = 'C', proto = 0x80, new_object = 0x81, tuple_1 = 0x85, tuple_2 = 0x86,
-  tuple_3 = 0x87, yes = 0x88, no = 0x89, long_1 = 0x8a, text_1 = 0x8c, text_8 = 0x8d, bytes_8 = 0x8e, empty_set = 0x8f,
-  add_items = 0x90, frozen_set = 0x91, new_object_ex = 0x92, stack_global = 0x93, memoize = 0x94, frame = 0x95,
-};
 }  // namespace
 
 class Unpickler {
@@ -38,6 +27,17 @@ class Unpickler {
   }
 
  private:
+  using Kind = PickleValue::Kind;
+  // The numbers are those of the format (PEP 307, PEP 3154).
+  enum Op : unsigned char {
+    mark = '(', stop = '.', pop = '0', pop_mark = '1', float_8 = 'G', int_4 = 'J', int_1 = 'K', int_2 = 'M', none = 'N',
+    reduce = 'R', text_4 = 'X', append = 'a', build = 'b', global = 'c', appends = 'e', get_1 = 'h', get_4 = 'j',
+    put_1 = 'q', put_4 = 'r', set_item = 's', tuple = 't', set_items = 'u', empty_dict = '}', empty_list = ']',
+    empty_tuple = ')', bytes_4 = 'B', bytes_1 = 'C', proto = 0x80, new_object = 0x81, tuple_1 = 0x85, tuple_2 = 0x86,
+    tuple_3 = 0x87, yes = 0x88, no = 0x89, long_1 = 0x8a, text_1 = 0x8c, text_8 = 0x8d, bytes_8 = 0x8e, empty_set = 0x8f,
+    add_items = 0x90, frozen_set = 0x91, new_object_ex = 0x92, stack_global = 0x93, memoize = 0x94, frame = 0x95,
+  };
+
   static Error bad(const char* why) { return make_error(Code::unsupported, why); }
 
   std::uint64_t number(std::size_t size) {  // little endian
@@ -151,7 +151,7 @@ class Unpickler {
   // nullptr when the names have become too long, this one or all together.
   PickleValue* push_object(const std::string& name) {
     names_ += name.size();
-    if (name.size() > k_name_max + 1 || names_ > k_names_max) return fail(), nullptr;
+    if (name.size() > k_class_name_max + 1 || names_ > k_names_max) return fail(), nullptr;
     PickleValue& made = push(Kind::object);
     made.text = name;
     return &made;
@@ -165,7 +165,7 @@ class Unpickler {
       }
       case stack_global: {
         const std::string &name = take()->text, &module = take()->text;
-        if (name.size() + module.size() > k_name_max) return fail(), true;  // before it is copied
+        if (name.size() + module.size() > k_class_name_max) return fail(), true;  // before it is copied
         return push_object(module + "." + name), true;
       }
       case new_object_ex: take(); [[fallthrough]];  // arguments by name

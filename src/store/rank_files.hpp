@@ -14,6 +14,9 @@
 
 namespace gridctl::store {
 
+inline constexpr std::string_view k_metadata = ".metadata", k_shard = ".distcp";  // of torch.distributed.checkpoint
+inline constexpr std::size_t k_metadata_max = 64u << 20;                          // bytes of a metadata that is looked into
+
 [[nodiscard]] std::string_view base_name(std::string_view path);
 [[nodiscard]] std::string_view folder_of(std::string_view path);  // "" at the top
 

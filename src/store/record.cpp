@@ -15,7 +15,7 @@
 namespace gridctl::store {
 namespace {
 
-constexpr std::string_view k_record_magic = "GRIDCOPY", k_label = "gridctl/record/1", k_pack_ending = ".pack";
+constexpr std::string_view k_record_magic = "GRIDCOPY", k_record_label = "gridctl/record/1", k_pack_ending = ".pack";
 constexpr std::uint16_t k_record_version = 1;
 constexpr std::size_t k_header_bytes = 28;  // magic, version, reserved, id of the key
 constexpr std::size_t k_job_max = 32;       // characters of a job's id
@@ -50,7 +50,7 @@ Bytes to_plain(const CopyRecord& record) {
   return out;
 }
 
-Error damaged(const RecordName& name, std::string_view why) {
+Error damaged_record(const RecordName& name, std::string_view why) {
   return make_error(Code::checkpoint_damaged,
                     "the record of " + checkpoint_name(name.job, name.seq) + " " + std::string(why));
 }
@@ -70,16 +70,16 @@ Result<CopyRecord> parse_plain(const RecordName& name, ByteView plain) {
   record.how = read_text(in);
   const auto count = in.number<std::uint32_t>();
   if (!in.good() || count == 0 || count > k_record_packs_max || in.left() != count * (sizeof(Digest) + 8))
-    return damaged(name, "cannot be read");
+    return damaged_record(name, "cannot be read");
   for (std::uint32_t i = 0; i < count; ++i) {
     NeededPack pack;
     pack.id = in.digest();
     pack.size = in.number<std::uint64_t>();
     if (pack.size > k_object_max || (i > 0 && pack.id <= record.packs.back().id))
-      return damaged(name, "makes no sense");
+      return damaged_record(name, "makes no sense");
     record.packs.push_back(pack);
   }
-  if (RecordName{record.job, record.seq} != name) return damaged(name, "is another checkpoint's");
+  if (RecordName{record.job, record.seq} != name) return damaged_record(name, "is another checkpoint's");
   return record;
 }
 
@@ -94,7 +94,7 @@ Bytes header_of(const KeyId& key) {
 
 Bytes extra_of(const RecordName& name, ByteView header) {
   Bytes extra;
-  put_bytes(extra, as_bytes(k_label));
+  put_bytes(extra, as_bytes(k_record_label));
   put_bytes(extra, header);
   put_bytes(extra, as_bytes(object_name(name)));
   return extra;
@@ -102,16 +102,16 @@ Bytes extra_of(const RecordName& name, ByteView header) {
 
 Result<void> check_header(const RecordName& name, ByteView sealed, const StoreKey& key) {
   if (sealed.size() < k_header_bytes + k_sealing_bytes || sealed.size() > k_record_max)
-    return damaged(name, "has no record's size");
+    return damaged_record(name, "has no record's size");
   Reader in(sealed);
-  if (as_text(in.bytes(k_record_magic.size())) != k_record_magic) return damaged(name, "does not begin like one");
+  if (as_text(in.bytes(k_record_magic.size())) != k_record_magic) return damaged_record(name, "does not begin like one");
   const auto version = in.number<std::uint16_t>(), reserved = in.number<std::uint16_t>();
   if (version != k_record_version || reserved != 0)
     return make_error(Code::unsupported, "the record of " + checkpoint_name(name.job, name.seq) + " has version " +
                                              std::to_string(version) + "; this gridctl knows version 1");
   const ByteView id = in.bytes(sizeof(KeyId));
   if (std::equal(id.begin(), id.end(), key.id().bytes.begin())) return {};
-  return damaged(name, "is of another store key, " + to_hex(id));
+  return damaged_record(name, "is of another store key, " + to_hex(id));
 }
 
 }  // namespace
@@ -153,7 +153,7 @@ Bytes seal_record(const CopyRecord& record, const StoreKey& key) {
   put_bytes(out, nonce);
   const std::size_t front = out.size();
   out.resize(front + plain.size() + crypto::k_gcm_tag);
-  crypto::gcm_seal(key.key_for(k_label).bytes, nonce, extra_of({record.job, record.seq}, header), plain,
+  crypto::gcm_seal(key.key_for(k_record_label).bytes, nonce, extra_of({record.job, record.seq}, header), plain,
                    std::span(out).subspan(front));
   return out;
 }
@@ -163,8 +163,8 @@ Result<CopyRecord> open_record(const RecordName& name, ByteView sealed, const St
   const ByteView header = sealed.first(k_header_bytes), nonce = sealed.subspan(k_header_bytes, crypto::k_gcm_nonce),
                  body = sealed.subspan(k_header_bytes + crypto::k_gcm_nonce);
   Bytes plain(body.size() - crypto::k_gcm_tag);
-  if (!crypto::gcm_open(key.key_for(k_label).bytes, nonce, extra_of(name, header), body, plain))
-    return damaged(name, "is not what was written under this name");
+  if (!crypto::gcm_open(key.key_for(k_record_label).bytes, nonce, extra_of(name, header), body, plain))
+    return damaged_record(name, "is not what was written under this name");
   return parse_plain(name, plain);
 }
 

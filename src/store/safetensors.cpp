@@ -13,7 +13,7 @@ constexpr std::size_t k_shape_max = 64;  // dimensions
 constexpr std::size_t k_dtype_max = 16;  // bytes of a type's name
 constexpr std::uint64_t k_length_bytes = 8;
 
-Error torn(std::string why) { return make_error(Code::checkpoint_damaged, "safetensors: " + std::move(why)); }
+Error torn_tensors(std::string why) { return make_error(Code::checkpoint_damaged, "safetensors: " + std::move(why)); }
 
 struct Type {
   std::string_view name;
@@ -43,13 +43,13 @@ class Header {
         }
         TRY_ASSIGN(Tensor one, tensor());
         one.name = std::move(name);
-        if (tensors.size() == k_tensors_max) return torn("too many tensors");
+        if (tensors.size() == k_tensors_max) return torn_tensors("too many tensors");
         tensors.push_back(std::move(one));
       } while (take(','));
       TRY(expect('}'));
     }
     skip_space();
-    if (!rest_.empty()) return torn("bytes behind the header's object");
+    if (!rest_.empty()) return torn_tensors("bytes behind the header's object");
     return tensors;
   }
 
@@ -63,7 +63,7 @@ class Header {
   }
   Result<void> expect(char wanted) {
     if (take(wanted)) return {};
-    return torn(std::string("'") + wanted + "' expected in the header");
+    return torn_tensors(std::string("'") + wanted + "' expected in the header");
   }
 
   // Escapes are kept as they are: names are only compared and shown.
@@ -78,7 +78,7 @@ class Header {
         return text;
       }
     }
-    return torn("unfinished text in the header");
+    return torn_tensors("unfinished text in the header");
   }
 
   Result<std::uint64_t> number() {
@@ -86,10 +86,10 @@ class Header {
     std::uint64_t value = 0;
     std::size_t digits = 0;
     for (; digits < rest_.size() && rest_[digits] >= '0' && rest_[digits] <= '9'; ++digits) {
-      if (value > (UINT64_MAX - 9) / 10) return torn("number too large");
+      if (value > (UINT64_MAX - 9) / 10) return torn_tensors("number too large");
       value = value * 10 + static_cast<std::uint64_t>(rest_[digits] - '0');
     }
-    if (digits == 0) return torn("number expected in the header");
+    if (digits == 0) return torn_tensors("number expected in the header");
     rest_.remove_prefix(digits);
     return value;
   }
@@ -100,7 +100,7 @@ class Header {
     if (take(']')) return values;
     do {
       TRY_ASSIGN(const std::uint64_t value, number());
-      if (values.size() == k_shape_max) return torn("too many dimensions");
+      if (values.size() == k_shape_max) return torn_tensors("too many dimensions");
       values.push_back(value);
     } while (take(','));
     TRY(expect(']'));
@@ -132,26 +132,26 @@ class Header {
       } else if (key == "data_offsets") {
         TRY_ASSIGN(offsets, numbers());
       } else {
-        return torn("unknown key in a tensor");
+        return torn_tensors("unknown key in a tensor");
       }
     } while (take(','));
     TRY(expect('}'));
-    if (offsets.size() != 2 || offsets[0] > offsets[1]) return torn("data offsets are not an interval");
+    if (offsets.size() != 2 || offsets[0] > offsets[1]) return torn_tensors("data offsets are not an interval");
     TRY(check_length(dtype, shape, offsets[1] - offsets[0]));
     return Tensor{{}, std::move(dtype), {offsets[0], offsets[1]}};
   }
 
   static Result<void> check_length(const std::string& dtype, const std::vector<std::uint64_t>& shape,
                                    std::uint64_t length) {
-    if (dtype.empty() || dtype.size() > k_dtype_max) return torn("tensor without a type");
+    if (dtype.empty() || dtype.size() > k_dtype_max) return torn_tensors("tensor without a type");
     const auto type = std::find_if(k_types.begin(), k_types.end(), [&](const Type& t) { return t.name == dtype; });
     if (type == k_types.end()) return {};  // a newer type: the offsets must do
     unsigned __int128 bits = type->bits;
     for (const std::uint64_t dimension : shape) {
       bits *= dimension;
-      if (bits > (static_cast<unsigned __int128>(UINT64_MAX) << 3)) return torn("shape too large");
+      if (bits > (static_cast<unsigned __int128>(UINT64_MAX) << 3)) return torn_tensors("shape too large");
     }
-    if (bits != static_cast<unsigned __int128>(length) * 8) return torn("shape does not fit the data offsets");
+    if (bits != static_cast<unsigned __int128>(length) * 8) return torn_tensors("shape does not fit the data offsets");
     return {};
   }
 
@@ -162,25 +162,25 @@ class Header {
 
 Result<std::vector<Tensor>> safetensors_tensors(std::uint64_t file_size, const ReadAt& read) {
   TRY_ASSIGN(const Bytes prefix, read(0, k_length_bytes));
-  if (prefix.size() != k_length_bytes) return torn("shorter than its header length");
+  if (prefix.size() != k_length_bytes) return torn_tensors("shorter than its header length");
   std::uint64_t length = 0;  // little endian, as the format has it
   for (std::size_t i = k_length_bytes; i-- > 0;) length = length << 8 | static_cast<std::uint64_t>(prefix[i]);
-  if (length < 2 || length > k_safetensors_header_max) return torn("implausible header length");
-  if (length > file_size - k_length_bytes) return torn("file ends within its header");
+  if (length < 2 || length > k_safetensors_header_max) return torn_tensors("implausible header length");
+  if (length > file_size - k_length_bytes) return torn_tensors("file ends within its header");
   TRY_ASSIGN(const Bytes header, read(k_length_bytes, static_cast<std::size_t>(length)));
-  if (header.size() != length) return torn("file ends within its header");
+  if (header.size() != length) return torn_tensors("file ends within its header");
   TRY_ASSIGN(std::vector<Tensor> tensors, Header(as_text(header)).parse());
   sort_by_place(tensors);
   const std::uint64_t data_begin = k_length_bytes + length;
   std::uint64_t end = 0;
   for (Tensor& tensor : tensors) {
-    if (tensor.at.begin != end) return torn("gap or overlap between tensors");
+    if (tensor.at.begin != end) return torn_tensors("gap or overlap between tensors");
     end = tensor.at.end;
-    if (end > file_size - data_begin) return torn("file ends within its tensors");
+    if (end > file_size - data_begin) return torn_tensors("file ends within its tensors");
     tensor.at.begin += data_begin;
     tensor.at.end += data_begin;
   }
-  if (end != file_size - data_begin) return torn("file is longer than its tensors");
+  if (end != file_size - data_begin) return torn_tensors("file is longer than its tensors");
   return tensors;
 }
 

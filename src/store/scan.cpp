@@ -26,10 +26,8 @@ namespace {
 constexpr int k_read_attempts = 3;         // of one file that changes while it is read
 constexpr std::size_t k_notes_max = 1000;  // then they are only counted by their absence
 
-std::string shown(std::string_view path) { return "'" + sanitize(path.substr(0, 200)) + "'"; }
-
-Error changed(std::string_view path) {
-  Error error = make_error(Code::busy, "file " + shown(path) + " changed while it was read");
+Error file_changed(std::string_view path) {
+  Error error = make_error(Code::busy, "file " + quoted_path(path) + " changed while it was read");
   error.retry = Retry::same_host_later;
   return error;
 }
@@ -77,7 +75,7 @@ class Walk {
     const std::string path = prefix + name;
     TRY_ASSIGN(const auto status, os::status_at(fd, name));
     if (!status) {
-      if (!options_.tolerate_vanished) return changed(path);
+      if (!options_.tolerate_vanished) return file_changed(path);
       note(path, "vanished");
       return {};
     }
@@ -99,7 +97,7 @@ class Walk {
       return {};
     }
     auto sub = os::open_beneath(fd, name, O_RDONLY | O_DIRECTORY);
-    if (!sub) return sub.error().code == Code::not_found ? changed(path) : std::move(sub).error();
+    if (!sub) return sub.error().code == Code::not_found ? file_changed(path) : std::move(sub).error();
     return enter(sub->get(), path + "/", depth + 1);
   }
 
@@ -110,7 +108,7 @@ class Walk {
 };
 
 // Reads one file, and again when it changed meanwhile.
-class ReadFile : public FileWork {
+class ScanFile : public FileWork {
  public:
   using Taken = std::function<void(std::optional<Entry>)>;  // nullopt: vanished
   // Null when it vanished and that is tolerated.
@@ -118,19 +116,19 @@ class ReadFile : public FileWork {
                                                 Taken taken, int attempt = 1) {
     auto file = os::open_beneath(directory_fd, path, O_RDONLY | O_NONBLOCK);
     if (!file && file.error().code == Code::not_found) {
-      if (!options.tolerate_vanished) return changed(path);
+      if (!options.tolerate_vanished) return file_changed(path);
       taken(std::nullopt);
       return std::unique_ptr<FileWork>();
     }
     TRY_ASSIGN(os::Fd fd, std::move(file));
-    return begin(std::unique_ptr<ReadFile>(new ReadFile(directory_fd, options, std::move(taken), attempt)),
+    return begin(std::unique_ptr<ScanFile>(new ScanFile(directory_fd, options, std::move(taken), attempt)),
                  std::move(fd), path);
   }
 
   // What is open already; it cannot be opened again when it changes.
   static Result<std::unique_ptr<FileWork>> of(os::Fd fd, const std::string& name, const ScanOptions& options,
                                               Taken taken) {
-    return begin(std::unique_ptr<ReadFile>(new ReadFile(-1, options, std::move(taken), k_read_attempts)), std::move(fd),
+    return begin(std::unique_ptr<ScanFile>(new ScanFile(-1, options, std::move(taken), k_read_attempts)), std::move(fd),
                  name);
   }
 
@@ -163,15 +161,15 @@ class ReadFile : public FileWork {
       taken_(std::move(entry_));
       return std::unique_ptr<FileWork>();
     }
-    if (attempt_ == k_read_attempts) return changed(entry_.path);
+    if (attempt_ == k_read_attempts) return file_changed(entry_.path);
     return open(directory_fd_, entry_.path, options_, std::move(taken_), attempt_ + 1);
   }
 
  private:
-  ReadFile(int directory_fd, const ScanOptions& options, Taken taken, int attempt)
+  ScanFile(int directory_fd, const ScanOptions& options, Taken taken, int attempt)
       : directory_fd_(directory_fd), options_(options), taken_(std::move(taken)), attempt_(attempt) {}
 
-  static Result<std::unique_ptr<FileWork>> begin(std::unique_ptr<ReadFile> work, os::Fd fd, const std::string& path) {
+  static Result<std::unique_ptr<FileWork>> begin(std::unique_ptr<ScanFile> work, os::Fd fd, const std::string& path) {
     work->fd_ = std::move(fd);
     work->entry_.path = path;
     TRY(work->plan());
@@ -246,18 +244,12 @@ Result<void> read_files(int directory_fd, const std::vector<const Seen*>& files,
   os::Mutex mutex;  // of entries and notes
   return work_on_files(files.size(), options.threads, [&](std::size_t number) {
     const std::string& path = files[number]->path;
-    return ReadFile::open(directory_fd, path, options, [&](std::optional<Entry> entry) {
+    return ScanFile::open(directory_fd, path, options, [&](std::optional<Entry> entry) {
       const os::MutexLock lock(mutex);
       if (entry) entries.push_back(*std::move(entry));
       else notes.push_back(path + ": vanished");
     });
   });
-}
-
-std::pair<std::string, std::string> split_path(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return {".", path};
-  return {path.substr(0, slash), path.substr(slash + 1)};
 }
 
 Result<Entry> read_link(int directory_fd, const Seen& seen) {
@@ -268,6 +260,12 @@ Result<Entry> read_link(int directory_fd, const Seen& seen) {
 }
 
 }  // namespace
+
+std::pair<std::string, std::string> split_path(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return {".", path};
+  return {path.substr(0, slash), path.substr(slash + 1)};
+}
 
 namespace {
 void keep_only(std::vector<Seen>& seen, const std::function<bool(const Seen&)>& wanted) {
@@ -349,7 +347,7 @@ Result<Entry> scan_file(const os::Path& file, const std::string& name, const Sca
     return make_error(Code::bad_job_file, file.string() + " is neither a file nor a directory");
   Entry entry;
   TRY(work_on_files(1, options.threads, [&](std::size_t) {
-    return ReadFile::of(std::move(fd), name, options, [&](std::optional<Entry> read) { entry = *std::move(read); });
+    return ScanFile::of(std::move(fd), name, options, [&](std::optional<Entry> read) { entry = *std::move(read); });
   }));
   return entry;
 }
@@ -377,7 +375,7 @@ Result<Bytes> DirectoryChunks::read(const Digest& digest) {
   TRY_ASSIGN(const std::size_t got, os::read_at(open_file_.get(), content, offset));
   if (got != size || crypto::sha256(content) != digest) {
     open_entry_ = nullptr;
-    return changed(entry->path);
+    return file_changed(entry->path);
   }
   return content;
 }

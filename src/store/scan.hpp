@@ -49,6 +49,9 @@ struct Scan {
   std::vector<std::string> notes;  // what was left out and why; foreign text
 };
 
+// The folder of a path, "." at the top, and its name there.
+[[nodiscard]] std::pair<std::string, std::string> split_path(const std::string& path);
+
 // busy (retry later) when files kept changing while they were read.
 [[nodiscard]] Result<Scan> scan(int directory_fd, const ScanOptions& options);
 [[nodiscard]] Result<Scan> scan(const os::Path& directory, const ScanOptions& options);

@@ -37,16 +37,10 @@ Listing listing_of(const std::vector<Seen>& seen) {
   return listing;
 }
 
-Error changed() {
+Error directory_changed() {
   Error error = make_error(Code::busy, "checkpoint directory changed while it was copied");
   error.retry = Retry::same_host_later;
   return error;
-}
-
-std::pair<std::string, std::string> split_path(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return {".", path};
-  return {path.substr(0, slash), path.substr(slash + 1)};
 }
 
 bool has_number(std::string_view name) {
@@ -96,12 +90,12 @@ Result<void> check_unchanged(const std::vector<FileFact>& now, const Listing& ex
   for (const FileFact& file : expected.files) {
     if (!counts(file.path)) continue;
     const FileFact* found = find_file(now, file.path);
-    if (found == nullptr) return changed();
+    if (found == nullptr) return directory_changed();
     const bool grown = selection.growing.contains(file.path) && found->inode == file.inode && found->size >= file.size;
-    if (!grown && !(*found == file)) return changed();
+    if (!grown && !(*found == file)) return directory_changed();
   }
   for (const FileFact& file : now)
-    if (counts(file.path) && find_file(expected.files, file.path) == nullptr) return changed();
+    if (counts(file.path) && find_file(expected.files, file.path) == nullptr) return directory_changed();
   return {};
 }
 
@@ -163,13 +157,13 @@ class Copier {
     if (unchanged(seen) != nullptr && os::link_file(options_.previous_directory / seen.path, into_ / seen.path))
       return {};
     auto from = os::open_beneath(source_, seen.path, O_RDONLY | O_NONBLOCK);
-    if (!from) return from.error().code == Code::not_found ? changed() : std::move(from).error();
+    if (!from) return from.error().code == Code::not_found ? directory_changed() : std::move(from).error();
     TRY_ASSIGN(const os::Fd to, os::open_beneath(target_, seen.path, O_WRONLY | O_CREAT | O_EXCL, 0600));
     TRY(os::clone_file(from->get(), to.get()).context("while copying '" + sanitize(seen.path) + "'"));
     const FileFact* listed = find_file(expected_.files, seen.path);
     if (listed == nullptr || !options_.selection.growing.contains(seen.path)) return {};
     TRY_ASSIGN(const os::FileStatus copied, os::status_of(to.get()));
-    return copied.size < listed->size ? changed() : os::set_size(to.get(), listed->size);
+    return copied.size < listed->size ? directory_changed() : os::set_size(to.get(), listed->size);
   }
 
   Result<void> copy_link(const Seen& seen) {
@@ -215,7 +209,7 @@ Result<Scan> hash_copy(int target, const Copier& copier, const std::vector<Seen>
     if (entry.kind != EntryKind::symlink) entry.mode = static_cast<std::uint16_t>(source->second->status.mode & 0777u);
     if (entry.kind == EntryKind::file && entry.size != source->second->status.size &&
         !selection.growing.contains(entry.path))
-      return changed();
+      return directory_changed();
   }
   return scanned;
 }
@@ -283,7 +277,7 @@ Result<Snapshot> take_snapshot(int source_fd, const Listing& expected, const os:
     TRY(copier.copy(seen));
     TRY_ASSIGN(const Listing after, list_checkpoint(source_fd));
     TRY(check_unchanged(after.files, expected, options.selection));
-    if (after.marker != expected.marker) return changed();
+    if (after.marker != expected.marker) return directory_changed();
     snapshot.listing = listing_taken(expected, options);
     TRY_ASSIGN(Scan scanned, hash_copy(target.get(), copier, seen, options));
     snapshot.tree = std::move(scanned.tree);

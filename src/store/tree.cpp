@@ -12,14 +12,11 @@
 namespace gridctl::store {
 namespace {
 
-constexpr std::string_view k_magic = "GRIDTREE";
-constexpr std::uint16_t k_version = 1;
+constexpr std::string_view k_tree_magic = "GRIDTREE";
+constexpr std::uint16_t k_tree_version = 1;
 constexpr std::size_t k_entry_bytes_min = 1 + 2 + 2 + 1;  // kind, mode, path length, one byte of path
 constexpr std::size_t k_chunk_bytes = 4 + 32;
-constexpr std::uint64_t k_block = 4096;  // bytes, of most file systems
-
-std::string shown(std::string_view path) { return "'" + sanitize(path.substr(0, 200)) + "'"; }
-Error damaged(std::string message) { return make_error(Code::checkpoint_damaged, std::move(message)); }
+constexpr std::uint64_t k_disk_block = 4096;  // bytes, of most file systems
 
 std::string_view parent_of(std::string_view path) {
   const std::size_t slash = path.rfind('/');
@@ -47,7 +44,7 @@ Result<void> check_link(const Entry& entry, const TreeLimits& limits) {
   if (entry.target.empty() || entry.target.size() > k_target_max || entry.target.find('\0') != std::string::npos)
     return damaged("link target is empty, too long or has a zero byte");
   if (limits.links_stay_inside && !link_stays_inside(entry.path, entry.target))
-    return damaged("link to " + shown(entry.target) + " may lead out of the tree");
+    return damaged("link to " + quoted_path(entry.target) + " may lead out of the tree");
   return {};
 }
 
@@ -71,10 +68,10 @@ Result<void> check_order(const std::vector<Entry>& entries) {
   const Entry* previous = nullptr;
   for (const Entry& entry : entries) {
     if (previous != nullptr && !(previous->path < entry.path))
-      return damaged("entry " + shown(entry.path) + " is there twice or out of order");
+      return damaged("entry " + quoted_path(entry.path) + " is there twice or out of order");
     const std::string_view parent = parent_of(entry.path);
     if (!parent.empty() && !directories.contains(parent))
-      return damaged("entry " + shown(entry.path) + " lies below something that is not a directory of the tree");
+      return damaged("entry " + quoted_path(entry.path) + " lies below something that is not a directory of the tree");
     if (entry.kind == EntryKind::directory) directories.insert(entry.path);
     previous = &entry;
   }
@@ -85,7 +82,7 @@ Result<void> check_tree(const Tree& tree, const TreeLimits& limits) {
   if (tree.entries.size() > limits.entries_max) return damaged("tree has more than the allowed number of entries");
   std::uint64_t total = 0;
   for (const Entry& entry : tree.entries) {
-    TRY(check_entry(entry, limits).context("in entry " + shown(entry.path)));
+    TRY(check_entry(entry, limits).context("in entry " + quoted_path(entry.path)));
     if (entry.size > UINT64_MAX - total) return damaged("sizes of the tree overflow");
     total += entry.size;
     if (limits.bytes_max != 0 && total > limits.bytes_max)
@@ -127,7 +124,7 @@ std::uint64_t Tree::total_bytes() const {
 
 std::uint64_t Tree::disk_bytes() const {
   std::uint64_t total = 0;
-  for (const Entry& entry : entries) total += k_block + (entry.size + k_block - 1) / k_block * k_block;
+  for (const Entry& entry : entries) total += k_disk_block + (entry.size + k_disk_block - 1) / k_disk_block * k_disk_block;
   return total;
 }
 
@@ -250,8 +247,8 @@ Result<Tree> make_tree(std::vector<Entry> entries, const TreeLimits& limits) {
 
 Bytes to_manifest(const Tree& tree) {
   Bytes out;
-  put_bytes(out, as_bytes(k_magic));
-  put_big_endian(out, k_version);
+  put_bytes(out, as_bytes(k_tree_magic));
+  put_big_endian(out, k_tree_version);
   put_big_endian(out, std::uint16_t{0});
   put_big_endian(out, static_cast<std::uint32_t>(tree.entries.size()));
   put_big_endian(out, tree.total_bytes());
@@ -278,10 +275,10 @@ Bytes to_manifest(const Tree& tree) {
 Result<Tree> parse_manifest(ByteView manifest, const TreeLimits& limits) {
   if (manifest.size() > k_manifest_max) return damaged("manifest is larger than 64 MiB");
   Reader in(manifest);
-  if (as_text(in.bytes(k_magic.size())) != k_magic) return damaged("bytes are no manifest");
+  if (as_text(in.bytes(k_tree_magic.size())) != k_tree_magic) return damaged("bytes are no manifest");
   const auto version = in.number<std::uint16_t>();
   const auto features = in.number<std::uint16_t>();
-  if (in.good() && (version != k_version || features != 0)) {
+  if (in.good() && (version != k_tree_version || features != 0)) {
     return make_error(Code::unsupported, "manifest has version " + std::to_string(version) + " and features " +
                                              std::to_string(features) + "; this gridctl knows version 1");
   }

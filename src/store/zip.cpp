@@ -15,7 +15,7 @@ constexpr std::size_t k_local_bytes = 30, k_central_bytes = 46, k_end_bytes = 22
 constexpr std::uint16_t k_extra_zip64 = 1;
 constexpr std::size_t k_name_max = 4096;
 
-Error torn(std::string why) { return make_error(Code::checkpoint_damaged, "zip: " + std::move(why)); }
+Error torn_archive(std::string why) { return make_error(Code::checkpoint_damaged, "zip: " + std::move(why)); }
 
 // Little-endian field; REQUIRES: it lies inside.
 template <class T>
@@ -49,16 +49,16 @@ Result<Directory> read_end64(ByteView tail, std::size_t end, std::uint64_t tail_
   const std::size_t locator = end - k_locator_bytes;
   const auto offset = field<std::uint64_t>(tail, locator + 8);
   const std::uint64_t locator_offset = tail_offset + locator;
-  if (offset > locator_offset || locator_offset - offset < k_end64_bytes) return torn("zip64 locator points outside");
+  if (offset > locator_offset || locator_offset - offset < k_end64_bytes) return torn_archive("zip64 locator points outside");
   TRY_ASSIGN(const Bytes record, read(offset, k_end64_bytes));
   if (record.size() != k_end64_bytes || field<std::uint32_t>(record, 0) != k_end64_signature)
-    return torn("zip64 end record is missing");
+    return torn_archive("zip64 end record is missing");
   if (field<std::uint64_t>(record, 4) != locator_offset - offset - 12)
-    return torn("zip64 end record has a wrong length");
+    return torn_archive("zip64 end record has a wrong length");
   const Directory directory{field<std::uint64_t>(record, 48), field<std::uint64_t>(record, 40),
                             field<std::uint64_t>(record, 32)};
   if (directory.size > offset || directory.offset != offset - directory.size)
-    return torn("central directory does not end at the zip64 end record");
+    return torn_archive("central directory does not end at the zip64 end record");
   return directory;
 }
 
@@ -66,16 +66,16 @@ Result<Directory> find_directory(std::uint64_t file_size, const ReadAt& read) {
   const auto tail_size = static_cast<std::size_t>(std::min<std::uint64_t>(file_size, k_zip_end_max));
   const std::uint64_t tail_offset = file_size - tail_size;
   TRY_ASSIGN(const Bytes tail, read(tail_offset, tail_size));
-  if (tail.size() != tail_size) return torn("file became shorter");
+  if (tail.size() != tail_size) return torn_archive("file became shorter");
   const auto end = find_end(tail);
-  if (!end) return torn("no end record: the file is torn or not finished");
+  if (!end) return torn_archive("no end record: the file is torn or not finished");
   if (*end >= k_locator_bytes && field<std::uint32_t>(tail, *end - k_locator_bytes) == k_locator_signature)
     return read_end64(tail, *end, tail_offset, read);
   const Directory directory{field<std::uint32_t>(tail, *end + 16), field<std::uint32_t>(tail, *end + 12),
                             field<std::uint16_t>(tail, *end + 10)};
-  if (field<std::uint16_t>(tail, *end + 8) != directory.count) return torn("archive of several disks");
+  if (field<std::uint16_t>(tail, *end + 8) != directory.count) return torn_archive("archive of several disks");
   if (directory.offset + directory.size != tail_offset + *end)
-    return torn("central directory does not end at the end record");
+    return torn_archive("central directory does not end at the end record");
   return directory;
 }
 
@@ -103,7 +103,7 @@ Result<std::vector<Member>> read_members(ByteView bytes, const Directory& direct
   members.reserve(static_cast<std::size_t>(directory.count));
   for (std::uint64_t i = 0; i < directory.count; ++i) {
     if (bytes.size() < k_central_bytes || field<std::uint32_t>(bytes, 0) != k_central_signature)
-      return torn("central directory has fewer entries than it says");
+      return torn_archive("central directory has fewer entries than it says");
     Member member;
     member.stored = field<std::uint32_t>(bytes, 20);
     member.size = field<std::uint32_t>(bytes, 24);
@@ -111,28 +111,28 @@ Result<std::vector<Member>> read_members(ByteView bytes, const Directory& direct
     const std::size_t name = field<std::uint16_t>(bytes, 28);
     const std::size_t extra = field<std::uint16_t>(bytes, 30), comment = field<std::uint16_t>(bytes, 32);
     if (name > k_name_max || bytes.size() - k_central_bytes < name + extra + comment)
-      return torn("central directory ends within an entry");
+      return torn_archive("central directory ends within an entry");
     member.name = as_text(bytes.subspan(k_central_bytes, name));
     if (!apply_zip64(bytes.subspan(k_central_bytes + name, extra), member))
-      return torn("zip64 fields are inconsistent");
+      return torn_archive("zip64 fields are inconsistent");
     members.push_back(std::move(member));
     bytes = bytes.subspan(k_central_bytes + name + extra + comment);
   }
-  if (!bytes.empty()) return torn("central directory is longer than its entries");
+  if (!bytes.empty()) return torn_archive("central directory is longer than its entries");
   return members;
 }
 
 Result<Extent> locate(const Member& member, std::uint64_t directory_offset, const ReadAt& read) {
   if (member.header > directory_offset || directory_offset - member.header < k_local_bytes)
-    return torn("local header lies outside of the archive");
+    return torn_archive("local header lies outside of the archive");
   TRY_ASSIGN(const Bytes local, read(member.header, k_local_bytes));
   if (local.size() != k_local_bytes || field<std::uint32_t>(local, 0) != k_local_signature)
-    return torn("local header is missing");
-  if (field<std::uint16_t>(local, 26) != member.name.size()) return torn("local header has another name");
+    return torn_archive("local header is missing");
+  if (field<std::uint16_t>(local, 26) != member.name.size()) return torn_archive("local header has another name");
   const std::uint64_t begin =
       member.header + k_local_bytes + field<std::uint16_t>(local, 26) + field<std::uint16_t>(local, 28);
   if (begin > directory_offset || member.stored > directory_offset - begin)
-    return torn("entry reaches out of the archive");
+    return torn_archive("entry reaches out of the archive");
   return Extent{begin, begin + member.stored};
 }
 
@@ -141,9 +141,9 @@ Result<Extent> locate(const Member& member, std::uint64_t directory_offset, cons
 Result<std::vector<Tensor>> zip_entries(std::uint64_t file_size, const ReadAt& read) {
   TRY_ASSIGN(const Directory directory, find_directory(file_size, read));
   if (directory.size > k_zip_directory_max || directory.count > directory.size / k_central_bytes)
-    return torn("implausible central directory");
+    return torn_archive("implausible central directory");
   TRY_ASSIGN(const Bytes bytes, read(directory.offset, static_cast<std::size_t>(directory.size)));
-  if (bytes.size() != directory.size) return torn("central directory is cut off");
+  if (bytes.size() != directory.size) return torn_archive("central directory is cut off");
   TRY_ASSIGN(std::vector<Member> members, read_members(bytes, directory));
   std::vector<Tensor> entries;
   entries.reserve(members.size());
@@ -153,7 +153,7 @@ Result<std::vector<Tensor>> zip_entries(std::uint64_t file_size, const ReadAt& r
   }
   sort_by_place(entries);
   for (std::size_t i = 1; i < entries.size(); ++i) {
-    if (entries[i].at.begin < entries[i - 1].at.end) return torn("entries overlap");
+    if (entries[i].at.begin < entries[i - 1].at.end) return torn_archive("entries overlap");
   }
   return entries;
 }

@@ -16,13 +16,13 @@ bool is_accelerates(const Folder& folder) {
 }
 
 // What save_state writes before the random states. Programs put files of their own beside them, later.
-bool comes_before(std::string_view name) {
+bool precedes_random_states(std::string_view name) {
   for (const char* begin : {"model", "pytorch_model", "optimizer", "scheduler", "sampler", "dl_state_dict", "scaler"})
     if (name.starts_with(begin)) return true;
   return false;
 }
 
-std::optional<Trouble> trouble_of(const Folder& folder) {
+std::optional<Trouble> save_trouble(const Folder& folder) {
   const FileFact* random = folder.find("random_states_0.pkl");
   if (random == nullptr) return missing(folder, "random_states_0.pkl");
   if (auto torn = torn_file(folder)) return torn;
@@ -36,7 +36,7 @@ std::optional<Trouble> trouble_of(const Folder& folder) {
     if (name.starts_with(k_random)) continue;  // ranks do not wait for each other
     if (name.starts_with(k_custom)) {
       if (file->mtime_ns < random->mtime_ns) return Trouble{shown + " is still of the save before", file->path};
-    } else if (comes_before(name) && file->mtime_ns > random->mtime_ns) {
+    } else if (precedes_random_states(name) && file->mtime_ns > random->mtime_ns) {
       return Trouble{shown + " is newer than random_states_0.pkl, which is written after it", random->path};
     }
   }
@@ -47,7 +47,7 @@ std::optional<Trouble> trouble_of(const Folder& folder) {
 
 std::vector<Unit> find_accelerate(const Folder& folder) {
   if (!is_accelerates(folder)) return {};
-  Unit unit = folder_unit(folder, "accelerate", trouble_of(folder));
+  Unit unit = folder_unit(folder, "accelerate", save_trouble(folder));
   unit.settle = std::chrono::seconds{1};  // what was registered follows, and nothing says how much that is
   return {std::move(unit)};
 }

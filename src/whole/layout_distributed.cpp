@@ -31,7 +31,7 @@ std::set<std::string> shards_named(std::string_view pickle) {
   return names;
 }
 
-std::optional<Trouble> trouble_of(const Folder& folder) {
+std::optional<Trouble> shards_trouble(const Folder& folder) {
   const FileFact* metadata = folder.find(k_metadata);
   if (metadata == nullptr) return missing(folder, k_metadata);
   const std::string pickle = folder.text(*metadata, k_metadata_max);
@@ -66,13 +66,13 @@ bool is_distributed(const Folder& folder) {
 std::optional<Trouble> distributed_trouble(const Folder& folder) {
   for (const std::string& name : folder.folders())
     if (const Folder sub = folder.sub(name); is_distributed(sub))
-      if (auto trouble = trouble_of(sub)) return trouble;
+      if (auto trouble = shards_trouble(sub)) return trouble;
   return std::nullopt;
 }
 
 std::vector<Unit> find_distributed(const Folder& folder) {
   if (!is_distributed(folder)) return {};
-  auto trouble = trouble_of(folder);
+  auto trouble = shards_trouble(folder);
   const auto own = own_files(folder);
   const bool alone = own.size() == folder.files().size();
   Unit unit = folder.is_top() || !alone ? files_unit(k_name, folder.is_top() ? "." : folder.path(), own, trouble)

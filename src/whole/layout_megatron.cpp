@@ -10,11 +10,11 @@
 namespace gridctl::whole {
 namespace {
 
-constexpr std::string_view k_tracker = "latest_checkpointed_iteration.txt", k_prefix = "iter_";
+constexpr std::string_view k_tracker = "latest_checkpointed_iteration.txt", k_iteration = "iter_";
 constexpr std::size_t k_tracker_max = 64;
 
 bool is_iteration(const Folder& folder, const std::string& name) {
-  if (!name.starts_with(k_prefix) || !all_digits(std::string_view(name).substr(k_prefix.size()))) return false;
+  if (!name.starts_with(k_iteration) || !all_digits(std::string_view(name).substr(k_iteration.size()))) return false;
   const Folder sub = folder.sub(name);
   if (is_distributed(sub) || sub.find("common.pt") != nullptr) return true;
   const auto inner = sub.folders();
@@ -43,14 +43,14 @@ std::optional<Trouble> ranks_missing(const Folder& folder) {
   return std::nullopt;
 }
 
-std::optional<Trouble> trouble_of(const Folder& folder) {
+std::optional<Trouble> iteration_trouble(const Folder& folder) {
   if (auto torn = torn_file(folder)) return torn;
   if (is_distributed(folder) && folder.find(".metadata") == nullptr) return missing(folder, ".metadata");
   return ranks_missing(folder);
 }
 
 std::string iteration_of(std::string_view folder_name) {
-  std::string_view digits = folder_name.substr(k_prefix.size());
+  std::string_view digits = folder_name.substr(k_iteration.size());
   while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
   return std::string(digits);
 }
@@ -66,7 +66,7 @@ std::vector<Unit> find_megatron(const Folder& folder) {
   for (const std::string& name : folder.folders()) {
     if (!is_iteration(folder, name)) continue;
     const Folder sub = folder.sub(name);
-    auto trouble = trouble_of(sub);
+    auto trouble = iteration_trouble(sub);
     const auto files = sub.files();
     const bool later = tracker == nullptr || std::any_of(files.begin(), files.end(), [&](const FileFact& file) {
                          return file.mtime_ns > tracker->mtime_ns;

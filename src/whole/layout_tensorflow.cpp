@@ -32,7 +32,7 @@ std::map<std::string, Prefix> prefixes_in(const Folder& folder) {
   return found;
 }
 
-std::optional<Trouble> trouble_of(const Folder& folder, const std::string& name, const Prefix& prefix) {
+std::optional<Trouble> prefix_trouble(const Folder& folder, const std::string& name, const Prefix& prefix) {
   if (prefix.index == nullptr) return missing(folder, name + std::string(k_index));
   if (prefix.index->size == 0) return Trouble{"'" + sanitize(prefix.index->path) + "' is still empty", prefix.index->path};
   const std::string last = prefix.data.rbegin()->first;
@@ -60,7 +60,7 @@ std::vector<Unit> find_tensorflow(const Folder& folder) {
   std::vector<Unit> units;
   std::set<std::string> whole;
   for (const auto& [name, prefix] : prefixes_in(folder)) {
-    auto trouble = trouble_of(folder, name, prefix);
+    auto trouble = prefix_trouble(folder, name, prefix);
     if (!trouble) whole.insert(name);
     std::vector<const FileFact*> files;
     if (prefix.index != nullptr) files.push_back(prefix.index);

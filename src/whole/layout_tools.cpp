@@ -11,7 +11,6 @@
 namespace gridctl::whole {
 namespace {
 
-std::string shown(std::string_view path) { return "'" + sanitize(path.substr(0, 200)) + "'"; }
 
 constexpr unsigned char k_bin_int_1 = 'K', k_bin_int_2 = 'M', k_bin_int_4 = 'J';
 constexpr unsigned char k_bin_put = 'q', k_long_bin_put = 'r', k_memoize = 0x94;
@@ -52,7 +51,7 @@ std::string path_in(const Folder& folder, std::string_view relative) {
 
 Trouble missing(const Folder& folder, std::string_view relative) {
   std::string path = path_in(folder, relative);
-  return {shown(path) + " is not there yet", path, true};
+  return {quoted_path(path) + " is not there yet", path, true};
 }
 
 std::optional<Trouble> torn_file(const Folder& folder) {
@@ -60,7 +59,7 @@ std::optional<Trouble> torn_file(const Folder& folder) {
     if (is_log_name(file.path)) continue;
     const store::Inspection inspection = folder.inspect(file);
     if (inspection.state == store::FileState::torn)
-      return Trouble{shown(file.path) + " is not whole: " + inspection.why, file.path};
+      return Trouble{quoted_path(file.path) + " is not whole: " + inspection.why, file.path};
   }
   return std::nullopt;
 }
@@ -68,7 +67,7 @@ std::optional<Trouble> torn_file(const Folder& folder) {
 std::optional<Trouble> newer_than(const Folder& folder, const FileFact& last, bool (*comes_before)(std::string_view)) {
   for (const FileFact& file : folder.files())
     if (file.mtime_ns > last.mtime_ns && comes_before(folder.name(file)))
-      return Trouble{shown(file.path) + " is newer than " + shown(last.path) + ", which is written last", last.path};
+      return Trouble{quoted_path(file.path) + " is newer than " + quoted_path(last.path) + ", which is written last", last.path};
   return std::nullopt;
 }
 
@@ -85,12 +84,12 @@ std::optional<Trouble> shards_missing(const Folder& folder) {
   for (const FileFact* index : folder.direct()) {
     if (!index->path.ends_with(".index.json")) continue;
     const auto names = index_names(folder, *index);
-    if (names.empty()) return Trouble{shown(index->path) + " names no shards", index->path};
+    if (names.empty()) return Trouble{quoted_path(index->path) + " names no shards", index->path};
     for (const std::string& name : names) {
       const FileFact* shard = folder.find(name);
       if (shard == nullptr) return missing(folder, name);
       if (shard->mtime_ns > index->mtime_ns)
-        return Trouble{shown(shard->path) + " is newer than its index " + shown(index->path), index->path};
+        return Trouble{quoted_path(shard->path) + " is newer than its index " + quoted_path(index->path), index->path};
     }
   }
   return std::nullopt;

@@ -10,11 +10,11 @@
 namespace gridctl::whole {
 namespace {
 
-constexpr std::string_view k_prefix = "checkpoint-", k_last = "trainer_state.json";
+constexpr std::string_view k_step = "checkpoint-", k_last = "trainer_state.json";
 
 bool is_trainers(const Folder& folder) {
   const std::string_view name = folder.base_name();
-  if (!name.starts_with(k_prefix) || !all_digits(name.substr(k_prefix.size()))) return false;
+  if (!name.starts_with(k_step) || !all_digits(name.substr(k_step.size()))) return false;
   for (const std::string_view file : {k_last, std::string_view("training_args.bin"), std::string_view("optimizer.pt"),
                                       std::string_view("rng_state.pth"), std::string_view("rng_state_0.pth")})
     if (folder.find(file) != nullptr) return true;
@@ -24,7 +24,7 @@ bool is_trainers(const Folder& folder) {
 }
 
 // rng_state_0.pth to rng_state_N.pth without a gap, written by ranks that do not wait for each other.
-std::optional<Trouble> ranks_missing(const Folder& folder) {
+std::optional<Trouble> random_states_missing(const Folder& folder) {
   std::size_t states = 0;
   for (const FileFact* file : folder.direct()) {
     const std::string_view name = folder.name(*file);
@@ -38,14 +38,14 @@ std::optional<Trouble> ranks_missing(const Folder& folder) {
 }
 
 // What the Trainer writes before trainer_state.json. Callbacks put files of their own beside it, later.
-bool comes_before(std::string_view name) {
+bool precedes_trainer_state(std::string_view name) {
   for (const char* begin : {"model", "pytorch_model", "adapter_", "optimizer", "scheduler", "scaler", "rng_state",
                             "training_args", "config.", "generation_config.", "tokenizer", "special_tokens"})
     if (name.starts_with(begin)) return true;
   return false;
 }
 
-std::optional<Trouble> trouble_of(const Folder& folder) {
+std::optional<Trouble> trainer_trouble(const Folder& folder) {
   const FileFact* last = folder.find(k_last);
   if (last == nullptr) return missing(folder, k_last);
   if (auto torn = torn_file(folder)) return torn;
@@ -57,17 +57,17 @@ std::optional<Trouble> trouble_of(const Folder& folder) {
   for (const std::string& name : folder.folders())
     if (const Folder sub = folder.sub(name); is_deepspeed_tag(sub))
       if (auto inner = deepspeed_trouble(sub)) return inner;
-  if (auto rank = ranks_missing(folder)) return rank;
+  if (auto rank = random_states_missing(folder)) return rank;
   // Of other ranks' states nobody says that they come before; all else does.
   if (folder.find("rng_state_0.pth") != nullptr) return std::nullopt;
-  return newer_than(folder, *last, comes_before);
+  return newer_than(folder, *last, precedes_trainer_state);
 }
 
 }  // namespace
 
 std::vector<Unit> find_transformers(const Folder& folder) {
   if (!is_trainers(folder)) return {};
-  return {folder_unit(folder, "transformers", trouble_of(folder))};
+  return {folder_unit(folder, "transformers", trainer_trouble(folder))};
 }
 
 }  // namespace gridctl::whole

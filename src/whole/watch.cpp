@@ -13,7 +13,6 @@
 namespace gridctl::whole {
 namespace {
 
-std::string shown(std::string_view path) { return "'" + sanitize(path.substr(0, 200)) + "'"; }
 
 bool matches(const std::string& glob, const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
@@ -138,7 +137,7 @@ std::optional<Verdict> WholeWatch::judge_by_word(const Sight& sight) {
     if (sight.logs.contains(file.path) || is_temporary_name(file.path)) continue;
     const store::Inspection inspection = sight.access.inspect(file);
     if (inspection.state == store::FileState::torn)
-      return refuse(sight, shown(file.path) + " is not whole: " + inspection.why, file.path);
+      return refuse(sight, quoted_path(file.path) + " is not whole: " + inspection.why, file.path);
   }
   Verdict verdict{Whole::commit_marker, ".commit", {}, std::string(store::k_how_marker), false, {}};
   if (!marker_used_) verdict.why = verdict.how = "whole-when";
@@ -161,7 +160,7 @@ std::optional<Verdict> WholeWatch::by_marker(const Sight& sight) {
     return refuse(sight, "changed since .commit was made; waiting for a new one", ".commit");
   for (const FileFact& file : listing.files)
     if (file.ctime_ns > listing.marker->ctime_ns && !sight.logs.contains(file.path))
-      return refuse(sight, shown(file.path) + " changed after .commit", file.path);
+      return refuse(sight, quoted_path(file.path) + " changed after .commit", file.path);
   return std::nullopt;
 }
 
@@ -172,18 +171,18 @@ std::optional<Verdict> WholeWatch::by_file(const Sight& sight) {
     if (!is_temporary_name(file.path) && matches(rules_.whole_when, file.path) &&
         (newest == nullptr || file.mtime_ns > newest->mtime_ns))
       newest = &file;
-  const std::string waiting = "waiting for a change of " + shown(rules_.whole_when) + " (whole_when)";
+  const std::string waiting = "waiting for a change of " + quoted_path(rules_.whole_when) + " (whole_when)";
   if (newest == nullptr) return refuse(sight, waiting, rules_.whole_when);
   const FileFact* before = last_taken_ ? store::find_file(last_taken_->files, newest->path) : nullptr;
   if (before != nullptr && *before == *newest) return refuse(sight, waiting, newest->path);
   for (const FileFact& file : sight.listing.files)
     if (file.ctime_ns > newest->ctime_ns && !sight.logs.contains(file.path) && !is_temporary_name(file.path))
-      return refuse(sight, shown(file.path) + " changed after " + shown(newest->path), newest->path);
+      return refuse(sight, quoted_path(file.path) + " changed after " + quoted_path(newest->path), newest->path);
   // What is written in place is there before its content is.
   const bool known = sight.access.inspect(*newest).state == store::FileState::whole;
   if (!known && sight.writer == Writer::running &&
       history_.unchanged_for(newest->path, sight.now) < rules_.known_quiet)
-    return refuse(sight, shown(newest->path) + " changed just now", newest->path);
+    return refuse(sight, quoted_path(newest->path) + " changed just now", newest->path);
   return std::nullopt;
 }
 

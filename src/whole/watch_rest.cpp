@@ -14,7 +14,6 @@ namespace {
 constexpr int k_gaps_of_quiet = 4;               // quiet must exceed the longest gap seen within a save so many times
 constexpr std::size_t k_saves_to_trust = 3;      // then a single file's own pauses are known
 
-std::string shown(std::string_view path) { return "'" + sanitize(path.substr(0, 200)) + "'"; }
 
 std::string ago(Duration duration) { return "changed " + format_duration(duration) + " ago"; }
 
@@ -45,7 +44,7 @@ std::optional<WholeWatch::Rest> WholeWatch::rest_is_torn(const Sight& sight) {
     if (is_temporary_name(file.path)) continue;
     const store::Inspection inspection = sight.access.inspect(file);
     if (inspection.state == store::FileState::torn)
-      return not_whole(shown(file.path) + " is not whole: " + inspection.why, file.path);
+      return not_whole(quoted_path(file.path) + " is not whole: " + inspection.why, file.path);
   }
   for (const Unit& unit : sight.units)
     if (unit.part && !is_complete_here(sight, unit)) return not_whole(unit.why, unit.blame);
@@ -99,14 +98,14 @@ WholeWatch::Rest WholeWatch::rest_while_running(const Sight& sight) {
   if (cohort_.learned()) return rest_learned(sight, changed);
   for (const std::string& path : sight.temporary)
     if (!sight.of_units.contains(path))
-      return not_whole(shown(path) + " has a temporary name", path);
+      return not_whole(quoted_path(path) + " has a temporary name", path);
   return rest_learning(sight, changed);
 }
 
 WholeWatch::Rest WholeWatch::rest_learned(const Sight& sight, const std::vector<std::string>& changed) {
   if (!cohort_.complete()) {
     const std::string slot = cohort_.awaited();
-    return not_whole("waiting for " + shown(slot) + " to change, as in the saves before", slot);
+    return not_whole("waiting for " + quoted_path(slot) + " to change, as in the saves before", slot);
   }
   const auto unsure = unsure_file(sight, changed);
   if (!unsure) {
@@ -124,7 +123,7 @@ WholeWatch::Rest WholeWatch::rest_learned(const Sight& sight, const std::vector<
   needed = std::max(needed, k_gaps_of_quiet * cohort_.longest_pause());
   const Duration quiet = sight.now - cohort_.changed_at();
   if (quiet < needed)
-    return not_whole(shown(*unsure) + ", of unknown format, " + ago(quiet), *unsure);
+    return not_whole(quoted_path(*unsure) + ", of unknown format, " + ago(quiet), *unsure);
   if (single) return {true, true, false, Whole::quiet, "quiet", "nothing changed for " + format_duration(needed), {}};
   return {true, false, false, Whole::learned, "learned", "what every save changes has changed", {}};
 }
@@ -145,7 +144,7 @@ WholeWatch::Rest WholeWatch::rest_learning(const Sight& sight, const std::vector
   const std::string blame = unsure ? *unsure : changed.empty() ? "" : changed.front(), awaited = cohort_.awaited();
   if (!awaited.empty()) needed = std::max(needed, rules_.part_quiet);
   if (quiet < needed && !awaited.empty())
-    return not_whole("waiting for " + shown(awaited) + " to change, as in the save before", awaited);
+    return not_whole("waiting for " + quoted_path(awaited) + " to change, as in the save before", awaited);
   if (quiet < needed)
     return not_whole(ago(quiet) + "; what belongs together is still being learned, so nothing may change for " +
                          format_duration(needed),
@@ -157,7 +156,7 @@ WholeWatch::Rest WholeWatch::rest_learning(const Sight& sight, const std::vector
 WholeWatch::Rest WholeWatch::rest_after_kill(const Sight& sight) {
   const std::vector<std::string> changed = cohort_.paths();
   if (const auto unsure = unsure_file(sight, changed))
-    return not_whole(shown(*unsure) + " may be torn: its writer was killed", *unsure);
+    return not_whole(quoted_path(*unsure) + " may be torn: its writer was killed", *unsure);
   for (const FileFact& file : sight.unknown)
     if (history_.is_being_removed(file.path) && !taken_rest_.contains(file.path))
       return not_whole("its folder was being removed", file.path);

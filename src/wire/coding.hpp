@@ -17,6 +17,7 @@ GRIDCTL_FIELDS_ELSEWHERE(Error)
 
 namespace gridctl::wire {
 
+inline constexpr std::size_t k_features_max = 256;  // names in a hello
 inline constexpr ReadRules k_peer_rules{false, true, k_text_max, k_list_max, k_json_depth_max};
 
 // Refuses what is no object, lacks something or goes beyond a limit.

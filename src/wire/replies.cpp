@@ -6,7 +6,6 @@ namespace gridctl::wire {
 
 namespace {
 constexpr std::int64_t k_ms_max = 1ll << 42;  // a century: sums of a few stay numbers, in nanoseconds too
-constexpr std::size_t k_features_max = 256;   // names in a hello
 }  // namespace
 
 template <class R>

@@ -5,7 +5,6 @@
 namespace gridctl::wire {
 
 namespace {
-constexpr std::size_t k_features_max = 256;             // names in a hello
 constexpr std::size_t k_limit_name_max = 32;            // bytes
 constexpr std::uint64_t k_log_bytes_max = 64ull << 20;  // asked for at once
 }  // namespace

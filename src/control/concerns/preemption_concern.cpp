@@ -12,7 +12,7 @@ namespace gridctl::control {
 namespace {
 
 constexpr std::size_t k_spared_max = 8;   // of a gang's hosts: who might stay is looked at one by one
-constexpr std::size_t k_planned_max = 8;  // jobs that wait are planned for in one round
+constexpr std::size_t k_waiting_max = 8;  // jobs that wait are planned for in one round
 
 class PreemptionConcern : public Concern {
  public:
@@ -26,7 +26,7 @@ class PreemptionConcern : public Concern {
     for (const TrackedJob* job : queue) rooms_.placement.reserve(job->id(), std::nullopt);
     for (const TrackedJob* job : queue) {
       const auto* waiting = job->in<job::Waiting>();
-      if (planned >= k_planned_max || waiting == nullptr || waiting->why != "waiting_for_provider" || job->unsure)
+      if (planned >= k_waiting_max || waiting == nullptr || waiting->why != "waiting_for_provider" || job->unsure)
         continue;
       const std::vector<sched::Holder> holders = holders_below(job->spec().priority);
       if (holders.empty()) continue;

@@ -26,7 +26,6 @@ constexpr Duration k_silence = std::chrono::seconds{12};     // between two fram
 constexpr Duration k_direction = std::chrono::seconds{8};    // of one direction of a link from here
 constexpr Duration k_pair_time = std::chrono::seconds{10};   // of an exchange between two hosts
 constexpr Duration k_pair_accept = std::chrono::seconds{7};  // for the connector to try all addresses
-constexpr Duration k_resolve = std::chrono::seconds{3};
 constexpr int k_pings = 5;
 constexpr std::size_t k_addresses_max = 4;  // of one host, at 1.5 s each
 constexpr std::size_t k_frame = transfer::k_data_frame;

@@ -13,6 +13,8 @@
 
 namespace gridctl::control {
 
+inline constexpr Duration k_resolve = std::chrono::seconds{3};  // to find the addresses of a name
+
 // Asked between two frames; true ends the measurement (cancelled): something more important needs the link.
 using GiveWay = std::function<bool()>;
 

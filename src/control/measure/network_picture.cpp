@@ -16,10 +16,7 @@ namespace gridctl::control {
 
 namespace {
 
-constexpr Duration k_resolve = std::chrono::seconds{3};
-
 Duration from_us(std::int64_t us) { return std::chrono::microseconds{us}; }
-Duration age(WallTime at, WallTime now) { return std::chrono::milliseconds{std::max<std::int64_t>(0, now.ms - at.ms)}; }
 
 // Every round trip between the host and a landmark, by whoever measured it.
 std::vector<sched::LandmarkRtt> landmark_rtts(const NetworkPicture& picture, const LinkIndex& links,
@@ -182,7 +179,7 @@ std::vector<sched::LinkTask> due_measurements(const NetworkPicture& picture, Wal
   const auto rate_age = [&](const std::string& source, const std::string& target) -> std::optional<Duration> {
     const auto link = links.find({source, target});
     if (link == links.end() || !link->second->bits_per_second) return std::nullopt;
-    return age(link->second->at, now);
+    return age_of(link->second->at, now);
   };
   std::vector<sched::LinkHost> hosts;
   std::vector<sched::LinkAge> pairs;
@@ -199,10 +196,10 @@ std::vector<sched::LinkTask> due_measurements(const NetworkPicture& picture, Wal
       host.rtt_here = report.rtt_min;
       host.bytes_today = report.spent_today(now);
       host.bytes_expected = report.bytes_last;
-      if (report.here_at) host.here_age = age(*report.here_at, now);
-      if (report.landmarks_at) host.asked_age = age(*report.landmarks_at, now);
+      if (report.here_at) host.here_age = age_of(*report.here_at, now);
+      if (report.landmarks_at) host.asked_age = age_of(*report.landmarks_at, now);
       for (const auto& [from, contact] : report.contacts)
-        pairs.push_back({from, name, age(contact.at, now), !contact.reason.empty() && !contact.full, contact.full});
+        pairs.push_back({from, name, age_of(contact.at, now), !contact.reason.empty() && !contact.full, contact.full});
     }
     // Transfers in both directions have told as much as a measurement would.
     const std::optional<Duration> to_host = rate_age(here, name), from_host = rate_age(name, here);

@@ -11,7 +11,6 @@ constexpr double k_telling_share = 0.8;                        // a transfer thi
 constexpr Duration k_rtt_memory = std::chrono::hours{24 * 7};  // hosts move, if seldom
 
 std::int64_t us(Duration time) { return std::chrono::duration_cast<std::chrono::microseconds>(time).count(); }
-Duration age(WallTime at, WallTime now) { return std::chrono::milliseconds{std::max<std::int64_t>(0, now.ms - at.ms)}; }
 
 // A new row, or the older one kept where this one has nothing to say.
 registry::HostLink link(std::string source, std::string target, WallTime at, std::optional<Duration> rtt,
@@ -41,7 +40,7 @@ Result<void> NetworkRecorder::pinged(const registry::Provider& provider, const p
                                      const LinkIndex& links, WallTime now) {
   if (window.count() == 0) return {};
   TRY_ASSIGN(NetworkReport kept, report(provider.name));
-  const bool anew = kept.address != provider.address || !kept.rtt_at || age(*kept.rtt_at, now) > k_rtt_memory;
+  const bool anew = kept.address != provider.address || !kept.rtt_at || age_of(*kept.rtt_at, now) > k_rtt_memory;
   kept.address = provider.address;
   kept.rtt_min = anew || !kept.rtt_min ? *window.smallest() : std::min(*kept.rtt_min, *window.smallest());
   kept.rtt_median = window.median();

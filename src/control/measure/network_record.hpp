@@ -2,6 +2,7 @@
 // What was measured of links, into the registry, and what follows from it: sites, islands, countries, contradictions.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <span>
 #include <string>
@@ -17,6 +18,11 @@
 #include "sched/topology.hpp"
 
 namespace gridctl::control {
+
+// Of a measurement; one that a clock set back puts into the future is of now.
+[[nodiscard]] inline Duration age_of(WallTime at, WallTime now) {
+  return std::chrono::milliseconds{std::max<std::int64_t>(0, now.ms - at.ms)};
+}
 
 // Of one provider, for queries; what was not measured is absent. A host's own line is at least as fast as its best
 // link.
