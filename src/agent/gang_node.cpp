@@ -3,6 +3,7 @@
 // the first host's program uses, lives on until the command of the first host has ended. The others learn that by a
 // connection to the first host, which breaks then.
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -23,6 +24,7 @@ namespace gridctl::agent {
 namespace {
 constexpr Duration k_hold_max = std::chrono::hours{24 * 366};  // no gang runs longer
 constexpr Duration k_hold_proof_wait = std::chrono::seconds{5};
+constexpr int k_connect_wait_ms = 5000;
 constexpr std::array k_for_the_command{SIGTERM, SIGINT, SIGHUP, SIGQUIT};  // init sends them to all processes
 
 // A process of ours that ends with us, whatever ends us.
@@ -56,17 +58,23 @@ void hold(PeerListener& listener, const Digest& token, const os::Clock& clock) {
   }
 }
 
-// Another host: ends when the first host's command has, or cannot be reached.
-void follow_first(const GangFile& gang, const os::Clock& clock) {
+// Another host: ends when the first host's command has, or cannot be reached. Writes a byte once it is connected.
+void follow_first(const GangFile& gang, int connected, const os::Clock& clock) {
   auto first = reach_member(gang, gang.addresses.front(), clock.boot() + k_companion_wait, clock);
-  if (first) wait_for_the_end(*first);
+  if (first && ::write(connected, "", 1) == 1) wait_for_the_end(*first);
 }
 
-pid_t start_watch(const GangFile& gang, const os::Clock& clock) {
-  if (gang.node_rank > 0) return fork_bound([&] { follow_first(gang, clock); });
+pid_t start_watch(const GangFile& gang, int connected, const os::Clock& clock) {
+  if (gang.node_rank > 0) return fork_bound([&] { follow_first(gang, connected, clock); });
   auto listener = PeerListener::open(gang.port);
   if (!listener) return -1;  // what the others leave running ends with their commands, which they say
   return fork_bound([&] { hold(*listener, gang.token, clock); });
+}
+
+// Whoever finds nobody on the first host once its own command has ended comes too late: it would wait for ever.
+bool is_connected(int connected) {
+  pollfd news{connected, POLLIN, 0};
+  return ::poll(&news, 1, k_connect_wait_ms) == 1 && (news.revents & POLLIN) != 0;
 }
 
 pid_t start_command(std::span<char* const> arguments) {
@@ -110,7 +118,13 @@ int gang_node(std::span<char* const> arguments, const os::Clock& clock) {
   }
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // what becomes a daemon is our child then
   for (const int signal : k_for_the_command) ::signal(signal, SIG_IGN);
-  const pid_t watch = start_watch(*gang, clock);
+  int news[2];
+  if (::pipe2(news, O_CLOEXEC) != 0) {
+    std::fprintf(stderr, "gridctl: %s\n", errno_error(errno, "cannot make a pipe").one_line().c_str());
+    return 2;
+  }
+  const pid_t watch = start_watch(*gang, news[1], clock);
+  ::close(news[1]);
   bool watching = watch > 0;
   const pid_t command = start_command(arguments);
   int status = 127 << 8;
@@ -123,6 +137,10 @@ int gang_node(std::span<char* const> arguments, const os::Clock& clock) {
   }
   if (status != 0 || gang->node_rank == 0) return end_as(status);
   if (const std::size_t left = rest_of(watch).size(); left > 0) {
+    if (watching && !is_connected(news[0])) {
+      watching = false;
+      ::kill(watch, SIGKILL);
+    }
     const std::string what = std::to_string(left) + (left == 1 ? " process" : " processes");
     const std::string text = watching
                                  ? "the command has ended here; what it left running (" + what +
@@ -131,6 +149,7 @@ int gang_node(std::span<char* const> arguments, const os::Clock& clock) {
                                        ") ends with it, for the first host's command has ended or cannot be reached";
     std::fprintf(stderr, "gridctl: %s\n", text.c_str());
     stay(watch, watching);
+    if (watching) ::kill(watch, SIGKILL);
     end_all_children();
   }
   return 0;

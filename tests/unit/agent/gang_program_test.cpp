@@ -170,8 +170,12 @@ TEST_F(GangProgram, ACommandThatLeavesNothingOrFailsIsNotHeldUpByTheFirstHosts) 
 TEST_F(GangProgram, WhatIsLeftRunningEndsWithItsCommandWhenTheFirstHostsHasEnded) {
   const std::string leaves = "cd " + dir_.path().native() + "; sleep 1; " + k_leaves_a_worker;
   write_gang("of-another", std::string(64, 'c'), 1);
+  const auto without = call("second", {"gang-node", "sh", "-c", leaves});
+  ASSERT_THAT(without, IsOk());
+  EXPECT_EQ(without->status.code, 0) << "it has ended before this one could reach it";
+  EXPECT_THAT(without->err, HasSubstr("has ended or cannot be reached"));
   for (const char* gang : {"second", "of-another"}) {
-    const int first = begin("first", {"gang-node", "sleep", gang == std::string("second") ? "0.5" : "4"});
+    const int first = begin("first", {"gang-node", "sleep", gang == std::string("second") ? "0.5" : "2"});
     const auto ended = call(gang, {"gang-node", "sh", "-c", leaves});
     ASSERT_THAT(ended, IsOk());
     EXPECT_EQ(ended->status.code, 0);
