@@ -122,7 +122,9 @@ def main():
                 continue
             done.append(check.__name__)
     print("loaded by", ", ".join(done) or "nothing", *([f"(not here: {', '.join(missing)})"] if missing else []))
-    sys.exit(0 if done else 77)
+    if not done:
+        print(f"SKIPPED {sys.executable} has none of deepspeed, accelerate, transformers, torch and torchtitan")
+        sys.exit(77)
 
 
 main()

@@ -5,7 +5,7 @@
 # $2 = clang++.
 set -u
 cd "$1" || exit 1
-command -v "$2" >/dev/null || { echo "skipped: there is no $2"; exit 77; }
+command -v "$2" >/dev/null || { echo "SKIPPED there is no $2"; exit 77; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 compiler=("$2" -std=c++20 -Isrc -I. -fsyntax-only -DGRIDCTL_VERSION=\"\" -Wno-everything -Wthread-safety
