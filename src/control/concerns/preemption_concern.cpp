@@ -24,11 +24,14 @@ class PreemptionConcern : public Concern {
     bool gang_planned = false;  // one has its turn after the other: asking for one costs as much as for many jobs
     const std::vector<TrackedJob*> queue = rooms_.placement.queue();
     for (const TrackedJob* job : queue) rooms_.placement.reserve(job->id(), std::nullopt);
+    std::vector<const TrackedJob*> placed;  // few, where thousands wait
+    for (const auto& [id, job] : rooms_.book.all())
+      if (job->state().attempt() != nullptr) placed.push_back(job.get());
     for (const TrackedJob* job : queue) {
       const auto* waiting = job->in<job::Waiting>();
       if (planned >= k_waiting_max || waiting == nullptr || waiting->why != "waiting_for_provider" || job->unsure)
         continue;
-      const std::vector<sched::Holder> holders = holders_below(job->spec().priority);
+      const std::vector<sched::Holder> holders = holders_below(placed, job->spec().priority);
       if (holders.empty()) continue;
       const bool gang = job->spec().num_nodes > 1;
       if (gang && std::exchange(gang_planned, true)) continue;
@@ -55,9 +58,10 @@ class PreemptionConcern : public Concern {
  private:
   // Running jobs that may be asked to make room, and those that are about to leave because they were asked: until they
   // have left it must not be another one. Who leaves for another reason will be gone by itself.
-  [[nodiscard]] std::vector<sched::Holder> holders_below(int priority) const {
+  [[nodiscard]] std::vector<sched::Holder> holders_below(const std::vector<const TrackedJob*>& placed,
+                                                         int priority) const {
     std::vector<sched::Holder> holders;
-    for (const auto& [id, job] : rooms_.book.all()) {
+    for (const TrackedJob* job : placed) {
       const auto* running = job->in<job::Running>();
       const bool stopped = running == nullptr && job->state().moving() == job::k_for_priority;
       const bool saves = job->spec().checkpoint.interval != job::CheckpointPolicy::Interval::off;

@@ -26,11 +26,9 @@ const TrackedJob* JobBook::find(const JobId& id) const {
 }
 
 void JobBook::each(const std::function<void(TrackedJob&)>& visit) {
-  std::vector<JobId> ids;
-  ids.reserve(jobs_.size());
-  for (const auto& [id, job] : jobs_) ids.push_back(job->id());
-  for (const JobId& id : ids)
-    if (TrackedJob* job = find(id)) visit(*job);
+  const std::shared_ptr<void> under_way(nullptr, [this](void*) { --visits_; });
+  ++visits_;
+  for (const auto& [id, job] : jobs_) visit(*job);
 }
 
 namespace {
@@ -109,7 +107,8 @@ void JobBook::refresh_one(const JobId& id) {
 }
 
 void JobBook::refresh() {
-  wants_refresh_ = false;
+  wants_refresh_ = visits_ > 0;  // it forgets jobs
+  if (wants_refresh_) return;
   const Result<registry::JobRecords::Changes> changes = world_.records.changes(revision_);
   if (!changes) {
     wants_refresh_ = true;

@@ -98,6 +98,7 @@ class JobBook {
   std::vector<JobListener*> listeners_;
   std::function<void(TrackedJob&)> due_ = [](TrackedJob&) {};
   std::set<std::string> unread_;  // ids of unfinished jobs that could not be read, for a reason that may pass
+  int visits_ = 0;                // each() that are under way: nothing is forgotten
   std::int64_t revision_ = 0;     // of the registry, up to which all was read
   bool wants_refresh_ = false;
   mutable bool may_be_unsure_ = false;  // one of them; else none is
