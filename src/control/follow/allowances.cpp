@@ -11,7 +11,7 @@ namespace gridctl::control {
 namespace {
 
 constexpr Duration k_budgets_fresh = std::chrono::seconds{1};
-constexpr Duration k_first_slice = std::chrono::seconds{20};  // out of what is kept back for saving, until others give
+constexpr Duration k_first_slice = std::chrono::seconds{20};   // out of what is kept back for saving, until others give
 constexpr Duration k_jitter = std::chrono::milliseconds{200};  // of our clocks: no reason to tell hosts something new
 
 std::string key_of(const TrackedJob& job) { return job.id().value + "/" + std::to_string(job.state().epoch.value); }
@@ -104,20 +104,19 @@ Allowances::Left Allowances::left_of(const TrackedJob& job) {
   Left left;
   const TrackedJob* leader = job.spec().replica_of.empty() ? &job : book_.find(job.spec().replica_of);
   const Limits limits = limits_of(job.spec(), job.row.submitted_at);
-  const auto spent_by = [&](const TrackedJob& one) -> std::optional<registry::Spent> {
+  const auto spent_by = [&](const TrackedJob& one) -> registry::Spent {
     const auto ask = [&](WallTime until) { return world_.records.spent(one.id(), until); };
     const Result<registry::Spent> spent = meters_[one.id().value].read(
         ask, counted_epoch(one.state()), price_with_replicas(one), world_.clock.boot(), world_.clock.wall());
-    if (!spent) return report(spent.error(), "while counting what a job has used"), std::nullopt;
-    return *spent;
+    if (!spent) report(spent.error(), "while counting what a job has used");
+    left.whole = left.whole || !spent;
+    return spent ? *spent : registry::Spent{};
   };
-  if (limits.most)
-    if (const auto spent = spent_by(job)) left.lessen(*limits.most - spent->ran, "max_duration");
+  if (limits.most) left.lessen(*limits.most - spent_by(job).ran, "max_duration");
   if (leader != nullptr && leader->spec().budget_total) {
     const double budget = *leader->spec().budget_total;
     const double price = price_with_replicas(*leader);
-    const auto spent = price > 0 ? spent_by(*leader) : std::nullopt;
-    if (spent) left.lessen(hours((budget - reserve_of(budget, price) - spent->usd) / price), "budget");
+    if (price > 0) left.lessen(hours((budget - reserve_of(budget, price) - spent_by(*leader).usd) / price), "budget");
   }
   lessen_by_months(job, left);
   return left;
@@ -143,6 +142,7 @@ std::optional<HostMonitor::Limits> Allowances::running(const TrackedJob& job) {
   const std::string key = key_of(job);
   if (!concern(job) && !told_.contains(key)) return std::nullopt;
   Left left = left_of(job);
+  if (left.whole) return std::nullopt;
   HostMonitor::Limits limits;
   const BootTime now = world_.clock.boot();
   if (left.run) limits = {now + *left.run, std::move(left.limit), {}};

@@ -38,6 +38,7 @@ class Allowances {
   struct Left {
     std::optional<Duration> run;
     std::string limit;
+    bool whole = false;  // what was used could not be read: as if nothing had been
     void lessen(Duration by, std::string_view of);
   };
   [[nodiscard]] Left left_of(const TrackedJob& job);

@@ -71,6 +71,33 @@ TEST_F(Allowed, RunningTimeIsWhatFormerAttemptsHaveLeft) {
   EXPECT_THAT(hours("long"), about(0)) << "not less than nothing";
 }
 
+// A registry that cannot say what was used.
+struct Unreadable : registry::Registry {
+  using Registry::Registry;
+  explicit Unreadable(registry::Registry&& whole) : Registry(std::move(whole)) {}
+  Result<registry::Spent> spent(const JobId& id, WallTime now) override {
+    return fails ? make_error(Code::io, "the disk is full") : Registry::spent(id, now);
+  }
+  bool fails = false;
+};
+
+TEST_F(Allowed, WhatCannotBeReadLiftsNoLimit) {
+  Unreadable torn(*registry::Registry::open(dir.path()));
+  Allowances asked{World{clock, run, net, torn, freight, folders}, book};
+  submit("long", [](job::Spec& spec) { spec.max_duration = 30min; });
+  submit("dear", [](job::Spec& spec) { spec.budget_total = 10; });
+  torn.fails = true;
+  place("long", "ada", 0, false);
+  place("dear", "bob", 1, false);
+  EXPECT_EQ(asked.at_start(job("long"))->run, 30min) << "at the most";
+  EXPECT_LE(asked.at_start(job("dear"))->run, 10h);
+  start("long");
+  start("dear");
+  for (const char* id : {"long", "dear"}) EXPECT_FALSE(asked.running(job(id))) << "it keeps what it was told: " << id;
+  torn.fails = false;
+  EXPECT_TRUE(asked.running(job("long"))->run_until);
+}
+
 TEST_F(Allowed, AHardDeadlineIsToldAsATime) {
   submit("due", [](job::Spec& spec) { spec.deadline = job::Deadline{{}, 1h, true}; });
   const BootTime due = clock.boot() + 1h;
