@@ -148,7 +148,9 @@ void Truth::note_answers(Laptop& laptop) {
     const control::FleetHost* known = laptop.controller()->fleet().find(host->name());
     const std::optional<BootTime> last = known == nullptr ? std::nullopt : known->monitor->last_answer();
     const std::pair key{laptop.index(), host_index(host->name())};
-    if (last && laptop.boot() - *last < std::chrono::seconds{5}) answers_since_.emplace(key, world_.now);
+    // What it says of jobs comes over the monitor's connection; one that is used for files shows that it is alive.
+    const bool is_asked = known != nullptr && known->is_up();
+    if (is_asked && last && laptop.boot() - *last < std::chrono::seconds{5}) answers_since_.emplace(key, world_.now);
     else answers_since_.erase(key);
   }
 }

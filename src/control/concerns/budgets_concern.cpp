@@ -23,7 +23,7 @@ class BudgetsConcern : public Concern {
       const Result<void> noted = rooms_.world.records.note_used_up(one.budget.owner, one.month.name);
       if (!noted) report(noted.error(), "while noting that a budget is used up");
     }
-    rooms_.book.each([&](TrackedJob& job) {
+    rooms_.book.each_placed([&](TrackedJob& job) {
       const BudgetNow* used_up = used_up_for(budgets_, job.spec().owner);
       if (used_up == nullptr || job.state().cancel || job.state().price_per_hour() <= 0) return;
       if (job.in<job::Collecting>() != nullptr) return;  // it has ended, and costs nothing more

@@ -16,7 +16,7 @@ class DeadlinesConcern : public Concern {
   [[nodiscard]] Duration period() const override { return std::chrono::seconds{2}; }  // the scheduler is asked
 
   void tick(BootTime) override {
-    rooms_.book.each([&](TrackedJob& job) {
+    rooms_.book.each_placed([&](TrackedJob& job) {
       const auto* running = job.in<job::Running>();
       if (running == nullptr || running->move || !is_in_time(job) || !rooms_.mover.is_settled(job)) return;
       judge(job);

@@ -22,7 +22,7 @@ class ElasticConcern : public Concern {
   [[nodiscard]] Duration period() const override { return std::chrono::seconds{2}; }  // the scheduler is asked
 
   void tick(BootTime now) override {
-    rooms_.book.each([&](TrackedJob& job) {
+    rooms_.book.each_placed([&](TrackedJob& job) {
       const auto* running = job.in<job::Running>();
       const bool saves = job.spec().checkpoint.interval != job::CheckpointPolicy::Interval::off;
       if (running == nullptr || running->move || job.unsure || !is_small(job) || !saves) return;

@@ -15,7 +15,7 @@ class GpusConcern : public Concern {
 
   void gpu_lost(const FleetHost& host, const std::string& gpu, const std::string& why) override {
     const HostName name = host.provider.name;
-    rooms_.book.each([&](TrackedJob& job) {
+    rooms_.book.each_placed([&](TrackedJob& job) {
       const auto* running = job.in<job::Running>();
       if (running == nullptr) return;
       const auto uses = [&](const job::Member& member) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a job may use at most: its budget, its running time, its deadline.
+#include <map>
+
 #include "control/concerns/table.hpp"
 #include "control/follow/limits.hpp"
 
@@ -14,13 +16,21 @@ class LimitsConcern : public Concern {
   explicit LimitsConcern(const Rooms& rooms) : rooms_(rooms) {}
 
   void tick(BootTime now) override {
-    rooms_.book.each([&](TrackedJob& job) {
-      const Limits limits = limits_of(job.spec(), job.row.submitted_at);
-      if (limits.any()) judge(job, limits, now);
-    });
+    for (auto& [id, looked] : limited_) {
+      TrackedJob* job = rooms_.book.find({id});
+      if (job == nullptr) continue;
+      const Limits limits = limits_of(job->spec(), job->row.submitted_at);
+      const Look look{true, limits.until && rooms_.world.clock.wall() >= *limits.until};
+      if (looked == look) continue;
+      // What it has used stays as it is while neither it nor a replica of it runs.
+      const bool stays = job->state().attempt() == nullptr && job->spec().replicas <= 1;
+      if (stays) looked = look;
+      if (!judge(*job, limits, now)) looked = {};
+    }
   }
   // Its host has ended it at a limit, as it was told to: whether it is used up is counted here, exactly.
   void changed(const TrackedJob& job, const job::State& before) override {
+    if (limits_of(job.spec(), job.row.submitted_at).any()) limited_[job.id().value] = {};
     const auto* ended = job.in<job::Collecting>();
     if (ended == nullptr || ended->end.kind != job::EndKind::limit) return;
     if (std::holds_alternative<job::Collecting>(before.phase)) return;
@@ -31,7 +41,10 @@ class LimitsConcern : public Concern {
       if (limits.any()) judge(*its, limits, rooms_.world.clock.boot(), k_told_slack);
     });
   }
-  void forgotten(const JobId& id) override { spent_.erase(id.value); }
+  void forgotten(const JobId& id) override {
+    spent_.erase(id.value);
+    limited_.erase(id.value);
+  }
   // The end of an attempt may have used up what was left, and the next is placed before anybody looks.
   void shape(const TrackedJob& asking, Question& question) const override {
     const Limits limits = limits_of(asking.spec(), asking.row.submitted_at);
@@ -45,23 +58,34 @@ class LimitsConcern : public Concern {
   }
 
  private:
-  // `more`: it counts as having run so much longer, for hosts and we do not count from the same instant.
-  void judge(TrackedJob& job, const Limits& limits, BootTime now, Duration more = {}) {
-    if (!rooms_.attempts.is_counted(job)) return;
+  struct Look {
+    bool done = false;  // since it changed
+    bool past = false;  // its deadline, then
+    bool operator==(const Look&) const = default;
+  };
+
+  // `more`: it counts as having run so much longer, for hosts and we do not count from the same instant. False: that
+  // cannot be told now.
+  bool judge(TrackedJob& job, const Limits& limits, BootTime now, Duration more = {}) {
+    if (!rooms_.attempts.is_counted(job)) return false;
     const JobId id = job.id();
     const WallTime clock = rooms_.world.clock.wall();
     const WallTime wall{clock.ms + std::chrono::duration_cast<std::chrono::milliseconds>(more).count()};
     if (auto late = judge_late(job.state(), limits, wall)) rooms_.book.apply(id, *std::move(late));
     double price = job.state().price_per_hour();
-    for (const auto& [other_id, other] : rooms_.book.all())
+    for (const auto& [other_id, other] : rooms_.book.placed())
       if (other->spec().replica_of == id) price += other->state().price_per_hour();
     const auto spent = used_by(job, price, now);
-    if (!spent) return report(spent.error(), "while counting what a job has used");
+    if (!spent) {
+      report(spent.error(), "while counting what a job has used");
+      return false;
+    }
     registry::Spent used = *spent;
     used.usd_per_hour = price;
     used.ran += more;
     if (used.usd > 0) used.usd += price * seconds(more) / 3600;
     if (auto reached = judge_limits(job.state(), limits, used, wall)) rooms_.book.apply(id, *std::move(reached));
+    return !job.unsure;
   }
 
   [[nodiscard]] Result<registry::Spent> used_by(const TrackedJob& job, double price, BootTime now) const {
@@ -70,6 +94,7 @@ class LimitsConcern : public Concern {
   }
 
   const Rooms rooms_;
+  std::map<std::string, Look> limited_;              // by job
   mutable std::map<std::string, SpendMeter> spent_;  // by job
 };
 

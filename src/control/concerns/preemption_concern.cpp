@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs of higher priority: running ones of lower priority make room for them, each when its next checkpoint is safe.
 #include <algorithm>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include "base/text.hpp"
 #include "control/concerns/table.hpp"
@@ -20,18 +22,13 @@ class PreemptionConcern : public Concern {
 
   void tick(BootTime) override {
     asked_.clear();
+    for (const std::string& id : std::exchange(reserved_, {})) rooms_.placement.reserve({id}, std::nullopt);
+    if (!is_any_more_urgent()) return;  // ordering thousands costs more
     std::size_t planned = 0;
     bool gang_planned = false;  // one has its turn after the other: asking for one costs as much as for many jobs
-    const std::vector<TrackedJob*> queue = rooms_.placement.queue();
-    for (const TrackedJob* job : queue) rooms_.placement.reserve(job->id(), std::nullopt);
-    std::vector<const TrackedJob*> placed;  // few, where thousands wait
-    for (const auto& [id, job] : rooms_.book.all())
-      if (job->state().attempt() != nullptr) placed.push_back(job.get());
-    for (const TrackedJob* job : queue) {
-      const auto* waiting = job->in<job::Waiting>();
-      if (planned >= k_waiting_max || waiting == nullptr || waiting->why != "waiting_for_provider" || job->unsure)
-        continue;
-      const std::vector<sched::Holder> holders = holders_below(placed, job->spec().priority);
+    for (const TrackedJob* job : rooms_.placement.queue()) {
+      if (planned >= k_waiting_max || !waits_for_room(*job)) continue;
+      const std::vector<sched::Holder> holders = holders_below(job->spec().priority);
       if (holders.empty()) continue;
       const bool gang = job->spec().num_nodes > 1;
       if (gang && std::exchange(gang_planned, true)) continue;
@@ -39,12 +36,15 @@ class PreemptionConcern : public Concern {
       if (gang) plan_gang(*job, holders);
       else plan(*job, holders);
     }
-    rooms_.book.each([&](TrackedJob& job) {
+    rooms_.book.each_placed([&](TrackedJob& job) {
       if (const auto found = asked_.find(job.id().value); found != asked_.end())
         rooms_.mover.ask(job, MoveWish{std::string(job::k_for_priority), found->second});
     });
   }
-  void forgotten(const JobId& id) override { told_.erase(id.value); }
+  void forgotten(const JobId& id) override {
+    told_.erase(id.value);
+    reserved_.erase(id.value);
+  }
 
   [[nodiscard]] bool moves_for(std::string_view why) const override { return why == job::k_for_priority; }
   [[nodiscard]] std::optional<MoveWish> still_wished(const TrackedJob& job) override {
@@ -56,12 +56,28 @@ class PreemptionConcern : public Concern {
   }
 
  private:
+  [[nodiscard]] static bool waits_for_room(const TrackedJob& job) {
+    const auto* waiting = job.in<job::Waiting>();
+    return waiting != nullptr && waiting->why == "waiting_for_provider" && !job.unsure;
+  }
+
+  // Somebody waits who is more urgent than somebody who is placed.
+  [[nodiscard]] bool is_any_more_urgent() const {
+    const auto& placed = rooms_.book.placed();
+    const auto& all = rooms_.book.all();
+    const auto lowest = std::min_element(placed.begin(), placed.end(), [](const auto& a, const auto& b) {
+      return a.second->spec().priority < b.second->spec().priority;
+    });
+    return lowest != placed.end() && std::any_of(all.begin(), all.end(), [&](const auto& entry) {
+             return entry.second->spec().priority > lowest->second->spec().priority && waits_for_room(*entry.second);
+           });
+  }
+
   // Running jobs that may be asked to make room, and those that are about to leave because they were asked: until they
   // have left it must not be another one. Who leaves for another reason will be gone by itself.
-  [[nodiscard]] std::vector<sched::Holder> holders_below(const std::vector<const TrackedJob*>& placed,
-                                                         int priority) const {
+  [[nodiscard]] std::vector<sched::Holder> holders_below(int priority) const {
     std::vector<sched::Holder> holders;
-    for (const TrackedJob* job : placed) {
+    for (const auto& [id, job] : rooms_.book.placed()) {
       const auto* running = job->in<job::Running>();
       const bool stopped = running == nullptr && job->state().moving() == job::k_for_priority;
       const bool saves = job->spec().checkpoint.interval != job::CheckpointPolicy::Interval::off;
@@ -84,6 +100,11 @@ class PreemptionConcern : public Concern {
     return holders;
   }
 
+  void reserve(const TrackedJob& job, std::vector<job::Member> members) {
+    rooms_.placement.reserve(job.id(), std::move(members));
+    reserved_.insert(job.id().value);
+  }
+
   void plan(const TrackedJob& job, const std::vector<sched::Holder>& holders) {
     std::set<std::string> gone;
     for (const sched::Holder& holder : holders) gone.insert(holder.job.value);
@@ -91,7 +112,7 @@ class PreemptionConcern : public Concern {
     const std::optional<sched::Preemption> plan =
         sched::preempt(question.spec, question.hosts, holders, job.state().avoided, question.known);
     if (!plan) return;
-    rooms_.placement.reserve(job.id(), std::vector{member_of(plan->placement)});
+    reserve(job, std::vector{member_of(plan->placement)});
     std::vector<std::string> names;
     for (const JobId& leaves : plan->jobs) {
       names.push_back(leaves.value);
@@ -130,7 +151,7 @@ class PreemptionConcern : public Concern {
       else gone.insert(holder.job.value);
     }
     if (gone.empty()) return;
-    rooms_.placement.reserve(job.id(), *members);
+    reserve(job, *members);
     std::vector<std::string> hosts;
     for (const job::Member& member : *members) hosts.push_back(member.host.value);
     for (const std::string& leaves : gone)
@@ -148,6 +169,7 @@ class PreemptionConcern : public Concern {
 
   const Rooms rooms_;
   std::map<std::string, std::string> asked_;  // running job -> why it has to leave
+  std::set<std::string> reserved_;            // ids of those who were promised what others leave
   std::map<std::string, std::string> told_;   // by job
 };
 

@@ -18,11 +18,11 @@ class PricesConcern : public Concern {
   void tick(BootTime now) override {
     follow_prices();
     const TrackedJob* longest = nullptr;
-    for (const auto& [id, job] : rooms_.book.all()) {
+    for (const auto& [id, job] : rooms_.book.placed()) {
       const auto* running = job->in<job::Running>();
       if (running == nullptr || running->move || job->state().price_per_hour() <= 0) continue;
       if (now - looked_[id] < k_pause_of_one) continue;
-      if (longest == nullptr || looked_[id] < looked_[longest->id().value]) longest = job.get();
+      if (longest == nullptr || looked_[id] < looked_[longest->id().value]) longest = job;
     }
     if (longest == nullptr) return;
     looked_[longest->id().value] = now;
@@ -45,7 +45,7 @@ class PricesConcern : public Concern {
  private:
   // What runs costs what its hosts cost now.
   void follow_prices() {
-    rooms_.book.each([&](TrackedJob& job) {
+    rooms_.book.each_placed([&](TrackedJob& job) {
       const job::Attempt* attempt = job.unsure ? nullptr : job.state().attempt();
       if (attempt == nullptr || job.in<job::Collecting>() != nullptr) return;
       std::vector<job::PriceChanged> changes;

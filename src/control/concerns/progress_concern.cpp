@@ -52,7 +52,7 @@ class ProgressConcern : public Concern, public FleetListener {
   }
 
   void tick(BootTime now) override {
-    rooms_.book.each([&](TrackedJob& job) {
+    rooms_.book.each_placed([&](TrackedJob& job) {
       const auto* running = job.in<job::Running>();
       if (running == nullptr || !running->attempt.is_gang() || running->move || job.unsure) return;
       Watch& mine = watch(job, running->attempt);

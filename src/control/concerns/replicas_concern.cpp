@@ -3,6 +3,7 @@
 // own, which are made when it begins and end with it. Whichever is done first gives the result, and that is the
 // leader's. Two of them never run on one machine.
 #include <algorithm>
+#include <set>
 
 #include "control/concerns/table.hpp"
 #include "control/follow/limits.hpp"
@@ -40,13 +41,20 @@ class ReplicasConcern : public Concern {
   explicit ReplicasConcern(const Rooms& rooms) : rooms_(rooms) {}
 
   void tick(BootTime) override {
-    rooms_.book.each([&](TrackedJob& job) {
-      if (job.unsure || !job.goes_on()) return;
-      if (job.spec().replicas > 1) keep(job);
-      if (!job.spec().replica_of.value.empty()) end_with_leader(job);
-    });
+    for (const std::string& id : grouped_) {
+      TrackedJob* job = rooms_.book.find({id});
+      if (job == nullptr || job->unsure || !job->goes_on()) continue;
+      if (job->spec().replicas > 1) keep(*job);
+      if (!job->spec().replica_of.value.empty()) end_with_leader(*job);
+    }
   }
-  void forgotten(const JobId& id) override { seen_.erase(id.value); }
+  void changed(const TrackedJob& job, const job::State&) override {
+    if (job.spec().replicas > 1 || !job.spec().replica_of.value.empty()) grouped_.insert(job.id().value);
+  }
+  void forgotten(const JobId& id) override {
+    seen_.erase(id.value);
+    grouped_.erase(id.value);
+  }
 
   // No two on one machine, under whatever names; and nowhere once there is a result, which the next tick takes.
   void shape(const TrackedJob& asking, Question& question) const override {
@@ -161,6 +169,7 @@ class ReplicasConcern : public Concern {
   }
 
   const Rooms rooms_;
+  std::set<std::string> grouped_;                      // ids of leaders and replicas
   std::map<std::string, std::set<std::string>> seen_;  // replicas that were seen unfinished, by leader
 };
 

@@ -37,7 +37,7 @@ class StandbyConcern : public Concern {
   explicit StandbyConcern(const Rooms& rooms) : rooms_(rooms) {}
 
   void tick(BootTime now) override {
-    rooms_.book.each([&](TrackedJob& job) {
+    rooms_.book.each_placed([&](TrackedJob& job) {
       if (wanted_of(job.spec()) == 0 || job.unsure || job.in<job::Running>() == nullptr) return;
       if (job.state().start().value == 0 || now < standby_[job.id().value].next) return;
       if (!rooms_.attempts.is_under_way(job.id(), k_name)) keep(job, now);

@@ -5,6 +5,7 @@
 // them.
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "base/text.hpp"
@@ -27,6 +28,10 @@ class TurnsConcern : public Concern {
   [[nodiscard]] Duration period() const override { return std::chrono::seconds{3}; }  // the scheduler is asked
 
   void tick(BootTime now) override {
+    if (gangs_.empty()) {  // ordering thousands for nothing
+      again_ = {};
+      return;
+    }
     Basis basis = basis_now();
     std::vector<const TrackedJob*> gangs;
     for (const TrackedJob* job : rooms_.placement.queue()) {
@@ -46,9 +51,13 @@ class TurnsConcern : public Concern {
     for (const TrackedJob* job : gangs) plan(*job, now);
   }
   void changed(const TrackedJob& job, const job::State&) override {
-    if (job.in<job::Waiting>() == nullptr) since_.erase(job.id().value);
+    if (job.in<job::Waiting>() == nullptr) return forgotten(job.id());
+    if (job.spec().num_nodes > 1) gangs_.insert(job.id().value);
   }
-  void forgotten(const JobId& id) override { since_.erase(id.value); }
+  void forgotten(const JobId& id) override {
+    since_.erase(id.value);
+    gangs_.erase(id.value);
+  }
 
  private:
   // While these are the same, so are the plans: only the clock goes on.
@@ -97,8 +106,8 @@ class TurnsConcern : public Concern {
 
   [[nodiscard]] std::vector<const TrackedJob*> running_jobs() const {
     std::vector<const TrackedJob*> running;
-    for (const auto& [id, job] : rooms_.book.all())
-      if (job->state().attempt() != nullptr && job->in<job::Collecting>() == nullptr) running.push_back(job.get());
+    for (const auto& [id, job] : rooms_.book.placed())
+      if (job->in<job::Collecting>() == nullptr) running.push_back(job);
     return running;
   }
 
@@ -146,6 +155,7 @@ class TurnsConcern : public Concern {
   }
 
   const Rooms rooms_;
+  std::set<std::string> gangs_;            // ids of those that wait, for whatever
   std::map<std::string, BootTime> since_;  // when it was first seen waiting, by job
   std::set<std::string> told_;             // by job and attempt
   Basis basis_{};                          // of the plans that hold

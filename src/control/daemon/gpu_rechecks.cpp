@@ -37,9 +37,8 @@ bool GpuRechecks::is_idle(const FleetHost& host) const {
   if (host.held)
     for (const wire::HeldShare& share : *host.held)
       if (!share.gpu_uuids.empty()) return false;
-  return std::none_of(book_.all().begin(), book_.all().end(), [&](const auto& entry) {
-    const job::Attempt* attempt = entry.second->state().attempt();
-    return attempt != nullptr && attempt->on(host.provider.name) != nullptr;
+  return std::none_of(book_.placed().begin(), book_.placed().end(), [&](const auto& entry) {
+    return entry.second->state().attempt()->on(host.provider.name) != nullptr;
   });
 }
 

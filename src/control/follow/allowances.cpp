@@ -53,7 +53,7 @@ const std::vector<BudgetNow>& Allowances::budgets() {
 
 double Allowances::price_with_replicas(const TrackedJob& leader) const {
   double price = leader.state().price_per_hour();
-  for (const auto& [id, other] : book_.all())
+  for (const auto& [id, other] : book_.placed())
     if (other->spec().replica_of == leader.id()) price += other->state().price_per_hour();
   return price;
 }
@@ -70,7 +70,7 @@ Duration Allowances::slice_from(const BudgetNow& budget, const TrackedJob& job) 
   const BootTime now = world_.clock.boot();
   const double price = job.state().price_per_hour();
   double of_all = 0, held = 0;
-  for (const auto& [id, other] : book_.all()) {
+  for (const auto& [id, other] : book_.placed()) {
     const bool counts = budget.budget.owner.empty() || other->spec().owner == budget.budget.owner;
     if (!counts || !is_alive(*other) || other->state().price_per_hour() <= 0) continue;
     of_all += other->state().price_per_hour();

@@ -22,11 +22,10 @@ std::string pull_name(std::uint64_t epoch, int rank) {
   return "pull/" + std::to_string(epoch) + "/" + std::to_string(rank);
 }
 
-std::set<std::string> gpus_of(const job::State& state, const HostName& host) {
+std::set<std::string> gpus_of(const job::Attempt& attempt, const HostName& host) {
   std::set<std::string> gpus;
-  if (const job::Attempt* attempt = state.attempt())
-    for (const job::Member& member : attempt->members)
-      if (member.host == host) gpus.insert(member.gpu_uuids.begin(), member.gpu_uuids.end());
+  for (const job::Member& member : attempt.members)
+    if (member.host == host) gpus.insert(member.gpu_uuids.begin(), member.gpu_uuids.end());
   return gpus;
 }
 
@@ -127,8 +126,7 @@ void Attempts::tick(BootTime now) {
   if (now - limits_told_ < k_limits_period) return;
   limits_told_ = now;
   bool limited = false;
-  book_.each(
-      [&](TrackedJob& job) { limited = limited || (job.state().attempt() != nullptr && allowances_.concern(job)); });
+  for (const auto& [id, job] : book_.placed()) limited = limited || allowances_.concern(*job);
   if (limited) renew_soon();
 }
 
@@ -212,11 +210,9 @@ void Attempts::liveness_changed(const FleetHost& host) {
       host.liveness == job::Liveness::answering
           ? name + " answers again"
           : name + " is " + word + ": silent for " + format_duration(host.monitor->silence().counted());
-  book_.each([&](TrackedJob& job) {
-    const job::Attempt* attempt = job.state().attempt();
-    if (attempt != nullptr && attempt->on(host.provider.name) != nullptr)
-      book_.note(job.id(), {"host_" + word, text, attempt->epoch, host.provider.name});
-  });
+  for (const auto& [id, job] : book_.placed())
+    if (const job::Attempt& attempt = *job->state().attempt(); attempt.on(host.provider.name) != nullptr)
+      book_.note(job->id(), {"host_" + word, text, attempt.epoch, host.provider.name});
 }
 
 // A login that is refused is no silence: jobs stay, and their owner is told what to do.
@@ -224,32 +220,29 @@ void Attempts::login_refused(const FleetHost& host, const Error& error) {
   const std::string text = host.provider.name.value +
                            " answers, but refuses our login; the job stays there: " + error.message +
                            (error.hint.empty() ? "" : "; " + error.hint);
-  book_.each([&](TrackedJob& job) {
-    const job::Attempt* attempt = job.state().attempt();
-    if (attempt != nullptr && attempt->on(host.provider.name) != nullptr)
-      book_.note(job.id(), {"host_login_refused", text, attempt->epoch, host.provider.name});
-  });
+  for (const auto& [id, job] : book_.placed())
+    if (const job::Attempt& attempt = *job->state().attempt(); attempt.on(host.provider.name) != nullptr)
+      book_.note(job->id(), {"host_login_refused", text, attempt.epoch, host.provider.name});
 }
 
 // A program's own fault on a GPU belongs into the history of the job that runs there, too.
 void Attempts::health_changed(const FleetHost& host, const std::vector<sched::Change>& changes) {
   if (changes.empty()) return;
-  book_.each([&](TrackedJob& job) {
-    const std::set<std::string> gpus = gpus_of(job.state(), host.provider.name);
+  for (const auto& [id, job] : book_.placed()) {
+    const job::Attempt& attempt = *job->state().attempt();
+    const std::set<std::string> gpus = gpus_of(attempt, host.provider.name);
     for (const sched::Change& change : changes)
       if (gpus.contains(change.unit))
-        book_.note(job.id(), {"gpu_" + change.kind, change.unit + ": " + change.text, job.state().attempt()->epoch,
-                              host.provider.name});
-  });
+        book_.note(job->id(),
+                   {"gpu_" + change.kind, change.unit + ": " + change.text, attempt.epoch, host.provider.name});
+  }
 }
 
 void Attempts::judge_silence() {
-  book_.each([&](TrackedJob& job) {
+  book_.each_placed([&](TrackedJob& job) {
     if (job.unsure) return;
-    const job::Attempt* attempt = job.state().attempt();
-    if (attempt == nullptr) return;
     std::vector<job::HostLost> lost;
-    for (const job::Member& member : attempt->members)
+    for (const job::Member& member : job.state().attempt()->members)
       if (const FleetHost* host = fleet_.find(member.host))
         if (auto one = read_silence(job.state(), member, host->monitor->silence())) lost.push_back(*one);
     for (const job::HostLost& one : lost) book_.apply(job.id(), one);
@@ -352,9 +345,8 @@ void Attempts::renew() {
   renewing_ = false;
   std::vector<Duration> patience;
   std::map<std::string, HostUse> use;
-  for (const auto& [id, job] : book_.all()) {
+  for (const auto& [id, job] : book_.placed()) {
     const job::Attempt* attempt = job->state().attempt();
-    if (attempt == nullptr) continue;
     const Duration lost_after = job->state().policy.lost_after;
     patience.push_back(lost_after);
     Doing& mine = work_[id];

@@ -31,6 +31,16 @@ void JobBook::each(const std::function<void(TrackedJob&)>& visit) {
   for (const auto& [id, job] : jobs_) visit(*job);
 }
 
+void JobBook::each_placed(const std::function<void(TrackedJob&)>& visit) {
+  const std::shared_ptr<void> under_way(nullptr, [this](void*) { --visits_; });
+  ++visits_;
+  for (auto next = placed_.begin(); next != placed_.end();) {
+    TrackedJob& job = *next->second;
+    visit(job);
+    next = placed_.upper_bound(job.id().value);
+  }
+}
+
 namespace {
 // What a host or a job said in it.
 template <class Mask>
@@ -69,6 +79,10 @@ void JobBook::take(const JobId& id, const Result<job::Step>& step) {
 void JobBook::adopt(TrackedJob& job, const job::State& state) {
   const job::State before = std::exchange(job.row.machine, state);
   job.unsure = false;
+  if (state.attempt() != nullptr) placed_[job.id().value] = &job;
+  else placed_.erase(job.id().value);
+  if (!state.needs_supervisor()) over_.insert(job.id().value);
+  else over_.erase(job.id().value);
   tell([&](JobListener& one) { one.changed(job, before); });
   due_(job);
 }
@@ -116,16 +130,20 @@ void JobBook::refresh() {
   }
   revision_ = changes->revision;
   std::set<std::string> again = unread_;
-  for (const auto& [id, job] : jobs_)
-    if (job->unsure) again.insert(id);
+  if (may_be_unsure_)
+    for (const auto& [id, job] : jobs_)
+      if (job->unsure) again.insert(id);
   for (const JobId& id : changes->jobs) {
     again.erase(id.value);
     refresh_one(id);
   }
   for (const std::string& id : again) refresh_one({id});
-  std::erase_if(jobs_, [&](const auto& entry) {
-    if (entry.second->state().needs_supervisor() || entry.second->holds > 0) return false;
-    tell([&](JobListener& one) { one.forgotten(entry.second->id()); });
+  std::erase_if(over_, [&](const std::string& id) {
+    const auto found = jobs_.find(id);
+    if (found->second->holds > 0) return false;
+    tell([&](JobListener& one) { one.forgotten({id}); });
+    placed_.erase(id);
+    jobs_.erase(found);
     return true;
   });
 }

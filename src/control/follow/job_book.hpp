@@ -60,8 +60,12 @@ class JobBook {
   [[nodiscard]] std::size_t size() const { return jobs_.size(); }
   // For looking only: no event may be applied inside.
   [[nodiscard]] const std::map<std::string, std::unique_ptr<TrackedJob>>& all() const { return jobs_; }
+  // Of all(), those that have an attempt: few, where thousands wait. What looks at jobs every second looks at these.
+  [[nodiscard]] const std::map<std::string, TrackedJob*>& placed() const { return placed_; }
   // Safe while events are applied.
   void each(const std::function<void(TrackedJob&)>& visit);
+  // Those that are placed when their turn comes. Safe while events are applied.
+  void each_placed(const std::function<void(TrackedJob&)>& visit);
 
   // Commits the event and adopts what came of it. An error is logged: the job is unsure then, and read anew soon.
   void apply(const JobId& id, job::Event what);
@@ -95,6 +99,8 @@ class JobBook {
 
   const World world_;
   std::map<std::string, std::unique_ptr<TrackedJob>> jobs_;  // by id
+  std::map<std::string, TrackedJob*> placed_;                // of these
+  std::set<std::string> over_;                               // of these: need no supervisor, and are forgotten soon
   std::vector<JobListener*> listeners_;
   std::function<void(TrackedJob&)> due_ = [](TrackedJob&) {};
   std::set<std::string> unread_;  // ids of unfinished jobs that could not be read, for a reason that may pass

@@ -38,8 +38,8 @@ bool Mover::answers(const TrackedJob& job) const {
 void Mover::tick(BootTime now) {
   if (now < next_) return;
   next_ = now + k_pause;
-  book_.each([&](TrackedJob& job) {
-    if (job.unsure || job.state().attempt() == nullptr) return;
+  book_.each_placed([&](TrackedJob& job) {
+    if (job.unsure) return;
     // Without a promise: we were started in the middle of its move.
     const bool unpromised = !job.state().moving().empty() && !placement_.is_promised(job.id());
     if (unpromised || may_move(job.state(), drained_host(job) != nullptr)) judge(job);
