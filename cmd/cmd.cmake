@@ -33,7 +33,7 @@ set_source_files_properties(manuals.cpp PROPERTIES OBJECT_DEPENDS ${CMAKE_BINARY
 add_dependencies(gridctl manuals)
 # The argument parser is only in cli.cpp.
 gridctl_compile_together(gridctl)
-gridctl_optimize(gridctl cmd)
+gridctl_optimize(gridctl)
 target_include_directories(gridctl PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(gridctl PRIVATE GRIDCTL_VERSION="${PROJECT_VERSION}" ${built_with})
 target_link_libraries(gridctl PRIVATE gridctl_flags gridctl_sanitize)
