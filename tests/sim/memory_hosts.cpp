@@ -47,6 +47,7 @@ Result<void> MemoryRecords::set_liveness(const HostName& name, const std::string
 Result<std::vector<Provider>> MemoryRecords::providers() {
   TRY(read());
   std::vector<Provider> all;
+  all.reserve(providers_.size());
   for (const auto& [name, provider] : providers_) all.push_back(provider);
   return all;
 }

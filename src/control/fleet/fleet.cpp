@@ -94,22 +94,22 @@ HostMonitor::Listener Fleet::listener_for(const std::string& name) {
 }
 
 bool Fleet::refresh() {
-  const Result<std::vector<registry::Provider>> all = world_.records.providers();
+  Result<std::vector<registry::Provider>> all = world_.records.providers();
   if (!all) {
     report(all.error(), "while listing providers");
     return false;
   }
   std::set<std::string> present;
-  for (const registry::Provider& provider : *all) {
+  for (registry::Provider& provider : *all) {
     present.insert(provider.name.value);
     HostPtr& host = hosts_[provider.name.value];
     const bool same = host != nullptr && host->provider.address == provider.address &&
                       host->provider.identities == provider.identities && host->provider.jump == provider.jump;
     if (host == nullptr) host = std::make_unique<FleetHost>();
-    host->provider = provider;
+    host->provider = std::move(provider);
     if (same) continue;
-    host->monitor = std::make_shared<HostMonitor>(world_.run, world_.net, world_.clock, provider,
-                                                  listener_for(provider.name.value));
+    host->monitor = std::make_shared<HostMonitor>(world_.run, world_.net, world_.clock, host->provider,
+                                                  listener_for(host->provider.name.value));
   }
   std::erase_if(hosts_, [&](const auto& entry) { return !present.contains(entry.first); });
   reliability_.keep_only(present);

@@ -93,6 +93,11 @@ void JobBook::note(const JobId& id, job::Record record) {
   if (!noted) report(noted.error(), "while recording '" + record.kind + "' of job " + id.value);
 }
 
+void JobBook::take_row(TrackedJob& job, registry::Job row) {
+  job.row = std::move(row);
+  if (job.spec().num_nodes > 1) job.coupling = sched::classify(job.spec());
+}
+
 void JobBook::refresh_one(const JobId& id) {
   Result<registry::Job> row = world_.records.job(id);
   unread_.erase(id.value);
@@ -106,7 +111,7 @@ void JobBook::refresh_one(const JobId& id) {
   const job::State state = row->machine;
   if (TrackedJob* known = find(id)) {
     row->machine = known->row.machine;
-    known->row = *std::move(row);                                 // its file may have been changed by `job resume`
+    take_row(*known, *std::move(row));                            // its file may have been changed by `job resume`
     if (!known->unsure && known->state() == state) due_(*known);  // what could not be recorded when it was due
     else adopt(*known, state);
     return;
@@ -114,7 +119,7 @@ void JobBook::refresh_one(const JobId& id) {
   if (!state.needs_supervisor()) return;
   std::unique_ptr<TrackedJob>& job = jobs_[id.value];
   job = std::make_unique<TrackedJob>();
-  job->row = *std::move(row);
+  take_row(*job, *std::move(row));
   TrackedJob& mine = *job;
   tell([&](JobListener& one) { one.found(mine); });
   adopt(mine, state);

@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "control/copies/world.hpp"
+#include "sched/coupling.hpp"
 
 namespace gridctl::control {
 
 struct TrackedJob {
-  registry::Job row;    // `row.machine` is its state
+  registry::Job row;         // `row.machine` is its state
+  sched::Coupling coupling;  // of a job on several hosts: how tightly, by its file
   bool unsure = false;  // an event may have been committed or not: nothing is done until the registry was read
   int holds = 0;        // pieces of work that refer to it: it is not forgotten before they are done
 
@@ -95,6 +97,7 @@ class JobBook {
   void tell(Tell one) {
     for (JobListener* listener : listeners_) one(*listener);
   }
+  static void take_row(TrackedJob& job, registry::Job row);
   void refresh_one(const JobId& id);
 
   const World world_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs on several hosts: all members are placed at once, or none is.
 #include <algorithm>
+#include <iterator>
 
 #include "control/fleet/host_facts.hpp"
 #include "control/follow/placement.hpp"
@@ -21,9 +22,12 @@ Result<GangOffer> Placement::offer(const TrackedJob& job, const Question& questi
                                    bool forgive) const {
   TRY_ASSIGN(const std::vector<sched::PairLink> links, pair_links(world_.records));
   const job::Spec& spec = question.spec;
-  std::vector<sched::HostFacts> hosts = question.hosts;
-  if (!leaving.value.empty()) std::erase_if(hosts, [&](const sched::HostFacts& host) { return host.name == leaving; });
-  GangOffer offer{{}, sched::wish_of(spec, sched::classify(spec))};
+  std::vector<sched::HostFacts> others;
+  if (!leaving.empty())
+    std::copy_if(question.hosts.begin(), question.hosts.end(), std::back_inserter(others),
+                 [&](const sched::HostFacts& host) { return host.name != leaving; });
+  const std::vector<sched::HostFacts>& hosts = leaving.empty() ? question.hosts : others;
+  GangOffer offer{{}, sched::wish_of(spec, job.coupling)};
   offer.decision = sched::place_gang(spec, offer.wish, hosts, sched::topology_of(hosts, links), links,
                                      forgive ? std::vector<sched::Avoid>{} : job.state().avoided, question.known);
   return offer;
