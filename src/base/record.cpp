@@ -147,6 +147,17 @@ void RecordWriter::begin(std::string_view key) {
   out_ += ':';
 }
 
+namespace {
+template <class Number>
+void append_digits(std::string& out, Number value) {
+  char text[24];
+  out.append(text, std::to_chars(text, std::end(text), value).ptr);
+}
+}  // namespace
+
+void RecordWriter::put(std::int64_t value) { append_digits(out_, value); }
+void RecordWriter::put(std::uint64_t value) { append_digits(out_, value); }
+
 void RecordWriter::put(double value) {
   if (!std::isfinite(value)) {
     out_ += "null";
@@ -166,13 +177,30 @@ void RecordWriter::put(std::string_view value) {
   else out_ += json(value).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+namespace {
+bool ascends(const record::Value& object) {
+  const record::Value* one = object.first();
+  for (std::uint32_t i = 1; i < object.count; ++i) {
+    const record::Value* next = one->next();
+    if (next->name <= one->name) return false;
+    one = next;
+  }
+  return true;
+}
+}  // namespace
+
 RecordReader::RecordReader(const record::Value& object, std::string_view what, const ReadRules& rules)
-    : object_(&object), what_(what), rules_(&rules) {
+    : object_(&object), ascends_(ascends(object)), next_(object.first()), what_(what), rules_(&rules) {
   if (object.kind != Kind::object) fail("is no object");
 }
 
 RecordReader::RecordReader(const record::Value& object, std::string_view key, const RecordReader& outer)
-    : object_(&object), what_(key), outer_(&outer), rules_(outer.rules_) {
+    : object_(&object),
+      ascends_(ascends(object)),
+      next_(object.first()),
+      what_(key),
+      outer_(&outer),
+      rules_(outer.rules_) {
   if (object.kind != Kind::object) fail("is no object");
 }
 
@@ -187,6 +215,12 @@ void RecordReader::refuse(const char* key, const char* why) const {
 }
 
 const record::Value* RecordReader::member(std::string_view key) const {
+  if (ascends_) {  // as our own writer leaves it: most members are asked for in this order, too
+    if (passed_ == object_->count || key < next_->name) next_ = object_->first(), passed_ = 0;
+    for (; passed_ < object_->count; ++passed_, next_ = next_->next())
+      if (const int order = next_->name.compare(key); order >= 0) return order == 0 ? next_ : nullptr;
+    return nullptr;
+  }
   const record::Value* found = nullptr;
   const record::Value* one = object_->first();
   for (std::uint32_t i = 0; i < object_->count; ++i, one = one->next())

@@ -109,7 +109,10 @@ class RecordWriter {
   using Member = const T;
 
   // Begins an object at the end of `out`; the destructor ends it, with its members by name.
-  explicit RecordWriter(std::string& out) : out_(out) { out_ += '{'; }
+  explicit RecordWriter(std::string& out) : out_(out) {
+    out_ += '{';
+    members_.reserve(k_members_usual);
+  }
   RecordWriter(const RecordWriter&) = delete;
   RecordWriter& operator=(const RecordWriter&) = delete;
   ~RecordWriter();
@@ -185,14 +188,15 @@ class RecordWriter {
   RecordWriter& check(bool, const char*) { return *this; }
 
  private:
+  static constexpr std::size_t k_members_usual = 16;
   struct Begun {
     std::string_view key;  // outlives the writer
     std::size_t at;        // in `out_`
   };
   void begin(std::string_view key);
   void put(bool value) { out_ += value ? "true" : "false"; }
-  void put(std::int64_t value) { out_ += std::to_string(value); }
-  void put(std::uint64_t value) { out_ += std::to_string(value); }
+  void put(std::int64_t value);
+  void put(std::uint64_t value);
   void put(double value);
   void put(std::string_view value);
 
@@ -421,6 +425,9 @@ class RecordReader {
   }
 
   const record::Value* object_;
+  bool ascends_ = false;               // no member has a name that comes before that of an earlier one, or equals it
+  mutable const record::Value* next_;  // where the next member is looked for first, when it does
+  mutable std::uint32_t passed_ = 0;   // members before that
   std::string_view what_;
   const RecordReader* outer_ = nullptr;
   const ReadRules* rules_;

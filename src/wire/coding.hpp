@@ -27,8 +27,8 @@ inline constexpr ReadRules k_peer_rules{false, true, k_text_max, k_list_max, k_j
 template <class T>
 [[nodiscard]] std::string encode_request(std::string_view op, const T& request) {
   return write_object([&](RecordWriter& writer) {
-    writer("op", std::string(op));
     fields(writer, request);
+    writer("op", std::string(op));
   });
 }
 

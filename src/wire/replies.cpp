@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent answers on the heartbeat connection.
+// What the agent answers on the heartbeat connection. Where it is said every few seconds, members stand by their names:
+// so they are written, and read fastest.
 #include "wire/coding.hpp"
 
 namespace gridctl::wire {
@@ -26,10 +27,10 @@ void fields(R& r, Of<R, StartReply>& m) {
 
 template <class R>
 void fields(R& r, Of<R, HostCheckpoint>& m) {
-  r("number", m.number)("root", m.root)("bytes", m.bytes)("files", m.files)("age_ms", m.age_ms, 0, k_ms_max);
-  r("how", m.how).maybe("written_ms", m.written_ms, 0, k_ms_max).unless("provisional", m.provisional, false);
   constexpr double k_number_max = std::numeric_limits<double>::max();
-  r.unless("metrics", m.metrics, {}, k_metrics_max, -k_number_max, k_number_max);
+  r("age_ms", m.age_ms, 0, k_ms_max)("bytes", m.bytes)("files", m.files)("how", m.how);
+  r.unless("metrics", m.metrics, {}, k_metrics_max, -k_number_max, k_number_max)("number", m.number);
+  r.unless("provisional", m.provisional, false)("root", m.root).maybe("written_ms", m.written_ms, 0, k_ms_max);
   if constexpr (R::reads) {
     if (m.how.size() > k_how_max) m.how.resize(k_how_max);
     for (const auto& [name, value] : m.metrics) r.check(is_metric_name(name), "has a bad entry in 'metrics'");
@@ -38,13 +39,13 @@ void fields(R& r, Of<R, HostCheckpoint>& m) {
 
 template <class R>
 void fields(R& r, Of<R, AttemptStatus>& m) {
-  r("job", m.job)("epoch", m.epoch).word("phase", m.phase, phase_name, scan(phase_name, AttemptPhase::ended));
-  r("doing", m.doing).word("end", m.end, end_reason_name, parse_end_reason);
-  r("exit_code", m.exit_code, -1, 255)("signal", m.signal, 0, 128)("detail", m.detail);
-  r("started_ms_ago", m.started_ms_ago, -1, k_ms_max)("ended_ms_ago", m.ended_ms_ago, -1, k_ms_max);
-  r("log_bytes", m.log_bytes)("checkpoints", m.checkpoints, k_checkpoints_listed_max)("max_epoch", m.max_epoch);
-  r.unless("running_ms_ago", m.running_ms_ago, -1, -1, k_ms_max).unless("allowed_ms", m.allowed_ms, -1, -1, k_ms_max);
-  r.unless("no_checkpoint", m.no_checkpoint, "");
+  r.unless("allowed_ms", m.allowed_ms, -1, -1, k_ms_max)("checkpoints", m.checkpoints, k_checkpoints_listed_max);
+  r("detail", m.detail)("doing", m.doing).word("end", m.end, end_reason_name, parse_end_reason);
+  r("ended_ms_ago", m.ended_ms_ago, -1, k_ms_max)("epoch", m.epoch)("exit_code", m.exit_code, -1, 255)("job", m.job);
+  r("log_bytes", m.log_bytes)("max_epoch", m.max_epoch).unless("no_checkpoint", m.no_checkpoint, "");
+  r.word("phase", m.phase, phase_name, scan(phase_name, AttemptPhase::ended));
+  r.unless("running_ms_ago", m.running_ms_ago, -1, -1, k_ms_max)("signal", m.signal, 0, 128);
+  r("started_ms_ago", m.started_ms_ago, -1, k_ms_max);
 }
 
 template <class R>
@@ -56,8 +57,8 @@ void fields(R& r, Of<R, HeldShare>& m) {
 
 template <class R>
 void fields(R& r, Of<R, PollReply>& m) {
-  r("host_time_ns", m.host_time)("boot_id", m.boot_id)("attempts", m.attempts, k_attempts_max)("load1", m.load1);
-  r("disk_free_bytes", m.disk_free_bytes).maybe("held", m.held, k_held_max);
+  r("attempts", m.attempts, k_attempts_max)("boot_id", m.boot_id)("disk_free_bytes", m.disk_free_bytes);
+  r.maybe("held", m.held, k_held_max)("host_time_ns", m.host_time)("load1", m.load1);
 }
 
 template <class R>

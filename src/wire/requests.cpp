@@ -48,14 +48,13 @@ void fields(R& r, Of<R, StandbyRequest>& m) {
 
 template <class R>
 void fields(R& r, Of<R, PollRequest::Want>& m) {
-  r("job", m.job)("epoch", m.epoch)("checkpoints_kept_from", m.checkpoints_kept_from);
   r.unless("checkpoint_interval_ms", m.tempo.interval, {}).unless("checkpoint_min_interval_ms", m.tempo.pause, {});
-  r.maybe("limits", m.allowance);
+  r("checkpoints_kept_from", m.checkpoints_kept_from)("epoch", m.epoch)("job", m.job).maybe("limits", m.allowance);
 }
 
 template <class R>
 void fields(R& r, Of<R, PollRequest>& m) {
-  r("echo_ns", m.echo)("lease_ms", m.lease)("attempts", m.attempts, k_attempts_max);
+  r("attempts", m.attempts, k_attempts_max)("echo_ns", m.echo)("lease_ms", m.lease);
 }
 
 template <class R>

@@ -2,8 +2,6 @@
 #include "serve.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <tuple>
 #include <utility>
 
 namespace gridctl::sim {
@@ -38,78 +36,11 @@ Result<Request> as_request(Result<Parsed> parsed) {
   return Request{std::move(request)};
 }
 
-// All of these but for the times, as long as both have one.
-bool same(const wire::HostCheckpoint& a, const wire::HostCheckpoint& b) {
-  return std::tie(a.number, a.root, a.bytes, a.files, a.how) == std::tie(b.number, b.root, b.bytes, b.files, b.how);
-}
-
-bool same(const wire::AttemptStatus& a, const wire::AttemptStatus& b) {
-  const auto fields = [](const wire::AttemptStatus& s) {
-    return std::tie(s.job, s.epoch, s.phase, s.doing, s.end, s.exit_code, s.signal, s.detail, s.log_bytes, s.max_epoch);
-  };
-  const auto timed = [](const wire::AttemptStatus& s) {
-    return std::tuple{s.started_ms_ago >= 0, s.ended_ms_ago >= 0, s.running_ms_ago >= 0, s.allowed_ms >= 0};
-  };
-  return fields(a) == fields(b) && timed(a) == timed(b) &&
-         std::equal(a.checkpoints.begin(), a.checkpoints.end(), b.checkpoints.begin(), b.checkpoints.end(),
-                    [](const auto& x, const auto& y) { return same(x, y); });
-}
-
-bool same(const wire::PollReply& a, const wire::PollReply& b) {
-  return a.boot_id == b.boot_id && a.held == b.held && a.load1 == b.load1 && a.disk_free_bytes == b.disk_free_bytes &&
-         std::equal(a.attempts.begin(), a.attempts.end(), b.attempts.begin(), b.attempts.end(),
-                    [](const auto& x, const auto& y) { return same(x, y); });
-}
-
-// In an order of its own.
-template <class Reply, class What>
-void each_time(Reply& reply, const What& what) {
-  what(reply.host_time.ns);
-  for (auto& one : reply.attempts) {
-    for (auto* time : {&one.started_ms_ago, &one.ended_ms_ago, &one.running_ms_ago, &one.allowed_ms})
-      if (*time >= 0) what(*time);
-    for (auto& checkpoint : one.checkpoints) what(checkpoint.age_ms);
-  }
-}
-
-// Written with a mark in the place of each time: their numbers fill the gaps.
-void cut(wire::PollReply reply, LastPoll& last) {
-  constexpr std::string_view k_mark = "40404";
-  constexpr std::int64_t k_first = 4'040'400'000'000;
-  constexpr std::size_t k_digits = 13;
-  std::int64_t mark = k_first;
-  each_time(reply, [&](std::int64_t& time) { time = mark++; });
-  const std::string whole = wire::encode(reply);
-  last.pieces.clear();
-  last.order.clear();
-  std::size_t from = 0;
-  for (std::size_t at = whole.find(k_mark); at != std::string::npos; at = whole.find(k_mark, at + 1)) {
-    const std::int64_t number = std::strtoll(whole.c_str() + at, nullptr, 10);
-    if (number < k_first || number >= mark) continue;
-    last.pieces.push_back(whole.substr(from, at - from));
-    last.order.push_back(static_cast<std::size_t>(number - k_first));
-    from = at + k_digits;
-  }
-  last.pieces.push_back(whole.substr(from));
-}
-
-std::string encode_reply(const wire::PollReply& reply, LastPoll& last) {
-  if (last.pieces.empty() || !same(reply, last.reply)) {
-    last.reply = reply;
-    cut(reply, last);
-  }
-  std::vector<std::int64_t> times;
-  each_time(reply, [&](std::int64_t time) { times.push_back(time); });
-  std::string text;
-  for (std::size_t i = 0; i < last.order.size(); ++i) text += last.pieces[i] + std::to_string(times[last.order[i]]);
-  return text + last.pieces.back();
-}
-
-std::string encode_answer(const Result<Answer>& answer, LastPoll& last) {
+std::string encode_answer(const Result<Answer>& answer) {
   if (!answer) return wire::error_payload(answer.error());
   if (const auto* reply = std::get_if<wire::PrepareReply>(&*answer)) return wire::encode(*reply);
   if (const auto* reply = std::get_if<wire::StartReply>(&*answer)) return wire::encode(*reply);
-  if (const auto* reply = std::get_if<wire::PollReply>(&*answer)) return encode_reply(*reply, last);
+  if (const auto* reply = std::get_if<wire::PollReply>(&*answer)) return wire::encode(*reply);
   return "{}";
 }
 
@@ -134,7 +65,7 @@ Result<std::string> answer(Host& host, int laptop, const std::string& payload, L
   const std::string_view operation = operation_of(payload);
   const auto served = [&](Result<Request> request) -> Result<std::string> {
     TRY_ASSIGN(const Request asked, std::move(request));
-    return encode_answer(host.serve(laptop, asked), last);
+    return encode_answer(host.serve(laptop, asked));
   };
   if (operation == "poll") return served(as_request(parse_poll(payload, last)));
   if (operation == "prepare") return served(as_request(wire::parse_prepare(payload)));

@@ -7,14 +7,11 @@
 
 namespace gridctl::sim {
 
-// The poll that came last over a connection, and its reply: most of the next ones differ in their times only, and
-// parsing and writing them anew would be most of the simulator's work.
+// The poll that came last over a connection: most of the next ones differ in their time only, and parsing them anew
+// would be a tenth of the simulator's work.
 struct LastPoll {
   std::string without_echo;
   wire::PollRequest request;
-  wire::PollReply reply;
-  std::vector<std::string> pieces;  // of the reply as written, around its times,
-  std::vector<std::size_t> order;   // which stand in this order
 };
 
 // The reply's payload. An error: the connection broke, or what came over it could not be read. Throws Killed when the

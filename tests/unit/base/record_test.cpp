@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace gridctl {
@@ -138,6 +139,25 @@ TEST(Record, OfTwoMembersOfOneNameTheLastOneCounts) {
   ASSERT_TRUE(picture) << picture.error().message;
   EXPECT_EQ(picture->epoch, Epoch{8});
   EXPECT_EQ(picture->price, std::nullopt) << "null stands behind";
+}
+
+TEST(Record, IsTheSameInWhateverOrderItsMembersStand) {
+  Picture written;
+  written.price = 2.5;
+  written.newer = 3;
+  const auto parsed = nlohmann::json::parse(write_record(written));
+  std::vector<std::string> members;
+  for (const auto& [name, value] : parsed.items())
+    members.push_back(nlohmann::json(name).dump() + ":" + value.dump());
+  for (std::size_t turn = 0; turn <= members.size(); ++turn) {
+    std::string text;
+    for (const std::string& member : members) text += (text.empty() ? "{" : ",") + member;
+    const Result<Picture> picture = read(text + "}");
+    ASSERT_TRUE(picture) << text << picture.error().message;
+    EXPECT_EQ(*picture, written) << text;
+    if (turn + 1 == members.size()) std::reverse(members.begin(), members.end());
+    else std::rotate(members.begin(), members.begin() + 1, members.end());
+  }
 }
 
 TEST(Record, SaysWhatIsWrongAndWhere) {
