@@ -5,10 +5,10 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
 #include "config/fields.hpp"
 #include "control/follow/budgets.hpp"
 #include "ui/human.hpp"
-#include "ui/json.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
@@ -37,12 +37,10 @@ Result<std::string> owner_of(const Parsed& parsed) {
 std::string whose(const std::string& owner) { return owner.empty() ? "all jobs together" : "jobs of " + owner; }
 
 std::string json_of(const control::BudgetNow& now) {
-  return "{\"owner\":" + (now.budget.owner.empty() ? "null" : ui::quoted(now.budget.owner)) +
-         ",\"month\":" + ui::quoted(now.month.name) + ",\"usd_month\":" + ui::json_number(now.budget.usd_month) +
-         ",\"spent\":" + ui::json_number(now.spending.usd) +
-         ",\"usd_per_hour\":" + ui::json_number(now.spending.usd_per_hour) +
-         ",\"forecast\":" + ui::json_number(now.forecast) + ",\"used_up\":" + (now.used_up ? "true" : "false") +
-         ",\"month_ends_at\":" + ui::quoted(format_rfc3339(now.month.ends)) + "}";
+  JsonObject json;
+  json.text_or_null("owner", now.budget.owner)("month", now.month.name)("usd_month", now.budget.usd_month);
+  json("spent", now.spending.usd)("usd_per_hour", now.spending.usd_per_hour)("forecast", now.forecast);
+  return json("used_up", now.used_up)("month_ends_at", now.month.ends).text();
 }
 
 // "in 5.2h": when it is used up, if what runs goes on.
@@ -62,13 +60,9 @@ Result<int> set(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY(registry.save_budget({owner, *usd}));
   TRY_ASSIGN(const std::vector<control::BudgetNow> budgets, control::budgets_now(registry, context.now()));
-  const auto mine =
-      std::find_if(budgets.begin(), budgets.end(), [&](const auto& one) { return one.budget.owner == owner; });
+  const auto mine = std::ranges::find_if(budgets, [&](const auto& one) { return one.budget.owner == owner; });
   if (mine == budgets.end()) return make_error(Code::not_found, "another gridctl has removed that budget just now");
-  if (context.json) {
-    context.print_line(json_of(*mine));
-    return 0;
-  }
+  if (context.json) return context.print_line(json_of(*mine));
   context.print_line(whose(owner) + " may cost " + ui::money(*usd, false) + " in a month; " +
                      ui::money(mine->spending.usd, false) + " of " + mine->month.name + " is spent");
   if (mine->used_up) context.note("that is used up: running jobs that cost money will save and stop");
@@ -78,16 +72,8 @@ Result<int> set(Context& context, const Parsed& parsed) {
 Result<int> ls(Context& context, const Parsed&) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const std::vector<control::BudgetNow> budgets, control::budgets_now(registry, context.now()));
-  if (context.json) {
-    std::string list = "[";
-    for (const control::BudgetNow& now : budgets) list += (list.size() > 1 ? "," : "") + json_of(now);
-    context.print_line(list + "]");
-    return 0;
-  }
-  if (budgets.empty()) {
-    context.note("there is no monthly budget; set one with: gridctl budget set USD");
-    return 0;
-  }
+  if (context.json) return context.print_line(json_list(budgets, json_of));
+  if (budgets.empty()) return context.note("there is no monthly budget; set one with: gridctl budget set USD");
   ui::Table table({{.title = "OWNER", .shrinks = true},
                    {.title = "MONTH"},
                    {.title = "BUDGET", .right = true},
@@ -101,21 +87,18 @@ Result<int> ls(Context& context, const Parsed&) {
                now.spending.usd_per_hour > 0 ? ui::money(now.spending.usd_per_hour) + "/h" : "-",
                ui::money(now.forecast, false), lasts(now)},
               {ui::Paint::bold});
-  context.print(table.render(context.columns_out(), context.out_style));
-  return 0;
+  return context.print(table.render(context.columns_out(), context.out_style));
 }
 
 Result<int> rm(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::string owner, owner_of(parsed));
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const std::vector<registry::Budget> budgets, registry.budgets());
-  const bool known =
-      std::any_of(budgets.begin(), budgets.end(), [&](const registry::Budget& one) { return one.owner == owner; });
+  const bool known = std::ranges::any_of(budgets, [&](const registry::Budget& one) { return one.owner == owner; });
   if (!known) return make_error(Code::not_found, "there is no budget for " + whose(owner), "gridctl budget ls");
   TRY(registry.remove_budget(owner));
-  context.print_line(context.json ? "{\"owner\":" + (owner.empty() ? "null" : ui::quoted(owner)) + ",\"removed\":true}"
-                                  : whose(owner) + " may cost what they will");
-  return 0;
+  return context.print_line(context.json ? JsonObject().text_or_null("owner", owner)("removed", true).text()
+                                         : whose(owner) + " may cost what they will");
 }
 }  // namespace
 }  // namespace budget

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/names.hpp"
+#include "cmd/json_text.hpp"
 #include "store/compare.hpp"
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include "cmd/context.hpp"
 #include "control/copies/chunks.hpp"
 #include "ui/human.hpp"
-#include "ui/json.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
@@ -22,16 +23,7 @@ constexpr Example k_examples[] = {
     {"Check whether two runs reached the same weights", "gridctl checkpoint diff run-a run-b"}};
 constexpr Positional k_positionals[] = {{"BEFORE", Completion::checkpoint}, {"AFTER", Completion::checkpoint}};
 
-std::string_view name_of(store::Change change) {
-  switch (change) {
-    case store::Change::none: return "same";
-    case store::Change::changed: return "changed";
-    case store::Change::resized: return "resized";
-    case store::Change::added: return "added";
-    case store::Change::removed: return "removed";
-  }
-  return "same";
-}
+constexpr Names<store::Change, store::Change::removed> name_of{"same", "changed", "resized", "added", "removed"};
 
 double share(const store::Difference& one) {
   return one.count == 0 ? 0 : static_cast<double>(one.changed) / static_cast<double>(one.count);
@@ -44,15 +36,13 @@ std::optional<double> relative(const store::Difference& one) {
 }
 
 std::string json_of(const store::Difference& one) {
-  std::string text = "{\"path\":" + ui::quoted(one.path) + ",\"tensor\":" + ui::quoted(one.tensor) +
-                     ",\"type\":" + ui::quoted(one.type) + ",\"change\":" + ui::quoted(name_of(one.change)) +
-                     ",\"bytes_before\":" + std::to_string(one.bytes_before) +
-                     ",\"bytes_after\":" + std::to_string(one.bytes_after) + ",\"count\":" + std::to_string(one.count) +
-                     ",\"changed\":" + std::to_string(one.changed);
-  if (one.measured)
-    text += ",\"rms_before\":" + ui::number(one.rms_before, 3) + ",\"rms_change\":" + ui::number(one.rms_change, 3) +
-            ",\"largest\":" + ui::number(one.largest, 3);
-  return text + "}";
+  JsonObject json;
+  json("path", one.path)("tensor", one.tensor)("type", one.type)("change", name_of(one.change));
+  json("bytes_before", one.bytes_before)("bytes_after", one.bytes_after)("count", one.count)("changed", one.changed);
+  for (const auto& [key, value] :
+       {std::pair{"rms_before", one.rms_before}, {"rms_change", one.rms_change}, {"largest", one.largest}})
+    if (one.measured) json.raw(key, ui::number(value, 3));
+  return json.text();
 }
 
 std::string size_of(const store::Difference& one) {
@@ -100,21 +90,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const store::Tree newer, tree_of(chunks, after));
   TRY_ASSIGN(std::vector<store::Difference> all, store::compare(former, newer, chunks));
   if (context.json) {
-    std::string text = "{\"before\":" + ui::quoted(checkpoint_name(before.job, before.seq)) +
-                       ",\"after\":" + ui::quoted(checkpoint_name(after.job, after.seq)) + ",\"differences\":[";
-    bool first = true;
-    for (const store::Difference& one : all) {
-      text += (first ? "" : ",") + json_of(one);
-      first = false;
-    }
-    context.print_line(text + "]}");
-    return 0;
+    JsonObject json;
+    json("before", checkpoint_name(before.job, before.seq))("after", checkpoint_name(after.job, after.seq));
+    return context.print_line(json.raw("differences", json_list(all, json_of)).text());
   }
   const std::string summary = summary_of(all);
   std::erase_if(all, [](const store::Difference& one) { return one.change == store::Change::none; });
   if (!all.empty()) context.print(table_of(all).render(context.columns_out(), context.out_style));
-  context.print_line(summary);
-  return 0;
+  return context.print_line(summary);
 }
 }  // namespace
 }  // namespace checkpoint_diff

@@ -35,21 +35,15 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
   TRY_ASSIGN(const registry::Job job, registry.job(id));
   TRY_ASSIGN(const std::vector<registry::Checkpoint> checkpoints, registry.checkpoints(id));
-  if (context.json) {
-    context.print_line(ui::checkpoints_json(checkpoints));
-    return 0;
-  }
-  if (checkpoints.empty()) {
-    context.note(job.name + " (" + id.value + ") has no checkpoint yet");
-    return 0;
-  }
+  if (context.json) return context.print_line(ui::checkpoints_json(checkpoints));
+  if (checkpoints.empty()) return context.note(job.name + " (" + id.value + ") has no checkpoint yet");
   const std::string& metric = job.spec.checkpoint.keep.metric;
   std::vector<ui::Column> columns{{.title = "CHECKPOINT", .width_min = 15}, {.title = "ATTEMPT", .right = true},
                                   {.title = "AGE", .right = true},          {.title = "SIZE", .right = true},
                                   {.title = "STORED", .right = true},       {.title = "FILES", .right = true},
                                   {.title = "HOW", .shrinks = true},        {.title = "MARKS", .shrinks = true}};
-  const bool has_copies = std::any_of(checkpoints.begin(), checkpoints.end(),
-                                      [](const registry::Checkpoint& one) { return !one.copies.empty(); });
+  const bool has_copies =
+      std::ranges::any_of(checkpoints, [](const registry::Checkpoint& one) { return !one.copies.empty(); });
   if (has_copies) columns.push_back({.title = "COPIES", .shrinks = true});
   if (!metric.empty()) columns.push_back({.title = metric, .right = true});
   ui::Table table(std::move(columns));
@@ -68,8 +62,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     if (!metric.empty()) cells.push_back(measured == checkpoint.metrics.end() ? "-" : ui::number(measured->second));
     table.add(std::move(cells), {ui::Paint::bold});
   }
-  context.print(table.render(context.columns_out(), context.out_style));
-  return 0;
+  return context.print(table.render(context.columns_out(), context.out_style));
 }
 }  // namespace
 }  // namespace checkpoint_ls

@@ -3,6 +3,7 @@
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -23,9 +24,8 @@ Result<int> pin(Context& context, const Parsed& parsed) {
   TRY(registry.set_pinned(checkpoint.job, checkpoint.seq, pinned));
   checkpoint.pinned = pinned;
   const std::string name = checkpoint_name(checkpoint.job, checkpoint.seq);
-  context.print_line(context.json ? ui::checkpoint_json(checkpoint)
-                                  : name + (pinned ? " is pinned" : " is not pinned"));
-  return 0;
+  return context.print_line(context.json ? ui::checkpoint_json(checkpoint)
+                                         : name + (pinned ? " is pinned" : " is not pinned"));
 }
 
 Result<int> remove(Context& context, const Parsed& parsed) {
@@ -38,9 +38,8 @@ Result<int> remove(Context& context, const Parsed& parsed) {
   if (checkpoint.pinned)
     return make_error(Code::usage, "checkpoint " + full + " is pinned", "gridctl checkpoint pin " + full + " --off");
   TRY(registry.remove_checkpoint(checkpoint.job, checkpoint.seq));
-  context.print_line(context.json ? "{\"checkpoint_id\":" + ui::quoted(full) + ",\"removed\":true}"
-                                  : full + " removed; its chunks go with the next collection");
-  return 0;
+  return context.print_line(context.json ? JsonObject()("checkpoint_id", full)("removed", true).text()
+                                         : full + " removed; its chunks go with the next collection");
 }
 constexpr int k_exits_rm[] = {3, 5, 7};
 }  // namespace

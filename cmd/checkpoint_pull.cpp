@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <charconv>
 
 #include "base/bytes.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/checkpoint_remote.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/empty_directory.hpp"
+#include "cmd/json_text.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/copies/healing.hpp"
 #include "control/copies/newest.hpp"
 #include "store/file_workers.hpp"
-#include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
@@ -35,7 +35,7 @@ struct Pulled {
   std::string name;
   store::Tree tree;
   Digest root;
-  std::string newest;  // JSON: who says that it is the newest
+  std::optional<std::vector<std::string>> newest_for;  // who else says that it is the newest; nullopt: nobody was asked
 };
 
 // --expect: what the user knows from elsewhere.
@@ -47,10 +47,8 @@ Result<void> check_expected(const Parsed& parsed, const std::string& name, Check
     return make_error(Code::usage, "--expect: '" + sanitize(wanted, 80) +
                                        "' is neither the number of a checkpoint nor the beginning of a digest");
   if (wanted.size() >= k_digest_least && to_hex(root).starts_with(wanted)) return {};
-  std::uint64_t least = 0;
-  const auto [end, problem] = std::from_chars(wanted.data(), wanted.data() + wanted.size(), least);
-  const bool number = wanted.size() < k_digest_least && problem == std::errc{} && end == wanted.data() + wanted.size();
-  if (number && seq.value >= least) return {};
+  const auto number = wanted.size() < k_digest_least ? parse_number<std::uint64_t>(wanted) : std::nullopt;
+  if (number && seq.value >= *number) return {};
   return make_error(Code::refused, "the newest checkpoint that is shown is " + name + " with the root " + to_hex(root) +
                                        ", and you expect " + (number ? "number " : "the root ") + wanted);
 }
@@ -60,7 +58,7 @@ Result<Pulled> copy_from_here(store::ChunkStore& chunks, const registry::Checkpo
   TRY_ASSIGN(store::Tree tree, tree_of(chunks, checkpoint));
   const std::string name = checkpoint_name(checkpoint.job, checkpoint.seq);
   TRY(copy_into(directory, tree, chunks, store::threads_here(), "gridctl checkpoint pull " + name));
-  return Pulled{name, std::move(tree), checkpoint.root, ""};  // each chunk was hashed as it was read
+  return Pulled{name, std::move(tree), checkpoint.root, {}};  // each chunk was hashed as it was read
 }
 
 bool is_damage(const Error& error) {
@@ -95,18 +93,12 @@ Result<Pulled> pull_here(Context& context, const Parsed& parsed, const os::Path&
   return std::move(error).with_hint("gridctl checkpoint verify " + checkpoint.job.value);
 }
 
-std::string agreeing_json(const std::vector<std::string>& who) {
-  std::string list;
-  for (const std::string& one : who) list += (list.empty() ? "" : ",") + ui::quoted(one);
-  return ",\"newest_also_for\":[" + list + "]";
-}
-
 // A remote can hide newer checkpoints from a machine that knows of none: what else knows is asked. Without a number,
 // one that is known to be older is refused.
-Result<std::string> check_newest(Context& context, registry::Registry& registry, const Parsed& parsed,
-                                 const RemoteCheckpoint& remote) {
+Result<std::optional<std::vector<std::string>>> check_newest(Context& context, registry::Registry& registry,
+                                                             const Parsed& parsed, const RemoteCheckpoint& remote) {
   TRY_ASSIGN(const registry::CheckpointName wanted, registry::parse_checkpoint_name(parsed.positionals[0]));
-  if (wanted.seq) return std::string();
+  if (wanted.seq) return std::optional<std::vector<std::string>>();
   const std::string from = parsed.value("from"), name = checkpoint_name(remote.record.job, remote.record.seq);
   TRY_ASSIGN(control::Testimony said,
              control::ask_witnesses(registry, context.paths(), *remote.key, from, remote.record, context.clock));
@@ -140,7 +132,7 @@ Result<std::string> check_newest(Context& context, registry::Registry& registry,
   TRY(control::remember_newest(
       context.paths(), *remote.key,
       {{remote.record.job, remote.record.job_name, remote.record.seq, remote.record.created_at, context.now(), from}}));
-  return agreeing_json(who);
+  return std::optional(std::move(who));
 }
 
 Result<Pulled> pull_from_place(Context& context, const Parsed& parsed, const os::Path& directory) {
@@ -149,7 +141,7 @@ Result<Pulled> pull_from_place(Context& context, const Parsed& parsed, const os:
              find_remote(context, registry, parsed.value("from"), parsed.positionals[0]));
   TRY(check_expected(parsed, checkpoint_name(remote.record.job, remote.record.seq), remote.record.seq,
                      remote.record.root));
-  TRY_ASSIGN(std::string newest, check_newest(context, registry, parsed, remote));
+  TRY_ASSIGN(std::optional<std::vector<std::string>> newest, check_newest(context, registry, parsed, remote));
   TRY(check_empty(directory, "a checkpoint is"));
   TRY_ASSIGN(store::Tree tree, remote.tree());
   const std::string name = checkpoint_name(remote.record.job, remote.record.seq);
@@ -163,16 +155,15 @@ Result<int> run(Context& context, const Parsed& parsed) {
   const os::Path directory = parsed.positionals[1];
   TRY_ASSIGN(const Pulled pulled,
              parsed.has("from") ? pull_from_place(context, parsed, directory) : pull_here(context, parsed, directory));
-  const std::string files = std::to_string(pulled.tree.file_count());
-  if (context.json)
-    context.print_line("{\"checkpoint_id\":" + ui::quoted(pulled.name) +
-                       ",\"directory\":" + ui::quoted(std::filesystem::absolute(directory).string()) +
-                       ",\"bytes\":" + std::to_string(pulled.tree.total_bytes()) + ",\"files\":" + files +
-                       ",\"root\":" + ui::quoted(to_hex(pulled.root)) + pulled.newest + "}");
-  else
-    context.print_line(pulled.name + ": " + files + " files, " + format_size(pulled.tree.total_bytes()) +
-                       ", verified, in " + directory.string());
-  return 0;
+  const std::uint64_t files = pulled.tree.file_count(), bytes = pulled.tree.total_bytes();
+  if (!context.json)
+    return context.print_line(pulled.name + ": " + std::to_string(files) + " files, " + format_size(bytes) +
+                              ", verified, in " + directory.string());
+  JsonObject json;
+  json("checkpoint_id", pulled.name)("directory", std::filesystem::absolute(directory).string());
+  json("bytes", bytes)("files", files)("root", to_hex(pulled.root));
+  if (pulled.newest_for) json.raw("newest_also_for", json_list(*pulled.newest_for));
+  return context.print_line(json.text());
 }
 }  // namespace
 }  // namespace checkpoint_pull

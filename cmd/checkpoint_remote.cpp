@@ -38,16 +38,8 @@ Result<std::vector<store::CopyRecord>> matching(const RemoteCheckpoint& remote, 
   if (jobs.size() > 1)
     return make_error(Code::usage, "'" + sanitize(wanted.job, 80) + "' is the name of several jobs there: " +
                                        join(std::vector<std::string>(jobs.begin(), jobs.end()), ", "));
-  std::sort(found.begin(), found.end(),
-            [](const store::CopyRecord& a, const store::CopyRecord& b) { return a.seq > b.seq; });
+  std::ranges::sort(found, std::ranges::greater{}, &store::CopyRecord::seq);
   return found;
-}
-
-bool is_whole(const store::CopyRecord& record, const store::PlaceListing& there) {
-  return std::all_of(record.packs.begin(), record.packs.end(), [&](const store::NeededPack& pack) {
-    const auto listed = there.packs.find(pack.id);
-    return listed != there.packs.end() && listed->second == pack.size;
-  });
 }
 
 Result<void> check_known(registry::Registry& registry, const store::CopyRecord& record) {
@@ -58,6 +50,13 @@ Result<void> check_known(registry::Registry& registry, const store::CopyRecord& 
 }
 
 }  // namespace
+
+bool is_whole(const store::CopyRecord& record, const store::PlaceListing& there) {
+  return std::ranges::all_of(record.packs, [&](const store::NeededPack& pack) {
+    const auto listed = there.packs.find(pack.id);
+    return listed != there.packs.end() && listed->second == pack.size;
+  });
+}
 
 Result<store::Tree> RemoteCheckpoint::tree() const {
   Result<Bytes> manifest = source->read(record.root);
@@ -78,8 +77,8 @@ Result<RemoteCheckpoint> find_remote(Context& context, registry::Registry& regis
   TRY_ASSIGN(remote.backend, control::open_place(access, context.paths(), context.clock));
   TRY_ASSIGN(const store::PlaceListing there, store::list_place(*remote.backend));
   TRY_ASSIGN(std::vector<store::CopyRecord> found, matching(remote, there, wanted));
-  const auto whole = std::find_if(found.begin(), found.end(),
-                                  [&](const store::CopyRecord& record) { return is_whole(record, there); });
+  const auto whole =
+      std::ranges::find_if(found, [&](const store::CopyRecord& record) { return is_whole(record, there); });
   if (whole == found.end())
     return make_error(Code::checkpoint_damaged, "no copy of '" + sanitize(wanted.job, 80) + "' there is whole",
                       "gridctl store check " + place_name + " --all");

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cmd/context.hpp"
+#include "store/place.hpp"
 #include "store/place_source.hpp"
 #include "store/record.hpp"
 #include "store/tree.hpp"
@@ -21,6 +22,9 @@ struct RemoteCheckpoint {
   std::unique_ptr<store::PlaceSource> source;
   [[nodiscard]] Result<store::Tree> tree() const;
 };
+
+// All packs that it needs are listed.
+[[nodiscard]] bool is_whole(const store::CopyRecord& record, const store::PlaceListing& there);
 
 // "JOB[@NUMBER]", JOB an id, the beginning of one or a name; without a number the newest whole one. checkpoint_damaged
 // when this state directory knows it, and the place gives another one under its name.

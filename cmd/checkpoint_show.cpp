@@ -4,6 +4,7 @@
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
 #include "control/copies/chunks.hpp"
 #include "ui/human.hpp"
 #include "ui/json.hpp"
@@ -29,17 +30,13 @@ std::string_view kind_name(store::EntryKind kind) {
 std::string json_of(const registry::Checkpoint& checkpoint, const store::Tree& tree, CheckpointSeq resumed_from) {
   std::string text = ui::checkpoint_json(checkpoint);
   text.pop_back();  // the closing brace: more keys follow
-  text += ",\"resumed_from\":" +
-          (resumed_from.value == 0 ? std::string("null") : ui::quoted(checkpoint_name(checkpoint.job, resumed_from)));
-  text += ",\"entries\":[";
-  bool first = true;
-  for (const store::Entry& entry : tree.entries) {
-    text += first ? "" : ",";
-    first = false;
-    text += "{\"path\":" + ui::quoted(entry.path) + ",\"kind\":" + ui::quoted(kind_name(entry.kind)) +
-            ",\"bytes\":" + std::to_string(entry.size) + ",\"chunks\":" + std::to_string(entry.chunks.size()) + "}";
-  }
-  return text + "]}";
+  const std::string from = resumed_from.value == 0 ? "" : checkpoint_name(checkpoint.job, resumed_from);
+  const std::string entries = json_list(tree.entries, [](const store::Entry& entry) {
+    JsonObject json;
+    json("path", entry.path)("kind", kind_name(entry.kind))("bytes", entry.size)("chunks", entry.chunks.size());
+    return json.text();
+  });
+  return text + "," + JsonObject().text_or_null("resumed_from", from).raw("entries", entries).text().substr(1);
 }
 
 // The checkpoint that the attempt which made this one began with.
@@ -93,13 +90,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
   TRY_ASSIGN(const store::Tree tree, tree_of(chunks, checkpoint));
   TRY_ASSIGN(const CheckpointSeq from, parent_of(registry, checkpoint));
-  if (context.json) {
-    context.print_line(json_of(checkpoint, tree, from));
-    return 0;
-  }
+  if (context.json) return context.print_line(json_of(checkpoint, tree, from));
   context.print(facts_of(checkpoint, from, context.now()).render(context.out_style) + "\n");
-  context.print(table_of(tree).render(context.columns_out(), context.out_style));
-  return 0;
+  return context.print(table_of(tree).render(context.columns_out(), context.out_style));
 }
 }  // namespace
 }  // namespace checkpoint_show

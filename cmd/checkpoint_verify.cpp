@@ -2,11 +2,12 @@
 #include <map>
 
 #include "base/bytes.hpp"
+#include "base/text.hpp"
 #include "cmd/checkpoint_lookup.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
 #include "control/copies/chunks.hpp"
-#include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
@@ -88,10 +89,9 @@ void take_down(Findings& findings, const std::string& name, const std::vector<st
 }
 
 Error damage_error(Findings findings) {
-  std::string names;
-  for (const std::string& name : findings.damaged) names += (names.empty() ? "" : ", ") + name;
-  Error error = make_error(Code::checkpoint_damaged,
-                           "damaged: checkpoint" + std::string(findings.damaged.size() == 1 ? " " : "s ") + names);
+  Error error = make_error(
+      Code::checkpoint_damaged,
+      "damaged: checkpoint" + std::string(findings.damaged.size() == 1 ? " " : "s ") + join(findings.damaged, ", "));
   error.context = std::move(findings.details);
   return error;
 }
@@ -111,9 +111,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
     if (!context.json) context.print_line(name + ": " + (damages.empty() ? "whole" : "DAMAGED"));
   }
   if (context.json)
-    context.print_line("{\"checkpoints\":" + std::to_string(checkpoints.size()) +
-                       ",\"damaged\":" + std::to_string(findings.damaged.size()) +
-                       ",\"bytes\":" + std::to_string(verifier.bytes()) + "}");
+    context.print_line(
+        JsonObject()("checkpoints", checkpoints.size())("damaged", findings.damaged.size())("bytes", verifier.bytes())
+            .text());
   else context.note(format_size(verifier.bytes()) + " hashed");
   if (!findings.damaged.empty()) return damage_error(std::move(findings));
   return 0;

@@ -76,7 +76,7 @@ std::vector<std::string> known_verbs(std::string_view noun) {
 
 Error unknown_noun(const std::string& word, const Arguments& arguments) {
   const std::string shown = "'" + sanitize(word) + "'";
-  const auto at = std::find(arguments.begin(), arguments.end(), word);
+  const auto at = std::ranges::find(arguments, word);
   if (const auto meant = foreign_command(Arguments(at, arguments.end()))) return *meant;
   const std::string near = nearest(word, known_nouns());
   if (!near.empty())
@@ -113,18 +113,10 @@ Error unknown_verb(const std::string& noun, const std::string& word) {
   return make_error(Code::usage, message, "gridctl " + noun + " --help");
 }
 
-std::vector<const Option*> options_of(const Command& command) {
-  std::vector<const Option*> options;
-  for (const Option& option : command.options) options.push_back(&option);
-  for (const Option& option : global_options()) options.push_back(&option);
-  if (command.waits) options.push_back(&timeout_option());
-  return options;
-}
-
 Error unknown_option(const Command& command, const std::string& argument) {
   const std::string name = argument.substr(0, argument.find('='));
   std::vector<std::string> known;
-  for (const Option* option : options_of(command)) known.push_back("--" + std::string(option->name));
+  for (const Option* option : options_of(&command)) known.push_back("--" + std::string(option->name));
   const std::string near = name.starts_with("--") ? nearest(name, known) : std::string{};
   std::string message = "'gridctl " + full_name(command) + "' has no option " + sanitize(name);
   if (const std::string ours = foreign_option(command, name); !ours.empty())
@@ -182,7 +174,7 @@ Result<Parsed> parse(const Command& command, const Line& line) {
   app.allow_extras();
   std::map<const Option*, std::vector<std::string>> values;
   std::map<const Option*, bool> flags;
-  for (const Option* option : options_of(command)) {
+  for (const Option* option : options_of(&command)) {
     std::string names = "--" + std::string(option->name);
     if (option->letter != 0) names = std::string("-") + option->letter + "," + names;
     if (option->value.empty()) app.add_flag(names, flags[option]);
@@ -264,23 +256,13 @@ Result<int> help_or_manual(Context& context, const Arguments& words) {
 
 Result<int> help(Context& context, const Arguments& words) {
   const std::size_t columns = context.columns_out();
-  if (words.empty()) {
-    context.print(help_of_all(columns));
-    return 0;
-  }
+  if (words.empty()) return context.print(help_of_all(columns));
   const std::string verb = words.size() > 1 ? words[1] : "";
-  if (const Command* command = command_by_habit(words[0], verb)) {
-    context.print(help_of(*command, columns));
-    return 0;
-  }
-  if (const auto topic = verb.empty() ? help_of_topic(words[0], columns) : std::nullopt) {
-    context.print(*topic);
-    return 0;
-  }
+  if (const Command* command = command_by_habit(words[0], verb)) return context.print(help_of(*command, columns));
+  if (const auto topic = verb.empty() ? help_of_topic(words[0], columns) : std::nullopt) return context.print(*topic);
   if (known_verbs(words[0]).empty()) return unknown_noun(words[0], words);
   if (!verb.empty()) return unknown_verb(words[0], verb);
-  context.print(help_of_noun(words[0], columns));
-  return 0;
+  return context.print(help_of_noun(words[0], columns));
 }
 
 Result<int> dispatch(Context& context, const Arguments& arguments) {
@@ -299,8 +281,7 @@ Result<int> dispatch(Context& context, const Arguments& arguments) {
                           argument == "-v" || argument == "-V" || nearest(argument, k_alone) == k_alone[0]
                               ? "gridctl --version"
                               : "gridctl --help");
-    context.print(help_in_short(context.columns_out()));
-    return 0;
+    return context.print(help_in_short(context.columns_out()));
   }
   const std::string& noun = line.words[0];
   const Command* command = command_by_habit(noun, line.words.size() > 1 ? line.words[1] : "");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -84,6 +85,8 @@ struct Command {
 // Options that every command has; `timeout` only those that wait.
 [[nodiscard]] std::span<const Option> global_options();
 [[nodiscard]] const Option& timeout_option();
+// All that the command takes; without one, those of every command.
+[[nodiscard]] std::vector<const Option*> options_of(const Command* command);
 struct NounText {
   std::string_view noun, summary;
 };
@@ -94,6 +97,7 @@ struct ExitText {
 };
 [[nodiscard]] std::span<const ExitText> exit_texts();
 [[nodiscard]] std::string_view exit_meaning(int code);
+[[nodiscard]] std::set<int> exit_codes_of(const Command& command);
 // Beyond 0 and 2, of commands that read the state; that name a job, provider or checkpoint; that follow a job.
 inline constexpr int k_exits_state[] = {7};
 inline constexpr int k_exits_job[] = {3, 7};

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/commands.hpp"
 
-#include <charconv>
-
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::cmd {
@@ -122,6 +121,15 @@ const Option& timeout_option() {
   return k_timeout;
 }
 
+std::vector<const Option*> options_of(const Command* command) {
+  std::vector<const Option*> options;
+  if (command != nullptr)
+    for (const Option& option : command->options) options.push_back(&option);
+  if (command != nullptr && command->waits) options.push_back(&timeout_option());
+  for (const Option& option : global_options()) options.push_back(&option);
+  return options;
+}
+
 std::span<const ExitText> exit_texts() {
   static constexpr ExitText k_exits[] = {
       {0, "success; if the command waits for a job, the job succeeded"},
@@ -147,6 +155,13 @@ std::string_view exit_meaning(int code) {
   return {};
 }
 
+std::set<int> exit_codes_of(const Command& command) {
+  std::set<int> codes(command.exit_codes.begin(), command.exit_codes.end());
+  codes.insert({0, 2});
+  if (command.waits) codes.insert(124);
+  return codes;
+}
+
 std::string Parsed::value(std::string_view name) const {
   const auto found = options.find(name);
   return found == options.end() || found->second.empty() ? std::string{} : found->second.back();
@@ -169,21 +184,17 @@ Result<std::optional<Duration>> Parsed::duration(std::string_view name) const {
 Result<std::optional<double>> Parsed::number(std::string_view name) const {
   if (!has(name)) return std::optional<double>{};
   const std::string text = value(name);
-  double parsed = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), parsed);
-  if (problem != std::errc{} || end != text.data() + text.size() || !(parsed >= 0) || parsed > 1e12)
-    return make_error(Code::usage, "--" + std::string(name) + " " + sanitize(text) + " is not a number of at least 0");
-  return std::optional<double>{parsed};
+  const auto parsed = parse_number<double>(text);
+  if (parsed && *parsed >= 0 && *parsed <= 1e12) return parsed;
+  return make_error(Code::usage, "--" + std::string(name) + " " + sanitize(text) + " is not a number of at least 0");
 }
 
 Result<std::optional<std::uint64_t>> Parsed::whole(std::string_view name) const {
   if (!has(name)) return std::optional<std::uint64_t>{};
   const std::string text = value(name);
-  std::uint64_t parsed = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), parsed);
-  if (problem != std::errc{} || end != text.data() + text.size())
-    return make_error(Code::usage, "--" + std::string(name) + " " + sanitize(text) + " is not a whole number");
-  return std::optional<std::uint64_t>{parsed};
+  const auto parsed = parse_number<std::uint64_t>(text);
+  if (parsed) return parsed;
+  return make_error(Code::usage, "--" + std::string(name) + " " + sanitize(text) + " is not a whole number");
 }
 
 }  // namespace gridctl::cmd

@@ -26,16 +26,9 @@ struct Typed {
 };
 
 const Option* find_option(const Command* command, std::string_view name) {
-  const auto matches = [&](const Option& option) {
-    return name == "--" + std::string(option.name) || (option.letter != 0 && name == std::string("-") + option.letter);
-  };
-  if (command != nullptr) {
-    for (const Option& option : command->options)
-      if (matches(option)) return &option;
-    if (command->waits && matches(timeout_option())) return &timeout_option();
-  }
-  for (const Option& option : global_options())
-    if (matches(option)) return &option;
+  for (const Option* option : options_of(command))
+    if (name == "--" + std::string(option->name) || (option->letter != 0 && name == std::string("-") + option->letter))
+      return option;
   return nullptr;
 }
 
@@ -136,10 +129,7 @@ Candidates offered(Context& context, const Typed& typed, Completion offer, std::
 
 Candidates options(const Command* command) {
   Candidates found;
-  if (command != nullptr)
-    for (const Option& option : command->options) found.emplace_back("--" + std::string(option.name), option.help);
-  if (command != nullptr && command->waits) found.emplace_back("--timeout", timeout_option().help);
-  for (const Option& option : global_options()) found.emplace_back("--" + std::string(option.name), option.help);
+  for (const Option* option : options_of(command)) found.emplace_back("--" + std::string(option->name), option->help);
   return found;
 }
 

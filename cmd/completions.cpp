@@ -16,8 +16,7 @@ constexpr Example k_examples[] = {
 constexpr Positional k_positionals[] = {{"SHELL", Completion::choices, true, "bash|zsh|fish"}};
 
 Result<int> run(Context& context, const Parsed& parsed) {
-  context.print(completion_script(parsed.positionals[0]));
-  return 0;
+  return context.print(completion_script(parsed.positionals[0]));
 }
 
 constexpr Example k_docs_examples[] = {{"Write the manual pages anew", "gridctl __docs man man"},

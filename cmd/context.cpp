@@ -19,17 +19,19 @@ std::size_t Context::columns_err() const {
   return terminal_err ? static_cast<std::size_t>(os::terminal_columns(k_stderr)) : 0;
 }
 
-void Context::print(std::string_view text) {
-  if (reader_gone_ || broken_) return;
+int Context::print(std::string_view text) {
+  if (reader_gone_ || broken_) return 0;
   Result<os::WriteEnd> end = os::write_stream(k_stdout, text);
   if (!end) broken_ = std::move(end).error();
   else reader_gone_ = *end == os::WriteEnd::reader_gone;
+  return 0;
 }
 
-void Context::print_line(std::string_view line) { print(std::string(line) + "\n"); }
+int Context::print_line(std::string_view line) { return print(std::string(line) + "\n"); }
 
-void Context::note(std::string_view line) {
+int Context::note(std::string_view line) {
   if (!json) write_err(std::string(line) + "\n");
+  return 0;
 }
 
 void Context::write_err(std::string_view text) { (void)os::write_stream(k_stderr, text); }

@@ -35,11 +35,12 @@ class Context {
   [[nodiscard]] std::size_t columns_out() const;
   [[nodiscard]] std::size_t columns_err() const;
 
-  // Standard output: the result. Errors are kept for finish(); after the reader has gone nothing more is written.
-  void print(std::string_view text);
-  void print_line(std::string_view line);
+  // Standard output: the result. Errors are kept for finish(); after the reader has gone nothing more is written. These
+  // give 0, the exit code of a command that has no more to say.
+  int print(std::string_view text);
+  int print_line(std::string_view line);
   // Standard error: for people, never with --json. A line without its newline; not sanitised.
-  void note(std::string_view line);
+  int note(std::string_view line);
   void write_err(std::string_view text);
   [[nodiscard]] bool reader_gone() const { return reader_gone_; }
   // The error of writing standard output (a full disk), if there was one.

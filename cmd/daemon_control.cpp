@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
 #include "control/daemon/daemon.hpp"
 #include "control/daemon/user_unit.hpp"
-#include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
@@ -19,40 +19,32 @@ constexpr Example k_stop_examples[] = {{"Before shutting down; jobs go on at the
 constexpr Example k_status_examples[] = {{"Does one run?", "gridctl daemon status"},
                                          {"For a script", "gridctl daemon status --json | jq .running"}};
 
-std::string quoted_or_null(const std::string& text) { return text.empty() ? "null" : ui::quoted(text); }
-
-void show(Context& context, const control::DaemonStatus& status, std::string_view when_running,
-          std::string_view when_not) {
+int show(Context& context, const control::DaemonStatus& status, std::string_view when_running,
+         std::string_view when_not) {
   if (context.json) {
-    context.print_line(std::string("{\"running\":") + (status.running ? "true" : "false") +
-                       ",\"pid\":" + (status.pid > 0 ? std::to_string(status.pid) : "null") +
-                       ",\"host\":" + quoted_or_null(status.host) + ",\"version\":" + quoted_or_null(status.version) +
-                       ",\"started_at\":" + quoted_or_null(status.started_at) + "}");
-    return;
+    JsonObject json;
+    json("running", status.running).raw("pid", status.pid > 0 ? std::to_string(status.pid) : "null");
+    json.text_or_null("host", status.host).text_or_null("version", status.version);
+    return context.print_line(json.text_or_null("started_at", status.started_at).text());
   }
   if (!status.running) return context.print_line(when_not);
   std::string line(when_running);
   if (status.pid > 0) line += ", pid " + std::to_string(status.pid);
   if (!status.version.empty()) line += ", version " + status.version;
   if (!status.started_at.empty()) line += ", since " + status.started_at;
-  context.print_line(line);
+  return context.print_line(line);
 }
 
 Result<int> start(Context& context, const Parsed&) {
   TRY_ASSIGN(const control::DaemonStatus status, control::ensure_daemon(context.state, false));
-  show(context, status, "running", "not running");
-  return 0;
+  return show(context, status, "running", "not running");
 }
 
 Result<int> stop(Context& context, const Parsed&) {
   TRY_ASSIGN(const control::DaemonStatus before, control::daemon_status(context.state));
-  if (before.running) {
-    TRY_ASSIGN(const control::DaemonStatus after, control::stop_daemon(context.state));
-    show(context, after, "still running", "stopped; jobs continue on their hosts");
-    return 0;
-  }
-  show(context, before, "running", "not running");
-  return 0;
+  if (!before.running) return show(context, before, "running", "not running");
+  TRY_ASSIGN(const control::DaemonStatus after, control::stop_daemon(context.state));
+  return show(context, after, "still running", "stopped; jobs continue on their hosts");
 }
 
 Result<int> status(Context& context, const Parsed&) {
@@ -66,9 +58,9 @@ Result<int> install(Context& context, const Parsed&) {
   const bool runs = installed.not_started.empty();
   const std::string linger = "sudo loginctl enable-linger $USER";
   if (context.json) {
-    context.print_line("{\"unit\":" + ui::quoted(installed.unit.name) + ",\"file\":" +
-                       ui::quoted(installed.unit.file.string()) + ",\"running\":" + (runs ? "true" : "false") +
-                       ",\"lingers\":" + (installed.lingers ? "true" : "false") + "}");
+    JsonObject json;
+    json("unit", installed.unit.name)("file", installed.unit.file.string());
+    context.print_line(json("running", runs)("lingers", installed.lingers).text());
   } else {
     context.print_line("installed " + installed.unit.file.string());
     if (runs) context.print_line("running; it starts again when you log in");
@@ -82,7 +74,7 @@ Result<int> install(Context& context, const Parsed&) {
 
 Result<int> uninstall(Context& context, const Parsed&) {
   TRY_ASSIGN(const bool removed, control::remove_unit(context.state));
-  if (context.json) context.print_line(std::string("{\"removed\":") + (removed ? "true" : "false") + "}");
+  if (context.json) context.print_line(JsonObject()("removed", removed).text());
   else context.print_line(removed ? "removed; start it by hand with 'gridctl daemon start'" : "was not installed");
   return 0;
 }

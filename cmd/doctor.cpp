@@ -3,10 +3,11 @@
 
 #include <algorithm>
 
+#include "base/names.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
+#include "cmd/json_text.hpp"
 #include "control/daemon/daemon.hpp"
-#include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
@@ -84,16 +85,13 @@ std::string text_of(ui::Style style, const Diagnosis& one) {
 }
 
 std::string json_of(const Diagnoses& all, bool passed) {
-  std::string list;
-  for (const Diagnosis& one : all)
-    list += (list.empty() ? "" : ",") + std::string("{\"provider\":") +
-            (one.provider.empty() ? "null" : ui::quoted(one.provider)) + ",\"point\":" + ui::quoted(one.point) +
-            ",\"severity\":" + ui::quoted(severity_name(one.severity)) +
-            ",\"ok\":" + (one.severity == Severity::ok ? "true" : "false") +
-            ",\"required\":" + (one.severity == Severity::error ? "true" : "false") +
-            ",\"detail\":" + ui::quoted(one.detail) + ",\"fix\":" + (one.fix.empty() ? "null" : ui::quoted(one.fix)) +
-            "}";
-  return std::string("{\"passed\":") + (passed ? "true" : "false") + ",\"findings\":[" + list + "]}";
+  const std::string findings = json_list(all, [](const Diagnosis& one) {
+    JsonObject json;
+    json.text_or_null("provider", one.provider)("point", one.point)("severity", severity_name(one.severity));
+    json("ok", one.severity == Severity::ok)("required", one.severity == Severity::error)("detail", one.detail);
+    return json.text_or_null("fix", one.fix).text();
+  });
+  return JsonObject()("passed", passed).raw("findings", findings).text();
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {
@@ -115,8 +113,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
 }  // namespace doctor
 
 std::string_view severity_name(Severity severity) {
-  constexpr std::string_view k_names[] = {"ok", "note", "warning", "error"};
-  return k_names[static_cast<std::size_t>(severity)];
+  static constexpr Names<Severity, Severity::error> k_names{"ok", "note", "warning", "error"};
+  return k_names(severity);
 }
 
 const Command k_doctor{

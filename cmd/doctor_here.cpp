@@ -134,8 +134,8 @@ Diagnoses examine_here(const Context& context) {
   // Containers do not run here: of the programs only those that connect matter.
   std::erase_if(packages,
                 [](const wire::Package& package) { return package.name != "openssh" && package.name != "libssh2"; });
-  const bool packaged = std::any_of(packages.begin(), packages.end(),
-                                    [](const wire::Package& package) { return package.name == "libssh2"; });
+  const bool packaged =
+      std::ranges::any_of(packages, [](const wire::Package& package) { return package.name == "libssh2"; });
   if (!packaged) packages.push_back({"libssh2", ssh::libssh2_in_use(), false});
   all.push_back(ok("libssh2", ssh::libssh2_in_use()));
   all.push_back(examine_sqlite());

@@ -48,7 +48,7 @@ void examine_seen(const registry::Provider& provider, const control::SeenHealth&
                               : sign.weight == sched::Weight::note      ? Severity::note
                                                                         : Severity::warning;
     const std::string fix = sign.code.starts_with("clock") ? "sudo timedatectl set-ntp true" : check_command(provider);
-    const bool listed = std::any_of(all.begin(), all.end(), [&](const Diagnosis& known) {
+    const bool listed = std::ranges::any_of(all, [&](const Diagnosis& known) {
       return known.provider == name && known.point == sign.code && known.detail == sign.text;
     });
     if (!listed) all.push_back({name, sign.code, severity, sign.text, fix, 5});

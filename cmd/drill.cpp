@@ -34,8 +34,7 @@ Result<std::optional<std::string>> drill_warning(registry::Registry& registry, c
   if (spec.checkpoint.interval == job::CheckpointPolicy::Interval::off) return none;
   if (spec.max_duration && *spec.max_duration < k_long_job) return none;
   if (!decision.placement) return none;
-  const auto host = std::find_if(hosts.begin(), hosts.end(),
-                                 [&](const sched::HostFacts& one) { return one.name == decision.placement->host; });
+  const auto host = std::ranges::find(hosts, decision.placement->host, &sched::HostFacts::name);
   const bool own =
       host == hosts.end() || (host->price_per_hour == 0 && host->host_class != "market" && host->host_class != "cloud");
   if (own) return none;

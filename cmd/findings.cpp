@@ -2,8 +2,8 @@
 #include "cmd/findings.hpp"
 
 #include "base/text.hpp"
+#include "cmd/json_text.hpp"
 #include "control/measure/network_record.hpp"
-#include "ui/json.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
@@ -85,13 +85,11 @@ Result<void> show_measured(Context& context, registry::Registry& registry, const
 }
 
 std::string findings_json(const std::vector<probe::Finding>& findings) {
-  std::string list;
-  for (const probe::Finding& finding : findings)
-    list += (list.empty() ? "" : ",") + ("{\"point\":" + ui::quoted(finding.point)) +
-            ",\"ok\":" + (finding.ok ? "true" : "false") + ",\"required\":" + (finding.required ? "true" : "false") +
-            ",\"detail\":" + ui::quoted(finding.detail) +
-            ",\"fix\":" + (finding.fix.empty() ? "null" : ui::quoted(finding.fix)) + "}";
-  return "[" + list + "]";
+  return json_list(findings, [](const probe::Finding& finding) {
+    JsonObject json;
+    json("point", finding.point)("ok", finding.ok)("required", finding.required)("detail", finding.detail);
+    return json.text_or_null("fix", finding.fix).text();
+  });
 }
 
 }  // namespace gridctl::cmd

@@ -19,10 +19,6 @@ constexpr std::string_view k_last_output = "last_output";  // the event that rep
 constexpr std::size_t k_events_page = 200;                    // events read at once
 constexpr std::size_t k_events_before = 5;                    // shown by `watch` before what is new
 
-Error stopped_error(Code code, std::string what, const JobId& id) {
-  return make_error(code, std::move(what) + "; the job continues", "gridctl job watch " + id.value);
-}
-
 // The block at the bottom of a terminal that is drawn anew when it changes.
 class Block {
  public:
@@ -129,16 +125,39 @@ class Watcher {
 };
 }  // namespace
 
-Result<void> follow(Context& context, registry::Registry& registry, const JobId& id,
-                    const std::function<Result<bool>(const registry::Job&)>& look) {
+Result<void> repeat(Context& context, Duration period, const std::function<Result<bool>()>& look,
+                    const std::string& meanwhile, const std::string& again) {
   os::Loop loop;
   std::optional<Error> problem;
-  std::optional<registry::Job> job;
-  std::int64_t version = -1;
   const auto end_with = [&](Error error) {
     problem = std::move(error);
     loop.stop();
   };
+  const std::optional<BootTime> deadline =
+      context.timeout ? std::optional(context.clock.boot() + *context.timeout) : std::nullopt;
+  const auto turn = [&] {
+    Result<bool> done = look();
+    if (!done) return end_with(std::move(done).error());
+    if (*done) return loop.stop();
+    if (!deadline || context.clock.boot() < *deadline) return;
+    context.exit_code_of_error = 124;
+    end_with(make_error(Code::timed_out, "--timeout " + format_duration(*context.timeout) + " ran out; " + meanwhile,
+                        again));
+  };
+  const auto interrupted = [&] { end_with(make_error(Code::interrupted, "interrupted; " + meanwhile, again)); };
+  const os::Loop::Watch on_int = loop.on_signal(SIGINT, interrupted);
+  const os::Loop::Watch on_term = loop.on_signal(SIGTERM, interrupted);
+  const os::Loop::Timer first = loop.after(Duration{0}, turn);
+  const os::Loop::Timer every = loop.every(period, turn);
+  loop.run();
+  if (problem) return *problem;
+  return {};
+}
+
+Result<void> follow(Context& context, registry::Registry& registry, const JobId& id,
+                    const std::function<Result<bool>(const registry::Job&)>& look) {
+  std::optional<registry::Job> job;
+  std::int64_t version = -1;
   BootTime next_check{};
   const auto tick = [&]() -> Result<bool> {
     TRY_ASSIGN(const std::int64_t now, registry.data_version());
@@ -154,24 +173,7 @@ Result<void> follow(Context& context, registry::Registry& registry, const JobId&
     }
     return look(*job);
   };
-  const std::optional<BootTime> deadline =
-      context.timeout ? std::optional(context.clock.boot() + *context.timeout) : std::nullopt;
-  const auto turn = [&] {
-    Result<bool> done = tick();
-    if (!done) return end_with(std::move(done).error());
-    if (*done) return loop.stop();
-    if (!deadline || context.clock.boot() < *deadline) return;
-    context.exit_code_of_error = 124;
-    end_with(stopped_error(Code::timed_out, "--timeout " + format_duration(*context.timeout) + " ran out", id));
-  };
-  const auto interrupted = [&] { end_with(stopped_error(Code::interrupted, "interrupted", id)); };
-  const os::Loop::Watch on_int = loop.on_signal(SIGINT, interrupted);
-  const os::Loop::Watch on_term = loop.on_signal(SIGTERM, interrupted);
-  const os::Loop::Timer first = loop.after(Duration{0}, turn);
-  const os::Loop::Timer period = loop.every(k_follow_period, turn);
-  loop.run();
-  if (problem) return *problem;
-  return {};
+  return repeat(context, k_follow_period, tick, "the job continues", "gridctl job watch " + id.value);
 }
 
 Result<registry::Job> watch(Context& context, registry::Registry& registry, const JobId& id,

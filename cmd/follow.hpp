@@ -12,9 +12,13 @@ namespace gridctl::cmd {
 // How often the database is asked whether anything changed, and the log files whether they grew.
 inline constexpr Duration k_follow_period = std::chrono::milliseconds{150};
 
-// Calls `look` at once and then every period with the job as it is then (read anew only after a commit), until it
-// returns true. A supervisor that died meanwhile is started again. timed_out (with exit code 124) when --timeout runs
-// out, interrupted on SIGINT and SIGTERM; both name the line that goes on watching.
+// Calls `look` at once and then every period until it returns true. timed_out (with exit code 124) when --timeout runs
+// out, interrupted on SIGINT and SIGTERM; both say what goes on `meanwhile`, and the line that waits `again`.
+[[nodiscard]] Result<void> repeat(Context& context, Duration period, const std::function<Result<bool>()>& look,
+                                  const std::string& meanwhile, const std::string& again);
+
+// The same with the job as it is then (read anew only after a commit). A supervisor that died meanwhile is started
+// again.
 [[nodiscard]] Result<void> follow(Context& context, registry::Registry& registry, const JobId& id,
                                   const std::function<Result<bool>(const registry::Job&)>& look);
 

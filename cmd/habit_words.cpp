@@ -14,7 +14,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 bool one_of(std::string_view word, std::span<const std::string_view> words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
+  return std::ranges::find(words, word) != words.end();
 }
 constexpr std::array<std::string_view, 12> k_tools{"sky",    "dstack", "vastai", "kubectl", "docker", "podman",
                                                    "nerdctl", "slurm",  "oc",     "modal",   "runpodctl", "k9s"};

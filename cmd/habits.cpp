@@ -153,7 +153,7 @@ std::optional<Error> missing_dashes(const Command& command, const Parsed& parsed
                                     const std::vector<std::string>& arguments) {
   if (command.tail.empty() || parsed.has_command || parsed.positionals.size() <= command.positionals.size())
     return std::nullopt;
-  const auto first = std::find(arguments.begin(), arguments.end(), parsed.positionals[0]);
+  const auto first = std::ranges::find(arguments, parsed.positionals[0]);
   std::vector<std::string> options, words(first, arguments.end());
   for (auto at = arguments.begin(); at != first; ++at)
     if (*at != command.noun && *at != command.verb) options.push_back(*at);

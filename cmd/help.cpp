@@ -56,13 +56,9 @@ std::string options_list(std::span<const Option> options, std::size_t columns, c
 }
 
 std::string exit_list(const Command& command, std::size_t columns) {
-  std::vector<int> codes{0, 2};
-  codes.insert(codes.end(), command.exit_codes.begin(), command.exit_codes.end());
-  if (command.waits) codes.push_back(124);
-  std::sort(codes.begin(), codes.end());
-  codes.erase(std::unique(codes.begin(), codes.end()), codes.end());
   std::vector<std::pair<std::string, std::string>> entries;
-  for (const int code : codes) entries.emplace_back(std::to_string(code), std::string(exit_meaning(code)));
+  for (const int code : exit_codes_of(command))
+    entries.emplace_back(std::to_string(code), std::string(exit_meaning(code)));
   return list(entries, columns);
 }
 }  // namespace

@@ -149,7 +149,7 @@ void say_next(Context& context, const std::vector<HostName>& hosts) {
 std::string json_of(const std::vector<Looked>& looked, const std::vector<HostName>& recorded) {
   std::string list;
   for (const Looked& one : looked) {
-    const bool is_new = one.found && std::find(recorded.begin(), recorded.end(), one.found->provider.name) != recorded.end();
+    const bool is_new = one.found && std::ranges::find(recorded, one.found->provider.name) != recorded.end();
     list += (list.empty() ? "" : ",") + ("{\"host\":" + ui::quoted(one.name)) + ",\"answers\":" +
             (one.found ? "true" : "false") + ",\"registered\":" + (is_new ? "true" : "false") + ",\"problem\":" +
             (one.found ? "null" : ui::quoted(one.found.error().message)) + "}";

@@ -4,6 +4,7 @@
 #include "cmd/context.hpp"
 #include "cmd/drill.hpp"
 #include "cmd/follow.hpp"
+#include "cmd/json_text.hpp"
 #include "cmd/log_reader.hpp"
 #include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
@@ -12,7 +13,6 @@
 #include "control/daemon/daemon.hpp"
 #include "job/drill.hpp"
 #include "os/files.hpp"
-#include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
@@ -228,14 +228,11 @@ std::string summary_of(const job::DrillVerdict& verdict, const std::optional<Dur
 }
 
 std::string drill_json(const registry::Drill& drill, const job::DrillFacts& facts, std::uint64_t bytes) {
-  const auto number = [](const auto& value) { return value ? std::to_string(*value) : std::string("null"); };
-  std::optional<double> seconds;
-  if (drill.took) seconds = std::chrono::duration<double>(*drill.took).count();
-  const auto host = [](const std::string& name) { return name.empty() ? std::string("null") : ui::quoted(name); };
-  return "{\"name\":" + ui::quoted(drill.name) + ",\"job_id\":" + ui::quoted(drill.id.value) +
-         ",\"recoverable\":" + ui::quoted(drill.verdict) + ",\"seconds\":" + number(seconds) +
-         ",\"steps_lost\":" + number(drill.steps_lost) + ",\"from\":" + host(facts.from) + ",\"to\":" + host(facts.to) +
-         ",\"checkpoint_bytes\":" + std::to_string(bytes) + ",\"summary\":" + ui::quoted(drill.summary) + "}";
+  JsonObject json;
+  json("name", drill.name)("job_id", drill.id.value)("recoverable", drill.verdict);
+  json.raw("seconds", drill.took ? std::to_string(seconds(*drill.took)) : "null")("steps_lost", drill.steps_lost);
+  json.text_or_null("from", facts.from).text_or_null("to", facts.to);
+  return json("checkpoint_bytes", bytes)("summary", drill.summary).text();
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {

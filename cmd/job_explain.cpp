@@ -7,13 +7,13 @@
 #include "cmd/deadline_view.hpp"
 #include "cmd/followed.hpp"
 #include "cmd/job_plan.hpp"
+#include "cmd/json_text.hpp"
 #include "cmd/provider_facts.hpp"
 #include "control/copies/remotes.hpp"
 #include "control/fleet/host_facts.hpp"
 #include "control/follow/gang_backend.hpp"
 #include "control/follow/job_knowledge.hpp"
 #include "sched/place.hpp"
-#include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
@@ -81,11 +81,10 @@ Result<void> add_backend(registry::Registry& registry, const registry::Job& job,
 }
 
 std::string json_of(const registry::Job& job, const std::vector<std::string>& lines, const sched::Outline& outline) {
-  std::string list;
-  for (const std::string& line : lines) list += (list.empty() ? "" : ",") + ui::quoted(line);
-  return "{\"job_id\":" + ui::quoted(job.id.value) + ",\"state\":" + ui::quoted(job::state_name(job.state)) +
-         ",\"reason\":" + ui::quoted(job.reason) + ",\"reason_text\":" + ui::quoted(job.machine.reason_text) +
-         ",\"lines\":[" + list + "],\"plan\":" + outline_json(outline) + "}";
+  JsonObject json;
+  json("job_id", job.id.value)("state", job::state_name(job.state))("reason", job.reason);
+  json("reason_text", job.machine.reason_text).raw("lines", json_list(lines));
+  return json.raw("plan", outline_json(outline)).text();
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {
@@ -107,10 +106,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY(add_refusals(registry, job.spec, lines));
   TRY(add_backend(registry, job, lines));
   TRY_ASSIGN(const sched::Outline outline, outline_of(registry, job, hosts));
-  if (context.json) {
-    context.print_line(json_of(job, lines, outline));
-    return 0;
-  }
+  if (context.json) return context.print_line(json_of(job, lines, outline));
   std::string head = job.name + " (" + job.id.value + ") is " + std::string(job::state_name(job.state));
   const std::string& why = job.machine.reason_text.empty() ? job.reason : job.machine.reason_text;
   if (!why.empty()) head += ": " + why;

@@ -95,16 +95,11 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY(warn_unfollowed(context, registry));
   TRY_ASSIGN(std::vector<registry::JobRow> jobs, registry.jobs(filter));
-  if (context.json) {
-    context.print_line(ui::jobs_json(jobs));
-    return 0;
-  }
-  if (jobs.empty()) {
-    context.note(!filter.states.empty() ? "no job is in this state"
-                 : filter.active_only   ? "no job is active"
-                                        : "no jobs yet; start one: gridctl job submit FILE.yaml");
-    return 0;
-  }
+  if (context.json) return context.print_line(ui::jobs_json(jobs));
+  if (jobs.empty())
+    return context.note(!filter.states.empty() ? "no job is in this state"
+                        : filter.active_only   ? "no job is active"
+                                               : "no jobs yet; start one: gridctl job submit FILE.yaml");
   const bool older = filter.limit == k_shown && jobs.size() == k_shown;
   TRY_ASSIGN(const ui::Table table, table_of(registry, std::move(jobs), context.now()));
   context.print(table.render(context.columns_out(), context.out_style));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/job_plan.hpp"
 
-#include "ui/json.hpp"
+#include "cmd/json_text.hpp"
 
 namespace gridctl::cmd {
 
@@ -34,34 +34,31 @@ std::vector<sched::Chosen> chosen_of(const registry::Job& job, const std::vector
   return chosen;
 }
 
-std::string member_json(bool first, const sched::Placement& member) {
-  std::string gpus;
-  for (const std::string& uuid : member.gpu_uuids) gpus += (gpus.empty() ? "" : ",") + ui::quoted(uuid);
-  return std::string(first ? "" : ",") + "{\"provider\":" + ui::quoted(member.host.value) +
-         ",\"engine\":" + ui::quoted(engine_name(member.engine)) + ",\"gpus\":[" + gpus +
-         "],\"price\":" + ui::json_number(member.price_per_hour) + "}";
+std::string members_json(std::span<const sched::Placement> members) {
+  return json_list(members, [](const sched::Placement& member) {
+    JsonObject json;
+    json("provider", member.host.value)("engine", engine_name(member.engine));
+    return json.raw("gpus", json_list(member.gpu_uuids))("price", member.price_per_hour).text();
+  });
 }
 
 std::string estimate_json(const sched::Estimate& estimate) {
   if (estimate.is_never()) return "null";
-  const auto hours = [](double seconds) { return ui::json_number(seconds / 3600); };
-  return "{\"hours\":" + hours(estimate.takes()) + ",\"cost\":" + ui::json_number(estimate.cost()) +
-         ",\"work_hours\":" + hours(estimate.work) + ",\"checkpoint_hours\":" + hours(estimate.saving) +
-         ",\"lost_hours\":" + hours(estimate.lost) + ",\"recovery_hours\":" + hours(estimate.recovery) +
-         ",\"transfer_hours\":" + hours(estimate.transfer) + ",\"start_hours\":" + hours(estimate.start) + "}";
+  JsonObject json;
+  json("hours", estimate.takes() / 3600)("cost", estimate.cost())("work_hours", estimate.work / 3600);
+  json("checkpoint_hours", estimate.saving / 3600)("lost_hours", estimate.lost / 3600);
+  json("recovery_hours", estimate.recovery / 3600)("transfer_hours", estimate.transfer / 3600);
+  return json("start_hours", estimate.start / 3600).text();
 }
 
 std::string outline_json(const sched::Outline& outline) {
   const sched::Coupling& coupling = outline.coupling;
-  std::string notes;
-  for (const std::string& note : outline.notes) notes += (notes.empty() ? "" : ",") + ui::quoted(note);
-  return "{\"class\":" + ui::quoted(job::class_name(coupling.job_class)) + ",\"what\":" + ui::quoted(coupling.what) +
-         ",\"why\":" + ui::quoted(coupling.why) + ",\"needs\":" + ui::quoted(coupling.needs) +
-         ",\"mixed_vendors\":" + (coupling.mixed_vendors ? "true" : "false") +
-         ",\"backend\":" + ui::quoted(job::backend_name(outline.backend.backend)) +
-         ",\"backend_why\":" + ui::quoted(outline.backend.why) + ",\"strategy\":" + ui::quoted(coupling.strategy) +
-         ",\"notes\":[" + notes +
-         "],\"list_price\":" + (outline.list_price.empty() ? "null" : ui::quoted(outline.list_price)) + "}";
+  JsonObject json;
+  json("class", job::class_name(coupling.job_class))("what", coupling.what)("why", coupling.why);
+  json("needs", coupling.needs)("mixed_vendors", coupling.mixed_vendors);
+  json("backend", job::backend_name(outline.backend.backend))("backend_why", outline.backend.why);
+  json("strategy", coupling.strategy).raw("notes", json_list(outline.notes));
+  return json.text_or_null("list_price", outline.list_price).text();
 }
 
 Error impossible_error(const std::string& job_name, const sched::Impossible& no) {

@@ -23,8 +23,8 @@ namespace gridctl::cmd {
 [[nodiscard]] std::vector<sched::Chosen> chosen_of(const registry::Job& job,
                                                    const std::vector<sched::HostFacts>& hosts);
 
-// {"provider","engine","gpus","price"}, with a comma before it unless it is the first of a list.
-[[nodiscard]] std::string member_json(bool first, const sched::Placement& member);
+// A list of {"provider","engine","gpus","price"}.
+[[nodiscard]] std::string members_json(std::span<const sched::Placement> members);
 // {"hours","cost","work_hours",…}: expected until the end; null when it will not come.
 [[nodiscard]] std::string estimate_json(const sched::Estimate& estimate);
 // {"class",…}: for the key "plan".

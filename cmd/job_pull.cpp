@@ -4,13 +4,13 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/empty_directory.hpp"
+#include "cmd/json_text.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/follow/results.hpp"
 #include "control/reach/ssh_network.hpp"
 #include "os/loop.hpp"
 #include "store/copy_out.hpp"
 #include "store/file_workers.hpp"
-#include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
@@ -105,9 +105,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY(copy_into(directory, tree, chunks, store::threads_here(), "gridctl job pull " + id.value)
           .context("while copying the outputs to " + directory.string()));
   if (context.json)
-    context.print_line("{\"job_id\":" + ui::quoted(id.value) +
-                       ",\"directory\":" + ui::quoted(std::filesystem::absolute(directory).string()) + ",\"bytes\":" +
-                       std::to_string(tree.total_bytes()) + ",\"files\":" + std::to_string(tree.file_count()) + "}");
+    context.print_line(JsonObject()("job_id", id.value)("directory", std::filesystem::absolute(directory).string())(
+                           "bytes", tree.total_bytes())("files", tree.file_count())
+                           .text());
   else
     context.print_line(job.name + ": " + control::files_in_words(tree.file_count(), tree.total_bytes(), {}) + " in " +
                        directory.string());

@@ -151,8 +151,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const registry::Job now, registry.job(id));
   context.print_line(context.json ? ui::submitted_json(id, now.name, now.state)
                                   : now.name + " (" + id.value + ") goes on");
-  context.note("follow it: gridctl job watch " + id.value);
-  return 0;
+  return context.note("follow it: gridctl job watch " + id.value);
 }
 }  // namespace
 }  // namespace job_resume

@@ -138,11 +138,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<DeadlineView> deadline, deadline_of(registry, job, context.now()));
   TRY_ASSIGN(const std::vector<registry::JobRow> replicas, registry.replicas(id));
   TRY_ASSIGN(const Metrics told, told_by(registry, job));
-  if (context.json) {
-    context.print_line(
+  if (context.json)
+    return context.print_line(
         ui::job_json(job, attempts, replicas, deadline ? std::optional{deadline->told} : std::nullopt, told));
-    return 0;
-  }
   double price = job.machine.price_per_hour();
   for (const registry::JobRow& replica : replicas) {
     TRY_ASSIGN(const registry::Job its, registry.job(replica.id));

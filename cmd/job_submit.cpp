@@ -8,6 +8,7 @@
 #include "cmd/drill.hpp"
 #include "cmd/follow.hpp"
 #include "cmd/job_plan.hpp"
+#include "cmd/json_text.hpp"
 #include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
 #include "cmd/submission.hpp"
@@ -131,35 +132,36 @@ Result<SubmitPreview> prospect_of(registry::Registry& registry, const job::Spec&
   return prospect;
 }
 
+std::string rejection_json(const sched::Rejection& one) {
+  JsonObject json;
+  json("provider", one.host.value)("code", one.code)("detail", one.detail)("temporary", one.temporary);
+  return json.text();
+}
+
 std::string dry_run_json(const job::Spec& spec, const SubmitPreview& prospect,
                          const std::vector<control::InputListing>& sent) {
   const sched::Decision& decision = prospect.decision;
-  std::string lines;
-  for (const sched::Rejection& rejection : decision.rejections)
-    lines += (lines.empty() ? "" : ",") + ("{\"provider\":" + ui::quoted(rejection.host.value)) +
-             ",\"code\":" + ui::quoted(rejection.code) + ",\"detail\":" + ui::quoted(rejection.detail) +
-             ",\"temporary\":" + (rejection.temporary ? "true" : "false") + "}";
   const auto& placement = decision.placement;
-  const bool gang_plan = prospect.gang && prospect.gang->plan;
-  std::string members;
-  if (gang_plan)
-    for (const sched::Placement& member : prospect.gang->plan->members) members += member_json(members.empty(), member);
-  else if (placement && !prospect.gang) members = member_json(true, *placement);
-  std::string replicas;
-  for (const sched::Placement& replica : prospect.replicas.placements)
-    replicas += member_json(replicas.empty(), replica);
-  const sched::Estimate* end = gang_plan                     ? &prospect.gang->plan->estimate
-                               : placement && !prospect.gang ? &placement->estimate
-                                                             : nullptr;
-  return "{\"name\":" + ui::quoted(spec.name) +
-         ",\"provider\":" + (placement ? ui::quoted(placement->host.value) : "null") +
-         ",\"engine\":" + (placement ? ui::quoted(engine_name(placement->engine)) : "null") +
-         ",\"reason\":" + (placement ? ui::quoted(placement->reason) : "null") + ",\"rejections\":[" + lines +
-         "],\"fault_tolerance\":" + (decision.tolerance ? std::to_string(decision.tolerance->level) : "null") +
-         ",\"members\":[" + members + "],\"replicas\":[" + (spec.replicas > 1 ? replicas : "") +
-         "],\"expected\":" + (end != nullptr ? estimate_json(*end) : "null") +
-         ",\"deadline\":" + ui::deadline_json(prospect.deadline) + ",\"plan\":" + outline_json(prospect.outline) +
-         ",\"sent\":" + sent_json(sent) + "}";
+  std::vector<sched::Placement> members;
+  const sched::Estimate* end = nullptr;
+  if (prospect.gang && prospect.gang->plan) {
+    members = prospect.gang->plan->members;
+    end = &prospect.gang->plan->estimate;
+  } else if (placement && !prospect.gang) {
+    members = {*placement};
+    end = &placement->estimate;
+  }
+  JsonObject json;
+  json("name", spec.name).raw("provider", placement ? ui::quoted(placement->host.value) : "null");
+  json.raw("engine", placement ? ui::quoted(engine_name(placement->engine)) : "null");
+  json.raw("reason", placement ? ui::quoted(placement->reason) : "null");
+  json.raw("rejections", json_list(decision.rejections, rejection_json));
+  json.raw("fault_tolerance", decision.tolerance ? std::to_string(decision.tolerance->level) : "null");
+  json.raw("members", members_json(members));
+  json.raw("replicas", spec.replicas > 1 ? members_json(prospect.replicas.placements) : "[]");
+  json.raw("expected", end != nullptr ? estimate_json(*end) : "null");
+  json.raw("deadline", ui::deadline_json(prospect.deadline)).raw("plan", outline_json(prospect.outline));
+  return json.raw("sent", sent_json(sent)).text();
 }
 
 // Why it is not accepted: the same for a trial and in earnest.

@@ -4,10 +4,10 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/copies/newest.hpp"
 #include "os/files.hpp"
-#include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
@@ -60,16 +60,13 @@ Result<int> export_key(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<std::string> secret, passphrase(parsed));
   TRY_ASSIGN(std::string text, secret ? key->to_text(*secret) : Result<std::string>(key->to_text()));
   text += newest_lines(context, *key);
-  if (parsed.positionals.empty()) {
-    context.print(text);
-    return 0;
-  }
+  if (parsed.positionals.empty()) return context.print(text);
   const os::Path file = parsed.positionals[0];
   if (os::exists(file)) return make_error(Code::exists, sanitize(file.native()) + " exists already");
   TRY(os::write_file_durably(file, text));
   if (context.json)
-    context.print_line("{\"key_id\":" + ui::quoted(id_text(*key)) + ",\"file\":" + ui::quoted(file.native()) +
-                       ",\"protected\":" + (secret ? "true" : "false") + "}");
+    context.print_line(
+        JsonObject()("key_id", id_text(*key))("file", file.native())("protected", secret.has_value()).text());
   else
     context.print_line("key " + id_text(*key) + " is in " + sanitize(file.native()) +
                        (secret ? ", protected by the passphrase" : "; who has this file can read every checkpoint"));
@@ -86,9 +83,8 @@ Result<int> import_key(Context& context, const Parsed& parsed) {
              store::parse_newest(text, key).context("while reading " + sanitize(file.native())));
   TRY(control::install_key(context.paths(), key));
   TRY(control::remember_newest(context.paths(), key, newest));
-  context.print_line(context.json ? "{\"key_id\":" + ui::quoted(id_text(key)) + "}"
-                                  : "key " + id_text(key) + " is the key of " + context.state.native());
-  return 0;
+  return context.print_line(context.json ? JsonObject()("key_id", id_text(key)).text()
+                                         : "key " + id_text(key) + " is the key of " + context.state.native());
 }
 constexpr int k_exits_export[] = {3, 7};
 }  // namespace

@@ -2,8 +2,8 @@
 #include "base/bytes.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
 #include "control/copies/chunks.hpp"
-#include "ui/json.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
@@ -29,9 +29,9 @@ Result<int> run(Context& context, const Parsed&) {
   const auto name = [](const store::KeyId& id) { return to_hex(ByteView{id.bytes}); };
   const StoreSays says = compare(of_store, key);
   if (context.json) {
-    context.print_line("{\"key_id\":" + (key ? ui::quoted(name(key->id())) : "null") +
-                       ",\"file\":" + ui::quoted(paths.store_key().native()) + ",\"store\":" + ui::quoted(says.word) +
-                       ",\"store_key_id\":" + (of_store ? ui::quoted(name(of_store)) : "null") + "}");
+    JsonObject json;
+    json.text_or_null("key_id", key ? name(key->id()) : "")("file", paths.store_key().native())("store", says.word);
+    context.print_line(json.text_or_null("store_key_id", of_store ? name(of_store) : "").text());
   } else {
     ui::Facts facts;
     facts.add("key", key ? name(key->id()) : "none; it is made when something is first stored");

@@ -4,8 +4,8 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/numbers.hpp"
 #include "control/follow/secrets.hpp"
 #include "os/entries.hpp"
 
@@ -15,13 +15,6 @@ namespace {
 constexpr std::size_t k_piece = 256 * 1024;  // bytes given at once
 constexpr std::string_view k_prefix = "attempt-", k_suffix = ".log", k_of_rank = ".rank-";
 
-std::optional<std::uint64_t> number_of(std::string_view digits) {
-  std::uint64_t number = 0;
-  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (digits.empty() || problem != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-  return number;
-}
-
 // Of "attempt-2.log" and "attempt-2.rank-1.log".
 std::optional<std::pair<AttemptNumber, int>> file_of(std::string_view name) {
   if (!name.starts_with(k_prefix) || !name.ends_with(k_suffix) || name.size() <= k_prefix.size() + k_suffix.size())
@@ -29,12 +22,12 @@ std::optional<std::pair<AttemptNumber, int>> file_of(std::string_view name) {
   std::string_view middle = name.substr(k_prefix.size(), name.size() - k_prefix.size() - k_suffix.size());
   int rank = 0;
   if (const std::size_t at = middle.find(k_of_rank); at != std::string_view::npos) {
-    const auto found = number_of(middle.substr(at + k_of_rank.size()));
+    const auto found = parse_number<std::uint64_t>(middle.substr(at + k_of_rank.size()));
     if (!found || *found == 0 || *found > 1'000'000) return std::nullopt;
     rank = static_cast<int>(*found);
     middle = middle.substr(0, at);
   }
-  const auto attempt = number_of(middle);
+  const auto attempt = parse_number<std::uint64_t>(middle);
   if (!attempt || *attempt == 0) return std::nullopt;
   return std::pair{AttemptNumber{*attempt}, rank};
 }
@@ -72,7 +65,7 @@ Result<std::vector<LogReader::File>> LogReader::files() const {
   TRY_ASSIGN(const std::vector<std::string> names, os::list_directory(paths_.logs_of(job_)));
   for (const std::string& name : names)
     if (const auto file = file_of(name); file && (!only_ || file->first == *only_)) found.push_back(*file);
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 
@@ -105,8 +98,7 @@ Result<void> LogReader::read_new(const Sink& sink, bool all) {
   for (const File& file : found) {
     if (file.first < current_) continue;
     current_ = file.first;
-    const bool alone =
-        std::count_if(found.begin(), found.end(), [&](const File& other) { return other.first == file.first; }) == 1;
+    const bool alone = std::ranges::count(found, file.first, &File::first) == 1;
     TRY(read_file(file, !all && !alone, all, sink));
   }
   return {};

@@ -41,7 +41,7 @@ std::string option_entry(const Option& option) {
   std::string text(option.help);
   if (!option.choices.empty()) {
     std::string choices(option.choices);
-    std::replace(choices.begin(), choices.end(), '|', ' ');
+    std::ranges::replace(choices, '|', ' ');
     text += "; one of: " + choices;
   }
   if (option.many) text += "; may be repeated";
@@ -66,13 +66,8 @@ std::string examples(std::span<const Example> list) {
 }
 
 std::string exit_entries(const Command& command) {
-  std::vector<int> codes{0, 2};
-  codes.insert(codes.end(), command.exit_codes.begin(), command.exit_codes.end());
-  if (command.waits) codes.push_back(124);
-  std::sort(codes.begin(), codes.end());
-  codes.erase(std::unique(codes.begin(), codes.end()), codes.end());
   std::string out;
-  for (const int code : codes) out += term(std::to_string(code), exit_meaning(code));
+  for (const int code : exit_codes_of(command)) out += term(std::to_string(code), exit_meaning(code));
   return out;
 }
 

@@ -34,7 +34,7 @@ std::string field_entry(const sched::Field& field) {
       ".TP\n.BR " + escaped(field.name) + " \" (" + escaped(kind_of(field)) + ")\"\n" + escaped(field.meaning) + ".";
   if (!field.aliases.empty()) {
     std::string others(field.aliases);
-    std::replace(others.begin(), others.end(), ' ', ',');
+    std::ranges::replace(others, ' ', ',');
     text += "\nAlso: " + escaped(join(split(others, ','), ", ")) + ".";
   }
   return text + "\n";

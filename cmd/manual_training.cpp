@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/formatted.hpp"
 #include "cmd/help.hpp"
 #include "plan/beyond.hpp"
 #include "plan/search.hpp"
@@ -17,12 +18,7 @@ struct Machine {
   int each, nodes;
 };
 
-std::string figure(double value, const char* form) {
-  char text[64];
-  std::snprintf(text, sizeof text, form, value);
-  return text;
-}
-std::string gigabytes(double bytes) { return figure(bytes / 1e9, bytes < 10e9 ? "%.1f GB" : "%.0f GB"); }
+std::string gigabytes(double bytes) { return formatted(bytes < 10e9 ? "%.1f GB" : "%.0f GB", bytes / 1e9); }
 
 plan::Question ask(const char* model, const Machine& machine, plan::Method method = plan::Method::full) {
   plan::Question out;
@@ -41,7 +37,7 @@ plan::Question ask(const char* model, const Machine& machine, plan::Method metho
 // "dp=8 zero=3 mb=1: 21 GB on each GPU, 12.3 s a step, 41 % MFU"
 std::string told(const plan::Plan& plan) {
   return plan::text_of(plan.layout) + ": " + gigabytes(plan.memory.peak()) + " on each GPU, " +
-         figure(plan.time.seconds, "%.3g s a step, ") + figure(100 * plan.mfu, "%.0f %% MFU");
+         formatted("%.3g s a step, ", plan.time.seconds) + formatted("%.0f %% MFU", 100 * plan.mfu);
 }
 std::string best_of(const plan::Question& question) {
   const plan::Answer answer = plan::search(question);
@@ -66,9 +62,9 @@ std::string one_gpu() {
   const double n = facts.count.total;
   std::string text = paragraph(
       "A model with N parameters needs far more than its weights. In mixed precision with AdamW a GPU keeps " +
-      figure(facts.bytes.weight, "%.0f") + " bytes of weights, " + figure(facts.bytes.grad, "%.0f") +
-      " of gradients and " + figure(facts.bytes.optimizer, "%.0f") +
-      " of optimizer states for each parameter. llama-3.2-1b has " + figure(n / 1e9, "%.2f") +
+      formatted("%.0f", facts.bytes.weight) + " bytes of weights, " + formatted("%.0f", facts.bytes.grad) +
+      " of gradients and " + formatted("%.0f", facts.bytes.optimizer) +
+      " of optimizer states for each parameter. llama-3.2-1b has " + formatted("%.2f", n / 1e9) +
       " billion: " + gigabytes(memory.states()) + " before the first token.");
   const plan::Question large = ask("llama-3-8b", k_one);
   text += paragraph(
@@ -100,8 +96,8 @@ std::string many_gpus() {
   const plan::Question question = ask("llama-3-8b", k_node);
   std::string rows = "stage   states of llama-3-8b on each of 8 GPUs\n";
   for (int stage = 0; stage <= 3; ++stage)
-    rows += figure(stage, "%5.0f") + "   " + gigabytes(plan::memory_of(question.training, {.dp = 8, .zero = stage}).states()) +
-            "\n";
+    rows += formatted("%5d", stage) + "   " +
+            gigabytes(plan::memory_of(question.training, {.dp = 8, .zero = stage}).states()) + "\n";
   rows.pop_back();
   text += example(rows);
   return text + paragraph("On a node of eight A100: " + best_of(question) + ".");
@@ -131,12 +127,12 @@ std::string over_the_internet() {
   std::string text = paragraph(
       "A WAN is too slow for an exchange in every step: for 1.24 billion parameters of one byte each, an exchange over "
       "1 Gbit/s takes " +
-      figure(each.sync_s, "%.3g s") + ", and with steps of 10 s " + figure(100 * each.utilisation, "%.0f %%") +
+      formatted("%.3g s", each.sync_s) + ", and with steps of 10 s " + formatted("%.0f %%", 100 * each.utilisation) +
       " of the time would be computing. DiLoCo lets each island train alone for H steps and "
       "averages then.");
   if (seldom)
     text += paragraph("With H = " + std::to_string(seldom->inner_steps) + " it is " +
-                      figure(100 * seldom->utilisation, "%.0f %%") +
+                      formatted("%.0f %%", 100 * seldom->utilisation) +
                       ". gridctl plans the least H, up to 500, at which four fifths of the time are computing, and "
                       "refuses what no H can save.");
   return text;

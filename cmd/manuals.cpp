@@ -35,8 +35,7 @@ bool is_unique(std::string_view topic) {
   const auto pages = std::count_if(std::begin(k_manuals), std::end(k_manuals),
                                    [&](const Manual& manual) { return has_name(manual, topic); });
   const auto commands = nouns();
-  return pages == 1 &&
-         std::none_of(commands.begin(), commands.end(), [&](const NounText& noun) { return noun.noun == topic; });
+  return pages == 1 && std::ranges::none_of(commands, [&](const NounText& noun) { return noun.noun == topic; });
 }
 
 // Like git: $PAGER, else less; nullopt where the reader wants none.
@@ -69,7 +68,7 @@ const Manual* find_manual(std::string_view topic) {
   std::string plain(topic);
   if (plain.ends_with(')')) {
     plain.pop_back();
-    std::replace(plain.begin(), plain.end(), '(', '.');
+    std::ranges::replace(plain, '(', '.');
   }
   const bool only = is_unique(plain);
   for (const Manual& manual : k_manuals) {
@@ -92,8 +91,7 @@ std::vector<std::string> manual_topics() {
 Result<int> show_manual(Context& context, const Manual& manual) {
   if (const auto command = context.terminal_out ? pager() : std::nullopt)
     if (page_through(*command, manual.text)) return 0;
-  context.print(manual.text);
-  return 0;
+  return context.print(manual.text);
 }
 
 }  // namespace gridctl::cmd

@@ -2,9 +2,9 @@
 #include "cmd/plan_question.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "cmd/plan_islands.hpp"
 #include "cmd/provider_facts.hpp"
@@ -35,8 +35,7 @@ Result<GpuWords> read_gpu(const std::string& text) {
   const std::string counts = text.substr(colon + 1);
   const std::size_t times = counts.find('x');
   const auto whole = [](std::string_view digits, int& into) {
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), into);
-    return error == std::errc{} && end == digits.data() + digits.size() && into >= 1 && into <= 100'000;
+    return parse_into(digits, into) && into >= 1 && into <= 100'000;
   };
   if (!whole(counts.substr(0, times), out.each) ||
       (times != std::string::npos && !whole(counts.substr(times + 1), out.nodes)))
@@ -123,7 +122,7 @@ Machines group_of(const std::string& key, const std::vector<const sched::HostFac
   if (model == nullptr) out.cluster.device.name = key;
   out.nodes = static_cast<int>(hosts.size());
   out.site = first.site;
-  out.rdma = std::all_of(hosts.begin(), hosts.end(), [&](const sched::HostFacts* host) {
+  out.rdma = std::ranges::all_of(hosts, [&](const sched::HostFacts* host) {
     return sched::rdma_between(first.inventory, host->inventory).has_value();
   });
   double usd = 0, rate = 0;
@@ -150,13 +149,13 @@ Result<std::vector<Machines>> registered_machines(Context& context, const Parsed
   TRY_ASSIGN(const control::NetworkPicture picture, control::network_picture(registry, context.paths()));
   for (const sched::Site& site : picture.topology.sites)
     for (sched::HostFacts& host : hosts)
-      if (host.site.empty() && std::find(site.hosts.begin(), site.hosts.end(), host.name.value) != site.hosts.end())
+      if (host.site.empty() && std::ranges::find(site.hosts, host.name.value) != site.hosts.end())
         host.site = site.name;
   std::vector<const sched::HostFacts*> usable;
   for (const sched::HostFacts& host : hosts)
     if (query.matches(sched::subject_of(host)) && !host.drained && host.quarantined.empty()) usable.push_back(&host);
-  const bool without = std::any_of(usable.begin(), usable.end(),
-                                   [](const sched::HostFacts* host) { return host->inventory.gpus.empty(); });
+  const bool without =
+      std::ranges::any_of(usable, [](const sched::HostFacts* host) { return host->inventory.gpus.empty(); });
   std::vector<Machines> out = grouped(usable);
   if (out.empty())
     return make_error(
@@ -178,9 +177,7 @@ Result<double> read_amount(std::string_view option, std::string_view text) {
     if (power != std::string_view::npos) text.remove_suffix(1);
   }
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || !(value * factor >= 1) ||
-      value * factor > 1e18)
+  if (!parse_into(text, value) || !(value * factor >= 1) || value * factor > 1e18)
     return make_error(Code::usage, "--" + std::string(option) + ": expected a number such as 350M, 7B or 1.5T, got '" +
                                        sanitize(given, 60) + "'");
   return value * factor;

@@ -164,8 +164,8 @@ std::string frontier_plot(const std::vector<plan::Plan>& frontier, std::size_t c
   const auto by_time = std::minmax_element(frontier.begin(), frontier.end(), [](const auto& a, const auto& b) {
     return a.expected_hours() < b.expected_hours();
   });
-  const auto by_cost = std::minmax_element(frontier.begin(), frontier.end(),
-                                           [](const auto& a, const auto& b) { return a.usd < b.usd; });
+  const auto by_cost =
+      std::minmax_element(frontier.begin(), frontier.end(), [](const auto& a, const auto& b) { return a.usd < b.usd; });
   const double quick = by_time.first->expected_hours(), slow = by_time.second->expected_hours();
   const double cheap = by_cost.first->usd, dear = by_cost.second->usd;
   // Differences that no estimate tells apart make no picture.
@@ -213,16 +213,16 @@ std::string frontier_text(const PlanReport& report, std::size_t columns) {
   };
   for (const plan::Plan& plan : answer.frontier)
     if (plan.expected_hours() < k_hours_shown &&
-        std::none_of(rows.begin(), rows.end(), [&](const plan::Plan& row) { return stands_for(row, plan); }))
+        std::ranges::none_of(rows, [&](const plan::Plan& row) { return stands_for(row, plan); }))
       rows.push_back(plan);
-  std::sort(rows.begin(), rows.end(),
-            [](const plan::Plan& a, const plan::Plan& b) { return a.expected_hours() < b.expected_hours(); });
+  std::ranges::sort(rows,
+                    [](const plan::Plan& a, const plan::Plan& b) { return a.expected_hours() < b.expected_hours(); });
   if (rows.size() < 2) return "";
   std::string out =
       priced ? "\ntime against cost; no plan beats those with a star in both:\n" : "\nwith fewer GPUs:\n";
   for (const plan::Plan& plan : rows) {
-    const bool starred = priced && std::any_of(answer.frontier.begin(), answer.frontier.end(),
-                                               [&](const plan::Plan& one) { return stands_for(plan, one); });
+    const bool starred =
+        priced && std::ranges::any_of(answer.frontier, [&](const plan::Plan& one) { return stands_for(plan, one); });
     out += std::string(starred ? "* " : "  ") + hours(plan.expected_hours()) + "  " +
            (priced ? usd(plan.usd) + "  " : "") + std::to_string(plan.layout.gpus()) +
            (plan.layout.gpus() == 1 ? " GPU  " : " GPUs  ") + plan::text_of(plan.layout) + "\n";

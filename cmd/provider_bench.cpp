@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
-#include <cstdio>
 
 #include "base/bytes.hpp"
+#include "base/formatted.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
@@ -32,9 +31,7 @@ constexpr Option k_options[] = {
     {"gpu", 0, "UUID", "only this GPU", "all", Completion::nothing, "", true}};
 
 std::string number(double value, const char* unit) {
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), value >= 100 ? "%.0f %s" : "%.3g %s", value, unit);
-  return text.data();
+  return formatted(value >= 100 ? "%.0f %s" : "%.3g %s", value, unit);
 }
 
 struct Shown {

@@ -2,9 +2,9 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/findings.hpp"
+#include "cmd/json_text.hpp"
 #include "control/fleet/register_host.hpp"
 #include "control/fleet/rescan.hpp"
-#include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
@@ -37,8 +37,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
     findings.push_back(std::move(one));
   const bool passed = probe::passed(findings);
   if (context.json)
-    context.print_line("{\"name\":" + ui::quoted(provider.name.value) + ",\"passed\":" + (passed ? "true" : "false") +
-                       ",\"findings\":" + findings_json(findings) + "}");
+    context.print_line(
+        JsonObject()("name", provider.name.value)("passed", passed).raw("findings", findings_json(findings)).text());
   show_findings(context, findings);
   if (!passed)
     return make_error(Code::engine, "jobs cannot run on " + provider.name.value + " until what failed is mended");

@@ -8,7 +8,6 @@
 #include "cmd/context.hpp"
 #include "cmd/follow.hpp"
 #include "control/daemon/daemon.hpp"
-#include "os/loop.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -28,11 +27,6 @@ constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 constexpr Option k_options[] = {{"wait", 0, "", "return when the host is empty"},
                                 {"within", 0, "TIME", "wait this long for a job's next checkpoint", "10m"}};
 constexpr int k_exits_drain[] = {3, 7, 9, 130};
-
-Error stopped_error(Code code, std::string what, const HostName& name) {
-  return make_error(code, std::move(what) + "; " + name.value + " stays drained and goes on being emptied",
-                    "gridctl provider drain " + name.value + " --wait");
-}
 
 // Shows, line by line, what becomes of the jobs that are on a host.
 class Emptying {
@@ -98,30 +92,9 @@ class Emptying {
 
 Result<void> wait_until_empty(Context& context, registry::Registry& registry, const HostName& name) {
   Emptying emptying(context, registry, name);
-  os::Loop loop;
-  std::optional<Error> problem;
-  const std::optional<BootTime> deadline =
-      context.timeout ? std::optional(context.clock.boot() + *context.timeout) : std::nullopt;
-  const auto end_with = [&](Error error) {
-    problem = std::move(error);
-    loop.stop();
-  };
-  const auto turn = [&] {
-    Result<bool> empty = emptying.look();
-    if (!empty) return end_with(std::move(empty).error());
-    if (*empty) return loop.stop();
-    if (!deadline || context.clock.boot() < *deadline) return;
-    context.exit_code_of_error = 124;
-    end_with(stopped_error(Code::timed_out, "--timeout " + format_duration(*context.timeout) + " ran out", name));
-  };
-  const auto interrupted = [&] { end_with(stopped_error(Code::interrupted, "interrupted", name)); };
-  const os::Loop::Watch on_int = loop.on_signal(SIGINT, interrupted);
-  const os::Loop::Watch on_term = loop.on_signal(SIGTERM, interrupted);
-  const os::Loop::Timer first = loop.after(Duration{0}, turn);
-  const os::Loop::Timer period = loop.every(k_look_pause, turn);
-  loop.run();
-  if (problem) return *problem;
-  return {};
+  return repeat(
+      context, k_look_pause, [&] { return emptying.look(); }, name.value + " stays drained and goes on being emptied",
+      "gridctl provider drain " + name.value + " --wait");
 }
 
 std::string summary_of(const HostName& name, std::size_t jobs) {
@@ -141,14 +114,11 @@ Result<int> drain(Context& context, const Parsed& parsed) {
   TRY(registry.update_provider(provider));
   TRY_ASSIGN(const std::vector<JobId> jobs, registry.jobs_on(provider.name));
   if (!jobs.empty()) TRY(control::ensure_daemon(context.state, true));
-  if (!parsed.has("wait")) {
-    context.print_line(context.json ? ui::provider_json(provider) : summary_of(provider.name, jobs.size()));
-    return 0;
-  }
+  if (!parsed.has("wait"))
+    return context.print_line(context.json ? ui::provider_json(provider) : summary_of(provider.name, jobs.size()));
   if (!jobs.empty()) context.note(summary_of(provider.name, jobs.size()));
   TRY(wait_until_empty(context, registry, provider.name));
-  context.print_line(context.json ? ui::provider_json(provider) : provider.name.value + " is empty");
-  return 0;
+  return context.print_line(context.json ? ui::provider_json(provider) : provider.name.value + " is empty");
 }
 
 Result<int> undrain(Context& context, const Parsed& parsed) {
@@ -156,8 +126,7 @@ Result<int> undrain(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
   provider.drained = false;
   TRY(registry.update_provider(provider));
-  context.print_line(context.json ? ui::provider_json(provider) : provider.name.value + " gets jobs again");
-  return 0;
+  return context.print_line(context.json ? ui::provider_json(provider) : provider.name.value + " gets jobs again");
 }
 }  // namespace
 }  // namespace provider_drain

@@ -4,8 +4,8 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
 #include "control/measure/landmarks.hpp"
-#include "ui/json.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
@@ -32,20 +32,16 @@ std::string degrees(double value) {
 }
 
 std::string row_json(const control::LandmarkRow& row) {
-  return "{\"name\":" + ui::quoted(row.mark.name) + ",\"latitude\":" + degrees(row.mark.at.latitude) +
-         ",\"longitude\":" + degrees(row.mark.at.longitude) + ",\"address\":" + ui::quoted(row.address) +
-         ",\"country\":" + (row.mark.country.empty() ? "null" : ui::quoted(row.mark.country)) + "}";
+  JsonObject json;
+  json("name", row.mark.name).raw("latitude", degrees(row.mark.at.latitude));
+  json.raw("longitude", degrees(row.mark.at.longitude))("address", row.address);
+  return json.text_or_null("country", row.mark.country).text();
 }
 
 Result<int> list(Context& context, const std::vector<control::LandmarkRow>& rows) {
-  if (context.json) {
-    std::vector<std::string> texts;
-    for (const control::LandmarkRow& row : rows) texts.push_back(row_json(row));
-    context.print_line("[" + join(texts, ",") + "]");
-    return 0;
-  }
-  if (rows.empty()) context.note("no landmarks yet; gridctl provider landmark add NAME LATITUDE LONGITUDE ADDRESS");
-  if (rows.empty()) return 0;
+  if (context.json) return context.print_line(json_list(rows, row_json));
+  if (rows.empty())
+    return context.note("no landmarks yet; gridctl provider landmark add NAME LATITUDE LONGITUDE ADDRESS");
   ui::Table table({{.title = "NAME"},
                    {.title = "LATITUDE", .right = true},
                    {.title = "LONGITUDE", .right = true},
@@ -54,8 +50,7 @@ Result<int> list(Context& context, const std::vector<control::LandmarkRow>& rows
   for (const control::LandmarkRow& row : rows)
     table.add({row.mark.name, degrees(row.mark.at.latitude), degrees(row.mark.at.longitude), row.address,
                row.mark.country.empty() ? "-" : row.mark.country});
-  context.print(table.render(context.columns_out(), context.out_style));
-  return 0;
+  return context.print(table.render(context.columns_out(), context.out_style));
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {
@@ -68,7 +63,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
                       "gridctl provider landmark --help");
   const std::string& name = parsed.positionals[1];
   const auto former =
-      std::find_if(rows.begin(), rows.end(), [&](const control::LandmarkRow& row) { return row.mark.name == name; });
+      std::ranges::find_if(rows, [&](const control::LandmarkRow& row) { return row.mark.name == name; });
   if (action == "rm") {
     if (former == rows.end())
       return make_error(Code::not_found, "there is no landmark '" + sanitize(name) + "'",
@@ -76,8 +71,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     const control::LandmarkRow gone = *former;
     rows.erase(former);
     TRY(control::write_landmarks(paths, std::move(rows)));
-    context.print_line(context.json ? row_json(gone) : "landmark " + name + " is forgotten");
-    return 0;
+    return context.print_line(context.json ? row_json(gone) : "landmark " + name + " is forgotten");
   }
   std::vector<std::string> words(parsed.positionals.begin() + 1, parsed.positionals.end());
   if (parsed.has("country")) words.push_back(parsed.value("country"));
@@ -87,10 +81,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (former != rows.end()) rows.erase(former);
   rows.push_back(row);
   TRY(control::write_landmarks(paths, std::move(rows)));
-  context.print_line(context.json ? row_json(row)
-                                  : "landmark " + name + " at " + degrees(row.mark.at.latitude) + ", " +
-                                        degrees(row.mark.at.longitude));
-  return 0;
+  return context.print_line(context.json ? row_json(row)
+                                         : "landmark " + name + " at " + degrees(row.mark.at.latitude) + ", " +
+                                               degrees(row.mark.at.longitude));
 }
 }  // namespace
 }  // namespace provider_landmark

@@ -27,7 +27,7 @@ std::string rate_or_dash(const std::optional<double>& rate) { return rate ? cont
 
 std::string site_of(const control::NetworkPicture& picture, const std::string& name) {
   for (const sched::Site& site : picture.topology.sites)
-    if (std::find(site.hosts.begin(), site.hosts.end(), name) != site.hosts.end()) return site.name;
+    if (std::ranges::find(site.hosts, name) != site.hosts.end()) return site.name;
   return "-";
 }
 
@@ -100,7 +100,7 @@ void show(Context& context, const control::NetworkPicture& picture, const std::s
   if (!links.empty()) context.print("\n" + links.render(context.columns_out(), context.out_style));
   ui::Facts facts;
   const auto concerns = [&](const std::vector<std::string>& hosts) {
-    return only.empty() || std::find(hosts.begin(), hosts.end(), only) != hosts.end();
+    return only.empty() || std::ranges::find(hosts, only) != hosts.end();
   };
   for (const sched::Site& site : picture.topology.sites)
     if (site.hosts.size() > 1 && concerns(site.hosts)) facts.add("site " + site.name, join(site.hosts, ", "));

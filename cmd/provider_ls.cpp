@@ -77,24 +77,20 @@ Result<int> run(Context& context, const Parsed& parsed) {
     if (by_links) p.figures.merge(links[p.name.value]);
     return query.matches(control::subject_of(p));
   }));
-  std::stable_sort(providers.begin(), providers.end(), [&](const registry::Provider& a, const registry::Provider& b) {
+  std::ranges::stable_sort(providers, [&](const registry::Provider& a, const registry::Provider& b) {
     return order.before(control::subject_of(a), control::subject_of(b));
   });
   const bool followed = is_followed(context);
   for (registry::Provider& provider : providers)
     provider.liveness = liveness_today(provider, followed, context.now());
-  if (context.json) {
-    context.print_line(ui::providers_json(providers));
-    return 0;
-  }
+  if (context.json) return context.print_line(ui::providers_json(providers));
   if (providers.empty()) {
     context.note(any ? "no provider matches"
                      : "no providers yet; register one: gridctl provider register NAME ssh://user@host");
     if (any) tell_doubts(context, query);
     return 0;
   }
-  context.print(table_of(providers, context.now()).render(context.columns_out(), context.out_style));
-  return 0;
+  return context.print(table_of(providers, context.now()).render(context.columns_out(), context.out_style));
 }
 }  // namespace
 }  // namespace provider_ls

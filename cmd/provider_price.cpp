@@ -27,8 +27,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     return registry.add_host_event({0, provider.name, context.now(), "price", text});
   };
   if (before != *usd) TRY(registry.together(write));
-  context.print_line(context.json ? ui::provider_json(provider) : provider.name.value + " " + text);
-  return 0;
+  return context.print_line(context.json ? ui::provider_json(provider) : provider.name.value + " " + text);
 }
 }  // namespace
 }  // namespace provider_price

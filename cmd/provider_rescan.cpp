@@ -2,8 +2,8 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
 #include "control/fleet/rescan.hpp"
-#include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
@@ -16,11 +16,10 @@ constexpr Example k_examples[] = {{"After you added a card", "gridctl provider r
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 
 std::string changes_json(const HostName& name, std::span<const control::InventoryChange> changes) {
-  std::string list;
-  for (const control::InventoryChange& change : changes)
-    list += (list.empty() ? "" : ",") + std::string("{\"what\":") + ui::quoted(change.what) +
-            ",\"before\":" + ui::quoted(change.before) + ",\"after\":" + ui::quoted(change.after) + "}";
-  return "{\"name\":" + ui::quoted(name.value) + ",\"changes\":[" + list + "]}";
+  const std::string list = json_list(changes, [](const control::InventoryChange& change) {
+    return JsonObject()("what", change.what)("before", change.before)("after", change.after).text();
+  });
+  return JsonObject()("name", name.value).raw("changes", list).text();
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {
@@ -32,10 +31,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
              control::examine(provider, context.paths(), controller, deadline, context.clock));
   TRY_ASSIGN(const std::vector<control::InventoryChange> changes,
              control::keep_examined(registry, examined.provider, context.now()));
-  if (context.json) {
-    context.print_line(changes_json(provider.name, changes));
-    return 0;
-  }
+  if (context.json) return context.print_line(changes_json(provider.name, changes));
   for (const control::InventoryChange& change : changes) context.print_line(sanitize(control::describe(change)));
   if (changes.empty()) context.print_line(provider.name.value + " is as it was");
   return 0;

@@ -3,10 +3,10 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
 #include "control/copies/remotes.hpp"
 #include "control/daemon/daemon.hpp"
 #include "control/fleet/leave_host.hpp"
-#include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
@@ -58,7 +58,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   };
   TRY(registry.together(forget));  // no job may be left on a host that nobody knows
   if (!jobs.empty()) TRY(control::ensure_daemon(context.state, true));
-  context.print_line(context.json ? "{\"name\":" + ui::quoted(provider.name.value) + ",\"removed\":true}"
+  context.print_line(context.json ? JsonObject()("name", provider.name.value)("removed", true).text()
                                   : provider.name.value + " is forgotten");
   if (!jobs.empty()) context.note("what still runs there ends by itself when its lease does");
   tidy(context, registry, provider);

@@ -39,10 +39,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (looked_at) {
     TRY_ASSIGN(view.standing, control::load_standing(registry, view.provider.name));
   }
-  if (context.json) {
-    context.print_line(ui::provider_detail_json(view));
-    return 0;
-  }
+  if (context.json) return context.print_line(ui::provider_detail_json(view));
   TRY_ASSIGN(view.jobs, registry.jobs_on(view.provider.name));
   context.print(ui::provider_view(view, context.now(), context.columns_out(), context.out_style));
   TRY(show_measured(context, registry, view.provider.name));

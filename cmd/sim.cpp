@@ -160,9 +160,9 @@ std::vector<Try> hosts_of(const SimQuestion& question, const std::vector<const H
   }
   std::vector<const HostModel*> alone;
   for (const HostModel* host : hosts)
-    if (std::none_of(alone.begin(), alone.end(), [&](const HostModel* other) { return alike(*host, *other); }))
+    if (std::ranges::none_of(alone, [&](const HostModel* other) { return alike(*host, *other); }))
       alone.push_back(host);
-  if (std::any_of(hosts.begin(), hosts.end(), [&](const HostModel* host) {
+  if (std::ranges::any_of(hosts, [&](const HostModel* host) {
         return host->facts.price_per_hour != hosts.front()->facts.price_per_hour;
       })) {
     add("cheapest per hour", question.spec.constraints.providers, *hosts.front());

@@ -112,10 +112,9 @@ Result<void> apply_traces(const Parsed& parsed, bool hosts_given, SimQuestion& q
   for (const std::string& given : parsed.values("trace")) {
     const std::size_t equals = given.find('=');
     const std::string name = given.substr(0, equals);
-    const auto host =
-        equals == std::string::npos
-            ? hosts.end()
-            : std::find_if(hosts.begin(), hosts.end(), [&](const auto& h) { return h.facts.name.value == name; });
+    const auto host = equals == std::string::npos
+                          ? hosts.end()
+                          : std::ranges::find_if(hosts, [&](const auto& h) { return h.facts.name.value == name; });
     const bool named = equals != std::string::npos && host == hosts.end() && hosts_given;
     if (named && !std::filesystem::exists(given)) return no_such_host(name, hosts);
     TRY_ASSIGN(forecast::Trace trace, read_trace(host == hosts.end() ? given : given.substr(equals + 1)));
@@ -132,7 +131,7 @@ Result<void> apply_traces(const Parsed& parsed, bool hosts_given, SimQuestion& q
     }
   }
   if (!of_all) return {};
-  const auto rest = std::count_if(hosts.begin(), hosts.end(), [](const auto& h) { return h.recorded == nullptr; });
+  const auto rest = std::ranges::count_if(hosts, [](const auto& h) { return h.recorded == nullptr; });
   int rank = 0;
   for (forecast::HostModel& host : hosts) {
     if (host.recorded != nullptr) continue;
@@ -254,13 +253,12 @@ Result<void> read_settings(const Context& context, const Parsed& parsed, SimQues
 }
 
 void tell_of_hosts(SimQuestion& question, bool from_registry) {
-  const bool guessed = std::any_of(question.grid.hosts.begin(), question.grid.hosts.end(),
-                                   [](const auto& h) { return h.recorded == nullptr && h.rate_per_hour > 0; });
+  const bool guessed = std::ranges::any_of(question.grid.hosts,
+                                           [](const auto& h) { return h.recorded == nullptr && h.rate_per_hour > 0; });
   if (from_registry && guessed)
     question.assumptions.emplace_back(
         "failure rates are those of `gridctl provider show`, each run drawing them from their bands");
-  if (std::any_of(question.grid.hosts.begin(), question.grid.hosts.end(),
-                  [](const auto& h) { return h.recorded != nullptr; }))
+  if (std::ranges::any_of(question.grid.hosts, [](const auto& h) { return h.recorded != nullptr; }))
     question.assumptions.emplace_back(
         "hosts of a trace: each run begins at a random point of it, and their failure rates are learned meanwhile");
 }

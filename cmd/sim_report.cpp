@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
+#include "base/formatted.hpp"
 #include "base/text.hpp"
+#include "cmd/json_text.hpp"
 #include "cmd/sim_question.hpp"
 #include "ui/human.hpp"
-#include "ui/json.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
@@ -14,21 +14,9 @@ namespace gridctl::cmd {
 namespace {
 using IntervalKind = job::CheckpointPolicy::Interval;
 
-std::string percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, share > 0 && share < 0.1 ? "%.1f %%" : "%.0f %%", share * 100);
-  return text;
-}
-std::string json_number(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.10g", std::isfinite(value) ? value : 0.0);
-  return text;
-}
-std::string decimal(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, value < 10 ? "%.1f" : "%.0f", value);
-  return text;
-}
+std::string percent(double share) { return formatted(share > 0 && share < 0.1 ? "%.1f %%" : "%.0f %%", share * 100); }
+std::string json_number(double value) { return formatted("%.10g", std::isfinite(value) ? value : 0.0); }
+std::string decimal(double value) { return formatted(value < 10 ? "%.1f" : "%.0f", value); }
 
 std::string choice_text(const SimRow& row) {
   const bool fixed = row.interval == IntervalKind::fixed;
@@ -78,9 +66,8 @@ std::string best_lines(const SimQuestion& question, const SimReport& report) {
   if (report.cheapest != report.fastest && cheap.figures.cost.mean < fast.figures.cost.mean)
     text += "cheapest: " + choice_text(cheap) + ": " + long_time(cheap.figures.time.mean) + " for " +
             ui::money(cheap.figures.cost.mean) + "\n";
-  const bool some_never = std::any_of(report.rows.begin(), report.rows.end(), [](const SimRow& row) {
-    return row.figures.finished > 0 && !row.figures.all_finished();
-  });
+  const bool some_never = std::ranges::any_of(
+      report.rows, [](const SimRow& row) { return row.figures.finished > 0 && !row.figures.all_finished(); });
   if (some_never) text += "* of the runs that ended within " + horizon + "; others did not\n";
   return text;
 }
@@ -94,25 +81,19 @@ std::string where_it_goes(const SimRow& row) {
 }
 
 std::string spread_json(const forecast::Spread& spread) {
-  return "{\"mean\":" + json_number(spread.mean) + ",\"p5\":" + json_number(spread.low) +
-         ",\"p95\":" + json_number(spread.high) + "}";
+  JsonObject json;
+  json.raw("mean", json_number(spread.mean)).raw("p5", json_number(spread.low));
+  return json.raw("p95", json_number(spread.high)).text();
 }
 
 std::string row_json(const SimRow& row) {
   const forecast::Figures& f = row.figures;
-  std::string providers;
-  for (const std::string& name : row.providers) providers += (providers.empty() ? "" : ",") + ui::quoted(name);
-  const bool tuned = row.interval == IntervalKind::automatic;
-  std::string text = "{\"checkpoints\":" +
-                     ui::quoted(row.every ? "fixed"
-                                : tuned   ? "auto"
-                                          : "off") +
-                     ",\"interval_seconds\":" + (row.every ? json_number(*row.every) : "null") +
-                     ",\"hosts\":" + ui::quoted(row.hosts) + ",\"providers\":[" + providers + "]" +
-                     ",\"runs\":" + std::to_string(f.runs) + ",\"finished\":" + std::to_string(f.finished);
-  const bool any = f.finished > 0;
-  text +=
-      ",\"time_seconds\":" + (any ? spread_json(f.time) : "null") + ",\"cost\":" + (any ? spread_json(f.cost) : "null");
+  const bool tuned = row.interval == IntervalKind::automatic, any = f.finished > 0;
+  JsonObject json;
+  json("checkpoints", row.every ? "fixed" : std::string(tuned ? "auto" : "off"));
+  json.raw("interval_seconds", row.every ? json_number(*row.every) : "null")("hosts", row.hosts);
+  json.raw("providers", json_list(row.providers))("runs", f.runs)("finished", f.finished);
+  json.raw("time_seconds", any ? spread_json(f.time) : "null").raw("cost", any ? spread_json(f.cost) : "null");
   for (const auto& [name, value] : {std::pair{"work_seconds", f.work},
                                     {"stalled_seconds", f.stalled},
                                     {"lost_seconds", f.lost},
@@ -123,17 +104,11 @@ std::string row_json(const SimRow& row) {
                                     {"failures", f.failures},
                                     {"attempts", f.attempts},
                                     {"moves", f.moves}})
-    text += std::string(",\"") + name + "\":" + (any ? json_number(value) : "null");
-  text += ",\"in_time\":" + (f.in_time ? json_number(*f.in_time) : "null");
-  text += ",\"in_budget\":" + (f.in_budget ? json_number(*f.in_budget) : "null");
-  return text + "}";
+    json.raw(name, any ? json_number(value) : "null");
+  json.raw("in_time", f.in_time ? json_number(*f.in_time) : "null");
+  return json.raw("in_budget", f.in_budget ? json_number(*f.in_budget) : "null").text();
 }
 
-std::string list_json(const std::vector<std::string>& lines) {
-  std::string list;
-  for (const std::string& line : lines) list += (list.empty() ? "" : ",") + ui::quoted(line);
-  return "[" + list + "]";
-}
 }  // namespace
 
 std::string long_time(double seconds) {
@@ -154,17 +129,16 @@ std::string sim_text(const Context& context, const SimQuestion& question, const 
 }
 
 std::string sim_json(const SimQuestion& question, const SimReport& report) {
-  std::string rows;
-  for (const SimRow& row : report.rows) rows += (rows.empty() ? "" : ",") + row_json(row);
   const bool any = report.rows[report.fastest].figures.finished > 0;
-  return "{\"job\":" + ui::quoted(question.spec.name) + ",\"work_seconds\":" + json_number(question.grid.work) +
-         ",\"seed\":" + std::to_string(question.settings.seed) +
-         ",\"horizon_seconds\":" + json_number(question.grid.horizon) +
-         ",\"deadline_seconds\":" + (question.settings.deadline ? json_number(*question.settings.deadline) : "null") +
-         ",\"choices\":[" + rows + "],\"fastest\":" + (any ? std::to_string(report.fastest) : "null") +
-         ",\"cheapest\":" + (any ? std::to_string(report.cheapest) : "null") +
-         ",\"arithmetic\":" + list_json(report.arithmetic) + ",\"assumptions\":" + list_json(question.assumptions) +
-         "}";
+  const auto& deadline = question.settings.deadline;
+  JsonObject json;
+  json("job", question.spec.name).raw("work_seconds", json_number(question.grid.work))("seed", question.settings.seed);
+  json.raw("horizon_seconds", json_number(question.grid.horizon));
+  json.raw("deadline_seconds", deadline ? json_number(*deadline) : "null");
+  json.raw("choices", json_list(report.rows, row_json)).raw("fastest", any ? std::to_string(report.fastest) : "null");
+  json.raw("cheapest", any ? std::to_string(report.cheapest) : "null");
+  json.raw("arithmetic", json_list(report.arithmetic)).raw("assumptions", json_list(question.assumptions));
+  return json.text();
 }
 
 }  // namespace gridctl::cmd

@@ -46,7 +46,7 @@ std::vector<os::Path> included(const std::string& pattern, const os::Path& folde
   if (!names || !store::IgnorePattern::parse("/" + path.filename().string(), glob)) return found;
   for (const std::string& name : *names)
     if (!name.starts_with('.') && glob.matches(name, false)) found.push_back(path.parent_path() / name);
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 

@@ -5,10 +5,10 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
 #include "cmd/store_places.hpp"
 #include "control/copies/remote_work.hpp"
 #include "os/entries.hpp"
-#include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
@@ -43,8 +43,7 @@ Result<void> check_options(const Parsed& parsed, control::PlaceKind kind) {
       return make_error(Code::usage, "--" + std::string(name) + ": a provider says it by --region, --class and --label",
                         "gridctl provider register --help");
   const std::string location = parsed.value("location");
-  const bool is_plain =
-      std::all_of(location.begin(), location.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; });
+  const bool is_plain = std::ranges::all_of(location, [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; });
   if (parsed.has("location") && (location.empty() || location.size() > k_location_max || !is_plain))
     return make_error(Code::usage, "--location: expected a region such as DE or DE-BY, got '" +
                                        sanitize(location, k_location_max) + "'");
@@ -135,16 +134,12 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const bool known, claim(*backend, ours, parsed));
   TRY(registry.add_place(place));
   TRY(registry.note_answer(place.name, context.now()));
-  if (context.json) {
-    context.print_line("{\"name\":" + ui::quoted(place.name) + ",\"url\":" + ui::quoted(place.url) +
-                       ",\"has_copies\":" + (known ? "true" : "false") + "}");
-    return 0;
-  }
+  if (context.json)
+    return context.print_line(JsonObject()("name", place.name)("url", place.url)("has_copies", known).text());
   context.print_line(place.name + " keeps copies in " + sanitize(place.url) +
                      (known ? ", and has some already: see `gridctl store ls " + place.name + "`" : ""));
-  context.note("jobs with checkpoint.copies: 2 or more are copied there; `gridctl store sync " + place.name +
-               "` copies all that is kept");
-  return 0;
+  return context.note("jobs with checkpoint.copies: 2 or more are copied there; `gridctl store sync " + place.name +
+                      "` copies all that is kept");
 }
 }  // namespace
 }  // namespace store_add

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <charconv>
 
 #include "base/bytes.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
 #include "cmd/store_places.hpp"
 #include "control/copies/remote_work.hpp"
-#include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
@@ -27,11 +27,9 @@ Result<double> share_of(const Parsed& parsed) {
   if (!parsed.has("share")) return 0.1;
   std::string text = parsed.value("share");
   if (text.ends_with('%')) text.pop_back();
-  double percent = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), percent);
-  if (problem != std::errc{} || end != text.data() + text.size() || !(percent >= 0 && percent <= 100))
-    return make_error(Code::usage, "--share " + sanitize(parsed.value("share")) + " is none of 0% to 100%");
-  return percent / 100;
+  if (const auto percent = parse_number<double>(text); percent && *percent >= 0 && *percent <= 100)
+    return *percent / 100;
+  return make_error(Code::usage, "--share " + sanitize(parsed.value("share")) + " is none of 0% to 100%");
 }
 
 struct Outcome {
@@ -58,13 +56,12 @@ Result<Outcome> look(Context& context, const Parsed& parsed, double share) {
 
 std::string json_of(const Outcome& outcome) {
   const store::PlaceCheck& check = outcome.check;
-  std::string text = "{\"records\":" + std::to_string(check.records) + ",\"packs\":" + std::to_string(check.packs) +
-                     ",\"packs_read\":" + std::to_string(check.packs_read) +
-                     ",\"bytes_read\":" + std::to_string(check.bytes_read) +
-                     ",\"findings\":" + json_list(check.findings);
-  if (outcome.repair)
-    text += ",\"repaired\":" + json_list(outcome.repair->done) + ",\"failed\":" + json_list(outcome.repair->failed);
-  return text + "}";
+  JsonObject json;
+  json("records", check.records)("packs", check.packs)("packs_read", check.packs_read)("bytes_read", check.bytes_read);
+  json.raw("findings", json_list(check.findings));
+  if (const auto& repair = outcome.repair)
+    json.raw("repaired", json_list(repair->done)).raw("failed", json_list(repair->failed));
+  return json.text();
 }
 
 void print_lines(Context& context, const char* mark, const std::vector<std::string>& lines) {

@@ -4,15 +4,16 @@
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
+#include "cmd/checkpoint_remote.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
 #include "cmd/store_places.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/copies/copy_plan.hpp"
 #include "control/copies/remotes.hpp"
 #include "store/place.hpp"
 #include "ui/human.hpp"
-#include "ui/json.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
@@ -44,17 +45,12 @@ Result<std::vector<Line>> lines_of(registry::Registry& registry) {
     for (const control::PlaceOffer& offer : offers)
       if (offer.name == place.name) line.offer = offer;
     line.refused = control::refused_at(line.offer, copyable);
-    line.copies = static_cast<std::size_t>(std::count_if(
-        copies.begin(), copies.end(), [&](const registry::Copy& copy) { return copy.place == place.name; }));
+    line.copies = static_cast<std::size_t>(std::ranges::count(copies, place.name, &registry::Copy::place));
     line.due = control::due_at(place.name, offers, copyable, copies).size();
     line.missing = control::missing_at(line.offer, copyable, copies).size();
     lines.push_back(std::move(line));
   }
   return lines;
-}
-
-std::string time_or_null(const std::optional<WallTime>& time) {
-  return time ? ui::quoted(format_rfc3339(*time)) : "null";
 }
 
 std::string location_text(const control::PlaceOffer& offer) {
@@ -64,33 +60,20 @@ std::string location_text(const control::PlaceOffer& offer) {
 
 std::string json_of(const Line& line) {
   const registry::Place& place = line.place;
-  std::string refused;
-  for (const control::RefusedJob& one : line.refused)
-    refused += (refused.empty() ? "" : ",") + ("{\"job_id\":" + ui::quoted(one.job.value)) +
-               ",\"reason\":" + ui::quoted(one.why) + "}";
-  return "{\"name\":" + ui::quoted(place.name) + ",\"url\":" + ui::quoted(place.url) +
-         ",\"endpoint\":" + (place.endpoint.empty() ? "null" : ui::quoted(place.endpoint)) +
-         ",\"copies\":" + std::to_string(line.copies) + ",\"due\":" + std::to_string(line.due) +
-         ",\"missing\":" + std::to_string(line.missing) +
-         ",\"added_at\":" + ui::quoted(format_rfc3339(place.added_at)) +
-         ",\"answered_at\":" + time_or_null(place.answered_at) +
-         ",\"trouble_since\":" + time_or_null(place.trouble_at) +
-         ",\"trouble\":" + (place.trouble.empty() ? "null" : ui::quoted(place.trouble)) +
-         ",\"location\":" + (line.offer.region.empty() ? "null" : ui::quoted(line.offer.region)) +
-         ",\"lent\":" + (line.offer.lent ? "true" : "false") + ",\"refused\":[" + refused + "]}";
+  JsonObject json;
+  json("name", place.name)("url", place.url).text_or_null("endpoint", place.endpoint);
+  json("copies", line.copies)("due", line.due)("missing", line.missing)("added_at", place.added_at);
+  json("answered_at", place.answered_at)("trouble_since", place.trouble_at).text_or_null("trouble", place.trouble);
+  json.text_or_null("location", line.offer.region)("lent", line.offer.lent);
+  const auto refused = [](const control::RefusedJob& one) {
+    return JsonObject()("job_id", one.job.value)("reason", one.why).text();
+  };
+  return json.raw("refused", json_list(line.refused, refused)).text();
 }
 
 int print_places(Context& context, const std::vector<Line>& lines) {
-  if (context.json) {
-    std::string list = "[";
-    for (const Line& line : lines) list += (list.size() > 1 ? "," : "") + json_of(line);
-    context.print_line(list + "]");
-    return 0;
-  }
-  if (lines.empty()) {
-    context.note("no remotes yet; add one with: gridctl store add NAME dir:/path");
-    return 0;
-  }
+  if (context.json) return context.print_line(json_list(lines, [](const Line& line) { return json_of(line); }));
+  if (lines.empty()) return context.note("no remotes yet; add one with: gridctl store add NAME dir:/path");
   ui::Table table({{.title = "NAME"},
                    {.title = "URL", .shrinks = true},
                    {.title = "LOCATION"},
@@ -132,10 +115,7 @@ Result<std::vector<Found>> look_at(Context& context, registry::Registry& registr
     if (!record && record.error().code != Code::checkpoint_damaged && record.error().code != Code::unsupported)
       return record.error();
     if (record) {
-      one.whole = std::all_of(record->packs.begin(), record->packs.end(), [&](const store::NeededPack& pack) {
-        const auto listed = there.packs.find(pack.id);
-        return listed != there.packs.end() && listed->second == pack.size;
-      });
+      one.whole = is_whole(*record, there);
       one.problem = one.whole ? "" : "packs are missing";
       one.record = *std::move(record);
     } else {
@@ -147,28 +127,17 @@ Result<std::vector<Found>> look_at(Context& context, registry::Registry& registr
 }
 
 std::string json_of(const Found& found) {
-  std::string text = "{\"checkpoint_id\":" + ui::quoted(checkpoint_name(found.name.job, found.name.seq)) +
-                     ",\"job_id\":" + ui::quoted(found.name.job.value);
-  if (found.record)
-    text += ",\"job_name\":" + ui::quoted(found.record->job_name) +
-            ",\"created_at\":" + ui::quoted(format_rfc3339(found.record->created_at)) +
-            ",\"bytes\":" + std::to_string(found.record->bytes) + ",\"files\":" + std::to_string(found.record->files) +
-            ",\"packs\":" + std::to_string(found.record->packs.size());
-  return text + ",\"whole\":" + (found.whole ? "true" : "false") +
-         ",\"problem\":" + (found.problem.empty() ? "null" : ui::quoted(found.problem)) + "}";
+  JsonObject json;
+  json("checkpoint_id", checkpoint_name(found.name.job, found.name.seq))("job_id", found.name.job.value);
+  if (const auto& record = found.record)
+    json("job_name", record->job_name)("created_at", record->created_at)("bytes", record->bytes)(
+        "files", record->files)("packs", record->packs.size());
+  return json("whole", found.whole).text_or_null("problem", found.problem).text();
 }
 
 int print_found(Context& context, const std::vector<Found>& all) {
-  if (context.json) {
-    std::string list = "[";
-    for (const Found& found : all) list += (list.size() > 1 ? "," : "") + json_of(found);
-    context.print_line(list + "]");
-    return 0;
-  }
-  if (all.empty()) {
-    context.note("it keeps no copies yet");
-    return 0;
-  }
+  if (context.json) return context.print_line(json_list(all, [](const Found& found) { return json_of(found); }));
+  if (all.empty()) return context.note("it keeps no copies yet");
   ui::Table table({{.title = "CHECKPOINT", .width_min = 15},
                    {.title = "JOB", .shrinks = true},
                    {.title = "AGE", .right = true},
@@ -183,8 +152,7 @@ int print_found(Context& context, const std::vector<Found>& all) {
          read ? std::to_string(found.record->files) : "-", found.problem.empty() ? "whole" : found.problem},
         {ui::Paint::bold});
   }
-  context.print(table.render(context.columns_out(), context.out_style));
-  return 0;
+  return context.print(table.render(context.columns_out(), context.out_style));
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {

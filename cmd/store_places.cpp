@@ -40,10 +40,4 @@ store::CopyProgress ProgressLine::teller() {
   };
 }
 
-std::string json_list(const std::vector<std::string>& texts) {
-  std::string out = "[";
-  for (const std::string& text : texts) out += (out.size() > 1 ? "," : "") + ui::quoted(text);
-  return out + "]";
-}
-
 }  // namespace gridctl::cmd

@@ -33,7 +33,4 @@ class ProgressLine {
   bool shown_ = false;
 };
 
-// ["a","b"]
-[[nodiscard]] std::string json_list(const std::vector<std::string>& texts);
-
 }  // namespace gridctl::cmd

@@ -2,9 +2,9 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
 #include "cmd/store_places.hpp"
 #include "control/copies/remote_work.hpp"
-#include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
@@ -31,13 +31,11 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (parsed.has("delete"))
     TRY(remove_copies(context, registry, place).context("while removing the copies at " + place.name));
   TRY(registry.remove_place(place.name));
-  context.print_line(context.json
-                         ? "{\"name\":" + ui::quoted(place.name) +
-                               ",\"removed\":true,\"deleted\":" + (parsed.has("delete") ? "true" : "false") + "}"
-                         : place.name + " is forgotten" +
-                               (parsed.has("delete") ? ", and its copies are removed"
-                                                     : "; what it keeps in " + sanitize(place.url) + " stays"));
-  return 0;
+  return context.print_line(
+      context.json ? JsonObject()("name", place.name)("removed", true)("deleted", parsed.has("delete")).text()
+                   : place.name + " is forgotten" +
+                         (parsed.has("delete") ? ", and its copies are removed"
+                                               : "; what it keeps in " + sanitize(place.url) + " stays"));
 }
 }  // namespace
 }  // namespace store_rm

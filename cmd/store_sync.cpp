@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
 #include "cmd/store_places.hpp"
 #include "control/copies/copy_plan.hpp"
 #include "control/copies/remote_work.hpp"
@@ -34,8 +35,7 @@ Result<void> forget_lost(registry::Registry& registry, const control::PlaceWork&
   TRY_ASSIGN(const auto copies, registry.copies());
   const auto& records = work.listing().records;
   for (const registry::Copy& copy : copies)
-    if (copy.place == place &&
-        !std::binary_search(records.begin(), records.end(), store::RecordName{copy.job, copy.seq}))
+    if (copy.place == place && !std::ranges::binary_search(records, store::RecordName{copy.job, copy.seq}))
       TRY(registry.remove_copy(copy));
   return {};
 }
@@ -47,9 +47,9 @@ Result<std::uint64_t> forget_left_over(registry::Registry& registry, const contr
   const std::vector<store::RecordName> records = work.listing().records;
   for (const store::RecordName& name : records) {
     const registry::CheckpointRef ref{name.job, name.seq};
-    const auto after = std::upper_bound(kept.begin(), kept.end(), ref);
+    const auto after = std::ranges::upper_bound(kept, ref);
     const bool has_newer = after != kept.end() && after->job == name.job;
-    if (!has_newer || std::binary_search(kept.begin(), kept.end(), ref)) continue;
+    if (!has_newer || std::ranges::binary_search(kept, ref)) continue;
     TRY(work.link().backend->remove(store::object_name(name)));
     ++removed;
   }
@@ -72,8 +72,7 @@ Result<void> copy_missing(Context& context, registry::Registry& registry, contro
   TRY_ASSIGN(const auto copyable, registry.copyable());
   TRY_ASSIGN(const auto copies, registry.copies());
   TRY_ASSIGN(const auto offers, control::place_offers(registry));
-  const auto here =
-      std::find_if(offers.begin(), offers.end(), [&](const auto& one) { return one.name == synced.name; });
+  const auto here = std::ranges::find_if(offers, [&](const auto& one) { return one.name == synced.name; });
   if (here == offers.end()) return make_error(Code::not_found, "no remote '" + synced.name + "'", "gridctl store ls");
   tell_refused(context, *here, copyable);
   for (const registry::CopyWanted& wanted : control::missing_at(*here, copyable, copies)) {
@@ -113,12 +112,11 @@ Result<void> sync(Context& context, registry::Registry& registry, const registry
 }
 
 std::string json_of(const Synced& synced) {
-  return "{\"name\":" + ui::quoted(synced.name) + ",\"copied\":" + std::to_string(synced.copied) +
-         ",\"packs_sent\":" + std::to_string(synced.packs) + ",\"bytes_sent\":" + std::to_string(synced.bytes) +
-         ",\"records_removed\":" + std::to_string(synced.records_removed) +
-         ",\"packs_removed\":" + std::to_string(synced.packs_removed) +
-         ",\"bytes_freed\":" + std::to_string(synced.bytes_freed) + ",\"problems\":" + json_list(synced.problems) +
-         ",\"error\":" + (synced.error ? ui::quoted(synced.error->one_line()) : "null") + "}";
+  JsonObject json;
+  json("name", synced.name)("copied", synced.copied)("packs_sent", synced.packs)("bytes_sent", synced.bytes);
+  json("records_removed", synced.records_removed)("packs_removed", synced.packs_removed);
+  json("bytes_freed", synced.bytes_freed).raw("problems", json_list(synced.problems));
+  return json.raw("error", synced.error ? ui::quoted(synced.error->one_line()) : "null").text();
 }
 
 void tell(Context& context, const Synced& synced) {

@@ -5,12 +5,12 @@
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
+#include "cmd/json_text.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/follow/secrets.hpp"
 #include "os/files.hpp"
 #include "os/random.hpp"
 #include "os/terminal.hpp"
-#include "ui/json.hpp"
 
 namespace gridctl::cmd {
 
@@ -32,11 +32,6 @@ std::string what_of(const control::InputListing& one) {
   return one.source + " as " + one.target;
 }
 
-std::string quoted_list(const std::vector<std::string>& texts) {
-  std::string list;
-  for (const std::string& text : texts) list += (list.empty() ? "" : ",") + ui::quoted(text);
-  return "[" + list + "]";
-}
 }
 
 Result<void> check_named_providers(registry::Registry& registry, const job::Spec& spec) {
@@ -81,19 +76,14 @@ std::vector<std::string> sent_in_words(const std::vector<control::InputListing>&
 }
 
 std::string sent_json(const std::vector<control::InputListing>& sent) {
-  std::string list;
-  for (const control::InputListing& one : sent) {
-    std::string largest;
-    for (const auto& file : one.largest)
-      largest += std::string(largest.empty() ? "" : ",") + "{\"path\":" + ui::quoted(file.path) +
-                 ",\"bytes\":" + std::to_string(file.bytes) + "}";
-    list += std::string(list.empty() ? "" : ",") + "{\"role\":" + ui::quoted(one.role) +
-            ",\"path\":" + ui::quoted(one.source) +
-            ",\"target\":" + (one.target.empty() ? "null" : ui::quoted(one.target)) +
-            ",\"files\":" + std::to_string(one.files) + ",\"bytes\":" + std::to_string(one.bytes) + ",\"largest\":[" +
-            largest + "],\"like_keys\":" + quoted_list(one.keys) + ",\"left_out\":" + quoted_list(one.notes) + "}";
-  }
-  return "[" + list + "]";
+  return json_list(sent, [](const control::InputListing& one) {
+    JsonObject json;
+    json("role", one.role)("path", one.source).text_or_null("target", one.target)("files", one.files);
+    json("bytes", one.bytes).raw("largest", json_list(one.largest, [](const auto& file) {
+                                   return JsonObject()("path", file.path)("bytes", file.bytes).text();
+                                 }));
+    return json.raw("like_keys", json_list(one.keys)).raw("left_out", json_list(one.notes)).text();
+  });
 }
 
 Result<std::map<std::string, std::string>> secrets_of(const control::Paths& paths, const registry::Job& job,

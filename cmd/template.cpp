@@ -2,9 +2,9 @@
 // gridctl template: distributed trainings to begin with.
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
 #include "cmd/template_files.hpp"
 #include "os/files.hpp"
-#include "ui/json.hpp"
 #include "ui/table.hpp"
 
 namespace gridctl::cmd {
@@ -20,39 +20,31 @@ constexpr Example k_new_examples[] = {
     {"And try where it would run", "cd ddp && gridctl job submit --dry-run job.yaml"}};
 
 std::string files_json(const Template& one, bool texts) {
-  std::string json = "[";
-  for (const TemplateFile& file : one.files) {
-    json += (json.size() > 1 ? "," : "") + std::string("{\"name\":") + ui::quoted(std::string(file.name));
-    if (texts) json += ",\"text\":" + ui::quoted(std::string(file.text));
-    json += "}";
-  }
-  return json + "]";
+  return json_list(one.files, [&](const TemplateFile& file) {
+    JsonObject json;
+    json("name", file.name);
+    if (texts) json("text", file.text);
+    return json.text();
+  });
 }
 
 std::string json_of(const Template& one, bool texts) {
-  return "{\"name\":" + ui::quoted(one.name) + ",\"summary\":" + ui::quoted(one.summary) +
-         ",\"files\":" + files_json(one, texts) + "}";
+  return JsonObject()("name", one.name)("summary", one.summary).raw("files", files_json(one, texts)).text();
 }
 
 Result<int> ls(Context& context, const Parsed&) {
   if (context.json) {
-    std::string json = "[";
-    for (const Template& one : templates()) json += (json.size() > 1 ? "," : "") + json_of(one, false);
-    context.print_line(json + "]");
+    context.print_line(json_list(templates(), [](const Template& one) { return json_of(one, false); }));
     return 0;
   }
   ui::Table table({{.title = "NAME"}, {.title = "WHAT", .shrinks = true}});
   for (const Template& one : templates()) table.add({one.name, one.summary}, {ui::Paint::bold});
-  context.print(table.render(context.columns_out(), context.out_style));
-  return 0;
+  return context.print(table.render(context.columns_out(), context.out_style));
 }
 
 Result<int> show(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const Template* one, template_named(parsed.positionals[0]));
-  if (context.json) {
-    context.print_line(json_of(*one, true));
-    return 0;
-  }
+  if (context.json) return context.print_line(json_of(*one, true));
   for (const TemplateFile& file : one->files) {
     context.print_line("==> " + std::string(file.name) + " <==");
     context.print(file.text);
@@ -71,13 +63,10 @@ Result<int> make(Context& context, const Parsed& parsed) {
                         "gridctl template new " + one->name + " OTHER_DIR");
   TRY(os::make_directories(folder, 0755));
   for (const TemplateFile& file : one->files) TRY(os::write_file_atomically(folder / file.name, file.text, 0644));
-  if (context.json) {
-    context.print_line("{\"dir\":" + ui::quoted(folder.string()) + ",\"files\":" + files_json(*one, false) + "}");
-    return 0;
-  }
+  if (context.json)
+    return context.print_line(JsonObject()("dir", folder.string()).raw("files", files_json(*one, false)).text());
   for (const TemplateFile& file : one->files) context.print_line((folder / file.name).string());
-  context.note("gridctl job submit --dry-run " + (folder / "job.yaml").string() + " tells where it would run");
-  return 0;
+  return context.note("gridctl job submit --dry-run " + (folder / "job.yaml").string() + " tells where it would run");
 }
 }  // namespace
 }  // namespace template_of

@@ -18,9 +18,8 @@ constexpr Row k_rows[] = {
 // A module that several templates share lies beside their folders.
 bool uses(const Template& one, std::string_view module_file) {
   const std::string import = "import " + std::string(module_file.substr(0, module_file.rfind('.')));
-  return std::any_of(one.files.begin(), one.files.end(), [&](const TemplateFile& file) {
-    return file.text.find(import) != std::string_view::npos;
-  });
+  return std::ranges::any_of(
+      one.files, [&](const TemplateFile& file) { return file.text.find(import) != std::string_view::npos; });
 }
 
 std::string summary_of(std::string_view job_file) {
@@ -39,7 +38,7 @@ std::vector<Template> collect() {
   for (Template& one : list)
     for (const Row& row : k_rows)
       if (row.folder.empty() && uses(one, row.name)) one.files.push_back({row.name, row.text});
-  std::sort(list.begin(), list.end(), [](const Template& a, const Template& b) { return a.name < b.name; });
+  std::ranges::sort(list, {}, &Template::name);
   return list;
 }
 }  // namespace

@@ -35,12 +35,11 @@ int usable_gpus(const job::Spec& spec, const sched::HostFacts& host) {
   const auto& gpus = host.inventory.gpus;
   if (gpus.empty() || host.drained || !host.quarantined.empty()) return 0;
   const auto& pinned = spec.constraints.providers;
-  if (!pinned.empty() && std::find(pinned.begin(), pinned.end(), host.name.value) == pinned.end()) return 0;
+  if (!pinned.empty() && std::ranges::find(pinned, host.name.value) == pinned.end()) return 0;
   if (spec.resources.gpus.empty()) return static_cast<int>(gpus.size());
   for (const job::GpuRequest& request : spec.resources.gpus) {
-    const auto count = std::count_if(gpus.begin(), gpus.end(), [&](const Gpu& gpu) {
-      return sched::match_gpu(request, gpu) == sched::GpuMismatch::none;
-    });
+    const auto count = std::ranges::count_if(
+        gpus, [&](const Gpu& gpu) { return sched::match_gpu(request, gpu) == sched::GpuMismatch::none; });
     if (count >= request.count_min) return static_cast<int>(std::min<std::ptrdiff_t>(count, request.count_max));
   }
   return 0;

@@ -2,7 +2,7 @@
 // Touches neither the state directory nor a library: scripts ask for it often.
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
-#include "ui/json.hpp"
+#include "cmd/json_text.hpp"
 
 namespace gridctl::cmd {
 
@@ -30,14 +30,10 @@ Result<int> run(Context& context, const Parsed&) {
         context.print_line("  " + std::string(library.name) + " " + std::string(library.version));
     return 0;
   }
-  std::string libraries;
-  for (const Library& library : k_libraries) {
-    if (!libraries.empty()) libraries += ",";
-    libraries += ui::quoted(library.name) + ":" + ui::quoted(library.version);
-  }
-  context.print_line("{\"version\":" + ui::quoted(GRIDCTL_VERSION) + ",\"commit\":" + ui::quoted(k_commit) +
-                     ",\"libraries\":{" + libraries + "}}");
-  return 0;
+  JsonObject libraries;
+  for (const Library& library : k_libraries) libraries(library.name, library.version);
+  return context.print_line(
+      JsonObject()("version", GRIDCTL_VERSION)("commit", k_commit).raw("libraries", libraries.text()).text());
 }
 }  // namespace
 }  // namespace version

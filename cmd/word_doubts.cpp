@@ -19,9 +19,10 @@ constexpr std::size_t k_shown_max = 60;  // bytes of a word
 bool is_on_a_host(const std::string& name, const std::vector<sched::HostFacts>& hosts) {
   job::GpuRequest request;
   request.names = {name};
-  return std::any_of(hosts.begin(), hosts.end(), [&](const sched::HostFacts& host) {
-    return std::any_of(host.inventory.gpus.begin(), host.inventory.gpus.end(),
-                       [&](const Gpu& gpu) { return sched::match_gpu(request, gpu) == sched::GpuMismatch::none; });
+  return std::ranges::any_of(hosts, [&](const sched::HostFacts& host) {
+    return std::ranges::any_of(host.inventory.gpus, [&](const Gpu& gpu) {
+      return sched::match_gpu(request, gpu) == sched::GpuMismatch::none;
+    });
   });
 }
 

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "agent/log_ring.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "crypto/sha256.hpp"
 #include "os/entries.hpp"
@@ -19,14 +19,6 @@ namespace {
 
 constexpr std::uint64_t k_small_bytes = 4096;         // a number or a record of a few lines
 constexpr std::uint64_t k_document_bytes = 4u << 20;  // a spec of 1 MiB may grow when it is encoded again
-
-template <class Number>
-std::optional<Number> to_number(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 // nullopt when there is no such file. It may appear between our two looks: then it is read again.
 Result<std::optional<std::string>> read_if_there(const Path& path, std::uint64_t bytes_max) {
@@ -63,7 +55,7 @@ Path lease_directory() {
 
 Result<void> check_component(std::string_view what, std::string_view id) {
   const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
-  if (id.empty() || id.size() > 64 || id.front() == '-' || !std::all_of(id.begin(), id.end(), allowed))
+  if (id.empty() || id.size() > 64 || id.front() == '-' || !std::ranges::all_of(id, allowed))
     return make_error(Code::refused, std::string(what) + " is no valid id: '" + sanitize(id.substr(0, 80)) + "'");
   return {};
 }
@@ -86,12 +78,13 @@ Result<std::vector<Epoch>> JobDir::epochs() const {
   if (failed == std::errc::no_such_file_or_directory) return found;
   if (failed) return errno_error(failed.value(), "cannot list " + path.string());
   for (const auto& entry : entries)
-    if (const auto number = to_number<std::uint64_t>(entry.path().filename().string())) found.push_back(Epoch{*number});
-  std::sort(found.begin(), found.end());
+    if (const auto number = parse_number<std::uint64_t>(entry.path().filename().string()))
+      found.push_back(Epoch{*number});
+  std::ranges::sort(found);
   return found;
 }
 
-Epoch AttemptDir::epoch() const { return Epoch{to_number<std::uint64_t>(path.filename().string()).value_or(0)}; }
+Epoch AttemptDir::epoch() const { return Epoch{parse_number<std::uint64_t>(path.filename().string()).value_or(0)}; }
 JobId AttemptDir::job() const { return {path.parent_path().filename().string()}; }
 ControllerId AttemptDir::controller() const { return {path.parent_path().parent_path().filename().string()}; }
 Path AttemptDir::agent_home() const { return path.parent_path().parent_path().parent_path().parent_path(); }
@@ -181,7 +174,7 @@ Result<wire::AttemptSpec> read_spec(const AttemptDir& attempt) {
 Result<std::optional<std::int64_t>> read_number(const Path& path) {
   TRY_ASSIGN(const auto text, read_if_there(path, k_small_bytes));
   if (!text) return std::optional<std::int64_t>{};
-  const auto number = to_number<std::int64_t>(trim(*text));
+  const auto number = parse_number<std::int64_t>(trim(*text));
   if (!number || *number < 0) return make_error(Code::io, path.string() + " does not hold a number");
   return number;
 }
@@ -213,8 +206,8 @@ std::optional<StoredStatus> parse_stored(std::string_view text, os::Clock& clock
   StoredStatus stored{stamps[0], std::move(*status)};
   const bool same_boot = stored.boot_id == os::boot_id();
   const std::int64_t passed_ms = same_boot
-                                     ? (clock.boot().ns - to_number<std::int64_t>(stamps[1]).value_or(0)) / 1'000'000
-                                     : clock.wall().ms - to_number<std::int64_t>(stamps[2]).value_or(0);
+                                     ? (clock.boot().ns - parse_number<std::int64_t>(stamps[1]).value_or(0)) / 1'000'000
+                                     : clock.wall().ms - parse_number<std::int64_t>(stamps[2]).value_or(0);
   wire::make_older(stored.status, std::max<std::int64_t>(passed_ms, 0));
   return stored;
 }
@@ -285,10 +278,10 @@ std::optional<ExitRecord> parse_exit_record(std::string_view text) {
     if (cut == std::string::npos) return std::nullopt;
     const std::string key = line.substr(0, cut), value = line.substr(cut + 1);
     if (key == "phase") record.phase = value == "setup" ? "setup" : "run";
-    if (key == "code") record.code = to_number<int>(value).value_or(-1);
-    if (key == "signal") record.signal = to_number<int>(value).value_or(0);
-    if (key == "oom_kills") record.oom_kills = to_number<std::uint64_t>(value).value_or(0);
-    if (key == "memory_peak") record.memory_peak = to_number<std::uint64_t>(value).value_or(0);
+    if (key == "code") record.code = parse_number<int>(value).value_or(-1);
+    if (key == "signal") record.signal = parse_number<int>(value).value_or(0);
+    if (key == "oom_kills") record.oom_kills = parse_number<std::uint64_t>(value).value_or(0);
+    if (key == "memory_peak") record.memory_peak = parse_number<std::uint64_t>(value).value_or(0);
     if (key == "term") record.term_received = value == "1";
     if (key == "first") record.first = sanitize(value.substr(0, 32));
     if (key == "lease") complete = true, record.lease_passed = value == "1";
@@ -307,7 +300,7 @@ unsigned newest_launch(const AttemptDir& attempt) {
   unsigned newest = 0;
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator(attempt.runs(), failed))
-    newest = std::max(newest, to_number<unsigned>(entry.path().filename().string()).value_or(0));
+    newest = std::max(newest, parse_number<unsigned>(entry.path().filename().string()).value_or(0));
   return newest;
 }
 

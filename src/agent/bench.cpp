@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 
 #include "agent/bench_host.hpp"
 #include "agent/helper_process.hpp"
 #include "agent/host_folders.hpp"
+#include "base/formatted.hpp"
 #include "base/text.hpp"
 #include "os/process.hpp"
 #include "os/random.hpp"
@@ -31,7 +31,7 @@ Bench::Bench(os::Path home, ControllerId controller, os::Clock& clock)
 Bench::~Bench() { end(); }
 
 bool Bench::serves(std::string_view operation) {
-  return std::find(k_operations.begin(), k_operations.end(), operation) != k_operations.end();
+  return std::ranges::find(k_operations, operation) != k_operations.end();
 }
 
 Result<std::string> Bench::handle(std::string_view operation, std::string_view payload) {
@@ -76,14 +76,7 @@ Result<wire::BenchDevices> Bench::list() {
 
 Result<void> Bench::lease(const wire::BenchBegin& request) {
   if (request.gpu.empty()) return {};
-  Lease lease;
-  lease.controller = controller_;
-  lease.job = JobId{"bench-" + os::random_id(13)};
-  lease.epoch = Epoch{1};
-  lease.uid = ::geteuid();
-  const Machine machine = Machine::real();
-  lease.boot_id = machine.boot_id;
-  lease.pid_namespace = machine.pid_namespace;
+  Lease lease = our_lease(controller_, JobId{"bench-" + os::random_id(13)}, Epoch{1});
   lease.supervisor = os::identify(os::process_id()).value_or(os::ProcessId{});
   lease.deadline = clock_.boot() + request.deadline + k_slack;
   lease.gpus = {request.gpu};
@@ -115,9 +108,7 @@ Result<wire::BenchStage> Bench::begin(const wire::BenchBegin& request) {
 
 Result<wire::BenchStage> Bench::seed(const wire::BenchSeed& request) {
   if (!helper_) return make_error(Code::refused, "no test waits for a seed on this connection");
-  std::array<char, 24> digits{};
-  std::snprintf(digits.data(), digits.size(), "%llx", static_cast<unsigned long long>(request.seed));
-  if (const auto sent = helper_->send("seed " + std::string(digits.data())); !sent) {
+  if (const auto sent = helper_->send(formatted("seed %llx", static_cast<unsigned long long>(request.seed))); !sent) {
     end();
     return sent.error();
   }

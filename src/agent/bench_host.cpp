@@ -119,7 +119,7 @@ Result<double> sync_time(int fd, std::byte* piece, os::Clock& clock) {
     TRY(os::sync_fd(fd));
     times.push_back(seconds(clock.boot() - began) * 1e3);
   }
-  std::sort(times.begin(), times.end());
+  std::ranges::sort(times);
   return times[times.size() / 2];
 }
 

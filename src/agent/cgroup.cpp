@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::agent {
@@ -28,19 +28,12 @@ std::string text_of(const Path& path) {
 std::uint64_t value_of(const std::string& text, std::string_view key) {
   for (const std::string& line : split_lines(text)) {
     if (!line.starts_with(key) || line.size() <= key.size() || line[key.size()] != ' ') continue;
-    std::uint64_t value = 0;
-    std::from_chars(line.data() + key.size() + 1, line.data() + line.size(), value);
-    return value;
+    return leading_number<std::uint64_t>(std::string_view(line).substr(key.size() + 1)).value_or(0);
   }
   return 0;
 }
 
-std::uint64_t number_in(const Path& path) {
-  const std::string text = text_of(path);
-  std::uint64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
+std::uint64_t number_in(const Path& path) { return leading_number<std::uint64_t>(text_of(path)).value_or(0); }
 
 // The group of a process in one hierarchy: "" = version 2.
 std::string group_path(const std::string& process, std::string_view controller) {
@@ -50,8 +43,7 @@ std::string group_path(const std::string& process, std::string_view controller) 
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string names = line.substr(first + 1, second - first - 1);
     const auto listed = split(names, ',');
-    const bool wanted =
-        controller.empty() ? names.empty() : std::find(listed.begin(), listed.end(), controller) != listed.end();
+    const bool wanted = controller.empty() ? names.empty() : std::ranges::find(listed, controller) != listed.end();
     if (wanted) return line.substr(second + 1);
   }
   return {};
@@ -138,7 +130,7 @@ Group Group::make(const std::string& name, const GroupLimits& limits) {
   for (const Path& place : places(name)) {
     // One folder per hierarchy: the first place that works.
     const Path hierarchy = unified() ? k_root : Path(k_root / *std::next(place.begin(), 4));
-    if (std::find(parents_done.begin(), parents_done.end(), hierarchy) != parents_done.end()) continue;
+    if (std::ranges::find(parents_done, hierarchy) != parents_done.end()) continue;
     if (::mkdir(place.c_str(), 0755) != 0 && errno != EEXIST) continue;
     set_limits(place, limits);
     parents_done.push_back(hierarchy);
@@ -158,10 +150,9 @@ std::vector<os::ProcessId> Group::members() const {
   std::vector<os::ProcessId> found;
   for (const Path& folder : folders_) {
     for (const std::string& line : split_lines(text_of(folder / "cgroup.procs"))) {
-      int pid = 0;
-      std::from_chars(line.data(), line.data() + line.size(), pid);
+      const int pid = leading_number<int>(line).value_or(0);
       const auto process = pid > 0 ? os::identify(pid) : std::nullopt;
-      if (process && std::find(found.begin(), found.end(), *process) == found.end()) found.push_back(*process);
+      if (process && std::ranges::find(found, *process) == found.end()) found.push_back(*process);
     }
   }
   return found;

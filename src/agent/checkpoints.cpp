@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "agent/metrics.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "os/entries.hpp"
 #include "os/process.hpp"
@@ -49,8 +49,8 @@ std::string info_text(const HeldSnapshot& held) {
 // One word, for a line of words.
 std::string how_text(std::string_view how) {
   std::string text = sanitize(how.substr(0, k_how_max));
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == ' ' || c == '\n' || c == '\t'; }, '_');
+  std::ranges::replace_if(
+      text, [](char c) { return c == ' ' || c == '\n' || c == '\t'; }, '_');
   return text.empty() ? "unknown" : text;
 }
 
@@ -62,9 +62,9 @@ std::optional<HeldSnapshot> parse_info(std::string_view text, std::uint64_t numb
   const auto root = parse_digest(words[2]);
   if (!root) return std::nullopt;
   held.checkpoint.root = *root;
-  std::from_chars(words[1].data(), words[1].data() + words[1].size(), held.taken_at.ns);
-  std::from_chars(words[3].data(), words[3].data() + words[3].size(), held.checkpoint.bytes);
-  std::from_chars(words[4].data(), words[4].data() + words[4].size(), held.checkpoint.files);
+  held.taken_at.ns = leading_number<std::int64_t>(words[1]).value_or(0);
+  held.checkpoint.bytes = leading_number<std::uint64_t>(words[3]).value_or(0);
+  held.checkpoint.files = leading_number<std::uint64_t>(words[4]).value_or(0);
   held.checkpoint.how = words[5];
   held.checkpoint.provisional = words.size() == 7;
   held.checkpoint.metrics = parse_metrics(text.substr(std::min(text.size(), text.find('\n') + 1)));
@@ -84,7 +84,7 @@ Bases read_bases(const AttemptDir& attempt) {
   const auto text = os::read_file(attempt.bases_file(), k_info_bytes_max);
   std::vector<std::uint64_t> numbers;
   for (const auto& word : split(text ? trim(*text) : std::string_view(), ' '))
-    std::from_chars(word.data(), word.data() + word.size(), numbers.emplace_back());
+    numbers.push_back(leading_number<std::uint64_t>(word).value_or(0));
   if (numbers.empty()) return bases;
   bases.of = numbers.front();
   bases.numbers.insert(numbers.begin() + 1, numbers.end());
@@ -114,15 +114,14 @@ std::vector<HeldSnapshot> held_snapshots(const AttemptDir& attempt, bool tidy) {
   const auto names = os::list_directory(attempt.snapshots());
   if (!names) return held;
   for (const std::string& name : *names) {
-    std::uint64_t number = 0;
-    std::from_chars(name.data(), name.data() + name.size(), number);
+    const auto number = leading_number<std::uint64_t>(name).value_or(0);
     const auto text = os::read_file(attempt.snapshots() / name / "info", k_info_bytes_max);
     const auto info = text && number > 0 ? parse_info(*text, number) : std::nullopt;
     if (info) held.push_back(*info);
     else if (tidy) (void)os::remove_tree(attempt.snapshots() / name);
   }
-  std::sort(held.begin(), held.end(),
-            [](const HeldSnapshot& a, const HeldSnapshot& b) { return a.checkpoint.number < b.checkpoint.number; });
+  std::ranges::sort(
+      held, [](const HeldSnapshot& a, const HeldSnapshot& b) { return a.checkpoint.number < b.checkpoint.number; });
   return held;
 }
 

@@ -10,11 +10,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
 
 #include "agent/peer_exchange.hpp"
 #include "agent/process_tree.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "os/process.hpp"
 
@@ -38,11 +38,8 @@ int complain(const Error& error) {
 
 template <class Number>
 Result<Number> number_in(std::string_view text, const char* what) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size())
-    return make_error(Code::usage, std::string(what).append(" is no number"));
-  return number;
+  if (const auto number = parse_number<Number>(text)) return *number;
+  return make_error(Code::usage, std::string(what).append(" is no number"));
 }
 
 // --- One call: a word, a length, so many bytes. The answer is one byte: the exit status. ----------------------------
@@ -152,7 +149,7 @@ Result<int> run(std::span<char* const> arguments, const os::Clock& clock) {
   std::vector<std::string> words(arguments.begin() + 1, arguments.end());
   const std::string command = join(words, " ");  // as rsh and ssh: the shell over there splits it again
   if (command.size() > k_call_bytes_max) return make_error(Code::usage, "the command is longer than 128 KiB");
-  if (std::find(gang.addresses.begin(), gang.addresses.end(), host) == gang.addresses.end())
+  if (std::ranges::find(gang.addresses, host) == gang.addresses.end())
     return make_error(Code::refused, "'" + sanitize(host) + "' is no member of this gang");
   if (host == gang.addresses[gang.node_rank]) {
     ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <set>
 #include <thread>
@@ -25,6 +24,7 @@
 #include "agent/standby.hpp"
 #include "agent/steps.hpp"
 #include "agent/uploads.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "os/mutex.hpp"
 #include "os/process.hpp"
@@ -35,7 +35,6 @@
 #include "transfer/serve_place.hpp"
 #include "wire/insight.hpp"
 #include "wire/place.hpp"
-#include "wire/insight.hpp"
 #include "wire/upload.hpp"
 
 namespace gridctl::agent {
@@ -125,11 +124,10 @@ class Watcher {
 
   [[nodiscard]] bool push(const std::string& name) {
     const auto cut = name.find('.');
-    Epoch epoch;
-    if (cut == std::string::npos ||
-        std::from_chars(name.data() + cut + 1, name.data() + name.size(), epoch.value).ec != std::errc{})
-      return true;
-    const auto reply = requests_.report({name.substr(0, cut)}, epoch);
+    if (cut == std::string::npos) return true;
+    const auto epoch = leading_number<std::uint64_t>(std::string_view(name).substr(cut + 1));
+    if (!epoch) return true;
+    const auto reply = requests_.report({name.substr(0, cut)}, Epoch{*epoch});
     if (!reply) return true;
     return link_.send({wire::FrameKind::event, 0, wire::encode(*reply)}, clock_.boot() + k_send_wait).has_value();
   }
@@ -195,7 +193,7 @@ class Connection {
     bench_.emplace(home_, hello.controller, clock_);
     standby_.emplace(home_, hello.controller).sweep(clock_.wall());
     KeptWork(home_).sweep(clock_.wall());
-    const bool events = std::find(hello.features.begin(), hello.features.end(), "events") != hello.features.end();
+    const bool events = std::ranges::find(hello.features, "events") != hello.features.end();
     watcher_.emplace(home_, hello.controller, link_, events, clock_);
     return {};
   }
@@ -214,6 +212,12 @@ class Connection {
     }
   }
 
+  template <class Parse, class Act>
+  Result<void> respond(const wire::Frame& frame, Parse parse, Act act) {
+    TRY_ASSIGN(const auto request, parse(frame.payload));
+    return answer(frame.stream, act(request));
+  }
+
   Result<void> handle(const wire::Frame& frame) {
     const std::string operation = wire::request_name(frame.payload);
     if (transfer::BulkServer::serves(operation)) return bulk(frame);
@@ -224,33 +228,32 @@ class Connection {
     if (Links::serves(operation)) return Links(link_, home_, clock_).handle(frame);
     if (operation == "log") return log(frame);
     if (operation == wire::k_stacks_operation) return stacks(frame);
-    if (operation == wire::k_steps_operation) return steps(frame);
+    if (operation == wire::k_steps_operation)
+      return respond(frame, wire::parse_steps, [&](const auto& request) -> Result<wire::StepsReply> {
+        TRY_ASSIGN(const AttemptDir attempt, requests_->attempt(request.job, request.epoch));
+        return steps_of(attempt);
+      });
     if (operation == "health") {
       TRY_ASSIGN(const auto request, wire::parse_health_request(frame.payload));
       return reply(frame.stream, wire::encode(health_->answer(request)));
     }
-    if (operation == "prepare") {
-      TRY_ASSIGN(const auto request, wire::parse_prepare(frame.payload));
-      return answer(frame.stream, requests_->prepare(request));
-    }
-    if (operation == "start") {
-      TRY_ASSIGN(const auto request, wire::parse_start(frame.payload));
-      return answer(frame.stream, requests_->start(request));
-    }
-    if (operation == "stop") {
-      TRY_ASSIGN(const auto request, wire::parse_stop(frame.payload));
-      return answer(frame.stream, requests_->stop(request));
-    }
-    if (operation == "clean") {
-      TRY_ASSIGN(const auto request, wire::parse_clean(frame.payload));
-      return answer(frame.stream, requests_->clean(request));
-    }
+    if (operation == "prepare")
+      return respond(frame, wire::parse_prepare, [&](const auto& request) { return requests_->prepare(request); });
+    if (operation == "start")
+      return respond(frame, wire::parse_start, [&](const auto& request) { return requests_->start(request); });
+    if (operation == "stop")
+      return respond(frame, wire::parse_stop, [&](const auto& request) { return requests_->stop(request); });
+    if (operation == "clean")
+      return respond(frame, wire::parse_clean, [&](const auto& request) { return requests_->clean(request); });
     if (operation == "standby") return standby(frame);
-    if (operation == wire::k_results_operation) return results(frame);
-    if (operation == "poll") {
-      TRY_ASSIGN(const auto request, wire::parse_poll(frame.payload));
-      return answer(frame.stream, requests_->poll(request));
-    }
+    if (operation == wire::k_results_operation)
+      return respond(frame, wire::parse_results, [&](const auto& request) -> Result<wire::ResultsReply> {
+        TRY_ASSIGN(const AttemptDir attempt, requests_->attempt(request.job, request.epoch));
+        TRY_ASSIGN(const Workplace place, find_workplace(attempt));
+        return gather_results(place, request);
+      });
+    if (operation == "poll")
+      return respond(frame, wire::parse_poll, [&](const auto& request) { return requests_->poll(request); });
     return reply(frame.stream,
                  wire::error_payload(
                      make_error(Code::unsupported, "unknown operation '" + sanitize(operation.substr(0, 40)) + "'")));
@@ -275,12 +278,16 @@ class Connection {
       return reply(frame.stream, wire::error_payload(make_error(Code::not_found, "this attempt is not on this host")));
     const auto slice = read_log(attempt->log(), request.offset, std::min(request.max_bytes, k_log_reply_bytes_max));
     if (!slice) return reply(frame.stream, wire::error_payload(slice.error()));
-    TRY(reply(frame.stream, wire::encode(wire::LogReply{slice->offset, slice->end_offset})));
+    return reply_with(frame.stream, wire::encode(wire::LogReply{slice->offset, slice->end_offset}), slice->bytes);
+  }
+
+  Result<void> reply_with(std::uint32_t stream, std::string head, const std::string& bytes) {
+    TRY(reply(stream, std::move(head)));
     const BootTime deadline = clock_.boot() + k_send_wait;
-    if (!slice->bytes.empty()) TRY(link_.send({wire::FrameKind::data, frame.stream, slice->bytes}, deadline));
+    if (!bytes.empty()) TRY(link_.send({wire::FrameKind::data, stream, bytes}, deadline));
     wire::EndRecord end;
-    end.bytes = slice->bytes.size();
-    return link_.send({wire::FrameKind::end, frame.stream, wire::encode(end)}, deadline);
+    end.bytes = bytes.size();
+    return link_.send({wire::FrameKind::end, stream, wire::encode(end)}, deadline);
   }
 
   Result<void> stacks(const wire::Frame& frame) {
@@ -288,18 +295,7 @@ class Connection {
     const auto attempt = requests_->attempt(request.job, request.epoch);
     const Result<std::string> text = attempt ? stacks_of(*attempt, clock_) : attempt.error();
     if (!text) return reply(frame.stream, wire::error_payload(text.error()));
-    TRY(reply(frame.stream, "{}"));
-    const BootTime deadline = clock_.boot() + k_send_wait;
-    if (!text->empty()) TRY(link_.send({wire::FrameKind::data, frame.stream, *text}, deadline));
-    wire::EndRecord end;
-    end.bytes = text->size();
-    return link_.send({wire::FrameKind::end, frame.stream, wire::encode(end)}, deadline);
-  }
-
-  Result<void> steps(const wire::Frame& frame) {
-    TRY_ASSIGN(const auto request, wire::parse_steps(frame.payload));
-    const auto attempt = requests_->attempt(request.job, request.epoch);
-    return answer(frame.stream, attempt ? steps_of(*attempt) : attempt.error());
+    return reply_with(frame.stream, "{}", *text);
   }
 
   Result<void> open_cache() {
@@ -323,16 +319,6 @@ class Connection {
   Result<void> place(const wire::Frame& frame) {
     if (!places_) places_.emplace(link_, clock_, os::home_directory(), home_);
     return places_->handle(frame);
-  }
-
-  Result<void> results(const wire::Frame& frame) {
-    TRY_ASSIGN(const auto request, wire::parse_results(frame.payload));
-    const auto gathered = [&]() -> Result<wire::ResultsReply> {
-      TRY_ASSIGN(const AttemptDir attempt, requests_->attempt(request.job, request.epoch));
-      TRY_ASSIGN(const Workplace place, find_workplace(attempt));
-      return gather_results(place, request);
-    };
-    return answer(frame.stream, gathered());
   }
 
   Result<void> standby(const wire::Frame& frame) {

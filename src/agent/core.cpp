@@ -130,8 +130,8 @@ Result<void> Core::clean(const wire::CleanRequest& request) {
 Result<wire::PollReply> Core::poll(const wire::PollRequest& request) {
   wire::PollReply reply = host_.blank_reply();
   const auto told = [&](const JobId& job, Epoch epoch) {
-    return std::any_of(reply.attempts.begin(), reply.attempts.end(),
-                       [&](const wire::AttemptStatus& status) { return status.job == job && status.epoch == epoch; });
+    return std::ranges::any_of(
+        reply.attempts, [&](const wire::AttemptStatus& status) { return status.job == job && status.epoch == epoch; });
   };
   for (const auto& want : request.attempts) {
     if (reply.attempts.size() >= k_reported_max)

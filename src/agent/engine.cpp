@@ -9,6 +9,7 @@
 #include "agent/engine_container.hpp"
 #include "agent/engine_process.hpp"
 #include "agent/ranks.hpp"
+#include "base/formatted.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::agent {
@@ -35,7 +36,7 @@ std::vector<std::string> render_nodes(const std::string& pci) {
     const std::string node = "/dev/dri/" + entry.path().filename().string();
     if (os::exists(node)) nodes.push_back(node);
   }
-  std::sort(nodes.begin(), nodes.end());
+  std::ranges::sort(nodes);
   return nodes;
 }
 
@@ -123,11 +124,7 @@ std::vector<std::string> container_arguments(EngineKind kind, const wire::Attemp
   } else {
     add({"--shm-size", std::to_string(k_shared_memory_default)});
   }
-  if (spec.cpus > 0) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.2f", spec.cpus);
-    add({"--cpus", text});
-  }
+  if (spec.cpus > 0) add({"--cpus", formatted("%.2f", spec.cpus)});
   const auto gpus = gpu_arguments(kind, plan.gpus);
   arguments.insert(arguments.end(), gpus.begin(), gpus.end());
   // --mount, not --volume: a colon in a path would cut it.

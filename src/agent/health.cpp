@@ -2,11 +2,11 @@
 #include "agent/health.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <thread>
 
 #include "agent/attempt_dir.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "os/log.hpp"
 #include "os/mutex.hpp"
@@ -36,7 +36,7 @@ std::string lease_key(const std::vector<Lease>& leases) {
   for (const Lease& lease : leases)
     if (!lease.gpus.empty())
       words.push_back(lease.controller.value + "." + lease.job.value + "." + std::to_string(lease.epoch.value));
-  std::sort(words.begin(), words.end());
+  std::ranges::sort(words);
   return words.empty() ? "-" : join(words, ",");
 }
 
@@ -49,7 +49,7 @@ std::optional<Kept> read_kept(const os::Path& file) {
   Kept kept;
   if (head.size() < 2) return std::nullopt;
   kept.leases = head[0];
-  std::from_chars(head[1].data(), head[1].data() + head[1].size(), kept.engines_at.ns);
+  kept.engines_at.ns = leading_number<std::int64_t>(head[1]).value_or(0);
   kept.packages = head.size() > 2 && head[2] == k_with_packages;
   auto report = wire::parse_health_report(std::string_view(*text).substr(end + 1));
   if (!report || report->boot_id != os::boot_id()) return std::nullopt;
@@ -67,10 +67,9 @@ std::map<std::string, probe::HungNote> read_hung(const os::Path& file) {
   for (const std::string& line : lines) {
     const std::vector<std::string> words = split(line, ' ');
     if (words.size() != 3) continue;
-    probe::HungNote note;
-    std::from_chars(words[1].data(), words[1].data() + words[1].size(), note.times);
-    std::from_chars(words[2].data(), words[2].data() + words[2].size(), note.last.ns);
-    notes[words[0]] = note;
+    probe::HungNote& note = notes[words[0]];
+    note.times = leading_number<decltype(note.times)>(words[1]).value_or(0);
+    note.last.ns = leading_number<std::int64_t>(words[2]).value_or(0);
   }
   return notes;
 }
@@ -88,9 +87,7 @@ int parent_of(int pid) {
   const std::size_t close = stat->rfind(')');
   if (close == std::string::npos) return 0;
   const std::vector<std::string> fields = split(std::string_view(*stat).substr(close + 1), ' ');
-  int parent = 0;
-  if (fields.size() > 2) std::from_chars(fields[2].data(), fields[2].data() + fields[2].size(), parent);
-  return parent;
+  return fields.size() > 2 ? leading_number<int>(fields[2]).value_or(0) : 0;
 }
 
 }  // namespace
@@ -145,8 +142,8 @@ void Health::Shared::take(const wire::HealthRequest& request) {
   const BootTime now = clock.boot();
   // Who asks for packages checks the host: engines are asked anew, too. So is one that was broken.
   const bool engines = !before || request.packages || now - before->engines_at > k_engines_every ||
-                       std::any_of(before->report.engines.begin(), before->report.engines.end(),
-                                   [](const wire::EngineHealth& engine) { return !engine.problem.empty(); });
+                       std::ranges::any_of(before->report.engines,
+                                           [](const wire::EngineHealth& engine) { return !engine.problem.empty(); });
   wire::HealthReport report = look(request, before, leases, engines);
   const std::string head = lease_key(leases) + " " + std::to_string(engines ? now.ns : before->engines_at.ns) +
                            (request.packages ? " " + std::string(k_with_packages) : "") + "\n";
@@ -171,8 +168,7 @@ wire::HealthReport Health::Shared::look(const wire::HealthRequest& request, cons
   std::map<std::string, probe::HungNote> still;
   for (const wire::HungTool& tool : report.hung) {
     probe::HungNote note = hung[tool.tool];
-    const bool tried =
-        std::find(options.skip_tools.begin(), options.skip_tools.end(), tool.tool) == options.skip_tools.end();
+    const bool tried = std::ranges::find(options.skip_tools, tool.tool) == options.skip_tools.end();
     if (tried) ++note.times, note.last = clock.boot();
     still[tool.tool] = note;
   }
@@ -213,12 +209,11 @@ ProcessFacts facts_of_process(int pid) {
 wire::ProcessOwner owner_of(const ProcessFacts& process, const std::string& gpu_uuid,
                             const std::vector<Lease>& leases) {
   const auto descends_from = [&](const os::ProcessId& from) {
-    return from.pid > 1 &&
-           std::find(process.ancestry.begin(), process.ancestry.end(), from.pid) != process.ancestry.end();
+    return from.pid > 1 && std::ranges::find(process.ancestry, from.pid) != process.ancestry.end();
   };
   for (const Lease& lease : leases) {
     if (!descends_from(lease.supervisor) && !descends_from(lease.payload)) continue;
-    const bool covers = std::find(lease.gpus.begin(), lease.gpus.end(), gpu_uuid) != lease.gpus.end();
+    const bool covers = std::ranges::find(lease.gpus, gpu_uuid) != lease.gpus.end();
     return covers ? wire::ProcessOwner::leased : wire::ProcessOwner::foreign;
   }
   return process.marked ? wire::ProcessOwner::leftover : wire::ProcessOwner::foreign;

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <memory>
 
 #include "agent/self.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "os/process.hpp"
 #include "os/ready.hpp"
@@ -51,9 +51,8 @@ void take_line(wire::BenchStage& stage, std::string_view line) {
   const std::string_view value = second < line.size() ? line.substr(second + 1) : "";
   if (name.empty() || name.size() > k_names_max) return;
   if (kind == "number" && stage.numbers.size() < wire::k_bench_values_max) {
-    double number = 0;
-    const auto read = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (read.ec == std::errc{} && number >= 0 && number < 1e300) stage.numbers[name] = number;
+    if (const auto number = leading_number<double>(value); number && *number >= 0 && *number < 1e300)
+      stage.numbers[name] = *number;
   } else if (kind == "text" && stage.texts.size() < wire::k_bench_values_max) {
     stage.texts[name] = sanitize(value.substr(0, wire::k_bench_text_max / 4));
   } else if (kind == "words" && stage.words.size() < wire::k_bench_values_max) {

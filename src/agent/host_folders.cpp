@@ -157,14 +157,7 @@ Result<void> HostFolders::check(const wire::StartRequest& request) {
 
 Lease HostFolders::lease_of(const wire::StartRequest& request) const {
   const wire::AttemptSpec& spec = request.spec;
-  Lease lease;
-  lease.controller = controller_;
-  lease.job = spec.job;
-  lease.epoch = spec.epoch;
-  lease.uid = ::geteuid();
-  const Machine machine = Machine::real();
-  lease.boot_id = machine.boot_id;
-  lease.pid_namespace = machine.pid_namespace;
+  Lease lease = our_lease(controller_, spec.job, spec.epoch);
   lease.deadline = request.echo + request.lease;
   lease.grace = spec.stop_grace;
   lease.cpus = spec.cpus;

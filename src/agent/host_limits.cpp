@@ -2,10 +2,10 @@
 #include "agent/host_limits.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <vector>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::agent {
@@ -77,9 +77,8 @@ std::optional<HostLimits> parse_limits(std::string_view text) {
   bool sound = true;
   const auto number = [&](const std::string& one) -> std::optional<std::int64_t> {
     if (one == "-") return std::nullopt;
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(one.data(), one.data() + one.size(), value);
-    sound = sound && error == std::errc{} && end == one.data() + one.size();
+    const auto value = parse_number<std::int64_t>(one);
+    sound = sound && value;
     return value;
   };
   HostLimits limits;

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "agent/attempt_dir.hpp"
@@ -26,6 +25,7 @@
 #include "agent/process_tree.hpp"
 #include "agent/rank_output.hpp"
 #include "agent/stop_clock.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "os/clock.hpp"
 #include "os/entries.hpp"
@@ -200,7 +200,7 @@ void Init::reap(std::vector<Main>& mains, std::optional<Outcome>& outcome) {
     const pid_t child = ::waitpid(-1, &status, WNOHANG);
     no_children_ = child < 0 && errno == ECHILD;
     if (child <= 0) return;
-    const auto main = std::find_if(mains.begin(), mains.end(), [&](const Main& one) { return one.pid == child; });
+    const auto main = std::ranges::find(mains, child, &Main::pid);
     if (main == mains.end()) continue;
     const Outcome ended = WIFEXITED(status) ? Outcome{WEXITSTATUS(status), 0} : Outcome{-1, WTERMSIG(status)};
     if (!outcome || outcome->good()) {
@@ -397,11 +397,9 @@ Result<InitPlan> parse_init(std::span<char* const> arguments) {
   if (arguments.size() < 5) return make_error(Code::usage, "init needs RUN CONTROL WORK SECRETS|- GRACE_NS [GROUP…]");
   InitPlan plan{arguments[0], arguments[1], arguments[2], {}, {}, {}};
   if (const std::string_view secrets = arguments[3]; secrets != "-") plan.secrets = secrets;
-  std::int64_t grace = 0;
-  const std::string_view number = arguments[4];
-  if (std::from_chars(number.data(), number.data() + number.size(), grace).ec != std::errc{} || grace < 0)
-    return make_error(Code::usage, "init's grace is no number of nanoseconds");
-  plan.grace = Duration{grace};
+  const auto grace = leading_number<std::int64_t>(arguments[4]);
+  if (!grace || *grace < 0) return make_error(Code::usage, "init's grace is no number of nanoseconds");
+  plan.grace = Duration{*grace};
   for (char* group : arguments.subspan(5)) plan.groups.emplace_back(group);
   return plan;
 }

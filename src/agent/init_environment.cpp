@@ -33,9 +33,8 @@ std::vector<std::string> load_environment(const InitPlan& plan) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
   for (std::string& assignment : assignments_in(plan.run / "env")) set_variable(environment, std::move(assignment));
-  const bool chosen = std::any_of(environment.begin(), environment.end(), [](const std::string& assignment) {
-    return assignment.starts_with("PYTHONUNBUFFERED=");
-  });
+  const bool chosen = std::ranges::any_of(
+      environment, [](const std::string& assignment) { return assignment.starts_with("PYTHONUNBUFFERED="); });
   if (!chosen) environment.emplace_back("PYTHONUNBUFFERED=1");
   if (plan.secrets.empty()) return environment;
   const auto names = os::list_directory(plan.secrets);

@@ -30,8 +30,7 @@ bool is_variable_name(std::string_view name) {
   const auto good = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   };
-  return !name.empty() && name.size() <= 255 && !(name[0] >= '0' && name[0] <= '9') &&
-         std::all_of(name.begin(), name.end(), good);
+  return !name.empty() && name.size() <= 255 && !(name[0] >= '0' && name[0] <= '9') && std::ranges::all_of(name, good);
 }
 
 // A path that may stand in a mount argument and stays where it says.
@@ -40,7 +39,7 @@ bool is_plain_path(std::string_view path) {
   for (const char c : path)
     if (static_cast<unsigned char>(c) < ' ' || c == ',' || c == '"' || c == '\\' || c == 0x7f) return false;
   const auto parts = split(path, '/');
-  return std::none_of(parts.begin(), parts.end(), [](const std::string& part) { return part == ".." || part == "."; });
+  return std::ranges::none_of(parts, [](const std::string& part) { return part == ".." || part == "."; });
 }
 
 Result<void> check_variables(const std::map<std::string, std::string>& variables, std::string_view what) {

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "agent/ledger_files.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "os/random.hpp"
 #include "wire/frame.hpp"
@@ -35,16 +36,10 @@ constexpr double k_cpus_max = 1e6;                      // of one lease,
 constexpr std::uint64_t k_memory_max = 1ull << 50;      // a pebibyte,
 constexpr std::int64_t k_ns_max = 1'000'000'000'000'000'000;  // 31 years
 
-template <class Number>
-bool read_number(std::string_view text, Number& into) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
 bool read_process(std::string_view text, os::ProcessId& into) {
   const auto cut = text.find(' ');
-  return cut != std::string_view::npos && read_number(text.substr(0, cut), into.pid) &&
-         read_number(text.substr(cut + 1), into.start_ticks);
+  return cut != std::string_view::npos && parse_into(text.substr(0, cut), into.pid) &&
+         parse_into(text.substr(cut + 1), into.start_ticks);
 }
 
 void put_number(std::string& into, std::uint32_t value) {
@@ -111,9 +106,21 @@ Machine Machine::real() {
             if (user == 0 || ::stat(entry.c_str(), &owner) != 0 || owner.st_uid == user) return true;
             // Engines run containers as other users.
             const std::string group = os::read_file(entry + "/cgroup", k_cgroup_bytes_max).value_or("");
-            return std::any_of(k_engine_groups.begin(), k_engine_groups.end(),
-                               [&](std::string_view name) { return group.find(name) != std::string::npos; });
+            return std::ranges::any_of(k_engine_groups,
+                                       [&](std::string_view name) { return group.find(name) != std::string::npos; });
           }};
+}
+
+Lease our_lease(ControllerId controller, JobId job, Epoch epoch) {
+  Machine machine = Machine::real();
+  Lease lease;
+  lease.controller = std::move(controller);
+  lease.job = std::move(job);
+  lease.epoch = epoch;
+  lease.uid = ::geteuid();
+  lease.boot_id = std::move(machine.boot_id);
+  lease.pid_namespace = machine.pid_namespace;
+  return lease;
 }
 
 bool is_void(const Lease& lease, const Machine& machine, BootTime now) {
@@ -142,7 +149,7 @@ Result<Entry> plan_take(const std::vector<std::optional<Lease>>& slots, const Le
       continue;
     }
     for (const std::string& gpu : lease.gpus)
-      if (std::find(held->gpus.begin(), held->gpus.end(), gpu) != held->gpus.end())
+      if (std::ranges::find(held->gpus, gpu) != held->gpus.end())
         return make_error(Code::busy, "gpu " + sanitize(gpu) + " is leased; it is free " + until(*held, now));
     cpus += held->cpus;
     memory += held->memory_bytes;
@@ -186,13 +193,13 @@ std::optional<Lease> parse_lease(std::string_view text) {
     if (key == "boot") lease.boot_id = value;
     if (key == "gpu") lease.gpus.push_back(value);
     if (key == "launching") lease.launching = value == "1";
-    if (key == "epoch") good = read_number(value, lease.epoch.value);
-    if (key == "uid") good = read_number(value, lease.uid);
-    if (key == "pidns") good = read_number(value, lease.pid_namespace);
-    if (key == "deadline") good = read_number(value, lease.deadline.ns);
-    if (key == "grace") good = read_number(value, grace);
-    if (key == "cpus") good = read_number(value, lease.cpus);
-    if (key == "memory") good = read_number(value, lease.memory_bytes);
+    if (key == "epoch") good = parse_into(value, lease.epoch.value);
+    if (key == "uid") good = parse_into(value, lease.uid);
+    if (key == "pidns") good = parse_into(value, lease.pid_namespace);
+    if (key == "deadline") good = parse_into(value, lease.deadline.ns);
+    if (key == "grace") good = parse_into(value, grace);
+    if (key == "cpus") good = parse_into(value, lease.cpus);
+    if (key == "memory") good = parse_into(value, lease.memory_bytes);
     if (key == "supervisor") good = read_process(value, lease.supervisor);
     if (key == "payload") good = read_process(value, lease.payload);
     if (!good) return std::nullopt;
@@ -298,9 +305,8 @@ Result<std::vector<Lease>> Ledger::valid() const {
   const std::vector<Lease> ours = leases_in(own);
   for (const std::vector<Lease>* list : {&ours, &theirs})  // ours first: nobody's twin hides them
     for (const Lease& held : *list) {
-      const bool again = std::any_of(found.begin(), found.end(), [&](const Lease& other) {
-        return other.uid == held.uid && other.same_attempt(held);
-      });
+      const bool again = std::ranges::any_of(
+          found, [&](const Lease& other) { return other.uid == held.uid && other.same_attempt(held); });
       if (!again && !is_void(held, machine_, clock_.boot())) found.push_back(held);
     }
   return found;

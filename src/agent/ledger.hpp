@@ -57,6 +57,9 @@ struct Machine {
   [[nodiscard]] static Machine real();
 };
 
+// For this user and the machine as it is now; of nothing yet.
+[[nodiscard]] Lease our_lease(ControllerId controller, JobId job, Epoch epoch);
+
 // True when nobody can be using what the lease names.
 [[nodiscard]] bool is_void(const Lease& lease, const Machine& machine, BootTime now);
 

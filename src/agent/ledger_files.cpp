@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <map>
 
+#include "base/numbers.hpp"
 #include "os/entries.hpp"
 #include "os/random.hpp"
 
@@ -27,13 +27,9 @@ constexpr int k_names_tried = 16;                               // at random, wh
 std::optional<unsigned> user_of(std::string_view name) {
   if (!name.starts_with(k_prefix)) return std::nullopt;
   name.remove_prefix(k_prefix.size());
-  unsigned user = 0, number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), user);
-  if (error != std::errc{}) return std::nullopt;
-  if (end == name.data() + name.size()) return user;
-  const auto rest = std::from_chars(end + 1, name.data() + name.size(), number);
-  const bool whole = *end == '.' && rest.ec == std::errc{} && rest.ptr == name.data() + name.size();
-  return whole ? std::optional{user} : std::nullopt;
+  const auto user = take_number<unsigned>(name);
+  const bool whole = name.empty() || (name[0] == '.' && parse_number<unsigned>(name.substr(1)));
+  return whole ? user : std::nullopt;
 }
 
 std::string base_name() { return std::string(k_prefix) + std::to_string(::geteuid()); }

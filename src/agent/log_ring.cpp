@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
+#include "base/numbers.hpp"
 #include "os/entries.hpp"
 
 namespace gridctl::agent {
@@ -30,11 +30,9 @@ std::map<std::uint64_t, std::uint64_t> pieces(const os::Path& folder) {
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
     const std::string name = entry.path().filename().string();
-    std::uint64_t offset = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), offset);
+    const auto offset = parse_number<std::uint64_t>(name);
     struct stat info {};
-    if (error != std::errc{} || end != name.data() + name.size()) continue;
-    if (::lstat(entry.path().c_str(), &info) == 0) found[offset] = static_cast<std::uint64_t>(info.st_size);
+    if (offset && ::lstat(entry.path().c_str(), &info) == 0) found[*offset] = static_cast<std::uint64_t>(info.st_size);
   }
   return found;
 }

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::agent {
@@ -41,13 +41,11 @@ std::vector<os::ProcessId> processes_where(const char* file, Holds holds) {
   std::vector<os::ProcessId> found;
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", failed)) {
-    const std::string name = entry.path().filename().string();
-    int pid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc{} || end != name.data() + name.size()) continue;
+    const auto pid = parse_number<int>(entry.path().filename().string());
+    if (!pid) continue;
     const auto content = os::read_file(entry.path() / file, k_process_file_bytes_max);
     if (!content || !holds(std::string_view(*content))) continue;
-    if (const auto process = os::identify(pid)) found.push_back(*process);
+    if (const auto process = os::identify(*pid)) found.push_back(*process);
   }
   return found;
 }
@@ -84,7 +82,7 @@ std::vector<os::ProcessId> processes_called_with(const std::vector<std::string>&
 
 void merge(std::vector<os::ProcessId>& processes, const std::vector<os::ProcessId>& more) {
   for (const os::ProcessId& process : more)
-    if (std::find(processes.begin(), processes.end(), process) == processes.end()) processes.push_back(process);
+    if (std::ranges::find(processes, process) == processes.end()) processes.push_back(process);
 }
 
 void signal_each(const std::vector<os::ProcessId>& processes, int signal) {

@@ -67,7 +67,7 @@ void RankOutput::add_polls(std::vector<pollfd>& polls, int log) const {
 }
 
 int RankOutput::patience_ms() const {
-  const bool waits = std::any_of(pipes_.begin(), pipes_.end(), [](const Pipe& pipe) { return pipe.lines.is_waiting(); });
+  const bool waits = std::ranges::any_of(pipes_, [](const Pipe& pipe) { return pipe.lines.is_waiting(); });
   return waits ? static_cast<int>(k_line_patience / std::chrono::milliseconds{1}) : -1;
 }
 

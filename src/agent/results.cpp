@@ -4,10 +4,10 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "agent/foreign_files.hpp"
 #include "agent/job_view.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "os/entries.hpp"
 #include "store/ignore.hpp"
@@ -47,9 +47,8 @@ class Choice {
     return !own.empty() && path.starts_with(own) && (path.size() == own.size() || path[own.size()] == '/');
   }
   [[nodiscard]] bool matches(std::string_view path, bool is_directory) const {
-    return std::any_of(patterns_.begin(), patterns_.end(), [&](const store::IgnorePattern& pattern) {
-      return pattern.matches(path, is_directory);
-    });
+    return std::ranges::any_of(
+        patterns_, [&](const store::IgnorePattern& pattern) { return pattern.matches(path, is_directory); });
   }
 
   const Workplace& place_;
@@ -81,10 +80,13 @@ std::optional<About> read_about(const Path& folder) {
   const std::vector<std::string> lines = split_lines(*text);
   if (lines.size() < 2) return std::nullopt;
   About about;
-  const char* const end = lines[0].data() + lines[0].size();
-  const auto first = std::from_chars(lines[0].data(), end, about.began_ns);
-  if (first.ec != std::errc{} || first.ptr == end) return std::nullopt;
-  if (std::from_chars(first.ptr + 1, end, about.life_ns).ec != std::errc{}) return std::nullopt;
+  std::string_view rest = lines[0];
+  const auto began = take_number<std::int64_t>(rest);
+  if (!began || rest.empty()) return std::nullopt;
+  const auto life = leading_number<std::int64_t>(rest.substr(1));
+  if (!life) return std::nullopt;
+  about.began_ns = *began;
+  about.life_ns = *life;
   about.checkpoint_path = lines[1];
   return about;
 }

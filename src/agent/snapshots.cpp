@@ -48,7 +48,7 @@ Result<Bytes> HostSnapshots::manifest(const wire::CheckpointRef& checkpoint) {
 }
 
 Result<HostSnapshots::Open*> HostSnapshots::open(const wire::CheckpointRef& checkpoint) {
-  const auto found = std::find_if(open_.begin(), open_.end(), [&](const std::unique_ptr<Open>& one) {
+  const auto found = std::ranges::find_if(open_, [&](const std::unique_ptr<Open>& one) {
     return one->reference.job == checkpoint.job && one->reference.epoch == checkpoint.epoch &&
            one->reference.number == checkpoint.number;
   });

@@ -29,7 +29,7 @@ std::string proc_text(int pid, const char* name) {
 
 std::string command_of(int pid) {
   std::string command = proc_text(pid, "cmdline");
-  std::replace(command.begin(), command.end(), '\0', ' ');
+  std::ranges::replace(command, '\0', ' ');
   return sanitize(std::string_view(command).substr(0, k_command_bytes));
 }
 

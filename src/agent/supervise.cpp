@@ -32,10 +32,10 @@ Result<std::vector<Gpu>> find_gpus(const std::vector<std::string>& uuids) {
   for (const probe::VendorPlugin& vendor : probe::vendors()) {
     if (found.size() == uuids.size()) break;
     for (const Gpu& gpu : probe::read_vendor(vendor, {}).gpus)
-      if (std::find(uuids.begin(), uuids.end(), gpu.uuid) != uuids.end()) found.push_back(gpu);
+      if (std::ranges::find(uuids, gpu.uuid) != uuids.end()) found.push_back(gpu);
   }
   for (const std::string& uuid : uuids)
-    if (std::none_of(found.begin(), found.end(), [&](const Gpu& gpu) { return gpu.uuid == uuid; }))
+    if (std::ranges::none_of(found, [&](const Gpu& gpu) { return gpu.uuid == uuid; }))
       return make_error(Code::refused, "gpu " + sanitize(uuid) + " is not on this host (any more)");
   return found;
 }
@@ -294,14 +294,7 @@ void AttemptRunner::adopt() {
 }
 
 Lease AttemptRunner::lease() const {
-  Lease lease;
-  lease.controller = attempt_.controller();
-  lease.job = spec_.job;
-  lease.epoch = spec_.epoch;
-  lease.uid = ::geteuid();
-  const Machine machine = Machine::real();
-  lease.boot_id = machine.boot_id;
-  lease.pid_namespace = machine.pid_namespace;
+  Lease lease = our_lease(attempt_.controller(), spec_.job, spec_.epoch);
   lease.supervisor = os::identify(::getpid()).value_or(os::ProcessId{});
   lease.payload = payload_id_.value_or(os::ProcessId{});
   lease.deadline = stop_.deadline();

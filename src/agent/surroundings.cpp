@@ -38,7 +38,7 @@ std::string completed_path(const Surroundings& here) {
   const std::string path = here.variable("PATH").value_or("");
   std::vector<std::string> folders = path.empty() ? std::vector<std::string>{} : split(path, ':');
   const auto add = [&](const std::string& folder) {
-    if (std::find(folders.begin(), folders.end(), folder) == folders.end()) folders.push_back(folder);
+    if (std::ranges::find(folders, folder) == folders.end()) folders.push_back(folder);
   };
   for (const std::string_view folder : k_folders) add(std::string(folder));
   for (const std::string_view folder : k_home_folders)

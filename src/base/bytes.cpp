@@ -2,8 +2,9 @@
 #include "base/bytes.hpp"
 
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
+
+#include "base/formatted.hpp"
 
 namespace gridctl {
 
@@ -69,9 +70,7 @@ std::string format_size(std::uint64_t bytes) {
   double value = static_cast<double>(bytes);
   std::size_t unit = 0;
   while (value >= 1024 && unit < 6) value /= 1024, ++unit;
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), value < 10 && unit > 0 ? "%.1f %s" : "%.0f %s", value, k_units[unit]);
-  return text.data();
+  return formatted(value < 10 && unit > 0 ? "%.1f %s" : "%.0f %s", value, k_units[unit]);
 }
 
 }  // namespace gridctl

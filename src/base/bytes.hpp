@@ -34,7 +34,7 @@ struct Digest {
 };
 
 [[nodiscard]] inline bool all_zero(ByteView bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
+  return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
 }
 
 [[nodiscard]] std::string to_hex(ByteView bytes);

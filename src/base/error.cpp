@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/names.hpp"
+
 namespace gridctl {
 
 namespace {
@@ -54,13 +56,8 @@ int exit_code(Code code) { return row_of(code).exit_code; }
 Retry default_retry(Code code) { return row_of(code).retry; }
 
 std::string_view retry_name(Retry retry) {
-  switch (retry) {
-    case Retry::never: return "never";
-    case Retry::same_host_later: return "same_host_later";
-    case Retry::other_host: return "other_host";
-    case Retry::needs_user: return "needs_user";
-  }
-  return "never";
+  static constexpr Names<Retry, Retry::needs_user> k_names{"never", "same_host_later", "other_host", "needs_user"};
+  return k_names(retry);
 }
 
 Error&& Error::with_context(std::string line) && {

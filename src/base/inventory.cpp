@@ -4,21 +4,18 @@
 #include <cstdint>
 
 #include "base/hardware_json.hpp"
+#include "base/names.hpp"
 
 namespace gridctl {
 
-std::string_view engine_name(EngineKind kind) {
-  switch (kind) {
-    case EngineKind::docker: return "docker";
-    case EngineKind::podman: return "podman";
-    case EngineKind::process: return "process";
-  }
-  return "process";
-}
+namespace {
+constexpr Names<EngineKind, EngineKind::process> k_engine_names{"docker", "podman", "process"};
+}  // namespace
+
+std::string_view engine_name(EngineKind kind) { return k_engine_names(kind); }
 
 Result<EngineKind> parse_engine(std::string_view name) {
-  for (EngineKind kind : {EngineKind::docker, EngineKind::podman, EngineKind::process})
-    if (engine_name(kind) == name) return kind;
+  if (const auto kind = k_engine_names.find(name)) return *kind;
   return make_error(Code::usage,
                     "'" + std::string(name.substr(0, 40)) + "' is not an engine: docker, podman or process");
 }

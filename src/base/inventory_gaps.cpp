@@ -106,7 +106,7 @@ constexpr int k_nvlinks_max = 18;  // of one chip: 6 on V100, 12 on A100, 18 sin
 }  // namespace
 
 const Gap* find_gap(const std::vector<Gap>& gaps, std::string_view attribute) {
-  const auto found = std::find_if(gaps.begin(), gaps.end(), [&](const Gap& gap) { return gap.attribute == attribute; });
+  const auto found = std::ranges::find(gaps, attribute, &Gap::attribute);
   return found == gaps.end() ? nullptr : &*found;
 }
 
@@ -139,7 +139,7 @@ bool has_nvswitch(const Inventory& inventory) {
     lanes[link.a] += link.lanes.value_or(0);
     lanes[link.b] += link.lanes.value_or(0);
   }
-  return std::any_of(lanes.begin(), lanes.end(), [](int sum) { return sum > k_nvlinks_max; });
+  return std::ranges::any_of(lanes, [](int sum) { return sum > k_nvlinks_max; });
 }
 
 }  // namespace gridctl

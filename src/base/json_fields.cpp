@@ -12,13 +12,6 @@ namespace {
 [[noreturn]] void refuse(std::string_view name, const char* why) {
   throw BadField("'" + std::string(name.substr(0, 60)) + "' " + why);
 }
-
-std::string bounded(std::string_view name, const json& value) {
-  if (!value.is_string()) refuse(name, "is no text");
-  const auto& text = value.get_ref<const std::string&>();
-  if (text.size() > k_field_text_max) refuse(name, "is too long");
-  return text;
-}
 }  // namespace
 
 JsonFields::JsonFields(const json& object) : object_(&object) {
@@ -34,7 +27,11 @@ bool JsonFields::has(std::string_view name) const { return find(name) != nullptr
 
 std::string JsonFields::text(std::string_view name) const {
   const json* value = find(name);
-  return value == nullptr ? std::string() : bounded(name, *value);
+  if (value == nullptr) return {};
+  if (!value->is_string()) refuse(name, "is no text");
+  const auto& text = value->get_ref<const std::string&>();
+  if (text.size() > k_field_text_max) refuse(name, "is too long");
+  return text;
 }
 
 std::optional<bool> JsonFields::maybe_flag(std::string_view name) const {
@@ -57,15 +54,6 @@ std::optional<std::int64_t> JsonFields::whole(std::string_view name, std::int64_
   return number;
 }
 
-std::optional<std::uint64_t> JsonFields::maybe_size(std::string_view name) const {
-  const json* value = find(name);
-  if (value == nullptr) return std::nullopt;
-  if (!value->is_number_unsigned()) refuse(name, "is no size");
-  return value->get<std::uint64_t>();
-}
-
-std::uint64_t JsonFields::size(std::string_view name) const { return maybe_size(name).value_or(0); }
-
 std::optional<double> JsonFields::real(std::string_view name, double min, double max) const {
   const json* value = find(name);
   if (value == nullptr) return std::nullopt;
@@ -73,29 +61,6 @@ std::optional<double> JsonFields::real(std::string_view name, double min, double
   const double number = value->get<double>();
   if (!std::isfinite(number) || number < min || number > max) refuse(name, "is out of range");
   return number;
-}
-
-std::vector<std::string> JsonFields::texts(std::string_view name, std::size_t count_max) const {
-  std::vector<std::string> out;
-  const json* value = find(name);
-  if (value == nullptr) return out;
-  if (!value->is_array()) refuse(name, "is no list");
-  if (value->size() > count_max) refuse(name, "has too many entries");
-  for (const json& item : *value) out.push_back(bounded(name, item));
-  return out;
-}
-
-void JsonFields::each(std::string_view name, std::size_t count_max,
-                      const std::function<void(const JsonFields&)>& take) const {
-  const json* value = find(name);
-  if (value == nullptr) return;
-  if (!value->is_array()) refuse(name, "is no list");
-  if (value->size() > count_max) refuse(name, "has too many entries");
-  for (const json& item : *value) take(JsonFields(item));
-}
-
-void JsonFields::within(std::string_view name, const std::function<void(const JsonFields&)>& take) const {
-  if (const json* value = find(name)) take(JsonFields(*value));
 }
 
 }  // namespace gridctl

@@ -4,12 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -29,14 +27,7 @@ class JsonFields {
   [[nodiscard]] bool flag(std::string_view name) const;         // false when absent
   [[nodiscard]] std::optional<bool> maybe_flag(std::string_view name) const;
   [[nodiscard]] std::optional<std::int64_t> whole(std::string_view name, std::int64_t min, std::int64_t max) const;
-  [[nodiscard]] std::uint64_t size(std::string_view name) const;  // 0 when absent
-  [[nodiscard]] std::optional<std::uint64_t> maybe_size(std::string_view name) const;
   [[nodiscard]] std::optional<double> real(std::string_view name, double min, double max) const;
-  [[nodiscard]] std::vector<std::string> texts(std::string_view name, std::size_t count_max) const;
-  // Calls `take` for each object of a list; absent is empty.
-  void each(std::string_view name, std::size_t count_max, const std::function<void(const JsonFields&)>& take) const;
-  // Calls `take` when there is an object of that name.
-  void within(std::string_view name, const std::function<void(const JsonFields&)>& take) const;
   [[nodiscard]] bool has(std::string_view name) const;  // present and not null
 
   // Whole number into any integer type of the caller, bounded by it.

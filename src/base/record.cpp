@@ -42,7 +42,7 @@ bool matches(std::string_view id, std::size_t bytes_max, std::string_view first,
 
 // Whether it stands in JSON as it is.
 bool needs_no_escape(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c != '"' && c != '\\'; });
+  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c != '"' && c != '\\'; });
 }
 
 constexpr std::size_t k_spare_max = 1024;           // values
@@ -129,8 +129,7 @@ RecordWriter::~RecordWriter() {
     parts.reserve(members_.size());
     for (std::size_t i = 0; i < members_.size(); ++i)
       parts.emplace_back(members_[i], i + 1 < members_.size() ? members_[i + 1].at - 1 : out_.size());
-    std::stable_sort(parts.begin(), parts.end(),
-                     [&](const auto& a, const auto& b) { return by_name(a.first, b.first); });
+    std::ranges::stable_sort(parts, [&](const auto& a, const auto& b) { return by_name(a.first, b.first); });
     out_.resize(begin);
     for (const auto& [member, end] : parts) {
       if (out_.size() > begin) out_ += ',';

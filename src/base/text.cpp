@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <numeric>
+
+#include "base/formatted.hpp"
 
 namespace gridctl {
 
@@ -129,22 +130,18 @@ bool is_deceptive(std::uint32_t c) {  // C1 controls, bidirectional, invisible a
 }
 
 void append_safe(std::string& out, std::string_view text, std::size_t& at) {
-  std::array<char, 16> buffer{};
   std::uint32_t code = 0;
   const std::size_t length = decode_utf8(text, at, code);
   if (length == 0) {
-    std::snprintf(buffer.data(), buffer.size(), "\\x%02X", static_cast<unsigned>(static_cast<std::uint8_t>(text[at])));
-    out += buffer.data();
+    out += formatted("\\x%02X", static_cast<unsigned>(static_cast<std::uint8_t>(text[at])));
     ++at;
     return;
   }
   if (code == '\t') out += '\t';
   else if (code < 0x20) out += {'^', static_cast<char>(code + '@')};
   else if (code == 0x7F) out += "^?";
-  else if (is_deceptive(code)) {
-    std::snprintf(buffer.data(), buffer.size(), "<U+%04X>", code);
-    out += buffer.data();
-  } else out += text.substr(at, length);
+  else if (is_deceptive(code)) out += formatted("<U+%04X>", code);
+  else out += text.substr(at, length);
   at += length;
 }
 }  // namespace
@@ -157,7 +154,7 @@ bool is_plain(std::string_view text) {
     // The top bit of a byte is set when it is above 0x7F, below 0x20, or 0x7F.
     if (((eight | (eight - 0x20 * k_each) | (eight + k_each)) & 0x80 * k_each) != 0) return false;
   }
-  return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
+  return std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7F; });
 }
 
 std::string sanitize(std::string_view text, std::size_t line_max) {
@@ -193,14 +190,8 @@ std::string escape_deceptive(std::string_view document) {
     const std::size_t length = first < 0x7F ? 1 : std::max<std::size_t>(1, decode_utf8(document, at, code));
     if (code == 0x7F || (first >= 0x80 && is_deceptive(code))) {
       out += document.substr(copied, at - copied);
-      std::array<char, 16> buffer{};
-      if (code < 0x10000) {
-        std::snprintf(buffer.data(), buffer.size(), "\\u%04x", code);
-      } else {
-        std::snprintf(buffer.data(), buffer.size(), "\\u%04x\\u%04x", 0xD800 + ((code - 0x10000) >> 10),
-                      0xDC00 + ((code - 0x10000) & 0x3FF));
-      }
-      out += buffer.data();
+      if (code < 0x10000) out += formatted("\\u%04x", code);
+      else out += formatted("\\u%04x\\u%04x", 0xD800 + ((code - 0x10000) >> 10), 0xDC00 + ((code - 0x10000) & 0x3FF));
       copied = at + length;
     }
     at += length;

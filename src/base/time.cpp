@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <optional>
+
+#include "base/formatted.hpp"
 
 namespace gridctl {
 
@@ -47,12 +48,10 @@ std::string format_rfc3339(WallTime time) {
   const auto day = floor<days>(point);
   const year_month_day date{day};
   const hh_mm_ss clock{point - day};
-  std::array<char, 80> text{};
-  std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
-                static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
-  return text.data();
+  return formatted("%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", static_cast<int>(date.year()),
+                   static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                   static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+                   static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
 }
 
 Result<WallTime> parse_rfc3339(std::string_view text) {

@@ -2,11 +2,12 @@
 #include "config/fields.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <array>
-#include <cstdio>
 #include <cstdlib>
+#include <span>
 
+#include "base/formatted.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::config {
@@ -42,11 +43,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 26> k_synony
     {"num_tasks", "tasks"},
 }};
 
-std::string brief(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.10g", value);
-  return text;
-}
+std::string brief(double value) { return formatted("%.10g", value); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 }  // namespace
 
@@ -63,13 +60,13 @@ std::string shown(const Node& node) {
 std::string suggestion(std::string_view word, const std::vector<std::string>& known) {
   std::string best = nearest(word, known);
   const auto letters = [](std::string text) {
-    std::sort(text.begin(), text.end());
+    std::ranges::sort(text);
     return text;
   };
   for (const std::string& candidate : known)  // swapped letters: "nmae"
     if (letters(lower(word)) == letters(candidate)) best = candidate;
   for (const auto& [other, ours] : k_synonyms)
-    if (lower(word) == other && std::find(known.begin(), known.end(), ours) != known.end()) best = ours;
+    if (lower(word) == other && std::ranges::find(known, ours) != known.end()) best = ours;
   return best.empty() ? "" : "; did you mean '" + best + "'?";
 }
 
@@ -95,7 +92,7 @@ Result<int> parse_integer(std::string_view text, int min, int max) {
       make_error(Code::usage, "a whole number from " + std::to_string(min) + " to " + std::to_string(max));
   const bool negative = min < 0 && text.starts_with('-');
   if (negative) text.remove_prefix(1);
-  if (text.empty() || text.size() > 9 || !std::all_of(text.begin(), text.end(), is_digit)) return bad;
+  if (text.empty() || text.size() > 9 || !std::ranges::all_of(text, is_digit)) return bad;
   if (text.size() > 1 && text[0] == '0') return bad;  // 010 would be 8 to YAML 1.1
   const int value = std::atoi(std::string(text).c_str()) * (negative ? -1 : 1);
   if (value < min || value > max) return bad;
@@ -107,17 +104,16 @@ namespace {
 std::pair<int, int> position_in(const Error& error, const std::string& file) {
   std::pair<int, int> at{0, 0};
   if (!error.message.starts_with(file + ":")) return at;
-  const char* const end = error.message.data() + error.message.size();
-  const auto line = std::from_chars(error.message.data() + file.size() + 1, end, at.first);
-  if (line.ptr != end && *line.ptr == ':') std::from_chars(line.ptr + 1, end, at.second);
+  std::string_view rest = std::string_view(error.message).substr(file.size() + 1);
+  at.first = take_number<int>(rest).value_or(0);
+  if (rest.starts_with(':')) at.second = leading_number<int>(rest.substr(1)).value_or(0);
   return at;
 }
 }  // namespace
 
 Error all_errors(const std::string& file, std::vector<Error> errors) {
-  std::stable_sort(errors.begin(), errors.end(), [&](const Error& a, const Error& b) {
-    return position_in(a, file) < position_in(b, file);
-  });
+  std::ranges::stable_sort(errors,
+                           [&](const Error& a, const Error& b) { return position_in(a, file) < position_in(b, file); });
   Error all = std::move(errors.front());
   for (std::size_t i = 1; i < errors.size(); ++i) {
     all.context.push_back(errors[i].message);
@@ -136,7 +132,7 @@ Result<Fields> Fields::open(Source& source, const Node& node, std::string path,
   Fields fields(source, node, std::move(path));
   std::vector<Error> strange;
   for (const Key& key : node.keys)
-    if (std::find(names.begin(), names.end(), key.text) == names.end())
+    if (std::ranges::find(names, key.text) == names.end())
       strange.push_back(
           error_at(source.file, key.at,
                    "key '" + excerpt(fields.path(key.text)) + "': not a known key" + suggestion(key.text, names)));
@@ -215,20 +211,24 @@ Result<void> Fields::boolean(std::string_view key, bool& into) const {
   return {};
 }
 
+namespace {
+// Those of a list, or the one value.
+std::span<const Node> items_of(const Node& value) {
+  return value.kind == Node::Kind::list ? std::span<const Node>(value.items) : std::span(&value, 1);
+}
+
+std::string scalar_of(const Node& value) { return value.kind == Node::Kind::scalar ? value.text : ""; }
+}  // namespace
+
 Result<void> Fields::words(std::string_view key, std::vector<std::string>& into) const {
   const Node* value = find(key);
   if (value == nullptr) return {};
-  std::vector<const Node*> items{value};
-  if (value->kind == Node::Kind::list) {
-    items.clear();
-    for (const Node& item : value->items) items.push_back(&item);
-  }
   into.clear();
-  for (const Node* item : items) {
-    if (item->kind != Node::Kind::scalar || item->text.empty() || item->text.size() > 128)
-      return error_at(source_->file, item->at,
-                      "key '" + path(key) + "': expected a word or a list of words, got " + shown(*item));
-    into.push_back(item->text);
+  for (const Node& item : items_of(*value)) {
+    into.push_back(scalar_of(item));
+    if (into.back().empty() || into.back().size() > 128)
+      return error_at(source_->file, item.at,
+                      "key '" + path(key) + "': expected a word or a list of words, got " + shown(item));
   }
   return {};
 }
@@ -236,18 +236,13 @@ Result<void> Fields::words(std::string_view key, std::vector<std::string>& into)
 Result<void> Fields::exit_codes(std::string_view key, std::vector<int>& into) const {
   const Node* value = find(key);
   if (value == nullptr) return {};
-  std::vector<const Node*> items{value};
-  if (value->kind == Node::Kind::list) {
-    items.clear();
-    for (const Node& item : value->items) items.push_back(&item);
-  }
   into.clear();
-  for (const Node* item : items) {
-    const auto code = parse_integer(item->kind == Node::Kind::scalar ? item->text : "", 1, 255);
+  for (const Node& item : items_of(*value)) {
+    const auto code = parse_integer(scalar_of(item), 1, 255);
     if (!code)
-      return error_at(source_->file, item->at,
-                      "key '" + path(key) + "': expected exit codes from 1 to 255, got " + shown(*item));
-    if (std::find(into.begin(), into.end(), *code) == into.end()) into.push_back(*code);
+      return error_at(source_->file, item.at,
+                      "key '" + path(key) + "': expected exit codes from 1 to 255, got " + shown(item));
+    if (std::ranges::find(into, *code) == into.end()) into.push_back(*code);
   }
   return {};
 }

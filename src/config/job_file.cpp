@@ -45,7 +45,7 @@ Result<void> read_name(const Fields& root, job::Spec& spec) {
   }
   const auto checked = check_name("job", spec.name);
   if (checked) return {};
-  const bool harmless = spec.name.size() <= 63 && std::all_of(spec.name.begin(), spec.name.end(), [](char c) {
+  const bool harmless = spec.name.size() <= 63 && std::ranges::all_of(spec.name, [](char c) {
                           return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
                         });
   const std::string name = to_name(spec.name);
@@ -269,7 +269,7 @@ Result<Fields> open_root(Source& source, const Node& root, std::vector<Error>& e
 
 Result<void> check_env_name(std::string_view name) {
   const auto allowed = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  const bool plain = !name.empty() && name.size() <= 255 && std::all_of(name.begin(), name.end(), allowed) &&
+  const bool plain = !name.empty() && name.size() <= 255 && std::ranges::all_of(name, allowed) &&
                      !std::isdigit(static_cast<unsigned char>(name[0]));
   if (!plain) return make_error(Code::usage, "expected a name of letters, digits and '_', got '" + excerpt(name) + "'");
   if (name.starts_with("GRIDCTL_"))

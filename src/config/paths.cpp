@@ -21,7 +21,7 @@ bool is_remote(std::string_view text) { return text.find("://") != std::string_v
 
 bool has_dot_dot(std::string_view path) {
   const auto parts = split(path, '/');
-  return std::find(parts.begin(), parts.end(), "..") != parts.end();
+  return std::ranges::find(parts, "..") != parts.end();
 }
 
 bool is_archive_path(std::string_view text) {
@@ -48,7 +48,7 @@ Result<std::string> job_path(std::string_view text) {
   const auto is_odd = [](char c) {
     return static_cast<unsigned char>(c) < ' ' || c == 0x7F || c == ',' || c == '"' || c == '\\';
   };
-  if (text.empty() || text.size() > k_job_path_max || is_remote(text) || std::any_of(text.begin(), text.end(), is_odd))
+  if (text.empty() || text.size() > k_job_path_max || is_remote(text) || std::ranges::any_of(text, is_odd))
     return make_error(Code::usage,
                       "expected a path in the job without quotes, commas and backslashes, got '" + excerpt(text) + "'");
   if (has_dot_dot(text))
@@ -105,8 +105,7 @@ Result<void> set_image(std::string_view text, const Context& context, job::Spec&
   const auto allowed = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("._-/:@").find(c) != std::string_view::npos;
   };
-  if (!std::isalnum(static_cast<unsigned char>(text[0])) || !std::all_of(text.begin(), text.end(), allowed) ||
-      is_remote(text))
+  if (!std::isalnum(static_cast<unsigned char>(text[0])) || !std::ranges::all_of(text, allowed) || is_remote(text))
     return make_error(Code::usage,
                       "expected an image reference such as pytorch/pytorch:2.4.0 or the path of an "
                       "archive such as ./image.tar, got '" +

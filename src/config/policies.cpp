@@ -51,7 +51,7 @@ Result<void> read_signal(const Fields& fields, int& into) {
 Result<void> check_regions(const Fields& fields, std::string_view key, const std::vector<std::string>& regions) {
   const auto is_region_char = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '-'; };
   for (const std::string& region : regions)
-    if (region.size() > 32 || !std::all_of(region.begin(), region.end(), is_region_char))
+    if (region.size() > 32 || !std::ranges::all_of(region, is_region_char))
       return fields.error(key, "expected regions such as DE, got '" + excerpt(region) + "'");
   return {};
 }
@@ -69,7 +69,7 @@ Result<void> read_region(const Fields& constraints, job::Constraints& into) {
   TRY(check_regions(region, "in", into.region_in));
   TRY(check_regions(region, "not", into.region_not));
   for (const std::string& wanted : into.region_in)
-    if (std::find(into.region_not.begin(), into.region_not.end(), wanted) != into.region_not.end())
+    if (std::ranges::find(into.region_not, wanted) != into.region_not.end())
       return region.error("not", "'" + excerpt(wanted) + "' is both wanted and excluded");
   return {};
 }
@@ -190,7 +190,7 @@ Result<void> read_recovery(Source& source, const Node& node, job::RecoveryPolicy
     TRY(exits.exit_codes("restart", into.restart_on));
     TRY(exits.exit_codes("fail", into.fail_on));
     for (int code : into.restart_on)
-      if (std::find(into.fail_on.begin(), into.fail_on.end(), code) != into.fail_on.end())
+      if (std::ranges::find(into.fail_on, code) != into.fail_on.end())
         return exits.error("fail", "exit code " + std::to_string(code) + " is also in 'restart'");
   }
   return {};
@@ -229,7 +229,7 @@ Result<void> read_constraints(Source& source, const Node& node, job::Constraints
   TRY(read_choice(fields, "interconnect", "fast", "any", into.any_interconnect));
   TRY(fields.words("class", into.classes));
   for (const std::string& word : into.classes)
-    if (std::find(k_classes.begin(), k_classes.end(), word) == k_classes.end())
+    if (std::ranges::find(k_classes, word) == k_classes.end())
       return fields.error("class", "expected datacenter, cloud, market or home, got '" + excerpt(word) + "'" +
                                        suggestion(word, k_classes));
   double price = -1;

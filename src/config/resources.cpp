@@ -36,7 +36,7 @@ Result<job::GpuRequest> counted_gpu(const Fields& fields, const Key& name, const
 std::vector<job::GpuRequest> merge_any(const std::vector<job::GpuRequest>& requests) {
   std::vector<job::GpuRequest> merged;
   for (const job::GpuRequest& request : requests) {
-    const auto alike = std::find_if(merged.begin(), merged.end(), [&](job::GpuRequest other) {
+    const auto alike = std::ranges::find_if(merged, [&](job::GpuRequest other) {
       const bool both_named = !other.names.empty() && !request.names.empty();
       other.names = request.names;
       return both_named && other == request;
@@ -101,7 +101,7 @@ Result<void> read_infra(const Fields& fields, const Context& context, job::Const
   if (infra.empty() || infra == "ssh" || infra == "ssh/*" || infra == "*") return {};
   const std::string name = infra.starts_with("ssh/") ? infra.substr(4) : "";
   const auto& known = context.known_providers;
-  if (!name.empty() && std::find(known.begin(), known.end(), name) != known.end()) into.providers = {name};
+  if (!name.empty() && std::ranges::find(known, name) != known.end()) into.providers = {name};
   else if (!name.empty())
     fields.ignore("infra", "no provider is called '" + excerpt(name) + "'; any that fits is used");
   else fields.ignore("infra", "jobs run on registered providers; see 'constraints'");

@@ -52,7 +52,7 @@ Result<void> read_variants(const Fields& root, const Context& context, job::Spec
   const std::vector<std::string> kinds(std::begin(job::k_variant_kinds), std::end(job::k_variant_kinds));
   for (std::size_t i = 0; i < node->keys.size(); ++i) {
     const Key& key = node->keys[i];
-    if (std::find(kinds.begin(), kinds.end(), key.text) == kinds.end())
+    if (std::ranges::find(kinds, key.text) == kinds.end())
       return error_at(
           root.source().file, key.at,
           "key 'variants." + excerpt(key.text) + "': expected cuda, rocm, xpu or cpu" + suggestion(key.text, kinds));

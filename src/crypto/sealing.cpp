@@ -67,7 +67,7 @@ bool gcm_open(ByteView key, ByteView nonce, ByteView extra, ByteView sealed, std
   int done = 0;
   GRIDCTL_CHECK(EVP_CIPHER_CTX_ctrl(to, EVP_CTRL_AEAD_SET_TAG, k_gcm_tag, tag.data()) == 1);
   if (EVP_CipherFinal_ex(to, raw_to(std::span(rest)), &done) == 1) return true;
-  std::fill(plain.begin(), plain.end(), std::byte{0});
+  std::ranges::fill(plain, std::byte{0});
   return false;
 }
 

@@ -211,7 +211,6 @@ Statement Database::prepare(std::string_view sql) {
 bool Database::in_transaction() const { return sqlite3_get_autocommit(impl_->db) == 0; }
 
 std::int64_t Database::changes() const { return sqlite3_changes64(impl_->db); }
-std::int64_t Database::last_row_id() const { return sqlite3_last_insert_rowid(impl_->db); }
 
 namespace {
 Result<std::int64_t> pragma_integer(Database& db, std::string_view sql) {
@@ -226,14 +225,6 @@ Result<std::int64_t> Database::user_version() { return pragma_integer(*this, "PR
 
 Result<void> Database::set_user_version(std::int64_t version) {
   return execute("PRAGMA user_version=" + std::to_string(version));
-}
-
-Result<void> Database::quick_check() {
-  Statement statement = prepare("PRAGMA quick_check(1)");
-  TRY_ASSIGN(const bool row, statement.next());
-  const std::string finding = row ? statement.text(0) : "no answer";
-  if (finding == "ok") return {};
-  return make_error(Code::state_unreadable, "the state database " + impl_->path + " is damaged: " + finding);
 }
 
 Result<void> Database::back_up_to(const os::Path& path) {

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "base/result.hpp"
 #include "os/files.hpp"
@@ -42,12 +44,35 @@ class Statement {
   Statement& bind(const std::optional<T>& value) {
     return value ? bind(*value) : bind_null();
   }
+  template <class... Values>
+  requires(sizeof...(Values) > 1) Statement& bind(const Values&... values) {
+    (bind(values), ...);
+    return *this;
+  }
 
   [[nodiscard]] Result<bool> next();  // true: a row is there
   [[nodiscard]] Result<void> run();   // for statements without rows
+  // Gives `take` each row that is left; an error of its ends that.
+  template <class Take>
+  [[nodiscard]] Result<void> each(Take take) {
+    for (;;) {
+      TRY_ASSIGN(const bool row, next());
+      if (!row) return {};
+      if constexpr (std::is_void_v<decltype(take(*this))>) take(*this);
+      else TRY(take(*this));
+    }
+  }
+  // What `read` makes of each row that is left.
+  template <class Read>
+  [[nodiscard]] auto all(Read read) -> Result<std::vector<decltype(read(*this))>> {
+    std::vector<decltype(read(*this))> rows;
+    TRY(each([&](const Statement& row) { rows.push_back(read(row)); }));
+    return rows;
+  }
 
   // Columns of the current row, from 0. REQUIRES: next() gave true.
   [[nodiscard]] std::int64_t integer(int column) const;
+  [[nodiscard]] std::uint64_t count(int column) const { return static_cast<std::uint64_t>(integer(column)); }
   [[nodiscard]] double real(int column) const;
   [[nodiscard]] std::string text(int column) const;
   [[nodiscard]] std::string_view view(int column) const;  // of a text; until the next step
@@ -97,11 +122,9 @@ class Database {
   // Prepared once per text and kept. `sql` must outlive the call only.
   [[nodiscard]] Statement prepare(std::string_view sql);
   [[nodiscard]] std::int64_t changes() const;  // rows of the last INSERT, UPDATE or DELETE
-  [[nodiscard]] std::int64_t last_row_id() const;
   [[nodiscard]] Result<std::int64_t> data_version();  // changes when another connection commits
   [[nodiscard]] Result<std::int64_t> user_version();
   [[nodiscard]] Result<void> set_user_version(std::int64_t version);
-  [[nodiscard]] Result<void> quick_check();  // state_unreadable with SQLite's finding
   [[nodiscard]] Result<void> back_up_to(const os::Path& path);
 
  private:

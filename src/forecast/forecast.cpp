@@ -29,7 +29,7 @@ void divide(Figures& sum) {
 
 Spread spread_of(std::vector<double> values) {
   if (values.empty()) return {};
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   double sum = 0;
   for (const double value : values) sum += value;
   const auto ranked = [&](std::size_t percent) {
@@ -97,7 +97,7 @@ std::vector<Duration> around(Duration tuned) {
   for (const double factor : {0.25, 0.5, 1.0, 2.0, 4.0}) {
     const auto scaled = std::chrono::duration_cast<Duration>(tuned * factor);
     const Duration one = round_for_people(std::max<Duration>(scaled, std::chrono::seconds{1}));
-    if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+    if (std::ranges::find(all, one) == all.end()) all.push_back(one);
   }
   return all;
 }

@@ -99,7 +99,7 @@ Result<void> read_host(config::Source& source, const config::Node& node, std::si
   if (name.empty()) return fields.expected("name", "a name");
   TRY(fields.text("class", host_class));
   const std::vector<std::string> classes{"datacenter", "cloud", "market", "home"};
-  if (std::find(classes.begin(), classes.end(), host_class) == classes.end())
+  if (std::ranges::find(classes, host_class) == classes.end())
     return fields.expected("class", "datacenter, cloud, market or home");
   HostModel host = host_for(job, name, host_class);
   TRY(fields.text("region", host.facts.region));

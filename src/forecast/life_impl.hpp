@@ -64,7 +64,7 @@ class Life {
   [[nodiscard]] const job::Attempt* attempt() const { return state_.attempt(); }
   // The rank on that host; -1: none.
   [[nodiscard]] int rank_on(std::size_t host) const {
-    const auto found = attempt() == nullptr ? on_.end() : std::find(on_.begin(), on_.end(), host);
+    const auto found = attempt() == nullptr ? on_.end() : std::ranges::find(on_, host);
     return found == on_.end() ? -1 : static_cast<int>(found - on_.begin());
   }
   [[nodiscard]] bool is_on(std::size_t host) const { return rank_on(host) >= 0; }

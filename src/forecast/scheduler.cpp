@@ -103,7 +103,7 @@ const Scheduler::Answer& Scheduler::place(const Now& now, const std::vector<job:
 }
 
 void Scheduler::take(Answer& answer, sched::Placement to) const {
-  const auto host = std::find_if(facts_.begin(), facts_.end(), [&](const auto& one) { return one.name == to.host; });
+  const auto host = std::ranges::find_if(facts_, [&](const auto& one) { return one.name == to.host; });
   const int rank = static_cast<int>(answer.members.size());
   answer.hosts.push_back(static_cast<std::size_t>(host - facts_.begin()));
   answer.members.push_back(
@@ -129,7 +129,7 @@ sched::CurrentRun Scheduler::going_on(const sched::JobKnowledge& known, double w
   const sched::HostFacts& facts = facts_[host];
   std::vector<const Gpu*> gpus;
   for (const Gpu& gpu : facts.inventory.gpus)
-    if (std::find(on.gpu_uuids.begin(), on.gpu_uuids.end(), gpu.uuid) != on.gpu_uuids.end()) gpus.push_back(&gpu);
+    if (std::ranges::find(on.gpu_uuids, gpu.uuid) != on.gpu_uuids.end()) gpus.push_back(&gpu);
   sched::HostGroup group = sched::group_of(facts, gpus);
   group.speed = speeds_.at(facts.name);
   sched::WorkEstimate rest = known.task;

@@ -2,10 +2,10 @@
 #include "forecast/trace.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "config/yaml.hpp"
 
@@ -77,9 +77,7 @@ Result<Trace> parse_published(std::string_view text, const std::string& file) {
 
 template <class Number>
 bool read(std::string_view text, Number low, Number high, Number& into) {
-  text = trim(text);
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), into);
-  return problem == std::errc{} && end == text.data() + text.size() && into >= low && into <= high;
+  return parse_into(trim(text), into) && into >= low && into <= high;
 }
 
 Result<Trace> parse_run_lengths(std::string_view text, const std::string& file) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpubench/device.hpp"
 
-#include <cstdio>
+#include "base/formatted.hpp"
 
 namespace gridctl::gpubench {
 
@@ -13,10 +13,8 @@ Result<void> read(Device& device, Buffer& buffer, void* into, std::uint64_t byte
 std::string uuid_digits(const std::array<unsigned char, 16>& id) {
   std::string text;
   for (std::size_t i = 0; i < id.size(); ++i) {
-    std::array<char, 4> digits{};
-    std::snprintf(digits.data(), digits.size(), "%02x", id[i]);
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += digits.data();
+    text += formatted("%02x", id[i]);
   }
   return text;
 }

@@ -41,8 +41,7 @@ Result<void> list_devices() {
 
 Result<void> run_test(std::span<char* const> words) {
   const std::string_view name(words[0]);
-  const auto backend =
-      std::find_if(k_backends.begin(), k_backends.end(), [&](const Backend* one) { return one->name == words[1]; });
+  const auto backend = std::ranges::find_if(k_backends, [&](const Backend* one) { return one->name == words[1]; });
   if (backend == k_backends.end()) return make_error(Code::usage, "there is no backend of that name");
   const auto index = static_cast<std::uint32_t>(std::strtoul(words[2], nullptr, 10));
   TRY_ASSIGN(const Parameters parameters, Parameters::parse(words.subspan(3)));

@@ -2,9 +2,9 @@
 // AMD, Intel and everything else with an OpenCL 1.2 driver.
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstring>
 
+#include "base/formatted.hpp"
 #include "gpubench/device.hpp"
 #include "gpubench/library.hpp"
 #include "gpubench/opencl_api.hpp"
@@ -73,22 +73,17 @@ T number_of(const cl::Api& cl, cl::DeviceId device, cl::Uint what) {
 }
 
 std::string pci_of(const cl::Api& cl, cl::DeviceId device) {
-  std::array<char, 32> text{};
   struct {
     std::uint32_t domain, bus, device, function;
   } khr{};
-  if (cl.clGetDeviceInfo(device, cl::k_device_pci_khr, sizeof khr, &khr, nullptr) == cl::k_success) {
-    std::snprintf(text.data(), text.size(), "%08x:%02x:%02x.%x", khr.domain, khr.bus & 255u, khr.device & 255u,
-                  khr.function & 15u);
-    return text.data();
-  }
+  if (cl.clGetDeviceInfo(device, cl::k_device_pci_khr, sizeof khr, &khr, nullptr) == cl::k_success)
+    return formatted("%08x:%02x:%02x.%x", khr.domain, khr.bus & 255u, khr.device & 255u, khr.function & 15u);
   // cl_device_topology_amd: a type word (1 = PCIe), 17 bytes unused, then bus, device, function.
   std::array<unsigned char, 24> amd{};
   if (cl.clGetDeviceInfo(device, cl::k_device_topology_amd, amd.size(), amd.data(), nullptr) != cl::k_success ||
       amd[0] != 1)
     return "";
-  std::snprintf(text.data(), text.size(), "00000000:%02x:%02x.%x", amd[21], amd[22], amd[23] & 15u);
-  return text.data();
+  return formatted("00000000:%02x:%02x.%x", amd[21], amd[22], amd[23] & 15u);
 }
 
 std::string uuid_of(const cl::Api& cl, cl::DeviceId device) {

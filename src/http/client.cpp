@@ -127,8 +127,7 @@ void initialise() {
 }
 
 bool is_header_text(std::string_view text) {
-  return std::none_of(text.begin(), text.end(),
-                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
+  return std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
 }
 
 }  // namespace
@@ -319,7 +318,7 @@ Result<Origin> parse_origin(std::string_view url) {
     return make_error(Code::usage, "this is no http or https URL: " + why);
   };
   if (url.size() > k_url_max) return none("it is longer than " + std::to_string(k_url_max) + " bytes");
-  if (std::any_of(url.begin(), url.end(), [](char c) { return c <= 0x20 || c == 0x7F || c == '"' || c == '\\'; }))
+  if (std::ranges::any_of(url, [](char c) { return c <= 0x20 || c == 0x7F || c == '"' || c == '\\'; }))
     return none("it has bytes in it that must be encoded");
   const std::size_t colon = url.find("://");
   if (colon == std::string_view::npos) return none("it does not begin with https://");

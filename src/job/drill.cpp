@@ -107,8 +107,8 @@ void ProgressReader::read_line() {
 }
 
 bool ProgressReader::moves_or_is_mute() const {
-  return ranges_.empty() || std::any_of(ranges_.begin(), ranges_.end(),
-                                        [](const auto& entry) { return entry.second.highest > entry.second.lowest; });
+  return ranges_.empty() ||
+         std::ranges::any_of(ranges_, [](const auto& entry) { return entry.second.highest > entry.second.lowest; });
 }
 
 std::optional<DrillVerdict> judge_drill(const DrillFacts& facts, bool final) {

@@ -17,7 +17,7 @@ constexpr int k_steps_back = 2;          // without progress; then the program i
 
 const Saved* find_saved(const State& state, CheckpointSeq seq) {
   const auto& list = state.saved.list;
-  const auto found = std::find_if(list.begin(), list.end(), [&](const Saved& one) { return one.seq == seq; });
+  const auto found = std::ranges::find(list, seq, &Saved::seq);
   return found == list.end() ? nullptr : &*found;
 }
 
@@ -56,8 +56,7 @@ std::string gist_of(std::string_view output) {
 
 bool has_saved_nothing(const State& state, const Attempt& attempt) {
   return attempt.resumed_from.value > 0 && !attempt.last_saved_at &&
-         std::none_of(state.saved.list.begin(), state.saved.list.end(),
-                      [&](const Saved& one) { return one.attempt == attempt.number; });
+         std::ranges::none_of(state.saved.list, [&](const Saved& one) { return one.attempt == attempt.number; });
 }
 
 std::vector<std::string> failed_from(const State& state, CheckpointSeq bad, const End& end) {
@@ -67,7 +66,7 @@ std::vector<std::string> failed_from(const State& state, CheckpointSeq bad, cons
   bool again = false;
   for (const Failure& one : state.failures) {
     if (one.restored != bad) continue;
-    if (std::find(hosts.begin(), hosts.end(), one.host.value) == hosts.end()) hosts.push_back(one.host.value);
+    if (std::ranges::find(hosts, one.host.value) == hosts.end()) hosts.push_back(one.host.value);
     again = again || (&one != &last && (one.host != last.host || (!end.last.empty() && one.last == end.last)));
   }
   return again ? hosts : std::vector<std::string>{};

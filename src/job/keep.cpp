@@ -37,7 +37,7 @@ void keep_best(const KeepPolicy& policy, std::span<const KeepCandidate> saved, s
     if (found != saved[i].metrics->end())
       ranked.emplace_back(policy.highest ? -found->second : found->second, saved.size() - i);
   }
-  std::sort(ranked.begin(), ranked.end());
+  std::ranges::sort(ranked);
   for (std::size_t i = 0; i < ranked.size() && i < static_cast<std::size_t>(policy.best); ++i)
     kept[saved.size() - ranked[i].second] = true;
 }

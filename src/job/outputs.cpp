@@ -3,15 +3,13 @@
 
 #include <algorithm>
 
+#include "base/names.hpp"
+
 namespace gridctl::job {
 
 std::string_view output_when_name(OutputWhen when) {
-  switch (when) {
-    case OutputWhen::always: return "always";
-    case OutputWhen::success: return "success";
-    case OutputWhen::failure: return "failure";
-  }
-  return "always";
+  static constexpr Names<OutputWhen, OutputWhen::failure> k_names{"always", "success", "failure"};
+  return k_names(when);
 }
 
 std::vector<std::string> outputs_at_end(const std::vector<Output>& outputs, bool success) {

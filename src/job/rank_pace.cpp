@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+
+#include "base/formatted.hpp"
 
 namespace gridctl::job {
 
@@ -39,17 +40,13 @@ Duration quantile(std::vector<Duration> values, double share) {
 }
 
 std::string seconds_text(Duration duration) {
-  char text[32];
-  std::snprintf(text, sizeof text, seconds(duration) < 10 ? "%.1f s" : "%.0f s", seconds(duration));
-  return text;
+  return formatted(seconds(duration) < 10 ? "%.1f s" : "%.0f s", seconds(duration));
 }
 }  // namespace
 
 std::string Straggler::text() const {
-  char words[128];
-  std::snprintf(words, sizeof words, "rank %u takes %.1f times as long as its peers (in %zu of %zu steps)", rank, factor,
-                steps, k_pace_steps);
-  return words;
+  return formatted("rank %u takes %.1f times as long as its peers (in %zu of %zu steps)", rank, factor, steps,
+                   k_pace_steps);
 }
 
 void RankPace::told(const RankStep& step) {
@@ -68,8 +65,7 @@ void RankPace::told(const RankStep& step) {
 // begins earlier.
 std::vector<double> RankPace::costs(std::size_t index) const {
   const Row& row = whole_[index];
-  const bool busy = std::all_of(row.ranks.begin(), row.ranks.end(),
-                                [](const auto& one) { return one.second.busy_s.has_value(); });
+  const bool busy = std::ranges::all_of(row.ranks, [](const auto& one) { return one.second.busy_s.has_value(); });
   std::vector<double> costs;
   if (busy) {
     for (const auto& [rank, step] : row.ranks) costs.push_back(*step.busy_s);
@@ -122,7 +118,7 @@ void Progress::pause(BootTime at) {
 std::optional<Duration> Progress::allowed() const {
   if (gaps_.size() < k_gaps_min) return std::nullopt;
   const std::vector<Duration> gaps(gaps_.begin(), gaps_.end());
-  const Duration usual = quantile(gaps, 0.5), longest = *std::max_element(gaps.begin(), gaps.end());
+  const Duration usual = quantile(gaps, 0.5), longest = *std::ranges::max_element(gaps);
   const auto times = [](Duration duration, double factor) {
     return Duration{static_cast<std::int64_t>(static_cast<double>(duration.count()) * factor)};
   };

@@ -2,8 +2,8 @@
 #include "job/spec.hpp"
 
 #include <algorithm>
-#include <array>
 
+#include "base/names.hpp"
 #include "job/workload_record.hpp"
 
 namespace gridctl::job {
@@ -11,18 +11,10 @@ namespace gridctl::job {
 namespace {
 constexpr int k_format = 2;  // raised when an older gridctl would misread a Spec
 constexpr int k_format_without_variants = 1;
-constexpr std::array<std::string_view, 3> k_optimize_names{"cost", "time", "reliability"};
+constexpr Names<Optimize, Optimize::reliability> k_optimize_names{"cost", "time", "reliability"};
 
 using Interval = CheckpointPolicy::Interval;
-
-std::string_view interval_name(Interval interval) {
-  switch (interval) {
-    case Interval::automatic: return "auto";
-    case Interval::fixed: return "fixed";
-    case Interval::off: return "off";
-  }
-  return "auto";
-}
+constexpr Names<Interval, Interval::off> interval_name{"auto", "fixed", "off"};
 
 // An enumeration of two values as whether it is the second.
 template <class R, class E>
@@ -138,13 +130,8 @@ WallTime moment_of(const Deadline& deadline, WallTime submitted_at) {
       WallTime{submitted_at.ms + std::chrono::duration_cast<std::chrono::milliseconds>(deadline.after).count()});
 }
 
-std::string_view optimize_name(Optimize optimize) { return k_optimize_names[static_cast<std::size_t>(optimize)]; }
-
-std::optional<Optimize> parse_optimize(std::string_view word) {
-  const auto found = std::find(k_optimize_names.begin(), k_optimize_names.end(), word);
-  if (found == k_optimize_names.end()) return std::nullopt;
-  return static_cast<Optimize>(found - k_optimize_names.begin());
-}
+std::string_view optimize_name(Optimize optimize) { return k_optimize_names(optimize); }
+std::optional<Optimize> parse_optimize(std::string_view word) { return k_optimize_names.find(word); }
 
 std::string nodes_text(const Spec& spec) {
   return (is_elastic(spec) ? std::to_string(nodes_least(spec)) + ".." : "") + std::to_string(spec.num_nodes);

@@ -1,33 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/workload.hpp"
 
-#include <array>
-
+#include "base/names.hpp"
 #include "job/workload_record.hpp"
 
 namespace gridctl::job {
 
 namespace {
-// In the order of their enums.
-constexpr std::array<std::string_view, 6> k_class_names{"auto", "tight", "medium", "loose", "service", "federated"};
-constexpr std::array<std::string_view, 7> k_backend_names{"auto", "nccl", "rccl", "oneccl", "gloo", "mpi", "none"};
+constexpr Names<JobClass, JobClass::federated> k_class_names{"auto",  "tight",   "medium",
+                                                             "loose", "service", "federated"};
+constexpr Names<Backend, Backend::none> k_backend_names{"auto", "nccl", "rccl", "oneccl", "gloo", "mpi", "none"};
 
-template <class Word, std::size_t count>
-Result<Word> word_of(const std::array<std::string_view, count>& names, std::string_view name, const char* what) {
-  for (std::size_t i = 0; i < count; ++i)
-    if (names[i] == name) return static_cast<Word>(i);
+template <class Word>
+Result<Word> known(std::optional<Word> word, std::string_view name, const char* what) {
+  if (word) return *word;
   return make_error(Code::usage, "'" + std::string(name.substr(0, 40)) + "' is not a " + what);
 }
 }  // namespace
 
-std::string_view class_name(JobClass job_class) { return k_class_names.at(static_cast<std::size_t>(job_class)); }
+std::string_view class_name(JobClass job_class) { return k_class_names(job_class); }
+Result<JobClass> parse_class(std::string_view name) { return known(k_class_names.find(name), name, "class of jobs"); }
 
-Result<JobClass> parse_class(std::string_view name) { return word_of<JobClass>(k_class_names, name, "class of jobs"); }
-
-std::string_view backend_name(Backend backend) { return k_backend_names.at(static_cast<std::size_t>(backend)); }
-
+std::string_view backend_name(Backend backend) { return k_backend_names(backend); }
 Result<Backend> parse_backend(std::string_view name) {
-  return word_of<Backend>(k_backend_names, name, "collective library");
+  return known(k_backend_names.find(name), name, "collective library");
 }
 
 std::optional<double> exchange_bytes(const Workload& workload) {

@@ -9,10 +9,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <memory>
 
+#include "base/numbers.hpp"
 #include "os/files.hpp"
 
 namespace gridctl::os {
@@ -108,9 +108,7 @@ std::string interface_of(const std::string& address) {
 
 std::uint16_t ephemeral_port_first() {
   const auto text = read_file("/proc/sys/net/ipv4/ip_local_port_range", 64);
-  std::uint16_t first = 0;
-  if (text) std::from_chars(text->data(), text->data() + text->size(), first);
-  return first;
+  return text ? leading_number<std::uint16_t>(*text).value_or(0) : 0;
 }
 
 }  // namespace gridctl::os

@@ -63,7 +63,7 @@ Result<std::vector<std::string>> list_directory(int directory_fd) {
     if (name != "." && name != "..") names.emplace_back(name);
   }
   if (errno != 0) return errno_error(errno, "cannot list a directory to its end");
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 

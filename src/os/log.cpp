@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdio>
 
+#include "base/names.hpp"
 #include "base/text.hpp"
 #include "os/clock.hpp"
 #include "os/mutex.hpp"
@@ -44,15 +45,7 @@ void rotate(Sink& to) GRIDCTL_REQUIRES(to.mutex) {
   open_log(to);
 }
 
-const char* level_name(LogLevel level) {
-  switch (level) {
-    case LogLevel::debug: return "debug";
-    case LogLevel::info: return "info";
-    case LogLevel::warn: return "warn";
-    case LogLevel::error: return "error";
-  }
-  return "error";
-}
+constexpr Names<LogLevel, LogLevel::error> level_name{"debug", "info", "warn", "error"};
 }  // namespace
 
 void log_to_file(const Path& path, LogLevel level, std::uint64_t bytes_max) {
@@ -76,7 +69,7 @@ bool log_enabled(LogLevel level) { return static_cast<int>(level) >= g_level.loa
 
 void log(LogLevel level, std::string_view line) {
   if (!log_enabled(level)) return;
-  std::string text = format_rfc3339(system_clock().wall()) + " " + level_name(level) + " ";
+  std::string text = format_rfc3339(system_clock().wall()) + " " + std::string(level_name(level)) + " ";
   // One entry is one line, whatever a host put into it.
   for (char c : sanitize(line)) {
     if (c == '\n') text += " | ";

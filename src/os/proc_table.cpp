@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <memory>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "os/process.hpp"
 
@@ -25,11 +25,6 @@ struct ProcEntry {
   std::uint64_t start_ticks = 0;
 };
 
-template <class Number>
-bool parse_number(std::string_view text, Number& out) {
-  return std::from_chars(text.data(), text.data() + text.size(), out).ec == std::errc{};
-}
-
 std::optional<ProcEntry> read_entry(int pid) {
   const Result<std::string> stat = read_file("/proc/" + std::to_string(pid) + "/stat", k_stat_bytes_max);
   if (!stat) return std::nullopt;
@@ -40,7 +35,7 @@ std::optional<ProcEntry> read_entry(int pid) {
   ProcEntry entry;
   if (fields.size() < 20 || fields[0].empty()) return std::nullopt;
   entry.state = fields[0][0];
-  if (!parse_number(fields[1], entry.parent) || !parse_number(fields[19], entry.start_ticks)) return std::nullopt;
+  if (!parse_into(fields[1], entry.parent) || !parse_into(fields[19], entry.start_ticks)) return std::nullopt;
   return entry;
 }
 
@@ -51,8 +46,8 @@ std::vector<int> all_pids() {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc"), &::closedir);
   if (!directory) return pids;
   while (const dirent* entry = ::readdir(directory.get())) {
-    int pid = 0;
-    if (parse_number(entry->d_name, pid) && pid > 0) pids.push_back(pid);
+    const auto pid = leading_number<int>(entry->d_name);
+    if (pid && *pid > 0) pids.push_back(*pid);
   }
   return pids;
 }

@@ -157,7 +157,7 @@ Result<Launch> prepare(const std::vector<std::string>& argv, const SpawnOptions&
   for (const int fd : options.keep_fds)
     if (fd > 2) launch.keep.push_back(fd);
   launch.keep.push_back(report_fd);
-  std::sort(launch.keep.begin(), launch.keep.end());
+  std::ranges::sort(launch.keep);
   launch.keep.erase(std::unique(launch.keep.begin(), launch.keep.end()), launch.keep.end());
   launch.report_fd = report_fd;
   launch.null_fd = null_fd;

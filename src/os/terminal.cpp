@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <optional>
 
+#include "base/numbers.hpp"
 #include "os/files.hpp"
 
 namespace gridctl::os {
@@ -40,10 +40,8 @@ int terminal_columns(int fd) {
   winsize size{};
   if (::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return std::max<int>(size.ws_col, k_columns_min);
   if (const std::optional<std::string> columns = environment("COLUMNS")) {
-    int value = 0;
-    const auto [end, problem] = std::from_chars(columns->data(), columns->data() + columns->size(), value);
-    if (problem == std::errc{} && end == columns->data() + columns->size() && value > 0)
-      return std::max(value, k_columns_min);
+    const auto value = parse_number<int>(*columns);
+    if (value && *value > 0) return std::max(*value, k_columns_min);
   }
   return k_columns_default;
 }

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numeric>
+
+#include "base/formatted.hpp"
 
 namespace gridctl::plan {
 
@@ -40,7 +41,7 @@ std::vector<int> batch_by_speed(int batch, std::span<const double> speeds) {
     given += out.back();
     remainders.emplace_back(out.back() - exact, i);
   }
-  std::sort(remainders.begin(), remainders.end());
+  std::ranges::sort(remainders);
   for (std::size_t i = 0; given < batch; ++i, ++given) ++out[remainders[i % remainders.size()].second];
   return out;
 }
@@ -60,9 +61,7 @@ Result<WanPlan> plan_wan(const Wan& wan) {
   const WanPlan last = exchange(wan, k_inner_steps_max);
   const double largest = wan.bytes_per_s * k_inner_steps_max * wan.step_s * (1 - k_utilisation_min) /
                          (2 * k_utilisation_min * wan.bytes_per_param);
-  char text[400];
-  std::snprintf(
-      text, sizeof text,
+  const std::string text = formatted(
       "the link of %.1f Mbit/s is too slow: an exchange of %.1f GB takes %.0f s, so that even every %d steps of %.2f s "
       "only %.0f %% of the time would be computing; the largest model it could keep in step has %.2g parameters",
       wan.bytes_per_s * 8 / 1e6, last.payload / 1e9, last.sync_s, k_inner_steps_max, wan.step_s, 100 * last.utilisation,

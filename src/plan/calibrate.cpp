@@ -17,7 +17,7 @@ constexpr double k_share_min = 0.003;  // of a run's time, for terms that no run
 double common_factor(std::span<const TimedRun> runs, const Terms& prior) {
   std::vector<double> ratios;
   for (const TimedRun& run : runs) ratios.push_back(run.seconds / std::max(dot(run.terms, prior), 1e-12));
-  std::sort(ratios.begin(), ratios.end());
+  std::ranges::sort(ratios);
   const std::size_t middle = ratios.size() / 2;
   return ratios.size() % 2 == 1 ? ratios[middle] : (ratios[middle - 1] + ratios[middle]) / 2;
 }

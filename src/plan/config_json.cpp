@@ -54,13 +54,13 @@ bool plain_mlp(const std::string& type) {
   static const std::vector<std::string> types{"gpt2",        "gpt_neo",    "gpt_neox", "gptj", "opt",
                                               "bloom",       "mpt",        "falcon",   "phi",  "codegen",
                                               "gpt_bigcode", "starcoder2", "persimmon"};
-  return std::find(types.begin(), types.end(), type) != types.end();
+  return std::ranges::find(types, type) != types.end();
 }
 bool no_decoder(const std::string& type) {
   static const std::vector<std::string> types{"bert",        "roberta", "t5",         "bart",    "vit",    "clip",
                                               "whisper",     "deberta", "deberta-v2", "electra", "albert", "distilbert",
                                               "xlm-roberta", "mamba",   "mamba2",     "rwkv"};
-  return std::find(types.begin(), types.end(), type) != types.end();
+  return std::ranges::find(types, type) != types.end();
 }
 
 void read_mixture(const JsonFields& fields, Model& out) {

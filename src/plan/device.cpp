@@ -129,8 +129,8 @@ std::optional<double> inter_link_of(std::string_view text, int gpus_per_node) {
 
 Result<const sched::GpuModel*> gpu_named(std::string_view name) {
   std::string words(trim(name.substr(0, name.find('('))));
-  std::replace_if(
-      words.begin(), words.end(), [](char c) { return c == '-' || c == '_' || c == '/'; }, ' ');
+  std::ranges::replace_if(
+      words, [](char c) { return c == '-' || c == '_' || c == '/'; }, ' ');
   // "H200 SXM5 141GB", "H200 SXM", "H200": the form without its number, then without the memory size.
   std::string formless = words;
   if (const std::size_t form = lower(words).find("sxm");
@@ -145,7 +145,7 @@ Result<const sched::GpuModel*> gpu_named(std::string_view name) {
     const std::vector<const sched::GpuModel*> rows = sched::models_named(one);
     // Trainings are planned for the form that computes most, where the name leaves it open.
     if (!rows.empty())
-      return *std::max_element(rows.begin(), rows.end(), [](const auto* a, const auto* b) {
+      return *std::ranges::max_element(rows, [](const auto* a, const auto* b) {
         return std::pair(a->bf16.value_or(0), a->memory_gb) < std::pair(b->bf16.value_or(0), b->memory_gb);
       });
   }

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/formatted.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::plan {
@@ -25,11 +25,7 @@ int per_node(const Question& question, const Layout& layout) {
   return std::min(layout.gpus(), question.cluster.gpus_per_node);
 }
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
+std::string number(double value) { return formatted("%.6g", value); }
 
 // The same on every node; gridctl tells each its rank and the first one's address.
 std::string torchrun_line(const Question& question, const Layout& layout, const std::string& program) {
@@ -50,7 +46,7 @@ std::string job_file(const EmitQuestion& what, const Question& question, const P
   const Memory& memory = plan.memory;
   const int nodes = nodes_of(question, layout);
   std::string gpu = what.gpu;
-  std::replace(gpu.begin(), gpu.end(), ' ', '-');
+  std::ranges::replace(gpu, ' ', '-');
   std::string text = "# " + text_of(layout) + ": " + number(plan.time.seconds) + " s a step, " +
                      number(memory.peak() / 1e9) + " GB on each GPU, " + number(plan.tokens_per_s) +
                      " tokens/s expected\n";
@@ -64,7 +60,7 @@ std::string job_file(const EmitQuestion& what, const Question& question, const P
   if (family(training.model.name) != nullptr) {
     // Planned again for the hosts there are, in this layout.
     std::string parts = text_of(layout);
-    std::replace(parts.begin(), parts.end(), ' ', ',');
+    std::ranges::replace(parts, ' ', ',');
     text += "workload:\n  model: " + training.model.name + "\n  method: " + std::string(text_of(training.method)) +
             "\n  seq: " + std::to_string(training.sequence) + "\n  batch: " + std::to_string(training.batch) +
             "\n  framework: " + std::string(text_of(training.framework)) + "\n  layout: " + parts + "\n";
@@ -213,7 +209,7 @@ Result<std::vector<EmittedFile>> emit(const EmitQuestion& what, const Question& 
       break;
   }
   files.push_back({"job.yaml", job_file(what, question, plan)});
-  std::sort(files.begin(), files.end(), [](const EmittedFile& a, const EmittedFile& b) { return a.name < b.name; });
+  std::ranges::sort(files, {}, &EmittedFile::name);
   return files;
 }
 

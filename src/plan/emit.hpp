@@ -27,7 +27,6 @@ struct EmitQuestion {
   Target target = Target::torchrun;
   std::string job_name;    // "llama-3-8b"
   std::string gpu;         // catalogue key; for the job file
-  std::string model_path;  // as the user named the model
 };
 [[nodiscard]] bool can_emit(Target target, const Layout& layout);
 // usage: the target cannot run such a layout, with what it cannot.

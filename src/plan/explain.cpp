@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
+#include "base/formatted.hpp"
 #include "base/text.hpp"
 #include "plan/search.hpp"
 
@@ -10,15 +10,8 @@ namespace gridctl::plan {
 
 namespace {
 std::string gb(double bytes) {
-  char text[32];
-  if (bytes < 99.5e6) std::snprintf(text, sizeof text, bytes < 9.95e6 ? "%.1f MB" : "%.0f MB", bytes / 1e6);
-  else std::snprintf(text, sizeof text, bytes < 99.5e9 ? "%.1f GB" : "%.0f GB", bytes / 1e9);
-  return text;
-}
-std::string number(double value, const char* form) {
-  char text[32];
-  std::snprintf(text, sizeof text, form, value);
-  return text;
+  if (bytes < 99.5e6) return formatted(bytes < 9.95e6 ? "%.1f MB" : "%.0f MB", bytes / 1e6);
+  return formatted(bytes < 99.5e9 ? "%.1f GB" : "%.0f GB", bytes / 1e9);
 }
 }  // namespace
 
@@ -73,7 +66,7 @@ std::vector<std::string> explain_choice(const Question& question, const Plan& pl
                   " per micro-batch.");
   if (l.pp > 1)
     out.push_back("A pipeline of " + std::to_string(l.pp) + " stages goes across nodes: messages of " +
-                  gb(plan.traffic.pipeline) + ", and " + number(100 * plan.time.bubble, "%.1f") +
+                  gb(plan.traffic.pipeline) + ", and " + formatted("%.1f", 100 * plan.time.bubble) +
                   " % of the step is its bubble.");
   if (l.cp > 1)
     out.push_back("Sequences of " + std::to_string(training.sequence) + " are divided over " + std::to_string(l.cp) +

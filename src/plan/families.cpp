@@ -105,7 +105,7 @@ std::vector<Model> all_families() {
   deepseek.kv_rank = 512;
   deepseek.rope_dim = 64;
   out.push_back(deepseek);
-  std::sort(out.begin(), out.end(), [](const Model& a, const Model& b) { return a.name < b.name; });
+  std::ranges::sort(out, {}, &Model::name);
   return out;
 }
 

@@ -86,8 +86,7 @@ class Pipeline {
       stages.push_back(group.nodes * group.cluster.gpus_per_node / (layout.dp * layout.tp));
     layout.pp = std::accumulate(stages.begin(), stages.end(), 0);
     const Training& training = groups_.front().training;
-    if (std::count(stages.begin(), stages.end(), 0) > 0 || layout.pp > training.model.layers ||
-        !possible(training, layout))
+    if (std::ranges::count(stages, 0) > 0 || layout.pp > training.model.layers || !possible(training, layout))
       return std::nullopt;
     std::vector<double> speeds;
     std::vector<int> most;
@@ -125,7 +124,7 @@ class Pipeline {
     for (std::size_t i = 0; i < groups_.size(); ++i) {
       MixedPart part{layout, training.batch, {}, 0, 0};
       for (int s = 0; s < stages[i]; ++s) part.layers.push_back(layers[at++]);
-      const double most = *std::max_element(part.layers.begin(), part.layers.end()) / share;
+      const double most = *std::ranges::max_element(part.layers) / share;
       const Memory& m = even[i].memory;
       part.seconds = computing(even[i]) * most + even[i].time.exposed;
       part.peak = m.peak() + (most - 1) * (m.states() + m.activations) * m.constants.overhead;

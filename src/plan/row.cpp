@@ -287,7 +287,7 @@ Result<Row> read_row(std::string_view line) {
   try {
     const JsonFields fields(object);
     for (const auto& [name, value] : object.items())
-      if (const auto& known = known_columns(); std::find(known.begin(), known.end(), name) == known.end()) {
+      if (const auto& known = known_columns(); std::ranges::find(known, name) == known.end()) {
         const std::string near = nearest(name, known);
         row.notes.push_back("column '" + sanitize(name, 60) + "' is not known and was not used" +
                             (near.empty() ? "" : "; did you mean '" + near + "'?"));

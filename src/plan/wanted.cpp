@@ -25,7 +25,7 @@ Result<Wanted> read_wanted(std::string_view text) {
     }
     std::optional<int>* const slots[] = {
         &out.dp, &out.tp, &out.pp, &out.cp, &out.ep, &out.zero, &out.virtual_stages, &out.micro_batch};
-    const auto known = std::find(names.begin(), names.end(), name);
+    const auto known = std::ranges::find(names, name);
     if (known == names.end()) {
       const std::string near = nearest(name, names);
       return make_error(Code::usage, "'" + name + "' is no part of a layout" +

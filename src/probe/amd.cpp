@@ -119,7 +119,7 @@ std::vector<Gpu> read_rocm_smi(std::string_view text) {
     gpu.driver = driver;
     gpus.push_back(std::move(gpu));
   }
-  std::sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) { return a.index < b.index; });
+  std::ranges::sort(gpus, {}, &Gpu::index);
   return gpus;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probe/amd_details.hpp"
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "probe/pci.hpp"
 #include "probe/tool_text.hpp"
@@ -95,11 +95,8 @@ std::optional<double> amd_number(const json& value) {
     const double number = value.get<double>();
     return number >= 0 && number <= k_number_max ? std::optional<double>(number) : std::nullopt;
   }
-  const std::string text = available(text_of(value));
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc{} || number < 0 || number > k_number_max) return std::nullopt;
-  return number;
+  const auto number = leading_number<double>(available(text_of(value)));
+  return number && (*number < 0 || *number > k_number_max) ? std::nullopt : number;
 }
 
 void read_amd_static(const json& entry, Gpu& gpu) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What amdgpu and amdkfd show in /sys.
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
+#include "base/formatted.hpp"
 #include "base/text.hpp"
 #include "probe/amd_details.hpp"
 #include "probe/pci.hpp"
@@ -37,27 +37,18 @@ std::uint64_t value(const Properties& properties, const char* key) {
 // 90402 is gfx942, 90010 gfx90a: two decimal digits each of minor version and stepping, written in hex.
 std::string gfx_name(std::uint64_t version) {
   if (version < 10'000 || version > 990'000) return {};
-  char text[24];
-  std::snprintf(text, sizeof text, "gfx%llu%llx%llx", static_cast<unsigned long long>(version / 10'000),
-                static_cast<unsigned long long>(version / 100 % 100), static_cast<unsigned long long>(version % 100));
-  return text;
+  const auto number = static_cast<unsigned>(version);
+  return formatted("gfx%u%x%x", number / 10'000, number / 100 % 100, number % 100);
 }
 
 std::string address_of(const Properties& p) {
-  const std::uint64_t location = value(p, "location_id");
-  char text[32];
-  std::snprintf(text, sizeof text, "%04llx:%02llx:%02llx.%llx",
-                static_cast<unsigned long long>(value(p, "domain") & 0xffff),
-                static_cast<unsigned long long>(location >> 8 & 0xff),
-                static_cast<unsigned long long>(location >> 3 & 0x1f), static_cast<unsigned long long>(location & 7));
-  return text;
+  const auto domain = static_cast<unsigned>(value(p, "domain")),
+             location = static_cast<unsigned>(value(p, "location_id"));
+  return formatted("%04x:%02x:%02x.%x", domain & 0xffffu, location >> 8 & 0xffu, location >> 3 & 0x1fu, location & 7u);
 }
 
 std::string uuid_of(std::uint64_t unique_id) {
-  if (unique_id == 0) return {};
-  char text[24];
-  std::snprintf(text, sizeof text, "GPU-%016llx", static_cast<unsigned long long>(unique_id));
-  return text;
+  return unique_id == 0 ? "" : formatted("GPU-%016llx", static_cast<unsigned long long>(unique_id));
 }
 
 Gpu gpu_of_node(const HostFiles& files, const std::string& node) {

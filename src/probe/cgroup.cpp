@@ -21,7 +21,7 @@ struct CgroupMount {
 
 bool has_word(std::string_view list, std::string_view word, char separator) {
   const std::vector<std::string> words = split(list, separator);
-  return std::find(words.begin(), words.end(), word) != words.end();
+  return std::ranges::find(words, word) != words.end();
 }
 
 std::vector<CgroupMount> mounts_of(const HostFiles& files) {
@@ -107,7 +107,7 @@ CgroupLimits cgroup_limits(const HostFiles& files) {
   const std::vector<std::string> unified = group_directories(files, mounts, "");
   take_v2(files, unified, limits);
   const auto writable = [&](std::string_view controller) {
-    return std::any_of(mounts.begin(), mounts.end(), [&](const CgroupMount& mount) {
+    return std::ranges::any_of(mounts, [&](const CgroupMount& mount) {
       return mount.writable &&
              (controller.empty() ? mount.kind == "cgroup2" : has_word(mount.options, controller, ','));
     });

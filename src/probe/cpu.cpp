@@ -62,7 +62,7 @@ void read_numa(const HostFiles& files, CpuLayout& cpu) {
     }
     cpu.numa.push_back(std::move(node));
   }
-  std::sort(cpu.numa.begin(), cpu.numa.end(), [](const NumaNode& a, const NumaNode& b) { return a.id < b.id; });
+  std::ranges::sort(cpu.numa, {}, &NumaNode::id);
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ std::vector<std::string> parse_cpu_features(std::string_view cpuinfo) {
     if (!line.starts_with("flags") && !line.starts_with("Features")) continue;
     const std::vector<std::string> words = split(line.substr(line.find(':') + 1), ' ');
     for (const std::string_view feature : k_features)
-      if (std::find(words.begin(), words.end(), feature) != words.end()) found.emplace_back(feature);
+      if (std::ranges::find(words, feature) != words.end()) found.emplace_back(feature);
     break;
   }
   return found;

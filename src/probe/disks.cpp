@@ -33,7 +33,7 @@ bool is_network(std::string_view kind) { return is_among(k_network, kind) || kin
 
 std::optional<Mount> mount_of(std::string_view line) {
   const std::vector<std::string> fields = split(std::string(line), ' ');
-  const auto dash = std::find(fields.begin(), fields.end(), "-");
+  const auto dash = std::ranges::find(fields, "-");
   if (fields.size() < 10 || fields.end() - dash < 3) return std::nullopt;
   Mount mount;
   mount.device = fields[2];
@@ -93,7 +93,7 @@ std::vector<Mount> parse_mounts(std::string_view mountinfo) {
   for (const std::string& line : split_lines(mountinfo)) {
     auto mount = mount_of(line);
     if (!mount) continue;
-    const auto same = std::find_if(mounts.begin(), mounts.end(), [&](const Mount& other) {
+    const auto same = std::ranges::find_if(mounts, [&](const Mount& other) {
       return other.device == mount->device && other.disk.file_system == mount->disk.file_system;
     });
     if (same == mounts.end()) mounts.push_back(std::move(*mount));

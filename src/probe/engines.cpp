@@ -38,12 +38,12 @@ std::string docker_problem(std::string_view text, std::string_view user) {
 
 bool lists_word(const json& list, std::string_view word) {
   if (!list.is_array()) return false;
-  return std::any_of(list.begin(), list.end(), [&](const json& item) { return text_of(item) == word; });
+  return std::ranges::any_of(list, [&](const json& item) { return text_of(item) == word; });
 }
 
 bool mentions(const json& list, std::string_view part) {
   if (!list.is_array()) return false;
-  return std::any_of(list.begin(), list.end(), [&](const json& item) { return says(text_of(item), part); });
+  return std::ranges::any_of(list, [&](const json& item) { return says(text_of(item), part); });
 }
 
 }  // namespace

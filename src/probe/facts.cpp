@@ -99,7 +99,7 @@ HostFacts read_facts(const HostFiles& files, const Toolbox& toolbox, const os::P
   const os::Path real = std::filesystem::weakly_canonical(home, error);
   const std::string options = mount_options(files.read("/proc/self/mountinfo").value_or(""), error ? home : real);
   const std::vector<std::string> words = split(options, ',');
-  facts.home_noexec = std::find(words.begin(), words.end(), "noexec") != words.end();
+  facts.home_noexec = std::ranges::find(words, "noexec") != words.end();
   const auto shm = std::filesystem::space(files.at("/dev/shm"), error);
   if (!error && files.exists("/dev/shm")) facts.shm_bytes = shm.capacity;
   facts.subuid = has_id_range(files.read("/etc/subuid").value_or(""), facts.user, facts.uid) &&

@@ -36,7 +36,7 @@ void try_write(const os::Path& home, os::Clock& clock, wire::DiskHealth& disk) {
 }
 
 bool skips(const HealthOptions& options, const std::string& tool) {
-  return std::find(options.skip_tools.begin(), options.skip_tools.end(), tool) != options.skip_tools.end();
+  return std::ranges::find(options.skip_tools, tool) != options.skip_tools.end();
 }
 
 void add_hung(wire::HealthReport& report, const std::string& tool, bool in_kernel) {

@@ -48,7 +48,7 @@ void read_disk_health(const HostFiles& files, const os::Path& home, wire::DiskHe
   }
   const std::string mounts = files.read("/proc/self/mountinfo").value_or("");
   const std::vector<std::string> options = split(mount_options(mounts, place), ',');
-  disk.read_only = std::find(options.begin(), options.end(), "ro") != options.end();
+  disk.read_only = std::ranges::find(options, "ro") != options.end();
   const std::string source = mount_source(mounts, place);
   if (!source.starts_with("/dev/")) return;
   const std::string name = source.substr(source.rfind('/') + 1);

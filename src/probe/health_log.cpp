@@ -2,9 +2,9 @@
 #include "probe/health_log.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "probe/tool_text.hpp"
 
@@ -38,22 +38,15 @@ std::optional<LogLine> kmsg_line(std::string_view line) {
   return LogLine{*stamp, line.substr(semicolon + 1)};
 }
 
-std::optional<LogLine> bracket_line(std::string_view line) {
+std::optional<LogLine> journal_line(std::string_view line) {
   const std::size_t open = line.find('['), close = line.find(']');
   if (open == std::string_view::npos || open > 8 || close == std::string_view::npos || close < open)
     return std::nullopt;
   const auto stamp = read_stamp(line.substr(open + 1, close - open - 1));
-  if (!stamp) return std::nullopt;
-  return LogLine{*stamp, trim(line.substr(close + 1))};
-}
-
-std::optional<LogLine> journal_line(std::string_view line) {
-  auto read = bracket_line(line);
-  if (!read) return std::nullopt;
-  const std::size_t kernel = read->text.find("kernel: ");  // after the host's name, which nobody here needs
-  if (kernel == std::string_view::npos) return std::nullopt;
-  read->text.remove_prefix(kernel + 8);
-  return read;
+  const std::string_view text = trim(line.substr(close + 1));
+  const std::size_t kernel = text.find("kernel: ");  // after the host's name, which nobody here needs
+  if (!stamp || kernel == std::string_view::npos) return std::nullopt;
+  return LogLine{*stamp, text.substr(kernel + 8)};
 }
 
 // The first "0000:3b:00.0" or "0000:3b:00" in the text, the function added; empty when there is none.
@@ -78,11 +71,8 @@ std::string find_pci(std::string_view text) {
 std::optional<int> xid_code(std::string_view text, std::size_t at) {
   const std::size_t close = text.find("): ", at);
   if (close == std::string_view::npos) return std::nullopt;
-  const std::string_view rest = text.substr(close + 3);
-  int code = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), code);
-  if (error != std::errc{} || code <= 0 || code > 1'000'000) return std::nullopt;
-  return code;
+  const auto code = leading_number<int>(text.substr(close + 3));
+  return code && (*code <= 0 || *code > 1'000'000) ? std::nullopt : code;
 }
 
 KernelEvent event(std::string_view kind, int code = 0) {
@@ -169,10 +159,7 @@ std::vector<LogLine> split_log(std::string_view log, LogForm form) {
     const std::size_t end = std::min(log.find('\n'), log.size());
     const std::string_view line = log.substr(0, end);
     log.remove_prefix(std::min(end + 1, log.size()));
-    const auto read = form == LogForm::kmsg      ? kmsg_line(line)
-                      : form == LogForm::journal ? journal_line(line)
-                                                 : bracket_line(line);
-    if (read) lines.push_back(*read);
+    if (const auto read = form == LogForm::kmsg ? kmsg_line(line) : journal_line(line)) lines.push_back(*read);
   }
   return lines;
 }
@@ -192,7 +179,7 @@ std::vector<KernelEvent> read_kernel_log(std::string_view log, LogForm form, std
     if (found.kind.empty()) continue;
     found.stamp_us = line.stamp_us;
     found.age_ms = now_us > line.stamp_us ? static_cast<std::int64_t>((now_us - line.stamp_us) / 1000) : 0;
-    const auto same = std::find_if(events.begin(), events.end(), [&](const KernelEvent& known) {
+    const auto same = std::ranges::find_if(events, [&](const KernelEvent& known) {
       return known.kind == found.kind && known.code == found.code && known.pci == found.pci;
     });
     if (same != events.end()) {

@@ -18,9 +18,8 @@ namespace gridctl::probe {
 
 // A log as it was read.
 enum class LogForm : std::uint8_t {
-  kmsg,       // /dev/kmsg: "6,339,5140900,-;text", continued by lines that begin with a blank
-  journal,    // journalctl -k -o short-monotonic: "[    5.140900] host kernel: text"
-  dmesg_raw,  // dmesg -r: "<6>[    5.140900] text"
+  kmsg,     // /dev/kmsg: "6,339,5140900,-;text", continued by lines that begin with a blank
+  journal,  // journalctl -k -o short-monotonic: "[    5.140900] host kernel: text"
 };
 struct LogLine {
   std::uint64_t stamp_us = 0;  // since boot, by the log's own clock

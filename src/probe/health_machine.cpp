@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 
+#include "base/formatted.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "probe/machine.hpp"
 #include "probe/tool_text.hpp"
@@ -67,11 +68,9 @@ std::map<std::string, std::string> kfd_gpus(const HostFiles& files) {
     const auto location = whole_number(value_of(properties, "location_id "));
     const auto domain = whole_number(value_of(properties, "domain "));
     if (!location || *location > 0xffff || domain.value_or(0) > 0xffff) continue;
-    char text[24];
-    std::snprintf(text, sizeof text, "%04x:%02x:%02x.%x", static_cast<unsigned>(domain.value_or(0)),
-                  static_cast<unsigned>(*location >> 8), static_cast<unsigned>(*location >> 3 & 31),
-                  static_cast<unsigned>(*location & 7));
-    found[id] = text;
+    const auto at = static_cast<unsigned>(*location);
+    found[id] =
+        formatted("%04x:%02x:%02x.%x", static_cast<unsigned>(domain.value_or(0)), at >> 8, at >> 3 & 31, at & 7);
   }
   return found;
 }
@@ -179,12 +178,12 @@ std::vector<std::string> stuck_tools(const HostFiles& files, Duration since) {
     const std::size_t open = stat.find('('), close = stat.rfind(')');
     if (open == std::string::npos || close == std::string::npos || close < open) continue;
     const std::string name = stat.substr(open + 1, close - open - 1);
-    if (std::find(k_gpu_tools.begin(), k_gpu_tools.end(), name) == k_gpu_tools.end()) continue;
+    if (std::ranges::find(k_gpu_tools, name) == k_gpu_tools.end()) continue;
     const std::vector<std::string> fields = split(std::string_view(stat).substr(std::min(close + 2, stat.size())), ' ');
     if (fields.size() < 20 || fields[0] != "D") continue;
     const std::uint64_t began = whole_number(fields[19]).value_or(0) / k_ticks_per_second;
     const bool long_ago = *up > began && std::chrono::seconds{*up - began} > since;
-    if (long_ago && std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
+    if (long_ago && std::ranges::find(found, name) == found.end()) found.push_back(name);
   }
   return found;
 }
@@ -194,10 +193,8 @@ void read_load(const HostFiles& files, wire::HealthReport& report) {
   report.memory_bytes = parse_memory_total(memory);
   report.memory_available = memory_size(value_of(memory, "MemAvailable:"), "KiB").value_or(0);
   report.memory_pressure = parse_pressure(files.read("/proc/pressure/memory").value_or(""));
-  const std::string load = files.read_line("/proc/loadavg");
-  double value = 0;
-  if (std::from_chars(load.data(), load.data() + load.size(), value).ec == std::errc{} && value >= 0)
-    report.load1 = value;
+  if (const auto load = leading_number<double>(files.read_line("/proc/loadavg")); load && *load >= 0)
+    report.load1 = *load;
   report.cpus = count_cpu_list(files.read_line("/sys/devices/system/cpu/online"));
 }
 
@@ -206,10 +203,8 @@ std::optional<double> parse_pressure(std::string_view text) {
     if (!line.starts_with("some ")) continue;
     const std::size_t at = line.find("avg60=");
     if (at == std::string::npos) return std::nullopt;
-    double value = 0;
-    const auto [end, error] = std::from_chars(line.data() + at + 6, line.data() + line.size(), value);
-    if (error != std::errc{} || !(value >= 0 && value <= 100)) return std::nullopt;
-    return value;
+    const auto value = leading_number<double>(std::string_view(line).substr(at + 6));
+    return value && *value >= 0 && *value <= 100 ? value : std::nullopt;
   }
   return std::nullopt;
 }

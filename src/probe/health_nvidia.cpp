@@ -126,8 +126,7 @@ void add_lost(std::string_view text, std::vector<GpuHealth>& gpus) {
       if (std::string pci = short_pci(word); !pci.empty()) gpu.pci = std::move(pci);
     }
     gpu.problem = line.substr(at, wire::k_health_text_max);
-    const auto known =
-        std::find_if(gpus.begin(), gpus.end(), [&](const GpuHealth& other) { return other.pci == gpu.pci; });
+    const auto known = std::ranges::find(gpus, gpu.pci, &GpuHealth::pci);
     if (known == gpus.end()) gpus.push_back(std::move(gpu));
     else known->problem = gpu.problem;
   }

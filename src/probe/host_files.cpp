@@ -37,7 +37,7 @@ std::vector<std::string> HostFiles::list(std::string_view path) const {
     names.push_back(it->path().filename().string());
     if (names.size() >= k_names_max) break;
   }
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 

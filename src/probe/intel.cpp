@@ -42,7 +42,7 @@ std::vector<json> usable(std::vector<json> devices) {
   const auto is_virtual = [](const json& device) {
     return lower(text_of(member(device, "device_function_type"))) == "virtual";
   };
-  if (!std::all_of(devices.begin(), devices.end(), is_virtual)) std::erase_if(devices, is_virtual);
+  if (!std::ranges::all_of(devices, is_virtual)) std::erase_if(devices, is_virtual);
   return devices;
 }
 

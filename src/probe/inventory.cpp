@@ -95,10 +95,8 @@ void explain_gpus(const HostFiles& files, std::span<const VendorPlugin> plugins,
       {Vendor::nvidia, "cuda"}, {Vendor::amd, "rocm"}, {Vendor::intel, "oneapi"}};
   for (const auto& toolkit : toolkits) {
     const Vendor vendor = toolkit.first;  // clang 14 lets no lambda capture a structured binding
-    const bool present =
-        std::any_of(inventory.gpus.begin(), inventory.gpus.end(), [&](const Gpu& gpu) { return gpu.vendor == vendor; });
-    const auto plugin =
-        std::find_if(plugins.begin(), plugins.end(), [&](const VendorPlugin& one) { return one.vendor == vendor; });
+    const bool present = std::ranges::any_of(inventory.gpus, [&](const Gpu& gpu) { return gpu.vendor == vendor; });
+    const auto plugin = std::ranges::find(plugins, vendor, &VendorPlugin::vendor);
     const bool on_bus = plugin != plugins.end() && !pci_gpus(files, plugin->pci_vendor_id).empty();
     if (present)
       add_gap(gaps, toolkit.second, GapReason::not_reported, "no tool tells it and it is in none of its places");

@@ -110,7 +110,7 @@ void RttWindow::add(Duration rtt) {
 
 std::optional<Duration> RttWindow::smallest() const {
   if (newest_.empty()) return std::nullopt;
-  return *std::min_element(newest_.begin(), newest_.end());
+  return *std::ranges::min_element(newest_);
 }
 
 std::optional<Duration> RttWindow::median() const {

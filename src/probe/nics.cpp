@@ -2,8 +2,8 @@
 #include "probe/nics.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "probe/pci.hpp"
 #include "probe/tool_text.hpp"
@@ -62,7 +62,7 @@ void add_rdma(const HostFiles& files, std::vector<Nic>& nics) {
 void add_ethernet(const HostFiles& files, std::vector<Nic>& nics) {
   for (const std::string& name : files.list("/sys/class/net")) {
     const std::string entry = "/sys/class/net/" + name;
-    const bool known = std::any_of(nics.begin(), nics.end(), [&](const Nic& nic) { return nic.interface == name; });
+    const bool known = std::ranges::any_of(nics, [&](const Nic& nic) { return nic.interface == name; });
     if (known || nics.size() >= k_nics_max || !files.exists(entry + "/device")) continue;
     Nic nic;
     nic.interface = available(name);
@@ -87,8 +87,7 @@ std::vector<std::string> direct_ways(const HostFiles& files, const Inventory& in
   // dma-buf needs the open kernel modules on NVIDIA's side; amdgpu and the Intel drivers export it always.
   const bool open =
       files.read("/proc/driver/nvidia/version").value_or("").find("Open Kernel Module") != std::string::npos;
-  const bool exports = std::any_of(inventory.gpus.begin(), inventory.gpus.end(),
-                                   [](const Gpu& gpu) { return gpu.vendor != Vendor::nvidia; });
+  const bool exports = std::ranges::any_of(inventory.gpus, [](const Gpu& gpu) { return gpu.vendor != Vendor::nvidia; });
   if (has_module(files, "ib_core") && (open || exports)) ways.emplace_back("dmabuf");
   return ways;
 }
@@ -97,11 +96,9 @@ std::vector<std::string> direct_ways(const HostFiles& files, const Inventory& in
 
 std::optional<double> infiniband_rate(std::string_view text) {
   text = trim(text);
-  double rate = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rate);
-  const std::string_view unit = trim(std::string_view(end, static_cast<std::size_t>(text.data() + text.size() - end)));
-  if (error != std::errc{} || !unit.starts_with("Gb/sec") || rate <= 0 || rate > 100'000) return std::nullopt;
-  return rate * 1e9;
+  const auto rate = take_number<double>(text);
+  if (!rate || !trim(text).starts_with("Gb/sec") || *rate <= 0 || *rate > 100'000) return std::nullopt;
+  return *rate * 1e9;
 }
 
 std::vector<Nic> read_nics(const HostFiles& files) {
@@ -117,8 +114,7 @@ void add_nics(const HostFiles& files, Inventory& inventory) {
     if (!files.exists("/sys/class/net")) add_gap(inventory.gaps, "nics", GapReason::denied, "/sys/class/net is hidden");
     else add_gap(inventory.gaps, "nics", GapReason::not_applicable, "only virtual interfaces, as in containers");
   }
-  const bool rdma =
-      std::any_of(inventory.nics.begin(), inventory.nics.end(), [](const Nic& nic) { return !nic.device.empty(); });
+  const bool rdma = std::ranges::any_of(inventory.nics, [](const Nic& nic) { return !nic.device.empty(); });
   if (inventory.gpus.empty()) {
     add_gap(inventory.gaps, "gpu_direct", GapReason::not_applicable, "no GPU");
     return;

@@ -3,10 +3,10 @@
 // devices, -L for the MIG devices themselves, XML for all else of each GPU; when there are GPUs, a second round for
 // what joins them. The CSV and the table stand alone because the XML of old drivers is cut short by a sick GPU.
 #include <array>
-#include <charconv>
 #include <map>
 #include <utility>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "probe/nvidia_details.hpp"
 #include "probe/tool_text.hpp"
@@ -193,13 +193,12 @@ std::vector<MigDevice> read_list(std::string_view text) {
 std::uint64_t profile_memory(std::string_view profile) {
   std::uint64_t compute = 0, slices = 0, gigabytes = 0;
   for (const std::string& part : split(profile.substr(0, profile.find('+')), '.')) {
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    const std::string_view unit(end, static_cast<std::size_t>(part.data() + part.size() - end));
-    if (error != std::errc{} || value > 4096) continue;
-    if (unit == "c") compute = value;
-    if (unit == "g") slices = value;
-    if (unit == "gb") gigabytes = value;
+    std::string_view unit = part;
+    const auto value = take_number<std::uint64_t>(unit);
+    if (!value || *value > 4096) continue;
+    if (unit == "c") compute = *value;
+    if (unit == "g") slices = *value;
+    if (unit == "gb") gigabytes = *value;
   }
   std::uint64_t bytes = gigabytes * 1'000'000'000;
   if (compute != 0 && slices > compute) bytes = bytes / slices * compute;

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "probe/tool_text.hpp"
 #include "xml/document.hpp"
@@ -41,10 +41,9 @@ class Fields {
   }
   std::optional<double> real(std::initializer_list<std::string_view> paths, std::string_view attribute) {
     const std::string value = text(paths, attribute);
-    double number = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    const auto number = leading_number<double>(value);
     if (value.empty()) return std::nullopt;
-    if (error == std::errc{} && number > -1000 && number < 100'000) return number;
+    if (number && *number > -1000 && *number < 100'000) return number;
     if (!attribute.empty()) add_gap(gpu_.gaps, std::string(attribute), GapReason::unreadable, "nvidia-smi -q");
     return std::nullopt;
   }
@@ -248,12 +247,10 @@ void read_nvlinks(const ToolAnswer& answer, std::vector<Gpu>& gpus) {
     const std::size_t colon = line.find(": ");
     if (gpu == nullptr || !number_after(line, "Link ") || colon == std::string_view::npos) continue;
     if (!gpu->fabric.active) gpu->fabric.active = 0;
-    double rate = 0;
-    const std::string_view value = trim(line.substr(colon + 2));
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), rate);
-    if (error != std::errc{} || rate <= 0 || rate > 10'000) continue;  // "<inactive>"
+    const auto rate = leading_number<double>(trim(line.substr(colon + 2)));
+    if (!rate || *rate <= 0 || *rate > 10'000) continue;  // "<inactive>"
     ++*gpu->fabric.active;
-    gpu->fabric.bits_per_second = rate * k_bits_per_gb;
+    gpu->fabric.bits_per_second = *rate * k_bits_per_gb;
   }
 }
 

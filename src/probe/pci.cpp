@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <set>
 #include <utility>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "probe/tool_text.hpp"
 
@@ -60,12 +60,9 @@ std::string sysfs_address(std::string_view address) {
 
 std::optional<int> pcie_generation(std::string_view speed) {
   constexpr std::array<double, 7> rates{2.5, 5, 8, 16, 32, 64, 128};  // GT/s of generations 1 to 7
-  speed = trim(speed);
-  double rate = 0;
-  const auto [end, error] = std::from_chars(speed.data(), speed.data() + speed.size(), rate);
-  if (error != std::errc{}) return std::nullopt;
-  for (std::size_t i = 0; i < rates.size(); ++i)
-    if (std::abs(rates[i] - rate) < 0.1) return static_cast<int>(i) + 1;
+  const auto rate = leading_number<double>(trim(speed));
+  for (std::size_t i = 0; rate && i < rates.size(); ++i)
+    if (std::abs(rates[i] - *rate) < 0.1) return static_cast<int>(i) + 1;
   return std::nullopt;
 }
 

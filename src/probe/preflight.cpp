@@ -208,7 +208,7 @@ std::string unfit_reason(const Inventory& inventory) {
 }
 
 bool passed(const std::vector<Finding>& findings) {
-  return std::all_of(findings.begin(), findings.end(), [](const Finding& f) { return f.ok || !f.required; });
+  return std::ranges::all_of(findings, [](const Finding& f) { return f.ok || !f.required; });
 }
 
 }  // namespace gridctl::probe

@@ -57,15 +57,14 @@ std::vector<std::string> cdi_kinds(const HostFiles& files) {
     for (const std::string& name : files.list(directory)) {
       if (kinds.size() >= k_specifications_max) break;
       const std::string kind = parse_cdi_kind(files.read(std::string(directory) + "/" + name).value_or(""));
-      if (!kind.empty() && std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+      if (!kind.empty() && std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
     }
   return kinds;
 }
 
 void explain_containers(const std::vector<ToolAnswer>& answers, Inventory& inventory) {
   const ContainerGpus& gpus = inventory.software.container_gpus;
-  const bool nvidia = std::any_of(inventory.gpus.begin(), inventory.gpus.end(),
-                                  [](const Gpu& gpu) { return gpu.vendor == Vendor::nvidia; });
+  const bool nvidia = std::ranges::any_of(inventory.gpus, [](const Gpu& gpu) { return gpu.vendor == Vendor::nvidia; });
   const std::string toolkit = "software.container_gpus.toolkit", devices = "software.container_gpus.devices";
   if (!nvidia) add_gap(inventory.gaps, "software.container_gpus.docker", GapReason::not_applicable, "no NVIDIA GPU");
   else add_gap(inventory.gaps, "software.container_gpus.docker", GapReason::no_tool, "no docker answers here");

@@ -2,9 +2,9 @@
 #include "probe/tool_text.hpp"
 
 #include <array>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::probe {
@@ -57,12 +57,7 @@ std::string available(std::string_view text) {
   return std::string(trim(trim(text).substr(0, k_text_max)));
 }
 
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
+std::optional<std::uint64_t> whole_number(std::string_view text) { return parse_number<std::uint64_t>(text); }
 
 std::optional<std::uint64_t> memory_size(std::string_view text, std::string_view default_unit) {
   text = trim(text);

@@ -9,13 +9,12 @@ Result<void> Registry::save_budget(const Budget& budget) {
       .prepare(
           "INSERT INTO budgets(owner, usd_month) VALUES(?, ?) ON CONFLICT(owner) DO UPDATE SET usd_month = "
           "excluded.usd_month, used_up = ''")
-      .bind(budget.owner)
-      .bind(budget.usd_month)
+      .bind(budget.owner, budget.usd_month)
       .run();
 }
 
 Result<void> Registry::note_used_up(const std::string& owner, const std::string& month) {
-  return impl_->db.prepare("UPDATE budgets SET used_up = ? WHERE owner = ?").bind(month).bind(owner).run();
+  return impl_->db.prepare("UPDATE budgets SET used_up = ? WHERE owner = ?").bind(month, owner).run();
 }
 
 Result<void> Registry::remove_budget(const std::string& owner) {
@@ -23,20 +22,17 @@ Result<void> Registry::remove_budget(const std::string& owner) {
 }
 
 Result<std::vector<Budget>> Registry::budgets() {
-  db::Statement query = impl_->db.prepare("SELECT owner, usd_month, used_up FROM budgets ORDER BY owner");
-  std::vector<Budget> list;
-  for (;;) {
-    TRY_ASSIGN(const bool row, query.next());
-    if (!row) return list;
-    list.push_back({query.text(0), query.real(1), query.text(2)});
-  }
+  return impl_->db.prepare("SELECT owner, usd_month, used_up FROM budgets ORDER BY owner")
+      .all([](const db::Statement& row) {
+        return Budget{row.text(0), row.real(1), row.text(2)};
+      });
 }
 
 Result<Spending> Registry::spending(const std::string& owner, WallTime from, WallTime now) {
   const std::string of_owner = owner.empty() ? "" : " AND a.job IN (SELECT id FROM jobs WHERE owner = ?)";
   const auto ask = [&](const std::string& sql, bool with_times) -> Result<double> {
     db::Statement query = impl_->db.prepare(sql + of_owner);
-    if (with_times) query.bind(now.ms).bind(from.ms).bind(from.ms);
+    if (with_times) query.bind(now.ms, from.ms, from.ms);
     if (!owner.empty()) query.bind(owner);
     TRY_ASSIGN(const bool row, query.next());
     return row && !query.is_null(0) ? query.real(0) : 0.0;

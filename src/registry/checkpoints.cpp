@@ -34,17 +34,17 @@ Metrics metrics_of(const std::string& text) {
 Result<Checkpoint> read_checkpoint(const JobId& id, const db::Statement& row) {
   Checkpoint c;
   c.job = id;
-  c.seq = {static_cast<std::uint64_t>(row.integer(0))};
-  c.epoch = {static_cast<std::uint64_t>(row.integer(1))};
-  c.attempt = {static_cast<std::uint64_t>(row.integer(2))};
+  c.seq = {row.count(0)};
+  c.epoch = {row.count(1)};
+  c.attempt = {row.count(2)};
   Result<Digest> root = parse_digest(row.text(3));
   if (!root) return make_error(Code::state_unreadable, "a stored checkpoint has no valid root");
   c.root = *root;
   c.created_at = {row.integer(4)};
-  c.bytes = static_cast<std::uint64_t>(row.integer(5));
-  c.stored_bytes = static_cast<std::uint64_t>(row.integer(6));
-  c.files = static_cast<std::uint64_t>(row.integer(7));
-  c.host_number = static_cast<std::uint64_t>(row.integer(8));
+  c.bytes = row.count(5);
+  c.stored_bytes = row.count(6);
+  c.files = row.count(7);
+  c.host_number = row.count(8);
   c.verified = row.integer(9) != 0;
   c.pinned = row.integer(10) != 0;
   c.stray = row.integer(11) != 0;
@@ -75,7 +75,7 @@ std::string describe(const Checkpoint& c) {
 // Moves the head in the statement that tests the fence: a stale epoch changes no row.
 Result<bool> move_head(db::Database& db, const Checkpoint& c) {
   db::Statement update = db.prepare("UPDATE jobs SET head = ? WHERE id = ? AND epoch = ? AND head < ?");
-  TRY(update.bind(c.seq.value).bind(c.job.value).bind(c.epoch.value).bind(c.seq.value).run());
+  TRY(update.bind(c.seq.value, c.job.value, c.epoch.value, c.seq.value).run());
   return db.changes() == 1;
 }
 
@@ -83,8 +83,8 @@ Result<bool> move_head(db::Database& db, const Checkpoint& c) {
 bool waits_behind_head(const job::State& state, const Checkpoint& c) {
   if (!c.provisional || c.epoch != state.epoch) return false;
   const CheckpointSeq best = state.is_suspect(state.head) ? state.start() : state.head;
-  return std::any_of(state.saved.list.begin(), state.saved.list.end(),
-                     [&](const job::Saved& one) { return one.seq == best && !one.provisional; });
+  return std::ranges::any_of(state.saved.list,
+                             [&](const job::Saved& one) { return one.seq == best && !one.provisional; });
 }
 
 void mark_suspects(std::vector<Checkpoint>& list, const job::State& state) {
@@ -108,24 +108,10 @@ Result<void> insert(db::Database& db, const Checkpoint& c) {
       "INSERT INTO checkpoints(job, seq, epoch, attempt, root, created_ms, bytes, stored_bytes, files, host_number, "
       "verified, pinned, stray, how, stall_ms, upload_ms, metrics, provisional) "
       "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-  return statement.bind(c.job.value)
-      .bind(c.seq.value)
-      .bind(c.epoch.value)
-      .bind(c.attempt.value)
-      .bind(to_hex(c.root))
-      .bind(c.created_at.ms)
-      .bind(c.bytes)
-      .bind(c.stored_bytes)
-      .bind(c.files)
-      .bind(c.host_number)
-      .bind(c.verified)
-      .bind(c.pinned)
-      .bind(c.stray)
-      .bind(c.how)
-      .bind(in_ms(c.stall))
-      .bind(in_ms(c.upload))
-      .bind(to_text(c.metrics))
-      .bind(c.provisional)
+  return statement
+      .bind(c.job.value, c.seq.value, c.epoch.value, c.attempt.value, to_hex(c.root), c.created_at.ms, c.bytes,
+            c.stored_bytes, c.files, c.host_number, c.verified, c.pinned, c.stray, c.how, in_ms(c.stall),
+            in_ms(c.upload), to_text(c.metrics), c.provisional)
       .run();
 }
 
@@ -139,7 +125,7 @@ Result<Registry::Commit> Registry::commit_checkpoint(Checkpoint c) {
     db::Statement query = impl_->db.prepare(std::string(k_columns) +
                                             "AND epoch = ? AND (host_number = ?3 OR (host_number > ?3 AND stray = 0)) "
                                             "ORDER BY host_number LIMIT 1");
-    TRY_ASSIGN(const bool known, query.bind(c.job.value).bind(c.epoch.value).bind(c.host_number).next());
+    TRY_ASSIGN(const bool known, query.bind(c.job.value, c.epoch.value, c.host_number).next());
     if (known) {
       TRY_ASSIGN(Checkpoint former, read_checkpoint(c.job, query));
       return Commit{std::move(former), false, {state, {}, {}, {}}};
@@ -203,15 +189,13 @@ Result<job::Step> Registry::take_result(const JobId& id, const JobId& replica, c
 }
 
 Result<std::vector<Checkpoint>> Registry::checkpoints(const JobId& id) {
-  db::Statement query = impl_->db.prepare(std::string(k_columns) + "ORDER BY seq");
-  query.bind(id.value);
   std::vector<Checkpoint> list;
-  for (;;) {
-    TRY_ASSIGN(const bool row, query.next());
-    if (!row) break;
-    TRY_ASSIGN(Checkpoint c, read_checkpoint(id, query));
-    list.push_back(std::move(c));
-  }
+  TRY(impl_->db.prepare(std::string(k_columns) + "ORDER BY seq")
+          .bind(id.value)
+          .each([&](const db::Statement& row) -> Result<void> {
+            TRY_ASSIGN(list.emplace_back(), read_checkpoint(id, row));
+            return {};
+          }));
   if (list.empty()) return list;
   TRY_ASSIGN(const job::State state, impl_->load_machine(id));
   mark_suspects(list, state);
@@ -224,7 +208,7 @@ Result<Checkpoint> Registry::checkpoint(const JobId& id, std::optional<Checkpoin
   TRY_ASSIGN(const job::State state, impl_->load_machine(id));
   const CheckpointSeq wanted = seq.value_or(state.head);
   db::Statement query = impl_->db.prepare(std::string(k_columns) + "AND seq = ?");
-  TRY_ASSIGN(const bool row, query.bind(id.value).bind(wanted.value).next());
+  TRY_ASSIGN(const bool row, query.bind(id.value, wanted.value).next());
   if (!row) return no_such_checkpoint(id, seq);
   TRY_ASSIGN(Checkpoint found, read_checkpoint(id, query));
   TRY_ASSIGN(const std::vector<Copy> copies, copies_of(id));
@@ -235,14 +219,14 @@ Result<Checkpoint> Registry::checkpoint(const JobId& id, std::optional<Checkpoin
 
 Result<void> Registry::set_pinned(const JobId& id, CheckpointSeq seq, bool pinned) {
   db::Statement update = impl_->db.prepare("UPDATE checkpoints SET pinned = ? WHERE job = ? AND seq = ?");
-  TRY(update.bind(pinned).bind(id.value).bind(seq.value).run());
+  TRY(update.bind(pinned, id.value, seq.value).run());
   if (impl_->db.changes() == 0) return no_such_checkpoint(id, seq);
   return {};
 }
 
 Result<void> Registry::set_verified(const JobId& id, CheckpointSeq seq, bool verified) {
   db::Statement update = impl_->db.prepare("UPDATE checkpoints SET verified = ? WHERE job = ? AND seq = ?");
-  return update.bind(verified).bind(id.value).bind(seq.value).run();
+  return update.bind(verified, id.value, seq.value).run();
 }
 
 Result<void> Registry::remove_checkpoint(const JobId& id, CheckpointSeq seq) {
@@ -256,7 +240,7 @@ Result<void> Registry::remove_checkpoint(const JobId& id, CheckpointSeq seq) {
                       "gridctl checkpoint pin --off " + checkpoint_name(id, seq));
   if ((state.head == seq || in_use) && !is_final(state.visible()))
     return make_error(Code::usage, checkpoint_name(id, seq) + " is what the unfinished job would restart from");
-  TRY(impl_->db.prepare("DELETE FROM checkpoints WHERE job = ? AND seq = ?").bind(id.value).bind(seq.value).run());
+  TRY(impl_->db.prepare("DELETE FROM checkpoints WHERE job = ? AND seq = ?").bind(id.value, seq.value).run());
   return transaction.commit();
 }
 
@@ -285,12 +269,11 @@ Result<std::vector<Digest>> Registry::live_roots() {
       "SELECT root FROM checkpoints UNION SELECT root FROM inputs UNION SELECT root FROM results WHERE root IS NOT "
       "NULL");
   std::vector<Digest> roots;
-  for (;;) {
-    TRY_ASSIGN(const bool row, query.next());
-    if (!row) return roots;
-    TRY_ASSIGN(const Digest root, parse_digest(query.text(0)));
-    roots.push_back(root);
-  }
+  TRY(query.each([&](const db::Statement& row) -> Result<void> {
+    TRY_ASSIGN(roots.emplace_back(), parse_digest(row.text(0)));
+    return {};
+  }));
+  return roots;
 }
 
 }  // namespace gridctl::registry

@@ -11,14 +11,7 @@ Result<void> Registry::save_drill(const Drill& drill) {
       .prepare(
           "INSERT OR REPLACE INTO drills(name, fingerprint, job, at_ms, verdict, summary, took_ms, steps_lost) "
           "VALUES(?,?,?,?,?,?,?,?)")
-      .bind(drill.name)
-      .bind(drill.fingerprint)
-      .bind(drill.id.value)
-      .bind(drill.at.ms)
-      .bind(drill.verdict)
-      .bind(drill.summary)
-      .bind(took)
-      .bind(lost)
+      .bind(drill.name, drill.fingerprint, drill.id.value, drill.at.ms, drill.verdict, drill.summary, took, lost)
       .run();
 }
 

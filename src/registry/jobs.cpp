@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/formatted.hpp"
 #include "base/text.hpp"
 #include "registry/impl.hpp"
 
@@ -23,9 +24,7 @@ std::string describe(const job::Resources& r) {
     const job::GpuRequest& gpu = r.gpus.front();
     add(std::to_string(gpu.count_min) + "x " + (gpu.names.empty() ? "GPU" : join(gpu.names, "|")));
   }
-  char number[32];
-  std::snprintf(number, sizeof number, "%g", r.cpus > 0 ? r.cpus : 1.0);
-  add(std::string(number) + (r.cpus == 1 || r.cpus <= 0 ? " cpu" : " cpus"));
+  add(formatted("%g", r.cpus > 0 ? r.cpus : 1.0) + (r.cpus == 1 || r.cpus <= 0 ? " cpu" : " cpus"));
   if (r.memory_bytes > 0) add(format_size(r.memory_bytes));
   return text;
 }
@@ -33,7 +32,8 @@ std::string describe(const job::Resources& r) {
 constexpr std::string_view k_row_columns =  // those of the index jobs_listed
     "SELECT id, name, state, reason, provider, exit_code, submitted_ms, ended_ms, recoveries, resources FROM jobs ";
 
-void read_row(const db::Statement& row, JobRow& out) {
+JobRow read_row(const db::Statement& row) {
+  JobRow out;
   out.id = {row.text(0)};
   out.name = row.text(1);
   const Result<job::JobState> state = job::parse_state_name(row.text(2));
@@ -45,15 +45,7 @@ void read_row(const db::Statement& row, JobRow& out) {
   if (!row.is_null(7)) out.ended_at = WallTime{row.integer(7)};
   out.recoveries = static_cast<int>(row.integer(8));
   out.resources = row.text(9);
-}
-
-Result<std::vector<JobRow>> read_rows(db::Statement& query) {
-  std::vector<JobRow> rows;
-  for (;;) {
-    TRY_ASSIGN(const bool row, query.next());
-    if (!row) return rows;
-    read_row(query, rows.emplace_back());
-  }
+  return out;
 }
 
 // Wall time of each attempt, at the price that it began with.
@@ -80,28 +72,17 @@ Result<job::State> Registry::Impl::load_machine(const JobId& id) {
       "SELECT c.seq, c.attempt, coalesce(a.provider, ''), c.provisional FROM checkpoints c "
       "LEFT JOIN attempts a ON a.job = c.job AND a.number = c.attempt "
       "WHERE c.job = ? AND c.stray = 0 AND c.verified = 1 ORDER BY c.seq");
-  saved.bind(id.value);
-  for (;;) {
-    TRY_ASSIGN(const bool more, saved.next());
-    if (!more) return state;
-    state.saved.list.push_back({{static_cast<std::uint64_t>(saved.integer(0))},
-                                {static_cast<std::uint64_t>(saved.integer(1))},
-                                {saved.text(2)},
-                                saved.integer(3) != 0});
-  }
+  TRY(saved.bind(id.value).each([&](const db::Statement& one) {
+    state.saved.list.push_back({{one.count(0)}, {one.count(1)}, {one.text(2)}, one.integer(3) != 0});
+  }));
+  return state;
 }
 
 Result<void> Registry::Impl::save_record(const JobId& id, WallTime at, AttemptNumber attempt,
                                          const job::Record& record) {
   db::Statement insert =
       db.prepare("INSERT INTO events(job, at_ms, kind, text, epoch, attempt, host) VALUES(?,?,?,?,?,?,?)");
-  return insert.bind(id.value)
-      .bind(at.ms)
-      .bind(record.kind)
-      .bind(record.text)
-      .bind(record.epoch.value)
-      .bind(attempt.value)
-      .bind(record.host.value)
+  return insert.bind(id.value, at.ms, record.kind, record.text, record.epoch.value, attempt.value, record.host.value)
       .run();
 }
 
@@ -115,18 +96,9 @@ Result<void> Registry::Impl::save_attempt(const JobId& id, const job::AttemptRow
       "exit_code) VALUES(?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(job, number) DO UPDATE SET state = excluded.state, "
       "reason = excluded.reason, started_ms = excluded.started_ms, ended_ms = excluded.ended_ms, "
       "exit_code = excluded.exit_code");
-  TRY(insert.bind(id.value)
-          .bind(a.number.value)
-          .bind(a.epoch.value)
-          .bind(a.lead().host.value)
-          .bind(row.state)
-          .bind(row.reason)
-          .bind(a.placement_reason)
-          .bind(price)
-          .bind(ms(a.started_at))
-          .bind(ms(row.ended_at))
-          .bind(a.resumed_from.value)
-          .bind(row.exit_code)
+  TRY(insert
+          .bind(id.value, a.number.value, a.epoch.value, a.lead().host.value, row.state, row.reason, a.placement_reason,
+                price, ms(a.started_at), ms(row.ended_at), a.resumed_from.value, row.exit_code)
           .run());
   for (const job::Member& member : a.members) TRY(save_member(id, a.number, member));
   return {};
@@ -138,28 +110,21 @@ Result<void> Registry::Impl::save_member(const JobId& id, AttemptNumber number, 
       "ON CONFLICT(job, number, rank) DO UPDATE SET state = excluded.state, exit_code = excluded.exit_code");
   std::optional<int> exit_code;
   if (member.end && member.end->kind == job::EndKind::exited) exit_code = member.end->exit_code;
-  return insert.bind(id.value)
-      .bind(number.value)
-      .bind(member.rank)
-      .bind(member.host.value)
-      .bind(member.price_per_hour)
-      .bind(member.end ? job::end_kind_name(member.end->kind) : job::part_name(member.part))
-      .bind(exit_code)
+  return insert
+      .bind(id.value, number.value, member.rank, member.host.value, member.price_per_hour,
+            member.end ? job::end_kind_name(member.end->kind) : job::part_name(member.part), exit_code)
       .run();
 }
 
 Result<void> Registry::Impl::load_members(const JobId& id, std::vector<AttemptRecord>& attempts) {
   db::Statement query = db.prepare(
       "SELECT number, rank, provider, price, state, exit_code FROM members WHERE job = ? ORDER BY number, rank");
-  query.bind(id.value);
-  for (;;) {
-    TRY_ASSIGN(const bool row, query.next());
-    if (!row) return {};
-    MemberRecord member{static_cast<int>(query.integer(1)), {query.text(2)}, query.text(4), query.real(3), {}};
-    if (!query.is_null(5)) member.exit_code = static_cast<int>(query.integer(5));
+  return query.bind(id.value).each([&](const db::Statement& row) {
+    MemberRecord member{static_cast<int>(row.integer(1)), {row.text(2)}, row.text(4), row.real(3), {}};
+    if (!row.is_null(5)) member.exit_code = static_cast<int>(row.integer(5));
     for (AttemptRecord& attempt : attempts)
-      if (attempt.number.value == static_cast<std::uint64_t>(query.integer(0))) attempt.members.push_back(member);
-  }
+      if (attempt.number.value == row.count(0)) attempt.members.push_back(member);
+  });
 }
 
 Result<void> Registry::Impl::save_step(const JobId& id, const job::Step& step, WallTime at) {
@@ -170,17 +135,11 @@ Result<void> Registry::Impl::save_step(const JobId& id, const job::Step& step, W
     db::Statement update = db.prepare(
         "UPDATE jobs SET machine = ?, state = ?, reason = ?, provider = ?, epoch = ?, head = ?, unfinished = ?, "
         "exit_code = ?, recoveries = ?, ended_ms = ? WHERE id = ?");
-    TRY(update.bind(job::to_json(s))
-            .bind(job::state_name(s.visible()))
-            .bind(s.reason)
-            .bind(attempt != nullptr ? attempt->lead().host.value : std::string{})
-            .bind(s.epoch.value)
-            .bind(s.head.value)
-            .bind(s.needs_supervisor())
-            .bind(done != nullptr ? done->exit_code : std::nullopt)
-            .bind(s.recoveries)
-            .bind(done != nullptr ? std::optional{done->at.ms} : std::nullopt)
-            .bind(id.value)
+    TRY(update
+            .bind(job::to_json(s), job::state_name(s.visible()), s.reason,
+                  attempt != nullptr ? attempt->lead().host.value : std::string{}, s.epoch.value, s.head.value,
+                  s.needs_supervisor(), done != nullptr ? done->exit_code : std::nullopt, s.recoveries,
+                  done != nullptr ? std::optional{done->at.ms} : std::nullopt, id.value)
             .run());
   }
   for (const job::Record& record : step.records) TRY(save_record(id, at, s.attempts, record));
@@ -196,17 +155,11 @@ Result<job::Step> Registry::submit(const JobId& id, const job::Spec& spec, WallT
     db::Statement insert = impl_->db.prepare(
         "INSERT INTO jobs(id, name, spec, machine, state, reason, provider, resources, epoch, head, unfinished, "
         "recoveries, submitted_ms, owner) VALUES(?,?,?,'','','','',?,0,0,1,0,?,?)");
-    TRY(insert.bind(id.value)
-            .bind(spec.name)
-            .bind(job::to_json(spec))
-            .bind(describe(spec.resources))
-            .bind(at.ms)
-            .bind(spec.owner)
-            .run());
+    TRY(insert.bind(id.value, spec.name, job::to_json(spec), describe(spec.resources), at.ms, spec.owner).run());
   }
   for (const Input& input : inputs) {
     db::Statement insert = impl_->db.prepare("INSERT INTO inputs(job, role, target, root, bytes) VALUES(?,?,?,?,?)");
-    TRY(insert.bind(id.value).bind(input.role).bind(input.target).bind(to_hex(input.root)).bind(input.bytes).run());
+    TRY(insert.bind(id.value, input.role, input.target, to_hex(input.root), input.bytes).run());
   }
   TRY(impl_->save_step(id, step, at));
   TRY(transaction.commit());
@@ -215,14 +168,13 @@ Result<job::Step> Registry::submit(const JobId& id, const job::Spec& spec, WallT
 
 Result<std::vector<Input>> Registry::inputs(const JobId& id) {
   db::Statement query = impl_->db.prepare("SELECT role, target, root, bytes FROM inputs WHERE job = ?");
-  query.bind(id.value);
   std::vector<Input> list;
-  for (;;) {
-    TRY_ASSIGN(const bool row, query.next());
-    if (!row) return list;
-    TRY_ASSIGN(const Digest root, parse_digest(query.text(2)));
-    list.push_back({query.text(0), query.text(1), root, static_cast<std::uint64_t>(query.integer(3))});
-  }
+  TRY(query.bind(id.value).each([&](const db::Statement& row) -> Result<void> {
+    TRY_ASSIGN(const Digest root, parse_digest(row.text(2)));
+    list.push_back({row.text(0), row.text(1), root, row.count(3)});
+    return {};
+  }));
+  return list;
 }
 
 Result<job::Step> Registry::apply(const JobId& id, const job::TimedEvent& event) {
@@ -235,10 +187,9 @@ Result<job::Step> Registry::apply(const JobId& id, const job::TimedEvent& event)
     db::Statement insert = impl_->db.prepare(
         "INSERT INTO price_changes(job, number, at_ms, more) VALUES(?,?,?,?) "
         "ON CONFLICT(job, number, at_ms) DO UPDATE SET more = more + excluded.more");
-    TRY(insert.bind(id.value)
-            .bind(step.state.attempts.value)
-            .bind(event.at.ms)
-            .bind(step.state.price_per_hour() - state.price_per_hour())
+    TRY(insert
+            .bind(id.value, step.state.attempts.value, event.at.ms,
+                  step.state.price_per_hour() - state.price_per_hour())
             .run());
   }
   TRY(transaction.commit());
@@ -251,7 +202,7 @@ Result<void> Registry::note(const JobId& id, WallTime at, const job::Record& rec
 }
 
 Result<void> Registry::update_spec(const JobId& id, const job::Spec& spec) {
-  return impl_->db.prepare("UPDATE jobs SET spec = ? WHERE id = ?").bind(job::to_json(spec)).bind(id.value).run();
+  return impl_->db.prepare("UPDATE jobs SET spec = ? WHERE id = ?").bind(job::to_json(spec), id.value).run();
 }
 
 namespace {
@@ -284,7 +235,7 @@ Result<JobId> Registry::resolve(const std::string& text) {
     // A job's id begins those of its replicas, and comes before them.
     db::Statement query =
         impl_->db.prepare("SELECT id FROM jobs WHERE id >= ? AND id < ? ORDER BY length(id), id LIMIT 2");
-    TRY_ASSIGN(const bool row, query.bind(text).bind(text + "~").next());
+    TRY_ASSIGN(const bool row, query.bind(text, text + "~").next());
     if (row) {
       const JobId id{query.text(0)};
       TRY_ASSIGN(const bool another, query.next());
@@ -292,12 +243,8 @@ Result<JobId> Registry::resolve(const std::string& text) {
       return make_error(Code::not_found, "'" + text + "' is the beginning of several jobs' ids", "gridctl job ls");
     }
   }
-  std::vector<std::string> names;
-  for (db::Statement query = impl_->db.prepare("SELECT DISTINCT name FROM jobs");;) {
-    TRY_ASSIGN(const bool row, query.next());
-    if (!row) break;
-    names.push_back(query.text(0));
-  }
+  TRY_ASSIGN(const std::vector<std::string> names,
+             impl_->db.prepare("SELECT DISTINCT name FROM jobs").all([](const auto& row) { return row.text(0); }));
   const std::string near = nearest(text, names);
   return make_error(Code::not_found,
                     "no job '" + text.substr(0, 64) + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?"),
@@ -310,7 +257,7 @@ Result<Job> Registry::job(const JobId& id) {
     db::Statement query = impl_->db.prepare(std::string(k_row_columns) + "WHERE id = ?");
     TRY_ASSIGN(const bool row, query.bind(id.value).next());
     if (!row) return make_error(Code::not_found, "no job '" + id.value.substr(0, 64) + "'", "gridctl job ls");
-    read_row(query, out);
+    static_cast<JobRow&>(out) = read_row(query);
   }
   {
     db::Statement query = impl_->db.prepare("SELECT spec FROM jobs WHERE id = ?");
@@ -331,7 +278,7 @@ JobId leader_of(const JobId& replica) { return {replica.value.substr(0, replica.
 Result<Spent> Registry::Impl::spent_alone(const std::vector<AttemptRecord>& list, const JobId& id, WallTime now) {
   Spent spent = spent_by(list, now);
   db::Statement query = db.prepare(std::string(k_price_changes) + " AND a.job = ?4");
-  TRY_ASSIGN(const bool row, query.bind(now.ms).bind(std::int64_t{0}).bind(std::int64_t{0}).bind(id.value).next());
+  TRY_ASSIGN(const bool row, query.bind(now.ms, std::int64_t{0}, std::int64_t{0}, id.value).next());
   if (row && !query.is_null(0)) spent.usd += query.real(0);
   return spent;
 }
@@ -351,8 +298,7 @@ Result<Spent> Registry::spent(const JobId& id, WallTime now) {
 Result<std::vector<JobRow>> Registry::replicas(const JobId& id) {
   db::Statement query =
       impl_->db.prepare(std::string(k_row_columns) + "WHERE id > ?1 || 'r' AND id < ?1 || 's' ORDER BY id");
-  query.bind(id.value);
-  return read_rows(query);
+  return query.bind(id.value).all(read_row);
 }
 
 Result<std::vector<JobRow>> Registry::jobs(const JobFilter& filter) {
@@ -363,43 +309,35 @@ Result<std::vector<JobRow>> Registry::jobs(const JobFilter& filter) {
   if (filter.active_only) where += std::string(where.empty() ? "WHERE " : "AND ") + "ended_ms IS NULL ";
   std::string sql = std::string(k_row_columns) + "INDEXED BY jobs_listed " + where + "ORDER BY n DESC";
   if (filter.limit > 0) sql += " LIMIT " + std::to_string(filter.limit);
-  db::Statement query = impl_->db.prepare(sql);
-  return read_rows(query);
+  return impl_->db.prepare(sql).all(read_row);
 }
 
 Result<std::vector<JobId>> Registry::unfinished() {
-  db::Statement query = impl_->db.prepare("SELECT id FROM jobs WHERE unfinished = 1 ORDER BY n");
-  std::vector<JobId> ids;
-  for (;;) {
-    TRY_ASSIGN(const bool row, query.next());
-    if (!row) return ids;
-    ids.push_back({query.text(0)});
-  }
+  return impl_->db.prepare("SELECT id FROM jobs WHERE unfinished = 1 ORDER BY n").all([](const db::Statement& row) {
+    return JobId{row.text(0)};
+  });
 }
 
 Result<std::vector<job::State>> Registry::running() {
   db::Statement query = impl_->db.prepare("SELECT machine FROM jobs WHERE unfinished = 1 ORDER BY n");
   std::vector<job::State> states;
-  for (;;) {
-    TRY_ASSIGN(const bool row, query.next());
-    if (!row) return states;
+  TRY(query.each([&](const db::Statement& row) {
     // One that cannot be read, of a newer gridctl for instance, must stop no other job: hosts know what it holds there.
-    Result<job::State> state = job::parse_state(query.text(0));
+    Result<job::State> state = job::parse_state(row.text(0));
     if (state && state->attempt() != nullptr) states.push_back(*std::move(state));
-  }
+  }));
+  return states;
 }
 
 Result<Registry::Changes> Registry::changes(std::int64_t after) {
   Changes out{after, {}};
   if (after > 0) {
     db::Statement query = impl_->db.prepare("SELECT revision, id FROM jobs WHERE revision > ? ORDER BY revision");
-    query.bind(after);
-    for (;;) {
-      TRY_ASSIGN(const bool row, query.next());
-      if (!row) return out;
-      out.revision = query.integer(0);
-      out.jobs.push_back({query.text(1)});
-    }
+    TRY(query.bind(after).each([&](const db::Statement& row) {
+      out.revision = row.integer(0);
+      out.jobs.push_back({row.text(1)});
+    }));
+    return out;
   }
   {
     db::Statement query = impl_->db.prepare("SELECT coalesce(max(revision), 0) FROM jobs");
@@ -414,25 +352,21 @@ Result<std::vector<AttemptRecord>> Registry::attempts(const JobId& id) {
   db::Statement query = impl_->db.prepare(
       "SELECT number, epoch, provider, state, reason, why, price, started_ms, ended_ms, resumed_from, exit_code "
       "FROM attempts WHERE job = ? ORDER BY number");
-  query.bind(id.value);
-  std::vector<AttemptRecord> list;
-  for (;;) {
-    TRY_ASSIGN(const bool row, query.next());
-    if (!row) break;
+  TRY_ASSIGN(std::vector<AttemptRecord> list, query.bind(id.value).all([](const db::Statement& row) {
     AttemptRecord a;
-    a.number = {static_cast<std::uint64_t>(query.integer(0))};
-    a.epoch = {static_cast<std::uint64_t>(query.integer(1))};
-    a.provider = {query.text(2)};
-    a.state = query.text(3);
-    a.reason = query.text(4);
-    a.placement_reason = query.text(5);
-    a.price_per_hour = query.real(6);
-    if (!query.is_null(7)) a.started_at = WallTime{query.integer(7)};
-    if (!query.is_null(8)) a.ended_at = WallTime{query.integer(8)};
-    a.resumed_from = {static_cast<std::uint64_t>(query.integer(9))};
-    if (!query.is_null(10)) a.exit_code = static_cast<int>(query.integer(10));
-    list.push_back(std::move(a));
-  }
+    a.number = {row.count(0)};
+    a.epoch = {row.count(1)};
+    a.provider = {row.text(2)};
+    a.state = row.text(3);
+    a.reason = row.text(4);
+    a.placement_reason = row.text(5);
+    a.price_per_hour = row.real(6);
+    if (!row.is_null(7)) a.started_at = WallTime{row.integer(7)};
+    if (!row.is_null(8)) a.ended_at = WallTime{row.integer(8)};
+    a.resumed_from = {row.count(9)};
+    if (!row.is_null(10)) a.exit_code = static_cast<int>(row.integer(10));
+    return a;
+  }));
   TRY(impl_->load_members(id, list));
   return list;
 }
@@ -440,22 +374,19 @@ Result<std::vector<AttemptRecord>> Registry::attempts(const JobId& id) {
 Result<std::vector<EventRecord>> Registry::events(const JobId& id, std::int64_t after, std::size_t limit) {
   db::Statement query = impl_->db.prepare(
       "SELECT id, at_ms, kind, text, epoch, attempt, host FROM events WHERE job = ? AND id > ? ORDER BY id LIMIT ?");
-  query.bind(id.value).bind(after).bind(limit == 0 ? std::int64_t{-1} : static_cast<std::int64_t>(limit));
-  std::vector<EventRecord> list;
-  for (;;) {
-    TRY_ASSIGN(const bool row, query.next());
-    if (!row) return list;
+  query.bind(id.value, after, limit == 0 ? std::int64_t{-1} : static_cast<std::int64_t>(limit));
+  return query.all([&](const db::Statement& row) {
     EventRecord e;
-    e.id = query.integer(0);
+    e.id = row.integer(0);
     e.job = id;
-    e.at = {query.integer(1)};
-    e.kind = query.text(2);
-    e.text = query.text(3);
-    e.epoch = {static_cast<std::uint64_t>(query.integer(4))};
-    e.attempt = {static_cast<std::uint64_t>(query.integer(5))};
-    e.host = {query.text(6)};
-    list.push_back(std::move(e));
-  }
+    e.at = {row.integer(1)};
+    e.kind = row.text(2);
+    e.text = row.text(3);
+    e.epoch = {row.count(4)};
+    e.attempt = {row.count(5)};
+    e.host = {row.text(6)};
+    return e;
+  });
 }
 
 Result<std::string> Registry::no_checkpoint(const JobId& id) {
@@ -469,9 +400,7 @@ Result<std::string> Registry::no_checkpoint(const JobId& id) {
 
 Result<void> Registry::save_explanation(const JobId& id, const std::vector<std::string>& lines) {
   return impl_->db.prepare("UPDATE jobs SET explanation = ? WHERE id = ? AND explanation IS NOT ?")
-      .bind(join(lines, "\n"))
-      .bind(id.value)
-      .bind(join(lines, "\n"))
+      .bind(join(lines, "\n"), id.value, join(lines, "\n"))
       .run();
 }
 

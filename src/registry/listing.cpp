@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::registry {
@@ -52,9 +53,7 @@ class Reader {
   void text(std::string& into) { into.assign(word()); }
   template <class T>
   void number(T& into) {
-    const std::string_view digits = word();
-    const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), into);
-    good_ = good_ && problem == std::errc{} && end == digits.data() + digits.size();
+    good_ = parse_into(word(), into) && good_;
   }
   template <class T>
   void maybe(std::optional<T>& into) {
@@ -223,13 +222,9 @@ void read_figures(std::string_view text, Figures& into) {
     const std::size_t end = std::min(text.find(' '), text.size());
     const std::string_view part = text.substr(0, end);
     const std::size_t equals = std::min(part.find('='), part.size());
-    double value = 0;
-    const char* const last = part.data() + part.size();
-    if (equals < part.size()) {
-      const auto [stopped, problem] = std::from_chars(part.data() + equals + 1, last, value);
-      if (problem == std::errc{} && stopped == last && std::isfinite(value))
-        next = put_figure(into, next, part.substr(0, equals), value);
-    }
+    if (equals < part.size())
+      if (const auto value = parse_number<double>(part.substr(equals + 1)); value && std::isfinite(*value))
+        next = put_figure(into, next, part.substr(0, equals), *value);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   into.erase(next, into.end());

@@ -25,15 +25,7 @@ Place read_place(const db::Statement& row) {
   return place;
 }
 
-Result<std::vector<Copy>> read_copies(db::Statement query) {
-  std::vector<Copy> copies;
-  for (;;) {
-    TRY_ASSIGN(const bool row, query.next());
-    if (!row) return copies;
-    copies.push_back(
-        {query.text(0), {query.text(1)}, {static_cast<std::uint64_t>(query.integer(2))}, {query.integer(3)}});
-  }
-}
+Copy read_copy(const db::Statement& row) { return {row.text(0), {row.text(1)}, {row.count(2)}, {row.integer(3)}}; }
 
 }  // namespace
 
@@ -47,14 +39,8 @@ Result<void> Registry::add_place(const Place& place) {
   TRY(impl_->db
           .prepare("INSERT INTO places(name, url, endpoint, region, profile, added_ms, location, lent) "
                    "VALUES(?,?,?,?,?,?,?,?)")
-          .bind(place.name)
-          .bind(place.url)
-          .bind(place.endpoint)
-          .bind(place.region)
-          .bind(place.profile)
-          .bind(place.added_at.ms)
-          .bind(place.location)
-          .bind(place.lent ? 1 : 0)
+          .bind(place.name, place.url, place.endpoint, place.region, place.profile, place.added_at.ms, place.location,
+                place.lent ? 1 : 0)
           .run());
   return transaction.commit();
 }
@@ -68,13 +54,7 @@ Result<void> Registry::remove_place(const std::string& name) {
 }
 
 Result<std::vector<Place>> Registry::places() {
-  db::Statement query = impl_->db.prepare(std::string(k_place_columns) + "ORDER BY n");
-  std::vector<Place> places;
-  for (;;) {
-    TRY_ASSIGN(const bool row, query.next());
-    if (!row) return places;
-    places.push_back(read_place(query));
-  }
+  return impl_->db.prepare(std::string(k_place_columns) + "ORDER BY n").all(read_place);
 }
 
 Result<Place> Registry::place(const std::string& name) {
@@ -90,8 +70,7 @@ Result<Place> Registry::place(const std::string& name) {
 Result<void> Registry::note_answer(const std::string& place, WallTime at) {
   return impl_->db
       .prepare("UPDATE places SET answered_ms = ?, trouble_ms = NULL, trouble_code = '', trouble = '' WHERE name = ?")
-      .bind(at.ms)
-      .bind(place)
+      .bind(at.ms, place)
       .run();
 }
 
@@ -101,50 +80,38 @@ Result<bool> Registry::note_trouble(const std::string& name, WallTime at, const 
   const bool is_news = before.trouble_code != code;
   if (!is_news) return false;  // each try would write otherwise
   TRY(impl_->db.prepare("UPDATE places SET trouble_ms = ?, trouble_code = ?, trouble = ? WHERE name = ?")
-          .bind(before.trouble_at ? before.trouble_at->ms : at.ms)
-          .bind(code)
-          .bind(error.one_line().substr(0, k_trouble_max))
-          .bind(name)
+          .bind(before.trouble_at ? before.trouble_at->ms : at.ms, code, error.one_line().substr(0, k_trouble_max),
+                name)
           .run());
   return true;
 }
 
 Result<void> Registry::add_copy(const Copy& copy) {
   return impl_->db.prepare("INSERT OR REPLACE INTO copies(place, job, seq, copied_ms) VALUES(?,?,?,?)")
-      .bind(copy.place)
-      .bind(copy.job.value)
-      .bind(copy.seq.value)
-      .bind(copy.copied_at.ms)
+      .bind(copy.place, copy.job.value, copy.seq.value, copy.copied_at.ms)
       .run();
 }
 
 Result<void> Registry::remove_copy(const Copy& copy) {
   return impl_->db.prepare("DELETE FROM copies WHERE place = ? AND job = ? AND seq = ?")
-      .bind(copy.place)
-      .bind(copy.job.value)
-      .bind(copy.seq.value)
+      .bind(copy.place, copy.job.value, copy.seq.value)
       .run();
 }
 
 Result<std::vector<Copy>> Registry::copies() {
-  return read_copies(impl_->db.prepare("SELECT place, job, seq, copied_ms FROM copies ORDER BY place, job, seq"));
+  return impl_->db.prepare("SELECT place, job, seq, copied_ms FROM copies ORDER BY place, job, seq").all(read_copy);
 }
 
 Result<std::vector<Copy>> Registry::copies_of(const JobId& job) {
-  db::Statement query =
-      impl_->db.prepare("SELECT place, job, seq, copied_ms FROM copies WHERE job = ? ORDER BY place, seq");
-  query.bind(job.value);
-  return read_copies(std::move(query));
+  return impl_->db.prepare("SELECT place, job, seq, copied_ms FROM copies WHERE job = ? ORDER BY place, seq")
+      .bind(job.value)
+      .all(read_copy);
 }
 
 Result<std::vector<CheckpointRef>> Registry::kept_checkpoints() {
-  db::Statement query = impl_->db.prepare("SELECT job, seq FROM checkpoints ORDER BY job, seq");
-  std::vector<CheckpointRef> kept;
-  for (;;) {
-    TRY_ASSIGN(const bool row, query.next());
-    if (!row) return kept;
-    kept.push_back({{query.text(0)}, {static_cast<std::uint64_t>(query.integer(1))}});
-  }
+  return impl_->db.prepare("SELECT job, seq FROM checkpoints ORDER BY job, seq").all([](const db::Statement& row) {
+    return CheckpointRef{{row.text(0)}, {row.count(1)}};
+  });
 }
 
 Result<std::vector<CopyWanted>> Registry::copyable() {
@@ -155,14 +122,12 @@ Result<std::vector<CopyWanted>> Registry::copyable() {
     job::Constraints constraints;
   };
   std::vector<Owner> owners;
-  for (db::Statement query =
-           impl_->db.prepare("SELECT id, name, spec FROM jobs WHERE id IN (SELECT job FROM checkpoints)");
-       ;) {
-    TRY_ASSIGN(const bool row, query.next());
-    if (!row) break;
-    TRY_ASSIGN(job::Spec spec, job::parse_spec(query.text(2)));
-    owners.push_back({{query.text(0)}, query.text(1), spec.checkpoint.copies, std::move(spec.constraints)});
-  }
+  TRY(impl_->db.prepare("SELECT id, name, spec FROM jobs WHERE id IN (SELECT job FROM checkpoints)")
+          .each([&](const db::Statement& row) -> Result<void> {
+            TRY_ASSIGN(job::Spec spec, job::parse_spec(row.text(2)));
+            owners.push_back({{row.text(0)}, row.text(1), spec.checkpoint.copies, std::move(spec.constraints)});
+            return {};
+          }));
   std::vector<CopyWanted> wanted;
   for (const Owner& owner : owners) {
     TRY_ASSIGN(const std::vector<Checkpoint> list, checkpoints(owner.id));
@@ -170,7 +135,7 @@ Result<std::vector<CopyWanted>> Registry::copyable() {
       if (!checkpoint.stray || checkpoint.pinned)
         wanted.push_back({checkpoint, owner.name, owner.copies, owner.constraints});
   }
-  std::stable_sort(wanted.begin(), wanted.end(), [](const CopyWanted& a, const CopyWanted& b) {
+  std::ranges::stable_sort(wanted, [](const CopyWanted& a, const CopyWanted& b) {
     return a.checkpoint.created_at > b.checkpoint.created_at;
   });
   return wanted;

@@ -107,7 +107,7 @@ Result<void> Registry::add_provider(const Provider& p) {
       "INSERT INTO providers(name, facts, drained, liveness, last_seen_ms) VALUES(?,?,?,?,?) "
       "ON CONFLICT(name) DO NOTHING");
   const auto seen = p.last_seen_at ? std::optional{p.last_seen_at->ms} : std::nullopt;
-  TRY(insert.bind(p.name.value).bind(to_json(p)).bind(p.drained).bind(p.liveness).bind(seen).run());
+  TRY(insert.bind(p.name.value, to_json(p), p.drained, p.liveness, seen).run());
   if (impl_->db.changes() == 0)
     return make_error(Code::exists, "a provider named '" + p.name.value + "' is registered already",
                       "gridctl provider rm " + p.name.value);
@@ -118,9 +118,7 @@ Result<void> Registry::add_provider(const Provider& p) {
 Result<void> Registry::update_provider(const Provider& p) {
   TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
   TRY(impl_->db.prepare("UPDATE providers SET facts = ?, drained = ? WHERE name = ?")
-          .bind(to_json(p))
-          .bind(p.drained)
-          .bind(p.name.value)
+          .bind(to_json(p), p.drained, p.name.value)
           .run());
   if (impl_->db.changes() > 0) TRY(impl_->save_listing(p));
   return transaction.commit();
@@ -129,7 +127,7 @@ Result<void> Registry::update_provider(const Provider& p) {
 Result<void> Registry::set_liveness(const HostName& name, const std::string& liveness, std::optional<WallTime> seen) {
   db::Statement update =
       impl_->db.prepare("UPDATE providers SET liveness = ?, last_seen_ms = coalesce(?, last_seen_ms) WHERE name = ?");
-  return update.bind(liveness).bind(seen ? std::optional{seen->ms} : std::nullopt).bind(name.value).run();
+  return update.bind(liveness, seen ? std::optional{seen->ms} : std::nullopt, name.value).run();
 }
 
 Result<void> Registry::remove_provider(const HostName& name) {
@@ -165,13 +163,10 @@ Result<Provider> Registry::provider(const HostName& name) {
     read_news(query, found);
     return found;
   }
-  std::vector<std::string> names;
-  db::Statement others = impl_->db.prepare("SELECT name FROM providers ORDER BY name");
-  for (;;) {
-    TRY_ASSIGN(const bool other, others.next());
-    if (!other) break;
-    names.push_back(others.text(0));
-  }
+  TRY_ASSIGN(const std::vector<std::string> names,
+             impl_->db.prepare("SELECT name FROM providers ORDER BY name").all([](const auto& other) {
+               return other.text(0);
+             }));
   const std::string near = nearest(name.value, names);
   return make_error(
       Code::not_found,

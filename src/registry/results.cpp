@@ -9,17 +9,10 @@ Result<void> Registry::save_results(const Results& results) {
   db::Statement insert =
       impl_->db.prepare("INSERT OR REPLACE INTO results(job, root, files, bytes, at_ms, left_on, left_epoch, "
                         "left_files, left_bytes, left_until_ms) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  insert.bind(results.job.value);
-  if (results.root) insert.bind(to_hex(*results.root));
-  else insert.bind_null();
-  return insert.bind(results.files)
-      .bind(results.bytes)
-      .bind(results.at.ms)
-      .bind(left.host.value)
-      .bind(left.epoch.value)
-      .bind(left.files)
-      .bind(left.bytes)
-      .bind(left.until.ms)
+  const auto root = results.root ? std::optional{to_hex(*results.root)} : std::nullopt;
+  return insert
+      .bind(results.job.value, root, results.files, results.bytes, results.at.ms, left.host.value, left.epoch.value,
+            left.files, left.bytes, left.until.ms)
       .run();
 }
 
@@ -30,17 +23,16 @@ Result<std::optional<Results>> Registry::results(const JobId& id) {
   query.bind(id.value);
   TRY_ASSIGN(const bool row, query.next());
   if (!row) return std::optional<Results>();
-  const auto count = [&query](int column) { return static_cast<std::uint64_t>(query.integer(column)); };
   Results results;
   results.job = id;
   if (!query.is_null(0)) {
     TRY_ASSIGN(results.root, parse_digest(query.text(0)));
   }
-  results.files = count(1);
-  results.bytes = count(2);
+  results.files = query.count(1);
+  results.bytes = query.count(2);
   results.at = {query.integer(3)};
   if (!query.text(4).empty())
-    results.left = Results::Left{{query.text(4)}, {count(5)}, count(6), count(7), {query.integer(8)}};
+    results.left = Results::Left{{query.text(4)}, {query.count(5)}, query.count(6), query.count(7), {query.integer(8)}};
   return std::optional(std::move(results));
 }
 

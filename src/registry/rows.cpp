@@ -10,9 +10,7 @@ namespace gridctl::registry {
 
 Result<void> Registry::Impl::save_listing(const Provider& p) {
   return db.prepare("INSERT OR REPLACE INTO listings(provider, format, line) VALUES(?,?,?)")
-      .bind(p.name.value)
-      .bind(k_listing_format)
-      .bind(listing_of(p))
+      .bind(p.name.value, k_listing_format, listing_of(p))
       .run();
 }
 
@@ -82,7 +80,7 @@ Result<std::vector<Provider>> Registry::rows(const std::function<bool(Provider&)
     if (wanted(*full)) found.push_back(*std::move(full));
   }
   TRY(transaction.commit());
-  std::sort(found.begin(), found.end(), [](const Provider& a, const Provider& b) { return a.name < b.name; });
+  std::ranges::sort(found, {}, &Provider::name);
   return found;
 }
 
@@ -95,8 +93,7 @@ Result<void> Registry::save_figures(const HostName& name, const std::map<std::st
     if (value) p.figures.insert_or_assign(key, *value);
     else p.figures.erase(key);
   TRY(impl_->db.prepare("INSERT OR REPLACE INTO figures(provider, numbers) VALUES(?,?)")
-          .bind(name.value)
-          .bind(figures_text(p.figures))
+          .bind(name.value, figures_text(p.figures))
           .run());
   return transaction.commit();
 }

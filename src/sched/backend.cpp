@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/check.hpp"
+#include "base/names.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::sched {
@@ -28,24 +29,18 @@ constexpr std::array<Library, 6> k_libraries{{{Backend::nccl, "NCCL", "nccl", Ve
                                               {Backend::none, "none", "", {}}}};
 
 const Library& library(Backend backend) {
-  const auto found = std::find_if(k_libraries.begin(), k_libraries.end(),
-                                  [&](const Library& candidate) { return candidate.backend == backend; });
+  const auto found = std::ranges::find(k_libraries, backend, &Library::backend);
   GRIDCTL_CHECK(found != k_libraries.end());
   return *found;
 }
 
 std::string title_of(Vendor vendor) {
-  switch (vendor) {
-    case Vendor::nvidia: return "NVIDIA";
-    case Vendor::amd: return "AMD";
-    case Vendor::intel: return "Intel";
-    case Vendor::other: return "another vendor";
-  }
-  return "another vendor";
+  static constexpr Names<Vendor, Vendor::other> k_titles{"NVIDIA", "AMD", "Intel", "another vendor"};
+  return std::string(k_titles(vendor));
 }
 
 std::vector<Vendor> each_once(std::vector<Vendor> vendors) {
-  std::sort(vendors.begin(), vendors.end());
+  std::ranges::sort(vendors);
   vendors.erase(std::unique(vendors.begin(), vendors.end()), vendors.end());
   return vendors;
 }
@@ -102,9 +97,8 @@ bool is_rdma(const Nic& nic) {
 // The kind of RDMA that every member has; InfiniBand before RoCE.
 std::optional<NicKind> common_rdma(const std::vector<const Inventory*>& members) {
   for (const NicKind kind : {NicKind::infiniband, NicKind::roce})
-    if (std::all_of(members.begin(), members.end(), [&](const Inventory* member) {
-          return std::any_of(member->nics.begin(), member->nics.end(),
-                             [&](const Nic& nic) { return is_rdma(nic) && nic.kind == kind; });
+    if (std::ranges::all_of(members, [&](const Inventory* member) {
+          return std::ranges::any_of(member->nics, [&](const Nic& nic) { return is_rdma(nic) && nic.kind == kind; });
         }))
       return kind;
   return std::nullopt;
@@ -119,7 +113,7 @@ std::string rdma_devices(const Inventory& member, NicKind kind) {
   for (const Nic& nic : member.nics)
     if (is_rdma(nic) && nic.kind == kind && nic.bits_per_second.value_or(0) >= fastest)
       devices.push_back(nic.device + ":" + std::to_string(nic.port));
-  std::sort(devices.begin(), devices.end());
+  std::ranges::sort(devices);
   return join(devices, ",");
 }
 
@@ -129,7 +123,7 @@ std::string interface_of(const Inventory& member, Reach reach) {
     if (nic.up && !nic.interface.empty()) up.push_back(&nic);
   if (up.empty() || (reach == Reach::wan && up.size() > 1)) return "";
   const auto rate = [](const Nic* nic) { return nic->bits_per_second.value_or(0); };
-  std::sort(up.begin(), up.end(), [&](const Nic* a, const Nic* b) {
+  std::ranges::sort(up, [&](const Nic* a, const Nic* b) {
     return rate(a) != rate(b) ? rate(a) > rate(b) : a->interface < b->interface;
   });
   return up.front()->interface;
@@ -151,7 +145,7 @@ void add_nccl(Variables& into, const std::string& interface, const std::string& 
 
 bool is_joined_by_fabric(const Inventory& member) {
   return has_nvswitch(member) ||
-         std::any_of(member.links.begin(), member.links.end(), [](const GpuLink& link) { return is_fabric(link.kind); });
+         std::ranges::any_of(member.links, [](const GpuLink& link) { return is_fabric(link.kind); });
 }
 
 // GPUs of consumers from the Ada generation on cannot reach each other's memory, and drivers have claimed that they can:
@@ -164,8 +158,7 @@ bool lacks_peer_access(const Gpu& gpu) {
 
 void add_gpus(Variables& into, Backend backend, const Inventory& member) {
   if (member.gpus.size() < 2 || is_joined_by_fabric(member)) return;
-  if (backend == Backend::nccl && std::any_of(member.gpus.begin(), member.gpus.end(), &lacks_peer_access))
-    into["NCCL_P2P_DISABLE"] = "1";
+  if (backend == Backend::nccl && std::ranges::any_of(member.gpus, &lacks_peer_access)) into["NCCL_P2P_DISABLE"] = "1";
   if (backend == Backend::rccl) into["HSA_FORCE_FINE_GRAIN_PCIE"] = "1";  // without it peers over PCIe are not used
 }
 
@@ -202,16 +195,6 @@ void add_network(Variables& into, const Rendezvous& rendezvous, std::size_t posi
   }
 }
 }  // namespace
-
-std::string_view reach_text(Reach reach) {
-  switch (reach) {
-    case Reach::host: return "one host";
-    case Reach::island: return "an island";
-    case Reach::site: return "one site";
-    case Reach::wan: return "the WAN";
-  }
-  return "the WAN";
-}
 
 std::string_view torch_name(Backend backend) { return backend == Backend::automatic ? "" : library(backend).torch; }
 

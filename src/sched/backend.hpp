@@ -18,7 +18,6 @@ namespace gridctl::sched {
 
 // The longest way between two members.
 enum class Reach : std::uint8_t { host, island, site, wan };
-[[nodiscard]] std::string_view reach_text(Reach reach);  // "one host", "an island", "one site", "the WAN"
 
 struct BackendQuestion {
   job::JobClass job_class = job::JobClass::tight;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <map>
 #include <optional>
 #include <span>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "base/formatted.hpp"
 #include "base/text.hpp"
 #include "sched/deadline.hpp"
 #include "sched/fabric.hpp"
@@ -19,16 +19,8 @@
 
 namespace gridctl::sched {
 
-std::string short_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
-std::string price_text(double usd_per_hour) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.2f USD/h", usd_per_hour);
-  return text;
-}
+std::string short_number(double value) { return formatted("%.6g", value); }
+std::string price_text(double usd_per_hour) { return formatted("%.2f USD/h", usd_per_hour); }
 
 namespace {
 bool is_alike(const Gpu& a, const Gpu& b) {
@@ -61,15 +53,13 @@ std::string quoted(const std::vector<std::string>& words) { return join(words, "
 bool policy_allows(Candidate& c, const job::Spec& spec) {
   const HostFacts& host = *c.host;
   const job::Constraints& want = spec.constraints;
-  if (!want.providers.empty() &&
-      std::find(want.providers.begin(), want.providers.end(), host.name.value) == want.providers.end())
+  if (!want.providers.empty() && std::ranges::find(want.providers, host.name.value) == want.providers.end())
     return c.reject("pinned", "the job is pinned to " + quoted(want.providers));
   if (host.drained) return c.reject("drained", "it is drained; `gridctl provider undrain` returns it to service");
   if (!host.mismatch.empty())
     return c.reject("mismatch", "it is not what it is declared to be: " + host.mismatch +
                                     "; `gridctl provider bench` tests it again");
-  if (!want.classes.empty() &&
-      std::find(want.classes.begin(), want.classes.end(), host.host_class) == want.classes.end())
+  if (!want.classes.empty() && std::ranges::find(want.classes, host.host_class) == want.classes.end())
     return c.reject("class", "its class is " + host.host_class + ", wanted " + quoted(want.classes));
   if (std::string why = region_refusal(want, host.region); !why.empty()) return c.reject("region", std::move(why));
   if (std::string why = residency_refusal(want, host.region, is_lent(host.host_class, host.labels)); !why.empty())
@@ -159,8 +149,8 @@ struct FreeGpus {
 };
 
 void add(std::vector<FreeGpus>& free, const Gpu& gpu, std::size_t most) {
-  auto same = std::find_if(free.begin(), free.end(),
-                           [&](const FreeGpus& one) { return one.vendor == gpu.vendor && one.name == gpu.name; });
+  auto same =
+      std::ranges::find_if(free, [&](const FreeGpus& one) { return one.vendor == gpu.vendor && one.name == gpu.name; });
   if (same == free.end()) {
     same = free.insert(same, {gpu.vendor, gpu.name, {}});
     same->gpus.reserve(most);
@@ -193,11 +183,11 @@ GpuChoice choose_gpus(const job::GpuRequest& request, const HostFacts& host) {
       if (choice.unhealthy++ == 0) choice.why_unhealthy = gpu.uuid + ": " + sick->second;
       continue;
     }
-    if (std::find(host.busy_gpus.begin(), host.busy_gpus.end(), gpu.uuid) != host.busy_gpus.end()) continue;
+    if (std::ranges::find(host.busy_gpus, gpu.uuid) != host.busy_gpus.end()) continue;
     add(free, gpu, host.inventory.gpus.size());
     ++free_count[static_cast<std::size_t>(gpu.vendor)];
   }
-  std::sort(free.begin(), free.end(), [](const FreeGpus& a, const FreeGpus& b) {
+  std::ranges::sort(free, [](const FreeGpus& a, const FreeGpus& b) {
     return std::tie(a.vendor, a.name) < std::tie(b.vendor, b.name);
   });
   const auto least = static_cast<std::size_t>(request.count_min);

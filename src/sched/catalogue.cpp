@@ -2,10 +2,10 @@
 #include "sched/catalogue.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "base/check.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "sched/catalogue_data.hpp"
 
@@ -13,44 +13,7 @@ namespace gridctl::sched {
 
 namespace {
 
-// Columns of data/gpus.csv in their order.
-enum Column : std::size_t {
-  c_vendor,
-  c_model,
-  c_aliases,
-  c_arch,
-  c_isa,
-  c_class,
-  c_vram_gb,
-  c_mem_type,
-  c_mem_bw_gbs,
-  c_fp32,
-  c_tf32,
-  c_fp16,
-  c_fp16_short,
-  c_bf16,
-  c_fp8,
-  c_int8,
-  c_units,
-  c_boost_mhz,
-  c_link,
-  c_link_gen,
-  c_link_bw_gbs,
-  c_pcie_gen,
-  c_pcie_lanes,
-  c_tdp_w,
-  c_gemm_low,
-  c_gemm_high,
-  c_fp32_low,
-  c_fp32_high,
-  c_membw_low,
-  c_membw_high,
-  c_confirmed,
-  c_source,
-  c_note,
-  k_columns
-};
-
+// Columns of data/gpus.csv.
 constexpr std::string_view k_header =
     "vendor,model,aliases,arch,isa,class,vram_gb,mem_type,mem_bw_gbs,fp32_tflops,tf32_tflops_dense,fp16_tflops_dense,"
     "fp16_fp16acc_tflops_dense,bf16_tflops_dense,fp8_tflops_dense,int8_tops_dense,units,boost_mhz,link,link_gen,"
@@ -73,26 +36,26 @@ std::vector<std::string> cells_of(std::string_view line) {
 class Row {
  public:
   explicit Row(std::vector<std::string> cells) : cells_(std::move(cells)) {}
-  [[nodiscard]] const std::string& text(Column column) const { return cells_[column]; }
+  [[nodiscard]] const std::string& text(std::string_view column) const {
+    static const std::vector<std::string> columns = split(k_header, ',');
+    return cells_.at(static_cast<std::size_t>(std::ranges::find(columns, column) - columns.begin()));
+  }
   [[nodiscard]] const std::string& wrong() const { return wrong_; }
 
-  std::optional<double> real(Column column) {
-    const std::string& text = cells_[column];
-    if (text.empty()) return std::nullopt;
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || value < 0 || value > 1e9) {
-      if (wrong_.empty()) wrong_ = "'" + text + "' is no number";
-      return std::nullopt;
-    }
-    return value;
+  std::optional<double> real(std::string_view column) {
+    const std::string& cell = text(column);
+    if (cell.empty()) return std::nullopt;
+    const auto value = parse_number<double>(cell);
+    if (value && !(*value < 0 || *value > 1e9)) return value;
+    if (wrong_.empty()) wrong_ = "'" + cell + "' is no number";
+    return std::nullopt;
   }
   template <class Integer>
-  std::optional<Integer> whole(Column column) {
+  std::optional<Integer> whole(std::string_view column) {
     const auto value = real(column);
     return value ? std::optional<Integer>(static_cast<Integer>(*value)) : std::nullopt;
   }
-  std::optional<Band> band(Column low, Column high) {
+  std::optional<Band> band(std::string_view low, std::string_view high) {
     const auto from = real(low), to = real(high);
     if (!from || !to) return std::nullopt;
     if (*from >= *to && wrong_.empty()) wrong_ = "a band ends before it begins";
@@ -110,35 +73,35 @@ Confirmed parse_confirmed(std::string_view word) {
 
 GpuModel model_of(Row& row) {
   GpuModel m;
-  m.vendor = parse_vendor(lower(row.text(c_vendor))).value_or(Vendor::other);
-  m.key = row.text(c_model);
-  for (const std::string& alias : split(row.text(c_aliases), ';'))
+  m.vendor = parse_vendor(lower(row.text("vendor"))).value_or(Vendor::other);
+  m.key = row.text("model");
+  for (const std::string& alias : split(row.text("aliases"), ';'))
     if (!trim(alias).empty()) m.aliases.emplace_back(trim(alias));
-  m.arch = row.text(c_arch);
-  m.isa = row.text(c_isa);
-  m.family = row.text(c_class);
-  m.memory_gb = row.real(c_vram_gb).value_or(0);
-  m.memory_kind = row.text(c_mem_type);
-  m.memory_gbs = row.real(c_mem_bw_gbs);
-  m.fp32 = row.real(c_fp32);
-  m.tf32 = row.real(c_tf32);
-  m.fp16 = row.real(c_fp16);
-  m.fp16_short = row.real(c_fp16_short);
-  m.bf16 = row.real(c_bf16);
-  m.fp8 = row.real(c_fp8);
-  m.int8 = row.real(c_int8);
-  m.units = row.whole<std::uint32_t>(c_units);
-  m.boost_mhz = row.whole<std::uint32_t>(c_boost_mhz);
-  m.link = row.text(c_link);
-  m.link_gbs = row.real(c_link_bw_gbs);
-  m.pcie_generation = row.whole<int>(c_pcie_gen);
-  m.pcie_lanes = row.whole<int>(c_pcie_lanes);
-  m.tdp_watts = row.real(c_tdp_w);
-  m.gemm_band = row.band(c_gemm_low, c_gemm_high);
-  m.fp32_band = row.band(c_fp32_low, c_fp32_high);
-  m.memory_band = row.band(c_membw_low, c_membw_high);
-  m.confirmed = parse_confirmed(row.text(c_confirmed));
-  m.note = row.text(c_note);
+  m.arch = row.text("arch");
+  m.isa = row.text("isa");
+  m.family = row.text("class");
+  m.memory_gb = row.real("vram_gb").value_or(0);
+  m.memory_kind = row.text("mem_type");
+  m.memory_gbs = row.real("mem_bw_gbs");
+  m.fp32 = row.real("fp32_tflops");
+  m.tf32 = row.real("tf32_tflops_dense");
+  m.fp16 = row.real("fp16_tflops_dense");
+  m.fp16_short = row.real("fp16_fp16acc_tflops_dense");
+  m.bf16 = row.real("bf16_tflops_dense");
+  m.fp8 = row.real("fp8_tflops_dense");
+  m.int8 = row.real("int8_tops_dense");
+  m.units = row.whole<std::uint32_t>("units");
+  m.boost_mhz = row.whole<std::uint32_t>("boost_mhz");
+  m.link = row.text("link");
+  m.link_gbs = row.real("link_bw_gbs_bidir");
+  m.pcie_generation = row.whole<int>("pcie_gen");
+  m.pcie_lanes = row.whole<int>("pcie_lanes");
+  m.tdp_watts = row.real("tdp_w");
+  m.gemm_band = row.band("gemm_bf16_frac_low", "gemm_bf16_frac_high");
+  m.fp32_band = row.band("fp32_frac_low", "fp32_frac_high");
+  m.memory_band = row.band("membw_frac_low", "membw_frac_high");
+  m.confirmed = parse_confirmed(row.text("confirmed"));
+  m.note = row.text("note");
   return m;
 }
 
@@ -168,7 +131,8 @@ Result<std::vector<GpuModel>> parse_catalogue(std::string_view csv) {
   for (std::size_t i = 1; i < lines.size(); ++i) {
     if (lines[i].empty()) continue;
     std::vector<std::string> cells = cells_of(lines[i]);
-    if (cells.size() != k_columns) return wrong(i + 1, "has " + std::to_string(cells.size()) + " columns");
+    if (cells.size() != cells_of(k_header).size())
+      return wrong(i + 1, "has " + std::to_string(cells.size()) + " columns");
     Row row(std::move(cells));
     GpuModel model = model_of(row);
     if (!row.wrong().empty()) return wrong(i + 1, row.wrong());

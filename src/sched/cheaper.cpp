@@ -3,18 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
+#include "base/formatted.hpp"
 #include "base/time.hpp"
 
 namespace gridctl::sched {
 
 namespace {
 std::string needs_text(const HostName& host, const Estimate& estimate) {
-  char cost[64];
-  std::snprintf(cost, sizeof cost, "%.2f USD", estimate.cost());
-  return host.value + " needs " + format_duration(std::chrono::seconds{std::llround(estimate.takes())}) + " and " +
-         cost;
+  return host.value + " needs " + format_duration(std::chrono::seconds{std::llround(estimate.takes())}) +
+         formatted(" and %.2f USD", estimate.cost());
 }
 }  // namespace
 
@@ -35,8 +33,7 @@ std::optional<std::string> judge_cheaper(const CurrentRun& present, const Decisi
   const auto& to = elsewhere.placement;
   if (!to || to->late || to->estimate.is_never()) return std::nullopt;
   // It would be placed here again.
-  if (std::any_of(avoided.begin(), avoided.end(), [&](const Avoid& one) { return one.host == to->host; }))
-    return std::nullopt;
+  if (std::ranges::any_of(avoided, [&](const Avoid& one) { return one.host == to->host; })) return std::nullopt;
   const double saving = present.rest.cost() - to->estimate.cost();
   const bool much = saving >= std::max(k_saving_usd_min, k_saving_min * present.rest.cost());
   if (!much || to->estimate.takes() > k_slower_max * present.rest.takes()) return std::nullopt;

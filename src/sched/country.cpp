@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <numbers>
 
+#include "base/formatted.hpp"
+#include "base/names.hpp"
 #include "sched/country_table.hpp"
 
 namespace gridctl::sched {
@@ -14,12 +15,6 @@ namespace gridctl::sched {
 namespace {
 
 constexpr double k_earth_radius_km = 6371.0;
-
-std::string formatted(const char* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
 
 double in_ms(Duration rtt) { return std::chrono::duration<double, std::milli>(rtt).count(); }
 std::string ms_text(Duration rtt) {
@@ -33,7 +28,7 @@ std::string seen_from(const LandmarkRtt& seen) {
 
 bool is_known(std::string_view code) {
   const auto circles = country_circles();
-  return std::any_of(circles.begin(), circles.end(), [&](const CountryCircle& circle) { return code == circle.code; });
+  return std::ranges::any_of(circles, [&](const CountryCircle& circle) { return code == circle.code; });
 }
 
 // The landmark that leaves the widest gap between what its round trip allows and where the country begins.
@@ -108,7 +103,7 @@ std::optional<CountryDistance> distance_to(std::string_view country, Position fr
     if (country == one.whole) parts.emplace_back(one.part);
   for (const CountryCircle& circle : country_circles()) {
     const bool own = country == circle.code;
-    if (!own && std::find(parts.begin(), parts.end(), circle.code) == parts.end()) continue;
+    if (!own && std::ranges::find(parts, circle.code) == parts.end()) continue;
     const double centre = distance_km(from, {circle.latitude, circle.longitude});
     found.nearest_km = std::min(found.nearest_km, std::max(0.0, centre - circle.radius_km));
     if (own) found.farthest_km = std::max(found.farthest_km, centre + circle.radius_km);
@@ -117,15 +112,9 @@ std::optional<CountryDistance> distance_to(std::string_view country, Position fr
 }
 
 std::string_view verdict_name(CountryVerdict verdict) {
-  switch (verdict) {
-    case CountryVerdict::undeclared: return "undeclared";
-    case CountryVerdict::unverified: return "unverified";
-    case CountryVerdict::plausible: return "plausible";
-    case CountryVerdict::far: return "far";
-    case CountryVerdict::implausible: return "implausible";
-    case CountryVerdict::impossible: return "impossible";
-  }
-  return "unverified";
+  static constexpr Names<CountryVerdict, CountryVerdict::impossible> k_names{"undeclared", "unverified",  "plausible",
+                                                                             "far",        "implausible", "impossible"};
+  return k_names(verdict);
 }
 
 bool contradicts(CountryVerdict verdict) { return verdict >= CountryVerdict::far; }

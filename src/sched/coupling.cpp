@@ -37,12 +37,11 @@ struct Evidence {
 
 template <class List>
 bool among(const List& list, std::string_view word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
+  return std::ranges::find(list, word) != list.end();
 }
 
 bool is_script(std::string_view word) {
-  return std::any_of(k_script_endings.begin(), k_script_endings.end(),
-                     [&](std::string_view ending) { return word.ends_with(ending); });
+  return std::ranges::any_of(k_script_endings, [&](std::string_view ending) { return word.ends_with(ending); });
 }
 
 // Names within a command that say what it is, each made of parts.
@@ -75,7 +74,7 @@ Names names_of(const ShellCommand& command) {
 
 // Is `word` one of the arguments, or a part of one that is a plain name ("finetune_lora")?
 bool has_argument(const ShellCommand& command, std::string_view word) {
-  return std::any_of(command.arguments.begin(), command.arguments.end(), [&](const std::string& argument) {
+  return std::ranges::any_of(command.arguments, [&](const std::string& argument) {
     return argument == word || (!argument.starts_with('-') && among(name_parts(argument), word));
   });
 }

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <utility>
 
+#include "base/formatted.hpp"
 #include "base/time.hpp"
 
 namespace gridctl::sched {
@@ -20,11 +20,7 @@ std::string in_words(double seconds) {
   return format_duration(std::chrono::seconds{std::llround(std::clamp(seconds, 0.0, k_never))});
 }
 
-std::string chance_text(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2g %%", share * 100);
-  return text;
-}
+std::string chance_text(double share) { return formatted("%.2g %%", share * 100); }
 
 double chance_of_failure(double failures_per_hour, double seconds) {
   return -std::expm1(-failures_per_hour * std::max(seconds, 0.0) / 3600);

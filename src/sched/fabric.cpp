@@ -39,7 +39,7 @@ Clique grown_from(const Inventory& host, const std::vector<const Gpu*>& all, con
     const Gpu* best = nullptr;
     int most = -1;
     for (const Gpu* candidate : all) {
-      if (std::find(group.gpus.begin(), group.gpus.end(), candidate) != group.gpus.end()) continue;
+      if (std::ranges::find(group.gpus, candidate) != group.gpus.end()) continue;
       int adds = 0;
       for (const Gpu* member : group.gpus) adds += worth(link_between(host, member, candidate));
       if (adds > most) most = adds, best = candidate;
@@ -51,9 +51,8 @@ Clique grown_from(const Inventory& host, const std::vector<const Gpu*>& all, con
 }
 
 bool has_rdma(const Inventory& host, NicKind kind) {
-  return std::any_of(host.nics.begin(), host.nics.end(), [&](const Nic& nic) {
-    return nic.up && !nic.device.empty() && nic.kind == kind;
-  });
+  return std::ranges::any_of(host.nics,
+                             [&](const Nic& nic) { return nic.up && !nic.device.empty() && nic.kind == kind; });
 }
 }  // namespace
 
@@ -68,7 +67,7 @@ std::vector<const Gpu*> best_joined(const Inventory& host, std::vector<const Gpu
     Clique group = grown_from(host, gpus, first, count);
     if (group.worth > best.worth) best = std::move(group);
   }
-  std::sort(best.gpus.begin(), best.gpus.end());  // in the order of the host
+  std::ranges::sort(best.gpus);  // in the order of the host
   return best.gpus;
 }
 

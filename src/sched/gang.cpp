@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "base/formatted.hpp"
 #include "base/text.hpp"
 #include "sched/candidate.hpp"
 #include "sched/fabric.hpp"
@@ -52,7 +52,7 @@ std::vector<Pool> pools_of(Near near, const Topology& topology, bool need_known)
 std::string kind_of(const Candidate& c) {
   if (c.gpus.empty()) return c.host->inventory.cpu_model;
   const Gpu& gpu = *c.gpus.front();
-  const bool one_model = std::all_of(c.gpus.begin(), c.gpus.end(), [&](const Gpu* g) { return g->name == gpu.name; });
+  const bool one_model = std::ranges::all_of(c.gpus, [&](const Gpu* g) { return g->name == gpu.name; });
   return one_model ? (gpu.model.empty() ? gpu.name : gpu.model) : "";
 }
 
@@ -130,8 +130,7 @@ GangPlan plan_of(const Pool& pool, const Group& group, const GangSearch::Found& 
   plan.gpus = group.kind == "mixed" ? "mixed"
               : first.gpus.empty()  ? first.host->inventory.cpu_model
                                     : gpus_text(first.gpus);
-  std::sort(plan.members.begin(), plan.members.end(),
-            [](const Placement& a, const Placement& b) { return a.host < b.host; });
+  std::ranges::sort(plan.members, {}, &Placement::host);
   return plan;
 }
 
@@ -193,8 +192,7 @@ bool better(const GangPlan& a, const GangPlan& b, job::Optimize optimize) {
 // so that they take turns, also those that break jobs of all kinds: another one may fail this job every time. 0: a host
 // to be had at once.
 std::size_t turn_of(const HostFacts& host, const std::vector<Avoid>& avoided) {
-  const auto found =
-      std::find_if(avoided.begin(), avoided.end(), [&](const Avoid& one) { return one.host == host.name; });
+  const auto found = std::ranges::find(avoided, host.name, &Avoid::host);
   if (found != avoided.end()) return static_cast<std::size_t>(found - avoided.begin()) + 2;
   return host.shunned.empty() ? 0 : 1;
 }
@@ -205,8 +203,8 @@ void search_size(Search& search, const std::vector<Pool>& pools, const std::vect
   search.most = 0;
   const bool alone = search.wish.members == 1;  // near to whom?
   for (const Pool& pool : alone ? std::vector<Pool>{{"all hosts", "", {}}} : pools) search_pool(search, pool, fitting);
-  std::stable_sort(search.plans.begin(), search.plans.end(),
-                   [&](const GangPlan& a, const GangPlan& b) { return better(a, b, search.spec.optimize); });
+  std::ranges::stable_sort(search.plans,
+                           [&](const GangPlan& a, const GangPlan& b) { return better(a, b, search.spec.optimize); });
 }
 
 // Of all sizes that there are hosts for the greatest.
@@ -269,8 +267,7 @@ GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::
   }
   decision.fitting = all.size();
   decision.work_known = known.work_known;
-  std::sort(decision.rejections.begin(), decision.rejections.end(),
-            [](const Rejection& a, const Rejection& b) { return a.host < b.host; });
+  std::ranges::sort(decision.rejections, {}, &Rejection::host);
   const std::vector<Pool> pools = pools_of(wish.near, topology, wish.bits_per_second.has_value());
   const Conflicts conflicts(wish, links);
   Search search{spec, wish, known, conflicts};
@@ -288,10 +285,9 @@ GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::
   }
   decision.short_pools = std::move(search.short_pools);
   decision.could_ever_fit =
-      decision.plan || (wish.least() == 1 && !possible.empty()) ||
-      std::any_of(pools.begin(), pools.end(), [&](const Pool& pool) {
+      decision.plan || (wish.least() == 1 && !possible.empty()) || std::ranges::any_of(pools, [&](const Pool& pool) {
         const auto in_pool = [&](const std::string& name) { return pool.hosts.empty() || pool.hosts.contains(name); };
-        return std::count_if(possible.begin(), possible.end(), in_pool) >= wish.least();
+        return std::ranges::count_if(possible, in_pool) >= wish.least();
       });
   return decision;
 }
@@ -331,9 +327,8 @@ std::vector<std::string> explain(const GangDecision& decision, const GangWish& w
       lines.push_back("there are no more now of the " + size_wished(wish) +
                       " hosts that it asks for; it grows when there are");
     const Estimate& end = decision.plan->estimate;
-    char cost[64];
-    std::snprintf(cost, sizeof cost, "expected: %.2f USD and ", end.cost());
-    if (decision.work_known) lines.push_back(end.is_never() ? describe(end) : cost + describe(end));
+    if (decision.work_known)
+      lines.push_back((end.is_never() ? "" : formatted("expected: %.2f USD and ", end.cost())) + describe(end));
     if (!decision.plan->unmeasured.empty()) lines.push_back("note: " + decision.plan->unmeasured);
     if (!decision.plan->exact) lines.push_back("note: the search was cut off; there may be a cheaper set");
   } else if (decision.nobody()) {

@@ -93,7 +93,7 @@ void GangSearch::descend(std::size_t from, const Sum& sum) {
   }
   for (std::size_t i = from; i + (wanted_ - sum.count) <= ones_.size(); ++i) {
     if (++steps_ > k_gang_steps_max && !best_.empty()) return;
-    const bool clash = conflicts_ && std::any_of(chosen_.begin(), chosen_.end(), [&](std::size_t other) {
+    const bool clash = conflicts_ && std::ranges::any_of(chosen_, [&](std::size_t other) {
                          return (*conflict_)(ones_[i].index, ones_[other].index);
                        });
     if (clash) continue;
@@ -109,7 +109,7 @@ void GangSearch::descend(std::size_t from, const Sum& sum) {
 
 std::optional<GangSearch::Found> GangSearch::best(const std::function<bool(std::size_t, std::size_t)>& conflict) {
   conflict_ = &conflict;
-  std::sort(ones_.begin(), ones_.end(), [](const One& a, const One& b) {
+  std::ranges::sort(ones_, [](const One& a, const One& b) {
     return std::tie(a.group.price_per_hour, a.name) < std::tie(b.group.price_per_hour, b.name);
   });
   for (std::size_t i = 0; i < ones_.size() && !conflicts_; ++i)

@@ -18,8 +18,8 @@ constexpr std::string_view k_shape = "expected vendor:names:memory:count, e.g. A
 
 std::string excerpt(std::string_view text) {
   std::string flat = sanitize(text.substr(0, k_shown_max));
-  std::replace_if(
-      flat.begin(), flat.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  std::ranges::replace_if(
+      flat, [](char c) { return c == '\n' || c == '\t'; }, ' ');
   return flat;
 }
 
@@ -28,7 +28,7 @@ Error bad(std::string_view text, const std::string& why) {
 }
 
 bool all_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 struct Range {

@@ -218,7 +218,7 @@ std::vector<Vendor> vendors_meant(const job::GpuRequest& request) {
     const std::vector<const GpuModel*> models = models_named(name);
     if (models.empty()) return {};
     for (const GpuModel* model : models)
-      if (std::find(vendors.begin(), vendors.end(), model->vendor) == vendors.end()) vendors.push_back(model->vendor);
+      if (std::ranges::find(vendors, model->vendor) == vendors.end()) vendors.push_back(model->vendor);
   }
   return vendors;
 }

@@ -32,10 +32,10 @@ Fitting fitting_of(const job::Spec& spec, const std::vector<HostFacts>& hosts) {
   std::vector<HostName> no;
   for (const Rejection& rejection : decision.rejections)
     if (!rejection.temporary) no.push_back(rejection.host), ++never[rejection.code];
-  std::sort(no.begin(), no.end());
+  std::ranges::sort(no);
   Fitting fitting;
   for (const HostFacts& host : hosts)
-    if (!std::binary_search(no.begin(), no.end(), host.name)) fitting.hosts.push_back(&host);
+    if (!std::ranges::binary_search(no, host.name)) fitting.hosts.push_back(&host);
   std::vector<std::string> reasons;
   for (const auto& [code, count] : never) reasons.push_back(std::to_string(count) + " " + code);
   fitting.others = join(reasons, ", ");
@@ -146,10 +146,8 @@ Finding one_site(const job::Spec& spec, const Coupling& coupling, const Fitting&
   if (coupling.job_class != JobClass::tight) return std::nullopt;
   std::size_t most = 0;
   for (const HostFacts* host : fitting.hosts) {
-    const auto together =
-        static_cast<std::size_t>(std::count_if(fitting.hosts.begin(), fitting.hosts.end(), [&](const HostFacts* other) {
-          return other == host || !apart(pairs, *host, *other);
-        }));
+    const auto together = static_cast<std::size_t>(std::ranges::count_if(
+        fitting.hosts, [&](const HostFacts* other) { return other == host || !apart(pairs, *host, *other); }));
     most = std::max(most, together);
   }
   const auto wanted = static_cast<std::size_t>(job::nodes_least(spec));

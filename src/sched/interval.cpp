@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
+#include "base/formatted.hpp"
 #include "sched/replication.hpp"
 
 namespace gridctl::sched {
@@ -31,12 +31,6 @@ std::string people(Duration duration) {
 }  // namespace
 
 double young_interval(double cost_s, double mtbf_s) { return std::sqrt(2 * cost_s * mtbf_s); }
-
-double daly_interval(double cost_s, double mtbf_s) {
-  if (cost_s >= 2 * mtbf_s) return mtbf_s;
-  const double x = cost_s / (2 * mtbf_s);
-  return young_interval(cost_s, mtbf_s) * (1 + std::sqrt(x) / 3 + x / 9) - cost_s;
-}
 
 double optimal_interval(double cost_s, double mtbf_s) {
   const double x = cost_s / mtbf_s;
@@ -78,8 +72,7 @@ Interval checkpoint_interval(const CheckpointCost& cost, double rate_per_hour, D
   out.pause = std::min(out.every / 2, std::max(k_pause_min, cost.upload));
   const double restart = seconds(cost.restart) + seconds(cost.upload);
   out.efficiency = 1 / expected_time(1, tau, stall, mtbf, restart);
-  char share[16];
-  std::snprintf(share, sizeof share, "%.1f %%", out.efficiency * 100);
+  const std::string share = formatted("%.1f %%", out.efficiency * 100);
   out.reason = "every " + people(out.every) + ": saving " + (measured ? "pauses" : "is assumed to pause") +
                " the job for " + people(from_seconds(stall)) +
                (cost.upload > Duration{} ? ", a checkpoint is safe after " + people(cost.upload) : "") +

@@ -4,10 +4,9 @@
 // Symbols: C time that one checkpoint stalls the job; M mean time between failures of the job, 1/M = sum of the rates
 // of all hosts it needs; tau useful work between two checkpoints; R time from a failure until work goes on.
 //   Young 1974:               tau = sqrt(2 C M)                                                        for C << M
-//   Daly 2006, eq. 37:        tau = sqrt(2 C M) (1 + 1/3 sqrt(C/2M) + 1/9 (C/2M)) - C                  for C < 2M, else
-//   M exact, from Daly's complete model T = M e^(R/M) (e^((tau+C)/M) - 1) Ts/tau by setting dT/dtau = 0:
+//   exact, from Daly's complete model T = M e^(R/M) (e^((tau+C)/M) - 1) Ts/tau by setting dT/dtau = 0:
 //                             tau = M (1 + W0(-e^(-C/M - 1))),   efficiency = (1 - tau/M) e^(-R/M)
-// Failures are taken as exponential. The exact form is used; the others are here to be compared with.
+// Failures are taken as exponential. The exact form is used; Young's where it is as good.
 #pragma once
 
 #include <string>
@@ -18,7 +17,6 @@ namespace gridctl::sched {
 
 // All in seconds. REQUIRES: cost_s >= 0, mtbf_s > 0.
 [[nodiscard]] double young_interval(double cost_s, double mtbf_s);
-[[nodiscard]] double daly_interval(double cost_s, double mtbf_s);
 [[nodiscard]] double optimal_interval(double cost_s, double mtbf_s);
 // Share of the time that is useful work at the optimal interval, 0..1.
 [[nodiscard]] double best_efficiency(double cost_s, double mtbf_s, double restart_s);

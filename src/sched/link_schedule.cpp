@@ -23,7 +23,7 @@ bool affords(const LinkHost& host) {
 
 // Neighbours in this order are about equally far from here: those at different distances are not near each other.
 void sort_by_distance(std::vector<const LinkHost*>& hosts) {
-  std::sort(hosts.begin(), hosts.end(), [](const LinkHost* a, const LinkHost* b) {
+  std::ranges::sort(hosts, [](const LinkHost* a, const LinkHost* b) {
     return std::tie(a->rtt_here, a->name) < std::tie(b->rtt_here, b->name);
   });
 }
@@ -96,7 +96,7 @@ std::vector<LinkTask> due_links(std::span<const LinkHost> hosts, std::span<const
   std::vector<const LinkHost*> sorted;
   for (const LinkHost& host : hosts)
     if (host.up) sorted.push_back(&host);
-  std::sort(sorted.begin(), sorted.end(), [](const LinkHost* a, const LinkHost* b) { return a->name < b->name; });
+  std::ranges::sort(sorted, [](const LinkHost* a, const LinkHost* b) { return a->name < b->name; });
   Schedule schedule(hosts, pairs);
   // A few bytes that may convict a liar come first, then what transfers from here need, then what gangs need.
   for (const LinkHost* host : sorted)

@@ -51,7 +51,7 @@ Name name_of(std::string_view text) {
     else if (const auto size = gigabytes(word)) name.size_gb = name.size_gb ? name.size_gb : size;
     else if (!contains(k_noise, word)) name.core.push_back(word);
   }
-  std::sort(name.core.begin(), name.core.end());
+  std::ranges::sort(name.core);
   return name;
 }
 
@@ -200,8 +200,7 @@ Candidates candidates_of(const GpuClues& clues) {
   if (out.exact) return out;
   for (const RowName& row : rows) {
     if (row.model->vendor != clues.vendor) continue;
-    const auto name =
-        std::find_if(names.begin(), names.end(), [&](const Name& one) { return fit_of(row.name, one) != Fit::no; });
+    const auto name = std::ranges::find_if(names, [&](const Name& one) { return fit_of(row.name, one) != Fit::no; });
     if (name != names.end()) consider(*row.model, *name, fit_of(row.name, *name));
   }
   return out;

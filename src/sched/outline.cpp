@@ -2,8 +2,8 @@
 #include "sched/outline.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "base/formatted.hpp"
 #include "sched/candidate.hpp"
 #include "sched/catalogue.hpp"
 #include "sched/impossible.hpp"
@@ -42,7 +42,7 @@ std::vector<Vendor> vendors_of_request(const job::Spec& spec) {
   for (const job::GpuRequest& request : spec.resources.gpus) {
     const std::vector<Vendor> some = vendors_meant(request);
     if (some.size() != 1) return {};
-    if (std::find(all.begin(), all.end(), some[0]) == all.end()) all.push_back(some[0]);
+    if (std::ranges::find(all, some[0]) == all.end()) all.push_back(some[0]);
   }
   return all.size() == 1 ? all : std::vector<Vendor>{};
 }
@@ -155,10 +155,8 @@ std::string beside_list_price(const std::vector<Chosen>& chosen) {
     }
   }
   if (there <= 0) return "";
-  char share[48];
-  std::snprintf(share, sizeof share, "%.0f %% of that", 100 * here / there);
   return "list price: " + price_text(there) + " on demand (" + what + ", " + std::string(k_list_prices_read) +
-         "); here " + (here > 0 ? price_text(here) + ", " + share : "free");
+         "); here " + (here > 0 ? price_text(here) + formatted(", %.0f %% of that", 100 * here / there) : "free");
 }
 }  // namespace
 

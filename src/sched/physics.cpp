@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <string_view>
 
+#include "base/formatted.hpp"
 #include "base/time.hpp"
 #include "sched/topology.hpp"
 
@@ -26,12 +26,7 @@ constexpr std::array<NetworkKind, 7> k_networks{{{1.25e9, "10 Gbit/s Ethernet"},
                                                  {100e9, "800 Gbit/s InfiniBand or RoCE"},
                                                  {450e9, "NVLink between hosts (NVL72)"}}};
 
-std::string digits(double value) {
-  char text[40];
-  if (value >= 100) std::snprintf(text, sizeof text, "%.0f", value);
-  else std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
+std::string digits(double value) { return formatted(value >= 100 ? "%.0f" : "%.3g", value); }
 
 double latency_s(double round_trip_s, int members) { return (members - 1) * round_trip_s; }  // 2(n-1) half round trips
 
@@ -54,8 +49,8 @@ using Lines = std::vector<std::string>;
 void offer_site(const SynchronousJob& job, Lines& lines) {
   const std::optional<double> rate = needed_rate(job.exchange, seconds(k_island_rtt), job.members, k_idle_good);
   if (!rate) return;
-  const auto network = std::find_if(k_networks.begin(), k_networks.end(),
-                                    [&](const NetworkKind& kind) { return kind.bytes_per_s >= *rate; });
+  const auto network =
+      std::ranges::find_if(k_networks, [&](const NetworkKind& kind) { return kind.bytes_per_s >= *rate; });
   if (network == k_networks.end()) return;  // nothing that fast is sold
   lines.push_back("one site with at least " + rate_text(*rate) + " between its hosts, as " +
                   std::string(network->name) + " has: GPUs idle " + share_text(k_idle_good));
@@ -182,9 +177,7 @@ std::string time_text(double value) {
 std::string share_text(double share) {
   if (share > 0.9995 && share < 1) return "over 99.9 %";
   if (share < 0.0005 && share > 0) return "under 0.1 %";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", share * 100);
-  std::string shown(text);
+  std::string shown = formatted("%.1f %%", share * 100);
   if (shown.ends_with(".0 %")) shown.replace(shown.size() - 4, 2, "");
   return shown;
 }

@@ -2,13 +2,13 @@
 #include "sched/place.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 #include <iterator>
 #include <map>
 #include <system_error>
 #include <thread>
 
+#include "base/formatted.hpp"
 #include "base/text.hpp"
 #include "sched/candidate.hpp"
 #include "sched/cheaper.hpp"
@@ -16,21 +16,23 @@
 
 namespace gridctl::sched {
 
+void take_away(HostFacts& host, const std::vector<std::string>& gpu_uuids, double cpus, std::uint64_t memory_bytes) {
+  host.busy_gpus.insert(host.busy_gpus.end(), gpu_uuids.begin(), gpu_uuids.end());
+  host.cpus_free = std::max(0.0, host.cpus_free.value_or(host.inventory.cpus) - cpus);
+  const std::uint64_t memory = host.memory_free.value_or(host.inventory.memory_bytes);
+  host.memory_free = memory - std::min(memory, memory_bytes);
+}
+
 namespace {
 // "12.30 USD to finish, 10h (work 9.6h, …)"; for a job of unknown length what an hour of its work costs.
 std::string end_text(const Candidate& c, const JobKnowledge& known) {
   const Estimate& end = c.placement.estimate;
   if (end.is_never()) return describe(end);
-  char text[80];
-  if (known.work_known) {
-    std::snprintf(text, sizeof text, "%.2f USD to finish, ", end.cost());
-    return text + describe(end);
-  }
+  if (known.work_known) return formatted("%.2f USD to finish, ", end.cost()) + describe(end);
   if (c.host->price_per_hour <= 0) return "";
   const double work = (known.task.work > 0 ? known.task.work : k_work_assumed) / 3600;
   const char* unit = c.gpus.empty() ? "hour of work" : "A100-hour of work";
-  std::snprintf(text, sizeof text, "%.2f USD per %s, failures included", end.cost() / work, unit);
-  return text;
+  return formatted("%.2f USD per %s, failures included", end.cost() / work, unit);
 }
 
 std::string facts_text(const Candidate& c, const JobKnowledge& known) {
@@ -142,9 +144,8 @@ void in_shares(std::size_t shares, std::size_t count,
 
 // Splits off avoided hosts, unless they are all there is.
 void keep_away(std::vector<Contender>& fitting, const std::vector<Avoid>& avoided, std::vector<Rejection>& rejections) {
-  const bool others = std::any_of(fitting.begin(), fitting.end(), [](const Contender& one) { return !one.avoided; });
-  const bool worth_waiting =
-      std::any_of(rejections.begin(), rejections.end(), [](const Rejection& r) { return r.code == "busy"; });
+  const bool others = std::ranges::any_of(fitting, [](const Contender& one) { return !one.avoided; });
+  const bool worth_waiting = std::ranges::any_of(rejections, [](const Rejection& r) { return r.code == "busy"; });
   if (!others && !worth_waiting) return;
   for (const Contender& one : fitting) {
     if (!one.avoided) continue;
@@ -243,8 +244,7 @@ Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const
   const auto told = fitting.begin() + static_cast<std::ptrdiff_t>(std::min(fitting.size(), k_runners_up_max + 1));
   std::partial_sort(fitting.begin(), told, fitting.end(),
                     [](const Contender& a, const Contender& b) { return a.rank < b.rank; });
-  std::sort(decision.rejections.begin(), decision.rejections.end(),
-            [](const Rejection& a, const Rejection& b) { return a.host < b.host; });
+  std::ranges::sort(decision.rejections, {}, &Rejection::host);
   std::optional<Candidate> best;
   for (auto at = fitting.begin(); at != told; ++at) {
     Candidate c = considered(*at->host);
@@ -259,8 +259,8 @@ Decision place(const job::Spec& spec, const std::vector<HostFacts>& hosts, const
     }
   }
   if (decision.placement) decision.tolerance = tolerance_of(spec, decision.fitting - 1, known);
-  decision.could_ever_fit = decision.placement || std::any_of(decision.rejections.begin(), decision.rejections.end(),
-                                                              [](const Rejection& r) { return r.temporary; });
+  decision.could_ever_fit =
+      decision.placement || std::ranges::any_of(decision.rejections, [](const Rejection& r) { return r.temporary; });
   return decision;
 }
 

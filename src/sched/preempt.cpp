@@ -24,11 +24,10 @@ struct Plan {
 std::optional<Preemption> preempt(const job::Spec& spec, const std::vector<HostFacts>& hosts,
                                   std::vector<Holder> holders, const std::vector<Avoid>& avoided,
                                   const JobKnowledge& known) {
-  std::sort(holders.begin(), holders.end(), is_dearer);
+  std::ranges::sort(holders, is_dearer);
   std::optional<Plan> best;
   for (const HostFacts& empty : hosts) {
-    if (std::none_of(holders.begin(), holders.end(), [&](const Holder& one) { return one.host == empty.name; }))
-      continue;
+    if (std::ranges::none_of(holders, [&](const Holder& one) { return one.host == empty.name; })) continue;
     std::vector<HostFacts> host{empty};
     std::optional<Placement> placement = place(spec, host, avoided, known).placement;
     if (!placement) continue;

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numeric>
 
 #include "base/bytes.hpp"
+#include "base/formatted.hpp"
 #include "base/text.hpp"
 #include "sched/gpu_match.hpp"
 #include "sched/host_facts.hpp"
@@ -39,16 +39,15 @@ bool number_holds(const Term& term, double own) {
     }
     return false;
   };
-  return std::any_of(term.numbers.begin(), term.numbers.end(), holds);
+  return std::ranges::any_of(term.numbers, holds);
 }
 
 bool text_holds(const Term& term, std::string_view own) {
   const Unit unit = term.field->unit;
   if (unit == Unit::gpu_name)
-    return std::any_of(term.texts.begin(), term.texts.end(),
-                       [&](const std::string& wanted) { return gpu_name_matches(wanted, own); });
+    return std::ranges::any_of(term.texts, [&](const std::string& wanted) { return gpu_name_matches(wanted, own); });
   const std::string normal = normal_text(own);
-  return std::any_of(term.texts.begin(), term.texts.end(), [&](const std::string& wanted) {
+  return std::ranges::any_of(term.texts, [&](const std::string& wanted) {
     if (unit == Unit::part) return normal.find(wanted) != std::string::npos;
     return normal == wanted || (unit == Unit::region && normal.starts_with(wanted + " "));
   });
@@ -56,9 +55,9 @@ bool text_holds(const Term& term, std::string_view own) {
 
 // Enough GPUs answer the request; a job would get no more than it allows.
 bool gpus_hold(const Term& term, const Inventory& inventory) {
-  return std::any_of(term.gpus.begin(), term.gpus.end(), [&](const job::GpuRequest& request) {
-    const auto count = std::count_if(inventory.gpus.begin(), inventory.gpus.end(),
-                                     [&](const Gpu& gpu) { return match_gpu(request, gpu) == GpuMismatch::none; });
+  return std::ranges::any_of(term.gpus, [&](const job::GpuRequest& request) {
+    const auto count = std::ranges::count_if(
+        inventory.gpus, [&](const Gpu& gpu) { return match_gpu(request, gpu) == GpuMismatch::none; });
     return count >= request.count_min;
   });
 }
@@ -85,7 +84,7 @@ std::optional<bool> raw(const Term& term, const Subject& host) {
   }
   const std::vector<std::string_view> own = texts_of(*term.field, term.label, host);
   if (own.empty()) return std::nullopt;
-  return std::any_of(own.begin(), own.end(), [&](std::string_view text) { return text_holds(term, text); });
+  return std::ranges::any_of(own, [&](std::string_view text) { return text_holds(term, text); });
 }
 
 bool holds(const Term& term, const Subject& host) {
@@ -99,10 +98,8 @@ std::string number_text(const Field& field, double value) {
   if (field.unit == Unit::version) return version_text(value);
   if (field.unit == Unit::gib || field.unit == Unit::gpu_gib)
     return format_size(static_cast<std::uint64_t>(std::max(0.0, value) * k_gib));
-  char text[48];
-  std::snprintf(text, sizeof text, "%.4g", value);
   const std::string_view unit = field.unit == Unit::share ? std::string_view{} : unit_name(field.unit);
-  return unit.empty() ? text : std::string(text) + " " + std::string(unit);
+  return formatted("%.4g", value) + (unit.empty() ? "" : " " + std::string(unit));
 }
 
 std::string own_text(const Term& term, const Subject& host) {
@@ -117,7 +114,7 @@ std::string own_text(const Term& term, const Subject& host) {
   }
   std::vector<std::string> own;
   for (const std::string_view text : texts_of(*term.field, term.label, host))
-    if (std::find(own.begin(), own.end(), text) == own.end()) own.emplace_back(text);
+    if (std::ranges::find(own, text) == own.end()) own.emplace_back(text);
   return own.empty() ? "that is not known of it" : "it is " + join(own, ", ");
 }
 }  // namespace
@@ -138,8 +135,7 @@ Subject subject_of(const HostFacts& host) {
 }
 
 bool Query::matches(const Subject& host) const {
-  return std::all_of(cheapest_first_.begin(), cheapest_first_.end(),
-                     [&](std::size_t at) { return holds(terms_[at], host); });
+  return std::ranges::all_of(cheapest_first_, [&](std::size_t at) { return holds(terms_[at], host); });
 }
 
 // Comparing the names of GPUs costs a hundred times what comparing numbers does.
@@ -150,8 +146,7 @@ void Query::order_by_cost() {
   };
   cheapest_first_.resize(terms_.size());
   std::iota(cheapest_first_.begin(), cheapest_first_.end(), std::size_t{0});
-  std::stable_sort(cheapest_first_.begin(), cheapest_first_.end(),
-                   [&](std::size_t a, std::size_t b) { return cost(a) < cost(b); });
+  std::ranges::stable_sort(cheapest_first_, [&](std::size_t a, std::size_t b) { return cost(a) < cost(b); });
 }
 
 std::optional<Query::Refusal> Query::refusal(const Subject& host) const {
@@ -166,7 +161,7 @@ std::optional<Query::Refusal> Query::refusal(const Subject& host) const {
 }
 
 bool Query::asks(FieldSource source) const {
-  return std::any_of(terms_.begin(), terms_.end(), [&](const Term& term) { return term.field->source == source; });
+  return std::ranges::any_of(terms_, [&](const Term& term) { return term.field->source == source; });
 }
 
 std::vector<std::string> Query::words_for(std::string_view field) const {
@@ -179,7 +174,7 @@ std::vector<std::string> Query::words_for(std::string_view field) const {
 Result<Order> Order::parse(std::string_view text) {
   Order order;
   std::string words(text);
-  std::replace(words.begin(), words.end(), ' ', ',');
+  std::ranges::replace(words, ' ', ',');
   for (const std::string& word : split(words, ',')) {
     if (trim(word).empty()) continue;
     Key key;
@@ -220,7 +215,7 @@ bool Order::before(const Subject& a, const Subject& b) const {
 }
 
 bool Order::asks(FieldSource source) const {
-  return std::any_of(keys_.begin(), keys_.end(), [&](const Key& key) { return key.field->source == source; });
+  return std::ranges::any_of(keys_, [&](const Key& key) { return key.field->source == source; });
 }
 
 }  // namespace gridctl::sched

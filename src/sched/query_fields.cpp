@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "sched/query_text.hpp"
 #include "sched/reliability.hpp"
@@ -53,9 +53,7 @@ MaybeNumber all_memory(const Subject& host) {
 // "sm_90" -> 9.0, "sm_120" -> 12.0: the last digit is the minor number.
 MaybeNumber capability_of(const Gpu& gpu) {
   if (!gpu.arch.starts_with("sm_")) return std::nullopt;
-  int value = 0;
-  const char* const begin = gpu.arch.data() + 3;
-  std::from_chars(begin, gpu.arch.data() + gpu.arch.size(), value);
+  const int value = leading_number<int>(std::string_view(gpu.arch).substr(3)).value_or(0);
   return value >= 10 ? MaybeNumber{value / 10.0} : std::nullopt;
 }
 
@@ -68,7 +66,7 @@ MaybeNumber fabric_gbytes(const Subject& host) {
 
 MaybeNumber has_feature(const Subject& host, std::string_view name) {
   const std::vector<std::string>& features = host.inventory->cpu.features;
-  const bool has = std::any_of(features.begin(), features.end(), [&](const std::string& f) { return f == name; });
+  const bool has = std::ranges::any_of(features, [&](const std::string& f) { return f == name; });
   return has ? MaybeNumber{1} : features.empty() ? std::nullopt : MaybeNumber{0};
 }
 
@@ -301,11 +299,9 @@ std::optional<double> version_number(std::string_view text) {
   double number = 0;
   int parts = 0;
   for (bool more = true; more && parts < k_version_parts; ++parts) {
-    int part = 0;
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), part);
-    if (problem != std::errc{} || part < 0) break;
-    number = number * k_version_step + std::min<double>(part, k_version_step - 1);
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    const auto part = take_number<int>(text);
+    if (!part || *part < 0) break;
+    number = number * k_version_step + std::min<double>(*part, k_version_step - 1);
     more = text.starts_with('.');
     if (more) text.remove_prefix(1);
   }
@@ -321,7 +317,7 @@ std::string version_text(double number) {
     if (part > 0 || !parts.empty() || i == k_version_parts - 2) parts.push_back(std::to_string(static_cast<int>(part)));
     number = (number - part) / k_version_step;
   }
-  std::reverse(parts.begin(), parts.end());
+  std::ranges::reverse(parts);
   return join(parts, ".");
 }
 

@@ -2,11 +2,11 @@
 // The reading half of the query language.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
 #include "base/bytes.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "base/time.hpp"
 #include "sched/gpu_spec.hpp"
@@ -76,10 +76,9 @@ std::optional<double> parse_amount(Unit unit, std::string_view given) {
   if (unit == Unit::version) return version_number(text);
   std::string_view rest = text;
   if (unit == Unit::usd && rest.starts_with('$')) rest.remove_prefix(1);
-  double value = 0;
-  const auto [end, problem] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-  if (problem != std::errc{} || !std::isfinite(value)) return std::nullopt;
-  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+  const auto number = take_number<double>(rest);
+  if (!number || !std::isfinite(*number)) return std::nullopt;
+  double value = *number;
   if (unit == Unit::capability && value >= 100) value /= 100;
   if (unit == Unit::share && rest.empty() && value > 1) return std::nullopt;
   if (trim(rest).empty()) return value;
@@ -121,7 +120,7 @@ bool is_text(Unit unit) {
 std::string normal_value(const Field& field, std::string_view text) {
   if (field.unit == Unit::gpu_name) {
     std::string name(trim(text));
-    std::replace(name.begin(), name.end(), '_', ' ');
+    std::ranges::replace(name, '_', ' ');
     return name;
   }
   std::string value = normal_text(text);
@@ -166,8 +165,8 @@ class Parser {
   [[nodiscard]] Error error(std::size_t at, const std::string& what) const {
     const std::size_t from = at > k_window / 2 ? at - k_window / 2 : 0;
     std::string window(text_.substr(from, k_window));
-    std::replace_if(
-        window.begin(), window.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');
+    std::ranges::replace_if(
+        window, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
     Error out = make_error(Code::usage, "character " + std::to_string(at + 1) + " of the query: " + what);
     return std::move(out)
         .with_context("  " + window)
@@ -328,8 +327,8 @@ class Parser {
 
 std::string normal_text(std::string_view text) {
   std::string out = lower(trim(text));
-  std::replace(out.begin(), out.end(), '_', ' ');
-  std::replace(out.begin(), out.end(), '-', ' ');
+  std::ranges::replace(out, '_', ' ');
+  std::ranges::replace(out, '-', ' ');
   return out;
 }
 

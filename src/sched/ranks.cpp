@@ -16,7 +16,7 @@ bool is_starter(const ShellCommand& command) {
         "mpiexec.hydra", "mpirun.openmpi", "mpirun.mpich", "orterun", "prterun", "srun", "horovodrun", "composer"})
     if (command.program == program) return true;
   const auto has = [&](const char* word) {
-    return std::find(command.arguments.begin(), command.arguments.end(), word) != command.arguments.end();
+    return std::ranges::find(command.arguments, word) != command.arguments.end();
   };
   if (command.program == "accelerate" || command.program == "accelerate.commands.launch")
     return command.program != "accelerate" || has("launch");
@@ -36,9 +36,9 @@ const std::array<RemoteStarter, 3> k_remote_starters{
      {{"horovodrun"}, {"-H", "--hosts", "-hostfile", "--hostfile"}, "mpi"}}};
 
 bool names_hosts(const ShellCommand& command, const RemoteStarter& starter) {
-  return std::any_of(command.arguments.begin(), command.arguments.end(), [&](const std::string& argument) {
+  return std::ranges::any_of(command.arguments, [&](const std::string& argument) {
     const std::string_view option = std::string_view(argument).substr(0, argument.find('='));
-    return std::find(starter.options.begin(), starter.options.end(), option) != starter.options.end();
+    return std::ranges::find(starter.options, option) != starter.options.end();
   });
 }
 }  // namespace
@@ -47,7 +47,7 @@ std::string ssh_doubt(const job::Spec& spec) {
   if (spec.num_nodes <= 1 || spec.launcher != job::Launcher::plain) return "";
   for (const ShellCommand& command : shell_commands(spec.run))
     for (const RemoteStarter& starter : k_remote_starters)
-      if (std::find(starter.programs.begin(), starter.programs.end(), command.program) != starter.programs.end() &&
+      if (std::ranges::find(starter.programs, command.program) != starter.programs.end() &&
           names_hosts(command, starter))
         return "'" + command.program +
                "' in 'run' reaches the other hosts by ssh, which jobs do not have; with 'launcher: " +
@@ -57,7 +57,7 @@ std::string ssh_doubt(const job::Spec& spec) {
 
 bool starts_ranks_itself(std::string_view run) {
   const std::vector<ShellCommand> commands = shell_commands(run);
-  return std::any_of(commands.begin(), commands.end(), &is_starter);
+  return std::ranges::any_of(commands, &is_starter);
 }
 
 int ranks_on_host(const job::Spec& spec, int gpus) {

@@ -2,9 +2,9 @@
 #include "sched/reach_proof.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
 
+#include "base/formatted.hpp"
 #include "sched/impossible.hpp"
 #include "sched/physics.hpp"
 
@@ -12,10 +12,8 @@ namespace gridctl::sched {
 
 namespace {
 std::string bits_text(double bits_per_second) {
-  char text[32];
-  if (bits_per_second >= 1e9) std::snprintf(text, sizeof text, "%.1f Gbit/s", bits_per_second / 1e9);
-  else std::snprintf(text, sizeof text, "%.0f Mbit/s", bits_per_second / 1e6);
-  return text;
+  if (bits_per_second >= 1e9) return formatted("%.1f Gbit/s", bits_per_second / 1e9);
+  return formatted("%.0f Mbit/s", bits_per_second / 1e6);
 }
 
 std::string range_text(std::uint16_t port, int ports) {

@@ -35,8 +35,8 @@ constexpr std::pair<std::string_view, std::string_view> k_country_codes[] = {
 
 std::string region_code(std::string_view name) {
   std::string word = lower(trim(name));
-  std::replace_if(
-      word.begin(), word.end(), [](char c) { return c == '_' || c == '-'; }, ' ');
+  std::ranges::replace_if(
+      word, [](char c) { return c == '_' || c == '-'; }, ' ');
   std::vector<std::string> known;
   for (const auto& [country, code] : k_country_codes) {
     if (word == country) return std::string(code);

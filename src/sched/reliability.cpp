@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
+#include "base/formatted.hpp"
 #include "sched/gamma.hpp"
 
 namespace gridctl::sched {
@@ -73,12 +73,9 @@ double hours_down(const std::vector<Watched>& seen) {
 }  // namespace
 
 std::string short_hours(double hours) {
-  char text[32];
-  if (hours < 1) std::snprintf(text, sizeof text, "%.0fmin", hours * 60);
-  else if (hours < 48) std::snprintf(text, sizeof text, "%.*fh", hours < 10 ? 1 : 0, hours);
-  else if (hours < 24 * 1000) std::snprintf(text, sizeof text, "%.0fd", hours / 24);
-  else std::snprintf(text, sizeof text, ">1000d");
-  return text;
+  if (hours < 1) return formatted("%.0fmin", hours * 60);
+  if (hours < 48) return formatted("%.*fh", hours < 10 ? 1 : 0, hours);
+  return hours < 24 * 1000 ? formatted("%.0fd", hours / 24) : ">1000d";
 }
 
 double class_rate_per_hour(std::string_view host_class) {
@@ -88,7 +85,7 @@ double class_rate_per_hour(std::string_view host_class) {
 }
 
 Reliability estimate(double prior_per_hour, std::vector<Watched> seen, WallTime now) {
-  std::sort(seen.begin(), seen.end(), [](const Watched& a, const Watched& b) { return a.began_at < b.began_at; });
+  std::ranges::sort(seen, {}, &Watched::began_at);
   const Counted all = count(seen);
   const Posterior whole = update(prior_per_hour, all);
   const Posterior recent = update(whole.mean(), count_recent(seen, now));
@@ -127,11 +124,9 @@ double median_rate(std::vector<double> rates_per_hour, double prior_per_hour) {
 
 std::string lemon_reason(const Reliability& host, std::string_view host_class, double median_per_hour) {
   if (host.failures < k_lemon_failures || host.rate_per_hour <= k_lemon_factor * median_per_hour) return {};
-  char text[160];
-  std::snprintf(text, sizeof text, "it fails %.0f times as often as %.*s hosts usually do: %d failures in %s",
-                host.rate_per_hour / median_per_hour, static_cast<int>(std::min<std::size_t>(host_class.size(), 32)),
-                host_class.data(), host.failures, short_hours(host.hours).c_str());
-  return text;
+  return formatted("it fails %.0f times as often as %.*s hosts usually do: %d failures in %s",
+                   host.rate_per_hour / median_per_hour, static_cast<int>(std::min<std::size_t>(host_class.size(), 32)),
+                   host_class.data(), host.failures, short_hours(host.hours).c_str());
 }
 
 std::optional<Duration> ninetieth(std::vector<Duration> values) {

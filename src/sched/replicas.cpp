@@ -2,8 +2,8 @@
 #include "sched/replicas.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "base/formatted.hpp"
 #include "sched/candidate.hpp"
 
 namespace gridctl::sched {
@@ -46,11 +46,7 @@ std::vector<std::string> explain(const ReplicaPlan& plan, const job::Spec& spec,
                     " would wait: " + plan.missing);
   const double all = price_of(plan), one = plan.placements.front().price_per_hour;
   std::string text = std::to_string(plan.placements.size()) + " replicas at once cost " + price_text(all) + " together";
-  if (one > 0) {
-    char times[32];
-    std::snprintf(times, sizeof times, "%.1f", all / one);
-    text += ", " + std::string(times) + " times what one costs";
-  }
+  if (one > 0) text += formatted(", %.1f times what one costs", all / one);
   lines.push_back(text + "; the first to finish ends the others");
   return lines;
 }

@@ -2,8 +2,8 @@
 #include "sched/replication.hpp"
 
 #include <cmath>
-#include <cstdio>
 
+#include "base/formatted.hpp"
 #include "sched/interval.hpp"
 
 namespace gridctl::sched {
@@ -32,16 +32,13 @@ ReplicationAnswer compare_replication(const ReplicationQuestion& question) {
 std::optional<std::string> replication_advice(const ReplicationQuestion& question) {
   const ReplicationAnswer answer = compare_replication(question);
   if (answer.plain >= 0.5) return std::nullopt;
-  char text[320];
   const char* verdict = answer.gain() > 1 ? "pays" : "does not pay";
-  std::snprintf(
-      text, sizeof text,
+  return formatted(
       "checkpointing alone keeps %.0f %% of the time for work: one checkpoint stalls for %.0f s, and a failure "
       "comes every %.0f s; two copies of each host would keep %.0f %%, which %s against the same %d hosts used "
       "for speed (%.0f %%)",
       answer.plain * 100, question.checkpoint, question.host_mtbf / question.hosts, answer.replicated * 100, verdict,
       2 * question.hosts, answer.plain_doubled * 100);
-  return text;
 }
 
 }  // namespace gridctl::sched

@@ -35,8 +35,6 @@ struct ReplicationAnswer {
 };
 [[nodiscard]] ReplicationAnswer compare_replication(const ReplicationQuestion& question);
 
-// Beyond it checkpointing alone wastes over half even with instant restarts.
-inline constexpr double k_cost_by_mtbf_wasteful = 0.193;
 // What to say of it, or nothing while checkpointing is good enough.
 [[nodiscard]] std::optional<std::string> replication_advice(const ReplicationQuestion& question);
 

@@ -21,13 +21,12 @@ bool is_lent(std::string_view host_class, const std::map<std::string, std::strin
 
 std::string region_refusal(const job::Constraints& wanted, const std::string& region) {
   const auto is_it = [&](const std::string& one) { return region_is(region, one); };
-  if (!wanted.region_in.empty() && std::none_of(wanted.region_in.begin(), wanted.region_in.end(), is_it))
+  if (!wanted.region_in.empty() && std::ranges::none_of(wanted.region_in, is_it))
     return (region.empty() ? "its region is unknown" : "it is in " + region) + ", wanted " +
            join(wanted.region_in, ", ");
   if (!wanted.region_not.empty() && region.empty())
     return "its region is unknown, and it must not be in " + join(wanted.region_not, ", ");
-  if (std::any_of(wanted.region_not.begin(), wanted.region_not.end(), is_it))
-    return "it is in " + region + ", which the job excludes";
+  if (std::ranges::any_of(wanted.region_not, is_it)) return "it is in " + region + ", which the job excludes";
   return "";
 }
 

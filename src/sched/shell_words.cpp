@@ -126,13 +126,12 @@ void drop_options(Words& words) {
 bool unwrap(Words& words) {
   if (words.empty()) return false;
   const std::string first = base_name(words[0]);
-  if (std::find(k_wrappers.begin(), k_wrappers.end(), first) != k_wrappers.end()) {
+  if (std::ranges::find(k_wrappers, first) != k_wrappers.end()) {
     drop(words, 1);
     drop_options(words);
     return true;
   }
-  const bool runs =
-      words.size() > 2 && words[1] == "run" && std::find(k_runners.begin(), k_runners.end(), first) != k_runners.end();
+  const bool runs = words.size() > 2 && words[1] == "run" && std::ranges::find(k_runners, first) != k_runners.end();
   if (!runs) return false;
   drop(words, 2);
   drop_options(words);

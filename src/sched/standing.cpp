@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/names.hpp"
+
 namespace gridctl::sched {
 namespace {
 
@@ -147,12 +149,8 @@ class Judge {
 }  // namespace
 
 std::string_view unit_state_name(UnitState state) {
-  switch (state) {
-    case UnitState::ok: return "ok";
-    case UnitState::quarantined: return "quarantined";
-    case UnitState::probation: return "probation";
-  }
-  return "ok";
+  static constexpr Names<UnitState, UnitState::probation> k_names{"ok", "quarantined", "probation"};
+  return k_names(state);
 }
 
 UnitState HostStanding::state_of(const std::string& unit) const {

@@ -73,7 +73,7 @@ constexpr std::array k_rows{
 
 XidMeaning xid_meaning(int code) {
   const auto found =
-      std::find_if(k_rows.begin(), k_rows.end(), [&](const XidRange& row) { return code >= row.first && code <= row.last; });
+      std::ranges::find_if(k_rows, [&](const XidRange& row) { return code >= row.first && code <= row.last; });
   if (found == k_rows.end()) return {Weight::bad, false, "an error that NVIDIA's driver does not expect"};
   return {found->weight, found->jobs_fault, found->text};
 }

@@ -61,7 +61,7 @@ class Groups {
     if (keep == gone) return;
     for (const Index host : members_[gone]) group_of_[host] = keep, members_[keep].push_back(host);
     members_.erase(gone);
-    std::sort(members_[keep].begin(), members_[keep].end());
+    std::ranges::sort(members_[keep]);
   }
   [[nodiscard]] const std::map<Index, std::vector<Index>>& all() const { return members_; }
 
@@ -72,8 +72,8 @@ class Groups {
 
 template <class Holds>
 bool every_pair(const std::vector<Index>& a, const std::vector<Index>& b, Holds holds) {
-  return std::all_of(a.begin(), a.end(), [&](Index one) {
-    return std::all_of(b.begin(), b.end(), [&](Index other) { return holds(std::minmax(one, other)); });
+  return std::ranges::all_of(a, [&](Index one) {
+    return std::ranges::all_of(b, [&](Index other) { return holds(std::minmax(one, other)); });
   });
 }
 
@@ -81,7 +81,7 @@ std::vector<std::vector<std::string>> islands_of(std::span<const SiteHost> hosts
   std::vector<std::tuple<double, IndexPair>> edges;  // fastest first
   for (const auto& [pair, measured] : matrix)
     if (measured.is_fast()) edges.emplace_back(-std::min(*measured.there.rate, *measured.back.rate), pair);
-  std::sort(edges.begin(), edges.end());
+  std::ranges::sort(edges);
   Groups groups(hosts.size());
   const auto fast = [&](const IndexPair& pair) {
     const auto found = matrix.find(pair);
@@ -105,7 +105,7 @@ struct Distances {
   std::vector<Duration> rtts;
   [[nodiscard]] Duration median() const {
     std::vector<Duration> sorted = rtts;
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     return sorted.empty() ? Duration{} : sorted[sorted.size() / 2];
   }
 };
@@ -163,7 +163,7 @@ void add_sites(std::span<const SiteHost> hosts, const Matrix& matrix, Topology& 
   std::vector<std::tuple<Duration, IndexPair>> edges;  // nearest first
   for (const auto& [pair, measured] : matrix)
     if (const auto rtt = measured.rtt(); rtt && *rtt <= k_site_rtt) edges.emplace_back(*rtt, pair);
-  std::sort(edges.begin(), edges.end());
+  std::ranges::sort(edges);
   const auto name_in = [&](Index host) {
     for (const Index member : groups.members(host))
       if (!name_of[member].empty()) return name_of[member];
@@ -192,15 +192,14 @@ void add_sites(std::span<const SiteHost> hosts, const Matrix& matrix, Topology& 
 
 Topology derive_topology(std::span<const SiteHost> hosts, std::span<const PairLink> links) {
   std::vector<SiteHost> sorted(hosts.begin(), hosts.end());
-  std::sort(sorted.begin(), sorted.end(), [](const SiteHost& a, const SiteHost& b) { return a.name < b.name; });
+  std::ranges::sort(sorted, {}, &SiteHost::name);
   std::map<std::string, Index> index;
   for (Index i = 0; i < sorted.size(); ++i) index.emplace(sorted[i].name, i);
   const Matrix matrix = matrix_of(index, links);
   Topology topology;
   topology.islands = islands_of(sorted, matrix);
   add_sites(sorted, matrix, topology);
-  std::sort(topology.contradictions.begin(), topology.contradictions.end(),
-            [](const SiteContradiction& a, const SiteContradiction& b) { return a.host < b.host; });
+  std::ranges::sort(topology.contradictions, {}, &SiteContradiction::host);
   return topology;
 }
 

@@ -7,7 +7,7 @@
 namespace gridctl::sched {
 
 std::vector<Ending> in_order(std::vector<Ending> running) {
-  std::stable_sort(running.begin(), running.end(), [](const Ending& a, const Ending& b) {
+  std::ranges::stable_sort(running, [](const Ending& a, const Ending& b) {
     constexpr double k_last = std::numeric_limits<double>::infinity();
     return a.in.value_or(k_last) < b.in.value_or(k_last);
   });

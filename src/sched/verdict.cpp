@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 
 #include "base/bytes.hpp"
+#include "base/formatted.hpp"
+#include "base/names.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::sched {
@@ -20,15 +21,11 @@ constexpr std::uint64_t k_foreign_min = 256ull << 20;  // bytes: a display's or 
 constexpr std::size_t k_last_max = 9;
 constexpr double k_weight_of_new = 0.2;
 
-std::string number(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), value >= 100 ? "%.0f" : "%.3g", value);
-  return text.data();
-}
+std::string number(double value) { return formatted(value >= 100 ? "%.0f" : "%.3g", value); }
 std::string percent(double part) { return number(part * 100) + " %"; }
 
 double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
@@ -198,8 +195,7 @@ class Examiner {
   }
 
   void finish() {
-    std::stable_sort(verdict_.findings.begin(), verdict_.findings.end(),
-                     [](const GpuFinding& a, const GpuFinding& b) { return a.kind > b.kind; });
+    std::ranges::stable_sort(verdict_.findings, std::ranges::greater{}, &GpuFinding::kind);
     if (!verdict_.findings.empty()) verdict_.kind = verdict_.findings.front().kind;
     if (verdict_.kind == VerdictKind::degraded) verdict_.cause = cause_of(found_);
   }
@@ -212,15 +208,12 @@ class Examiner {
 
 }  // namespace
 
-std::string_view verdict_name(VerdictKind kind) {
-  static constexpr std::array<std::string_view, 4> k_names{"ok", "degraded", "suspect", "mismatch"};
-  return k_names[static_cast<std::size_t>(kind)];
-}
-std::optional<VerdictKind> parse_verdict(std::string_view name) {
-  for (const VerdictKind kind : {VerdictKind::ok, VerdictKind::degraded, VerdictKind::suspect, VerdictKind::mismatch})
-    if (verdict_name(kind) == name) return kind;
-  return std::nullopt;
-}
+namespace {
+constexpr Names<VerdictKind, VerdictKind::mismatch> k_verdict_names{"ok", "degraded", "suspect", "mismatch"};
+}  // namespace
+
+std::string_view verdict_name(VerdictKind kind) { return k_verdict_names(kind); }
+std::optional<VerdictKind> parse_verdict(std::string_view name) { return k_verdict_names.find(name); }
 
 VerdictKind judge_fraction(double fraction, const Band& band) {
   if (fraction > band.high) return VerdictKind::suspect;

@@ -25,7 +25,7 @@ using Pins = std::vector<HostKey>;
 std::vector<std::string> types_of(const Pins& pins) {
   std::vector<std::string> types;
   for (const HostKey& key : pins)
-    if (std::find(types.begin(), types.end(), key.type) == types.end()) types.push_back(key.type);
+    if (std::ranges::find(types, key.type) == types.end()) types.push_back(key.type);
   return types;
 }
 
@@ -33,8 +33,7 @@ std::vector<std::string> types_of(const Pins& pins) {
 std::vector<std::string> usable_types(const Pins& pins) {
   const std::vector<std::string> known = libssh2_host_key_types();
   std::vector<std::string> types = types_of(pins);
-  std::erase_if(types,
-                [&](const std::string& type) { return std::find(known.begin(), known.end(), type) == known.end(); });
+  std::erase_if(types, [&](const std::string& type) { return std::ranges::find(known, type) == known.end(); });
   return types;
 }
 
@@ -69,8 +68,7 @@ Result<std::unique_ptr<Channel>> connect_libssh2(const Target& target, const Pin
     return std::move(session).error();
   }
   TRY_ASSIGN(const HostKey key, (*session)->host_key());
-  if (std::find(pins.begin(), pins.end(), key) == pins.end())
-    return mismatch_error(target, pins, key.type + " " + key.fingerprint);
+  if (std::ranges::find(pins, key) == pins.end()) return mismatch_error(target, pins, key.type + " " + key.fingerprint);
   TRY(log_in(**session, target, deadline));
   TRY_ASSIGN(LIBSSH2_CHANNEL * channel, (*session)->start(command, deadline));
   return make_libssh2_channel(std::move(session).value(), channel, target.peer());

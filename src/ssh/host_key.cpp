@@ -21,7 +21,7 @@ std::vector<std::string> words(std::string_view line) {
 
 bool names(std::string_view hosts, const std::string& name) {
   const std::vector<std::string> all = split(hosts, ',');
-  return std::find(all.begin(), all.end(), name) != all.end();
+  return std::ranges::find(all, name) != all.end();
 }
 
 int rank(const std::string& type) {
@@ -50,10 +50,9 @@ std::vector<HostKey> parse_known_hosts(std::string_view text, const std::string&
     const std::vector<std::string> parts = words(line);
     if (parts.size() < 3 || parts[0].starts_with('#') || parts[0].starts_with('@') || !names(parts[0], name)) continue;
     auto key = make_host_key(parts[1], parts[2]);
-    if (key && std::find(keys.begin(), keys.end(), *key) == keys.end()) keys.push_back(*std::move(key));
+    if (key && std::ranges::find(keys, *key) == keys.end()) keys.push_back(*std::move(key));
   }
-  std::stable_sort(keys.begin(), keys.end(),
-                   [](const HostKey& a, const HostKey& b) { return rank(a.type) < rank(b.type); });
+  std::ranges::stable_sort(keys, [](const HostKey& a, const HostKey& b) { return rank(a.type) < rank(b.type); });
   return keys;
 }
 

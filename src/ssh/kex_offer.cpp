@@ -21,7 +21,7 @@ std::size_t banner_start(std::string_view bytes) {
 std::string shown(const std::vector<std::string>& names) { return sanitize(join(names, ","), 200); }
 
 bool any_ends_with(const std::vector<std::string>& names, std::string_view end) {
-  return std::any_of(names.begin(), names.end(), [end](const std::string& name) { return name.ends_with(end); });
+  return std::ranges::any_of(names, [end](const std::string& name) { return name.ends_with(end); });
 }
 
 }  // namespace
@@ -35,10 +35,10 @@ std::string banner_of(std::string_view first_bytes) {
 }
 
 bool KexOffer::offers_any(std::span<const std::string> key_types) const {
-  return std::any_of(key_types.begin(), key_types.end(), [this](const std::string& type) {
-    return std::find(host_keys.begin(), host_keys.end(), type) != host_keys.end() ||
-           (type == "ssh-rsa" && std::any_of(host_keys.begin(), host_keys.end(),
-                                             [](const std::string& name) { return name.starts_with("rsa-sha2-"); }));
+  return std::ranges::any_of(key_types, [this](const std::string& type) {
+    return std::ranges::find(host_keys, type) != host_keys.end() ||
+           (type == "ssh-rsa" &&
+            std::ranges::any_of(host_keys, [](const std::string& name) { return name.starts_with("rsa-sha2-"); }));
   });
 }
 

@@ -83,8 +83,7 @@ class Login {
       return false;
     }
     if (!facts->public_blob.empty()) {
-      const auto in_agent = std::find_if(agent_keys_.begin(), agent_keys_.end(),
-                                         [&](const AgentKey& key) { return key.blob == facts->public_blob; });
+      const auto in_agent = std::ranges::find(agent_keys_, facts->public_blob, &AgentKey::blob);
       if (in_agent != agent_keys_.end()) return offer_agent_key(*in_agent);
     }
     if (facts->encrypted) {
@@ -186,7 +185,7 @@ class Login {
   }
 
   [[nodiscard]] bool was_tried(const std::string& blob) const {
-    return std::find(tried_.begin(), tried_.end(), blob) != tried_.end();
+    return std::ranges::find(tried_, blob) != tried_.end();
   }
   static std::string fingerprint(const std::string& blob) {
     return blob.empty() ? std::string{} : " (" + fingerprint_of(blob) + ")";

@@ -186,8 +186,8 @@ bool Session::lacks(std::span<const std::string> key_types) const {
   const auto offer = parse_kex_offer(hooks_->first_bytes);
   if (!offer || offer->offers_any(key_types)) return false;
   // A server may show a certificate of the very key that is pinned: only the ssh program can tell.
-  return std::none_of(offer->host_keys.begin(), offer->host_keys.end(),
-                      [](const std::string& type) { return type.find("-cert-") != std::string::npos; });
+  return std::ranges::none_of(offer->host_keys,
+                              [](const std::string& type) { return type.find("-cert-") != std::string::npos; });
 }
 
 Result<std::unique_ptr<Session>> Session::open(const Target& target, std::span<const std::string> key_types,

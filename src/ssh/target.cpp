@@ -2,9 +2,10 @@
 #include "ssh/target.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
+#include "base/names.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "os/host_name.hpp"
 #include "os/process.hpp"
@@ -17,7 +18,7 @@ constexpr Duration k_config_timeout = std::chrono::seconds{5};  // `Match exec` 
 constexpr std::string_view k_default_keys[] = {"id_ed25519", "id_ecdsa", "id_rsa"};
 
 bool all_in(std::string_view text, std::string_view extra) {
-  return std::all_of(text.begin(), text.end(), [extra](char c) {
+  return std::ranges::all_of(text, [extra](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            extra.find(c) != std::string_view::npos;
   });
@@ -29,10 +30,8 @@ Error bad_address(std::string_view text, const std::string& why) {
 }
 
 std::optional<std::uint16_t> parse_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc{} || end != text.data() + text.size() || port == 0) return std::nullopt;
-  return port;
+  const auto port = parse_number<std::uint16_t>(text);
+  return port == 0 ? std::nullopt : port;
 }
 
 Result<void> check_jump(const std::string& jump) {
@@ -81,7 +80,7 @@ Result<std::optional<Config>> ask_ssh(const Address& address, const Overrides& o
   if (!outcome) return std::optional<Config>{};
   if (!outcome->status.success()) {
     std::string said{trim(sanitize(outcome->err, 300))};
-    std::replace(said.begin(), said.end(), '\n', ' ');
+    std::ranges::replace(said, '\n', ' ');
     return make_error(Code::usage, "ssh cannot read its configuration for " + address.host + ": " + said,
                       "ssh -G " + address.host);
   }
@@ -124,18 +123,14 @@ void apply_defaults(Target& target) {
 
 }  // namespace
 
-std::string_view transport_name(TransportKind kind) {
-  switch (kind) {
-    case TransportKind::automatic: return "auto";
-    case TransportKind::libssh2: return "libssh2";
-    case TransportKind::system: return "ssh";
-  }
-  return "auto";
-}
+namespace {
+constexpr Names<TransportKind, TransportKind::system> k_transport_names{"auto", "libssh2", "ssh"};
+}  // namespace
+
+std::string_view transport_name(TransportKind kind) { return k_transport_names(kind); }
 
 Result<TransportKind> parse_transport(std::string_view name) {
-  for (const auto kind : {TransportKind::automatic, TransportKind::libssh2, TransportKind::system})
-    if (name == transport_name(kind)) return kind;
+  if (const auto kind = k_transport_names.find(name)) return *kind;
   return make_error(Code::usage, "unknown transport '" + sanitize(name, 64) + "'", "auto, libssh2 or ssh");
 }
 

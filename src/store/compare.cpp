@@ -59,7 +59,7 @@ class TreeFile {
 
  private:
   [[nodiscard]] std::size_t chunk_at(std::uint64_t offset) const {
-    return static_cast<std::size_t>(std::upper_bound(starts_.begin(), starts_.end(), offset) - starts_.begin()) - 1;
+    return static_cast<std::size_t>(std::ranges::upper_bound(starts_, offset) - starts_.begin()) - 1;
   }
   const Entry* entry_;
   ChunkReader* chunks_;

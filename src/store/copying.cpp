@@ -31,7 +31,7 @@ std::vector<NeededPack> needed(const std::vector<PackFile>& files) {
 }
 
 bool are_there(const PlaceListing& there, const std::vector<NeededPack>& packs) {
-  return std::all_of(packs.begin(), packs.end(), [&](const NeededPack& pack) {
+  return std::ranges::all_of(packs, [&](const NeededPack& pack) {
     const auto found = there.packs.find(pack.id);
     return found != there.packs.end() && found->second == pack.size;
   });
@@ -52,7 +52,7 @@ Result<std::vector<PackFile>> packs_here(ChunkStore& store, const Digest& root) 
 // One that fits is kept; another one of this name goes.
 Result<bool> has_copy(const PlaceLink& place, PlaceListing& there, const CopyRecord& wanted) {
   const RecordName name{wanted.job, wanted.seq};
-  if (!std::binary_search(there.records.begin(), there.records.end(), name)) return false;
+  if (!std::ranges::binary_search(there.records, name)) return false;
   const Result<CopyRecord> found = read_record(*place.backend, name, *place.key);
   if (!found && !is_damage(found.error().code)) return found.error();
   if (found && found->root == wanted.root && found->epoch == wanted.epoch && are_there(there, found->packs))
@@ -112,7 +112,7 @@ Result<void> write_record(const PlaceLink& place, PlaceListing& there, const Cop
     if (other.root != record.root || !are_there(there, other.packs))
       return make_error(Code::exists, "another checkpoint " + checkpoint_name(name.job, name.seq) + " is there");
   }
-  const auto at = std::lower_bound(there.records.begin(), there.records.end(), name);
+  const auto at = std::ranges::lower_bound(there.records, name);
   if (at == there.records.end() || *at != name) there.records.insert(at, name);
   return {};
 }
@@ -290,8 +290,8 @@ Result<PlaceCheck> check_place(const PlaceLink& place, double share, const CopyP
   TRY(read_packs(place, present, std::move(drawn), check, progress));
   for (auto record = check.sound.begin(); record != check.sound.end();) {
     const auto& packs = record->second.packs;
-    const bool bad = std::any_of(packs.begin(), packs.end(),
-                                 [&](const NeededPack& pack) { return check.bad_packs.contains(pack.id); });
+    const bool bad =
+        std::ranges::any_of(packs, [&](const NeededPack& pack) { return check.bad_packs.contains(pack.id); });
     if (bad) check.bad_records.insert(record->first);
     record = bad ? check.sound.erase(record) : std::next(record);
   }

@@ -25,8 +25,7 @@ bool is_name_part(std::string_view part) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
            c == '-';
   };
-  return !part.empty() && part.size() <= k_component_max && part[0] != '.' &&
-         std::all_of(part.begin(), part.end(), fits);
+  return !part.empty() && part.size() <= k_component_max && part[0] != '.' && std::ranges::all_of(part, fits);
 }
 
 class DirPlace final : public Backend {
@@ -37,7 +36,7 @@ class DirPlace final : public Backend {
     TRY_ASSIGN(const os::Fd root, open_root());
     std::vector<Object> objects;
     TRY(list_in(directory_, "", prefix, objects));
-    std::sort(objects.begin(), objects.end(), [](const Object& a, const Object& b) { return a.name < b.name; });
+    std::ranges::sort(objects, {}, &Object::name);
     return objects;
   }
 

@@ -44,8 +44,7 @@ class FileWorkers {
  private:
   using Place = std::list<SharedFile>::iterator;
   Place unfinished() GRIDCTL_REQUIRES(mutex_) {
-    return std::find_if(shared_.begin(), shared_.end(),
-                        [](const SharedFile& file) { return file.begun < file.chunks; });
+    return std::ranges::find_if(shared_, [](const SharedFile& file) { return file.begun < file.chunks; });
   }
   [[nodiscard]] bool has_work() GRIDCTL_REQUIRES(mutex_) {
     return next_file_ < files_ || unfinished() != shared_.end();

@@ -15,7 +15,7 @@ constexpr std::string_view k_zip_begins = "PK\x03\x04";
 Format guess_format(std::string_view name, std::uint64_t file_size, ByteView first_bytes) {
   static constexpr std::array<std::string_view, 8> k_names{".pt",  ".pth",         ".ckpt", ".npz",
                                                          ".keras", ".safetensors", ".h5",   ".hdf5"};
-  const bool known = std::any_of(k_names.begin(), k_names.end(), [&](auto end) { return name.ends_with(end); });
+  const bool known = std::ranges::any_of(k_names, [&](auto end) { return name.ends_with(end); });
   // torch.save empties the file first and may take seconds until the first byte.
   if (known ? file_size < k_shortest_known : file_size == 0 && name.ends_with(".bin")) return Format::truncated;
   if (name.ends_with(".safetensors")) return Format::safetensors;
@@ -44,7 +44,7 @@ std::vector<Extent> extents_of(const std::vector<Tensor>& tensors) {
 }
 
 void sort_by_place(std::vector<Tensor>& tensors) {
-  std::sort(tensors.begin(), tensors.end(), [](const Tensor& a, const Tensor& b) {
+  std::ranges::sort(tensors, [](const Tensor& a, const Tensor& b) {
     return std::pair(a.at.begin, a.at.end) < std::pair(b.at.begin, b.at.end);
   });
 }

@@ -191,15 +191,14 @@ std::optional<std::vector<std::size_t>> newest_by(std::span<const std::vector<Me
 }
 
 bool has_files(const Tree& tree) {
-  return std::any_of(tree.entries.begin(), tree.entries.end(),
-                     [](const Entry& entry) { return entry.kind != EntryKind::directory; });
+  return std::ranges::any_of(tree.entries, [](const Entry& entry) { return entry.kind != EntryKind::directory; });
 }
 
 // Saved once, and not again while another member saved twice: settings, which stay as they are.
 bool stays(const std::vector<MemberTree>& parts, std::span<const std::vector<MemberTree>> members) {
   if (parts.size() > 1 || !parts.back().saved_at) return false;
-  return std::any_of(members.begin(), members.end(), [&](const std::vector<MemberTree>& others) {
-    return std::count_if(others.begin(), others.end(), [&](const MemberTree& other) {
+  return std::ranges::any_of(members, [&](const std::vector<MemberTree>& others) {
+    return std::ranges::count_if(others, [&](const MemberTree& other) {
              return other.saved_at && *other.saved_at > *parts.back().saved_at + k_apart_max;
            }) >= 2;
   });
@@ -242,7 +241,7 @@ std::optional<std::vector<std::size_t>> newest_by_time(std::span<const std::vect
 // Of parts of which not all say a step.
 std::optional<std::vector<std::size_t>> newest_unnamed(std::span<const std::vector<MemberTree>> members) {
   if (members.size() == 1) return std::vector<std::size_t>{members.front().size() - 1};
-  const bool some_say = std::any_of(members.begin(), members.end(), [](const std::vector<MemberTree>& parts) {
+  const bool some_say = std::ranges::any_of(members, [](const std::vector<MemberTree>& parts) {
     return parts.back().step || step_named(*parts.back().tree);
   });
   return some_say ? std::nullopt : newest_by_time(members);
@@ -277,8 +276,8 @@ std::optional<std::vector<std::size_t>> newest_common(std::span<const std::vecto
 }
 
 bool MergedTree::is_whole() const {
-  return missing.empty() && std::all_of(conflicts.begin(), conflicts.end(),
-                                        [](const TreeConflict& conflict) { return conflict.harmless; });
+  return missing.empty() &&
+         std::ranges::all_of(conflicts, [](const TreeConflict& conflict) { return conflict.harmless; });
 }
 
 std::string MergedTree::why() const {

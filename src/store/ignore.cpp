@@ -113,8 +113,7 @@ std::size_t IgnorePattern::compile_set(std::string_view glob, std::size_t at) {
       const std::size_t end = glob.find(":]", i + 2);
       if (end != std::string_view::npos) {
         const std::string_view name = glob.substr(i + 2, end - i - 2);
-        const auto known =
-            std::find_if(k_classes.begin(), k_classes.end(), [&](const auto& c) { return c.name == name; });
+        const auto known = std::ranges::find_if(k_classes, [&](const auto& c) { return c.name == name; });
         if (known == k_classes.end()) valid_ = false;
         for (int c = 0; valid_ && c < 128; ++c) {
           if (known->test(c)) set.set(static_cast<std::size_t>(c));

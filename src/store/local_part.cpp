@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/local_part.hpp"
 
-#include <charconv>
 #include <map>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "base/numbers.hpp"
 #include "store/pickle.hpp"
 #include "store/rank_files.hpp"
 
@@ -16,10 +16,9 @@ namespace {
 // 3 of "__3_0.distcp".
 std::optional<std::uint32_t> rank_of_shard(std::string_view name) {
   if (!name.starts_with("__") || !name.ends_with(k_shard)) return std::nullopt;
-  std::uint32_t rank = 0;
-  const auto [end, error] = std::from_chars(name.data() + 2, name.data() + name.size(), rank);
-  if (error != std::errc{} || *end != '_') return std::nullopt;
-  return rank;
+  name.remove_prefix(2);
+  const auto rank = take_number<std::uint32_t>(name);
+  return name.starts_with('_') ? rank : std::nullopt;
 }
 
 // Where the pieces of one value lie.

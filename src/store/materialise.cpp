@@ -107,7 +107,6 @@ class Builder {
   Result<void> wrote(std::uint64_t bytes) {
     const os::MutexLock lock(mutex_);
     done_ += bytes;
-    if (options_.progress) options_.progress(done_);
     if (!options_.room || done_ - asked_ < k_room_asked) return {};
     asked_ = done_;
     return options_.room(0);

@@ -17,7 +17,6 @@ struct MaterialiseOptions {
   bool links_stay_inside = true;  // refuse other links (checkpoints); false for working directories and mounts
   std::string_view beside;        // a name in the directory that may be there, and is left alone
   unsigned threads = 1;           // more than one only with a ChunkReader that threads may share
-  std::function<void(std::uint64_t bytes_done)> progress;
   // Whether the disk may take so many bytes more: asked before anything is made with Tree::written_bytes, and with 0
   // now and then while it is written. An error stops it.
   std::function<Result<void>(std::uint64_t more)> room;

@@ -2,11 +2,11 @@
 #include "store/newest.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "crypto/sha256.hpp"
 
@@ -26,17 +26,11 @@ std::string check_of(std::string_view lines, const StoreKey& key) {
   return std::string(k_check) + to_hex(crypto::hmac_sha256(key.key_for(k_newest_label).bytes, as_bytes(lines))) + "\n";
 }
 
-template <class Number>
-bool read(const std::string& word, Number& into) {
-  const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), into);
-  return problem == std::errc{} && end == word.data() + word.size();
-}
-
 std::optional<Newest> parse_line(const std::string& line) {
   const std::vector<std::string> words = split(line, ' ');
   Newest one;
-  if (words.size() != k_words || !read(words[3], one.seq.value) || !read(words[4], one.created_at.ms) ||
-      !read(words[5], one.seen_at.ms))
+  if (words.size() != k_words || !parse_into(words[3], one.seq.value) || !parse_into(words[4], one.created_at.ms) ||
+      !parse_into(words[5], one.seen_at.ms))
     return std::nullopt;
   one.job = {words[1]};
   one.job_name = words[2];
@@ -83,8 +77,7 @@ std::vector<Newest> merged(std::vector<Newest> one, const std::vector<Newest>& o
   }
   std::vector<Newest> all;
   for (auto& [job, each] : highest) all.push_back(std::move(each));
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Newest& a, const Newest& b) { return a.created_at.ms > b.created_at.ms; });
+  std::ranges::stable_sort(all, [](const Newest& a, const Newest& b) { return a.created_at.ms > b.created_at.ms; });
   if (all.size() > k_newest_max) all.resize(k_newest_max);
   return all;
 }

@@ -24,10 +24,10 @@ constexpr std::size_t k_covered = 56;  // bytes of the trailer in front of the i
 void put_zeros(Bytes& out, std::size_t count) { out.insert(out.end(), count, std::byte{0}); }
 
 std::uint16_t features_of(const std::vector<PackEntry>& entries, const KeyId& key) {
-  const bool encoded = std::any_of(entries.begin(), entries.end(),
-                                   [](const PackEntry& entry) { return entry.encoding.codec != Codec::raw; });
-  const bool differs = std::any_of(entries.begin(), entries.end(),
-                                   [](const PackEntry& entry) { return is_difference(entry.encoding.codec); });
+  const bool encoded =
+      std::ranges::any_of(entries, [](const PackEntry& entry) { return entry.encoding.codec != Codec::raw; });
+  const bool differs =
+      std::ranges::any_of(entries, [](const PackEntry& entry) { return is_difference(entry.encoding.codec); });
   return static_cast<std::uint16_t>((encoded ? k_feature_codecs : 0) | (key ? k_feature_encryption : 0) |
                                     (differs ? k_feature_differences : 0));
 }

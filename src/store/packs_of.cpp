@@ -71,7 +71,7 @@ Result<std::vector<PackFile>> ChunkStore::packs_of(std::span<const Digest> diges
     TRY_ASSIGN(const Digest id, parse_digest(name.substr(0, 2 * sizeof(Digest))));
     files.push_back({id, path, status->size});
   }
-  std::sort(files.begin(), files.end(), [](const PackFile& a, const PackFile& b) { return a.id < b.id; });
+  std::ranges::sort(files, {}, &PackFile::id);
   return files;
 }
 

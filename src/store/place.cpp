@@ -43,7 +43,7 @@ Result<PlaceMark> parse_mark(std::string_view text) {
   const std::vector<std::string> lines = split_lines(text);
   const auto is_id = [](std::string_view id) {
     return !id.empty() && id.size() <= k_keeper_max &&
-           std::all_of(id.begin(), id.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
+           std::ranges::all_of(id, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
   };
   if (lines.size() == 3 && lines[0] == k_mark_line && lines[1].starts_with(k_key_word) &&
       lines[2].starts_with(k_keeper_word) && is_id(lines[2].substr(k_keeper_word.size()))) {
@@ -104,7 +104,7 @@ Result<PlaceListing> list_place(Backend& place) {
       ++listing.others;
     }
   }
-  std::sort(listing.records.begin(), listing.records.end());
+  std::ranges::sort(listing.records);
   return listing;
 }
 

@@ -2,9 +2,9 @@
 #include "store/rank_files.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::store {
@@ -12,14 +12,6 @@ namespace gridctl::store {
 namespace {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-template <class Number>
-std::optional<Number> number_of(std::string_view digits) {
-  Number number{};
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-  return number;
-}
 
 // The word directly before the position, without '-', '_', '=' and spaces between: "rank" before the 3 of "rank_3".
 std::string word_before(std::string_view name, std::size_t at) {
@@ -77,7 +69,7 @@ std::optional<std::int64_t> step_in_name(std::string_view name) {
     const std::string word = word_before(name, number.begin);
     for (const char* known : {"step", "checkpoint", "ckpt", "iter", "iteration"})
       if (word == known || (word.ends_with("step") && word.size() > 4))
-        step = number_of<std::int64_t>(name.substr(number.begin, number.end - number.begin));
+        step = parse_number<std::int64_t>(name.substr(number.begin, number.end - number.begin));
   }
   return step;
 }
@@ -93,7 +85,7 @@ std::optional<std::string> file_of_a_rank(const MemberTree& member) {
     const std::string_view name = base_name(entry.path);
     if (entry.kind != EntryKind::file) continue;
     for (const NumberAt& number : numbers_in(name)) {
-      const auto rank = number_of<std::uint32_t>(name.substr(number.begin, number.end - number.begin));
+      const auto rank = parse_number<std::uint32_t>(name.substr(number.begin, number.end - number.begin));
       if (rank && counts_ranks(name, number) && *rank >= member.first_rank && *rank < member.first_rank + member.ranks)
         return entry.path;
     }
@@ -112,7 +104,7 @@ std::map<RankFamily, std::set<std::uint32_t>> rank_families(std::span<const Memb
       for (const NumberAt& number : numbers_in(name)) {
         if (!counts_ranks(name, number)) continue;
         const std::string_view digits = name.substr(number.begin, number.end - number.begin);
-        const auto rank = number_of<std::uint32_t>(digits);
+        const auto rank = parse_number<std::uint32_t>(digits);
         if (!rank) continue;
         const RankFamily family{entry.path.substr(0, offset + number.begin), entry.path.substr(offset + number.end),
                                 digits.starts_with('0') ? digits.size() : 1};  // "10" may be of "00", "01"…: below

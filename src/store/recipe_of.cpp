@@ -34,8 +34,8 @@ Result<std::optional<PackRecipe>> recipe_of(const PackFile& pack, const StoreKey
   const ReadAt read = reader_of(fd.get());
   TRY_ASSIGN(const PackIndex index, read_pack_index(pack.size, read));
   const std::uint64_t recipe_bytes = index.entries.size() * k_recipe_blob_bytes;
-  const bool all_known = std::all_of(index.entries.begin(), index.entries.end(),
-                                     [&](const PackEntry& entry) { return known.contains(entry.id); });
+  const bool all_known =
+      std::ranges::all_of(index.entries, [&](const PackEntry& entry) { return known.contains(entry.id); });
   if (!all_known || index.key != key.id() || pack.size > k_recipe_pack_max ||
       recipe_bytes > std::min<std::uint64_t>(pack.size / k_share_max, k_recipe_bytes_max / 2))
     return std::optional<PackRecipe>();

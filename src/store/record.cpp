@@ -2,10 +2,10 @@
 #include "store/record.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <span>
 #include <utility>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "crypto/sealing.hpp"
 #include "os/random.hpp"
@@ -128,10 +128,7 @@ std::optional<RecordName> parse_record_name(std::string_view object) {
   const std::string_view job = object.substr(0, slash), number = object.substr(slash + 1);
   const auto in_id = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   RecordName name{{std::string(job)}, {}};
-  const auto [end, problem] = std::from_chars(number.data(), number.data() + number.size(), name.seq.value);
-  if (!std::all_of(job.begin(), job.end(), in_id) || problem != std::errc{} || end != number.data() + number.size() ||
-      number[0] == '0')
-    return std::nullopt;
+  if (!std::ranges::all_of(job, in_id) || !parse_into(number, name.seq.value) || number[0] == '0') return std::nullopt;
   return name;
 }
 

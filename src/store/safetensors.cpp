@@ -144,7 +144,7 @@ class Header {
   static Result<void> check_length(const std::string& dtype, const std::vector<std::uint64_t>& shape,
                                    std::uint64_t length) {
     if (dtype.empty() || dtype.size() > k_dtype_max) return torn_tensors("tensor without a type");
-    const auto type = std::find_if(k_types.begin(), k_types.end(), [&](const Type& t) { return t.name == dtype; });
+    const auto type = std::ranges::find(k_types, dtype, &Type::name);
     if (type == k_types.end()) return {};  // a newer type: the offsets must do
     unsigned __int128 bits = type->bits;
     for (const std::uint64_t dimension : shape) {

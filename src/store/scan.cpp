@@ -45,7 +45,7 @@ class Walk {
     return {};
   }
   std::vector<Seen> take() {
-    std::sort(seen_.begin(), seen_.end(), [](const Seen& a, const Seen& b) { return a.path < b.path; });
+    std::ranges::sort(seen_, {}, &Seen::path);
     return std::move(seen_);
   }
 
@@ -65,9 +65,7 @@ class Walk {
   }
 
   [[nodiscard]] bool left_out(const std::string& name, const std::string& path, bool is_directory, bool at_top) const {
-    if (at_top &&
-        std::find(options_.skip_at_top.begin(), options_.skip_at_top.end(), name) != options_.skip_at_top.end())
-      return true;
+    if (at_top && std::ranges::find(options_.skip_at_top, name) != options_.skip_at_top.end()) return true;
     return options_.ignore_files && (name == ".git" || rules_.ignored(path, is_directory));
   }
 

@@ -44,7 +44,7 @@ Error directory_changed() {
 }
 
 bool has_number(std::string_view name) {
-  return std::any_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return std::ranges::any_of(name, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 struct Within {
@@ -256,8 +256,7 @@ Listing listing_taken(const Listing& expected, const SnapshotOptions& options) {
   if (options.previous == nullptr) return listing;
   for (const FileFact& file : options.previous->listing.files)
     if (selection.from_previous.contains(file.path)) listing.files.push_back(file);
-  std::sort(listing.files.begin(), listing.files.end(),
-            [](const FileFact& a, const FileFact& b) { return a.path < b.path; });
+  std::ranges::sort(listing.files, {}, &FileFact::path);
   return listing;
 }
 

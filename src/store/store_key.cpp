@@ -2,11 +2,11 @@
 #include "store/store_key.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "crypto/sealing.hpp"
 #include "os/random.hpp"
@@ -80,9 +80,7 @@ std::optional<crypto::ScryptCost> parse_cost(const std::vector<std::string>& wor
   crypto::ScryptCost cost;
   const std::pair<unsigned*, std::size_t> numbers[] = {{&cost.log2_n, 1}, {&cost.r, 2}, {&cost.p, 3}};
   for (const auto& [number, at] : numbers) {
-    const std::string& word = words[at];
-    const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), *number);
-    if (problem != std::errc{} || end != word.data() + word.size()) return std::nullopt;
+    if (!parse_into(words[at], *number)) return std::nullopt;
   }
   return cost;
 }
@@ -173,11 +171,6 @@ Result<std::string> StoreKey::to_text(std::string_view passphrase) const {
   const Bytes sealed = seal_under(key.bytes, labelled(k_export_label, id_.bytes), secret_.bytes);
   return head_of(id_) + "scrypt " + std::to_string(cost.log2_n) + " " + std::to_string(cost.r) + " " +
          std::to_string(cost.p) + " " + to_hex(salt) + "\nsealed " + to_hex(sealed) + "\n";
-}
-
-Result<KeyFileFacts> read_key_facts(std::string_view text) {
-  TRY_ASSIGN(const KeyText key, read_lines(text));
-  return KeyFileFacts{key.id, key.secret.empty()};
 }
 
 Result<StoreKey> parse_key(std::string_view text, const std::optional<std::string>& passphrase) {

@@ -37,14 +37,8 @@ class StoreKey final : public Cipher {
   crypto::HmacKey names_, keys_;
 };
 
-// What a key file tells without its passphrase.
-struct KeyFileFacts {
-  KeyId id;
-  bool needs_passphrase = false;
-};
 // state_unreadable when it is no key file; needs the passphrase when it was made with one: usage when that is missing
 // or wrong.
-[[nodiscard]] Result<KeyFileFacts> read_key_facts(std::string_view text);
 [[nodiscard]] Result<StoreKey> parse_key(std::string_view text, const std::optional<std::string>& passphrase = {});
 
 inline constexpr std::size_t k_key_file_max = 64 * 1024;  // bytes, with what newest.hpp adds

@@ -100,8 +100,8 @@ BlobPlace ChunkStore::State::place_in(const UnpublishedPack& pack, const PackEnt
 }
 
 UnpublishedPack* ChunkStore::State::unpublished_with(std::uint32_t number) {
-  const auto found = std::find_if(unpublished.begin(), unpublished.end(),
-                                  [&](const UnpublishedPtr& pack) { return pack->number == number; });
+  const auto found =
+      std::ranges::find_if(unpublished, [&](const UnpublishedPtr& pack) { return pack->number == number; });
   return found == unpublished.end() ? nullptr : found->get();
 }
 
@@ -143,9 +143,8 @@ Result<void> ChunkStore::State::refresh(bool force) {
   if (!force && status->mtime_ns == listed_mtime_ns) return {};
   TRY_ASSIGN(std::vector<std::string> names, os::list_directory(packs_directory()));
   std::erase_if(names, [](const std::string& name) { return !name.ends_with(".pack"); });
-  const bool some_gone = std::any_of(known_names.begin(), known_names.end(), [&](const std::string& known) {
-    return !std::binary_search(names.begin(), names.end(), known);
-  });
+  const bool some_gone = std::ranges::any_of(
+      known_names, [&](const std::string& known) { return !std::ranges::binary_search(names, known); });
   if (some_gone) forget_all();
   for (const std::string& name : names) {
     if (!known_names.contains(name)) TRY(load(name));
@@ -372,8 +371,7 @@ Result<void> ChunkStore::State::publish() {
     return std::move(done).context("while sealing a pack of '" + directory.native() + "'");
   }
   // Another thread may have listed it meanwhile; and a damaged one of the same content had the same name.
-  const auto listed =
-      std::find_if(packs.begin(), packs.end(), [&](const PublishedPack& one) { return one.name == name; });
+  const auto listed = std::ranges::find(packs, name, &PublishedPack::name);
   const auto number = static_cast<std::uint32_t>(listed - packs.begin());
   if (listed == packs.end()) packs.push_back({name, clock().boot()});
   known_names.insert(name);

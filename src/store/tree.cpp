@@ -138,8 +138,7 @@ std::uint64_t Tree::written_bytes() const {
 }
 
 std::uint64_t Tree::file_count() const {
-  return static_cast<std::uint64_t>(
-      std::count_if(entries.begin(), entries.end(), [](const Entry& e) { return e.kind == EntryKind::file; }));
+  return static_cast<std::uint64_t>(std::ranges::count(entries, EntryKind::file, &Entry::kind));
 }
 
 std::vector<Chunk> Tree::unique_chunks() const {
@@ -224,7 +223,7 @@ Result<void> check_path(std::string_view path) {
 bool link_stays_inside(std::string_view path, std::string_view target) {
   if (target.empty() || target.size() > k_target_max || target.front() == '/') return false;
   if (target.find('\0') != std::string_view::npos) return false;
-  auto ups_left = static_cast<std::ptrdiff_t>(std::count(path.begin(), path.end(), '/'));
+  auto ups_left = static_cast<std::ptrdiff_t>(std::ranges::count(path, '/'));
   bool descended = false;
   for (std::size_t begin = 0; begin <= target.size();) {
     const std::size_t end = std::min(target.find('/', begin), target.size());
@@ -240,7 +239,7 @@ bool link_stays_inside(std::string_view path, std::string_view target) {
 
 Result<Tree> make_tree(std::vector<Entry> entries, const TreeLimits& limits) {
   Tree tree{std::move(entries)};
-  std::sort(tree.entries.begin(), tree.entries.end(), [](const Entry& a, const Entry& b) { return a.path < b.path; });
+  std::ranges::sort(tree.entries, {}, &Entry::path);
   TRY(check_tree(tree, limits));
   return tree;
 }

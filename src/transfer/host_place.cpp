@@ -2,9 +2,9 @@
 #include "transfer/host_place.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "store/dir_place.hpp"
 #include "wire/place.hpp"
@@ -88,11 +88,11 @@ class Lines {
 
   Result<void> take(std::string_view line) {
     Object object;
-    const auto [after, failed] = std::from_chars(line.data(), line.data() + line.size(), object.size);
-    const auto digits = static_cast<std::size_t>(after - line.data());
-    if (failed != std::errc() || digits >= line.size() || line[digits] != ' ')
-      return odd("'" + sanitize(line, 80) + "'");
-    object.name = line.substr(digits + 1);
+    std::string_view rest = line;
+    const auto size = take_number<std::uint64_t>(rest);
+    if (!size || !rest.starts_with(' ')) return odd("'" + sanitize(line, 80) + "'");
+    object.size = *size;
+    object.name = rest.substr(1);
     if (!store::is_object_name(object.name) || !object.name.starts_with(prefix_))
       return odd("'" + sanitize(object.name, 80) + "'");
     if (!objects_.empty() && objects_.back().name >= object.name) return odd("names that are not in order");

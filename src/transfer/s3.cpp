@@ -119,9 +119,9 @@ class S3 : public store::Backend {
         return make_error(Code::protocol_violation, "the listing repeats itself");
     } while (!token.empty());
     // Some servers do not sort.
-    std::sort(found.begin(), found.end(), [](const Object& a, const Object& b) { return a.name < b.name; });
-    const auto twice = std::adjacent_find(found.begin(), found.end(),
-                                          [](const Object& a, const Object& b) { return a.name == b.name; });
+    std::ranges::sort(found, {}, &Object::name);
+    const auto twice =
+        std::ranges::adjacent_find(found, [](const Object& a, const Object& b) { return a.name == b.name; });
     if (twice != found.end())
       return make_error(Code::protocol_violation, "the listing tells of " + twice->name + " twice");
     return found;

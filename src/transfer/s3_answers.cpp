@@ -2,8 +2,8 @@
 #include "transfer/s3_answers.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "xml/document.hpp"
 
@@ -16,24 +16,17 @@ constexpr std::size_t k_key_max = 1024;                      // bytes, S3's own 
 
 Error odd(const std::string& what) { return make_error(Code::protocol_violation, "the answer is invalid: " + what); }
 
-std::optional<std::uint64_t> number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || problem != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 // One line that may stand in a message.
 std::string harmless(std::string_view text, std::size_t bytes_max) {
   std::string out = sanitize(trim(text.substr(0, bytes_max)));
-  std::replace(out.begin(), out.end(), '\n', ' ');
-  std::replace(out.begin(), out.end(), '\t', ' ');
+  std::ranges::replace(out, '\n', ' ');
+  std::ranges::replace(out, '\t', ' ');
   return out;
 }
 
 S3Error error_of(const xml::Element& element) {
   const std::string_view code = trim(element.text_of("Code"));
-  const bool is_word = !code.empty() && code.size() <= k_code_max && std::all_of(code.begin(), code.end(), [](char c) {
+  const bool is_word = !code.empty() && code.size() <= k_code_max && std::ranges::all_of(code, [](char c) {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
   });
   return {is_word ? std::string(code) : "Unknown", harmless(element.text_of("Message"), k_message_max),
@@ -42,7 +35,7 @@ S3Error error_of(const xml::Element& element) {
 
 Result<store::Object> object_of(const xml::Element& element, std::string_view prefix) {
   const xml::Element* key = element.find("Key");
-  const auto size = number(trim(element.text_of("Size")));
+  const auto size = parse_number<std::uint64_t>(trim(element.text_of("Size")));
   if (key == nullptr || key->text.empty() || !size) return odd("an object without a name or a size");
   if (key->text.size() > k_key_max) return odd("an object's name is too long");
   if (!key->text.starts_with(prefix)) return odd("it lists an object that was not asked for");
@@ -68,7 +61,7 @@ Result<S3Page> parse_s3_page(std::string_view body, std::string_view prefix) {
     page.objects.push_back(std::move(object));
   }
   if (const xml::Element* count = root.find("KeyCount");
-      count != nullptr && number(trim(count->text)) != page.objects.size())
+      count != nullptr && parse_number<std::uint64_t>(trim(count->text)) != page.objects.size())
     return odd("it tells of more or fewer objects than it lists");
   const std::string_view truncated = trim(root.text_of("IsTruncated"));
   if (truncated != "true" && truncated != "false") return odd("it does not say whether this is all");
@@ -98,9 +91,9 @@ Result<S3Range> parse_content_range(std::string_view header) {
   const std::size_t dash = header.find('-'), slash = header.find('/');
   if (!header.starts_with(unit) || dash == std::string_view::npos || slash == std::string_view::npos || slash < dash)
     return odd("it does not say which bytes it gives");
-  const auto first = number(header.substr(unit.size(), dash - unit.size()));
-  const auto last = number(header.substr(dash + 1, slash - dash - 1));
-  const auto total = number(header.substr(slash + 1));
+  const auto first = parse_number<std::uint64_t>(header.substr(unit.size(), dash - unit.size()));
+  const auto last = parse_number<std::uint64_t>(header.substr(dash + 1, slash - dash - 1));
+  const auto total = parse_number<std::uint64_t>(header.substr(slash + 1));
   if (!first || !last || !total || *first > *last || *last >= *total)
     return odd("it does not say which bytes it gives");
   return S3Range{*first, *last, *total};

@@ -44,7 +44,7 @@ std::string_view foreign_kind(const std::map<std::string, std::string>& settings
 
 bool is_field(std::string_view text) {
   return !text.empty() && text.size() <= k_field_max &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7F; });
+         std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7F; });
 }
 
 Result<S3Credentials> from_profile(const std::string& profile, const std::map<std::string, std::string>& settings) {

@@ -14,11 +14,10 @@ constexpr std::size_t k_prefix_max = 400;                   // bytes: with an ob
 bool is_alphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
 Result<void> check_bucket(std::string_view bucket) {
-  const bool proper = bucket.size() >= k_bucket_min && bucket.size() <= k_bucket_max &&
-                      is_alphanumeric(bucket.front()) && is_alphanumeric(bucket.back()) &&
-                      bucket.find("..") == std::string_view::npos &&
-                      std::all_of(bucket.begin(), bucket.end(),
-                                  [](char c) { return is_alphanumeric(c) || c == '.' || c == '-' || c == '_'; });
+  const bool proper =
+      bucket.size() >= k_bucket_min && bucket.size() <= k_bucket_max && is_alphanumeric(bucket.front()) &&
+      is_alphanumeric(bucket.back()) && bucket.find("..") == std::string_view::npos &&
+      std::ranges::all_of(bucket, [](char c) { return is_alphanumeric(c) || c == '.' || c == '-' || c == '_'; });
   if (proper) return {};
   return make_error(Code::usage, "'" + sanitize(bucket, 80) + "' is not a valid bucket name");
 }
@@ -29,7 +28,7 @@ Result<void> check_prefix(std::string_view prefix) {
   };
   if (prefix.empty()) return {};
   if (prefix.size() > k_prefix_max) return no("it is too long");
-  if (!std::all_of(prefix.begin(), prefix.end(), [](char c) { return c >= 0x20 && c < 0x7F && c != '\\'; }))
+  if (!std::ranges::all_of(prefix, [](char c) { return c >= 0x20 && c < 0x7F && c != '\\'; }))
     return no("it may contain only printable ASCII without backslashes");
   for (const std::string& part : split(prefix, '/'))
     if (part.empty() || part == "." || part == "..") return no("a part of it is empty, '.' or '..'");
@@ -52,7 +51,7 @@ Result<std::string> normal_endpoint(std::string_view endpoint) {
 
 bool is_s3_region(std::string_view text) {
   return !text.empty() && text.size() <= 40 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return is_alphanumeric(c) || c == '-'; });
+         std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '-'; });
 }
 
 Result<S3Place> parse_s3_place(std::string_view url, std::string_view endpoint, std::string_view region,

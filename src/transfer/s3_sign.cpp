@@ -22,7 +22,7 @@ std::string canonical_query(const S3Query& query) {
   std::vector<std::string> parts;
   for (const auto& [name, value] : query) parts.push_back(percent_encode(name) + "=" + percent_encode(value));
   // By encoded name, then by encoded value: '=' must not take part in it.
-  std::sort(parts.begin(), parts.end(), [](const std::string& a, const std::string& b) {
+  std::ranges::sort(parts, [](const std::string& a, const std::string& b) {
     const std::size_t a_name = a.find('='), b_name = b.find('=');
     const int names = a.compare(0, a_name, b, 0, b_name);
     return names != 0 ? names < 0 : a.compare(a_name, std::string::npos, b, b_name, std::string::npos) < 0;
@@ -43,7 +43,7 @@ struct SignedHeaders {
 };
 SignedHeaders signed_headers(std::vector<http::Header> headers) {
   for (http::Header& header : headers) header.name = lower(header.name);
-  std::stable_sort(headers.begin(), headers.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::ranges::stable_sort(headers, {}, &http::Header::name);
   SignedHeaders out;
   for (const http::Header& header : headers) {
     out.canonical += header.name + ":" + folded(header.value) + "\n";

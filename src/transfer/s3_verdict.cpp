@@ -13,9 +13,7 @@ using Words = std::initializer_list<std::string_view>;
 constexpr Duration k_backoff_first = std::chrono::milliseconds{200};  // a slot that a busy server may have by then
 constexpr Duration k_backoff_max = std::chrono::seconds{20};          // longer would only lose time when it is back
 
-bool is_one_of(std::string_view word, Words words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
+bool is_one_of(std::string_view word, Words words) { return std::ranges::find(words, word) != words.end(); }
 
 bool is_passing(int status, const S3Error& error) {
   return status == 408 || status == 429 || status == 500 || (status >= 502 && status <= 504) ||

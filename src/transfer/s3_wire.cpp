@@ -19,8 +19,8 @@ constexpr Duration k_skew_least = std::chrono::seconds{2};         // what a cor
 constexpr unsigned k_fresh_max = 3;                                // changes of credentials within one call
 
 bool fits_host_name(std::string_view bucket) {
-  return std::all_of(bucket.begin(), bucket.end(),
-                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+  return std::ranges::all_of(bucket,
+                             [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
 }
 
 std::string aws_host(const std::string& region) {

@@ -73,7 +73,7 @@ Result<bool> store_it(store::Backend& place, const wire::PlaceRequest& request, 
 
 Result<os::Path> PlaceServer::folder_of(const std::string& text) const {
   const os::Path given(text);
-  if (std::find(given.begin(), given.end(), os::Path("..")) != given.end())
+  if (std::ranges::find(given, os::Path("..")) != given.end())
     return make_error(Code::refused, "'" + sanitize(text, 200) + "' leads upwards");
   os::Path path = (given.is_absolute() ? given : home_ / given).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();  // a slash at its end

@@ -4,11 +4,11 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "base/formatted.hpp"
 #include "os/clock.hpp"
 
 namespace gridctl::ui {
@@ -42,12 +42,8 @@ std::string moment(std::optional<WallTime> time, WallTime now) {
   if (!time) return "-";
   const os::LocalTime then = os::local_time(*time), today = os::local_time(now);
   const bool same_day = then.year == today.year && then.month == today.month && then.day == today.day;
-  std::array<char, 80> text{};
-  if (same_day) std::snprintf(text.data(), text.size(), "%02d:%02d:%02d", then.hour, then.minute, then.second);
-  else
-    std::snprintf(text.data(), text.size(), "%04d-%02d-%02d %02d:%02d:%02d", then.year, then.month, then.day, then.hour,
-                  then.minute, then.second);
-  return text.data();
+  return (same_day ? "" : formatted("%04d-%02d-%02d ", then.year, then.month, then.day)) +
+         formatted("%02d:%02d:%02d", then.hour, then.minute, then.second);
 }
 
 std::string money(double dollars, bool dash) {
@@ -78,11 +74,7 @@ std::string gpus(const Inventory& inventory) {
   return text.empty() ? "-" : text;
 }
 
-std::string number(double value, int digits) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.*g", digits, value);
-  return text;
-}
+std::string number(double value, int digits) { return formatted("%.*g", digits, value); }
 
 Paint paint_of(job::JobState state) {
   switch (state) {

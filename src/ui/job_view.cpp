@@ -46,8 +46,6 @@ std::vector<std::string> job_block(const JobView& view, WallTime now, std::size_
         truncate("  checkpoint " + checkpoint_name(job.id, view.head->seq) + "  " + format_size(view.head->bytes) +
                      "  " + age(view.head->created_at, now) + "  " + std::to_string(view.checkpoints) + " kept",
                  columns)));
-  if (!view.daemon_running && !job::is_final(job.state))
-    lines.push_back(style(Paint::yellow, truncate("  nobody follows this job: gridctl daemon start", columns)));
   return lines;
 }
 
@@ -59,13 +57,6 @@ std::string event_line(const registry::EventRecord& event, WallTime now, Style s
     return text;
   }
   std::string line = style(Paint::dim, time) + "  " + flat(event.text.empty() ? event.kind : event.text);
-  return line;
-}
-
-std::string job_line(const registry::JobRow& job) {
-  std::string line = flat(job.name) + " (" + job.id.value + ") " + std::string(job::state_name(job.state));
-  if (!job.provider.empty()) line += " on " + job.provider.value;
-  if (!job.reason.empty()) line += ": " + flat(job.reason);
   return line;
 }
 

@@ -16,14 +16,10 @@ struct JobView {
   std::vector<registry::AttemptRecord> attempts;  // oldest first
   std::optional<registry::Checkpoint> head;
   std::size_t checkpoints = 0;
-  bool daemon_running = true;
 };
 
 // The block: a few lines without newlines, each at most `columns` wide.
 [[nodiscard]] std::vector<std::string> job_block(const JobView& view, WallTime now, std::size_t columns, Style style);
 // "12:16:25  attempt 2 started on ada" of an event; sanitised, one line.
 [[nodiscard]] std::string event_line(const registry::EventRecord& event, WallTime now, Style style);
-// "train-gpt (k3j…) RUNNING on ada, attempt 2"
-[[nodiscard]] std::string job_line(const registry::JobRow& job);
-
 }  // namespace gridctl::ui

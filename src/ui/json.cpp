@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/json.hpp"
 
+#include "base/formatted.hpp"
 #include "base/text.hpp"
 #include "ui/provider_view.hpp"
 #include "ui/reliability.hpp"
 
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 namespace gridctl::ui {
@@ -272,12 +272,7 @@ std::string error_json(const Error& error, int exit_code) {
                    {"retry", std::string(retry_name(error.retry))}});
 }
 
-std::string json_number(double value) {
-  if (!std::isfinite(value)) return "null";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
+std::string json_number(double value) { return std::isfinite(value) ? formatted("%.6g", value) : "null"; }
 
 std::string quoted(std::string_view text) { return dump(Json(std::string(text))); }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/reliability.hpp"
 
-#include <cstdio>
-
+#include "base/formatted.hpp"
 #include "sched/verdict.hpp"
 
 namespace gridctl::ui {
@@ -39,24 +38,17 @@ std::string mtbf(const registry::Provider& provider) {
 std::string record(const registry::Provider& provider) {
   const sched::Reliability found = reliability(provider);
   if (found.hours <= 0) return {};
-  char share[48] = "";
-  if (found.seen_share) std::snprintf(share, sizeof share, "up %.2f %% of the time, ", *found.seen_share * 100);
-  std::string text = share + std::to_string(found.failures) + (found.failures == 1 ? " failure in " : " failures in ") +
-                     sched::short_hours(found.hours);
-  if (const auto start = figure(provider, "start_time")) {
-    std::snprintf(share, sizeof share, ", 9 of 10 jobs start within %.0fs", *start);
-    text += share;
-  }
-  return text;
+  const std::string share = found.seen_share ? formatted("up %.2f %% of the time, ", *found.seen_share * 100) : "";
+  const auto start = figure(provider, "start_time");
+  return share + std::to_string(found.failures) + (found.failures == 1 ? " failure in " : " failures in ") +
+         sched::short_hours(found.hours) + (start ? formatted(", 9 of 10 jobs start within %.0fs", *start) : "");
 }
 
 std::string bench_drift(const registry::Provider& provider) {
   const auto fall = figure(provider, "bench_drift");
   if (!fall) return {};
   if (*fall < 0.005) return "none";
-  char text[48];
-  std::snprintf(text, sizeof text, "%.0f %% slower than usual", *fall * 100);
-  return text;
+  return formatted("%.0f %% slower than usual", *fall * 100);
 }
 
 std::string bench_verdict(const registry::Provider& provider) {

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/style.hpp"
 
+#include "base/names.hpp"
+
 namespace gridctl::ui {
 
 namespace {
-std::string_view sequence(Paint paint) {
-  switch (paint) {
-    case Paint::none: return "";
-    case Paint::bold: return "\033[1m";
-    case Paint::dim: return "\033[2m";
-    case Paint::red: return "\033[31m";
-    case Paint::green: return "\033[32m";
-    case Paint::yellow: return "\033[33m";
-    case Paint::blue: return "\033[34m";
-  }
-  return "";
-}
+constexpr Names<Paint, Paint::blue> sequence{"", "\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m", "\033[34m"};
 }  // namespace
 
 std::string Style::operator()(Paint paint, std::string_view text) const {

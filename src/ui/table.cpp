@@ -15,8 +15,8 @@ constexpr std::size_t k_cell_max = 4096;  // bytes
 void put_on_one_line(std::string& text) {
   if (text.size() <= k_cell_max && is_plain(text)) return;
   text = sanitize(text, k_cell_max);
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  std::replace(text.begin(), text.end(), '\t', ' ');
+  std::ranges::replace(text, '\n', ' ');
+  std::ranges::replace(text, '\t', ' ');
 }
 }  // namespace
 
@@ -42,8 +42,8 @@ Table Table::with_room(std::size_t columns_max) const {
   for (;;) {
     std::size_t total = table.columns_.empty() ? 0 : (table.columns_.size() - 1) * k_gap;
     for (const std::size_t width : least) total += width;
-    const auto first = std::max_element(table.columns_.begin(), table.columns_.end(),
-                                        [](const Column& a, const Column& b) { return a.drop < b.drop; });
+    const auto first =
+        std::ranges::max_element(table.columns_, [](const Column& a, const Column& b) { return a.drop < b.drop; });
     if (total <= columns_max || first == table.columns_.end() || first->drop == 0) return table;
     const auto at = first - table.columns_.begin();
     table.columns_.erase(first);

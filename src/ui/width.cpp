@@ -98,11 +98,6 @@ std::string pad_right(std::string_view text, std::size_t columns) {
   return std::string(text) + std::string(columns > width ? columns - width : 0, ' ');
 }
 
-std::string pad_left(std::string_view text, std::size_t columns) {
-  const std::size_t width = display_width(text);
-  return std::string(columns > width ? columns - width : 0, ' ') + std::string(text);
-}
-
 std::vector<std::string> wrap(std::string_view text, std::size_t columns) {
   std::vector<std::string> lines;
   for (const std::string& line : split(text, '\n'))

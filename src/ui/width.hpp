@@ -16,7 +16,6 @@ namespace gridctl::ui {
 [[nodiscard]] std::string truncate(std::string_view text, std::size_t columns);
 // Filled with spaces up to `columns`.
 [[nodiscard]] std::string pad_right(std::string_view text, std::size_t columns);
-[[nodiscard]] std::string pad_left(std::string_view text, std::size_t columns);
 // Lines of at most `columns`, broken at spaces; a longer word has a line of its own. Newlines in it are kept.
 [[nodiscard]] std::vector<std::string> wrap(std::string_view text, std::size_t columns);
 

@@ -10,7 +10,7 @@ namespace {
 
 bool within(const std::set<std::string>& wanted, const auto& current) {
   return !wanted.empty() &&
-         std::all_of(wanted.begin(), wanted.end(), [&](const std::string& slot) { return current.contains(slot); });
+         std::ranges::all_of(wanted, [&](const std::string& slot) { return current.contains(slot); });
 }
 
 }  // namespace
@@ -21,12 +21,12 @@ bool Cohort::begins_anew(const News& news) const {
   if (at == current_.end()) return false;
   if (at->second.path != news.file->path || news.change == Change::replaced || news.change == Change::rewritten)
     return true;
-  return std::any_of(current_.begin(), current_.end(), [&](const auto& one) { return one.second.at > at->second.at; });
+  return std::ranges::any_of(current_, [&](const auto& one) { return one.second.at > at->second.at; });
 }
 
 bool Cohort::changed(const std::vector<News>& news, BootTime now) {
   if (news.empty()) return false;
-  const bool anew = std::any_of(news.begin(), news.end(), [this](const News& one) { return begins_anew(one); });
+  const bool anew = std::ranges::any_of(news, [this](const News& one) { return begins_anew(one); });
   if (anew) {
     before_last_ = std::move(last_);
     last_.clear();

@@ -13,7 +13,7 @@ namespace gridctl::whole {
 bool WholeWatch::settled(const Sight& sight, const Unit& unit) const {
   if (sight.writer != Writer::running) return true;
   const Duration settle = unit.whole ? unit.settle : std::max(unit.settle, rules_.gang_quiet);
-  return std::all_of(unit.files.begin(), unit.files.end(), [&](const std::string& path) {
+  return std::ranges::all_of(unit.files, [&](const std::string& path) {
     return sight.logs.contains(path) || history_.unchanged_for(path, sight.now) >= settle;
   });
 }
@@ -25,8 +25,7 @@ bool WholeWatch::is_complete_here(const Sight& sight, const Unit& unit) const {
 // What only names another unit is as ready as that one.
 bool WholeWatch::is_ready(const Sight& sight, const Unit& unit) const {
   if (!rules_.of_gang || unit.whole || unit.names.empty()) return is_complete_here(sight, unit) && settled(sight, unit);
-  const auto named = std::find_if(sight.units.begin(), sight.units.end(),
-                                  [&](const Unit& other) { return other.path == unit.names; });
+  const auto named = std::ranges::find(sight.units, unit.names, &Unit::path);
   return named != sight.units.end() && is_complete_here(sight, *named) && settled(sight, *named);
 }
 

@@ -16,7 +16,7 @@ std::optional<Trouble> torn(const FileFact& file, const store::Inspection& inspe
 }
 
 bool has_entry(const std::vector<std::string>& entries, std::string_view name) {
-  return std::find(entries.begin(), entries.end(), name) != entries.end();
+  return std::ranges::find(entries, name) != entries.end();
 }
 
 }  // namespace

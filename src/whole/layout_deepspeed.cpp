@@ -35,7 +35,7 @@ Ranks ranks_told(const Folder& folder) {
 
 bool has_rank_0(const Folder& folder) {
   const auto files = folder.direct();
-  return std::any_of(files.begin(), files.end(), [&](const FileFact* file) {
+  return std::ranges::any_of(files, [&](const FileFact* file) {
     const std::string_view name = folder.name(*file);
     return name == "mp_rank_00_model_states.pt" || name.find("zero_pp_rank_0_mp_rank_00_") != std::string_view::npos;
   });
@@ -59,7 +59,7 @@ Unit latest_unit(const Folder& folder, const FileFact& latest, const std::set<st
 
 bool is_deepspeed_tag(const Folder& folder) {
   const auto files = folder.direct();
-  return std::any_of(files.begin(), files.end(), [&](const FileFact* file) {
+  return std::ranges::any_of(files, [&](const FileFact* file) {
     const std::string_view name = folder.name(*file);
     return is_model(name) || is_optimizer(name) || is_zero_model(name);
   });
@@ -98,7 +98,7 @@ std::vector<Unit> find_deepspeed(const Folder& folder) {
     if (!is_deepspeed_tag(tag)) continue;
     auto trouble = deepspeed_trouble(tag);
     // Rank 0 names the tag when it is done itself; until then its files may still be growing in number.
-    const bool later = latest != nullptr && std::any_of(tag.files().begin(), tag.files().end(), [&](const FileFact& file) {
+    const bool later = latest != nullptr && std::ranges::any_of(tag.files(), [&](const FileFact& file) {
                          return file.mtime_ns > latest->mtime_ns;
                        });
     // Where rank 0 runs, `latest` follows; on other hosts of a gang there is none.

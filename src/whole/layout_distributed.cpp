@@ -60,7 +60,7 @@ std::vector<const FileFact*> own_files(const Folder& folder) {
 
 bool is_distributed(const Folder& folder) {
   const auto files = folder.direct();
-  return std::any_of(files.begin(), files.end(), [&](const FileFact* file) { return is_shard(folder.name(*file)); });
+  return std::ranges::any_of(files, [&](const FileFact* file) { return is_shard(folder.name(*file)); });
 }
 
 std::optional<Trouble> distributed_trouble(const Folder& folder) {

@@ -18,7 +18,7 @@ bool is_iteration(const Folder& folder, const std::string& name) {
   const Folder sub = folder.sub(name);
   if (is_distributed(sub) || sub.find("common.pt") != nullptr) return true;
   const auto inner = sub.folders();
-  return std::any_of(inner.begin(), inner.end(), [](const std::string& one) { return one.starts_with("mp_rank_"); });
+  return std::ranges::any_of(inner, [](const std::string& one) { return one.starts_with("mp_rank_"); });
 }
 
 // Tensor and pipeline ranks, each counted from 0: 00_000, 00_001, 01_000… Every pair must be there.
@@ -68,7 +68,7 @@ std::vector<Unit> find_megatron(const Folder& folder) {
     const Folder sub = folder.sub(name);
     auto trouble = iteration_trouble(sub);
     const auto files = sub.files();
-    const bool later = tracker == nullptr || std::any_of(files.begin(), files.end(), [&](const FileFact& file) {
+    const bool later = tracker == nullptr || std::ranges::any_of(files, [&](const FileFact& file) {
                          return file.mtime_ns > tracker->mtime_ns;
                        });
     if (!trouble && later)

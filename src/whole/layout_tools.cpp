@@ -40,7 +40,7 @@ Unit files_unit(std::string_view layout, std::string path, std::vector<const Fil
   unit.layout = layout;
   unit.path = std::move(path);
   for (const FileFact* file : files) unit.files.push_back(file->path);
-  std::sort(unit.files.begin(), unit.files.end());
+  std::ranges::sort(unit.files);
   blame(unit, std::move(trouble));
   return unit;
 }
@@ -112,7 +112,7 @@ std::optional<Trouble> weights_missing(const Folder& folder) {
 }
 
 bool all_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 std::optional<std::uint64_t> pickled_number(std::string_view pickle, std::string_view key) {

@@ -39,8 +39,7 @@ std::set<std::string> folders_of(std::span<const FileFact> files) {
 }
 
 bool all_claimed(const Folder& folder, const std::set<std::string_view>& claimed) {
-  return std::all_of(folder.files().begin(), folder.files().end(),
-                     [&](const FileFact& file) { return claimed.contains(file.path); });
+  return std::ranges::all_of(folder.files(), [&](const FileFact& file) { return claimed.contains(file.path); });
 }
 
 }  // namespace
@@ -58,14 +57,14 @@ std::vector<Unit> find_units(const std::vector<FileFact>& files, const Access& a
     for (const Layout& layout : layouts()) {
       for (Unit& unit : layout.find(folder)) {
         const auto taken = [&](const std::string& file) { return claimed.contains(file); };
-        if (unit.files.empty() || std::any_of(unit.files.begin(), unit.files.end(), taken)) continue;
+        if (unit.files.empty() || std::ranges::any_of(unit.files, taken)) continue;
         for (const std::string& file : unit.files)
           if (const FileFact* fact = top.find(file)) claimed.insert(fact->path);
         units.push_back(std::move(unit));
       }
     }
   }
-  std::sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) { return a.path < b.path; });
+  std::ranges::sort(units, {}, &Unit::path);
   return units;
 }
 

@@ -36,7 +36,7 @@ bool tells_members_apart(std::string_view name, std::size_t begin, std::size_t e
       "rank", "shard", "part", "worker", "proc",  "process", "gpu",  "device", "mp",  "dp",   "tp",
       "pp",   "ep",    "cp",   "layer",  "block", "node",    "host", "member", "of",  "group"};
   if (name.substr(end).starts_with("-of-")) return true;
-  return std::find(k_words.begin(), k_words.end(), word_before(name, begin)) != k_words.end();
+  return std::ranges::find(k_words, word_before(name, begin)) != k_words.end();
 }
 
 // Words of a name without its ending and its numbers.
@@ -61,9 +61,8 @@ std::vector<std::string> words_of(std::string_view path) {
 
 bool any_word(std::string_view path, std::span<const std::string_view> among) {
   const auto words = words_of(path);
-  return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-    return std::find(among.begin(), among.end(), word) != among.end();
-  });
+  return std::ranges::any_of(words,
+                             [&](const std::string& word) { return std::ranges::find(among, word) != among.end(); });
 }
 
 }  // namespace
@@ -76,8 +75,7 @@ bool is_temporary_name(std::string_view path) {
     const std::size_t end = std::min(path.find('/', begin), path.size());
     const std::string_view name = path.substr(begin, end - begin);
     begin = end + 1;
-    if (std::any_of(k_ends.begin(), k_ends.end(), [&](std::string_view tail) { return name.ends_with(tail); }))
-      return true;
+    if (std::ranges::any_of(k_ends, [&](std::string_view tail) { return name.ends_with(tail); })) return true;
     if (name.starts_with(".#") || name.starts_with("tmp-") || name.starts_with("tmp_") || name.starts_with(".tmp"))
       return true;
     if (name.find(".tmp.") != std::string_view::npos || name.find("-tmp-") != std::string_view::npos) return true;
@@ -92,7 +90,7 @@ bool is_log_name(std::string_view path) {
                                                           ".jsonl", ".ndjson", ".wandb", ".trace"};
   const std::string_view name = name_of(path);
   if (name.starts_with("events.out.tfevents.") || name == "stdout" || name == "stderr") return true;
-  return std::any_of(k_ends.begin(), k_ends.end(), [&](std::string_view tail) { return name.ends_with(tail); });
+  return std::ranges::any_of(k_ends, [&](std::string_view tail) { return name.ends_with(tail); });
 }
 
 std::string slot_of(std::string_view path) {
@@ -128,9 +126,8 @@ bool names_a_whole_state(std::string_view path) {
                                                             "latest", "resume",   "save",     "saved", "step",
                                                             "steps",  "epoch",    "iter",     "global"};
   const auto words = words_of(path);
-  return std::all_of(words.begin(), words.end(), [&](const std::string& word) {
-    return std::find(k_words.begin(), k_words.end(), word) != k_words.end();
-  });
+  return std::ranges::all_of(
+      words, [&](const std::string& word) { return std::ranges::find(k_words, word) != k_words.end(); });
 }
 
 bool names_settings(std::string_view path) {
@@ -141,7 +138,7 @@ bool names_settings(std::string_view path) {
   const std::string_view name = name_of(path);
   if (name.ends_with(".py")) return true;  // some frameworks leave scripts beside what they save
   return any_word(path, k_words) &&
-         std::any_of(k_ends.begin(), k_ends.end(), [&](std::string_view tail) { return name.ends_with(tail); });
+         std::ranges::any_of(k_ends, [&](std::string_view tail) { return name.ends_with(tail); });
 }
 
 bool names_a_part(std::string_view path) {
@@ -156,7 +153,7 @@ std::string_view numbered_folder(std::string_view path) {
     const std::size_t slash = path.find('/', begin);
     if (slash == std::string_view::npos) return {};
     const std::string_view name = path.substr(begin, slash - begin);
-    if (std::any_of(name.begin(), name.end(), is_digit)) return path.substr(0, slash);
+    if (std::ranges::any_of(name, is_digit)) return path.substr(0, slash);
     begin = slash + 1;
   }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "whole/shards.hpp"
 
-#include <charconv>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "whole/names.hpp"
 
@@ -20,10 +20,7 @@ struct Shard {
 };
 
 std::optional<unsigned> five_digits(std::string_view text) {
-  unsigned value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.size() != k_shard_digits || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return text.size() == k_shard_digits ? parse_number<unsigned>(text) : std::nullopt;
 }
 
 std::optional<Shard> shard_of(std::string_view path) {

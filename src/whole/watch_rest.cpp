@@ -79,8 +79,8 @@ std::string WholeWatch::enough_by_themselves(const Sight& sight, const std::vect
 
 std::string WholeWatch::part_layout(const Sight& sight, const std::vector<std::string>& changed) const {
   for (const Unit& unit : sight.units)
-    if (unit.part && std::all_of(changed.begin(), changed.end(), [&](const std::string& path) {
-          return names_settings(path) || std::find(unit.files.begin(), unit.files.end(), path) != unit.files.end();
+    if (unit.part && std::ranges::all_of(changed, [&](const std::string& path) {
+          return names_settings(path) || std::ranges::find(unit.files, path) != unit.files.end();
         }))
       return unit.layout + ":" + unit.path;
   return {};
@@ -88,8 +88,8 @@ std::string WholeWatch::part_layout(const Sight& sight, const std::vector<std::s
 
 WholeWatch::Rest WholeWatch::rest_while_running(const Sight& sight) {
   const std::vector<std::string> changed = cohort_.paths();
-  const bool units = std::any_of(sight.units.begin(), sight.units.end(), [](const Unit& unit) { return !unit.part; });
-  if (units && std::all_of(changed.begin(), changed.end(), names_settings)) {
+  const bool units = std::ranges::any_of(sight.units, [](const Unit& unit) { return !unit.part; });
+  if (units && std::ranges::all_of(changed, names_settings)) {
     Rest rest;
     rest.whole = sight.now - cohort_.changed_at() >= rules_.known_quiet;
     rest.minor = true;
@@ -111,7 +111,7 @@ WholeWatch::Rest WholeWatch::rest_learned(const Sight& sight, const std::vector<
   if (!unsure) {
     std::string how = part_layout(sight, changed);
     if (how.empty()) how = enough_by_themselves(sight, changed);
-    const bool known = std::all_of(changed.begin(), changed.end(), [&](const std::string& path) {
+    const bool known = std::ranges::all_of(changed, [&](const std::string& path) {
       const FileFact* file = store::find_file(sight.unknown, path);
       return file == nullptr || sight.access.inspect(*file).state == store::FileState::whole;
     });
@@ -139,7 +139,7 @@ WholeWatch::Rest WholeWatch::rest_learning(const Sight& sight, const std::vector
     return {true, enough == "format", false, Whole::format, enough, "a whole state in one file", {}};
   }
   Duration needed = std::max(rules_.learning_quiet, k_gaps_of_quiet * cohort_.longest_gap());
-  const bool part = std::any_of(changed.begin(), changed.end(), [](const std::string& path) { return names_a_part(path); });
+  const bool part = std::ranges::any_of(changed, [](const std::string& path) { return names_a_part(path); });
   if (part && changed.size() == 1 && cohort_.saves() == 0) needed = std::max(needed, rules_.part_quiet);
   const std::string blame = unsure ? *unsure : changed.empty() ? "" : changed.front(), awaited = cohort_.awaited();
   if (!awaited.empty()) needed = std::max(needed, rules_.part_quiet);

@@ -50,7 +50,6 @@ class Decoder {
   // A frame, nullopt when more bytes are needed, or protocol_violation (then the connection must be dropped). When the
   // preamble never comes, the error quotes the noise. After an error every call returns it again.
   [[nodiscard]] Result<std::optional<Frame>> next();
-  [[nodiscard]] bool preamble_seen() const { return !awaiting_preamble_; }
   [[nodiscard]] std::size_t buffered() const { return buffer_.size() - taken_; }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/names.hpp"
 #include "wire/coding.hpp"
 
 namespace gridctl::wire {
@@ -16,7 +17,7 @@ constexpr std::int64_t k_wall_ms_max = 1ll << 48;  // year 10,000 and something
 constexpr std::int64_t k_age_ms_max = 1ll << 42;   // a century
 constexpr std::size_t k_line_max = k_health_text_max;
 
-constexpr std::string_view k_owners[] = {"foreign", "leased", "leftover"};
+constexpr Names<ProcessOwner, ProcessOwner::leftover> k_owners{"foreign", "leased", "leftover"};
 
 }  // namespace
 
@@ -88,7 +89,7 @@ void fields(R& r, Of<R, HealthReply>& m) {
   r.null_or("report", m.report);
 }
 
-std::string_view owner_name(ProcessOwner owner) { return k_owners[static_cast<std::size_t>(owner)]; }
+std::string_view owner_name(ProcessOwner owner) { return k_owners(owner); }
 
 std::string encode(const HealthRequest& m) { return encode_request("health", m); }
 std::string encode(const HealthReply& m) { return write_record(m); }

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/place.hpp"
 
-#include <array>
-
+#include "base/names.hpp"
 #include "wire/coding.hpp"
 
 namespace gridctl::wire {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> k_operations{"place_make", "place_list",    "place_read",
-                                                       "place_put",  "place_put_new", "place_remove"};
-
-std::string_view deed_name(PlaceDeed deed) { return k_operations.at(static_cast<std::size_t>(deed)); }
+constexpr Names<PlaceDeed, PlaceDeed::remove> deed_name{"place_make", "place_list",    "place_read",
+                                                        "place_put",  "place_put_new", "place_remove"};
 constexpr auto deed_of = [](std::string_view name) { return scan(deed_name, PlaceDeed::remove)(name); };
 
 }  // namespace

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the agent answers on the heartbeat connection. Where it is said every few seconds, members stand by their names:
 // so they are written, and read fastest.
+#include "base/names.hpp"
 #include "wire/coding.hpp"
 
 namespace gridctl::wire {
 
 namespace {
 constexpr std::int64_t k_ms_max = 1ll << 42;  // a century: sums of a few stay numbers, in nanoseconds too
+constexpr Names<EndReason, EndReason::limit> k_end_reasons{"none",         "exited",        "signalled",     "oom",
+                                                           "stopped",      "lease_expired", "host_rebooted", "vanished",
+                                                           "start_failed", "disk_full",     "image_failed",  "limit"};
 }  // namespace
 
 template <class R>
@@ -67,37 +71,15 @@ void fields(R& r, Of<R, LogReply>& m) {
 }
 
 std::string_view phase_name(AttemptPhase phase) {
-  switch (phase) {
-    case AttemptPhase::absent: return "absent";
-    case AttemptPhase::starting: return "starting";
-    case AttemptPhase::running: return "running";
-    case AttemptPhase::stopping: return "stopping";
-    case AttemptPhase::ended: return "ended";
-  }
-  return "absent";
+  static constexpr Names<AttemptPhase, AttemptPhase::ended> k_names{"absent", "starting", "running", "stopping",
+                                                                    "ended"};
+  return k_names(phase);
 }
 
-std::string_view end_reason_name(EndReason reason) {
-  switch (reason) {
-    case EndReason::none: return "none";
-    case EndReason::exited: return "exited";
-    case EndReason::signalled: return "signalled";
-    case EndReason::oom: return "oom";
-    case EndReason::stopped: return "stopped";
-    case EndReason::lease_expired: return "lease_expired";
-    case EndReason::host_rebooted: return "host_rebooted";
-    case EndReason::vanished: return "vanished";
-    case EndReason::start_failed: return "start_failed";
-    case EndReason::disk_full: return "disk_full";
-    case EndReason::image_failed: return "image_failed";
-    case EndReason::limit: return "limit";
-  }
-  return "none";
-}
+std::string_view end_reason_name(EndReason reason) { return k_end_reasons(reason); }
 
 Result<EndReason> parse_end_reason(std::string_view name) {
-  for (std::uint8_t number = 0; number <= static_cast<std::uint8_t>(EndReason::limit); ++number)
-    if (end_reason_name(static_cast<EndReason>(number)) == name) return static_cast<EndReason>(number);
+  if (const auto reason = k_end_reasons.find(name)) return *reason;
   return make_error(Code::protocol_violation, "the peer named an unknown end of an attempt");
 }
 

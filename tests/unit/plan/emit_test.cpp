@@ -30,7 +30,7 @@ Question asked() {
 std::map<std::string, std::string> files_of(Target target, const Layout& layout) {
   const Question question = asked();
   const Plan plan = plan_of(question, timing_facts(question.training, question.cluster), layout);
-  const auto files = emit({target, "llama-3-8b", "H100 SXM5 80GB", ""}, question, plan);
+  const auto files = emit({target, "llama-3-8b", "H100 SXM5 80GB"}, question, plan);
   EXPECT_TRUE(files) << files.error().message;
   std::map<std::string, std::string> out;
   if (files)
@@ -71,7 +71,7 @@ TEST(Emit, RefusesALayoutThatTheTargetCannotRun) {
   const Question question = asked();
   const TimingFacts facts = timing_facts(question.training, question.cluster);
   const auto refused = [&](Target target, const Layout& layout) {
-    const auto files = emit({target, "x", "", ""}, question, plan_of(question, facts, layout));
+    const auto files = emit({target, "x", ""}, question, plan_of(question, facts, layout));
     return files ? std::string() : files.error().message;
   };
   EXPECT_THAT(refused(Target::torchrun, {.dp = 8, .tp = 2}), HasSubstr("tp=pp=cp=ep=1"));

@@ -144,14 +144,6 @@ TEST(KernelLog, TheJournalIsReadAndOtherProgramsAreNotBelieved) {
   EXPECT_EQ(events[1].kind, "oom");
 }
 
-TEST(KernelLog, RawDmesgIsReadToo) {
-  const auto events =
-      read_kernel_log("<2>[   93.000100] NVRM: Xid (PCI:0000:5e:00): 119, Timeout\n", LogForm::dmesg_raw, 95'000'100);
-  ASSERT_EQ(events.size(), 1u);
-  EXPECT_EQ(events[0].code, 119);
-  EXPECT_EQ(events[0].age_ms, 2000);
-}
-
 TEST(KernelLog, AFloodKeepsTheNewestAndStaysBounded) {
   std::string log;
   for (int code = 1; code <= 500; ++code)
@@ -168,7 +160,7 @@ TEST(KernelLog, AnyBytesAreBorne) {
   for (int turn = 0; turn < 300; ++turn) {
     std::string damaged = whole;
     for (int bytes = 0; bytes < 20; ++bytes) damaged[random() % damaged.size()] = static_cast<char>(random() % 256);
-    for (const LogForm form : {LogForm::kmsg, LogForm::journal, LogForm::dmesg_raw})
+    for (const LogForm form : {LogForm::kmsg, LogForm::journal})
       for (const KernelEvent& event : read_kernel_log(damaged, form, random())) {
         EXPECT_LE(event.text.size(), wire::k_health_text_max);
         EXPECT_GE(event.code, 0);

@@ -65,12 +65,6 @@ TEST(JobBlock, ListsOnlyTheLastAttempts) {
   EXPECT_NE(lines.back().find("attempt 9"), std::string::npos);
 }
 
-TEST(JobBlock, SaysWhenNobodyFollows) {
-  JobView view = a_view();
-  view.daemon_running = false;
-  EXPECT_NE(job_block(view, k_now, 100, {}).back().find("gridctl daemon start"), std::string::npos);
-}
-
 TEST(EventLine, IsOneHarmlessLine) {
   registry::EventRecord event;
   event.at = k_now;
@@ -87,12 +81,6 @@ TEST(EventLine, ShowsATracebackAsItWasWritten) {
   event.text = "Traceback:\n  File \"a.py\"\nKeyError: \033[31mx";
   EXPECT_EQ(event_line(event, k_now, {}),
             "08:01:00  last output:\n    Traceback:\n      File \"a.py\"\n    KeyError: ^[[31mx");
-}
-
-TEST(JobLine, NamesProviderAndReason) {
-  registry::JobRow job = a_view().job;
-  job.provider = HostName{"ada"};
-  EXPECT_EQ(job_line(job), "train (abcdefghijkmn) RUNNING on ada");
 }
 
 }  // namespace
