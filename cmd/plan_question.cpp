@@ -35,7 +35,7 @@ Result<GpuWords> read_gpu(const std::string& text) {
   const std::string counts = text.substr(colon + 1);
   const std::size_t times = counts.find('x');
   const auto whole = [](std::string_view digits, int& into) {
-    return read_number(digits, into) && into >= 1 && into <= 100'000;
+    return parse_number(digits, into) && into >= 1 && into <= 100'000;
   };
   if (!whole(counts.substr(0, times), out.each) ||
       (times != std::string::npos && !whole(counts.substr(times + 1), out.nodes)))
@@ -177,7 +177,7 @@ Result<double> read_amount(std::string_view option, std::string_view text) {
     if (power != std::string_view::npos) text.remove_suffix(1);
   }
   double value = 0;
-  if (!read_number(text, value) || !(value * factor >= 1) || value * factor > 1e18)
+  if (!parse_number(text, value) || !(value * factor >= 1) || value * factor > 1e18)
     return make_error(Code::usage, "--" + std::string(option) + ": expected a number such as 350M, 7B or 1.5T, got '" +
                                        sanitize(given, 60) + "'");
   return value * factor;

@@ -38,8 +38,8 @@ constexpr std::int64_t k_ns_max = 1'000'000'000'000'000'000;  // 31 years
 
 bool read_process(std::string_view text, os::ProcessId& into) {
   const auto cut = text.find(' ');
-  return cut != std::string_view::npos && read_number(text.substr(0, cut), into.pid) &&
-         read_number(text.substr(cut + 1), into.start_ticks);
+  return cut != std::string_view::npos && parse_number(text.substr(0, cut), into.pid) &&
+         parse_number(text.substr(cut + 1), into.start_ticks);
 }
 
 void put_number(std::string& into, std::uint32_t value) {
@@ -193,13 +193,13 @@ std::optional<Lease> parse_lease(std::string_view text) {
     if (key == "boot") lease.boot_id = value;
     if (key == "gpu") lease.gpus.push_back(value);
     if (key == "launching") lease.launching = value == "1";
-    if (key == "epoch") good = read_number(value, lease.epoch.value);
-    if (key == "uid") good = read_number(value, lease.uid);
-    if (key == "pidns") good = read_number(value, lease.pid_namespace);
-    if (key == "deadline") good = read_number(value, lease.deadline.ns);
-    if (key == "grace") good = read_number(value, grace);
-    if (key == "cpus") good = read_number(value, lease.cpus);
-    if (key == "memory") good = read_number(value, lease.memory_bytes);
+    if (key == "epoch") good = parse_number(value, lease.epoch.value);
+    if (key == "uid") good = parse_number(value, lease.uid);
+    if (key == "pidns") good = parse_number(value, lease.pid_namespace);
+    if (key == "deadline") good = parse_number(value, lease.deadline.ns);
+    if (key == "grace") good = parse_number(value, grace);
+    if (key == "cpus") good = parse_number(value, lease.cpus);
+    if (key == "memory") good = parse_number(value, lease.memory_bytes);
     if (key == "supervisor") good = read_process(value, lease.supervisor);
     if (key == "payload") good = read_process(value, lease.payload);
     if (!good) return std::nullopt;

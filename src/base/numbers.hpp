@@ -31,7 +31,7 @@ template <class Number>
 }
 // The same into what is there; false leaves it as it is.
 template <class Number>
-[[nodiscard]] bool read_number(std::string_view text, Number& into) {
+[[nodiscard]] bool parse_number(std::string_view text, Number& into) {
   const std::optional<Number> number = parse_number<Number>(text);
   if (number) into = *number;
   return number.has_value();

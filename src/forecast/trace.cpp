@@ -77,7 +77,7 @@ Result<Trace> parse_published(std::string_view text, const std::string& file) {
 
 template <class Number>
 bool read(std::string_view text, Number low, Number high, Number& into) {
-  return read_number(trim(text), into) && into >= low && into <= high;
+  return parse_number(trim(text), into) && into >= low && into <= high;
 }
 
 Result<Trace> parse_run_lengths(std::string_view text, const std::string& file) {

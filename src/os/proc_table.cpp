@@ -35,7 +35,7 @@ std::optional<ProcEntry> read_entry(int pid) {
   ProcEntry entry;
   if (fields.size() < 20 || fields[0].empty()) return std::nullopt;
   entry.state = fields[0][0];
-  if (!read_number(fields[1], entry.parent) || !read_number(fields[19], entry.start_ticks)) return std::nullopt;
+  if (!parse_number(fields[1], entry.parent) || !parse_number(fields[19], entry.start_ticks)) return std::nullopt;
   return entry;
 }
 

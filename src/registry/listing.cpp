@@ -53,7 +53,7 @@ class Reader {
   void text(std::string& into) { into.assign(word()); }
   template <class T>
   void number(T& into) {
-    good_ = read_number(word(), into) && good_;
+    good_ = parse_number(word(), into) && good_;
   }
   template <class T>
   void maybe(std::optional<T>& into) {

@@ -29,8 +29,8 @@ std::string check_of(std::string_view lines, const StoreKey& key) {
 std::optional<Newest> parse_line(const std::string& line) {
   const std::vector<std::string> words = split(line, ' ');
   Newest one;
-  if (words.size() != k_words || !read_number(words[3], one.seq.value) || !read_number(words[4], one.created_at.ms) ||
-      !read_number(words[5], one.seen_at.ms))
+  if (words.size() != k_words || !parse_number(words[3], one.seq.value) || !parse_number(words[4], one.created_at.ms) ||
+      !parse_number(words[5], one.seen_at.ms))
     return std::nullopt;
   one.job = {words[1]};
   one.job_name = words[2];

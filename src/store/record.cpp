@@ -128,7 +128,8 @@ std::optional<RecordName> parse_record_name(std::string_view object) {
   const std::string_view job = object.substr(0, slash), number = object.substr(slash + 1);
   const auto in_id = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   RecordName name{{std::string(job)}, {}};
-  if (!std::ranges::all_of(job, in_id) || !read_number(number, name.seq.value) || number[0] == '0') return std::nullopt;
+  if (!std::ranges::all_of(job, in_id) || !parse_number(number, name.seq.value) || number[0] == '0')
+    return std::nullopt;
   return name;
 }
 

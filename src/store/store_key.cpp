@@ -80,7 +80,7 @@ std::optional<crypto::ScryptCost> parse_cost(const std::vector<std::string>& wor
   crypto::ScryptCost cost;
   const std::pair<unsigned*, std::size_t> numbers[] = {{&cost.log2_n, 1}, {&cost.r, 2}, {&cost.p, 3}};
   for (const auto& [number, at] : numbers) {
-    if (!read_number(words[at], *number)) return std::nullopt;
+    if (!parse_number(words[at], *number)) return std::nullopt;
   }
   return cost;
 }
