@@ -48,6 +48,11 @@ class Health(grid.Case):
     def check(self, host=1, code=None):
         return ada.run("provider", "check", f"h{host}", code=code, check=True)
 
+    def mend_driver(self):
+        """A look that is under way notes what hung when it ends: it is waited for."""
+        self.grid.enter(1, "rm /etc/stub-gpu/hang")
+        self.grid.as_worker(1, "flock .gridctl/health/lock rm -f .gridctl/health/hung")
+
     def xid(self, code, text):
         """As the driver says it, now, by the kernel log's clock."""
         stamp = int(time.clock_gettime(time.CLOCK_MONOTONIC) * 1e6)
@@ -140,8 +145,7 @@ class Health(grid.Case):
         job.wait("the refusal", 40, lambda: any("hung driver" in event["text"] for event in job.events()))
         grid.figure("a start on a hung driver is given up after", f"{time.monotonic() - began:.1f} s")
         bob.run("job", "cancel", job.id, "--now")
-        self.grid.enter(1, "rm /etc/stub-gpu/hang")
-        self.grid.as_worker(1, "rm -f .gridctl/health/hung")
+        self.mend_driver()
         bob.close()
         self.check()
 
@@ -154,9 +158,8 @@ class Health(grid.Case):
         self.assertEqual(hung, [], "what hung was left behind")
         note = self.grid.as_worker(1, "cat .gridctl/health/hung").splitlines()
         self.assertLessEqual(int(note[1].split()[1]), 2, "tried at each sweep")
-        self.grid.enter(1, "rm /etc/stub-gpu/hang")
         ada.run("job", "cancel", keep_alive.id, "--now")
-        self.grid.as_worker(1, "rm .gridctl/health/hung")
+        self.mend_driver()
         self.check()
 
     def test_a_job_on_a_gpu_that_is_gone_is_moved_and_others_run_on(self):
