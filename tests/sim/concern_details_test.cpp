@@ -34,6 +34,24 @@ TEST(Limits, AJobThatHasUsedUpItsTimeIsNotPlacedAgain) {
   EXPECT_EQ(grid.job("free").state, job::JobState::succeeded) << "who has no limit is not concerned";
 }
 
+TEST(Limits, ADeadlineEndsAlsoWhatWaits) {
+  Grid grid(one_host());
+  const auto add = [&](const std::string& name, const std::optional<job::Deadline>& deadline) {
+    grid.add(name, [&](job::Spec& spec) {
+      spec.resources.gpus.front().count_min = spec.resources.gpus.front().count_max = grid.world.options.gpus_per_host;
+      spec.priority = deadline ? 0 : 1;
+      spec.deadline = deadline;
+    });
+  };
+  add("first", std::nullopt);
+  add("waits", job::Deadline{{}, std::chrono::minutes{4}, true});
+  add("late", job::Deadline{{}, std::chrono::minutes{4}, false});
+  ASSERT_TRUE(grid.until([&] { return grid.ended("waits"); }));
+  EXPECT_EQ(grid.job("waits").machine.limit, "deadline");
+  ASSERT_TRUE(grid.until([&] { return grid.job("late").machine.late; }));
+  EXPECT_TRUE(grid.runs("first")) << "they waited";
+}
+
 TEST(Limits, ReplicasSpendTheBudgetOfTheirLeader) {
   Options o = quiet_options();
   o.prices = {6, 6};
