@@ -152,7 +152,7 @@ class ManyLinks {
   std::atomic<int> opened_{0};
 };
 
-constexpr std::uint64_t k_line_rate = 8'000'000;  // bytes a second of one connection
+constexpr std::uint64_t k_line_rate = 6'000'000;  // bytes a second of one connection; it is weighed after some 7 MB
 
 TEST_F(BrokenLinks, SeveralConnectionsPullWhatOneIsTooSlowForEvenWhenSomeBreak) {
   make_files(60);
