@@ -87,7 +87,7 @@ void apply_measured(const std::vector<const sched::HostFacts*>& hosts, const sch
   const double gpus = out.cluster.gpus_per_node;
   double memory = 1e300;
   for (const sched::HostFacts* host : hosts)
-    for (const Gpu& gpu : host->inventory.gpus) memory = std::min(memory, static_cast<double>(gpu.memory_bytes));
+    for (const Gpu& gpu : host->inventory->gpus) memory = std::min(memory, static_cast<double>(gpu.memory_bytes));
   if (memory > 0 && memory < 1e300) {
     device.memory = memory;
     out.sources.push_back("memory: as the drivers of the hosts show it");
@@ -112,12 +112,12 @@ Machines group_of(const std::string& key, const std::vector<const sched::HostFac
   Machines out;
   const sched::HostFacts& first = *hosts.front();
   const sched::GpuModel* const model = sched::model_by_key(key);
-  const int each = static_cast<int>(first.inventory.gpus.size());
+  const int each = static_cast<int>(first.inventory->gpus.size());
   out.gpu = key;
   out.cluster = plan::cluster_of(
       model != nullptr
           ? plan::device_of(*model)
-          : plan::device_of_figures(static_cast<double>(first.inventory.gpus.front().memory_bytes) / k_giga, 12.5),
+          : plan::device_of_figures(static_cast<double>(first.inventory->gpus.front().memory_bytes) / k_giga, 12.5),
       model, each);
   if (model == nullptr) out.cluster.device.name = key;
   out.nodes = static_cast<int>(hosts.size());
@@ -155,7 +155,7 @@ Result<std::vector<Machines>> registered_machines(Context& context, const Parsed
   for (const sched::HostFacts& host : hosts)
     if (query.matches(sched::subject_of(host)) && !host.drained && host.quarantined.empty()) usable.push_back(&host);
   const bool without =
-      std::ranges::any_of(usable, [](const sched::HostFacts* host) { return host->inventory.gpus.empty(); });
+      std::ranges::any_of(usable, [](const sched::HostFacts* host) { return host->inventory->gpus.empty(); });
   std::vector<Machines> out = grouped(usable);
   if (out.empty())
     return make_error(
@@ -214,9 +214,9 @@ std::vector<Machines> grouped(const std::vector<const sched::HostFacts*>& hosts)
   // Like GPUs, as many of them, and one site: those talk to each other as a gang may.
   std::map<std::string, std::vector<const sched::HostFacts*>> groups;
   for (const sched::HostFacts* host : hosts) {
-    if (host->inventory.gpus.empty()) continue;
-    const Gpu& gpu = host->inventory.gpus.front();
-    groups[(gpu.model.empty() ? gpu.name : gpu.model) + "\n" + std::to_string(host->inventory.gpus.size()) + "\n" +
+    if (host->inventory->gpus.empty()) continue;
+    const Gpu& gpu = host->inventory->gpus.front();
+    groups[(gpu.model.empty() ? gpu.name : gpu.model) + "\n" + std::to_string(host->inventory->gpus.size()) + "\n" +
            host->site]
         .push_back(host);
   }

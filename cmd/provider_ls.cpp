@@ -45,7 +45,7 @@ ui::Table table_of(const std::vector<registry::Provider>& providers, WallTime no
     const std::string verdict = ui::bench_verdict(provider);
     table.add(
         {provider.name.value, provider.drained ? "drained" : provider.liveness, ui::gpus(provider.inventory),
-         ui::number(provider.inventory.cpus), format_size(provider.inventory.memory_bytes), provider.engine,
+         ui::number(provider.inventory->cpus), format_size(provider.inventory->memory_bytes), provider.engine,
          provider.region.empty() ? "-" : provider.region, provider.host_class, ui::money(provider.price_per_hour),
          ui::mtbf(provider), verdict.empty() ? "-" : verdict, ui::age(provider.last_seen_at, now), provider.address},
         {ui::Paint::bold, ui::paint_of_liveness(provider.drained ? "drained" : provider.liveness)});

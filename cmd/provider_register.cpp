@@ -110,10 +110,10 @@ std::string accept_command(const Parsed& parsed) {
 int print_result(Context& context, const control::Examined& examined) {
   const registry::Provider& provider = examined.provider;
   if (context.json) return context.print_line(ui::provider_json(provider));
-  const std::string gpus = provider.inventory.gpus.empty() ? "no GPU" : sanitize(ui::gpus(provider.inventory));
+  const std::string gpus = provider.inventory->gpus.empty() ? "no GPU" : sanitize(ui::gpus(provider.inventory));
   return context.print_line(provider.name.value + " is registered: " + sanitize(provider.address) + ", " + gpus + ", " +
-                            ui::number(provider.inventory.cpus) + " CPUs, " +
-                            format_size(provider.inventory.memory_bytes));
+                            ui::number(provider.inventory->cpus) + " CPUs, " +
+                            format_size(provider.inventory->memory_bytes));
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {

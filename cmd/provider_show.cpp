@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t k_history_shown = 12;  // events; --json has all
 
 constexpr Example k_examples[] = {{"Show a host's hardware", "gridctl provider show ada"},
-                                  {"In a script", "gridctl provider show ada --json | jq .inventory.gpus"}};
+                                  {"In a script", "gridctl provider show ada --json | jq .inventory->gpus"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 
 Result<int> run(Context& context, const Parsed& parsed) {
@@ -26,14 +26,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
   ui::ProviderView view;
   TRY_ASSIGN(view.provider, registry.provider(HostName{parsed.positionals[0]}));
   TRY(warn_unfollowed(context, registry));
-  sched::name_models(view.provider.inventory);  // by today's catalogue
+  sched::name_models(view.provider.inventory.edit());  // by today's catalogue
   TRY_ASSIGN(const auto bench, control::load_bench_report(registry, view.provider.name));
-  if (bench) view.measured = control::fill_measured(view.provider.inventory, *bench);
+  if (bench) view.measured = control::fill_measured(view.provider.inventory.edit(), *bench);
   view.provider.liveness = liveness_today(view.provider, is_followed(context), context.now());
   view.contradictions = control::contradictions(view.provider);
   TRY_ASSIGN(view.history, registry.host_events(view.provider.name, context.json ? 0 : k_history_shown));
   TRY_ASSIGN(const std::vector<registry::HostSpan> spans, registry.host_spans(view.provider.name));
-  for (const Gpu& gpu : view.provider.inventory.gpus)
+  for (const Gpu& gpu : view.provider.inventory->gpus)
     view.gpus[gpu.uuid] = control::reliability_of_gpu(gpu.uuid, spans, context.now());
   TRY_ASSIGN(const bool looked_at, control::was_looked_at(registry, view.provider.name));
   if (looked_at) {

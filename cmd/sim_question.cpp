@@ -43,7 +43,7 @@ forecast::HostModel model_of(const registry::Provider& provider) {
   host.facts = control::facts_of(provider);
   const sched::Reliability seen = ui::reliability(provider);
   host.rate_per_hour =
-      seen.rate_per_hour + static_cast<double>(provider.inventory.gpus.size()) * sched::k_gpu_rate_per_hour;
+      seen.rate_per_hour + static_cast<double>(provider.inventory->gpus.size()) * sched::k_gpu_rate_per_hour;
   if (seen.low_per_hour > 0)
     host.rate_spread = std::min(k_spread_max, std::log(seen.high_per_hour / seen.low_per_hour) / (2 * k_band));
   const bool watched = seen.hours > 0 && seen.up_share > 0 && seen.up_share < 1;

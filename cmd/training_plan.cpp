@@ -32,7 +32,7 @@ Result<plan::Training> training_of(const job::Trained& wish) {
 
 // GPUs of a host that the job may have, and at most so many as it asks for; 0: none.
 int usable_gpus(const job::Spec& spec, const sched::HostFacts& host) {
-  const auto& gpus = host.inventory.gpus;
+  const auto& gpus = host.inventory->gpus;
   if (gpus.empty() || host.drained || !host.quarantined.empty()) return 0;
   const auto& pinned = spec.constraints.providers;
   if (!pinned.empty() && std::ranges::find(pinned, host.name.value) == pinned.end()) return 0;
@@ -53,7 +53,7 @@ std::vector<Machines> machines_for(const job::Spec& spec, const std::vector<sche
     const int count = usable_gpus(spec, host);
     if (count == 0) continue;
     cut.push_back(host);
-    cut.back().inventory.gpus.resize(static_cast<std::size_t>(count));
+    cut.back().inventory.edit().gpus.resize(static_cast<std::size_t>(count));
   }
   std::vector<const sched::HostFacts*> usable;
   for (const sched::HostFacts& host : cut) usable.push_back(&host);

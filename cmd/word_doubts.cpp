@@ -20,7 +20,7 @@ bool is_on_a_host(const std::string& name, const std::vector<sched::HostFacts>& 
   job::GpuRequest request;
   request.names = {name};
   return std::ranges::any_of(hosts, [&](const sched::HostFacts& host) {
-    return std::ranges::any_of(host.inventory.gpus, [&](const Gpu& gpu) {
+    return std::ranges::any_of(host.inventory->gpus, [&](const Gpu& gpu) {
       return sched::match_gpu(request, gpu) == sched::GpuMismatch::none;
     });
   });

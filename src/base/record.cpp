@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/record.hpp"
 
+#include <rapidjson/error/en.h>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -48,8 +52,8 @@ bool needs_no_escape(std::string_view text) {
 constexpr std::size_t k_spare_max = 1024;           // values
 thread_local std::vector<record::Value> t_spare{};  // memory for the next document
 
-// Takes what the parser finds. A later member of the same name is the one that is found.
-class Builder : public nlohmann::json_sax<json> {
+// Takes what the parser finds (a handler of RapidJSON). A later member of the same name is the one that is found.
+class Builder {
  public:
   Builder(std::size_t text_size, std::size_t depth_max) : depth_max_(depth_max), values_(std::exchange(t_spare, {})) {
     texts_.reserve(text_size);  // a text is never longer than it is written: none of them moves
@@ -60,33 +64,35 @@ class Builder : public nlohmann::json_sax<json> {
   }
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
-  bool null() override { return add(Kind::null); }
-  bool boolean(bool value) override { return add(Kind::boolean, value ? 1 : 0); }
-  bool number_integer(std::int64_t value) override { return add(Kind::integer, value, 0, static_cast<double>(value)); }
-  bool number_unsigned(std::uint64_t value) override {
-    return add(Kind::unsigned_integer, 0, value, static_cast<double>(value));
-  }
-  bool number_float(double value, const std::string&) override { return add(Kind::real, 0, 0, value); }
-  bool string(std::string& value) override {
+  bool Null() { return add(Kind::null); }
+  bool Bool(bool value) { return add(Kind::boolean, value ? 1 : 0); }
+  bool Int(int value) { return Int64(value); }
+  bool Int64(std::int64_t value) { return add(Kind::integer, value, 0, static_cast<double>(value)); }
+  bool Uint(unsigned value) { return Uint64(value); }
+  bool Uint64(std::uint64_t value) { return add(Kind::unsigned_integer, 0, value, static_cast<double>(value)); }
+  bool Double(double value) { return add(Kind::real, 0, 0, value); }
+  bool RawNumber(const char*, unsigned, bool) { return false; }  // not asked for
+  bool String(const char* text, unsigned size, bool) {
     add(Kind::text);
-    values_.back().text = keep(value);
-    return true;
+    return keep({text, size}, values_.back().text);
   }
-  bool binary(json::binary_t&) override { return false; }
-  bool key(std::string& name) override {
-    name_ = keep(name);
-    return true;
-  }
-  bool start_object(std::size_t) override { return start(Kind::object); }
-  bool start_array(std::size_t) override { return start(Kind::list); }
-  bool end_object() override { return end(); }
-  bool end_array() override { return end(); }
-  bool parse_error(std::size_t, const std::string&, const json::exception& problem) override {
-    problem_ = std::string(": ") + problem.what();
-    return false;
+  bool Key(const char* name, unsigned size, bool) { return keep({name, size}, name_); }
+  bool StartObject() { return start(Kind::object); }
+  bool StartArray() { return start(Kind::list); }
+  bool EndObject(unsigned) { return end(); }
+  bool EndArray(unsigned) { return end(); }
+  // What is wrong with the text, or nothing.
+  [[nodiscard]] std::string parse(std::string_view text) {
+    rapidjson::MemoryStream in(text.data(), text.size());
+    rapidjson::ParseResult parsed = reader_.Parse<k_strict>(in, *this);
+    if (!parsed.IsError() && in.Tell() == text.size()) return {};
+    if (!problem_.empty()) return problem_;
+    if (!parsed.IsError()) parsed.Set(rapidjson::kParseErrorDocumentRootNotSingular, in.Tell());  // a NUL, and more
+    std::string why = rapidjson::GetParseError_En(parsed.Code());
+    if (why.ends_with('.')) why.pop_back();
+    return "is no JSON: " + why + " (byte " + std::to_string(parsed.Offset()) + ")";
   }
   [[nodiscard]] const record::Value& root() const { return values_.front(); }
-  [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
   bool add(Kind kind, std::int64_t integer = 0, std::uint64_t unsigned_integer = 0, double real = 0) {
@@ -98,7 +104,7 @@ class Builder : public nlohmann::json_sax<json> {
     add(kind);
     open_.push_back(values_.size() - 1);
     if (open_.size() <= depth_max_) return true;
-    problem_ = " is nested too deep";
+    problem_ = "is nested too deep";
     return false;
   }
   bool end() {
@@ -106,11 +112,21 @@ class Builder : public nlohmann::json_sax<json> {
     open_.pop_back();
     return true;
   }
-  std::string_view keep(const std::string& text) {
+  bool keep(std::string_view text, std::string_view& kept) {
+    for (std::size_t at = text.find(k_of_surrogate); at != std::string_view::npos;
+         at = text.find(k_of_surrogate, at + 1))
+      if (at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) >= 0xA0) {
+        problem_ = "has half a surrogate pair";  // the parser takes the escape of the second half alone
+        return false;
+      }
     texts_ += text;
-    return std::string_view(texts_).substr(texts_.size() - text.size());
+    kept = std::string_view(texts_).substr(texts_.size() - text.size());
+    return true;
   }
 
+  static constexpr char k_of_surrogate = '\xED';  // with A0 and more after it
+  static constexpr unsigned k_strict = rapidjson::kParseValidateEncodingFlag | rapidjson::kParseFullPrecisionFlag;
+  rapidjson::Reader reader_;
   const std::size_t depth_max_;
   std::vector<record::Value> values_;
   std::string texts_;
@@ -330,7 +346,8 @@ Result<void> read_object(std::string_view text, std::string_view what, const Rea
   const auto refuse = [&](const std::string& why) { return make_error(code, sanitize(why, 300)); };
   try {
     Builder builder(text.size(), rules.depth_max);
-    if (!json::sax_parse(text, &builder)) return refuse(std::string(what) + builder.problem());
+    if (const std::string problem = builder.parse(text); !problem.empty())
+      return refuse(std::string(what) + " " + problem);
     RecordReader reader(builder.root(), what, rules);
     read(reader);
     return {};

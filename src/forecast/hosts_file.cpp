@@ -23,7 +23,7 @@ constexpr double k_cpus_max = 4096, k_gib_max = 1 << 20;
 constexpr int k_count_max = static_cast<int>(k_hosts_max);
 
 void give_gpus(sched::HostFacts& facts, const job::GpuRequest& want) {
-  facts.inventory.gpus.clear();
+  facts.inventory.edit().gpus.clear();
   const std::string named = want.names.empty() ? "GPU" : want.names.front();
   const auto models = sched::models_named(named);
   const bool surely = want.names.empty() ? false : !models.empty();
@@ -35,7 +35,7 @@ void give_gpus(sched::HostFacts& facts, const job::GpuRequest& want) {
   if (want.memory_min) gpu.memory_bytes = *want.memory_min;
   for (int i = 0; i < want.count_min; ++i) {
     gpu.uuid = facts.name.value + "-gpu-" + std::to_string(i);
-    facts.inventory.gpus.push_back(gpu);
+    facts.inventory.edit().gpus.push_back(gpu);
   }
 }
 
@@ -44,7 +44,7 @@ Result<void> read_hardware(const config::Fields& fields, sched::HostFacts& facts
     std::string text;
     TRY(fields.text("gpus", text));
     if (text == "none" || text == "0") {
-      facts.inventory.gpus.clear();
+      facts.inventory.edit().gpus.clear();
     } else {
       const Result<job::GpuRequest> gpus = sched::parse_gpu_spec(text);
       if (!gpus) return fields.error("gpus", gpus.error().message);
@@ -52,12 +52,12 @@ Result<void> read_hardware(const config::Fields& fields, sched::HostFacts& facts
     }
   }
   double gib = 0;
-  TRY(fields.number("cpus", {0.1, k_cpus_max}, facts.inventory.cpus));
+  TRY(fields.number("cpus", {0.1, k_cpus_max}, facts.inventory.edit().cpus));
   TRY(fields.number("memory", {0.1, k_gib_max}, gib));
-  if (gib > 0) facts.inventory.memory_bytes = static_cast<std::uint64_t>(gib * 1024 * 1024 * 1024);
+  if (gib > 0) facts.inventory.edit().memory_bytes = static_cast<std::uint64_t>(gib * 1024 * 1024 * 1024);
   gib = 0;
   TRY(fields.number("disk", {0.1, k_gib_max}, gib));
-  if (gib > 0) facts.inventory.disk_free_bytes = static_cast<std::uint64_t>(gib * 1024 * 1024 * 1024);
+  if (gib > 0) facts.inventory.edit().disk_free_bytes = static_cast<std::uint64_t>(gib * 1024 * 1024 * 1024);
   return {};
 }
 
@@ -117,8 +117,8 @@ Result<void> read_host(config::Source& source, const config::Node& node, std::si
     const std::string one = fields.find("count") == nullptr ? name : name + "-" + std::to_string(i);
     TRY(check_host_name(fields, one, names));
     host.facts.name = {one};
-    for (std::size_t gpu = 0; gpu < host.facts.inventory.gpus.size(); ++gpu)
-      host.facts.inventory.gpus[gpu].uuid = one + "-gpu-" + std::to_string(gpu);
+    for (std::size_t gpu = 0; gpu < host.facts.inventory->gpus.size(); ++gpu)
+      host.facts.inventory.edit().gpus[gpu].uuid = one + "-gpu-" + std::to_string(gpu);
     into.push_back(host);
   }
   return {};
@@ -136,10 +136,10 @@ HostModel host_for(const job::Spec& job, const std::string& name, const std::str
   facts.name = {name};
   facts.host_class = host_class;
   const job::Resources& want = job.resources;
-  facts.inventory.cpus = std::max(want.cpus, 1.0);
-  facts.inventory.memory_bytes = want.memory_bytes;
-  facts.inventory.disk_free_bytes = want.disk_bytes;
-  facts.inventory.engines = {{EngineKind::docker, "", false, true, ""},
+  facts.inventory.edit().cpus = std::max(want.cpus, 1.0);
+  facts.inventory.edit().memory_bytes = want.memory_bytes;
+  facts.inventory.edit().disk_free_bytes = want.disk_bytes;
+  facts.inventory.edit().engines = {{EngineKind::docker, "", false, true, ""},
                              {EngineKind::podman, "", true, true, ""},
                              {EngineKind::process, "", false, false, ""}};
   if (!want.gpus.empty()) give_gpus(facts, want.gpus.front());

@@ -19,7 +19,7 @@ sched::GangWish wish_of_gang(const job::Spec& spec) { return sched::wish_of(spec
 
 // The scheduler adds the GPUs' own rate to it.
 void set_rate(sched::HostFacts& facts, double rate_per_hour) {
-  const double of_gpus = static_cast<double>(facts.inventory.gpus.size()) * sched::k_gpu_rate_per_hour;
+  const double of_gpus = static_cast<double>(facts.inventory->gpus.size()) * sched::k_gpu_rate_per_hour;
   facts.figures["mtbf"] = 1 / std::max(rate_per_hour - of_gpus, 1e-9);
 }
 }  // namespace
@@ -128,7 +128,7 @@ sched::CurrentRun Scheduler::going_on(const sched::JobKnowledge& known, double w
                                       std::size_t host) const {
   const sched::HostFacts& facts = facts_[host];
   std::vector<const Gpu*> gpus;
-  for (const Gpu& gpu : facts.inventory.gpus)
+  for (const Gpu& gpu : facts.inventory->gpus)
     if (std::ranges::find(on.gpu_uuids, gpu.uuid) != on.gpu_uuids.end()) gpus.push_back(&gpu);
   sched::HostGroup group = sched::group_of(facts, gpus);
   group.speed = speeds_.at(facts.name);

@@ -154,7 +154,7 @@ std::string listing_of(const Provider& p) {
 
 bool read_listing(std::string_view line, Provider& p) {
   Reader in(line);
-  Inventory& i = p.inventory;
+  Inventory& i = p.inventory.edit();
   in.text(p.address);
   in.text(p.transport);
   in.text(p.engine);

@@ -11,6 +11,7 @@
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "base/inventory.hpp"
+#include "base/shared.hpp"
 #include "base/time.hpp"
 #include "job/spec.hpp"
 #include "job/state.hpp"
@@ -37,7 +38,7 @@ struct Provider {
   bool drained = false;                              // no new jobs; those there move away
   Duration drain_within = std::chrono::minutes{10};  // how long a job's next checkpoint is waited for
   // What was found.
-  Inventory inventory;
+  Shared<Inventory> inventory;
   std::map<std::string, double, std::less<>> figures;  // measured numbers, by their names in queries (gridctl-query(7))
   WallTime registered_at;
   std::optional<WallTime> last_seen_at;

@@ -78,7 +78,7 @@ bool policy_allows(Candidate& c, const job::Spec& spec) {
 }
 
 const Engine* engine_of(const HostFacts& host, EngineKind kind) {
-  for (const Engine& engine : host.inventory.engines)
+  for (const Engine& engine : host.inventory->engines)
     if (engine.kind == kind) return &engine;
   return nullptr;
 }
@@ -173,7 +173,7 @@ GpuChoice choose_gpus(const job::GpuRequest& request, const HostFacts& host) {
   GpuChoice choice;
   const Gpu* former = nullptr;
   GpuMismatch mismatch = GpuMismatch::none;
-  for (const Gpu& gpu : host.inventory.gpus) {
+  for (const Gpu& gpu : host.inventory->gpus) {
     if (former == nullptr || !is_alike(*former, gpu)) mismatch = match_gpu(request, gpu);
     former = &gpu;
     choice.memory_short = choice.memory_short || mismatch == GpuMismatch::memory;
@@ -184,7 +184,7 @@ GpuChoice choose_gpus(const job::GpuRequest& request, const HostFacts& host) {
       continue;
     }
     if (std::ranges::find(host.busy_gpus, gpu.uuid) != host.busy_gpus.end()) continue;
-    add(free, gpu, host.inventory.gpus.size());
+    add(free, gpu, host.inventory->gpus.size());
     ++free_count[static_cast<std::size_t>(gpu.vendor)];
   }
   std::ranges::sort(free, [](const FreeGpus& a, const FreeGpus& b) {
@@ -209,7 +209,7 @@ GpuChoice choose_gpus(const job::GpuRequest& request, const HostFacts& host) {
 
 std::string all_gpus_text(const HostFacts& host) {
   std::vector<const Gpu*> gpus;
-  for (const Gpu& gpu : host.inventory.gpus) gpus.push_back(&gpu);
+  for (const Gpu& gpu : host.inventory->gpus) gpus.push_back(&gpu);
   return gpus_text(gpus);
 }
 
@@ -274,11 +274,11 @@ bool is_tight_enough(Candidate& c, const job::Spec& spec) {
 // Whether what fits in principle is free just now.
 bool free_now(Candidate& c, const job::Resources& want) {
   const HostFacts& host = *c.host;
-  const double cpus = host.cpus_free.value_or(host.inventory.cpus);
-  const std::uint64_t memory = host.memory_free.value_or(host.inventory.memory_bytes);
+  const double cpus = host.cpus_free.value_or(host.inventory->cpus);
+  const std::uint64_t memory = host.memory_free.value_or(host.inventory->memory_bytes);
   if (cpus < c.placement.cpus)
     return c.reject("busy",
-                    short_number(cpus) + " of its " + short_number(host.inventory.cpus) + " CPUs are free, wanted " +
+                    short_number(cpus) + " of its " + short_number(host.inventory->cpus) + " CPUs are free, wanted " +
                         short_number(c.placement.cpus),
                     true);
   if (memory < want.memory_bytes)

@@ -125,7 +125,7 @@ double speed_of(const HostFacts& host, const std::vector<const Gpu*>& gpus) {
   const double measured = figure_or(host, "total_flops", 0);
   double tflops = 0;
   if (measured > 0)
-    tflops = measured / static_cast<double>(host.inventory.gpus.size()) * static_cast<double>(gpus.size());
+    tflops = measured / static_cast<double>(host.inventory->gpus.size()) * static_cast<double>(gpus.size());
   else
     for (const Gpu* gpu : gpus) tflops += expected_tflops(*gpu);
   return tflops / k_reference_tflops;

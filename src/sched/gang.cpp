@@ -50,7 +50,7 @@ std::vector<Pool> pools_of(Near near, const Topology& topology, bool need_known)
 
 // What makes members alike: the GPUs' model; without GPUs the CPU's.
 std::string kind_of(const Candidate& c) {
-  if (c.gpus.empty()) return c.host->inventory.cpu_model;
+  if (c.gpus.empty()) return c.host->inventory->cpu_model;
   const Gpu& gpu = *c.gpus.front();
   const bool one_model = std::ranges::all_of(c.gpus, [&](const Gpu* g) { return g->name == gpu.name; });
   return one_model ? (gpu.model.empty() ? gpu.name : gpu.model) : "";
@@ -107,7 +107,7 @@ class Conflicts {
   }
   [[nodiscard]] bool between(const HostFacts& a, const HostFacts& b) const {
     const auto same = [](const std::string& left, const std::string& right) { return !left.empty() && left == right; };
-    if (same(a.inventory.machine_id, b.inventory.machine_id) || same(a.inventory.boot_id, b.inventory.boot_id))
+    if (same(a.inventory->machine_id, b.inventory->machine_id) || same(a.inventory->boot_id, b.inventory->boot_id))
       return true;
     const std::pair<std::string, std::string> pair = std::minmax(a.name.value, b.name.value);
     if (far_.contains(pair)) return true;
@@ -128,7 +128,7 @@ GangPlan plan_of(const Pool& pool, const Group& group, const GangSearch::Found& 
   for (const std::size_t at : found.members) plan.members.push_back(group.candidates[at].placement);
   const Candidate& first = group.candidates[found.members.front()];
   plan.gpus = group.kind == "mixed" ? "mixed"
-              : first.gpus.empty()  ? first.host->inventory.cpu_model
+              : first.gpus.empty()  ? first.host->inventory->cpu_model
                                     : gpus_text(first.gpus);
   std::ranges::sort(plan.members, {}, &Placement::host);
   return plan;

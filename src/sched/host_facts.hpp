@@ -10,13 +10,14 @@
 
 #include "base/ids.hpp"
 #include "base/inventory.hpp"
+#include "base/shared.hpp"
 #include "sched/query_fields.hpp"
 
 namespace gridctl::sched {
 
 struct HostFacts {
   HostName name;
-  Inventory inventory;  // as last seen, also when the host does not answer now
+  Shared<Inventory> inventory;  // as last seen, also when the host does not answer now
   std::string region, site;
   std::string host_class;     // datacenter, cloud, market, home
   double price_per_hour = 0;  // USD for the whole host

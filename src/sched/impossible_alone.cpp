@@ -200,7 +200,7 @@ Finding duration(const job::Spec& spec, const Coupling&) {
 // There are parts with more memory than any row of the catalogue: who has one knows better.
 bool is_held(const job::Spec& spec, const std::vector<HostFacts>& hosts) {
   for (const HostFacts& host : hosts)
-    for (const Gpu& gpu : host.inventory.gpus)
+    for (const Gpu& gpu : host.inventory->gpus)
       for (const job::GpuRequest& request : spec.resources.gpus)
         if (match_gpu(request, gpu) == GpuMismatch::none) return true;
   return false;

@@ -63,7 +63,7 @@ Finding enough_hosts(const job::Spec& spec, const std::vector<HostFacts>& hosts,
 // GPUs of one host, of the first vendor that answers the request.
 std::optional<Vendor> vendor_of(const job::Spec& spec, const HostFacts& host) {
   for (const job::GpuRequest& request : spec.resources.gpus)
-    for (const Gpu& gpu : host.inventory.gpus)
+    for (const Gpu& gpu : host.inventory->gpus)
       if (match_gpu(request, gpu) == GpuMismatch::none) return gpu.vendor;
   return std::nullopt;
 }
@@ -185,7 +185,7 @@ Finding gpus_of_one_host(const job::Spec& spec, const std::vector<HostFacts>& ho
   int wanted = std::numeric_limits<int>::max();
   for (const job::GpuRequest& request : spec.resources.gpus) wanted = std::min(wanted, request.count_min);
   std::size_t most = 0;
-  for (const HostFacts& host : hosts) most = std::max(most, host.inventory.gpus.size());
+  for (const HostFacts& host : hosts) most = std::max(most, host.inventory->gpus.size());
   if (most == 0 || static_cast<std::size_t>(wanted) <= most) return std::nullopt;
   const std::size_t nodes = (static_cast<std::size_t>(wanted) + most - 1) / most;
   return Impossible{"hosts",

@@ -23,7 +23,7 @@ int gpus_wanted(const job::Spec& spec) {
 }
 
 const Gpu* find_gpu(const Chosen& chosen, const std::string& uuid) {
-  for (const Gpu& gpu : chosen.host->inventory.gpus)
+  for (const Gpu& gpu : chosen.host->inventory->gpus)
     if (gpu.uuid == uuid) return &gpu;
   return nullptr;
 }

@@ -18,8 +18,8 @@ namespace gridctl::sched {
 
 void take_away(HostFacts& host, const std::vector<std::string>& gpu_uuids, double cpus, std::uint64_t memory_bytes) {
   host.busy_gpus.insert(host.busy_gpus.end(), gpu_uuids.begin(), gpu_uuids.end());
-  host.cpus_free = std::max(0.0, host.cpus_free.value_or(host.inventory.cpus) - cpus);
-  const std::uint64_t memory = host.memory_free.value_or(host.inventory.memory_bytes);
+  host.cpus_free = std::max(0.0, host.cpus_free.value_or(host.inventory->cpus) - cpus);
+  const std::uint64_t memory = host.memory_free.value_or(host.inventory->memory_bytes);
   host.memory_free = memory - std::min(memory, memory_bytes);
 }
 

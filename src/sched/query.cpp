@@ -129,7 +129,7 @@ Subject subject_of(const HostFacts& host) {
   subject.engine = host.engine ? engine_name(*host.engine) : "auto";
   subject.price_per_hour = host.price_per_hour;
   subject.labels = &host.labels;
-  subject.inventory = &host.inventory;
+  subject.inventory = &*host.inventory;
   subject.figures = &host.figures;
   return subject;
 }

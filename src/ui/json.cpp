@@ -62,7 +62,7 @@ Json job_head(const registry::JobRow& job) {
 Json provider_value(const registry::Provider& provider) {
   const sched::Reliability reliable = reliability(provider);
   Json gpus = Json::array();
-  for (const Gpu& gpu : provider.inventory.gpus)
+  for (const Gpu& gpu : provider.inventory->gpus)
     gpus.push_back(Json{{"vendor", std::string(vendor_name(gpu.vendor))},
                         {"name", gpu.name},
                         {"memory_bytes", gpu.memory_bytes},
@@ -72,8 +72,8 @@ Json provider_value(const registry::Provider& provider) {
               {"state", provider.drained ? std::string("drained") : provider.liveness},
               {"engine", provider.engine},
               {"gpus", std::move(gpus)},
-              {"cpus", provider.inventory.cpus},
-              {"memory_bytes", provider.inventory.memory_bytes},
+              {"cpus", provider.inventory->cpus},
+              {"memory_bytes", provider.inventory->memory_bytes},
               {"price", provider.price_per_hour},
               {"region", text_or_null(provider.region)},
               {"reliability", reliable.up_share},
@@ -87,7 +87,7 @@ Json provider_value(const registry::Provider& provider) {
               {"class", provider.host_class},
               {"site", text_or_null(provider.site)},
               {"labels", Json(provider.labels)},
-              {"disk_free_bytes", provider.inventory.disk_free_bytes},
+              {"disk_free_bytes", provider.inventory->disk_free_bytes},
               {"transport", text_or_null(provider.transport)},
               {"registered_at", format_rfc3339(provider.registered_at)}};
 }

@@ -54,16 +54,16 @@ class NoFreight : public Freight {
 registry::Provider provider(int number) {
   registry::Provider one;
   one.name = {"host" + std::to_string(number)};
-  one.inventory.cpus = 64;
-  one.inventory.memory_bytes = 256ull << 30;
-  one.inventory.disk_free_bytes = 1ull << 40;
-  one.inventory.engines.push_back({EngineKind::process, "1", false, true, ""});
+  one.inventory.edit().cpus = 64;
+  one.inventory.edit().memory_bytes = 256ull << 30;
+  one.inventory.edit().disk_free_bytes = 1ull << 40;
+  one.inventory.edit().engines.push_back({EngineKind::process, "1", false, true, ""});
   for (int i = 0; i < 8; ++i) {
     Gpu gpu;
     gpu.name = "NVIDIA A100-SXM4-80GB";
     gpu.uuid = "GPU-" + std::to_string(number) + "-" + std::to_string(i);
     gpu.memory_bytes = 80ull << 30;
-    one.inventory.gpus.push_back(gpu);
+    one.inventory.edit().gpus.push_back(gpu);
   }
   return one;
 }

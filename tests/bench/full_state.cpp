@@ -53,18 +53,18 @@ registry::Provider provider(int number, const Kind& kind, const Wires& wires) {
   one.liveness = "answering";
   one.registered_at = {k_began};
   one.last_seen_at = WallTime{k_began + k_apart};
-  one.inventory.cpus = 64;
-  one.inventory.memory_bytes = 512ull << 30;
-  one.inventory.disk_free_bytes = 1ull << 40;
-  one.inventory.engines.push_back({EngineKind::process, "1", false, true, ""});
+  one.inventory.edit().cpus = 64;
+  one.inventory.edit().memory_bytes = 512ull << 30;
+  one.inventory.edit().disk_free_bytes = 1ull << 40;
+  one.inventory.edit().engines.push_back({EngineKind::process, "1", false, true, ""});
   for (int i = 0; i < kind.count; ++i) {
     Gpu gpu;
     gpu.name = kind.gpu;
     gpu.uuid = "GPU-" + std::to_string(number) + "-" + std::to_string(i);
     gpu.memory_bytes = kind.gib << 30;
-    one.inventory.gpus.push_back(gpu);
+    one.inventory.edit().gpus.push_back(gpu);
   }
-  sched::name_models(one.inventory);
+  sched::name_models(one.inventory.edit());
   return one;
 }
 

@@ -47,17 +47,17 @@ std::vector<HostFacts> make_hosts() {
     host.host_class = classes[below(4)];
     host.region = regions[below(5)];
     host.price_per_hour = model.price * (0.7 + 0.001 * below(600));
-    host.inventory.cpus = 8 + below(120);
-    host.inventory.memory_bytes = static_cast<std::uint64_t>(32 + below(900)) << 30;
-    host.inventory.disk_free_bytes = static_cast<std::uint64_t>(50 + below(2000)) << 30;
-    host.inventory.engines = {{EngineKind::docker, "24", false, true, ""}, {EngineKind::process, "", false, false, ""}};
+    host.inventory.edit().cpus = 8 + below(120);
+    host.inventory.edit().memory_bytes = static_cast<std::uint64_t>(32 + below(900)) << 30;
+    host.inventory.edit().disk_free_bytes = static_cast<std::uint64_t>(50 + below(2000)) << 30;
+    host.inventory.edit().engines = {{EngineKind::docker, "24", false, true, ""}, {EngineKind::process, "", false, false, ""}};
     for (int gpu = 0; gpu < model.count; ++gpu) {
       Gpu one;
       one.vendor = Vendor::nvidia;
       one.name = model.name;
       one.uuid = host.name.value + "-" + std::to_string(gpu);
       one.memory_bytes = model.mib << 20;
-      host.inventory.gpus.push_back(std::move(one));
+      host.inventory.edit().gpus.push_back(std::move(one));
     }
     name_models(host.inventory);
     host.figures["mtbf"] = 20 + below(3000);

@@ -33,7 +33,7 @@ Laptop::Laptop(World& world, int index)
     registry::Provider provider;
     provider.name = world.hosts[i]->name();
     provider.inventory = world.hosts[i]->inventory();
-    sched::name_models(provider.inventory);  // as `provider register` does
+    sched::name_models(provider.inventory.edit());  // as `provider register` does
     if (world.options.ganged > 0) provider.site = "lab";
     provider.price_per_hour = i < world.options.prices.size() ? world.options.prices[i] : 0;
     if (static_cast<int>(i) < world.options.lent) provider.host_class = "market";

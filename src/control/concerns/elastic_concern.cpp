@@ -121,7 +121,7 @@ class ElasticConcern : public Concern {
       for (const sched::HostFacts& host : question.hosts) {
         if (host.name != member.host) continue;
         std::vector<const Gpu*> gpus;
-        for (const Gpu& gpu : host.inventory.gpus)
+        for (const Gpu& gpu : host.inventory->gpus)
           if (std::find(member.gpu_uuids.begin(), member.gpu_uuids.end(), gpu.uuid) != member.gpu_uuids.end())
             gpus.push_back(&gpu);
         const double speed = sched::speed_of(host, gpus);

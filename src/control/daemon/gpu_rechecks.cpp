@@ -33,7 +33,7 @@ Duration recheck_period() {
 
 // No lease on any GPU of it, as far as the host has told and we know.
 bool GpuRechecks::is_idle(const FleetHost& host) const {
-  if (!host.is_up() || host.provider.inventory.gpus.empty()) return false;
+  if (!host.is_up() || host.provider.inventory->gpus.empty()) return false;
   if (host.held)
     for (const wire::HeldShare& share : *host.held)
       if (!share.gpu_uuids.empty()) return false;

@@ -22,9 +22,9 @@ job::Member member_of(const sched::Placement& placement) {
 
 bool is_same_machine(const NamedMachine& a, const NamedMachine& b) {
   if (a.provider->name == b.provider->name) return true;
-  const auto boot = [](const NamedMachine& m) { return m.boot_id.empty() ? m.provider->inventory.boot_id : m.boot_id; };
-  const std::string& machine = a.provider->inventory.machine_id;
-  return !machine.empty() && machine == b.provider->inventory.machine_id && !boot(a).empty() && boot(a) == boot(b);
+  const auto boot = [](const NamedMachine& m) { return m.boot_id.empty() ? m.provider->inventory->boot_id : m.boot_id; };
+  const std::string& machine = a.provider->inventory->machine_id;
+  return !machine.empty() && machine == b.provider->inventory->machine_id && !boot(a).empty() && boot(a) == boot(b);
 }
 
 bool is_same_provider(const NamedMachine& a, const NamedMachine& b) {
@@ -40,7 +40,7 @@ std::vector<sched::HostFacts> facts_now(const std::vector<HostNow>& hosts, const
     ours.emplace(claim.job.value, claim.epoch.value);
     if (claim.member != nullptr) claims_on[claim.member->host.value].push_back(&claim);
   }
-  for (const HostNow& host : hosts) with_machine[host.provider->inventory.machine_id].push_back(&host);
+  for (const HostNow& host : hosts) with_machine[host.provider->inventory->machine_id].push_back(&host);
   std::vector<sched::HostFacts> all;
   for (const HostNow& host : hosts) {
     sched::HostFacts facts = facts_of(*host.provider);
@@ -51,7 +51,7 @@ std::vector<sched::HostFacts> facts_now(const std::vector<HostNow>& hosts, const
       if (const auto found = claims_on.find(other.provider->name.value); found != claims_on.end())
         for (const Claim* claim : found->second) take_away(facts, *claim->member);
     };
-    if (const std::string& machine = host.provider->inventory.machine_id; machine.empty()) divide_with(host);
+    if (const std::string& machine = host.provider->inventory->machine_id; machine.empty()) divide_with(host);
     else
       for (const HostNow* other : with_machine.at(machine)) divide_with(*other);
     if (host.held != nullptr)
@@ -60,7 +60,7 @@ std::vector<sched::HostFacts> facts_now(const std::vector<HostNow>& hosts, const
           take_away(facts, {0, facts.name, EngineKind::process, share.gpu_uuids, share.cpus, share.memory_bytes, 0});
     if (host.full) {
       facts.cpus_free = 0;
-      for (const Gpu& gpu : facts.inventory.gpus) facts.busy_gpus.push_back(gpu.uuid);
+      for (const Gpu& gpu : facts.inventory->gpus) facts.busy_gpus.push_back(gpu.uuid);
     }
     all.push_back(std::move(facts));
   }

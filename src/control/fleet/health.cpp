@@ -132,7 +132,7 @@ void apply_standing(sched::HostFacts& facts, const sched::HostStanding& standing
     if (unit.empty()) facts.quarantined = why;
     else facts.unhealthy_gpus[unit] = why;
   }
-  for (Engine& engine : facts.inventory.engines)
+  for (Engine& engine : facts.inventory.edit().engines)
     if (engine.problem.empty() && standing.noted.contains(" " + engine_sign(engine.kind)))
       engine.problem = "it worked, and did not when the host was last looked at";
   for (const auto& [unit, who] : standing.busy) {

@@ -50,7 +50,7 @@ sched::Subject subject_of(const registry::Provider& provider) {
   subject.engine = provider.engine;
   subject.price_per_hour = provider.price_per_hour;
   subject.labels = &provider.labels;
-  subject.inventory = &provider.inventory;
+  subject.inventory = &*provider.inventory;
   subject.figures = &provider.figures;
   return subject;
 }

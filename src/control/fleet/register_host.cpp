@@ -91,7 +91,7 @@ Error unknown_key(const ssh::Target& target, std::span<const ssh::HostKey> keys,
 }
 
 Error same_machine(const registry::Provider& found, const registry::Provider& known) {
-  const bool same_boot = found.inventory.boot_id == known.inventory.boot_id;
+  const bool same_boot = found.inventory->boot_id == known.inventory->boot_id;
   return make_error(Code::exists,
                     "this machine is registered already, as " + known.name.value + " at " + known.address +
                         ": it shows the same SSH host key" + (same_boot ? " and runs the same kernel" : ""),
@@ -152,8 +152,8 @@ Result<Twin> find_twin(const Inventory& found, std::span<const ssh::HostKey> key
       return std::find(pins.begin(), pins.end(), key) != pins.end();
     });
     if (shared) return Twin{Twin::Kind::same_key, other};
-    const bool kernel = !found.machine_id.empty() && found.machine_id == other.inventory.machine_id &&
-                        !found.boot_id.empty() && found.boot_id == other.inventory.boot_id;
+    const bool kernel = !found.machine_id.empty() && found.machine_id == other.inventory->machine_id &&
+                        !found.boot_id.empty() && found.boot_id == other.inventory->boot_id;
     if (kernel) twin = {Twin::Kind::same_kernel, other};
   }
   return twin;
@@ -167,7 +167,7 @@ Result<Examined> examine(registry::Provider provider, const Paths& paths, const 
   TRY_ASSIGN(
       provider.inventory,
       probe_host(std::move(session), deadline, clock).context("while taking the inventory of " + provider.name.value));
-  sched::name_models(provider.inventory);  // the catalogue is ours: what the host says of models is not believed
+  sched::name_models(provider.inventory.edit());  // the catalogue is ours: what the host says of models is not believed
   provider.last_seen_at = clock.wall();
   provider.liveness = "answering";
   std::optional<EngineKind> wanted;

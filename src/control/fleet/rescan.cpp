@@ -190,10 +190,10 @@ Result<std::vector<InventoryChange>> keep_examined(registry::Registry& registry,
   const auto note = [&](const char* kind, std::string text) {
     return registry.add_host_event({0, found.name, now, kind, sanitize(text)});
   };
-  if (!before.machine_id.empty() && before.machine_id != found.inventory.machine_id)
+  if (!before.machine_id.empty() && before.machine_id != found.inventory->machine_id)
     TRY(note("machine_replaced", "another machine answers under this address: its machine id was " + before.machine_id +
-                                     " and is " + found.inventory.machine_id));
-  else if (!before.boot_id.empty() && before.boot_id != found.inventory.boot_id)
+                                     " and is " + found.inventory->machine_id));
+  else if (!before.boot_id.empty() && before.boot_id != found.inventory->boot_id)
     TRY(note("rebooted", "the host has been started anew since it was last looked at"));
   std::vector<InventoryChange> changes = inventory_changes(before, found.inventory);
   if (!changes.empty()) TRY(note("inventory_changed", summary(changes)));

@@ -101,7 +101,7 @@ job::Variant form_of(const job::Spec& spec, std::optional<Vendor> vendor) {
 std::optional<Vendor> vendor_of(const AttemptFacts& facts) {
   const job::Member& member = facts.member;
   if (member.gpu_uuids.empty()) return std::nullopt;
-  for (const Gpu& gpu : facts.hosts.at(static_cast<std::size_t>(member.rank)).inventory.gpus)
+  for (const Gpu& gpu : facts.hosts.at(static_cast<std::size_t>(member.rank)).inventory->gpus)
     if (gpu.uuid == member.gpu_uuids.front()) return gpu.vendor;
   return std::nullopt;
 }

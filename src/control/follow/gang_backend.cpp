@@ -22,7 +22,7 @@ sched::Reach reach_between(const job::Spec& spec, const std::vector<registry::Pr
 std::vector<Vendor> vendors_of(const job::Attempt& attempt, const std::vector<registry::Provider>& hosts) {
   std::vector<Vendor> vendors;
   for (std::size_t i = 0; i < attempt.members.size() && i < hosts.size(); ++i)
-    for (const Gpu& gpu : hosts[i].inventory.gpus) {
+    for (const Gpu& gpu : hosts[i].inventory->gpus) {
       const std::vector<std::string>& leased = attempt.members[i].gpu_uuids;
       if (std::find(leased.begin(), leased.end(), gpu.uuid) != leased.end()) vendors.push_back(gpu.vendor);
     }
@@ -46,7 +46,7 @@ std::map<std::string, std::string> gang_variables(const job::Spec& spec, const j
   sched::Rendezvous rendezvous;
   rendezvous.backend = gang_backend(spec, attempt, hosts).backend;
   rendezvous.reach = reach_between(spec, hosts);
-  for (const registry::Provider& host : hosts) rendezvous.members.push_back(&host.inventory);
+  for (const registry::Provider& host : hosts) rendezvous.members.push_back(&*host.inventory);
   std::map<std::string, std::string> variables = sched::backend_environment(rendezvous, rank);
   // The agent knows by which interface the others have reached it; from here that could only be guessed.
   for (const char* known : {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "OMPI_MCA_btl_tcp_if_include",

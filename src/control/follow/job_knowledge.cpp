@@ -55,7 +55,7 @@ Result<std::optional<sched::CurrentRun>> present_of(registry::JobRecords& regist
   known.task.work = std::max(k_work_min, *progress.total - progress.saved - progress.unsaved);
   const std::vector<std::string>& uuids = attempt->lead().gpu_uuids;
   std::vector<const Gpu*> gpus;
-  for (const Gpu& gpu : host->inventory.gpus)
+  for (const Gpu& gpu : host->inventory->gpus)
     if (std::find(uuids.begin(), uuids.end(), gpu.uuid) != uuids.end()) gpus.push_back(&gpu);
   sched::HostGroup group = sched::group_of(*host, gpus);
   group.speed = speed_with(job.spec, *host, gpus, attempt->lead().cpus);

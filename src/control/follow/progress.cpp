@@ -22,7 +22,7 @@ double speed_on(const std::vector<sched::HostFacts>& hosts, const HostName& name
   if (host == hosts.end() || (wanted.empty() && spec.variants.empty())) return 1;
   const auto count = static_cast<std::size_t>(wanted.empty() ? 1 : wanted.front().count_min);
   std::vector<const Gpu*> gpus;
-  for (const Gpu& gpu : host->inventory.gpus)
+  for (const Gpu& gpu : host->inventory->gpus)
     if (gpus.size() < count) gpus.push_back(&gpu);
   return speed_with(spec, *host, gpus, std::max(1.0, spec.resources.cpus));
 }

@@ -28,7 +28,7 @@ class AttemptSpec : public ::testing::Test {
       Gpu gpu;
       gpu.uuid = uuid;
       gpu.vendor = vendor.value_or(Vendor::other);
-      if (vendor) host.inventory.gpus.push_back(gpu);
+      if (vendor) host.inventory.edit().gpus.push_back(gpu);
     }
     return build_attempt_spec({job,
                                attempt,
@@ -205,12 +205,12 @@ class GangSpec : public AttemptSpec {
       Gpu gpu;
       gpu.uuid = "GPU-" + std::to_string(i + 1);
       gpu.vendor = Vendor::nvidia;
-      host.inventory.gpus = {gpu};
+      host.inventory.edit().gpus = {gpu};
       Nic ethernet, fabric;
       ethernet.interface = "enp3s0", ethernet.kind = NicKind::ethernet, ethernet.up = true, ethernet.bits_per_second = 1e10;
       fabric.device = "mlx5_0", fabric.port = 1, fabric.kind = NicKind::infiniband, fabric.up = true;
       fabric.bits_per_second = 4e11;
-      host.inventory.nics = {ethernet, fabric};
+      host.inventory.edit().nics = {ethernet, fabric};
       hosts.push_back(host);
     }
   }
@@ -225,7 +225,7 @@ TEST_F(GangSpec, TellsEachMemberHowTheNetworkIsToBeUsed) {
   EXPECT_EQ(spec.envs.at("GRIDCTL_BACKEND"), "nccl");
   EXPECT_EQ(spec.envs.at("NCCL_IB_HCA"), "=mlx5_0:1");
   EXPECT_FALSE(spec.envs.contains("NCCL_IB_DISABLE"));
-  hosts[0].inventory.nics.pop_back();
+  hosts[0].inventory.edit().nics.pop_back();
   EXPECT_EQ(build_member(1).envs.at("NCCL_IB_DISABLE"), "1") << "the other member has no InfiniBand";
 }
 

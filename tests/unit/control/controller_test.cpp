@@ -102,8 +102,8 @@ TEST_F(Controlled, PlacesAJobWhenItsHostsAreThereAndLetsConcernsShapeTheQuestion
   bulk.script.answers("prepare", wire::encode(wire::PrepareReply{{1}, "boot"}));
   bulk.script.answers("start", wire::encode(wire::StartReply{}));
   registry::Provider ada = row("ada");
-  ada.inventory.cpus = 8;
-  ada.inventory.engines = {{EngineKind::process, "", false, false, ""}};
+  ada.inventory.edit().cpus = 8;
+  ada.inventory.edit().engines = {{EngineKind::process, "", false, false, ""}};
   ASSERT_THAT(registry.update_provider(ada), IsOk());
   Controller& controller = begin();
   submit("job");
@@ -141,7 +141,7 @@ class IdleGpus : public testing::FollowedJobs {
       registry::Provider provider = row(name);
       Gpu gpu;
       gpu.uuid = std::string("GPU-") + name;
-      provider.inventory.gpus = {gpu};
+      provider.inventory.edit().gpus = {gpu};
       EXPECT_THAT(registry.update_provider(provider), IsOk());
     }
     EXPECT_TRUE(fleet().refresh());

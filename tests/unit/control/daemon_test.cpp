@@ -149,12 +149,12 @@ TEST_F(Daemon, IsWaitedForWhileItHasNotSaidWhoItIs) {
 TEST_F(Daemon, TakesTheInventoryOfAHostThatWasStartedAnew) {
   registry::Registry registry = *registry::Registry::open(state());
   registry::Provider ada = hosts.add_pinned("ada");
-  ada.inventory.boot_id = "before";
-  ada.inventory.machine_id = "";
+  ada.inventory.edit().boot_id = "before";
+  ada.inventory.edit().machine_id = "";
   ASSERT_THAT(registry.add_provider(ada), IsOk());
   ASSERT_THAT(ensure_daemon(state(), false), IsOk());
   const auto now = [&] { return registry.provider({"ada"}); };
-  EXPECT_TRUE(until([&] { return now()->inventory.boot_id != "before" && now()->inventory.memory_bytes > 0; }));
+  EXPECT_TRUE(until([&] { return now()->inventory->boot_id != "before" && now()->inventory->memory_bytes > 0; }));
   EXPECT_TRUE(until([&] { return now()->liveness == "answering" && now()->last_seen_at.has_value(); }));
   // Links are measured, too, and what moved and how long it took is written down.
   EXPECT_TRUE(until([&] { return networks_of(*registry.links())["ada"].up_bits_per_second.has_value(); })) << log();
@@ -171,7 +171,7 @@ class HostCare : public Daemon {
     Gpu gpu;
     gpu.name = "Test GPU";
     gpu.uuid = "GPU-a";
-    ada.inventory.gpus = {gpu};
+    ada.inventory.edit().gpus = {gpu};
   }
   void begin() {
     EXPECT_THAT(registry.add_provider(ada), IsOk());
@@ -192,7 +192,7 @@ class HostCare : public Daemon {
     BenchReport report;
     report.at = {1};
     report.gpus.emplace_back();
-    report.gpus[0].gpu = ada.inventory.gpus[0];
+    report.gpus[0].gpu = ada.inventory->gpus[0];
     report.gpus[0].verdict.kind = kind;
     EXPECT_THAT(save_bench_report(registry, ada.name, report, {}), IsOk());
   }
@@ -267,7 +267,7 @@ TEST_F(Rechecks, AreNotMadeOfWhatNobodyHasMeasured) {
 
 TEST_F(Rechecks, AreNotMadeOfAHostWithoutGpus) {
   measured(sched::VerdictKind::ok);
-  ada.inventory.gpus.clear();
+  ada.inventory.edit().gpus.clear();
   begin();
   rechecks().tick(clock.boot());
   rechecks().tick(clock.boot() + 16h);
@@ -298,7 +298,7 @@ TEST_F(Rechecks, AreTriedAgainSoonWhereTheyFailed) {
 
 class Rescans : public HostCare {
  protected:
-  Rescans() { ada.inventory.gpus.clear(); }
+  Rescans() { ada.inventory.edit().gpus.clear(); }
   HostRescans& rescans() {
     if (!rescans_) rescans_.emplace(run, clock, registry, hosts.controller, jobs.fleet());
     return *rescans_;
@@ -314,37 +314,37 @@ class Rescans : public HostCare {
 };
 
 TEST_F(Rescans, AreMadeAfterAStartOfTheHost) {
-  const std::string boot = std::exchange(ada.inventory.boot_id, "before");
+  const std::string boot = std::exchange(ada.inventory.edit().boot_id, "before");
   begin();
   connect(boot);
-  EXPECT_TRUE(loop_until([&] { return registry.provider(ada.name)->inventory.boot_id == boot; }));
-  EXPECT_TRUE(loop_until([&] { return jobs.fleet().find(ada.name)->provider.inventory.boot_id == boot; }));
+  EXPECT_TRUE(loop_until([&] { return registry.provider(ada.name)->inventory->boot_id == boot; }));
+  EXPECT_TRUE(loop_until([&] { return jobs.fleet().find(ada.name)->provider.inventory->boot_id == boot; }));
   EXPECT_THAT(events(), Contains("rebooted"));
 }
 
 TEST_F(Rescans, AreMadeWhenTheAgentHasLearnedMore) {
-  ada.inventory.version = 1;
-  const std::string boot = ada.inventory.boot_id;
+  ada.inventory.edit().version = 1;
+  const std::string boot = ada.inventory->boot_id;
   begin();
   connect(boot);
-  EXPECT_TRUE(loop_until([&] { return registry.provider(ada.name)->inventory.version == k_inventory_version; }));
+  EXPECT_TRUE(loop_until([&] { return registry.provider(ada.name)->inventory->version == k_inventory_version; }));
   EXPECT_THAT(events(), Not(Contains("rebooted")));
 }
 
 TEST_F(Rescans, AreMadeOnceAtATimeAndNotWithoutAReason) {
-  const std::string boot = ada.inventory.boot_id;
-  ada.inventory.kernel = "another";  // a look would correct it
+  const std::string boot = ada.inventory->boot_id;
+  ada.inventory.edit().kernel = "another";  // a look would correct it
   begin();
   connect(boot);
   hosts.take_down("ada");
-  ada.inventory.boot_id = "before";
+  ada.inventory.edit().boot_id = "before";
   jobs.fleet().inventory_changed(ada.name, ada.inventory);
   connect(boot);  // in vain
   connect(boot);
   EXPECT_TRUE(loop_until([&] {
     hosts.bring_up("ada");
     connect(boot);  // again, once the first has failed
-    return registry.provider(ada.name)->inventory.kernel != "another";
+    return registry.provider(ada.name)->inventory->kernel != "another";
   }));
 }
 

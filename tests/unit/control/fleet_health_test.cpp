@@ -27,7 +27,7 @@ class FleetHealth : public FleetTest {
       gpu.uuid = uuid;
       gpu.vendor = Vendor::nvidia;
       gpu.pci = uuid == std::string("GPU-1") ? "00000000:3b:00.0" : "00000000:43:00.0";
-      provider.inventory.gpus.push_back(gpu);
+      provider.inventory.edit().gpus.push_back(gpu);
     }
     EXPECT_THAT(registry.update_provider(provider), IsOk());
     report.boot_id = "boot";

@@ -170,8 +170,8 @@ TEST_F(FleetTest, DrainsAProviderUnderAllItsNames) {
   for (const char* name : {"ada", "bob", "cay"}) add(name);
   for (const char* name : {"ada", "bob", "cay"}) {
     registry::Provider one = row(name);
-    one.inventory.machine_id = "m";
-    one.inventory.boot_id = "b";
+    one.inventory.edit().machine_id = "m";
+    one.inventory.edit().boot_id = "b";
     one.host = name == std::string("cay") ? "elsewhere" : "here";
     one.drained = name == std::string("ada");
     ASSERT_THAT(registry.update_provider(one), IsOk());

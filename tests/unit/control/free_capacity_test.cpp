@@ -13,13 +13,13 @@ using ::testing::IsEmpty;
 registry::Provider provider(const std::string& name, const std::string& machine) {
   registry::Provider p;
   p.name = {name};
-  p.inventory.cpus = 8;
-  p.inventory.memory_bytes = 64;
-  p.inventory.machine_id = machine;
-  p.inventory.boot_id = "boot-" + machine;
+  p.inventory.edit().cpus = 8;
+  p.inventory.edit().memory_bytes = 64;
+  p.inventory.edit().machine_id = machine;
+  p.inventory.edit().boot_id = "boot-" + machine;
   Gpu gpu;
   gpu.uuid = "GPU-" + machine;
-  p.inventory.gpus.push_back(gpu);
+  p.inventory.edit().gpus.push_back(gpu);
   return p;
 }
 

@@ -356,14 +356,14 @@ TEST(HostFacts, AreWhatWasRegistered) {
   provider.labels = {{"a", "b"}};
   provider.figures = {{"rtt", 5}};
   provider.liveness = "suspect";
-  provider.inventory.cpus = 8;
+  provider.inventory.edit().cpus = 8;
   const sched::HostFacts facts = facts_of(provider);
   EXPECT_EQ(facts.name.value + facts.region + facts.site + facts.host_class, "adaDElabhome");
   EXPECT_EQ(facts.engine, EngineKind::podman);
   EXPECT_EQ(facts.price_per_hour, 1.5);
   EXPECT_EQ(facts.labels, provider.labels);
   EXPECT_EQ(facts.figures, provider.figures);
-  EXPECT_EQ(facts.inventory.cpus, 8);
+  EXPECT_EQ(facts.inventory->cpus, 8);
   EXPECT_TRUE(facts.reachable);
   EXPECT_FALSE(facts.drained);
   const sched::Subject subject = subject_of(provider);
@@ -372,7 +372,7 @@ TEST(HostFacts, AreWhatWasRegistered) {
   EXPECT_EQ(subject.engine, "podman");
   EXPECT_EQ(subject.price_per_hour, 1.5);
   EXPECT_EQ(subject.labels, &provider.labels);
-  EXPECT_EQ(subject.inventory, &provider.inventory);
+  EXPECT_EQ(subject.inventory, &*provider.inventory);
   EXPECT_EQ(subject.figures, &provider.figures);
   provider.drained = true;
   provider.engine = "auto";

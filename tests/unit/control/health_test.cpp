@@ -189,8 +189,8 @@ TEST(HealthSigns, AnEngineThatDiedIsNotedAndForbidsThatEngineOnly) {
   facts.inventory = scene.inventory;
   apply_standing(facts, standing, scene.context.now);
   EXPECT_EQ(facts.quarantined, "");
-  ASSERT_EQ(facts.inventory.engines.front().kind, EngineKind::podman);
-  EXPECT_NE(facts.inventory.engines.front().problem, "");
+  ASSERT_EQ(facts.inventory->engines.front().kind, EngineKind::podman);
+  EXPECT_NE(facts.inventory->engines.front().problem, "");
 }
 
 TEST(HealthSigns, OurOwnWrongClockIsNotTheHostsFault) {

@@ -35,11 +35,11 @@ class Places : public testing::FollowedJobs {
       add(name);
       registry::Provider provider = row(name);
       provider.host = provider.address = std::string("me@") + name;
-      provider.inventory.cpus = 8;
-      provider.inventory.memory_bytes = 32ull << 30;
-      provider.inventory.engines = {{EngineKind::process, "", false, false, ""}};
-      provider.inventory.machine_id = name;
-      provider.inventory.boot_id = "boot";
+      provider.inventory.edit().cpus = 8;
+      provider.inventory.edit().memory_bytes = 32ull << 30;
+      provider.inventory.edit().engines = {{EngineKind::process, "", false, false, ""}};
+      provider.inventory.edit().machine_id = name;
+      provider.inventory.edit().boot_id = "boot";
       EXPECT_THAT(registry.update_provider(provider), IsOk());
     }
     EXPECT_TRUE(fleet().refresh());
@@ -67,7 +67,7 @@ class Places : public testing::FollowedJobs {
   // Cores of a host that the job would be offered.
   double free_for(const std::string& id, const std::string& host, const std::set<std::string>& gone = {}) {
     for (const sched::HostFacts& facts : placement.question(job(id), gone).hosts)
-      if (facts.name.value == host) return facts.cpus_free.value_or(facts.inventory.cpus);
+      if (facts.name.value == host) return facts.cpus_free.value_or(facts.inventory->cpus);
     return -1;
   }
   std::vector<std::string> told(const std::string& id, const std::string& kind) {

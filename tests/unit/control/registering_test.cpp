@@ -116,8 +116,8 @@ TEST_F(Registering, TakesTheInventory) {
   EXPECT_EQ(provider.liveness, "answering");
   ASSERT_TRUE(provider.last_seen_at);
   EXPECT_GE(*provider.last_seen_at, began);
-  EXPECT_FALSE(provider.inventory.boot_id.empty());
-  EXPECT_GT(provider.inventory.memory_bytes, 0u);
+  EXPECT_FALSE(provider.inventory->boot_id.empty());
+  EXPECT_GT(provider.inventory->memory_bytes, 0u);
   EXPECT_EQ(found->shares_machine_with.value, "");
   EXPECT_TRUE(os::exists(hosts.home("ada") / ".gridctl/bin"));
 }
@@ -169,7 +169,7 @@ TEST_F(Registering, TellsTwinsByTheirKeyFirst) {
   };
   EXPECT_EQ(twin({lost, bob, ada}), std::pair(Twin::Kind::same_key, std::string("ada")));
   EXPECT_EQ(twin({bob}), std::pair(Twin::Kind::same_kernel, std::string("bob")));
-  bob.inventory.boot_id = "c";
+  bob.inventory.edit().boot_id = "c";
   EXPECT_EQ(twin({bob}).first, Twin::Kind::none) << "images are cloned with their machine id";
   bob.inventory = {};
   found = {};

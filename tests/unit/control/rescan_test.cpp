@@ -124,14 +124,14 @@ class KeepExamined : public ::testing::Test {
 
 TEST_F(KeepExamined, NotesARebootAndWhatIsDifferentSince) {
   registry::Provider found = provider_;
-  found.inventory.boot_id = "b2";
-  found.inventory.gpus.pop_back();
-  found.inventory.links.clear();
+  found.inventory.edit().boot_id = "b2";
+  found.inventory.edit().gpus.pop_back();
+  found.inventory.edit().links.clear();
   const auto changes = keep_examined(*registry_, found, WallTime{1000});
   ASSERT_TRUE(changes);
   EXPECT_EQ(changes->size(), 2u);
   EXPECT_EQ(kinds(), (std::vector<std::string>{"rebooted", "inventory_changed"}));
-  EXPECT_EQ(registry_->provider(HostName{"ada"})->inventory.gpus.size(), 1u);
+  EXPECT_EQ(registry_->provider(HostName{"ada"})->inventory->gpus.size(), 1u);
 }
 
 TEST_F(KeepExamined, LeavesWhatSomebodyElseWroteMeanwhile) {
@@ -145,8 +145,8 @@ TEST_F(KeepExamined, LeavesWhatSomebodyElseWroteMeanwhile) {
 
 TEST_F(KeepExamined, NotesThatAnotherMachineAnswers) {
   registry::Provider found = provider_;
-  found.inventory.machine_id = "m2";
-  found.inventory.boot_id = "b9";
+  found.inventory.edit().machine_id = "m2";
+  found.inventory.edit().boot_id = "b9";
   ASSERT_TRUE(keep_examined(*registry_, found, WallTime{1000}));
   EXPECT_EQ(kinds().front(), "machine_replaced");
 }
@@ -162,11 +162,11 @@ TEST(Contradictions, CompareWhatWasSaidWithWhatIsThere) {
   EXPECT_EQ(contradictions(provider).size(), 1u);
   provider.declared_gpus.clear();
   provider.engine = "docker";
-  provider.inventory.engines[0].problem = "docker: no daemon";
+  provider.inventory.edit().engines[0].problem = "docker: no daemon";
   EXPECT_EQ(contradictions(provider).size(), 1u);
   provider.engine = "auto";
   provider.host_class = "datacenter";
-  provider.inventory.gpus[0].name = "NVIDIA GeForce RTX 4090 Laptop GPU";
+  provider.inventory.edit().gpus[0].name = "NVIDIA GeForce RTX 4090 Laptop GPU";
   EXPECT_EQ(contradictions(provider).size(), 1u);
 }
 

@@ -14,18 +14,18 @@ class AHost {
   explicit AHost(std::string name) {
     facts_.name = {std::move(name)};
     facts_.host_class = "home";
-    facts_.inventory.cpus = 8;
-    facts_.inventory.memory_bytes = 32ull << 30;
-    facts_.inventory.disk_free_bytes = 100ull << 30;
-    facts_.inventory.engines = {{EngineKind::docker, "24", false, true, ""},
+    facts_.inventory.edit().cpus = 8;
+    facts_.inventory.edit().memory_bytes = 32ull << 30;
+    facts_.inventory.edit().disk_free_bytes = 100ull << 30;
+    facts_.inventory.edit().engines = {{EngineKind::docker, "24", false, true, ""},
                                 {EngineKind::podman, "4.3", true, true, ""},
                                 {EngineKind::process, "", false, false, ""}};
   }
   AHost with_gpus(int count, std::string name, std::uint64_t mib, Vendor vendor = Vendor::nvidia) && {
     for (int i = 0; i < count; ++i)
-      facts_.inventory.gpus.push_back({vendor,
+      facts_.inventory.edit().gpus.push_back({vendor,
                                        name,
-                                       facts_.name.value + "-gpu" + std::to_string(facts_.inventory.gpus.size()),
+                                       facts_.name.value + "-gpu" + std::to_string(facts_.inventory->gpus.size()),
                                        mib << 20,
                                        "",
                                        "",

@@ -67,14 +67,14 @@ TEST(Cost, TellsItsParts) {
 
 TEST(Speed, IsAsMeasuredElseAsTheModelLetsExpect) {
   HostFacts host = AHost("ada").with_gpus(2, "NVIDIA A100-SXM4-80GB", 81920);
-  const std::vector<const Gpu*> both{&host.inventory.gpus[0], &host.inventory.gpus[1]};
+  const std::vector<const Gpu*> both{&host.inventory->gpus[0], &host.inventory->gpus[1]};
   EXPECT_NEAR(speed_of(host, both), 2, 0.25);
   EXPECT_DOUBLE_EQ(speed_of(host, {both[0]}) * 2, speed_of(host, both));
   host.figures["total_flops"] = 250;  // both together
   EXPECT_DOUBLE_EQ(speed_of(host, both), 1);
   EXPECT_DOUBLE_EQ(speed_of(host, {}), 1);
   HostFacts unknown = AHost("bob").with_gpus(1, "A GPU of tomorrow", 81920);
-  EXPECT_DOUBLE_EQ(speed_of(unknown, {&unknown.inventory.gpus[0]}), k_unknown_tflops / k_reference_tflops);
+  EXPECT_DOUBLE_EQ(speed_of(unknown, {&unknown.inventory->gpus[0]}), k_unknown_tflops / k_reference_tflops);
 }
 
 job::Spec a_gpu_job() {

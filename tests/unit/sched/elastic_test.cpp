@@ -66,7 +66,7 @@ struct Grid {
     spec.resources.gpus = {{std::nullopt, {}, std::nullopt, std::nullopt, 8, 8}};
   }
   void take(std::size_t host) {
-    for (const Gpu& gpu : hosts[host].inventory.gpus) hosts[host].busy_gpus.push_back(gpu.uuid);
+    for (const Gpu& gpu : hosts[host].inventory->gpus) hosts[host].busy_gpus.push_back(gpu.uuid);
   }
   [[nodiscard]] GangWish wish() const { return {.members = 4, .near = Near::site, .members_min = job::nodes_least(spec)}; }
   [[nodiscard]] GangDecision decide(const std::vector<Avoid>& avoided = {}) const {
@@ -100,7 +100,7 @@ TEST(Elastic, LeavesOutAHostThatFailedItRatherThanStayLarge) {
 
 TEST(Elastic, OneMachineUnderTwoNamesIsOneMember) {
   Grid grid;
-  grid.hosts[0].inventory.machine_id = grid.hosts[1].inventory.machine_id = "m";
+  grid.hosts[0].inventory.edit().machine_id = grid.hosts[1].inventory.edit().machine_id = "m";
   EXPECT_EQ(grid.size(), 3u);
 }
 

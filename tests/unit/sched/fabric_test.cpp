@@ -19,8 +19,8 @@ HostFacts four(const char* name, bool pairs = true) {
   HostFacts host = AHost(name).with_gpus(4, "NVIDIA A40", 46068).at(4);
   for (std::uint32_t a = 0; a < 4; ++a)
     for (std::uint32_t b = a + 1; b < 4; ++b)
-      host.inventory.links.push_back({a, b, pairs && a / 2 == b / 2 ? LinkKind::nvlink : LinkKind::sys, 4});
-  host.inventory.nvswitch = 0;
+      host.inventory.edit().links.push_back({a, b, pairs && a / 2 == b / 2 ? LinkKind::nvlink : LinkKind::sys, 4});
+  host.inventory.edit().nvswitch = 0;
   host.site = "hpc";
   return host;
 }
@@ -58,10 +58,10 @@ TEST(Fabric, ATightJobRefusesGpusThatAreJoinedByPcie) {
 
 TEST(Fabric, AnNvswitchJoinsAllAndWhatIsNotKnownForbidsNothing) {
   HostFacts host = four("ada", false);
-  host.inventory.nvswitch = 2;
+  host.inventory.edit().nvswitch = 2;
   EXPECT_EQ(placed(wants(4), host).size(), 4u);
-  host.inventory.nvswitch = 0;
-  host.inventory.links.clear();
+  host.inventory.edit().nvswitch = 0;
+  host.inventory.edit().links.clear();
   EXPECT_EQ(placed(wants(4), host).size(), 4u);
 }
 
@@ -100,10 +100,10 @@ TEST(Fabric, ASlowLinkBindsUnlessTheHostsHaveRdmaOrTheJobNeedsLess) {
     nic.interface = "ib0";
     nic.kind = NicKind::infiniband;
     nic.up = true;
-    host.inventory.nics = {nic};
+    host.inventory.edit().nics = {nic};
   }
   EXPECT_TRUE(gang(wants(2, 2), hosts, both_ways(1e9)).plan);
-  hosts[1].inventory.nics[0].up = false;
+  hosts[1].inventory.edit().nics[0].up = false;
   EXPECT_FALSE(gang(wants(2, 2), hosts, both_ways(1e9)).plan);
   auto relaxed = wants(2, 2);
   relaxed.constraints.any_interconnect = true;

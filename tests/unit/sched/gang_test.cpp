@@ -74,7 +74,7 @@ TEST(Gang, IsAllOrNothing) {
 
 TEST(Gang, WaitsForMembersThatAreOnlyBusy) {
   World world{{h100s("ada", "hpc", 20), h100s("bob", "hpc", 20)}, {}};
-  for (const Gpu& gpu : world.hosts[1].inventory.gpus) world.hosts[1].busy_gpus.push_back(gpu.uuid);
+  for (const Gpu& gpu : world.hosts[1].inventory->gpus) world.hosts[1].busy_gpus.push_back(gpu.uuid);
   const GangDecision decision = world.place(a_gang(), {.members = 2});
   EXPECT_FALSE(decision.plan);
   EXPECT_TRUE(decision.could_ever_fit);
@@ -118,11 +118,11 @@ TEST(Gang, MayBeSpreadWhenLooselyCoupled) {
 
 TEST(Gang, TakesOneMachineOnceWhateverItsNames) {
   World world{{h100s("ada", "hpc", 20), h100s("alias", "hpc", 20)}, {}};
-  world.hosts[0].inventory.machine_id = world.hosts[1].inventory.machine_id = "m1";
+  world.hosts[0].inventory.edit().machine_id = world.hosts[1].inventory.edit().machine_id = "m1";
   EXPECT_FALSE(world.place(a_gang(), {.members = 2}).plan);
-  world.hosts[0].inventory.machine_id = world.hosts[1].inventory.machine_id = "";  // a container without one
+  world.hosts[0].inventory.edit().machine_id = world.hosts[1].inventory.edit().machine_id = "";  // a container without one
   EXPECT_TRUE(world.place(a_gang(), {.members = 2}).plan);
-  world.hosts[0].inventory.boot_id = world.hosts[1].inventory.boot_id = "b1";
+  world.hosts[0].inventory.edit().boot_id = world.hosts[1].inventory.edit().boot_id = "b1";
   EXPECT_FALSE(world.place(a_gang(), {.members = 2}).plan);
 }
 
@@ -179,18 +179,18 @@ World random_world(Draw& draw) {
   for (int i = 0; i < count; ++i) {
     const std::string name = "h" + std::to_string(i);
     HostFacts host = draw.chance(0.6) ? h100s(name.c_str(), "", 1) : a100s(name.c_str(), "", 1);
-    if (draw.chance(0.3)) host.inventory.gpus.resize(static_cast<std::size_t>(4 + draw.below(4)));
+    if (draw.chance(0.3)) host.inventory.edit().gpus.resize(static_cast<std::size_t>(4 + draw.below(4)));
     host.price_per_hour = draw.chance(0.3) ? 2 : draw.between(0.5, 9);
     host.figures["mtbf"] = draw.chance(0.3) ? 100 : draw.between(2, 2000);
-    host.figures["total_flops"] = 600.0 * static_cast<double>(host.inventory.gpus.size()) * draw.between(0.5, 1);
+    host.figures["total_flops"] = 600.0 * static_cast<double>(host.inventory->gpus.size()) * draw.between(0.5, 1);
     if (draw.chance(0.5)) host.figures["start_time"] = draw.between(10, 4000);
     if (draw.chance(0.5)) host.figures["inet_up"] = draw.between(5, 900);
     if (draw.chance(0.5)) host.figures["inet_down"] = draw.between(5, 900);
     host.site = std::vector<std::string>{"", "hpc", "lab"}[static_cast<std::size_t>(draw.below(3))];
     host.region = draw.chance(0.8) ? "DE" : "US";
     if (draw.chance(0.1)) host.reachable = false;
-    if (draw.chance(0.15)) host.busy_gpus.push_back(host.inventory.gpus.front().uuid);
-    host.inventory.machine_id = draw.chance(0.1) && i > 0 ? "m" + std::to_string(i - 1) : "m" + std::to_string(i);
+    if (draw.chance(0.15)) host.busy_gpus.push_back(host.inventory->gpus.front().uuid);
+    host.inventory.edit().machine_id = draw.chance(0.1) && i > 0 ? "m" + std::to_string(i - 1) : "m" + std::to_string(i);
     world.hosts.push_back(std::move(host));
   }
   for (int i = 0; i < count; ++i)
@@ -210,7 +210,7 @@ struct Judge {
   std::size_t gpus = 4;
 
   [[nodiscard]] bool host_is_good(const HostFacts& host) const {
-    return host.reachable && host.region == "DE" && host.inventory.gpus.size() - host.busy_gpus.size() >= gpus;
+    return host.reachable && host.region == "DE" && host.inventory->gpus.size() - host.busy_gpus.size() >= gpus;
   }
   [[nodiscard]] bool pair_is_slow(const HostFacts& a, const HostFacts& b) const {
     return std::any_of(world.links.begin(), world.links.end(), [&](const PairLink& link) {
@@ -239,9 +239,9 @@ struct Judge {
       if (!host_is_good(*host)) return 0;
     for (std::size_t i = 0; i < set.size(); ++i)
       for (std::size_t j = 0; j < i; ++j) {
-        if (set[i]->inventory.machine_id == set[j]->inventory.machine_id) return 0;
+        if (set[i]->inventory->machine_id == set[j]->inventory->machine_id) return 0;
         if (wish.near == Near::any) continue;
-        if (set[i]->inventory.gpus[0].name != set[j]->inventory.gpus[0].name) return 0;
+        if (set[i]->inventory->gpus[0].name != set[j]->inventory->gpus[0].name) return 0;
         if (pair_is_slow(*set[i], *set[j])) return 0;
       }
     if (wish.near == Near::any || one_island(set)) return 2;
@@ -251,7 +251,7 @@ struct Judge {
     HostGroup group{.speed = 1e9, .start = 0};
     for (const HostFacts* host : set) {
       std::vector<const Gpu*> some;
-      for (std::size_t i = 0; i < gpus; ++i) some.push_back(&host->inventory.gpus[i]);
+      for (std::size_t i = 0; i < gpus; ++i) some.push_back(&host->inventory->gpus[i]);
       const HostGroup one = group_of(*host, some);
       group.price_per_hour += one.price_per_hour;
       group.failures_per_hour += one.failures_per_hour;

@@ -17,11 +17,11 @@ HostFacts a_host(const std::string& name, int gpus, const std::string& model, Ve
   host.name = {name};
   host.site = site;
   host.host_class = "datacenter";
-  host.inventory.cpus = 64;
-  host.inventory.memory_bytes = 512ull << 30;
-  host.inventory.engines = {{EngineKind::process, "", false, false, ""}};
+  host.inventory.edit().cpus = 64;
+  host.inventory.edit().memory_bytes = 512ull << 30;
+  host.inventory.edit().engines = {{EngineKind::process, "", false, false, ""}};
   for (int i = 0; i < gpus; ++i)
-    host.inventory.gpus.push_back({vendor, model, name + "-" + std::to_string(i), 80ull << 30, "", "", {}});
+    host.inventory.edit().gpus.push_back({vendor, model, name + "-" + std::to_string(i), 80ull << 30, "", "", {}});
   return host;
 }
 std::vector<HostFacts> three_a100() {
@@ -83,7 +83,7 @@ TEST(Impossible, MoreMemoryThanTheNamedGpuHas) {
 
 TEST(Impossible, IsNothingThatSomebodyHas) {
   HostFacts modded = a_host("ada", 1, "NVIDIA GeForce RTX 4090");
-  modded.inventory.gpus[0].memory_bytes = 48ull << 30;
+  modded.inventory.edit().gpus[0].memory_bytes = 48ull << 30;
   EXPECT_EQ(why(AJob("RTX_4090:48GB:1"), {modded}), "possible");
   EXPECT_NE(why(AJob("RTX_4090:48GB:1")), "possible");
 }

@@ -18,12 +18,12 @@ using ::testing::IsEmpty;
 HostFacts a_host(const std::string& name, int gpus, Vendor vendor = Vendor::nvidia) {
   HostFacts host;
   host.name = {name};
-  host.inventory.cpus = 8;
-  host.inventory.engines = {{EngineKind::process, "", false, false, ""}};
+  host.inventory.edit().cpus = 8;
+  host.inventory.edit().engines = {{EngineKind::process, "", false, false, ""}};
   for (int i = 0; i < gpus; ++i) {
     Gpu gpu{vendor, "NVIDIA GeForce RTX 4090", name + std::to_string(i), 24'000'000'000, "", "", {}};
     gpu.model = "RTX 4090";
-    host.inventory.gpus.push_back(gpu);
+    host.inventory.edit().gpus.push_back(gpu);
   }
   return host;
 }
@@ -117,12 +117,12 @@ TEST(Outline, TellsWhatTheSameOrItsLikeCostsByTheList) {
   EXPECT_EQ(note({"ada0"}),
             "list price: 1.86 USD/h on demand (its like, an L40S, at AWS g6e.xlarge (us-east-1), 2026-01); here 0.70 "
             "USD/h, 38 % of that");
-  for (Gpu& gpu : host.inventory.gpus) gpu.model = "H100 SXM5 80GB";
+  for (Gpu& gpu : host.inventory.edit().gpus) gpu.model = "H100 SXM5 80GB";
   host.price_per_hour = 0;
   EXPECT_EQ(note({"ada0", "ada1"}),
             "list price: 13.76 USD/h on demand (H100 SXM5 80GB, at AWS p5.48xlarge (us-east-1), 2026-01); here free");
   EXPECT_EQ(note({}), "");
-  host.inventory.gpus[1].model = "";
+  host.inventory.edit().gpus[1].model = "";
   EXPECT_EQ(note({"ada0", "ada1"}), "") << "nobody knows what that one is";
 }
 

@@ -114,8 +114,8 @@ TEST(Place, RefusesEachHostWithItsReason) {
   EXPECT_EQ(but([](HostFacts& h) { h.labels["rack"] = "8"; }), "label");
   EXPECT_EQ(but([](HostFacts& h) { h.labels.clear(); }), "label");
   EXPECT_EQ(but([](HostFacts& h) { h.drained = true; }), "drained");
-  EXPECT_EQ(but([](HostFacts& h) { h.inventory.gpus[0].name = "NVIDIA H100"; }), "gpu");
-  EXPECT_EQ(but([](HostFacts& h) { h.inventory.gpus.clear(); }), "gpu");
+  EXPECT_EQ(but([](HostFacts& h) { h.inventory.edit().gpus[0].name = "NVIDIA H100"; }), "gpu");
+  EXPECT_EQ(but([](HostFacts& h) { h.inventory.edit().gpus.clear(); }), "gpu");
   EXPECT_EQ(but([](HostFacts& h) { h.reachable = false; }), "unreachable?");
   EXPECT_EQ(but([](HostFacts& h) { h.busy_gpus = {"ada-gpu0"}; }), "busy?");
   EXPECT_EQ(but([](HostFacts& h) { h.cpus_free = 0; }), "busy?");
@@ -127,7 +127,7 @@ TEST(Place, RefusesEachHostWithItsReason) {
             "region");
   EXPECT_EQ(but([](HostFacts& h) {
               h.reachable = false;
-              h.inventory.gpus.clear();
+              h.inventory.edit().gpus.clear();
             }),
             "gpu");
 }
@@ -162,7 +162,7 @@ TEST(Place, ChecksCpusMemoryAndDisk) {
 
 TEST(Place, GivesAJobWithoutCpusOneCpu) {
   EXPECT_EQ(place(a_job(), {AHost("ada")}, {}).placement->cpus, 1);
-  EXPECT_EQ(place(a_job(), {AHost("ada").set([](HostFacts& h) { h.inventory.cpus = 0.5; })}, {}).placement->cpus, 0.5);
+  EXPECT_EQ(place(a_job(), {AHost("ada").set([](HostFacts& h) { h.inventory.edit().cpus = 0.5; })}, {}).placement->cpus, 0.5);
 }
 
 TEST(Place, TellsGpuMemoryFromModelAndCount) {
@@ -217,19 +217,19 @@ TEST(Place, ChoosesAnEngineThatWorks) {
   plain.image.clear();
   EXPECT_EQ(engine_for(image, [](HostFacts&) {}), "docker");
   EXPECT_EQ(engine_for(image, [](HostFacts& h) { h.engine = EngineKind::podman; }), "podman");
-  EXPECT_EQ(engine_for(image, [](HostFacts& h) { h.inventory.engines[0].problem = "no permission"; }), "podman");
-  EXPECT_EQ(engine_for(image, [](HostFacts& h) { h.inventory.engines[0].limits_enforced = false; }), "podman");
+  EXPECT_EQ(engine_for(image, [](HostFacts& h) { h.inventory.edit().engines[0].problem = "no permission"; }), "podman");
+  EXPECT_EQ(engine_for(image, [](HostFacts& h) { h.inventory.edit().engines[0].limits_enforced = false; }), "podman");
   EXPECT_EQ(engine_for(image,
                        [](HostFacts& h) {
                          h.engine = EngineKind::docker;
-                         h.inventory.engines[0].problem = "x";
+                         h.inventory.edit().engines[0].problem = "x";
                        }),
             "engine");
-  EXPECT_EQ(engine_for(image, [](HostFacts& h) { h.inventory.engines.clear(); }), "engine");
+  EXPECT_EQ(engine_for(image, [](HostFacts& h) { h.inventory.edit().engines.clear(); }), "engine");
   EXPECT_EQ(engine_for(image, [](HostFacts& h) { h.engine = EngineKind::process; }), "engine");
   EXPECT_EQ(engine_for(plain, [](HostFacts&) {}), "process");
   EXPECT_EQ(engine_for(plain, [](HostFacts& h) { h.engine = EngineKind::docker; }), "engine");
-  EXPECT_EQ(engine_for(plain, [](HostFacts& h) { h.inventory.engines[2].problem = "no bash"; }), "engine");
+  EXPECT_EQ(engine_for(plain, [](HostFacts& h) { h.inventory.edit().engines[2].problem = "no bash"; }), "engine");
 }
 
 TEST(Place, StaysAwayFromAvoidedHostsWhileAnotherMayTakeTheJob) {

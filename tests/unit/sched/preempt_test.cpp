@@ -36,7 +36,7 @@ struct Grid {
   Grid& runs(const std::string& name, int host, std::vector<int> gpus, int priority, std::int64_t began = 0) {
     Holder one{{name}, priority, false, began, empty[static_cast<std::size_t>(host)].name, {}, 0.1, 0};
     for (const int gpu : gpus)
-      one.gpu_uuids.push_back(empty[static_cast<std::size_t>(host)].inventory.gpus[static_cast<std::size_t>(gpu)].uuid);
+      one.gpu_uuids.push_back(empty[static_cast<std::size_t>(host)].inventory->gpus[static_cast<std::size_t>(gpu)].uuid);
     holders.push_back(std::move(one));
     return *this;
   }

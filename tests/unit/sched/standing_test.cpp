@@ -215,13 +215,13 @@ TEST(Standing, XidsOfTheProgramAreNotesAndThoseOfTheHardwareAreNot) {
 HostFacts with_gpus(const std::string& name, int count) {
   HostFacts facts;
   facts.name = {name};
-  facts.inventory.cpus = 8;
-  facts.inventory.engines = {{EngineKind::process, "", false, false, ""}};
+  facts.inventory.edit().cpus = 8;
+  facts.inventory.edit().engines = {{EngineKind::process, "", false, false, ""}};
   for (int i = 0; i < count; ++i) {
     Gpu gpu;
     gpu.name = "NVIDIA A100-SXM4-80GB";
     gpu.uuid = name + "-gpu" + std::to_string(i);
-    facts.inventory.gpus.push_back(gpu);
+    facts.inventory.edit().gpus.push_back(gpu);
   }
   return facts;
 }

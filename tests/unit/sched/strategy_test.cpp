@@ -31,9 +31,9 @@ HostFacts a_host(const std::string& name, const char* host_class, const std::str
                              : HostFacts(AHost(name).at(price));
   host.host_class = host_class;
   host.site = site;
-  host.inventory.machine_id = name;
-  host.inventory.cpus = 64;
-  host.inventory.memory_bytes = 512ull << 30;
+  host.inventory.edit().machine_id = name;
+  host.inventory.edit().cpus = 64;
+  host.inventory.edit().memory_bytes = 512ull << 30;
   return host;
 }
 
@@ -163,8 +163,8 @@ TEST(Strategy, RenderingInferenceAndSearchGoAnywhere) {
     std::set<Vendor> vendors;
     std::size_t with_gpu = 0;
     for (const HostFacts& host : all.hosts) {
-      with_gpu += host.inventory.gpus.empty() ? 0 : 1;
-      for (const Gpu& gpu : host.inventory.gpus) vendors.insert(gpu.vendor);
+      with_gpu += host.inventory->gpus.empty() ? 0 : 1;
+      for (const Gpu& gpu : host.inventory->gpus) vendors.insert(gpu.vendor);
     }
     EXPECT_EQ(vendors.size(), 3u);
     spec.workload.tasks = 0;

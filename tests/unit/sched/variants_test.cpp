@@ -61,7 +61,7 @@ TEST(VariantsPlacing, AsksTheEngineOfTheVariantOnly) {
   job::Spec spec = for_any_vendor();
   spec.variants[0].image.clear();  // a plain process where there are NVIDIA's
   HostFacts host = with_gpu("nv", Vendor::nvidia, "NVIDIA GeForce RTX 4090", 0.4);
-  std::erase_if(host.inventory.engines, [](const Engine& engine) { return engine.kind != EngineKind::process; });
+  std::erase_if(host.inventory.edit().engines, [](const Engine& engine) { return engine.kind != EngineKind::process; });
   const Decision decision = place(spec, {host}, {});
   ASSERT_TRUE(decision.placement);
   EXPECT_EQ(decision.placement->engine, EngineKind::process);

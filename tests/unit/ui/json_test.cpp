@@ -61,7 +61,7 @@ TEST(Json, CheckpointAndProviderHaveThePromisedKeys) {
                   "verified", "pinned"}));
   registry::Provider provider;
   provider.name = HostName{"ada"};
-  provider.inventory.gpus.push_back({});
+  provider.inventory.edit().gpus.push_back({});
   const Json value = Json::parse(provider_json(provider));
   EXPECT_EQ(first_keys(value, 11), (Keys{"name", "address", "state", "engine", "gpus", "cpus", "memory_bytes", "price",
                                          "region", "reliability", "last_seen"}));

@@ -17,7 +17,7 @@ ProviderView view_of_two() {
   view.provider.name = HostName{"ada"};
   view.provider.address = "me@ada:22";
   view.provider.declared_gpus = "H100:4";
-  Inventory& in = view.provider.inventory;
+  Inventory& in = view.provider.inventory.edit();
   in.hostname = "ada";
   in.os = "Ubuntu 22.04";
   in.kernel = "6.8.0";
@@ -73,7 +73,7 @@ TEST(ProviderView, ShowsHowReliableItIs) {
 
 TEST(ProviderView, MarksWhatOnlyABenchmarkTold) {
   ProviderView view = view_of_two();
-  Gpu& gpu = view.provider.inventory.gpus[0];
+  Gpu& gpu = view.provider.inventory.edit().gpus[0];
   gpu.units = 132;
   gpu.memory_bus_bits = 5120;
   view.measured["GPU-0"] = {"units", "memory_bus_bits"};
@@ -87,7 +87,7 @@ TEST(ProviderView, MarksWhatOnlyABenchmarkTold) {
 
 TEST(ProviderView, TellsToRescanWhenTheAgentWasOlder) {
   ProviderView view = view_of_two();
-  view.provider.inventory.version = 1;
+  view.provider.inventory.edit().version = 1;
   const std::string text = provider_view(view, WallTime{}, 0, Style{});
   EXPECT_TRUE(contains(text, "gridctl provider rescan ada"));
   EXPECT_FALSE(contains(text, "needs_bench"));
@@ -95,7 +95,7 @@ TEST(ProviderView, TellsToRescanWhenTheAgentWasOlder) {
 
 TEST(ProviderView, IsSafeForATerminalWhateverTheHostSays) {
   ProviderView view = view_of_two();
-  Inventory& in = view.provider.inventory;
+  Inventory& in = view.provider.inventory.edit();
   const std::string evil = "\x1b]0;owned\x07\n\x1b[2J";
   in.hostname = in.product = in.os = in.gpus[0].name = in.gpus[0].driver = in.disks[0].mount = evil;
   in.disks[0].source = in.nics[0].model = in.nics[0].interface = evil;
@@ -111,7 +111,7 @@ TEST(ProviderView, IsSafeForATerminalWhateverTheHostSays) {
 
 TEST(ProviderView, CountsLinksWhereAMatrixWouldNotFit) {
   ProviderView view = view_of_two();
-  Inventory& in = view.provider.inventory;
+  Inventory& in = view.provider.inventory.edit();
   while (in.gpus.size() < 20) in.gpus.push_back(in.gpus[0]);
   in.links.clear();
   for (std::uint32_t a = 0; a < 20; ++a)
