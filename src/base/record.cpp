@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 
 namespace gridctl {
@@ -66,12 +68,27 @@ class Builder {
   Builder& operator=(const Builder&) = delete;
   bool Null() { return add(Kind::null); }
   bool Bool(bool value) { return add(Kind::boolean, value ? 1 : 0); }
-  bool Int(int value) { return Int64(value); }
-  bool Int64(std::int64_t value) { return add(Kind::integer, value, 0, static_cast<double>(value)); }
-  bool Uint(unsigned value) { return Uint64(value); }
-  bool Uint64(std::uint64_t value) { return add(Kind::unsigned_integer, 0, value, static_cast<double>(value)); }
-  bool Double(double value) { return add(Kind::real, 0, 0, value); }
-  bool RawNumber(const char*, unsigned, bool) { return false; }  // not asked for
+  // As text: the parser's own arithmetic overflows on numbers that a host may have made for it.
+  bool RawNumber(const char* text, unsigned size, bool) {
+    const std::string_view number(text, size);
+    if (number.find_first_of(".eE") == std::string_view::npos) {
+      std::int64_t integer = 0;
+      std::uint64_t natural = 0;
+      if (number[0] != '-' && parse_into(number, natural))
+        return add(Kind::unsigned_integer, 0, natural, static_cast<double>(natural));
+      if (parse_into(number, integer)) return add(Kind::integer, integer, 0, static_cast<double>(integer));
+    }
+    double real = 0;
+    if (!parse_into(number, real)) real = std::strtod(std::string(number).c_str(), nullptr);  // tiny, or too big
+    if (std::isfinite(real)) return add(Kind::real, 0, 0, real);
+    problem_ = "has a number that is too big";
+    return false;
+  }
+  bool Int(int) { return false; }  // these are not asked for
+  bool Int64(std::int64_t) { return false; }
+  bool Uint(unsigned) { return false; }
+  bool Uint64(std::uint64_t) { return false; }
+  bool Double(double) { return false; }
   bool String(const char* text, unsigned size, bool) {
     add(Kind::text);
     return keep({text, size}, values_.back().text);
@@ -125,7 +142,7 @@ class Builder {
   }
 
   static constexpr char k_of_surrogate = '\xED';  // with A0 and more after it
-  static constexpr unsigned k_strict = rapidjson::kParseValidateEncodingFlag | rapidjson::kParseFullPrecisionFlag;
+  static constexpr unsigned k_strict = rapidjson::kParseValidateEncodingFlag | rapidjson::kParseNumbersAsStringsFlag;
   rapidjson::Reader reader_;
   const std::size_t depth_max_;
   std::vector<record::Value> values_;

@@ -180,6 +180,7 @@ TEST(Record, SaysWhatIsWrongAndWhere) {
       {R"({"job":"j1")",
        "the picture is no JSON: Missing a comma or '}' after an object member (byte 11)"},
       {R"({"epoch":1e999})", "the picture is no JSON: Number too big to be stored in double (byte 9)"},
+      {R"({"epoch":1234e306})", "the picture has a number that is too big"},
       {R"({"title":"\ude00"})", "the picture has half a surrogate pair"},
       {R"({"title":"\ud83d"})", "the picture is no JSON: The surrogate pair in string is invalid (byte 10)"},
       {"{\"title\":\"\xED\xB8\x80\"}", "the picture is no JSON: Invalid encoding in string (byte 10)"},
