@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 namespace gridctl {
@@ -147,8 +148,7 @@ TEST(Record, IsTheSameInWhateverOrderItsMembersStand) {
   written.newer = 3;
   const auto parsed = nlohmann::json::parse(write_record(written));
   std::vector<std::string> members;
-  for (const auto& [name, value] : parsed.items())
-    members.push_back(nlohmann::json(name).dump() + ":" + value.dump());
+  for (const auto& [name, value] : parsed.items()) members.push_back(nlohmann::json(name).dump() + ":" + value.dump());
   for (std::size_t turn = 0; turn <= members.size(); ++turn) {
     std::string text;
     for (const std::string& member : members) text += (text.empty() ? "{" : ",") + member;
@@ -158,6 +158,23 @@ TEST(Record, IsTheSameInWhateverOrderItsMembersStand) {
     if (turn + 1 == members.size()) std::reverse(members.begin(), members.end());
     else std::rotate(members.begin(), members.begin() + 1, members.end());
   }
+}
+
+// Among them what the parser's own arithmetic would make of numbers that somebody chose for it.
+TEST(Record, ReadsRealNumbersToTheLastBit) {
+  const auto price = [](const std::string& number) {
+    const Result<Picture> picture = read(R"({"job":"j1","price":)" + number + "}", k_lenient_rules);
+    return picture ? picture->price : std::nullopt;
+  };
+  const std::string zeros(2000, '0'), nines(2000, '9');
+  for (const std::string& text :
+       {std::string("0.1"), std::string("-0"), std::string("1e-999"), std::string("4.9e-324"),
+        std::string("1.7976931348623157e308"), std::string("2.2250738585072011e-308"), std::string("9007199254740993"),
+        std::string("-0e-99999999999999999999"), "0." + zeros + "1", "0." + nines, "1." + nines + "e9"})
+    EXPECT_EQ(price(text), std::strtod(text.c_str(), nullptr)) << text.substr(0, 40);
+  for (const std::string& text :
+       {std::string("1e309"), "1" + zeros, std::string("0x10"), std::string("1."), std::string("+1")})
+    EXPECT_EQ(price(text), std::nullopt) << text.substr(0, 40);
 }
 
 TEST(Record, SaysWhatIsWrongAndWhere) {
@@ -177,8 +194,7 @@ TEST(Record, SaysWhatIsWrongAndWhere) {
        "the picture has a 'waits_ms' that is no number within its limits"},
       {std::string(40, '[') + std::string(40, ']'), "the picture is nested too deep"},
       {"[]", "the picture is no object"},
-      {R"({"job":"j1")",
-       "the picture is no JSON: Missing a comma or '}' after an object member (byte 11)"},
+      {R"({"job":"j1")", "the picture is no JSON: Missing a comma or '}' after an object member (byte 11)"},
       {R"({"epoch":1e999})", "the picture is no JSON: Number too big to be stored in double (byte 9)"},
       {R"({"epoch":1234e306})", "the picture has a number that is too big"},
       {R"({"title":"\ude00"})", "the picture has half a surrogate pair"},
