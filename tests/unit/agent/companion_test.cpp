@@ -72,7 +72,7 @@ class Companion : public ::testing::Test {
   // The server's status, once it has ended; -1: it goes on serving.
   [[nodiscard]] int served() {
     int status = 0;
-    for (const BootTime give_up = os::system_clock().boot() + 20s; ::waitpid(server_, &status, WNOHANG) != server_;) {
+    for (const BootTime give_up = os::system_clock().boot() + 60s; ::waitpid(server_, &status, WNOHANG) != server_;) {
       if (os::system_clock().boot() >= give_up) return -1;
       os::pause_for(5ms);
     }
@@ -94,7 +94,7 @@ class Companion : public ::testing::Test {
 
   // A caller that has proved itself and says what it likes.
   [[nodiscard]] PeerStream caller() const {
-    for (const BootTime give_up = os::system_clock().boot() + 10s;;) {
+    for (const BootTime give_up = os::system_clock().boot() + 60s;;) {
       auto connected = connect_numeric("127.0.0.2", port_, give_up, os::system_clock());
       if (!connected && os::system_clock().boot() < give_up) {
         os::pause_for(5ms);
@@ -118,7 +118,7 @@ class Companion : public ::testing::Test {
   }
   [[nodiscard]] std::string text(const std::string& name) const { return os::read_file(dir_ / name).value_or(""); }
   [[nodiscard]] bool comes(const std::string& name) const {
-    for (const BootTime give_up = os::system_clock().boot() + 20s; os::system_clock().boot() < give_up;) {
+    for (const BootTime give_up = os::system_clock().boot() + 60s; os::system_clock().boot() < give_up;) {
       if (os::exists(dir_ / name)) return true;
       os::pause_for(5ms);
     }

@@ -248,7 +248,7 @@ TEST_F(LaunchedProcess, BeginsASessionOfItsOwnWithoutWhatIsNotTheJobs) {
 TEST_F(LaunchedProcess, ItsMembersAreAllItStartedAndNotWeOurselves) {
   const std::string file = (folder_ / "pid").native();
   launch("setsid sleep 77 & echo $! > " + file + ".new; mv " + file + ".new " + file + "; wait");
-  const BootTime give_up = os::system_clock().boot() + std::chrono::seconds{20};
+  const BootTime give_up = os::system_clock().boot() + std::chrono::seconds{60};
   while (!os::exists(folder_ / "pid") && os::system_clock().boot() < give_up) os::pause_for(std::chrono::milliseconds{5});
   const auto child = os::identify(std::stoi(os::read_file(folder_ / "pid").value_or("0")));
   ASSERT_TRUE(child);
@@ -294,7 +294,7 @@ TEST(Groups, LimitWhatIsInThemAndGoWithIt) {
     for (;;) ::pause();
   }
   ASSERT_GT(child, 0);
-  const BootTime give_up = os::system_clock().boot() + std::chrono::seconds{10};
+  const BootTime give_up = os::system_clock().boot() + std::chrono::seconds{60};
   while (group.members().empty() && os::system_clock().boot() < give_up) os::pause_for(std::chrono::milliseconds{5});
   EXPECT_EQ(group.members(), std::vector{*os::identify(child)});
   ::kill(child, SIGKILL);

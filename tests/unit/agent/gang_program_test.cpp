@@ -51,7 +51,7 @@ class GangProgram : public ::testing::Test {
   }
   template <class Holds>
   static bool comes(Holds holds) {
-    const BootTime patience = os::system_clock().boot() + std::chrono::seconds{20};
+    const BootTime patience = os::system_clock().boot() + std::chrono::seconds{60};
     while (!holds() && os::system_clock().boot() < patience) os::pause_for(std::chrono::milliseconds{5});
     return holds();
   }
@@ -111,7 +111,7 @@ TEST_F(GangProgram, ACommandEndsWithWhoeverCalledIt) {
   const std::string file = (dir_ / "pid").native();
   const int caller = begin(
       "first", {"gang-run", "127.0.0.2", "echo $$ > " + file + ".new; mv " + file + ".new " + file + "; sleep 77"});
-  const BootTime patience = os::system_clock().boot() + std::chrono::seconds{20};
+  const BootTime patience = os::system_clock().boot() + std::chrono::seconds{60};
   while (!os::exists(file) && os::system_clock().boot() < patience) os::pause_for(std::chrono::milliseconds{5});
   const int pid = std::stoi(os::read_file(file).value());
   ASSERT_TRUE(os::identify(pid));

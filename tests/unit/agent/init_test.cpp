@@ -45,7 +45,7 @@ class InitTest : public ::testing::Test {
   // Waits while taking the output, as a supervisor does.
   int end(pid_t child) {
     int status = 0;
-    const BootTime give_up = os::system_clock().boot() + std::chrono::seconds{30};
+    const BootTime give_up = os::system_clock().boot() + std::chrono::seconds{60};
     while (::waitpid(child, &status, WNOHANG) == 0) {
       take_output();
       if (os::system_clock().boot() < give_up) continue;
@@ -226,7 +226,7 @@ TEST_F(InitTest, PassesASignalOnToThoseThatWaitForIt) {
          "echo ready; while :; do sleep 0.01; done");
   const pid_t init = begin();
   const auto comes = [&](const std::string& word) {
-    const BootTime give_up = os::system_clock().boot() + std::chrono::seconds{20};
+    const BootTime give_up = os::system_clock().boot() + std::chrono::seconds{60};
     while (output_.find(word) == std::string::npos && os::system_clock().boot() < give_up) take_output();
     EXPECT_NE(output_.find(word), std::string::npos) << output_;
   };

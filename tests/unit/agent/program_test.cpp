@@ -265,7 +265,7 @@ TEST_F(AgentProgram, ADeadSupervisorIsReplacedAndTheJobGoesOn) {
   connect();
   EXPECT_EQ(agent_->await_end(unwatched).exit_code, 0);
   EXPECT_EQ(agent_->log(unwatched), "started\nfinished\n");
-  const BootTime patience = os::system_clock().boot() + std::chrono::seconds{20};
+  const BootTime patience = os::system_clock().boot() + std::chrono::seconds{60};
   while (!supervisor(job) && os::system_clock().boot() < patience) os::pause_for(std::chrono::milliseconds{5});
   EXPECT_NE(supervisor(job), old);
   EXPECT_EQ(init(job), payload);
@@ -280,7 +280,7 @@ TEST_F(AgentProgram, AConnectionThatSaysNothingNoticesADeadSupervisor) {
   const auto old = supervisor(job);
   ASSERT_TRUE(old);
   kill_and_wait(*old);
-  const BootTime patience = os::system_clock().boot() + std::chrono::seconds{20};
+  const BootTime patience = os::system_clock().boot() + std::chrono::seconds{60};
   while (!supervisor(job) && os::system_clock().boot() < patience) os::pause_for(std::chrono::milliseconds{20});
   ASSERT_TRUE(supervisor(job));
   EXPECT_NE(supervisor(job), old);
@@ -537,7 +537,7 @@ TEST_F(AgentProgram, EndsAConnectionWithAFrameOfNoOperation) {
 TEST_F(AgentProgram, PushesEventsOnlyToWhoWantsThem) {
   AgentClient quiet(host_, controller_, {});
   const auto job = start(spec("events", "echo ready; sleep 80"));
-  const BootTime patience = os::system_clock().boot() + std::chrono::seconds{20};
+  const BootTime patience = os::system_clock().boot() + std::chrono::seconds{60};
   for (;;) {
     const auto frame = agent_->link().receive(patience);
     ASSERT_THAT(frame, IsOk());

@@ -81,7 +81,7 @@ TEST_F(StacksTest, NameEachProcessByItsRankAndWhatItDoes) {
   const auto sleeps = [&](const std::string& who) {
     return all.find(who + ": sleep 77.25 \n  state S (sleeping)") != std::string::npos;
   };
-  for (const BootTime give_up = os::system_clock().boot() + std::chrono::seconds{20}; os::system_clock().boot() < give_up;) {
+  for (const BootTime give_up = os::system_clock().boot() + std::chrono::seconds{60}; os::system_clock().boot() < give_up;) {
     all = text();
     if (sleeps("rank 0, process " + first) && sleeps("rank 1, process " + second)) break;
     os::pause_for(std::chrono::milliseconds{5});  // they may still be starting

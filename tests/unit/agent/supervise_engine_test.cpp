@@ -114,7 +114,7 @@ class SuperviseEngine : public ::testing::Test {
   }
   template <class Holds>
   [[nodiscard]] bool comes(Holds holds) const {
-    for (const BootTime give_up = clock_.boot() + 20s; clock_.boot() < give_up; os::pause_for(5ms))
+    for (const BootTime give_up = clock_.boot() + 60s; clock_.boot() < give_up; os::pause_for(5ms))
       if (holds()) return true;
     ADD_FAILURE() << log();
     return false;

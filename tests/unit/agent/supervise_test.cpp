@@ -31,7 +31,7 @@ class Supervise : public ::testing::Test {
   }
   [[nodiscard]] std::string log() const { return os::read_file(attempt_.path / "supervisor.log").value_or("no log"); }
   [[nodiscard]] bool comes_to(wire::AttemptPhase wanted) const {
-    for (const BootTime deadline = clock_.boot() + std::chrono::seconds{20}; clock_.boot() < deadline;) {
+    for (const BootTime deadline = clock_.boot() + std::chrono::seconds{60}; clock_.boot() < deadline;) {
       if (phase() == wanted) return true;
       os::pause_for(std::chrono::milliseconds{20});
     }

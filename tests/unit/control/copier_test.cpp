@@ -32,7 +32,7 @@ class CopierTest : public WithRemotes {
       fs::last_write_time(pack.path(), fs::file_time_type::clock::now() - 25h);
   }
   bool loop_until(const std::function<bool()>& done) {
-    const BootTime end = clock.boot() + 10s;
+    const BootTime end = clock.boot() + 60s;
     bool met = false;
     const auto timer = loop.every(10ms, [&] {
       met = done();

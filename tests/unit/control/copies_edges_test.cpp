@@ -150,7 +150,7 @@ TEST_F(Copies, AreGivenUpForADaemonThatHasNothingElseToDo) {
   testing::HandClock hand;
   Copier copier(loop, hand, paths);
   const auto loop_until = [&](const std::function<bool()>& done) {
-    const BootTime end = clock.boot() + 10s;
+    const BootTime end = clock.boot() + 60s;
     bool met = false;
     const auto timer = loop.every(10ms, [&] {
       met = done();

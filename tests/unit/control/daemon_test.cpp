@@ -37,7 +37,7 @@ using ::testing::Not;
 // At most ten seconds.
 bool until(const std::function<bool()>& done) {
   os::Clock& clock = os::system_clock();
-  for (const BootTime end = clock.boot() + 10s; clock.boot() < end; os::pause_for(10ms))
+  for (const BootTime end = clock.boot() + 60s; clock.boot() < end; os::pause_for(10ms))
     if (done()) return true;
   return false;
 }
@@ -179,7 +179,7 @@ class HostCare : public Daemon {
     EXPECT_TRUE(loop_until([&] { return jobs.fleet().find(ada.name)->is_up(); }));
   }
   bool loop_until(const std::function<bool()>& done) {
-    const BootTime end = clock.boot() + 10s;
+    const BootTime end = clock.boot() + 60s;
     bool met = false;
     const auto timer = loop.every(10ms, [&] {
       met = done();
