@@ -206,12 +206,11 @@ Result<void> Fields::choice(std::string_view key, std::string_view no, std::stri
   return {};
 }
 
-namespace {
-// Those of a list, or the one value.
 std::span<const Node> items_of(const Node& value) {
   return value.kind == Node::Kind::list ? std::span<const Node>(value.items) : std::span(&value, 1);
 }
 
+namespace {
 std::string scalar_of(const Node& value) { return value.kind == Node::Kind::scalar ? value.text : ""; }
 }  // namespace
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,8 @@ struct Source {
 
 // "the list [..]", "'abc'": for "got …".
 [[nodiscard]] std::string shown(const Node& node);
+// Those of a list, or the one value.
+[[nodiscard]] std::span<const Node> items_of(const Node& value);
 // "; did you mean 'x'?" or "".
 [[nodiscard]] std::string suggestion(std::string_view word, const std::vector<std::string>& known);
 

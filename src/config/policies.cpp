@@ -268,18 +268,12 @@ Result<job::Deadline> parse_deadline(std::string_view text) {
 }
 
 Result<void> read_deadline(const Fields& root, std::optional<job::Deadline>& into) {
-  const auto read = [&into](const Fields& fields, std::string_view key) -> Result<void> {
-    const Node* value = fields.find(key);
-    const auto deadline = parse_deadline(value != nullptr && value->kind == Node::Kind::scalar ? value->text : "");
-    if (!deadline) return fields.expected(key, deadline.error().message);
-    into = *deadline;
-    return {};
-  };
   const Node* value = root.find("deadline");
   if (value == nullptr) return {};
-  if (value->kind != Node::Kind::map) return read(root, "deadline");
+  if (value->kind != Node::Kind::map) return root.value("deadline", into, parse_deadline);
   TRY_ASSIGN(const Fields fields, Fields::open(root.source(), *value, "deadline", {"at", "hard"}));
-  TRY(read(fields, "at"));
+  if (fields.find("at") == nullptr) return fields.expected("at", parse_deadline("").error().message);
+  TRY(fields.value("at", into, parse_deadline));
   return fields.boolean("hard", into->hard);
 }
 

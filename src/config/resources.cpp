@@ -62,18 +62,14 @@ Result<std::vector<job::GpuRequest>> read_accelerators(const Fields& fields, boo
     any_order = true;
     return merge_any(gpus);
   }
-  std::vector<const Node*> items{value};
-  if (value->kind == Node::Kind::list) {
-    items.clear();
-    for (const Node& item : value->items) items.push_back(&item);
-  }
-  for (const Node* item : items) {
-    if (item->kind != Node::Kind::scalar)
-      return error_at(fields.source().file, item->at,
-                      "key '" + fields.path("accelerators") + "': expected a GPU such as A100:2, got " + shown(*item));
-    if (item->kind == Node::Kind::scalar && lower(item->text) == "none" && items.size() == 1) return gpus;
-    auto parsed = sched::parse_gpu_spec(item->text);
-    if (!parsed) return gpu_error(fields, *item, parsed.error());
+  const std::span<const Node> items = items_of(*value);
+  for (const Node& item : items) {
+    if (item.kind != Node::Kind::scalar)
+      return error_at(fields.source().file, item.at,
+                      "key '" + fields.path("accelerators") + "': expected a GPU such as A100:2, got " + shown(item));
+    if (lower(item.text) == "none" && items.size() == 1) return gpus;
+    auto parsed = sched::parse_gpu_spec(item.text);
+    if (!parsed) return gpu_error(fields, item, parsed.error());
     gpus.push_back(*std::move(parsed));
   }
   return gpus;
