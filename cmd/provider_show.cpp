@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t k_history_shown = 12;  // events; --json has all
 
 constexpr Example k_examples[] = {{"Show a host's hardware", "gridctl provider show ada"},
-                                  {"In a script", "gridctl provider show ada --json | jq .inventory->gpus"}};
+                                  {"In a script", "gridctl provider show ada --json | jq .inventory.gpus"}};
 constexpr Positional k_positionals[] = {{"NAME", Completion::provider}};
 
 Result<int> run(Context& context, const Parsed& parsed) {

@@ -71,10 +71,6 @@ std::optional<HeldSnapshot> parse_info(std::string_view text, std::uint64_t numb
   return held;
 }
 
-}  // namespace
-
-namespace {
-
 struct Bases {
   std::uint64_t of = 0;
   std::set<std::uint64_t> numbers;

@@ -175,21 +175,7 @@ Result<void> Fields::text(std::string_view key, std::string& into) const {
 }
 
 Result<void> Fields::integer(std::string_view key, int min, int max, int& into) const {
-  const Node* value = find(key);
-  if (value == nullptr) return {};
-  const auto parsed = parse_integer(value->kind == Node::Kind::scalar ? value->text : "", min, max);
-  if (!parsed) return expected(key, parsed.error().message);
-  into = *parsed;
-  return {};
-}
-
-Result<void> Fields::number(std::string_view key, Limits limits, double& into) const {
-  const Node* value = find(key);
-  if (value == nullptr) return {};
-  const auto parsed = parse_decimal(value->kind == Node::Kind::scalar ? value->text : "", limits);
-  if (!parsed) return expected(key, parsed.error().message);
-  into = *parsed;
-  return {};
+  return value(key, into, [&](std::string_view text) { return parse_integer(text, min, max); });
 }
 
 Result<void> Fields::duration(std::string_view key, Duration min, Duration max, Duration& into) const {
@@ -211,12 +197,20 @@ Result<void> Fields::boolean(std::string_view key, bool& into) const {
   return {};
 }
 
-namespace {
-// Those of a list, or the one value.
+Result<void> Fields::choice(std::string_view key, std::string_view no, std::string_view yes, bool& into) const {
+  std::string word;
+  TRY(text(key, word));
+  if (word.empty()) return {};
+  if (word != no && word != yes) return expected(key, std::string(no) + " or " + std::string(yes));
+  into = word == yes;
+  return {};
+}
+
 std::span<const Node> items_of(const Node& value) {
   return value.kind == Node::Kind::list ? std::span<const Node>(value.items) : std::span(&value, 1);
 }
 
+namespace {
 std::string scalar_of(const Node& value) { return value.kind == Node::Kind::scalar ? value.text : ""; }
 }  // namespace
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,8 @@ struct Source {
 
 // "the list [..]", "'abc'": for "got …".
 [[nodiscard]] std::string shown(const Node& node);
+// Those of a list, or the one value.
+[[nodiscard]] std::span<const Node> items_of(const Node& value);
 // "; did you mean 'x'?" or "".
 [[nodiscard]] std::string suggestion(std::string_view word, const std::vector<std::string>& known);
 
@@ -36,6 +39,10 @@ struct Limits {
 };
 
 inline constexpr Limits k_budget_limits{0, 1e9};  // USD
+
+// Strict decimal numbers: no exponent, no leading zero, no hexadecimal, no sign.
+[[nodiscard]] Result<double> parse_decimal(std::string_view text, Limits limits);
+[[nodiscard]] Result<int> parse_integer(std::string_view text, int min, int max);
 
 class Fields {
  public:
@@ -58,9 +65,22 @@ class Fields {
 
   [[nodiscard]] Result<void> text(std::string_view key, std::string& into) const;
   [[nodiscard]] Result<void> integer(std::string_view key, int min, int max, int& into) const;
-  [[nodiscard]] Result<void> number(std::string_view key, Limits limits, double& into) const;
+  [[nodiscard]] Result<void> number(std::string_view key, Limits limits, auto& into) const {  // a double, or optional
+    return value(key, into, [&](std::string_view text) { return parse_decimal(text, limits); });
+  }
   [[nodiscard]] Result<void> duration(std::string_view key, Duration min, Duration max, Duration& into) const;
   [[nodiscard]] Result<void> boolean(std::string_view key, bool& into) const;
+  // By a function whose error says what is expected.
+  [[nodiscard]] Result<void> value(std::string_view key, auto& into, auto parse) const {
+    const Node* node = find(key);
+    if (node == nullptr) return {};
+    const auto parsed = parse(node->kind == Node::Kind::scalar ? std::string_view(node->text) : "");
+    if (!parsed) return expected(key, parsed.error().message);
+    into = *parsed;
+    return {};
+  }
+  // One of two words; the second is `true`.
+  [[nodiscard]] Result<void> choice(std::string_view key, std::string_view no, std::string_view yes, bool& into) const;
   // One word or a list of words.
   [[nodiscard]] Result<void> words(std::string_view key, std::vector<std::string>& into) const;
   // One exit code or a list of them, 1..255.
@@ -72,9 +92,5 @@ class Fields {
   const Node* node_;
   std::string path_;
 };
-
-// Strict decimal numbers: no exponent, no leading zero, no hexadecimal, no sign.
-[[nodiscard]] Result<double> parse_decimal(std::string_view text, Limits limits);
-[[nodiscard]] Result<int> parse_integer(std::string_view text, int min, int max);
 
 }  // namespace gridctl::config

@@ -56,13 +56,12 @@ Result<void> read_name(const Fields& root, job::Spec& spec) {
   return {};
 }
 
-const Node* mapping(const Fields& root, std::string_view key, Result<void>& problem) {
+Result<const Node*> mapping(const Fields& root, std::string_view key) {
   const Node* value = root.find(key);
-  if (value == nullptr) return nullptr;
-  if (value->kind != Node::Kind::map) problem = root.expected(key, "a mapping of names to values");
-  else if (value->keys.size() > k_variables_max)
-    problem = root.error(key, "more than " + std::to_string(k_variables_max) + " variables");
-  return problem ? value : nullptr;
+  if (value != nullptr && value->kind != Node::Kind::map) return root.expected(key, "a mapping of names to values");
+  if (value != nullptr && value->keys.size() > k_variables_max)
+    return root.error(key, "more than " + std::to_string(k_variables_max) + " variables");
+  return value;
 }
 
 // --env and --secret: "K=V", or "K" for the value in this environment.
@@ -100,9 +99,7 @@ Result<void> read_envs(const Fields& root, const Context& context, job::Spec& sp
     TRY_ASSIGN(auto pair, assignment("--env", text, context));
     given.insert_or_assign(std::move(pair.first), std::move(pair.second));
   }
-  Result<void> problem;
-  const Node* envs = mapping(root, "envs", problem);
-  TRY(problem);
+  TRY_ASSIGN(const Node* envs, mapping(root, "envs"));
   for (std::size_t i = 0; envs != nullptr && i < envs->keys.size(); ++i) {
     const Key& name = envs->keys[i];
     TRY_ASSIGN(const auto value, variable(root.source(), "envs", name, envs->items[i]));
@@ -124,9 +121,7 @@ Result<void> read_secrets(const Fields& root, const Context& context, ParsedJob&
                                        "--secret " + pair.first);
     job.secrets.insert_or_assign(std::move(pair.first), std::move(pair.second));
   }
-  Result<void> problem;
-  const Node* secrets = mapping(root, "secrets", problem);
-  TRY(problem);
+  TRY_ASSIGN(const Node* secrets, mapping(root, "secrets"));
   for (std::size_t i = 0; secrets != nullptr && i < secrets->keys.size(); ++i) {
     const Key& name = secrets->keys[i];
     TRY_ASSIGN(const auto literal, variable(root.source(), "secrets", name, secrets->items[i]));
@@ -221,14 +216,6 @@ Result<void> read_owner(const Fields& root, std::string& into) {
   return root.expected("owner", "at most 63 lower-case letters, digits and inner '-'");
 }
 
-Result<void> read_sensitivity(const Fields& root, job::Constraints& into) {
-  std::string word;
-  TRY(root.text("sensitivity", word));
-  if (!word.empty() && word != "private" && word != "normal") return root.expected("sensitivity", "normal or private");
-  into.is_private = word == "private";
-  return {};
-}
-
 // `read` is told how each of them went.
 void read_policies(const Fields& root, job::Spec& spec, const std::function<void(Result<void>)>& read) {
   Source& source = root.source();
@@ -241,7 +228,7 @@ void read_policies(const Fields& root, job::Spec& spec, const std::function<void
   read(read_optimize(root, spec.optimize));
   read(root.integer("priority", job::k_priority_min, job::k_priority_max, spec.priority));
   read(read_owner(root, spec.owner));
-  read(read_sensitivity(root, spec.constraints));
+  read(root.choice("sensitivity", "normal", "private", spec.constraints.is_private));
   Duration most{};
   read(root.duration("max_duration", 1s, 24h * 3650, most));
   if (most > Duration{}) spec.max_duration = most;
@@ -303,23 +290,18 @@ Result<void> apply_overrides(const Context& context, ParsedJob& job) {
       job.spec.resources.gpus = {*gpu};
     }
   }
-  if (options.cpus) {
-    const auto cpus = parse_cpus(*options.cpus);
-    if (!cpus) return bad("--cpus", cpus.error(), *options.cpus);
-    job.spec.resources.cpus = *cpus;
-  }
-  for (const auto& [option, text, into] : {std::tuple{"--memory", &options.memory, &job.spec.resources.memory_bytes},
-                                           std::tuple{"--disk", &options.disk, &job.spec.resources.disk_bytes}}) {
-    if (!*text) continue;
-    const auto size = parse_gib(**text);
-    if (!size) return bad(option, size.error(), **text);
-    *into = *size;
-  }
-  if (options.priority) {
-    const auto priority = parse_integer(*options.priority, job::k_priority_min, job::k_priority_max);
-    if (!priority) return bad("--priority", priority.error(), *options.priority);
-    job.spec.priority = *priority;
-  }
+  const auto set = [&](std::string_view option, const auto& text, auto& into, auto parse) -> Result<void> {
+    if (!text) return {};
+    const auto value = parse(*text);
+    if (!value) return bad(option, value.error(), *text);
+    into = *value;
+    return {};
+  };
+  TRY(set("--cpus", options.cpus, job.spec.resources.cpus, parse_cpus));
+  TRY(set("--memory", options.memory, job.spec.resources.memory_bytes, parse_gib));
+  TRY(set("--disk", options.disk, job.spec.resources.disk_bytes, parse_gib));
+  TRY(set("--priority", options.priority, job.spec.priority,
+          [](std::string_view text) { return parse_integer(text, job::k_priority_min, job::k_priority_max); }));
   if (options.image) {
     if (!job.spec.variants.empty())
       return make_error(Code::usage, "--image: the job file's variants say which image runs where");

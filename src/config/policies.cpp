@@ -88,9 +88,7 @@ Result<void> read_labels(const Fields& fields, job::Constraints& into) {
   }
   return {};
 }
-}  // namespace
 
-namespace {
 Result<void> read_keep(Source& source, const Fields& checkpoint, job::KeepPolicy& into) {
   const Node* node = checkpoint.find("keep");
   if (node == nullptr || node->kind != Node::Kind::map) return checkpoint.integer("keep", 1, k_keep_max, into.last);
@@ -111,9 +109,7 @@ Result<void> read_keep(Source& source, const Fields& checkpoint, job::KeepPolicy
   into.highest = prefer == "highest";
   return {};
 }
-}  // namespace
 
-namespace {
 Result<void> read_upload_limit(const Fields& fields, std::uint64_t& into) {
   std::string text;
   TRY(fields.text("upload_limit", text));
@@ -123,17 +119,6 @@ Result<void> read_upload_limit(const Fields& fields, std::uint64_t& into) {
   if (!rate || *rate < job::k_upload_limit_min)
     return fields.expected("upload_limit", "bytes a second such as 20MB/s, 100kB/s at least");
   into = *rate;
-  return {};
-}
-
-// One of two words; the second is `true`.
-Result<void> read_choice(const Fields& fields, std::string_view key, std::string_view no, std::string_view yes,
-                         bool& into) {
-  std::string word;
-  TRY(fields.text(key, word));
-  if (word.empty()) return {};
-  if (word != no && word != yes) return fields.expected(key, std::string(no) + " or " + std::string(yes));
-  into = word == yes;
   return {};
 }
 }  // namespace
@@ -168,7 +153,7 @@ Result<void> read_checkpoint(Source& source, const Node& node, const std::map<st
   TRY(fields.boolean("standby", into.standby));
   TRY(fields.integer("copies", 1, job::k_copies_max, into.copies));
   TRY(read_upload_limit(fields, into.upload_limit));
-  TRY(read_choice(fields, "shards", "all", "local", into.local_shards));
+  TRY(fields.choice("shards", "all", "local", into.local_shards));
   return read_keep(source, fields, into.keep);
 }
 
@@ -180,9 +165,9 @@ Result<void> read_recovery(Source& source, const Node& node, job::RecoveryPolicy
   TRY(fields.integer("max_failures", 0, k_failures_max, into.max_failures));
   TRY(fields.duration("lease", k_lease_min, k_lease_max, into.lease));
   bool tell = into.hangs == job::Hangs::tell, replace = into.stragglers == job::Stragglers::replace;
-  TRY(read_choice(fields, "hangs", "restart", "tell", tell));
-  TRY(read_choice(fields, "stragglers", "tell", "replace", replace));
-  TRY(read_choice(fields, "restore_from", "any", "trusted", into.only_trusted));
+  TRY(fields.choice("hangs", "restart", "tell", tell));
+  TRY(fields.choice("stragglers", "tell", "replace", replace));
+  TRY(fields.choice("restore_from", "any", "trusted", into.only_trusted));
   into.hangs = tell ? job::Hangs::tell : job::Hangs::restart;
   into.stragglers = replace ? job::Stragglers::replace : job::Stragglers::tell;
   if (const Node* on_exit = fields.find("on_exit")) {
@@ -226,15 +211,13 @@ Result<void> read_constraints(Source& source, const Node& node, job::Constraints
     TRY(read_query(source, *query, "constraints.query", into.query));
   }
   TRY(read_region(fields, into));
-  TRY(read_choice(fields, "interconnect", "fast", "any", into.any_interconnect));
+  TRY(fields.choice("interconnect", "fast", "any", into.any_interconnect));
   TRY(fields.words("class", into.classes));
   for (const std::string& word : into.classes)
     if (std::ranges::find(k_classes, word) == k_classes.end())
       return fields.error("class", "expected datacenter, cloud, market or home, got '" + excerpt(word) + "'" +
                                        suggestion(word, k_classes));
-  double price = -1;
-  TRY(fields.number("max_price", {0, k_money_max}, price));
-  if (price >= 0) into.max_price = price;
+  TRY(fields.number("max_price", {0, k_money_max}, into.max_price));
   TRY(fields.words("providers", into.providers));
   for (const std::string& name : into.providers)
     if (auto checked = check_name("provider", name); !checked)
@@ -254,10 +237,7 @@ Result<void> read_container(Source& source, const Node& node, std::optional<bool
 
 Result<void> read_budget(Source& source, const Node& node, std::optional<double>& total) {
   TRY_ASSIGN(const Fields fields, Fields::open(source, node, "budget", {"total"}));
-  double value = -1;
-  TRY(fields.number("total", k_budget_limits, value));
-  if (value >= 0) total = value;
-  return {};
+  return fields.number("total", k_budget_limits, total);
 }
 
 Result<void> read_replication(Source& source, const Node& node, job::Spec& spec) {
@@ -288,18 +268,12 @@ Result<job::Deadline> parse_deadline(std::string_view text) {
 }
 
 Result<void> read_deadline(const Fields& root, std::optional<job::Deadline>& into) {
-  const auto read = [&into](const Fields& fields, std::string_view key) -> Result<void> {
-    const Node* value = fields.find(key);
-    const auto deadline = parse_deadline(value != nullptr && value->kind == Node::Kind::scalar ? value->text : "");
-    if (!deadline) return fields.expected(key, deadline.error().message);
-    into = *deadline;
-    return {};
-  };
   const Node* value = root.find("deadline");
   if (value == nullptr) return {};
-  if (value->kind != Node::Kind::map) return read(root, "deadline");
+  if (value->kind != Node::Kind::map) return root.value("deadline", into, parse_deadline);
   TRY_ASSIGN(const Fields fields, Fields::open(root.source(), *value, "deadline", {"at", "hard"}));
-  TRY(read(fields, "at"));
+  if (fields.find("at") == nullptr) return fields.expected("at", parse_deadline("").error().message);
+  TRY(fields.value("at", into, parse_deadline));
   return fields.boolean("hard", into->hard);
 }
 

@@ -62,18 +62,14 @@ Result<std::vector<job::GpuRequest>> read_accelerators(const Fields& fields, boo
     any_order = true;
     return merge_any(gpus);
   }
-  std::vector<const Node*> items{value};
-  if (value->kind == Node::Kind::list) {
-    items.clear();
-    for (const Node& item : value->items) items.push_back(&item);
-  }
-  for (const Node* item : items) {
-    if (item->kind != Node::Kind::scalar)
-      return error_at(fields.source().file, item->at,
-                      "key '" + fields.path("accelerators") + "': expected a GPU such as A100:2, got " + shown(*item));
-    if (item->kind == Node::Kind::scalar && lower(item->text) == "none" && items.size() == 1) return gpus;
-    auto parsed = sched::parse_gpu_spec(item->text);
-    if (!parsed) return gpu_error(fields, *item, parsed.error());
+  const std::span<const Node> items = items_of(*value);
+  for (const Node& item : items) {
+    if (item.kind != Node::Kind::scalar)
+      return error_at(fields.source().file, item.at,
+                      "key '" + fields.path("accelerators") + "': expected a GPU such as A100:2, got " + shown(item));
+    if (lower(item.text) == "none" && items.size() == 1) return gpus;
+    auto parsed = sched::parse_gpu_spec(item.text);
+    if (!parsed) return gpu_error(fields, item, parsed.error());
     gpus.push_back(*std::move(parsed));
   }
   return gpus;
@@ -121,34 +117,6 @@ Result<void> read_job_recovery(const Fields& resources, job::RecoveryPolicy& int
     return fields.expected("strategy", std::string(k_strategies));
   TRY(fields.integer("max_restarts_on_errors", 0, 1000, into.max_failures));
   return fields.exit_codes("recover_on_exit_codes", into.restart_on);
-}
-
-Result<void> read_amount(const Fields& fields, std::string_view key, std::uint64_t& into) {
-  const Node* value = fields.find(key);
-  if (value == nullptr) return {};
-  const auto parsed = parse_gib(value->kind == Node::Kind::scalar ? value->text : "");
-  if (!parsed) return fields.expected(key, parsed.error().message);
-  into = *parsed;
-  return {};
-}
-
-Result<void> read_cpus(const Fields& fields, job::Resources& into) {
-  if (const Node* value = fields.find("cpus")) {
-    const auto parsed = parse_cpus(value->kind == Node::Kind::scalar ? value->text : "");
-    if (!parsed) return fields.expected("cpus", parsed.error().message);
-    into.cpus = *parsed;
-  }
-  return {};
-}
-
-Result<void> read_memory(const Fields& fields, job::Resources& into) {
-  return read_amount(fields, "memory", into.memory_bytes);
-}
-
-Result<void> read_disk(const Fields& fields, job::Resources& into) {
-  // SkyPilot makes a disk of that size: a wish that a host of one's own cannot fail.
-  fields.ignore("disk_size", "it is the size of a cloud machine's disk; 'disk: 100' asks for free space on the host");
-  return read_amount(fields, "disk", into.disk_bytes);
 }
 
 // any_of and ordered: alternatives. Only their accelerators can differ here.
@@ -220,7 +188,11 @@ Result<void> read_resources(Source& source, const Node& node, const Context& con
   else errors.push_back(std::move(gpus).error());
   read(read_alternatives(fields, "any_of", spec.resources));
   read(read_alternatives(fields, "ordered", spec.resources));
-  for (const auto part : {&read_cpus, &read_memory, &read_disk}) read(part(fields, spec.resources));
+  read(fields.value("cpus", spec.resources.cpus, parse_cpus));
+  read(fields.value("memory", spec.resources.memory_bytes, parse_gib));
+  // SkyPilot makes a disk of that size: a wish that a host of one's own cannot fail.
+  fields.ignore("disk_size", "it is the size of a cloud machine's disk; 'disk: 100' asks for free space on the host");
+  read(fields.value("disk", spec.resources.disk_bytes, parse_gib));
   read(read_infra(fields, context, spec.constraints));
   read(read_spot(fields));
   read(read_job_recovery(fields, spec.recovery));

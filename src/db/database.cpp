@@ -96,8 +96,7 @@ Result<bool> Statement::next() {
 }
 
 Result<void> Statement::run() {
-  TRY_ASSIGN(bool row, next());
-  static_cast<void>(row);
+  TRY(next());
   return {};
 }
 

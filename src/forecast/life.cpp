@@ -58,8 +58,7 @@ void Life::place() {
   const Scheduler::Answer& answer = scheduler_.place(present(), state_.avoided);
   if (answer.members.empty()) {
     blocked_at_ = now_;
-    apply(job::NotPlaced{answer.could_ever_fit, answer.reason});
-    return;
+    return apply(job::NotPlaced{answer.could_ever_fit, answer.reason});
   }
   blocked_at_.reset();
   on_ = answer.hosts;
@@ -165,20 +164,13 @@ void Life::ended() {
   idle_since_ = now_;
   commit(saved.count, began_ + duration_of(saved.safe_at).count());
   const Epoch epoch = state_.epoch;
-  for (int rank = 0; rank < static_cast<int>(on_.size()); ++rank) {
-    job::End end;
-    end.exit_code = 0;
-    end.rank = rank;
-    apply(job::AttemptEnded{epoch, end});
-  }
+  for (int rank = 0; rank < static_cast<int>(on_.size()); ++rank)
+    apply(job::AttemptEnded{epoch, {job::EndKind::exited, 0, 0, "", rank}});
 }
 
 // One of a gang whose other member is gone.
 void Life::stopped(std::size_t host) {
-  job::End end;
-  end.kind = job::EndKind::stopped;
-  end.rank = rank_on(host);
-  apply(job::AttemptEnded{state_.epoch, end});
+  apply(job::AttemptEnded{state_.epoch, {job::EndKind::stopped, -1, 0, "", rank_on(host)}});
 }
 
 void Life::pay(double seconds) {

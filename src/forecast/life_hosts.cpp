@@ -188,16 +188,11 @@ void Life::connected(std::size_t index) {
   if (const int rank = rank_on(index); rank >= 0) {
     const std::uint64_t started_on = started_on_[static_cast<std::size_t>(rank)];
     const bool starting = started_on == 0 && std::holds_alternative<job::Launching>(state_.phase);
-    if (starting) {
-      launch();
-    } else if (started_on != host.life && std::holds_alternative<job::Collecting>(state_.phase)) {
+    if (starting) launch();
+    else if (started_on != host.life && std::holds_alternative<job::Collecting>(state_.phase))
       collected(rank);  // nothing of the result is left
-    } else if (started_on != host.life) {
-      job::End end;
-      end.kind = job::EndKind::host_rebooted;
-      end.rank = rank;
-      apply(job::AttemptEnded{state_.epoch, end});
-    }
+    else if (started_on != host.life)
+      apply(job::AttemptEnded{state_.epoch, {job::EndKind::host_rebooted, -1, 0, "", rank}});
   }
   if (!done_) settle(index);
   if (!done_ && !is_on(index)) judge_stay();

@@ -5,52 +5,52 @@
 #include <array>
 #include <utility>
 
+#include "base/names.hpp"
 #include "job/state_step.hpp"
 
 namespace gridctl::job {
 
 namespace {
-constexpr std::array<std::string_view, 7> k_state_names{"PENDING",   "STARTING", "RUNNING",  "RECOVERING",
-                                                        "SUCCEEDED", "FAILED",   "CANCELLED"};
+constexpr Names<JobState, JobState::cancelled> k_state_names{"PENDING",   "STARTING", "RUNNING",  "RECOVERING",
+                                                             "SUCCEEDED", "FAILED",   "CANCELLED"};
 }  // namespace
 
-std::string_view state_name(JobState state) { return k_state_names[static_cast<std::size_t>(state)]; }
+std::string_view state_name(JobState state) { return k_state_names(state); }
 
 Result<JobState> parse_state_name(std::string_view name) {
-  for (std::size_t i = 0; i < k_state_names.size(); ++i)
-    if (k_state_names[i] == name) return static_cast<JobState>(i);
+  if (const std::optional<JobState> state = k_state_names.find(name)) return *state;
   return make_error(Code::usage, "'" + std::string(name.substr(0, 40)) + "' is not a job state");
 }
 
 bool is_final(JobState state) { return state >= JobState::succeeded; }
 
 std::string_view end_kind_name(EndKind kind) {
-  static constexpr std::array<std::string_view, 15> k_names{
+  static constexpr Names<EndKind, EndKind::not_started> k_names{
       "exited",        "signalled", "oom",          "stopped",   "lease_expired",
       "host_rebooted", "vanished",  "start_failed", "disk_full", "image_failed",
       "absent",        "host_lost", "limit",        "hung",      "not_started"};
-  return k_names[static_cast<std::size_t>(kind)];
+  return k_names(kind);
 }
 
 std::string_view part_name(Part part) {
-  static constexpr std::array<std::string_view, 6> k_names{"placed",  "prepared", "promised",
-                                                           "running", "ended",    "collected"};
-  return k_names[static_cast<std::size_t>(part)];
+  static constexpr Names<Part, Part::collected> k_names{"placed",  "prepared", "promised",
+                                                        "running", "ended",    "collected"};
+  return k_names(part);
 }
 
 bool Attempt::all(Part part) const {
-  return std::all_of(members.begin(), members.end(), [&](const Member& member) { return member.part >= part; });
+  return std::ranges::all_of(members, [&](const Member& member) { return member.part >= part; });
 }
 
 const Member* Attempt::member(int rank) const {
-  const auto found = std::find_if(members.begin(), members.end(), [&](const Member& m) { return m.rank == rank; });
+  const auto found = std::ranges::find(members, rank, &Member::rank);
   return found == members.end() ? nullptr : &*found;
 }
 
 Member* Attempt::member(int rank) { return const_cast<Member*>(std::as_const(*this).member(rank)); }
 
 const Member* Attempt::on(const HostName& host) const {
-  const auto found = std::find_if(members.begin(), members.end(), [&](const Member& m) { return m.host == host; });
+  const auto found = std::ranges::find(members, host, &Member::host);
   return found == members.end() ? nullptr : &*found;
 }
 
@@ -86,9 +86,7 @@ const Attempt* State::attempt() const {
       phase);
 }
 
-bool State::is_suspect(CheckpointSeq seq) const {
-  return std::find(suspects.begin(), suspects.end(), seq) != suspects.end();
-}
+bool State::is_suspect(CheckpointSeq seq) const { return std::ranges::find(suspects, seq) != suspects.end(); }
 
 std::string_view State::moving() const {
   return std::visit(Overloaded{[](const Stopping& p) -> std::string_view { return p.moving; },
@@ -157,8 +155,9 @@ std::vector<Effect> pending(const State& state) {
              state.phase);
   // A host cleans up after an epoch and all older ones: the oldest first, before what it has saved is removed unread.
   for (const PendingCleanup& end : state.pending_cleanups)
-    if (std::none_of(state.pending_cleanups.begin(), state.pending_cleanups.end(),
-                     [&](const PendingCleanup& other) { return other.host == end.host && other.epoch < end.epoch; }))
+    if (std::ranges::none_of(state.pending_cleanups, [&](const PendingCleanup& other) {
+          return other.host == end.host && other.epoch < end.epoch;
+        }))
       effects.push_back(CleanUp{end});
   return effects;
 }
@@ -186,7 +185,7 @@ Step step(const State& state, const TimedEvent& event) {
   const bool asked_again =
       std::holds_alternative<NotPlaced>(event.what) && std::holds_alternative<Waiting>(out.state.phase);
   for (Effect& effect : pending(out.state)) {
-    const bool is_new = std::find(before.begin(), before.end(), effect) == before.end();
+    const bool is_new = std::ranges::find(before, effect) == before.end();
     if (is_new || (asked_again && std::holds_alternative<Place>(effect))) out.effects.push_back(std::move(effect));
   }
   return out;

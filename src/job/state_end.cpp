@@ -2,6 +2,7 @@
 // The state machine when an attempt ends: what becomes of the job.
 #include <algorithm>
 #include <csignal>
+#include <set>
 #include <utility>
 
 #include "base/text.hpp"
@@ -50,9 +51,8 @@ std::optional<End> cause_of(const Attempt& attempt, std::optional<End> known, bo
 // Of what was stopped by our order. A member of a gang that fails while others are being stopped fails because they are
 // gone; and one that was done is no success of those that were not.
 End end_by_order(const Attempt& attempt, const std::optional<End>& cause) {
-  const auto stopped = std::find_if(attempt.members.begin(), attempt.members.end(), [](const Member& member) {
-    return member.end && member.end->kind == EndKind::stopped;
-  });
+  const auto stopped = std::ranges::find_if(
+      attempt.members, [](const Member& member) { return member.end && member.end->kind == EndKind::stopped; });
   if (stopped != attempt.members.end() && (!cause || !is_hosts(*cause))) return *stopped->end;
   return cause ? *cause : *attempt.lead().end;
 }
@@ -127,12 +127,10 @@ void Stepper::operator()(const HostLost& event) {
   s().pending_cleanups.push_back({member->host, found->epoch, found->number, true, event.rank});
   if (!was_ended) member->end = lost;
   const Attempt attempt = *found;
-  if (const Collecting* collecting = phase<Collecting>()) {
-    const Collecting known = *collecting;
-    if (attempt.all(Part::collected)) finish(attempt, known.end, known.moving);
-    return;
-  }
-  after_end(attempt);
+  const Collecting* collecting = phase<Collecting>();
+  if (collecting == nullptr) return after_end(attempt);
+  const Collecting known = *collecting;
+  if (attempt.all(Part::collected)) finish(attempt, known.end, known.moving);
 }
 
 // One that has failed or is gone ends the gang: the others would wait for it for ever.
@@ -206,9 +204,9 @@ void Stepper::operator()(const Collected& event) {
 // Those that were given up are to be cleaned up already.
 void Stepper::clean_up(const Attempt& attempt) {
   for (const Member& member : attempt.members) {
-    const bool known =
-        std::any_of(s().pending_cleanups.begin(), s().pending_cleanups.end(),
-                    [&](const PendingCleanup& end) { return end.host == member.host && end.epoch == attempt.epoch; });
+    const bool known = std::ranges::any_of(s().pending_cleanups, [&](const PendingCleanup& end) {
+      return end.host == member.host && end.epoch == attempt.epoch;
+    });
     if (!known) s().pending_cleanups.push_back({member.host, attempt.epoch, attempt.number, false, member.rank});
   }
 }
@@ -231,7 +229,7 @@ void Stepper::finish(const Attempt& attempt, const End& end, const std::string& 
   s().recovering = true;
   if (moved) return move_on(attempt, moving);
   const auto listed = [&](const std::vector<int>& codes) {
-    return end.kind == EndKind::exited && std::find(codes.begin(), codes.end(), end.exit_code) != codes.end();
+    return end.kind == EndKind::exited && std::ranges::find(codes, end.exit_code) != codes.end();
   };
   if (listed(s().policy.fail_on)) {
     done(JobState::failed, end.exit_code, "exit_code", in_words(end) + " ends the job (recovery.on_exit.fail)");
@@ -267,11 +265,10 @@ void Stepper::charge(const Attempt& attempt, const End& end) {
   avoid(host, "the job failed there: " + in_words(end));
   std::string hopeless = never_works(end);
   if (hopeless.empty() && go_back(attempt, end)) return;
-  std::vector<std::string> same_on;  // distinct hosts where it ended in the same way
+  std::set<std::string> same_on;  // hosts where it ended in the same way
   for (const Failure& failure : s().failures) {
     const bool same = failure.exit_code == end.exit_code && failure.signal == end.signal;
-    if (same && std::find(same_on.begin(), same_on.end(), failure.host.value) == same_on.end())
-      same_on.push_back(failure.host.value);
+    if (same) same_on.insert(failure.host.value);
   }
   const int count = static_cast<int>(s().failures.size());
   const int most = std::max(s().policy.max_failures, 1);
@@ -285,8 +282,7 @@ void Stepper::charge(const Attempt& attempt, const End& end) {
   if (count >= most || !hopeless.empty()) {
     text += withdraw_marks(s());
     const std::optional<int> code = end.kind == EndKind::exited ? std::optional{end.exit_code} : std::nullopt;
-    done(JobState::failed, code, "program_failed", std::move(text));
-    return;
+    return done(JobState::failed, code, "program_failed", std::move(text));
   }
   record("program_failed", text, attempt.epoch, host);
   wait("program_failed", std::move(text));
@@ -324,16 +320,12 @@ void Stepper::retry_elsewhere(const Attempt& attempt, const End& end) {
   const bool image = end.kind == EndKind::image_failed;
   if (end.kind == EndKind::start_failed || end.kind == EndKind::disk_full || image) avoid(host, in_words(end));
   else if (barren) avoid(host, "attempts end there before they have saved anything: " + in_words(end));
-  if (end.kind == EndKind::start_failed && ++s().start_failures_in_row >= start_failures_max(attempt)) {
-    done(JobState::failed, std::nullopt, "start_failed",
-         "could not be started " + std::to_string(s().start_failures_in_row) + " times in a row, last on " +
-             host.value + ": " + end.detail);
-    return;
-  }
-  if (image && ++s().start_failures_in_row >= k_image_failures_max) {
-    done(JobState::failed, std::nullopt, "image_failed", in_words(end));
-    return;
-  }
+  if (end.kind == EndKind::start_failed && ++s().start_failures_in_row >= start_failures_max(attempt))
+    return done(JobState::failed, std::nullopt, "start_failed",
+                "could not be started " + std::to_string(s().start_failures_in_row) + " times in a row, last on " +
+                    host.value + ": " + end.detail);
+  if (image && ++s().start_failures_in_row >= k_image_failures_max)
+    return done(JobState::failed, std::nullopt, "image_failed", in_words(end));
   record("recovering", "starting again: " + in_words(end), attempt.epoch, host);
   wait(std::string(end_kind_name(end.kind)), in_words(end) + " (" + host.value + ")");
 }

@@ -142,9 +142,7 @@ void Stepper::operator()(const LaunchFailed& event) {
   const End end{event.kind, -1, 0, event.detail, event.rank};
   if (event.host_fault) {
     if (event.kind == EndKind::absent) avoid(host, event.detail);
-    if (others_may_run) return not_joined(*member, end);
-    finish(Attempt{*attempt}, end, "");
-    return;
+    return others_may_run ? not_joined(*member, end) : finish(Attempt{*attempt}, end, "");
   }
   // Nobody's fault (the resource was taken a moment ago, or this machine's own trouble): ask again, blame no one. But
   // who refuses time and again comes last, for what passes by itself would have passed.
@@ -214,9 +212,8 @@ void Stepper::operator()(const Preparing& event) {
   Member* member = living(event.epoch, event.rank);
   Launching* launching = phase<Launching>();
   if (member == nullptr || launching == nullptr || event.doing == member->doing) return;
-  const bool is_word =
-      !event.doing.empty() && event.doing.size() <= k_doing_max &&
-      std::all_of(event.doing.begin(), event.doing.end(), [](char c) { return c == '-' || (c >= 'a' && c <= 'z'); });
+  const bool is_word = !event.doing.empty() && event.doing.size() <= k_doing_max &&
+                       std::ranges::all_of(event.doing, [](char c) { return c == '-' || (c >= 'a' && c <= 'z'); });
   if (!is_word) return;
   record("preparing", member->host.value + ": " + doing_in_words(event.doing) + took(*launching, at_), event.epoch,
          member->host);
@@ -233,11 +230,9 @@ void Stepper::operator()(const PayloadStarted& event) {
   member->part = Part::running;
   member->doing.clear();
   Attempt* attempt = current(event.epoch);
-  if (!attempt->all(Part::running)) {
-    record("member_started", "rank " + std::to_string(event.rank) + " runs on " + member->host.value, event.epoch,
-           member->host);
-    return;
-  }
+  if (!attempt->all(Part::running))
+    return record("member_started", "rank " + std::to_string(event.rank) + " runs on " + member->host.value,
+                  event.epoch, member->host);
   const WallTime told{at_.ms - std::chrono::duration_cast<std::chrono::milliseconds>(event.ago).count()};
   attempt->started_at = std::max(told, launching->placed_at);
   s().recovering = false;

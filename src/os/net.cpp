@@ -191,19 +191,6 @@ Result<std::vector<std::string>> numeric_addresses(const std::string& host, Boot
   return found;
 }
 
-Result<std::pair<Fd, std::uint16_t>> listen_loopback() {
-  Fd fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  if (!fd.valid()) return errno_error(errno, "cannot create a socket");
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 || ::listen(fd.get(), 64) != 0 ||
-      ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0)
-    return errno_error(errno, "cannot listen on 127.0.0.1");
-  return std::pair{std::move(fd), static_cast<std::uint16_t>(ntohs(address.sin_port))};
-}
-
 Result<Fd> connect_local(const Path& socket_path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

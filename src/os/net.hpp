@@ -40,8 +40,6 @@ struct TcpOptions {
 // The numeric addresses of a host, at most 16. Errors as connect_tcp's.
 [[nodiscard]] Result<std::vector<std::string>> numeric_addresses(const std::string& host, BootTime deadline,
                                                                  Clock& clock);
-// A listening socket on 127.0.0.1 and its port (given by the kernel).
-[[nodiscard]] Result<std::pair<Fd, std::uint16_t>> listen_loopback();
 [[nodiscard]] Result<Fd> connect_local(const Path& socket_path);  // AF_UNIX stream, non-blocking
 
 }  // namespace gridctl::os

@@ -61,10 +61,7 @@ class TreeRemover {
 
   void remove(int parent, const char* name, int depth) {
     if (::unlinkat(parent, name, 0) == 0) return;
-    if (errno != EISDIR && errno != EPERM) {
-      fail(errno, "remove", name);
-      return;
-    }
+    if (errno != EISDIR && errno != EPERM) return fail(errno, "remove", name);
     const int unlink_errno = errno;
     struct stat info {};
     if (::fstatat(parent, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(info.st_mode))

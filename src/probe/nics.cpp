@@ -115,14 +115,8 @@ void add_nics(const HostFiles& files, Inventory& inventory) {
     else add_gap(inventory.gaps, "nics", GapReason::not_applicable, "only virtual interfaces, as in containers");
   }
   const bool rdma = std::ranges::any_of(inventory.nics, [](const Nic& nic) { return !nic.device.empty(); });
-  if (inventory.gpus.empty()) {
-    add_gap(inventory.gaps, "gpu_direct", GapReason::not_applicable, "no GPU");
-    return;
-  }
-  if (!rdma) {
-    add_gap(inventory.gaps, "gpu_direct", GapReason::not_applicable, "no RDMA device");
-    return;
-  }
+  if (inventory.gpus.empty()) return add_gap(inventory.gaps, "gpu_direct", GapReason::not_applicable, "no GPU");
+  if (!rdma) return add_gap(inventory.gaps, "gpu_direct", GapReason::not_applicable, "no RDMA device");
   inventory.gpu_direct = direct_ways(files, inventory);
   if (inventory.gpu_direct.empty())
     add_gap(inventory.gaps, "gpu_direct", GapReason::no_driver, "neither nvidia_peermem nor dma-buf is there");

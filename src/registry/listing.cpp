@@ -50,21 +50,21 @@ class Reader {
     rest_.remove_prefix(end + 1);
     return out;
   }
-  void text(std::string& into) { into.assign(word()); }
-  template <class T>
-  void number(T& into) {
-    good_ = parse_into(word(), into) && good_;
+  Reader& text(std::string& into) {
+    into.assign(word());
+    return *this;
   }
   template <class T>
-  void maybe(std::optional<T>& into) {
+  Reader& number(T& into) {
+    good_ = parse_into(word(), into) && good_;
+    return *this;
+  }
+  template <class T>
+  Reader& maybe(std::optional<T>& into) {
+    if (!rest_.starts_with(k_separator)) return number(into.emplace());
     into.reset();
-    if (rest_.starts_with(k_separator)) {
-      (void)word();
-      return;
-    }
-    T value{};
-    number(value);
-    into = value;
+    (void)word();
+    return *this;
   }
   std::size_t count() {
     std::size_t value = 0;
@@ -106,18 +106,11 @@ void read_gpus(Reader& in, std::vector<Gpu>& gpus) {
     Gpu gpu;
     int vendor = 0;
     std::optional<int> ecc;
-    in.number(vendor);
+    in.number(vendor).text(gpu.name).number(gpu.memory_bytes).text(gpu.driver).text(gpu.arch).maybe(ecc);
     gpu.vendor = vendor >= 0 && vendor <= static_cast<int>(Vendor::other) ? static_cast<Vendor>(vendor) : Vendor::other;
-    in.text(gpu.name);
-    in.number(gpu.memory_bytes);
-    in.text(gpu.driver);
-    in.text(gpu.arch);
-    in.maybe(ecc);
     if (ecc) gpu.ecc = *ecc != 0;
-    in.maybe(gpu.power.cap_watts);
-    in.maybe(gpu.heat.slowdown_c);
-    in.maybe(gpu.pcie.generation_max);
-    in.maybe(gpu.pcie.width);
+    in.maybe(gpu.power.cap_watts).maybe(gpu.heat.slowdown_c);
+    in.maybe(gpu.pcie.generation_max).maybe(gpu.pcie.width);
     for (std::size_t i = 0; i < count && in.good() && gpus.size() < k_list_max; ++i) {
       in.text(gpu.uuid);
       gpus.push_back(gpu);
@@ -155,36 +148,20 @@ std::string listing_of(const Provider& p) {
 bool read_listing(std::string_view line, Provider& p) {
   Reader in(line);
   Inventory& i = p.inventory.edit();
-  in.text(p.address);
-  in.text(p.transport);
-  in.text(p.engine);
-  in.number(p.price_per_hour);
-  in.text(p.region);
-  in.text(p.site);
-  in.text(p.host_class);
-  in.number(p.registered_at.ms);
+  in.text(p.address).text(p.transport).text(p.engine).number(p.price_per_hour);
+  in.text(p.region).text(p.site).text(p.host_class).number(p.registered_at.ms);
   p.labels.clear();
   for (std::size_t n = in.count(); n > 0; --n) {
     std::string key(in.word());
     in.text(p.labels[std::move(key)]);
   }
-  in.text(i.kernel);
-  in.text(i.arch);
-  in.text(i.os);
-  in.text(i.machine_id);
-  in.text(i.cpu_model);
+  in.text(i.kernel).text(i.arch).text(i.os).text(i.machine_id).text(i.cpu_model);
   const std::string_view features = in.word();
   i.cpu.features.clear();
   if (!features.empty()) i.cpu.features = split(features, ' ');
-  in.number(i.cpus);
-  in.maybe(i.cpu.threads);
-  in.maybe(i.cpu.max_mhz);
-  in.number(i.memory_bytes);
-  in.number(i.disk_free_bytes);
-  in.text(i.cuda);
-  in.text(i.rocm);
   std::optional<double> fabric;
-  in.maybe(fabric);
+  in.number(i.cpus).maybe(i.cpu.threads).maybe(i.cpu.max_mhz);
+  in.number(i.memory_bytes).number(i.disk_free_bytes).text(i.cuda).text(i.rocm).maybe(fabric);
   i.links.clear();
   if (fabric) i.links.push_back({0, 1, LinkKind::nvlink, {}, fabric});
   read_gpus(in, i.gpus);

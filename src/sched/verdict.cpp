@@ -206,9 +206,6 @@ class Examiner {
   std::optional<double> gemm_, fp32_, memory_;  // fractions, as parts of the middle of their bands
 };
 
-}  // namespace
-
-namespace {
 constexpr Names<VerdictKind, VerdictKind::mismatch> k_verdict_names{"ok", "degraded", "suspect", "mismatch"};
 }  // namespace
 

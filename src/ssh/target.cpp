@@ -99,13 +99,10 @@ void apply_config(const Config& config, Target& target) {
   target.proxied = (!jump.empty() && jump != "none") || (!command.empty() && command != "none");
   target.identities_only = value("identitiesonly") == "yes";
   const TokenValues values = token_values(target);
-  if (agent == "none") {
-    target.agent_socket.clear();
-  } else if (agent.starts_with('$') && !agent.starts_with("${")) {
+  if (agent == "none") target.agent_socket.clear();
+  else if (agent.starts_with('$') && !agent.starts_with("${"))
     target.agent_socket = os::environment(std::string_view(agent).substr(1)).value_or("");
-  } else if (!agent.empty() && agent != "SSH_AUTH_SOCK") {
-    target.agent_socket = expand_tokens(agent, values).value_or("");
-  }
+  else if (!agent.empty() && agent != "SSH_AUTH_SOCK") target.agent_socket = expand_tokens(agent, values).value_or("");
   const auto [first, last] = config.equal_range("identityfile");
   for (auto item = first; item != last; ++item) {
     const auto path = expand_tokens(item->second, values);
@@ -121,9 +118,6 @@ void apply_defaults(Target& target) {
   }
 }
 
-}  // namespace
-
-namespace {
 constexpr Names<TransportKind, TransportKind::system> k_transport_names{"auto", "libssh2", "ssh"};
 }  // namespace
 
@@ -204,11 +198,8 @@ Result<Target> resolve(std::string_view text, const Overrides& overrides) {
   if (const auto port = overrides.port ? overrides.port : address.port) target.port = *port;
   target.agent_socket = os::environment("SSH_AUTH_SOCK").value_or("");
   TRY_ASSIGN(const auto config, ask_ssh(address, overrides));
-  if (config) {
-    apply_config(*config, target);
-  } else {
-    apply_defaults(target);
-  }
+  if (config) apply_config(*config, target);
+  else apply_defaults(target);
   if (target.user.empty()) target.user = os::environment("USER").value_or("root");
   for (const os::Path& key : overrides.identities)
     if (!os::exists(key)) return make_error(Code::not_found, "there is no key file " + key.native());

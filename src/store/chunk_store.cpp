@@ -229,7 +229,6 @@ Result<StoreStats> ChunkStore::stats() {
   TRY(state_->refresh(false));
   StoreStats stats;
   stats.packs = state_->packs.size();
-  stats.damaged_packs = state_->damaged.size();
   for (const UnpublishedPtr& pack : state_->unpublished) stats.unsealed_blobs += pack->entries.size();
   for (const auto& [digest, place] : state_->index) {
     if (place.pack >= BlobPlace::k_unpublished) continue;

@@ -42,7 +42,7 @@ struct StoreOptions {
 };
 
 struct StoreStats {
-  std::uint64_t packs = 0, damaged_packs = 0;
+  std::uint64_t packs = 0;
   std::uint64_t blobs = 0, blob_bytes = 0;     // published, each digest once; bytes as stored
   std::uint64_t unsealed_blobs = 0;            // put here and not sealed yet
   std::uint64_t put_blobs = 0, put_bytes = 0;  // written by this instance; bytes as stored
@@ -55,7 +55,6 @@ struct Damage {
   std::string why;
 };
 struct VerifyReport {
-  std::uint64_t packs = 0, blobs = 0, bytes = 0;
   std::uint64_t damages_total = 0;
   std::vector<Damage> damages;  // the first 1,000
 };
@@ -107,9 +106,6 @@ class ChunkStore : public ChunkReader {
   // roots; a caller that could not list them all must not call. busy when another process collects.
   [[nodiscard]] Result<GcReport> collect(const std::unordered_set<Digest>& live, const GcPolicy& policy = {});
 
-  // Reads everything. `progress` gets bytes done and in all; false stops (cancelled).
-  using VerifyProgress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
-  [[nodiscard]] Result<VerifyReport> verify(const VerifyProgress& progress = {});
   // Repair, by copying out: what is sound in the reported packs is written into new ones, then the packs are moved to
   // `damaged/`. The damaged blobs are missing from then on, so that the next transfer brings them again. Returns the
   // number of packs set aside.
@@ -118,7 +114,7 @@ class ChunkStore : public ChunkReader {
   // They are claimed, and encrypted when the store has a key: what lies open is copied into new ones first. not_found
   // names a blob that is missing.
   [[nodiscard]] Result<std::vector<PackFile>> packs_of(std::span<const Digest> digests);
-  // Reads one pack like verify(). not_found when there is no such pack.
+  // Reads all of one pack. not_found when there is no such pack.
   [[nodiscard]] Result<VerifyReport> verify_pack(const Digest& id);
   [[nodiscard]] Result<StoreStats> stats();
   // The id of the key that the store in this directory is encrypted with; zero when it is not, or not there.

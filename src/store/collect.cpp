@@ -129,75 +129,28 @@ Result<GcReport> ChunkStore::collect(const std::unordered_set<Digest>& digests, 
   return report;
 }
 
-namespace {
-
-struct Verifier {
-  const ChunkStore::VerifyProgress& progress;
-  const Cipher* cipher;
-  ReadBase read_base;
-  std::uint64_t total = 0;
-  VerifyReport report;
-
-  void damage(Damage found) {
-    ++report.damages_total;
-    if (report.damages.size() < k_damages_max) report.damages.push_back(std::move(found));
-  }
-
-  Result<void> check(const os::Path& path, const std::string& name) {
-    auto fd = os::open_file(path, O_RDONLY);
-    if (!fd && fd.error().code == Code::not_found) return {};  // collected meanwhile
-    if (!fd) return std::move(fd).error();
-    const auto index = read_pack(fd->get(), name);
-    ++report.packs;
-    if (!index) {
-      damage({name, 0, {}, index.error().one_line()});
-      return {};
-    }
-    const bool sealed = static_cast<bool>(index->key);
-    if (sealed && (cipher == nullptr || cipher->id() != index->key)) {
-      damage({name, 0, {}, "it is encrypted with another key, " + to_hex(ByteView{index->key.bytes})});
-      return {};
-    }
-    for (const PackEntry& entry : index->entries) {
-      const auto content = read_blob(fd->get(), name, {entry.id, {0, entry, sealed}}, cipher, read_base);
-      ++report.blobs;
-      report.bytes += entry.length;
-      if (!content) damage({name, entry.offset, entry.id, content.error().one_line()});
-      if (progress && !progress(report.bytes, total)) return make_error(Code::cancelled, "verification was stopped");
-    }
-    return {};
-  }
-};
-
-}  // namespace
-
-Result<VerifyReport> ChunkStore::verify(const VerifyProgress& progress) {
-  TRY_ASSIGN(const auto names, os::list_directory(state_->packs_directory()));
-  TRY_ASSIGN(const bool loaded, has({}));  // lists the packs, where bases are looked for
-  static_cast<void>(loaded);
-  Verifier verifier{
-      progress, state_->options.cipher.get(), [this](const BaseId& base) { return state_->read_base(base); }, 0, {}};
-  for (const std::string& name : names) {
-    TRY_ASSIGN(const auto status, os::status_of(state_->pack_path(name)));
-    if (status) verifier.total += status->size;
-  }
-  for (const std::string& name : names) {
-    if (name.ends_with(".pack")) TRY(verifier.check(state_->pack_path(name), name));
-  }
-  return verifier.report;
-}
-
 Result<VerifyReport> ChunkStore::verify_pack(const Digest& id) {
-  TRY_ASSIGN(const bool loaded, has({}));  // lists the packs, where bases are looked for
-  static_cast<void>(loaded);
-  const VerifyProgress none;
-  Verifier verifier{
-      none, state_->options.cipher.get(), [this](const BaseId& base) { return state_->read_base(base); }, 0, {}};
+  TRY(has({}));  // lists the packs, where bases are looked for
   const std::string name = pack_name(id);
-  TRY(verifier.check(state_->pack_path(name), name));
-  if (verifier.report.packs == 0)
+  auto fd = os::open_file(state_->pack_path(name), O_RDONLY);
+  if (!fd && fd.error().code == Code::not_found)
     return make_error(Code::not_found, "pack " + name + " is not in the store '" + directory().native() + "'");
-  return verifier.report;
+  if (!fd) return std::move(fd).error();
+  const auto index = read_pack(fd->get(), name);
+  if (!index) return VerifyReport{1, {{name, 0, {}, index.error().one_line()}}};
+  const bool sealed = static_cast<bool>(index->key);
+  if (sealed && (cipher() == nullptr || cipher()->id() != index->key))
+    return VerifyReport{1, {{name, 0, {}, "it is encrypted with another key, " + to_hex(ByteView{index->key.bytes})}}};
+  VerifyReport report;
+  const auto read_base = [this](const BaseId& base) { return state_->read_base(base); };
+  for (const PackEntry& entry : index->entries) {
+    const auto content = read_blob(fd->get(), name, {entry.id, {0, entry, sealed}}, cipher(), read_base);
+    if (content) continue;
+    ++report.damages_total;
+    if (report.damages.size() < k_damages_max)
+      report.damages.push_back({name, entry.offset, entry.id, content.error().one_line()});
+  }
+  return report;
 }
 
 Result<bool> ChunkStore::State::copy_out(const std::string& name, const PackIndex& pack,

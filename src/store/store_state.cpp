@@ -88,7 +88,6 @@ const os::Clock& ChunkStore::State::clock() const {
 void ChunkStore::State::forget_all() {
   packs.clear();
   known_names.clear();
-  damaged.clear();
   index.clear();
   open_packs.clear();
   for (const UnpublishedPtr& pack : unpublished)
@@ -160,21 +159,12 @@ Result<void> ChunkStore::State::load(const std::string& name) {
   if (!fd && fd.error().code == Code::not_found) return {};  // collected since the listing
   if (!fd) return std::move(fd).error();
   auto pack = read_pack(fd->get(), name);
-  if (!pack) {
-    const Code code = pack.error().code;
-    if (code != Code::checkpoint_damaged && code != Code::unsupported) return std::move(pack).error();
-    damaged[name] = pack.error().one_line();
-    known_names.insert(name);
-    return {};
-  }
-  if (!has_key_of(*pack)) {
-    damaged[name] = "it is encrypted with another key, " + to_hex(ByteView{pack->key.bytes});
-    known_names.insert(name);
-    return {};
-  }
+  if (!pack && pack.error().code != Code::checkpoint_damaged && pack.error().code != Code::unsupported)
+    return std::move(pack).error();
+  known_names.insert(name);
+  if (!pack || !has_key_of(*pack)) return {};
   const auto number = static_cast<std::uint32_t>(packs.size());
   packs.emplace_back().name = name;
-  known_names.insert(name);
   for (const PackEntry& entry : pack->entries) {
     if (!distrusted.contains({name, entry.offset})) index[entry.id] = {number, entry, static_cast<bool>(pack->key)};
   }

@@ -2,7 +2,6 @@
 // Private to the room: what an open ChunkStore knows.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -78,8 +77,7 @@ struct ChunkStore::State {
   os::Mutex mutex;
 
   std::vector<PublishedPack> packs GRIDCTL_GUARDED_BY(mutex);
-  std::set<std::string> known_names GRIDCTL_GUARDED_BY(mutex);           // of packs and damaged
-  std::map<std::string, std::string> damaged GRIDCTL_GUARDED_BY(mutex);  // pack -> why
+  std::set<std::string> known_names GRIDCTL_GUARDED_BY(mutex);  // also of packs that cannot be read
   // Pack and offset of blobs that did not hash to their name.
   std::set<std::pair<std::string, std::uint64_t>> distrusted GRIDCTL_GUARDED_BY(mutex);
   std::unordered_map<Digest, BlobPlace> index GRIDCTL_GUARDED_BY(mutex);  // by storage id

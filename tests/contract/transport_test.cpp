@@ -12,6 +12,7 @@
 #include "os/net.hpp"
 #include "os/ready.hpp"
 #include "ssh/connect.hpp"
+#include "support/loopback.hpp"
 #include "support/ssh_server.hpp"
 
 namespace gridctl::ssh {

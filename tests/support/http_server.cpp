@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "os/clock.hpp"
 #include "os/net.hpp"
+#include "support/loopback.hpp"
 
 namespace gridctl::testing {
 namespace {

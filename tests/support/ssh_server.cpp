@@ -10,6 +10,7 @@
 #include "os/net.hpp"
 #include "os/random.hpp"
 #include "ssh/known_hosts.hpp"
+#include "support/loopback.hpp"
 
 namespace gridctl::test {
 namespace {

@@ -12,8 +12,8 @@
 #include <fstream>
 
 #include "agent/peer_exchange.hpp"
-#include "os/net.hpp"
 #include "os/process.hpp"
+#include "support/loopback.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 

@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "os/clock.hpp"
-#include "os/net.hpp"
 #include "os/process.hpp"
+#include "support/loopback.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 

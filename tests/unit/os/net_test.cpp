@@ -11,6 +11,7 @@
 #include <array>
 
 #include "os/ready.hpp"
+#include "support/loopback.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 

@@ -13,6 +13,7 @@
 #include "ssh/encoding.hpp"
 #include "ssh/libssh2_login.hpp"
 #include "ssh/libssh2_session.hpp"
+#include "support/loopback.hpp"
 #include "support/results.hpp"
 #include "support/ssh_server.hpp"
 

@@ -55,7 +55,7 @@ TEST(Crash, LosesNothingSealedWhenAWriterIsKilledAtAnyMoment) {
     ASSERT_TRUE(got) << got.error().one_line();
     EXPECT_EQ(as_text(*got), text);
   }
-  EXPECT_EQ(store->verify()->damages_total, 0u);
+  EXPECT_EQ(verified(*store).damages_total, 0u);
   FakeClock later;
   later.ahead = std::chrono::hours{48};
   std::unordered_set<Digest> all;
@@ -94,7 +94,7 @@ TEST(Crash, WritersOfSeveralProcessesAndACollectorDoNotDisturbEachOther) {
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
   }
-  EXPECT_EQ(store->verify()->damages_total, 0u);
+  EXPECT_EQ(verified(*store).damages_total, 0u);
 }
 
 }  // namespace

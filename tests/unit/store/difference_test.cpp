@@ -93,7 +93,7 @@ TEST_F(Difference, KeepsWeightsThatMovedALittleMuchSmallerAndGivesBackEveryBit) 
   EXPECT_GT(sizes[2], texts[0].size() * 80 / 100) << "the first is whole";
   ChunkStore store = opened();
   for (std::size_t i = 0; i < texts.size(); ++i) EXPECT_EQ(as_text(*store.get(digests[i])), texts[i]);
-  EXPECT_EQ(store.verify()->damages_total, 0u);
+  EXPECT_EQ(verified(store).damages_total, 0u);
 }
 
 TEST_F(Difference, IsNotMadeWhereItDoesNotPayNorFromAnotherSize) {
@@ -147,7 +147,7 @@ TEST_F(Difference, IsCopiedByCollectionsWithItsBase) {
   clock.ahead = std::chrono::hours{25};
   EXPECT_EQ(store.collect({second})->packs_rewritten, 2u);
   EXPECT_EQ(as_text(*opened().get(second)), texts[1]);
-  EXPECT_EQ(store.verify()->damages_total, 0u);
+  EXPECT_EQ(verified(store).damages_total, 0u);
 }
 
 TEST_F(Difference, IsDamagedWhenItsBaseIsAndSoundAgainWhenThatIsPutAgain) {
@@ -163,7 +163,8 @@ TEST_F(Difference, IsDamagedWhenItsBaseIsAndSoundAgainWhenThatIsPutAgain) {
     bytes[5000] ^= 1;
     write(pack, bytes);
   }
-  EXPECT_EQ(opened().verify()->damages_total, 2u);
+  ChunkStore damaged = opened();
+  EXPECT_EQ(verified(damaged).damages_total, 2u);
   EXPECT_THAT(opened().get(digests[1]), FailsWith(Code::checkpoint_damaged));
   ChunkStore store = opened();
   EXPECT_THAT(store.get(digests[0]), FailsWith(Code::checkpoint_damaged));

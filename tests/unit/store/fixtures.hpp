@@ -61,6 +61,17 @@ inline Digest put(ChunkStore& store, std::string_view text) {
   EXPECT_TRUE(done) << done.error().one_line();
   return digest_of(text);
 }
+// All packs that lie in its folder.
+inline VerifyReport verified(ChunkStore& store) {
+  VerifyReport all;
+  for (const auto& file : std::filesystem::directory_iterator(store.directory() / "packs")) {
+    if (file.path().extension() != ".pack") continue;
+    const VerifyReport one = store.verify_pack(parse_digest(file.path().stem().native()).value()).value();
+    all.damages_total += one.damages_total;
+    all.damages.insert(all.damages.end(), one.damages.begin(), one.damages.end());
+  }
+  return all;
+}
 inline ReadAt reader_over(std::string bytes) {
   return [bytes = std::move(bytes)](std::uint64_t offset, std::size_t size) -> Result<Bytes> {
     if (offset >= bytes.size()) return Bytes{};
