@@ -34,6 +34,22 @@ TEST(Limits, AJobThatHasUsedUpItsTimeIsNotPlacedAgain) {
   EXPECT_EQ(grid.job("free").state, job::JobState::succeeded) << "who has no limit is not concerned";
 }
 
+TEST(Limits, AreCountedHereWhileTheHostIsNotHeard) {
+  Options o = one_host();
+  o.faults = {{FaultKind::cut_both, k_min, 10 * k_min}};
+  Grid grid(o);
+  grid.add("long", [](job::Spec& spec) {
+    spec.max_duration = std::chrono::minutes{3};
+    spec.recovery.lost_after = std::chrono::hours{1};
+  });
+  ASSERT_TRUE(grid.until([&] { return grid.runs("long"); }));
+  const Nanos began = grid.world.now;
+  ASSERT_TRUE(grid.until([&] { return grid.job("long").machine.limit == "max_duration"; }));
+  EXPECT_LT(grid.world.now - began, 3 * k_min + 10 * k_s) << "not only when it is heard again";
+  ASSERT_TRUE(grid.until([&] { return grid.ended("long"); }));
+  EXPECT_EQ(grid.job("long").state, job::JobState::cancelled);
+}
+
 TEST(Limits, ADeadlineEndsAlsoWhatWaits) {
   Grid grid(one_host());
   const auto add = [&](const std::string& name, const std::optional<job::Deadline>& deadline) {

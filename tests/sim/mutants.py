@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Does the simulator notice? Applies each one-line fault of mutants.txt to a copy of its file, links the simulator with
-that, and runs seeds until one breaks a rule. Prints a table: mutant, seed that caught it, rule. Status 1 when one
-survives, changes nothing, or does not compile.
+that, and runs seeds until one breaks a rule; or, where the line names a unit test, links and runs that one. Prints a
+table: mutant, seed that caught it, rule. Status 1 when one survives, changes nothing, or does not compile.
 
 usage: mutants.py [--only NAME]... [--seeds N] [--jobs N] [--keep DIR] [--table FILE]
 """
@@ -21,13 +21,15 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
 NEVER = 1 << 62  # not caught; in an order of seeds
+SIMULATOR = "gridctl_sim"
+TEST_PATIENCE = 600  # seconds
 
 
 def read_mutants():
     for line in (HERE / "mutants.txt").read_text().splitlines():
         if line.strip() and not line.startswith("#"):
-            name, file, expression = (part.strip() for part in line.split(" | ", 2))
-            yield name, file, expression
+            name, file, expression, *test = (part.strip() for part in line.split(" | "))
+            yield name, file, expression, "".join(test)
 
 
 def state_of_sources():
@@ -77,31 +79,38 @@ def seed_of(verdict):
 
 
 def is_caught(verdict):
-    return seed_of(verdict) < NEVER or verdict.startswith("crashes")
+    return seed_of(verdict) < NEVER or verdict.startswith(("crashes", "by "))
 
 
 class Build:
-    """The simulator as it is, and beside it one file compiled anew for each mutant. The sources are left alone."""
+    """The programs as they are, and beside them one file compiled anew for each mutant. The sources are left alone."""
 
-    def __init__(self, folder, jobs):
+    def __init__(self, folder, jobs, programs):
         self.folder = folder
         if not (folder / "build.ninja").exists():
             options = ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1",
                        "-DGRIDCTL_WERROR=OFF", "-DGRIDCTL_UNITY=OFF"]
             subprocess.run(["cmake", "-S", TOP, "-B", folder, "-G", "Ninja", *options], check=True,
                            stdout=subprocess.DEVNULL)
-        done = subprocess.run(["cmake", "--build", folder, "--target", "gridctl_sim", "-j", str(jobs)],
+        done = subprocess.run(["cmake", "--build", folder, "--target", *programs, "-j", str(jobs)],
                               capture_output=True, text=True)
         if done.returncode != 0:
-            sys.exit("the simulator itself does not build:\n" + done.stdout[-2000:])
-        self.commands = subprocess.run(["ninja", "-C", folder, "--quiet", "-t", "commands", "gridctl_sim"],
-                                       capture_output=True, text=True, check=True).stdout.splitlines()
+            sys.exit("they do not build without a fault:\n" + done.stdout[-2000:])
+        self.commands = {program: self.commands_of(program) for program in programs}
+
+    def commands_of(self, program):
+        return subprocess.run(["ninja", "-C", self.folder, "--quiet", "-t", "commands", program],
+                              capture_output=True, text=True, check=True).stdout.splitlines()
 
     def run(self, command):
         return subprocess.run(command, shell=True, cwd=self.folder, capture_output=True).returncode == 0
 
-    def plant(self, name, file, expression):
-        """The simulator with this fault, or the word for what went wrong."""
+    def sound(self, program):
+        """Where it lies without a fault."""
+        return self.folder / re.search(r" -o (\S+)", self.commands[program][-1])[1]
+
+    def plant(self, name, file, expression, program):
+        """The program with this fault, or the word for what went wrong."""
         original = (TOP / file).read_text()
         mutated = subprocess.run(["sed", expression], input=original, capture_output=True, text=True,
                                  check=True).stdout
@@ -113,15 +122,15 @@ class Build:
         # A header's fault is looked for in the file of its own name.
         source = TOP / re.sub(r"\.hpp$", ".cpp", file)
         compiled = source if file.endswith(".hpp") else place / file
-        command = next(line for line in self.commands if line.endswith(f" -c {source}"))
+        command = next(line for line in self.commands[program] if line.endswith(f" -c {source}"))
         command = re.sub(r" -M[DTF]( \S+\.[do])?(?= )", "", command.removesuffix(f" -c {source}"))
         command = re.sub(r" -o \S+$", f" -o {place}/mutant.o -c {compiled}", command)
         command = command.replace(" -I", f" -I{place}/src -I", 1)
         # Before the libraries: their own copy of the file is not asked for any more.
-        link = self.commands[-1].replace(" -o tests/sim/gridctl_sim ", f" {place}/mutant.o -o {place}/gridctl_sim ")
+        link = re.sub(r" -o \S+", f" {place}/mutant.o -o {place}/{program}", self.commands[program][-1], count=1)
         if not self.run(command) or not self.run(link):
             return None, "does not compile"
-        return place / "gridctl_sim", ""
+        return place / program, ""
 
 
 def run_seeds(simulator, seeds):
@@ -135,6 +144,25 @@ def run_seeds(simulator, seeds):
     return "SURVIVES" if done.returncode == 0 else f"crashes with status {done.returncode}"
 
 
+def failure_of(program, chosen):
+    """The first of the chosen tests that fails; empty: all pass."""
+    try:
+        done = subprocess.run([program, "--gtest_brief=1", f"--gtest_filter={chosen or '*'}"], capture_output=True,
+                              text=True, errors="replace", timeout=TEST_PATIENCE)
+    except subprocess.TimeoutExpired:
+        return "it never ends"
+    failed = re.search(r"\[  FAILED  \] ([\w./]+)", done.stdout)
+    return "" if done.returncode == 0 else failed[1] if failed else f"status {done.returncode}"
+
+
+def run_test(program, sound, chosen):
+    if failure := failure_of(sound, chosen):
+        return f"the test fails also without it: {failure}"
+    failure = failure_of(program, chosen)
+    program.unlink()
+    return f"by {program.name}: {failure}" if failure else "SURVIVES"
+
+
 def main():
     options = argparse.ArgumentParser(usage=__doc__)
     options.add_argument("--only", action="append")
@@ -146,16 +174,21 @@ def main():
     chosen = options.parse_args()
     folder = pathlib.Path(chosen.keep or tempfile.mkdtemp(prefix="gridctl-mutants-")).resolve()
     table = Table(chosen.table, state_of_sources())
-    build = Build(folder, chosen.jobs)
     wanted = [(*mutant, Table.key(table.state, mutant[2], chosen.seeds)) for mutant in read_mutants()
               if not chosen.only or mutant[0] in chosen.only]
-    missing = [mutant for mutant in wanted if table.find(mutant[0], mutant[3]) is None]
+    # A unit test takes seconds, and is no part of what a row holds for.
+    missing = [mutant for mutant in wanted if mutant[3] or table.find(mutant[0], mutant[4]) is None]
     missing.sort(key=lambda mutant: table.seed_before(mutant[0]))
+    programs = sorted({mutant[3].partition(":")[0] or SIMULATOR for mutant in missing})
+    build = Build(folder, chosen.jobs, programs) if programs else None
 
     def judge(mutant):
-        name, file, expression, key = mutant
-        simulator, problem = build.plant(name, file, expression)
-        return name, key, problem or run_seeds(simulator, chosen.seeds)
+        name, file, expression, test, key = mutant
+        binary, _, tests = test.partition(":")
+        program, problem = build.plant(name, file, expression, binary or SIMULATOR)
+        if problem:
+            return name, key, problem
+        return name, key, run_test(program, build.sound(binary), tests) if test else run_seeds(program, chosen.seeds)
 
     with concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
         for done in concurrent.futures.as_completed([pool.submit(judge, mutant) for mutant in missing]):
@@ -164,9 +197,9 @@ def main():
             print(f"{name:34} {verdict}", flush=True)
     if not chosen.keep:
         shutil.rmtree(folder)
-    verdicts = {name: table.find(name, key) for name, _, _, key in wanted}
+    verdicts = {mutant[0]: table.find(mutant[0], mutant[4]) for mutant in wanted}
     print(f"\nsources {table.state}, {chosen.seeds} seeds each")
-    for name, verdict in sorted(verdicts.items(), key=lambda row: (seed_of(row[1]), row[0])):
+    for name, verdict in sorted(verdicts.items(), key=lambda row: (not is_caught(row[1]), seed_of(row[1]), row[0])):
         print(f"{name:34} {verdict}")
     caught = sum(is_caught(verdict) for verdict in verdicts.values())
     print(f"{caught} of {len(verdicts)} mutants caught")
