@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which packs a checkpoint needs, for whoever copies them elsewhere.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "os/entries.hpp"
