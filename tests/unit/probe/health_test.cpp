@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probe/health.hpp"
 
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <fstream>
 #include <random>
