@@ -351,11 +351,12 @@ class Laptop:
         return None
 
     def kill_daemon(self):
-        """On a loaded machine a process that was killed lives on for a moment, and would pass for a running daemon."""
+        """Until it passes for none: it lives on for a moment, and a thread of it that ends last holds its lock."""
         pid = self.daemon_pid()
         if pid:
             os.kill(pid, signal.SIGKILL)
             wait_until(f"the end of daemon {pid}", 10, lambda: not is_alive(pid))
+            wait_until("its lock", 10, lambda: f"pid {pid}," not in self.run("daemon", "status", check=False).out)
 
     def need_daemon(self):
         """As the next commands of a person would: one that was just killed lets go of its lock a moment after its death."""
