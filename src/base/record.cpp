@@ -107,7 +107,7 @@ class Builder {
     if (!parsed.IsError()) parsed.Set(rapidjson::kParseErrorDocumentRootNotSingular, in.Tell());  // a NUL, and more
     std::string why = rapidjson::GetParseError_En(parsed.Code());
     if (why.ends_with('.')) why.pop_back();
-    return "is no JSON: " + why + " (byte " + std::to_string(parsed.Offset()) + ")";
+    return "is not valid JSON: " + why + " (byte " + std::to_string(parsed.Offset()) + ")";
   }
   [[nodiscard]] const record::Value& root() const { return values_.front(); }
 

@@ -194,14 +194,14 @@ TEST(Record, SaysWhatIsWrongAndWhere) {
        "the picture has a 'waits_ms' that is no number within its limits"},
       {std::string(40, '[') + std::string(40, ']'), "the picture is nested too deep"},
       {"[]", "the picture is no object"},
-      {R"({"job":"j1")", "the picture is no JSON: Missing a comma or '}' after an object member (byte 11)"},
-      {R"({"epoch":1e999})", "the picture is no JSON: Number too big to be stored in double (byte 9)"},
+      {R"({"job":"j1")", "the picture is not valid JSON: Missing a comma or '}' after an object member (byte 11)"},
+      {R"({"epoch":1e999})", "the picture is not valid JSON: Number too big to be stored in double (byte 9)"},
       {R"({"epoch":1234e306})", "the picture has a number that is too big"},
       {R"({"title":"\ude00"})", "the picture has half a surrogate pair"},
-      {R"({"title":"\ud83d"})", "the picture is no JSON: The surrogate pair in string is invalid (byte 10)"},
-      {"{\"title\":\"\xED\xB8\x80\"}", "the picture is no JSON: Invalid encoding in string (byte 10)"},
+      {R"({"title":"\ud83d"})", "the picture is not valid JSON: The surrogate pair in string is invalid (byte 10)"},
+      {"{\"title\":\"\xED\xB8\x80\"}", "the picture is not valid JSON: Invalid encoding in string (byte 10)"},
       {std::string("{}\0{}", 5),
-       "the picture is no JSON: The document root must not be followed by other values (byte 2)"},
+       "the picture is not valid JSON: The document root must not be followed by other values (byte 2)"},
   };
   for (const auto& [text, expected] : wrong) {
     const Result<Picture> picture = read(text);
