@@ -185,9 +185,14 @@ Result<void> HostFolders::create(const wire::StartRequest& request) {
 
 Result<void> HostFolders::begin(const wire::StartRequest& request) {
   TRY_ASSIGN(const int pid, spawn_supervisor(attempt({request.spec.job, request.spec.epoch})));
+  // It may be at work already, or through with it. Should it have gone without a word, we hold the lease until another
+  // is started.
+  const auto supervisor = os::identify(pid);
+  const auto ourselves = os::identify(::getpid());
+  if (!supervisor || !ourselves) return {};
   Lease lease = lease_of(request);
-  lease.supervisor = os::identify(pid).value_or(os::identify(::getpid()).value_or(os::ProcessId{}));
-  return ledger_.take(lease, machine_capacity());
+  lease.supervisor = *supervisor;
+  return ledger_.hand_over(lease, *ourselves);
 }
 
 // Its first supervisor was started a moment ago and has not said anything yet.

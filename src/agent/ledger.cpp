@@ -286,6 +286,18 @@ Result<void> Ledger::take(const Lease& lease, const Capacity& capacity) {
   }
 }
 
+Result<void> Ledger::hand_over(const Lease& lease, const os::ProcessId& from) {
+  TRY_ASSIGN(const LedgerFolder folder, LedgerFolder::open(directory_));
+  TRY_ASSIGN(const LedgerFolder::Own own, folder.lock_own(k_lock_wait, clock_));
+  TRY_ASSIGN(const std::string before, own.read());
+  std::vector<Lease> ours = leases_in(before);
+  const auto entry =
+      std::ranges::find_if(ours, [&](const Lease& held) { return held.same_attempt(lease) && held.supervisor == from; });
+  if (entry == ours.end()) return {};
+  *entry = lease;
+  return own.write(content_of(ours));
+}
+
 Result<void> Ledger::release(const ControllerId& controller, const JobId& job, Epoch epoch) {
   Lease key;
   key.controller = controller, key.job = job, key.epoch = epoch;

@@ -85,6 +85,8 @@ class Ledger {
   // Enters the lease, or replaces the entry of the same attempt. busy when a GPU is held or the machine would be
   // overcommitted; the message tells until when, never by whom.
   [[nodiscard]] Result<void> take(const Lease& lease, const Capacity& capacity);
+  // Replaces the attempt's entry while it names `from` as its supervisor: what the new one has entered by itself stays.
+  [[nodiscard]] Result<void> hand_over(const Lease& lease, const os::ProcessId& from);
   // Removes the attempt's entry; missing is success.
   [[nodiscard]] Result<void> release(const ControllerId& controller, const JobId& job, Epoch epoch);
   // Waits for nobody.

@@ -129,6 +129,25 @@ TEST_F(LedgerTest, ReplacesTheEntryOfTheSameAttempt) {
   EXPECT_EQ(valid->front().deadline, renewed.deadline);
 }
 
+TEST_F(LedgerTest, HandsOverNothingThatItsSupervisorHasEnteredOrReleased) {
+  const Lease promised = lease("ada", {"GPU-1"}, 10);
+  Lease handed = lease("ada", {"GPU-1"}, 11);
+  const auto holder = [&] { return ledger().find({"ada"}, {"job"}, Epoch{1}).value(); };
+  ASSERT_THAT(ledger().take(promised, {}), IsOk());
+  ASSERT_THAT(ledger().hand_over(handed, {10, 1}), IsOk());
+  EXPECT_EQ(holder()->supervisor.pid, 11);
+  // It was quick: its entry names its program.
+  Lease running = handed;
+  running.payload = {12, 1};
+  ASSERT_THAT(ledger().take(running, {}), IsOk());
+  ASSERT_THAT(ledger().hand_over(handed, {10, 1}), IsOk());
+  EXPECT_EQ(holder()->payload.pid, 12);
+  // It is through already.
+  ASSERT_THAT(ledger().release({"ada"}, {"job"}, Epoch{1}), IsOk());
+  ASSERT_THAT(ledger().hand_over(handed, {10, 1}), IsOk());
+  EXPECT_FALSE(holder());
+}
+
 TEST_F(LedgerTest, SkipsADamagedSlot) {
   ASSERT_THAT(ledger().take(lease("ada", {"GPU-1"}, 10), {}), IsOk());
   {

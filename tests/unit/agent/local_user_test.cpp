@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -284,21 +286,27 @@ TEST_F(LocalUser, CannotCrashAnAgentWithGarbage) {
 
 TEST_F(LocalUser, CannotGetAGpuThatAnotherGetsAtTheSameMoment) {
   need_root();
-  // Two users claim one GPU at once, two hundred times. Never do both have it.
+  // Two users claim one GPU at once, forty times. Never do both have it.
+  void* shared = ::mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  auto& tried = *new (shared) std::atomic<int>{0};
   int both = 0, won = 0;
   for (int round = 0; round < 40; ++round) {
     const std::string gpu = "GPU-" + std::to_string(round);
     const auto claim = [&] {
       const Lease mine = lease("c", {gpu}, ::getpid());
-      if (!ledger().take(mine, {})) return 1;
-      ::usleep(60'000);  // it is held while the other tries
-      return 0;
+      const bool has_it = ledger().take(mine, {}).has_value();
+      ++tried;
+      // It is held until the other has tried.
+      for (int i = 0; tried != 2 * round + 2 && i < 6000; ++i) ::usleep(10'000);
+      return has_it ? 0 : 1;
     };
     Child mallory(k_mallory, claim), eve(k_eve, claim);
     const int first = mallory.wait(), second = eve.wait();
     if (first == 0 && second == 0) ++both;
     if (first == 0 || second == 0) ++won;
   }
+  ::munmap(shared, sizeof(std::atomic<int>));
   EXPECT_EQ(both, 0);
   EXPECT_GE(won, 36);  // and nearly always one of them has
 }
