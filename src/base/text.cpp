@@ -45,6 +45,8 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
   return text;
 }
 
+bool all_digits(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_digit); }
+
 std::string lower(std::string_view text) {
   std::string out(text);
   for (char& c : out)

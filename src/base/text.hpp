@@ -15,6 +15,9 @@ namespace gridctl {
 [[nodiscard]] std::vector<std::string> split_lines(std::string_view text);  // '\n' or "\r\n"; no empty last line
 [[nodiscard]] std::string join(std::span<const std::string> parts, std::string_view separator);
 [[nodiscard]] std::string lower(std::string_view text);  // ASCII
+[[nodiscard]] constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+[[nodiscard]] constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+[[nodiscard]] bool all_digits(std::string_view text);  // false for an empty text
 
 // The known word nearest to `word` by edit distance, or empty when none is near enough to be meant (distance <= 1/3).
 [[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> known);

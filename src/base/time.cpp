@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/formatted.hpp"
+#include "base/text.hpp"
 
 namespace gridctl {
 
@@ -26,7 +27,7 @@ constexpr std::array<Unit, 5> k_units{{{"ms", 1'000'000},
 bool digits(std::string_view text, std::size_t at, std::size_t count, int& out) {
   out = 0;
   for (std::size_t i = at; i < at + count; ++i) {
-    if (i >= text.size() || text[i] < '0' || text[i] > '9') return false;
+    if (i >= text.size() || !is_digit(text[i])) return false;
     out = out * 10 + (text[i] - '0');
   }
   return true;
@@ -78,7 +79,7 @@ Result<Duration> parse_duration(std::string_view text) {
   while (at < text.size()) {
     std::int64_t number = 0;
     const std::size_t first = at;
-    while (at < text.size() && text[at] >= '0' && text[at] <= '9') {
+    while (at < text.size() && is_digit(text[at])) {
       number = number * 10 + (text[at++] - '0');
       if (number > k_duration_max_s * 1000) return bad;
     }

@@ -44,7 +44,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 26> k_synony
 }};
 
 std::string brief(double value) { return formatted("%.10g", value); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 }  // namespace
 
 std::string shown(const Node& node) {

@@ -257,7 +257,7 @@ Result<Fields> open_root(Source& source, const Node& root, std::vector<Error>& e
 Result<void> check_env_name(std::string_view name) {
   const auto allowed = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   const bool plain = !name.empty() && name.size() <= 255 && std::ranges::all_of(name, allowed) &&
-                     !std::isdigit(static_cast<unsigned char>(name[0]));
+                     !is_digit(name[0]);
   if (!plain) return make_error(Code::usage, "expected a name of letters, digits and '_', got '" + excerpt(name) + "'");
   if (name.starts_with("GRIDCTL_"))
     return make_error(Code::usage, "names beginning with GRIDCTL_ are reserved for gridctl; got '" + excerpt(name) + "'");

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.hpp"
+
 namespace gridctl::job {
 
 namespace {
@@ -12,9 +14,6 @@ constexpr std::size_t k_digits_max = 15;
 constexpr std::size_t k_between_max = 4;  // characters between a word and its number
 // The finest count first: of the words that both attempts print, that one is compared.
 constexpr std::array<std::string_view, 5> k_words = {"step", "iteration", "iter", "batch", "epoch"};
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // The number behind `word` in a line of lower case, if there is one.
 std::optional<std::uint64_t> number_after(std::string_view line, std::string_view word) {

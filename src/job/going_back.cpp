@@ -43,7 +43,7 @@ std::string gist_of(std::string_view output) {
   for (std::string_view line : split(output, '\n')) {
     std::string gist;
     for (const char c : line) {
-      const bool digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
+      const bool digit = is_digit(c);
       if (!digit) gist += c;
       else if (gist.empty() || gist.back() != '#') gist += '#';
     }

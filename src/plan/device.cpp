@@ -113,14 +113,14 @@ std::optional<double> inter_link_of(std::string_view text, int gpus_per_node) {
   std::size_t begin = unit;
   while (begin > 0 && words[begin - 1] == ' ') --begin;
   std::size_t digits = begin;
-  while (digits > 0 && (std::isdigit(static_cast<unsigned char>(words[digits - 1])) != 0 || words[digits - 1] == '.'))
+  while (digits > 0 && (is_digit(words[digits - 1]) || words[digits - 1] == '.'))
     --digits;
   double rate = std::strtod(words.substr(digits, begin - digits).c_str(), nullptr);
   if (rate <= 0) return std::nullopt;
   double cards = 1;
   if (digits > 1 && words[digits - 1] == 'x') {
     std::size_t first = digits - 1;
-    while (first > 0 && std::isdigit(static_cast<unsigned char>(words[first - 1])) != 0) --first;
+    while (first > 0 && is_digit(words[first - 1])) --first;
     cards = std::max(1.0, std::strtod(words.substr(first, digits - 1 - first).c_str(), nullptr));
   }
   const bool per_gpu = words.find("per gpu", unit) != std::string::npos;

@@ -10,11 +10,10 @@
 namespace gridctl::probe {
 
 std::string whole_disk(std::string_view partition) {
-  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   const std::size_t last = partition.find_last_not_of("0123456789");
   if (last == std::string_view::npos || last + 1 == partition.size()) return std::string(partition);
   // "nvme0n1p2", "mmcblk0p1": the number of the disk itself stands before a 'p'
-  if (partition[last] == 'p' && last > 0 && digit(partition[last - 1])) return std::string(partition.substr(0, last));
+  if (partition[last] == 'p' && last > 0 && is_digit(partition[last - 1])) return std::string(partition.substr(0, last));
   const bool numbered = partition.starts_with("nvme") || partition.starts_with("mmcblk") ||
                         partition.starts_with("md") || partition.starts_with("dm-") || partition.starts_with("loop");
   return std::string(numbered ? partition : partition.substr(0, last + 1));

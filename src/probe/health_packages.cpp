@@ -84,10 +84,9 @@ Version split_version(std::string_view text) {
   return version;
 }
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
 // '~' before the end, the end before letters, letters before everything else: deb-version(7).
 int order_of(std::string_view text, std::size_t at) {
-  if (at >= text.size() || digit(text[at])) return 0;
+  if (at >= text.size() || is_digit(text[at])) return 0;
   const auto c = static_cast<unsigned char>(text[at]);
   if (c == '~') return -1;
   const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -96,7 +95,7 @@ int order_of(std::string_view text, std::size_t at) {
 int compare_part(std::string_view a, std::string_view b) {
   std::size_t i = 0, j = 0;
   while (i < a.size() || j < b.size()) {
-    while ((i < a.size() && !digit(a[i])) || (j < b.size() && !digit(b[j]))) {
+    while ((i < a.size() && !is_digit(a[i])) || (j < b.size() && !is_digit(b[j]))) {
       const int left = order_of(a, i), right = order_of(b, j);
       if (left != right) return left < right ? -1 : 1;
       ++i, ++j;
@@ -105,7 +104,7 @@ int compare_part(std::string_view a, std::string_view b) {
     while (j < b.size() && b[j] == '0') ++j;
     const auto length = [](std::string_view text, std::size_t at) {
       std::size_t end = at;
-      while (end < text.size() && digit(text[end])) ++end;
+      while (end < text.size() && is_digit(text[end])) ++end;
       return end - at;
     };
     const std::size_t left = length(a, i), right = length(b, j);

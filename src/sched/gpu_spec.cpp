@@ -27,10 +27,6 @@ Error bad(std::string_view text, const std::string& why) {
   return make_error(Code::usage, std::string(k_shape) + ", got '" + excerpt(text) + "'; " + why);
 }
 
-bool all_digits(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
-
 struct Range {
   std::string_view low, high;
   bool open = false;  // written with ".."

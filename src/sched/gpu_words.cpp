@@ -8,7 +8,6 @@
 namespace gridctl::sched {
 
 namespace {
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_alnum(char c) { return is_digit(c) || (c >= 'a' && c <= 'z'); }
 }  // namespace
 

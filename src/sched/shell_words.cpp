@@ -87,7 +87,7 @@ class Cutter {
 
 bool is_assignment(std::string_view word) {
   const std::size_t equals = word.find('=');
-  if (equals == 0 || equals == std::string_view::npos || std::isdigit(static_cast<unsigned char>(word[0])))
+  if (equals == 0 || equals == std::string_view::npos || is_digit(word[0]))
     return false;
   return std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals),
                      [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
@@ -118,7 +118,7 @@ void drop(Words& words, std::size_t count) {
 // Options of a wrapper, and numbers: "nice -n 10", "timeout -k 5 1h".
 void drop_options(Words& words) {
   while (!words.empty() && !words[0].empty() &&
-         (words[0][0] == '-' || std::isdigit(static_cast<unsigned char>(words[0][0]))))
+         (words[0][0] == '-' || is_digit(words[0][0])))
     drop(words, 1);
 }
 

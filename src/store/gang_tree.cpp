@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/text.hpp"
 #include "store/rank_files.hpp"
 
 namespace gridctl::store {
@@ -36,7 +37,7 @@ std::set<std::string> shards_named(ByteView metadata) {
   const std::string_view text = as_text(metadata);
   for (std::size_t end = text.find(k_shard); end != std::string_view::npos; end = text.find(k_shard, end + 1)) {
     std::size_t begin = end;
-    while (begin > 0 && (text[begin - 1] == '_' || (text[begin - 1] >= '0' && text[begin - 1] <= '9'))) --begin;
+    while (begin > 0 && (text[begin - 1] == '_' || is_digit(text[begin - 1]))) --begin;
     if (begin < end && text.substr(begin, 2) == "__")
       names.insert(std::string(text.substr(begin, end + k_shard.size() - begin)));
   }

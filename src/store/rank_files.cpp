@@ -10,8 +10,6 @@
 namespace gridctl::store {
 
 namespace {
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // The word directly before the position, without '-', '_', '=' and spaces between: "rank" before the 3 of "rank_3".
 std::string word_before(std::string_view name, std::size_t at) {

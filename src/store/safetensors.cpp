@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "base/text.hpp"
 #include "store/formats.hpp"
 
 namespace gridctl::store {
@@ -85,7 +86,7 @@ class Header {
     skip_space();
     std::uint64_t value = 0;
     std::size_t digits = 0;
-    for (; digits < rest_.size() && rest_[digits] >= '0' && rest_[digits] <= '9'; ++digits) {
+    for (; digits < rest_.size() && is_digit(rest_[digits]); ++digits) {
       if (value > (UINT64_MAX - 9) / 10) return torn_tensors("number too large");
       value = value * 10 + static_cast<std::uint64_t>(rest_[digits] - '0');
     }

@@ -44,7 +44,7 @@ Error directory_changed() {
 }
 
 bool has_number(std::string_view name) {
-  return std::ranges::any_of(name, [](char c) { return c >= '0' && c <= '9'; });
+  return std::ranges::any_of(name, is_digit);
 }
 
 struct Within {

@@ -25,7 +25,7 @@ std::set<std::string> shards_named(std::string_view pickle) {
     if (begin == std::string_view::npos) continue;
     std::string name(pickle.substr(from + begin, at - from - begin));
     // "__0_12": the second pair of underscores of "__0__1" does not occur.
-    if (std::all_of(name.begin() + 2, name.end(), [](char c) { return c == '_' || (c >= '0' && c <= '9'); }))
+    if (std::all_of(name.begin() + 2, name.end(), [](char c) { return c == '_' || is_digit(c); }))
       names.insert(name + std::string(k_shard_end));
   }
   return names;

@@ -11,7 +11,6 @@
 namespace gridctl::whole {
 namespace {
 
-
 constexpr unsigned char k_bin_int_1 = 'K', k_bin_int_2 = 'M', k_bin_int_4 = 'J';
 constexpr unsigned char k_bin_put = 'q', k_long_bin_put = 'r', k_memoize = 0x94;
 
@@ -109,10 +108,6 @@ std::optional<Trouble> weights_missing(const Folder& folder) {
     if (is_distributed(sub) || is_deepspeed_tag(sub)) return std::nullopt;
   }
   return Trouble{"no weights are there yet", path_in(folder, "model.safetensors"), true};
-}
-
-bool all_digits(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 std::optional<std::uint64_t> pickled_number(std::string_view pickle, std::string_view key) {

@@ -42,7 +42,6 @@ struct Trouble {
 [[nodiscard]] bool is_deepspeed_tag(const Folder& folder);
 [[nodiscard]] std::optional<Trouble> deepspeed_trouble(const Folder& folder);
 
-[[nodiscard]] bool all_digits(std::string_view text);
 // An integer that a pickle stores under this key, as DeepSpeed does; nullopt when it is not found.
 [[nodiscard]] std::optional<std::uint64_t> pickled_number(std::string_view pickle, std::string_view key);
 

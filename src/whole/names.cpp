@@ -12,9 +12,6 @@
 namespace gridctl::whole {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 // Without leading zeros, so that step-000100 and 100 are the same number.

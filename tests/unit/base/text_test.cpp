@@ -33,6 +33,12 @@ TEST(Text, Joins) {
   EXPECT_EQ(join(std::vector<std::string>{}, ", "), "");
 }
 
+TEST(Text, IsAllDigitsOrNot) {
+  EXPECT_TRUE(all_digits("0"));
+  EXPECT_TRUE(all_digits("0123456789"));
+  for (const char* odd : {"", "a", "1a", "1/", "1:"}) EXPECT_FALSE(all_digits(odd)) << odd;
+}
+
 TEST(Nearest, FindsWhatWasMeant) {
   const std::vector<std::string> known{"resources", "workdir", "checkpoint", "setup", "run", "envs"};
   EXPECT_EQ(nearest("resource", known), "resources");

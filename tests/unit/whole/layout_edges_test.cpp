@@ -380,12 +380,6 @@ TEST(Pickles, HoldNumbersBehindTheirKeys) {
     EXPECT_EQ(pickled_number(pickle, "key"), number) << pickle;
 }
 
-TEST(Digits, AreAllOrNone) {
-  EXPECT_TRUE(all_digits("0"));
-  EXPECT_TRUE(all_digits("0123456789"));
-  for (const char* odd : {"", "a", "1a", "1/", "1:"}) EXPECT_FALSE(all_digits(odd)) << odd;
-}
-
 TEST_F(Units, DeepSpeedBelievesNoMoreThanAHundredThousandRanks) {
   const auto with = [](std::uint32_t data) {
     std::string number = "J";  // four bytes
