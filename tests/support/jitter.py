@@ -3,7 +3,8 @@
 """Runs a command while its descendants are paused at random, each for up to 0.2 s, as a busy machine pauses them.
 
 What passes without this and fails with it relies on one process being quicker than another: in a test, or in the
-program. Limits of a few seconds may run out as well, for what waits on many processes takes several times as long.
+program. Limits of a few seconds may run out as well, for what waits on many processes takes several times as long; and
+what a test stops by itself may go on.
 
     tests/support/jitter.py ctest --preset release -R program_test
     sudo tests/support/jitter.py tests/integration/isolated python3 tests/integration/failover_test.py
@@ -20,22 +21,28 @@ import sys
 import time
 
 
+# They stop themselves when their child is stopped, for a shell to notice.
+STOP_WITH_THEIR_CHILD = ("nsenter", "unshare", "su", "sudo", "runuser")
+
+
 def descendants(root):
-    """The (pid, state) of all processes below `root`, kernel's letters for states."""
-    children = {}
+    """The (pid, state, comm of the parent) of all processes below `root`, with the kernel's letters for states."""
+    children, names = {}, {}
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
         try:
             with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
-                fields = file.read().rpartition(")")[2].split()
+                head, _, rest = file.read().rpartition(")")
         except OSError:
             continue
+        fields, names[int(name)] = rest.split(), head.partition("(")[2]
         children.setdefault(int(fields[1]), []).append((int(name), fields[0]))
     found, left = [], [root]
     while left:
-        below = children.get(left.pop(), [])
-        found += below
+        parent = left.pop()
+        below = children.get(parent, [])
+        found += [(pid, state, names.get(parent, "")) for pid, state in below]
         left += [pid for pid, _ in below]
     return found
 
@@ -59,7 +66,8 @@ def send(pids, number):
 
 def pause_some(draws, root):
     # What a test has stopped itself stays stopped.
-    running = [pid for pid, state in descendants(root) if state in "RSD" and not is_confined(pid)]
+    running = [pid for pid, state, parent in descendants(root)
+               if state in "RSD" and parent not in STOP_WITH_THEIR_CHILD and not is_confined(pid)]
     if not running:
         return
     # Often the newest: what has just begun has not done yet what others take for granted.
