@@ -172,7 +172,7 @@ class Bench(grid.Case):
             bob.submit(on_the_liar("after")).wait_success()
         finally:
             bob.run("daemon", "stop", check=False)
-            grid.wait_until("the GPU that was looked at to be free", 20, lambda: not self.grid.leases_on(LIAR))
+            grid.wait_until("the GPU that was looked at to be free", 60, lambda: not self.grid.leases_on(LIAR))
 
 
 if __name__ == "__main__":

@@ -132,12 +132,12 @@ class CopiesInADirectory(Copies):
 
     def test_a_checkpoint_that_is_damaged_here_is_brought_back_from_its_copy_when_a_host_dies(self):
         job = self.laptop.submit(plain("damaged", envs={"STEPS": 120, "PACE": 0.2}, checkpoint={"copies": 2, "keep": 50},
-                                  recovery={"lost_after": "15s"}))
+                                  recovery={"lost_after": "25s"}))
         job.wait_checkpoint(2)
         host = job.host()
         self.addCleanup(self.grid.start, host)
         self.grid.kill(host)
-        wait_until("all copies", 14, lambda: all(copies_of(job).values()), job.evidence)
+        wait_until("all copies", 24, lambda: all(copies_of(job).values()), job.evidence)
         self.assertEqual(job.events("host_lost"), [])
         damage(os.path.join(self.laptop.state, "store"), self.place)  # before anybody has read it
         job.wait_event("checkpoint_healed", deadline=90)
@@ -211,7 +211,7 @@ class CopiesOnAHost(Copies):
         grid.fill_disk(ballast)
         told = job.wait_event("copy_waits")["text"]
         self.assertIn("space", told)
-        wait_until("what was begun to be gone", 20, lambda: not self.unfinished(), job.evidence)
+        wait_until("what was begun to be gone", 60, lambda: not self.unfinished(), job.evidence)
         self.saves_on(job)
         os.unlink(ballast)
         self.finish(job)

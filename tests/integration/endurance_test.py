@@ -54,7 +54,7 @@ class Host(grid.Case):
         old = self.grid.pids(host, "gridctl-agent supervise")
         self.assertTrue(old)
         self.grid.signal(host, old, signal.SIGKILL)
-        new = grid.wait_until("another supervisor", 15, lambda: self.grid.pids(host, "gridctl-agent supervise"))
+        new = grid.wait_until("another supervisor", 60, lambda: self.grid.pids(host, "gridctl-agent supervise"))
         self.assertFalse(set(old) & set(new))
         self.assertTrue(set(program) & set(self.grid.pids(host, r"sh plain\.sh")))
         made = len(job.events("checkpoint"))
@@ -113,7 +113,7 @@ class Daemon(grid.Case):
                     kills += 1
                 except ProcessLookupError:
                     pass
-                grid.wait_until("its death", 5, lambda: not grid.is_alive(pid))
+                grid.wait_until("its death", 60, lambda: not grid.is_alive(pid))
                 if job.state in grid.FINAL:
                     break
             laptop.need_daemon()

@@ -128,7 +128,7 @@ class EveryEngine:
 
     def assert_unharmed(self, neighbour):
         made = len(neighbour.events("checkpoint"))
-        neighbour.wait_checkpoint(made + 1, deadline=20)
+        neighbour.wait_checkpoint(made + 1, deadline=60)
         self.assertEqual(len(neighbour.attempts()), 1, neighbour.evidence())
         self.assertEqual(neighbour.events("host_lost"), [])
 

@@ -107,7 +107,7 @@ class Unfollowed(grid.Case):
         self.assertEqual(laptop.run("provider", "ls", "--json").json[0]["state"], "answered")
         laptop.need_daemon()
         self.assertEqual(laptop.run("job", "ls").err, "")
-        wait_until("an answer", 20, lambda: laptop.run("provider", "ls", "--json").json[0]["state"] == "answering")
+        wait_until("an answer", 60, lambda: laptop.run("provider", "ls", "--json").json[0]["state"] == "answering")
         laptop.run("job", "cancel", job.id, "--now", "--wait")
         self.grid.wait_clean()
         laptop.close()

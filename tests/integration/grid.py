@@ -356,7 +356,7 @@ class Laptop:
         if pid:
             os.kill(pid, signal.SIGKILL)
             wait_until(f"the end of daemon {pid}", 10, lambda: not is_alive(pid))
-            wait_until("its lock", 10, lambda: f"pid {pid}," not in self.run("daemon", "status", check=False).out)
+            wait_until("its lock", 60, lambda: f"pid {pid}," not in self.run("daemon", "status", check=False).out)
 
     def need_daemon(self):
         """As the next commands of a person would: one that was just killed lets go of its lock a moment after its death."""
@@ -365,7 +365,7 @@ class Laptop:
             self.run("daemon", "start")
             return self.daemon_pid()
 
-        return wait_until("the daemon", 10, started)
+        return wait_until("the daemon", 60, started)
 
 
 class Job:

@@ -185,7 +185,7 @@ class Health(grid.Case):
         job.wait_state("RUNNING")
         # A process that wears the job's mark and outlives it: as one that escaped its container would.
         self.grid.as_worker(1, "GRIDCTL_JOB_ID=gone setsid sleep 300 > /dev/null 2>&1 < /dev/null &")
-        pid = grid.wait_until("the leftover", 10, lambda: self.grid.pids(1, "^sleep 300"))[0]
+        pid = grid.wait_until("the leftover", 60, lambda: self.grid.pids(1, "^sleep 300"))[0]
         inside = self.grid.enter(1, "pgrep -f '^sleep 300'").split()[0]
         self.grid.enter(1, f"echo '{inside} sleep 700' > /etc/stub-gpu/processes")
         job.wait_success()

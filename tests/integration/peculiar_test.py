@@ -154,7 +154,7 @@ class Peculiar(grid.Case):
                     self.assertIn(words, done.out + done.err)
                 self.assertLess(laptop.run("provider", "check", f"h{row.host}").seconds, PATIENCE)
                 job = laptop.submit(plain("works", envs={"STEPS": 3}))
-                job.wait_success(deadline=20)
+                job.wait_success(deadline=60)
                 self.assertEqual(len(job.attempts()), 1, job.evidence())
                 laptop.close()
 
@@ -249,8 +249,8 @@ class Laptops(grid.Case):
         words = ["tmux", "-L", "gridctl-test", "-f", "/dev/null"]
         laptop.run("daemon", "stop", check=False)
         subprocess.run([*words, "new-session", "-d", f"{grid.GRIDCTL} job submit {path}"], env=laptop.environment, check=True)
-        grid.wait_until("the job", 20, lambda: laptop.run("job", "ls", "--json").json)
-        grid.wait_until("the daemon", 20, laptop.daemon_pid)
+        grid.wait_until("the job", 60, lambda: laptop.run("job", "ls", "--json").json)
+        grid.wait_until("the daemon", 60, laptop.daemon_pid)
         subprocess.run([*words, "kill-server"], check=True)
         job = grid.Job(laptop, laptop.run("job", "ls", "--json").json[0]["job_id"])
         job.wait_success()
@@ -279,9 +279,9 @@ class Keys(grid.Case):
         job.wait_checkpoint(1)
         host = job.host()
         os.kill(pid, 15)
-        grid.wait_until("the end of ssh-agent", 5, lambda: not os.path.exists(socket))
+        grid.wait_until("the end of ssh-agent", 60, lambda: not os.path.exists(socket))
         self.grid.enter(host, "pkill -9 -u worker -f 'gridctl-agent connect'")
-        refused = job.wait_event("host_login_refused", deadline=20)
+        refused = job.wait_event("host_login_refused", deadline=60)
         self.assertIn("ssh-add", str(refused))
         time.sleep(7)  # longer than lost_after
         pid = agent()
@@ -299,7 +299,7 @@ class Engines(grid.Case):
                            ">/dev/null 2>&1 || break; sleep 0.1; done")
         checked = laptop.run("provider", "check", "h1", check=False)
         self.assertNotIn("quarantined", checked.out + checked.err)
-        laptop.submit(plain("bare", envs={"STEPS": 3})).wait_success(deadline=20)
+        laptop.submit(plain("bare", envs={"STEPS": 3})).wait_success(deadline=60)
         self.grid.command("dockerd", 1)
         checked = laptop.run("provider", "check", "h1")
         self.assertIn("docker", checked.out + checked.err)
@@ -339,7 +339,7 @@ class Clocks(grid.Case):
         self.assertIn("one of them is wrong", done.err)
         laptop.run("provider", "check", "h1")
         time.sleep(3)  # some looks at its health
-        laptop.submit(plain("an-hour-ahead", envs={"STEPS": 3})).wait_success(deadline=20)
+        laptop.submit(plain("an-hour-ahead", envs={"STEPS": 3})).wait_success(deadline=60)
         doctor = laptop.run("doctor", check=False)
         self.assertIn("differ by", doctor.out + doctor.err)
 

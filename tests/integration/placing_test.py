@@ -86,7 +86,7 @@ class Months(grid.Case):
         self.assertIn("is used up", owner.run("job", "resume", job.id, code=9).err)
         free.wait_success(60)
         waits = owner.submit(plain("waits", envs={"STEPS": 5}, owner="vision"))
-        waits.wait_event("waiting_for_provider", deadline=20)
+        waits.wait_event("waiting_for_provider", deadline=60)
         self.assertIn("only hosts that cost nothing", owner.run("job", "explain", waits.id).out)
         owner.register(2, "own", "auto")
         waits.wait_success(60)
@@ -231,7 +231,7 @@ class Cheaper(grid.Case):
         self.assertEqual(job.show()["provider"], "left")
         told = owner.run("provider", "price", "left", "90").out
         self.assertEqual(told, "left costs $90.00 an hour now, $1.00 before\n")
-        self.assertEqual(job.wait_event("price_changed", deadline=10)["text"],
+        self.assertEqual(job.wait_event("price_changed", deadline=60)["text"],
                          "left costs 90.00 USD an hour now, 1.00 before")
         job.wait_event("move_requested", deadline=30)
         job.wait_success(90)
@@ -256,10 +256,10 @@ class Priorities(grid.Case):
         also = owner.submit(plain("also", envs={"STEPS": 10}, resources=whole))
         also.wait_event("waiting_for_provider")
         high = owner.submit(plain("high", envs={"STEPS": 20}, resources=whole, priority=10))
-        told = high.wait_event("preempting", deadline=20)
+        told = high.wait_event("preempting", deadline=60)
         self.assertEqual(told["text"], "it will run on only when the next checkpoints are safe of what runs there with less "
                                        f"priority: {low.id}")
-        asked = low.wait_event("move_requested", deadline=20)
+        asked = low.wait_event("move_requested", deadline=60)
         self.assertEqual(asked["text"], "only is needed more urgently: the job moves when its next checkpoint is safe: "
                                         f"job {high.id} of priority 10 waits")
         high.wait_success(60)
@@ -282,9 +282,9 @@ class Priorities(grid.Case):
         low = owner.submit(plain("low", envs={"STEPS": 100, "SAVE_EVERY": 1000}, resources=whole))
         low.wait_output("step 5 ")
         high = owner.submit(plain("high", resources=whole, priority=1))
-        low.wait_event("move_requested", deadline=20)
+        low.wait_event("move_requested", deadline=60)
         owner.run("job", "cancel", high.id, "--now", "--wait")
-        stays = low.wait_event("move_withdrawn", deadline=20)
+        stays = low.wait_event("move_withdrawn", deadline=60)
         self.assertEqual(stays["text"], "only keeps the job: it is not needed more urgently any more")
         low.wait_success(60)
         self.assertEqual(len(low.attempts()), 1)
