@@ -56,7 +56,7 @@ TEST(Held, TellsTheLeasesWhileAnotherProcessChangesTheLedger) {
   ASSERT_EQ(::flock(other.get(), LOCK_EX), 0);
   const BootTime began = os::system_clock().boot();
   EXPECT_EQ(held_shares(ledger, {"ada"}).value().size(), 1u);
-  EXPECT_LT(os::system_clock().boot() - began, std::chrono::seconds{2});
+  EXPECT_LT(os::system_clock().boot() - began, std::chrono::seconds{8});  // a lock is waited for for ten
 }
 
 }  // namespace

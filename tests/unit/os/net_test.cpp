@@ -92,7 +92,7 @@ TEST(WaitAny, EndsAtADeadlineThatPassedDuringASleep) {
   SteppingClock clock({start, deadline + std::chrono::hours{1}});
   const BootTime before = now();
   EXPECT_FALSE(wait_any({&poll, 1}, deadline, clock).value());
-  EXPECT_LT(now() - before, std::chrono::seconds{5});
+  EXPECT_LT(now() - before, std::chrono::minutes{1});
 }
 
 TEST(IsWritable, LooksWithoutWaiting) {

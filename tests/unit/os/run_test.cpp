@@ -57,10 +57,10 @@ TEST(Run, KillsTheWholeGroupAtTheDeadline) {
 
 TEST(Run, DoesNotWaitForGrandchildrenThatKeepTheOutputOpen) {
   const BootTime before = system_clock().boot();
-  const Result<RunOutcome> outcome = run({"sh", "-c", "echo done; sleep 5 &"});
+  const Result<RunOutcome> outcome = run({"sh", "-c", "echo done; sleep 50 &"});
   ASSERT_THAT(outcome, IsOk());
   EXPECT_EQ(outcome->out, "done\n");
-  EXPECT_LT(system_clock().boot() - before, std::chrono::seconds{4});
+  EXPECT_LT(system_clock().boot() - before, std::chrono::seconds{40});
 }
 
 TEST(Run, AddsToOurEnvironment) {
