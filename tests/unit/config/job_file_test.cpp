@@ -8,6 +8,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/text.hpp"
+#include "os/process.hpp"
+#include "support/temp_dir.hpp"
 #include "unit/config/job_context.hpp"
 
 namespace gridctl::config {
@@ -276,6 +279,22 @@ TEST(SkyPilotFile, ClonesItsWorkdirOnTheHost) {
   EXPECT_TRUE(job.spec.setup.ends_with("make"));
   EXPECT_EQ(job.warnings.size(), 1u);
   EXPECT_THAT(refusal("run: x\nworkdir: {url: --upload-pack=evil}\n"), HasSubstr("expected the address"));
+}
+
+TEST(SkyPilotFile, HasItsCloneWhereItRunsAndKeepsIt) {
+  const testing::TempDir folder;
+  std::filesystem::create_directories(folder / "job");
+  const auto shell = [&](const std::string& script) {
+    const auto done = os::run({"sh", "-c", "cd '" + folder.path().string() + "'\n" + script});
+    return done && done->status.success() ? std::string(trim(done->out)) : "failed";
+  };
+  ASSERT_EQ(shell("git init -q repo && cd repo && git config user.name a && git config user.email b\n"
+                  "echo 1 > file && git add file && git commit -qm 1 && git tag v1 && echo 2 > file && git commit -qam 2"),
+            "");
+  const ParsedJob job =
+      parsed("run: x\nsetup: echo made >> file\nworkdir: {url: " + (folder / "repo").string() + ", ref: v1}\n");
+  EXPECT_EQ(shell("cd job\n" + job.spec.setup + "\ncat file; ls -A"), "1\nmade\n.git\nfile");
+  EXPECT_EQ(shell("cd job\n" + job.spec.setup + "\ncat file"), "1\nmade\nmade") << "it is not cloned again";
 }
 
 TEST(SkyPilotFile, TakesItsDiskSizeForNoCondition) {
