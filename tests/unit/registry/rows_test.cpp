@@ -73,6 +73,22 @@ TEST(Listing, KeepsWhatQueriesAndTablesNeed) {
   EXPECT_EQ(after.inventory->links[0].bits_per_second, 512e9);
 }
 
+TEST(Listing, TellsGpusApartThatDifferInOneThing) {
+  using Change = void (*)(Gpu&);
+  for (const Change change : {
+           Change{[](Gpu& gpu) { gpu.vendor = Vendor::nvidia; }}, Change{[](Gpu& gpu) { gpu.name += " NVL"; }},
+           Change{[](Gpu& gpu) { gpu.memory_bytes -= 1; }}, Change{[](Gpu& gpu) { gpu.driver += ".1"; }},
+           Change{[](Gpu& gpu) { gpu.arch += "a"; }}, Change{[](Gpu& gpu) { gpu.ecc = !gpu.ecc.value_or(false); }},
+           Change{[](Gpu& gpu) { gpu.power.cap_watts = 123; }}, Change{[](Gpu& gpu) { gpu.heat.slowdown_c = 77; }},
+           Change{[](Gpu& gpu) { gpu.pcie.generation_max = 2; }}, Change{[](Gpu& gpu) { gpu.pcie.width = 4; }}}) {
+    Provider before = a_provider("ada", 4), after;
+    change(before.inventory.edit().gpus[3]);
+    ASSERT_NE(before.inventory->gpus[3], a_provider("ada", 4).inventory->gpus[3]);
+    ASSERT_TRUE(read_listing(listing_of(before), after));
+    EXPECT_EQ(after.inventory->gpus, before.inventory->gpus);
+  }
+}
+
 TEST(Listing, RefusesWhatIsNotOne) {
   const std::string line = listing_of(a_provider("ada"));
   Provider into;
