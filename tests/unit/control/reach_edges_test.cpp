@@ -128,7 +128,9 @@ TEST_F(OverAChannel, AFrameIsReceivedHoweverItIsCut) {
   for (const char byte : bytes) wire.says.emplace_back(1, byte);
   BlockingLink one = link();
   EXPECT_EQ(*one.receive(clock.boot() + 10s), frame);
+  EXPECT_EQ(std::exchange(wire.alive, 0), 0) << "nothing was waited for";
   EXPECT_THAT(one.receive(soon()), FailsWith(Code::timed_out));
+  EXPECT_GT(wire.alive, 0);
   wire.says = {bytes + bytes};
   EXPECT_EQ(*one.receive(soon()), frame) << "the link can still be used";
   EXPECT_EQ(*one.receive(clock.boot()), frame) << "it is here already";
