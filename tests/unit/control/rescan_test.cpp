@@ -90,6 +90,13 @@ TEST(Rescan, DoesNotCallNewWhatAnOlderAgentDidNotLookFor) {
   EXPECT_EQ(described(before, after), std::vector<std::string>{"gpu GPU-a driver: 570.1 -> 580.1"});
 }
 
+TEST(Rescan, CutsAValueThatIsTooLong) {
+  const Inventory before = two_gpus();
+  Inventory after = before;
+  after.kernel = std::string(500, 'k');
+  EXPECT_EQ(described(before, after), std::vector<std::string>{"kernel: 6.1 -> " + std::string(120, 'k') + "…"});
+}
+
 TEST(Rescan, KeepsASummaryShort) {
   Inventory after = two_gpus();
   after.gpus.clear();
