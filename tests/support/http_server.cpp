@@ -69,7 +69,8 @@ std::optional<HttpCall> read_call(Reader& reader, int fd) {
     if (colon == std::string::npos) return std::nullopt;
     call.headers[lower(line->substr(0, colon))] = std::string(trim(line->substr(colon + 1)));
   }
-  if (call.headers.contains("expect")) send_all(fd, "HTTP/1.1 100 Continue\r\n\r\n");
+  if (const auto expect = call.headers.find("expect"); expect != call.headers.end() && expect->second == "100-continue")
+    send_all(fd, "HTTP/1.1 100 Continue\r\n\r\n");
   if (const auto length = call.headers.find("content-length"); length != call.headers.end()) {
     auto body = reader.bytes(std::stoull(length->second));
     if (!body) return std::nullopt;

@@ -293,6 +293,18 @@ TEST_F(InitTest, StartsEachRankWithItsOwnVariablesAndLabel) {
   EXPECT_EQ(read_exit_record(plan_.run)->first, "");
 }
 
+TEST_F(InitTest, ALineOfARankIsThereWhileTheRanksRun) {
+  std::ofstream(plan_.run / k_ranks_file) << "rank 0\nrank 1\n";
+  for (int rank = 0; rank < 2; ++rank) std::ofstream(plan_.run / ("env." + std::to_string(rank))) << '\0';
+  script("run.sh", "echo up; while [ ! -e seen ]; do sleep 0.01; done");
+  const pid_t child = begin();
+  const BootTime give_up = os::system_clock().boot() + std::chrono::minutes{1};
+  while (output_.size() < 24 && os::system_clock().boot() < give_up) take_output();
+  EXPECT_NE(output_.find("[rank 1] up\n"), std::string::npos) << output_;
+  std::ofstream(plan_.work / "seen") << "";
+  EXPECT_EQ(end(child), 0);
+}
+
 TEST_F(InitTest, ARankThatFailsEndsTheOthersAndIsNamed) {
   plan_.grace = std::chrono::seconds{10};
   std::ofstream(plan_.run / k_ranks_file) << "rank 0\nrank 1\nrank 2\n";

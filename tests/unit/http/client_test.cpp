@@ -88,6 +88,21 @@ TEST(HttpClient, KeepsItsConnection) {
   EXPECT_EQ(server.connections(), 1u);
 }
 
+TEST(HttpClient, SendsABodyAnewWhenAKeptConnectionWasClosedMeanwhile) {
+  const std::string content = pattern(64 << 10);
+  int calls = 0;
+  HttpServer server([&](const HttpCall&) { return ++calls == 2 ? HttpReply{.cut_at = 0} : HttpReply{.body = "x"}; });
+  Client client;
+  Request request = get(server);
+  request.method = "PUT";
+  request.headers = {{"Expect", ""}};  // a server that says "100 Continue" was there, and is not asked again
+  request.body = source_of(as_bytes(content));
+  for (int i = 0; i < 2; ++i) ASSERT_THAT(client.perform(request), IsOk());
+  ASSERT_EQ(server.calls().size(), 3u);
+  EXPECT_TRUE(server.calls()[2].body == content);
+  EXPECT_EQ(server.connections(), 2u);
+}
+
 TEST(HttpClient, AsksForHeadersAloneAndPostsNothing) {
   HttpServer server(always({.headers = {{"X-A", "1"}}, .body = "twelve bytes"}));
   Client client;
