@@ -70,21 +70,26 @@ Result<bool> ProcessChannel::has_ended() {
   return status_.has_value();
 }
 
+std::string_view ProcessChannel::read_stderr(std::span<std::byte> into) {
+  if (stderr_ended_) return {};
+  const auto moved = os::read_now(stderr_.get(), into);
+  stderr_ended_ = !moved || moved->closed;  // closed only with the channel: a loop may be watching it
+  return stderr_ended_ || moved->blocked ? std::string_view{} : as_text(ByteView{into}.first(moved->bytes));
+}
+
 void ProcessChannel::drain_stderr() {
   std::array<std::byte, 16 * 1024> buffer;
-  for (std::size_t total = 0; !stderr_ended_ && total < k_stderr_turn_bytes_max;) {
-    const auto moved = os::read_now(stderr_.get(), buffer);
-    stderr_ended_ = !moved || moved->closed;  // closed only with the channel: a loop may be watching it
-    if (stderr_ended_) return;
-    if (moved->blocked) return;
-    keep_tail(stderr_tail_, as_text(ByteView{buffer}.first(moved->bytes)));
-    total += moved->bytes;
+  for (std::size_t total = 0; total < k_stderr_turn_bytes_max;) {
+    const std::string_view more = read_stderr(buffer);
+    if (more.empty()) return;
+    keep_tail(stderr_tail_, more);
+    total += more.size();
   }
 }
 
 std::string ProcessChannel::take_stderr() {
-  drain_stderr();
-  return std::exchange(stderr_tail_, {});
+  std::array<std::byte, 16 * 1024> buffer;
+  return std::string(read_stderr(buffer));
 }
 
 Result<std::optional<std::size_t>> ProcessChannel::read(std::span<std::byte> into) {

@@ -37,7 +37,7 @@ class ProcessChannel : public Channel {
   [[nodiscard]] TransportKind transport() const override { return TransportKind::system; }
   [[nodiscard]] const std::string& peer() const override { return options_.peer; }
 
-  // What came on stderr since the last call, instead of into stderr_tail().
+  // The next bytes of stderr, up to 16 KiB, instead of into stderr_tail(). Empty: no more is there yet.
   [[nodiscard]] std::string take_stderr();
   void put_back_stderr(std::string_view last_taken) { keep_tail(stderr_tail_, last_taken); }  // some of it, its end
   [[nodiscard]] Result<bool> has_ended();
@@ -45,6 +45,7 @@ class ProcessChannel : public Channel {
 
  private:
   ProcessChannel(ProcessChannelOptions options, os::Clock& clock) : options_(std::move(options)), clock_(&clock) {}
+  [[nodiscard]] std::string_view read_stderr(std::span<std::byte> into);
   void drain_stderr();
   Result<std::optional<std::size_t>> at_end();
   void stop_child();

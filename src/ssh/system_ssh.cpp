@@ -19,6 +19,7 @@ namespace {
 // early, and the first read fails.
 constexpr std::string_view k_logged_in = "Authenticated to ";
 constexpr int k_lost = 255;  // ssh's exit status when the connection failed or broke
+constexpr std::size_t k_banner_max = 64 * 1024;  // bytes of stderr before the login
 
 std::string option_path(const os::Path& path) {
   std::string text = "\"";
@@ -205,16 +206,18 @@ Result<std::unique_ptr<Channel>> connect_system(const Target& target, std::span<
   TRY_ASSIGN(auto channel, ProcessChannel::open(argv, std::move(options), clock));
   std::string words;
   for (;;) {
-    words += channel->take_stderr();
-    const std::size_t at = words.starts_with(k_logged_in) ? 0 : words.find("\n" + std::string{k_logged_in});
-    if (at != std::string::npos) {
-      const std::size_t end = words.find('\n', at + 1);
-      if (end != std::string::npos) channel->put_back_stderr(std::string_view{words}.substr(end + 1));
-      return std::unique_ptr<Channel>{std::move(channel)};
+    TRY_ASSIGN(const bool ended, channel->has_ended());  // before we read: what it said has arrived then
+    for (std::string more = channel->take_stderr(); !more.empty(); more = channel->take_stderr()) {
+      words += more;
+      const std::size_t at = words.starts_with(k_logged_in) ? 0 : words.find("\n" + std::string{k_logged_in});
+      if (at != std::string::npos) {
+        const std::size_t end = words.find('\n', at + 1);
+        if (end != std::string::npos) channel->put_back_stderr(std::string_view{words}.substr(end + 1));
+        return std::unique_ptr<Channel>{std::move(channel)};
+      }
+      if (words.size() > k_banner_max) return make_error(Code::protocol_violation, target.address() + " floods its banner");
     }
-    if (words.size() > 64 * 1024) return make_error(Code::protocol_violation, target.address() + " floods its banner");
-    TRY_ASSIGN(const bool ended, channel->has_ended());
-    if (ended) return classify_ssh_error(target, pins, words + channel->take_stderr());
+    if (ended) return classify_ssh_error(target, pins, words);
     std::vector<os::Poll> polls;
     for (const Watched& watched : channel->wants(false)) polls.push_back({watched.fd, watched.interest, {}});
     TRY_ASSIGN(const bool ready, os::wait_any(polls, deadline, clock));

@@ -120,6 +120,22 @@ TEST(SshProgram, TellsABrokenConnectionByItsStatus) {
   EXPECT_EQ(end_of("kill -9 $$").code, Code::host_unreachable);
 }
 
+TEST(SshProgram, IsInHoweverMuchItsCommandHasWrittenSince) {
+  const FakeSsh ssh(
+      "words=$(mktemp)\n"
+      "{ echo 'Authenticated to box'; head -c 40000 /dev/zero | tr '\\0' e; echo END; } > \"$words\"\n"
+      "cat \"$words\" >&2; rm \"$words\"; echo done");
+  auto channel = connect_system(box(), {}, "true", soon(), clock());
+  ASSERT_THAT(channel, IsOk());
+  std::array<std::byte, 16> buffer;
+  std::string said;
+  for (auto got = (*channel)->read(buffer); got && (!*got || **got > 0); got = (*channel)->read(buffer))
+    if (*got) said += as_text(ByteView{buffer}.first(**got));
+  EXPECT_EQ(said, "done\n");
+  EXPECT_THAT((*channel)->stderr_tail(), ::testing::EndsWith("eeeEND\n"));
+  EXPECT_EQ((*channel)->stderr_tail().size(), k_stderr_kept);
+}
+
 TEST(SshProgram, SaysWhyItDidNotGetIn) {
   const FakeSsh ssh("echo 'ann@box: Permission denied (publickey).' >&2; exit 255");
   const auto refused = connect_system(box(), {}, "true", soon(), clock());
