@@ -47,13 +47,18 @@ def descendants(root):
     return found
 
 
-def is_confined(pid):
-    """Whether system calls are filtered: sshd's filter does not know restart_syscall, by which a wait goes on."""
+def filters(pid):
+    """How many filters its system calls pass."""
     try:
         with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
-            return "\nSeccomp:\t2\n" in file.read()
+            return int(next((line.split()[1] for line in file if line.startswith("Seccomp_filters:")), "0"))
     except OSError:
-        return True
+        return 1 << 30  # it has ended
+
+
+def is_confined(pid):
+    """Whether it may do less than we: sshd's filter does not know restart_syscall, by which a wait goes on."""
+    return filters(pid) > filters("self")
 
 
 def send(pids, number):
