@@ -249,7 +249,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(submission.inputs, store_inputs(context, asked));
   }
   submission.spec.name += "-drill";
-  submission.spec.replicas = 1;  // what is to be shown is that one goes on
+  submission.spec.twins = 1;  // what is to be shown is that one goes on
   submission.spec.envs["GRIDCTL_DRILL"] = "1";
   submission.spec.checkpoint.interval = job::CheckpointPolicy::Interval::fixed;
   submission.spec.checkpoint.every = k_interval;

@@ -127,16 +127,16 @@ Result<int> run(Context& context, const Parsed& parsed) {
                       "gridctl job watch " + id.value);
   TRY_ASSIGN(const std::optional<CheckpointSeq> from, wanted_checkpoint(registry, id, parsed));
   TRY_ASSIGN(const job::Spec spec, check_fit(registry, job, parsed, context.now()));
-  TRY_ASSIGN(const std::vector<registry::JobRow> replicas, registry.replicas(id));
+  TRY_ASSIGN(const std::vector<registry::JobRow> twins, registry.twins(id));
   const auto commit = [&]() -> Result<void> {
     // Here, for a daemon may be removing those of a job that has ended.
     TRY_ASSIGN(const auto secrets, secrets_of(context.paths(), job, "gridctl job resume " + id.value));
     if (!secrets.empty()) TRY(control::write_secrets(context.paths().secrets_of(id), secrets));
     if (!(spec == job.spec)) TRY(registry.update_spec(id, spec));
     TRY(registry.apply(id, {context.now(), job::ResumeRequested{from}}));
-    for (const registry::JobRow& replica : replicas) {
-      if (!secrets.empty()) TRY(control::write_secrets(context.paths().secrets_of(replica.id), secrets));
-      TRY(registry.apply(replica.id, {context.now(), job::ResumeRequested{}}));
+    for (const registry::JobRow& twin : twins) {
+      if (!secrets.empty()) TRY(control::write_secrets(context.paths().secrets_of(twin.id), secrets));
+      TRY(registry.apply(twin.id, {context.now(), job::ResumeRequested{}}));
     }
     return {};
   };

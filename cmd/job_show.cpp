@@ -48,12 +48,12 @@ std::string expected_text(const registry::Job& job) {
 }
 
 // "train-r2 (k3jf7qw2mxnpar2) RUNNING on bob"
-std::string replica_text(const registry::JobRow& replica) {
-  return replica.name + " (" + replica.id.value + ") " + std::string(job::state_name(replica.state)) +
-         (replica.provider.value.empty() ? "" : " on " + replica.provider.value);
+std::string twin_text(const registry::JobRow& twin) {
+  return twin.name + " (" + twin.id.value + ") " + std::string(job::state_name(twin.state)) +
+         (twin.provider.value.empty() ? "" : " on " + twin.provider.value);
 }
 
-ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>& replicas, double price,
+ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>& twins, double price,
                    const std::optional<registry::Checkpoint>& head, const std::optional<registry::Drill>& drill,
                    const std::optional<DeadlineView>& deadline, const std::string& no_checkpoint, const Metrics& told,
                    WallTime now) {
@@ -68,8 +68,8 @@ ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>
     facts.add("hosts", std::to_string(attempt->members.size()) + " of " + job::nodes_text(job.spec));
   else if (job::is_elastic(job.spec)) facts.add("hosts", job::nodes_text(job.spec));
   facts.add("resources", job.resources);
-  for (const registry::JobRow& replica : replicas) facts.add("replica", replica_text(replica));
-  facts.add("replica of", job.spec.replica_of.value);
+  for (const registry::JobRow& twin : twins) facts.add("twin", twin_text(twin));
+  facts.add("twin of", job.spec.twin_of.value);
   facts.add("owner", job.spec.owner);
   if (job.spec.priority != 0) facts.add("priority", std::to_string(job.spec.priority));
   facts.add("image", job.spec.image);
@@ -136,14 +136,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
   }
   TRY_ASSIGN(const std::vector<registry::AttemptRecord> attempts, registry.attempts(id));
   TRY_ASSIGN(const std::optional<DeadlineView> deadline, deadline_of(registry, job, context.now()));
-  TRY_ASSIGN(const std::vector<registry::JobRow> replicas, registry.replicas(id));
+  TRY_ASSIGN(const std::vector<registry::JobRow> twins, registry.twins(id));
   TRY_ASSIGN(const Metrics told, told_by(registry, job));
   if (context.json)
     return context.print_line(
-        ui::job_json(job, attempts, replicas, deadline ? std::optional{deadline->told} : std::nullopt, told));
+        ui::job_json(job, attempts, twins, deadline ? std::optional{deadline->told} : std::nullopt, told));
   double price = job.machine.price_per_hour();
-  for (const registry::JobRow& replica : replicas) {
-    TRY_ASSIGN(const registry::Job its, registry.job(replica.id));
+  for (const registry::JobRow& twin : twins) {
+    TRY_ASSIGN(const registry::Job its, registry.job(twin.id));
     price += its.machine.price_per_hour();
   }
   std::optional<registry::Checkpoint> head;
@@ -158,7 +158,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(no_checkpoint, registry.no_checkpoint(id));
   }
   const WallTime now = context.now();
-  context.print(facts_of(job, replicas, price, head, drill, deadline, no_checkpoint, told, now).render(context.out_style));
+  context.print(facts_of(job, twins, price, head, drill, deadline, no_checkpoint, told, now).render(context.out_style));
   if (!attempts.empty())
     context.print("\n" + table_of(id, attempts, now).render(context.columns_out(), context.out_style));
   return 0;

@@ -22,7 +22,7 @@
 #include "control/fleet/host_facts.hpp"
 #include "os/terminal.hpp"
 #include "sched/gang.hpp"
-#include "sched/replicas.hpp"
+#include "sched/twins.hpp"
 #include "ui/json.hpp"
 
 namespace gridctl::cmd {
@@ -102,7 +102,7 @@ struct SubmitPreview {
   sched::Outline outline;
   std::optional<sched::Impossible> impossible;
   std::optional<ui::DeadlineTold> deadline;
-  sched::ReplicaPlan replicas;
+  sched::TwinPlan twins;
 };
 
 Result<SubmitPreview> prospect_of(registry::Registry& registry, const job::Spec& spec,
@@ -114,7 +114,7 @@ Result<SubmitPreview> prospect_of(registry::Registry& registry, const job::Spec&
   sched::JobKnowledge known = sched::knowledge_of(member, now);
   TRY_ASSIGN(known.drilled, passed_drill(registry, spec));
   prospect.decision = sched::place(member, hosts, {}, known);
-  prospect.replicas = sched::place_replicas(member, hosts, prospect.decision, known);
+  prospect.twins = sched::place_twins(member, hosts, prospect.decision, known);
   prospect.deadline = deadline_told(member, prospect.decision, now);
   if (spec.num_nodes > 1) {
     prospect.wish = sched::wish_of(spec, sched::classify(spec));
@@ -158,7 +158,7 @@ std::string dry_run_json(const job::Spec& spec, const SubmitPreview& prospect,
   json.raw("rejections", json_list(decision.rejections, rejection_json));
   json.raw("fault_tolerance", decision.tolerance ? std::to_string(decision.tolerance->level) : "null");
   json.raw("members", members_json(members));
-  json.raw("replicas", spec.replicas > 1 ? members_json(prospect.replicas.placements) : "[]");
+  json.raw("replicas", spec.twins > 1 ? members_json(prospect.twins.placements) : "[]");
   json.raw("expected", end != nullptr ? estimate_json(*end) : "null");
   json.raw("deadline", ui::deadline_json(prospect.deadline)).raw("plan", outline_json(prospect.outline));
   return json.raw("sent", sent_json(sent)).text();
@@ -183,7 +183,7 @@ Result<int> dry_run(Context& context, registry::Registry& registry, const job::S
     for (std::string& line :
          prospect.gang ? sched::explain(*prospect.gang, prospect.wish) : sched::explain(prospect.decision))
       lines.push_back(std::move(line));
-  for (std::string& line : sched::explain(prospect.replicas, spec, prospect.decision)) lines.push_back(std::move(line));
+  for (std::string& line : sched::explain(prospect.twins, spec, prospect.decision)) lines.push_back(std::move(line));
   for (std::string& line : sent_in_words(sent)) lines.push_back(std::move(line));
   if (context.json) context.print_line(dry_run_json(spec, prospect, sent));
   else
@@ -274,8 +274,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<std::string> warning, drill_warning(known, job.spec, decision, hosts));
   if (warning) context.note("warning: " + sanitize(*warning));
   TRY(warn_of_copies(context, known, job.spec));
-  if (job.spec.replicas > 1)
-    for (const std::string& line : sched::explain(prospect.replicas, job.spec, decision)) context.note(sanitize(line));
+  if (job.spec.twins > 1)
+    for (const std::string& line : sched::explain(prospect.twins, job.spec, decision)) context.note(sanitize(line));
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(std::vector<registry::Input> inputs, store_inputs(context, job.spec));
   TRY_ASSIGN(const JobId id, record(context, registry, {job.spec, job.secrets, std::move(inputs)}));

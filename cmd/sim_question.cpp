@@ -286,8 +286,8 @@ Result<SimQuestion> read_sim_question(Context& context, const Parsed& parsed) {
   SimQuestion question;
   TRY_ASSIGN(config::ParsedJob job, read_job(parsed.positionals[0]));
   for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));
-  if (job.spec.replicas > 1)
-    context.note("warning: one replica is simulated, not " + std::to_string(job.spec.replicas) + " at once");
+  if (job.spec.twins > 1)
+    context.note("warning: one twin is simulated, not " + std::to_string(job.spec.twins) + " at once");
   question.spec = std::move(job.spec);
   TRY(read_settings(context, parsed, question));
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());

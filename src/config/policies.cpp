@@ -242,15 +242,15 @@ Result<void> read_budget(Source& source, const Node& node, std::optional<double>
 
 Result<void> read_replication(Source& source, const Node& node, job::Spec& spec) {
   TRY_ASSIGN(const Fields fields, Fields::open(source, node, "replication", {"replicas", "mode"}));
-  int replicas = 2;
-  TRY(fields.integer("replicas", 1, job::k_replicas_max, replicas));
+  int twins = 2;
+  TRY(fields.integer("replicas", 1, job::k_twins_max, twins));
   std::string mode = "standby";
   TRY(fields.text("mode", mode));
   if (mode == "standby") {
-    if (replicas > 2) return fields.error("replicas", "one host stands by: expected 2, or mode: active");
-    spec.checkpoint.standby = spec.checkpoint.standby || replicas == 2;
+    if (twins > 2) return fields.error("replicas", "one host stands by: expected 2, or mode: active");
+    spec.checkpoint.standby = spec.checkpoint.standby || twins == 2;
   } else if (mode == "active") {
-    spec.replicas = replicas;
+    spec.twins = twins;
   } else {
     return fields.expected("mode", "standby or active");
   }

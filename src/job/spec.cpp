@@ -122,7 +122,7 @@ void fields(R& r, Of<R, Spec>& m) {
   r("priority", m.priority)("owner", m.owner)("workload", m.workload);
   r.word("launcher", m.launcher, launcher_name, parse_launcher);
   r.null_or("budget_total", m.budget_total).null_or("max_duration_ms", m.max_duration).null_or("deadline", m.deadline);
-  r("replicas", m.replicas)("replica_of", m.replica_of);
+  r("replicas", m.twins)("replica_of", m.twin_of);
 }
 
 WallTime moment_of(const Deadline& deadline, WallTime submitted_at) {

@@ -117,7 +117,7 @@ struct GangPolicy {
   bool operator==(const GangPolicy&) const = default;
 };
 
-inline constexpr int k_replicas_max = 8;
+inline constexpr int k_twins_max = 8;
 inline constexpr int k_priority_min = -1000, k_priority_max = 1000;
 
 struct Spec {
@@ -148,8 +148,8 @@ struct Spec {
   std::optional<double> budget_total;    // USD; it is stopped before it costs more
   std::optional<Duration> max_duration;  // of running, in all attempts together
   std::optional<Deadline> deadline;
-  int replicas = 1;  // of the whole job, at once and on different machines; the first result counts. 1..k_replicas_max
-  JobId replica_of;  // the job that it is a replica of; empty: it is a job of its own
+  int twins = 1;  // of the whole job, at once and on different machines; the first result counts. 1..k_twins_max
+  JobId twin_of;  // the job that it is a twin of; empty: it is a job of its own
   bool operator==(const Spec&) const = default;
 };
 

@@ -226,7 +226,7 @@ struct State {
   std::string limit_text;            // for people
   double failures_max = 0;           // per hour: hosts that fail more often are too risky for its deadline; 0 = none
   bool late = false;                 // its deadline has passed, and that was told
-  std::string overtaken{};           // a replica of it was done first, for people; empty: none was
+  std::string overtaken{};           // a twin of it was done first, for people; empty: none was
   std::optional<Expected> expected;  // when it was placed first, if its work was known then
   std::vector<CheckpointSeq> suspects{};  // its program failed from them, again and again; never restored by themselves
   CheckpointSeq proven{};                 // the newest that it was restored from and saved something newer
@@ -336,9 +336,9 @@ struct LimitReached {
   std::string text;   // for people
   Duration grace = k_limit_grace;
 };
-// Another replica of it was done first: that result is its own, and what still runs of it is killed. From then on what
+// Another twin of it was done first: that result is its own, and what still runs of it is killed. From then on what
 // its attempt saves is a stray.
-struct ReplicaSucceeded {
+struct TwinSucceeded {
   std::string text;  // for people
 };
 // Its host costs something else from now on.
@@ -387,7 +387,7 @@ struct HostForgotten {
 using Event =
     std::variant<Placed, NotPlaced, LaunchFailed, MemberPrepared, MembersConnected, LaunchAccepted, Preparing,
                  PayloadStarted, AttemptEnded, HostLost, Drilled, Collected, CheckpointCommitted, CancelRequested, Hung,
-                 LimitReached, ReplicaSucceeded, PriceChanged, DeadlinePassed, MoveRequested, MoveDue, MoveBlocked,
+                 LimitReached, TwinSucceeded, PriceChanged, DeadlinePassed, MoveRequested, MoveDue, MoveBlocked,
                  MoveWithdrawn, ResumeRequested, CleanedUp, HostForgotten>;
 struct TimedEvent {
   WallTime at;  // for stamps only

@@ -279,7 +279,7 @@ void Stepper::operator()(const LimitReached& event) {
   stop_for_cancel(event.grace);
 }
 
-void Stepper::operator()(const ReplicaSucceeded& event) {
+void Stepper::operator()(const TwinSucceeded& event) {
   if (phase<Done>() != nullptr || s().cancel || event.text.empty()) return;
   s().overtaken = event.text;
   s().epoch.value += 1;

@@ -42,7 +42,7 @@ class Stepper {
   void operator()(const CancelRequested& event);
   void operator()(const Hung& event);
   void operator()(const LimitReached& event);
-  void operator()(const ReplicaSucceeded& event);
+  void operator()(const TwinSucceeded& event);
   void operator()(const PriceChanged& event);
   void operator()(const DeadlinePassed& event);
   void operator()(const MoveRequested& event);

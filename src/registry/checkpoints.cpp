@@ -162,15 +162,15 @@ Result<Registry::Commit> Registry::commit_checkpoint(Checkpoint c) {
   return out;
 }
 
-Result<job::Step> Registry::take_result(const JobId& id, const JobId& replica, const job::TimedEvent& event) {
+Result<job::Step> Registry::take_result(const JobId& id, const JobId& twin, const job::TimedEvent& event) {
   TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
   TRY_ASSIGN(const job::State before, impl_->load_machine(id));
   job::Step step = job::step(before, event);
   if (step.state == before) return step;
   TRY(impl_->save_step(id, step, event.at));
-  TRY_ASSIGN(const job::State theirs, impl_->load_machine(replica));
+  TRY_ASSIGN(const job::State theirs, impl_->load_machine(twin));
   if (theirs.head.value > 0) {
-    TRY_ASSIGN(Checkpoint c, checkpoint(replica, std::nullopt));
+    TRY_ASSIGN(Checkpoint c, checkpoint(twin, std::nullopt));
     c.job = id;
     c.epoch = step.state.epoch;
     c.attempt = step.state.attempts;
@@ -180,7 +180,7 @@ Result<job::Step> Registry::take_result(const JobId& id, const JobId& replica, c
     TRY(insert(impl_->db, c));
     const job::Step headed = job::step(
         step.state,
-        {event.at, job::CheckpointCommitted{c.epoch, c.seq, describe(c) + ", of replica " + replica.value, 0}});
+        {event.at, job::CheckpointCommitted{c.epoch, c.seq, describe(c) + ", of twin " + twin.value, 0}});
     TRY(impl_->save_step(id, headed, event.at));
     step.state = headed.state;
   }

@@ -38,7 +38,7 @@ struct Registry::Impl {
   [[nodiscard]] Result<void> save_listing(const Provider& provider);
   [[nodiscard]] Result<void> load_figures(Provider& provider);
   [[nodiscard]] Result<void> forget_host(const HostName& name);  // within a transaction of the caller
-  // Without its replicas. `list`: its attempts.
+  // Without its twins. `list`: its attempts.
   [[nodiscard]] Result<Spent> spent_alone(const std::vector<AttemptRecord>& list, const JobId& id, WallTime now);
   [[nodiscard]] Result<void> save_attempt(const JobId& id, const job::AttemptRow& row);
   [[nodiscard]] Result<void> save_member(const JobId& id, AttemptNumber number, const job::Member& member);

@@ -58,7 +58,7 @@ class JobRecords {
   [[nodiscard]] virtual Result<Changes> changes(std::int64_t after) = 0;
   [[nodiscard]] virtual Result<std::vector<AttemptRecord>> attempts(const JobId& id) = 0;
   [[nodiscard]] virtual Result<Spent> spent(const JobId& id, WallTime now) = 0;
-  [[nodiscard]] virtual Result<job::Step> take_result(const JobId& id, const JobId& replica,
+  [[nodiscard]] virtual Result<job::Step> take_result(const JobId& id, const JobId& twin,
                                                       const job::TimedEvent& event) = 0;
   [[nodiscard]] virtual Result<void> save_explanation(const JobId& id, const std::vector<std::string>& lines) = 0;
   [[nodiscard]] virtual Result<Commit> commit_checkpoint(Checkpoint checkpoint) = 0;

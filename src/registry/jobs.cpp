@@ -206,7 +206,7 @@ Result<void> Registry::update_spec(const JobId& id, const job::Spec& spec) {
 }
 
 namespace {
-// Jobs that somebody submitted: drills and replicas are made by gridctl.
+// Jobs that somebody submitted: drills and twins are made by gridctl.
 constexpr std::string_view k_last =
     "SELECT id FROM jobs WHERE COALESCE(json_extract(spec, '$.replica_of'), '') = '' AND "
     "COALESCE(json_extract(spec, '$.envs.GRIDCTL_DRILL'), '') = '' ORDER BY n DESC LIMIT 1";
@@ -232,7 +232,7 @@ Result<JobId> Registry::resolve(const std::string& text) {
   const bool id_like =
       !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") == std::string::npos;
   if (id_like) {
-    // A job's id begins those of its replicas, and comes before them.
+    // A job's id begins those of its twins, and comes before them.
     db::Statement query =
         impl_->db.prepare("SELECT id FROM jobs WHERE id >= ? AND id < ? ORDER BY length(id), id LIMIT 2");
     TRY_ASSIGN(const bool row, query.bind(text, text + "~").next());
@@ -271,9 +271,9 @@ Result<Job> Registry::job(const JobId& id) {
   return out;
 }
 
-JobId replica_id(const JobId& leader, int number) { return {leader.value + "r" + std::to_string(number)}; }
+JobId twin_id(const JobId& leader, int number) { return {leader.value + "r" + std::to_string(number)}; }
 
-JobId leader_of(const JobId& replica) { return {replica.value.substr(0, replica.value.size() - 2)}; }
+JobId leader_of(const JobId& twin) { return {twin.value.substr(0, twin.value.size() - 2)}; }
 
 Result<Spent> Registry::Impl::spent_alone(const std::vector<AttemptRecord>& list, const JobId& id, WallTime now) {
   Spent spent = spent_by(list, now);
@@ -286,16 +286,16 @@ Result<Spent> Registry::Impl::spent_alone(const std::vector<AttemptRecord>& list
 Result<Spent> Registry::spent(const JobId& id, WallTime now) {
   TRY_ASSIGN(const std::vector<AttemptRecord> own, attempts(id));
   TRY_ASSIGN(Spent spent, impl_->spent_alone(own, id, now));
-  TRY_ASSIGN(const std::vector<JobRow> others, replicas(id));
-  for (const JobRow& replica : others) {
-    TRY_ASSIGN(const std::vector<AttemptRecord> list, attempts(replica.id));
-    TRY_ASSIGN(const Spent its, impl_->spent_alone(list, replica.id, now));
+  TRY_ASSIGN(const std::vector<JobRow> others, twins(id));
+  for (const JobRow& twin : others) {
+    TRY_ASSIGN(const std::vector<AttemptRecord> list, attempts(twin.id));
+    TRY_ASSIGN(const Spent its, impl_->spent_alone(list, twin.id, now));
     spent.usd += its.usd;
   }
   return spent;
 }
 
-Result<std::vector<JobRow>> Registry::replicas(const JobId& id) {
+Result<std::vector<JobRow>> Registry::twins(const JobId& id) {
   db::Statement query =
       impl_->db.prepare(std::string(k_row_columns) + "WHERE id > ?1 || 'r' AND id < ?1 || 's' ORDER BY id");
   return query.bind(id.value).all(read_row);

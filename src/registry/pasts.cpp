@@ -31,10 +31,10 @@ Result<std::map<std::string, Registry::Past>> Registry::pasts(WallTime now) {
     TRY_ASSIGN(const Spent spent, impl_->spent_alone(list, id, now));
     all[id.value].usd = spent.usd;
   }
-  // The cost of replicas is their leader's, too.
+  // The cost of twins is their leader's, too.
   for (auto& [id, past] : all)
-    for (auto replica = all.upper_bound(id + "r"); replica != all.end() && replica->first < id + "s"; ++replica)
-      past.usd += replica->second.usd;
+    for (auto twin = all.upper_bound(id + "r"); twin != all.end() && twin->first < id + "s"; ++twin)
+      past.usd += twin->second.usd;
   return all;
 }
 

@@ -99,7 +99,7 @@ class Registry : public JobRecords {
   // unfinished.
   [[nodiscard]] Result<Changes> changes(std::int64_t after) override;
   [[nodiscard]] Result<std::vector<AttemptRecord>> attempts(const JobId& id) override;
-  // What it has used so far, the attempt that runs now counted up to `now`; the money of its replicas is its own.
+  // What it has used so far, the attempt that runs now counted up to `now`; the money of its twins is its own.
   [[nodiscard]] Result<Spent> spent(const JobId& id, WallTime now) override;
   // Of every job that was ever placed: the host of its last attempt, and its cost as of spent(). For long listings, where
   // a question for each job would take longer than all the rest.
@@ -109,9 +109,9 @@ class Registry : public JobRecords {
   };
   [[nodiscard]] Result<std::map<std::string, Past>> pasts(WallTime now);
   [[nodiscard]] Result<std::size_t> count_unfinished();
-  [[nodiscard]] Result<std::vector<JobRow>> replicas(const JobId& id);  // that it leads, by number
-  // The replica's newest checkpoint becomes the newest one of the job, which is told that it is done.
-  [[nodiscard]] Result<job::Step> take_result(const JobId& id, const JobId& replica, const job::TimedEvent& event) override;
+  [[nodiscard]] Result<std::vector<JobRow>> twins(const JobId& id);  // that it leads, by number
+  // The twin's newest checkpoint becomes the newest one of the job, which is told that it is done.
+  [[nodiscard]] Result<job::Step> take_result(const JobId& id, const JobId& twin, const job::TimedEvent& event) override;
   // Events after event id `after`, oldest first; at most `limit` (0 = all).
   // Why no checkpoint of the attempt that runs can be taken, as its host said last; "" when all is well.
   [[nodiscard]] Result<std::string> no_checkpoint(const JobId& id);
@@ -170,9 +170,9 @@ class Registry : public JobRecords {
   std::unique_ptr<Impl> impl_;
 };
 
-// The id of a job's replica, and back. REQUIRES: number is 2..9; `replica` is one's id.
-[[nodiscard]] JobId replica_id(const JobId& leader, int number);
-[[nodiscard]] JobId leader_of(const JobId& replica);
+// The id of a job's twin, and back. REQUIRES: number is 2..9; `twin` is one's id.
+[[nodiscard]] JobId twin_id(const JobId& leader, int number);
+[[nodiscard]] JobId leader_of(const JobId& twin);
 
 // "JOB[@SEQ]" -> job part and sequence number.
 struct CheckpointName {

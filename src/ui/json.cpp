@@ -153,7 +153,7 @@ std::string submitted_json(const JobId& id, const std::string& name, job::JobSta
 std::string deadline_json(const std::optional<DeadlineTold>& deadline) { return dump(deadline_value(deadline)); }
 
 std::string job_json(const registry::Job& job, std::span<const registry::AttemptRecord> attempts,
-                     std::span<const registry::JobRow> replicas, const std::optional<DeadlineTold>& deadline,
+                     std::span<const registry::JobRow> twins, const std::optional<DeadlineTold>& deadline,
                      const Metrics& told) {
   Json value = job_head(job);
   Json list = Json::array();
@@ -183,13 +183,13 @@ std::string job_json(const registry::Job& job, std::span<const registry::Attempt
   value["priority"] = job.spec.priority;
   value["owner"] = text_or_null(job.spec.owner);
   Json others = Json::array();
-  for (const registry::JobRow& replica : replicas) {
-    Json one = job_head(replica);
-    one["provider"] = text_or_null(replica.provider.value);
+  for (const registry::JobRow& twin : twins) {
+    Json one = job_head(twin);
+    one["provider"] = text_or_null(twin.provider.value);
     others.push_back(std::move(one));
   }
   value["replicas"] = std::move(others);
-  value["replica_of"] = text_or_null(job.spec.replica_of.value);
+  value["replica_of"] = text_or_null(job.spec.twin_of.value);
   return dump(value);
 }
 

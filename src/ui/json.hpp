@@ -24,7 +24,7 @@ struct DeadlineTold {
 // {"at","hard","expected_at","surely_at"}, or null.
 [[nodiscard]] std::string deadline_json(const std::optional<DeadlineTold>& deadline);
 [[nodiscard]] std::string job_json(const registry::Job& job, std::span<const registry::AttemptRecord> attempts,
-                                   std::span<const registry::JobRow> replicas = {},
+                                   std::span<const registry::JobRow> twins = {},
                                    const std::optional<DeadlineTold>& deadline = {}, const Metrics& told = {});
 [[nodiscard]] std::string jobs_json(std::span<const registry::JobRow> jobs);
 [[nodiscard]] std::string event_json(const registry::EventRecord& event);

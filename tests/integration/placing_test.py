@@ -291,7 +291,7 @@ class Priorities(grid.Case):
         self.grid.wait_clean()
 
 
-class Replicas(grid.Case):
+class Twins(grid.Case):
     """Two hosts, and a job that runs on both at once."""
 
     def tearDown(self):
@@ -302,12 +302,12 @@ class Replicas(grid.Case):
         owner.register(1, "left", "auto", "--price", "1")
         owner.register(2, "right", "auto", "--price", "2")
         job = owner.submit(plain("twin", replication={"replicas": 2, "mode": "active"}, **wishes), env=env)
-        job.wait("both replicas to run", 60,
+        job.wait("both twins to run", 60,
                  lambda: [one["state"] for one in job.show()["replicas"]] == ["RUNNING"] and job.state == "RUNNING")
-        replica = job.show()["replicas"][0]
-        self.assertEqual((replica["job_id"], replica["name"]), (job.id + "r2", "twin-r2"))
-        self.assertEqual({job.show()["provider"], replica["provider"]}, {"left", "right"})
-        return job, replica["job_id"]
+        twin = job.show()["replicas"][0]
+        self.assertEqual((twin["job_id"], twin["name"]), (job.id + "r2", "twin-r2"))
+        self.assertEqual({job.show()["provider"], twin["provider"]}, {"left", "right"})
+        return job, twin["job_id"]
 
     def files_of(self, owner, checkpoint):
         with tempfile.TemporaryDirectory() as outer:
@@ -315,9 +315,9 @@ class Replicas(grid.Case):
             owner.run("checkpoint", "pull", checkpoint, folder)
             return {path.name: path.read_bytes() for path in pathlib.Path(folder).iterdir()}
 
-    def test_the_replica_finishes_when_the_other_host_is_gone(self):
+    def test_the_twin_finishes_when_the_other_host_is_gone(self):
         owner = self.grid.laptop("twins")
-        job, replica = self.begin(owner, envs={"STEPS": 80, "SAVE_EVERY": 10})
+        job, twin = self.begin(owner, envs={"STEPS": 80, "SAVE_EVERY": 10})
         lost = 1 if job.show()["provider"] == "left" else 2
         self.grid.kill(lost)
         owner.run("job", "watch", job.id, timeout=90)
@@ -325,27 +325,27 @@ class Replicas(grid.Case):
         self.assertEqual((shown["state"], shown["reason"], shown["exit_code"]), ("SUCCEEDED", "replica_succeeded", 0))
         self.assertEqual(len(shown["attempts"]), 1, job.evidence())
         self.assertEqual(shown["replicas"][0]["state"], "SUCCEEDED")
-        self.assertEqual(self.files_of(owner, job.id), self.files_of(owner, replica))
-        self.assertGreater(shown["cost"], owner.run("job", "show", replica, "--json").json["cost"])
+        self.assertEqual(self.files_of(owner, job.id), self.files_of(owner, twin))
+        self.assertGreater(shown["cost"], owner.run("job", "show", twin, "--json").json["cost"])
         self.grid.start(lost)
         self.grid.wait_clean()
 
     def test_they_are_cancelled_and_resumed_together_and_leave_one_result(self):
         owner = self.grid.laptop("twins2")
         secret = {"TOKEN": "of both"}
-        job, replica = self.begin(owner, env=secret, envs={"STEPS": 100, "SAVE_EVERY": 10}, secrets={"TOKEN": None},
+        job, twin = self.begin(owner, env=secret, envs={"STEPS": 100, "SAVE_EVERY": 10}, secrets={"TOKEN": None},
                                   run='test "$TOKEN" = "of both" && sh plain.sh')
         job.wait_checkpoint(1)
         owner.run("job", "cancel", job.id, "--wait")
-        ended = owner.run("job", "watch", replica, code=9, timeout=30)
+        ended = owner.run("job", "watch", twin, code=9, timeout=30)
         self.assertIn("was stopped: twin (" + job.id + ") was cancelled", ended.err)
         self.grid.wait_clean()
         owner.run("job", "resume", job.id, env=secret)
-        job.wait("the replica to go on", 30,
-                 lambda: [a["number"] for a in owner.run("job", "show", replica, "--json").json["attempts"]] == [1, 2])
+        job.wait("the twin to go on", 30,
+                 lambda: [a["number"] for a in owner.run("job", "show", twin, "--json").json["attempts"]] == [1, 2])
         job.wait_success(90)
-        owner.run("job", "watch", replica, timeout=30, check=False)
-        states = {job.state, owner.run("job", "show", replica, "--json").json["state"]}
+        owner.run("job", "watch", twin, timeout=30, check=False)
+        states = {job.state, owner.run("job", "show", twin, "--json").json["state"]}
         self.assertIn(states, [{"SUCCEEDED"}, {"SUCCEEDED", "CANCELLED"}])
         self.assertEqual(owner.run("job", "show", job.id, "--json").json["state"], "SUCCEEDED")
         self.grid.wait_clean()

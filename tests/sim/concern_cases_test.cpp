@@ -135,12 +135,12 @@ TEST(Limits, AreKeptByTheHostWhileNobodyWatches) {
   EXPECT_THAT(grid.job("owned").machine.limit_text, HasSubstr("the budget of ada for "));
 }
 
-TEST(Limits, OfALeaderStopItsReplicasWithTheReason) {
+TEST(Limits, OfALeaderStopItsTwinsWithTheReason) {
   Options o = quiet_options();
   o.prices = {6, 6};
   Grid grid(o);
   grid.add("pair", [](job::Spec& spec) {
-    spec.replicas = 2;
+    spec.twins = 2;
     spec.max_duration = std::chrono::minutes{2};
   });
   ASSERT_TRUE(grid.until([&] { return grid.ended("pair") && grid.ended("pairr2"); }));
@@ -148,13 +148,13 @@ TEST(Limits, OfALeaderStopItsReplicasWithTheReason) {
   EXPECT_THAT(grid.job("pairr2").machine.limit_text, HasSubstr("pair (pair) was stopped: it has run for 2m"));
 }
 
-// --- Replicas --------------------------------------------------------------------------------------------------------
+// --- Twins --------------------------------------------------------------------------------------------------------
 
-TEST(Replicas, ShareSecretsAndHaveNamesThatAreNotTooLong) {
+TEST(Twins, ShareSecretsAndHaveNamesThatAreNotTooLong) {
   Grid grid(quiet_options());
   grid.add("pair", [](job::Spec& spec) {
     spec.name = std::string(63, 'n');
-    spec.replicas = 2;
+    spec.twins = 2;
     spec.secrets = {"TOKEN"};
   });
   ASSERT_TRUE(grid.until([&] { return grid.runs("pair") && grid.runs("pairr2"); }));
@@ -166,11 +166,11 @@ TEST(Replicas, ShareSecretsAndHaveNamesThatAreNotTooLong) {
   ASSERT_TRUE(grid.until([&] { return grid.runs("pair") && grid.runs("pairr2"); })) << "with its secrets again";
 }
 
-TEST(Replicas, WaitRatherThanShareAMachine) {
+TEST(Twins, WaitRatherThanShareAMachine) {
   Options o = quiet_options();
   o.gpus_per_host = 3;
   Grid grid(o);
-  grid.add("trio", [](job::Spec& spec) { spec.replicas = 3; });
+  grid.add("trio", [](job::Spec& spec) { spec.twins = 3; });
   grid.add("other");
   ASSERT_TRUE(grid.until([&] { return grid.runs("trio") && grid.runs("trior2") && grid.runs("other"); }));
   EXPECT_TRUE(grid.never(2 * k_min, [&] { return grid.runs("trior3"); })) << "there are two machines";

@@ -68,12 +68,12 @@ TEST(Limits, ADeadlineEndsAlsoWhatWaits) {
   EXPECT_TRUE(grid.runs("first")) << "they waited";
 }
 
-TEST(Limits, ReplicasSpendTheBudgetOfTheirLeader) {
+TEST(Limits, TwinsSpendTheBudgetOfTheirLeader) {
   Options o = quiet_options();
   o.prices = {6, 6};
   Grid grid(o);
   grid.add("pair", [](job::Spec& spec) {
-    spec.replicas = 2;
+    spec.twins = 2;
     spec.budget_total = 0.8;  // eight minutes of one, four of two
   });
   ASSERT_TRUE(grid.until([&] { return grid.runs("pair") && grid.runs("pairr2"); }));
@@ -133,15 +133,15 @@ TEST(Budgets, ThatAreUsedUpLetNothingThatCostsBegin) {
   EXPECT_THAT(grid.job("second").machine.reason_text, HasSubstr("budget"));
 }
 
-// --- Replicas --------------------------------------------------------------------------------------------------------
+// --- Twins --------------------------------------------------------------------------------------------------------
 
-TEST(Replicas, AreJobsOfTheirOwnThatEndWithTheirLeader) {
+TEST(Twins, AreJobsOfTheirOwnThatEndWithTheirLeader) {
   Options o = quiet_options();
   o.hosts = 3;
   o.work = 5 * k_min;
   Grid grid(o);
   grid.add("trio", [](job::Spec& spec) {
-    spec.replicas = 3;
+    spec.twins = 3;
     spec.checkpoint.copies = 2;
     spec.budget_total = 100;
     spec.max_duration = std::chrono::hours{9};
@@ -150,15 +150,15 @@ TEST(Replicas, AreJobsOfTheirOwnThatEndWithTheirLeader) {
   ASSERT_TRUE(grid.until([&] { return grid.runs("trio") && grid.runs("trior2") && grid.runs("trior3"); }));
   const registry::Job leader = grid.job("trio"), second = grid.job("trior2");
   EXPECT_EQ(second.spec.name, "trio-r2");
-  EXPECT_EQ(second.spec.replicas, 1);
-  EXPECT_EQ(second.spec.replica_of, leader.id);
+  EXPECT_EQ(second.spec.twins, 1);
+  EXPECT_EQ(second.spec.twin_of, leader.id);
   EXPECT_EQ(second.spec.checkpoint.copies, 1);
   EXPECT_FALSE(second.spec.budget_total);
   EXPECT_FALSE(second.spec.max_duration);
   ASSERT_TRUE(second.spec.deadline);
   EXPECT_FALSE(second.spec.deadline->hard);
   EXPECT_EQ(job::moment_of(*second.spec.deadline, second.submitted_at), job::moment_of(*leader.spec.deadline, leader.submitted_at));
-  EXPECT_THAT(grid.texts("trio", "replica"), ElementsAre("replica 2 of 3 is trio-r2 (trior2)", "replica 3 of 3 is trio-r3 (trior3)"));
+  EXPECT_THAT(grid.texts("trio", "replica"), ElementsAre("twin 2 of 3 is trio-r2 (trior2)", "twin 3 of 3 is trio-r3 (trior3)"));
   ASSERT_TRUE(grid.until([&] { return grid.ended("trio") && grid.ended("trior2") && grid.ended("trior3"); }));
   EXPECT_EQ(grid.job("trio").state, job::JobState::succeeded);
   EXPECT_TRUE(grid.never(k_min, [&] { return grid.runs("trior2") || grid.runs("trior3"); }));
@@ -170,20 +170,20 @@ TEST(Replicas, AreJobsOfTheirOwnThatEndWithTheirLeader) {
   }
 }
 
-TEST(Replicas, OneThatIsCancelledIsToldOfOnceAndTheOthersGoOn) {
+TEST(Twins, OneThatIsCancelledIsToldOfOnceAndTheOthersGoOn) {
   Grid grid(quiet_options());
-  grid.add("pair", [](job::Spec& spec) { spec.replicas = 2; });
+  grid.add("pair", [](job::Spec& spec) { spec.twins = 2; });
   ASSERT_TRUE(grid.until([&] { return grid.runs("pair") && grid.runs("pairr2"); }));
   grid.laptop().user_cancels({"pairr2"}, true);
   ASSERT_TRUE(grid.until([&] { return grid.ended("pair"); }));
   EXPECT_EQ(grid.job("pair").state, job::JobState::succeeded);
-  EXPECT_THAT(grid.texts("pair", "replica_ended"), ElementsAre(HasSubstr("replica pair-r2 (pairr2) ended: ")));
+  EXPECT_THAT(grid.texts("pair", "replica_ended"), ElementsAre(HasSubstr("twin pair-r2 (pairr2) ended: ")));
   EXPECT_THAT(grid.texts("pair", "replica_ended").front(), HasSubstr("; the others go on"));
 }
 
-TEST(Replicas, GoOnWithALeaderThatIsResumed) {
+TEST(Twins, GoOnWithALeaderThatIsResumed) {
   Grid grid(quiet_options());
-  grid.add("pair", [](job::Spec& spec) { spec.replicas = 2; });
+  grid.add("pair", [](job::Spec& spec) { spec.twins = 2; });
   ASSERT_TRUE(grid.until([&] { return grid.runs("pair") && grid.runs("pairr2"); }));
   grid.laptop().user_cancels({"pair"}, false);
   ASSERT_TRUE(grid.until([&] { return grid.ended("pair") && grid.ended("pairr2"); }));

@@ -61,9 +61,9 @@ TEST(Budgets, AMonthThatIsUsedUpStopsWhatCostsAndLeavesFreeHosts) {
   ASSERT_TRUE(grid.until([&] { return grid.runs("adas"); })) << "a host that costs nothing may be used";
 }
 
-TEST(Replicas, RunApartAndTheFirstResultIsTaken) {
+TEST(Twins, RunApartAndTheFirstResultIsTaken) {
   Grid grid(quiet_options());
-  grid.add("pair", [](job::Spec& spec) { spec.replicas = 2; });
+  grid.add("pair", [](job::Spec& spec) { spec.twins = 2; });
   ASSERT_TRUE(grid.until([&] { return grid.runs("pair") && grid.runs("pairr2"); }));
   EXPECT_NE(grid.host("pair"), grid.host("pairr2"));
   grid.world.hosts[grid.host("pair") == "host0" ? 0 : 1]->lose_power();
@@ -74,12 +74,12 @@ TEST(Replicas, RunApartAndTheFirstResultIsTaken) {
 }
 
 // The host of the one that is done is free before its result is taken: whatever else is lost, nothing starts there.
-TEST(Replicas, AreNotStartedAgainOnceThereIsAResult) {
+TEST(Twins, AreNotStartedAgainOnceThereIsAResult) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Options o = quiet_options();
     o.seed = seed;
     Grid grid(o);
-    grid.add("pair", [](job::Spec& spec) { spec.replicas = 2; });
+    grid.add("pair", [](job::Spec& spec) { spec.twins = 2; });
     ASSERT_TRUE(grid.until([&] { return grid.runs("pair") && grid.runs("pairr2"); }));
     grid.world.hosts[grid.host("pair") == "host0" ? 0 : 1]->lose_power();
     ASSERT_TRUE(grid.until([&] { return grid.ended("pair"); }));
@@ -87,9 +87,9 @@ TEST(Replicas, AreNotStartedAgainOnceThereIsAResult) {
   }
 }
 
-TEST(Replicas, OfALeaderThatIsCancelledSaveBeforeTheyEnd) {
+TEST(Twins, OfALeaderThatIsCancelledSaveBeforeTheyEnd) {
   Grid grid(quiet_options());
-  grid.add("pair", [](job::Spec& spec) { spec.replicas = 2; });
+  grid.add("pair", [](job::Spec& spec) { spec.twins = 2; });
   ASSERT_TRUE(grid.until([&] { return grid.runs("pair") && grid.runs("pairr2"); }));
   grid.laptop().user_cancels({"pair"}, false);
   ASSERT_TRUE(grid.until([&] { return grid.job("pairr2").machine.cancel.has_value(); }));
@@ -100,7 +100,7 @@ TEST(Replicas, OfALeaderThatIsCancelledSaveBeforeTheyEnd) {
 
 // A daemon that was restarted knows where its siblings are only when it could read all of them; and one of whose
 // placement a commit was reported as failed may be on its host all the same.
-TEST(Replicas, StayApartWhenTheRegistryFails) {
+TEST(Twins, StayApartWhenTheRegistryFails) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Options o = quiet_options();
     o.seed = seed;
@@ -113,7 +113,7 @@ TEST(Replicas, StayApartWhenTheRegistryFails) {
       o.faults.push_back({FaultKind::host_power, i * 30 * k_s, 2 * k_s, i % 3});
     }
     Grid grid(o);
-    grid.add("trio", [](job::Spec& spec) { spec.replicas = 3; });
+    grid.add("trio", [](job::Spec& spec) { spec.twins = 3; });
     const auto ended = [&] { return grid.ended("trio") && grid.ended("trior2") && grid.ended("trior3"); };
     EXPECT_NO_THROW(EXPECT_TRUE(grid.until(ended)) << "seed " << seed) << "seed " << seed;
   }

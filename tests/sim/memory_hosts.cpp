@@ -136,7 +136,7 @@ Result<registry::Spent> MemoryRecords::spent(const JobId& id, WallTime now) {
       spent.ran += std::chrono::milliseconds{
           std::max<std::int64_t>((a.ended_at ? a.ended_at->ms : now.ms) - a.started_at->ms, 0)};
   for (const auto& [other_id, other] : rows_)
-    if (other.row.spec.replica_of == id) spent.usd += usd_of(other, {}, now);
+    if (other.row.spec.twin_of == id) spent.usd += usd_of(other, {}, now);
   return spent;
 }
 

@@ -165,9 +165,9 @@ Result<std::vector<AttemptRecord>> MemoryRecords::attempts(const JobId& id) {
   return row->attempts;
 }
 
-Result<job::Step> MemoryRecords::take_result(const JobId& id, const JobId& replica, const job::TimedEvent& event) {
+Result<job::Step> MemoryRecords::take_result(const JobId& id, const JobId& twin, const job::TimedEvent& event) {
   TRY_ASSIGN(Row * row, find(id));
-  TRY_ASSIGN(const Row* theirs, find(replica));
+  TRY_ASSIGN(const Row* theirs, find(twin));
   job::Step step = job::step(row->row.machine, event);
   if (step.state == row->row.machine) return step;
   TRY(before_commit());

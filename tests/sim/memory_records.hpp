@@ -53,7 +53,7 @@ class MemoryRecords : public Backend, public registry::JobRecords {
   Result<Changes> changes(std::int64_t after) override;
   Result<std::vector<registry::AttemptRecord>> attempts(const JobId& id) override;
   Result<registry::Spent> spent(const JobId& id, WallTime now) override;
-  Result<job::Step> take_result(const JobId& id, const JobId& replica, const job::TimedEvent& event) override;
+  Result<job::Step> take_result(const JobId& id, const JobId& twin, const job::TimedEvent& event) override;
   Result<void> save_explanation(const JobId& id, const std::vector<std::string>& lines) override;
   Result<Commit> commit_checkpoint(registry::Checkpoint checkpoint) override;
   Result<std::vector<registry::Checkpoint>> checkpoints(const JobId& id) override;

@@ -170,7 +170,7 @@ void draw_commands(Random& random, Options& o) {
   if (random.chance(0.25)) command(FaultKind::month_budget, cost_of(o, 10) * o.jobs * 2 * random.unit());
 }
 
-// Jobs with priorities, limits and replicas, on hosts that cost; and users who drain, resume and change prices.
+// Jobs with priorities, limits and twins, on hosts that cost; and users who drain, resume and change prices.
 void draw_wishes(Random& random, Options& o) {
   if (!random.chance(0.6)) return;
   if (random.chance(0.6))
@@ -214,7 +214,7 @@ job::Spec draw_spec(const Options& o, int index, Random& random) {
   spec.checkpoint.interval = job::CheckpointPolicy::Interval::fixed;
   spec.checkpoint.every = Duration{o.save_every};
   spec.checkpoint.keep = job::KeepPolicy::newest(o.keep);
-  if (random.chance(o.replicated)) spec.replicas = static_cast<int>(random.between(2, 3));
+  if (random.chance(o.replicated)) spec.twins = static_cast<int>(random.between(2, 3));
   if (random.chance(o.urgent)) spec.priority = static_cast<int>(random.between(-2, 2));
   if (random.chance(o.owned)) spec.owner = random.chance(0.5) ? "ada" : "bob";
   if (random.chance(o.standby)) spec.checkpoint.standby = true;
@@ -226,7 +226,7 @@ job::Spec draw_spec(const Options& o, int index, Random& random) {
     // One that lies, or where nothing lives for long, can be avoided.
     spec.num_nodes = static_cast<int>(random.between(2, std::max(2, std::min(3, o.hosts - (o.liar >= 0 ? 1 : 0)))));
     spec.constraints.any_interconnect = true;
-    spec.replicas = 1;
+    spec.twins = 1;
     spec.checkpoint.standby = false;
     if (o.elastic > 0 && random.chance(o.elastic)) {
       spec.num_nodes = static_cast<int>(random.between(spec.num_nodes, std::max(spec.num_nodes, o.hosts)));

@@ -25,7 +25,7 @@ bool Truth::knows(const JobId& job) const {
 }
 
 int Truth::family(int job) const {
-  const JobId& leader = world_.jobs[static_cast<std::size_t>(job)].spec.replica_of;
+  const JobId& leader = world_.jobs[static_cast<std::size_t>(job)].spec.twin_of;
   return leader.value.empty() ? job : index(leader);
 }
 

@@ -100,7 +100,7 @@ class Truth {
 
   [[nodiscard]] int index(const JobId& job) const;
   [[nodiscard]] bool knows(const JobId& job) const;                 // it was acknowledged
-  [[nodiscard]] int family(int job) const;                          // the leader of a replica; else the job itself
+  [[nodiscard]] int family(int job) const;                          // the leader of a twin; else the job itself
   [[nodiscard]] int host_of(int job) const;                         // as the laptop last recorded; -1: on none
   [[nodiscard]] Nanos finished_at() const { return finished_at_; }  // the newest end of a job
   [[nodiscard]] bool is_liar(const HostName& host) const;

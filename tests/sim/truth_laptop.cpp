@@ -202,12 +202,12 @@ void Truth::check_final(const job::State& before, const job::State& after) {
   }
 }
 
-// By the result of a replica.
+// By the result of a twin.
 void Truth::check_overtaken(const job::State& after) {
   const int leader = family(index(after.id));
   for (const auto& [other, known] : shadows_)
     if (other != leader && family(other) == leader && known.newest.visible() == job::JobState::succeeded) return;
-  throw Violation("S4", after.id.value + " is said to have been overtaken, but no replica has succeeded");
+  throw Violation("S4", after.id.value + " is said to have been overtaken, but no twin has succeeded");
 }
 
 // What is nobody's fault is recorded with certainty only.
@@ -231,7 +231,7 @@ void Truth::check_collected(int laptop, const job::State& before, const job::Col
                               std::to_string(collected.epoch.value) + " is left on " + member->host.value);
 }
 
-// A replica ends with its leader: at once when there is a result, else it saves.
+// A twin ends with its leader: at once when there is a result, else it saves.
 void Truth::check_reason(const job::State& before, const job::LimitReached& limit) {
   if (limit.limit != control::k_limit_leader) return;
   const job::State& leader = shadows_[family(index(before.id))].newest;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What users want of their jobs and hosts: limits are held, replicas are apart, a host to be emptied is left, and who
+// What users want of their jobs and hosts: limits are held, twins are apart, a host to be emptied is left, and who
 // is more urgent gets room. Held to it only when nothing has hindered the daemon for a while.
 #include <algorithm>
 #include <utility>
@@ -63,7 +63,7 @@ void Truth::check_apart(const job::State& state) {
       if (other == index(state.id) || family(other) != leader || is_stopping(known.newest)) continue;
       const job::Attempt* its = known.newest.attempt();
       if (its != nullptr && its->on(member.host) != nullptr)
-        broken("W2", state.id, "is placed on " + member.host.value + ", where another replica of it is");
+        broken("W2", state.id, "is placed on " + member.host.value + ", where another twin of it is");
     }
 }
 
@@ -203,7 +203,7 @@ bool Truth::could_take(Laptop& laptop, int host, const job::Spec& spec) const {
 void Truth::check_emptied(Laptop& laptop, const control::TrackedJob& job) {
   const auto* running = job.in<job::Running>();
   const bool judged = running != nullptr && world_.healed == false && family(index(job.id())) == index(job.id()) &&
-                      job.spec().replicas == 1 && job.spec().num_nodes == 1 && world_.options.prices.empty();
+                      job.spec().twins == 1 && job.spec().num_nodes == 1 && world_.options.prices.empty();
   if (!judged) return;
   for (const job::Member& member : running->attempt.members) {
     const int host = host_index(member.host);
@@ -229,8 +229,8 @@ void Truth::check_emptied(Laptop& laptop, const control::TrackedJob& job) {
 void Truth::check_urgent(Laptop& laptop, const control::TrackedJob& job) {
   const auto* waiting = job.in<job::Waiting>();
   bool less_urgent = false;
-  if (world_.healed && waiting != nullptr && waiting->why == "waiting_for_provider" && job.spec().replicas == 1 &&
-      job.spec().num_nodes == 1 && job.spec().replica_of.value.empty() && !is_behind_a_gang(laptop, job))
+  if (world_.healed && waiting != nullptr && waiting->why == "waiting_for_provider" && job.spec().twins == 1 &&
+      job.spec().num_nodes == 1 && job.spec().twin_of.value.empty() && !is_behind_a_gang(laptop, job))
     for (const auto& [id, other] : laptop.controller()->book().all()) {
       const auto* running = other->in<job::Running>();
       if (running == nullptr || other->spec().num_nodes > 1 || other->spec().priority >= job.spec().priority) continue;

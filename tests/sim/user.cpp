@@ -91,7 +91,7 @@ void Laptop::submit_jobs() {
   bool all = true;
   for (std::size_t i = 0; i < world_.jobs.size(); ++i) {
     SimJob& job = world_.jobs[i];
-    if (job.laptop != index_ || job.submitted || !job.spec.replica_of.value.empty()) continue;
+    if (job.laptop != index_ || job.submitted || !job.spec.twin_of.value.empty()) continue;
     all = false;
     if (!can_command()) continue;
     const Result<registry::Job> before = records_.by_user([&](auto& records) { return records.job(job.id); });

@@ -49,8 +49,8 @@ Result<job::Step> WatchedRecords::apply(const JobId& id, const job::TimedEvent& 
   return step;
 }
 
-Result<job::Step> WatchedRecords::take_result(const JobId& id, const JobId& replica, const job::TimedEvent& event) {
-  TRY_ASSIGN(job::Step step, with(Kind::writes, [&](JobRecords& r) { return r.take_result(id, replica, event); }));
+Result<job::Step> WatchedRecords::take_result(const JobId& id, const JobId& twin, const job::TimedEvent& event) {
+  TRY_ASSIGN(job::Step step, with(Kind::writes, [&](JobRecords& r) { return r.take_result(id, twin, event); }));
   tell(id, step.records);
   const job::State before = std::exchange(seen_[id.value], step.state);
   world_.truth->stepped(laptop_, before, event.what, step.state);
@@ -75,7 +75,7 @@ Result<JobRecords::Commit> WatchedRecords::commit_checkpoint(Checkpoint checkpoi
   return commit;
 }
 
-// By the daemon: a replica.
+// By the daemon: a twin.
 Result<job::Step> WatchedRecords::submit(const JobId& id, const job::Spec& spec, WallTime at,
                                          const std::vector<registry::Input>& inputs) {
   world_.add_job({id, laptop_, spec});

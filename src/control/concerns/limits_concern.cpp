@@ -22,8 +22,8 @@ class LimitsConcern : public Concern {
       const Limits limits = limits_of(job->spec(), job->row.submitted_at);
       const Look look{true, limits.until && rooms_.world.clock.wall() >= *limits.until};
       if (looked == look) continue;
-      // What it has used stays as it is while neither it nor a replica of it runs.
-      const bool stays = job->state().attempt() == nullptr && job->spec().replicas <= 1;
+      // What it has used stays as it is while neither it nor a twin of it runs.
+      const bool stays = job->state().attempt() == nullptr && job->spec().twins <= 1;
       if (stays) looked = look;
       if (!judge(*job, limits, now)) looked = {};
     }
@@ -74,7 +74,7 @@ class LimitsConcern : public Concern {
     if (auto late = judge_late(job.state(), limits, wall)) rooms_.book.apply(id, *std::move(late));
     double price = job.state().price_per_hour();
     for (const auto& [other_id, other] : rooms_.book.placed())
-      if (other->spec().replica_of == id) price += other->state().price_per_hour();
+      if (other->spec().twin_of == id) price += other->state().price_per_hour();
     const auto spent = used_by(job, price, now);
     if (!spent) {
       report(spent.error(), "while counting what a job has used");

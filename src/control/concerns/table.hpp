@@ -11,7 +11,7 @@ namespace gridctl::control {
 
 [[nodiscard]] std::unique_ptr<Concern> make_limits(const Rooms& rooms);
 [[nodiscard]] std::unique_ptr<Concern> make_budgets(const Rooms& rooms);
-[[nodiscard]] std::unique_ptr<Concern> make_replicas(const Rooms& rooms);
+[[nodiscard]] std::unique_ptr<Concern> make_twins(const Rooms& rooms);
 [[nodiscard]] std::unique_ptr<Concern> make_deadlines(const Rooms& rooms);
 [[nodiscard]] std::unique_ptr<Concern> make_prices(const Rooms& rooms);
 [[nodiscard]] std::unique_ptr<Concern> make_preemption(const Rooms& rooms);
@@ -24,7 +24,7 @@ namespace gridctl::control {
 
 using ConcernMaker = std::unique_ptr<Concern> (*)(const Rooms&);
 // In the order in which they are asked. Limits come first: what is to stop need not be moved.
-inline constexpr ConcernMaker k_concerns[] = {make_limits, make_budgets,    make_replicas,        make_deadlines,
+inline constexpr ConcernMaker k_concerns[] = {make_limits, make_budgets,    make_twins,        make_deadlines,
                                               make_prices, make_preemption, make_standby_concern, make_gpus,
                                               make_progress, make_elastic,    make_turns,           make_trust};
 

@@ -51,10 +51,10 @@ const std::vector<BudgetNow>& Allowances::budgets() {
   return budgets_;
 }
 
-double Allowances::price_with_replicas(const TrackedJob& leader) const {
+double Allowances::price_with_twins(const TrackedJob& leader) const {
   double price = leader.state().price_per_hour();
   for (const auto& [id, other] : book_.placed())
-    if (other->spec().replica_of == leader.id()) price += other->state().price_per_hour();
+    if (other->spec().twin_of == leader.id()) price += other->state().price_per_hour();
   return price;
 }
 
@@ -102,12 +102,12 @@ void Allowances::lessen_by_months(const TrackedJob& job, Left& left) {
 
 Allowances::Left Allowances::left_of(const TrackedJob& job) {
   Left left;
-  const TrackedJob* leader = job.spec().replica_of.empty() ? &job : book_.find(job.spec().replica_of);
+  const TrackedJob* leader = job.spec().twin_of.empty() ? &job : book_.find(job.spec().twin_of);
   const Limits limits = limits_of(job.spec(), job.row.submitted_at);
   const auto spent_by = [&](const TrackedJob& one) -> registry::Spent {
     const auto ask = [&](WallTime until) { return world_.records.spent(one.id(), until); };
     const Result<registry::Spent> spent = meters_[one.id().value].read(
-        ask, counted_epoch(one.state()), price_with_replicas(one), world_.clock.boot(), world_.clock.wall());
+        ask, counted_epoch(one.state()), price_with_twins(one), world_.clock.boot(), world_.clock.wall());
     if (!spent) report(spent.error(), "while counting what a job has used");
     left.whole = left.whole || !spent;
     return spent ? *spent : registry::Spent{};
@@ -115,7 +115,7 @@ Allowances::Left Allowances::left_of(const TrackedJob& job) {
   if (limits.most) left.lessen(*limits.most - spent_by(job).ran, "max_duration");
   if (leader != nullptr && leader->spec().budget_total) {
     const double budget = *leader->spec().budget_total;
-    const double price = price_with_replicas(*leader);
+    const double price = price_with_twins(*leader);
     if (price > 0) left.lessen(hours((budget - reserve_of(budget, price) - spent_by(*leader).usd) / price), "budget");
   }
   lessen_by_months(job, left);
@@ -124,7 +124,7 @@ Allowances::Left Allowances::left_of(const TrackedJob& job) {
 
 bool Allowances::concern(const TrackedJob& job) {
   const Limits limits = limits_of(job.spec(), job.row.submitted_at);
-  if (limits.budget || limits.most || (limits.until && limits.hard) || !job.spec().replica_of.empty()) return true;
+  if (limits.budget || limits.most || (limits.until && limits.hard) || !job.spec().twin_of.empty()) return true;
   return !budgets().empty();
 }
 

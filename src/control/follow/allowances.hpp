@@ -45,7 +45,7 @@ class Allowances {
   void lessen_by_months(const TrackedJob& job, Left& left);
   [[nodiscard]] Duration slice_from(const BudgetNow& budget, const TrackedJob& job);
   [[nodiscard]] const std::vector<BudgetNow>& budgets();
-  [[nodiscard]] double price_with_replicas(const TrackedJob& leader) const;
+  [[nodiscard]] double price_with_twins(const TrackedJob& leader) const;
   [[nodiscard]] std::optional<BootTime> deadline_of(const TrackedJob& job) const;
 
   const World world_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reason to look after jobs beyond running them: a limit, a price, a deadline, a replica. Each is a file of its own
+// A reason to look after jobs beyond running them: a limit, a price, a deadline, a twin. Each is a file of its own
 // in control/concerns that keeps its own state by job, and one row in the daemon's table. Loop thread only.
 #pragma once
 

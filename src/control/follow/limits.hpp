@@ -16,7 +16,7 @@
 
 namespace gridctl::control {
 
-inline constexpr std::string_view k_limit_leader = "leader_ended";  // why a replica was stopped
+inline constexpr std::string_view k_limit_leader = "leader_ended";  // why a twin was stopped
 
 // Of a job's file, what has to be watched while it runs.
 struct Limits {

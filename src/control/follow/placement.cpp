@@ -160,7 +160,7 @@ void Placement::place(TrackedJob& job) {
   mine.timer.reset();
   if (job.unsure || job.in<job::Waiting>() == nullptr) return;
   const bool knows_hosts = fleet_.all_tried() || world_.clock.boot() - began_ > k_first_contact_max;
-  if (!knows_hosts || !book_.is_certain()) {  // who holds what, and where a replica is, must be known
+  if (!knows_hosts || !book_.is_certain()) {  // who holds what, and where a twin is, must be known
     mine.timer = world_.run.after(k_first_contact, [this, id = job.id()] {
       if (TrackedJob* due = book_.find(id)) place(*due);
     });

@@ -71,7 +71,7 @@ deadline: {at: 6h, hard: true}
   want.max_duration = 48h;
   want.priority = -5;
   want.owner = "vision";
-  want.replicas = 3;
+  want.twins = 3;
   want.deadline = job::Deadline{std::nullopt, 6h, true};
   EXPECT_EQ(job.spec, want) << job::to_json(job.spec);
   EXPECT_EQ(job.secrets, (std::map<std::string, std::string>{{"HF_TOKEN", "hf_canary"}}));

@@ -40,7 +40,7 @@ TEST_F(Allowed, EachLimitIsAConcern) {
   submit("budget", [](job::Spec& spec) { spec.budget_total = 1; });
   submit("long", [](job::Spec& spec) { spec.max_duration = 1h; });
   submit("hard", [](job::Spec& spec) { spec.deadline = job::Deadline{{}, 1h, true}; });
-  submit("replica", [](job::Spec& spec) { spec.replica_of = {"budget"}; });
+  submit("replica", [](job::Spec& spec) { spec.twin_of = {"budget"}; });
   submit("free");
   for (const char* id : {"budget", "long", "hard", "replica"}) EXPECT_TRUE(allowances.concern(job(id))) << id;
   EXPECT_FALSE(allowances.concern(job("free")));
@@ -144,12 +144,12 @@ TEST_F(Allowed, WhatIsShortestIsTheLimitThatIsNamed) {
   EXPECT_EQ(allowances.running(job("poor"))->run_limit, "budget");
 }
 
-TEST_F(Allowed, ReplicasUseUpTheBudgetOfTheirLeaderTogether) {
+TEST_F(Allowed, TwinsUseUpTheBudgetOfTheirLeaderTogether) {
   submit("leader", [](job::Spec& spec) {
     spec.budget_total = 10;
-    spec.replicas = 2;
+    spec.twins = 2;
   });
-  submit("second", [](job::Spec& spec) { spec.replica_of = {"leader"}; });
+  submit("second", [](job::Spec& spec) { spec.twin_of = {"leader"}; });
   submit("other");
   place("leader", "ada", 2);
   place("second", "bob", 3);

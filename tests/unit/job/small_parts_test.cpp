@@ -80,8 +80,8 @@ TEST(Spec, KeepsWhatASecondLookAtItMayForget) {
   spec.resources.any_order = true;
   spec.priority = -3;
   spec.owner = "ada";
-  spec.replicas = 2;
-  spec.replica_of = {"leader"};
+  spec.twins = 2;
+  spec.twin_of = {"leader"};
   spec.deadline = Deadline{{}, 90min, false};
   const auto back = parse_spec(to_json(spec));
   ASSERT_TRUE(back) << back.error().message;

@@ -244,18 +244,18 @@ TEST(JobState, IsTheUsersWhenTheyCancelWhatALimitStops) {
   EXPECT_EQ(job.state.reason, "cancelled");
 }
 
-TEST(JobState, TakesTheResultOfAReplicaThatWasDoneFirst) {
+TEST(JobState, TakesTheResultOfATwinThatWasDoneFirst) {
   Driver waiting;
   waiting.run_on("a");
   waiting.lose();
-  waiting.happen(ReplicaSucceeded{"replica train-r2 was done first"});
+  waiting.happen(TwinSucceeded{"twin train-r2 was done first"});
   EXPECT_EQ(waiting.state.visible(), JobState::succeeded);
   EXPECT_EQ(std::get<Done>(waiting.state.phase).exit_code, 0);
   EXPECT_EQ(waiting.state.reason, "replica_succeeded");
 
   Driver running;
   running.run_on("a");
-  running.happen(ReplicaSucceeded{"replica train-r2 was done first"});
+  running.happen(TwinSucceeded{"twin train-r2 was done first"});
   EXPECT_THAT(running.due(), ElementsAre("stop/1/0"));
   EXPECT_EQ(std::get<Stopping>(running.state.phase).grace, Duration::zero());
   EXPECT_EQ(running.state.epoch, Epoch{2}) << "what the attempt saves from now on would be taken for the result";
@@ -263,7 +263,7 @@ TEST(JobState, TakesTheResultOfAReplicaThatWasDoneFirst) {
   running.happen(AttemptEnded{{1}, {EndKind::signalled, -1, 9, ""}});
   running.happen(Collected{{1}, ""});
   EXPECT_EQ(running.state.visible(), JobState::succeeded);
-  EXPECT_EQ(running.state.reason_text, "replica train-r2 was done first");
+  EXPECT_EQ(running.state.reason_text, "twin train-r2 was done first");
   EXPECT_THAT(running.due(), ElementsAre("settle/1/a"));
   running.happen(ResumeRequested{});
   EXPECT_EQ(running.state.overtaken, "");
@@ -271,11 +271,11 @@ TEST(JobState, TakesTheResultOfAReplicaThatWasDoneFirst) {
   EXPECT_EQ(running.state.epoch, Epoch{3});
 }
 
-TEST(JobState, IsCancelledThoughAReplicaIsDoneMeanwhile) {
+TEST(JobState, IsCancelledThoughATwinIsDoneMeanwhile) {
   Driver job;
   job.run_on("a");
   job.happen(CancelRequested{{}});
-  job.happen(ReplicaSucceeded{"replica train-r2 was done first"});
+  job.happen(TwinSucceeded{"twin train-r2 was done first"});
   job.end({EndKind::stopped, -1, 0, ""});
   EXPECT_EQ(job.state.visible(), JobState::cancelled);
 }

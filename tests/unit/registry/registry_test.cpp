@@ -120,11 +120,11 @@ TEST_F(RegistryTest, TakesTheLastJobForTheOneThatSomebodySubmitted) {
   drill.run = "true";
   drill.envs["GRIDCTL_DRILL"] = "1";
   ASSERT_TRUE(registry->submit({"drill"}, drill, {1000}));
-  job::Spec replica;
-  replica.name = "train-r2";
-  replica.run = "true";
-  replica.replica_of = mine;
-  ASSERT_TRUE(registry->submit(replica_id(mine, 2), replica, {1000}));
+  job::Spec twin;
+  twin.name = "train-r2";
+  twin.run = "true";
+  twin.twin_of = mine;
+  ASSERT_TRUE(registry->submit(twin_id(mine, 2), twin, {1000}));
   EXPECT_EQ(registry->resolve("@last")->value, mine.value);
 }
 
@@ -393,43 +393,43 @@ TEST_F(RegistryTest, KeepsTheNewestDrillOfAName) {
   EXPECT_FALSE(*registry->drill("other"));
 }
 
-TEST_F(RegistryTest, TakesTheNewestCheckpointOfAReplicaAsTheResult) {
+TEST_F(RegistryTest, TakesTheNewestCheckpointOfATwinAsTheResult) {
   const JobId leader = submit("train");
-  const JobId replica = replica_id(leader, 2);
-  EXPECT_EQ(leader_of(replica), leader);
+  const JobId twin = twin_id(leader, 2);
+  EXPECT_EQ(leader_of(twin), leader);
   job::Spec spec = registry->job(leader)->spec;
   spec.name = "train-r2";
-  spec.replica_of = leader;
-  ASSERT_TRUE(registry->submit(replica, spec, {1000}));
-  EXPECT_EQ(registry->job(replica)->spec.replica_of, leader);
-  const Epoch mine = run(leader, "a"), its = run(replica, "b");
+  spec.twin_of = leader;
+  ASSERT_TRUE(registry->submit(twin, spec, {1000}));
+  EXPECT_EQ(registry->job(twin)->spec.twin_of, leader);
+  const Epoch mine = run(leader, "a"), its = run(twin, "b");
   ASSERT_TRUE(registry->commit_checkpoint(checkpoint(leader, mine, 1)));
-  ASSERT_TRUE(registry->commit_checkpoint(checkpoint(replica, its, 8)));
-  ASSERT_TRUE(registry->commit_checkpoint(checkpoint(replica, its, 9)));
-  const auto step = registry->take_result(leader, replica, {{5000}, job::ReplicaSucceeded{"the other was first"}});
+  ASSERT_TRUE(registry->commit_checkpoint(checkpoint(twin, its, 8)));
+  ASSERT_TRUE(registry->commit_checkpoint(checkpoint(twin, its, 9)));
+  const auto step = registry->take_result(leader, twin, {{5000}, job::TwinSucceeded{"the other was first"}});
   ASSERT_TRUE(step) << step.error().one_line();
   EXPECT_EQ(step->state, registry->job(leader)->machine);
 
   ASSERT_TRUE(registry->commit_checkpoint(checkpoint(leader, mine, 2)));  // saved before it was killed
   const auto newest = registry->checkpoint(leader, std::nullopt);
   ASSERT_TRUE(newest);
-  EXPECT_EQ(newest->root, checkpoint(replica, its, 9).root);
+  EXPECT_EQ(newest->root, checkpoint(twin, its, 9).root);
   EXPECT_EQ(newest->seq, CheckpointSeq{2});
   EXPECT_TRUE(registry->checkpoints(leader)->back().stray);
-  const auto again = registry->take_result(leader, replica, {{5000}, job::ReplicaSucceeded{"the other was first"}});
+  const auto again = registry->take_result(leader, twin, {{5000}, job::TwinSucceeded{"the other was first"}});
   ASSERT_TRUE(again);
   EXPECT_EQ(registry->checkpoints(leader)->size(), 3U);
 
   // What it costs is both's; a beginning of the leader's id means the leader.
   EXPECT_NEAR(registry->spent(leader, {1003000})->usd, 2.0, 1e-9);
-  EXPECT_NEAR(registry->spent(replica, {1003000})->usd, 1.0, 1e-9);
+  EXPECT_NEAR(registry->spent(twin, {1003000})->usd, 1.0, 1e-9);
   EXPECT_NEAR(registry->pasts({1003000})->at(leader.value).usd, 2.0, 1e-9) << "asked of all jobs at once, it is the same";
-  EXPECT_NEAR(registry->pasts({1003000})->at(replica.value).usd, 1.0, 1e-9);
-  EXPECT_EQ(registry->pasts({1003000})->at(replica.value).host.value, "b");
+  EXPECT_NEAR(registry->pasts({1003000})->at(twin.value).usd, 1.0, 1e-9);
+  EXPECT_EQ(registry->pasts({1003000})->at(twin.value).host.value, "b");
   EXPECT_EQ(registry->spent(leader, {1003000})->ran, Duration{std::chrono::seconds{1000}});
   EXPECT_EQ(*registry->resolve(leader.value.substr(0, 3)), leader);
-  ASSERT_EQ(registry->replicas(leader)->size(), 1U);
-  EXPECT_EQ(registry->replicas(leader)->front().id, replica);
+  ASSERT_EQ(registry->twins(leader)->size(), 1U);
+  EXPECT_EQ(registry->twins(leader)->front().id, twin);
 }
 
 TEST_F(RegistryTest, CountsEachPriceForTheTimeThatItHeld) {

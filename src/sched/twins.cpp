@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sched/replicas.hpp"
+#include "sched/twins.hpp"
 
 #include <algorithm>
 
@@ -8,14 +8,14 @@
 
 namespace gridctl::sched {
 
-ReplicaPlan place_replicas(const job::Spec& spec, std::vector<HostFacts> hosts, const Decision& own,
+TwinPlan place_twins(const job::Spec& spec, std::vector<HostFacts> hosts, const Decision& own,
                            const JobKnowledge& known) {
-  ReplicaPlan plan;
-  plan.wanted = spec.replicas;
+  TwinPlan plan;
+  plan.wanted = spec.twins;
   if (own.placement) plan.placements.push_back(*own.placement);
   while (!plan.placements.empty() && static_cast<int>(plan.placements.size()) < plan.wanted) {
     for (HostFacts& host : hosts)
-      if (host.name == plan.placements.back().host) host.apart = "another replica is there";
+      if (host.name == plan.placements.back().host) host.apart = "another twin is there";
     Decision next = place(spec, hosts, {}, known);
     if (!next.placement) {
       plan.missing = summary(next);
@@ -26,26 +26,26 @@ ReplicaPlan place_replicas(const job::Spec& spec, std::vector<HostFacts> hosts, 
   return plan;
 }
 
-double price_of(const ReplicaPlan& plan) {
+double price_of(const TwinPlan& plan) {
   double sum = 0;
   for (const Placement& one : plan.placements) sum += one.price_per_hour;
   return sum;
 }
 
-std::vector<std::string> explain(const ReplicaPlan& plan, const job::Spec& spec, const Decision& own) {
+std::vector<std::string> explain(const TwinPlan& plan, const job::Spec& spec, const Decision& own) {
   std::vector<std::string> lines;
   if (spec.checkpoint.standby && !own.runners_up.empty())
     lines.push_back("standby: its newest checkpoint is kept ready on " + own.runners_up.front().host.value +
                     ", which costs transfer and disk, no GPU and no money until it takes over");
   if (plan.wanted <= 1 || plan.placements.empty()) return lines;
   for (std::size_t i = 1; i < plan.placements.size(); ++i)
-    lines.push_back("replica " + std::to_string(i + 1) + " of " + std::to_string(plan.wanted) + " on " +
+    lines.push_back("twin " + std::to_string(i + 1) + " of " + std::to_string(plan.wanted) + " on " +
                     plan.placements[i].host.value + ": " + plan.placements[i].reason);
   if (!plan.missing.empty())
-    lines.push_back("replica " + std::to_string(plan.placements.size() + 1) + " of " + std::to_string(plan.wanted) +
+    lines.push_back("twin " + std::to_string(plan.placements.size() + 1) + " of " + std::to_string(plan.wanted) +
                     " would wait: " + plan.missing);
   const double all = price_of(plan), one = plan.placements.front().price_per_hour;
-  std::string text = std::to_string(plan.placements.size()) + " replicas at once cost " + price_text(all) + " together";
+  std::string text = std::to_string(plan.placements.size()) + " twins at once cost " + price_text(all) + " together";
   if (one > 0) text += formatted(", %.1f times what one costs", all / one);
   lines.push_back(text + "; the first to finish ends the others");
   return lines;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What replication of a whole job would hold and cost: a standby, or several replicas that run at once. Pure.
+// What replication of a whole job would hold and cost: a standby, or several twins that run at once. Pure.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 
 namespace gridctl::sched {
 
-// Where the replicas of a job would stand now, each on a host of its own.
-struct ReplicaPlan {
+// Where the twins of a job would stand now, each on a host of its own.
+struct TwinPlan {
   int wanted = 1;
   std::vector<Placement> placements;  // the job's own first; fewer than wanted when no other host would do now
   std::string missing{};              // then why, for people
 };
 // `own`: where the job itself goes. Two names of one machine count as two hosts here: what tells them apart is known
 // while they answer.
-[[nodiscard]] ReplicaPlan place_replicas(const job::Spec& spec, std::vector<HostFacts> hosts, const Decision& own,
+[[nodiscard]] TwinPlan place_twins(const job::Spec& spec, std::vector<HostFacts> hosts, const Decision& own,
                                          const JobKnowledge& known);
 // USD per hour of all placements together.
-[[nodiscard]] double price_of(const ReplicaPlan& plan);
+[[nodiscard]] double price_of(const TwinPlan& plan);
 // Empty when the job asks for no replication.
-[[nodiscard]] std::vector<std::string> explain(const ReplicaPlan& plan, const job::Spec& spec, const Decision& own);
+[[nodiscard]] std::vector<std::string> explain(const TwinPlan& plan, const job::Spec& spec, const Decision& own);
 
 }  // namespace gridctl::sched

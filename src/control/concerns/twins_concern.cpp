@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several replicas of one job at once (replication.mode: active). The job itself leads; the others are jobs of their
+// Several twins of one job at once (replication.mode: active). The job itself leads; the others are jobs of their
 // own, which are made when it begins and end with it. Whichever is done first gives the result, and that is the
 // leader's. Two of them never run on one machine.
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t k_name_max = 63;
 
-std::string in_words(const registry::JobRow& replica) {
-  return "replica " + replica.name + " (" + replica.id.value + ")";
+std::string in_words(const registry::JobRow& twin) {
+  return "twin " + twin.name + " (" + twin.id.value + ")";
 }
 
 bool goes_on(const job::State& state) {
@@ -23,12 +23,12 @@ bool goes_on(const job::State& state) {
 }
 
 // It spends the leader's budget, and is stopped with it. What is copied elsewhere is the leader's.
-job::Spec replica_spec(const TrackedJob& leader, int number) {
+job::Spec twin_spec(const TrackedJob& leader, int number) {
   job::Spec spec = leader.spec();
   const std::string ending = "-r" + std::to_string(number);
   spec.name = spec.name.substr(0, k_name_max - ending.size()) + ending;
-  spec.replicas = 1;
-  spec.replica_of = leader.id();
+  spec.twins = 1;
+  spec.twin_of = leader.id();
   spec.checkpoint.copies = 1;
   spec.budget_total.reset();
   spec.max_duration.reset();
@@ -36,20 +36,20 @@ job::Spec replica_spec(const TrackedJob& leader, int number) {
   return spec;
 }
 
-class ReplicasConcern : public Concern {
+class TwinsConcern : public Concern {
  public:
-  explicit ReplicasConcern(const Rooms& rooms) : rooms_(rooms) {}
+  explicit TwinsConcern(const Rooms& rooms) : rooms_(rooms) {}
 
   void tick(BootTime) override {
     for (const std::string& id : grouped_) {
       TrackedJob* job = rooms_.book.find({id});
       if (job == nullptr || job->unsure || !job->goes_on()) continue;
-      if (job->spec().replicas > 1) keep(*job);
-      if (!job->spec().replica_of.value.empty()) end_with_leader(*job);
+      if (job->spec().twins > 1) keep(*job);
+      if (!job->spec().twin_of.value.empty()) end_with_leader(*job);
     }
   }
   void changed(const TrackedJob& job, const job::State&) override {
-    if (job.spec().replicas > 1 || !job.spec().replica_of.value.empty()) grouped_.insert(job.id().value);
+    if (job.spec().twins > 1 || !job.spec().twin_of.value.empty()) grouped_.insert(job.id().value);
   }
   void forgotten(const JobId& id) override {
     seen_.erase(id.value);
@@ -59,18 +59,18 @@ class ReplicasConcern : public Concern {
   // No two on one machine, under whatever names; and nowhere once there is a result, which the next tick takes.
   void shape(const TrackedJob& asking, Question& question) const override {
     const job::Spec& spec = asking.spec();
-    if (spec.replicas <= 1 && spec.replica_of.value.empty()) return;
-    const JobId& group = spec.replica_of.value.empty() ? asking.id() : spec.replica_of;
+    if (spec.twins <= 1 && spec.twin_of.value.empty()) return;
+    const JobId& group = spec.twin_of.value.empty() ? asking.id() : spec.twin_of;
     if (const std::string over = why_over(asking, group); !over.empty())
       for (sched::HostFacts& facts : question.hosts) facts.apart = over;
     for (const auto& [id, job] : rooms_.book.all()) {
-      if (job.get() == &asking || (job->id() != group && job->spec().replica_of != group)) continue;
+      if (job.get() == &asking || (job->id() != group && job->spec().twin_of != group)) continue;
       for (const HostName& name : rooms_.placement.hosts_of(*job)) {
         const FleetHost* there = rooms_.fleet.find(name);
         if (there == nullptr) continue;
         for (sched::HostFacts& facts : question.hosts)
           if (rooms_.fleet.same_provider(*rooms_.fleet.find(facts.name), *there))
-            if (facts.apart.empty()) facts.apart = "another replica is there: " + id;
+            if (facts.apart.empty()) facts.apart = "another twin is there: " + id;
       }
     }
   }
@@ -81,8 +81,8 @@ class ReplicasConcern : public Concern {
     const Result<registry::Job> leader = rooms_.world.records.job(group);
     if (!leader) return group.value + " could not be read";
     if (!goes_on(leader->machine)) return leader->name + " (" + group.value + ") has ended";
-    for (int number = 2; number <= leader->spec.replicas; ++number) {
-      const JobId id = registry::replica_id(group, number);
+    for (int number = 2; number <= leader->spec.twins; ++number) {
+      const JobId id = registry::twin_id(group, number);
       const Result<registry::Job> row = rooms_.world.records.job(id);
       if (!row && row.error().code != Code::not_found) return id.value + " could not be read";
       if (row && row->state == job::JobState::succeeded && row->id != asking.id())
@@ -94,20 +94,20 @@ class ReplicasConcern : public Concern {
   // Makes those that are missing, and looks whether one is done.
   void keep(TrackedJob& leader) {
     std::set<std::string>& seen = seen_[leader.id().value];
-    for (int number = 2; number <= leader.spec().replicas; ++number) {
-      const JobId id = registry::replica_id(leader.id(), number);
+    for (int number = 2; number <= leader.spec().twins; ++number) {
+      const JobId id = registry::twin_id(leader.id(), number);
       if (const TrackedJob* followed = rooms_.book.find(id); followed != nullptr && followed->goes_on()) {
         seen.insert(id.value);
         continue;
       }
       const Result<registry::Job> row = rooms_.world.records.job(id);
-      if (!row && row.error().code != Code::not_found) return report(row.error(), "while looking for a replica");
+      if (!row && row.error().code != Code::not_found) return report(row.error(), "while looking for a twin");
       if (!row) {
-        if (const Result<void> made = make(leader, number); !made) report(made.error(), "while making a replica");
+        if (const Result<void> made = make(leader, number); !made) report(made.error(), "while making a twin");
       } else if (row->state == job::JobState::succeeded) {
         return take_result(leader, *row);
       } else if (job::is_final(row->state) && row->machine.limit == k_limit_leader) {
-        if (const Result<void> resumed = resume(*row); !resumed) report(resumed.error(), "while resuming a replica");
+        if (const Result<void> resumed = resume(*row); !resumed) report(resumed.error(), "while resuming a twin");
       } else if (job::is_final(row->state) && seen.erase(id.value) > 0) {
         rooms_.book.note(
             leader.id(),
@@ -118,14 +118,14 @@ class ReplicasConcern : public Concern {
 
   Result<void> make(const TrackedJob& leader, int number) {
     TRY_ASSIGN(const std::vector<registry::Input> inputs, rooms_.world.records.inputs(leader.id()));
-    const JobId id = registry::replica_id(leader.id(), number);
+    const JobId id = registry::twin_id(leader.id(), number);
     TRY(share_secrets(leader.id(), id, leader.spec().secrets));
-    const job::Spec spec = replica_spec(leader, number);
+    const job::Spec spec = twin_spec(leader, number);
     TRY(rooms_.world.records.submit(id, spec, rooms_.world.clock.wall(), inputs));
     rooms_.book.refresh_soon();
     rooms_.book.note(leader.id(),
                      {"replica",
-                      "replica " + std::to_string(number) + " of " + std::to_string(leader.spec().replicas) + " is " +
+                      "twin " + std::to_string(number) + " of " + std::to_string(leader.spec().twins) + " is " +
                           spec.name + " (" + id.value + ")",
                       {},
                       {}});
@@ -133,9 +133,9 @@ class ReplicasConcern : public Concern {
   }
 
   // Its leader was resumed while it was still being stopped.
-  Result<void> resume(const registry::Job& replica) {
-    TRY(share_secrets(replica.spec.replica_of, replica.id, replica.spec.secrets));
-    TRY(rooms_.world.records.apply(replica.id, {rooms_.world.clock.wall(), job::ResumeRequested{}}));
+  Result<void> resume(const registry::Job& twin) {
+    TRY(share_secrets(twin.spec.twin_of, twin.id, twin.spec.secrets));
+    TRY(rooms_.world.records.apply(twin.id, {rooms_.world.clock.wall(), job::ResumeRequested{}}));
     rooms_.book.refresh_soon();
     return {};
   }
@@ -146,16 +146,16 @@ class ReplicasConcern : public Concern {
     return rooms_.world.folders.keep_secrets(to, secrets);
   }
 
-  void take_result(TrackedJob& leader, const registry::Job& replica) {
-    const job::ReplicaSucceeded done{in_words(replica) + " was done first: its result is taken"};
+  void take_result(TrackedJob& leader, const registry::Job& twin) {
+    const job::TwinSucceeded done{in_words(twin) + " was done first: its result is taken"};
     rooms_.book.take(leader.id(),
-                     rooms_.world.records.take_result(leader.id(), replica.id, {rooms_.world.clock.wall(), done}));
+                     rooms_.world.records.take_result(leader.id(), twin.id, {rooms_.world.clock.wall(), done}));
   }
 
   // A result needs nothing of the others any more; else they save, for they may be resumed with their leader.
-  void end_with_leader(TrackedJob& replica) {
-    const Result<registry::Job> leader = rooms_.world.records.job(replica.spec().replica_of);
-    if (!leader) return report(leader.error(), "while looking for the leader of a replica");
+  void end_with_leader(TrackedJob& twin) {
+    const Result<registry::Job> leader = rooms_.world.records.job(twin.spec().twin_of);
+    if (!leader) return report(leader.error(), "while looking for the leader of a twin");
     if (goes_on(leader->machine)) return;
     const job::State& its = leader->machine;
     const bool has_result = leader->state == job::JobState::succeeded || !its.overtaken.empty();
@@ -163,18 +163,18 @@ class ReplicasConcern : public Concern {
                             : !its.limit.empty() ? "was stopped: " + its.limit_text
                             : its.cancel         ? "was cancelled"
                                                  : "failed: " + its.reason_text;
-    rooms_.book.apply(replica.id(), job::LimitReached{std::string(k_limit_leader),
+    rooms_.book.apply(twin.id(), job::LimitReached{std::string(k_limit_leader),
                                                       leader->name + " (" + leader->id.value + ") " + why,
                                                       has_result ? Duration::zero() : job::k_limit_grace});
   }
 
   const Rooms rooms_;
-  std::set<std::string> grouped_;                      // ids of leaders and replicas
-  std::map<std::string, std::set<std::string>> seen_;  // replicas that were seen unfinished, by leader
+  std::set<std::string> grouped_;                      // ids of leaders and twins
+  std::map<std::string, std::set<std::string>> seen_;  // twins that were seen unfinished, by leader
 };
 
 }  // namespace
 
-std::unique_ptr<Concern> make_replicas(const Rooms& rooms) { return std::make_unique<ReplicasConcern>(rooms); }
+std::unique_ptr<Concern> make_twins(const Rooms& rooms) { return std::make_unique<TwinsConcern>(rooms); }
 
 }  // namespace gridctl::control
