@@ -26,7 +26,7 @@ constexpr Example k_examples[] = {
     {"Refuse what is older than the 41st", "gridctl checkpoint pull train-gpt ./result --from nas --expect 41"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::checkpoint}, {"DIR", Completion::directory}};
 constexpr Option k_options[] = {
-    {"from", 0, "REMOTE", "read the copy at this remote instead of the local store", {}, Completion::place},
+    {"from", 0, "REMOTE", "read the copy at this remote instead of the local store", {}, Completion::remote},
     {"expect", 0, "N|DIGEST", "refuse one older than number N, or with another root digest"}};
 constexpr int k_exits[] = {3, 5, 6, 7, 8};
 constexpr std::size_t k_digest_least = 8;  // characters of a digest that is expected
@@ -65,7 +65,7 @@ bool is_damage(const Error& error) {
   return error.code == Code::checkpoint_damaged || error.code == Code::not_found;  // a chunk that must be there is not
 }
 
-// What is damaged or missing here is brought back first, when a place has it.
+// What is damaged or missing here is brought back first, when a remote has it.
 Result<Pulled> pull_healed(Context& context, const registry::Checkpoint& checkpoint,
                            const std::vector<control::RemoteAccess>& copies, const os::Path& directory) {
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
@@ -83,7 +83,7 @@ Result<Pulled> pull_here(Context& context, const Parsed& parsed, const os::Path&
   TRY_ASSIGN(const registry::Checkpoint checkpoint, find_checkpoint(registry, parsed.positionals[0]));
   TRY(check_expected(parsed, checkpoint_name(checkpoint.job, checkpoint.seq), checkpoint.seq, checkpoint.root));
   TRY(check_empty(directory, "a checkpoint is"));
-  TRY_ASSIGN(const auto copies, control::places_with(registry, checkpoint.job, checkpoint.seq));
+  TRY_ASSIGN(const auto copies, control::remotes_with(registry, checkpoint.job, checkpoint.seq));
   Result<Pulled> pulled = pull_healed(context, checkpoint, copies, directory);
   if (pulled) return pulled;
   Error error = std::move(pulled).error().with_context(
@@ -135,7 +135,7 @@ Result<std::optional<std::vector<std::string>>> check_newest(Context& context, r
   return std::optional(std::move(who));
 }
 
-Result<Pulled> pull_from_place(Context& context, const Parsed& parsed, const os::Path& directory) {
+Result<Pulled> pull_from_remote(Context& context, const Parsed& parsed, const os::Path& directory) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY_ASSIGN(const RemoteCheckpoint remote,
              find_remote(context, registry, parsed.value("from"), parsed.positionals[0]));
@@ -154,7 +154,7 @@ Result<Pulled> pull_from_place(Context& context, const Parsed& parsed, const os:
 Result<int> run(Context& context, const Parsed& parsed) {
   const os::Path directory = parsed.positionals[1];
   TRY_ASSIGN(const Pulled pulled,
-             parsed.has("from") ? pull_from_place(context, parsed, directory) : pull_here(context, parsed, directory));
+             parsed.has("from") ? pull_from_remote(context, parsed, directory) : pull_here(context, parsed, directory));
   const std::uint64_t files = pulled.tree.file_count(), bytes = pulled.tree.total_bytes();
   if (!context.json)
     return context.print_line(pulled.name + ": " + std::to_string(files) + " files, " + format_size(bytes) +

@@ -8,14 +8,14 @@
 #include "base/text.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/copies/remotes.hpp"
-#include "store/place.hpp"
+#include "store/remote.hpp"
 
 namespace gridctl::cmd {
 
 namespace {
 
 // Those that are meant, newest first; records that cannot be read are passed over, and told in the error.
-Result<std::vector<store::CopyRecord>> matching(const RemoteCheckpoint& remote, const store::PlaceListing& there,
+Result<std::vector<store::CopyRecord>> matching(const RemoteCheckpoint& remote, const store::RemoteListing& there,
                                                 const registry::CheckpointName& wanted) {
   std::vector<store::CopyRecord> found;
   std::set<std::string> jobs;
@@ -51,7 +51,7 @@ Result<void> check_known(registry::Registry& registry, const store::CopyRecord& 
 
 }  // namespace
 
-bool is_whole(const store::CopyRecord& record, const store::PlaceListing& there) {
+bool is_whole(const store::CopyRecord& record, const store::RemoteListing& there) {
   return std::ranges::all_of(record.packs, [&](const store::NeededPack& pack) {
     const auto listed = there.packs.find(pack.id);
     return listed != there.packs.end() && listed->second == pack.size;
@@ -65,29 +65,29 @@ Result<store::Tree> RemoteCheckpoint::tree() const {
   return store::parse_manifest(bytes, {.bytes_max = record.bytes});
 }
 
-Result<RemoteCheckpoint> find_remote(Context& context, registry::Registry& registry, const std::string& place_name,
+Result<RemoteCheckpoint> find_remote(Context& context, registry::Registry& registry, const std::string& remote_name,
                                      const std::string& text) {
   TRY_ASSIGN(const registry::CheckpointName wanted, registry::parse_checkpoint_name(text));
-  TRY_ASSIGN(const registry::Place place, registry.place(place_name));
+  TRY_ASSIGN(const registry::Remote remote, registry.remote(remote_name));
   TRY_ASSIGN(const std::optional<store::StoreKey> key, control::load_key(context.paths()));
   if (!key) return make_error(Code::state_unreadable, "there is no store key", "gridctl key import FILE");
-  TRY_ASSIGN(const control::RemoteAccess access, control::access_to(registry, place));
+  TRY_ASSIGN(const control::RemoteAccess access, control::access_to(registry, remote));
   RemoteCheckpoint remote;
   remote.key = std::make_unique<store::StoreKey>(*key);
-  TRY_ASSIGN(remote.backend, control::open_place(access, context.paths(), context.clock));
-  TRY_ASSIGN(const store::PlaceListing there, store::list_place(*remote.backend));
+  TRY_ASSIGN(remote.backend, control::open_remote(access, context.paths(), context.clock));
+  TRY_ASSIGN(const store::RemoteListing there, store::list_remote(*remote.backend));
   TRY_ASSIGN(std::vector<store::CopyRecord> found, matching(remote, there, wanted));
   const auto whole =
       std::ranges::find_if(found, [&](const store::CopyRecord& record) { return is_whole(record, there); });
   if (whole == found.end())
     return make_error(Code::checkpoint_damaged, "no copy of '" + sanitize(wanted.job, 80) + "' there is whole",
-                      "gridctl store check " + place_name + " --all");
+                      "gridctl store check " + remote_name + " --all");
   remote.newest_seq = found.front().seq;
   remote.newest_at = found.front().created_at;
   remote.record = *std::move(whole);
   TRY(check_known(registry, remote.record));
-  TRY_ASSIGN(store::PlaceSource source, store::PlaceSource::open(*remote.backend, *remote.key, remote.record.packs));
-  remote.source = std::make_unique<store::PlaceSource>(std::move(source));
+  TRY_ASSIGN(store::RemoteSource source, store::RemoteSource::open(*remote.backend, *remote.key, remote.record.packs));
+  remote.source = std::make_unique<store::RemoteSource>(std::move(source));
   return remote;
 }
 

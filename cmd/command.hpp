@@ -19,7 +19,7 @@ namespace gridctl::cmd {
 class Context;
 
 // What a shell offers for a value.
-enum class Completion : std::uint8_t { nothing, file, directory, job, provider, checkpoint, place, choices };
+enum class Completion : std::uint8_t { nothing, file, directory, job, provider, checkpoint, remote, choices };
 
 struct Example {
   std::string_view what;  // "Submit a job file and follow it until it ends"

@@ -96,11 +96,11 @@ Candidates jobs(registry::Registry& registry, const Command* command, bool with_
   return found;
 }
 
-Candidates places(registry::Registry& registry) {
+Candidates remotes(registry::Registry& registry) {
   Candidates found;
-  Result<std::vector<registry::Place>> list = registry.places();
+  Result<std::vector<registry::Remote>> list = registry.remotes();
   if (!list) return {};
-  for (const registry::Place& place : *list) found.emplace_back(place.name, place.url);
+  for (const registry::Remote& remote : *list) found.emplace_back(remote.name, remote.url);
   return found;
 }
 
@@ -112,14 +112,14 @@ Candidates offered(Context& context, const Typed& typed, Completion offer, std::
   if (offer == Completion::choices)
     for (const std::string& choice : split(choices, '|')) found.emplace_back(choice, "");
   const bool from_state = offer == Completion::job || offer == Completion::checkpoint ||
-                          offer == Completion::provider || offer == Completion::place;
+                          offer == Completion::provider || offer == Completion::remote;
   if (!from_state) return found;
   Result<os::Path> state = state_directory(typed.state);
   if (!state) return {};
   context.state = *state;
   Result<registry::Registry> registry = context.open_for_reading();
   if (!registry) return {};
-  if (offer == Completion::place) return places(*registry);
+  if (offer == Completion::remote) return remotes(*registry);
   if (offer != Completion::provider) return jobs(*registry, typed.command, offer == Completion::checkpoint, current);
   Result<std::vector<registry::Provider>> providers = registry->rows([](registry::Provider&) { return true; });
   if (!providers) return {};

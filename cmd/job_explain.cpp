@@ -54,13 +54,13 @@ Result<sched::Outline> outline_of(registry::Registry& registry, const registry::
   return sched::outline(job.spec, chosen_of(job, hosts), hosts, links);
 }
 
-// Places where copies of its checkpoints must not be.
+// Remotes where copies of its checkpoints must not be.
 Result<void> add_refusals(registry::Registry& registry, const job::Spec& spec, std::vector<std::string>& lines) {
   registry::CopyWanted wanted;
   wanted.constraints = spec.constraints;
   if (spec.checkpoint.copies <= 1) return {};
-  TRY_ASSIGN(const std::vector<control::PlaceOffer> offers, control::place_offers(registry));
-  for (const control::PlaceOffer& offer : offers)
+  TRY_ASSIGN(const std::vector<control::RemoteOffer> offers, control::remote_offers(registry));
+  for (const control::RemoteOffer& offer : offers)
     if (const std::string why = control::copy_refusal(wanted, offer); !why.empty())
       lines.push_back("copies of its checkpoints do not go to " + offer.name + ": " + why);
   return {};

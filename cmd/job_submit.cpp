@@ -211,24 +211,24 @@ Result<int> wait_for(Context& context, registry::Registry& registry, const JobId
   return outcome_of(*job);
 }
 
-// A job asks for more copies than there are places where they may be: it runs, and is copied when there are.
+// A job asks for more copies than there are remotes where they may be: it runs, and is copied when there are.
 Result<void> warn_of_copies(Context& context, registry::Registry& registry, const job::Spec& spec) {
   registry::CopyWanted wanted;
   wanted.copies = spec.checkpoint.copies;
   wanted.constraints = spec.constraints;
   if (wanted.copies <= 1) return {};
-  TRY_ASSIGN(const std::vector<control::PlaceOffer> offers, control::place_offers(registry));
+  TRY_ASSIGN(const std::vector<control::RemoteOffer> offers, control::remote_offers(registry));
   std::set<std::string> domains;
   std::string refusals;
-  for (const control::PlaceOffer& offer : offers) {
+  for (const control::RemoteOffer& offer : offers) {
     const std::string why = control::copy_refusal(wanted, offer);
     if (why.empty()) domains.insert(offer.failure_domain);
     else refusals += "; not " + offer.name + ": " + why;
   }
   if (static_cast<int>(domains.size()) + 1 < wanted.copies)
     context.note(sanitize("warning: checkpoint.copies is " + std::to_string(wanted.copies) + ", and " +
-                          (domains.empty() ? std::string("no place keeps copies")
-                                           : "only " + std::to_string(domains.size()) + " independent place" +
+                          (domains.empty() ? std::string("no remote keeps copies")
+                                           : "only " + std::to_string(domains.size()) + " independent remote" +
                                                  (domains.size() == 1 ? " keeps" : "s keep") + " copies") +
                           " yet" + (refusals.empty() ? "" : " that may keep these" + refusals) +
                           "; gridctl store add NAME PLACE"));

@@ -45,10 +45,10 @@ void tidy(Context& context, registry::Registry& registry, const registry::Provid
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
-  TRY_ASSIGN(const std::vector<std::string> places, control::places_on(registry, provider.name));
-  if (!places.empty() && !parsed.has("force"))
-    return make_error(Code::busy, "provider " + provider.name.value + " keeps copies, as place " + places.front(),
-                      "gridctl store rm " + places.front());
+  TRY_ASSIGN(const std::vector<std::string> remotes, control::remotes_on(registry, provider.name));
+  if (!remotes.empty() && !parsed.has("force"))
+    return make_error(Code::busy, "provider " + provider.name.value + " keeps copies, as remote " + remotes.front(),
+                      "gridctl store rm " + remotes.front());
   TRY_ASSIGN(const std::vector<JobId> jobs, registry.jobs_on(provider.name));
   if (!jobs.empty() && !parsed.has("force")) return busy_error(provider.name, jobs);
   const auto forget = [&]() -> Result<void> {
@@ -74,7 +74,7 @@ const Command k_provider_rm{.noun = "provider",
                             .description =
                                 "Removes a host from the registry. Refused while jobs are on it; with --force "
                                 "they are given up there and go on elsewhere. Refused, too, while it is a "
-                                "place for copies; with --force it takes none until it is registered again. Its "
+                                "remote for copies; with --force it takes none until it is registered again. Its "
                                 "pinned host key is kept. What gridctl has put on the host (~/.gridctl: the agent, "
                                 "and a cache of what jobs need) is removed, unless others use it, too.",
                             .positionals = provider_rm::k_positionals,

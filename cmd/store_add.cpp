@@ -6,7 +6,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/json_text.hpp"
-#include "cmd/store_places.hpp"
+#include "cmd/store_remotes.hpp"
 #include "control/copies/remote_work.hpp"
 #include "os/entries.hpp"
 
@@ -34,12 +34,12 @@ constexpr Option k_options[] = {
 
 constexpr std::size_t k_location_max = 32;
 
-Result<void> check_options(const Parsed& parsed, control::PlaceKind kind) {
+Result<void> check_options(const Parsed& parsed, control::RemoteKind kind) {
   for (const char* name : {"endpoint", "region", "profile"})
-    if (parsed.has(name) && kind != control::PlaceKind::bucket)
-      return make_error(Code::usage, "--" + std::string(name) + " is for s3:// places");
+    if (parsed.has(name) && kind != control::RemoteKind::bucket)
+      return make_error(Code::usage, "--" + std::string(name) + " is for s3:// remotes");
   for (const char* name : {"location", "lent"})
-    if (parsed.has(name) && kind == control::PlaceKind::host)
+    if (parsed.has(name) && kind == control::RemoteKind::host)
       return make_error(Code::usage, "--" + std::string(name) + ": a provider says it by --region, --class and --label",
                         "gridctl provider register --help");
   const std::string location = parsed.value("location");
@@ -53,8 +53,8 @@ Result<void> check_options(const Parsed& parsed, control::PlaceKind kind) {
 // Of a directory: its parent must be there, for else a disk may not be mounted.
 Result<void> prepare_directory(Context& context, const os::Path& path) {
   const os::Path state = std::filesystem::weakly_canonical(context.state),
-                 place = std::filesystem::weakly_canonical(path);
-  if (std::mismatch(state.begin(), state.end(), place.begin(), place.end()).first == state.end())
+                 remote = std::filesystem::weakly_canonical(path);
+  if (std::mismatch(state.begin(), state.end(), remote.begin(), remote.end()).first == state.end())
     return make_error(Code::usage, path.native() + " lies in the state directory: copies there would be lost with it");
   if (!os::exists(path)) {
     if (!os::exists(path.parent_path()))
@@ -69,76 +69,76 @@ Result<void> prepare_directory(Context& context, const os::Path& path) {
   return {};
 }
 
-Result<void> remove_all(store::Backend& place) {
-  TRY_ASSIGN(const std::vector<store::Object> objects, place.list(""));
+Result<void> remove_all(store::Backend& remote) {
+  TRY_ASSIGN(const std::vector<store::Object> objects, remote.list(""));
   for (const store::Object& object : objects)  // the mark last: what is half removed is nobody's
-    if (object.name != store::k_mark_name) TRY(place.remove(object.name));
-  return place.remove(store::k_mark_name);
+    if (object.name != store::k_mark_name) TRY(remote.remove(object.name));
+  return remote.remove(store::k_mark_name);
 }
 
 // True when copies of this store lie there already.
-Result<bool> claim(store::Backend& place, const store::PlaceMark& ours, const Parsed& parsed) {
-  TRY_ASSIGN(const std::optional<store::PlaceMark> mark, store::read_mark(place));
+Result<bool> claim(store::Backend& remote, const store::RemoteMark& ours, const Parsed& parsed) {
+  TRY_ASSIGN(const std::optional<store::RemoteMark> mark, store::read_mark(remote));
   if (mark && *mark == ours) return true;
   if (mark && mark->key == ours.key) {
     if (!parsed.has("take-over"))
       return make_error(Code::refused,
                         "state directory " + mark->keeper.value + " keeps its copies there, with the same store key",
                         "--take-over when that one is gone");
-    TRY(place.remove(store::k_mark_name));
+    TRY(remote.remove(store::k_mark_name));
   } else if (mark) {
     if (!parsed.has("discard"))
       return make_error(Code::refused,
                         "it keeps copies of another store, of key " + to_hex(ByteView{mark->key.bytes}) + "; ours is " +
                             to_hex(ByteView{ours.key.bytes}),
                         "another directory or prefix; or --discard, which removes what is there");
-    TRY(remove_all(place));
+    TRY(remove_all(remote));
   } else {
-    TRY_ASSIGN(const std::vector<store::Object> objects, place.list(""));
+    TRY_ASSIGN(const std::vector<store::Object> objects, remote.list(""));
     if (!objects.empty())
       return make_error(Code::refused, "it holds something else, such as '" + sanitize(objects[0].name, 80) +
                                            "': copies need a directory or prefix of their own");
   }
-  TRY_ASSIGN(const bool marked, store::write_mark(place, ours));
+  TRY_ASSIGN(const bool marked, store::write_mark(remote, ours));
   if (!marked) return make_error(Code::busy, "another gridctl has claimed it just now");
   return mark && mark->key == ours.key;
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {
-  registry::Place place;
-  place.name = parsed.positionals[0];
-  TRY(check_name("a place", place.name));
-  TRY_ASSIGN(control::PlaceUrl url, control::parse_place_url(parsed.positionals[1]));
+  registry::Remote remote;
+  remote.name = parsed.positionals[0];
+  TRY(check_name("a remote", remote.name));
+  TRY_ASSIGN(control::RemoteUrl url, control::parse_remote_url(parsed.positionals[1]));
   TRY(check_options(parsed, url.kind));
-  place.url = control::to_text(url);
-  place.endpoint = parsed.value("endpoint");
-  place.region = parsed.value("region");
-  place.profile = parsed.value("profile");
-  place.location = parsed.value("location");
-  place.lent = parsed.has("lent");
-  place.added_at = context.now();
-  if (lower(place.endpoint).starts_with("http://"))
+  remote.url = control::to_text(url);
+  remote.endpoint = parsed.value("endpoint");
+  remote.region = parsed.value("region");
+  remote.profile = parsed.value("profile");
+  remote.location = parsed.value("location");
+  remote.lent = parsed.has("lent");
+  remote.added_at = context.now();
+  if (lower(remote.endpoint).starts_with("http://"))
     context.note("warning: over http:// others on the network see and can change each request; contents are encrypted and "
                  "verified all the same");
   TRY_ASSIGN(registry::Registry registry, context.open());
-  if (const auto taken = registry.place(place.name)) return registry.add_place(place).error();
-  TRY_ASSIGN(const store::PlaceMark ours, control::own_mark(context.paths(), registry));
-  if (url.kind == control::PlaceKind::directory) TRY(prepare_directory(context, url.path));
-  TRY_ASSIGN(const control::RemoteAccess access, control::access_to(registry, place));
+  if (const auto taken = registry.remote(remote.name)) return registry.add_remote(remote).error();
+  TRY_ASSIGN(const store::RemoteMark ours, control::own_mark(context.paths(), registry));
+  if (url.kind == control::RemoteKind::directory) TRY(prepare_directory(context, url.path));
+  TRY_ASSIGN(const control::RemoteAccess access, control::access_to(registry, remote));
   if (access.provider) {
     url.where = access.provider->name.value;
-    place.url = control::to_text(url);
+    remote.url = control::to_text(url);
   }
-  TRY_ASSIGN(const auto backend, control::open_place(access, context.paths(), context.clock, false));
-  TRY(store::try_place(*backend).context("while trying " + sanitize(place.url)));
+  TRY_ASSIGN(const auto backend, control::open_remote(access, context.paths(), context.clock, false));
+  TRY(store::try_remote(*backend).context("while trying " + sanitize(remote.url)));
   TRY_ASSIGN(const bool known, claim(*backend, ours, parsed));
-  TRY(registry.add_place(place));
-  TRY(registry.note_answer(place.name, context.now()));
+  TRY(registry.add_remote(remote));
+  TRY(registry.note_answer(remote.name, context.now()));
   if (context.json)
-    return context.print_line(JsonObject()("name", place.name)("url", place.url)("has_copies", known).text());
-  context.print_line(place.name + " keeps copies in " + sanitize(place.url) +
-                     (known ? ", and has some already: see `gridctl store ls " + place.name + "`" : ""));
-  return context.note("jobs with checkpoint.copies: 2 or more are copied there; `gridctl store sync " + place.name +
+    return context.print_line(JsonObject()("name", remote.name)("url", remote.url)("has_copies", known).text());
+  context.print_line(remote.name + " keeps copies in " + sanitize(remote.url) +
+                     (known ? ", and has some already: see `gridctl store ls " + remote.name + "`" : ""));
+  return context.note("jobs with checkpoint.copies: 2 or more are copied there; `gridctl store sync " + remote.name +
                       "` copies all that is kept");
 }
 }  // namespace
@@ -160,7 +160,7 @@ const Command k_store_add{
         "gridctl-store(5) describes what a remote can and cannot do to copies.",
     .positionals = store_add::k_positionals,
     .options = store_add::k_options,
-    .exit_codes = k_exits_place,
+    .exit_codes = k_exits_remote,
     .run = store_add::run};
 
 }  // namespace gridctl::cmd

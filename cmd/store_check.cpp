@@ -6,7 +6,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/json_text.hpp"
-#include "cmd/store_places.hpp"
+#include "cmd/store_remotes.hpp"
 #include "control/copies/remote_work.hpp"
 
 namespace gridctl::cmd {
@@ -16,7 +16,7 @@ namespace {
 constexpr Example k_examples[] = {{"Check that everything is there, and read a tenth of it", "gridctl store check nas"},
                                   {"Read everything", "gridctl store check nas --all"},
                                   {"Repair both sides", "gridctl store check nas --all --repair"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::place}};
+constexpr Positional k_positionals[] = {{"NAME", Completion::remote}};
 constexpr Option k_options[] = {{"share", 0, "PERCENT", "share of the data to read, chosen at random", "10%"},
                                 {"all", 0, "", "read everything"},
                                 {"repair", 0, "", "repair each side from the other"}};
@@ -33,29 +33,29 @@ Result<double> share_of(const Parsed& parsed) {
 }
 
 struct Outcome {
-  store::PlaceCheck check;
-  std::optional<control::PlaceWork::Repair> repair;
+  store::RemoteCheck check;
+  std::optional<control::RemoteWork::Repair> repair;
   [[nodiscard]] bool is_sound() const { return repair ? repair->failed.empty() : check.findings.empty(); }
 };
 
 Result<Outcome> look(Context& context, const Parsed& parsed, double share) {
   TRY_ASSIGN(registry::Registry registry, context.open());
-  TRY_ASSIGN(const registry::Place place, registry.place(parsed.positionals[0]));
-  TRY_ASSIGN(control::PlaceWork work, control::PlaceWork::open(context.paths(), registry, place, context.clock, true));
+  TRY_ASSIGN(const registry::Remote remote, registry.remote(parsed.positionals[0]));
+  TRY_ASSIGN(control::RemoteWork work, control::RemoteWork::open(context.paths(), registry, remote, context.clock, true));
   Outcome outcome;
   {
-    ProgressLine line(context, "reading back from " + place.name);
+    ProgressLine line(context, "reading back from " + remote.name);
     TRY_ASSIGN(outcome.check, work.check(share, line.teller()));
   }
   if (parsed.has("repair")) {
     TRY_ASSIGN(outcome.repair, work.repair(outcome.check));
   }
-  TRY(registry.note_answer(place.name, context.now()));
+  TRY(registry.note_answer(remote.name, context.now()));
   return outcome;
 }
 
 std::string json_of(const Outcome& outcome) {
-  const store::PlaceCheck& check = outcome.check;
+  const store::RemoteCheck& check = outcome.check;
   JsonObject json;
   json("records", check.records)("packs", check.packs)("packs_read", check.packs_read)("bytes_read", check.bytes_read);
   json.raw("findings", json_list(check.findings));
@@ -74,7 +74,7 @@ void print_lines(Context& context, const char* mark, const std::vector<std::stri
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const double share, share_of(parsed));
   TRY_ASSIGN(const Outcome outcome, look(context, parsed, share));
-  const store::PlaceCheck& check = outcome.check;
+  const store::RemoteCheck& check = outcome.check;
   if (context.json) {
     context.print_line(json_of(outcome));
   } else {
@@ -107,7 +107,7 @@ const Command k_store_check{
         "reports whatever is intact on neither side, and leaves it as it is.",
     .positionals = store_check::k_positionals,
     .options = store_check::k_options,
-    .exit_codes = k_exits_place,
+    .exit_codes = k_exits_remote,
     .run = store_check::run};
 
 }  // namespace gridctl::cmd

@@ -8,11 +8,11 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/json_text.hpp"
-#include "cmd/store_places.hpp"
+#include "cmd/store_remotes.hpp"
 #include "control/copies/chunks.hpp"
 #include "control/copies/copy_plan.hpp"
 #include "control/copies/remotes.hpp"
-#include "store/place.hpp"
+#include "store/remote.hpp"
 #include "ui/human.hpp"
 #include "ui/table.hpp"
 
@@ -24,46 +24,46 @@ constexpr Example k_examples[] = {
     {"List remotes and missing copies", "gridctl store ls"},
     {"List the checkpoints at one remote", "gridctl store ls nas"},
     {"List remotes with problems", "gridctl store ls --json | jq -r '.[] | select(.trouble) | .name'"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::place, false}};
+constexpr Positional k_positionals[] = {{"NAME", Completion::remote, false}};
 
 struct Line {
-  registry::Place place;
-  control::PlaceOffer offer{};
+  registry::Remote remote;
+  control::RemoteOffer offer{};
   std::size_t copies = 0, due = 0, missing = 0;
   std::vector<control::RefusedJob> refused{};
 };
 
 Result<std::vector<Line>> lines_of(registry::Registry& registry) {
-  TRY_ASSIGN(const auto places, registry.places());
-  if (places.empty()) return std::vector<Line>{};  // what could be copied is looked up for nobody
+  TRY_ASSIGN(const auto remotes, registry.remotes());
+  if (remotes.empty()) return std::vector<Line>{};  // what could be copied is looked up for nobody
   TRY_ASSIGN(const auto copyable, registry.copyable());
   TRY_ASSIGN(const auto copies, registry.copies());
-  TRY_ASSIGN(const std::vector<control::PlaceOffer> offers, control::place_offers(registry));
+  TRY_ASSIGN(const std::vector<control::RemoteOffer> offers, control::remote_offers(registry));
   std::vector<Line> lines;
-  for (const registry::Place& place : places) {
-    Line line{place};
-    for (const control::PlaceOffer& offer : offers)
-      if (offer.name == place.name) line.offer = offer;
+  for (const registry::Remote& remote : remotes) {
+    Line line{remote};
+    for (const control::RemoteOffer& offer : offers)
+      if (offer.name == remote.name) line.offer = offer;
     line.refused = control::refused_at(line.offer, copyable);
-    line.copies = static_cast<std::size_t>(std::ranges::count(copies, place.name, &registry::Copy::place));
-    line.due = control::due_at(place.name, offers, copyable, copies).size();
+    line.copies = static_cast<std::size_t>(std::ranges::count(copies, remote.name, &registry::Copy::remote));
+    line.due = control::due_at(remote.name, offers, copyable, copies).size();
     line.missing = control::missing_at(line.offer, copyable, copies).size();
     lines.push_back(std::move(line));
   }
   return lines;
 }
 
-std::string location_text(const control::PlaceOffer& offer) {
+std::string location_text(const control::RemoteOffer& offer) {
   const std::string where = offer.region.empty() ? "-" : offer.region;
   return offer.lent ? where + ", lent" : where;
 }
 
 std::string json_of(const Line& line) {
-  const registry::Place& place = line.place;
+  const registry::Remote& remote = line.remote;
   JsonObject json;
-  json("name", place.name)("url", place.url).text_or_null("endpoint", place.endpoint);
-  json("copies", line.copies)("due", line.due)("missing", line.missing)("added_at", place.added_at);
-  json("answered_at", place.answered_at)("trouble_since", place.trouble_at).text_or_null("trouble", place.trouble);
+  json("name", remote.name)("url", remote.url).text_or_null("endpoint", remote.endpoint);
+  json("copies", line.copies)("due", line.due)("missing", line.missing)("added_at", remote.added_at);
+  json("answered_at", remote.answered_at)("trouble_since", remote.trouble_at).text_or_null("trouble", remote.trouble);
   json.text_or_null("location", line.offer.region)("lent", line.offer.lent);
   const auto refused = [](const control::RefusedJob& one) {
     return JsonObject()("job_id", one.job.value)("reason", one.why).text();
@@ -71,7 +71,7 @@ std::string json_of(const Line& line) {
   return json.raw("refused", json_list(line.refused, refused)).text();
 }
 
-int print_places(Context& context, const std::vector<Line>& lines) {
+int print_remotes(Context& context, const std::vector<Line>& lines) {
   if (context.json) return context.print_line(json_list(lines, [](const Line& line) { return json_of(line); }));
   if (lines.empty()) return context.note("no remotes yet; add one with: gridctl store add NAME dir:/path");
   ui::Table table({{.title = "NAME"},
@@ -83,18 +83,18 @@ int print_places(Context& context, const std::vector<Line>& lines) {
                    {.title = "ANSWERED", .right = true},
                    {.title = "TROUBLE", .shrinks = true}});
   for (const Line& line : lines)
-    table.add({line.place.name, line.place.url, location_text(line.offer), std::to_string(line.copies),
-               std::to_string(line.due), std::to_string(line.missing), ui::age(line.place.answered_at, context.now()),
-               line.place.trouble.empty() ? "-" : line.place.trouble},
+    table.add({line.remote.name, line.remote.url, location_text(line.offer), std::to_string(line.copies),
+               std::to_string(line.due), std::to_string(line.missing), ui::age(line.remote.answered_at, context.now()),
+               line.remote.trouble.empty() ? "-" : line.remote.trouble},
               {ui::Paint::bold});
   context.print(table.render(context.columns_out(), context.out_style));
   for (const Line& line : lines)
     for (const control::RefusedJob& one : line.refused)
-      context.note(sanitize("copies of job " + one.job.value + " do not go to " + line.place.name + ": " + one.why));
+      context.note(sanitize("copies of job " + one.job.value + " do not go to " + line.remote.name + ": " + one.why));
   return 0;
 }
 
-// What the place itself says, record by record.
+// What the remote itself says, record by record.
 struct Found {
   store::RecordName name;
   std::optional<store::CopyRecord> record;
@@ -102,12 +102,12 @@ struct Found {
   std::string problem;
 };
 
-Result<std::vector<Found>> look_at(Context& context, registry::Registry& registry, const registry::Place& place) {
+Result<std::vector<Found>> look_at(Context& context, registry::Registry& registry, const registry::Remote& remote) {
   TRY_ASSIGN(const std::optional<store::StoreKey> key, control::load_key(context.paths()));
   if (!key) return make_error(Code::state_unreadable, "there is no store key", "gridctl key import FILE");
-  TRY_ASSIGN(const control::RemoteAccess access, control::access_to(registry, place));
-  TRY_ASSIGN(const auto backend, control::open_place(access, context.paths(), context.clock));
-  TRY_ASSIGN(const store::PlaceListing there, store::list_place(*backend));
+  TRY_ASSIGN(const control::RemoteAccess access, control::access_to(registry, remote));
+  TRY_ASSIGN(const auto backend, control::open_remote(access, context.paths(), context.clock));
+  TRY_ASSIGN(const store::RemoteListing there, store::list_remote(*backend));
   std::vector<Found> found;
   for (const store::RecordName& name : there.records) {
     Found one{name, {}, false, ""};
@@ -159,10 +159,10 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   if (parsed.positionals.empty()) {
     TRY_ASSIGN(const std::vector<Line> lines, lines_of(registry));
-    return print_places(context, lines);
+    return print_remotes(context, lines);
   }
-  TRY_ASSIGN(const registry::Place place, registry.place(parsed.positionals[0]));
-  TRY_ASSIGN(const std::vector<Found> found, look_at(context, registry, place));
+  TRY_ASSIGN(const registry::Remote remote, registry.remote(parsed.positionals[0]));
+  TRY_ASSIGN(const std::vector<Found> found, look_at(context, registry, remote));
   return print_found(context, found);
 }
 }  // namespace
@@ -181,7 +181,7 @@ const Command k_store_ls{
         "name, gridctl reads the remote's records, decrypts and verifies each, and checks that its packs exist. "
         "`gridctl store check` also reads the packs.",
     .positionals = store_ls::k_positionals,
-    .exit_codes = k_exits_place,
+    .exit_codes = k_exits_remote,
     .run = store_ls::run};
 
 }  // namespace gridctl::cmd

@@ -3,7 +3,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/json_text.hpp"
-#include "cmd/store_places.hpp"
+#include "cmd/store_remotes.hpp"
 #include "control/copies/remote_work.hpp"
 
 namespace gridctl::cmd {
@@ -12,12 +12,12 @@ namespace store_rm {
 namespace {
 constexpr Example k_examples[] = {{"Remove a remote; its copies stay", "gridctl store rm nas"},
                                   {"Remove the remote and its copies", "gridctl store rm nas --delete"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::place}};
+constexpr Positional k_positionals[] = {{"NAME", Completion::remote}};
 constexpr Option k_options[] = {{"delete", 0, "", "remove its copies first"}};
 
 // Records first: a copy that is said to be there is whole.
-Result<void> remove_copies(Context& context, registry::Registry& registry, const registry::Place& place) {
-  TRY_ASSIGN(control::PlaceWork work, control::PlaceWork::open(context.paths(), registry, place, context.clock, true));
+Result<void> remove_copies(Context& context, registry::Registry& registry, const registry::Remote& remote) {
+  TRY_ASSIGN(control::RemoteWork work, control::RemoteWork::open(context.paths(), registry, remote, context.clock, true));
   store::Backend& backend = *work.link().backend;
   for (const store::RecordName& name : work.listing().records) TRY(backend.remove(store::object_name(name)));
   for (const auto& [id, size] : work.listing().packs)
@@ -27,15 +27,15 @@ Result<void> remove_copies(Context& context, registry::Registry& registry, const
 
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
-  TRY_ASSIGN(const registry::Place place, registry.place(parsed.positionals[0]));
+  TRY_ASSIGN(const registry::Remote remote, registry.remote(parsed.positionals[0]));
   if (parsed.has("delete"))
-    TRY(remove_copies(context, registry, place).context("while removing the copies at " + place.name));
-  TRY(registry.remove_place(place.name));
+    TRY(remove_copies(context, registry, remote).context("while removing the copies at " + remote.name));
+  TRY(registry.remove_remote(remote.name));
   return context.print_line(
-      context.json ? JsonObject()("name", place.name)("removed", true)("deleted", parsed.has("delete")).text()
-                   : place.name + " is forgotten" +
+      context.json ? JsonObject()("name", remote.name)("removed", true)("deleted", parsed.has("delete")).text()
+                   : remote.name + " is forgotten" +
                          (parsed.has("delete") ? ", and its copies are removed"
-                                               : "; what it keeps in " + sanitize(place.url) + " stays"));
+                                               : "; what it keeps in " + sanitize(remote.url) + " stays"));
 }
 }  // namespace
 }  // namespace store_rm
@@ -49,7 +49,7 @@ const Command k_store_rm{.noun = "store",
                              "them when you add the remote again. With --delete, gridctl removes them.",
                          .positionals = store_rm::k_positionals,
                          .options = store_rm::k_options,
-                         .exit_codes = k_exits_place,
+                         .exit_codes = k_exits_remote,
                          .run = store_rm::run};
 
 }  // namespace gridctl::cmd

@@ -7,7 +7,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/json_text.hpp"
-#include "cmd/store_places.hpp"
+#include "cmd/store_remotes.hpp"
 #include "control/copies/copy_plan.hpp"
 #include "control/copies/remote_work.hpp"
 #include "ui/json.hpp"
@@ -19,7 +19,7 @@ namespace {
 constexpr Example k_examples[] = {
     {"Copy all checkpoints to all remotes", "gridctl store sync"},
     {"Copy to one remote, and remove what is no longer needed there", "gridctl store sync nas --prune"}};
-constexpr Positional k_positionals[] = {{"NAME", Completion::place, false}};
+constexpr Positional k_positionals[] = {{"NAME", Completion::remote, false}};
 constexpr Option k_options[] = {
     {"prune", 0, "", "remove records of checkpoints that were removed here, and packs that no record needs"}};
 
@@ -27,21 +27,21 @@ struct Synced {
   std::string name;
   std::uint64_t copied = 0, packs = 0, bytes = 0, records_removed = 0, packs_removed = 0, bytes_freed = 0;
   std::vector<std::string> problems;  // of checkpoints
-  std::optional<Error> error;         // of the place
+  std::optional<Error> error;         // of the remote
 };
 
 // Believed to be there, and not listed: it is none.
-Result<void> forget_lost(registry::Registry& registry, const control::PlaceWork& work, const std::string& place) {
+Result<void> forget_lost(registry::Registry& registry, const control::RemoteWork& work, const std::string& remote) {
   TRY_ASSIGN(const auto copies, registry.copies());
   const auto& records = work.listing().records;
   for (const registry::Copy& copy : copies)
-    if (copy.place == place && !std::ranges::binary_search(records, store::RecordName{copy.job, copy.seq}))
+    if (copy.remote == remote && !std::ranges::binary_search(records, store::RecordName{copy.job, copy.seq}))
       TRY(registry.remove_copy(copy));
   return {};
 }
 
 // A checkpoint of a job of ours, older than its newest, that we do not keep: its record was left by a crash of ours.
-Result<std::uint64_t> forget_left_over(registry::Registry& registry, const control::PlaceWork& work) {
+Result<std::uint64_t> forget_left_over(registry::Registry& registry, const control::RemoteWork& work) {
   TRY_ASSIGN(const auto kept, registry.kept_checkpoints());
   std::uint64_t removed = 0;
   const std::vector<store::RecordName> records = work.listing().records;
@@ -57,21 +57,21 @@ Result<std::uint64_t> forget_left_over(registry::Registry& registry, const contr
 }
 
 // What stays away from there on purpose, job by job.
-void tell_refused(Context& context, const control::PlaceOffer& place,
+void tell_refused(Context& context, const control::RemoteOffer& remote,
                   const std::vector<registry::CopyWanted>& copyable) {
   std::set<std::string> told;
   for (const registry::CopyWanted& wanted : copyable) {
-    const std::string why = control::copy_refusal(wanted, place);
+    const std::string why = control::copy_refusal(wanted, remote);
     if (why.empty() || !told.insert(wanted.checkpoint.job.value).second) continue;
     context.note(sanitize("copies of " + wanted.job_name + " (" + wanted.checkpoint.job.value + ") do not go to " +
-                          place.name + ": " + why));
+                          remote.name + ": " + why));
   }
 }
 
-Result<void> copy_missing(Context& context, registry::Registry& registry, control::PlaceWork& work, Synced& synced) {
+Result<void> copy_missing(Context& context, registry::Registry& registry, control::RemoteWork& work, Synced& synced) {
   TRY_ASSIGN(const auto copyable, registry.copyable());
   TRY_ASSIGN(const auto copies, registry.copies());
-  TRY_ASSIGN(const auto offers, control::place_offers(registry));
+  TRY_ASSIGN(const auto offers, control::remote_offers(registry));
   const auto here = std::ranges::find_if(offers, [&](const auto& one) { return one.name == synced.name; });
   if (here == offers.end()) return make_error(Code::not_found, "no remote '" + synced.name + "'", "gridctl store ls");
   tell_refused(context, *here, copyable);
@@ -95,20 +95,20 @@ Result<void> copy_missing(Context& context, registry::Registry& registry, contro
   return {};
 }
 
-Result<void> sync(Context& context, registry::Registry& registry, const registry::Place& place, bool prune,
+Result<void> sync(Context& context, registry::Registry& registry, const registry::Remote& remote, bool prune,
                   Synced& synced) {
-  TRY_ASSIGN(control::PlaceWork work, control::PlaceWork::open(context.paths(), registry, place, context.clock, true));
-  TRY(forget_lost(registry, work, place.name));
+  TRY_ASSIGN(control::RemoteWork work, control::RemoteWork::open(context.paths(), registry, remote, context.clock, true));
+  TRY(forget_lost(registry, work, remote.name));
   TRY(copy_missing(context, registry, work, synced));
   if (prune) {
     TRY_ASSIGN(synced.records_removed, work.forget_obsolete());
     TRY_ASSIGN(const std::uint64_t more, forget_left_over(registry, work));
     synced.records_removed += more;
-    TRY_ASSIGN(const store::PlacePruned pruned, work.prune());
+    TRY_ASSIGN(const store::RemotePruned pruned, work.prune());
     synced.packs_removed = pruned.packs_removed;
     synced.bytes_freed = pruned.bytes_freed;
   }
-  return registry.note_answer(place.name, context.now());
+  return registry.note_answer(remote.name, context.now());
 }
 
 std::string json_of(const Synced& synced) {
@@ -136,23 +136,23 @@ void tell(Context& context, const Synced& synced) {
 
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
-  TRY_ASSIGN(const std::vector<registry::Place> places, chosen_places(registry, parsed));
+  TRY_ASSIGN(const std::vector<registry::Remote> remotes, chosen_remotes(registry, parsed));
   std::string list;
   std::optional<Error> failed;
-  for (const registry::Place& place : places) {
+  for (const registry::Remote& remote : remotes) {
     Synced synced;
-    synced.name = place.name;
-    const Result<void> done = sync(context, registry, place, parsed.has("prune"), synced);
+    synced.name = remote.name;
+    const Result<void> done = sync(context, registry, remote, parsed.has("prune"), synced);
     if (!done) {
       synced.error = done.error();
-      TRY(registry.note_trouble(place.name, context.now(), done.error()));
+      TRY(registry.note_trouble(remote.name, context.now(), done.error()));
     }
     if (context.json) list += (list.empty() ? "" : ",") + json_of(synced);
     else tell(context, synced);
     if (synced.error && !failed) failed = *synced.error;
     if (!synced.problems.empty() && !failed)
       failed = make_error(Code::checkpoint_damaged, "some checkpoints are damaged here and were not copied",
-                          "gridctl store check " + place.name + " --repair");
+                          "gridctl store check " + remote.name + " --repair");
   }
   if (context.json) context.print_line("[" + list + "]");
   if (failed) return *failed;
@@ -174,7 +174,7 @@ const Command k_store_sync{
         "could list and read everything there.",
     .positionals = store_sync::k_positionals,
     .options = store_sync::k_options,
-    .exit_codes = k_exits_place,
+    .exit_codes = k_exits_remote,
     .run = store_sync::run};
 
 }  // namespace gridctl::cmd

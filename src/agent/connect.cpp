@@ -32,9 +32,9 @@
 #include "store/chunk_store.hpp"
 #include "transfer/fd_link.hpp"
 #include "transfer/serve.hpp"
-#include "transfer/serve_place.hpp"
+#include "transfer/serve_remote.hpp"
 #include "wire/insight.hpp"
-#include "wire/place.hpp"
+#include "wire/remote.hpp"
 #include "wire/upload.hpp"
 
 namespace gridctl::agent {
@@ -178,7 +178,7 @@ class Connection {
     wire::AgentHello answer;
     answer.version = version;
     answer.features = {
-        "events", "bulk", "links", "health", std::string(wire::k_gangs_feature), std::string(wire::k_places_feature), std::string(wire::k_uploads_feature),
+        "events", "bulk", "links", "health", std::string(wire::k_gangs_feature), std::string(wire::k_remotes_feature), std::string(wire::k_uploads_feature),
         std::string(wire::k_results_feature)};
     for (std::string& word : transfer::Codecs::ours().words()) answer.features.push_back(std::move(word));
     takes_ = transfer::Codecs::of(hello.features);
@@ -221,7 +221,7 @@ class Connection {
   Result<void> handle(const wire::Frame& frame) {
     const std::string operation = wire::request_name(frame.payload);
     if (transfer::BulkServer::serves(operation)) return bulk(frame);
-    if (wire::is_place_request(operation)) return place(frame);
+    if (wire::is_remote_request(operation)) return place(frame);
     if (operation == wire::k_upload_operation) return Uploads(link_, *snapshots_, clock_).handle(frame);
     if (operation == "probe") return probe(frame.stream);
     if (Bench::serves(operation)) return bench(operation, frame);
@@ -339,7 +339,7 @@ class Connection {
   transfer::Codecs takes_;  // what the controller decodes
   std::optional<store::ChunkStore> cache_;
   std::optional<transfer::BulkServer> bulk_;
-  std::optional<transfer::PlaceServer> places_;
+  std::optional<transfer::RemoteServer> places_;
   std::optional<Watcher> watcher_;
 };
 

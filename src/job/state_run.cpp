@@ -13,7 +13,7 @@ namespace gridctl::job {
 namespace {
 
 constexpr Duration k_backoff_max = std::chrono::seconds{60};  // a flapping grid is retried at most once a minute
-constexpr Duration k_place_retry = std::chrono::seconds{5};   // until the scheduler is asked again when nothing fits
+constexpr Duration k_remote_retry = std::chrono::seconds{5};   // until the scheduler is asked again when nothing fits
 constexpr std::size_t k_doing_max = 16;                       // bytes of a host's word for what it does
 // No job comes near it in earnest; and a host that lies up to here leaves room for all epochs to come.
 constexpr Epoch k_epoch_believed_max{std::uint64_t{1} << 40};
@@ -121,7 +121,7 @@ void Stepper::operator()(const NotPlaced& event) {
   const std::string why = event.could_ever_fit ? "waiting_for_provider" : "no_provider_fits";
   if (s().reason_text != event.summary) record(why, event.summary);
   explain(why, event.summary);
-  *waiting = Waiting{k_place_retry, why, event.summary};
+  *waiting = Waiting{k_remote_retry, why, event.summary};
 }
 
 void Stepper::operator()(const LaunchFailed& event) {

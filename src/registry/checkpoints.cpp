@@ -58,7 +58,7 @@ Result<Checkpoint> read_checkpoint(const JobId& id, const db::Statement& row) {
 
 void add_copies(Checkpoint& checkpoint, const std::vector<Copy>& copies) {
   for (const Copy& copy : copies)
-    if (copy.seq == checkpoint.seq) checkpoint.copies.push_back(copy.place);
+    if (copy.seq == checkpoint.seq) checkpoint.copies.push_back(copy.remote);
 }
 
 Error no_such_checkpoint(const JobId& id, std::optional<CheckpointSeq> seq) {

@@ -72,7 +72,7 @@ class JobRecords {
   [[nodiscard]] virtual Result<void> note_used_up(const std::string& owner, const std::string& month) = 0;
   [[nodiscard]] virtual Result<std::vector<Budget>> budgets() = 0;
   [[nodiscard]] virtual Result<Spending> spending(const std::string& owner, WallTime from, WallTime now) = 0;
-  [[nodiscard]] virtual Result<std::vector<Place>> places() = 0;
+  [[nodiscard]] virtual Result<std::vector<Remote>> remotes() = 0;
   [[nodiscard]] virtual Result<std::vector<Copy>> copies_of(const JobId& job) = 0;
 
  protected:

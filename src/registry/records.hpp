@@ -127,7 +127,7 @@ struct Checkpoint {
   std::optional<Duration> stall;    // how long saving it held the job up
   std::optional<Duration> upload;   // from taking it on the host until it was whole and verified here
   Metrics metrics;                  // what the job had told when it was taken
-  std::vector<std::string> copies;  // places that have acknowledged it, by name
+  std::vector<std::string> copies;  // remotes that have acknowledged it, by name
 };
 
 // What a job has left in its working directory, outside of its checkpoints.
@@ -162,7 +162,7 @@ struct Spending {
 };
 
 // Somewhere else, where copies of checkpoints are kept.
-struct Place {
+struct Remote {
   std::string name;
   std::string url;                        // "dir:/path", "ssh://provider/path", "s3://bucket/prefix"
   std::string endpoint, region, profile;  // of S3; may be empty
@@ -172,12 +172,12 @@ struct Place {
   std::string trouble_code, trouble;    // why; empty when it does
   std::string location{};               // a region as jobs want it ("DE"); empty: not known, or that of its provider
   bool lent = false;                    // it belongs to others
-  bool operator==(const Place&) const = default;
+  bool operator==(const Remote&) const = default;
 };
 
-// A checkpoint that a place has acknowledged.
+// A checkpoint that a remote has acknowledged.
 struct Copy {
-  std::string place;
+  std::string remote;
   JobId job;
   CheckpointSeq seq;
   WallTime copied_at;

@@ -142,23 +142,23 @@ class Registry : public JobRecords {
   [[nodiscard]] Result<void> save_results(const Results& results) override;  // replaces those of the job
   [[nodiscard]] Result<std::optional<Results>> results(const JobId& id) override;
 
-  // Places that keep copies, and what is there.
+  // Remotes that keep copies, and what is there.
   [[nodiscard]] Result<void> save_budget(const Budget& budget);  // replaces that of the same owner
   [[nodiscard]] Result<void> note_used_up(const std::string& owner, const std::string& month) override;
   [[nodiscard]] Result<void> remove_budget(const std::string& owner);  // or there is none
   [[nodiscard]] Result<std::vector<Budget>> budgets() override;        // by owner; that of all jobs first
   // Of the owner's jobs, or of all when it is empty; the wall time of attempts from `from` on at their hosts' prices.
   [[nodiscard]] Result<Spending> spending(const std::string& owner, WallTime from, WallTime now) override;
-  [[nodiscard]] Result<void> add_place(const Place& place);                       // exists when the name is taken
-  [[nodiscard]] Result<void> remove_place(const std::string& name);               // with what is known of its copies
-  [[nodiscard]] Result<std::vector<Place>> places() override;                     // in the order they were added
-  [[nodiscard]] Result<Place> place(const std::string& name);                     // not_found names what there is
-  [[nodiscard]] Result<void> note_answer(const std::string& place, WallTime at);  // ends its trouble
+  [[nodiscard]] Result<void> add_remote(const Remote& remote);                       // exists when the name is taken
+  [[nodiscard]] Result<void> remove_remote(const std::string& name);               // with what is known of its copies
+  [[nodiscard]] Result<std::vector<Remote>> remotes() override;                     // in the order they were added
+  [[nodiscard]] Result<Remote> remote(const std::string& name);                     // not_found names what there is
+  [[nodiscard]] Result<void> note_answer(const std::string& remote, WallTime at);  // ends its trouble
   // The time it began stays as long as the code is the same. True when it is news.
-  [[nodiscard]] Result<bool> note_trouble(const std::string& place, WallTime at, const Error& error);
+  [[nodiscard]] Result<bool> note_trouble(const std::string& remote, WallTime at, const Error& error);
   [[nodiscard]] Result<void> add_copy(const Copy& copy);
   [[nodiscard]] Result<void> remove_copy(const Copy& copy);
-  [[nodiscard]] Result<std::vector<Copy>> copies();                              // by place, job and number
+  [[nodiscard]] Result<std::vector<Copy>> copies();                              // by remote, job and number
   [[nodiscard]] Result<std::vector<Copy>> copies_of(const JobId& job) override;  // the same, of one job
   [[nodiscard]] Result<std::vector<CheckpointRef>> kept_checkpoints();           // of every job, strays included
   // Every checkpoint that is kept and worth a copy (strays only when pinned), with what its job asks for; newest first.

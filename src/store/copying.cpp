@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "os/random.hpp"
-#include "store/place_source.hpp"
+#include "store/remote_source.hpp"
 #include "store/store_state.hpp"
 #include "store/tree.hpp"
 
@@ -30,7 +30,7 @@ std::vector<NeededPack> needed(const std::vector<PackFile>& files) {
   return packs;
 }
 
-bool are_there(const PlaceListing& there, const std::vector<NeededPack>& packs) {
+bool are_there(const RemoteListing& there, const std::vector<NeededPack>& packs) {
   return std::ranges::all_of(packs, [&](const NeededPack& pack) {
     const auto found = there.packs.find(pack.id);
     return found != there.packs.end() && found->second == pack.size;
@@ -50,21 +50,21 @@ Result<std::vector<PackFile>> packs_here(ChunkStore& store, const Digest& root) 
 }
 
 // One that fits is kept; another one of this name goes.
-Result<bool> has_copy(const PlaceLink& place, PlaceListing& there, const CopyRecord& wanted) {
+Result<bool> has_copy(const RemoteLink& remote, RemoteListing& there, const CopyRecord& wanted) {
   const RecordName name{wanted.job, wanted.seq};
   if (!std::ranges::binary_search(there.records, name)) return false;
-  const Result<CopyRecord> found = read_record(*place.backend, name, *place.key);
+  const Result<CopyRecord> found = read_record(*remote.backend, name, *remote.key);
   if (!found && !is_damage(found.error().code)) return found.error();
   if (found && found->root == wanted.root && found->epoch == wanted.epoch && are_there(there, found->packs))
     return true;
-  TRY(forget_copy(*place.backend, there, name));
+  TRY(forget_copy(*remote.backend, there, name));
   return false;
 }
 
 // False when it is damaged here; then its sound blobs are in another pack now, and the others missing.
-Result<bool> send_pack(ChunkStore& store, const PlaceLink& link, PlaceListing& there, const PackFile& file,
+Result<bool> send_pack(ChunkStore& store, const RemoteLink& link, RemoteListing& there, const PackFile& file,
                        const Moved& moved) {
-  Backend& place = *link.backend;
+  Backend& remote = *link.backend;
   TRY_ASSIGN(const VerifyReport verified, store.verify_pack(file.id));
   if (verified.damages_total > 0) {
     TRY(store.set_aside(verified));
@@ -72,16 +72,16 @@ Result<bool> send_pack(ChunkStore& store, const PlaceLink& link, PlaceListing& t
   }
   const NeededPack pack{file.id, file.size};
   const std::string name = object_name(pack);
-  if (there.packs.contains(file.id)) TRY(place.remove(name));  // of another size: it was torn
+  if (there.packs.contains(file.id)) TRY(remote.remove(name));  // of another size: it was torn
   if (link.elsewhere) link.elsewhere(file);
   TRY_ASSIGN(const os::Fd fd, os::open_file(file.path, O_RDONLY));
-  TRY(place.put(name, file.size, reader_of(fd.get()), moved));
+  TRY(remote.put(name, file.size, reader_of(fd.get()), moved));
   there.packs[file.id] = file.size;
   return true;
 }
 
 // False as of send_pack.
-Result<bool> send_packs(ChunkStore& store, const PlaceLink& place, PlaceListing& there,
+Result<bool> send_packs(ChunkStore& store, const RemoteLink& remote, RemoteListing& there,
                         const std::vector<PackFile>& files, const CopyProgress& progress, CopyStats& stats) {
   std::uint64_t total = 0, done = 0;
   for (const PackFile& file : files) total += file.size;
@@ -92,7 +92,7 @@ Result<bool> send_packs(ChunkStore& store, const PlaceLink& place, PlaceListing&
         by_us = true;
         return !progress || progress(done + bytes, total);
       };
-      TRY_ASSIGN(const bool sound, send_pack(store, place, there, file, moved));
+      TRY_ASSIGN(const bool sound, send_pack(store, remote, there, file, moved));
       if (!sound) return false;
       ++stats.packs_sent;
       stats.bytes_sent += file.size;
@@ -104,11 +104,11 @@ Result<bool> send_packs(ChunkStore& store, const PlaceLink& place, PlaceListing&
   return true;
 }
 
-Result<void> write_record(const PlaceLink& place, PlaceListing& there, const CopyRecord& record) {
+Result<void> write_record(const RemoteLink& remote, RemoteListing& there, const CopyRecord& record) {
   const RecordName name{record.job, record.seq};
-  TRY_ASSIGN(const bool written, place.backend->put_new(object_name(name), seal_record(record, *place.key)));
+  TRY_ASSIGN(const bool written, remote.backend->put_new(object_name(name), seal_record(record, *remote.key)));
   if (!written) {  // by a try of ours whose answer was lost
-    TRY_ASSIGN(const CopyRecord other, read_record(*place.backend, name, *place.key));
+    TRY_ASSIGN(const CopyRecord other, read_record(*remote.backend, name, *remote.key));
     if (other.root != record.root || !are_there(there, other.packs))
       return make_error(Code::exists, "another checkpoint " + checkpoint_name(name.job, name.seq) + " is there");
   }
@@ -119,43 +119,43 @@ Result<void> write_record(const PlaceLink& place, PlaceListing& there, const Cop
 
 }  // namespace
 
-Result<CopyStats> copy_checkpoint(ChunkStore& store, const PlaceLink& place, PlaceListing& there, CopyRecord checkpoint,
+Result<CopyStats> copy_checkpoint(ChunkStore& store, const RemoteLink& remote, RemoteListing& there, CopyRecord checkpoint,
                                   const CopyProgress& progress) {
   CopyStats stats;
-  TRY_ASSIGN(const bool copied, has_copy(place, there, checkpoint));
+  TRY_ASSIGN(const bool copied, has_copy(remote, there, checkpoint));
   if (copied) return stats;
   for (int round = 0;; ++round) {
     TRY_ASSIGN(const std::vector<PackFile> files, packs_here(store, checkpoint.root));
     if (files.size() > k_record_packs_max)
       return make_error(Code::unsupported, "the checkpoint needs " + std::to_string(files.size()) + " packs");
     checkpoint.packs = needed(files);
-    TRY_ASSIGN(const bool sent, send_packs(store, place, there, files, progress, stats));
+    TRY_ASSIGN(const bool sent, send_packs(store, remote, there, files, progress, stats));
     if (sent) break;
     if (round == k_rounds_max)
       return make_error(Code::checkpoint_damaged, "not copied, for its packs here keep turning out to be damaged");
   }
-  TRY(write_record(place, there, checkpoint));
+  TRY(write_record(remote, there, checkpoint));
   return stats;
 }
 
-Result<void> forget_copy(Backend& place, PlaceListing& there, const RecordName& name) {
-  TRY(place.remove(object_name(name)));
+Result<void> forget_copy(Backend& remote, RemoteListing& there, const RecordName& name) {
+  TRY(remote.remove(object_name(name)));
   std::erase(there.records, name);
   return {};
 }
 
-Result<PlacePruned> prune_place(const PlaceLink& place) {
-  TRY_ASSIGN(const PlaceListing there, list_place(*place.backend));
+Result<RemotePruned> prune_remote(const RemoteLink& remote) {
+  TRY_ASSIGN(const RemoteListing there, list_remote(*remote.backend));
   std::set<Digest> wanted;
   for (const RecordName& name : there.records) {
-    const Result<CopyRecord> record = read_record(*place.backend, name, *place.key);
+    const Result<CopyRecord> record = read_record(*remote.backend, name, *remote.key);
     if (!record) return Error(record.error()).with_context("while reading which packs are needed; nothing was removed");
     for (const NeededPack& pack : record->packs) wanted.insert(pack.id);
   }
-  PlacePruned pruned;
+  RemotePruned pruned;
   for (const auto& [id, size] : there.packs) {
     if (wanted.contains(id)) continue;
-    TRY(place.backend->remove(object_name(NeededPack{id, size})));
+    TRY(remote.backend->remove(object_name(NeededPack{id, size})));
     ++pruned.packs_removed;
     pruned.bytes_freed += size;
   }
@@ -167,8 +167,8 @@ namespace {
 // Opens the copy when something turns out to be needed of it.
 class Healer {
  public:
-  Healer(ChunkStore& store, const PlaceLink& place, const RecordName& name, const Digest& root)
-      : store_(store), place_(place), name_(name), root_(root) {}
+  Healer(ChunkStore& store, const RemoteLink& remote, const RecordName& name, const Digest& root)
+      : store_(store), remote_(remote), name_(name), root_(root) {}
 
   // The blob, from here or else from there.
   Result<Bytes> bring(const Digest& digest) {
@@ -186,27 +186,27 @@ class Healer {
  private:
   Result<void> open() {
     if (source_) return {};
-    TRY_ASSIGN(const CopyRecord record, read_record(*place_.backend, name_, *place_.key));
+    TRY_ASSIGN(const CopyRecord record, read_record(*remote_.backend, name_, *remote_.key));
     if (record.root != root_)
       return make_error(Code::checkpoint_damaged,
                         "the copy of " + checkpoint_name(name_.job, name_.seq) + " is of another checkpoint");
-    TRY_ASSIGN(PlaceSource source, PlaceSource::open(*place_.backend, *place_.key, record.packs));
-    source_ = std::make_unique<PlaceSource>(std::move(source));
+    TRY_ASSIGN(RemoteSource source, RemoteSource::open(*remote_.backend, *remote_.key, record.packs));
+    source_ = std::make_unique<RemoteSource>(std::move(source));
     return {};
   }
 
   ChunkStore& store_;
-  PlaceLink place_;
+  RemoteLink remote_;
   RecordName name_;
   Digest root_;
-  std::unique_ptr<PlaceSource> source_;
+  std::unique_ptr<RemoteSource> source_;
   Healed healed_;
 };
 
 }  // namespace
 
-Result<Healed> heal_checkpoint(ChunkStore& store, const PlaceLink& place, const RecordName& name, const Digest& root) {
-  Healer healer(store, place, name, root);
+Result<Healed> heal_checkpoint(ChunkStore& store, const RemoteLink& remote, const RecordName& name, const Digest& root) {
+  Healer healer(store, remote, name, root);
   TRY_ASSIGN(const Bytes manifest, healer.bring(root));
   TRY_ASSIGN(const Tree tree, parse_manifest(manifest));
   for (const Chunk& chunk : tree.unique_chunks()) TRY(healer.bring(chunk.digest));
@@ -216,9 +216,9 @@ Result<Healed> heal_checkpoint(ChunkStore& store, const PlaceLink& place, const 
 
 namespace {
 
-Result<void> find_records(const PlaceListing& there, const PlaceLink& place, PlaceCheck& check) {
+Result<void> find_records(const RemoteListing& there, const RemoteLink& remote, RemoteCheck& check) {
   for (const RecordName& name : there.records) {
-    Result<CopyRecord> record = read_record(*place.backend, name, *place.key);
+    Result<CopyRecord> record = read_record(*remote.backend, name, *remote.key);
     if (!record && !is_damage(record.error().code) && record.error().code != Code::unsupported) return record.error();
     if (record) {
       check.sound.emplace(name, *std::move(record));
@@ -231,7 +231,7 @@ Result<void> find_records(const PlaceListing& there, const PlaceLink& place, Pla
 }
 
 // The packs of all records that can be read; those that are not there, or of another size, are found out.
-std::vector<NeededPack> find_packs(const PlaceListing& there, PlaceCheck& check) {
+std::vector<NeededPack> find_packs(const RemoteListing& there, RemoteCheck& check) {
   std::set<NeededPack> wanted;
   for (const auto& [name, record] : check.sound) wanted.insert(record.packs.begin(), record.packs.end());
   std::vector<NeededPack> present;
@@ -255,10 +255,10 @@ void draw(std::vector<NeededPack>& packs, double share) {
   if (wanted < packs.size()) packs.resize(std::max<std::size_t>(wanted, 1));
 }
 
-Result<void> read_packs(const PlaceLink& place, const std::vector<NeededPack>& all, std::vector<NeededPack> drawn,
-                        PlaceCheck& check, const CopyProgress& progress) {
-  TRY_ASSIGN(PlaceSource source, PlaceSource::open(*place.backend, *place.key, all));
-  for (const PlaceSource::Problem& problem : source.problems()) {
+Result<void> read_packs(const RemoteLink& remote, const std::vector<NeededPack>& all, std::vector<NeededPack> drawn,
+                        RemoteCheck& check, const CopyProgress& progress) {
+  TRY_ASSIGN(RemoteSource source, RemoteSource::open(*remote.backend, *remote.key, all));
+  for (const RemoteSource::Problem& problem : source.problems()) {
     check.findings.push_back(pack_name(problem.pack) + ": " + problem.why);
     check.bad_packs.insert(problem.pack);
   }
@@ -279,15 +279,15 @@ Result<void> read_packs(const PlaceLink& place, const std::vector<NeededPack>& a
 
 }  // namespace
 
-Result<PlaceCheck> check_place(const PlaceLink& place, double share, const CopyProgress& progress) {
-  TRY_ASSIGN(const PlaceListing there, list_place(*place.backend));
-  PlaceCheck check;
+Result<RemoteCheck> check_remote(const RemoteLink& remote, double share, const CopyProgress& progress) {
+  TRY_ASSIGN(const RemoteListing there, list_remote(*remote.backend));
+  RemoteCheck check;
   check.records = there.records.size();
-  TRY(find_records(there, place, check));
+  TRY(find_records(there, remote, check));
   const std::vector<NeededPack> present = find_packs(there, check);
   std::vector<NeededPack> drawn = present;
   draw(drawn, share);
-  TRY(read_packs(place, present, std::move(drawn), check, progress));
+  TRY(read_packs(remote, present, std::move(drawn), check, progress));
   for (auto record = check.sound.begin(); record != check.sound.end();) {
     const auto& packs = record->second.packs;
     const bool bad =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints from a store to a place and back: packs first, then the record. One of these at a time for each place and
+// Checkpoints from a store to a remote and back: packs first, then the record. One of these at a time for each remote and
 // state directory; other state directories keep out of it by its mark.
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "store/chunk_store.hpp"
-#include "store/place.hpp"
+#include "store/remote.hpp"
 
 namespace gridctl::store {
 
@@ -23,38 +23,38 @@ struct CopyStats {
 // Bytes of packs of this checkpoint that are there, and of all; false stops (cancelled).
 using CopyProgress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
-// Has somebody else put a pack there, who need not be believed: the place is asked. Packs that it leaves are sent from
+// Has somebody else put a pack there, who need not be believed: the remote is asked. Packs that it leaves are sent from
 // here.
 using PutElsewhere = std::function<void(const PackFile& pack)>;
 
-struct PlaceLink {
+struct RemoteLink {
   Backend* backend = nullptr;
   const StoreKey* key = nullptr;
   PutElsewhere elsewhere = {};
 };
 
 // Each pack is read and verified here before it is sent; a damaged one is set aside, which other checkpoints survive.
-// When it returns, the place has acknowledged all packs and the record. `there` is what a complete listing told, and is
+// When it returns, the remote has acknowledged all packs and the record. `there` is what a complete listing told, and is
 // kept up to date. checkpoint_damaged when it is not whole here; then no record is written.
-[[nodiscard]] Result<CopyStats> copy_checkpoint(ChunkStore& store, const PlaceLink& place, PlaceListing& there,
+[[nodiscard]] Result<CopyStats> copy_checkpoint(ChunkStore& store, const RemoteLink& remote, RemoteListing& there,
                                                 CopyRecord checkpoint, const CopyProgress& progress = {});
-// The record goes; packs stay until prune_place.
-[[nodiscard]] Result<void> forget_copy(Backend& place, PlaceListing& there, const RecordName& name);
+// The record goes; packs stay until prune_remote.
+[[nodiscard]] Result<void> forget_copy(Backend& remote, RemoteListing& there, const RecordName& name);
 
-struct PlacePruned {
+struct RemotePruned {
   std::uint64_t packs_removed = 0, bytes_freed = 0;
 };
 // Removes packs that no record there needs. Every record must be readable, or nothing is removed.
-[[nodiscard]] Result<PlacePruned> prune_place(const PlaceLink& place);
+[[nodiscard]] Result<RemotePruned> prune_remote(const RemoteLink& remote);
 
 // What is damaged or missing here of a checkpoint is taken from its copy. Every blob of it is read here first.
 struct Healed {
   std::uint64_t blobs = 0, bytes = 0;  // brought here
 };
-[[nodiscard]] Result<Healed> heal_checkpoint(ChunkStore& store, const PlaceLink& place, const RecordName& name,
+[[nodiscard]] Result<Healed> heal_checkpoint(ChunkStore& store, const RemoteLink& remote, const RecordName& name,
                                              const Digest& root);
 
-struct PlaceCheck {
+struct RemoteCheck {
   std::uint64_t records = 0, packs = 0, packs_read = 0, bytes_read = 0;
   std::vector<std::string> findings;       // what is wrong, a line each
   std::set<RecordName> bad_records;        // cannot be restored as they are
@@ -63,6 +63,6 @@ struct PlaceCheck {
 };
 // Every record is read, every pack they need is looked for, and `share` of them (0 to 1, at least one), drawn by
 // chance, is read and verified.
-[[nodiscard]] Result<PlaceCheck> check_place(const PlaceLink& place, double share, const CopyProgress& progress = {});
+[[nodiscard]] Result<RemoteCheck> check_remote(const RemoteLink& remote, double share, const CopyProgress& progress = {});
 
 }  // namespace gridctl::store

@@ -18,7 +18,7 @@ constexpr std::size_t k_words = 7;
 
 std::string line_of(const Newest& one) {
   return std::string(k_newest_word) + " " + one.job.value + " " + one.job_name + " " + std::to_string(one.seq.value) +
-         " " + std::to_string(one.created_at.ms) + " " + std::to_string(one.seen_at.ms) + " " + one.seen_at_place +
+         " " + std::to_string(one.created_at.ms) + " " + std::to_string(one.seen_at.ms) + " " + one.seen_at_remote +
          "\n";
 }
 
@@ -34,7 +34,7 @@ std::optional<Newest> parse_line(const std::string& line) {
     return std::nullopt;
   one.job = {words[1]};
   one.job_name = words[2];
-  one.seen_at_place = words[6];
+  one.seen_at_remote = words[6];
   return one;
 }
 

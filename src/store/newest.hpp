@@ -23,7 +23,7 @@ struct Newest {
   CheckpointSeq seq;
   WallTime created_at;  // of the checkpoint
   WallTime seen_at;
-  std::string seen_at_place;  // a remote, or k_seen_in_key_file
+  std::string seen_at_remote;  // a remote, or k_seen_in_key_file
   bool operator==(const Newest&) const = default;
 };
 inline constexpr std::string_view k_seen_in_key_file = "-";

@@ -197,8 +197,8 @@ std::unordered_map<Digest, Digest> earlier_chunks(const Tree& tree, const Tree& 
     auto there = from->chunks.begin();
     for (const Chunk& chunk : entry.chunks) {
       while (there != from->chunks.end() && earlier_offset < offset) earlier_offset += (there++)->size;
-      const bool same_place = there != from->chunks.end() && earlier_offset == offset && there->size == chunk.size;
-      if (same_place && !kept.contains(chunk.digest)) before.emplace(chunk.digest, there->digest);
+      const bool same_remote = there != from->chunks.end() && earlier_offset == offset && there->size == chunk.size;
+      if (same_remote && !kept.contains(chunk.digest)) before.emplace(chunk.digest, there->digest);
       offset += chunk.size;
     }
   }

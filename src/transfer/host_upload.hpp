@@ -11,7 +11,7 @@
 
 namespace gridctl::transfer {
 
-// What the host says proves nothing: whoever needs to know asks the place. `go_on` is asked every few seconds; false:
+// What the host says proves nothing: whoever needs to know asks the remote. `go_on` is asked every few seconds; false:
 // cancelled. `longest`: for the sending; the host gives up by itself before. After an error but those that the host
 // answers with, the link is in an unknown state: close it, which ends what is under way there.
 [[nodiscard]] Result<void> upload_from_host(wire::Link& link, const os::Clock& clock, wire::UploadRequest request,

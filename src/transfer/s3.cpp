@@ -38,13 +38,13 @@ bool is_object_name(std::string_view name) {
 
 class S3 : public store::Backend {
  public:
-  S3(S3Place place, S3Options options, os::Clock& clock)
-      : place_(std::move(place)), options_(std::move(options)), clock_(clock) {
-    wires_.push_back(std::make_unique<S3Wire>(place_, options_, clock_, skew_));
+  S3(S3Remote remote, S3Options options, os::Clock& clock)
+      : remote_(std::move(remote)), options_(std::move(options)), clock_(clock) {
+    wires_.push_back(std::make_unique<S3Wire>(remote_, options_, clock_, skew_));
   }
 
   Result<std::vector<Object>> list(std::string_view prefix) override {
-    return list_all(prefix).context("while listing " + to_url(place_));
+    return list_all(prefix).context("while listing " + to_url(remote_));
   }
   Result<Bytes> read(std::string_view name, std::uint64_t offset, std::size_t size) override {
     TRY(check_name(name));
@@ -76,7 +76,7 @@ class S3 : public store::Backend {
   }
 
  private:
-  std::string described(std::string_view name) const { return to_url(place_) + "/" + std::string(name); }
+  std::string described(std::string_view name) const { return to_url(remote_) + "/" + std::string(name); }
 
   static Result<void> check_name(std::string_view name) {
     if (is_object_name(name)) return {};
@@ -100,8 +100,8 @@ class S3 : public store::Backend {
   }
 
   Result<std::vector<Object>> list_all(std::string_view prefix) {
-    const std::size_t skipped = place_.prefix.empty() ? 0 : place_.prefix.size() + 1;
-    const std::string whole = (skipped == 0 ? "" : place_.prefix + "/") + std::string(prefix);
+    const std::size_t skipped = remote_.prefix.empty() ? 0 : remote_.prefix.size() + 1;
+    const std::string whole = (skipped == 0 ? "" : remote_.prefix + "/") + std::string(prefix);
     std::vector<Object> found;
     std::set<std::string> tokens;
     std::string token;
@@ -170,7 +170,7 @@ class S3 : public store::Backend {
     return {};
   }
 
-  // The place's own word is enough for leaving something as it is: whoever reads, verifies.
+  // The remote's own word is enough for leaving something as it is: whoever reads, verifies.
   Result<bool> is_there(std::string_view name, std::uint64_t size) {
     TRY_ASSIGN(const S3Outcome outcome, ask(call_for("HEAD", name)));
     return outcome.answer.status == 200 && outcome.answer.header("content-length") == std::to_string(size);
@@ -184,7 +184,7 @@ class S3 : public store::Backend {
     };
     if (size > 2 * k_part_size) {
       while (wires_.size() < k_parts_in_flight)
-        wires_.push_back(std::make_unique<S3Wire>(place_, options_, clock_, skew_));
+        wires_.push_back(std::make_unique<S3Wire>(remote_, options_, clock_, skew_));
       return upload_in_parts(wires_, name, size, content, both);
     }
     TRY_ASSIGN(const Bytes bytes, read_part(content, 0, static_cast<std::size_t>(size)));
@@ -219,7 +219,7 @@ class S3 : public store::Backend {
     return unexpected(outcome);
   }
 
-  const S3Place place_;
+  const S3Remote remote_;
   const S3Options options_;
   os::Clock& clock_;
   S3Skew skew_;
@@ -228,8 +228,8 @@ class S3 : public store::Backend {
 
 }  // namespace
 
-Result<std::unique_ptr<store::Backend>> open_s3(const S3Place& place, const S3Options& options) {
-  TRY_ASSIGN(S3Place checked, parse_s3_place(to_url(place), place.endpoint, place.region, place.profile));
+Result<std::unique_ptr<store::Backend>> open_s3(const S3Remote& remote, const S3Options& options) {
+  TRY_ASSIGN(S3Remote checked, parse_s3_remote(to_url(remote), remote.endpoint, remote.region, remote.profile));
   os::Clock& clock = options.clock != nullptr ? *options.clock : os::system_clock();
   return std::unique_ptr<store::Backend>(std::make_unique<S3>(std::move(checked), options, clock));
 }

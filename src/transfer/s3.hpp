@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A prefix in an S3 bucket as a place that keeps copies (store::Backend). Not linked into the agent: it needs libcurl.
+// A prefix in an S3 bucket as a remote that keeps copies (store::Backend). Not linked into the agent: it needs libcurl.
 // Target gridctl_transfer_s3.
 #pragma once
 
@@ -16,19 +16,19 @@
 
 namespace gridctl::transfer {
 
-struct S3Place {
+struct S3Remote {
   std::string bucket;
   std::string prefix;    // "team/ckpt": no '/' at either end; empty: the whole bucket
   std::string endpoint;  // "https://host[:port]", the bucket then stands in the path; empty: AWS
   std::string region;    // empty: AWS_REGION, AWS_DEFAULT_REGION, the profile's, else us-east-1
   std::string profile;   // of ~/.aws/credentials and ~/.aws/config; empty: the environment, then AWS_PROFILE, "default"
-  bool operator==(const S3Place&) const = default;
+  bool operator==(const S3Remote&) const = default;
 };
 
 // "s3://bucket/prefix" and what was said beside it. usage when a name, URL or region is none.
-[[nodiscard]] Result<S3Place> parse_s3_place(std::string_view url, std::string_view endpoint = {},
+[[nodiscard]] Result<S3Remote> parse_s3_remote(std::string_view url, std::string_view endpoint = {},
                                              std::string_view region = {}, std::string_view profile = {});
-[[nodiscard]] std::string to_url(const S3Place& place);  // "s3://bucket/prefix"
+[[nodiscard]] std::string to_url(const S3Remote& remote);  // "s3://bucket/prefix"
 [[nodiscard]] bool is_s3_region(std::string_view text);  // "eu-central-1": letters, digits and '-', at most 40
 
 struct S3Options {
@@ -47,6 +47,6 @@ struct S3Options {
 // of their bytes ever stands in an error or in the log. Besides the errors of store::Backend, calls may give
 // host_key_mismatch (the server's TLS certificate is not to be trusted) and unsupported (put_new, where the server
 // cannot write only if a name is free).
-[[nodiscard]] Result<std::unique_ptr<store::Backend>> open_s3(const S3Place& place, const S3Options& options = {});
+[[nodiscard]] Result<std::unique_ptr<store::Backend>> open_s3(const S3Remote& remote, const S3Options& options = {});
 
 }  // namespace gridctl::transfer

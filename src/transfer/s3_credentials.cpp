@@ -70,16 +70,16 @@ Result<S3Credentials> from_profile(const std::string& profile, const std::map<st
 
 S3Surroundings s3_surroundings() { return {os::environment, os::home_directory()}; }
 
-Result<S3Login> find_s3_login(const S3Place& place, const S3Surroundings& around) {
+Result<S3Login> find_s3_login(const S3Remote& remote, const S3Surroundings& around) {
   const std::string profile =
-      !place.profile.empty()
-          ? place.profile
+      !remote.profile.empty()
+          ? remote.profile
           : variable(around, "AWS_PROFILE").value_or(variable(around, "AWS_DEFAULT_PROFILE").value_or("default"));
   S3Login login;
   const auto key = variable(around, "AWS_ACCESS_KEY_ID"), secret = variable(around, "AWS_SECRET_ACCESS_KEY");
-  const bool by_environment = place.profile.empty() && key && secret;
+  const bool by_environment = remote.profile.empty() && key && secret;
   std::map<std::string, std::string> settings;
-  if (!by_environment || place.region.empty()) {
+  if (!by_environment || remote.region.empty()) {
     TRY_ASSIGN(settings, settings_of(profile, around));
   }
   if (by_environment) {
@@ -93,8 +93,8 @@ Result<S3Login> find_s3_login(const S3Place& place, const S3Surroundings& around
     return make_error(Code::auth_refused,
                       "the credentials for S3 are invalid: they contain blanks or other invalid bytes");
   const auto configured = settings.find("region");
-  login.region = !place.region.empty()
-                     ? place.region
+  login.region = !remote.region.empty()
+                     ? remote.region
                      : variable(around, "AWS_REGION")
                            .value_or(variable(around, "AWS_DEFAULT_REGION")
                                          .value_or(configured != settings.end() ? configured->second

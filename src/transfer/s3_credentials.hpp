@@ -18,7 +18,7 @@ namespace gridctl::transfer {
 
 struct S3Login {
   S3Credentials credentials;
-  std::string region;  // the place's, or what stands in the environment or the profile, or us-east-1
+  std::string region;  // the remote's, or what stands in the environment or the profile, or us-east-1
 };
 
 // What a lookup sees; the real one is os::environment and the files in the home directory.
@@ -29,7 +29,7 @@ struct S3Surroundings {
 [[nodiscard]] S3Surroundings s3_surroundings();
 
 // auth_refused, with the command that helps, when there are none. No error holds a byte of them.
-[[nodiscard]] Result<S3Login> find_s3_login(const S3Place& place, const S3Surroundings& around);
+[[nodiscard]] Result<S3Login> find_s3_login(const S3Remote& remote, const S3Surroundings& around);
 
 // Sections of such a file: "[name]", in config files "[profile name]" too. Lines below a setting that are moved in
 // belong to that setting and are left out. Pure; tolerant, as these files are written by people.

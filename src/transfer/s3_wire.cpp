@@ -53,21 +53,21 @@ struct S3Wire::Tries {
   bool timed = false;
 };
 
-S3Wire::S3Wire(const S3Place& place, const S3Options& options, os::Clock& clock, S3Skew& skew)
-    : place_(place),
+S3Wire::S3Wire(const S3Remote& remote, const S3Options& options, os::Clock& clock, S3Skew& skew)
+    : remote_(remote),
       options_(options),
       clock_(clock),
       skew_(skew),
       client_({.ca_bundle = os::environment("AWS_CA_BUNDLE").value_or("")}, clock) {}
 
 S3Message S3Wire::message(const S3Call& call, const S3Login& login) const {
-  S3Message out{call.method, place_.endpoint, "/", call.query, call.headers};
-  const bool by_host = place_.endpoint.empty() && fits_host_name(place_.bucket);
-  if (place_.endpoint.empty()) out.origin = "https://" + (by_host ? place_.bucket + "." : "") + aws_host(login.region);
-  if (!by_host) out.path += place_.bucket;
+  S3Message out{call.method, remote_.endpoint, "/", call.query, call.headers};
+  const bool by_host = remote_.endpoint.empty() && fits_host_name(remote_.bucket);
+  if (remote_.endpoint.empty()) out.origin = "https://" + (by_host ? remote_.bucket + "." : "") + aws_host(login.region);
+  if (!by_host) out.path += remote_.bucket;
   if (call.bucket) return out;
   if (!by_host) out.path += "/";
-  out.path += (place_.prefix.empty() ? "" : place_.prefix + "/") + call.name;
+  out.path += (remote_.prefix.empty() ? "" : remote_.prefix + "/") + call.name;
   return out;
 }
 
@@ -77,7 +77,7 @@ S3Signed S3Wire::signed_now(const S3Call& call, const S3Login& login, const Dige
 }
 
 Result<S3Signed> S3Wire::signed_for(const S3Call& call, const Digest& body) const {
-  TRY_ASSIGN(const S3Login login, find_s3_login(place_, s3_surroundings()));
+  TRY_ASSIGN(const S3Login login, find_s3_login(remote_, s3_surroundings()));
   return signed_now(call, login, body);
 }
 
@@ -107,8 +107,8 @@ bool S3Wire::correct_clock(const http::Answer& answer) {
   const Duration rounded = std::chrono::abs(std::chrono::round<std::chrono::seconds>(skew));
   const std::string line =
       "the clock of this machine is " + format_duration(rounded) + (skew < Duration::zero() ? " ahead of" : " behind") +
-      " that of " + to_url(place_) + "'s server; its requests are signed by the server's time" +
-      (lower(place_.endpoint).starts_with("http://") ? ", which over http:// anybody on the network may have made up"
+      " that of " + to_url(remote_) + "'s server; its requests are signed by the server's time" +
+      (lower(remote_.endpoint).starts_with("http://") ? ", which over http:// anybody on the network may have made up"
                                                      : "");
   if (options_.tell) {
     options_.tell(line);
@@ -138,7 +138,7 @@ Result<void> S3Wire::wait(Tries& tries, const S3Call& call, std::optional<Durati
 Result<S3Outcome> S3Wire::call(const S3Call& call) {
   Tries tries;
   const S3Surroundings around = s3_surroundings();
-  TRY_ASSIGN(S3Login login, find_s3_login(place_, around));
+  TRY_ASSIGN(S3Login login, find_s3_login(remote_, around));
   for (;;) {
     ++tries.count;
     Result<http::Answer> answer = once(call, login);
@@ -160,12 +160,12 @@ Result<S3Outcome> S3Wire::call(const S3Call& call) {
         return std::move(verdict.error);
       if (verdict.next == S3Next::again_fresh) {
         const S3Credentials before = login.credentials;
-        TRY_ASSIGN(login, find_s3_login(place_, around));
+        TRY_ASSIGN(login, find_s3_login(remote_, around));
         if (login.credentials == before || ++tries.fresh > k_fresh_max) return std::move(verdict.error);
         continue;
       }
     }
-    TRY_ASSIGN(login, find_s3_login(place_, around));
+    TRY_ASSIGN(login, find_s3_login(remote_, around));
   }
 }
 

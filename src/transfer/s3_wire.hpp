@@ -27,7 +27,7 @@ struct S3Call {
   std::optional<ByteView> body = {};
   std::uint64_t answer_max = 1u << 20;  // bytes
   bool tells_in_xml = false;            // then a body of <Error> is one, also behind a status of 200
-  std::optional<Duration> within = {};  // instead of the place's patience, tries and all
+  std::optional<Duration> within = {};  // instead of the remote's patience, tries and all
   // Hears of the bytes of the body, and is asked while waiting; false stops.
   std::function<bool(std::uint64_t sent)> progress = {};
 };
@@ -60,7 +60,7 @@ struct S3Outcome {
   S3Error error;  // of an answer that is not 2xx
 };
 
-// What the wires of one place share: how far the server's clock is from ours. Threads may share it.
+// What the wires of one remote share: how far the server's clock is from ours. Threads may share it.
 class S3Skew {
  public:
   [[nodiscard]] Duration now() const;
@@ -71,10 +71,10 @@ class S3Skew {
   Duration skew_ GRIDCTL_GUARDED_BY(mutex_){0};
 };
 
-// One connection. One thread at a time. Place, options and skew must outlive it.
+// One connection. One thread at a time. Remote, options and skew must outlive it.
 class S3Wire {
  public:
-  S3Wire(const S3Place& place, const S3Options& options, os::Clock& clock, S3Skew& skew);
+  S3Wire(const S3Remote& remote, const S3Options& options, os::Clock& clock, S3Skew& skew);
   [[nodiscard]] Result<S3Outcome> call(const S3Call& call);
   // The request for somebody else, who sends a body of this hash with it.
   [[nodiscard]] Result<S3Signed> signed_for(const S3Call& call, const Digest& body) const;
@@ -87,7 +87,7 @@ class S3Wire {
   S3Message message(const S3Call& call, const S3Login& login) const;
   S3Signed signed_now(const S3Call& call, const S3Login& login, const Digest& body) const;
 
-  const S3Place& place_;
+  const S3Remote& remote_;
   const S3Options& options_;
   os::Clock& clock_;
   S3Skew& skew_;

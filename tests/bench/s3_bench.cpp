@@ -37,10 +37,10 @@ Result<void> make_bucket() {
   return answer.status == 200 ? Result<void>{} : make_error(Code::refused, "no bucket");
 }
 
-Result<void> put_file(store::Backend& place, const os::Path& path) {
+Result<void> put_file(store::Backend& remote, const os::Path& path) {
   TRY_ASSIGN(const os::Fd file, os::open_file(path, O_RDONLY));
   TRY_ASSIGN(const os::FileStatus status, os::status_of(file.get()));
-  return place.put("packs/" + path.filename().native(), status.size,
+  return remote.put("packs/" + path.filename().native(), status.size,
                    [&](std::uint64_t offset, std::size_t size) -> Result<Bytes> {
                      Bytes bytes(size);
                      TRY_ASSIGN(const std::size_t got, os::read_at(file.get(), bytes, offset));
@@ -49,10 +49,10 @@ Result<void> put_file(store::Backend& place, const os::Path& path) {
                    });
 }
 
-Result<void> get_file(store::Backend& place, const store::Object& object, const os::Path& folder) {
+Result<void> get_file(store::Backend& remote, const store::Object& object, const os::Path& folder) {
   TRY_ASSIGN(const os::Fd file, os::open_file(folder / object.name.substr(6), O_WRONLY | O_CREAT | O_TRUNC));
   for (std::uint64_t offset = 0; offset < object.size;) {
-    TRY_ASSIGN(const Bytes part, place.read(object.name, offset, store::k_object_read_max));
+    TRY_ASSIGN(const Bytes part, remote.read(object.name, offset, store::k_object_read_max));
     if (part.empty()) return make_error(Code::io, "it ended early");
     TRY(os::write_at(file.get(), part, offset));
     offset += part.size();
@@ -68,9 +68,9 @@ int on_threads(const std::string& prefix, const std::vector<Item>& items, unsign
   std::vector<std::thread> crew;
   for (unsigned i = 0; i < threads; ++i)
     crew.emplace_back([&] {
-      const auto place = transfer::open_s3({"bench", prefix, endpoint(), {}, {}});
+      const auto remote = transfer::open_s3({"bench", prefix, endpoint(), {}, {}});
       for (std::size_t at = next++; at < items.size(); at = next++)
-        if (const Result<void> done = work(**place, items[at]); !done) {
+        if (const Result<void> done = work(**remote, items[at]); !done) {
           std::fprintf(stderr, "%s\n", done.error().one_line().c_str());
           ++failures;
         }
@@ -85,10 +85,10 @@ int run(const std::string& verb, const os::Path& folder, const std::string& pref
     std::vector<os::Path> files;
     for (const auto& entry : std::filesystem::directory_iterator(folder)) files.push_back(entry.path());
     return on_threads(prefix, files, threads,
-                      [](store::Backend& place, const os::Path& path) { return put_file(place, path); });
+                      [](store::Backend& remote, const os::Path& path) { return put_file(remote, path); });
   }
-  const auto place = transfer::open_s3({"bench", prefix, endpoint(), {}, {}});
-  const auto objects = (*place)->list("packs/");
+  const auto remote = transfer::open_s3({"bench", prefix, endpoint(), {}, {}});
+  const auto objects = (*remote)->list("packs/");
   if (!objects) return 1;
   return on_threads(prefix, *objects, threads,
                     [&](store::Backend& from, const store::Object& object) { return get_file(from, object, folder); });

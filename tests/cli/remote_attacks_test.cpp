@@ -7,7 +7,7 @@
 #include "control/copies/copier.hpp"
 #include "control/copies/remote_work.hpp"
 #include "os/process.hpp"
-#include "unit/store/place_fixtures.hpp"
+#include "unit/store/remote_fixtures.hpp"
 
 namespace gridctl::cmd {
 namespace {
@@ -69,7 +69,7 @@ class Machines : public ::testing::Test {
   }
   void copy_all() {
     for (const std::string name : {"nas", "usb"}) {
-      control::PlaceMemory memory;
+      control::RemoteMemory memory;
       const control::CopyRound round = control::copy_what_is_due(paths_, name, os::system_clock(), memory);
       EXPECT_FALSE(round.trouble) << round.trouble->one_line();
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every place that keeps copies must do (store::Backend). A test program includes this and names its places:
-//   INSTANTIATE_TEST_SUITE_P(Directory, BackendSuite, ::testing::Values(PlaceUnderTest{"dir", make_place}));
+// What every remote that keeps copies must do (store::Backend). A test program includes this and names its remotes:
+//   INSTANTIATE_TEST_SUITE_P(Directory, BackendSuite, ::testing::Values(RemoteUnderTest{"dir", make_remote}));
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,21 +19,21 @@
 
 namespace gridctl::store::testing {
 
-// Opens another backend on the same place.
+// Opens another backend on the same remote.
 using OpenBackend = std::function<std::unique_ptr<Backend>()>;
 
-struct PlaceUnderTest {
+struct RemoteUnderTest {
   std::string name;
-  std::function<OpenBackend()> make;  // a new, empty place, which lives until the process ends
+  std::function<OpenBackend()> make;  // a new, empty remote, which lives until the process ends
   std::size_t many = 1'050;           // objects: more than fit into one page of a listing
 };
 
-class BackendSuite : public ::testing::TestWithParam<PlaceUnderTest> {
+class BackendSuite : public ::testing::TestWithParam<RemoteUnderTest> {
  protected:
   void SetUp() override {
     open_ = GetParam().make();
-    place_ = open_();
-    ASSERT_NE(place_, nullptr);
+    remote_ = open_();
+    ASSERT_NE(remote_, nullptr);
   }
 
   static std::string pattern(std::size_t size, std::uint32_t seed = 1) {
@@ -48,13 +48,13 @@ class BackendSuite : public ::testing::TestWithParam<PlaceUnderTest> {
     };
   }
   Result<void> put(const std::string& name, const std::string& text, const Moved& moved = {}) {
-    return place_->put(name, text.size(), content_of(text), moved);
+    return remote_->put(name, text.size(), content_of(text), moved);
   }
   // Nothing when it is not there.
   std::optional<std::string> content(const std::string& name) {
     std::string all;
     for (;;) {
-      const Result<Bytes> part = place_->read(name, all.size(), k_object_read_max);
+      const Result<Bytes> part = remote_->read(name, all.size(), k_object_read_max);
       if (!part) {
         EXPECT_EQ(part.error().code, Code::not_found) << part.error().one_line();
         return std::nullopt;
@@ -64,7 +64,7 @@ class BackendSuite : public ::testing::TestWithParam<PlaceUnderTest> {
     }
   }
   std::vector<std::string> names(std::string_view prefix) {
-    const Result<std::vector<Object>> objects = place_->list(prefix);
+    const Result<std::vector<Object>> objects = remote_->list(prefix);
     EXPECT_THAT(objects, gridctl::testing::IsOk());
     std::vector<std::string> found;
     if (objects)
@@ -73,7 +73,7 @@ class BackendSuite : public ::testing::TestWithParam<PlaceUnderTest> {
   }
 
   OpenBackend open_;
-  std::unique_ptr<Backend> place_;
+  std::unique_ptr<Backend> remote_;
 };
 
 using gridctl::testing::FailsWith;
@@ -83,8 +83,8 @@ using ::testing::IsEmpty;
 
 TEST_P(BackendSuite, HasNothingAtFirst) {
   EXPECT_THAT(names(""), IsEmpty());
-  EXPECT_THAT(place_->read("packs/a", 0, 10), FailsWith(Code::not_found));
-  EXPECT_THAT(place_->remove("packs/a"), IsOk());
+  EXPECT_THAT(remote_->read("packs/a", 0, 10), FailsWith(Code::not_found));
+  EXPECT_THAT(remote_->remove("packs/a"), IsOk());
 }
 
 TEST_P(BackendSuite, GivesBackWhatWasPutWholeAndInParts) {
@@ -96,12 +96,12 @@ TEST_P(BackendSuite, GivesBackWhatWasPutWholeAndInParts) {
     for (const auto& [offset, count] :
          {std::pair{size / 2, std::size_t{100}}, std::pair{size, std::size_t{10}},
           std::pair{size + 1'000, std::size_t{10}}, std::pair{size / 3, std::size_t{0}}}) {
-      const Result<Bytes> part = place_->read(name, offset, count);
+      const Result<Bytes> part = remote_->read(name, offset, count);
       ASSERT_THAT(part, IsOk()) << size << " " << offset;
       EXPECT_TRUE(as_text(*part) == std::string_view(text).substr(std::min(offset, size), count))
           << size << " " << offset;
     }
-    const auto objects = place_->list("packs/" + std::to_string(size) + ".");
+    const auto objects = remote_->list("packs/" + std::to_string(size) + ".");
     ASSERT_THAT(objects, IsOk());
     EXPECT_THAT(*objects, ElementsAre(Object{name, size}));
   }
@@ -169,24 +169,24 @@ TEST_P(BackendSuite, ShowsNothingOfWhatCouldNotBeReadToItsEnd) {
     if (offset + size > text.size() / 2) return make_error(Code::checkpoint_damaged, "the pack is damaged");
     return whole(offset, size);
   };
-  EXPECT_THAT(place_->put("packs/a", text.size(), breaks), FailsWith(Code::checkpoint_damaged));
+  EXPECT_THAT(remote_->put("packs/a", text.size(), breaks), FailsWith(Code::checkpoint_damaged));
   const ReadAt ends = [&](std::uint64_t offset, std::size_t size) -> Result<Bytes> {
     if (offset >= text.size() / 2) return Bytes{};
     return whole(offset, size);
   };
-  EXPECT_FALSE(place_->put("packs/a", text.size(), ends));
+  EXPECT_FALSE(remote_->put("packs/a", text.size(), ends));
   EXPECT_EQ(content("packs/a"), std::nullopt);
   EXPECT_THAT(names(""), IsEmpty());
 }
 
 TEST_P(BackendSuite, WritesNewThingsOnce) {
-  EXPECT_THAT(place_->put_new("fence/7", as_bytes("mine")), IsOk());
-  const Result<bool> again = place_->put_new("fence/7", as_bytes("another's"));
+  EXPECT_THAT(remote_->put_new("fence/7", as_bytes("mine")), IsOk());
+  const Result<bool> again = remote_->put_new("fence/7", as_bytes("another's"));
   ASSERT_THAT(again, IsOk());
   EXPECT_FALSE(*again);
   EXPECT_EQ(content("fence/7"), "mine");
-  ASSERT_THAT(place_->remove("fence/7"), IsOk());
-  const Result<bool> anew = place_->put_new("fence/7", as_bytes("another's"));
+  ASSERT_THAT(remote_->remove("fence/7"), IsOk());
+  const Result<bool> anew = remote_->put_new("fence/7", as_bytes("another's"));
   ASSERT_THAT(anew, IsOk());
   EXPECT_TRUE(*anew);
 }
@@ -214,8 +214,8 @@ TEST_P(BackendSuite, LetsOneOfManyWritersWin) {
 
 TEST_P(BackendSuite, RemovesAndForgets) {
   ASSERT_THAT(put("packs/a", "text"), IsOk());
-  ASSERT_THAT(place_->remove("packs/a"), IsOk());
-  ASSERT_THAT(place_->remove("packs/a"), IsOk());
+  ASSERT_THAT(remote_->remove("packs/a"), IsOk());
+  ASSERT_THAT(remote_->remove("packs/a"), IsOk());
   EXPECT_EQ(content("packs/a"), std::nullopt);
   EXPECT_THAT(names(""), IsEmpty());
 }
@@ -226,9 +226,9 @@ TEST_P(BackendSuite, RefusesWhatIsNoName) {
         std::string("a/.b"), std::string("../a"), std::string("a/../b"), std::string("a b"), std::string("a\nb"),
         std::string("a\0b", 3), std::string(k_object_name_max + 1, 'a')}) {
     EXPECT_FALSE(put(name, "x")) << name;
-    EXPECT_FALSE(place_->put_new(name, as_bytes("x"))) << name;
-    EXPECT_FALSE(place_->read(name, 0, 1)) << name;
-    EXPECT_FALSE(place_->remove(name)) << name;
+    EXPECT_FALSE(remote_->put_new(name, as_bytes("x"))) << name;
+    EXPECT_FALSE(remote_->read(name, 0, 1)) << name;
+    EXPECT_FALSE(remote_->remove(name)) << name;
   }
   EXPECT_THAT(names(""), IsEmpty());
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory as a place, by the rules of every place.
+// A directory as a remote, by the rules of every remote.
 #include "contract/backend_suite.hpp"
-#include "store/dir_place.hpp"
+#include "store/dir_remote.hpp"
 #include "support/temp_dir.hpp"
 
 namespace gridctl::store::testing {
@@ -9,10 +9,10 @@ namespace {
 
 OpenBackend make_directory() {
   auto directory = std::make_shared<gridctl::testing::TempDir>();
-  return [directory] { return open_dir_place(directory->path(), ""); };
+  return [directory] { return open_dir_remote(directory->path(), ""); };
 }
 
-INSTANTIATE_TEST_SUITE_P(Directory, BackendSuite, ::testing::Values(PlaceUnderTest{"dir", make_directory}));
+INSTANTIATE_TEST_SUITE_P(Directory, BackendSuite, ::testing::Values(RemoteUnderTest{"dir", make_directory}));
 
 }  // namespace
 }  // namespace gridctl::store::testing

@@ -310,7 +310,7 @@ TEST_P(Transport, HonoursTheDeadlineWhenTheServerIsFrozen) {
 
 TEST_P(Transport, WaitsForABusyServer) {
   Target target = serve({.config = "MaxStartups 1:100:1\nLoginGraceTime 6\n"});
-  // Takes the only place until LoginGraceTime ends it: whoever is shown the banner has it.
+  // Takes the only remote until LoginGraceTime ends it: whoever is shown the banner has it.
   Result<os::Fd> idle = os::Fd{};
   for (std::string said; !said.starts_with("SSH-");) {
     idle = os::connect_tcp("127.0.0.1", target.port, in(k_patience), clock());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What S3 servers answer, and what people write about places and profiles.
+// What S3 servers answer, and what people write about remotes and profiles.
 #include <algorithm>
 #include <string>
 
@@ -47,17 +47,17 @@ FUZZ_TARGET(s3_answers) {
     PROMISE(range->first <= range->last && range->last < range->total);
 }
 
-// Lines: the place, its endpoint, its region; then a file of profiles.
+// Lines: the remote, its endpoint, its region; then a file of profiles.
 FUZZ_TARGET(s3_names) {
   std::string_view lines[3];
   for (std::string_view& line : lines) {
     line = input.substr(0, input.find('\n'));
     input.remove_prefix(std::min(line.size() + 1, input.size()));
   }
-  if (const Result<S3Place> place = parse_s3_place(lines[0], lines[1], lines[2])) {
-    const Result<S3Place> again = parse_s3_place(to_url(*place), place->endpoint, place->region);
-    PROMISE(again && *again == *place);
-    PROMISE(open_s3(*place).has_value());
+  if (const Result<S3Remote> remote = parse_s3_remote(lines[0], lines[1], lines[2])) {
+    const Result<S3Remote> again = parse_s3_remote(to_url(*remote), remote->endpoint, remote->region);
+    PROMISE(again && *again == *remote);
+    PROMISE(open_s3(*remote).has_value());
   }
   for (const auto& [name, settings] : parse_s3_profiles(input))
     for (const auto& [setting, value] : settings) PROMISE(value.find('\n') == std::string::npos);

@@ -125,9 +125,9 @@ FUZZ_TARGET(paths) {
   const Result<os::Fd> walked = os::open_beneath_by_walk(directory.get(), input, O_RDONLY | O_NONBLOCK);
   PROMISE(opened.has_value() == walked.has_value());
   if (opened) {
-    const std::string place =
+    const std::string remote =
         std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(opened->get())).native() + "/";
-    PROMISE(place.starts_with(root.native() + "/"));
+    PROMISE(remote.starts_with(root.native() + "/"));
   }
   if (check_path(input)) {
     PROMISE(!input.empty() && input.front() != '/');

@@ -10,7 +10,7 @@
 #include "wire/health.hpp"
 #include "wire/messages.hpp"
 #include "wire/network.hpp"
-#include "wire/place.hpp"
+#include "wire/remote.hpp"
 #include "wire/upload.hpp"
 
 namespace gridctl::wire {
@@ -93,8 +93,8 @@ FUZZ_TARGET(messages) {
                                          repeats<parse_get>,
                                          repeats<parse_end>,
                                          accepts<parse_manifest_request>,
-                                         repeats<parse_place_request>,
-                                         repeats<parse_place_stored>,
+                                         repeats<parse_remote_request>,
+                                         repeats<parse_remote_stored>,
                                          repeats<parse_upload>};
   static_cast<void>(request_name(input));
   static_cast<void>(payload_error(input));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of checkpoints in other places: made while jobs run, missed while a place is away, needed when the store here is
+"""Copies of checkpoints in other remotes: made while jobs run, missed while a remote is away, needed when the store here is
 damaged or lost."""
 import glob
 import os
@@ -30,9 +30,9 @@ def copies_of(job):
     return {int(one["checkpoint_id"].rpartition("@")[2]): one["copies"] for one in job.checkpoints()}
 
 
-def damage(store, place):
-    """One bit of each pack of the store that the place has too, inside its blobs: the job's files are in others."""
-    for copied in glob.glob(os.path.join(place, "packs", "*.pack")):
+def damage(store, remote):
+    """One bit of each pack of the store that the remote has too, inside its blobs: the job's files are in others."""
+    for copied in glob.glob(os.path.join(remote, "packs", "*.pack")):
         with open(os.path.join(store, "packs", os.path.basename(copied)), "r+b") as file:
             file.seek(60)
             byte = file.read(1)[0]
@@ -41,7 +41,7 @@ def damage(store, place):
 
 
 class Copies(grid.Case):
-    """`url` is that of the place, `place` its folder as seen from here."""
+    """`url` is that of the remote, `remote` its folder as seen from here."""
 
     def setUp(self):
         """Each with a store of its own: what one damages would be what another believes to have."""
@@ -103,26 +103,26 @@ class Copies(grid.Case):
 
 class CopiesInADirectory(Copies):
     def choose_place(self):
-        self.place = os.path.join(self.laptop.folder, "nas")
-        self.url = f"dir:{self.place}"
+        self.remote = os.path.join(self.laptop.folder, "nas")
+        self.url = f"dir:{self.remote}"
 
     def test_a_place_that_goes_away_neither_stops_nor_delays_a_job_and_gets_what_it_missed(self):
         job = self.laptop.submit(plain("away", envs={"STEPS": 300, "SAVE_EVERY": 5}, checkpoint={"copies": 2, "keep": 50}))
         job.wait_event("checkpoint_copied")
-        away = self.place + "-away"
-        os.rename(self.place, away)  # as a disk that is unmounted
+        away = self.remote + "-away"
+        os.rename(self.remote, away)  # as a disk that is unmounted
         job.wait_event("copy_waits")
         seen = len(job.checkpoints())
         job.wait_checkpoint(seen + 3)  # it saves on
         told = [event["text"] for event in job.events("copy_waits")]
         self.assertIn("nas does not take copies", told[0])
         self.assertEqual(len(told), len(set(told)), told)  # once for each reason: a copy under way fails in its own words
-        self.assertFalse(os.path.exists(self.place))  # nothing was written below the mount point
+        self.assertFalse(os.path.exists(self.remote))  # nothing was written below the mount point
         self.assertIn("is its disk mounted?", self.trouble())
-        behind = [number for number, places in copies_of(job).items() if not places]
+        behind = [number for number, remotes in copies_of(job).items() if not remotes]
         self.assertGreaterEqual(len(behind), 3)
-        os.rename(away, self.place)
-        wait_until("the copies that were missed", 60, lambda: all(places == ["nas"] for places in copies_of(job).values()),
+        os.rename(away, self.remote)
+        wait_until("the copies that were missed", 60, lambda: all(remotes == ["nas"] for remotes in copies_of(job).values()),
                    job.evidence)
         job.wait_success()
         self.assertEqual(job.show()["recoveries"], 0)
@@ -139,7 +139,7 @@ class CopiesInADirectory(Copies):
         self.grid.kill(host)
         wait_until("all copies", 24, lambda: all(copies_of(job).values()), job.evidence)
         self.assertEqual(job.events("host_lost"), [])
-        damage(os.path.join(self.laptop.state, "store"), self.place)  # before anybody has read it
+        damage(os.path.join(self.laptop.state, "store"), self.remote)  # before anybody has read it
         job.wait_event("checkpoint_healed", deadline=90)
         job.wait_success()
         self.assertIn("from nas", job.events("checkpoint_healed")[0]["text"])
@@ -151,8 +151,8 @@ class CopiesInADirectory(Copies):
 
 class CopiesOnAHost(Copies):
     def choose_place(self):
-        self.place = self.grid.disk(KEEPER, "home/worker/copies")
-        self.addCleanup(shutil.rmtree, self.place, ignore_errors=True)
+        self.remote = self.grid.disk(KEEPER, "home/worker/copies")
+        self.addCleanup(shutil.rmtree, self.remote, ignore_errors=True)
         self.addCleanup(self.grid.heal_all)
         self.url = f"ssh://h{KEEPER}/copies"
 
@@ -177,7 +177,7 @@ class CopiesOnAHost(Copies):
         self.assertEqual(len(job.attempts()), 1, job.evidence())
 
     def unfinished(self):
-        return glob.glob(os.path.join(self.place, ".tmp", "*.part"))
+        return glob.glob(os.path.join(self.remote, ".tmp", "*.part"))
 
     def saves_on(self, job):
         job.wait_checkpoint(len(job.events("checkpoint")) + 2)
@@ -195,8 +195,8 @@ class CopiesOnAHost(Copies):
         self.grid.kill(KEEPER)
         self.assertTrue(self.unfinished())
         self.saves_on(job)
-        told = {number for number, places in copies_of(job).items() if places}
-        there = {int(name) for name in os.listdir(os.path.join(self.place, "checkpoints", job.id))}
+        told = {number for number, remotes in copies_of(job).items() if remotes}
+        there = {int(name) for name in os.listdir(os.path.join(self.remote, "checkpoints", job.id))}
         self.assertLessEqual(told, there)
         job.wait_event("copy_waits", deadline=120)
         self.saves_on(job)
@@ -225,9 +225,9 @@ class CopiesOnAHost(Copies):
         try:
             wait_until("word of the other key", 60, lambda: "key" in (self.trouble() or ""), job.evidence)
             self.assertEqual(self.laptop.run("store", "check", "nas", check=False).code, 6)
-            before = os.listdir(os.path.join(self.place, "packs"))
+            before = os.listdir(os.path.join(self.remote, "packs"))
             self.saves_on(job)
-            self.assertEqual(os.listdir(os.path.join(self.place, "packs")), before)
+            self.assertEqual(os.listdir(os.path.join(self.remote, "packs")), before)
         finally:
             self.grid.enter(KEEPER, "cd /etc/ssh && rm ssh_host_* && cp -a /root/keys/* . && rm -r /root/keys")
             self.grid.reboot(KEEPER)

@@ -282,7 +282,7 @@ class Baseline:
 
 
 # Of files whose path has these words; all others have the first two.
-SCENARIOS = (("", "first_job"), ("", "failover"), ("copies|remote|host_place", "copies"), ("gang|member|rank|peer", "gang"),
+SCENARIOS = (("", "first_job"), ("", "failover"), ("copies|remote|host_remote", "copies"), ("gang|member|rank|peer", "gang"),
              ("elastic", "elastic"), ("input|upload", "uploads"), ("whole/|foreign", "whole"), ("engine", "engines"),
              ("network|link", "links"), ("health", "health"), ("bench", "bench"), ("standby", "standby"), ("result|freight", "outputs"))
 

@@ -65,7 +65,7 @@ class MemoryRecords : public Backend, public registry::JobRecords {
   Result<void> note_used_up(const std::string& owner, const std::string& month) override;
   Result<std::vector<registry::Budget>> budgets() override;
   Result<registry::Spending> spending(const std::string& owner, WallTime from, WallTime now) override;
-  Result<std::vector<registry::Place>> places() override { return std::vector<registry::Place>{}; }
+  Result<std::vector<registry::Remote>> remotes() override { return std::vector<registry::Remote>{}; }
   Result<std::vector<registry::Copy>> copies_of(const JobId&) override { return std::vector<registry::Copy>{}; }
 
  private:

@@ -206,8 +206,8 @@ Result<std::vector<registry::Budget>> WatchedRecords::budgets() {
 Result<registry::Spending> WatchedRecords::spending(const std::string& owner, WallTime from, WallTime now) {
   return with(Kind::reads, [&](JobRecords& r) { return r.spending(owner, from, now); });
 }
-Result<std::vector<registry::Place>> WatchedRecords::places() {
-  return with(Kind::reads, [](JobRecords& r) { return r.places(); });
+Result<std::vector<registry::Remote>> WatchedRecords::remotes() {
+  return with(Kind::reads, [](JobRecords& r) { return r.remotes(); });
 }
 Result<std::vector<registry::Copy>> WatchedRecords::copies_of(const JobId& job) {
   return with(Kind::reads, [&](JobRecords& r) { return r.copies_of(job); });

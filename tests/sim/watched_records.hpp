@@ -59,7 +59,7 @@ class WatchedRecords : public registry::JobRecords {
   Result<void> note_used_up(const std::string& owner, const std::string& month) override;
   Result<std::vector<registry::Budget>> budgets() override;
   Result<registry::Spending> spending(const std::string& owner, WallTime from, WallTime now) override;
-  Result<std::vector<registry::Place>> places() override;
+  Result<std::vector<registry::Remote>> remotes() override;
   Result<std::vector<registry::Copy>> copies_of(const JobId& job) override;
 
  private:

@@ -230,11 +230,11 @@ class Sync(Ended):
         for left in (self.place, self.place_before):  # by another flow in this world
             shutil.rmtree(left, ignore_errors=True)
         self.world.run("store", "add", "nas", f"dir:{self.place}", code=0)
-        self.prepare_place()
+        self.prepare_remote()
         shutil.copytree(self.place, self.place_before)
         self.world.take_picture()
 
-    def prepare_place(self):
+    def prepare_remote(self):
         pass
 
     def act(self, fault):
@@ -268,7 +268,7 @@ class SyncPrune(Sync):
     name = "sync-prune"
     words = ("store", "sync", "nas", "--prune")
 
-    def prepare_place(self):
+    def prepare_remote(self):
         self.world.run("store", "sync", "nas", code=0)
         self.world.run("checkpoint", "rm", f"{self.id}@1", code=0)
 

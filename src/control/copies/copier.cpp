@@ -15,24 +15,24 @@ namespace {
 constexpr Duration k_look = std::chrono::seconds{1};         // at the registry
 constexpr Duration k_retry_first = std::chrono::seconds{2};  // after trouble, doubled each time
 constexpr Duration k_retry_max = std::chrono::seconds{60};
-constexpr Duration k_busy_retry = std::chrono::seconds{2};  // another process is at the place
-constexpr Duration k_linger = std::chrono::minutes{10};     // a daemon with nothing else to do waits for a place
+constexpr Duration k_busy_retry = std::chrono::seconds{2};  // another process is at the remote
+constexpr Duration k_linger = std::chrono::minutes{10};     // a daemon with nothing else to do waits for a remote
 constexpr Duration k_prune_every = std::chrono::hours{1};
 constexpr std::size_t k_events_max = 100'000;  // of a job, that are looked through
 constexpr const char* k_not_allowed = "copy_not_allowed";
-constexpr unsigned k_threads = 4;  // places served at once: a stuck one holds up no other
+constexpr unsigned k_threads = 4;  // remotes served at once: a stuck one holds up no other
 
 struct Due {
-  registry::Place place;
+  registry::Remote remote;
   std::vector<registry::CopyWanted> copies;
   std::vector<RefusedJob> refused;  // that must not be there
   bool has_obsolete = false;
   [[nodiscard]] bool any() const { return !copies.empty() || has_obsolete; }
 };
-Result<Due> look(registry::Registry& registry, const std::string& name, const PlaceMemory& memory) {
+Result<Due> look(registry::Registry& registry, const std::string& name, const RemoteMemory& memory) {
   Due due;
-  TRY_ASSIGN(due.place, registry.place(name));
-  TRY_ASSIGN(const auto offers, place_offers(registry));
+  TRY_ASSIGN(due.remote, registry.remote(name));
+  TRY_ASSIGN(const auto offers, remote_offers(registry));
   TRY_ASSIGN(const auto copyable, registry.copyable());
   TRY_ASSIGN(const auto copies, registry.copies());
   TRY_ASSIGN(const auto kept, registry.kept_checkpoints());
@@ -40,7 +40,7 @@ Result<Due> look(registry::Registry& registry, const std::string& name, const Pl
   std::erase_if(due.copies, [&](const registry::CopyWanted& one) {
     return memory.hopeless.contains({one.checkpoint.job, one.checkpoint.seq});
   });
-  for (const PlaceOffer& offer : offers)
+  for (const RemoteOffer& offer : offers)
     if (offer.name == name) due.refused = refused_at(offer, copyable);
   due.has_obsolete = !obsolete_at(name, kept, copies).empty();
   return due;
@@ -50,25 +50,25 @@ void warn(const Error& error, const std::string& doing) {
   os::log(os::LogLevel::warn, doing + ": " + error.one_line());
 }
 
-// Each job that waits for this place hears of it once, and again when the reason changes.
-void tell_trouble(registry::Registry& registry, const Due& due, const Error& error, WallTime now, PlaceMemory& memory) {
-  const Result<bool> is_news = registry.note_trouble(due.place.name, now, error);
-  if (!is_news) warn(is_news.error(), "while recording the problem with remote " + due.place.name);
-  else if (*is_news) warn(error, "place " + due.place.name);
+// Each job that waits for this remote hears of it once, and again when the reason changes.
+void tell_trouble(registry::Registry& registry, const Due& due, const Error& error, WallTime now, RemoteMemory& memory) {
+  const Result<bool> is_news = registry.note_trouble(due.remote.name, now, error);
+  if (!is_news) warn(is_news.error(), "while recording the problem with remote " + due.remote.name);
+  else if (*is_news) warn(error, "remote " + due.remote.name);
   for (const registry::CopyWanted& wanted : due.copies) {
     const JobId& job = wanted.checkpoint.job;
     if (!memory.told.insert(job.value + " " + std::string(code_name(error.code))).second) continue;
     const Result<void> noted = registry.note(
         job, now,
-        {"copy_waits", due.place.name + " does not take copies: " + error.one_line() + "; trying again", {}, {}});
+        {"copy_waits", due.remote.name + " does not take copies: " + error.one_line() + "; trying again", {}, {}});
     if (!noted) warn(noted.error(), "while recording that a copy waits");
   }
 }
 
-// Once in a job's life for each place and reason, whatever daemons come and go.
-Result<void> tell_refusals(registry::Registry& registry, const Due& due, WallTime now, PlaceMemory& memory) {
+// Once in a job's life for each remote and reason, whatever daemons come and go.
+Result<void> tell_refusals(registry::Registry& registry, const Due& due, WallTime now, RemoteMemory& memory) {
   for (const RefusedJob& refused : due.refused) {
-    const std::string text = "copies of its checkpoints do not go to " + due.place.name + ": " + refused.why;
+    const std::string text = "copies of its checkpoints do not go to " + due.remote.name + ": " + refused.why;
     if (!memory.refused.insert(refused.job.value + " " + refused.why).second) continue;
     TRY_ASSIGN(const auto events, registry.events(refused.job, 0, k_events_max));
     const bool told = std::any_of(events.begin(), events.end(), [&](const registry::EventRecord& event) {
@@ -80,7 +80,7 @@ Result<void> tell_refusals(registry::Registry& registry, const Due& due, WallTim
 }
 
 void tell_damage(registry::Registry& registry, const registry::CopyWanted& wanted, const Error& error, WallTime now,
-                 PlaceMemory& memory) {
+                 RemoteMemory& memory) {
   const registry::Checkpoint& checkpoint = wanted.checkpoint;
   memory.hopeless.insert({checkpoint.job, checkpoint.seq});
   const Result<void> noted =
@@ -93,8 +93,8 @@ void tell_damage(registry::Registry& registry, const registry::CopyWanted& wante
 }
 
 // One checkpoint at a time, and the next one chosen anew: a newer one may have come.
-Result<bool> copy_one(registry::Registry& registry, PlaceWork& work, const Due& due, WallTime now,
-                      PlaceMemory& memory) {
+Result<bool> copy_one(registry::Registry& registry, RemoteWork& work, const Due& due, WallTime now,
+                      RemoteMemory& memory) {
   const registry::CopyWanted& wanted = due.copies.front();
   const Result<store::CopyStats> copied = work.copy(wanted);
   if (copied) return true;
@@ -107,7 +107,7 @@ Result<bool> copy_one(registry::Registry& registry, PlaceWork& work, const Due& 
   return false;
 }
 
-Result<void> tidy(PlaceWork& work, os::Clock& clock, PlaceMemory& memory) {
+Result<void> tidy(RemoteWork& work, os::Clock& clock, RemoteMemory& memory) {
   TRY_ASSIGN(const std::uint64_t forgotten, work.forget_obsolete());
   if (forgotten == 0 || clock.boot() < memory.next_prune) return {};
   memory.next_prune = clock.boot() + k_prune_every;
@@ -115,14 +115,14 @@ Result<void> tidy(PlaceWork& work, os::Clock& clock, PlaceMemory& memory) {
   return {};
 }
 
-Result<std::uint64_t> serve_place(const Paths& paths, registry::Registry& registry, Due& due, os::Clock& clock,
-                                  PlaceMemory& memory) {
-  TRY_ASSIGN(PlaceWork work, PlaceWork::open(paths, registry, due.place, clock, false, memory.uploads));
+Result<std::uint64_t> serve_remote(const Paths& paths, registry::Registry& registry, Due& due, os::Clock& clock,
+                                  RemoteMemory& memory) {
+  TRY_ASSIGN(RemoteWork work, RemoteWork::open(paths, registry, due.remote, clock, false, memory.uploads));
   std::uint64_t copied = 0;
   while (!due.copies.empty()) {
     TRY_ASSIGN(const bool done, copy_one(registry, work, due, clock.wall(), memory));
     if (done) ++copied;
-    TRY_ASSIGN(due, look(registry, due.place.name, memory));
+    TRY_ASSIGN(due, look(registry, due.remote.name, memory));
   }
   if (due.has_obsolete) TRY(tidy(work, clock, memory));
   memory.told.clear();
@@ -131,17 +131,17 @@ Result<std::uint64_t> serve_place(const Paths& paths, registry::Registry& regist
 
 }  // namespace
 
-CopyRound copy_what_is_due(const Paths& paths, const std::string& place, os::Clock& clock, PlaceMemory& memory) {
+CopyRound copy_what_is_due(const Paths& paths, const std::string& remote, os::Clock& clock, RemoteMemory& memory) {
   CopyRound round;
   const auto run = [&]() -> Result<void> {
     TRY_ASSIGN(registry::Registry registry, registry::Registry::open(paths.root));
-    TRY_ASSIGN(Due due, look(registry, place, memory));
+    TRY_ASSIGN(Due due, look(registry, remote, memory));
     TRY(tell_refusals(registry, due, clock.wall(), memory));
     if (!due.any()) return {};
-    const Result<std::uint64_t> served = serve_place(paths, registry, due, clock, memory);
+    const Result<std::uint64_t> served = serve_remote(paths, registry, due, clock, memory);
     if (served) {
       round.copied = *served;
-      return registry.note_answer(place, clock.wall());
+      return registry.note_answer(remote, clock.wall());
     }
     round.is_due = true;
     round.busy = served.error().code == Code::busy;
@@ -151,15 +151,15 @@ CopyRound copy_what_is_due(const Paths& paths, const std::string& place, os::Clo
     return {};
   };
   if (const Result<void> ran = run(); !ran && ran.error().code != Code::not_found) {  // else it was removed just now
-    warn(ran.error(), "while maintaining remote " + place);
+    warn(ran.error(), "while maintaining remote " + remote);
     round.is_due = true;
     round.trouble = ran.error();
   }
   return round;
 }
 
-struct Copier::AtPlace {
-  PlaceMemory memory;
+struct Copier::AtRemote {
+  RemoteMemory memory;
   bool under_way = false, wanted = true, is_due = true;
   BootTime next_try{};
   std::optional<BootTime> trouble_since;
@@ -175,8 +175,8 @@ Copier::~Copier() = default;
 
 bool Copier::is_idle() const {
   const BootTime now = clock_.boot();
-  return std::all_of(places_.begin(), places_.end(), [now](const auto& entry) {
-    const AtPlace& at = *entry.second;
+  return std::all_of(remotes_.begin(), remotes_.end(), [now](const auto& entry) {
+    const AtRemote& at = *entry.second;
     const bool given_up = at.trouble_since && now - *at.trouble_since > k_linger;
     return !at.under_way && (given_up || (!at.is_due && !at.wanted));
   });
@@ -191,26 +191,26 @@ void Copier::tick() {
   const Result<std::int64_t> version = registry_->data_version();
   if (!version) return warn(version.error(), "while looking for what to copy");
   if (*version != seen_version_) {
-    const Result<std::vector<registry::Place>> places = registry_->places();
-    if (!places) return warn(places.error(), "while listing remotes");
+    const Result<std::vector<registry::Remote>> remotes = registry_->remotes();
+    if (!remotes) return warn(remotes.error(), "while listing remotes");
     seen_version_ = *version;
-    std::map<std::string, std::shared_ptr<AtPlace>> present;
-    for (const registry::Place& place : *places) {
-      std::shared_ptr<AtPlace>& at = present[place.name];
-      at = places_.contains(place.name) ? places_[place.name] : std::make_shared<AtPlace>();
+    std::map<std::string, std::shared_ptr<AtRemote>> present;
+    for (const registry::Remote& remote : *remotes) {
+      std::shared_ptr<AtRemote>& at = present[remote.name];
+      at = remotes_.contains(remote.name) ? remotes_[remote.name] : std::make_shared<AtRemote>();
       at->wanted = true;
     }
-    places_ = std::move(present);
+    remotes_ = std::move(present);
   }
   const BootTime now = clock_.boot();
-  for (const auto& [name, at] : places_)
+  for (const auto& [name, at] : remotes_)
     if (!at->under_way && (at->wanted || at->is_due) && now >= at->next_try) serve(name, *at);
 }
 
-void Copier::serve(const std::string& name, AtPlace& at) {
+void Copier::serve(const std::string& name, AtRemote& at) {
   at.under_way = true;
   at.wanted = false;
-  pool_->submit([this, name, mine = places_[name]] {
+  pool_->submit([this, name, mine = remotes_[name]] {
     const CopyRound round = copy_what_is_due(paths_, name, clock_, mine->memory);
     loop_.post([this, name, mine, round] {
       mine->under_way = false;
@@ -220,9 +220,9 @@ void Copier::serve(const std::string& name, AtPlace& at) {
 }
 
 void Copier::done(const std::string& name, const CopyRound& round) {
-  const auto found = places_.find(name);
-  if (found == places_.end()) return;
-  AtPlace& at = *found->second;
+  const auto found = remotes_.find(name);
+  if (found == remotes_.end()) return;
+  AtRemote& at = *found->second;
   at.is_due = round.is_due;
   if (round.busy) {
     at.next_try = clock_.boot() + k_busy_retry;

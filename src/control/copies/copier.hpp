@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's copies: what jobs' checkpoint.copies ask for is brought to places in the background, newest first.
-// Trouble with a place is told once and tried again; it neither stops nor delays a job.
+// The daemon's copies: what jobs' checkpoint.copies ask for is brought to remotes in the background, newest first.
+// Trouble with a remote is told once and tried again; it neither stops nor delays a job.
 #pragma once
 
 #include <map>
@@ -17,8 +17,8 @@
 
 namespace gridctl::control {
 
-// What is kept in mind of one place between rounds. Used by one thread at a time.
-struct PlaceMemory {
+// What is kept in mind of one remote between rounds. Used by one thread at a time.
+struct RemoteMemory {
   std::set<std::string> told;                  // "JOB CODE": who has heard of its trouble
   std::set<registry::CheckpointRef> hopeless;  // damaged here, and told
   std::set<std::string> refused;               // "JOB why": told, or known to have been
@@ -32,22 +32,22 @@ struct CopyRound {
   bool busy = false;    // another process is at it
   std::optional<Error> trouble;
 };
-// Copies what is due at this place, and removes there what was removed here. Blocks.
-[[nodiscard]] CopyRound copy_what_is_due(const Paths& paths, const std::string& place, os::Clock& clock,
-                                         PlaceMemory& memory);
+// Copies what is due at this remote, and removes there what was removed here. Blocks.
+[[nodiscard]] CopyRound copy_what_is_due(const Paths& paths, const std::string& remote, os::Clock& clock,
+                                         RemoteMemory& memory);
 
 class Copier {
  public:
   Copier(os::Loop& loop, os::Clock& clock, Paths paths);
   ~Copier();
 
-  // Nothing is under way, and what is due waits for a place that has not answered for long.
+  // Nothing is under way, and what is due waits for a remote that has not answered for long.
   [[nodiscard]] bool is_idle() const;
 
  private:
-  struct AtPlace;
+  struct AtRemote;
   void tick();
-  void serve(const std::string& name, AtPlace& at);
+  void serve(const std::string& name, AtRemote& at);
   void done(const std::string& name, const CopyRound& round);
 
   os::Loop& loop_;
@@ -55,7 +55,7 @@ class Copier {
   Paths paths_;
   std::unique_ptr<registry::Registry> registry_;  // of the loop's thread
   std::int64_t seen_version_ = -1;
-  std::map<std::string, std::shared_ptr<AtPlace>> places_;
+  std::map<std::string, std::shared_ptr<AtRemote>> remotes_;
   os::Loop::Timer timer_;
   std::unique_ptr<os::Pool> pool_;  // last: waits for work that refers to those above
 };

@@ -155,7 +155,7 @@ Result<Brought> StoreFreight::bring(const HostReach& host, const JobId& job, Epo
 
 Result<CopiesOf> StoreFreight::copies_of(const JobId& job, CheckpointSeq seq) {
   CopiesOf copies{job, seq, {}};
-  TRY_ASSIGN(copies.nearest_first, places_with(registry_, job, seq));
+  TRY_ASSIGN(copies.nearest_first, remotes_with(registry_, job, seq));
   return copies;
 }
 

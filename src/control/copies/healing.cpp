@@ -12,7 +12,7 @@ namespace {
 Result<store::Healed> heal_from_one(const Paths& paths, store::ChunkStore& chunks, const RemoteAccess& access,
                                     const store::StoreKey& key, const store::RecordName& checkpoint, const Digest& root,
                                     os::Clock& clock) {
-  TRY_ASSIGN(const std::unique_ptr<store::Backend> backend, open_place(access, paths, clock));
+  TRY_ASSIGN(const std::unique_ptr<store::Backend> backend, open_remote(access, paths, clock));
   return store::heal_checkpoint(chunks, {backend.get(), &key}, checkpoint, root);
 }
 
@@ -29,15 +29,15 @@ Result<HealedFrom> heal_from(const Paths& paths, store::ChunkStore& chunks,
       name + " is damaged here, and " + (nearest_first.empty() ? "no remote has a copy" : "no copy could replace it"));
   for (const RemoteAccess& access : nearest_first) {
     Result<store::Healed> healed = heal_from_one(paths, chunks, access, *key, checkpoint, root, clock);
-    if (healed) return HealedFrom{*healed, access.place.name};
-    failed.context.push_back(access.place.name + ": " + healed.error().one_line());
+    if (healed) return HealedFrom{*healed, access.remote.name};
+    failed.context.push_back(access.remote.name + ": " + healed.error().one_line());
   }
   return failed;
 }
 
 std::string describe(const HealedFrom& healed) {
   return std::to_string(healed.healed.blobs) + (healed.healed.blobs == 1 ? " chunk, " : " chunks, ") +
-         format_size(healed.healed.bytes) + ", from " + healed.place;
+         format_size(healed.healed.bytes) + ", from " + healed.remote;
 }
 
 }  // namespace gridctl::control

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint that is damaged or missing here, brought back from the nearest place that has a sound copy. Blob
+// A checkpoint that is damaged or missing here, brought back from the nearest remote that has a sound copy. Blob
 // by blob, and before a launch fails: one bad sector must not cost a job its progress, nor the link a whole checkpoint.
 #pragma once
 
@@ -13,10 +13,10 @@ namespace gridctl::control {
 
 struct HealedFrom {
   store::Healed healed;
-  std::string place;  // the one that gave the last of it
+  std::string remote;  // the one that gave the last of it
 };
 
-// Tries the places in their order until every blob is here and sound; each gives what it can. checkpoint_damaged, with
+// Tries the remotes in their order until every blob is here and sound; each gives what it can. checkpoint_damaged, with
 // what each of them said, when all of them together could not. Blobs that are sound here are read, not fetched.
 [[nodiscard]] Result<HealedFrom> heal_from(const Paths& paths, store::ChunkStore& chunks,
                                            const std::vector<RemoteAccess>& nearest_first,

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t k_pack_min = 1u << 20;  // bytes; less is sent sooner than asked for
 constexpr std::size_t k_names_max = 2'000'000;  // 8 TiB of full chunks
 constexpr Duration k_upload_reach = std::chrono::seconds{10};
-// A host from where the place is not to be reached, or that lies, is left alone for so long.
+// A host from where the remote is not to be reached, or that lies, is left alone for so long.
 constexpr Duration k_pause_min = std::chrono::minutes{10}, k_pause_max = std::chrono::hours{24};
 
 }  // namespace
@@ -64,7 +64,7 @@ Result<void> HostUploads::upload(const store::PackFile& pack, const std::functio
   TRY_ASSIGN(const std::optional<store::PackRecipe> recipe, store::recipe_of(pack, with_.key, blobs_, name_base));
   if (!recipe) return {};
   const std::string name = store::object_name(store::NeededPack{pack.id, pack.size});
-  TRY_ASSIGN(const std::optional<store::SignedPut> request, with_.place.sign_put(name, recipe->content));
+  TRY_ASSIGN(const std::optional<store::SignedPut> request, with_.remote.sign_put(name, recipe->content));
   if (!request) return make_error(Code::unsupported, "the remote does not support signed requests");
   if (!link_.link) {
     TRY_ASSIGN(const ControllerId controller, with_.registry.controller_id());

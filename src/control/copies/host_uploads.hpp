@@ -33,7 +33,7 @@ class HostUploads {
     registry::Registry& registry;
     store::ChunkStore& chunks;
     const store::StoreKey& key;
-    store::Backend& place;
+    store::Backend& remote;
     os::Clock& clock;
     UploadMemory& memory;
   };

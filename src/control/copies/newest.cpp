@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "store/place.hpp"
+#include "store/remote.hpp"
 
 namespace gridctl::control {
 namespace {
@@ -16,12 +16,12 @@ constexpr std::size_t k_records_read_max = 200;          // of one remote, the h
 
 std::string who_of(const store::Newest& seen) {
   const std::string at = format_rfc3339(seen.seen_at);
-  return seen.seen_at_place == store::k_seen_in_key_file ? "the key file of " + at
-                                                         : "remote " + seen.seen_at_place + " as it was on " + at;
+  return seen.seen_at_remote == store::k_seen_in_key_file ? "the key file of " + at
+                                                         : "remote " + seen.seen_at_remote + " as it was on " + at;
 }
 
 // The highest number of each job there.
-std::vector<store::RecordName> highest(const store::PlaceListing& there) {
+std::vector<store::RecordName> highest(const store::RemoteListing& there) {
   std::map<JobId, CheckpointSeq> newest;
   for (const store::RecordName& name : there.records) newest[name.job] = std::max(newest[name.job], name.seq);
   std::vector<store::RecordName> names;
@@ -31,7 +31,7 @@ std::vector<store::RecordName> highest(const store::PlaceListing& there) {
 
 Result<std::vector<Witness>> ask(store::Backend& backend, const store::StoreKey& key, const std::string& remote,
                                  const store::CopyRecord& shown) {
-  TRY_ASSIGN(const store::PlaceListing there, store::list_place(backend));
+  TRY_ASSIGN(const store::RemoteListing there, store::list_remote(backend));
   std::vector<store::RecordName> names = highest(there);
   std::stable_partition(names.begin(), names.end(),
                         [&](const store::RecordName& name) { return name.job == shown.job; });
@@ -101,24 +101,24 @@ Result<Testimony> ask_witnesses(registry::Registry& registry, const Paths& paths
   TRY_ASSIGN(const std::vector<store::Newest> seen, seen_newest(paths, key));
   for (const store::Newest& one : seen)
     if (one.job == shown.job || one.job_name == shown.job_name)
-      all.witnesses.push_back({who_of(one), "", one.job, one.seq, one.created_at, one.seen_at_place == from});
+      all.witnesses.push_back({who_of(one), "", one.job, one.seq, one.created_at, one.seen_at_remote == from});
   TRY_ASSIGN(const std::vector<registry::Copy> copies, registry.copies_of(shown.job));
   for (const registry::Copy& copy : copies) {
     const Result<registry::Checkpoint> checkpoint = registry.checkpoint(copy.job, copy.seq);
-    if (copy.place == from && checkpoint)
+    if (copy.remote == from && checkpoint)
       all.witnesses.push_back({"this machine, which copied it there", "", copy.job, copy.seq, checkpoint->created_at});
   }
-  TRY_ASSIGN(const std::vector<registry::Place> places, registry.places());
-  for (const registry::Place& place : places) {
-    if (place.name == from) continue;
+  TRY_ASSIGN(const std::vector<registry::Remote> remotes, registry.remotes());
+  for (const registry::Remote& remote : remotes) {
+    if (remote.name == from) continue;
     const auto asked = [&]() -> Result<std::vector<Witness>> {
-      TRY_ASSIGN(const RemoteAccess access, access_to(registry, place));
-      TRY_ASSIGN(const std::unique_ptr<store::Backend> backend, open_place(access, paths, clock));
-      return ask(*backend, key, place.name, shown);
+      TRY_ASSIGN(const RemoteAccess access, access_to(registry, remote));
+      TRY_ASSIGN(const std::unique_ptr<store::Backend> backend, open_remote(access, paths, clock));
+      return ask(*backend, key, remote.name, shown);
     };
     const Result<std::vector<Witness>> said = asked();
     if (said) all.witnesses.insert(all.witnesses.end(), said->begin(), said->end());
-    else all.silent.push_back(place.name + ": " + said.error().one_line());
+    else all.silent.push_back(remote.name + ": " + said.error().one_line());
   }
   return all;
 }

@@ -29,7 +29,7 @@ store::CopyRecord record_of(const registry::CopyWanted& wanted) {
   return record;
 }
 
-Result<os::FileLock> lock_place(const Paths& paths, const std::string& name, bool wait) {
+Result<os::FileLock> lock_remote(const Paths& paths, const std::string& name, bool wait) {
   const os::Path folder = paths.chunk_store() / "copies", file = folder / (name + ".lock");
   TRY(os::make_directories(folder));
   if (wait) return os::FileLock::acquire(file);
@@ -54,58 +54,58 @@ std::string describe(const store::CopyStats& copied) {
   return text + ", " + format_size(copied.bytes_elsewhere) + " of it by its host";
 }
 
-Result<store::PlaceMark> own_mark(const Paths& paths, registry::Registry& registry) {
+Result<store::RemoteMark> own_mark(const Paths& paths, registry::Registry& registry) {
   TRY(open_chunks(paths));  // makes the key where there is none yet
   TRY_ASSIGN(const store::StoreKey key, key_here(paths));
   TRY_ASSIGN(ControllerId controller, registry.controller_id());
-  return store::PlaceMark{key.id(), std::move(controller)};
+  return store::RemoteMark{key.id(), std::move(controller)};
 }
 
-PlaceWork::PlaceWork(Paths paths, registry::Registry& registry, registry::Place place, os::Clock& clock,
+RemoteWork::RemoteWork(Paths paths, registry::Registry& registry, registry::Remote remote, os::Clock& clock,
                      os::FileLock lock, store::StoreKey key, store::ChunkStore chunks)
     : paths_(std::move(paths)),
       registry_(&registry),
-      place_(std::move(place)),
+      remote_(std::move(remote)),
       clock_(&clock),
       lock_(std::move(lock)),
       key_(std::make_unique<store::StoreKey>(std::move(key))),
       chunks_(std::move(chunks)) {}
 
-Result<PlaceWork> PlaceWork::open(const Paths& paths, registry::Registry& registry, const registry::Place& place,
+Result<RemoteWork> RemoteWork::open(const Paths& paths, registry::Registry& registry, const registry::Remote& remote,
                                   os::Clock& clock, bool wait, std::shared_ptr<UploadMemory> uploads) {
-  TRY_ASSIGN(os::FileLock lock, lock_place(paths, place.name, wait));
+  TRY_ASSIGN(os::FileLock lock, lock_remote(paths, remote.name, wait));
   TRY_ASSIGN(store::ChunkStore chunks, open_chunks(paths));
   TRY_ASSIGN(store::StoreKey key, key_here(paths));
-  PlaceWork work(paths, registry, place, clock, std::move(lock), std::move(key), std::move(chunks));
+  RemoteWork work(paths, registry, remote, clock, std::move(lock), std::move(key), std::move(chunks));
   work.uploads_ = uploads ? std::move(uploads) : std::make_shared<UploadMemory>();
-  TRY_ASSIGN(const RemoteAccess access, access_to(registry, place));
-  TRY_ASSIGN(work.backend_, open_place(access, paths, clock));
+  TRY_ASSIGN(const RemoteAccess access, access_to(registry, remote));
+  TRY_ASSIGN(work.backend_, open_remote(access, paths, clock));
   work.link_ = {work.backend_.get(), work.key_.get()};
   TRY(store::check_mark(*work.backend_, {work.key_->id(), access.controller}));
-  TRY_ASSIGN(work.there_, store::list_place(*work.backend_));
+  TRY_ASSIGN(work.there_, store::list_remote(*work.backend_));
   return work;
 }
 
-Result<store::CopyStats> PlaceWork::copy(const registry::CopyWanted& wanted, const store::CopyProgress& progress) {
+Result<store::CopyStats> RemoteWork::copy(const registry::CopyWanted& wanted, const store::CopyProgress& progress) {
   const registry::Checkpoint& from = wanted.checkpoint;
   HostUploads by_host({paths_, *registry_, chunks_, *key_, *backend_, *clock_, *uploads_}, from);
-  store::PlaceLink link = link_;
+  store::RemoteLink link = link_;
   std::uint64_t done = 0, total = 0;
   const store::CopyProgress told = [&](std::uint64_t now_done, std::uint64_t now_total) {
     done = now_done, total = now_total;
     return !progress || progress(done, total);
   };
-  if (const Result<PlaceUrl> url = parse_place_url(place_.url); url && url->kind == PlaceKind::bucket)
+  if (const Result<RemoteUrl> url = parse_remote_url(remote_.url); url && url->kind == RemoteKind::bucket)
     link.elsewhere = [&](const store::PackFile& pack) { by_host.put(pack, [&] { return told(done, total); }); };
   TRY_ASSIGN(const store::CopyStats stats, store::copy_checkpoint(chunks_, link, there_, record_of(wanted), told));
   const WallTime now = clock_->wall();
   const auto save = [&]() -> Result<void> {
-    TRY(registry_->add_copy({place_.name, from.job, from.seq, now}));
-    TRY(registry_->note_answer(place_.name, now));
+    TRY(registry_->add_copy({remote_.name, from.job, from.seq, now}));
+    TRY(registry_->note_answer(remote_.name, now));
     return registry_->note(
         from.job, now,
         {"checkpoint_copied",
-         "checkpoint " + std::to_string(from.seq.value) + " copied to " + place_.name + describe(stats),
+         "checkpoint " + std::to_string(from.seq.value) + " copied to " + remote_.name + describe(stats),
          from.epoch,
          {}});
   };
@@ -113,10 +113,10 @@ Result<store::CopyStats> PlaceWork::copy(const registry::CopyWanted& wanted, con
   return stats;
 }
 
-Result<std::uint64_t> PlaceWork::forget_obsolete() {
+Result<std::uint64_t> RemoteWork::forget_obsolete() {
   TRY_ASSIGN(const auto kept, registry_->kept_checkpoints());
   TRY_ASSIGN(const auto copies, registry_->copies());
-  const std::vector<registry::Copy> obsolete = obsolete_at(place_.name, kept, copies);
+  const std::vector<registry::Copy> obsolete = obsolete_at(remote_.name, kept, copies);
   for (const registry::Copy& copy : obsolete) {
     TRY(store::forget_copy(*backend_, there_, {copy.job, copy.seq}));
     TRY(registry_->remove_copy(copy));
@@ -124,20 +124,20 @@ Result<std::uint64_t> PlaceWork::forget_obsolete() {
   return obsolete.size();
 }
 
-Result<store::PlacePruned> PlaceWork::prune() {
-  TRY_ASSIGN(const store::PlacePruned pruned, store::prune_place(link_));
-  TRY_ASSIGN(there_, store::list_place(*backend_));
+Result<store::RemotePruned> RemoteWork::prune() {
+  TRY_ASSIGN(const store::RemotePruned pruned, store::prune_remote(link_));
+  TRY_ASSIGN(there_, store::list_remote(*backend_));
   return pruned;
 }
 
-Result<store::PlaceCheck> PlaceWork::check(double share, const store::CopyProgress& progress) {
-  TRY_ASSIGN(store::PlaceCheck found, store::check_place(link_, share, progress));
+Result<store::RemoteCheck> RemoteWork::check(double share, const store::CopyProgress& progress) {
+  TRY_ASSIGN(store::RemoteCheck found, store::check_remote(link_, share, progress));
   TRY_ASSIGN(const auto copyable, registry_->copyable());
   TRY_ASSIGN(const auto copies, registry_->copies());
   for (const registry::CopyWanted& wanted : copyable) {
     const store::RecordName name{wanted.checkpoint.job, wanted.checkpoint.seq};
     const bool told = std::any_of(copies.begin(), copies.end(), [&](const registry::Copy& copy) {
-      return copy.place == place_.name && copy.job == name.job && copy.seq == name.seq;
+      return copy.remote == remote_.name && copy.job == name.job && copy.seq == name.seq;
     });
     if (!told || found.bad_records.contains(name)) continue;
     const auto there = found.sound.find(name);
@@ -149,15 +149,15 @@ Result<store::PlaceCheck> PlaceWork::check(double share, const store::CopyProgre
   return found;
 }
 
-Result<void> PlaceWork::replace_copy(const registry::CopyWanted& wanted) {
+Result<void> RemoteWork::replace_copy(const registry::CopyWanted& wanted) {
   const store::RecordName name{wanted.checkpoint.job, wanted.checkpoint.seq};
-  TRY(registry_->remove_copy({place_.name, name.job, name.seq, {}}));  // it is none until it is made anew
+  TRY(registry_->remove_copy({remote_.name, name.job, name.seq, {}}));  // it is none until it is made anew
   TRY(store::forget_copy(*backend_, there_, name));
   TRY(copy(wanted));
   return {};
 }
 
-Result<bool> PlaceWork::heal_here(const registry::CopyWanted& wanted, Repair& report) {
+Result<bool> RemoteWork::heal_here(const registry::CopyWanted& wanted, Repair& report) {
   const registry::Checkpoint& from = wanted.checkpoint;
   const Result<store::Healed> healed = store::heal_checkpoint(chunks_, link_, {from.job, from.seq}, from.root);
   const std::string name = checkpoint_name(from.job, from.seq);
@@ -174,7 +174,7 @@ Result<bool> PlaceWork::heal_here(const registry::CopyWanted& wanted, Repair& re
   return true;
 }
 
-Result<PlaceWork::Repair> PlaceWork::repair(const store::PlaceCheck& found) {
+Result<RemoteWork::Repair> RemoteWork::repair(const store::RemoteCheck& found) {
   Repair report;
   TRY_ASSIGN(const auto copyable, registry_->copyable());
   // First what is damaged here, while its copy is not touched.

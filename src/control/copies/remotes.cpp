@@ -7,9 +7,9 @@
 #include "base/text.hpp"
 #include "control/reach/connect_agent.hpp"
 #include "sched/residency.hpp"
-#include "store/dir_place.hpp"
-#include "store/place.hpp"
-#include "transfer/host_place.hpp"
+#include "store/dir_remote.hpp"
+#include "store/remote.hpp"
+#include "transfer/host_remote.hpp"
 #include "transfer/s3.hpp"
 
 namespace gridctl::control {
@@ -24,23 +24,23 @@ Error no_url(std::string_view url, const std::string& why) {
   return make_error(Code::usage, "'" + sanitize(url, 200) + "' is not a valid remote: " + why, k_hint);
 }
 
-Result<PlaceUrl> directory_url(std::string_view url) {
+Result<RemoteUrl> directory_url(std::string_view url) {
   os::Path path = os::Path(std::string(url.substr(k_dir.size()))).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();  // a slash at its end
   if (!path.is_absolute()) return no_url(url, "the path must be absolute");
   if (path == path.root_path()) return no_url(url, "it needs a directory of its own");
-  return PlaceUrl{PlaceKind::directory, "", path.native()};
+  return RemoteUrl{RemoteKind::directory, "", path.native()};
 }
 
 }  // namespace
 
-Result<PlaceUrl> parse_place_url(std::string_view url) {
+Result<RemoteUrl> parse_remote_url(std::string_view url) {
   if (url.starts_with(k_dir)) return directory_url(url);
   const bool is_host = url.starts_with(k_ssh), is_bucket = url.starts_with(k_s3);
   if (!is_host && !is_bucket) return no_url(url, "it starts with none of dir:, ssh:// and s3://");
   const std::string_view rest = url.substr(is_host ? k_ssh.size() : k_s3.size());
   const std::size_t slash = rest.find('/');
-  PlaceUrl parsed{is_host ? PlaceKind::host : PlaceKind::bucket, std::string(rest.substr(0, slash)), ""};
+  RemoteUrl parsed{is_host ? RemoteKind::host : RemoteKind::bucket, std::string(rest.substr(0, slash)), ""};
   if (slash != std::string_view::npos) parsed.path = std::string(rest.substr(slash + 1));
   if (parsed.where.empty()) return no_url(url, is_host ? "it names no provider" : "it names no bucket");
   if (is_host && parsed.path.empty()) return no_url(url, "it names no directory of the provider");
@@ -50,25 +50,25 @@ Result<PlaceUrl> parse_place_url(std::string_view url) {
   return parsed;
 }
 
-std::string to_text(const PlaceUrl& url) {
-  if (url.kind == PlaceKind::directory) return std::string(k_dir) + url.path;
-  return std::string(url.kind == PlaceKind::host ? k_ssh : k_s3) + url.where + (url.path.empty() ? "" : "/" + url.path);
+std::string to_text(const RemoteUrl& url) {
+  if (url.kind == RemoteKind::directory) return std::string(k_dir) + url.path;
+  return std::string(url.kind == RemoteKind::host ? k_ssh : k_s3) + url.where + (url.path.empty() ? "" : "/" + url.path);
 }
 
-std::string failure_domain_of(const registry::Place& place) {
-  const Result<PlaceUrl> url = parse_place_url(place.url);
-  if (!url) return place.url;
-  if (url->kind == PlaceKind::directory) return place.url;
-  return std::string(url->kind == PlaceKind::host ? k_ssh : k_s3) + place.endpoint + "/" + url->where;
+std::string failure_domain_of(const registry::Remote& remote) {
+  const Result<RemoteUrl> url = parse_remote_url(remote.url);
+  if (!url) return remote.url;
+  if (url->kind == RemoteKind::directory) return remote.url;
+  return std::string(url->kind == RemoteKind::host ? k_ssh : k_s3) + remote.endpoint + "/" + url->where;
 }
 
-Result<std::vector<PlaceOffer>> place_offers(registry::Registry& registry) {
-  TRY_ASSIGN(const std::vector<registry::Place> places, registry.places());
-  std::vector<PlaceOffer> offers;
-  for (const registry::Place& place : places) {
-    PlaceOffer offer{place.name, failure_domain_of(place), place.trouble_at.has_value(), place.location, place.lent};
-    const Result<PlaceUrl> url = parse_place_url(place.url);
-    if (url && url->kind == PlaceKind::host) {
+Result<std::vector<RemoteOffer>> remote_offers(registry::Registry& registry) {
+  TRY_ASSIGN(const std::vector<registry::Remote> remotes, registry.remotes());
+  std::vector<RemoteOffer> offers;
+  for (const registry::Remote& remote : remotes) {
+    RemoteOffer offer{remote.name, failure_domain_of(remote), remote.trouble_at.has_value(), remote.location, remote.lent};
+    const Result<RemoteUrl> url = parse_remote_url(remote.url);
+    if (url && url->kind == RemoteKind::host) {
       const Result<registry::Provider> provider = registry.provider({url->where});
       if (!provider && provider.error().code != Code::not_found) return provider.error();
       offer.region = provider ? provider->region : "";
@@ -91,62 +91,62 @@ Result<registry::Provider> provider_named(registry::Registry& registry, const st
 }
 }  // namespace
 
-Result<RemoteAccess> access_to(registry::Registry& registry, const registry::Place& place) {
-  RemoteAccess access{place, std::nullopt, {}};
+Result<RemoteAccess> access_to(registry::Registry& registry, const registry::Remote& remote) {
+  RemoteAccess access{remote, std::nullopt, {}};
   TRY_ASSIGN(access.controller, registry.controller_id());
-  TRY_ASSIGN(const PlaceUrl url, parse_place_url(place.url));
-  if (url.kind == PlaceKind::host) {
+  TRY_ASSIGN(const RemoteUrl url, parse_remote_url(remote.url));
+  if (url.kind == RemoteKind::host) {
     TRY_ASSIGN(access.provider, provider_named(registry, url.where));
   }
   return access;
 }
 
 namespace {
-Result<std::unique_ptr<store::Backend>> open_bucket(const registry::Place& place, os::Clock& clock) {
-  TRY_ASSIGN(const transfer::S3Place bucket,
-             transfer::parse_s3_place(place.url, place.endpoint, place.region, place.profile));
+Result<std::unique_ptr<store::Backend>> open_bucket(const registry::Remote& remote, os::Clock& clock) {
+  TRY_ASSIGN(const transfer::S3Remote bucket,
+             transfer::parse_s3_remote(remote.url, remote.endpoint, remote.region, remote.profile));
   transfer::S3Options options;
   options.clock = &clock;
   return transfer::open_s3(bucket, options);
 }
 }  // namespace
 
-Result<std::unique_ptr<store::Backend>> open_place(const RemoteAccess& access, const Paths& paths, os::Clock& clock,
+Result<std::unique_ptr<store::Backend>> open_remote(const RemoteAccess& access, const Paths& paths, os::Clock& clock,
                                                    bool marked) {
-  TRY_ASSIGN(const PlaceUrl url, parse_place_url(access.place.url));
-  if (url.kind == PlaceKind::directory)
-    return store::open_dir_place(url.path, marked ? store::k_mark_name : std::string_view());
-  if (url.kind == PlaceKind::bucket) return open_bucket(access.place, clock);
+  TRY_ASSIGN(const RemoteUrl url, parse_remote_url(access.remote.url));
+  if (url.kind == RemoteKind::directory)
+    return store::open_dir_remote(url.path, marked ? store::k_mark_name : std::string_view());
+  if (url.kind == RemoteKind::bucket) return open_bucket(access.remote, clock);
   if (!access.provider) return make_error(Code::internal, "it is unknown how to reach the remote's provider");
   const auto open = [provider = *access.provider, paths, controller = access.controller, &clock] {
     return open_bulk(provider, paths, controller, clock.boot() + k_reach, clock);
   };
-  return transfer::open_host_place({access.provider->name.value, url.path, marked}, open, clock);
+  return transfer::open_host_remote({access.provider->name.value, url.path, marked}, open, clock);
 }
 
-Result<std::vector<std::string>> places_on(registry::Registry& registry, const HostName& provider) {
-  TRY_ASSIGN(const std::vector<registry::Place> places, registry.places());
+Result<std::vector<std::string>> remotes_on(registry::Registry& registry, const HostName& provider) {
+  TRY_ASSIGN(const std::vector<registry::Remote> remotes, registry.remotes());
   std::vector<std::string> names;
-  for (const registry::Place& place : places) {
-    const Result<PlaceUrl> url = parse_place_url(place.url);
-    if (url && url->kind == PlaceKind::host && url->where == provider.value) names.push_back(place.name);
+  for (const registry::Remote& remote : remotes) {
+    const Result<RemoteUrl> url = parse_remote_url(remote.url);
+    if (url && url->kind == RemoteKind::host && url->where == provider.value) names.push_back(remote.name);
   }
   return names;
 }
 
-Result<std::vector<RemoteAccess>> places_with(registry::Registry& registry, const JobId& job, CheckpointSeq seq) {
+Result<std::vector<RemoteAccess>> remotes_with(registry::Registry& registry, const JobId& job, CheckpointSeq seq) {
   TRY_ASSIGN(const std::vector<registry::Copy> copies, registry.copies_of(job));
-  TRY_ASSIGN(const std::vector<registry::Place> places, registry.places());
-  std::vector<std::pair<PlaceKind, RemoteAccess>> found;
-  for (const registry::Place& place : places) {
+  TRY_ASSIGN(const std::vector<registry::Remote> remotes, registry.remotes());
+  std::vector<std::pair<RemoteKind, RemoteAccess>> found;
+  for (const registry::Remote& remote : remotes) {
     const bool has = std::any_of(copies.begin(), copies.end(), [&](const registry::Copy& copy) {
-      return copy.place == place.name && copy.seq == seq;
+      return copy.remote == remote.name && copy.seq == seq;
     });
     if (!has) continue;
-    Result<RemoteAccess> access = access_to(registry, place);
+    Result<RemoteAccess> access = access_to(registry, remote);
     if (!access && access.error().code == Code::not_found) continue;  // its provider was forgotten
     TRY(access);
-    TRY_ASSIGN(const PlaceUrl url, parse_place_url(place.url));
+    TRY_ASSIGN(const RemoteUrl url, parse_remote_url(remote.url));
     found.emplace_back(url.kind, *std::move(access));
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

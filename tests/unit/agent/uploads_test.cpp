@@ -17,7 +17,7 @@
 #include "os/log.hpp"
 #include "transfer/fd_link.hpp"
 #include "transfer/host_upload.hpp"
-#include "unit/store/place_fixtures.hpp"
+#include "unit/store/remote_fixtures.hpp"
 
 namespace gridctl::agent {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's copies in a loop of their own; places and what it takes to get there; garbage.
+// The daemon's copies in a loop of their own; remotes and what it takes to get there; garbage.
 #include "control/copies/copier.hpp"
 
 #include "control/copies/chunks.hpp"
@@ -61,7 +61,7 @@ TEST_F(CopierTest, TriesAPlaceAgainThatWasInTroubleAndIsNotIdleMeanwhile) {
   const registry::Checkpoint one = save_checkpoint({{"a", "first"}});
   fs::rename(there / "nas", there / "away");
   Copier copier(loop, clock, paths);
-  EXPECT_TRUE(loop_until([&] { return !registry.place("nas")->trouble.empty(); }));
+  EXPECT_TRUE(loop_until([&] { return !registry.remote("nas")->trouble.empty(); }));
   EXPECT_FALSE(copier.is_idle());
   fs::rename(there / "away", there / "nas");
   EXPECT_TRUE(loop_until([&] { return !registry.checkpoint(id, one.seq)->copies.empty(); }));
@@ -74,7 +74,7 @@ TEST_F(CopierTest, RemovesThereWhatWasRemovedHere) {
   save_checkpoint({{"a", noise(5000, 2)}});
   Copier copier(loop, clock, paths);
   const auto records = [&] {
-    return store::list_place(*store::open_dir_place(there / "nas", store::k_mark_name))->records.size();
+    return store::list_remote(*store::open_dir_remote(there / "nas", store::k_mark_name))->records.size();
   };
   EXPECT_TRUE(loop_until([&] { return records() == 2; }));
   ASSERT_THAT(registry.remove_checkpoint(id, one.seq), IsOk());
@@ -84,9 +84,9 @@ TEST_F(CopierTest, RemovesThereWhatWasRemovedHere) {
 TEST_F(CopierTest, PrunesAPlaceAtMostOnceAnHour) {
   add("nas");
   testing::HandClock hand;
-  PlaceMemory memory;
+  RemoteMemory memory;
   const auto packs = [&] {
-    return store::list_place(*store::open_dir_place(there / "nas", store::k_mark_name))->packs.size();
+    return store::list_remote(*store::open_dir_remote(there / "nas", store::k_mark_name))->packs.size();
   };
   std::vector<registry::Checkpoint> all;
   for (unsigned i = 0; i < 4; ++i) all.push_back(save_checkpoint({{"a", noise(5000, i)}}));
@@ -105,7 +105,7 @@ TEST_F(CopierTest, PrunesAPlaceAtMostOnceAnHour) {
 
 TEST_F(CopierTest, TellsOnceThatAJobsCopiesMustNotBeThere) {
   add("nas");
-  registry::Place place = *registry.place("nas");
+  registry::Remote remote = *registry.remote("nas");
   const JobId strict{"abcdefghijk24"};
   job::Spec spec;
   spec.name = "strict";
@@ -126,14 +126,14 @@ TEST_F(CopierTest, TellsOnceThatAJobsCopiesMustNotBeThere) {
     return count;
   };
   for (int daemon = 0; daemon < 2; ++daemon) {
-    PlaceMemory memory;
+    RemoteMemory memory;
     for (int i = 0; i < 2; ++i) EXPECT_FALSE(copy_what_is_due(paths, "nas", clock, memory).is_due);
     EXPECT_EQ(told(), 1u) << "whatever daemons come and go";
   }
 }
 
 TEST_F(CopierTest, SaysNothingOfAPlaceThatWasRemovedJustNow) {
-  PlaceMemory memory;
+  RemoteMemory memory;
   const CopyRound round = copy_what_is_due(paths, "gone", clock, memory);
   EXPECT_FALSE(round.is_due);
   EXPECT_FALSE(round.trouble);
@@ -176,14 +176,14 @@ TEST_F(CopierTest, HousekeepingCollectsOnceADayAtTheStartOfADaemon) {
 
 class Remotes : public CopierTest {
  protected:
-  void place(const std::string& name, const std::string& url, const std::string& location = "", bool lent = false) {
-    registry::Place one;
+  void remote(const std::string& name, const std::string& url, const std::string& location = "", bool lent = false) {
+    registry::Remote one;
     one.name = name;
     one.url = url;
     one.added_at = {1};
     one.location = location;
     one.lent = lent;
-    EXPECT_THAT(registry.add_place(one), IsOk());
+    EXPECT_THAT(registry.add_remote(one), IsOk());
   }
   registry::Provider provider(const std::string& name, const std::string& host) {
     registry::Provider one;
@@ -202,12 +202,12 @@ TEST_F(Remotes, AreOfferedWithWhereTheyAreAndWhose) {
   registry::Provider lent = provider("bob", "10.0.0.2");
   lent.host_class = "community";
   ASSERT_THAT(registry.update_provider(lent), IsOk());
-  place("a", "dir:/mnt/a", "FR", true);
-  place("b", "ssh://ada/copies", "FR");
-  place("c", "ssh://gone/copies");
-  place("d", "ssh://bob/copies");
+  remote("a", "dir:/mnt/a", "FR", true);
+  remote("b", "ssh://ada/copies", "FR");
+  remote("c", "ssh://gone/copies");
+  remote("d", "ssh://bob/copies");
   ASSERT_THAT(registry.note_trouble("b", {5}, make_error(Code::io, "full")), IsOk());
-  const auto offers = *place_offers(registry);
+  const auto offers = *remote_offers(registry);
   ASSERT_THAT(offers, SizeIs(4));
   EXPECT_EQ(offers[0].region + offers[1].region + offers[2].region + offers[3].region, "FRDEDE");
   EXPECT_TRUE(offers[0].lent);
@@ -217,13 +217,13 @@ TEST_F(Remotes, AreOfferedWithWhereTheyAreAndWhose) {
   EXPECT_FALSE(offers[0].in_trouble);
   EXPECT_TRUE(offers[1].in_trouble);
   EXPECT_NE(offers[1].failure_domain, offers[3].failure_domain);
-  EXPECT_THAT(*places_on(registry, {"ada"}), ElementsAre("b"));
+  EXPECT_THAT(*remotes_on(registry, {"ada"}), ElementsAre("b"));
 }
 
 TEST_F(Remotes, OfAProviderAreFoundByItsNameOrByAnAddressThatIsItsAlone) {
   provider("ada", "10.0.0.1"), provider("bob", "10.0.0.2"), provider("eve", "10.0.0.2");
   const auto reach = [&](const std::string& url) {
-    registry::Place one;
+    registry::Remote one;
     one.name = "x";
     one.url = url;
     const auto access = access_to(registry, one);
@@ -240,17 +240,17 @@ TEST_F(Remotes, OfAProviderAreFoundByItsNameOrByAnAddressThatIsItsAlone) {
 
 TEST_F(Remotes, WithACheckpointComeNearestFirst) {
   provider("ada", "10.0.0.1");
-  place("bucket", "s3://b/p");
-  place("host", "ssh://ada/x");
-  place("gone", "ssh://gone/x");
-  place("disk", "dir:/mnt/x");
-  place("other", "dir:/mnt/y");
+  remote("bucket", "s3://b/p");
+  remote("host", "ssh://ada/x");
+  remote("gone", "ssh://gone/x");
+  remote("disk", "dir:/mnt/x");
+  remote("other", "dir:/mnt/y");
   const registry::Checkpoint one = save_checkpoint({{"a", "x"}}), two = save_checkpoint({{"a", "y"}});
   for (const char* name : {"bucket", "host", "gone", "disk"}) ASSERT_THAT(registry.add_copy({name, id, one.seq, {1}}), IsOk());
   ASSERT_THAT(registry.add_copy({"other", id, two.seq, {1}}), IsOk());
   std::vector<std::string> names;
-  const auto found = *places_with(registry, id, one.seq);
-  for (const RemoteAccess& access : found) names.push_back(access.place.name);
+  const auto found = *remotes_with(registry, id, one.seq);
+  for (const RemoteAccess& access : found) names.push_back(access.remote.name);
   EXPECT_THAT(names, ElementsAre("disk", "host", "bucket"));
   EXPECT_EQ(found[1].provider->name.value, "ada");
   EXPECT_EQ(found[0].controller, *registry.controller_id());

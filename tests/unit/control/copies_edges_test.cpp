@@ -43,8 +43,8 @@ class Copies : public WithRemotes {
     WithRemotes::SetUp();
     add("nas");
   }
-  PlaceWork work() {
-    auto opened = PlaceWork::open(paths, registry, *registry.place("nas"), clock, true);
+  RemoteWork work() {
+    auto opened = RemoteWork::open(paths, registry, *registry.remote("nas"), clock, true);
     EXPECT_THAT(opened, IsOk());
     return *std::move(opened);
   }
@@ -56,7 +56,7 @@ TEST_F(Copies, HaveARecordThatSaysWhatTheyAre) {
   one.epoch = {7};
   one.attempt = {3};
   copy(one);
-  PlaceWork at = work();
+  RemoteWork at = work();
   const auto key = load_key(paths);
   ASSERT_TRUE(key && *key);
   const auto record = store::read_record(*at.link().backend, {id, one.seq}, **key);
@@ -71,7 +71,7 @@ TEST_F(Copies, HaveARecordThatSaysWhatTheyAre) {
   EXPECT_EQ(record->files, 2u);
   EXPECT_EQ(record->job_name, "train");
   EXPECT_EQ(record->how, "push");
-  EXPECT_TRUE(registry.place("nas")->answered_at);
+  EXPECT_TRUE(registry.remote("nas")->answered_at);
 }
 
 TEST_F(Copies, AreCountedWhileTheyAreMadeAndMayBeStopped) {
@@ -95,10 +95,10 @@ TEST_F(Copies, WhoseRecordIsGoneOrAnotherOnesAreFound) {
   const registry::Checkpoint here_only = save_checkpoint({{"a", "third"}});
   copy(one);
   copy(two);
-  PlaceWork at = work();
+  RemoteWork at = work();
   EXPECT_THAT(at.check(1)->findings, IsEmpty()) << "the third is not said to be there";
-  store::PlaceLink link = at.link();
-  store::PlaceListing there_now = *store::list_place(*link.backend);
+  store::RemoteLink link = at.link();
+  store::RemoteListing there_now = *store::list_remote(*link.backend);
   ASSERT_THAT(store::forget_copy(*link.backend, there_now, {id, one.seq}), IsOk());
   auto found = at.check(1);
   ASSERT_THAT(found, IsOk());
@@ -116,14 +116,14 @@ TEST_F(Copies, AreForgottenWithWhatIsNotKeptHere) {
   const registry::Checkpoint one = save_checkpoint({{"a", noise(5000, 1)}}), two = save_checkpoint({{"a", noise(5000, 2)}}),
                              three = save_checkpoint({{"a", noise(5000, 3)}});
   for (const auto& checkpoint : {one, two, three}) copy(checkpoint);
-  PlaceWork at = work();
+  RemoteWork at = work();
   EXPECT_EQ(*at.forget_obsolete(), 0u);
   ASSERT_THAT(registry.remove_checkpoint(id, one.seq), IsOk());
   EXPECT_EQ(*at.forget_obsolete(), 1u);
   EXPECT_EQ(*at.forget_obsolete(), 0u) << "the registry knows";
-  EXPECT_THAT(store::list_place(*at.link().backend)->packs, SizeIs(3));
+  EXPECT_THAT(store::list_remote(*at.link().backend)->packs, SizeIs(3));
   ASSERT_THAT(at.prune(), IsOk());
-  EXPECT_THAT(store::list_place(*at.link().backend)->packs, SizeIs(2));
+  EXPECT_THAT(store::list_remote(*at.link().backend)->packs, SizeIs(2));
 }
 
 TEST_F(Copies, ThatBringACheckpointBackMakeItVerifiedAgain) {
@@ -135,7 +135,7 @@ TEST_F(Copies, ThatBringACheckpointBackMakeItVerifiedAgain) {
     text[1000] ^= 1;
     write(pack.path(), text);
   }
-  PlaceWork at = work();
+  RemoteWork at = work();
   const auto repaired = at.repair(*at.check(1));
   ASSERT_THAT(repaired, IsOk());
   EXPECT_THAT(repaired->failed, IsEmpty());
@@ -159,7 +159,7 @@ TEST_F(Copies, AreGivenUpForADaemonThatHasNothingElseToDo) {
     loop.run();
     return met;
   };
-  EXPECT_TRUE(loop_until([&] { return !registry.place("nas")->trouble.empty(); }));
+  EXPECT_TRUE(loop_until([&] { return !registry.remote("nas")->trouble.empty(); }));
   EXPECT_FALSE(copier.is_idle());
   hand.pass(9min);
   EXPECT_FALSE(copier.is_idle());

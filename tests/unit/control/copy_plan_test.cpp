@@ -20,8 +20,8 @@ registry::CopyWanted wanted(std::uint64_t seq, int copies, const std::string& jo
   one.copies = copies;
   return one;
 }
-registry::Copy copy(const std::string& place, std::uint64_t seq, const std::string& job = "j") {
-  return {place, {job}, {seq}, {}};
+registry::Copy copy(const std::string& remote, std::uint64_t seq, const std::string& job = "j") {
+  return {remote, {job}, {seq}, {}};
 }
 std::vector<std::uint64_t> numbers(const std::vector<registry::CopyWanted>& list) {
   std::vector<std::uint64_t> out;
@@ -29,7 +29,7 @@ std::vector<std::uint64_t> numbers(const std::vector<registry::CopyWanted>& list
   return out;
 }
 
-const std::vector<PlaceOffer> k_three{{"a", "disk a"}, {"b", "disk b"}, {"c", "disk c"}};
+const std::vector<RemoteOffer> k_three{{"a", "disk a"}, {"b", "disk b"}, {"c", "disk c"}};
 
 TEST(DueAt, AsksTheFirstPlacesForAsManyCopiesAsTheJobWants) {
   const std::vector<registry::CopyWanted> list{wanted(3, 2), wanted(2, 3), wanted(1, 1)};
@@ -46,19 +46,19 @@ TEST(DueAt, CountsWhatIsThere) {
 }
 
 TEST(DueAt, TurnsToAnotherPlaceWhileOneIsInTrouble) {
-  std::vector<PlaceOffer> places = k_three;
-  places[0].in_trouble = true;
-  EXPECT_THAT(numbers(due_at("b", places, {wanted(1, 2)}, {})), ElementsAre(1));
-  EXPECT_THAT(numbers(due_at("a", places, {wanted(1, 2)}, {})), IsEmpty());
-  EXPECT_THAT(numbers(due_at("a", places, {wanted(1, 4)}, {})), ElementsAre(1));  // it is still needed
+  std::vector<RemoteOffer> remotes = k_three;
+  remotes[0].in_trouble = true;
+  EXPECT_THAT(numbers(due_at("b", remotes, {wanted(1, 2)}, {})), ElementsAre(1));
+  EXPECT_THAT(numbers(due_at("a", remotes, {wanted(1, 2)}, {})), IsEmpty());
+  EXPECT_THAT(numbers(due_at("a", remotes, {wanted(1, 4)}, {})), ElementsAre(1));  // it is still needed
 }
 
 TEST(DueAt, TakesPlacesThatAreLostTogetherForOne) {
-  const std::vector<PlaceOffer> places{{"a", "bucket"}, {"b", "bucket"}, {"c", "disk"}};
-  EXPECT_THAT(numbers(due_at("a", places, {wanted(1, 3)}, {})), ElementsAre(1));
-  EXPECT_THAT(numbers(due_at("b", places, {wanted(1, 3)}, {})), IsEmpty());
-  EXPECT_THAT(numbers(due_at("c", places, {wanted(1, 3)}, {})), ElementsAre(1));
-  EXPECT_THAT(numbers(due_at("a", places, {wanted(1, 3)}, {copy("b", 1)})), IsEmpty());
+  const std::vector<RemoteOffer> remotes{{"a", "bucket"}, {"b", "bucket"}, {"c", "disk"}};
+  EXPECT_THAT(numbers(due_at("a", remotes, {wanted(1, 3)}, {})), ElementsAre(1));
+  EXPECT_THAT(numbers(due_at("b", remotes, {wanted(1, 3)}, {})), IsEmpty());
+  EXPECT_THAT(numbers(due_at("c", remotes, {wanted(1, 3)}, {})), ElementsAre(1));
+  EXPECT_THAT(numbers(due_at("a", remotes, {wanted(1, 3)}, {copy("b", 1)})), IsEmpty());
 }
 
 // A job that must stay in Germany, beside others.
@@ -67,7 +67,7 @@ registry::CopyWanted resident(std::uint64_t seq) {
   one.constraints.region_in = {"DE"};
   return one;
 }
-const std::vector<PlaceOffer> k_abroad{{"us", "disk a", false, "US"},
+const std::vector<RemoteOffer> k_abroad{{"us", "disk a", false, "US"},
                                        {"somewhere", "disk b"},
                                        {"bavaria", "disk c", false, "de-by"},
                                        {"market", "disk d", false, "DE", true}};
@@ -110,31 +110,31 @@ TEST(ObsoleteAt, NamesCopiesOfWhatIsNotKept) {
   EXPECT_THAT(obsolete_at("a", {{{"j"}, {2}}}, copies), ElementsAre(copies[0], copies[3]));
 }
 
-TEST(PlaceUrl, IsReadStrictly) {
-  const auto directory = parse_place_url("dir:/mnt/nas/../nas/x/");
+TEST(RemoteUrl, IsReadStrictly) {
+  const auto directory = parse_remote_url("dir:/mnt/nas/../nas/x/");
   ASSERT_TRUE(directory);
-  EXPECT_EQ(directory->kind, PlaceKind::directory);
-  const auto host = parse_place_url("ssh://ada/copies/mine");
+  EXPECT_EQ(directory->kind, RemoteKind::directory);
+  const auto host = parse_remote_url("ssh://ada/copies/mine");
   ASSERT_TRUE(host);
   EXPECT_EQ(host->where, "ada");
   EXPECT_EQ(host->path, "copies/mine");
-  EXPECT_EQ(parse_place_url("ssh://ada//mnt/copies")->path, "/mnt/copies");
-  const auto bucket = parse_place_url("s3://ckpt");
+  EXPECT_EQ(parse_remote_url("ssh://ada//mnt/copies")->path, "/mnt/copies");
+  const auto bucket = parse_remote_url("s3://ckpt");
   ASSERT_TRUE(bucket);
   EXPECT_EQ(bucket->where, "ckpt");
   for (const char* odd :
        {"", "nas", "/mnt", "dir:mnt", "dir:/", "ssh://ada", "ssh:///x", "ssh://ada/../x", "s3://", "http://x/y"})
-    EXPECT_THAT(parse_place_url(odd), FailsWith(Code::usage)) << odd;
+    EXPECT_THAT(parse_remote_url(odd), FailsWith(Code::usage)) << odd;
 }
 
-TEST(PlaceUrl, IsSaidAsItWasRead) {
+TEST(RemoteUrl, IsSaidAsItWasRead) {
   for (const char* url :
        {"dir:/mnt/nas", "ssh://ada/copies/mine", "ssh://ada//mnt/copies", "s3://ckpt", "s3://ckpt/a/b"})
-    EXPECT_EQ(to_text(*parse_place_url(url)), url);
+    EXPECT_EQ(to_text(*parse_remote_url(url)), url);
 }
 
 TEST(FateOf, IsThatOfTheBucketOrProvider) {
-  registry::Place one, two;
+  registry::Remote one, two;
   one.url = "s3://ckpt/a";
   two.url = "s3://ckpt/b";
   EXPECT_EQ(failure_domain_of(one), failure_domain_of(two));

@@ -13,7 +13,7 @@
 #include "control/follow/tuning.hpp"
 #include "control/reach/pace.hpp"
 #include "hand_clock.hpp"
-#include "unit/store/place_fixtures.hpp"
+#include "unit/store/remote_fixtures.hpp"
 
 namespace gridctl::control {
 namespace {

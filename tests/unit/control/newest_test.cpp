@@ -4,7 +4,7 @@
 
 #include "control/copies/chunks.hpp"
 #include "control/copies/remote_work.hpp"
-#include "unit/store/place_fixtures.hpp"
+#include "unit/store/remote_fixtures.hpp"
 
 namespace gridctl::control {
 namespace {
@@ -36,11 +36,11 @@ class NewestTest : public ::testing::Test {
     return record;
   }
   void add(const std::string& name) {
-    const registry::Place place{name, "dir:" + (there / name).native(), "", "", "", {1}, {}, {}, "", ""};
+    const registry::Remote remote{name, "dir:" + (there / name).native(), "", "", "", {1}, {}, {}, "", ""};
     fs::create_directories(there / name);
-    const auto backend = open_place(*access_to(registry, place), paths, clock, false);
+    const auto backend = open_remote(*access_to(registry, remote), paths, clock, false);
     ASSERT_THAT(store::write_mark(**backend, *own_mark(paths, registry)), IsOk());
-    ASSERT_THAT(registry.add_place(place), IsOk());
+    ASSERT_THAT(registry.add_remote(remote), IsOk());
   }
   void copy_to(const std::string& name, const std::string& job, std::uint64_t seq, std::int64_t at,
                const std::string& job_name = "train") {
@@ -50,8 +50,8 @@ class NewestTest : public ::testing::Test {
     record.seq = {seq};
     record.created_at = {at};
     record.job_name = job_name;
-    const auto backend = open_place(*access_to(registry, *registry.place(name)), paths, clock);
-    store::PlaceListing listing = *store::list_place(**backend);
+    const auto backend = open_remote(*access_to(registry, *registry.remote(name)), paths, clock);
+    store::RemoteListing listing = *store::list_remote(**backend);
     ASSERT_THAT(store::copy_checkpoint(*chunks, {backend->get(), &*key}, listing, record, {}), IsOk());
   }
   std::vector<std::string> witnesses(const store::CopyRecord& record) {
@@ -121,7 +121,7 @@ TEST_F(NewestTest, GoesAlongWithAKeyFile) {
   EXPECT_EQ(ours.job_name, "train");
   EXPECT_EQ(ours.created_at.ms, 501);
   EXPECT_EQ(ours.seen_at.ms, 9000);
-  EXPECT_EQ(ours.seen_at_place, store::k_seen_in_key_file);
+  EXPECT_EQ(ours.seen_at_remote, store::k_seen_in_key_file);
 }
 
 TEST_F(NewestTest, IsAskedOfWhatWasSeenAndOfEveryOtherRemote) {

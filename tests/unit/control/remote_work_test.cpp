@@ -19,13 +19,13 @@ using ::testing::Not;
 using ::testing::SizeIs;
 namespace fs = std::filesystem;
 
-class PlaceWorkTest : public WithRemotes {
+class RemoteWorkTest : public WithRemotes {
  protected:
   void SetUp() override {
     WithRemotes::SetUp();
     add("nas");
   }
-  CopyRound round(const std::string& place = "nas") { return copy_what_is_due(paths, place, clock, memory[place]); }
+  CopyRound round(const std::string& remote = "nas") { return copy_what_is_due(paths, remote, clock, memory[remote]); }
   std::vector<std::string> history(const std::string& kind) {
     std::vector<std::string> texts;
     for (const auto events = *registry.events(id, 0, 0); const registry::EventRecord& event : events)
@@ -38,10 +38,10 @@ class PlaceWorkTest : public WithRemotes {
   void unmount(const std::string& name) { fs::rename(there / name, there / (name + "-away")); }
   void mount(const std::string& name) { fs::rename(there / (name + "-away"), there / name); }
 
-  std::map<std::string, PlaceMemory> memory;
+  std::map<std::string, RemoteMemory> memory;
 };
 
-TEST_F(PlaceWorkTest, CopiesWhatJobsAskForAndSaysSo) {
+TEST_F(RemoteWorkTest, CopiesWhatJobsAskForAndSaysSo) {
   EXPECT_FALSE(round().is_due);
   const registry::Checkpoint one = save_checkpoint({{"a", "first"}}), two = save_checkpoint({{"a", "second"}});
   const CopyRound done = round();
@@ -54,7 +54,7 @@ TEST_F(PlaceWorkTest, CopiesWhatJobsAskForAndSaysSo) {
   EXPECT_EQ(round().copied, 0u);
 }
 
-TEST_F(PlaceWorkTest, TellsTroubleOnceAndCatchesUp) {
+TEST_F(RemoteWorkTest, TellsTroubleOnceAndCatchesUp) {
   const registry::Checkpoint one = save_checkpoint({{"a", "first"}});
   unmount("nas");
   for (int i = 0; i < 3; ++i) {
@@ -64,11 +64,11 @@ TEST_F(PlaceWorkTest, TellsTroubleOnceAndCatchesUp) {
     EXPECT_TRUE(failed.is_due);
   }
   EXPECT_THAT(history("copy_waits"), ElementsAre(HasSubstr("nas does not take copies")));
-  EXPECT_EQ(registry.place("nas")->trouble_code, "host_unreachable");
+  EXPECT_EQ(registry.remote("nas")->trouble_code, "host_unreachable");
   EXPECT_THAT(copies_of(one), IsEmpty());
   mount("nas");
   EXPECT_EQ(round().copied, 1u);
-  EXPECT_EQ(registry.place("nas")->trouble, "");
+  EXPECT_EQ(registry.remote("nas")->trouble, "");
   EXPECT_THAT(copies_of(one), ElementsAre("nas"));
   unmount("nas");
   save_checkpoint({{"a", "second"}});
@@ -76,7 +76,7 @@ TEST_F(PlaceWorkTest, TellsTroubleOnceAndCatchesUp) {
   EXPECT_THAT(history("copy_waits"), SizeIs(2));  // it is news again
 }
 
-TEST_F(PlaceWorkTest, UsesAnotherPlaceWhileOneIsInTrouble) {
+TEST_F(RemoteWorkTest, UsesAnotherPlaceWhileOneIsInTrouble) {
   add("usb");
   const registry::Checkpoint one = save_checkpoint({{"a", "first"}});
   unmount("nas");
@@ -88,20 +88,20 @@ TEST_F(PlaceWorkTest, UsesAnotherPlaceWhileOneIsInTrouble) {
   EXPECT_EQ(round("nas").copied, 0u);  // there are as many as were asked for
 }
 
-TEST_F(PlaceWorkTest, RemovesThereWhatWasRemovedHereAndNothingElse) {
+TEST_F(RemoteWorkTest, RemovesThereWhatWasRemovedHereAndNothingElse) {
   const registry::Checkpoint one = save_checkpoint({{"a", noise(5000, 1)}});
   const registry::Checkpoint two = save_checkpoint({{"a", noise(5000, 2)}});
   ASSERT_EQ(round().copied, 2u);
   ASSERT_THAT(registry.remove_checkpoint(id, one.seq), IsOk());
   round();
-  const auto place = store::open_dir_place(there / "nas", store::k_mark_name);
-  const auto left = store::list_place(*place);
+  const auto remote = store::open_dir_remote(there / "nas", store::k_mark_name);
+  const auto left = store::list_remote(*remote);
   ASSERT_THAT(left, IsOk());
   EXPECT_THAT(left->records, ElementsAre(store::RecordName{id, two.seq}));
   EXPECT_THAT(left->packs, SizeIs(1));
 }
 
-TEST_F(PlaceWorkTest, SaysThatADamagedOneIsNotCopiedAndBlamesNoPlace) {
+TEST_F(RemoteWorkTest, SaysThatADamagedOneIsNotCopiedAndBlamesNoPlace) {
   const registry::Checkpoint one = save_checkpoint({{"a", noise(5000, 1)}});
   for (const auto& pack : fs::directory_iterator(paths.chunk_store() / "packs")) {
     std::string text = slurp(pack.path());
@@ -112,25 +112,25 @@ TEST_F(PlaceWorkTest, SaysThatADamagedOneIsNotCopiedAndBlamesNoPlace) {
   EXPECT_FALSE(round().is_due);
   EXPECT_THAT(history("copy_refused"), ElementsAre(HasSubstr("is not copied")));
   EXPECT_THAT(copies_of(one), IsEmpty());
-  EXPECT_EQ(registry.place("nas")->trouble, "");
+  EXPECT_EQ(registry.remote("nas")->trouble, "");
 }
 
-TEST_F(PlaceWorkTest, KeepsOutOfAPlaceThatAnotherStateDirectoryHasTakenOver) {
+TEST_F(RemoteWorkTest, KeepsOutOfAPlaceThatAnotherStateDirectoryHasTakenOver) {
   save_checkpoint({{"a", "first"}});
-  const auto place = store::open_dir_place(there / "nas", "");
-  store::PlaceMark mark = *own_mark(paths, registry);
+  const auto remote = store::open_dir_remote(there / "nas", "");
+  store::RemoteMark mark = *own_mark(paths, registry);
   mark.keeper = {"another"};
-  ASSERT_THAT(place->remove(store::k_mark_name), IsOk());
-  ASSERT_THAT(store::write_mark(*place, mark), IsOk());
+  ASSERT_THAT(remote->remove(store::k_mark_name), IsOk());
+  ASSERT_THAT(store::write_mark(*remote, mark), IsOk());
   const CopyRound refused = round();
   ASSERT_TRUE(refused.trouble);
   EXPECT_EQ(refused.trouble->code, Code::refused);
-  EXPECT_THAT(store::list_place(*place)->records, IsEmpty());
+  EXPECT_THAT(store::list_remote(*remote)->records, IsEmpty());
 }
 
-TEST_F(PlaceWorkTest, OneProcessAtATimeWorksOnAPlace) {
+TEST_F(RemoteWorkTest, OneProcessAtATimeWorksOnAPlace) {
   save_checkpoint({{"a", "first"}});
-  const auto work = PlaceWork::open(paths, registry, *registry.place("nas"), clock, true);
+  const auto work = RemoteWork::open(paths, registry, *registry.remote("nas"), clock, true);
   ASSERT_THAT(work, IsOk());
   const CopyRound other = round();
   EXPECT_TRUE(other.busy);
@@ -138,7 +138,7 @@ TEST_F(PlaceWorkTest, OneProcessAtATimeWorksOnAPlace) {
   EXPECT_THAT(history("copy_waits"), IsEmpty());
 }
 
-TEST_F(PlaceWorkTest, RepairsEachSideFromTheOther) {
+TEST_F(RemoteWorkTest, RepairsEachSideFromTheOther) {
   const registry::Checkpoint one = save_checkpoint({{"a", noise(5000, 1)}});
   const registry::Checkpoint two = save_checkpoint({{"a", noise(6000, 2)}});
   ASSERT_EQ(round().copied, 2u);
@@ -153,7 +153,7 @@ TEST_F(PlaceWorkTest, RepairsEachSideFromTheOther) {
     text[1000] ^= 1;
     write(path, text);
   }
-  auto work = PlaceWork::open(paths, registry, *registry.place("nas"), clock, true);
+  auto work = RemoteWork::open(paths, registry, *registry.remote("nas"), clock, true);
   ASSERT_THAT(work, IsOk());
   const auto found = work->check(1);
   ASSERT_THAT(found, IsOk());
@@ -170,7 +170,7 @@ TEST_F(PlaceWorkTest, RepairsEachSideFromTheOther) {
   EXPECT_THAT(copies_of(two), ElementsAre("nas"));
 }
 
-TEST_F(PlaceWorkTest, NamesWhatIsWholeOnNeitherSideAndLeavesIt) {
+TEST_F(RemoteWorkTest, NamesWhatIsWholeOnNeitherSideAndLeavesIt) {
   save_checkpoint({{"a", noise(5000, 1)}});
   ASSERT_EQ(round().copied, 1u);
   for (const os::Path& folder : {paths.chunk_store() / "packs", os::Path(there / "nas/packs")})
@@ -179,35 +179,35 @@ TEST_F(PlaceWorkTest, NamesWhatIsWholeOnNeitherSideAndLeavesIt) {
       text[1000] ^= 1;
       write(pack.path(), text);
     }
-  auto work = PlaceWork::open(paths, registry, *registry.place("nas"), clock, true);
+  auto work = RemoteWork::open(paths, registry, *registry.remote("nas"), clock, true);
   ASSERT_THAT(work, IsOk());
   const auto repaired = work->repair(*work->check(1));
   ASSERT_THAT(repaired, IsOk());
   EXPECT_THAT(repaired->failed, Not(IsEmpty()));
-  EXPECT_THAT(store::list_place(*work->link().backend)->packs, SizeIs(1));
+  EXPECT_THAT(store::list_remote(*work->link().backend)->packs, SizeIs(1));
 }
 
-TEST_F(PlaceWorkTest, HealsFromTheNearestPlaceThatHasItSound) {
+TEST_F(RemoteWorkTest, HealsFromTheNearestPlaceThatHasItSound) {
   add("usb");
   const registry::Checkpoint one = save_checkpoint({{"a", noise(5000, 1)}});
   for (const char* name : {"nas", "usb"}) {
-    auto work = PlaceWork::open(paths, registry, *registry.place(name), clock, true);
+    auto work = RemoteWork::open(paths, registry, *registry.remote(name), clock, true);
     ASSERT_THAT(work->copy({one, "train", 3}), IsOk());
   }
   fs::remove_all(paths.chunk_store());
   for (const auto& pack : fs::directory_iterator(there / "nas/packs")) fs::remove(pack.path());
   auto chunks = open_chunks(paths);
   ASSERT_THAT(chunks, IsOk());
-  const auto places = places_with(registry, id, one.seq);
-  ASSERT_THAT(places, IsOk());
-  const auto healed = heal_from(paths, *chunks, *places, {id, one.seq}, one.root, clock);
+  const auto remotes = remotes_with(registry, id, one.seq);
+  ASSERT_THAT(remotes, IsOk());
+  const auto healed = heal_from(paths, *chunks, *remotes, {id, one.seq}, one.root, clock);
   ASSERT_THAT(healed, IsOk());
-  EXPECT_EQ(healed->place, "usb");
+  EXPECT_EQ(healed->remote, "usb");
   EXPECT_EQ(load(*chunks, one.root)->at("a"), noise(5000, 1));
   fs::remove_all(paths.chunk_store());
   for (const auto& pack : fs::directory_iterator(there / "usb/packs")) fs::remove(pack.path());
   auto empty = open_chunks(paths);
-  EXPECT_THAT(heal_from(paths, *empty, *places, {id, one.seq}, one.root, clock), FailsWith(Code::checkpoint_damaged));
+  EXPECT_THAT(heal_from(paths, *empty, *remotes, {id, one.seq}, one.root, clock), FailsWith(Code::checkpoint_damaged));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include "control/copies/chunks.hpp"
 #include "control/copies/copier.hpp"
 #include "control/copies/remote_work.hpp"
-#include "unit/store/place_fixtures.hpp"
+#include "unit/store/remote_fixtures.hpp"
 
 namespace gridctl::control {
 
@@ -19,12 +19,12 @@ class WithRemotes : public ::testing::Test {
     ASSERT_THAT(registry.submit(id, spec, {1}), gridctl::testing::IsOk());
   }
   void add(const std::string& name) {
-    const registry::Place place{name, "dir:" + (there / name).native(), "", "", "", {1}, {}, {}, "", ""};
+    const registry::Remote remote{name, "dir:" + (there / name).native(), "", "", "", {1}, {}, {}, "", ""};
     std::filesystem::create_directories(there / name);
-    const auto backend = open_place(*access_to(registry, place), paths, clock, false);
+    const auto backend = open_remote(*access_to(registry, remote), paths, clock, false);
     ASSERT_THAT(backend, gridctl::testing::IsOk());
     ASSERT_THAT(store::write_mark(**backend, *own_mark(paths, registry)), gridctl::testing::IsOk());
-    ASSERT_THAT(registry.add_place(place), gridctl::testing::IsOk());
+    ASSERT_THAT(registry.add_remote(remote), gridctl::testing::IsOk());
   }
   registry::Checkpoint save_checkpoint(const store::testing::Files& files) {
     auto chunks = open_chunks(paths);

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "unit/store/place_fixtures.hpp"
+#include "unit/store/remote_fixtures.hpp"
 
 namespace gridctl::store {
 namespace {
@@ -58,18 +58,18 @@ class Flaky final : public Backend {
 
 class Copying : public ::testing::Test {
  protected:
-  PlaceLink link() { return {place.get(), key.get()}; }
-  PlaceListing listed() {
-    const auto listing = list_place(*place);
+  RemoteLink link() { return {remote.get(), key.get()}; }
+  RemoteListing listed() {
+    const auto listing = list_remote(*remote);
     EXPECT_THAT(listing, IsOk());
     return *listing;
   }
   Result<CopyStats> copy(const CopyRecord& record) {
-    PlaceListing there = listed();
+    RemoteListing there = listed();
     return copy_checkpoint(chunks, link(), there, record);
   }
-  Result<Files> at_place(const CopyRecord& record) { return load_from(*place, *key, {record.job, record.seq}); }
-  // Small enough that every byte of the place can be tried.
+  Result<Files> at_remote(const CopyRecord& record) { return load_from(*remote, *key, {record.job, record.seq}); }
+  // Small enough that every byte of the remote can be tried.
   Files first_files() { return {{"a", noise(600, 1)}, {"b", std::string(2000, 'b')}}; }
   Files second_files() {
     Files files = first_files();
@@ -86,7 +86,7 @@ class Copying : public ::testing::Test {
   Folder here, there_dir;
   std::shared_ptr<const StoreKey> key = key_named("one");
   ChunkStore chunks = open_store(here / "store", key);
-  std::unique_ptr<Backend> place = open_dir_place(there_dir.path(), "");
+  std::unique_ptr<Backend> remote = open_dir_remote(there_dir.path(), "");
 };
 
 TEST_F(Copying, BringsEverythingThatACheckpointNeedsAndItsRecordLast) {
@@ -95,7 +95,7 @@ TEST_F(Copying, BringsEverythingThatACheckpointNeedsAndItsRecordLast) {
   const auto stats = copy(second);  // its base is in the other's pack
   ASSERT_THAT(stats, IsOk());
   EXPECT_EQ(stats->packs_sent, 2u);
-  const auto files = at_place(second);
+  const auto files = at_remote(second);
   ASSERT_THAT(files, IsOk());
   EXPECT_EQ(*files, second_files());
   const auto again = copy(second);
@@ -112,31 +112,31 @@ TEST_F(Copying, GoesOnWhereItWasCutOffAndShowsNothingHalfDone) {
   const CopyRecord second = save(chunks, second_files(), 2, first_files());
   for (const bool lose_answers : {false, true}) {
     Folder another;
-    place = open_dir_place(another.path(), "");
+    remote = open_dir_remote(another.path(), "");
     std::uint64_t sent = 0;
     bool done = false;
     for (int calls = 0; !done; ++calls) {
       ASSERT_LT(calls, 50);
-      Flaky flaky(*place);
+      Flaky flaky(*remote);
       flaky.calls_left = calls % 5;  // each try gets a little further, for what is there is not sent again
       flaky.lose_answers = lose_answers;
       if (calls > 20) flaky.calls_left = calls;
-      const PlaceLink cut{&flaky, key.get()};
-      const auto listing = list_place(flaky);
+      const RemoteLink cut{&flaky, key.get()};
+      const auto listing = list_remote(flaky);
       if (listing) {
-        PlaceListing there = *listing;
+        RemoteListing there = *listing;
         done = copy_checkpoint(chunks, cut, there, second).has_value();
       }
       sent += flaky.sent;
-      const PlaceListing now = listed();
+      const RemoteListing now = listed();
       if (!now.records.empty()) {
-        const auto files = at_place(second);
+        const auto files = at_remote(second);
         ASSERT_THAT(files, IsOk()) << "after " << calls;
         EXPECT_EQ(*files, second_files());
       }
     }
     EXPECT_EQ(sent, listed().pack_bytes);
-    ASSERT_THAT(at_place(second), IsOk());
+    ASSERT_THAT(at_remote(second), IsOk());
   }
 }
 
@@ -146,19 +146,19 @@ TEST_F(Copying, GivesNoWrongByteWhicheverByteOfAPlaceIsFlipped) {
   ASSERT_THAT(copy(first), IsOk());
   ASSERT_THAT(copy(second), IsOk());
   std::size_t found = 0;
-  for (const std::vector<Object> objects = *place->list(""); const Object& object : objects) {
+  for (const std::vector<Object> objects = *remote->list(""); const Object& object : objects) {
     const os::Path path = there_dir.path() / object.name;
     const std::string sound = slurp(path);
     for (std::size_t at = 0; at < sound.size(); ++at) {
       flip(path, at);
       for (const auto& [record, wanted] : {std::pair{first, first_files()}, std::pair{second, second_files()}}) {
-        const auto files = at_place(record);
+        const auto files = at_remote(record);
         if (files) {
           EXPECT_EQ(*files, wanted) << object.name << " " << at;
         }
       }
       if (at % 5 == 0) {  // it takes its time
-        const auto check = check_place(link(), 1);
+        const auto check = check_remote(link(), 1);
         ASSERT_THAT(check, IsOk());
         EXPECT_THAT(check->bad_records, Not(IsEmpty())) << object.name << " " << at;  // every blob is sealed
         ++found;
@@ -172,31 +172,31 @@ TEST_F(Copying, GivesNoWrongByteWhicheverByteOfAPlaceIsFlipped) {
 TEST_F(Copying, FindsEveryTruncationOfAPlace) {
   const CopyRecord first = save(chunks, first_files(), 1);
   ASSERT_THAT(copy(first), IsOk());
-  for (const std::vector<Object> objects = *place->list(""); const Object& object : objects) {
+  for (const std::vector<Object> objects = *remote->list(""); const Object& object : objects) {
     const os::Path path = there_dir.path() / object.name;
     const std::string sound = slurp(path);
     for (std::size_t size = 0; size < sound.size(); size += 7) {
       write(path, sound.substr(0, size));
-      EXPECT_FALSE(at_place(first)) << object.name << " " << size;
-      EXPECT_THAT(check_place(link(), 0)->findings, Not(IsEmpty())) << object.name << " " << size;
+      EXPECT_FALSE(at_remote(first)) << object.name << " " << size;
+      EXPECT_THAT(check_remote(link(), 0)->findings, Not(IsEmpty())) << object.name << " " << size;
     }
     write(path, sound);
   }
-  EXPECT_THAT(check_place(link(), 1)->findings, IsEmpty());
+  EXPECT_THAT(check_remote(link(), 1)->findings, IsEmpty());
 }
 
 TEST_F(Copying, MakesATornOrForeignCopyAnew) {
   const CopyRecord first = save(chunks, first_files(), 1);
   ASSERT_THAT(copy(first), IsOk());
-  for (const std::vector<Object> objects = *place->list(""); const Object& object : objects) {
+  for (const std::vector<Object> objects = *remote->list(""); const Object& object : objects) {
     const os::Path path = there_dir.path() / object.name;
     write(path, slurp(path).substr(1));
     ASSERT_THAT(copy(first), IsOk()) << object.name;
-    EXPECT_THAT(at_place(first), IsOk()) << object.name;
+    EXPECT_THAT(at_remote(first), IsOk()) << object.name;
   }
   const CopyRecord other = save(chunks, {{"x", "another life of this job"}}, 1);
   ASSERT_THAT(copy(other), IsOk());
-  EXPECT_EQ(at_place(other)->at("x"), "another life of this job");
+  EXPECT_EQ(at_remote(other)->at("x"), "another life of this job");
 }
 
 TEST_F(Copying, NeverSendsWhatIsDamagedHere) {
@@ -224,7 +224,7 @@ TEST_F(Copying, DamageInAPackDoesNotKeepOtherCheckpointsOfThatPackFromBeingCopie
   chunks = open_store(here / "store", key);
   EXPECT_THAT(copy(second), FailsWith(Code::checkpoint_damaged));
   ASSERT_THAT(copy(first), IsOk());
-  EXPECT_EQ(at_place(first)->at("a"), "sound");
+  EXPECT_EQ(at_remote(first)->at("a"), "sound");
 }
 
 TEST_F(Copying, EncryptsWhatLiesOpenHereBeforeItLeaves) {
@@ -237,8 +237,8 @@ TEST_F(Copying, EncryptsWhatLiesOpenHereBeforeItLeaves) {
   chunks = open_store(here / "old", key);
   const CopyRecord record = save(chunks, {{"a", secret}}, 1);  // is there already, in the open
   ASSERT_THAT(copy(record), IsOk());
-  EXPECT_EQ(at_place(record)->at("a"), secret);
-  for (const std::vector<Object> objects = *place->list(""); const Object& object : objects)
+  EXPECT_EQ(at_remote(record)->at("a"), secret);
+  for (const std::vector<Object> objects = *remote->list(""); const Object& object : objects)
     EXPECT_EQ(slurp(there_dir.path() / object.name).find("nobody"), std::string::npos) << object.name;
 }
 
@@ -281,29 +281,29 @@ TEST_F(Copying, PrunesWhatNoRecordNeedsAndNothingInDoubt) {
   const CopyRecord second = save(chunks, {{"x", "unlike the first"}}, 2);
   ASSERT_THAT(copy(first), IsOk());
   ASSERT_THAT(copy(second), IsOk());
-  PlaceListing there = listed();
-  ASSERT_THAT(forget_copy(*place, there, {first.job, first.seq}), IsOk());
+  RemoteListing there = listed();
+  ASSERT_THAT(forget_copy(*remote, there, {first.job, first.seq}), IsOk());
   const auto packs_before = listed().packs;
   const os::Path record = there_dir.path() / object_name(RecordName{second.job, second.seq});
   const std::string sound = slurp(record);
   flip(record, 40);
-  EXPECT_THAT(prune_place(link()), FailsWith(Code::checkpoint_damaged));
+  EXPECT_THAT(prune_remote(link()), FailsWith(Code::checkpoint_damaged));
   EXPECT_EQ(listed().packs, packs_before);
   write(record, sound);
-  Flaky flaky(*place);
+  Flaky flaky(*remote);
   flaky.calls_left = 0;
-  EXPECT_THAT(prune_place({&flaky, key.get()}), FailsWith(Code::host_unreachable));
+  EXPECT_THAT(prune_remote({&flaky, key.get()}), FailsWith(Code::host_unreachable));
   EXPECT_EQ(listed().packs, packs_before);
-  const auto pruned = prune_place(link());
+  const auto pruned = prune_remote(link());
   ASSERT_THAT(pruned, IsOk());
   EXPECT_EQ(pruned->packs_removed, 1u);
-  EXPECT_THAT(at_place(second), IsOk());
+  EXPECT_THAT(at_remote(second), IsOk());
   EXPECT_THAT(listed().packs, SizeIs(1));
 }
 
 TEST_F(Copying, StopsWhenToldAndLeavesNoRecord) {
   const CopyRecord first = save(chunks, first_files(), 1);
-  PlaceListing there = listed();
+  RemoteListing there = listed();
   EXPECT_THAT(copy_checkpoint(chunks, link(), there, first, [](std::uint64_t, std::uint64_t) { return false; }),
               FailsWith(Code::cancelled));
   EXPECT_THAT(listed().records, IsEmpty());

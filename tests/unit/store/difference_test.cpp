@@ -183,13 +183,13 @@ TEST_F(Difference, IsFoundByAScanFromThePlaceInThePreviousTree) {
     ScanOptions options;
     options.previous = &before;
     options.threads = 2;
-    std::atomic<int> with_place = 0;
+    std::atomic<int> with_remote = 0;
     options.on_chunk_after = [&](const Digest& digest, ByteView bytes, const Digest* place) {
-      with_place += place != nullptr ? 1 : 0;
+      with_remote += place != nullptr ? 1 : 0;
       return store.put_hashed(digest, bytes, place);
     };
     before = scan(dir / "c", options)->tree;
-    EXPECT_EQ(with_place, save == 0 ? 0 : 2);
+    EXPECT_EQ(with_remote, save == 0 ? 0 : 2);
     ASSERT_THAT(store.seal(), IsOk());
   }
   EXPECT_LT(store.stats()->put_bytes, (1u << 20) + (1u << 18) * 155 / 100);

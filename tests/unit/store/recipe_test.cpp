@@ -9,7 +9,7 @@
 
 #include "store/tree.hpp"
 #include "support/results.hpp"
-#include "unit/store/place_fixtures.hpp"
+#include "unit/store/remote_fixtures.hpp"
 
 namespace gridctl::store {
 namespace {

@@ -2,7 +2,7 @@
 #include "store/record.hpp"
 
 #include "support/results.hpp"
-#include "unit/store/place_fixtures.hpp"
+#include "unit/store/remote_fixtures.hpp"
 
 namespace gridctl::store {
 namespace {

@@ -65,13 +65,13 @@ class S3Faults : public ::testing::Test {
                 IsOk());
   }
   std::unique_ptr<store::Backend> open(const std::string& endpoint) {
-    auto place = open_s3({"bucket", "pre", endpoint, {}, {}}, options_);
-    EXPECT_THAT(place, IsOk());
-    return place ? std::move(*place) : nullptr;
+    auto remote = open_s3({"bucket", "pre", endpoint, {}, {}}, options_);
+    EXPECT_THAT(remote, IsOk());
+    return remote ? std::move(*remote) : nullptr;
   }
-  Result<void> put(store::Backend& place, const std::string& name, const std::string& text,
+  Result<void> put(store::Backend& remote, const std::string& name, const std::string& text,
                    const store::Moved& moved = {}) {
-    return place.put(name, text.size(), content_of(text), moved);
+    return remote.put(name, text.size(), content_of(text), moved);
   }
   BootTime now() { return os::system_clock().boot(); }
 
@@ -83,8 +83,8 @@ class S3Faults : public ::testing::Test {
 TEST_F(S3Faults, AStormOf503IsRiddenOut) {
   ScriptedS3 server(
       [](const HttpCall&, std::size_t number) { return number % 3 != 0 ? fails(503, "SlowDown") : Fault{}; });
-  const auto place = open(server.url());
-  EXPECT_THAT(put(*place, "packs/a", "text"), IsOk());
+  const auto remote = open(server.url());
+  EXPECT_THAT(put(*remote, "packs/a", "text"), IsOk());
   EXPECT_EQ(server.objects.at("pre/packs/a"), "text");
   EXPECT_EQ(server.calls().size(), 6u);  // HEAD and PUT
 }
@@ -103,11 +103,11 @@ TEST_F(S3Faults, AServerThatStaysBusyIsGivenUpInTime) {
 
 TEST_F(S3Faults, ANameThatLeavesItsPrefixIsNeverSent) {
   ScriptedS3 server([](const HttpCall&, std::size_t) { return Fault{}; });
-  const auto place = open(server.url());
+  const auto remote = open(server.url());
   for (const char* name : {"../a", "packs/../../a", ""}) {
-    EXPECT_FALSE(place->remove(name)) << name;
-    EXPECT_FALSE(place->put_new(name, {})) << name;
-    EXPECT_FALSE(place->sign_put(name, {})) << name;
+    EXPECT_FALSE(remote->remove(name)) << name;
+    EXPECT_FALSE(remote->put_new(name, {})) << name;
+    EXPECT_FALSE(remote->sign_put(name, {})) << name;
   }
   EXPECT_TRUE(server.calls().empty());
 }
@@ -118,12 +118,12 @@ TEST_F(S3Faults, RetryAfterIsHonouredAndBounded) {
     busy.headers.emplace_back("Retry-After", number == 1 ? "1" : "86400");
     return number == 2 ? Fault{} : reply(busy);
   });
-  const auto place = open(server.url());
+  const auto remote = open(server.url());
   const BootTime began = now();
-  EXPECT_THAT(place->remove("packs/a"), IsOk());
+  EXPECT_THAT(remote->remove("packs/a"), IsOk());
   EXPECT_GE(now() - began, std::chrono::seconds{1});
   const BootTime again = now();
-  EXPECT_THAT(place->remove("packs/a"), FailsWith(Code::host_unreachable));
+  EXPECT_THAT(remote->remove("packs/a"), FailsWith(Code::host_unreachable));
   EXPECT_LT(now() - again, std::chrono::seconds{10});
 }
 
@@ -170,7 +170,7 @@ TEST_F(S3Faults, OtherBytesThanThoseAskedForAreRefused) {
   const auto part = [](int status, const std::string& range, const std::string& body) {
     return HttpReply{.status = status, .headers = {{"Content-Range", range}}, .body = body};
   };
-  for (const HttpReply& wrong : {part(206, "bytes 0-9/100", "0123456789"),     // another place
+  for (const HttpReply& wrong : {part(206, "bytes 0-9/100", "0123456789"),     // another remote
                                  part(206, "bytes 10-19/100", "012345678"),    // not so long as told
                                  part(206, "bytes 10-18/100", "012345678"),    // less than there is
                                  part(206, "bytes 10-20/100", "0123456789a"),  // more than asked for
@@ -204,8 +204,8 @@ TEST_F(S3Faults, RefreshedCredentialsArePickedUp) {
 
 TEST_F(S3Faults, ExpiredCredentialsNeedTheUser) {
   ScriptedS3 server([](const HttpCall&, std::size_t) { return fails(400, "ExpiredToken"); });
-  const auto place = open(server.url());
-  const auto result = put(*place, "packs/a", "text");
+  const auto remote = open(server.url());
+  const auto result = put(*remote, "packs/a", "text");
   ASSERT_THAT(result, FailsWith(Code::auth_refused));
   EXPECT_EQ(result.error().retry, Retry::needs_user);
   EXPECT_FALSE(result.error().hint.empty());
@@ -254,9 +254,9 @@ TEST_F(S3Faults, AWrongClockIsCorrectedByTheServersAndTold) {
     };
   };
   ScriptedS3 server(script(true));
-  const auto place = open(server.url());
-  EXPECT_THAT(put(*place, "packs/a", "text"), IsOk());
-  EXPECT_THAT(put(*place, "packs/b", "text"), IsOk());
+  const auto remote = open(server.url());
+  EXPECT_THAT(put(*remote, "packs/a", "text"), IsOk());
+  EXPECT_THAT(put(*remote, "packs/b", "text"), IsOk());
   ASSERT_EQ(told_.size(), 1u);
   EXPECT_THAT(told_[0], HasSubstr("ahead"));
   ASSERT_THAT(server.url(), ::testing::StartsWith("http://"));
@@ -274,13 +274,13 @@ TEST_F(S3Faults, AListingIsWholeOrAnError) {
   server.objects["pre/"] = "";  // a console's folder
   server.objects["pre/packs/ odd name"] = "";
   server.objects["prefix/packs/1"] = "";  // beside ours
-  const auto place = open(server.url());
-  const auto all = place->list("packs/");
+  const auto remote = open(server.url());
+  const auto all = remote->list("packs/");
   ASSERT_THAT(all, IsOk());
   ASSERT_EQ(all->size(), 100u);
   EXPECT_EQ(all->front(), (store::Object{"packs/100", 1}));
-  EXPECT_EQ(place->list("")->size(), 100u);
-  EXPECT_THAT(*place->list("packs/19"), ::testing::SizeIs(10));
+  EXPECT_EQ(remote->list("")->size(), 100u);
+  EXPECT_THAT(*remote->list("packs/19"), ::testing::SizeIs(10));
 }
 
 TEST_F(S3Faults, AListingThatBreaksOffIsAnError) {
@@ -324,9 +324,9 @@ TEST_F(S3Faults, WithoutAnEndpointAwsIsAskedByTheNameOfTheBucketWhereItFits) {
         std::tuple{"my-bucket", "", "my-bucket.s3.us-east-1.amazonaws.com:443"}}) {
     testing::HttpServer proxy([](const HttpCall&) { return HttpReply{.status = 403}; });
     ::setenv("https_proxy", proxy.url().c_str(), 1);
-    const auto place = open_s3({bucket, "pre", {}, region, {}}, options_);
-    ASSERT_THAT(place, IsOk());
-    EXPECT_THAT((*place)->list(""), FailsWith(Code::host_unreachable));
+    const auto remote = open_s3({bucket, "pre", {}, region, {}}, options_);
+    ASSERT_THAT(remote, IsOk());
+    EXPECT_THAT((*remote)->list(""), FailsWith(Code::host_unreachable));
     ::unsetenv("https_proxy");
     ASSERT_EQ(proxy.calls().size(), 1u);
     EXPECT_EQ(proxy.calls()[0].method, "CONNECT");
@@ -338,12 +338,12 @@ TEST_F(S3Faults, OurOwnEarlierTryIsNoOtherWriter) {
   ScriptedS3 server([](const HttpCall& call, std::size_t number) {
     return number == 1 && call.method == "PUT" ? Fault{S3Fault{k_cut, true}} : Fault{};
   });
-  const auto place = open(server.url());
-  const auto first = place->put_new("fence/1", as_bytes("mine"));
+  const auto remote = open(server.url());
+  const auto first = remote->put_new("fence/1", as_bytes("mine"));
   ASSERT_THAT(first, IsOk());
   EXPECT_TRUE(*first);
   EXPECT_EQ(server.calls().back().method, "HEAD");
-  const auto second = place->put_new("fence/1", as_bytes("mine"));
+  const auto second = remote->put_new("fence/1", as_bytes("mine"));
   ASSERT_THAT(second, IsOk());
   EXPECT_FALSE(*second);
 }
@@ -389,8 +389,8 @@ TEST_F(S3Uploads, LeaveNothingWhenTheyFail) {
   ScriptedS3 server([](const HttpCall& call, std::size_t) {
     return ScriptedS3::query(call)["partNumber"] == "3" ? fails(403, "AccessDenied") : Fault{};
   });
-  const auto place = open(server.url());
-  EXPECT_THAT(put(*place, "packs/a", text_), FailsWith(Code::auth_refused));
+  const auto remote = open(server.url());
+  EXPECT_THAT(put(*remote, "packs/a", text_), FailsWith(Code::auth_refused));
   EXPECT_TRUE(server.uploads.empty());
   EXPECT_TRUE(server.objects.empty());
   ScriptedS3 willing([](const HttpCall&, std::size_t) { return Fault{}; });
@@ -411,12 +411,12 @@ TEST_F(S3Uploads, AreNotDoneWhenTheServerSaysSoBehindA200) {
         {.body = "<?xml version=\"1.0\"?>\n<Error><Code>InternalError</Code><Message>later</Message></Error>"});
   });
   options_.retry_for = std::chrono::seconds{2};
-  const auto place = open(server.url());
-  ASSERT_THAT(put(*place, "packs/a", text_), IsOk());
+  const auto remote = open(server.url());
+  ASSERT_THAT(put(*remote, "packs/a", text_), IsOk());
   EXPECT_EQ(completions, 2);
   EXPECT_TRUE(server.objects.at("pre/packs/a") == text_);
   for_ever = true;
-  EXPECT_THAT(put(*place, "packs/b", text_), FailsWith(Code::host_unreachable));
+  EXPECT_THAT(put(*remote, "packs/b", text_), FailsWith(Code::host_unreachable));
   EXPECT_FALSE(server.objects.contains("pre/packs/b"));
   EXPECT_TRUE(server.uploads.empty());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory as a place that keeps copies: a disk, a mounted share, or a host's own folder.
+// A directory as a remote that keeps copies: a disk, a mounted share, or a host's own folder.
 #pragma once
 
 #include <memory>
@@ -16,6 +16,6 @@ namespace gridctl::store {
 // A directory that does not hold `mark` is not there (host_unreachable): its disk is not mounted, and what is written
 // below the mount point would be lost from sight. An empty mark asks for none. Unfinished objects lie in `.tmp` of the
 // directory; those older than a day are swept. Nothing is read or written through symbolic links.
-[[nodiscard]] std::unique_ptr<Backend> open_dir_place(os::Path directory, std::string_view mark);
+[[nodiscard]] std::unique_ptr<Backend> open_dir_remote(os::Path directory, std::string_view mark);
 
 }  // namespace gridctl::store

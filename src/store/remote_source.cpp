@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/place_source.hpp"
+#include "store/remote_source.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -18,8 +18,8 @@ bool is_no_good(Code code) {
 
 }  // namespace
 
-Result<PlaceSource> PlaceSource::open(Backend& place, const StoreKey& key, const std::vector<NeededPack>& packs) {
-  PlaceSource source(place, key);
+Result<RemoteSource> RemoteSource::open(Backend& remote, const StoreKey& key, const std::vector<NeededPack>& packs) {
+  RemoteSource source(remote, key);
   for (const NeededPack& pack : packs) {
     const Result<void> loaded = source.load(pack);
     if (loaded) continue;
@@ -29,15 +29,15 @@ Result<PlaceSource> PlaceSource::open(Backend& place, const StoreKey& key, const
   return source;
 }
 
-Result<void> PlaceSource::load(const NeededPack& file) {
+Result<void> RemoteSource::load(const NeededPack& file) {
   const std::string name = object_name(file);
   // The index is read in pieces: it may be larger than what is read at once.
   const auto read = [&](std::uint64_t offset, std::size_t size) -> Result<Bytes> {
     Bytes bytes;
     while (bytes.size() < size) {
       const std::size_t wanted = std::min(size - bytes.size(), k_object_read_max);
-      TRY_ASSIGN(const Bytes piece, place_->read(name, offset + bytes.size(), wanted));
-      if (piece.size() > wanted) return make_error(Code::protocol_violation, "the place sent more than was asked for");
+      TRY_ASSIGN(const Bytes piece, remote_->read(name, offset + bytes.size(), wanted));
+      if (piece.size() > wanted) return make_error(Code::protocol_violation, "the remote sent more than was asked for");
       bytes.insert(bytes.end(), piece.begin(), piece.end());
       if (piece.size() < wanted) break;
     }
@@ -53,7 +53,7 @@ Result<void> PlaceSource::load(const NeededPack& file) {
 }
 
 // Blobs are mostly read in the order of the pack: what follows comes along.
-Result<Bytes> PlaceSource::stored_bytes(const Where& where) {
+Result<Bytes> RemoteSource::stored_bytes(const Where& where) {
   const Pack& pack = packs_[where.pack];
   const PackEntry& entry = pack.entries[where.entry];
   for (const Window& window : windows_) {
@@ -66,9 +66,9 @@ Result<Bytes> PlaceSource::stored_bytes(const Where& where) {
   const std::string name = object_name(pack.file);
   Window window{where.pack, entry.offset, {}};
   while (window.bytes.size() < entry.length) {
-    TRY_ASSIGN(const Bytes piece, place_->read(name, entry.offset + window.bytes.size(), k_object_read_max));
+    TRY_ASSIGN(const Bytes piece, remote_->read(name, entry.offset + window.bytes.size(), k_object_read_max));
     if (piece.size() > k_object_read_max)
-      return make_error(Code::protocol_violation, "the place sent more than was asked for");
+      return make_error(Code::protocol_violation, "the remote sent more than was asked for");
     window.bytes.insert(window.bytes.end(), piece.begin(), piece.end());
     if (piece.size() < k_object_read_max) break;
   }
@@ -81,7 +81,7 @@ Result<Bytes> PlaceSource::stored_bytes(const Where& where) {
   return stored;
 }
 
-Result<Bytes> PlaceSource::blob_at(const Where& where, bool may_differ) {
+Result<Bytes> RemoteSource::blob_at(const Where& where, bool may_differ) {
   const Pack& pack = packs_[where.pack];
   const PackEntry& entry = pack.entries[where.entry];
   if (entry.base && !may_differ) return make_error(Code::checkpoint_damaged, "a difference was made from a difference");
@@ -93,7 +93,7 @@ Result<Bytes> PlaceSource::blob_at(const Where& where, bool may_differ) {
                      });
 }
 
-Result<Bytes> PlaceSource::read_base(const BaseId& base) {
+Result<Bytes> RemoteSource::read_base(const BaseId& base) {
   Digest first;
   std::copy(base.bytes.begin(), base.bytes.end(), first.bytes.begin());
   const auto found = index_.lower_bound(first);
@@ -102,7 +102,7 @@ Result<Bytes> PlaceSource::read_base(const BaseId& base) {
   return blob_at(found->second, false);
 }
 
-Result<Bytes> PlaceSource::read(const Digest& digest) {
+Result<Bytes> RemoteSource::read(const Digest& digest) {
   const os::MutexLock lock(*mutex_);
   const auto found = index_.find(key_->storage_id(digest));
   if (found == index_.end()) return make_error(Code::not_found, "chunk " + to_hex(digest) + " is not there");
@@ -112,7 +112,7 @@ Result<Bytes> PlaceSource::read(const Digest& digest) {
   return content;
 }
 
-Result<std::string> PlaceSource::check(const Digest& id, std::uint64_t& read_bytes) {
+Result<std::string> RemoteSource::check(const Digest& id, std::uint64_t& read_bytes) {
   const os::MutexLock lock(*mutex_);
   for (std::uint32_t number = 0; number < packs_.size(); ++number) {
     if (packs_[number].file.id != id) continue;

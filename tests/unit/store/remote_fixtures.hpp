@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "store/copying.hpp"
-#include "store/dir_place.hpp"
-#include "store/place_source.hpp"
+#include "store/dir_remote.hpp"
+#include "store/remote_source.hpp"
 #include "store/tree.hpp"
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
@@ -32,7 +32,7 @@ inline ChunkStore open_store(const os::Path& path, std::shared_ptr<const StoreKe
   return *std::move(store);
 }
 
-// Each file is one chunk. `before` names what stood in the files' places, for differences.
+// Each file is one chunk. `before` names what stood in the files' remotes, for differences.
 inline CopyRecord save(ChunkStore& store, const Files& files, std::uint64_t seq, const Files& before = {}) {
   std::vector<Entry> entries;
   for (const auto& [path, text] : files) {
@@ -77,10 +77,10 @@ inline Result<Files> load(ChunkReader& reader, const Digest& root) {
   return files;
 }
 
-// From the place alone.
-inline Result<Files> load_from(Backend& place, const StoreKey& key, const RecordName& name) {
-  TRY_ASSIGN(const CopyRecord record, read_record(place, name, key));
-  TRY_ASSIGN(PlaceSource source, PlaceSource::open(place, key, record.packs));
+// From the remote alone.
+inline Result<Files> load_from(Backend& remote, const StoreKey& key, const RecordName& name) {
+  TRY_ASSIGN(const CopyRecord record, read_record(remote, name, key));
+  TRY_ASSIGN(RemoteSource source, RemoteSource::open(remote, key, record.packs));
   return load(source, record.root);
 }
 

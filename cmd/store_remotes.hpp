@@ -12,10 +12,10 @@
 
 namespace gridctl::cmd {
 
-inline constexpr int k_exits_place[] = {3, 5, 6, 7, 8};
+inline constexpr int k_exits_remote[] = {3, 5, 6, 7, 8};
 
 // The one that is named, or all; not_found when there is none at all.
-[[nodiscard]] Result<std::vector<registry::Place>> chosen_places(registry::Registry& registry, const Parsed& parsed);
+[[nodiscard]] Result<std::vector<registry::Remote>> chosen_remotes(registry::Registry& registry, const Parsed& parsed);
 
 // A line on a terminal that says how far it is, written over; nothing elsewhere. `what` leads it.
 class ProgressLine {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transfer/serve_place.hpp"
+#include "transfer/serve_remote.hpp"
 
 #include <algorithm>
 #include <system_error>
 #include <utility>
 
 #include "base/text.hpp"
-#include "store/dir_place.hpp"
-#include "store/place.hpp"
+#include "store/dir_remote.hpp"
+#include "store/remote.hpp"
 
 namespace gridctl::transfer {
 namespace {
 
 using wire::FrameKind;
-using wire::PlaceDeed;
+using wire::RemoteDeed;
 
 bool lies_in(const os::Path& path, const os::Path& folder) {
   std::error_code failed;
@@ -56,22 +56,22 @@ class Incoming {
   std::string held_;
 };
 
-Result<bool> store_it(store::Backend& place, const wire::PlaceRequest& request, Incoming& incoming) {
+Result<bool> store_it(store::Backend& remote, const wire::RemoteRequest& request, Incoming& incoming) {
   const auto content = [&](std::uint64_t offset, std::size_t size) { return incoming.read(offset, size); };
-  if (request.deed == PlaceDeed::put) {
-    TRY(place.put(request.name, request.bytes, content));
+  if (request.deed == RemoteDeed::put) {
+    TRY(remote.put(request.name, request.bytes, content));
     return true;
   }
   if (request.bytes > store::k_object_read_max)
     return make_error(Code::refused, "this is too much to be written only once");
   TRY_ASSIGN(const Bytes whole, content(0, static_cast<std::size_t>(request.bytes)));
   if (whole.size() != request.bytes) return make_error(Code::io, "less came than was announced");
-  return place.put_new(request.name, whole);
+  return remote.put_new(request.name, whole);
 }
 
 }  // namespace
 
-Result<os::Path> PlaceServer::folder_of(const std::string& text) const {
+Result<os::Path> RemoteServer::folder_of(const std::string& text) const {
   const os::Path given(text);
   if (std::ranges::find(given, os::Path("..")) != given.end())
     return make_error(Code::refused, "'" + sanitize(text, 200) + "' leads upwards");
@@ -84,16 +84,16 @@ Result<os::Path> PlaceServer::folder_of(const std::string& text) const {
   return path;
 }
 
-Result<void> PlaceServer::open(const wire::PlaceRequest& request) {
+Result<void> RemoteServer::open(const wire::RemoteRequest& request) {
   TRY_ASSIGN(os::Path folder, folder_of(request.folder));
-  if (place_ && folder == folder_ && request.marked == marked_) return {};
+  if (remote_ && folder == folder_ && request.marked == marked_) return {};
   folder_ = std::move(folder);
   marked_ = request.marked;
-  place_ = store::open_dir_place(folder_, marked_ ? store::k_mark_name : std::string_view());
+  remote_ = store::open_dir_remote(folder_, marked_ ? store::k_mark_name : std::string_view());
   return {};
 }
 
-Result<void> PlaceServer::make(const wire::PlaceRequest& request) const {
+Result<void> RemoteServer::make(const wire::RemoteRequest& request) const {
   TRY_ASSIGN(const os::Path folder, folder_of(request.folder));
   if (os::exists(folder)) return {};
   if (!os::exists(folder.parent_path()))
@@ -102,33 +102,33 @@ Result<void> PlaceServer::make(const wire::PlaceRequest& request) const {
   return os::sync_directory(folder.parent_path());
 }
 
-Result<void> PlaceServer::answer(std::uint32_t stream, const Result<void>& done) {
+Result<void> RemoteServer::answer(std::uint32_t stream, const Result<void>& done) {
   return with_.send(FrameKind::reply, stream, done ? "{}" : wire::error_payload(done.error()));
 }
 
-Result<void> PlaceServer::handle(const wire::Frame& frame) {
+Result<void> RemoteServer::handle(const wire::Frame& frame) {
   // Of what cannot be read nothing tells how much data follow.
-  TRY_ASSIGN(const wire::PlaceRequest request, wire::parse_place_request(frame.payload));
-  if (request.deed == PlaceDeed::put || request.deed == PlaceDeed::put_new) return put(frame.stream, request);
-  if (request.deed == PlaceDeed::make) return answer(frame.stream, make(request));
+  TRY_ASSIGN(const wire::RemoteRequest request, wire::parse_remote_request(frame.payload));
+  if (request.deed == RemoteDeed::put || request.deed == RemoteDeed::put_new) return put(frame.stream, request);
+  if (request.deed == RemoteDeed::make) return answer(frame.stream, make(request));
   if (const Result<void> opened = open(request); !opened) return answer(frame.stream, opened);
-  if (request.deed == PlaceDeed::list) return list(frame.stream, request);
-  if (request.deed == PlaceDeed::read) return read(frame.stream, request);
-  return answer(frame.stream, place_->remove(request.name));
+  if (request.deed == RemoteDeed::list) return list(frame.stream, request);
+  if (request.deed == RemoteDeed::read) return read(frame.stream, request);
+  return answer(frame.stream, remote_->remove(request.name));
 }
 
 // The data follow the request at once, so they are read even when they are not wanted.
-Result<void> PlaceServer::put(std::uint32_t stream, const wire::PlaceRequest& request) {
+Result<void> RemoteServer::put(std::uint32_t stream, const wire::RemoteRequest& request) {
   Incoming incoming(with_, stream, request.bytes);
   const Result<void> opened = open(request);
-  const Result<bool> stored = opened ? store_it(*place_, request, incoming) : Result<bool>(opened.error());
+  const Result<bool> stored = opened ? store_it(*remote_, request, incoming) : Result<bool>(opened.error());
   TRY(incoming.drain());
   if (!stored) return answer(stream, stored.error());
-  return with_.send(FrameKind::reply, stream, wire::encode(wire::PlaceStored{*stored}));
+  return with_.send(FrameKind::reply, stream, wire::encode(wire::RemoteStored{*stored}));
 }
 
-Result<void> PlaceServer::list(std::uint32_t stream, const wire::PlaceRequest& request) {
-  const Result<std::vector<store::Object>> objects = place_->list(request.name);
+Result<void> RemoteServer::list(std::uint32_t stream, const wire::RemoteRequest& request) {
+  const Result<std::vector<store::Object>> objects = remote_->list(request.name);
   if (!objects) return answer(stream, objects.error());
   TRY(answer(stream, {}));
   wire::EndRecord end;
@@ -145,8 +145,8 @@ Result<void> PlaceServer::list(std::uint32_t stream, const wire::PlaceRequest& r
   return with_.send(FrameKind::end, stream, wire::encode(end));
 }
 
-Result<void> PlaceServer::read(std::uint32_t stream, const wire::PlaceRequest& request) {
-  const Result<Bytes> content = place_->read(request.name, request.offset, static_cast<std::size_t>(request.bytes));
+Result<void> RemoteServer::read(std::uint32_t stream, const wire::RemoteRequest& request) {
+  const Result<Bytes> content = remote_->read(request.name, request.offset, static_cast<std::size_t>(request.bytes));
   if (!content) return answer(stream, content.error());
   TRY(answer(stream, {}));
   return with_.send_data(stream, *content);

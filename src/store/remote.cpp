@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/place.hpp"
+#include "store/remote.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -10,36 +10,36 @@
 namespace gridctl::store {
 namespace {
 
-constexpr std::string_view k_mark_line = "gridctl-place 1", k_key_word = "key ", k_keeper_word = "keeper ";
+constexpr std::string_view k_mark_line = "gridctl-remote 1", k_key_word = "key ", k_keeper_word = "keeper ";
 constexpr std::size_t k_mark_max = 4096;  // bytes
 constexpr std::size_t k_keeper_max = 64;  // characters
 constexpr std::size_t k_probe_bytes = 1000;
 
 std::string key_text(const KeyId& key) { return to_hex(ByteView{key.bytes}); }
 
-Error odd(const std::string& what) { return make_error(Code::io, "the place does not do what it should: " + what); }
+Error odd(const std::string& what) { return make_error(Code::io, "the remote does not do what it should: " + what); }
 
-Result<void> probe(Backend& place, const std::string& name) {
+Result<void> probe(Backend& remote, const std::string& name) {
   const Bytes content = os::random_bytes(k_probe_bytes), other = os::random_bytes(k_probe_bytes);
-  TRY_ASSIGN(const bool written, place.put_new(name, content));
+  TRY_ASSIGN(const bool written, remote.put_new(name, content));
   if (!written) return odd("a name that nobody knows is taken");
-  TRY_ASSIGN(const bool again, place.put_new(name, other));
+  TRY_ASSIGN(const bool again, remote.put_new(name, other));
   if (again) return odd("it let a second writer replace what a first one had written");
-  TRY_ASSIGN(const Bytes back, read_object(place, name, 2 * k_probe_bytes));
+  TRY_ASSIGN(const Bytes back, read_object(remote, name, 2 * k_probe_bytes));
   if (back != content) return odd("it gave back other bytes than were written");
-  TRY_ASSIGN(const std::vector<Object> listed, place.list(name));
+  TRY_ASSIGN(const std::vector<Object> listed, remote.list(name));
   if (listed != std::vector<Object>{{name, content.size()}}) return odd("what was written is not listed");
   return {};
 }
 
 }  // namespace
 
-std::string to_text(const PlaceMark& mark) {
+std::string to_text(const RemoteMark& mark) {
   return std::string(k_mark_line) + "\n" + std::string(k_key_word) + key_text(mark.key) + "\n" +
          std::string(k_keeper_word) + mark.keeper.value + "\n";
 }
 
-Result<PlaceMark> parse_mark(std::string_view text) {
+Result<RemoteMark> parse_mark(std::string_view text) {
   const std::vector<std::string> lines = split_lines(text);
   const auto is_id = [](std::string_view id) {
     return !id.empty() && id.size() <= k_keeper_max &&
@@ -50,7 +50,7 @@ Result<PlaceMark> parse_mark(std::string_view text) {
     const std::string digits = lines[1].substr(k_key_word.size());
     const Result<Digest> padded = parse_digest(digits + std::string(2 * sizeof(KeyId), '0'));
     if (padded) {
-      PlaceMark mark{{}, {lines[2].substr(k_keeper_word.size())}};
+      RemoteMark mark{{}, {lines[2].substr(k_keeper_word.size())}};
       std::copy_n(padded->bytes.begin(), mark.key.bytes.size(), mark.key.bytes.begin());
       return mark;
     }
@@ -58,21 +58,21 @@ Result<PlaceMark> parse_mark(std::string_view text) {
   return make_error(Code::state_unreadable, "its object '" + std::string(k_mark_name) + "' is none of this gridctl's");
 }
 
-Result<std::optional<PlaceMark>> read_mark(Backend& place) {
-  const Result<Bytes> content = read_object(place, k_mark_name, k_mark_max);
-  if (!content && content.error().code == Code::not_found) return std::optional<PlaceMark>();
+Result<std::optional<RemoteMark>> read_mark(Backend& remote) {
+  const Result<Bytes> content = read_object(remote, k_mark_name, k_mark_max);
+  if (!content && content.error().code == Code::not_found) return std::optional<RemoteMark>();
   if (!content) return content.error();
-  TRY_ASSIGN(PlaceMark mark, parse_mark(as_text(*content)));
+  TRY_ASSIGN(RemoteMark mark, parse_mark(as_text(*content)));
   return std::optional(std::move(mark));
 }
 
-Result<bool> write_mark(Backend& place, const PlaceMark& mark) {
-  return place.put_new(k_mark_name, as_bytes(to_text(mark)));
+Result<bool> write_mark(Backend& remote, const RemoteMark& mark) {
+  return remote.put_new(k_mark_name, as_bytes(to_text(mark)));
 }
 
-Result<void> check_mark(Backend& place, const PlaceMark& ours) {
-  TRY_ASSIGN(const std::optional<PlaceMark> mark, read_mark(place));
-  if (!mark) return make_error(Code::refused, "it is not marked as a place any more: what was there is gone");
+Result<void> check_mark(Backend& remote, const RemoteMark& ours) {
+  TRY_ASSIGN(const std::optional<RemoteMark> mark, read_mark(remote));
+  if (!mark) return make_error(Code::refused, "it is not marked as a remote any more: what was there is gone");
   if (mark->key != ours.key)
     return make_error(Code::refused, "it keeps copies of another store now, of key " + key_text(mark->key));
   if (mark->keeper != ours.keeper)
@@ -80,20 +80,20 @@ Result<void> check_mark(Backend& place, const PlaceMark& ours) {
   return {};
 }
 
-Result<void> try_place(Backend& place) {
+Result<void> try_remote(Backend& remote) {
   const std::string name = "probe-" + os::random_id(12);
-  Result<void> tried = probe(place, name);
-  const Result<void> removed = place.remove(name);
+  Result<void> tried = probe(remote, name);
+  const Result<void> removed = remote.remove(name);
   if (!tried) return tried;
   TRY(removed);
-  const Result<Bytes> gone = place.read(name, 0, 1);
+  const Result<Bytes> gone = remote.read(name, 0, 1);
   if (gone || gone.error().code != Code::not_found) return odd("what was removed is still there");
   return {};
 }
 
-Result<PlaceListing> list_place(Backend& place) {
-  TRY_ASSIGN(const std::vector<Object> objects, place.list(""));
-  PlaceListing listing;
+Result<RemoteListing> list_remote(Backend& remote) {
+  TRY_ASSIGN(const std::vector<Object> objects, remote.list(""));
+  RemoteListing listing;
   for (const Object& object : objects) {
     if (const auto pack = parse_pack_object(object.name)) {
       listing.packs[*pack] = object.size;
@@ -108,15 +108,15 @@ Result<PlaceListing> list_place(Backend& place) {
   return listing;
 }
 
-Result<CopyRecord> read_record(Backend& place, const RecordName& name, const StoreKey& key) {
-  TRY_ASSIGN(const Bytes sealed, read_object(place, object_name(name), k_record_max));
+Result<CopyRecord> read_record(Backend& remote, const RecordName& name, const StoreKey& key) {
+  TRY_ASSIGN(const Bytes sealed, read_object(remote, object_name(name), k_record_max));
   return open_record(name, sealed, key);
 }
 
-Result<Bytes> read_object(Backend& place, std::string_view name, std::size_t bytes_max) {
+Result<Bytes> read_object(Backend& remote, std::string_view name, std::size_t bytes_max) {
   Bytes whole;
   while (whole.size() <= bytes_max) {
-    TRY_ASSIGN(const Bytes piece, place.read(name, whole.size(), k_object_read_max));
+    TRY_ASSIGN(const Bytes piece, remote.read(name, whole.size(), k_object_read_max));
     whole.insert(whole.end(), piece.begin(), piece.end());
     if (piece.size() < k_object_read_max) break;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cmd/store_places.hpp"
+#include "cmd/store_remotes.hpp"
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
@@ -12,15 +12,15 @@ constexpr Duration k_redraw = std::chrono::milliseconds{200};
 constexpr std::string_view k_clear_line = "\r\x1b[K";
 }  // namespace
 
-Result<std::vector<registry::Place>> chosen_places(registry::Registry& registry, const Parsed& parsed) {
+Result<std::vector<registry::Remote>> chosen_remotes(registry::Registry& registry, const Parsed& parsed) {
   if (!parsed.positionals.empty()) {
-    TRY_ASSIGN(registry::Place place, registry.place(parsed.positionals[0]));
-    return std::vector<registry::Place>{std::move(place)};
+    TRY_ASSIGN(registry::Remote remote, registry.remote(parsed.positionals[0]));
+    return std::vector<registry::Remote>{std::move(remote)};
   }
-  TRY_ASSIGN(std::vector<registry::Place> places, registry.places());
-  if (places.empty())
+  TRY_ASSIGN(std::vector<registry::Remote> remotes, registry.remotes());
+  if (remotes.empty())
     return make_error(Code::not_found, "there are no remotes yet", "gridctl store add NAME dir:/path");
-  return places;
+  return remotes;
 }
 
 ProgressLine::~ProgressLine() {

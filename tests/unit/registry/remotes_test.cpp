@@ -14,9 +14,9 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class Places : public ::testing::Test {
+class Remotes : public ::testing::Test {
  protected:
-  Place a_place(const std::string& name) {
+  Remote a_remote(const std::string& name) {
     return {name, "s3://ckpt/" + name, "https://s3.lab", "eu", "work", {123}, {}, {}, "", "", "DE", name == "zoe"};
   }
   CheckpointSeq commit(const JobId& job, bool stray = false) {
@@ -40,35 +40,35 @@ class Places : public ::testing::Test {
   std::int64_t time = 1000;
 };
 
-TEST_F(Places, AreKeptInTheOrderTheyWereAdded) {
-  ASSERT_THAT(registry.add_place(a_place("zoe")), IsOk());
-  ASSERT_THAT(registry.add_place(a_place("ada")), IsOk());
-  EXPECT_THAT(registry.add_place(a_place("zoe")), FailsWith(Code::exists));
-  EXPECT_THAT(*registry.places(), ElementsAre(a_place("zoe"), a_place("ada")));
-  ASSERT_THAT(registry.remove_place("zoe"), IsOk());
-  EXPECT_THAT(registry.remove_place("zoe"), FailsWith(Code::not_found));
-  EXPECT_THAT(registry.place("zoe"), FailsWith(Code::not_found));
+TEST_F(Remotes, AreKeptInTheOrderTheyWereAdded) {
+  ASSERT_THAT(registry.add_remote(a_remote("zoe")), IsOk());
+  ASSERT_THAT(registry.add_remote(a_remote("ada")), IsOk());
+  EXPECT_THAT(registry.add_remote(a_remote("zoe")), FailsWith(Code::exists));
+  EXPECT_THAT(*registry.remotes(), ElementsAre(a_remote("zoe"), a_remote("ada")));
+  ASSERT_THAT(registry.remove_remote("zoe"), IsOk());
+  EXPECT_THAT(registry.remove_remote("zoe"), FailsWith(Code::not_found));
+  EXPECT_THAT(registry.remote("zoe"), FailsWith(Code::not_found));
 }
 
-TEST_F(Places, RememberTroubleUntilTheyAnswer) {
-  ASSERT_THAT(registry.add_place(a_place("nas")), IsOk());
+TEST_F(Remotes, RememberTroubleUntilTheyAnswer) {
+  ASSERT_THAT(registry.add_remote(a_remote("nas")), IsOk());
   const Error away = make_error(Code::host_unreachable, "no route");
   EXPECT_TRUE(*registry.note_trouble("nas", {10}, away));
   EXPECT_FALSE(*registry.note_trouble("nas", {20}, away));
   EXPECT_TRUE(*registry.note_trouble("nas", {30}, make_error(Code::auth_refused, "expired")));
-  const Place troubled = *registry.place("nas");
+  const Remote troubled = *registry.remote("nas");
   EXPECT_EQ(troubled.trouble_at, WallTime{10});
   EXPECT_EQ(troubled.trouble_code, "auth_refused");
   EXPECT_EQ(troubled.trouble, "expired");
   ASSERT_THAT(registry.note_answer("nas", {40}), IsOk());
-  Place sound = a_place("nas");
+  Remote sound = a_remote("nas");
   sound.answered_at = WallTime{40};
-  EXPECT_EQ(*registry.place("nas"), sound);
+  EXPECT_EQ(*registry.remote("nas"), sound);
   EXPECT_TRUE(*registry.note_trouble("nas", {50}, away));
 }
 
-TEST_F(Places, CopiesOutliveTheirCheckpointsAndEndWithTheirPlace) {
-  ASSERT_THAT(registry.add_place(a_place("nas")), IsOk());
+TEST_F(Remotes, CopiesOutliveTheirCheckpointsAndEndWithTheirPlace) {
+  ASSERT_THAT(registry.add_remote(a_remote("nas")), IsOk());
   const JobId job = submit("jobone", 2);
   const CheckpointSeq first = commit(job), second = commit(job);
   ASSERT_THAT(registry.add_copy({"nas", job, first, {5}}), IsOk());
@@ -79,11 +79,11 @@ TEST_F(Places, CopiesOutliveTheirCheckpointsAndEndWithTheirPlace) {
   EXPECT_THAT(*registry.copies(), SizeIs(2));  // it is still to be removed there
   ASSERT_THAT(registry.remove_copy({"nas", job, first, {}}), IsOk());
   EXPECT_THAT(*registry.copies_of(job), ElementsAre(Copy{"nas", job, second, {6}}));
-  ASSERT_THAT(registry.remove_place("nas"), IsOk());
+  ASSERT_THAT(registry.remove_remote("nas"), IsOk());
   EXPECT_THAT(*registry.copies(), IsEmpty());
 }
 
-TEST_F(Places, GetStraysOnlyWhenPinned) {
+TEST_F(Remotes, GetStraysOnlyWhenPinned) {
   const JobId job = submit("jobone", 3), other = submit("jobtwo", 1);
   const CheckpointSeq first = commit(job), stray = commit(job, true), last = commit(other);
   const auto numbers = [&] {

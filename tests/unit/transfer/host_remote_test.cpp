@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder on a host as a place: by the rules of every place, over links that break, and with hosts that lie.
-#include "transfer/host_place.hpp"
+// A folder on a host as a remote: by the rules of every remote, over links that break, and with hosts that lie.
+#include "transfer/host_remote.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/socket.h>
@@ -12,11 +12,11 @@
 #include <thread>
 
 #include "contract/backend_suite.hpp"
-#include "store/dir_place.hpp"
-#include "store/place.hpp"
+#include "store/dir_remote.hpp"
+#include "store/remote.hpp"
 #include "support/temp_dir.hpp"
 #include "transfer/fd_link.hpp"
-#include "transfer/serve_place.hpp"
+#include "transfer/serve_remote.hpp"
 
 namespace gridctl::transfer {
 namespace {
@@ -91,7 +91,7 @@ struct AHost {
     std::size_t lasts = k_for_ever;
     if (!frames.empty()) lasts = frames.front(), frames.pop_front();
     const auto serve = [this](wire::Link& link) {
-      PlaceServer server(link, os::system_clock(), home.path(), home.path() / ".gridctl");
+      RemoteServer server(link, os::system_clock(), home.path(), home.path() / ".gridctl");
       for (;;) {
         const auto request = link.receive(os::system_clock().boot() + std::chrono::minutes{1});
         if (!request || !server.handle(*request)) return;
@@ -100,18 +100,18 @@ struct AHost {
     return BulkLink{std::make_unique<ServedLink>(serve, lasts)};
   }
   std::unique_ptr<Backend> open(std::string path = "copies", bool marked = false) {
-    return open_host_place(
+    return open_host_remote(
         {"ada", std::move(path), marked}, [this] { return connect(); }, os::system_clock());
   }
   [[nodiscard]] os::Path folder() const { return home.path() / "copies"; }
   // What lies there, without a link.
-  std::unique_ptr<Backend> inside() { return store::open_dir_place(folder(), ""); }
+  std::unique_ptr<Backend> inside() { return store::open_dir_remote(folder(), ""); }
 };
 
 store::testing::OpenBackend make_host() {
   const auto host = std::make_shared<AHost>();
   return [host] {
-    return open_host_place(
+    return open_host_remote(
         {"ada", "copies", false}, [host] { return host->connect(); }, os::system_clock());
   };
 }
@@ -128,8 +128,8 @@ store::ReadAt content_of(const std::string& text) {
     return Bytes(part.begin(), part.end());
   };
 }
-std::optional<std::string> text_of(Backend& place, const std::string& name) {
-  const Result<Bytes> content = store::read_object(place, name, 64u << 20);
+std::optional<std::string> text_of(Backend& remote, const std::string& name) {
+  const Result<Bytes> content = store::read_object(remote, name, 64u << 20);
   if (!content) return std::nullopt;
   return std::string(as_text(*content));
 }
@@ -143,23 +143,23 @@ const std::string& a_pack() {
 }
 constexpr std::size_t k_frames_of_a_pack = 1 + 1 + 1 + 6 + 1 + 1;  // making the folder, request, data, end, reply
 
-TEST(HostPlaceLinks, WhatIsCutAtAnyFrameIsWholeOrNotThereAndIsPutAgain) {
+TEST(HostRemoteLinks, WhatIsCutAtAnyFrameIsWholeOrNotThereAndIsPutAgain) {
   for (std::size_t frames = 0; frames < k_frames_of_a_pack; ++frames) {
     AHost host;
     host.frames = {frames, std::min(frames, k_frames_of_a_pack - 3)};  // the second try breaks, too; the folder is made
-    const auto place = host.open();
-    EXPECT_THAT(place->put("packs/a", a_pack().size(), content_of(a_pack())), FailsWith(Code::host_unreachable))
+    const auto remote = host.open();
+    EXPECT_THAT(remote->put("packs/a", a_pack().size(), content_of(a_pack())), FailsWith(Code::host_unreachable))
         << frames;
     EXPECT_EQ(host.connections, 2) << frames;
     os::make_directories(host.folder()).value();
     const auto left = text_of(*host.inside(), "packs/a");
     EXPECT_TRUE(!left || *left == a_pack()) << frames;
-    EXPECT_THAT(place->put("packs/a", a_pack().size(), content_of(a_pack())), IsOk()) << frames;
+    EXPECT_THAT(remote->put("packs/a", a_pack().size(), content_of(a_pack())), IsOk()) << frames;
     EXPECT_EQ(text_of(*host.inside(), "packs/a"), a_pack()) << frames;
   }
 }
 
-TEST(HostPlaceLinks, AConnectionThatBreaksIsReplacedInTheMidstOfAnything) {
+TEST(HostRemoteLinks, AConnectionThatBreaksIsReplacedInTheMidstOfAnything) {
   for (std::size_t frames = 0; frames < k_frames_of_a_pack; ++frames) {
     AHost host;
     host.frames = {frames};
@@ -175,7 +175,7 @@ TEST(HostPlaceLinks, AConnectionThatBreaksIsReplacedInTheMidstOfAnything) {
   }
 }
 
-TEST(HostPlaceLinks, WhatIsWrittenOnceIsKnownAgainAfterItsAnswerWasLost) {
+TEST(HostRemoteLinks, WhatIsWrittenOnceIsKnownAgainAfterItsAnswerWasLost) {
   const std::string mine = "mine", other = "another's";
   for (std::size_t frames = 0; frames < 7; ++frames) {
     AHost host;
@@ -191,42 +191,42 @@ TEST(HostPlaceLinks, WhatIsWrittenOnceIsKnownAgainAfterItsAnswerWasLost) {
   }
 }
 
-TEST(HostPlaceLinks, WhoStopsAtTheLastByteHasPutNothing) {
+TEST(HostRemoteLinks, WhoStopsAtTheLastByteHasPutNothing) {
   AHost host;
-  const auto place = host.open();
+  const auto remote = host.open();
   const auto stop_at_end = [](std::uint64_t done) { return done < a_pack().size(); };
-  EXPECT_THAT(place->put("packs/a", a_pack().size(), content_of(a_pack()), stop_at_end), FailsWith(Code::cancelled));
+  EXPECT_THAT(remote->put("packs/a", a_pack().size(), content_of(a_pack()), stop_at_end), FailsWith(Code::cancelled));
   EXPECT_EQ(text_of(*host.inside(), "packs/a"), std::nullopt);
   EXPECT_EQ(host.connections, 1);  // and the connection is good for more
-  EXPECT_THAT(place->put("packs/a", a_pack().size(), content_of(a_pack())), IsOk());
+  EXPECT_THAT(remote->put("packs/a", a_pack().size(), content_of(a_pack())), IsOk());
   EXPECT_EQ(host.connections, 1);
 }
 
 // --- The host's side
 // --------------------------------------------------------------------------------------------------
 
-TEST(HostPlaceFolder, WithoutItsMarkIsNotThere) {
+TEST(HostRemoteFolder, WithoutItsMarkIsNotThere) {
   AHost host;
   ASSERT_THAT(host.open()->put_new("other", as_bytes("x")), IsOk());
-  const auto place = host.open("copies", true);
-  EXPECT_THAT(place->list(""), FailsWith(Code::host_unreachable));
-  EXPECT_THAT(place->put("packs/a", 1, content_of("x")), FailsWith(Code::host_unreachable));
+  const auto remote = host.open("copies", true);
+  EXPECT_THAT(remote->list(""), FailsWith(Code::host_unreachable));
+  EXPECT_THAT(remote->put("packs/a", 1, content_of("x")), FailsWith(Code::host_unreachable));
   EXPECT_EQ(host.connections, 2);  // the host has answered: nothing is tried again
   ASSERT_THAT(host.open()->put_new(store::k_mark_name, as_bytes("mark")), IsOk());
-  EXPECT_THAT(place->list(""), IsOk());
+  EXPECT_THAT(remote->list(""), IsOk());
 }
 
-TEST(HostPlaceFolder, IsMadeOnlyWhereItsParentIs) {
+TEST(HostRemoteFolder, IsMadeOnlyWhereItsParentIs) {
   AHost host;
-  const auto place = host.open("mnt/copies");
-  EXPECT_THAT(place->list(""), FailsWith(Code::not_found));
-  EXPECT_THAT(place->list("").error().one_line(), HasSubstr("is its disk mounted?"));
+  const auto remote = host.open("mnt/copies");
+  EXPECT_THAT(remote->list(""), FailsWith(Code::not_found));
+  EXPECT_THAT(remote->list("").error().one_line(), HasSubstr("is its disk mounted?"));
   ASSERT_THAT(os::make_directories(host.home.path() / "mnt"), IsOk());
-  EXPECT_THAT(place->list(""), IsOk());
+  EXPECT_THAT(remote->list(""), IsOk());
   EXPECT_TRUE(os::exists(host.home.path() / "mnt/copies"));
 }
 
-TEST(HostPlaceFolder, IsNeitherEverythingNorTheAgentsOwn) {
+TEST(HostRemoteFolder, IsNeitherEverythingNorTheAgentsOwn) {
   AHost host;
   for (const std::string& path : {std::string("/"), std::string("."), std::string("../up"), std::string("a/../../b"),
                                   std::string(".gridctl"), std::string(".gridctl/cache"), host.home.path().native()}) {
@@ -257,7 +257,7 @@ std::unique_ptr<Backend> lying(const Answer& answer) {
         if (!link.send(frame, soon())) return;
     }
   };
-  return open_host_place(
+  return open_host_remote(
       {"eve", "copies", true},
       [serve] { return Result<BulkLink>(BulkLink{std::make_unique<ServedLink>(serve, k_for_ever)}); },
       os::system_clock());
@@ -275,7 +275,7 @@ Answer error(Code code) {
   };
 }
 
-TEST(HostPlaceLies, AListOfWhatIsNoneIsRefused) {
+TEST(HostRemoteLies, AListOfWhatIsNoneIsRefused) {
   EXPECT_THAT(*lying(data("1 packs/a\n22 packs/b\n"))->list("packs/"),
               ElementsAre(Object{"packs/a", 1}, Object{"packs/b", 22}));
   for (const char* lines :
@@ -285,31 +285,31 @@ TEST(HostPlaceLies, AListOfWhatIsNoneIsRefused) {
   EXPECT_THAT(lying(data(std::string(700'000, '1')))->list(""), FailsWith(Code::protocol_violation));
 }
 
-TEST(HostPlaceLies, MoreThanWasAskedForIsRefused) {
+TEST(HostRemoteLies, MoreThanWasAskedForIsRefused) {
   EXPECT_THAT(lying(data("12345"))->read("packs/a", 0, 5), IsOk());
   EXPECT_THAT(lying(data("123456"))->read("packs/a", 0, 5), FailsWith(Code::protocol_violation));
   EXPECT_THAT(lying(data("x"))->remove("packs/a"), IsOk());  // what follows it fails whoever asks next
-  const auto place = lying(data("x"));
-  EXPECT_THAT(place->remove("packs/a"), IsOk());
-  EXPECT_THAT(place->remove("packs/b"), FailsWith(Code::protocol_violation));
+  const auto remote = lying(data("x"));
+  EXPECT_THAT(remote->remove("packs/a"), IsOk());
+  EXPECT_THAT(remote->remove("packs/b"), FailsWith(Code::protocol_violation));
   EXPECT_THAT(lying(data("x"))->put("packs/a", 1, content_of("x")), FailsWith(Code::protocol_violation));
 }
 
-TEST(HostPlaceLies, AHostKnowsNothingOfWhatIsWrongHere) {
+TEST(HostRemoteLies, AHostKnowsNothingOfWhatIsWrongHere) {
   for (const Code code : {Code::checkpoint_damaged, Code::cancelled, Code::internal, Code::usage, Code::auth_refused,
                           Code::host_key_mismatch, Code::state_unreadable, Code::busy, Code::exists, Code::io}) {
-    const auto place = lying(error(code));
-    EXPECT_THAT(place->put("packs/a", 1, content_of("x")), FailsWith(Code::io));
-    EXPECT_THAT(place->put_new("a", as_bytes("x")), FailsWith(Code::io));
-    EXPECT_THAT(place->read("packs/a", 0, 1), FailsWith(Code::io));
-    EXPECT_THAT(place->list(""), FailsWith(Code::io));
-    EXPECT_THAT(place->remove("packs/a"), FailsWith(Code::io));
-    EXPECT_EQ(place->list("").error().hint, "");
-    EXPECT_THAT(place->list("").error().one_line(), HasSubstr("eve"));
+    const auto remote = lying(error(code));
+    EXPECT_THAT(remote->put("packs/a", 1, content_of("x")), FailsWith(Code::io));
+    EXPECT_THAT(remote->put_new("a", as_bytes("x")), FailsWith(Code::io));
+    EXPECT_THAT(remote->read("packs/a", 0, 1), FailsWith(Code::io));
+    EXPECT_THAT(remote->list(""), FailsWith(Code::io));
+    EXPECT_THAT(remote->remove("packs/a"), FailsWith(Code::io));
+    EXPECT_EQ(remote->list("").error().hint, "");
+    EXPECT_THAT(remote->list("").error().one_line(), HasSubstr("eve"));
   }
-  const auto place = lying(error(Code::not_found));
-  EXPECT_THAT(place->read("packs/a", 0, 1), FailsWith(Code::not_found));
-  EXPECT_THAT(place->put("packs/a", 1, content_of("x")), FailsWith(Code::io));
+  const auto remote = lying(error(Code::not_found));
+  EXPECT_THAT(remote->read("packs/a", 0, 1), FailsWith(Code::not_found));
+  EXPECT_THAT(remote->put("packs/a", 1, content_of("x")), FailsWith(Code::io));
   EXPECT_THAT(lying(error(Code::no_space))->put("packs/a", 1, content_of("x")), FailsWith(Code::no_space));
 }
 
@@ -318,6 +318,6 @@ TEST(HostPlaceLies, AHostKnowsNothingOfWhatIsWrongHere) {
 
 namespace gridctl::store::testing {
 namespace {
-INSTANTIATE_TEST_SUITE_P(Host, BackendSuite, ::testing::Values(PlaceUnderTest{"host", transfer::make_host}));
+INSTANTIATE_TEST_SUITE_P(Host, BackendSuite, ::testing::Values(RemoteUnderTest{"host", transfer::make_host}));
 }  // namespace
 }  // namespace gridctl::store::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places that keep copies of checkpoints, and which copies they have acknowledged.
+// Remotes that keep copies of checkpoints, and which copies they have acknowledged.
 #include <algorithm>
 
 #include "registry/impl.hpp"
@@ -8,74 +8,74 @@ namespace gridctl::registry {
 
 namespace {
 
-constexpr const char* k_place_columns =
+constexpr const char* k_remote_columns =
     "SELECT name, url, endpoint, region, profile, added_ms, answered_ms, trouble_ms, trouble_code, trouble, "
     "location, lent FROM places ";
 constexpr std::size_t k_trouble_max = 400;  // characters kept of it
 
-Place read_place(const db::Statement& row) {
-  Place place{row.text(0), row.text(1), row.text(2), row.text(3), row.text(4), {row.integer(5)},
+Remote read_remote(const db::Statement& row) {
+  Remote remote{row.text(0), row.text(1), row.text(2), row.text(3), row.text(4), {row.integer(5)},
               {},          {},          "",          "",          "",          false};
-  if (!row.is_null(6)) place.answered_at = WallTime{row.integer(6)};
-  if (!row.is_null(7)) place.trouble_at = WallTime{row.integer(7)};
-  place.trouble_code = row.text(8);
-  place.trouble = row.text(9);
-  place.location = row.text(10);
-  place.lent = row.integer(11) != 0;
-  return place;
+  if (!row.is_null(6)) remote.answered_at = WallTime{row.integer(6)};
+  if (!row.is_null(7)) remote.trouble_at = WallTime{row.integer(7)};
+  remote.trouble_code = row.text(8);
+  remote.trouble = row.text(9);
+  remote.location = row.text(10);
+  remote.lent = row.integer(11) != 0;
+  return remote;
 }
 
 Copy read_copy(const db::Statement& row) { return {row.text(0), {row.text(1)}, {row.count(2)}, {row.integer(3)}}; }
 
 }  // namespace
 
-Result<void> Registry::add_place(const Place& place) {
+Result<void> Registry::add_remote(const Remote& remote) {
   TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
-  const Result<Place> taken = this->place(place.name);
+  const Result<Remote> taken = this->remote(remote.name);
   if (taken)
-    return make_error(Code::exists, "there is already a remote '" + place.name + "': " + taken->url,
-                      "gridctl store rm " + place.name);
+    return make_error(Code::exists, "there is already a remote '" + remote.name + "': " + taken->url,
+                      "gridctl store rm " + remote.name);
   if (taken.error().code != Code::not_found) return taken.error();
   TRY(impl_->db
           .prepare("INSERT INTO places(name, url, endpoint, region, profile, added_ms, location, lent) "
                    "VALUES(?,?,?,?,?,?,?,?)")
-          .bind(place.name, place.url, place.endpoint, place.region, place.profile, place.added_at.ms, place.location,
-                place.lent ? 1 : 0)
+          .bind(remote.name, remote.url, remote.endpoint, remote.region, remote.profile, remote.added_at.ms, remote.location,
+                remote.lent ? 1 : 0)
           .run());
   return transaction.commit();
 }
 
-Result<void> Registry::remove_place(const std::string& name) {
+Result<void> Registry::remove_remote(const std::string& name) {
   TRY_ASSIGN(db::Transaction transaction, db::Transaction::begin(impl_->db));
-  TRY(place(name));
+  TRY(remote(name));
   TRY(impl_->db.prepare("DELETE FROM copies WHERE place = ?").bind(name).run());
   TRY(impl_->db.prepare("DELETE FROM places WHERE name = ?").bind(name).run());
   return transaction.commit();
 }
 
-Result<std::vector<Place>> Registry::places() {
-  return impl_->db.prepare(std::string(k_place_columns) + "ORDER BY n").all(read_place);
+Result<std::vector<Remote>> Registry::remotes() {
+  return impl_->db.prepare(std::string(k_remote_columns) + "ORDER BY n").all(read_remote);
 }
 
-Result<Place> Registry::place(const std::string& name) {
-  TRY_ASSIGN(const std::vector<Place> all, places());
+Result<Remote> Registry::remote(const std::string& name) {
+  TRY_ASSIGN(const std::vector<Remote> all, remotes());
   std::string known;
-  for (const Place& place : all) {
-    if (place.name == name) return place;
-    known += (known.empty() ? "; there is " : ", ") + place.name;
+  for (const Remote& remote : all) {
+    if (remote.name == name) return remote;
+    known += (known.empty() ? "; there is " : ", ") + remote.name;
   }
   return make_error(Code::not_found, "no remote '" + name + "'" + known, "gridctl store ls");
 }
 
-Result<void> Registry::note_answer(const std::string& place, WallTime at) {
+Result<void> Registry::note_answer(const std::string& remote, WallTime at) {
   return impl_->db
       .prepare("UPDATE places SET answered_ms = ?, trouble_ms = NULL, trouble_code = '', trouble = '' WHERE name = ?")
-      .bind(at.ms, place)
+      .bind(at.ms, remote)
       .run();
 }
 
 Result<bool> Registry::note_trouble(const std::string& name, WallTime at, const Error& error) {
-  TRY_ASSIGN(const Place before, place(name));
+  TRY_ASSIGN(const Remote before, remote(name));
   const std::string code(code_name(error.code));
   const bool is_news = before.trouble_code != code;
   if (!is_news) return false;  // each try would write otherwise
@@ -88,13 +88,13 @@ Result<bool> Registry::note_trouble(const std::string& name, WallTime at, const 
 
 Result<void> Registry::add_copy(const Copy& copy) {
   return impl_->db.prepare("INSERT OR REPLACE INTO copies(place, job, seq, copied_ms) VALUES(?,?,?,?)")
-      .bind(copy.place, copy.job.value, copy.seq.value, copy.copied_at.ms)
+      .bind(copy.remote, copy.job.value, copy.seq.value, copy.copied_at.ms)
       .run();
 }
 
 Result<void> Registry::remove_copy(const Copy& copy) {
   return impl_->db.prepare("DELETE FROM copies WHERE place = ? AND job = ? AND seq = ?")
-      .bind(copy.place, copy.job.value, copy.seq.value)
+      .bind(copy.remote, copy.job.value, copy.seq.value)
       .run();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's side of a place that keeps copies: one of its folders, as a directory place. What the controller asks for
+// The host's side of a remote that keeps copies: one of its folders, as a directory remote. What the controller asks for
 // is checked as what a host says is.
 #pragma once
 
@@ -9,14 +9,14 @@
 #include "os/files.hpp"
 #include "store/backend.hpp"
 #include "transfer/stream.hpp"
-#include "wire/place.hpp"
+#include "wire/remote.hpp"
 
 namespace gridctl::transfer {
 
-class PlaceServer {
+class RemoteServer {
  public:
   // Relative folders lie in `home`; none may lie in `own`, which is the agent's. Link and clock must outlive it.
-  PlaceServer(wire::Link& link, const os::Clock& clock, os::Path home, os::Path own)
+  RemoteServer(wire::Link& link, const os::Clock& clock, os::Path home, os::Path own)
       : with_{link, clock}, home_(std::move(home)), own_(std::move(own)) {}
 
   // Serves one request, reading its data from the link where it has some. An operation that fails is answered with its
@@ -25,18 +25,18 @@ class PlaceServer {
 
  private:
   [[nodiscard]] Result<os::Path> folder_of(const std::string& text) const;
-  [[nodiscard]] Result<void> open(const wire::PlaceRequest& request);
-  [[nodiscard]] Result<void> make(const wire::PlaceRequest& request) const;
-  [[nodiscard]] Result<void> put(std::uint32_t stream, const wire::PlaceRequest& request);
-  [[nodiscard]] Result<void> list(std::uint32_t stream, const wire::PlaceRequest& request);
-  [[nodiscard]] Result<void> read(std::uint32_t stream, const wire::PlaceRequest& request);
+  [[nodiscard]] Result<void> open(const wire::RemoteRequest& request);
+  [[nodiscard]] Result<void> make(const wire::RemoteRequest& request) const;
+  [[nodiscard]] Result<void> put(std::uint32_t stream, const wire::RemoteRequest& request);
+  [[nodiscard]] Result<void> list(std::uint32_t stream, const wire::RemoteRequest& request);
+  [[nodiscard]] Result<void> read(std::uint32_t stream, const wire::RemoteRequest& request);
   [[nodiscard]] Result<void> answer(std::uint32_t stream, const Result<void>& done);
 
   Conversation with_;
   os::Path home_, own_;
-  os::Path folder_;  // of place_
+  os::Path folder_;  // of remote_
   bool marked_ = false;
-  std::unique_ptr<store::Backend> place_;
+  std::unique_ptr<store::Backend> remote_;
 };
 
 }  // namespace gridctl::transfer

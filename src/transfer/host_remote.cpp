@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transfer/host_place.hpp"
+#include "transfer/host_remote.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
-#include "store/dir_place.hpp"
-#include "wire/place.hpp"
+#include "store/dir_remote.hpp"
+#include "wire/remote.hpp"
 
 namespace gridctl::transfer {
 namespace {
 
 using store::Object;
 using wire::FrameKind;
-using wire::PlaceDeed;
-using wire::PlaceRequest;
+using wire::RemoteDeed;
+using wire::RemoteRequest;
 
 constexpr int k_tries = 2;  // of an operation whose connection broke: the first may have been long dead
 
-static_assert(wire::k_place_read_max == store::k_object_read_max);
-static_assert(wire::k_place_object_max == store::k_object_max);
-static_assert(wire::k_place_name_max == store::k_object_name_max);
+static_assert(wire::k_remote_read_max == store::k_object_read_max);
+static_assert(wire::k_remote_object_max == store::k_object_max);
+static_assert(wire::k_remote_name_max == store::k_object_name_max);
 
 // A connection that knows whether it can still be used.
 class Session final : public wire::Link {
@@ -33,12 +33,12 @@ class Session final : public wire::Link {
   [[nodiscard]] bool is_broken() const { return broken_; }
 
   // Sends the request; its stream.
-  Result<std::uint32_t> begin(const PlaceRequest& request) {
+  Result<std::uint32_t> begin(const RemoteRequest& request) {
     const std::uint32_t stream = next_stream_++;
     TRY(with.send(FrameKind::request, stream, wire::encode(request)));
     return stream;
   }
-  Result<void> ask(const PlaceRequest& request) {
+  Result<void> ask(const RemoteRequest& request) {
     TRY_ASSIGN(const std::uint32_t stream, begin(request));
     TRY(with.reply(stream));
     return {};
@@ -105,16 +105,16 @@ class Lines {
   std::vector<Object> objects_;
 };
 
-class HostPlace final : public store::Backend {
+class HostRemote final : public store::Backend {
  public:
-  HostPlace(HostFolder folder, MoreLinks open, const os::Clock& clock)
+  HostRemote(HostFolder folder, MoreLinks open, const os::Clock& clock)
       : folder_(std::move(folder)), open_(std::move(open)), clock_(clock), made_(folder_.marked) {}
 
   Result<std::vector<Object>> list(std::string_view prefix) override {
     return tried([&](Session& session) -> Result<std::vector<Object>> {
-      TRY_ASSIGN(const std::uint32_t stream, session.begin(request(PlaceDeed::list, prefix)));
+      TRY_ASSIGN(const std::uint32_t stream, session.begin(request(RemoteDeed::list, prefix)));
       TRY(session.with.reply(stream));
-      Inflow inflow(session.with, stream, wire::k_place_listing_max);
+      Inflow inflow(session.with, stream, wire::k_remote_listing_max);
       Lines lines(prefix);
       for (;;) {
         TRY_ASSIGN(const std::optional<std::string> piece, inflow.next());
@@ -128,7 +128,7 @@ class HostPlace final : public store::Backend {
     TRY(check(name));
     const std::size_t wanted = std::min(size, store::k_object_read_max);
     const auto ask = [&](Session& session) -> Result<Bytes> {
-      TRY_ASSIGN(const std::uint32_t stream, session.begin(request(PlaceDeed::read, name, wanted, offset)));
+      TRY_ASSIGN(const std::uint32_t stream, session.begin(request(RemoteDeed::read, name, wanted, offset)));
       TRY(session.with.reply(stream));
       return session.with.data(stream, wanted);
     };
@@ -141,7 +141,7 @@ class HostPlace final : public store::Backend {
     if (size > store::k_object_max) return make_error(Code::unsupported, "an object of " + format_size(size));
     std::optional<Error> ours;
     const Result<bool> stored = tried(
-        [&](Session& session) { return send(session, request(PlaceDeed::put, name, size), content, moved, ours); });
+        [&](Session& session) { return send(session, request(RemoteDeed::put, name, size), content, moved, ours); });
     if (ours) return *std::move(ours);
     TRY(stored);
     return {};
@@ -159,7 +159,7 @@ class HostPlace final : public store::Backend {
     std::optional<Error> ours;
     TRY_ASSIGN(const bool stored, tried([&](Session& session) {
                  ++tries;
-                 return send(session, request(PlaceDeed::put_new, name, content.size()), give, {}, ours);
+                 return send(session, request(RemoteDeed::put_new, name, content.size()), give, {}, ours);
                }));
     if (stored || tries == 1) return stored;
     // The answer to the first try was lost: what lies there may be from it.
@@ -169,7 +169,7 @@ class HostPlace final : public store::Backend {
 
   Result<void> remove(std::string_view name) override {
     TRY(check(name));
-    return tried([&](Session& session) { return session.ask(request(PlaceDeed::remove, name)); });
+    return tried([&](Session& session) { return session.ask(request(RemoteDeed::remove, name)); });
   }
 
  private:
@@ -178,7 +178,7 @@ class HostPlace final : public store::Backend {
     return make_error(Code::protocol_violation, "'" + sanitize(name, 80) + "' is not a valid object name");
   }
 
-  [[nodiscard]] PlaceRequest request(PlaceDeed deed, std::string_view name, std::uint64_t bytes = 0,
+  [[nodiscard]] RemoteRequest request(RemoteDeed deed, std::string_view name, std::uint64_t bytes = 0,
                                      std::uint64_t offset = 0) const {
     return {deed, folder_.path, folder_.marked, std::string(name), offset, bytes};
   }
@@ -194,7 +194,7 @@ class HostPlace final : public store::Backend {
       if (done) return done;
       const bool broke = session_->is_broken();
       if (broke || done.error().code == Code::protocol_violation) session_.reset();
-      if (!broke) return as_of_place(std::move(done).error(), made ? allowed : Code::not_found);
+      if (!broke) return as_of_remote(std::move(done).error(), made ? allowed : Code::not_found);
       if (--left == 0 || done.error().code != Code::host_unreachable) return done;
     }
   }
@@ -208,23 +208,23 @@ class HostPlace final : public store::Backend {
 
   Result<void> make(Session& session) {
     if (made_) return {};
-    TRY(session.ask(request(PlaceDeed::make, "")));
+    TRY(session.ask(request(RemoteDeed::make, "")));
     made_ = true;
     return {};
   }
 
-  // A host may say what it likes: that a checkpoint is damaged here, for instance. Only what a place can know counts.
-  [[nodiscard]] Error as_of_place(Error error, Code allowed) const {
+  // A host may say what it likes: that a checkpoint is damaged here, for instance. Only what a remote can know counts.
+  [[nodiscard]] Error as_of_remote(Error error, Code allowed) const {
     constexpr Code k_known[] = {Code::no_space, Code::host_unreachable, Code::timed_out,
                                 Code::refused,  Code::unsupported,      Code::protocol_violation};
     if (error.code != allowed && std::find(std::begin(k_known), std::end(k_known), error.code) == std::end(k_known))
       error.code = Code::io;
     error.hint.clear();
-    return std::move(error).with_context("at the place on " + folder_.host);
+    return std::move(error).with_context("at the remote on " + folder_.host);
   }
 
   // `ours`: the content could not be read, or the copying was stopped; then the host is told, and keeps nothing.
-  static Result<bool> send(Session& session, const PlaceRequest& request, const store::ReadAt& content,
+  static Result<bool> send(Session& session, const RemoteRequest& request, const store::ReadAt& content,
                            const store::Moved& moved, std::optional<Error>& ours) {
     ours.reset();
     Conversation& with = session.with;
@@ -244,7 +244,7 @@ class HostPlace final : public store::Backend {
     if (ours) TRY(with.send_error_end(stream, *ours));
     else TRY(with.send(FrameKind::end, stream, wire::encode(wire::EndRecord{request.bytes, {}})));
     TRY_ASSIGN(const std::string payload, with.reply(stream));
-    TRY_ASSIGN(const wire::PlaceStored stored, wire::parse_place_stored(payload));
+    TRY_ASSIGN(const wire::RemoteStored stored, wire::parse_remote_stored(payload));
     return stored.stored;
   }
 
@@ -257,8 +257,8 @@ class HostPlace final : public store::Backend {
 
 }  // namespace
 
-std::unique_ptr<store::Backend> open_host_place(HostFolder folder, MoreLinks open, const os::Clock& clock) {
-  return std::make_unique<HostPlace>(std::move(folder), std::move(open), clock);
+std::unique_ptr<store::Backend> open_host_remote(HostFolder folder, MoreLinks open, const os::Clock& clock) {
+  return std::make_unique<HostRemote>(std::move(folder), std::move(open), clock);
 }
 
 }  // namespace gridctl::transfer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder on a host as a place that keeps copies (store::Backend): its agent stores what it is sent. Nothing that the
+// A folder on a host as a remote that keeps copies (store::Backend): its agent stores what it is sent. Nothing that the
 // host says is believed; reading back is what proves a copy. By our agent and not by SFTP: it syncs folders too, writes
 // only where a name is free, and is reached through every jump host.
 #pragma once
@@ -19,8 +19,8 @@ struct HostFolder {
 };
 
 // Contacts nobody yet. `open` is called when a connection is needed, and once more when one broke in the midst of an
-// operation; its errors are passed on. The clock must outlive the place.
-[[nodiscard]] std::unique_ptr<store::Backend> open_host_place(HostFolder folder, MoreLinks open,
+// operation; its errors are passed on. The clock must outlive the remote.
+[[nodiscard]] std::unique_ptr<store::Backend> open_host_remote(HostFolder folder, MoreLinks open,
                                                               const os::Clock& clock);
 
 }  // namespace gridctl::transfer

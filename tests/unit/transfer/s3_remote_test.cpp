@@ -16,27 +16,27 @@ using gridctl::testing::IsOk;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(S3PlaceName, IsTakenApart) {
-  const auto place = parse_s3_place("s3://my-bucket/team=a/ckpt run/", "HTTPS://S3.Example.com:443/", "eu-1", "work");
-  ASSERT_THAT(place, IsOk());
-  EXPECT_EQ(*place, (S3Place{"my-bucket", "team=a/ckpt run", "https://s3.example.com", "eu-1", "work"}));
-  EXPECT_EQ(to_url(*place), "s3://my-bucket/team=a/ckpt run");
-  EXPECT_EQ(parse_s3_place("s3://bucket", "http://10.0.0.1:7480")->endpoint, "http://10.0.0.1:7480");
-  EXPECT_EQ(to_url(*parse_s3_place("s3://bucket/")), "s3://bucket");
+TEST(S3RemoteName, IsTakenApart) {
+  const auto remote = parse_s3_remote("s3://my-bucket/team=a/ckpt run/", "HTTPS://S3.Example.com:443/", "eu-1", "work");
+  ASSERT_THAT(remote, IsOk());
+  EXPECT_EQ(*remote, (S3Remote{"my-bucket", "team=a/ckpt run", "https://s3.example.com", "eu-1", "work"}));
+  EXPECT_EQ(to_url(*remote), "s3://my-bucket/team=a/ckpt run");
+  EXPECT_EQ(parse_s3_remote("s3://bucket", "http://10.0.0.1:7480")->endpoint, "http://10.0.0.1:7480");
+  EXPECT_EQ(to_url(*parse_s3_remote("s3://bucket/")), "s3://bucket");
 }
 
-TEST(S3PlaceName, IsRefusedWhenOdd) {
+TEST(S3RemoteName, IsRefusedWhenOdd) {
   for (const char* url :
        {"", "bucket", "s3:bucket", "s3://", "s3://b", "s3:///prefix", "s3://bu cket", "s3://-ab", "s3://a..b",
         "s3://abc/a//b", "s3://abc/../b", "s3://abc/a/./b", "s3://abc/a\nb", "s3://abc/\xC3\xBC"})
-    EXPECT_THAT(parse_s3_place(url), FailsWith(Code::usage)) << url;
-  EXPECT_THAT(parse_s3_place("s3://abc/" + std::string(401, 'a')), FailsWith(Code::usage));
+    EXPECT_THAT(parse_s3_remote(url), FailsWith(Code::usage)) << url;
+  EXPECT_THAT(parse_s3_remote("s3://abc/" + std::string(401, 'a')), FailsWith(Code::usage));
   for (const char* endpoint :
        {"s3.example.com", "ftp://host", "http://", "https://host/path", "https://user@host", "http://[::80:80",
         "http://[]", "http://a:b", "https://a b", "https://a%2fb", "https://a,b"})
-    EXPECT_THAT(parse_s3_place("s3://abc", endpoint), FailsWith(Code::usage)) << endpoint;
-  EXPECT_THAT(parse_s3_place("s3://abc", {}, "eu/1"), FailsWith(Code::usage));
-  EXPECT_THAT(parse_s3_place("s3://abc", {}, {}, "a\nb"), FailsWith(Code::usage));
+    EXPECT_THAT(parse_s3_remote("s3://abc", endpoint), FailsWith(Code::usage)) << endpoint;
+  EXPECT_THAT(parse_s3_remote("s3://abc", {}, "eu/1"), FailsWith(Code::usage));
+  EXPECT_THAT(parse_s3_remote("s3://abc", {}, {}, "a\nb"), FailsWith(Code::usage));
   EXPECT_THAT(open_s3({"abc", "a/../b", {}, {}, {}}), FailsWith(Code::usage));
 }
 
@@ -46,8 +46,8 @@ class S3LoginOf : public ::testing::Test {
   void file(const std::string& name, const std::string& text) {
     ASSERT_THAT(os::write_file_durably(home_ / ".aws" / name, text), IsOk());
   }
-  Result<S3Login> find(const S3Place& place = {}) {
-    return find_s3_login(place, {[this](std::string_view name) -> std::optional<std::string> {
+  Result<S3Login> find(const S3Remote& remote = {}) {
+    return find_s3_login(remote, {[this](std::string_view name) -> std::optional<std::string> {
                                    const auto found = variables_.find(std::string(name));
                                    return found == variables_.end() ? std::nullopt : std::optional(found->second);
                                  },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blobs out of the packs at a place. Every index is checked against the name of its pack, every blob against its own.
+// Blobs out of the packs at a remote. Every index is checked against the name of its pack, every blob against its own.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace gridctl::store {
 
-class PlaceSource final : public ChunkReader {
+class RemoteSource final : public ChunkReader {
  public:
   // Reads the indexes of these packs. Packs that are missing or damaged are told in problems(), for others may hold
-  // what is wanted; only a place that does not answer is an error. Place and key must outlive it.
-  [[nodiscard]] static Result<PlaceSource> open(Backend& place, const StoreKey& key,
+  // what is wanted; only a remote that does not answer is an error. Remote and key must outlive it.
+  [[nodiscard]] static Result<RemoteSource> open(Backend& remote, const StoreKey& key,
                                                 const std::vector<NeededPack>& packs);
 
   // not_found when no sound pack lists it; checkpoint_damaged when its bytes are not those. Threads may share it.
@@ -45,13 +45,13 @@ class PlaceSource final : public ChunkReader {
     Bytes bytes;
   };
 
-  PlaceSource(Backend& place, const StoreKey& key) : place_(&place), key_(&key) {}
+  RemoteSource(Backend& remote, const StoreKey& key) : remote_(&remote), key_(&key) {}
   [[nodiscard]] Result<void> load(const NeededPack& file);
   [[nodiscard]] Result<Bytes> stored_bytes(const Where& where) GRIDCTL_REQUIRES(*mutex_);
   [[nodiscard]] Result<Bytes> blob_at(const Where& where, bool may_differ) GRIDCTL_REQUIRES(*mutex_);
   [[nodiscard]] Result<Bytes> read_base(const BaseId& base) GRIDCTL_REQUIRES(*mutex_);
 
-  Backend* place_;
+  Backend* remote_;
   const StoreKey* key_;
   std::vector<Pack> packs_;
   std::map<Digest, Where> index_;  // by storage id

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/dir_place.hpp"
+#include "store/dir_remote.hpp"
 
 #include <fcntl.h>
 
@@ -28,9 +28,9 @@ bool is_name_part(std::string_view part) {
   return !part.empty() && part.size() <= k_component_max && part[0] != '.' && std::ranges::all_of(part, fits);
 }
 
-class DirPlace final : public Backend {
+class DirRemote final : public Backend {
  public:
-  DirPlace(os::Path directory, std::string_view mark) : directory_(std::move(directory)), mark_(mark) {}
+  DirRemote(os::Path directory, std::string_view mark) : directory_(std::move(directory)), mark_(mark) {}
 
   Result<std::vector<Object>> list(std::string_view prefix) override {
     TRY_ASSIGN(const os::Fd root, open_root());
@@ -239,8 +239,8 @@ bool is_object_name(std::string_view name) {
   }
 }
 
-std::unique_ptr<Backend> open_dir_place(os::Path directory, std::string_view mark) {
-  return std::make_unique<DirPlace>(std::move(directory), mark);
+std::unique_ptr<Backend> open_dir_remote(os::Path directory, std::string_view mark) {
+  return std::make_unique<DirRemote>(std::move(directory), mark);
 }
 
 }  // namespace gridctl::store

@@ -54,30 +54,30 @@ bool is_s3_region(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '-'; });
 }
 
-Result<S3Place> parse_s3_place(std::string_view url, std::string_view endpoint, std::string_view region,
+Result<S3Remote> parse_s3_remote(std::string_view url, std::string_view endpoint, std::string_view region,
                                std::string_view profile) {
   static constexpr std::string_view k_scheme = "s3://";
   if (!url.starts_with(k_scheme)) return make_error(Code::usage, "a remote in S3 is written s3://bucket/prefix");
   url.remove_prefix(k_scheme.size());
   const std::size_t slash = std::min(url.find('/'), url.size());
-  S3Place place;
-  place.bucket = url.substr(0, slash);
+  S3Remote remote;
+  remote.bucket = url.substr(0, slash);
   std::string_view prefix = url.substr(std::min(slash + 1, url.size()));
   if (prefix.ends_with('/')) prefix.remove_suffix(1);
-  place.prefix = prefix;
-  TRY(check_bucket(place.bucket));
-  TRY(check_prefix(place.prefix));
-  TRY_ASSIGN(place.endpoint, normal_endpoint(endpoint));
+  remote.prefix = prefix;
+  TRY(check_bucket(remote.bucket));
+  TRY(check_prefix(remote.prefix));
+  TRY_ASSIGN(remote.endpoint, normal_endpoint(endpoint));
   if (!region.empty() && !is_s3_region(region))
     return make_error(Code::usage, "'" + sanitize(region, 60) + "' is not a valid S3 region");
   if (profile.size() > 100 || !is_plain(profile)) return make_error(Code::usage, "this is not a valid profile name");
-  place.region = region;
-  place.profile = profile;
-  return place;
+  remote.region = region;
+  remote.profile = profile;
+  return remote;
 }
 
-std::string to_url(const S3Place& place) {
-  return "s3://" + place.bucket + (place.prefix.empty() ? "" : "/" + place.prefix);
+std::string to_url(const S3Remote& remote) {
+  return "s3://" + remote.bucket + (remote.prefix.empty() ? "" : "/" + remote.prefix);
 }
 
 }  // namespace gridctl::transfer

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A remote that keeps copies, whatever its kind: whose it is, and what lies there. gridctl-store(5), "PLACES".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "store/backend.hpp"
+#include "store/record.hpp"
+
+namespace gridctl::store {
+
+inline constexpr std::string_view k_mark_name = "place";
+
+// Which store is copied there, and by which state directory.
+struct RemoteMark {
+  KeyId key;
+  ControllerId keeper;
+  bool operator==(const RemoteMark&) const = default;
+};
+[[nodiscard]] std::string to_text(const RemoteMark& mark);
+[[nodiscard]] Result<RemoteMark> parse_mark(std::string_view text);  // state_unreadable when it is none
+
+[[nodiscard]] Result<std::optional<RemoteMark>> read_mark(Backend& remote);  // nullopt: it is nobody's
+// False when somebody else was quicker.
+[[nodiscard]] Result<bool> write_mark(Backend& remote, const RemoteMark& mark);
+// refused, with what it says instead, unless it carries this mark.
+[[nodiscard]] Result<void> check_mark(Backend& remote, const RemoteMark& ours);
+
+// Writes, lists, reads and removes an object of a random name, and sees that a taken name is refused.
+[[nodiscard]] Result<void> try_remote(Backend& remote);
+
+struct RemoteListing {
+  std::map<Digest, std::uint64_t> packs;  // id -> bytes
+  std::vector<RecordName> records;        // by job and number
+  std::uint64_t pack_bytes = 0, others = 0;
+};
+[[nodiscard]] Result<RemoteListing> list_remote(Backend& remote);
+
+// not_found when it is not there; else as open_record.
+[[nodiscard]] Result<CopyRecord> read_record(Backend& remote, const RecordName& name, const StoreKey& key);
+// The whole content; io when it is larger.
+[[nodiscard]] Result<Bytes> read_object(Backend& remote, std::string_view name, std::size_t bytes_max);
+
+}  // namespace gridctl::store
