@@ -91,11 +91,11 @@ std::string together_text(const TogetherAtSite& found, const plan::Plan* alone) 
       for (const int count : part.layers) layers.push_back(std::to_string(count));
       text += ": layers " + join(layers, "+");
     } else {
-      text += ": " + std::to_string(part.batch) + " sequences, " + plan::text_of(part.layout);
+      text += ": " + std::to_string(part.batch) + " sequences, " + plan::text_of(part.parallelism);
     }
     parts.push_back(text);
   }
-  const plan::Layout& first = found.mixed.parts.front().layout;
+  const plan::Parallelism& first = found.mixed.parts.front().parallelism;
   std::string out = std::string("all kinds of GPU together, ") +
                     (found.mixed.by_layers() ? "layers over stages by speed (" + plan::text_of(first) + ")"
                                              : std::string("shares of the batch by speed")) +

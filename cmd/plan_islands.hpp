@@ -14,7 +14,7 @@
 
 namespace gridctl::cmd {
 
-// Below this a tightly coupled training waits for its network most of the time, whatever the layout.
+// Below this a tightly coupled training waits for its network most of the time, whatever the parallelism.
 inline constexpr double k_slow_link = 125e6;  // bytes a second
 
 // The slowest measured pair of a group's hosts takes the place of the catalogue's network, unless they have RDMA, which

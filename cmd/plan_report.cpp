@@ -45,7 +45,7 @@ std::string table_of(const Context& context, const PlanReport& report) {
                    {.title = "COST", .right = true}});
   for (std::size_t i = 0; i < std::min(k_plans_shown, report.answer.best.size()); ++i) {
     const plan::Plan& plan = report.answer.best[i];
-    table.add({std::to_string(plan.layout.gpus()), plan::text_of(plan.layout), gb(plan.memory.peak()),
+    table.add({std::to_string(plan.parallelism.gpus()), plan::text_of(plan.parallelism), gb(plan.memory.peak()),
                step_text(plan.time.seconds), std::to_string(std::llround(plan.tokens_per_s)),
                ui::number(100 * plan.mfu, 3) + " %", hours(plan.expected_hours()), usd(plan.usd)},
               {i == 0 ? ui::Paint::bold : ui::Paint{}});
@@ -95,7 +95,7 @@ std::string breakdown_of(const plan::Plan& plan) {
 
 Json json_of(const plan::Plan& plan) {
   const plan::Memory& m = plan.memory;
-  const plan::Layout& l = plan.layout;
+  const plan::Parallelism& l = plan.parallelism;
   return {{"gpus", l.gpus()},
           {"layout",
            {{"dp", l.dp},
@@ -147,7 +147,7 @@ Json json_of(const TogetherAtSite& together) {
     const Machines& machines = together.groups[i]->machines;
     Json one{{"gpu", machines.gpu},
              {"hosts", machines.hosts},
-             {"layout", plan::text_of(part.layout)},
+             {"layout", plan::text_of(part.parallelism)},
              {"seconds", part.seconds},
              {"peak_bytes", std::round(part.peak)}};
     if (mixed.by_layers()) one["layers"] = part.layers;
@@ -209,7 +209,7 @@ std::string frontier_text(const PlanReport& report, std::size_t columns) {
     if (one->second.expected_hours() < k_hours_shown || rows.empty()) rows.push_back(one->second);
   // A plan that is cheaper by less than estimates can tell stands for the one that is shown.
   const auto stands_for = [](const plan::Plan& row, const plan::Plan& one) {
-    return row.layout.gpus() == one.layout.gpus() && row.usd < one.usd * 1.02;
+    return row.parallelism.gpus() == one.parallelism.gpus() && row.usd < one.usd * 1.02;
   };
   for (const plan::Plan& plan : answer.frontier)
     if (plan.expected_hours() < k_hours_shown &&
@@ -224,8 +224,8 @@ std::string frontier_text(const PlanReport& report, std::size_t columns) {
     const bool starred =
         priced && std::ranges::any_of(answer.frontier, [&](const plan::Plan& one) { return stands_for(plan, one); });
     out += std::string(starred ? "* " : "  ") + hours(plan.expected_hours()) + "  " +
-           (priced ? usd(plan.usd) + "  " : "") + std::to_string(plan.layout.gpus()) +
-           (plan.layout.gpus() == 1 ? " GPU  " : " GPUs  ") + plan::text_of(plan.layout) + "\n";
+           (priced ? usd(plan.usd) + "  " : "") + std::to_string(plan.parallelism.gpus()) +
+           (plan.parallelism.gpus() == 1 ? " GPU  " : " GPUs  ") + plan::text_of(plan.parallelism) + "\n";
   }
   return out + (priced ? frontier_plot(rows, columns) : "");
 }

@@ -17,7 +17,7 @@ struct PlanReport {
   plan::Question question;
   Machines machines;
   plan::Answer answer;
-  std::optional<std::string> rule;   // when no layout runs it: what else there is
+  std::optional<std::string> rule;   // when no parallelism runs it: what else there is
   std::vector<std::string> what_if;  // lines
   std::optional<TogetherAtSite> together;
   bool explain = false;

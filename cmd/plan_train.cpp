@@ -86,7 +86,7 @@ Result<plan::Training> read_training(const Parsed& parsed, std::optional<plan::T
   return out;
 }
 
-// A target runs only some layouts; what the user gave stays, and is refused later if it cannot.
+// A target runs only some parallelisms; what the user gave stays, and is refused later if it cannot.
 void constrain(plan::Target target, plan::Wanted& wanted) {
   const auto one = [](std::optional<int>& degree) { degree = degree.value_or(1); };
   if (target != plan::Target::megatron && target != plan::Target::torchtitan)
@@ -109,7 +109,7 @@ Result<plan::Question> read_question(const Parsed& parsed, std::optional<plan::T
   }
   if (target) {
     constrain(*target, out.wanted);
-    out.accepts = [target](const plan::Layout& layout) { return plan::can_emit(*target, layout); };
+    out.accepts = [target](const plan::Parallelism& parallelism) { return plan::can_emit(*target, parallelism); };
   }
   TRY_ASSIGN(out.rank, word(parsed, "rank", &plan::rank_of, plan::RankBy::time));
   TRY_ASSIGN(out.budget_usd, parsed.number("budget"));
@@ -189,7 +189,7 @@ Result<void> add_what_ifs(const Parsed& parsed, PlanReport& report) {
       continue;
     }
     const plan::Plan& plan = answer.best.front();
-    report.what_if.push_back("what if " + text + ": " + plan::text_of(plan.layout) + ", " +
+    report.what_if.push_back("what if " + text + ": " + plan::text_of(plan.parallelism) + ", " +
                              ui::number(plan.time.seconds, 3) + " s a step, " +
                              ui::number(plan.memory.peak() / 1e9, 3) + " GB, " + ui::money(plan.usd));
   }

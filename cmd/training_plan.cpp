@@ -94,7 +94,7 @@ Result<plan::Question> question_of(const job::Spec& spec, const Machines& machin
 // The run in the words of `gridctl plan estimate`, so that its measured figures can calibrate.
 std::string row_of(const plan::Question& question, const plan::Plan& plan, const Machines& machines) {
   const plan::Training& t = question.training;
-  const plan::Layout& l = plan.layout;
+  const plan::Parallelism& l = plan.parallelism;
   const nlohmann::json row{{"model", t.model.name},
                            {"seq_len", t.sequence},
                            {"global_batch", t.batch},
@@ -117,7 +117,7 @@ std::string row_of(const plan::Question& question, const plan::Plan& plan, const
 }
 
 void apply(const plan::Question& question, const plan::Plan& plan, const Machines& machines, job::Spec& spec) {
-  const plan::Layout& l = plan.layout;
+  const plan::Parallelism& l = plan.parallelism;
   const int each = std::min(l.gpus(), question.cluster.gpus_per_node);
   if (spec.resources.gpus.empty()) {
     job::GpuRequest request;

@@ -18,7 +18,7 @@ namespace gridctl::cmd {
 // is expected of the run. A line for people, or nothing when the job names no model or no known GPU may run it.
 // `links`: what was measured between hosts takes the place of the catalogue's network. `runs`: finished ones, which
 // correct the figures.
-// Refused (no_provider_fits) when no layout fits the hosts that it may have.
+// Refused (no_provider_fits) when no parallelism fits the hosts that it may have.
 [[nodiscard]] Result<std::optional<std::string>> plan_training(job::Spec& spec,
                                                                const std::vector<sched::HostFacts>& hosts,
                                                                const std::vector<registry::HostLink>& links,

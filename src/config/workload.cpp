@@ -115,12 +115,12 @@ Result<void> read_model(const Fields& fields, job::Workload& into) {
   if (!into.trained.layout.empty())
     if (const auto parts = plan::read_wanted(into.trained.layout); !parts)
       return fields.expected("layout", "parts such as dp=8,zero=3 (" + parts.error().message + ")");
-  plan::Layout layout;  // one replica that recomputes: the least that a replica needs, however it is divided
-  layout.recompute = plan::Recompute::full;
+  plan::Parallelism parallelism;  // one replica that recomputes: the least that a replica needs, however it is divided
+  parallelism.recompute = plan::Recompute::full;
   const plan::MemoryFacts facts = plan::memory_facts(training);
   if (!into.params) into.params = training.method == plan::Method::full ? facts.count.total : facts.trainable;
   if (!into.model_memory_bytes)
-    into.model_memory_bytes = static_cast<std::uint64_t>(plan::memory_of(training, facts, layout).peak());
+    into.model_memory_bytes = static_cast<std::uint64_t>(plan::memory_of(training, facts, parallelism).peak());
   return {};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trainings that are not one layout on like GPUs: machines of several speeds, and islands over a WAN. Pure.
+// Trainings that are not one parallelism on like GPUs: machines of several speeds, and islands over a WAN. Pure.
 #pragma once
 
 #include <optional>

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "plan/layout.hpp"
+#include "plan/parallelism.hpp"
 #include "sched/catalogue.hpp"
 
 namespace gridctl::plan {

@@ -28,12 +28,12 @@ struct EmitQuestion {
   std::string job_name;    // "llama-3-8b"
   std::string gpu;         // catalogue key; for the job file
 };
-[[nodiscard]] bool can_emit(Target target, const Layout& layout);
-// usage: the target cannot run such a layout, with what it cannot.
+[[nodiscard]] bool can_emit(Target target, const Parallelism& parallelism);
+// usage: the target cannot run such a parallelism, with what it cannot.
 [[nodiscard]] Result<std::vector<EmittedFile>> emit(const EmitQuestion& what, const Question& question,
                                                     const Plan& plan);
 
-[[nodiscard]] int nodes_of(const Question& question, const Layout& layout);
+[[nodiscard]] int nodes_of(const Question& question, const Parallelism& parallelism);
 
 // Parts of it, one file each.
 [[nodiscard]] std::vector<EmittedFile> emit_deepspeed(const Question& question, const Plan& plan);

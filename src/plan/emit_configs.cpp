@@ -15,20 +15,20 @@ bool half_wide(const Training& training) {
   return training.precision != Precision::fp32 && training.precision != Precision::fp16;
 }
 
-OrderedJson zero_section(const Layout& layout) {
-  OrderedJson zero{{"stage", layout.zero}};
-  if (layout.zero == 0) return zero;
+OrderedJson zero_section(const Parallelism& parallelism) {
+  OrderedJson zero{{"stage", parallelism.zero}};
+  if (parallelism.zero == 0) return zero;
   zero["overlap_comm"] = true;
   zero["contiguous_gradients"] = true;
   zero["reduce_bucket_size"] = 500000000;
-  if (layout.zero < 3) zero["allgather_bucket_size"] = 500000000;
-  if (layout.zero == 3) {
+  if (parallelism.zero < 3) zero["allgather_bucket_size"] = 500000000;
+  if (parallelism.zero == 3) {
     zero["stage3_prefetch_bucket_size"] = 50000000;
     zero["stage3_max_live_parameters"] = 1000000000;
     zero["stage3_gather_16bit_weights_on_model_save"] = true;
   }
-  if (layout.offload != Offload::none) zero["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
-  if (layout.offload == Offload::all) zero["offload_param"] = {{"device", "cpu"}, {"pin_memory", true}};
+  if (parallelism.offload != Offload::none) zero["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
+  if (parallelism.offload == Offload::all) zero["offload_param"] = {{"device", "cpu"}, {"pin_memory", true}};
   return zero;
 }
 
@@ -81,13 +81,13 @@ void add_shape(const Training& training, std::vector<std::string>& out) {
 }
 
 // ZeRO stages 2 and 3 are Megatron-FSDP's.
-void add_sharding(const Layout& layout, std::vector<std::string>& out) {
-  if (layout.zero == 0) return;
+void add_sharding(const Parallelism& parallelism, std::vector<std::string>& out) {
+  if (parallelism.zero == 0) return;
   out.push_back("--use-distributed-optimizer");
-  if (layout.zero == 1) return;
+  if (parallelism.zero == 1) return;
   out.push_back("--use-megatron-fsdp");
   out.push_back(std::string("--data-parallel-sharding-strategy ") +
-                (layout.zero == 2 ? "optim_grads" : "optim_grads_params"));
+                (parallelism.zero == 2 ? "optim_grads" : "optim_grads_params"));
   out.push_back("--no-gradient-accumulation-fusion");
   out.push_back("--ckpt-format fsdp_dtensor");
 }
@@ -95,32 +95,32 @@ void add_sharding(const Layout& layout, std::vector<std::string>& out) {
 
 std::vector<EmittedFile> emit_deepspeed(const Question& question, const Plan& plan) {
   const Training& training = question.training;
-  const Layout& layout = plan.layout;
+  const Parallelism& parallelism = plan.parallelism;
   OrderedJson out{{"train_batch_size", training.batch},
-           {"train_micro_batch_size_per_gpu", layout.micro_batch},
-           {"gradient_accumulation_steps", micro_batches(training, layout)},
+           {"train_micro_batch_size_per_gpu", parallelism.micro_batch},
+           {"gradient_accumulation_steps", micro_batches(training, parallelism)},
            {"gradient_clipping", 1.0},
-           {"zero_optimization", zero_section(layout)},
+           {"zero_optimization", zero_section(parallelism)},
            {"bf16", {{"enabled", half_wide(training)}}},
            {"fp16", {{"enabled", training.precision == Precision::fp16}}}};
-  if (layout.recompute != Recompute::none)
+  if (parallelism.recompute != Recompute::none)
     out["activation_checkpointing"] = {{"partition_activations", false}, {"contiguous_memory_optimization", false}};
   return {{"ds_config.json", out.dump(2) + "\n"}};
 }
 
 std::vector<EmittedFile> emit_accelerate(const Question& question, const Plan& plan) {
-  const Layout& layout = plan.layout;
+  const Parallelism& parallelism = plan.parallelism;
   const Training& training = question.training;
-  const int nodes = nodes_of(question, layout);
-  const bool sharded = layout.zero >= 2, staged = layout.zero == 1;
+  const int nodes = nodes_of(question, parallelism);
+  const bool sharded = parallelism.zero >= 2, staged = parallelism.zero == 1;
   std::string text = "compute_environment: LOCAL_MACHINE\n";
   text += std::string("distributed_type: ") +
           (sharded             ? "FSDP"
            : staged            ? "DEEPSPEED"
-           : layout.gpus() > 1 ? "MULTI_GPU"
+           : parallelism.gpus() > 1 ? "MULTI_GPU"
                                : "'NO'") +
           "\n";
-  text += "num_machines: " + std::to_string(nodes) + "\nnum_processes: " + std::to_string(layout.gpus()) + "\n";
+  text += "num_machines: " + std::to_string(nodes) + "\nnum_processes: " + std::to_string(parallelism.gpus()) + "\n";
   text += std::string("mixed_precision: ") +
           (training.precision == Precision::fp32   ? "'no'"
            : training.precision == Precision::fp16 ? "fp16"
@@ -135,10 +135,10 @@ std::vector<EmittedFile> emit_accelerate(const Question& question, const Plan& p
         "BACKWARD_PRE\n"
         "  fsdp_use_orig_params: true\n  fsdp_sync_module_states: true\n  fsdp_cpu_ram_efficient_loading: true\n"
         "  fsdp_state_dict_type: SHARDED_STATE_DICT\n";
-    text += std::string("  fsdp_sharding_strategy: ") + (layout.zero == 3 ? "FULL_SHARD" : "SHARD_GRAD_OP") + "\n";
-    text += std::string("  fsdp_offload_params: ") + (layout.offload != Offload::none ? "true" : "false") + "\n";
+    text += std::string("  fsdp_sharding_strategy: ") + (parallelism.zero == 3 ? "FULL_SHARD" : "SHARD_GRAD_OP") + "\n";
+    text += std::string("  fsdp_offload_params: ") + (parallelism.offload != Offload::none ? "true" : "false") + "\n";
     text += std::string("  fsdp_activation_checkpointing: ") +
-            (layout.recompute != Recompute::none ? "true" : "false") + "\n";
+            (parallelism.recompute != Recompute::none ? "true" : "false") + "\n";
   }
   std::vector<EmittedFile> files;
   if (staged) {
@@ -151,15 +151,15 @@ std::vector<EmittedFile> emit_accelerate(const Question& question, const Plan& p
     line +=
         " \\\n  --machine_rank \"$GRIDCTL_NODE_RANK\" --main_process_ip \"$GRIDCTL_MASTER_ADDR\" --main_process_port "
         "\"$GRIDCTL_MASTER_PORT\"";
-  line += " \\\n  train.py --per_device_train_batch_size " + std::to_string(layout.micro_batch) +
-          " --gradient_accumulation_steps " + std::to_string(micro_batches(training, layout)) + " \"$@\"";
+  line += " \\\n  train.py --per_device_train_batch_size " + std::to_string(parallelism.micro_batch) +
+          " --gradient_accumulation_steps " + std::to_string(micro_batches(training, parallelism)) + " \"$@\"";
   files.push_back({"launch.sh", "#!/bin/sh\nset -e\nexec " + line + "\n"});
   return files;
 }
 
 std::vector<std::string> megatron_flags(const Question& question, const Plan& plan) {
   const Training& training = question.training;
-  const Layout& l = plan.layout;
+  const Parallelism& l = plan.parallelism;
   std::vector<std::string> out;
   const auto add = [&](const std::string& name, auto value) {
     out.push_back("--" + name + " " + std::to_string(value));
@@ -207,7 +207,7 @@ std::string titan_flavor(const std::string& model) {
 // From 0.3 on torchtitan has no TOML: a function of its registry, and arguments that change what it returns.
 std::string titan_arguments(const Question& question, const Plan& plan) {
   const Training& training = question.training;
-  const Layout& l = plan.layout;
+  const Parallelism& l = plan.parallelism;
   std::string flavor = titan_flavor(training.model.name);
   std::transform(flavor.begin(), flavor.end(), flavor.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -239,7 +239,7 @@ std::string titan_arguments(const Question& question, const Plan& plan) {
 
 std::vector<EmittedFile> emit_torchtitan(const EmitQuestion& what, const Question& question, const Plan& plan) {
   const Training& training = question.training;
-  const Layout& l = plan.layout;
+  const Parallelism& l = plan.parallelism;
   const Model& m = training.model;
   const std::string family = titan_family(m.name), flavor = titan_flavor(m.name);
   const auto degree = [](const char* key, std::int64_t value) {

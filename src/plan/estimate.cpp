@@ -52,7 +52,7 @@ std::string Estimator::answer_row(const Row& row) {
   Group& group = groups_[group_key(row)];
   const Training& training = row.training;
   TimingFacts facts = timing_facts(training, row.cluster);
-  Layout kept = row.layout;  // interleaving that is only assumed costs no memory
+  Parallelism kept = row.parallelism;  // interleaving that is only assumed costs no memory
   if (!row.stages_said) kept.virtual_stages = 1;
   Memory memory = memory_of(training, facts.memory, kept);
   memory.constants = usual_constants(row);
@@ -64,14 +64,14 @@ std::string Estimator::answer_row(const Row& row) {
   out["peak_mem_gb"] = rounded(peak / k_giga);
   out["fits"] = peak <= row.cluster.device.memory;
   if (row.time_known) {
-    const Terms terms = terms_of(training, facts, row.cluster, row.layout);
-    const StepTime time = step_time(terms, coefficients_of(group, row, facts.coefficients), training, row.layout);
+    const Terms terms = terms_of(training, facts, row.cluster, row.parallelism);
+    const StepTime time = step_time(terms, coefficients_of(group, row, facts.coefficients), training, row.parallelism);
     const double tokens = static_cast<double>(training.batch) * static_cast<double>(training.sequence);
     out["step_time_s"] = rounded(time.seconds);
-    out["tokens_per_s_per_gpu"] = rounded(tokens / time.seconds / row.layout.gpus());
+    out["tokens_per_s_per_gpu"] = rounded(tokens / time.seconds / row.parallelism.gpus());
     out["model_flops"] = rounded(facts.plain.model);
     out["mfu_pct"] = rounded(100 * facts.plain.model /
-                             (time.seconds * row.layout.gpus() * row.cluster.device.peak(training.precision)));
+                             (time.seconds * row.parallelism.gpus() * row.cluster.device.peak(training.precision)));
     out["bubble"] = rounded(time.bubble);
     if (row.calibrate && row.measured_seconds) {
       Kind& kind = group.kinds[kind_key(row)];

@@ -10,7 +10,7 @@
 
 #include "plan/calibrate.hpp"
 #include "plan/device.hpp"
-#include "plan/layout.hpp"
+#include "plan/parallelism.hpp"
 
 namespace gridctl::plan {
 
@@ -19,7 +19,7 @@ inline constexpr std::size_t k_row_bytes_max = 64 * 1024;  // a line; longer one
 // One line, with what it leaves out filled in.
 struct Row {
   Training training;
-  Layout layout;
+  Parallelism parallelism;
   Cluster cluster;
   std::string group;  // rows measured together
   bool calibrate = false;

@@ -38,11 +38,11 @@ std::vector<std::string> explain_choice(const Question& question, const Plan& pl
   const Training& training = question.training;
   MemoryFacts facts = memory_facts(training);
   if (question.constants) facts.constants = *question.constants;
-  Layout one;
+  Parallelism one;
   one.recompute = Recompute::full;
   const Memory alone = memory_of(training, facts, one);
   const double room = question.cluster.device.memory * (1 - k_memory_margin);
-  const Layout& l = plan.layout;
+  const Parallelism& l = plan.parallelism;
   const std::string device = question.cluster.device.name;
   if (alone.peak() <= room) {
     out.push_back("One " + device + " holds the training (" + gb(alone.peak()) + " of " + gb(room) +
@@ -87,7 +87,7 @@ std::vector<std::string> explain_rejections(const Question& question, const Answ
     std::string line = std::to_string(answer.rejected.count[i]) + " layouts: " + std::string(text_of(reason));
     if (reason == Reason::memory && answer.rejected.smallest) {
       const Plan& least = *answer.rejected.smallest;
-      line += "; the least of them, " + text_of(least.layout) + ", needs " + gb(least.memory.peak()) + " of " +
+      line += "; the least of them, " + text_of(least.parallelism) + ", needs " + gb(least.memory.peak()) + " of " +
               gb(question.cluster.device.memory * (1 - k_memory_margin)) + " (states " + gb(least.memory.states()) +
               ", activations " + gb(least.memory.activations) + ", logits " + gb(least.memory.logits) + ", buffers " +
               gb(least.memory.buffers) + ")";

@@ -67,18 +67,18 @@ PerToken per_token(const Training& training) {
   return out;
 }
 
-double attention_scores(const Training& training, const Layout& layout) {
-  if (training.flash_attention || layout.recompute == Recompute::selective) return 0;
-  const double s = static_cast<double>(training.sequence) / layout.cp;
+double attention_scores(const Training& training, const Parallelism& parallelism) {
+  if (training.flash_attention || parallelism.recompute == Recompute::selective) return 0;
+  const double s = static_cast<double>(training.sequence) / parallelism.cp;
   const double bytes = (training.dropout ? 5 : 4) * (training.precision == Precision::fp32 ? 2 : 1);
-  return bytes * training.model.heads * s * static_cast<double>(training.sequence) * layout.micro_batch / layout.tp;
+  return bytes * training.model.heads * s * static_cast<double>(training.sequence) * parallelism.micro_batch / parallelism.tp;
 }
 
-double everything_of_a_layer(const Training& training, const Layout& layout) {
-  const double sbh = static_cast<double>(training.sequence) / layout.cp * layout.micro_batch * training.model.hidden;
+double everything_of_a_layer(const Training& training, const Parallelism& parallelism) {
+  const double sbh = static_cast<double>(training.sequence) / parallelism.cp * parallelism.micro_batch * training.model.hidden;
   const PerToken bytes = per_token(training);
-  const double whole = layout.sequence_parallel ? bytes.whole / layout.tp : bytes.whole;
-  return sbh * (whole + bytes.divided / layout.tp) + attention_scores(training, layout);
+  const double whole = parallelism.sequence_parallel ? bytes.whole / parallelism.tp : bytes.whole;
+  return sbh * (whole + bytes.divided / parallelism.tp) + attention_scores(training, parallelism);
 }
 }  // namespace
 
@@ -96,21 +96,21 @@ MemoryConstants memory_constants(Framework framework) {
   return {};
 }
 
-double layer_activations(const Training& training, const Layout& layout) {
-  const double sbh = static_cast<double>(training.sequence) / layout.cp * layout.micro_batch * training.model.hidden;
+double layer_activations(const Training& training, const Parallelism& parallelism) {
+  const double sbh = static_cast<double>(training.sequence) / parallelism.cp * parallelism.micro_batch * training.model.hidden;
   const double wide = training.precision == Precision::fp32 ? 2 : 1;
-  if (layout.recompute == Recompute::full) return 2 * wide * sbh / (layout.sequence_parallel ? layout.tp : 1);
+  if (parallelism.recompute == Recompute::full) return 2 * wide * sbh / (parallelism.sequence_parallel ? parallelism.tp : 1);
   // With flash attention the scores are never kept; "selective" then means that every second linear layer is computed
   // again (torchtitan): the layer's input, the output of attention, its projection and one wide value stay.
   const bool megatron =
       training.framework == Framework::megatron || training.framework == Framework::megatron_deepspeed;
-  if (layout.recompute == Recompute::selective && training.flash_attention && !megatron) {
+  if (parallelism.recompute == Recompute::selective && training.flash_attention && !megatron) {
     const Model& m = training.model;
     const double heads = m.heads > 0 ? static_cast<double>(m.dim_of_head()) * m.heads / m.hidden : 1;
     const double kv = m.heads > 0 ? heads * std::max(m.kv_heads, 1) / m.heads : 1;
-    return wide * sbh * (4 + 2 * heads + 2 * kv + 2.0 * m.ffn / m.hidden) / layout.tp;
+    return wide * sbh * (4 + 2 * heads + 2 * kv + 2.0 * m.ffn / m.hidden) / parallelism.tp;
   }
-  return everything_of_a_layer(training, layout);
+  return everything_of_a_layer(training, parallelism);
 }
 
 double lora_parameters(const Model& model, int rank) {
@@ -143,41 +143,41 @@ MemoryFacts memory_facts(const Training& training) {
 
 namespace {
 // Parameters of the stage that has most of them, on one GPU before any sharding over replicas.
-double most_params(const Training& training, const MemoryFacts& facts, const Layout& layout) {
+double most_params(const Training& training, const MemoryFacts& facts, const Parallelism& parallelism) {
   const Model& model = training.model;
-  if (!model.known_shape()) return facts.count.total / (layout.tp * layout.pp);
+  if (!model.known_shape()) return facts.count.total / (parallelism.tp * parallelism.pp);
   const double scale = model.params_said > 0
                            ? facts.count.layers / (model.layers * ((1 - facts.mixture_share) * facts.dense.all() +
                                                                    facts.mixture_share * facts.mixed.all()))
                            : 1;
   const double layer =
       ((1 - facts.mixture_share) * facts.dense.dense() + facts.mixture_share * facts.mixed.dense()) +
-      ((1 - facts.mixture_share) * facts.dense.experts + facts.mixture_share * facts.mixed.experts / layout.ep);
-  if (layout.pp == 1) return (model.layers * layer * scale + facts.count.embedding + facts.count.head) / layout.tp;
-  const Stages stages = stages_of(model.layers, layout.pp);
+      ((1 - facts.mixture_share) * facts.dense.experts + facts.mixture_share * facts.mixed.experts / parallelism.ep);
+  if (parallelism.pp == 1) return (model.layers * layer * scale + facts.count.embedding + facts.count.head) / parallelism.tp;
+  const Stages stages = stages_of(model.layers, parallelism.pp);
   const double head = facts.count.head > 0 ? facts.count.head : facts.count.embedding;  // tied: a copy at both ends
   return std::max({stages.first * layer * scale + facts.count.embedding, stages.last * layer * scale + head,
                    stages.most * layer * scale}) /
-         layout.tp;
+         parallelism.tp;
 }
 
-void keep_states(const Training& training, const MemoryFacts& facts, const Layout& layout, Memory& out) {
-  const double shard = static_cast<double>(layout.dp) * layout.cp;
-  const double over = layout.zero == 3 ? shard : 1;
+void keep_states(const Training& training, const MemoryFacts& facts, const Parallelism& parallelism, Memory& out) {
+  const double shard = static_cast<double>(parallelism.dp) * parallelism.cp;
+  const double over = parallelism.zero == 3 ? shard : 1;
   if (training.method != Method::full) {
-    const double trained = facts.trainable / (layout.tp * layout.pp);
+    const double trained = facts.trainable / (parallelism.tp * parallelism.pp);
     out.weights = out.params * facts.base_bytes / over + trained * 4 / over;
-    out.grads = trained * 4 / (layout.zero >= 2 ? shard : 1);
-    out.optimizer = trained * 8 / (layout.zero >= 1 ? shard : 1);
+    out.grads = trained * 4 / (parallelism.zero >= 2 ? shard : 1);
+    out.optimizer = trained * 8 / (parallelism.zero >= 1 ? shard : 1);
   } else {
     out.weights = out.params * (facts.bytes.weight / over + facts.bytes.extra);
-    out.grads = out.params * facts.bytes.grad / (layout.zero >= 2 ? shard : 1);
-    out.optimizer = out.params * facts.bytes.optimizer / (layout.zero >= 1 ? shard : 1);
+    out.grads = out.params * facts.bytes.grad / (parallelism.zero >= 2 ? shard : 1);
+    out.optimizer = out.params * facts.bytes.optimizer / (parallelism.zero >= 1 ? shard : 1);
   }
-  if (layout.offload == Offload::none || layout.offload == Offload::activations) return;
+  if (parallelism.offload == Offload::none || parallelism.offload == Offload::activations) return;
   out.offloaded = out.optimizer;
   out.optimizer = 0;
-  if (layout.offload == Offload::all && layout.zero == 3) {
+  if (parallelism.offload == Offload::all && parallelism.zero == 3) {
     out.offloaded += out.weights + out.grads;
     out.weights = out.grads = 0;
   }
@@ -185,74 +185,74 @@ void keep_states(const Training& training, const MemoryFacts& facts, const Layou
 
 // Parameters of embedding and head that are gathered beside two layers. Mostly they belong to the root unit, which stays
 // gathered from forward to backward; torchtune makes them units of their own.
-double ends_gathered(const Training& training, const MemoryFacts& facts, const Layout& layout, double layer) {
-  const double larger = std::max(facts.count.embedding, facts.count.head) / layout.tp;
+double ends_gathered(const Training& training, const MemoryFacts& facts, const Parallelism& parallelism, double layer) {
+  const double larger = std::max(facts.count.embedding, facts.count.head) / parallelism.tp;
   if (training.framework == Framework::torchtune) return std::max(larger - layer, 0.0);
-  return layout.pp > 1 ? larger : (facts.count.embedding + facts.count.head) / layout.tp;
+  return parallelism.pp > 1 ? larger : (facts.count.embedding + facts.count.head) / parallelism.tp;
 }
 
-void keep_buffers(const Training& training, const MemoryFacts& facts, const Layout& layout, Memory& out) {
+void keep_buffers(const Training& training, const MemoryFacts& facts, const Parallelism& parallelism, Memory& out) {
   const double half = training.precision == Precision::fp32 ? 4 : 2;
-  const bool several = layout.dp * layout.cp > 1;
-  if (layout.zero == 3 && (several || layout.offload == Offload::all) && training.model.known_shape()) {
+  const bool several = parallelism.dp * parallelism.cp > 1;
+  if (parallelism.zero == 3 && (several || parallelism.offload == Offload::all) && training.model.known_shape()) {
     // The unit in use and the next one, and the gradients that are being reduced.
-    const double layer = facts.count.layers / training.model.layers / layout.tp;
+    const double layer = facts.count.layers / training.model.layers / parallelism.tp;
     const double gathered = training.method == Method::qlora ? k_nf4 : half;
     if (training.framework == Framework::deepspeed) {
       // A module at a time, the largest being the MLP's matrix; what is prefetched, and the reduction bucket.
-      const double module = static_cast<double>(training.model.hidden) * training.model.ffn / layout.tp;
+      const double module = static_cast<double>(training.model.hidden) * training.model.ffn / parallelism.tp;
       out.buffers = half * module + k_bucket + std::min(k_live, half * out.params);
       return;
     }
     const double grads = training.method == Method::full ? half * layer : 0;
-    out.buffers = gathered * 2 * layer + grads + half * ends_gathered(training, facts, layout, layer);
+    out.buffers = gathered * 2 * layer + grads + half * ends_gathered(training, facts, parallelism, layer);
     // FSDP2 copies a unit's gradients into the message that reduces them.
     if (training.framework == Framework::fsdp2) out.buffers += 2 * grads;  // in fp32
     else if (training.framework == Framework::torchtune) out.buffers += grads;
-  } else if (layout.zero >= 1 && several) {
+  } else if (parallelism.zero >= 1 && several) {
     out.buffers = training.framework == Framework::deepspeed ? 2 * k_bucket : std::min(k_bucket, half * out.params);
   }
   // An optimizer that runs inside backward keeps one gradient at a time; a tied embedding's has to wait for its other end.
   if (training.method == Method::full && facts.bytes.grad == 0)
-    out.buffers += half * std::max(facts.count.embedding, facts.count.head) * (facts.count.head > 0 ? 1 : 2) / layout.tp;
-  if (training.framework == Framework::ddp && layout.zero == 0 && several)
+    out.buffers += half * std::max(facts.count.embedding, facts.count.head) * (facts.count.head > 0 ? 1 : 2) / parallelism.tp;
+  if (training.framework == Framework::ddp && parallelism.zero == 0 && several)
     out.buffers = out.params * 4;  // the buckets that gradients are copied into
-  if (training.framework == Framework::fsdp2 && layout.pp > 1 && layout.zero >= 1)
+  if (training.framework == Framework::fsdp2 && parallelism.pp > 1 && parallelism.zero >= 1)
     out.buffers += out.params * (half + 4);  // FSDP2 inside a pipeline keeps parameters and gradients gathered
 }
 }  // namespace
 
-Memory memory_of(const Training& training, const MemoryFacts& facts, const Layout& layout) {
+Memory memory_of(const Training& training, const MemoryFacts& facts, const Parallelism& parallelism) {
   Memory out;
   out.constants = facts.constants;
-  out.params = most_params(training, facts, layout);
-  keep_states(training, facts, layout, out);
-  keep_buffers(training, facts, layout, out);
+  out.params = most_params(training, facts, parallelism);
+  keep_states(training, facts, parallelism, out);
+  keep_buffers(training, facts, parallelism, out);
   // DeepSpeed copies the gradients of its part into fp32 for the step, when the activations are gone.
   if (training.framework == Framework::megatron_deepspeed || training.framework == Framework::deepspeed)
     out.step_copy = training.method != Method::full || training.precision == Precision::fp32
                         ? 0
-                        : 4 * out.params / (layout.zero >= 1 ? static_cast<double>(layout.dp) * layout.cp : 1);
+                        : 4 * out.params / (parallelism.zero >= 1 ? static_cast<double>(parallelism.dp) * parallelism.cp : 1);
   const Model& model = training.model;
   if (!model.known_shape()) return out;
-  const Stages stages = stages_of(model.layers, layout.pp);
-  const double in_flight = static_cast<double>(std::min<std::int64_t>(layout.pp, micro_batches(training, layout)));
+  const Stages stages = stages_of(model.layers, parallelism.pp);
+  const double in_flight = static_cast<double>(std::min<std::int64_t>(parallelism.pp, micro_batches(training, parallelism)));
   const double interleaved =
-      layout.virtual_stages > 1 ? 1 + (layout.pp - 1.0) / (layout.pp * layout.virtual_stages) : 1;
-  const double each = layer_activations(training, layout);
+      parallelism.virtual_stages > 1 ? 1 + (parallelism.pp - 1.0) / (parallelism.pp * parallelism.virtual_stages) : 1;
+  const double each = layer_activations(training, parallelism);
   const double held = stages.first * in_flight * interleaved;
   out.activations = each * held;
-  if (layout.offload == Offload::activations) {
+  if (parallelism.offload == Offload::activations) {
     // One layer's are on their way while the next one's are made.
     out.activations = each * std::min(held, 2.0);
     out.offloaded += each * held - out.activations;
   }
-  Layout whole = layout;
+  Parallelism whole = parallelism;
   whole.recompute = Recompute::none;
-  out.working = layout.recompute == Recompute::full ? everything_of_a_layer(training, whole) : 0;
-  const double tokens = static_cast<double>(training.sequence) / layout.cp * layout.micro_batch;
-  const double logits = logit_bytes(training) * tokens * static_cast<double>(model.vocab) / layout.tp;
-  if (layout.pp == 1) {
+  out.working = parallelism.recompute == Recompute::full ? everything_of_a_layer(training, whole) : 0;
+  const double tokens = static_cast<double>(training.sequence) / parallelism.cp * parallelism.micro_batch;
+  const double logits = logit_bytes(training) * tokens * static_cast<double>(model.vocab) / parallelism.tp;
+  if (parallelism.pp == 1) {
     out.logits = logits;
     return out;
   }
@@ -265,8 +265,8 @@ Memory memory_of(const Training& training, const MemoryFacts& facts, const Layou
   return out;
 }
 
-Memory memory_of(const Training& training, const Layout& layout) {
-  return memory_of(training, memory_facts(training), layout);
+Memory memory_of(const Training& training, const Parallelism& parallelism) {
+  return memory_of(training, memory_facts(training), parallelism);
 }
 
 }  // namespace gridctl::plan

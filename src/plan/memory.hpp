@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a layout keeps in the memory of its most loaded GPU. Pure. Formulas: ZeRO (arXiv 1910.02054) for the states,
+// What a parallelism keeps in the memory of its most loaded GPU. Pure. Formulas: ZeRO (arXiv 1910.02054) for the states,
 // Korthikanti et al. (2205.05198) for the activations, both with what flash attention, gated MLPs, grouped heads and
 // mixtures change.
 #pragma once
 
-#include "plan/layout.hpp"
+#include "plan/parallelism.hpp"
 
 namespace gridctl::plan {
 
@@ -36,8 +36,8 @@ struct Memory {
   [[nodiscard]] double peak() const { return constants.base + constants.overhead * allocated(); }
 };
 
-[[nodiscard]] Memory memory_of(const Training& training, const Layout& layout);
-// What does not change between the layouts of one training, for those who ask 100,000 times.
+[[nodiscard]] Memory memory_of(const Training& training, const Parallelism& parallelism);
+// What does not change between the parallelisms of one training, for those who ask 100,000 times.
 struct MemoryFacts {
   StateBytes bytes;
   ParamCount count;
@@ -48,10 +48,10 @@ struct MemoryFacts {
   MemoryConstants constants;
 };
 [[nodiscard]] MemoryFacts memory_facts(const Training& training);
-[[nodiscard]] Memory memory_of(const Training& training, const MemoryFacts& facts, const Layout& layout);
+[[nodiscard]] Memory memory_of(const Training& training, const MemoryFacts& facts, const Parallelism& parallelism);
 
 // Bytes of one layer's activations for one micro-batch that stay until backward.
-[[nodiscard]] double layer_activations(const Training& training, const Layout& layout);
+[[nodiscard]] double layer_activations(const Training& training, const Parallelism& parallelism);
 
 // Parameters of LoRA adapters of a rank on every linear layer.
 [[nodiscard]] double lora_parameters(const Model& model, int rank);

@@ -22,9 +22,9 @@ double usd_per_hour(std::span<const Question> groups, const Mixed& mixed) {
   double sum = 0;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const MixedPart& part = mixed.parts[i];
-    const double gpus = mixed.by_layers() ? static_cast<double>(part.layout.dp) * part.layout.tp *
+    const double gpus = mixed.by_layers() ? static_cast<double>(part.parallelism.dp) * part.parallelism.tp *
                                                 static_cast<double>(part.layers.size())
-                                          : part.layout.gpus();
+                                          : part.parallelism.gpus();
     sum += gpus * groups[i].usd_per_gpu_hour;
   }
   return sum;
@@ -40,7 +40,7 @@ double exchange_between(std::span<const Question> groups, std::span<const Plan> 
   const double bytes = 2 * (k - 1) / k * params * (training.precision == Precision::fp32 ? 4 : 2);
   double rate = 1e300;
   for (std::size_t i = 0; i < groups.size(); ++i)
-    rate = std::min(rate, groups[i].cluster.inter_link * best[i].layout.gpus());
+    rate = std::min(rate, groups[i].cluster.inter_link * best[i].parallelism.gpus());
   return bytes / rate;
 }
 }  // namespace
@@ -49,7 +49,7 @@ std::optional<Mixed> mix_batches(std::span<const Question> groups, std::span<con
   std::int64_t unit = 1;
   std::vector<double> speeds;
   for (const Plan& plan : best) {
-    unit = std::lcm(unit, static_cast<std::int64_t>(plan.layout.dp) * plan.layout.micro_batch);
+    unit = std::lcm(unit, static_cast<std::int64_t>(plan.parallelism.dp) * plan.parallelism.micro_batch);
     if (unit > k_batch_max) return std::nullopt;
     speeds.push_back(plan.tokens_per_s);
   }
@@ -62,8 +62,8 @@ std::optional<Mixed> mix_batches(std::span<const Question> groups, std::span<con
     if (shares[i] == 0) return std::nullopt;  // so slow that it would have nothing to do
     Question own = groups[i];
     own.training.batch = shares[i] * unit;
-    const Plan plan = plan_of(own, facts_of(own), best[i].layout);
-    out.parts.push_back({best[i].layout, own.training.batch, {}, plan.time.seconds, plan.memory.peak()});
+    const Plan plan = plan_of(own, facts_of(own), best[i].parallelism);
+    out.parts.push_back({best[i].parallelism, own.training.batch, {}, plan.time.seconds, plan.memory.peak()});
     out.seconds = std::max(out.seconds, plan.time.seconds);
     batch += own.training.batch;
   }
@@ -80,25 +80,25 @@ class Pipeline {
  public:
   Pipeline(std::span<const Question> groups, std::span<const TimingFacts> facts) : groups_(groups), facts_(facts) {}
 
-  std::optional<Mixed> with(Layout layout) const {
+  std::optional<Mixed> with(Parallelism parallelism) const {
     std::vector<int> stages;
     for (const Question& group : groups_)
-      stages.push_back(group.nodes * group.cluster.gpus_per_node / (layout.dp * layout.tp));
-    layout.pp = std::accumulate(stages.begin(), stages.end(), 0);
+      stages.push_back(group.nodes * group.cluster.gpus_per_node / (parallelism.dp * parallelism.tp));
+    parallelism.pp = std::accumulate(stages.begin(), stages.end(), 0);
     const Training& training = groups_.front().training;
-    if (std::ranges::count(stages, 0) > 0 || layout.pp > training.model.layers || !possible(training, layout))
+    if (std::ranges::count(stages, 0) > 0 || parallelism.pp > training.model.layers || !possible(training, parallelism))
       return std::nullopt;
     std::vector<double> speeds;
     std::vector<int> most;
     std::vector<Plan> even;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
-      even.push_back(plan_of(groups_[i], facts_[i], layout));
+      even.push_back(plan_of(groups_[i], facts_[i], parallelism));
       speeds.insert(speeds.end(), static_cast<std::size_t>(stages[i]), 1 / computing(even.back()));
       most.insert(most.end(), static_cast<std::size_t>(stages[i]), layers_held(i, even.back()));
     }
     const auto layers = layers_by_speed(training.model.layers, speeds, most);
     if (!layers) return std::nullopt;
-    return composed(layout, stages, even, *layers);
+    return composed(parallelism, stages, even, *layers);
   }
 
  private:
@@ -108,21 +108,21 @@ class Pipeline {
   // Of the layers that an even division gives a stage, as many more or fewer as the memory of the group has room for.
   int layers_held(std::size_t group, const Plan& even) const {
     const Memory& m = even.memory;
-    const double share = stages_of(groups_.front().training.model.layers, even.layout.pp).most;
+    const double share = stages_of(groups_.front().training.model.layers, even.parallelism.pp).most;
     const double each = (m.states() + m.activations) * m.constants.overhead / share;
     const double fixed = m.peak() - each * share;
     const double room = groups_[group].cluster.device.memory * (1 - k_memory_margin) - fixed;
     return std::clamp(static_cast<int>(room / each), 0, groups_.front().training.model.layers);
   }
 
-  Mixed composed(const Layout& layout, const std::vector<int>& stages, const std::vector<Plan>& even,
+  Mixed composed(const Parallelism& parallelism, const std::vector<int>& stages, const std::vector<Plan>& even,
                  const std::vector<int>& layers) const {
     const Training& training = groups_.front().training;
-    const double share = stages_of(training.model.layers, layout.pp).most;
+    const double share = stages_of(training.model.layers, parallelism.pp).most;
     Mixed out;
     std::size_t at = 0;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
-      MixedPart part{layout, training.batch, {}, 0, 0};
+      MixedPart part{parallelism, training.batch, {}, 0, 0};
       for (int s = 0; s < stages[i]; ++s) part.layers.push_back(layers[at++]);
       const double most = *std::ranges::max_element(part.layers) / share;
       const Memory& m = even[i].memory;

@@ -13,7 +13,7 @@ namespace gridctl::plan {
 
 // What one group of like machines does in it.
 struct MixedPart {
-  Layout layout;           // of the group's replicas; of layers: of one pipeline, the same in every part
+  Parallelism parallelism;           // of the group's replicas; of layers: of one pipeline, the same in every part
   std::int64_t batch = 0;  // sequences of a step; of layers: the whole batch
   std::vector<int> layers;  // of each of its stages; empty: every replica has all
   double seconds = 0;      // what the group computes in a step

@@ -26,7 +26,7 @@ Learned learn(std::span<const FinishedRun> runs, const Training& training, const
     const Result<Row> row = read_row(run.row);
     if (!row || row->training.framework != training.framework) continue;
     if (run.measured.peak_bytes)
-      peaks.push_back({memory_of(row->training, row->layout).allocated(), *run.measured.peak_bytes});
+      peaks.push_back({memory_of(row->training, row->parallelism).allocated(), *run.measured.peak_bytes});
     const double tokens =
         static_cast<double>(row->training.batch) * static_cast<double>(row->training.sequence);
     const std::optional<double> step = run.measured.step_s         ? run.measured.step_s
@@ -36,7 +36,7 @@ Learned learn(std::span<const FinishedRun> runs, const Training& training, const
         row->training.precision != training.precision)
       continue;
     const TimingFacts facts = timing_facts(row->training, row->cluster);
-    timed.push_back({terms_of(row->training, facts, row->cluster, row->layout), *step});
+    timed.push_back({terms_of(row->training, facts, row->cluster, row->parallelism), *step});
   }
   Learned out;
   out.timed = timed.size();

@@ -160,8 +160,8 @@ void read_training(const JsonFields& fields, Row& row) {
   t.model.positions = t.model.learned_positions ? t.sequence : 0;
 }
 
-void read_layout(const JsonFields& fields, Row& row) {
-  Layout& l = row.layout;
+void read_parallelism(const JsonFields& fields, Row& row) {
+  Parallelism& l = row.parallelism;
   Training& t = row.training;
   l.tp = degree(fields, "tp", 1);
   l.pp = degree(fields, "pp", 1);
@@ -213,7 +213,7 @@ void read_machines(const JsonFields& fields, Row& row) {
     device.memory = given.memory;
     device.flops_bf16 = given.flops_bf16;
   } else if (memory) device.memory = *memory * k_giga;
-  const int per_node = degree(fields, "gpus_per_node", std::min(8, row.layout.gpus()));
+  const int per_node = degree(fields, "gpus_per_node", std::min(8, row.parallelism.gpus()));
   row.cluster = cluster_of(device, model, per_node);
   if (const auto link = inter_link_of(fields.text("interconnect"), per_node)) row.cluster.inter_link = *link;
 }
@@ -225,7 +225,7 @@ void check_row(const Row& row, const JsonFields& fields) {
     throw BadField("layers and hidden belong together");
   for (const std::string& fault : faults_of(row.training.model)) throw BadField(fault);
   // Published tables have batches that do not divide, and ZeRO in pipelines: those are rounded, not refused.
-  const Layout& l = row.layout;
+  const Parallelism& l = row.parallelism;
   const Model& m = row.training.model;
   const auto no = [](std::string text) { throw BadField(std::move(text)); };
   if (m.known_shape() && m.heads % l.tp != 0)
@@ -247,13 +247,13 @@ void check_row(const Row& row, const JsonFields& fields) {
 // What was not said: what the framework's own recipes do, else as little as fits.
 void choose_recompute(Row& row) {
   if (row.training.framework == Framework::torchtune) {
-    row.layout.recompute = Recompute::full;  // enable_activation_checkpointing is true in its configurations
+    row.parallelism.recompute = Recompute::full;  // enable_activation_checkpointing is true in its configurations
     return;
   }
   const MemoryFacts facts = memory_facts(row.training);
   for (const Recompute one : {Recompute::none, Recompute::selective, Recompute::full}) {
-    row.layout.recompute = one;
-    if (memory_of(row.training, facts, row.layout).peak() <= row.cluster.device.memory) return;
+    row.parallelism.recompute = one;
+    if (memory_of(row.training, facts, row.parallelism).peak() <= row.cluster.device.memory) return;
   }
 }
 
@@ -294,7 +294,7 @@ Result<Row> read_row(std::string_view line) {
       }
     read_shape(fields, row);
     read_training(fields, row);
-    read_layout(fields, row);
+    read_parallelism(fields, row);
     read_machines(fields, row);
     check_row(row, fields);
     row.calibrate = fields.flag("calibrate");

@@ -87,104 +87,104 @@ class Search {
         if (pp < 1 || (gpus / tp) % pp != 0) continue;
         for (const int cp : only(wanted.cp, divisors(gpus / tp / pp, long_text ? 64 : 1))) {
           if (cp < 1 || (gpus / tp / pp) % cp != 0) continue;
-          Layout layout{.dp = gpus / tp / pp / cp, .tp = tp, .pp = pp, .cp = cp, .sequence_parallel = tp > 1};
-          if (wanted.dp && *wanted.dp != layout.dp) continue;
-          for (const int ep : expert_degrees(layout)) {
-            layout.ep = ep;
-            vary(layout);
+          Parallelism parallelism{.dp = gpus / tp / pp / cp, .tp = tp, .pp = pp, .cp = cp, .sequence_parallel = tp > 1};
+          if (wanted.dp && *wanted.dp != parallelism.dp) continue;
+          for (const int ep : expert_degrees(parallelism)) {
+            parallelism.ep = ep;
+            vary(parallelism);
           }
         }
       }
     }
   }
 
-  std::vector<int> expert_degrees(const Layout& layout) const {
+  std::vector<int> expert_degrees(const Parallelism& parallelism) const {
     if (!question_.training.model.mixture()) return only(question_.wanted.ep, {1});
     std::vector<int> out;
-    for (const int ep : divisors(question_.training.model.experts, layout.dp * layout.cp))
-      if ((layout.dp * layout.cp) % ep == 0) out.push_back(ep);
+    for (const int ep : divisors(question_.training.model.experts, parallelism.dp * parallelism.cp))
+      if ((parallelism.dp * parallelism.cp) % ep == 0) out.push_back(ep);
     return only(question_.wanted.ep, out);
   }
 
-  void vary(Layout layout) {
-    const std::int64_t share = question_.training.batch / layout.dp;
+  void vary(Parallelism parallelism) {
+    const std::int64_t share = question_.training.batch / parallelism.dp;
     const std::vector<int> batches =
         only(question_.wanted.micro_batch, powers_of_two(std::max<std::int64_t>(share, 1)));
     for (const int zero : choices_.zero)
       for (const int stages : choices_.virtual_stages)
         for (const int batch : batches) {
-          layout.zero = zero;
-          layout.virtual_stages = stages;
-          layout.micro_batch = batch;
-          save_memory(layout);
+          parallelism.zero = zero;
+          parallelism.virtual_stages = stages;
+          parallelism.micro_batch = batch;
+          save_memory(parallelism);
         }
   }
 
   // Recomputing and offloading cost time: what fits with less of both is not tried with more.
-  void save_memory(Layout layout) {
+  void save_memory(Parallelism parallelism) {
     std::optional<Recompute> enough;
     for (const Offload offload : choices_.offload)
       for (const Recompute recompute : choices_.recompute) {
-        layout.offload = offload;
-        layout.recompute = recompute;
-        if (!makes_sense(layout)) continue;
+        parallelism.offload = offload;
+        parallelism.recompute = recompute;
+        if (!makes_sense(parallelism)) continue;
         ++answer_.looked_at;
-        if (enough && recompute >= *enough) note(Reason::needless, layout);
-        else if (consider(layout)) enough = recompute;
+        if (enough && recompute >= *enough) note(Reason::needless, parallelism);
+        else if (consider(parallelism)) enough = recompute;
       }
   }
 
   // Choices that only repeat another: sharding over one, interleaving of one stage, offloading what is not sharded,
   // recomputing attention scores that flash attention never keeps.
-  bool makes_sense(const Layout& layout) const {
-    if (layout.virtual_stages > 1 && layout.pp == 1 && !question_.wanted.virtual_stages) return false;
-    if (layout.zero > 0 && layout.dp * layout.cp == 1 && layout.offload != Offload::all && !question_.wanted.zero)
+  bool makes_sense(const Parallelism& parallelism) const {
+    if (parallelism.virtual_stages > 1 && parallelism.pp == 1 && !question_.wanted.virtual_stages) return false;
+    if (parallelism.zero > 0 && parallelism.dp * parallelism.cp == 1 && parallelism.offload != Offload::all && !question_.wanted.zero)
       return false;
-    if (layout.recompute == Recompute::selective && question_.training.flash_attention && by_scores_ &&
+    if (parallelism.recompute == Recompute::selective && question_.training.flash_attention && by_scores_ &&
         !question_.wanted.recompute)
       return false;
-    if (layout.offload == Offload::all && layout.zero != 3) return false;
-    return !question_.accepts || question_.accepts(layout);
+    if (parallelism.offload == Offload::all && parallelism.zero != 3) return false;
+    return !question_.accepts || question_.accepts(parallelism);
   }
 
   // Whether it can run and fits.
-  bool consider(const Layout& layout) {
-    if (!possible(question_.training, layout)) {
-      note(*reason_against(question_.training, layout), layout);
+  bool consider(const Parallelism& parallelism) {
+    if (!possible(question_.training, parallelism)) {
+      note(*reason_against(question_.training, parallelism), parallelism);
       return false;
     }
-    const Memory memory = memory_of(question_.training, facts_.memory, layout);
+    const Memory memory = memory_of(question_.training, facts_.memory, parallelism);
     if (memory.peak() > room_) {
       if (auto& smallest = answer_.rejected.smallest; !smallest || memory.peak() < smallest->memory.peak()) {
         smallest = Plan{};
-        smallest->layout = layout;
+        smallest->parallelism = parallelism;
         smallest->memory = memory;
       }
-      note(Reason::memory, layout);
+      note(Reason::memory, parallelism);
       return false;
     }
     const Cluster& cluster = question_.cluster;
     if (cluster.host_memory > 0 &&
-        memory.offloaded * std::min(layout.gpus(), cluster.gpus_per_node) > cluster.host_memory * k_host_usable) {
-      note(Reason::host_memory, layout);
+        memory.offloaded * std::min(parallelism.gpus(), cluster.gpus_per_node) > cluster.host_memory * k_host_usable) {
+      note(Reason::host_memory, parallelism);
       return false;
     }
-    keep(plan_of(question_, facts_, layout));
+    keep(plan_of(question_, facts_, parallelism));
     return true;
   }
 
-  void note(Reason reason, const Layout& layout) {
+  void note(Reason reason, const Parallelism& parallelism) {
     const auto at = static_cast<std::size_t>(reason);
-    if (answer_.rejected.count[at]++ == 0) answer_.rejected.example[at] = layout;
+    if (answer_.rejected.count[at]++ == 0) answer_.rejected.example[at] = parallelism;
   }
 
   void keep(Plan plan) {
-    if (question_.budget_usd && plan.usd > *question_.budget_usd) return note(Reason::budget, plan.layout);
+    if (question_.budget_usd && plan.usd > *question_.budget_usd) return note(Reason::budget, plan.parallelism);
     if (question_.deadline_s && plan.expected_hours() * 3600 > *question_.deadline_s)
-      return note(Reason::deadline, plan.layout);
+      return note(Reason::deadline, plan.parallelism);
     ++answer_.fitting;
     add_to_frontier(plan);
-    const auto [one, added] = answer_.by_gpus.try_emplace(plan.layout.gpus(), plan);
+    const auto [one, added] = answer_.by_gpus.try_emplace(plan.parallelism.gpus(), plan);
     if (!added && before(plan, one->second)) one->second = plan;
     std::vector<Plan>& best = answer_.best;
     if (best.size() == k_best && !before(plan, best.back())) return;
@@ -206,8 +206,8 @@ class Search {
 
   double value(const Plan& plan) const {
     switch (question_.rank) {
-      case RankBy::cost: return plan.hours * plan.layout.gpus();
-      case RankBy::expected: return plan.expected_hours() * plan.layout.gpus();
+      case RankBy::cost: return plan.hours * plan.parallelism.gpus();
+      case RankBy::expected: return plan.expected_hours() * plan.parallelism.gpus();
       case RankBy::time: break;
     }
     return plan.expected_hours();
@@ -216,7 +216,7 @@ class Search {
   // order transitive.
   bool before(const Plan& a, const Plan& b) const {
     const auto key = [this](const Plan& plan) {
-      const Layout& l = plan.layout;
+      const Parallelism& l = plan.parallelism;
       const int effort = l.pp * 8 + l.tp * 4 + l.cp * 4 + l.zero + 16 * static_cast<int>(l.offload) + l.virtual_stages;
       return std::tuple(std::floor(std::log(std::max(value(plan), 1e-12)) / 0.005), effort, value(plan));
     };
@@ -260,25 +260,25 @@ double efficiency_of(const Question& question, const TimingFacts& facts, double 
 }
 }  // namespace
 
-Plan plan_of(const Question& question, const TimingFacts& facts, const Layout& layout) {
+Plan plan_of(const Question& question, const TimingFacts& facts, const Parallelism& parallelism) {
   Plan plan;
-  plan.layout = layout;
-  plan.memory = memory_of(question.training, facts.memory, layout);
-  plan.traffic = traffic_of(question.training, facts, layout);
-  plan.time = step_time(terms_of(question.training, facts, question.cluster, layout), facts.coefficients,
-                        question.training, layout);
+  plan.parallelism = parallelism;
+  plan.memory = memory_of(question.training, facts.memory, parallelism);
+  plan.traffic = traffic_of(question.training, facts, parallelism);
+  plan.time = step_time(terms_of(question.training, facts, question.cluster, parallelism), facts.coefficients,
+                        question.training, parallelism);
   const double tokens = static_cast<double>(question.training.batch) * static_cast<double>(question.training.sequence);
   plan.tokens_per_s = tokens / plan.time.seconds;
   plan.mfu = facts.plain.model /
-             (plan.time.seconds * layout.gpus() * question.cluster.device.peak(question.training.precision));
+             (plan.time.seconds * parallelism.gpus() * question.cluster.device.peak(question.training.precision));
   plan.hours = (question.tokens > 0 ? question.tokens : tokens) / plan.tokens_per_s / 3600;
-  const double nodes = std::ceil(static_cast<double>(layout.gpus()) / question.cluster.gpus_per_node);
+  const double nodes = std::ceil(static_cast<double>(parallelism.gpus()) / question.cluster.gpus_per_node);
   plan.efficiency = efficiency_of(question, facts, nodes);
-  plan.usd = plan.expected_hours() * layout.gpus() * question.usd_per_gpu_hour;
+  plan.usd = plan.expected_hours() * parallelism.gpus() * question.usd_per_gpu_hour;
   return plan;
 }
 
-std::optional<Reason> reason_against(const Training& training, const Layout& l) {
+std::optional<Reason> reason_against(const Training& training, const Parallelism& l) {
   const Model& m = training.model;
   if ((m.heads > 0 && m.heads % l.tp != 0) || m.hidden % l.tp != 0) return Reason::heads;
   if (l.pp * l.virtual_stages > std::max(m.layers, 1)) return Reason::layers;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which layouts of a training fit some machines, and which is quickest or cheapest. Pure.
+// Which parallelisms of a training fit some machines, and which is quickest or cheapest. Pure.
 #pragma once
 
 #include <array>
@@ -52,12 +52,12 @@ struct Question {
   std::optional<Terms> coefficients;  // refitted from runs of the user's own
   std::optional<MemoryConstants> constants;  // the same
   std::optional<double> budget_usd, deadline_s;
-  // Other layouts are not looked at; empty: all are.
-  std::function<bool(const Layout&)> accepts;
+  // Other parallelisms are not looked at; empty: all are.
+  std::function<bool(const Parallelism&)> accepts;
 };
 
 struct Plan {
-  Layout layout;
+  Parallelism parallelism;
   Memory memory;
   StepTime time;
   Traffic traffic;
@@ -89,7 +89,7 @@ struct Rejections {
   std::array<std::size_t, static_cast<std::size_t>(Reason::count)> count{};
   // Of those that need too much memory, the one that needs least; and of all others the first.
   std::optional<Plan> smallest;
-  std::array<std::optional<Layout>, static_cast<std::size_t>(Reason::count)> example{};
+  std::array<std::optional<Parallelism>, static_cast<std::size_t>(Reason::count)> example{};
 };
 
 struct Answer {
@@ -106,14 +106,14 @@ inline constexpr std::size_t k_best = 20;
 // What contradicts the model, the batch or the number of GPUs in the parts that were given, one line each.
 [[nodiscard]] std::vector<std::string> faults_of_wanted(const Question& question);
 
-// One layout, whether it fits or not. REQUIRES: possible(training, layout).
-[[nodiscard]] Plan plan_of(const Question& question, const TimingFacts& facts, const Layout& layout);
-[[nodiscard]] std::optional<Reason> reason_against(const Training& training, const Layout& layout);
+// One parallelism, whether it fits or not. REQUIRES: possible(training, parallelism).
+[[nodiscard]] Plan plan_of(const Question& question, const TimingFacts& facts, const Parallelism& parallelism);
+[[nodiscard]] std::optional<Reason> reason_against(const Training& training, const Parallelism& parallelism);
 
-// Why this layout, as the mission's rule has it: fits one GPU, data parallel; else sharding, tensor parallelism within
+// Why this parallelism, as the mission's rule has it: fits one GPU, data parallel; else sharding, tensor parallelism within
 // a node, pipelines across. One sentence a line.
 [[nodiscard]] std::vector<std::string> explain_choice(const Question& question, const Plan& plan);
-// Each rejected kind of layout with its count, its example and the numbers.
+// Each rejected kind of parallelism with its count, its example and the numbers.
 [[nodiscard]] std::vector<std::string> explain_rejections(const Question& question, const Answer& answer);
 
 }  // namespace gridctl::plan

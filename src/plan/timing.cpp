@@ -20,13 +20,13 @@ constexpr double k_context_seen = 0.3;
 double& at(Terms& terms, Term term) { return terms[static_cast<std::size_t>(term)]; }
 double at(const Terms& terms, Term term) { return terms[static_cast<std::size_t>(term)]; }
 
-double tokens_of(const Training& training, const Layout& layout) {
-  return static_cast<double>(training.sequence) / layout.cp * layout.micro_batch;
+double tokens_of(const Training& training, const Parallelism& parallelism) {
+  return static_cast<double>(training.sequence) / parallelism.cp * parallelism.micro_batch;
 }
 // Forward once, backward twice; forward again where everything is recomputed.
-double passes_of(const Training& training, const Layout& layout) {
+double passes_of(const Training& training, const Parallelism& parallelism) {
   const double backward = training.method == Method::full ? 2 : 1;  // no gradients of frozen weights
-  return 1 + backward + (layout.recompute == Recompute::full ? 1 : 0);
+  return 1 + backward + (parallelism.recompute == Recompute::full ? 1 : 0);
 }
 double active_params_of_layer(const Training& training, const MemoryFacts& facts) {
   const Model& m = training.model;
@@ -90,39 +90,39 @@ TimingFacts timing_facts(const Training& training, const Cluster& cluster) {
   return out;
 }
 
-Traffic traffic_of(const Training& training, const TimingFacts& facts, const Layout& layout) {
+Traffic traffic_of(const Training& training, const TimingFacts& facts, const Parallelism& parallelism) {
   Traffic out;
   const double half = training.precision == Precision::fp32 ? 4 : 2;
-  const double sbh = tokens_of(training, layout) * std::max(training.model.hidden, 1);
-  const double t = layout.tp;
+  const double sbh = tokens_of(training, parallelism) * std::max(training.model.hidden, 1);
+  const double t = parallelism.tp;
   // Four all-reduces (two forward, two backward), half as many again when the forward pass is repeated.
-  const double times = layout.recompute == Recompute::full ? 1.5 : 1;
+  const double times = parallelism.recompute == Recompute::full ? 1.5 : 1;
   out.tensor = 4 * 2 * (t - 1) / t * sbh * half * times;
-  if (layout.cp > 1) {  // keys and values go round the ring, forward and backward
+  if (parallelism.cp > 1) {  // keys and values go round the ring, forward and backward
     const Model& m = training.model;
     const double kv = m.heads > 0 ? 2.0 * std::max(m.kv_heads, 1) * m.dim_of_head() : 2.0 * m.hidden;
-    out.context = 3 * half * tokens_of(training, layout) * (layout.cp - 1) * kv / t;
+    out.context = 3 * half * tokens_of(training, parallelism) * (parallelism.cp - 1) * kv / t;
   }
   // Tokens go to their experts and come back, forward and backward.
-  if (layout.ep > 1) out.experts = 4 * half * sbh / t * training.model.experts_per_token * (layout.ep - 1) / layout.ep;
-  out.pipeline = layout.pp > 1 ? 2 * half * sbh / t : 0;
-  const double share = facts.memory.count.total / (t * layout.pp);
-  const double trained = training.method == Method::full ? share : facts.memory.trainable / (t * layout.pp);
-  const double d = static_cast<double>(layout.dp) * layout.cp;
+  if (parallelism.ep > 1) out.experts = 4 * half * sbh / t * training.model.experts_per_token * (parallelism.ep - 1) / parallelism.ep;
+  out.pipeline = parallelism.pp > 1 ? 2 * half * sbh / t : 0;
+  const double share = facts.memory.count.total / (t * parallelism.pp);
+  const double trained = training.method == Method::full ? share : facts.memory.trainable / (t * parallelism.pp);
+  const double d = static_cast<double>(parallelism.dp) * parallelism.cp;
   const double ring = (d - 1) / d;
-  const auto steps = static_cast<double>(micro_batches(training, layout));
-  if (layout.zero == 3 && layout.pp > 1 && shards_in_pipelines(training.framework)) {
+  const auto steps = static_cast<double>(micro_batches(training, parallelism));
+  if (parallelism.zero == 3 && parallelism.pp > 1 && shards_in_pipelines(training.framework)) {
     out.data = ring * (half * share + 4 * trained);
     out.data_message = half * share / std::max(training.model.layers, 1);
-  } else if (layout.zero == 3) {
+  } else if (parallelism.zero == 3) {
     out.data = ring * half * steps * (2 * share + trained);
     out.data_message = training.model.layers > 0 ? half * share / training.model.layers : half * share;
   } else {
     // Gradients in the width they are kept in, and back the parameters in half; both in a ring.
     // Whoever keeps only his share of the gradients passes the others on after each micro-batch.
     const double grads = facts.memory.bytes.grad > 0 ? std::min(facts.memory.bytes.grad, 4.0) : half;
-    const double passed = layout.zero == 2 && layout.pp == 1 ? steps : 1;
-    out.data = ring * trained * (grads * passed + (layout.zero == 0 ? grads : half));
+    const double passed = parallelism.zero == 2 && parallelism.pp == 1 ? steps : 1;
+    out.data = ring * trained * (grads * passed + (parallelism.zero == 0 ? grads : half));
     out.data_message = std::min(out.data / 2, 25e6 * 4);
   }
   return out;
@@ -130,12 +130,12 @@ Traffic traffic_of(const Training& training, const TimingFacts& facts, const Lay
 
 namespace {
 // Seconds at full rates of what one micro-batch costs in the most loaded stage.
-void add_computing(const Training& training, const TimingFacts& facts, const Cluster& cluster, const Layout& layout,
+void add_computing(const Training& training, const TimingFacts& facts, const Cluster& cluster, const Parallelism& parallelism,
                    double slots, Terms& out) {
   const Model& m = training.model;
-  const double tokens = tokens_of(training, layout), t = layout.tp;
-  const double passes = passes_of(training, layout);
-  const double layers = m.known_shape() ? static_cast<double>(m.layers) / layout.pp : 1.0 / layout.pp;
+  const double tokens = tokens_of(training, parallelism), t = parallelism.tp;
+  const double passes = passes_of(training, parallelism);
+  const double layers = m.known_shape() ? static_cast<double>(m.layers) / parallelism.pp : 1.0 / parallelism.pp;
   const double peak = cluster.device.peak(training.precision);
   const double peak_attention =
       cluster.device.peak(training.precision == Precision::fp32 ? Precision::fp32 : Precision::bf16);
@@ -144,7 +144,7 @@ void add_computing(const Training& training, const TimingFacts& facts, const Clu
   const double sequence = static_cast<double>(training.sequence);
   const double count = slots * layers;
   at(out, Term::gemm) = count * passes * 2 * active_params_of_layer(training, facts.memory) * tokens / t / peak;
-  const double attention_passes = 3 + (layout.recompute == Recompute::none ? 0 : 1);
+  const double attention_passes = 3 + (parallelism.recompute == Recompute::none ? 0 : 1);
   // Only the causal half is computed by flash attention.
   if (training.flash_attention)
     at(out, Term::attention) = count * attention_passes * 2 * sequence * width * tokens / t / peak_attention;
@@ -153,8 +153,8 @@ void add_computing(const Training& training, const TimingFacts& facts, const Clu
     at(out, Term::scores) = count * attention_passes * score_bytes / cluster.device.memory_rate;
   }
   at(out, Term::elementwise) =
-      count * passes * 20 * wide * tokens * m.hidden / (layout.sequence_parallel ? t : 1) / cluster.device.memory_rate;
-  at(out, Term::launches) = count * k_launch * (layout.recompute == Recompute::full ? 4.0 / 3 : 1);
+      count * passes * 20 * wide * tokens * m.hidden / (parallelism.sequence_parallel ? t : 1) / cluster.device.memory_rate;
+  at(out, Term::launches) = count * k_launch * (parallelism.recompute == Recompute::full ? 4.0 / 3 : 1);
   if (m.heads > 0 && m.dim_of_head() % 8 != 0)
     at(out, Term::misaligned) = count * attention_passes * 4 * sequence * width * tokens / t / peak_attention;
   const double head = static_cast<double>(m.vocab) * m.hidden;
@@ -162,75 +162,75 @@ void add_computing(const Training& training, const TimingFacts& facts, const Clu
 }
 
 // A ring of d ranks hands each message on d times. ZeRO-3 gathers layer by layer.
-double latency_of(const Training& training, const Layout& layout, bool inside) {
-  const double d = static_cast<double>(layout.dp) * layout.cp;
+double latency_of(const Training& training, const Parallelism& parallelism, bool inside) {
+  const double d = static_cast<double>(parallelism.dp) * parallelism.cp;
   if (d <= 1) return 0;
   const double hop = inside ? k_hop_near : k_hop_far;
-  const double layers = std::max(training.model.layers, 1) / static_cast<double>(layout.pp);
-  if (layout.zero < 3) return 2 * d * hop * std::max(1.0, layers / 4);
-  return 3 * layers * d * hop * static_cast<double>(micro_batches(training, layout));
+  const double layers = std::max(training.model.layers, 1) / static_cast<double>(parallelism.pp);
+  if (parallelism.zero < 3) return 2 * d * hop * std::max(1.0, layers / 4);
+  return 3 * layers * d * hop * static_cast<double>(micro_batches(training, parallelism));
 }
 }  // namespace
 
-Terms terms_of(const Training& training, const TimingFacts& facts, const Cluster& cluster, const Layout& layout) {
+Terms terms_of(const Training& training, const TimingFacts& facts, const Cluster& cluster, const Parallelism& parallelism) {
   Terms out{};
-  const double steps = static_cast<double>(micro_batches(training, layout));
-  const double slots = steps + (layout.pp - 1.0) / layout.virtual_stages;
-  add_computing(training, facts, cluster, layout, slots, out);
-  const Traffic traffic = traffic_of(training, facts, layout);
+  const double steps = static_cast<double>(micro_batches(training, parallelism));
+  const double slots = steps + (parallelism.pp - 1.0) / parallelism.virtual_stages;
+  add_computing(training, facts, cluster, parallelism, slots, out);
+  const Traffic traffic = traffic_of(training, facts, parallelism);
   const double layers = std::max(training.model.layers, 1);
   // A tensor parallel group lies in one domain of fast links if it fits, a context parallel one around it. What goes
   // round a context ring is needed one attention later, so that most of it is hidden.
   const double near = cluster.node_link * k_ring, far = cluster.inter_link * k_ring;
-  const double context_link = layout.tp * layout.cp > cluster.fast_domain ? far : near;
-  at(out, Term::tensor) = slots * layers / layout.pp *
-                          (traffic.tensor / (layout.tp > cluster.fast_domain ? far : near) +
+  const double context_link = parallelism.tp * parallelism.cp > cluster.fast_domain ? far : near;
+  at(out, Term::tensor) = slots * layers / parallelism.pp *
+                          (traffic.tensor / (parallelism.tp > cluster.fast_domain ? far : near) +
                            k_context_seen * traffic.context / context_link);
-  if (layout.ep > 1)
+  if (parallelism.ep > 1)
     at(out, Term::tensor) +=
-        slots * layers / layout.pp * traffic.experts / (layout.tp * layout.ep > cluster.fast_domain ? far : near);
+        slots * layers / parallelism.pp * traffic.experts / (parallelism.tp * parallelism.ep > cluster.fast_domain ? far : near);
   // Of a data-parallel group `together` ranks lie in one domain. A ring enters a domain once, through the cards of all
   // its ranks in it, and passes each rank inside.
   const double together =
-      std::clamp(cluster.fast_domain / static_cast<double>(layout.tp), 1.0, static_cast<double>(layout.dp) * layout.cp);
-  const bool inside = layout.gpus() <= cluster.fast_domain;
-  const bool by_module = layout.zero == 3 && training.framework == Framework::deepspeed;
+      std::clamp(cluster.fast_domain / static_cast<double>(parallelism.tp), 1.0, static_cast<double>(parallelism.dp) * parallelism.cp);
+  const bool inside = parallelism.gpus() <= cluster.fast_domain;
+  const bool by_module = parallelism.zero == 3 && training.framework == Framework::deepspeed;
   const double data_link = (inside ? near : std::min(near, together * far)) * (by_module ? k_small_messages : 1);
-  if (layout.pp > 1)
+  if (parallelism.pp > 1)
     at(out, Term::pipeline) =
-        slots * layout.virtual_stages * traffic.pipeline / (layout.gpus() <= cluster.fast_domain ? near : far);
-  const double data = traffic.data / data_link + latency_of(training, layout, inside);
+        slots * parallelism.virtual_stages * traffic.pipeline / (parallelism.gpus() <= cluster.fast_domain ? near : far);
+  const double data = traffic.data / data_link + latency_of(training, parallelism, inside);
   const double computing = dot(out, facts.coefficients);
   // Smoothly the larger of the two: neither hides perfectly behind the other near the point where they are equal.
   const double room =
       computing * (by_module          ? k_hide_modules
-                   : layout.zero == 3 ? k_hide_gathers
-                   : layout.zero == 2 ? k_hide_gradients
-                                      : k_hide_gradients / (layout.zero == 0 ? steps : std::sqrt(steps)));
+                   : parallelism.zero == 3 ? k_hide_gathers
+                   : parallelism.zero == 2 ? k_hide_gradients
+                                      : k_hide_gradients / (parallelism.zero == 0 ? steps : std::sqrt(steps)));
   const double both = std::sqrt(std::sqrt(data * data * data * data + room * room * room * room));
   at(out, Term::data) = std::max(both - room, 0.0) + 0.02 * data;
-  const double shard = layout.zero >= 1 ? static_cast<double>(layout.dp) * layout.cp : 1;
+  const double shard = parallelism.zero >= 1 ? static_cast<double>(parallelism.dp) * parallelism.cp : 1;
   const double own = (training.method == Method::full ? facts.memory.count.total : facts.memory.trainable) /
-                     (layout.tp * layout.pp) / shard;
-  const bool on_host = layout.offload == Offload::optimizer || layout.offload == Offload::all;
+                     (parallelism.tp * parallelism.pp) / shard;
+  const bool on_host = parallelism.offload == Offload::optimizer || parallelism.offload == Offload::all;
   const double rate = on_host ? cluster.host_link : cluster.device.memory_rate;
   at(out, Term::optimizer) = own * 2 * (facts.memory.bytes.optimizer + facts.memory.bytes.grad) / rate;
-  if (layout.offload == Offload::all) {
+  if (parallelism.offload == Offload::all) {
     // Each micro-batch fetches this GPU's share of the parameters twice, and sends gradients back; computing hides some.
     const double half = training.precision == Precision::fp32 ? 4 : 2;
-    const double share = facts.memory.count.total / (layout.tp * layout.pp) / shard;
+    const double share = facts.memory.count.total / (parallelism.tp * parallelism.pp) / shard;
     const double streamed = steps * half * share * (training.method == Method::full ? 3 : 2) / cluster.host_link;
     at(out, Term::data) += std::max(streamed - k_hide_gradients * computing, 0.1 * streamed);
   }
   return out;
 }
 
-StepTime step_time(const Terms& terms, const Terms& coefficients, const Training& training, const Layout& layout) {
+StepTime step_time(const Terms& terms, const Terms& coefficients, const Training& training, const Parallelism& parallelism) {
   StepTime out;
   for (std::size_t i = 0; i < k_terms; ++i) out.parts[i] = terms[i] * coefficients[i];
   for (const double part : out.parts) out.seconds += part;
-  const double steps = static_cast<double>(micro_batches(training, layout));
-  const double idle = (layout.pp - 1.0) / layout.virtual_stages;
+  const double steps = static_cast<double>(micro_batches(training, parallelism));
+  const double idle = (parallelism.pp - 1.0) / parallelism.virtual_stages;
   out.bubble = idle / (steps + idle);
   out.exposed = at(std::as_const(out.parts), Term::tensor) + at(std::as_const(out.parts), Term::data) +
                 at(std::as_const(out.parts), Term::pipeline);

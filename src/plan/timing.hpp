@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "plan/device.hpp"
-#include "plan/layout.hpp"
+#include "plan/parallelism.hpp"
 #include "plan/memory.hpp"
 
 namespace gridctl::plan {
@@ -43,7 +43,7 @@ struct Flops {
 };
 [[nodiscard]] Flops flops_of(const Training& training, const ParamCount& count, Recompute recompute);
 
-// Everything about a training that its layouts share.
+// Everything about a training that its parallelisms share.
 struct TimingFacts {
   MemoryFacts memory;
   Flops plain, selective, full;
@@ -53,7 +53,7 @@ struct TimingFacts {
 
 // Seconds at full rates. Of the data-parallel traffic only what computing cannot hide, by the coefficients of `facts`.
 [[nodiscard]] Terms terms_of(const Training& training, const TimingFacts& facts, const Cluster& cluster,
-                             const Layout& layout);
+                             const Parallelism& parallelism);
 
 // The traffic of one GPU, in bytes: what a report shows beside the times.
 struct Traffic {
@@ -64,7 +64,7 @@ struct Traffic {
   double data_message = 0;  // size of one collective of it
   double pipeline = 0;      // per micro-batch and boundary
 };
-[[nodiscard]] Traffic traffic_of(const Training& training, const TimingFacts& facts, const Layout& layout);
+[[nodiscard]] Traffic traffic_of(const Training& training, const TimingFacts& facts, const Parallelism& parallelism);
 
 struct StepTime {
   double seconds = 0;
@@ -73,7 +73,7 @@ struct StepTime {
   Terms parts{};       // seconds by term, with the coefficients
 };
 [[nodiscard]] StepTime step_time(const Terms& terms, const Terms& coefficients, const Training& training,
-                                 const Layout& layout);
+                                 const Parallelism& parallelism);
 
 [[nodiscard]] double dot(const Terms& a, const Terms& b);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a layout that the user gives.
+// Parts of a parallelism that the user gives.
 #include <algorithm>
 #include <cstdlib>
 
@@ -43,9 +43,9 @@ Result<Wanted> read_wanted(std::string_view text) {
 }
 
 namespace {
-// The layout of what was given alone: what was not given is 1, and divides everything.
-Layout given(const Wanted& wanted) {
-  Layout out;
+// The parallelism of what was given alone: what was not given is 1, and divides everything.
+Parallelism given(const Wanted& wanted) {
+  Parallelism out;
   out.dp = wanted.dp.value_or(1);
   out.tp = wanted.tp.value_or(1);
   out.pp = wanted.pp.value_or(1);
@@ -64,18 +64,18 @@ Layout given(const Wanted& wanted) {
 
 std::vector<std::string> faults_of_wanted(const Question& question) {
   const Wanted& wanted = question.wanted;
-  const Layout layout = given(wanted);
-  Layout asked = layout;
+  const Parallelism parallelism = given(wanted);
+  Parallelism asked = parallelism;
   if (!wanted.dp && asked.ep > 1) asked.dp = asked.ep;
   Training training = question.training;
   if (!wanted.dp) training.batch = std::max<std::int64_t>(training.batch, asked.dp);
   std::vector<std::string> out = faults_of(training, asked);
   const int most = question.nodes * question.cluster.gpus_per_node;
-  if (layout.gpus() > most)
-    out.push_back("dp*tp*pp*cp = " + std::to_string(layout.gpus()) + " is more than the " + std::to_string(most) +
+  if (parallelism.gpus() > most)
+    out.push_back("dp*tp*pp*cp = " + std::to_string(parallelism.gpus()) + " is more than the " + std::to_string(most) +
                   " GPUs");
-  if (layout.tp > question.cluster.fast_domain)
-    out.push_back("tp=" + std::to_string(layout.tp) + " is more than the " +
+  if (parallelism.tp > question.cluster.fast_domain)
+    out.push_back("tp=" + std::to_string(parallelism.tp) + " is more than the " +
                   std::to_string(question.cluster.fast_domain) + " GPUs that a fast link joins");
   if (wanted.offload == Offload::all && wanted.zero && *wanted.zero != 3)
     out.push_back("offload=all needs zero=3: only sharded parameters can lie in the host's memory");

@@ -17,7 +17,7 @@
 #include "os/mutex.hpp"
 #include "store/file_workers.hpp"
 #include "store/ignore.hpp"
-#include "store/layout.hpp"
+#include "store/cut.hpp"
 #include "store/store_state.hpp"
 
 namespace gridctl::store {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast the planner is: layouts a second on one core. `plan_bench` prints one line for each question.
+// How fast the planner is: parallelisms a second on one core. `plan_bench` prints one line for each question.
 #include <chrono>
 #include <cstdio>
 
@@ -26,7 +26,7 @@ void time_search(const char* model, const char* gpu, int nodes) {
 }
 
 // Each whole: memory, traffic, time and failures, whether it fits or not.
-void time_layouts() {
+void time_parallelisms() {
   Question question;
   question.training.model = *family("llama-3-70b");
   question.training.batch = 1024;
@@ -47,5 +47,5 @@ int main() {
   time_search("llama-3-8b", "H100 SXM5 80GB", 64);
   time_search("llama-3.1-405b", "H100 SXM5 80GB", 2048);
   time_search("deepseek-v3", "H100 SXM5 80GB", 512);
-  time_layouts();
+  time_parallelisms();
 }

@@ -153,7 +153,7 @@ TEST(Accuracy, StepTimesAfterCalibrationOnHalfOfAGroup) {
   }
 }
 
-// Narayanan 2021, table 2: at each size and number of GPUs the 3D layout is quicker than ZeRO-3.
+// Narayanan 2021, table 2: at each size and number of GPUs the 3D parallelism is quicker than ZeRO-3.
 TEST(Accuracy, ZeroThreeAgainstThreeDimensionsIsRightOnAllPairs) {
   Estimator estimator;
   std::map<std::string, double> rate;  // tokens a second and GPU

@@ -27,9 +27,9 @@ Question asked() {
   out.tokens = 1e9;
   return out;
 }
-std::map<std::string, std::string> files_of(Target target, const Layout& layout) {
+std::map<std::string, std::string> files_of(Target target, const Parallelism& parallelism) {
   const Question question = asked();
-  const Plan plan = plan_of(question, timing_facts(question.training, question.cluster), layout);
+  const Plan plan = plan_of(question, timing_facts(question.training, question.cluster), parallelism);
   const auto files = emit({target, "llama-3-8b", "H100 SXM5 80GB"}, question, plan);
   EXPECT_TRUE(files) << files.error().message;
   std::map<std::string, std::string> out;
@@ -70,8 +70,8 @@ TEST(Emit, FsdpAndAccelerateSayTheSameStrategy) {
 TEST(Emit, RefusesALayoutThatTheTargetCannotRun) {
   const Question question = asked();
   const TimingFacts facts = timing_facts(question.training, question.cluster);
-  const auto refused = [&](Target target, const Layout& layout) {
-    const auto files = emit({target, "x", ""}, question, plan_of(question, facts, layout));
+  const auto refused = [&](Target target, const Parallelism& parallelism) {
+    const auto files = emit({target, "x", ""}, question, plan_of(question, facts, parallelism));
     return files ? std::string() : files.error().message;
   };
   EXPECT_THAT(refused(Target::torchrun, {.dp = 8, .tp = 2}), HasSubstr("tp=pp=cp=ep=1"));
@@ -89,8 +89,8 @@ TEST(Emit, MegatronsFlagsAreThoseOfItsParser) {
     if (line.starts_with("--")) known.insert(line);
   ASSERT_GT(known.size(), 100U);
   Question question = asked();
-  const auto check = [&](const Layout& layout) {
-    const Plan plan = plan_of(question, timing_facts(question.training, question.cluster), layout);
+  const auto check = [&](const Parallelism& parallelism) {
+    const Plan plan = plan_of(question, timing_facts(question.training, question.cluster), parallelism);
     for (const std::string& flag : megatron_flags(question, plan))
       EXPECT_TRUE(known.contains(flag.substr(0, flag.find(' ')))) << flag;
   };

@@ -33,7 +33,7 @@ Question question(const char* model, const char* gpu, int each, int nodes, Frame
 
 Json figures_of(const Plan& plan) {
   const Memory& m = plan.memory;
-  return {{"layout", text_of(plan.layout)}, {"peak", m.peak()},           {"states", m.states()},
+  return {{"layout", text_of(plan.parallelism)}, {"peak", m.peak()},           {"states", m.states()},
           {"activations", m.activations},   {"buffers", m.buffers},       {"offloaded", m.offloaded},
           {"seconds", plan.time.seconds},   {"exposed", plan.time.exposed}, {"tokens_per_s", plan.tokens_per_s},
           {"mfu", plan.mfu},                {"hours", plan.hours},        {"efficiency", plan.efficiency},
@@ -45,10 +45,10 @@ Json figures_of(const Question& asked) {
   Json out{{"looked_at", answer.looked_at}, {"fitting", answer.fitting}, {"rejected", answer.rejected.count}};
   for (const Plan& plan : answer.best)
     if (out["best"].size() < 4) out["best"].push_back(figures_of(plan));
-  for (const Plan& plan : answer.frontier) out["frontier"].push_back(text_of(plan.layout));
-  for (const auto& [gpus, plan] : answer.by_gpus) out["by_gpus"][std::to_string(gpus)] = text_of(plan.layout);
+  for (const Plan& plan : answer.frontier) out["frontier"].push_back(text_of(plan.parallelism));
+  for (const auto& [gpus, plan] : answer.by_gpus) out["by_gpus"][std::to_string(gpus)] = text_of(plan.parallelism);
   if (answer.rejected.smallest) out["smallest"] = figures_of(*answer.rejected.smallest);
-  for (const auto& layout : answer.rejected.example) out["examples"].push_back(layout ? text_of(*layout) : "");
+  for (const auto& parallelism : answer.rejected.example) out["examples"].push_back(parallelism ? text_of(*parallelism) : "");
   if (!answer.best.empty()) out["choice"] = explain_choice(asked, answer.best.front());
   out["why_not"] = explain_rejections(asked, answer);
   return out;
@@ -88,7 +88,7 @@ Json mixtures() {
     if (!mixed) continue;
     Json one{{"seconds", mixed->seconds}, {"exchange", mixed->exchange}, {"tokens_per_s", mixed->tokens_per_s}, {"usd_per_hour", mixed->usd_per_hour}};
     for (const MixedPart& part : mixed->parts)
-      one["parts"].push_back({{"layout", text_of(part.layout)}, {"batch", part.batch}, {"layers", part.layers}, {"seconds", part.seconds}, {"peak", part.peak}});
+      one["parts"].push_back({{"layout", text_of(part.parallelism)}, {"batch", part.batch}, {"layers", part.layers}, {"seconds", part.seconds}, {"peak", part.peak}});
     out.push_back(one);
   }
   return out;

@@ -19,27 +19,27 @@ TEST(Memory, ShardingDividesWhatItsStageSays) {
   const double n = count_params(training.model).total;
   const double expected[] = {16, 4 + 12.0 / 8, 2 + 14.0 / 8, 16.0 / 8};
   for (int stage = 0; stage <= 3; ++stage) {
-    Layout layout{.dp = 8, .zero = stage};
-    EXPECT_NEAR(memory_of(training, layout).states() / n, expected[stage], 0.01) << stage;
+    Parallelism parallelism{.dp = 8, .zero = stage};
+    EXPECT_NEAR(memory_of(training, parallelism).states() / n, expected[stage], 0.01) << stage;
   }
 }
 
 TEST(Memory, OffloadMovesTheOptimizerIntoTheHostsMemory) {
   const Training training = of("llama-3-8b");
-  Layout layout{.dp = 8, .zero = 3};
-  const Memory here = memory_of(training, layout);
-  layout.offload = Offload::optimizer;
-  const Memory there = memory_of(training, layout);
+  Parallelism parallelism{.dp = 8, .zero = 3};
+  const Memory here = memory_of(training, parallelism);
+  parallelism.offload = Offload::optimizer;
+  const Memory there = memory_of(training, parallelism);
   EXPECT_EQ(there.optimizer, 0);
   EXPECT_DOUBLE_EQ(there.offloaded, here.optimizer);
 }
 
 TEST(Memory, OffloadedActivationsAreThoseOfTwoLayers) {
   const Training training = of("llama-3-8b");
-  Layout layout{.recompute = Recompute::full};
-  const Memory here = memory_of(training, layout);
-  layout.offload = Offload::activations;
-  const Memory there = memory_of(training, layout);
+  Parallelism parallelism{.recompute = Recompute::full};
+  const Memory here = memory_of(training, parallelism);
+  parallelism.offload = Offload::activations;
+  const Memory there = memory_of(training, parallelism);
   EXPECT_DOUBLE_EQ(there.activations, here.activations * 2 / training.model.layers);
   EXPECT_DOUBLE_EQ(there.activations + there.offloaded, here.activations);
   EXPECT_DOUBLE_EQ(there.states(), here.states());
@@ -75,11 +75,11 @@ TEST(Memory, AnOptimizerInsideBackwardStillNeedsTheLargestGradient) {
 
 TEST(Memory, RecomputationKeepsLessInTheOrderOfItsNames) {
   const Training training = of("llama-3-8b");
-  Layout layout;
+  Parallelism parallelism;
   double before = 1e300;
   for (const Recompute one : {Recompute::none, Recompute::selective, Recompute::full}) {
-    layout.recompute = one;
-    const double now = memory_of(training, layout).activations;
+    parallelism.recompute = one;
+    const double now = memory_of(training, parallelism).activations;
     EXPECT_LT(now, before);
     before = now;
   }
@@ -99,11 +99,11 @@ TEST(Memory, AdaptersNeedFarLessThanAllParameters) {
 
 TEST(Memory, ExpertParallelismDividesTheExpertsOnly) {
   const Training training = of("mixtral-8x7b");
-  Layout layout{.dp = 8};
-  const double whole = memory_of(training, layout).params;
-  layout.ep = 8;
+  Parallelism parallelism{.dp = 8};
+  const double whole = memory_of(training, parallelism).params;
+  parallelism.ep = 8;
   const ParamCount count = count_params(training.model);
-  EXPECT_NEAR(memory_of(training, layout).params, whole - count.experts * 7 / 8, 1e6);
+  EXPECT_NEAR(memory_of(training, parallelism).params, whole - count.experts * 7 / 8, 1e6);
 }
 
 TEST(Memory, EmbeddingsCountAsLayersWhereThatDividesThem) {

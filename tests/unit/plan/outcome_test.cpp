@@ -22,14 +22,14 @@ TEST(MeasuredOf, KnowsTheNamesThatJobsUse) {
 TEST(Learn, MovesPredictionsOfThatClassToWhatWasMeasured) {
   const Row row = *read_row(k_row);
   const TimingFacts facts = timing_facts(row.training, row.cluster);
-  const Terms terms = terms_of(row.training, facts, row.cluster, row.layout);
+  const Terms terms = terms_of(row.training, facts, row.cluster, row.parallelism);
   const double shipped = dot(terms, facts.coefficients);
-  const double peak = memory_of(row.training, row.layout).peak();
+  const double peak = memory_of(row.training, row.parallelism).peak();
   const FinishedRun run{k_row, {.step_s = shipped * 1.4, .tokens_per_s = {}, .peak_bytes = peak * 1.2}};
   const Learned learned = learn(std::vector{run}, row.training, row.cluster);
   ASSERT_TRUE(learned.coefficients && learned.constants);
   EXPECT_NEAR(dot(terms, *learned.coefficients), shipped * 1.4, shipped * 0.02);
-  Memory memory = memory_of(row.training, row.layout);
+  Memory memory = memory_of(row.training, row.parallelism);
   memory.constants = *learned.constants;
   EXPECT_NEAR(memory.peak(), peak * 1.2, peak * 0.05);
 }

@@ -130,23 +130,23 @@ TEST(RowOfATraining, IsOfHalfPrecisionByMegatron) {
 }
 
 TEST(RowOfALayout, HasAsManyReplicasAsGpusAreLeft) {
-  const Layout l = row(llama(R"("tp":2,"pp":2,"n_gpus":16)")).layout;
+  const Parallelism l = row(llama(R"("tp":2,"pp":2,"n_gpus":16)")).parallelism;
   EXPECT_EQ(l.dp, 4);
   EXPECT_EQ(l.gpus(), 16);
-  EXPECT_EQ(row(llama()).layout.dp, 1);
-  EXPECT_EQ(row(llama(R"("cp":2,"n_gpus":8)")).layout.dp, 4);
-  EXPECT_EQ(row(llama(R"("dp":3,"tp":4)")).layout.gpus(), 12);
+  EXPECT_EQ(row(llama()).parallelism.dp, 1);
+  EXPECT_EQ(row(llama(R"("cp":2,"n_gpus":8)")).parallelism.dp, 4);
+  EXPECT_EQ(row(llama(R"("dp":3,"tp":4)")).parallelism.gpus(), 12);
   EXPECT_THAT(fault(llama(R"("tp":2,"n_gpus":1)")), HasSubstr("n_gpus 1 is not dp*tp*pp*cp = 2"));
-  EXPECT_EQ(row(llama(R"("sharding":"zero2")")).layout.zero, 2);
-  EXPECT_EQ(row(llama(R"("offload":"optimizer")")).layout.offload, Offload::optimizer);
+  EXPECT_EQ(row(llama(R"("sharding":"zero2")")).parallelism.zero, 2);
+  EXPECT_EQ(row(llama(R"("offload":"optimizer")")).parallelism.offload, Offload::optimizer);
 }
 
 TEST(RowOfALayout, SplitsSequencesWhereTensorsAreSplitAndKernelsAreNew) {
-  EXPECT_TRUE(row(llama(R"("tp":2)")).layout.sequence_parallel);
-  EXPECT_FALSE(row(llama()).layout.sequence_parallel);
-  EXPECT_FALSE(row(gpt(R"("tp":2)")).layout.sequence_parallel);
-  EXPECT_TRUE(row(gpt(R"("tp":2,"flash_attention":true)")).layout.sequence_parallel);
-  EXPECT_FALSE(row(llama(R"("tp":2,"sequence_parallel":false)")).layout.sequence_parallel);
+  EXPECT_TRUE(row(llama(R"("tp":2)")).parallelism.sequence_parallel);
+  EXPECT_FALSE(row(llama()).parallelism.sequence_parallel);
+  EXPECT_FALSE(row(gpt(R"("tp":2)")).parallelism.sequence_parallel);
+  EXPECT_TRUE(row(gpt(R"("tp":2,"flash_attention":true)")).parallelism.sequence_parallel);
+  EXPECT_FALSE(row(llama(R"("tp":2,"sequence_parallel":false)")).parallelism.sequence_parallel);
 }
 
 TEST(RowOfABatch, IsOneOfEachReplicaAndEightOfEachStage) {
@@ -158,7 +158,7 @@ TEST(RowOfABatch, IsOneOfEachReplicaAndEightOfEachStage) {
 }
 
 TEST(RowOfAPipeline, IsInterleavedWhereTheBubbleWouldBeLarge) {
-  const auto stages = [](const std::string& more) { return row(llama(R"("pp":4,)" + more)).layout.virtual_stages; };
+  const auto stages = [](const std::string& more) { return row(llama(R"("pp":4,)" + more)).parallelism.virtual_stages; };
   EXPECT_EQ(stages(R"("global_batch":15)"), 4) << "less than four micro-batches for each stage";
   EXPECT_EQ(stages(R"("global_batch":16)"), 1);
   EXPECT_EQ(stages(R"("global_batch":31,"dp":2)"), 4);
@@ -167,19 +167,19 @@ TEST(RowOfAPipeline, IsInterleavedWhereTheBubbleWouldBeLarge) {
   EXPECT_TRUE(row(llama(R"("pp":4,"vpp":2)")).stages_said);
   EXPECT_FALSE(row(llama(R"("pp":4)")).stages_said);
   EXPECT_EQ(stages(R"("global_batch":8,"framework":"fsdp2")"), 1);
-  EXPECT_EQ(row(gpt(R"("pp":4,"global_batch":4)")).layout.virtual_stages, 1);
-  EXPECT_EQ(row(llama(R"("pp":16,"global_batch":16)")).layout.virtual_stages, 2) << "no more than it has layers";
-  EXPECT_EQ(row(llama(R"("global_batch":1)")).layout.virtual_stages, 1) << "there is no pipeline";
+  EXPECT_EQ(row(gpt(R"("pp":4,"global_batch":4)")).parallelism.virtual_stages, 1);
+  EXPECT_EQ(row(llama(R"("pp":16,"global_batch":16)")).parallelism.virtual_stages, 2) << "no more than it has layers";
+  EXPECT_EQ(row(llama(R"("global_batch":1)")).parallelism.virtual_stages, 1) << "there is no pipeline";
 }
 
 TEST(RowOfAPipeline, OfTorchDividesTheLocalBatchItself) {
   const auto micro = [](const std::string& more) {
-    return row(llama(R"("framework":"fsdp2","dp":2,"micro_batch":4,)" + more)).layout.micro_batch;
+    return row(llama(R"("framework":"fsdp2","dp":2,"micro_batch":4,)" + more)).parallelism.micro_batch;
   };
   EXPECT_EQ(micro(R"("pp":2,"global_batch":8)"), 1);
   EXPECT_EQ(micro(R"("pp":2,"global_batch":16)"), 4);
   EXPECT_EQ(micro(R"("pp":1,"global_batch":8)"), 4);
-  EXPECT_EQ(row(llama(R"("dp":2,"micro_batch":4,"pp":2,"global_batch":8)")).layout.micro_batch, 4) << "Megatron is told";
+  EXPECT_EQ(row(llama(R"("dp":2,"micro_batch":4,"pp":2,"global_batch":8)")).parallelism.micro_batch, 4) << "Megatron is told";
 }
 
 TEST(RowOfMachines, AreA100sUnlessSaid) {
@@ -215,13 +215,13 @@ TEST(RowOfMachines, TakesTheNetworkThatIsTold) {
 }
 
 TEST(RowOfRecomputation, IsAsTheFrameworkDoesOrTheLeastThatFits) {
-  EXPECT_EQ(row(R"({"arch":"llama","layers":2,"hidden":256,"framework":"torchtune"})").layout.recompute, Recompute::full);
-  EXPECT_EQ(row(R"({"arch":"llama","layers":2,"hidden":256})").layout.recompute, Recompute::none);
+  EXPECT_EQ(row(R"({"arch":"llama","layers":2,"hidden":256,"framework":"torchtune"})").parallelism.recompute, Recompute::full);
+  EXPECT_EQ(row(R"({"arch":"llama","layers":2,"hidden":256})").parallelism.recompute, Recompute::none);
   const Row said = row(R"({"arch":"llama","layers":2,"hidden":256,"act_recompute":"selective"})");
-  EXPECT_EQ(said.layout.recompute, Recompute::selective);
+  EXPECT_EQ(said.parallelism.recompute, Recompute::selective);
   EXPECT_TRUE(said.recompute_said);
   EXPECT_FALSE(row(llama()).recompute_said);
-  EXPECT_EQ(row(R"({"params":1e9})").layout.recompute, Recompute::none) << "nobody can tell";
+  EXPECT_EQ(row(R"({"params":1e9})").parallelism.recompute, Recompute::none) << "nobody can tell";
 }
 
 TEST(RowOfAMeasurement, IsInSecondsAndBytes) {
@@ -237,11 +237,11 @@ TEST(RowOfAMeasurement, IsInSecondsAndBytes) {
 
 TEST(RowOfATable, HasCellsThatSayNothing) {
   const Row it = row(llama(R"("tp":" ","pp":"n/a","cp":"not stated","dp":4.0,"micro_batch":2.0)"));
-  EXPECT_EQ(it.layout.tp, 1);
-  EXPECT_EQ(it.layout.pp, 1);
-  EXPECT_EQ(it.layout.cp, 1);
-  EXPECT_EQ(it.layout.dp, 4);
-  EXPECT_EQ(it.layout.micro_batch, 2);
+  EXPECT_EQ(it.parallelism.tp, 1);
+  EXPECT_EQ(it.parallelism.pp, 1);
+  EXPECT_EQ(it.parallelism.cp, 1);
+  EXPECT_EQ(it.parallelism.dp, 4);
+  EXPECT_EQ(it.parallelism.micro_batch, 2);
   EXPECT_THAT(it.notes, IsEmpty());
   EXPECT_THAT(fault(llama(R"("dp":2.5)")), HasSubstr("dp"));
   EXPECT_THAT(row(llama(R"("zzzzqqqq":1)")).notes, ElementsAre("column 'zzzzqqqq' is not known and was not used"));
@@ -250,12 +250,12 @@ TEST(RowOfATable, HasCellsThatSayNothing) {
 TEST(RowAtItsLimits, IsReadAndBeyondThemRefused) {
   EXPECT_EQ(row(R"({"model":"llama-2-7b","seq_len":4096})").training.sequence, 4096);
   EXPECT_THAT(fault(R"({"model":"llama-2-7b","seq_len":4097})"), HasSubstr("longer than the 4096"));
-  EXPECT_EQ(row(llama(R"("pp":32)")).layout.pp, 32);
+  EXPECT_EQ(row(llama(R"("pp":32)")).parallelism.pp, 32);
   EXPECT_THAT(fault(llama(R"("pp":33)")), HasSubstr("more than the 32 layers"));
   EXPECT_EQ(row(llama(R"("dp":8,"global_batch":8)")).training.batch, 8);
   EXPECT_THAT(fault(llama(R"("dp":8,"global_batch":7)")), HasSubstr("global_batch 7 is less than dp=8"));
-  EXPECT_EQ(row(R"({"arch":"moe","experts":8,"ep":4,"dp":4,"layers":2,"hidden":256})").layout.ep, 4);
-  EXPECT_EQ(row(R"({"params":1e9,"tp":3})").layout.tp, 3) << "nobody knows its heads";
+  EXPECT_EQ(row(R"({"arch":"moe","experts":8,"ep":4,"dp":4,"layers":2,"hidden":256})").parallelism.ep, 4);
+  EXPECT_EQ(row(R"({"params":1e9,"tp":3})").parallelism.tp, 3) << "nobody knows its heads";
   std::string line = llama();
   line.resize(k_row_bytes_max, ' ');
   row(line);

@@ -48,8 +48,8 @@ TEST(Row, CalibrationChangesTheRowsAfterItInItsGroupOnly) {
 TEST(Row, WhatIsNotSaidOfRecomputationIsTheLeastThatFits) {
   const std::string run =
       R"({"arch":"llama","layers":80,"hidden":8192,"ffn":28672,"heads":64,"kv_heads":8,"vocab":128256,"seq_len":8192,"gpu":"H100-SXM5-80GB","dp":64,"sharding":"zero3","framework":"fsdp2")";
-  EXPECT_EQ(read_row(run + "}")->layout.recompute, Recompute::full);
-  EXPECT_EQ(read_row(R"({"arch":"llama","layers":4,"hidden":512,"heads":8})")->layout.recompute, Recompute::none);
+  EXPECT_EQ(read_row(run + "}")->parallelism.recompute, Recompute::full);
+  EXPECT_EQ(read_row(R"({"arch":"llama","layers":4,"hidden":512,"heads":8})")->parallelism.recompute, Recompute::none);
 }
 
 struct Wrong {

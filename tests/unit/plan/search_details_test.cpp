@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// That a search looks at every layout that makes sense, and that its three ways to say what cannot run agree.
+// That a search looks at every parallelism that makes sense, and that its three ways to say what cannot run agree.
 #include <gmock/gmock.h>
 
 #include "base/text.hpp"
@@ -67,7 +67,7 @@ TEST(SearchSpace, HasOddNumbersOfGpusWhereADegreeIsOdd) {
   asked.wanted.dp = 3;
   for (const auto& [gpus, plan] : search(asked).by_gpus) {
     EXPECT_EQ(gpus % 3, 0);
-    EXPECT_EQ(plan.layout.dp, 3);
+    EXPECT_EQ(plan.parallelism.dp, 3);
   }
   EXPECT_TRUE(search(asked).by_gpus.empty()) << "16 sequences cannot be divided by three";
   asked.training.batch = 12;
@@ -77,12 +77,12 @@ TEST(SearchSpace, HasOddNumbersOfGpusWhereADegreeIsOdd) {
 
 TEST(SearchSpace, KeepsToWhatIsAccepted) {
   Question asked = question(4, 2);
-  asked.accepts = [](const Layout& layout) { return layout.tp == 2 && layout.zero == 3; };
+  asked.accepts = [](const Parallelism& parallelism) { return parallelism.tp == 2 && parallelism.zero == 3; };
   const Answer answer = search(asked);
   EXPECT_GT(answer.fitting, 0u);
   for (const Plan& plan : answer.best) {
-    EXPECT_EQ(plan.layout.tp, 2);
-    EXPECT_EQ(plan.layout.zero, 3);
+    EXPECT_EQ(plan.parallelism.tp, 2);
+    EXPECT_EQ(plan.parallelism.zero, 3);
   }
 }
 
@@ -94,7 +94,7 @@ TEST(SearchSpace, DividesLongTexts) {
     const bool wanted = !search(asked).best.empty();
     asked.wanted.cp.reset();
     std::size_t divided = 0;
-    asked.accepts = [&](const Layout& layout) { return divided += layout.cp > 1 ? 1 : 0, true; };
+    asked.accepts = [&](const Parallelism& parallelism) { return divided += parallelism.cp > 1 ? 1 : 0, true; };
     (void)search(asked);
     asked.accepts = {};
     EXPECT_TRUE(wanted);
@@ -104,7 +104,7 @@ TEST(SearchSpace, DividesLongTexts) {
   EXPECT_TRUE(divides(16386));
 }
 
-// One says what is wrong, one whether anything is, one what kind: of a grid of layouts, sound and unsound ones.
+// One says what is wrong, one whether anything is, one what kind: of a grid of parallelisms, sound and unsound ones.
 void expect_agreement(const Training& training) {
   std::size_t sound = 0, all = 0;
   for (const int dp : {1, 2, 3, 8})
@@ -115,11 +115,11 @@ void expect_agreement(const Training& training) {
             for (const int zero : {0, 1, 2, 3})
               for (const int stages : {1, 2, 4})
                 for (const int batch : {1, 2, 4, 16}) {
-                  const Layout layout{.dp = dp, .tp = tp, .pp = pp, .cp = cp, .ep = ep, .zero = zero, .virtual_stages = stages, .micro_batch = batch};
-                  const bool can = possible(training, layout);
-                  ASSERT_EQ(can, faults_of(training, layout).empty())
-                      << text_of(layout) << ": " << join(faults_of(training, layout), "; ");
-                  ASSERT_EQ(can, !reason_against(training, layout)) << text_of(layout);
+                  const Parallelism parallelism{.dp = dp, .tp = tp, .pp = pp, .cp = cp, .ep = ep, .zero = zero, .virtual_stages = stages, .micro_batch = batch};
+                  const bool can = possible(training, parallelism);
+                  ASSERT_EQ(can, faults_of(training, parallelism).empty())
+                      << text_of(parallelism) << ": " << join(faults_of(training, parallelism), "; ");
+                  ASSERT_EQ(can, !reason_against(training, parallelism)) << text_of(parallelism);
                   ++all;
                   sound += can ? 1 : 0;
                 }
@@ -140,7 +140,7 @@ TEST(WhatCannotRun, IsSaidAlikeByAllWhoSayIt) {
 
 TEST(WhatCannotRun, HasTheGravestReasonFirst) {
   const Training training = question(8, 1).training;  // 32 heads, 16 layers, 16 sequences of 4096
-  const auto reason = [&](const Layout& layout) { return reason_against(training, layout); };
+  const auto reason = [&](const Parallelism& parallelism) { return reason_against(training, parallelism); };
   EXPECT_EQ(reason({.dp = 16}), std::nullopt);
   EXPECT_EQ(reason({.tp = 3}), Reason::heads);
   EXPECT_EQ(reason({.pp = 17}), Reason::layers);

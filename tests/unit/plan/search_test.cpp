@@ -31,10 +31,10 @@ TEST(Search, OffersOnlyWhatFitsAndCanRun) {
   const Answer answer = search(asked);
   ASSERT_THAT(answer.best, Not(IsEmpty()));
   for (const Plan& plan : answer.best) {
-    EXPECT_THAT(faults_of(asked.training, plan.layout), IsEmpty()) << text_of(plan.layout);
+    EXPECT_THAT(faults_of(asked.training, plan.parallelism), IsEmpty()) << text_of(plan.parallelism);
     EXPECT_LE(plan.memory.peak(), asked.cluster.device.memory * (1 - k_memory_margin));
-    EXPECT_LE(plan.layout.gpus(), 32);
-    EXPECT_LE(plan.layout.tp, 8);
+    EXPECT_LE(plan.parallelism.gpus(), 32);
+    EXPECT_LE(plan.parallelism.tp, 8);
   }
   std::size_t rejected = 0;
   for (const std::size_t count : answer.rejected.count) rejected += count;
@@ -74,10 +74,10 @@ TEST(Search, PartsThatAreGivenAreKept) {
   const Answer answer = search(asked);
   ASSERT_THAT(answer.best, Not(IsEmpty()));
   for (const Plan& plan : answer.best) {
-    EXPECT_EQ(plan.layout.tp, 4);
-    EXPECT_EQ(plan.layout.zero, 1);
-    EXPECT_EQ(plan.layout.micro_batch, 2);
-    EXPECT_EQ(plan.layout.recompute, Recompute::full);
+    EXPECT_EQ(plan.parallelism.tp, 4);
+    EXPECT_EQ(plan.parallelism.zero, 1);
+    EXPECT_EQ(plan.parallelism.micro_batch, 2);
+    EXPECT_EQ(plan.parallelism.recompute, Recompute::full);
   }
 }
 
@@ -106,15 +106,15 @@ TEST(Search, RecomputesAndOffloadsOnlyWhatDoesNotFitWithout) {
   const Answer answer = search(asked);
   EXPECT_GT(answer.rejected.count[static_cast<std::size_t>(Reason::needless)], 0U);
   for (const Plan& plan : answer.best) {
-    EXPECT_EQ(plan.layout.offload, Offload::none) << text_of(plan.layout);
-    EXPECT_EQ(plan.layout.recompute, Recompute::none) << text_of(plan.layout);
+    EXPECT_EQ(plan.parallelism.offload, Offload::none) << text_of(plan.parallelism);
+    EXPECT_EQ(plan.parallelism.recompute, Recompute::none) << text_of(plan.parallelism);
   }
 }
 
 TEST(Search, StreamingParametersFromTheNodeTakesTime) {
   Question asked = question("llama-3-8b", "H100 SXM5 80GB", 8, 1);
   const TimingFacts facts = timing_facts(asked.training, asked.cluster);
-  const Layout kept{.dp = 1, .tp = 8, .zero = 3}, streamed{.dp = 1, .tp = 8, .zero = 3, .offload = Offload::all};
+  const Parallelism kept{.dp = 1, .tp = 8, .zero = 3}, streamed{.dp = 1, .tp = 8, .zero = 3, .offload = Offload::all};
   const Plan a = plan_of(asked, facts, kept), b = plan_of(asked, facts, streamed);
   // 256 micro-batches fetch a billion parameters twice and send their gradients, over 12 GB/s.
   EXPECT_GT(b.time.seconds - a.time.seconds, 256 * 6 * 1e9 / 12e9 * 0.1);
@@ -132,7 +132,7 @@ TEST(Search, WhatIsOffloadedMustFitTheNode) {
 TEST(Search, OfEachNumberOfGpusThereIsOnePlan) {
   const Answer answer = search(question("llama-3-8b", "H100 SXM5 80GB", 8, 4));
   EXPECT_EQ(answer.by_gpus.rbegin()->first, 32);
-  for (const auto& [gpus, plan] : answer.by_gpus) EXPECT_EQ(plan.layout.gpus(), gpus);
+  for (const auto& [gpus, plan] : answer.by_gpus) EXPECT_EQ(plan.parallelism.gpus(), gpus);
   for (std::size_t i = 2; i < answer.best.size(); ++i)  // after the choice, by what they take
     EXPECT_LE(answer.best[i - 1].expected_hours(), answer.best[i].expected_hours());
 }

@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "store/layout.hpp"
+#include "store/cut.hpp"
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "store/gc.hpp"
-#include "store/layout.hpp"
+#include "store/cut.hpp"
 #include "store/scan.hpp"
 #include "store/tree.hpp"
 #include "support/results.hpp"
