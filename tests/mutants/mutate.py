@@ -113,7 +113,7 @@ Mutant = collections.namedtuple("Mutant", "number path kind line words begin end
 
 
 def draw(options):
-    """Rooms in turn, files and places at random: small rooms get as many as large ones."""
+    """Controls in turn, files and places at random: small rooms get as many as large ones."""
     rng = random.Random(options.seed)
     rooms = collections.defaultdict(list)
     for path in sorted((TOP / "src").rglob("*.cpp")):
@@ -208,7 +208,7 @@ def build(work, mutants, wider):
     sys.exit("the build does not come to an end")
 
 
-# Rooms whose tests notice what is wrong with one that they stand on.
+# Controls whose tests notice what is wrong with one that they stand on.
 ABOVE = {"base": ["wire", "job", "config"], "os": ["store", "agent"], "wire": ["agent", "control"], "crypto": ["store", "transfer"],
          "db": ["registry"], "http": ["transfer"], "ssh": ["control"], "job": ["config", "registry", "control"],
          "sched": ["forecast", "config", "control"], "plan": ["config"], "probe": ["agent"], "store": ["transfer", "agent"],

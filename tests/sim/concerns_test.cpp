@@ -365,14 +365,14 @@ TEST(Turns, WithoutThemItWouldBe) {
 // Whatever it is good for: a job runs on one host for three minutes at most.
 class Restless : public control::Concern {
  public:
-  explicit Restless(const control::Rooms& rooms) : rooms_(rooms) {}
+  explicit Restless(const control::Controls& controls) : controls_(controls) {}
   [[nodiscard]] Duration period() const override { return std::chrono::seconds{5}; }
   void tick(BootTime) override {
-    rooms_.book.each([&](control::TrackedJob& job) {
+    controls_.book.each([&](control::TrackedJob& job) {
       const auto* running = job.in<job::Running>();
       if (running == nullptr || !running->attempt.started_at) return;
-      if (rooms_.world.clock.wall().ms - running->attempt.started_at->ms < 3 * k_min / k_ms) return;
-      rooms_.mover.ask(job, control::MoveWish{"restless", "it has been there for long"});
+      if (controls_.world.clock.wall().ms - running->attempt.started_at->ms < 3 * k_min / k_ms) return;
+      controls_.mover.ask(job, control::MoveWish{"restless", "it has been there for long"});
     });
   }
   [[nodiscard]] bool moves_for(std::string_view why) const override { return why == "restless"; }
@@ -381,13 +381,13 @@ class Restless : public control::Concern {
   }
 
  private:
-  const control::Rooms rooms_;
+  const control::Controls controls_;
 };
 
 TEST(Concern, ANewOneIsAFileAndARow) {
   std::vector<control::ConcernMaker> table(std::begin(control::k_concerns), std::end(control::k_concerns));
-  table.push_back([](const control::Rooms& rooms) -> std::unique_ptr<control::Concern> {
-    return std::make_unique<Restless>(rooms);
+  table.push_back([](const control::Controls& controls) -> std::unique_ptr<control::Concern> {
+    return std::make_unique<Restless>(controls);
   });
   Grid grid(quiet_options(), table);
   grid.add("nomad");
@@ -399,13 +399,13 @@ TEST(Concern, ANewOneIsAFileAndARow) {
 // A GPU that is gone: told by a host's health, which these hosts do not have. The concern is asked itself.
 class LosesGpu : public control::Concern {
  public:
-  explicit LosesGpu(const control::Rooms& rooms) : rooms_(rooms), gpus_(control::make_gpus(rooms)) {}
+  explicit LosesGpu(const control::Controls& controls) : controls_(controls), gpus_(control::make_gpus(controls)) {}
   void tick(BootTime) override {
-    const control::TrackedJob* job = rooms_.book.find({"blind"});
+    const control::TrackedJob* job = controls_.book.find({"blind"});
     if (done_ || job == nullptr || job->in<job::Running>() == nullptr || job->state().head.value == 0) return;
     done_ = true;
     const job::Member& member = job->state().attempt()->lead();
-    const control::FleetHost& host = *rooms_.fleet.find(member.host);
+    const control::FleetHost& host = *controls_.fleet.find(member.host);
     gpus_->gpu_lost(host, "GPU-of-nobody", "it fell off the bus");
     EXPECT_TRUE(job->in<job::Running>() != nullptr);
     gpus_->gpu_lost(host, member.gpu_uuids.front(), "it fell off the bus");
@@ -413,14 +413,14 @@ class LosesGpu : public control::Concern {
   }
 
  private:
-  const control::Rooms rooms_;
+  const control::Controls controls_;
   std::unique_ptr<control::Concern> gpus_;
   bool done_ = false;
 };
 
 TEST(Gpus, AJobLeavesAGpuThatIsGoneAtOnce) {
-  std::vector<control::ConcernMaker> table{[](const control::Rooms& rooms) -> std::unique_ptr<control::Concern> {
-    return std::make_unique<LosesGpu>(rooms);
+  std::vector<control::ConcernMaker> table{[](const control::Controls& controls) -> std::unique_ptr<control::Concern> {
+    return std::make_unique<LosesGpu>(controls);
   }};
   Grid grid(quiet_options(), table);
   grid.add("blind");

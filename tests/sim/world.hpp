@@ -18,9 +18,9 @@
 #include "random.hpp"
 
 namespace gridctl::control {
-struct Rooms;
+struct Controls;
 class Concern;
-using ConcernMaker = std::unique_ptr<Concern> (*)(const Rooms&);
+using ConcernMaker = std::unique_ptr<Concern> (*)(const Controls&);
 }  // namespace gridctl::control
 
 namespace gridctl::sim {

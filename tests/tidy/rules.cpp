@@ -12,7 +12,7 @@
 namespace gridctl::tidy {
 
 namespace {
-using Rooms = std::set<std::string>;
+using Controls = std::set<std::string>;
 
 // A row of the map in src/README.md: | tier | `room` `room` | purpose | what it may include |
 struct Row {
@@ -37,12 +37,12 @@ std::vector<Row> rows_of_the_map() {
 }
 
 // A room and the rooms it may include besides itself, as the map says.
-const std::map<std::string, Rooms>& layers() {
-  static const std::map<std::string, Rooms> table = [] {
-    std::map<std::string, Rooms> all;
-    Rooms below, of_control;  // tiers 0 to 3; what the next room of control may include
+const std::map<std::string, Controls>& layers() {
+  static const std::map<std::string, Controls> table = [] {
+    std::map<std::string, Controls> all;
+    Controls below, of_control;  // tiers 0 to 3; what the next room of control may include
     for (const Row& row : rows_of_the_map()) {
-      Rooms allowed;
+      Controls allowed;
       if (row.may_include.starts_with("tiers 0")) allowed = of_control = below;
       else if (row.may_include.empty()) allowed = of_control;
       else if (row.may_include == "everything")
@@ -60,7 +60,7 @@ const std::map<std::string, Rooms>& layers() {
   return table;
 }
 
-std::optional<Rooms> allowed_in(const std::string& room) {
+std::optional<Controls> allowed_in(const std::string& room) {
   const auto row = layers().find(room);
   return row == layers().end() ? std::nullopt : std::optional{row->second};
 }
@@ -121,7 +121,7 @@ bool starts_with_any(const std::string& name, const std::vector<std::string>& pr
 Findings check_layers(const Source& source) {
   Findings findings;
   const std::string room = room_of(source.path);
-  const std::optional<Rooms> allowed = allowed_in(room);
+  const std::optional<Controls> allowed = allowed_in(room);
   if (!allowed) return {at(source, 1, "stands in no room of the house")};
   for (const Include& include : includes_of(source)) {
     const std::string target = include.quoted ? room_of("src/" + include.name) : "";

@@ -11,24 +11,24 @@ constexpr Duration k_slice_slack = std::chrono::seconds{2};  // hosts and we do 
 
 class BudgetsConcern : public Concern {
  public:
-  explicit BudgetsConcern(const Rooms& rooms) : rooms_(rooms) {}
+  explicit BudgetsConcern(const Controls& controls) : controls_(controls) {}
 
   void tick(BootTime) override {
-    Result<std::vector<BudgetNow>> budgets = budgets_now(rooms_.world.records, rooms_.world.clock.wall());
+    Result<std::vector<BudgetNow>> budgets = budgets_now(controls_.world.records, controls_.world.clock.wall());
     if (!budgets) return report(budgets.error(), "while looking at budgets");
     budgets_ = *std::move(budgets);
     if (budgets_.empty()) return;
     for (const BudgetNow& one : budgets_) {
       if (!one.used_up || one.budget.used_up == one.month.name) continue;
-      const Result<void> noted = rooms_.world.records.note_used_up(one.budget.owner, one.month.name);
+      const Result<void> noted = controls_.world.records.note_used_up(one.budget.owner, one.month.name);
       if (!noted) report(noted.error(), "while noting that a budget is used up");
     }
-    rooms_.book.each_placed([&](TrackedJob& job) {
+    controls_.book.each_placed([&](TrackedJob& job) {
       const BudgetNow* used_up = used_up_for(budgets_, job.spec().owner);
       if (used_up == nullptr || job.state().cancel || job.state().price_per_hour() <= 0) return;
       if (job.in<job::Collecting>() != nullptr) return;  // it has ended, and costs nothing more
-      if (!rooms_.attempts.is_counted(job)) return;
-      rooms_.book.apply(job.id(), job::LimitReached{std::string(k_limit_month), used_up_text(*used_up)});
+      if (!controls_.attempts.is_counted(job)) return;
+      controls_.book.apply(job.id(), job::LimitReached{std::string(k_limit_month), used_up_text(*used_up)});
     });
   }
 
@@ -37,9 +37,9 @@ class BudgetsConcern : public Concern {
     const auto* ended = job.in<job::Collecting>();
     if (ended == nullptr || ended->end.kind != job::EndKind::limit || ended->end.detail != k_limit_month) return;
     if (std::holds_alternative<job::Collecting>(before.phase)) return;
-    rooms_.world.run.post([this, id = job.id(), owner = job.spec().owner, price = job.state().price_per_hour()] {
-      const WallTime now = rooms_.world.clock.wall();
-      const Result<std::vector<BudgetNow>> budgets = budgets_now(rooms_.world.records, now);
+    controls_.world.run.post([this, id = job.id(), owner = job.spec().owner, price = job.state().price_per_hour()] {
+      const WallTime now = controls_.world.clock.wall();
+      const Result<std::vector<BudgetNow>> budgets = budgets_now(controls_.world.records, now);
       if (!budgets) return report(budgets.error(), "while looking at budgets");
       std::vector<BudgetNow> with_it;
       for (const BudgetNow& one : *budgets) {
@@ -49,12 +49,12 @@ class BudgetsConcern : public Concern {
         with_it.push_back(judge_budget(one.budget, spending, now));
       }
       const BudgetNow* used_up = used_up_for(with_it, owner);
-      if (used_up == nullptr || rooms_.book.find(id) == nullptr) return;
-      const Result<void> noted = rooms_.world.records.note_used_up(used_up->budget.owner, used_up->month.name);
+      if (used_up == nullptr || controls_.book.find(id) == nullptr) return;
+      const Result<void> noted = controls_.world.records.note_used_up(used_up->budget.owner, used_up->month.name);
       if (!noted) report(noted.error(), "while noting that a budget is used up");
-      rooms_.book.apply(id, job::LimitReached{std::string(k_limit_month), used_up_text(*used_up)});
+      controls_.book.apply(id, job::LimitReached{std::string(k_limit_month), used_up_text(*used_up)});
       // The next may be placed before the next look.
-      if (Result<std::vector<BudgetNow>> noted_too = budgets_now(rooms_.world.records, now)) budgets_ = *std::move(noted_too);
+      if (Result<std::vector<BudgetNow>> noted_too = budgets_now(controls_.world.records, now)) budgets_ = *std::move(noted_too);
     });
   }
 
@@ -67,12 +67,12 @@ class BudgetsConcern : public Concern {
   }
 
  private:
-  const Rooms rooms_;
+  const Controls controls_;
   std::vector<BudgetNow> budgets_;
 };
 
 }  // namespace
 
-std::unique_ptr<Concern> make_budgets(const Rooms& rooms) { return std::make_unique<BudgetsConcern>(rooms); }
+std::unique_ptr<Concern> make_budgets(const Controls& controls) { return std::make_unique<BudgetsConcern>(controls); }
 
 }  // namespace gridctl::control

@@ -11,14 +11,14 @@ namespace {
 
 class DeadlinesConcern : public Concern {
  public:
-  explicit DeadlinesConcern(const Rooms& rooms) : rooms_(rooms) {}
+  explicit DeadlinesConcern(const Controls& controls) : controls_(controls) {}
 
   [[nodiscard]] Duration period() const override { return std::chrono::seconds{2}; }  // the scheduler is asked
 
   void tick(BootTime) override {
-    rooms_.book.each_placed([&](TrackedJob& job) {
+    controls_.book.each_placed([&](TrackedJob& job) {
       const auto* running = job.in<job::Running>();
-      if (running == nullptr || running->move || !is_in_time(job) || !rooms_.mover.is_settled(job)) return;
+      if (running == nullptr || running->move || !is_in_time(job) || !controls_.mover.is_settled(job)) return;
       judge(job);
     });
   }
@@ -28,9 +28,9 @@ class DeadlinesConcern : public Concern {
   // As long as the deadline is to come, and a sound host can take it.
   [[nodiscard]] std::optional<MoveWish> still_wished(const TrackedJob& job) override {
     if (!is_in_time(job)) return std::nullopt;
-    const FleetHost* here = rooms_.fleet.find(job.state().attempt()->lead().host);
+    const FleetHost* here = controls_.fleet.find(job.state().attempt()->lead().host);
     MoveWish wish{std::string(job::k_for_deadline)};
-    wish.elsewhere = rooms_.placement.decide(job, rooms_.placement.question(job), here);
+    wish.elsewhere = controls_.placement.decide(job, controls_.placement.question(job), here);
     const auto& to = wish.elsewhere->placement;
     const double most = job.state().failures_max;
     if (!to || (most > 0 && to->failures_per_hour > most)) return std::nullopt;
@@ -40,34 +40,34 @@ class DeadlinesConcern : public Concern {
  private:
   [[nodiscard]] bool is_in_time(const TrackedJob& job) const {
     const Limits limits = limits_of(job.spec(), job.row.submitted_at);
-    return limits.until && rooms_.world.clock.wall() < *limits.until;
+    return limits.until && controls_.world.clock.wall() < *limits.until;
   }
 
   void judge(TrackedJob& job) {
     // What does not save loses all by a move.
     if (job.spec().checkpoint.interval == job::CheckpointPolicy::Interval::off) return;
-    Question question = rooms_.placement.question(job);
+    Question question = controls_.placement.question(job);
     if (!question.known.is_due()) return;
     const Result<std::optional<sched::CurrentRun>> present =
-        present_of(rooms_.world.records, job.row, question.hosts, rooms_.world.clock.wall());
+        present_of(controls_.world.records, job.row, question.hosts, controls_.world.clock.wall());
     if (!present) return report(present.error(), "while looking at a deadline");
     if (!*present) return;
     const double time_left = *question.known.time_left;
     question.known = sched::after_failure(question.known, **present);
-    const FleetHost* here = rooms_.fleet.find(job.state().attempt()->lead().host);
-    const sched::Decision elsewhere = rooms_.placement.decide(job, std::move(question), here);
+    const FleetHost* here = controls_.fleet.find(job.state().attempt()->lead().host);
+    const sched::Decision elsewhere = controls_.placement.decide(job, std::move(question), here);
     const sched::DeadlineVerdict verdict = sched::judge_deadline(**present, elsewhere, time_left);
-    if (verdict.kind == sched::DeadlineVerdict::Kind::risky) rooms_.placement.tell_risk(job, verdict.text);
+    if (verdict.kind == sched::DeadlineVerdict::Kind::risky) controls_.placement.tell_risk(job, verdict.text);
     if (verdict.kind != sched::DeadlineVerdict::Kind::leave) return;
     MoveWish wish{std::string(job::k_for_deadline), verdict.text, verdict.failures_max};
-    rooms_.mover.ask(job, wish);
+    controls_.mover.ask(job, wish);
   }
 
-  const Rooms rooms_;
+  const Controls controls_;
 };
 
 }  // namespace
 
-std::unique_ptr<Concern> make_deadlines(const Rooms& rooms) { return std::make_unique<DeadlinesConcern>(rooms); }
+std::unique_ptr<Concern> make_deadlines(const Controls& controls) { return std::make_unique<DeadlinesConcern>(controls); }
 
 }  // namespace gridctl::control

@@ -17,16 +17,16 @@ constexpr double k_stop_takes = 2;        // seconds: stopped, fetched, placed
 
 class ElasticConcern : public Concern {
  public:
-  explicit ElasticConcern(const Rooms& rooms) : rooms_(rooms) {}
+  explicit ElasticConcern(const Controls& controls) : controls_(controls) {}
 
   [[nodiscard]] Duration period() const override { return std::chrono::seconds{2}; }  // the scheduler is asked
 
   void tick(BootTime now) override {
-    rooms_.book.each_placed([&](TrackedJob& job) {
+    controls_.book.each_placed([&](TrackedJob& job) {
       const auto* running = job.in<job::Running>();
       const bool saves = job.spec().checkpoint.interval != job::CheckpointPolicy::Interval::off;
       if (running == nullptr || running->move || job.unsure || !is_small(job) || !saves) return;
-      if (!rooms_.mover.is_settled(job)) return void(look(job).there.reset());
+      if (!controls_.mover.is_settled(job)) return void(look(job).there.reset());
       judge(job, now);
     });
   }
@@ -69,11 +69,11 @@ class ElasticConcern : public Concern {
 
   // How many members it would have if it were placed now, and how often those fail together, per hour.
   [[nodiscard]] std::pair<int, double> would_be(const TrackedJob& job) {
-    return would_be(job, rooms_.placement.question(job, {job.id().value}));
+    return would_be(job, controls_.placement.question(job, {job.id().value}));
   }
   [[nodiscard]] std::pair<int, double> would_be(const TrackedJob& job, const Question& question) {
-    const bool forgive = job::forgives(*job.state().attempt(), rooms_.world.clock.wall());
-    const Result<GangOffer> offer = rooms_.placement.offer(job, question, {}, forgive);
+    const bool forgive = job::forgives(*job.state().attempt(), controls_.world.clock.wall());
+    const Result<GangOffer> offer = controls_.placement.offer(job, question, {}, forgive);
     if (!offer) return report(offer.error(), "while looking for more hosts"), std::pair{0, 0.0};
     if (!offer->decision.plan) return {0, 0.0};
     return {static_cast<int>(offer->decision.plan->members.size()), offer->decision.plan->group.failures_per_hour};
@@ -81,7 +81,7 @@ class ElasticConcern : public Concern {
 
   void judge(TrackedJob& job, BootTime now) {
     Look& mine = look(job);
-    const Question question = rooms_.placement.question(job, {job.id().value});
+    const Question question = controls_.placement.question(job, {job.id().value});
     const auto [more, failures] = would_be(job, question);
     sched::GrowthFacts facts;
     facts.members = size_of(job);
@@ -91,13 +91,13 @@ class ElasticConcern : public Concern {
       return tell(job, mine, "it grows when there are hosts for more members");
     }
     if (!mine.there) mine.there = now;
-    const WallTime wall = rooms_.world.clock.wall();
+    const WallTime wall = controls_.world.clock.wall();
     const job::Attempt& attempt = *job.state().attempt();
     facts.there = now - *mine.there;
     facts.runs = std::chrono::milliseconds{std::max<std::int64_t>(wall.ms - attempt.started_at.value_or(wall).ms, 0)};
     facts.restart = mine.start.value_or(k_restart_assumed) + k_stop_takes + checkpoint_age(job);
     facts.failures_per_hour = failures;
-    const Result<registry::Spent> spent = rooms_.world.records.spent(job.id(), wall);
+    const Result<registry::Spent> spent = controls_.world.records.spent(job.id(), wall);
     if (!spent) return report(spent.error(), "while looking for more hosts");
     facts.ran = seconds(spent->ran);
     if (question.known.work_known) facts.left = work_left(job, question);
@@ -105,12 +105,12 @@ class ElasticConcern : public Concern {
     if (!verdict.grows) return tell(job, mine, verdict.text);
     MoveWish wish{std::string(job::k_to_grow), verdict.text};
     wish.grows = true;
-    rooms_.mover.ask(job, wish);
+    controls_.mover.ask(job, wish);
   }
 
   // Work that is done between a save and our stopping it is done again.
   [[nodiscard]] double checkpoint_age(const TrackedJob& job) const {
-    const Result<registry::Checkpoint> newest = rooms_.world.records.checkpoint(job.id(), job.state().head);
+    const Result<registry::Checkpoint> newest = controls_.world.records.checkpoint(job.id(), job.state().head);
     return newest && newest->upload ? seconds(*newest->upload) : 0;
   }
 
@@ -136,15 +136,15 @@ class ElasticConcern : public Concern {
         "has " + std::to_string(size_of(job)) + " of " + job::nodes_text(job.spec()) + " hosts; " + waits_for;
     if (mine.told == text) return;
     mine.told = text;
-    rooms_.placement.explain(job, {"placed on " + attempt.where() + ": " + attempt.placement_reason, std::move(text)});
+    controls_.placement.explain(job, {"placed on " + attempt.where() + ": " + attempt.placement_reason, std::move(text)});
   }
 
-  const Rooms rooms_;
+  const Controls controls_;
   std::map<std::string, Look> looks_;  // by job
 };
 
 }  // namespace
 
-std::unique_ptr<Concern> make_elastic(const Rooms& rooms) { return std::make_unique<ElasticConcern>(rooms); }
+std::unique_ptr<Concern> make_elastic(const Controls& controls) { return std::make_unique<ElasticConcern>(controls); }
 
 }  // namespace gridctl::control

@@ -11,11 +11,11 @@ namespace {
 
 class GpusConcern : public Concern {
  public:
-  explicit GpusConcern(const Rooms& rooms) : rooms_(rooms) {}
+  explicit GpusConcern(const Controls& controls) : controls_(controls) {}
 
   void gpu_lost(const FleetHost& host, const std::string& gpu, const std::string& why) override {
     const HostName name = host.provider.name;
-    rooms_.book.each_placed([&](TrackedJob& job) {
+    controls_.book.each_placed([&](TrackedJob& job) {
       const auto* running = job.in<job::Running>();
       if (running == nullptr) return;
       const auto uses = [&](const job::Member& member) {
@@ -28,16 +28,16 @@ class GpusConcern : public Concern {
       MoveWish wish{std::string("gpu_gone")};
       wish.host = name;
       wish.at_once = true;
-      rooms_.mover.ask(job, wish);
+      controls_.mover.ask(job, wish);
     });
   }
 
  private:
-  const Rooms rooms_;
+  const Controls controls_;
 };
 
 }  // namespace
 
-std::unique_ptr<Concern> make_gpus(const Rooms& rooms) { return std::make_unique<GpusConcern>(rooms); }
+std::unique_ptr<Concern> make_gpus(const Controls& controls) { return std::make_unique<GpusConcern>(controls); }
 
 }  // namespace gridctl::control

@@ -13,14 +13,14 @@ constexpr Duration k_told_slack = std::chrono::seconds{2};
 
 class LimitsConcern : public Concern {
  public:
-  explicit LimitsConcern(const Rooms& rooms) : rooms_(rooms) {}
+  explicit LimitsConcern(const Controls& controls) : controls_(controls) {}
 
   void tick(BootTime now) override {
     for (auto& [id, looked] : limited_) {
-      TrackedJob* job = rooms_.book.find({id});
+      TrackedJob* job = controls_.book.find({id});
       if (job == nullptr) continue;
       const Limits limits = limits_of(job->spec(), job->row.submitted_at);
-      const Look look{true, limits.until && rooms_.world.clock.wall() >= *limits.until};
+      const Look look{true, limits.until && controls_.world.clock.wall() >= *limits.until};
       if (looked == look) continue;
       // What it has used stays as it is while neither it nor a twin of it runs.
       const bool stays = job->state().attempt() == nullptr && job->spec().twins <= 1;
@@ -34,11 +34,11 @@ class LimitsConcern : public Concern {
     const auto* ended = job.in<job::Collecting>();
     if (ended == nullptr || ended->end.kind != job::EndKind::limit) return;
     if (std::holds_alternative<job::Collecting>(before.phase)) return;
-    rooms_.world.run.post([this, id = job.id()] {
-      TrackedJob* its = rooms_.book.find(id);
+    controls_.world.run.post([this, id = job.id()] {
+      TrackedJob* its = controls_.book.find(id);
       if (its == nullptr) return;
       const Limits limits = limits_of(its->spec(), its->row.submitted_at);
-      if (limits.any()) judge(*its, limits, rooms_.world.clock.boot(), k_told_slack);
+      if (limits.any()) judge(*its, limits, controls_.world.clock.boot(), k_told_slack);
     });
   }
   void forgotten(const JobId& id) override {
@@ -49,9 +49,9 @@ class LimitsConcern : public Concern {
   void shape(const TrackedJob& asking, Question& question) const override {
     const Limits limits = limits_of(asking.spec(), asking.row.submitted_at);
     if (!limits.any() || asking.state().attempt() != nullptr) return;
-    const auto used = used_by(asking, asking.state().price_per_hour(), rooms_.world.clock.boot());
+    const auto used = used_by(asking, asking.state().price_per_hour(), controls_.world.clock.boot());
     if (!used) return report(used.error(), "while counting what a job has used");
-    const auto reached = judge_limits(asking.state(), limits, *used, rooms_.world.clock.wall());
+    const auto reached = judge_limits(asking.state(), limits, *used, controls_.world.clock.wall());
     if (!reached) return;
     question.hosts.clear();
     question.held = reached->text;
@@ -67,13 +67,13 @@ class LimitsConcern : public Concern {
   // `more`: it counts as having run so much longer, for hosts and we do not count from the same instant. False: that
   // cannot be told now.
   bool judge(TrackedJob& job, const Limits& limits, BootTime now, Duration more = {}) {
-    if (!rooms_.attempts.is_counted(job)) return false;
+    if (!controls_.attempts.is_counted(job)) return false;
     const JobId id = job.id();
-    const WallTime clock = rooms_.world.clock.wall();
+    const WallTime clock = controls_.world.clock.wall();
     const WallTime wall{clock.ms + std::chrono::duration_cast<std::chrono::milliseconds>(more).count()};
-    if (auto late = judge_late(job.state(), limits, wall)) rooms_.book.apply(id, *std::move(late));
+    if (auto late = judge_late(job.state(), limits, wall)) controls_.book.apply(id, *std::move(late));
     double price = job.state().price_per_hour();
-    for (const auto& [other_id, other] : rooms_.book.placed())
+    for (const auto& [other_id, other] : controls_.book.placed())
       if (other->spec().twin_of == id) price += other->state().price_per_hour();
     const auto spent = used_by(job, price, now);
     if (!spent) {
@@ -84,22 +84,22 @@ class LimitsConcern : public Concern {
     used.usd_per_hour = price;
     used.ran += more;
     if (used.usd > 0) used.usd += price * seconds(more) / 3600;
-    if (auto reached = judge_limits(job.state(), limits, used, wall)) rooms_.book.apply(id, *std::move(reached));
+    if (auto reached = judge_limits(job.state(), limits, used, wall)) controls_.book.apply(id, *std::move(reached));
     return !job.unsure;
   }
 
   [[nodiscard]] Result<registry::Spent> used_by(const TrackedJob& job, double price, BootTime now) const {
-    const auto ask = [&](WallTime until) { return rooms_.world.records.spent(job.id(), until); };
-    return spent_[job.id().value].read(ask, counted_epoch(job.state()), price, now, rooms_.world.clock.wall());
+    const auto ask = [&](WallTime until) { return controls_.world.records.spent(job.id(), until); };
+    return spent_[job.id().value].read(ask, counted_epoch(job.state()), price, now, controls_.world.clock.wall());
   }
 
-  const Rooms rooms_;
+  const Controls controls_;
   std::map<std::string, Look> limited_;              // by job
   mutable std::map<std::string, SpendMeter> spent_;  // by job
 };
 
 }  // namespace
 
-std::unique_ptr<Concern> make_limits(const Rooms& rooms) { return std::make_unique<LimitsConcern>(rooms); }
+std::unique_ptr<Concern> make_limits(const Controls& controls) { return std::make_unique<LimitsConcern>(controls); }
 
 }  // namespace gridctl::control

@@ -18,15 +18,15 @@ constexpr std::size_t k_waiting_max = 8;  // jobs that wait are planned for in o
 
 class PreemptionConcern : public Concern {
  public:
-  explicit PreemptionConcern(const Rooms& rooms) : rooms_(rooms) {}
+  explicit PreemptionConcern(const Controls& controls) : controls_(controls) {}
 
   void tick(BootTime) override {
     asked_.clear();
-    for (const std::string& id : std::exchange(reserved_, {})) rooms_.placement.reserve({id}, std::nullopt);
+    for (const std::string& id : std::exchange(reserved_, {})) controls_.placement.reserve({id}, std::nullopt);
     if (!is_any_more_urgent()) return;  // ordering thousands costs more
     std::size_t planned = 0;
     bool gang_planned = false;  // one has its turn after the other: asking for one costs as much as for many jobs
-    for (const TrackedJob* job : rooms_.placement.queue()) {
+    for (const TrackedJob* job : controls_.placement.queue()) {
       if (planned >= k_waiting_max || !waits_for_room(*job)) continue;
       const std::vector<sched::Holder> holders = holders_below(job->spec().priority);
       if (holders.empty()) continue;
@@ -36,9 +36,9 @@ class PreemptionConcern : public Concern {
       if (gang) plan_gang(*job, holders);
       else plan(*job, holders);
     }
-    rooms_.book.each_placed([&](TrackedJob& job) {
+    controls_.book.each_placed([&](TrackedJob& job) {
       if (const auto found = asked_.find(job.id().value); found != asked_.end())
-        rooms_.mover.ask(job, MoveWish{std::string(job::k_for_priority), found->second});
+        controls_.mover.ask(job, MoveWish{std::string(job::k_for_priority), found->second});
     });
   }
   void forgotten(const JobId& id) override {
@@ -63,8 +63,8 @@ class PreemptionConcern : public Concern {
 
   // Somebody waits who is more urgent than somebody who is placed.
   [[nodiscard]] bool is_any_more_urgent() const {
-    const auto& placed = rooms_.book.placed();
-    const auto& all = rooms_.book.all();
+    const auto& placed = controls_.book.placed();
+    const auto& all = controls_.book.all();
     const auto lowest = std::min_element(placed.begin(), placed.end(), [](const auto& a, const auto& b) {
       return a.second->spec().priority < b.second->spec().priority;
     });
@@ -77,7 +77,7 @@ class PreemptionConcern : public Concern {
   // have left it must not be another one. Who leaves for another reason will be gone by itself.
   [[nodiscard]] std::vector<sched::Holder> holders_below(int priority) const {
     std::vector<sched::Holder> holders;
-    for (const auto& [id, job] : rooms_.book.placed()) {
+    for (const auto& [id, job] : controls_.book.placed()) {
       const auto* running = job->in<job::Running>();
       const bool stopped = running == nullptr && job->state().moving() == job::k_for_priority;
       const bool saves = job->spec().checkpoint.interval != job::CheckpointPolicy::Interval::off;
@@ -86,7 +86,7 @@ class PreemptionConcern : public Concern {
       if (attempt.is_gang()) continue;  // its members hold more than one host's room
       if (running != nullptr && running->move && running->move->why != job::k_for_priority) continue;
       const job::Member& member = attempt.lead();
-      const FleetHost* host = rooms_.fleet.find(member.host);
+      const FleetHost* host = controls_.fleet.find(member.host);
       if (host == nullptr || !host->is_up()) continue;
       sched::Holder holder{job->id(), job->spec().priority, stopped || running->move.has_value(),
                            attempt.started_at.value_or(WallTime{}).ms, member.host, {}, 0, 0};
@@ -101,14 +101,14 @@ class PreemptionConcern : public Concern {
   }
 
   void reserve(const TrackedJob& job, std::vector<job::Member> members) {
-    rooms_.placement.reserve(job.id(), std::move(members));
+    controls_.placement.reserve(job.id(), std::move(members));
     reserved_.insert(job.id().value);
   }
 
   void plan(const TrackedJob& job, const std::vector<sched::Holder>& holders) {
     std::set<std::string> gone;
     for (const sched::Holder& holder : holders) gone.insert(holder.job.value);
-    const Question question = rooms_.placement.question(job, gone);
+    const Question question = controls_.placement.question(job, gone);
     const std::optional<sched::Preemption> plan =
         sched::preempt(question.spec, question.hosts, holders, job.state().avoided, question.known);
     if (!plan) return;
@@ -124,7 +124,7 @@ class PreemptionConcern : public Concern {
   // The hosts that it would have without all of them, and of those there who cannot stay.
   void plan_gang(const TrackedJob& job, std::vector<sched::Holder> holders) {
     const auto with_gone = [&](const std::set<std::string>& gone) -> std::optional<std::vector<job::Member>> {
-      const Result<GangOffer> offer = rooms_.placement.offer(job, rooms_.placement.question(job, gone));
+      const Result<GangOffer> offer = controls_.placement.offer(job, controls_.placement.question(job, gone));
       if (!offer || !offer->decision.plan) return std::nullopt;
       return offer->members();
     };
@@ -164,10 +164,10 @@ class PreemptionConcern : public Concern {
     const std::string text = "it will run on " + hosts +
                              " when the next checkpoints are safe of what runs there with less priority: " + jobs;
     if (std::exchange(told_[job.id().value], text) == text) return;
-    rooms_.book.note(job.id(), {"preempting", text, {}, host});
+    controls_.book.note(job.id(), {"preempting", text, {}, host});
   }
 
-  const Rooms rooms_;
+  const Controls controls_;
   std::map<std::string, std::string> asked_;  // running job -> why it has to leave
   std::set<std::string> reserved_;            // ids of those who were promised what others leave
   std::map<std::string, std::string> told_;   // by job
@@ -175,6 +175,6 @@ class PreemptionConcern : public Concern {
 
 }  // namespace
 
-std::unique_ptr<Concern> make_preemption(const Rooms& rooms) { return std::make_unique<PreemptionConcern>(rooms); }
+std::unique_ptr<Concern> make_preemption(const Controls& controls) { return std::make_unique<PreemptionConcern>(controls); }
 
 }  // namespace gridctl::control

@@ -12,13 +12,13 @@ constexpr Duration k_pause_of_one = std::chrono::seconds{10};  // between two lo
 
 class PricesConcern : public Concern {
  public:
-  explicit PricesConcern(const Rooms& rooms) : rooms_(rooms) {}
+  explicit PricesConcern(const Controls& controls) : controls_(controls) {}
 
   // One job in each round, the one that was not looked at for longest: thousands of them cost no more than one.
   void tick(BootTime now) override {
     follow_prices();
     const TrackedJob* longest = nullptr;
-    for (const auto& [id, job] : rooms_.book.placed()) {
+    for (const auto& [id, job] : controls_.book.placed()) {
       const auto* running = job->in<job::Running>();
       if (running == nullptr || running->move || job->state().price_per_hour() <= 0) continue;
       if (now - looked_[id] < k_pause_of_one) continue;
@@ -26,10 +26,10 @@ class PricesConcern : public Concern {
     }
     if (longest == nullptr) return;
     looked_[longest->id().value] = now;
-    if (!rooms_.mover.is_settled(*longest)) return;
+    if (!controls_.mover.is_settled(*longest)) return;
     const auto cheaper = elsewhere(*longest);
     if (!cheaper || !cheaper->second) return;
-    rooms_.mover.ask(*longest, MoveWish{std::string(job::k_for_less), *cheaper->second});
+    controls_.mover.ask(*longest, MoveWish{std::string(job::k_for_less), *cheaper->second});
   }
   void forgotten(const JobId& id) override { looked_.erase(id.value); }
 
@@ -45,40 +45,40 @@ class PricesConcern : public Concern {
  private:
   // What runs costs what its hosts cost now.
   void follow_prices() {
-    rooms_.book.each_placed([&](TrackedJob& job) {
+    controls_.book.each_placed([&](TrackedJob& job) {
       const job::Attempt* attempt = job.unsure ? nullptr : job.state().attempt();
       if (attempt == nullptr || job.in<job::Collecting>() != nullptr) return;
       std::vector<job::PriceChanged> changes;
       for (const job::Member& member : attempt->members)
-        if (const FleetHost* host = rooms_.fleet.find(member.host);
+        if (const FleetHost* host = controls_.fleet.find(member.host);
             host != nullptr && host->provider.price_per_hour != member.price_per_hour)
           changes.push_back({attempt->epoch, host->provider.price_per_hour, member.rank});
       if (!changes.empty()) looked_[job.id().value] = {};
-      for (const job::PriceChanged& change : changes) rooms_.book.apply(job.id(), change);
+      for (const job::PriceChanged& change : changes) controls_.book.apply(job.id(), change);
     });
   }
 
   // What the scheduler says of other hosts, and why one of them is worth a move, if it is.
   [[nodiscard]] std::optional<std::pair<sched::Decision, std::optional<std::string>>> elsewhere(const TrackedJob& job) {
     if (!sched::may_move_for_less(job.spec())) return std::nullopt;
-    Question question = rooms_.placement.question(job);
+    Question question = controls_.placement.question(job);
     const Result<std::optional<sched::CurrentRun>> present =
-        present_of(rooms_.world.records, job.row, question.hosts, rooms_.world.clock.wall());
+        present_of(controls_.world.records, job.row, question.hosts, controls_.world.clock.wall());
     if (!present) report(present.error(), "while looking for a cheaper host");
     if (!present || !*present) return std::nullopt;
     question.known = sched::for_less(question.known, **present);
-    const FleetHost* here = rooms_.fleet.find(job.state().attempt()->lead().host);
-    sched::Decision decision = rooms_.placement.decide(job, std::move(question), here);
+    const FleetHost* here = controls_.fleet.find(job.state().attempt()->lead().host);
+    sched::Decision decision = controls_.placement.decide(job, std::move(question), here);
     std::optional<std::string> why = sched::judge_cheaper(**present, decision, job.state().avoided);
     return std::pair{std::move(decision), std::move(why)};
   }
 
-  const Rooms rooms_;
+  const Controls controls_;
   std::map<std::string, BootTime> looked_;  // when a cheaper host was last looked for, by job
 };
 
 }  // namespace
 
-std::unique_ptr<Concern> make_prices(const Rooms& rooms) { return std::make_unique<PricesConcern>(rooms); }
+std::unique_ptr<Concern> make_prices(const Controls& controls) { return std::make_unique<PricesConcern>(controls); }
 
 }  // namespace gridctl::control

@@ -35,11 +35,11 @@ std::string first_lines(const std::string& text) {
 
 class ProgressConcern : public Concern, public FleetListener {
  public:
-  explicit ProgressConcern(const Rooms& rooms) : rooms_(rooms) { rooms_.fleet.listen(*this); }
+  explicit ProgressConcern(const Controls& controls) : controls_(controls) { controls_.fleet.listen(*this); }
 
   void polled(const FleetHost& host, const wire::PollReply& reply) override {
     for (const wire::AttemptStatus& status : reply.attempts) {
-      const TrackedJob* job = std::as_const(rooms_.book).find(status.job);
+      const TrackedJob* job = std::as_const(controls_.book).find(status.job);
       const job::Attempt* attempt = job == nullptr ? nullptr : job->state().attempt();
       if (attempt == nullptr || !attempt->is_gang() || attempt->epoch != status.epoch) continue;
       const job::Member* member = attempt->on(host.provider.name);
@@ -47,16 +47,16 @@ class ProgressConcern : public Concern, public FleetListener {
       Watch& mine = watch(*job, *attempt);
       const std::uint64_t newest = status.checkpoints.empty() ? 0 : status.checkpoints.back().number;
       const std::pair<std::uint64_t, std::uint64_t> seen{status.log_bytes, newest};
-      if (std::exchange(mine.seen[member->rank], seen) != seen) mine.progress.sign(rooms_.world.clock.boot());
+      if (std::exchange(mine.seen[member->rank], seen) != seen) mine.progress.sign(controls_.world.clock.boot());
     }
   }
 
   void tick(BootTime now) override {
-    rooms_.book.each_placed([&](TrackedJob& job) {
+    controls_.book.each_placed([&](TrackedJob& job) {
       const auto* running = job.in<job::Running>();
       if (running == nullptr || !running->attempt.is_gang() || running->move || job.unsure) return;
       Watch& mine = watch(job, running->attempt);
-      if (!rooms_.mover.is_settled(job)) return mine.progress.pause(now);  // silence is another's matter
+      if (!controls_.mover.is_settled(job)) return mine.progress.pause(now);  // silence is another's matter
       judge_hang(job, mine, now);
       judge_pace(job, mine, now);
     });
@@ -102,7 +102,7 @@ class ProgressConcern : public Concern, public FleetListener {
   [[nodiscard]] std::vector<std::pair<HostReach, HostName>> members_of(const job::Attempt& attempt) const {
     std::vector<std::pair<HostReach, HostName>> members;
     for (const job::Member& member : attempt.members)
-      if (std::optional<HostReach> reach = rooms_.fleet.reach(member.host)) members.emplace_back(*std::move(reach), member.host);
+      if (std::optional<HostReach> reach = controls_.fleet.reach(member.host)) members.emplace_back(*std::move(reach), member.host);
     return members;
   }
 
@@ -112,9 +112,9 @@ class ProgressConcern : public Concern, public FleetListener {
     if (!hang || std::exchange(mine.hung, true)) return;
     const job::Attempt attempt = *job.state().attempt();
     using Found = std::vector<std::pair<HostName, std::string>>;
-    rooms_.attempts.in_background(
+    controls_.attempts.in_background(
         job.id(), k_stacks_name, {os::Lane::Kind::urgent, {}},
-        [world = rooms_.world, members = members_of(attempt), id = job.id(), epoch = attempt.epoch] {
+        [world = controls_.world, members = members_of(attempt), id = job.id(), epoch = attempt.epoch] {
           Found found;
           for (const auto& [reach, name] : members) {
             const Result<std::string> text = stacks_on(world, reach, id, epoch);
@@ -126,11 +126,11 @@ class ProgressConcern : public Concern, public FleetListener {
           if (its.in<job::Running>() == nullptr || its.state().epoch != epoch) return;
           const auto still = watched_.find(its.id().value);
           if (still == watched_.end() || !still->second.hung) return;  // it went on meanwhile
-          for (const auto& [host, stacks] : found) rooms_.book.note(its.id(), {"stacks", stacks, epoch, host});
+          for (const auto& [host, stacks] : found) controls_.book.note(its.id(), {"stacks", stacks, epoch, host});
           const std::string told = text + ", though all its hosts answer";
           if (its.spec().recovery.hangs == job::Hangs::tell)
-            return rooms_.book.note(its.id(), {"hangs", told + " (recovery.hangs is tell)", epoch, {}});
-          rooms_.book.apply(its.id(), job::Hung{epoch, told});
+            return controls_.book.note(its.id(), {"hangs", told + " (recovery.hangs is tell)", epoch, {}});
+          controls_.book.apply(its.id(), job::Hung{epoch, told});
         });
   }
 
@@ -139,9 +139,9 @@ class ProgressConcern : public Concern, public FleetListener {
     mine.next_steps = now + k_steps_every;
     const job::Attempt attempt = *job.state().attempt();
     using Told = std::vector<wire::ToldStep>;
-    rooms_.attempts.in_background(
+    controls_.attempts.in_background(
         job.id(), k_steps_name, {os::Lane::Kind::urgent, {}},
-        [world = rooms_.world, members = members_of(attempt), id = job.id(), epoch = attempt.epoch] {
+        [world = controls_.world, members = members_of(attempt), id = job.id(), epoch = attempt.epoch] {
           Told told;
           for (const auto& [reach, name] : members)
             if (const Result<wire::StepsReply> reply = steps_on(world, reach, id, epoch))
@@ -156,7 +156,7 @@ class ProgressConcern : public Concern, public FleetListener {
   }
 
   void take_steps(TrackedJob& job, Watch& mine, const std::vector<wire::ToldStep>& told) {
-    const BootTime now = rooms_.world.clock.boot();
+    const BootTime now = controls_.world.clock.boot();
     bool news = false;
     for (const wire::ToldStep& one : told) {
       const auto [newest, first] = mine.told.try_emplace(one.rank, one.step);
@@ -173,13 +173,13 @@ class ProgressConcern : public Concern, public FleetListener {
     const HostName host = host_of(job, slow->rank);
     const bool replace = job.spec().recovery.stragglers == job::Stragglers::replace;
     const std::string text = slow->text() + ", on " + host.value;
-    rooms_.book.note(job.id(), {"straggler", text + (replace ? ": it is replaced at the next checkpoint" : ""),
+    controls_.book.note(job.id(), {"straggler", text + (replace ? ": it is replaced at the next checkpoint" : ""),
                                 job.state().epoch, host});
     if (!replace) return;
     mine.straggler = host;
     MoveWish wish{std::string(job::k_for_straggler), text};
     wish.host = host;
-    rooms_.mover.ask(job, wish);
+    controls_.mover.ask(job, wish);
   }
 
   [[nodiscard]] static HostName host_of(const TrackedJob& job, std::uint32_t rank) {
@@ -191,12 +191,12 @@ class ProgressConcern : public Concern, public FleetListener {
     return job.state().attempt()->lead().host;
   }
 
-  const Rooms rooms_;
+  const Controls controls_;
   std::map<std::string, Watch> watched_;  // by job
 };
 
 }  // namespace
 
-std::unique_ptr<Concern> make_progress(const Rooms& rooms) { return std::make_unique<ProgressConcern>(rooms); }
+std::unique_ptr<Concern> make_progress(const Controls& controls) { return std::make_unique<ProgressConcern>(controls); }
 
 }  // namespace gridctl::control

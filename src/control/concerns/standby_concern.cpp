@@ -34,13 +34,13 @@ bool is_sound(const job::Member& member) {
 
 class StandbyConcern : public Concern {
  public:
-  explicit StandbyConcern(const Rooms& rooms) : rooms_(rooms) {}
+  explicit StandbyConcern(const Controls& controls) : controls_(controls) {}
 
   void tick(BootTime now) override {
-    rooms_.book.each_placed([&](TrackedJob& job) {
+    controls_.book.each_placed([&](TrackedJob& job) {
       if (wanted_of(job.spec()) == 0 || job.unsure || job.in<job::Running>() == nullptr) return;
       if (job.state().start().value == 0 || now < standby_[job.id().value].next) return;
-      if (!rooms_.attempts.is_under_way(job.id(), k_name)) keep(job, now);
+      if (!controls_.attempts.is_under_way(job.id(), k_name)) keep(job, now);
     });
   }
 
@@ -109,20 +109,20 @@ class StandbyConcern : public Concern {
   // Where it would go next.
   [[nodiscard]] std::vector<HostName> next_hosts(const TrackedJob& job) {
     if (job.spec().num_nodes > 1) return spares_of(job);
-    const FleetHost* host = rooms_.fleet.find(job.state().attempt()->lead().host);
+    const FleetHost* host = controls_.fleet.find(job.state().attempt()->lead().host);
     if (host == nullptr) return {};
-    const sched::Decision decision = rooms_.placement.decide(job, rooms_.placement.question(job), host);
+    const sched::Decision decision = controls_.placement.decide(job, controls_.placement.question(job), host);
     return decision.placement ? std::vector{decision.placement->host} : std::vector<HostName>{};
   }
 
   // Hosts beside the members that could take the place of one, the best first.
   [[nodiscard]] std::vector<HostName> spares_of(const TrackedJob& job) {
     const job::Attempt& attempt = *job.state().attempt();
-    Question others = rooms_.placement.question(job);
+    Question others = controls_.placement.question(job);
     others.spec.num_nodes = 1;
     others.spec.gang.nodes_min = 0;
     std::erase_if(others.hosts, [&](const sched::HostFacts& host) { return attempt.on(host.name) != nullptr; });
-    Question gang = rooms_.placement.question(job, {job.id().value});
+    Question gang = controls_.placement.question(job, {job.id().value});
     gang.spec.num_nodes = static_cast<int>(attempt.members.size());
     gang.spec.gang.nodes_min = 0;
     std::vector<HostName> spares;
@@ -147,7 +147,7 @@ class StandbyConcern : public Concern {
     std::erase_if(question.hosts, [&](const sched::HostFacts& one) {
       return one.name != host && (one.name == leaving || attempt.on(one.name) == nullptr);
     });
-    const Result<GangOffer> offer = rooms_.placement.offer(job, question);
+    const Result<GangOffer> offer = controls_.placement.offer(job, question);
     return offer && offer->decision.plan;
   }
 
@@ -167,7 +167,7 @@ class StandbyConcern : public Concern {
       const bool is_there = ready != nullptr && ready->head == job.state().start();
       if (is_there) ready->instead_of = attempt.lead().host;
       if (is_there && now < ready->named + k_name_again) continue;
-      const Result<registry::Checkpoint> newest = rooms_.world.records.checkpoint(job.id(), job.state().start());
+      const Result<registry::Checkpoint> newest = controls_.world.records.checkpoint(job.id(), job.state().start());
       if (!newest) return report(newest.error(), "while looking for a standby");
       return make(job, *newest, host);  // the others have their turn afterwards
     }
@@ -177,7 +177,7 @@ class StandbyConcern : public Concern {
   [[nodiscard]] std::vector<Digest> inputs_of(const TrackedJob& job) const {
     std::vector<Digest> roots;
     if (job.spec().num_nodes == 1) return roots;
-    const Result<std::vector<registry::Input>> inputs = rooms_.world.records.inputs(job.id());
+    const Result<std::vector<registry::Input>> inputs = controls_.world.records.inputs(job.id());
     if (!inputs) report(inputs.error(), "while looking for a standby");
     else
       for (const registry::Input& input : *inputs) roots.push_back(input.root);
@@ -185,13 +185,13 @@ class StandbyConcern : public Concern {
   }
 
   void make(TrackedJob& job, const registry::Checkpoint& newest, const HostName& where) {
-    const std::optional<HostReach> reach = rooms_.fleet.reach(where);
+    const std::optional<HostReach> reach = controls_.fleet.reach(where);
     if (!reach) return;
-    const BootTime began = rooms_.world.clock.boot();
+    const BootTime began = controls_.world.clock.boot();
     standby_[job.id().value].is_idle = false;
-    rooms_.attempts.in_background(
+    controls_.attempts.in_background(
         job.id(), k_name, {os::Lane::Kind::bulk, where.value},
-        [world = rooms_.world, reach = *reach, id = job.id(), root = newest.root, inputs = inputs_of(job)] {
+        [world = controls_.world, reach = *reach, id = job.id(), root = newest.root, inputs = inputs_of(job)] {
           return make_standby(world, reach, id, root, inputs);
         },
         [this, where, began, seq = newest.seq, instead_of = job.state().attempt()->lead().host](
@@ -200,7 +200,7 @@ class StandbyConcern : public Concern {
 
   void made(TrackedJob& job, const HostName& where, const HostName& instead_of, CheckpointSeq seq, BootTime began,
             const Result<std::uint64_t>& bytes) {
-    const BootTime now = rooms_.world.clock.boot();
+    const BootTime now = controls_.world.clock.boot();
     Standby& mine = standby_[job.id().value];
     if (!bytes) {
       report(bytes.error(), "while keeping a checkpoint of job " + job.id().value + " ready on " + where.value);
@@ -216,7 +216,7 @@ class StandbyConcern : public Concern {
     if (known != nullptr) return;
     const std::string text = where.value + " keeps the newest checkpoint ready, now " + std::to_string(seq.value) +
                              " (" + format_size(*bytes) + ", " + format_duration(now - began) + ")";
-    rooms_.book.note(job.id(), {"standby", text, job.state().epoch, where});
+    controls_.book.note(job.id(), {"standby", text, job.state().epoch, where});
   }
 
   void drop_all(const JobId& id) {
@@ -231,22 +231,22 @@ class StandbyConcern : public Concern {
     if (found == standby_.end()) return;
     const HostName host = from;
     std::erase_if(found->second.ready, [&](const Ready& one) { return one.host == host; });
-    const std::optional<HostReach> reach = rooms_.fleet.reach(host);
+    const std::optional<HostReach> reach = controls_.fleet.reach(host);
     if (!reach) return;
-    rooms_.attempts.in_background(
+    controls_.attempts.in_background(
         id, "no " + std::string(k_name) + " on " + host.value, {os::Lane::Kind::bulk, host.value},
-        [world = rooms_.world, reach = *reach, id] { return drop_standby(world, reach, id); },
+        [world = controls_.world, reach = *reach, id] { return drop_standby(world, reach, id); },
         [host](TrackedJob&, const Result<void>& dropped) {
           if (!dropped) report(dropped.error(), "while removing a standby from " + host.value);
         });
   }
 
-  const Rooms rooms_;
+  const Controls controls_;
   std::map<std::string, Standby> standby_;  // by job
 };
 
 }  // namespace
 
-std::unique_ptr<Concern> make_standby_concern(const Rooms& rooms) { return std::make_unique<StandbyConcern>(rooms); }
+std::unique_ptr<Concern> make_standby_concern(const Controls& controls) { return std::make_unique<StandbyConcern>(controls); }
 
 }  // namespace gridctl::control

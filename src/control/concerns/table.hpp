@@ -5,24 +5,24 @@
 #include <memory>
 #include <vector>
 
-#include "control/concerns/rooms.hpp"
+#include "control/concerns/controls.hpp"
 
 namespace gridctl::control {
 
-[[nodiscard]] std::unique_ptr<Concern> make_limits(const Rooms& rooms);
-[[nodiscard]] std::unique_ptr<Concern> make_budgets(const Rooms& rooms);
-[[nodiscard]] std::unique_ptr<Concern> make_twins(const Rooms& rooms);
-[[nodiscard]] std::unique_ptr<Concern> make_deadlines(const Rooms& rooms);
-[[nodiscard]] std::unique_ptr<Concern> make_prices(const Rooms& rooms);
-[[nodiscard]] std::unique_ptr<Concern> make_preemption(const Rooms& rooms);
-[[nodiscard]] std::unique_ptr<Concern> make_standby_concern(const Rooms& rooms);
-[[nodiscard]] std::unique_ptr<Concern> make_gpus(const Rooms& rooms);
-[[nodiscard]] std::unique_ptr<Concern> make_progress(const Rooms& rooms);
-[[nodiscard]] std::unique_ptr<Concern> make_elastic(const Rooms& rooms);
-[[nodiscard]] std::unique_ptr<Concern> make_turns(const Rooms& rooms);
-[[nodiscard]] std::unique_ptr<Concern> make_trust(const Rooms& rooms);
+[[nodiscard]] std::unique_ptr<Concern> make_limits(const Controls& controls);
+[[nodiscard]] std::unique_ptr<Concern> make_budgets(const Controls& controls);
+[[nodiscard]] std::unique_ptr<Concern> make_twins(const Controls& controls);
+[[nodiscard]] std::unique_ptr<Concern> make_deadlines(const Controls& controls);
+[[nodiscard]] std::unique_ptr<Concern> make_prices(const Controls& controls);
+[[nodiscard]] std::unique_ptr<Concern> make_preemption(const Controls& controls);
+[[nodiscard]] std::unique_ptr<Concern> make_standby_concern(const Controls& controls);
+[[nodiscard]] std::unique_ptr<Concern> make_gpus(const Controls& controls);
+[[nodiscard]] std::unique_ptr<Concern> make_progress(const Controls& controls);
+[[nodiscard]] std::unique_ptr<Concern> make_elastic(const Controls& controls);
+[[nodiscard]] std::unique_ptr<Concern> make_turns(const Controls& controls);
+[[nodiscard]] std::unique_ptr<Concern> make_trust(const Controls& controls);
 
-using ConcernMaker = std::unique_ptr<Concern> (*)(const Rooms&);
+using ConcernMaker = std::unique_ptr<Concern> (*)(const Controls&);
 // In the order in which they are asked. Limits come first: what is to stop need not be moved.
 inline constexpr ConcernMaker k_concerns[] = {make_limits, make_budgets,    make_twins,        make_deadlines,
                                               make_prices, make_preemption, make_standby_concern, make_gpus,

@@ -12,7 +12,7 @@ namespace {
 
 class TrustConcern : public Concern {
  public:
-  explicit TrustConcern(const Rooms& rooms) : rooms_(rooms) {}
+  explicit TrustConcern(const Controls& controls) : controls_(controls) {}
 
   void shape(const TrackedJob& asking, Question& question) const override {
     if (!asking.spec().recovery.only_trusted || asking.state().start().value == 0) return;
@@ -27,8 +27,8 @@ class TrustConcern : public Concern {
  private:
   // A host that is not trusted and has saved the checkpoint or one before it: each is made from those before.
   [[nodiscard]] std::string stranger_in(const TrackedJob& job) const {
-    const auto saved = rooms_.world.records.checkpoints(job.id());
-    const auto attempts = rooms_.world.records.attempts(job.id());
+    const auto saved = controls_.world.records.checkpoints(job.id());
+    const auto attempts = controls_.world.records.attempts(job.id());
     if (!saved || !attempts) {
       report(!saved ? saved.error() : attempts.error(), "while asking where a checkpoint comes from");
       return "a host that cannot be told now";
@@ -49,18 +49,18 @@ class TrustConcern : public Concern {
   [[nodiscard]] std::string stranger_among(const std::vector<HostName>& names) const {
     for (const HostName& name : names) {
       if (name.empty()) continue;
-      const FleetHost* host = rooms_.fleet.find(name);
+      const FleetHost* host = controls_.fleet.find(name);
       if (host == nullptr) return name.value + ", which is not registered any more";
       if (sched::is_lent(host->provider.host_class, host->provider.labels)) return name.value + ", a lent host";
     }
     return "";
   }
 
-  const Rooms rooms_;
+  const Controls controls_;
 };
 
 }  // namespace
 
-std::unique_ptr<Concern> make_trust(const Rooms& rooms) { return std::make_unique<TrustConcern>(rooms); }
+std::unique_ptr<Concern> make_trust(const Controls& controls) { return std::make_unique<TrustConcern>(controls); }
 
 }  // namespace gridctl::control

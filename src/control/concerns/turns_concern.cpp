@@ -23,7 +23,7 @@ constexpr Duration k_plan_holds = std::chrono::seconds{15};
 
 class TurnsConcern : public Concern {
  public:
-  explicit TurnsConcern(const Rooms& rooms) : rooms_(rooms) {}
+  explicit TurnsConcern(const Controls& controls) : controls_(controls) {}
 
   [[nodiscard]] Duration period() const override { return std::chrono::seconds{3}; }  // the scheduler is asked
 
@@ -34,7 +34,7 @@ class TurnsConcern : public Concern {
     }
     Basis basis = basis_now();
     std::vector<const TrackedJob*> gangs;
-    for (const TrackedJob* job : rooms_.placement.queue()) {
+    for (const TrackedJob* job : controls_.placement.queue()) {
       const auto* waiting = job->in<job::Waiting>();
       const bool waits = job->spec().num_nodes > 1 && waiting != nullptr && waiting->why == "waiting_for_provider";
       if (waits && !job->unsure && gangs.size() < k_planned_max) {
@@ -42,7 +42,7 @@ class TurnsConcern : public Concern {
         basis.waiting.push_back(job->id());
         continue;
       }
-      rooms_.placement.keep_for(job->id(), std::nullopt);
+      controls_.placement.keep_for(job->id(), std::nullopt);
       if (!waits) since_.erase(job->id().value);
     }
     if (basis == basis_ && now < again_) return;
@@ -69,9 +69,9 @@ class TurnsConcern : public Concern {
     bool operator==(const Basis&) const = default;
   };
   [[nodiscard]] Basis basis_now() const {
-    Basis basis{rooms_.fleet.capacity(), {}, {}, {}};
+    Basis basis{controls_.fleet.capacity(), {}, {}, {}};
     for (const TrackedJob* job : running_jobs()) basis.running.emplace_back(job->id(), job->state().epoch);
-    for (const auto& [name, host] : rooms_.fleet.hosts()) basis.hosts.push_back(host->liveness);
+    for (const auto& [name, host] : controls_.fleet.hosts()) basis.hosts.push_back(host->liveness);
     return basis;
   }
 
@@ -81,13 +81,13 @@ class TurnsConcern : public Concern {
     const std::vector<sched::Ending> running = sched::in_order(std::move(endings));
     std::optional<GangOffer> last;
     const auto fits = [&](const std::set<std::string>& gone) {
-      Result<GangOffer> offer = rooms_.placement.offer(job, rooms_.placement.question(job, gone));
+      Result<GangOffer> offer = controls_.placement.offer(job, controls_.placement.question(job, gone));
       const bool possible = offer && offer->decision.plan;
       if (possible) last = *std::move(offer);  // the newest that fits is of the fewest
       return possible;
     };
     const std::optional<std::size_t> needed = sched::needed_ends(running, fits);
-    if (!needed) return rooms_.placement.keep_for(job.id(), std::nullopt);  // whatever ends: the hosts are not there
+    if (!needed) return controls_.placement.keep_for(job.id(), std::nullopt);  // whatever ends: the hosts are not there
     Turn turn{last->members(), {}, false, {}};
     std::optional<double> when = 0;
     turn.lines = lines_of(turn.members,
@@ -100,13 +100,13 @@ class TurnsConcern : public Concern {
                                       : "others may use them meanwhile; in " +
                                             format_duration(k_patience - (now - since)) + " they are kept for it");
     if (turn.binding && told_.insert(job.id().value + "/" + std::to_string(job.state().attempts.value)).second)
-      rooms_.book.note(job.id(), {"kept_for_it", turn.lines.front(), {}, {}});
-    rooms_.placement.keep_for(job.id(), std::move(turn));
+      controls_.book.note(job.id(), {"kept_for_it", turn.lines.front(), {}, {}});
+    controls_.placement.keep_for(job.id(), std::move(turn));
   }
 
   [[nodiscard]] std::vector<const TrackedJob*> running_jobs() const {
     std::vector<const TrackedJob*> running;
-    for (const auto& [id, job] : rooms_.book.placed())
+    for (const auto& [id, job] : controls_.book.placed())
       if (job->in<job::Collecting>() == nullptr) running.push_back(job);
     return running;
   }
@@ -114,7 +114,7 @@ class TurnsConcern : public Concern {
   // By its limits, else as it was expected when it was placed.
   [[nodiscard]] std::optional<double> ends_in(const TrackedJob& job) const {
     const job::Attempt& attempt = *job.state().attempt();
-    const WallTime now = rooms_.world.clock.wall();
+    const WallTime now = controls_.world.clock.wall();
     const double runs = attempt.started_at ? static_cast<double>(now.ms - attempt.started_at->ms) / 1000 : 0;
     std::optional<double> left;
     const auto lessen = [&](double s) {
@@ -135,7 +135,7 @@ class TurnsConcern : public Concern {
     for (const job::Member& member : members) {
       std::vector<std::string> holders;
       for (const sched::Ending& one : first) {
-        const TrackedJob* job = std::as_const(rooms_.book).find(one.job);
+        const TrackedJob* job = std::as_const(controls_.book).find(one.job);
         const job::Attempt* attempt = job == nullptr ? nullptr : job->state().attempt();
         if (attempt == nullptr || attempt->on(member.host) == nullptr) continue;
         const std::string end =
@@ -154,7 +154,7 @@ class TurnsConcern : public Concern {
     return lines;
   }
 
-  const Rooms rooms_;
+  const Controls controls_;
   std::set<std::string> gangs_;            // ids of those that wait, for whatever
   std::map<std::string, BootTime> since_;  // when it was first seen waiting, by job
   std::set<std::string> told_;             // by job and attempt
@@ -164,6 +164,6 @@ class TurnsConcern : public Concern {
 
 }  // namespace
 
-std::unique_ptr<Concern> make_turns(const Rooms& rooms) { return std::make_unique<TurnsConcern>(rooms); }
+std::unique_ptr<Concern> make_turns(const Controls& controls) { return std::make_unique<TurnsConcern>(controls); }
 
 }  // namespace gridctl::control

@@ -38,11 +38,11 @@ job::Spec twin_spec(const TrackedJob& leader, int number) {
 
 class TwinsConcern : public Concern {
  public:
-  explicit TwinsConcern(const Rooms& rooms) : rooms_(rooms) {}
+  explicit TwinsConcern(const Controls& controls) : controls_(controls) {}
 
   void tick(BootTime) override {
     for (const std::string& id : grouped_) {
-      TrackedJob* job = rooms_.book.find({id});
+      TrackedJob* job = controls_.book.find({id});
       if (job == nullptr || job->unsure || !job->goes_on()) continue;
       if (job->spec().twins > 1) keep(*job);
       if (!job->spec().twin_of.value.empty()) end_with_leader(*job);
@@ -63,13 +63,13 @@ class TwinsConcern : public Concern {
     const JobId& group = spec.twin_of.value.empty() ? asking.id() : spec.twin_of;
     if (const std::string over = why_over(asking, group); !over.empty())
       for (sched::HostFacts& facts : question.hosts) facts.apart = over;
-    for (const auto& [id, job] : rooms_.book.all()) {
+    for (const auto& [id, job] : controls_.book.all()) {
       if (job.get() == &asking || (job->id() != group && job->spec().twin_of != group)) continue;
-      for (const HostName& name : rooms_.placement.hosts_of(*job)) {
-        const FleetHost* there = rooms_.fleet.find(name);
+      for (const HostName& name : controls_.placement.hosts_of(*job)) {
+        const FleetHost* there = controls_.fleet.find(name);
         if (there == nullptr) continue;
         for (sched::HostFacts& facts : question.hosts)
-          if (rooms_.fleet.same_provider(*rooms_.fleet.find(facts.name), *there))
+          if (controls_.fleet.same_provider(*controls_.fleet.find(facts.name), *there))
             if (facts.apart.empty()) facts.apart = "another twin is there: " + id;
       }
     }
@@ -78,12 +78,12 @@ class TwinsConcern : public Concern {
  private:
   // The registry is asked: the book forgets who is done before the next tick. Empty: there is no result yet.
   [[nodiscard]] std::string why_over(const TrackedJob& asking, const JobId& group) const {
-    const Result<registry::Job> leader = rooms_.world.records.job(group);
+    const Result<registry::Job> leader = controls_.world.records.job(group);
     if (!leader) return group.value + " could not be read";
     if (!goes_on(leader->machine)) return leader->name + " (" + group.value + ") has ended";
     for (int number = 2; number <= leader->spec.twins; ++number) {
       const JobId id = registry::twin_id(group, number);
-      const Result<registry::Job> row = rooms_.world.records.job(id);
+      const Result<registry::Job> row = controls_.world.records.job(id);
       if (!row && row.error().code != Code::not_found) return id.value + " could not be read";
       if (row && row->state == job::JobState::succeeded && row->id != asking.id())
         return in_words(*row) + " was done first: its result is being taken";
@@ -96,11 +96,11 @@ class TwinsConcern : public Concern {
     std::set<std::string>& seen = seen_[leader.id().value];
     for (int number = 2; number <= leader.spec().twins; ++number) {
       const JobId id = registry::twin_id(leader.id(), number);
-      if (const TrackedJob* followed = rooms_.book.find(id); followed != nullptr && followed->goes_on()) {
+      if (const TrackedJob* followed = controls_.book.find(id); followed != nullptr && followed->goes_on()) {
         seen.insert(id.value);
         continue;
       }
-      const Result<registry::Job> row = rooms_.world.records.job(id);
+      const Result<registry::Job> row = controls_.world.records.job(id);
       if (!row && row.error().code != Code::not_found) return report(row.error(), "while looking for a twin");
       if (!row) {
         if (const Result<void> made = make(leader, number); !made) report(made.error(), "while making a twin");
@@ -109,7 +109,7 @@ class TwinsConcern : public Concern {
       } else if (job::is_final(row->state) && row->machine.limit == k_limit_leader) {
         if (const Result<void> resumed = resume(*row); !resumed) report(resumed.error(), "while resuming a twin");
       } else if (job::is_final(row->state) && seen.erase(id.value) > 0) {
-        rooms_.book.note(
+        controls_.book.note(
             leader.id(),
             {"replica_ended", in_words(*row) + " ended: " + row->machine.reason_text + "; the others go on", {}, {}});
       }
@@ -117,13 +117,13 @@ class TwinsConcern : public Concern {
   }
 
   Result<void> make(const TrackedJob& leader, int number) {
-    TRY_ASSIGN(const std::vector<registry::Input> inputs, rooms_.world.records.inputs(leader.id()));
+    TRY_ASSIGN(const std::vector<registry::Input> inputs, controls_.world.records.inputs(leader.id()));
     const JobId id = registry::twin_id(leader.id(), number);
     TRY(share_secrets(leader.id(), id, leader.spec().secrets));
     const job::Spec spec = twin_spec(leader, number);
-    TRY(rooms_.world.records.submit(id, spec, rooms_.world.clock.wall(), inputs));
-    rooms_.book.refresh_soon();
-    rooms_.book.note(leader.id(),
+    TRY(controls_.world.records.submit(id, spec, controls_.world.clock.wall(), inputs));
+    controls_.book.refresh_soon();
+    controls_.book.note(leader.id(),
                      {"replica",
                       "twin " + std::to_string(number) + " of " + std::to_string(leader.spec().twins) + " is " +
                           spec.name + " (" + id.value + ")",
@@ -135,26 +135,26 @@ class TwinsConcern : public Concern {
   // Its leader was resumed while it was still being stopped.
   Result<void> resume(const registry::Job& twin) {
     TRY(share_secrets(twin.spec.twin_of, twin.id, twin.spec.secrets));
-    TRY(rooms_.world.records.apply(twin.id, {rooms_.world.clock.wall(), job::ResumeRequested{}}));
-    rooms_.book.refresh_soon();
+    TRY(controls_.world.records.apply(twin.id, {controls_.world.clock.wall(), job::ResumeRequested{}}));
+    controls_.book.refresh_soon();
     return {};
   }
 
   Result<void> share_secrets(const JobId& from, const JobId& to, const std::vector<std::string>& names) {
     if (names.empty()) return {};
-    TRY_ASSIGN(const auto secrets, rooms_.world.folders.secrets(from, names));
-    return rooms_.world.folders.keep_secrets(to, secrets);
+    TRY_ASSIGN(const auto secrets, controls_.world.folders.secrets(from, names));
+    return controls_.world.folders.keep_secrets(to, secrets);
   }
 
   void take_result(TrackedJob& leader, const registry::Job& twin) {
     const job::TwinSucceeded done{in_words(twin) + " was done first: its result is taken"};
-    rooms_.book.take(leader.id(),
-                     rooms_.world.records.take_result(leader.id(), twin.id, {rooms_.world.clock.wall(), done}));
+    controls_.book.take(leader.id(),
+                     controls_.world.records.take_result(leader.id(), twin.id, {controls_.world.clock.wall(), done}));
   }
 
   // A result needs nothing of the others any more; else they save, for they may be resumed with their leader.
   void end_with_leader(TrackedJob& twin) {
-    const Result<registry::Job> leader = rooms_.world.records.job(twin.spec().twin_of);
+    const Result<registry::Job> leader = controls_.world.records.job(twin.spec().twin_of);
     if (!leader) return report(leader.error(), "while looking for the leader of a twin");
     if (goes_on(leader->machine)) return;
     const job::State& its = leader->machine;
@@ -163,18 +163,18 @@ class TwinsConcern : public Concern {
                             : !its.limit.empty() ? "was stopped: " + its.limit_text
                             : its.cancel         ? "was cancelled"
                                                  : "failed: " + its.reason_text;
-    rooms_.book.apply(twin.id(), job::LimitReached{std::string(k_limit_leader),
+    controls_.book.apply(twin.id(), job::LimitReached{std::string(k_limit_leader),
                                                       leader->name + " (" + leader->id.value + ") " + why,
                                                       has_result ? Duration::zero() : job::k_limit_grace});
   }
 
-  const Rooms rooms_;
+  const Controls controls_;
   std::set<std::string> grouped_;                      // ids of leaders and twins
   std::map<std::string, std::set<std::string>> seen_;  // twins that were seen unfinished, by leader
 };
 
 }  // namespace
 
-std::unique_ptr<Concern> make_twins(const Rooms& rooms) { return std::make_unique<TwinsConcern>(rooms); }
+std::unique_ptr<Concern> make_twins(const Controls& controls) { return std::make_unique<TwinsConcern>(controls); }
 
 }  // namespace gridctl::control

@@ -14,8 +14,8 @@ Controller::Controller(const World& world, const Settings& settings, std::span<c
       attempts_(world, book_, fleet_, placement_),
       mover_(world, book_, fleet_, attempts_, placement_),
       rota_(world.clock) {
-  const Rooms rooms{world_, fleet_, book_, attempts_, placement_, mover_};
-  for (const ConcernMaker make : concerns) concerns_.push_back(make(rooms));
+  const Controls controls{world_, fleet_, book_, attempts_, placement_, mover_};
+  for (const ConcernMaker make : concerns) concerns_.push_back(make(controls));
   placement_.consult(concerns_);
   mover_.consult(concerns_);
   book_.listen(*this);  // after the rooms: concerns hear of what those know already

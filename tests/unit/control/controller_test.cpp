@@ -28,7 +28,7 @@ struct Noter : Concern {
   static inline Noter* last = nullptr;
 };
 
-std::unique_ptr<Concern> make_noter(const Rooms&) {
+std::unique_ptr<Concern> make_noter(const Controls&) {
   auto noter = std::make_unique<Noter>();
   Noter::last = noter.get();
   return noter;
