@@ -93,7 +93,7 @@ std::span<const NounText> nouns() {
       {"store", "copies of checkpoints in other places"},
       {"budget", "what a month may cost"},
       {"key", "what checkpoints are encrypted with"},
-      {"daemon", "the background supervisor"},
+      {"daemon", "the background daemon"},
       {"plan", "memory, layout, time and cost of a training"},
       {"doctor", "check this machine, the state and every provider"},
       {"sim", "predict time, cost and lost work of a job"},

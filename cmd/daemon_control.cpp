@@ -84,34 +84,34 @@ Result<int> uninstall(Context& context, const Parsed&) {
 const Command k_daemon_start{
     .noun = "daemon",
     .verb = "start",
-    .summary = "start the supervisor in the background",
+    .summary = "start the daemon in the background",
     .examples = daemon_control::k_start_examples,
     .description =
-        "Starts the supervisor of this state directory, unless it is running, and returns when it is ready. It runs "
-        "until 'gridctl daemon stop'. A supervisor started by 'job submit' exits when there is nothing left to follow.",
+        "Starts the daemon of this state directory, unless it is running, and returns when it is ready. It runs "
+        "until 'gridctl daemon stop'. A daemon started by 'job submit' exits when there is nothing left to follow.",
     .exit_codes = k_exits_state,
     .run = daemon_control::start};
 const Command k_daemon_stop{.noun = "daemon",
                             .verb = "stop",
-                            .summary = "stop the supervisor; jobs continue on their hosts",
+                            .summary = "stop the daemon; jobs continue on their hosts",
                             .examples = daemon_control::k_stop_examples,
                             .description =
-                                "Stops the supervisor and waits for its exit. Attempts continue on their hosts until "
-                                "their lease ends. A supervisor started later picks them up again.",
+                                "Stops the daemon and waits for its exit. Attempts continue on their hosts until "
+                                "their lease ends. A daemon started later picks them up again.",
                             .exit_codes = k_exits_state,
                             .run = daemon_control::stop};
 const Command k_daemon_status{.noun = "daemon",
                               .verb = "status",
-                              .summary = "check whether the supervisor is running",
+                              .summary = "check whether the daemon is running",
                               .examples = daemon_control::k_status_examples,
                               .description =
-                                  "Says whether a supervisor follows the jobs of this state directory. The exit "
+                                  "Says whether a daemon follows the jobs of this state directory. The exit "
                                   "code is 3 when none does.",
                               .exit_codes = daemon_control::k_status_exits,
                               .run = daemon_control::status};
 const Command k_daemon_install{.noun = "daemon",
                                .verb = "install",
-                               .summary = "start the supervisor with your session",
+                               .summary = "start the daemon with your session",
                                .examples = daemon_control::k_install_examples,
                                .description =
                                    "Writes a systemd user unit for this state directory, enables it and starts it. "

@@ -20,11 +20,11 @@ Result<int> run(Context& context, const Parsed& parsed) {
 
 const Command k_daemon_run{.noun = "daemon",
                            .verb = "run",
-                           .summary = "run the supervisor in the foreground",
+                           .summary = "run the daemon in the foreground",
                            .examples = daemon_run::k_examples,
                            .description =
                                "Follows the jobs of this state directory until SIGTERM or SIGINT. Exits with 7 if "
-                               "another supervisor uses the state directory.\n\nIt asks every host for its health once "
+                               "another daemon uses the state directory.\n\nIt asks every host for its health once "
                                "a minute. GRIDCTL_HEALTH_EVERY sets another period (\"30s\", \"5m\") or \"off\".",
                            .options = daemon_run::k_options,
                            .exit_codes = k_exits_state,

@@ -13,7 +13,7 @@
 namespace gridctl::cmd {
 
 namespace {
-constexpr Duration k_daemon_check = std::chrono::seconds{2};  // how often a lost supervisor is noticed
+constexpr Duration k_daemon_check = std::chrono::seconds{2};  // how often a lost daemon is noticed
 constexpr std::uint64_t k_tail_lines = 10;                    // of output shown by `watch` before what is new
 constexpr std::string_view k_last_output = "last_output";  // the event that repeats the end of the output
 constexpr std::size_t k_events_page = 200;                    // events read at once
@@ -165,7 +165,7 @@ Result<void> follow(Context& context, registry::Registry& registry, const JobId&
       TRY_ASSIGN(job, registry.job(id));
       version = now;
     }
-    // Whoever waits for a job wants it followed: a supervisor that died is started again.
+    // Whoever waits for a job wants it followed: a daemon that died is started again.
     if (!job::is_final(job->state) && context.clock.boot() >= next_check) {
       next_check = context.clock.boot() + k_daemon_check;
       TRY_ASSIGN(const control::DaemonStatus status, control::daemon_status(context.state));

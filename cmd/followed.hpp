@@ -13,7 +13,7 @@ namespace gridctl::cmd {
 // Says on standard error, before a listing, that nobody follows jobs that are not finished, and what to do about it.
 [[nodiscard]] Result<void> warn_unfollowed(Context& context, registry::Registry& registry);
 
-// True while a supervisor of this state directory asks its hosts how they are.
+// True while a daemon of this state directory asks its hosts how they are.
 [[nodiscard]] bool is_followed(const Context& context);
 // How a host is, as far as that is known today: "answered" for one that did when it was last asked, and that nobody
 // has asked since.

@@ -38,7 +38,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   }
   const Duration wanted = parsed.has("now") ? Duration{0} : grace.value_or(k_grace);
   TRY_ASSIGN(const job::Step step, registry.apply(id, {context.now(), job::CancelRequested{wanted}}));
-  if (step.state.needs_supervisor()) TRY(control::ensure_daemon(context.state, true));
+  if (step.state.needs_controller()) TRY(control::ensure_daemon(context.state, true));
   if (parsed.has("wait")) {
     TRY(follow(context, registry, id,
                [](const registry::Job& job) -> Result<bool> { return job::is_final(job.state); }));

@@ -211,7 +211,7 @@ Result<void> clean_up(Context& context, registry::Registry& registry, const JobI
   TRY(control::ensure_daemon(context.state, true));
   const BootTime late = context.clock.boot() + k_clean;
   TRY(follow(context, registry, id, [&](const registry::Job& job) -> Result<bool> {
-    return !job.machine.needs_supervisor() || (job::is_final(job.state) && context.clock.boot() > late);
+    return !job.machine.needs_controller() || (job::is_final(job.state) && context.clock.boot() > late);
   }));
   if (keep) return {};
   TRY_ASSIGN(const std::vector<registry::Checkpoint> all, registry.checkpoints(id));

@@ -35,7 +35,7 @@ const Command k_job_watch{.noun = "job",
                           .description =
                               "Shows the job's events and output until it ends, and exits as the job did. Output goes "
                               "to standard output, events and the live view to standard error. Ctrl-C ends the "
-                              "watching, not the job. If no supervisor is running, this command starts one.",
+                              "watching, not the job. If no daemon is running, this command starts one.",
                           .positionals = job_watch::k_positionals,
                           .options = job_watch::k_options,
                           .exit_codes = k_exits_follow,

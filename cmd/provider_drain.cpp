@@ -15,7 +15,7 @@ namespace gridctl::cmd {
 namespace provider_drain {
 namespace {
 constexpr Duration k_look_pause = std::chrono::milliseconds{300};
-constexpr Duration k_daemon_check = std::chrono::seconds{2};  // how often a lost supervisor is noticed
+constexpr Duration k_daemon_check = std::chrono::seconds{2};  // how often a lost daemon is noticed
 
 constexpr Example k_drain_examples[] = {
     {"Take a host out of service; jobs move once their next checkpoint is safe", "gridctl provider drain ada"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Providers as the scheduler sees them, for commands that decide or explain without a supervisor.
+// Providers as the scheduler sees them, for commands that decide or explain without a daemon.
 #pragma once
 
 #include <string>

@@ -252,7 +252,7 @@ const Command k_sim{
     .summary = "predict time, cost and lost work of a job",
     .examples = sim::k_examples,
     .description =
-        "Simulates the job many times on virtual hosts that fail at declared or observed rates, with the supervisor's "
+        "Simulates the job many times on virtual hosts that fail at declared or observed rates, with the controller's "
         "own decisions: which host to use, when to give up a silent host, how often to save. For several checkpoint "
         "intervals and choices of hosts, it reports the expected time and cost with the range of 9 in 10 runs, the "
         "lost work, and the share of time spent on recovery. It starts and changes nothing.\n\nANY HOST is what "

@@ -33,7 +33,7 @@ struct Submission {
 // command to repeat.
 [[nodiscard]] Result<std::map<std::string, std::string>> secrets_of(const control::Paths& paths,
                                                                     const registry::Job& job, const std::string& again);
-// Everything durable, secrets first: a supervisor may take the job up the moment it is recorded.
+// Everything durable, secrets first: a daemon may take the job up the moment it is recorded.
 [[nodiscard]] Result<JobId> record(Context& context, registry::Registry& registry, const Submission& submission);
 
 }  // namespace gridctl::cmd

@@ -241,7 +241,7 @@ struct State {
   [[nodiscard]] double price_per_hour() const;  // USD, of the current attempt; 0 without one
   // Why it is being moved, from the stop until its end is collected; else empty.
   [[nodiscard]] std::string_view moving() const;
-  [[nodiscard]] bool needs_supervisor() const {
+  [[nodiscard]] bool needs_controller() const {
     return !std::holds_alternative<Done>(phase) || !pending_cleanups.empty();
   }
 };

@@ -138,7 +138,7 @@ Result<void> Registry::Impl::save_step(const JobId& id, const job::Step& step, W
     TRY(update
             .bind(job::to_json(s), job::state_name(s.visible()), s.reason,
                   attempt != nullptr ? attempt->lead().host.value : std::string{}, s.epoch.value, s.head.value,
-                  s.needs_supervisor(), done != nullptr ? done->exit_code : std::nullopt, s.recoveries,
+                  s.needs_controller(), done != nullptr ? done->exit_code : std::nullopt, s.recoveries,
                   done != nullptr ? std::optional{done->at.ms} : std::nullopt, id.value)
             .run());
   }

@@ -42,7 +42,7 @@ struct Provider {
   std::map<std::string, double, std::less<>> figures;  // measured numbers, by their names in queries (gridctl-query(7))
   WallTime registered_at;
   std::optional<WallTime> last_seen_at;
-  std::string liveness = "unknown";  // unknown, answering, suspect, unreachable, lost; as the supervisor last judged
+  std::string liveness = "unknown";  // unknown, answering, suspect, unreachable, lost; as the controller last judged
 };
 
 struct JobRow {  // a line of `job ls`

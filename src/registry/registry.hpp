@@ -92,7 +92,7 @@ class Registry : public JobRecords {
   [[nodiscard]] Result<JobId> resolve(const std::string& id_or_name);
   [[nodiscard]] Result<Job> job(const JobId& id) override;
   [[nodiscard]] Result<std::vector<JobRow>> jobs(const JobFilter& filter);  // newest first
-  [[nodiscard]] Result<std::vector<JobId>> unfinished() override;           // State::needs_supervisor()
+  [[nodiscard]] Result<std::vector<JobId>> unfinished() override;           // State::needs_controller()
   // States of the unfinished jobs that have an attempt now; without what they saved.
   [[nodiscard]] Result<std::vector<job::State>> running();
   // Those whose state or specification has changed after that revision, by whomever, finished or not. 0: all that are

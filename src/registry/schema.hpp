@@ -33,7 +33,7 @@ CREATE TABLE jobs(
   resources TEXT NOT NULL,
   epoch INTEGER NOT NULL,         -- the fence that a checkpoint commit tests
   head INTEGER NOT NULL,
-  unfinished INTEGER NOT NULL,    -- State::needs_supervisor()
+  unfinished INTEGER NOT NULL,    -- State::needs_controller()
   exit_code INTEGER,
   recoveries INTEGER NOT NULL,
   submitted_ms INTEGER NOT NULL,

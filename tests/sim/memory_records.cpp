@@ -142,7 +142,7 @@ Result<std::vector<JobId>> MemoryRecords::unfinished() {
   TRY(read());
   std::vector<const Row*> rows;
   for (const auto& [id, row] : rows_)
-    if (row.row.machine.needs_supervisor()) rows.push_back(&row);
+    if (row.row.machine.needs_controller()) rows.push_back(&row);
   std::sort(rows.begin(), rows.end(), [](const Row* a, const Row* b) { return a->order < b->order; });
   std::vector<JobId> ids;
   for (const Row* row : rows) ids.push_back(row->row.id);

@@ -183,7 +183,7 @@ bool Truth::all_settled() const {
   for (std::size_t i = 0; i < world_.jobs.size(); ++i) {
     const auto found = shadows_.find(static_cast<int>(i));
     if (found == shadows_.end() || !found->second.submitted) continue;
-    if (found->second.newest.needs_supervisor()) return false;
+    if (found->second.newest.needs_controller()) return false;
   }
   return true;
 }

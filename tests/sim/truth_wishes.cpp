@@ -100,7 +100,7 @@ void Truth::check_seen(Laptop& laptop) {
 void Truth::look_at_forgotten(Laptop& laptop) {
   for (std::size_t i = 0; i < world_.jobs.size(); ++i) {
     const JobId& id = world_.jobs[i].id;
-    if (world_.jobs[i].laptop != laptop.index() || !knows(id) || !shadow(id).newest.needs_supervisor()) continue;
+    if (world_.jobs[i].laptop != laptop.index() || !knows(id) || !shadow(id).newest.needs_controller()) continue;
     if (std::as_const(*laptop.controller()).book().find(id) != nullptr) continue;
     const Result<registry::Job> row = laptop.records()->job(id);
     if (row) looked(laptop.index(), row->machine);

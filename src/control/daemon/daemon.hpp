@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The background supervisor: one per state directory, kept so by a lock.
+// The background controller: one per state directory, kept so by a lock.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The supervisor as a service of the user's systemd: it starts with the session, or with the machine where the user
+// The controller as a service of the user's systemd: it starts with the session, or with the machine where the user
 // lingers.
 #pragma once
 
@@ -23,7 +23,7 @@ struct Installed {
   bool lingers = false;     // it goes on after the last logout, and starts with the machine
   std::string not_started;  // why systemd could not be told to start it now; empty: it runs
 };
-// Writes the unit, enables and starts it; a supervisor that runs already makes room for it.
+// Writes the unit, enables and starts it; a controller that runs already makes room for it.
 [[nodiscard]] Result<Installed> install_unit(const os::Path& state_directory);
 // Stops and removes it; false when there was none.
 [[nodiscard]] Result<bool> remove_unit(const os::Path& state_directory);

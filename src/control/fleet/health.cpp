@@ -55,7 +55,7 @@ std::optional<Unfit> unfit_to_start(wire::Link& link, os::Clock& clock, const In
   if (!reply || !reply->report) return std::nullopt;
   // A new one was not made in time.
   if (reply->host_time - reply->report->taken_at > k_health_start_age_no_gpus) return std::nullopt;
-  sched::HostStanding nothing_new;  // what happened is the supervisor's to judge; here counts what is
+  sched::HostStanding nothing_new;  // what happened is the controller's to judge; here counts what is
   nothing_new.boot_id = reply->report->boot_id;
   nothing_new.log_us = UINT64_MAX;
   nothing_new.file_system_errors = UINT64_MAX;

@@ -13,7 +13,7 @@
 
 namespace gridctl::control {
 
-// What the registry knows of it; reachable as the supervisor last judged, nothing taken.
+// What the registry knows of it; reachable as the controller last judged, nothing taken.
 [[nodiscard]] sched::HostFacts facts_of(const registry::Provider& provider);
 // What was measured of each host's links, as `provider show` tells it: inet_up, inet_down (Mbit/s) and rtt (ms), by
 // name.

@@ -72,7 +72,7 @@ void JobBook::take(const JobId& id, const Result<job::Step>& step) {
   }
   const job::State before = job->state();
   tell([&](JobListener& one) { one.stepped(before, *step); });
-  if (!step->state.needs_supervisor() || !(step->state == before) || !step->effects.empty()) adopt(*job, step->state);
+  if (!step->state.needs_controller() || !(step->state == before) || !step->effects.empty()) adopt(*job, step->state);
 }
 
 // Takes over a state that the registry has committed, by whomever, and starts what it calls for.
@@ -81,7 +81,7 @@ void JobBook::adopt(TrackedJob& job, const job::State& state) {
   job.unsure = false;
   if (state.attempt() != nullptr) placed_[job.id().value] = &job;
   else placed_.erase(job.id().value);
-  if (!state.needs_supervisor()) over_.insert(job.id().value);
+  if (!state.needs_controller()) over_.insert(job.id().value);
   else over_.erase(job.id().value);
   tell([&](JobListener& one) { one.changed(job, before); });
   due_(job);
@@ -116,7 +116,7 @@ void JobBook::refresh_one(const JobId& id) {
     else adopt(*known, state);
     return;
   }
-  if (!state.needs_supervisor()) return;
+  if (!state.needs_controller()) return;
   std::unique_ptr<TrackedJob>& job = jobs_[id.value];
   job = std::make_unique<TrackedJob>();
   take_row(*job, *std::move(row));
@@ -167,7 +167,7 @@ bool JobBook::is_certain() const {
 
 bool JobBook::is_idle() const {
   return std::all_of(jobs_.begin(), jobs_.end(), [](const auto& entry) {
-    return !entry.second->state().needs_supervisor() && entry.second->holds == 0;
+    return !entry.second->state().needs_controller() && entry.second->holds == 0;
   });
 }
 

@@ -103,7 +103,7 @@ class JobBook {
   const World world_;
   std::map<std::string, std::unique_ptr<TrackedJob>> jobs_;  // by id
   std::map<std::string, TrackedJob*> placed_;                // of these
-  std::set<std::string> over_;                               // of these: need no supervisor, and are forgotten soon
+  std::set<std::string> over_;                               // of these: need no controller, and are forgotten soon
   std::vector<JobListener*> listeners_;
   std::function<void(TrackedJob&)> due_ = [](TrackedJob&) {};
   std::set<std::string> unread_;  // ids of unfinished jobs that could not be read, for a reason that may pass

@@ -423,7 +423,7 @@ TEST_F(OnHosts, WhatHasEndedIsCollectedAndCleanedUp) {
   EXPECT_EQ(registry.checkpoints({"job"})->front().host_number, 5u);
   later(k_settle_retry);
   EXPECT_THAT(asked(), Contains("clean"));
-  EXPECT_FALSE(job("job").state().needs_supervisor());
+  EXPECT_FALSE(job("job").state().needs_controller());
 }
 
 TEST_F(OnHosts, WhatAFailedProgramSaidLastIsKept) {

@@ -95,7 +95,7 @@ TEST(History, OfAJobThatSucceeds) {
   job.happen(CleanedUp{{"ada"}, {1}});
   EXPECT_THAT(job.lines(), IsEmpty());
   EXPECT_THAT(job.due(), IsEmpty());
-  EXPECT_FALSE(job.state.needs_supervisor());
+  EXPECT_FALSE(job.state.needs_controller());
 }
 
 TEST(History, OfHowAnAttemptEnded) {

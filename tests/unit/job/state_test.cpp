@@ -27,9 +27,9 @@ TEST(JobState, GoesFromSubmitToSuccessAndLeavesTheHostClean) {
   job.happen(Collected{{1}, ""});
   EXPECT_EQ(job.state.visible(), JobState::succeeded);
   EXPECT_THAT(job.due(), ElementsAre("settle/1/a"));
-  EXPECT_TRUE(job.state.needs_supervisor());
+  EXPECT_TRUE(job.state.needs_controller());
   job.happen(CleanedUp{{"a"}, {1}});
-  EXPECT_FALSE(job.state.needs_supervisor());
+  EXPECT_FALSE(job.state.needs_controller());
 }
 
 TEST(JobState, MovesToAnotherHostFromTheHeadWhenItsHostIsLost) {
@@ -192,7 +192,7 @@ TEST(JobState, CancelsAtOnceWhileItWaitsAndAgainstALostHost) {
   Driver waiting;
   waiting.happen(CancelRequested{{}});
   EXPECT_EQ(waiting.state.visible(), JobState::cancelled);
-  EXPECT_FALSE(waiting.state.needs_supervisor());
+  EXPECT_FALSE(waiting.state.needs_controller());
   Driver lost;
   lost.run_on("a");
   lost.happen(CancelRequested{{}});
