@@ -23,15 +23,15 @@ constexpr Positional k_positionals[] = {{"ID", Completion::job}, {"DIR", Complet
 constexpr int k_exits[] = {3, 5, 6, 7, 8};
 
 // Where files of the job lie on a host, if they do.
-struct Source {
+struct Results {
   HostName host;
   Epoch epoch;
   control::ResultsWanted wanted;
 };
 
-std::optional<Source> source_of(const registry::Job& job, const std::optional<registry::Results>& known,
+std::optional<Results> source_of(const registry::Job& job, const std::optional<registry::Results>& known,
                                 WallTime now) {
-  Source source;
+  Results source;
   if (known) source.wanted.before = known->root;
   source.wanted.tree = true;
   for (const job::Output& output : job.spec.outputs) source.wanted.patterns.push_back(output.from);
@@ -48,7 +48,7 @@ std::optional<Source> source_of(const registry::Job& job, const std::optional<re
 }
 
 // Brings what the host has; what comes of it is kept here, so that it can be pulled again.
-Result<void> fetch(Context& context, registry::Registry& registry, const registry::Job& job, const Source& source,
+Result<void> fetch(Context& context, registry::Registry& registry, const registry::Job& job, const Results& source,
                    std::optional<registry::Results>& known) {
   TRY_ASSIGN(const registry::Provider provider, registry.provider(source.host));
   TRY_ASSIGN(const ControllerId controller, registry.controller_id());
@@ -90,7 +90,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   const os::Path directory = parsed.positionals.size() > 1 ? parsed.positionals[1] : job.name + "-outputs";
   TRY(check_empty(directory, "outputs are"));
   TRY_ASSIGN(std::optional<registry::Results> known, registry.results(id));
-  if (const std::optional<Source> source = source_of(job, known, context.now())) {
+  if (const std::optional<Results> source = source_of(job, known, context.now())) {
     Result<void> fetched = fetch(context, registry, job, *source, known);
     if (!fetched && (!known || !known->root))
       return std::move(fetched).error().with_context("while fetching the files from " + source->host.value);

@@ -68,11 +68,11 @@ ui::Table links_table(const control::NetworkPicture& picture, const std::string&
                    {.title = "RATE", .right = true},
                    {.title = "AGE", .right = true},
                    {.title = "CONNECTS", .shrinks = true}});
-  struct Row {
+  struct LinkRow {
     const registry::HostLink* link = nullptr;
     const control::NetworkReport::Contact* contact = nullptr;
   };
-  std::map<std::pair<std::string, std::string>, Row> rows;
+  std::map<std::pair<std::string, std::string>, LinkRow> rows;
   for (const registry::HostLink& link : picture.links) rows[{link.source, link.target}].link = &link;
   for (const auto& [to, report] : picture.reports)
     for (const auto& [from, contact] : report.contacts) rows[{from, to}].contact = &contact;

@@ -28,17 +28,17 @@ Result<Duration> reserve_upload(const AttemptDir& attempt, std::uint64_t bytes, 
   return end - now;
 }
 
-Result<HostSnapshots::Lies> HostSnapshots::find(const wire::CheckpointRef& checkpoint) const {
+Result<HostSnapshots::Files> HostSnapshots::find(const wire::CheckpointRef& checkpoint) const {
   TRY_ASSIGN(const AttemptDir attempt, requests_.attempt(checkpoint.job, checkpoint.epoch));
   if (checkpoint.number != wire::k_results_number)
-    return Lies{snapshot_files(attempt, checkpoint.number), snapshot_manifest(attempt, checkpoint.number)};
+    return Files{snapshot_files(attempt, checkpoint.number), snapshot_manifest(attempt, checkpoint.number)};
   TRY_ASSIGN(const Workplace place, find_workplace(attempt));
-  return Lies{place.work, place.manifest};
+  return Files{place.work, place.manifest};
 }
 
 Result<Bytes> HostSnapshots::manifest(const wire::CheckpointRef& checkpoint) {
-  TRY_ASSIGN(const Lies lies, find(checkpoint));
-  const Path& path = lies.manifest;
+  TRY_ASSIGN(const Files files, find(checkpoint));
+  const Path& path = files.manifest;
   if (!os::exists(path))
     return make_error(Code::not_found, "this host has no snapshot " + std::to_string(checkpoint.number) + " of job " +
                                            checkpoint.job.value + " any more");
@@ -57,11 +57,11 @@ Result<HostSnapshots::Open*> HostSnapshots::open(const wire::CheckpointRef& chec
     return open_.back().get();
   }
   TRY_ASSIGN(const Bytes bytes, manifest(checkpoint));
-  TRY_ASSIGN(const Lies lies, find(checkpoint));
+  TRY_ASSIGN(const Files files, find(checkpoint));
   auto opened = std::make_unique<Open>();
   opened->reference = checkpoint;
   TRY_ASSIGN(opened->tree, store::parse_manifest(bytes));
-  TRY_ASSIGN(opened->directory, os::open_file(lies.files, O_RDONLY | O_DIRECTORY));
+  TRY_ASSIGN(opened->directory, os::open_file(files.files, O_RDONLY | O_DIRECTORY));
   opened->chunks = std::make_unique<store::DirectoryChunks>(opened->directory.get(), opened->tree);
   if (open_.size() == k_open_max) open_.erase(open_.begin());
   open_.push_back(std::move(opened));

@@ -39,10 +39,10 @@ class HostSnapshots final : public transfer::SnapshotSource {
     store::Tree tree;
     std::unique_ptr<store::DirectoryChunks> chunks;
   };
-  struct Lies {
+  struct Files {
     Path files, manifest;
   };
-  [[nodiscard]] Result<Lies> find(const wire::CheckpointRef& checkpoint) const;  // where it is, if it is there
+  [[nodiscard]] Result<Files> find(const wire::CheckpointRef& checkpoint) const;  // where it is, if it is there
   [[nodiscard]] Result<Open*> open(const wire::CheckpointRef& checkpoint);
 
   const Requests& requests_;

@@ -10,14 +10,14 @@
 namespace gridctl {
 
 namespace {
-struct Row {
+struct CodeName {
   Code code;
   std::string_view name;
   int exit_code;
   Retry retry;
 };
 // clang-format off
-constexpr Row k_rows[] = {
+constexpr CodeName k_rows[] = {
     {Code::internal, "internal", 70, Retry::never},
     {Code::usage, "usage", 2, Retry::needs_user},
     {Code::bad_job_file, "bad_job_file", 2, Retry::needs_user},
@@ -44,8 +44,8 @@ constexpr Row k_rows[] = {
 };
 // clang-format on
 
-const Row& row_of(Code code) {
-  for (const Row& row : k_rows)
+const CodeName& row_of(Code code) {
+  for (const CodeName& row : k_rows)
     if (row.code == code) return row;
   return k_rows[0];
 }

@@ -29,7 +29,7 @@ Result<ParsedJob> spec_from_command(const std::vector<std::string>& argv, const 
     return make_error(Code::usage, "no command was given after '--'", "gridctl job submit -- python train.py");
   for (const std::string& word : argv)
     if (word.find('\0') != std::string::npos) return make_error(Code::usage, "the command holds a NUL character");
-  Source source{"command line", {}};
+  SourceFile source{"command line", {}};
   const Node empty{Node::Kind::map, "", {}, {}, {}};
   ParsedJob job;
   std::vector<std::string> words;

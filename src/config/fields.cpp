@@ -69,7 +69,7 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& kn
   return best.empty() ? "" : "; did you mean '" + best + "'?";
 }
 
-Result<double> parse_decimal(std::string_view text, Limits limits) {
+Result<double> parse_decimal(std::string_view text, NumberRange limits) {
   const Error bad = make_error(Code::usage, "a decimal number from " + brief(limits.min) + " to " + brief(limits.max));
   std::size_t i = 0;
   while (i < text.size() && is_digit(text[i])) ++i;
@@ -122,7 +122,7 @@ Error all_errors(const std::string& file, std::vector<Error> errors) {
   return all;
 }
 
-Result<Fields> Fields::open(Source& source, const Node& node, std::string path,
+Result<Fields> Fields::open(SourceFile& source, const Node& node, std::string path,
                             std::initializer_list<std::string_view> known, std::vector<Error>* unknown) {
   const std::string where = path.empty() ? "" : "key '" + path + "': ";
   if (node.kind != Node::Kind::map)

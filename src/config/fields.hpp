@@ -15,7 +15,7 @@
 
 namespace gridctl::config {
 
-struct Source {
+struct SourceFile {
   std::string file;
   std::vector<std::string> warnings;
   void warn(Position at, const std::string& text) {
@@ -33,22 +33,22 @@ struct Source {
 // One error that tells of all of them, in the order of the file. REQUIRES: not empty.
 [[nodiscard]] Error all_errors(const std::string& file, std::vector<Error> errors);
 
-struct Limits {
+struct NumberRange {
   double min = 0;
   double max = 0;
 };
 
-inline constexpr Limits k_budget_limits{0, 1e9};  // USD
+inline constexpr NumberRange k_budget_limits{0, 1e9};  // USD
 
 // Strict decimal numbers: no exponent, no leading zero, no hexadecimal, no sign.
-[[nodiscard]] Result<double> parse_decimal(std::string_view text, Limits limits);
+[[nodiscard]] Result<double> parse_decimal(std::string_view text, NumberRange limits);
 [[nodiscard]] Result<int> parse_integer(std::string_view text, int min, int max);
 
 class Fields {
  public:
   // `path`: "" for the file itself, else "resources". Refuses what is not a mapping and keys not among `known`; with
   // `unknown`, the latter are put there and the rest can be read.
-  [[nodiscard]] static Result<Fields> open(Source& source, const Node& node, std::string path,
+  [[nodiscard]] static Result<Fields> open(SourceFile& source, const Node& node, std::string path,
                                            std::initializer_list<std::string_view> known,
                                            std::vector<Error>* unknown = nullptr);
 
@@ -60,12 +60,12 @@ class Fields {
   [[nodiscard]] Error error(std::string_view key, const std::string& what) const;     // at the value
   [[nodiscard]] Error expected(std::string_view key, const std::string& what) const;  // "expected WHAT, got …"
   void ignore(std::string_view key, const std::string& why) const;                    // warns when the key is given
-  [[nodiscard]] Source& source() const { return *source_; }
+  [[nodiscard]] SourceFile& source() const { return *source_; }
   [[nodiscard]] const Node& node() const { return *node_; }
 
   [[nodiscard]] Result<void> text(std::string_view key, std::string& into) const;
   [[nodiscard]] Result<void> integer(std::string_view key, int min, int max, int& into) const;
-  [[nodiscard]] Result<void> number(std::string_view key, Limits limits, auto& into) const {  // a double, or optional
+  [[nodiscard]] Result<void> number(std::string_view key, NumberRange limits, auto& into) const {  // a double, or optional
     return value(key, into, [&](std::string_view text) { return parse_decimal(text, limits); });
   }
   [[nodiscard]] Result<void> duration(std::string_view key, Duration min, Duration max, Duration& into) const;
@@ -87,8 +87,8 @@ class Fields {
   [[nodiscard]] Result<void> exit_codes(std::string_view key, std::vector<int>& into) const;
 
  private:
-  Fields(Source& source, const Node& node, std::string path) : source_(&source), node_(&node), path_(std::move(path)) {}
-  Source* source_;
+  Fields(SourceFile& source, const Node& node, std::string path) : source_(&source), node_(&node), path_(std::move(path)) {}
+  SourceFile* source_;
   const Node* node_;
   std::string path_;
 };

@@ -81,7 +81,7 @@ Result<std::pair<std::string, std::string>> assignment(std::string_view option, 
 }
 
 // What a key of `envs` or `secrets` holds: text, or nothing for null.
-Result<std::optional<std::string>> variable(Source& source, std::string_view key, const Key& name, const Node& value) {
+Result<std::optional<std::string>> variable(SourceFile& source, std::string_view key, const Key& name, const Node& value) {
   const std::string head = "key '" + std::string(key) + "." + excerpt(name.text) + "': ";
   if (const auto checked = check_env_name(name.text); !checked)
     return error_at(source.file, name.at, head + checked.error().message);
@@ -218,7 +218,7 @@ Result<void> read_owner(const Fields& root, std::string& into) {
 
 // `read` is told how each of them went.
 void read_policies(const Fields& root, job::Spec& spec, const std::function<void(Result<void>)>& read) {
-  Source& source = root.source();
+  SourceFile& source = root.source();
   if (const Node* value = root.find("checkpoint")) read(read_checkpoint(source, *value, spec.envs, spec.checkpoint));
   if (const Node* value = root.find("recovery")) read(read_recovery(source, *value, spec.recovery));
   read(check_recovery(root, spec.recovery));
@@ -235,7 +235,7 @@ void read_policies(const Fields& root, job::Spec& spec, const std::function<void
   read(read_deadline(root, spec.deadline));
 }
 
-Result<Fields> open_root(Source& source, const Node& root, std::vector<Error>& errors) {
+Result<Fields> open_root(SourceFile& source, const Node& root, std::vector<Error>& errors) {
   if (root.kind == Node::Kind::null) return error_at(source.file, {}, "the file is empty; it needs at least 'run'");
   if (root.kind == Node::Kind::map)
     for (const Key& key : root.keys)
@@ -315,7 +315,7 @@ Result<void> apply_overrides(const Context& context, ParsedJob& job) {
 
 Result<ParsedJob> parse_job_file(std::string_view text, const std::string& file_name, const Context& context) {
   TRY_ASSIGN(const Node tree, parse_yaml(text, file_name));
-  Source source{file_name, {}};
+  SourceFile source{file_name, {}};
   ParsedJob job;
   std::vector<Error> errors;
   TRY_ASSIGN(const Fields root, open_root(source, tree, errors));

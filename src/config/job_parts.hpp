@@ -11,14 +11,14 @@
 namespace gridctl::config {
 
 // policies.cpp
-[[nodiscard]] Result<void> read_checkpoint(Source& source, const Node& node,
+[[nodiscard]] Result<void> read_checkpoint(SourceFile& source, const Node& node,
                                            const std::map<std::string, std::string>& envs,
                                            job::CheckpointPolicy& into);
-[[nodiscard]] Result<void> read_recovery(Source& source, const Node& node, job::RecoveryPolicy& into);
-[[nodiscard]] Result<void> read_constraints(Source& source, const Node& node, job::Constraints& into);
-[[nodiscard]] Result<void> read_replication(Source& source, const Node& node, job::Spec& spec);
-[[nodiscard]] Result<void> read_container(Source& source, const Node& node, std::optional<bool>& root_writable);
-[[nodiscard]] Result<void> read_budget(Source& source, const Node& node, std::optional<double>& total);
+[[nodiscard]] Result<void> read_recovery(SourceFile& source, const Node& node, job::RecoveryPolicy& into);
+[[nodiscard]] Result<void> read_constraints(SourceFile& source, const Node& node, job::Constraints& into);
+[[nodiscard]] Result<void> read_replication(SourceFile& source, const Node& node, job::Spec& spec);
+[[nodiscard]] Result<void> read_container(SourceFile& source, const Node& node, std::optional<bool>& root_writable);
+[[nodiscard]] Result<void> read_budget(SourceFile& source, const Node& node, std::optional<double>& total);
 [[nodiscard]] Result<void> read_deadline(const Fields& root, std::optional<job::Deadline>& into);
 [[nodiscard]] Result<void> check_recovery(const Fields& root, const job::RecoveryPolicy& policy);
 
@@ -36,7 +36,7 @@ namespace gridctl::config {
 [[nodiscard]] Result<void> read_outputs(const Fields& root, std::vector<job::Output>& into);
 
 // resources.cpp. `image` receives resources.image_id.
-[[nodiscard]] Result<void> read_resources(Source& source, const Node& node, const Context& context, job::Spec& spec,
+[[nodiscard]] Result<void> read_resources(SourceFile& source, const Node& node, const Context& context, job::Spec& spec,
                                           std::string& image);
 [[nodiscard]] Result<double> parse_cpus(std::string_view text);        // "4", "4+"
 [[nodiscard]] Result<std::uint64_t> parse_gib(std::string_view text);  // "16", "16+" GiB, or "16GB"
@@ -52,7 +52,7 @@ namespace gridctl::config {
 // Errors are Code::usage without a place.
 [[nodiscard]] Result<void> set_image(std::string_view text, const Context& context, job::Spec& spec);
 [[nodiscard]] Result<std::string> checked_workdir(std::string_view text, const Context& context);
-[[nodiscard]] Result<void> read_file_mounts(Source& source, const Node& node, const Context& context, job::Spec& spec);
+[[nodiscard]] Result<void> read_file_mounts(SourceFile& source, const Node& node, const Context& context, job::Spec& spec);
 
 // job_file.cpp
 // Envs and secrets of the file and of the command line.

@@ -23,7 +23,7 @@ Result<std::string> output_pattern(std::string_view text) {
   return std::string(text);
 }
 
-Result<job::Output> read_output(Source& source, const Node& node, const std::string& path) {
+Result<job::Output> read_output(SourceFile& source, const Node& node, const std::string& path) {
   job::Output output;
   std::string text = node.text;
   if (node.kind == Node::Kind::map) {

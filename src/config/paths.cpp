@@ -125,7 +125,7 @@ Result<std::string> checked_workdir(std::string_view text, const Context& contex
                                      excerpt(path) + "'");
 }
 
-Result<void> read_file_mounts(Source& source, const Node& node, const Context& context, job::Spec& spec) {
+Result<void> read_file_mounts(SourceFile& source, const Node& node, const Context& context, job::Spec& spec) {
   if (node.kind == Node::Kind::null) return {};
   const std::string head = "key 'file_mounts': ";
   if (node.kind != Node::Kind::map)

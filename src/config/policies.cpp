@@ -89,7 +89,7 @@ Result<void> read_labels(const Fields& fields, job::Constraints& into) {
   return {};
 }
 
-Result<void> read_keep(Source& source, const Fields& checkpoint, job::KeepPolicy& into) {
+Result<void> read_keep(SourceFile& source, const Fields& checkpoint, job::KeepPolicy& into) {
   const Node* node = checkpoint.find("keep");
   if (node == nullptr || node->kind != Node::Kind::map) return checkpoint.integer("keep", 1, k_keep_max, into.last);
   TRY_ASSIGN(const Fields fields, Fields::open(source, *node, "checkpoint.keep",
@@ -123,7 +123,7 @@ Result<void> read_upload_limit(const Fields& fields, std::uint64_t& into) {
 }
 }  // namespace
 
-Result<void> read_checkpoint(Source& source, const Node& node, const std::map<std::string, std::string>& envs,
+Result<void> read_checkpoint(SourceFile& source, const Node& node, const std::map<std::string, std::string>& envs,
                              job::CheckpointPolicy& into) {
   TRY_ASSIGN(const Fields fields,
              Fields::open(source, node, "checkpoint",
@@ -157,7 +157,7 @@ Result<void> read_checkpoint(Source& source, const Node& node, const std::map<st
   return read_keep(source, fields, into.keep);
 }
 
-Result<void> read_recovery(Source& source, const Node& node, job::RecoveryPolicy& into) {
+Result<void> read_recovery(SourceFile& source, const Node& node, job::RecoveryPolicy& into) {
   TRY_ASSIGN(const Fields fields,
              Fields::open(source, node, "recovery",
                           {"lost_after", "max_failures", "on_exit", "lease", "hangs", "stragglers", "restore_from"}));
@@ -188,7 +188,7 @@ Result<void> check_recovery(const Fields& root, const job::RecoveryPolicy& polic
 }
 
 namespace {
-Result<void> read_query(const Source& source, const Node& node, const std::string& path, std::string& into) {
+Result<void> read_query(const SourceFile& source, const Node& node, const std::string& path, std::string& into) {
   Result<sched::Query> query = sched::Query::parse(node.text);
   if (query) {
     into = node.text;
@@ -201,7 +201,7 @@ Result<void> read_query(const Source& source, const Node& node, const std::strin
 }
 }  // namespace
 
-Result<void> read_constraints(Source& source, const Node& node, job::Constraints& into) {
+Result<void> read_constraints(SourceFile& source, const Node& node, job::Constraints& into) {
   if (node.kind == Node::Kind::scalar) return read_query(source, node, "constraints", into.query);
   TRY_ASSIGN(const Fields fields,
              Fields::open(source, node, "constraints",
@@ -225,7 +225,7 @@ Result<void> read_constraints(Source& source, const Node& node, job::Constraints
   return read_labels(fields, into);
 }
 
-Result<void> read_container(Source& source, const Node& node, std::optional<bool>& root_writable) {
+Result<void> read_container(SourceFile& source, const Node& node, std::optional<bool>& root_writable) {
   TRY_ASSIGN(const Fields fields, Fields::open(source, node, "container", {"root"}));
   std::string root;
   TRY(fields.text("root", root));
@@ -235,12 +235,12 @@ Result<void> read_container(Source& source, const Node& node, std::optional<bool
   return {};
 }
 
-Result<void> read_budget(Source& source, const Node& node, std::optional<double>& total) {
+Result<void> read_budget(SourceFile& source, const Node& node, std::optional<double>& total) {
   TRY_ASSIGN(const Fields fields, Fields::open(source, node, "budget", {"total"}));
   return fields.number("total", k_budget_limits, total);
 }
 
-Result<void> read_replication(Source& source, const Node& node, job::Spec& spec) {
+Result<void> read_replication(SourceFile& source, const Node& node, job::Spec& spec) {
   TRY_ASSIGN(const Fields fields, Fields::open(source, node, "replication", {"replicas", "mode"}));
   int twins = 2;
   TRY(fields.integer("replicas", 1, job::k_twins_max, twins));

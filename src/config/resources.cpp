@@ -171,7 +171,7 @@ Result<std::uint64_t> parse_gib(std::string_view text) {
   return *size;
 }
 
-Result<void> read_resources(Source& source, const Node& node, const Context& context, job::Spec& spec,
+Result<void> read_resources(SourceFile& source, const Node& node, const Context& context, job::Spec& spec,
                             std::string& image) {
   TRY_ASSIGN(const Fields fields,
              Fields::open(source, node, "resources",

@@ -24,7 +24,7 @@ Result<void> read_variant_image(const Fields& fields, const Context& context, co
   return {};
 }
 
-Result<job::Variant> read_variant(Source& source, const Key& key, const Node& node, const Context& context,
+Result<job::Variant> read_variant(SourceFile& source, const Key& key, const Node& node, const Context& context,
                                   const job::Spec& spec) {
   const std::string path = "variants." + key.text;
   TRY_ASSIGN(const Fields fields, Fields::open(source, node, path, {"image", "setup", "run", "resume_run"}));

@@ -88,7 +88,7 @@ Result<void> check_host_name(const config::Fields& fields, const std::string& na
   return {};
 }
 
-Result<void> read_host(config::Source& source, const config::Node& node, std::size_t index, const job::Spec& job,
+Result<void> read_host(config::SourceFile& source, const config::Node& node, std::size_t index, const job::Spec& job,
                        std::set<std::string>& names, std::vector<HostModel>& into) {
   TRY_ASSIGN(const config::Fields fields,
              config::Fields::open(source, node, "hosts[" + std::to_string(index) + "]",
@@ -152,7 +152,7 @@ HostModel host_for(const job::Spec& job, const std::string& name, const std::str
 
 Result<std::vector<HostModel>> parse_hosts_file(std::string_view text, const std::string& file, const job::Spec& job) {
   TRY_ASSIGN(const config::Node root, config::parse_yaml(text, file));
-  config::Source source{file, {}};
+  config::SourceFile source{file, {}};
   if (root.kind == config::Node::Kind::null)
     return config::error_at(file, {}, "the file is empty; it needs at least one host under 'hosts'");
   TRY_ASSIGN(const config::Fields fields, config::Fields::open(source, root, "", {"hosts"}));

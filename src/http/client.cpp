@@ -40,7 +40,7 @@ struct Exchange {
 
 std::size_t on_read(char* into, std::size_t size, std::size_t count, void* context) {
   Exchange& exchange = *static_cast<Exchange*>(context);
-  const Source& body = *exchange.request->body;
+  const BodySource& body = *exchange.request->body;
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(size * count, body.size - exchange.sent));
   if (wanted == 0) return 0;
   const std::span<std::byte> space{reinterpret_cast<std::byte*>(into), wanted};
@@ -291,7 +291,7 @@ std::string_view Answer::header(std::string_view name) const {
   return {};
 }
 
-Source source_of(ByteView bytes) {
+BodySource source_of(ByteView bytes) {
   return {bytes.size(), [bytes](std::uint64_t offset, std::span<std::byte> into) -> Result<void> {
             std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
             return {};

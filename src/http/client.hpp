@@ -30,13 +30,13 @@ struct Header {
   bool operator==(const Header&) const = default;
 };
 
-struct Source {
+struct BodySource {
   std::uint64_t size = 0;
   // Fills `into`, which lies within the size. Called in order, and from the start again when libcurl sends again what a
   // kept connection, closed meanwhile, has swallowed.
   std::function<Result<void>(std::uint64_t offset, std::span<std::byte> into)> read;
 };
-[[nodiscard]] Source source_of(ByteView bytes);  // which must outlive it
+[[nodiscard]] BodySource source_of(ByteView bytes);  // which must outlive it
 
 struct Limits {
   std::uint64_t body_max = 1u << 20;                // bytes of an answer's body; more is a protocol_violation
@@ -49,7 +49,7 @@ struct Request {
   std::string method = "GET";
   std::string url;              // http or https, encoded already; no name or password in it
   std::vector<Header> headers;  // Host, Content-Length and Expect are made from the rest
-  std::optional<Source> body;
+  std::optional<BodySource> body;
   Limits limits;
   // Hears of the bytes of both bodies, about ten times a second at least; false stops: cancelled.
   std::function<bool(std::uint64_t sent, std::uint64_t received)> progress;

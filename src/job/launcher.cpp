@@ -110,12 +110,12 @@ Environment ray_environment(const RankPlace& place) {
           {"RAY_ADDRESS", place.hosts.front().address + ":" + std::to_string(place.port)}};
 }
 
-struct Row {
+struct LauncherRow {
   Launcher launcher;
   const char* name;
   Environment (*environment)(const RankPlace&);
 };
-constexpr Row k_rows[] = {
+constexpr LauncherRow k_rows[] = {
     {Launcher::plain, "plain", [](const RankPlace&) { return Environment{}; }},
     {Launcher::torchrun, "torchrun", &torchrun_environment},
     {Launcher::mpi, "mpi", &mpi_environment},
@@ -126,7 +126,7 @@ constexpr Row k_rows[] = {
     {Launcher::accelerate, "accelerate", &torch_environment},
     {Launcher::slurm_env, "slurm-env", &slurm_environment},
 };
-const Row& row_of(Launcher launcher) { return k_rows[static_cast<std::size_t>(launcher)]; }
+const LauncherRow& row_of(Launcher launcher) { return k_rows[static_cast<std::size_t>(launcher)]; }
 }  // namespace
 
 int RankPlace::rank() const {
@@ -146,14 +146,14 @@ std::string_view launcher_name(Launcher launcher) { return row_of(launcher).name
 const std::vector<std::string>& launcher_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> list;
-    for (const Row& row : k_rows) list.emplace_back(row.name);
+    for (const LauncherRow& row : k_rows) list.emplace_back(row.name);
     return list;
   }();
   return names;
 }
 
 Result<Launcher> parse_launcher(std::string_view name) {
-  for (const Row& row : k_rows)
+  for (const LauncherRow& row : k_rows)
     if (name == row.name) return row.launcher;
   return make_error(Code::usage, "'" + std::string(name.substr(0, 40)) + "' is no launcher; gridctl knows " +
                                      join(launcher_names(), ", "));

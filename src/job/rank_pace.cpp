@@ -51,7 +51,7 @@ std::string Straggler::text() const {
 
 void RankPace::told(const RankStep& step) {
   if (step.rank >= world_) return;
-  Row& row = open_[step.step];
+  StepTimes& row = open_[step.step];
   row.ranks.try_emplace(step.rank, step);  // what is told twice counts once
   if (row.ranks.size() == world_) {
     whole_.push_back(std::move(row));
@@ -64,7 +64,7 @@ void RankPace::told(const RankStep& step) {
 // By what they tell of computing, else by how long after the last of the step before each reached this one: nobody
 // begins earlier.
 std::vector<double> RankPace::costs(std::size_t index) const {
-  const Row& row = whole_[index];
+  const StepTimes& row = whole_[index];
   const bool busy = std::ranges::all_of(row.ranks, [](const auto& one) { return one.second.busy_s.has_value(); });
   std::vector<double> costs;
   if (busy) {

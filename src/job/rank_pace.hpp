@@ -50,14 +50,14 @@ class RankPace {
   [[nodiscard]] std::size_t steps() const { return whole_.size(); }
 
  private:
-  struct Row {
+  struct StepTimes {
     std::map<std::uint32_t, RankStep> ranks;
   };
   [[nodiscard]] std::vector<double> costs(std::size_t index) const;  // of each rank in that step; empty: not comparable
 
   std::uint32_t world_;
-  std::map<std::int64_t, Row> open_;  // not yet told by all
-  std::deque<Row> whole_;             // the last of them
+  std::map<std::int64_t, StepTimes> open_;  // not yet told by all
+  std::deque<StepTimes> whole_;             // the last of them
 };
 
 // Whether a job makes no progress though all of its hosts answer.

@@ -41,11 +41,11 @@ Path temporary_directory() {
 }
 
 std::string file_system_kind(const Path& path) {
-  struct Row {
+  struct Variable {
     unsigned long magic;
     const char* name;
   };
-  static constexpr Row k_rows[] = {
+  static constexpr Variable k_rows[] = {
       {0xEF53, "ext4"},         {0x58465342, "xfs"},     {0x9123683E, "btrfs"}, {0x01021994, "tmpfs"},
       {0x858458F6, "ramfs"},    {0x794C7630, "overlay"}, {0x6969, "nfs"},       {0xFF534D42, "cifs"},
       {0xFE534D42, "smb2"},     {0x65735546, "fuse"},    {0x2FC12FC1, "zfs"},   {0x0BD00BD0, "lustre"},
@@ -58,7 +58,7 @@ std::string file_system_kind(const Path& path) {
     if (errno != ENOENT || !at.has_relative_path()) return "unknown";
     at = at.has_parent_path() ? at.parent_path() : Path(".");
   }
-  for (const Row& row : k_rows)
+  for (const Variable& row : k_rows)
     if (row.magic == static_cast<unsigned long>(info.f_type) || row.magic == static_cast<unsigned>(info.f_type))
       return row.name;
   return "unknown";

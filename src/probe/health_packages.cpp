@@ -14,10 +14,10 @@ using wire::Package;
 namespace {
 
 // Debian's binary packages whose version is that of our names.
-struct Source {
+struct PackageList {
   std::string_view binary, name;
 };
-constexpr std::array<Source, 8> k_binaries{{{"openssh-server", "openssh"},
+constexpr std::array<PackageList, 8> k_binaries{{{"openssh-server", "openssh"},
                                             {"openssh-client", "openssh"},
                                             {"runc", "runc"},
                                             {"docker-ce", "docker"},
@@ -36,7 +36,7 @@ void add(std::vector<Package>& packages, std::string_view name, std::string_view
 
 // "openssh-server\t1:9.2p1-2+deb12u7\n"
 void read_dpkg(std::string_view text, std::vector<Package>& packages) {
-  for (const Source& source : k_binaries)
+  for (const PackageList& source : k_binaries)
     for (const std::string& line : split_lines(text)) {
       const std::size_t tab = line.find('\t');
       if (tab == std::string::npos || std::string_view(line).substr(0, tab) != source.binary) continue;
@@ -135,7 +135,7 @@ bool is_upstreams_own(const Package& package) {
 
 std::vector<ToolCall> package_calls() {
   ToolCall dpkg{{"dpkg-query", "-W", "-f", "${Package}\\t${Version}\\n"}};
-  for (const Source& source : k_binaries) dpkg.argv.emplace_back(source.binary);
+  for (const PackageList& source : k_binaries) dpkg.argv.emplace_back(source.binary);
   return {std::move(dpkg), {{"ssh", "-V"}}, {{"runc", "--version"}}, {{"nvidia-ctk", "--version"}}};
 }
 

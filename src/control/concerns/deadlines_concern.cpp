@@ -39,7 +39,7 @@ class DeadlinesConcern : public Concern {
 
  private:
   [[nodiscard]] bool is_in_time(const TrackedJob& job) const {
-    const Limits limits = limits_of(job.spec(), job.row.submitted_at);
+    const JobLimits limits = limits_of(job.spec(), job.row.submitted_at);
     return limits.until && controls_.world.clock.wall() < *limits.until;
   }
 

@@ -19,7 +19,7 @@ class LimitsConcern : public Concern {
     for (auto& [id, looked] : limited_) {
       TrackedJob* job = controls_.book.find({id});
       if (job == nullptr) continue;
-      const Limits limits = limits_of(job->spec(), job->row.submitted_at);
+      const JobLimits limits = limits_of(job->spec(), job->row.submitted_at);
       const Look look{true, limits.until && controls_.world.clock.wall() >= *limits.until};
       if (looked == look) continue;
       // What it has used stays as it is while neither it nor a twin of it runs.
@@ -37,7 +37,7 @@ class LimitsConcern : public Concern {
     controls_.world.run.post([this, id = job.id()] {
       TrackedJob* its = controls_.book.find(id);
       if (its == nullptr) return;
-      const Limits limits = limits_of(its->spec(), its->row.submitted_at);
+      const JobLimits limits = limits_of(its->spec(), its->row.submitted_at);
       if (limits.any()) judge(*its, limits, controls_.world.clock.boot(), k_told_slack);
     });
   }
@@ -47,7 +47,7 @@ class LimitsConcern : public Concern {
   }
   // The end of an attempt may have used up what was left, and the next is placed before anybody looks.
   void shape(const TrackedJob& asking, Question& question) const override {
-    const Limits limits = limits_of(asking.spec(), asking.row.submitted_at);
+    const JobLimits limits = limits_of(asking.spec(), asking.row.submitted_at);
     if (!limits.any() || asking.state().attempt() != nullptr) return;
     const auto used = used_by(asking, asking.state().price_per_hour(), controls_.world.clock.boot());
     if (!used) return report(used.error(), "while counting what a job has used");
@@ -66,7 +66,7 @@ class LimitsConcern : public Concern {
 
   // `more`: it counts as having run so much longer, for hosts and we do not count from the same instant. False: that
   // cannot be told now.
-  bool judge(TrackedJob& job, const Limits& limits, BootTime now, Duration more = {}) {
+  bool judge(TrackedJob& job, const JobLimits& limits, BootTime now, Duration more = {}) {
     if (!controls_.attempts.is_counted(job)) return false;
     const JobId id = job.id();
     const WallTime clock = controls_.world.clock.wall();

@@ -120,7 +120,7 @@ class TurnsConcern : public Concern {
     const auto lessen = [&](double s) {
       if (s > 0) left = std::min(left.value_or(s), s);
     };
-    const Limits limits = limits_of(job.spec(), job.row.submitted_at);
+    const JobLimits limits = limits_of(job.spec(), job.row.submitted_at);
     if (limits.most) lessen(seconds(*limits.most) - runs);
     if (limits.until && limits.hard) lessen(static_cast<double>(limits.until->ms - now.ms) / 1000);
     if (job.state().expected) lessen(job.state().expected->seconds - runs);

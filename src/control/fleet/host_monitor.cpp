@@ -154,7 +154,7 @@ void HostMonitor::heard_time(wire::PollReply& reply) {
 }
 
 namespace {
-std::optional<wire::Allowance> allowance_of(const std::optional<HostMonitor::Limits>& limits, BootTime echo_heard) {
+std::optional<wire::Allowance> allowance_of(const std::optional<HostMonitor::AttemptLimits>& limits, BootTime echo_heard) {
   if (!limits) return std::nullopt;
   const auto left = [&](const std::optional<BootTime>& until) {
     return until ? std::optional{std::max(*until - echo_heard, Duration{})} : std::nullopt;

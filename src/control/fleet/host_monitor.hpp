@@ -34,17 +34,17 @@ class HostMonitor : public std::enable_shared_from_this<HostMonitor> {
     std::function<void(Duration)> pinged = {};  // a round trip to the agent; may be empty
   };
   // What is left to an attempt, by our boot clock; it is told as of the host's time that is echoed.
-  struct Limits {
+  struct AttemptLimits {
     std::optional<BootTime> run_until{};
     std::string run_limit{};
     std::optional<BootTime> time_until{};
-    bool operator==(const Limits&) const = default;
+    bool operator==(const AttemptLimits&) const = default;
   };
   // What to renew and ask for, with each job's own lease.
   struct Want {
     wire::PollRequest::Want attempt;
     Duration lease{};
-    std::optional<Limits> limits{};  // nullopt: as they were
+    std::optional<AttemptLimits> limits{};  // nullopt: as they were
     bool operator==(const Want&) const = default;
   };
 

@@ -59,7 +59,7 @@ double Allowances::price_with_twins(const TrackedJob& leader) const {
 }
 
 std::optional<BootTime> Allowances::deadline_of(const TrackedJob& job) const {
-  const Limits limits = limits_of(job.spec(), job.row.submitted_at);
+  const JobLimits limits = limits_of(job.spec(), job.row.submitted_at);
   if (!limits.hard || !limits.until) return std::nullopt;
   const std::int64_t left_ms = std::max<std::int64_t>(limits.until->ms - world_.clock.wall().ms, 0);
   return world_.clock.boot() + hours(static_cast<double>(left_ms) / 3.6e6);
@@ -103,7 +103,7 @@ void Allowances::lessen_by_months(const TrackedJob& job, Left& left) {
 Allowances::Left Allowances::left_of(const TrackedJob& job) {
   Left left;
   const TrackedJob* leader = job.spec().twin_of.empty() ? &job : book_.find(job.spec().twin_of);
-  const Limits limits = limits_of(job.spec(), job.row.submitted_at);
+  const JobLimits limits = limits_of(job.spec(), job.row.submitted_at);
   const auto spent_by = [&](const TrackedJob& one) -> registry::Spent {
     const auto ask = [&](WallTime until) { return world_.records.spent(one.id(), until); };
     const Result<registry::Spent> spent = meters_[one.id().value].read(
@@ -123,7 +123,7 @@ Allowances::Left Allowances::left_of(const TrackedJob& job) {
 }
 
 bool Allowances::concern(const TrackedJob& job) {
-  const Limits limits = limits_of(job.spec(), job.row.submitted_at);
+  const JobLimits limits = limits_of(job.spec(), job.row.submitted_at);
   if (limits.budget || limits.most || (limits.until && limits.hard) || !job.spec().twin_of.empty()) return true;
   return !budgets().empty();
 }
@@ -136,18 +136,18 @@ std::optional<Allowances::AtStart> Allowances::at_start(const TrackedJob& job) {
   return AtStart{left.run, std::move(left.limit), deadline_of(job)};
 }
 
-std::optional<HostMonitor::Limits> Allowances::running(const TrackedJob& job) {
+std::optional<HostMonitor::AttemptLimits> Allowances::running(const TrackedJob& job) {
   const job::Attempt* attempt = job.state().attempt();
   if (attempt == nullptr || !attempt->started_at || !is_alive(job)) return std::nullopt;
   const std::string key = key_of(job);
   if (!concern(job) && !told_.contains(key)) return std::nullopt;
   Left left = left_of(job);
   if (left.whole) return std::nullopt;
-  HostMonitor::Limits limits;
+  HostMonitor::AttemptLimits limits;
   const BootTime now = world_.clock.boot();
   if (left.run) limits = {now + *left.run, std::move(left.limit), {}};
   limits.time_until = deadline_of(job);
-  HostMonitor::Limits& told = told_[key];
+  HostMonitor::AttemptLimits& told = told_[key];
   limits.run_until = steady(limits.run_until, told.run_until);
   limits.time_until = steady(limits.time_until, told.time_until);
   told = limits;

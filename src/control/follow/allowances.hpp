@@ -27,7 +27,7 @@ class Allowances {
   };
   [[nodiscard]] std::optional<AtStart> at_start(const TrackedJob& job);
   // Of an attempt that runs. nullopt: its host goes on with what it was told.
-  [[nodiscard]] std::optional<HostMonitor::Limits> running(const TrackedJob& job);
+  [[nodiscard]] std::optional<HostMonitor::AttemptLimits> running(const TrackedJob& job);
   // A host has told of the current attempt of this job, and what is left to it of running.
   void reported(const TrackedJob& job, std::optional<Duration> left);
   void forgotten(const JobId& id);
@@ -52,7 +52,7 @@ class Allowances {
   JobBook& book_;
   Dealing dealing_;
   std::map<std::string, SpendMeter> meters_;                 // by job
-  std::map<std::string, HostMonitor::Limits> told_;          // by attempt
+  std::map<std::string, HostMonitor::AttemptLimits> told_;          // by attempt
   std::vector<BudgetNow> budgets_;
   std::optional<BootTime> budgets_at_;
 };

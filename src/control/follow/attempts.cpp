@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "control/follow/interpret_status.hpp"
+#include "control/follow/heartbeat_rules.hpp"
 #include "control/reach/pace.hpp"
 
 namespace gridctl::control {
@@ -353,7 +353,7 @@ void Attempts::renew() {
     const auto* running = job->in<job::Running>();
     const sched::Interval interval = pacer_.interval_of(*job);
     const wire::Tempo tempo{running != nullptr && running->move ? interval.soon : interval.every, interval.pause};
-    const std::optional<HostMonitor::Limits> limits = allowances_.running(*job);
+    const std::optional<HostMonitor::AttemptLimits> limits = allowances_.running(*job);
     for (const job::Member& member : attempt->members) {
       HostUse& here = use[member.host.value];
       here.patience = std::min(here.patience.value_or(lost_after), lost_after);

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "control/fleet/health.hpp"
-#include "control/follow/interpret_status.hpp"
+#include "control/follow/heartbeat_rules.hpp"
 #include "control/follow/read_output.hpp"
 #include "control/reach/pace.hpp"
 #include "control/reach/request.hpp"

@@ -43,15 +43,15 @@ double reserve_of(double budget, double usd_per_hour) {
   return std::min(usd_per_hour * seconds(job::k_limit_grace + k_clock_slack) / 3600, budget * k_reserve_share_max);
 }
 
-Limits limits_of(const job::Spec& spec, WallTime submitted_at) {
-  Limits limits{spec.budget_total, spec.max_duration};
+JobLimits limits_of(const job::Spec& spec, WallTime submitted_at) {
+  JobLimits limits{spec.budget_total, spec.max_duration};
   if (!spec.deadline) return limits;
   limits.until = job::moment_of(*spec.deadline, submitted_at);
   limits.hard = spec.deadline->hard;
   return limits;
 }
 
-std::optional<job::LimitReached> judge_limits(const job::State& state, const Limits& limits,
+std::optional<job::LimitReached> judge_limits(const job::State& state, const JobLimits& limits,
                                               const registry::Spent& spent, WallTime now) {
   if (state.cancel || std::holds_alternative<job::Done>(state.phase)) return std::nullopt;
   if (limits.budget) {
@@ -71,7 +71,7 @@ std::optional<job::LimitReached> judge_limits(const job::State& state, const Lim
   return std::nullopt;
 }
 
-std::optional<job::DeadlinePassed> judge_late(const job::State& state, const Limits& limits, WallTime now) {
+std::optional<job::DeadlinePassed> judge_late(const job::State& state, const JobLimits& limits, WallTime now) {
   const bool over = limits.until && !limits.hard && now >= *limits.until;
   if (!over || state.late || state.cancel || std::holds_alternative<job::Done>(state.phase)) return std::nullopt;
   return job::DeadlinePassed{"its deadline, " + format_rfc3339(*limits.until) + ", is over: it is late, and goes on"};

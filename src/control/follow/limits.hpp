@@ -19,14 +19,14 @@ namespace gridctl::control {
 inline constexpr std::string_view k_limit_leader = "leader_ended";  // why a twin was stopped
 
 // Of a job's file, what has to be watched while it runs.
-struct Limits {
+struct JobLimits {
   std::optional<double> budget;     // USD
   std::optional<Duration> most;     // running time of all attempts together
   std::optional<WallTime> until{};  // its deadline
   bool hard = false;                // it is stopped then
   [[nodiscard]] bool any() const { return budget || most || until; }
 };
-[[nodiscard]] Limits limits_of(const job::Spec& spec, WallTime submitted_at);
+[[nodiscard]] JobLimits limits_of(const job::Spec& spec, WallTime submitted_at);
 
 // What a job has used, by times since boot: the registry counts by the wall clock, which may be set while it runs.
 class SpendMeter {
@@ -56,10 +56,10 @@ class SpendMeter {
 [[nodiscard]] double reserve_of(double budget, double usd_per_hour);
 
 // A job with a budget is stopped early enough to save and stop within it.
-[[nodiscard]] std::optional<job::LimitReached> judge_limits(const job::State& state, const Limits& limits,
+[[nodiscard]] std::optional<job::LimitReached> judge_limits(const job::State& state, const JobLimits& limits,
                                                             const registry::Spent& spent, WallTime now);
 // A deadline that is not hard has passed, and nobody was told.
-[[nodiscard]] std::optional<job::DeadlinePassed> judge_late(const job::State& state, const Limits& limits,
+[[nodiscard]] std::optional<job::DeadlinePassed> judge_late(const job::State& state, const JobLimits& limits,
                                                             WallTime now);
 
 }  // namespace gridctl::control

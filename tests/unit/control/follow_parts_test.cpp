@@ -7,7 +7,7 @@
 
 #include "control/copies/chunks.hpp"
 #include "control/copies/host_uploads.hpp"
-#include "control/follow/interpret_status.hpp"
+#include "control/follow/heartbeat_rules.hpp"
 #include "control/follow/masks.hpp"
 #include "control/follow/secrets.hpp"
 #include "control/follow/tuning.hpp"

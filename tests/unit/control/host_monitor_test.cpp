@@ -171,8 +171,8 @@ TEST_F(Monitor, RenewsEachLeaseByItself) {
 
 TEST_F(Monitor, TellsAnAttemptWhatIsLeftForIt) {
   HostMonitor::Want limited = want(1, 30s), over = want(2, 30s);
-  limited.limits = HostMonitor::Limits{clock.boot() + 5min, "budget", {}};
-  over.limits = HostMonitor::Limits{clock.boot() - 1s, "deadline", clock.boot() + 1min};
+  limited.limits = HostMonitor::AttemptLimits{clock.boot() + 5min, "budget", {}};
+  over.limits = HostMonitor::AttemptLimits{clock.boot() - 1s, "deadline", clock.boot() + 1min};
   monitor().set_wants({limited, over, want(3, 30s)}, 5s);
   up();
   const auto attempts = asked().attempts;

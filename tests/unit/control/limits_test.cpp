@@ -22,14 +22,14 @@ job::State running_at(double price_per_hour) {
     state = job::step(state, {WallTime{1000}, std::move(what)}).state;
   return state;
 }
-std::string limit_of(const job::State& state, const Limits& limits, registry::Spent spent) {
+std::string limit_of(const job::State& state, const JobLimits& limits, registry::Spent spent) {
   spent.usd_per_hour = state.price_per_hour();
   const auto reached = judge_limits(state, limits, spent, WallTime{1000});
   return reached ? reached->limit : "";
 }
 
 TEST(Limits, KeepMoneyBackForSavingAndStopping) {
-  const Limits limits{10, std::nullopt};
+  const JobLimits limits{10, std::nullopt};
   const job::State state = running_at(12);  // 30 s cost 0.10 USD
   EXPECT_EQ(limit_of(state, limits, {9.89, 1h}), "");
   EXPECT_EQ(limit_of(state, limits, {9.90, 1h}), "budget");
@@ -64,7 +64,7 @@ TEST(Limits, SayNothingOfWhatIsStoppedOrDone) {
 TEST(Deadline, StopsWhenItIsHardAndIsToldOnceWhenItIsNot) {
   job::Spec spec;
   spec.deadline = job::Deadline{std::nullopt, 1h, true};
-  const Limits hard = limits_of(spec, {5000});
+  const JobLimits hard = limits_of(spec, {5000});
   EXPECT_EQ(hard.until, WallTime{3'605'000});
   job::State state = running_at(1);
   EXPECT_FALSE(judge_limits(state, hard, {}, {3'604'999}));
@@ -73,7 +73,7 @@ TEST(Deadline, StopsWhenItIsHardAndIsToldOnceWhenItIsNot) {
   EXPECT_EQ(reached->text, "its deadline, 1970-01-01T01:00:05.000Z, is over");
   EXPECT_FALSE(judge_late(state, hard, {3'605'000}));
   spec.deadline->hard = false;
-  const Limits soft = limits_of(spec, {5000});
+  const JobLimits soft = limits_of(spec, {5000});
   EXPECT_FALSE(judge_limits(state, soft, {}, {9'000'000}));
   EXPECT_FALSE(judge_late(state, soft, {3'604'999}));
   const auto late = judge_late(state, soft, {3'605'000});

@@ -236,7 +236,7 @@ TEST(HttpClient, PassesOnWhyABodyCouldNotBeRead) {
   Client client;
   Request request = get(server);
   request.method = "PUT";
-  request.body = Source{100, [](std::uint64_t, std::span<std::byte>) -> Result<void> {
+  request.body = BodySource{100, [](std::uint64_t, std::span<std::byte>) -> Result<void> {
                           return make_error(Code::checkpoint_damaged, "the pack is gone");
                         }};
   const auto answer = client.perform(request);
