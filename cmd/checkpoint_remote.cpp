@@ -68,10 +68,10 @@ Result<store::Tree> RemoteCheckpoint::tree() const {
 Result<RemoteCheckpoint> find_remote(Context& context, registry::Registry& registry, const std::string& remote_name,
                                      const std::string& text) {
   TRY_ASSIGN(const registry::CheckpointName wanted, registry::parse_checkpoint_name(text));
-  TRY_ASSIGN(const registry::Remote remote, registry.remote(remote_name));
+  TRY_ASSIGN(const registry::Remote kept_at, registry.remote(remote_name));
   TRY_ASSIGN(const std::optional<store::StoreKey> key, control::load_key(context.paths()));
   if (!key) return make_error(Code::state_unreadable, "there is no store key", "gridctl key import FILE");
-  TRY_ASSIGN(const control::RemoteAccess access, control::access_to(registry, remote));
+  TRY_ASSIGN(const control::RemoteAccess access, control::access_to(registry, kept_at));
   RemoteCheckpoint remote;
   remote.key = std::make_unique<store::StoreKey>(*key);
   TRY_ASSIGN(remote.backend, control::open_remote(access, context.paths(), context.clock));

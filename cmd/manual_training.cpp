@@ -36,7 +36,7 @@ plan::Question ask(const char* model, const Machine& machine, plan::Method metho
 
 // "dp=8 zero=3 mb=1: 21 GB on each GPU, 12.3 s a step, 41 % MFU"
 std::string told(const plan::Plan& plan) {
-  return plan::text_of(plan.layout) + ": " + gigabytes(plan.memory.peak()) + " on each GPU, " +
+  return plan::text_of(plan.parallelism) + ": " + gigabytes(plan.memory.peak()) + " on each GPU, " +
          formatted("%.3g s a step, ", plan.time.seconds) + formatted("%.0f %% MFU", 100 * plan.mfu);
 }
 std::string best_of(const plan::Question& question) {

@@ -8,10 +8,10 @@
 namespace gridctl::cmd {
 
 namespace {
-struct TemplateFile {
+struct EmbeddedFile {
   std::string_view folder, name, text;
 };
-constexpr TemplateFile k_rows[] = {
+constexpr EmbeddedFile k_rows[] = {
 #include "template_rows.inc"
 };
 
@@ -29,14 +29,14 @@ std::string summary_of(std::string_view job_file) {
 
 std::vector<Template> collect() {
   std::vector<Template> list;
-  for (const TemplateFile& row : k_rows) {
+  for (const EmbeddedFile& row : k_rows) {
     if (row.folder.empty()) continue;
     if (list.empty() || list.back().name != row.folder) list.push_back({std::string(row.folder), "", {}});
     list.back().files.push_back({row.name, row.text});
     if (row.name == "job.yaml") list.back().summary = summary_of(row.text);
   }
   for (Template& one : list)
-    for (const TemplateFile& row : k_rows)
+    for (const EmbeddedFile& row : k_rows)
       if (row.folder.empty() && uses(one, row.name)) one.files.push_back({row.name, row.text});
   std::ranges::sort(list, {}, &Template::name);
   return list;

@@ -31,7 +31,7 @@ Result<Metrics> told_by(registry::Registry& registry, const registry::Job& job) 
 std::string predicted_text(const job::Predicted& predicted) {
   return ui::number(predicted.step_s, 3) + " s a step, " + ui::number(predicted.peak_bytes / 1e9, 3) +
          " GB on each GPU, " + std::to_string(std::llround(predicted.tokens_per_s)) + " tokens/s (" +
-         predicted.parallelism + " on " + std::to_string(predicted.gpus) + " x " + predicted.gpu + ")";
+         predicted.layout + " on " + std::to_string(predicted.gpus) + " x " + predicted.gpu + ")";
 }
 
 std::string measured_text(const job::Predicted& predicted, const Metrics& told) {

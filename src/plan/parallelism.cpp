@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/layout.hpp"
+#include "plan/parallelism.hpp"
 
 #include <algorithm>
 #include <array>
@@ -78,21 +78,21 @@ std::optional<int> sharding_of(std::string_view text) {
   return value_of(words, text);
 }
 
-std::string text_of(const Layout& layout) {
+std::string text_of(const Parallelism& parallelism) {
   std::string out;
   const auto add = [&](std::string_view name, int degree, int usual) {
     if (degree != usual) out += (out.empty() ? "" : " ") + std::string(name) + "=" + std::to_string(degree);
   };
-  add("dp", layout.dp, 0);
-  add("tp", layout.tp, 1);
-  add("pp", layout.pp, 1);
-  add("cp", layout.cp, 1);
-  add("ep", layout.ep, 1);
-  add("zero", layout.zero, 0);
-  add("vpp", layout.virtual_stages, 1);
-  add("mb", layout.micro_batch, 0);
-  if (layout.recompute != Recompute::none) out += " recompute=" + std::string(text_of(layout.recompute));
-  if (layout.offload != Offload::none) out += " offload=" + std::string(text_of(layout.offload));
+  add("dp", parallelism.dp, 0);
+  add("tp", parallelism.tp, 1);
+  add("pp", parallelism.pp, 1);
+  add("cp", parallelism.cp, 1);
+  add("ep", parallelism.ep, 1);
+  add("zero", parallelism.zero, 0);
+  add("vpp", parallelism.virtual_stages, 1);
+  add("mb", parallelism.micro_batch, 0);
+  if (parallelism.recompute != Recompute::none) out += " recompute=" + std::string(text_of(parallelism.recompute));
+  if (parallelism.offload != Offload::none) out += " offload=" + std::string(text_of(parallelism.offload));
   return out;
 }
 
@@ -122,8 +122,8 @@ StateBytes usual_bytes(const Training& training) {
   return out;
 }
 
-std::int64_t micro_batches(const Training& training, const Layout& layout) {
-  const std::int64_t each = static_cast<std::int64_t>(layout.dp) * layout.micro_batch;
+std::int64_t micro_batches(const Training& training, const Parallelism& parallelism) {
+  const std::int64_t each = static_cast<std::int64_t>(parallelism.dp) * parallelism.micro_batch;
   return std::max<std::int64_t>(1, (training.batch + each - 1) / each);
 }
 
@@ -140,55 +140,55 @@ Stages stages_of(int layers, int pp) {
 
 bool shards_in_pipelines(Framework framework) { return framework == Framework::fsdp2; }
 
-std::vector<std::string> faults_of(const Training& training, const Layout& layout) {
+std::vector<std::string> faults_of(const Training& training, const Parallelism& parallelism) {
   std::vector<std::string> out;
   const Model& model = training.model;
-  for (const auto& [name, degree] : {std::pair{"dp", layout.dp},
-                                     {"tp", layout.tp},
-                                     {"pp", layout.pp},
-                                     {"cp", layout.cp},
-                                     {"ep", layout.ep},
-                                     {"micro-batch", layout.micro_batch}})
+  for (const auto& [name, degree] : {std::pair{"dp", parallelism.dp},
+                                     {"tp", parallelism.tp},
+                                     {"pp", parallelism.pp},
+                                     {"cp", parallelism.cp},
+                                     {"ep", parallelism.ep},
+                                     {"micro-batch", parallelism.micro_batch}})
     if (degree < 1) out.push_back(std::string(name) + " must be at least 1");
   if (!out.empty()) return out;
-  if (model.heads > 0 && model.heads % layout.tp != 0)
-    out.push_back(divides("number of heads", model.heads, "tp", layout.tp));
-  if (model.hidden > 0 && model.hidden % layout.tp != 0)
-    out.push_back(divides("hidden size", model.hidden, "tp", layout.tp));
-  if (model.layers > 0 && layout.pp > model.layers)
-    out.push_back("pp=" + std::to_string(layout.pp) + " is more than the " + std::to_string(model.layers) + " layers");
-  if (training.sequence % layout.cp != 0) out.push_back(divides("sequence", training.sequence, "cp", layout.cp));
-  if (layout.ep > 1 && !model.mixture())
-    out.push_back("ep=" + std::to_string(layout.ep) + ", but the model has no experts");
-  if (layout.ep > 1 && model.mixture() && model.experts % layout.ep != 0)
-    out.push_back(divides("number of experts", model.experts, "ep", layout.ep));
-  if (layout.ep > 1 && (layout.dp * layout.cp) % layout.ep != 0)
-    out.push_back(divides("dp times cp", layout.dp * layout.cp, "ep", layout.ep));
-  if (training.batch < layout.dp)
-    out.push_back("a batch of " + std::to_string(training.batch) + " gives dp=" + std::to_string(layout.dp) +
+  if (model.heads > 0 && model.heads % parallelism.tp != 0)
+    out.push_back(divides("number of heads", model.heads, "tp", parallelism.tp));
+  if (model.hidden > 0 && model.hidden % parallelism.tp != 0)
+    out.push_back(divides("hidden size", model.hidden, "tp", parallelism.tp));
+  if (model.layers > 0 && parallelism.pp > model.layers)
+    out.push_back("pp=" + std::to_string(parallelism.pp) + " is more than the " + std::to_string(model.layers) + " layers");
+  if (training.sequence % parallelism.cp != 0) out.push_back(divides("sequence", training.sequence, "cp", parallelism.cp));
+  if (parallelism.ep > 1 && !model.mixture())
+    out.push_back("ep=" + std::to_string(parallelism.ep) + ", but the model has no experts");
+  if (parallelism.ep > 1 && model.mixture() && model.experts % parallelism.ep != 0)
+    out.push_back(divides("number of experts", model.experts, "ep", parallelism.ep));
+  if (parallelism.ep > 1 && (parallelism.dp * parallelism.cp) % parallelism.ep != 0)
+    out.push_back(divides("dp times cp", parallelism.dp * parallelism.cp, "ep", parallelism.ep));
+  if (training.batch < parallelism.dp)
+    out.push_back("a batch of " + std::to_string(training.batch) + " gives dp=" + std::to_string(parallelism.dp) +
                   " replicas less than one sequence each");
-  else if (training.batch % (static_cast<std::int64_t>(layout.dp) * layout.micro_batch) != 0)
+  else if (training.batch % (static_cast<std::int64_t>(parallelism.dp) * parallelism.micro_batch) != 0)
     out.push_back(
-        divides("batch", training.batch, "dp*micro_batch", static_cast<std::int64_t>(layout.dp) * layout.micro_batch));
-  if (layout.zero == 3 && layout.pp > 1 && !shards_in_pipelines(training.framework))
-    out.push_back("zero=3 with pp=" + std::to_string(layout.pp) + " would gather the parameters for every micro-batch");
-  if (layout.zero == 2 && layout.pp > 1)
-    out.push_back("zero=2 with pp=" + std::to_string(layout.pp) + ": gradients are kept over the micro-batches");
-  if (layout.virtual_stages > 1 && layout.pp == 1) out.push_back("virtual stages need pp > 1");
-  if (layout.virtual_stages > 1 && model.layers > 0 && model.layers < layout.pp * layout.virtual_stages)
-    out.push_back("not enough layers for " + std::to_string(layout.pp * layout.virtual_stages) + " virtual stages");
+        divides("batch", training.batch, "dp*micro_batch", static_cast<std::int64_t>(parallelism.dp) * parallelism.micro_batch));
+  if (parallelism.zero == 3 && parallelism.pp > 1 && !shards_in_pipelines(training.framework))
+    out.push_back("zero=3 with pp=" + std::to_string(parallelism.pp) + " would gather the parameters for every micro-batch");
+  if (parallelism.zero == 2 && parallelism.pp > 1)
+    out.push_back("zero=2 with pp=" + std::to_string(parallelism.pp) + ": gradients are kept over the micro-batches");
+  if (parallelism.virtual_stages > 1 && parallelism.pp == 1) out.push_back("virtual stages need pp > 1");
+  if (parallelism.virtual_stages > 1 && model.layers > 0 && model.layers < parallelism.pp * parallelism.virtual_stages)
+    out.push_back("not enough layers for " + std::to_string(parallelism.pp * parallelism.virtual_stages) + " virtual stages");
   return out;
 }
 
-bool possible(const Training& training, const Layout& layout) {
+bool possible(const Training& training, const Parallelism& parallelism) {
   const Model& model = training.model;
-  const std::int64_t each = static_cast<std::int64_t>(layout.dp) * layout.micro_batch;
-  return (model.heads == 0 || model.heads % layout.tp == 0) && model.hidden % layout.tp == 0 &&
-         layout.pp * layout.virtual_stages <= std::max(model.layers, 1) && training.sequence % layout.cp == 0 &&
-         training.batch % each == 0 && training.batch >= each && (layout.zero < 2 || layout.pp == 1 || (layout.zero == 3 && shards_in_pipelines(training.framework))) &&
-         (layout.virtual_stages == 1 || layout.pp > 1) &&
-         (layout.ep == 1 ||
-          (model.mixture() && model.experts % layout.ep == 0 && (layout.dp * layout.cp) % layout.ep == 0));
+  const std::int64_t each = static_cast<std::int64_t>(parallelism.dp) * parallelism.micro_batch;
+  return (model.heads == 0 || model.heads % parallelism.tp == 0) && model.hidden % parallelism.tp == 0 &&
+         parallelism.pp * parallelism.virtual_stages <= std::max(model.layers, 1) && training.sequence % parallelism.cp == 0 &&
+         training.batch % each == 0 && training.batch >= each && (parallelism.zero < 2 || parallelism.pp == 1 || (parallelism.zero == 3 && shards_in_pipelines(training.framework))) &&
+         (parallelism.virtual_stages == 1 || parallelism.pp > 1) &&
+         (parallelism.ep == 1 ||
+          (model.mixture() && model.experts % parallelism.ep == 0 && (parallelism.dp * parallelism.cp) % parallelism.ep == 0));
 }
 
 }  // namespace gridctl::plan

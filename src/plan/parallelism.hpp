@@ -37,7 +37,7 @@ enum class Offload : std::uint8_t { none, optimizer, all, activations };
 [[nodiscard]] std::optional<int> sharding_of(std::string_view text);
 
 // Degrees multiply to the number of GPUs; ep divides dp.
-struct Layout {
+struct Parallelism {
   int dp = 1, tp = 1, pp = 1, cp = 1, ep = 1;
   int zero = 0;  // ZeRO stage: 1 optimizer, 2 and gradients, 3 and parameters sharded over dp*cp
   int virtual_stages = 1;
@@ -47,10 +47,10 @@ struct Layout {
   Offload offload = Offload::none;
 
   [[nodiscard]] int gpus() const { return dp * tp * pp * cp; }
-  bool operator==(const Layout&) const = default;
+  bool operator==(const Parallelism&) const = default;
 };
 // "dp=4 tp=8 pp=2 zero=1 mb=2 recompute=selective"; degrees of one left off.
-[[nodiscard]] std::string text_of(const Layout& layout);
+[[nodiscard]] std::string text_of(const Parallelism& parallelism);
 
 // Bytes kept for each parameter. Negative: the usual ones.
 struct StateBytes {
@@ -59,7 +59,7 @@ struct StateBytes {
   bool operator==(const StateBytes&) const = default;
 };
 
-// What is trained, whatever the layout.
+// What is trained, whatever the parallelism.
 struct Training {
   Model model;
   std::int64_t sequence = 2048;
@@ -82,17 +82,17 @@ struct Training {
 // Whether it can shard gradients and parameters inside a pipeline: FSDP2 keeps them gathered through a step there.
 [[nodiscard]] bool shards_in_pipelines(Framework framework);
 
-// Micro-batches of a step on one replica. REQUIRES: a valid layout.
-[[nodiscard]] std::int64_t micro_batches(const Training& training, const Layout& layout);
+// Micro-batches of a step on one replica. REQUIRES: a valid parallelism.
+[[nodiscard]] std::int64_t micro_batches(const Training& training, const Parallelism& parallelism);
 // Layers of the stage that has most, and whether the embeddings count as layers (L+2 divisible by pp where L is not).
 struct Stages {
   double most = 0, first = 0, last = 0;
 };
 [[nodiscard]] Stages stages_of(int layers, int pp);
 
-// What makes the layout impossible for this training, one line each; empty when it can run.
-[[nodiscard]] std::vector<std::string> faults_of(const Training& training, const Layout& layout);
+// What makes the parallelism impossible for this training, one line each; empty when it can run.
+[[nodiscard]] std::vector<std::string> faults_of(const Training& training, const Parallelism& parallelism);
 // The first of them without the text: for search, which asks 100,000 times.
-[[nodiscard]] bool possible(const Training& training, const Layout& layout);
+[[nodiscard]] bool possible(const Training& training, const Parallelism& parallelism);
 
 }  // namespace gridctl::plan

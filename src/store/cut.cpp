@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/layout.hpp"
+#include "store/cut.hpp"
 
 #include <algorithm>
 

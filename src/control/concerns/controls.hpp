@@ -9,7 +9,7 @@
 
 namespace gridctl::control {
 
-struct Rooms {
+struct Controls {
   const World world;
   Fleet& fleet;
   JobBook& book;

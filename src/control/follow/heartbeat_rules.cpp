@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/follow/interpret_status.hpp"
+#include "control/follow/heartbeat_rules.hpp"
 
 #include <algorithm>
 
