@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/stream.hpp"
+
+#include <algorithm>
+
+#include "base/names.hpp"
+#include "base/numbers.hpp"
+#include "base/text.hpp"
+#include "wire/coding.hpp"
+
+namespace gridctl::wire {
+
+namespace {
+constexpr int k_stream_signal_max = 64;
+constexpr std::size_t k_digest_digits = 64;
+constexpr std::size_t k_env_max = 16, k_env_bytes_max = 1024;
+constexpr std::uint64_t k_rank_max = 255;
+
+std::string_view entry_type_name(EntryType type) {
+  static constexpr Names<EntryType, EntryType::link> k_names{"file", "directory", "link"};
+  return k_names(type);
+}
+}  // namespace
+
+std::string_view stream_kind_name(StreamKind kind) {
+  static constexpr Names<StreamKind, StreamKind::put> k_names{"port", "exec", "list", "status", "get", "put"};
+  return k_names(kind);
+}
+
+template <class R>
+void fields(R& r, Of<R, EnterRequest>& m) {
+  r.maybe("job", m.job).maybe("epoch", m.epoch);
+  r.check(m.job.has_value() == m.epoch.has_value(), "names a job without an epoch, or an epoch without a job");
+}
+
+template <class R>
+void fields(R& r, Of<R, AllowRequest>& m) {
+  r("ports", m.ports, k_ports_max);
+}
+
+template <class R>
+void fields(R& r, Of<R, Terminal>& m) {
+  r("columns", m.columns, k_terminal_side_max)("rows", m.rows, k_terminal_side_max);
+}
+
+template <class R>
+void fields(R& r, Of<R, StreamOpen>& m) {
+  r.word("kind", m.kind, stream_kind_name, scan(stream_kind_name, StreamKind::put));
+  r.unless("port", m.port, 0).unless("command", m.command, {}, k_arguments_max, k_arguments_bytes_max);
+  r.maybe("terminal", m.terminal).unless("env", m.env, {}, k_env_max, k_env_bytes_max).unless("errors", m.errors, 0);
+  r.unless("rank", m.rank, 0, k_rank_max).unless("path", m.path, "", k_stream_path_max).unless("offset", m.offset, 0);
+  r.unless("digest", m.digest, "", k_digest_digits).unless("mode", m.mode, 0644, 07777);
+}
+
+template <class R>
+void fields(R& r, Of<R, StreamAnswer>& m) {
+  r.unless("offset", m.offset, 0).unless("bytes", m.bytes, 0);
+}
+
+template <class R>
+void fields(R& r, Of<R, StreamNote>& m) {
+  r.unless("ping", m.ping, 0).unless("pong", m.pong, 0).unless("credit", m.credit, 0).maybe("terminal", m.terminal);
+  r.unless("signal", m.signal, 0, 0, k_stream_signal_max);
+}
+
+template <class R>
+void fields(R& r, Of<R, StreamEnd>& m) {
+  r.maybe("error", m.error).maybe("exit_code", m.exit_code, 0, 255).maybe("signal", m.signal, 1, k_stream_signal_max);
+}
+
+template <class R>
+void fields(R& r, Of<R, StreamEntry>& m) {
+  r("path", m.path, k_stream_path_max).word("type", m.type, entry_type_name, scan(entry_type_name, EntryType::link));
+  r.unless("bytes", m.bytes, 0).unless("mode", m.mode, 0644, 07777).unless("target", m.target, "", k_stream_path_max);
+}
+
+std::string encode(const EnterRequest& m) { return encode_request(k_enter_operation, m); }
+std::string encode(const AllowRequest& m) { return encode_request(k_allow_operation, m); }
+std::string encode(const StreamOpen& m) { return encode_request(k_open_operation, m); }
+std::string encode(const StreamAnswer& m) { return write_record(m); }
+std::string encode(const StreamNote& m) { return write_record(m); }
+std::string encode(const StreamEnd& m) { return write_record(m); }
+std::string encode(const StreamEntry& m) { return write_record(m); }
+
+Result<EnterRequest> parse_enter(std::string_view text) { return parse_request<EnterRequest>(text, k_enter_operation); }
+Result<AllowRequest> parse_allow(std::string_view text) { return parse_request<AllowRequest>(text, k_allow_operation); }
+Result<StreamOpen> parse_stream_open(std::string_view text) { return parse_request<StreamOpen>(text, k_open_operation); }
+Result<StreamAnswer> parse_stream_answer(std::string_view text) {
+  return parse_message<StreamAnswer>(text, "answer to an open");
+}
+Result<StreamNote> parse_stream_note(std::string_view text) { return parse_message<StreamNote>(text, "stream event"); }
+Result<StreamEnd> parse_stream_end(std::string_view text) { return parse_message<StreamEnd>(text, "end of a stream"); }
+Result<StreamEntry> parse_stream_entry(std::string_view text) {
+  return parse_message<StreamEntry>(text, "directory entry");
+}
+
+std::vector<std::uint16_t> parse_ports(std::string_view text) {
+  std::vector<std::uint16_t> ports;
+  for (const std::string& word : split(text, ',')) {
+    const auto port = parse_number<std::uint16_t>(word);
+    if (port && *port > 0 && ports.size() < k_ports_max) ports.push_back(*port);
+  }
+  return ports;
+}
+
+}  // namespace gridctl::wire
