@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "agent/bench.hpp"
+#include "agent/enter.hpp"
 #include "agent/health.hpp"
 #include "agent/log_ring.hpp"
 #include "agent/network.hpp"
@@ -35,6 +36,7 @@
 #include "transfer/serve_remote.hpp"
 #include "wire/insight.hpp"
 #include "wire/remote.hpp"
+#include "wire/stream.hpp"
 #include "wire/upload.hpp"
 
 namespace gridctl::agent {
@@ -143,7 +145,8 @@ class Watcher {
 
 class Connection {
  public:
-  Connection(SharedLink& link, os::Clock& clock) : link_(link), clock_(clock), home_(agent_home()) {}
+  Connection(SharedLink& link, int in, int out, os::Clock& clock)
+      : link_(link), in_(in), out_(out), clock_(clock), home_(agent_home()) {}
   ~Connection() { link_.on_silence = nullptr; }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -179,7 +182,7 @@ class Connection {
     answer.version = version;
     answer.features = {
         "events", "bulk", "links", "health", std::string(wire::k_gangs_feature), std::string(wire::k_remotes_feature), std::string(wire::k_uploads_feature),
-        std::string(wire::k_results_feature)};
+        std::string(wire::k_results_feature), std::string(wire::k_streams_feature)};
     for (std::string& word : transfer::Codecs::ours().words()) answer.features.push_back(std::move(word));
     takes_ = transfer::Codecs::of(hello.features);
     answer.build = self_hash();
@@ -193,8 +196,8 @@ class Connection {
     bench_.emplace(home_, hello.controller, clock_);
     standby_.emplace(home_, hello.controller).sweep(clock_.wall());
     KeptWork(home_).sweep(clock_.wall());
-    const bool events = std::ranges::find(hello.features, "events") != hello.features.end();
-    watcher_.emplace(home_, hello.controller, link_, events, clock_);
+    events_ = std::ranges::find(hello.features, "events") != hello.features.end();
+    watcher_.emplace(home_, hello.controller, link_, events_, clock_);
     return {};
   }
 
@@ -246,6 +249,7 @@ class Connection {
     if (operation == "clean")
       return respond(frame, wire::parse_clean, [&](const auto& request) { return requests_->clean(request); });
     if (operation == "standby") return standby(frame);
+    if (operation == wire::k_enter_operation) return stream(frame);
     if (operation == wire::k_results_operation)
       return respond(frame, wire::parse_results, [&](const auto& request) -> Result<wire::ResultsReply> {
         TRY_ASSIGN(const AttemptDir attempt, requests_->attempt(request.job, request.epoch));
@@ -328,7 +332,25 @@ class Connection {
     return answer(frame.stream, standby_->make(request.job, *request.root, *cache_));
   }
 
+  // The connection carries the bytes of that conversation from here on, and nothing of ours.
+  Result<void> stream(const wire::Frame& frame) {
+    TRY_ASSIGN(const auto request, wire::parse_enter(frame.payload));
+    const auto entered = [&]() -> Result<os::Fd> {
+      if (events_) return make_error(Code::refused, "a connection with events cannot carry streams");
+      if (!request.job) return enter(std::nullopt);
+      TRY_ASSIGN(const AttemptDir attempt, requests_->attempt(*request.job, *request.epoch));
+      return enter(attempt);
+    };
+    Result<os::Fd> inside = entered();
+    if (!inside) return reply(frame.stream, wire::error_payload(inside.error()));
+    TRY(reply(frame.stream, "{}"));
+    relay(in_, out_, std::move(*inside));
+    return make_error(Code::host_unreachable, "the conversation of streams has ended");
+  }
+
   SharedLink& link_;
+  const int in_, out_;
+  bool events_ = false;  // the controller wants them
   os::Clock& clock_;
   Path home_;
   std::optional<Requests> requests_;
@@ -350,7 +372,7 @@ int run_connect(int read_fd, int write_fd, os::Clock& clock) {
   transfer::FdLink link(read_fd, write_fd, false, clock);
   if (!link.send_raw(wire::k_preamble, clock.boot() + k_hello_wait)) return 1;
   SharedLink shared(link, clock);
-  const auto outcome = Connection(shared, clock).serve();
+  const auto outcome = Connection(shared, read_fd, write_fd, clock).serve();
   return outcome.error().code == Code::host_unreachable ? 0 : 1;
 }
 

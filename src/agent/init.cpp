@@ -21,6 +21,7 @@
 #include "agent/attempt_dir.hpp"
 #include "agent/cgroup.hpp"
 #include "agent/confine.hpp"
+#include "agent/init_door.hpp"
 #include "agent/init_environment.hpp"
 #include "agent/process_tree.hpp"
 #include "agent/rank_output.hpp"
@@ -37,7 +38,6 @@ namespace {
 constexpr Duration k_drain_wait = std::chrono::seconds{1};  // for a supervisor to take the last output
 constexpr std::size_t k_exit_room = 512;                    // bytes kept for the exit record; it has about 100
 constexpr Duration k_rank_grace = std::chrono::seconds{5};  // for the other ranks when one has failed
-constexpr int k_oom_score = 200;                            // the host's OOM killer should prefer a job to a daemon
 
 struct Outcome {
   int code = -1;
@@ -82,6 +82,7 @@ class Init {
 
   const InitPlan& plan_;
   os::Fd lock_, log_keeper_, log_, signals_, timer_;
+  Door door_;
   std::vector<std::string> environment_;
   std::uint64_t oom_before_ = 0;
   std::optional<BootTime> deadline_, kill_at_;
@@ -122,6 +123,7 @@ bool Init::prepare() {
   ::fcntl(log_.get(), F_SETPIPE_SZ, k_pipe_bytes);
   if (const auto events = memory_events("self")) oom_before_ = events->oom_kills;
   environment_ = load_environment(plan_);
+  door_.open(plan_.run);
   arm_deadline();
   // A job that could not tell its end would be run again: on a full disk it does not begin.
   return os::write_file_durably(exit_room(), std::string(k_exit_room, '\n')).has_value();
@@ -173,8 +175,7 @@ pid_t Init::start(const os::Path& script, std::vector<std::string> environment, 
   ::dup2(nothing, 0);
   ::dup2(output, 1);
   ::dup2(output, 2);
-  const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  if (score >= 0) ::dprintf(score, "%d", k_oom_score);
+  offer_to_oom_killer();
   if (::chdir(work.c_str()) != 0) {
     ::dprintf(2, "gridctl: cannot enter the working directory %s\n", work.c_str());
     ::_exit(126);
@@ -225,7 +226,7 @@ void Init::handle_signal() {
 }
 
 void Init::wait_for_news(const std::optional<BootTime>& give_up) {
-  std::vector<pollfd> waiting{{signals_.get(), POLLIN, 0}, {timer_.get(), POLLIN, 0}};
+  std::vector<pollfd> waiting{{signals_.get(), POLLIN, 0}, {timer_.get(), POLLIN, 0}, {door_.fd(), POLLIN, 0}};
   int patience = -1;
   if (ranks_) {
     ranks_->add_polls(waiting, log_keeper_.get());
@@ -236,6 +237,7 @@ void Init::wait_for_news(const std::optional<BootTime>& give_up) {
     patience = patience < 0 ? static_cast<int>(left) : std::min(patience, static_cast<int>(left));
   }
   ::poll(waiting.data(), waiting.size(), patience);
+  if (waiting[2].revents != 0) door_.let_in(plan_, environment_);
   if (ranks_) ranks_->pump(log_keeper_.get(), now());
 }
 

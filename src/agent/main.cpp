@@ -9,6 +9,7 @@
 #include "agent/companion.hpp"
 #include "agent/connect.hpp"
 #include "agent/init.hpp"
+#include "agent/inside.hpp"
 #include "agent/self.hpp"
 #include "agent/supervise.hpp"
 #include "agent/surroundings.hpp"
@@ -21,6 +22,8 @@ int usage() {
       "gridctl-agent connect            serve one controller over stdin and stdout\n"
       "gridctl-agent supervise DIR      follow the attempt in DIR to its end\n"
       "gridctl-agent init RUN CONTROL WORK SECRETS|- GRACE_NS [GROUP...]\n"
+      "gridctl-agent inside [...]       serve streams on a socket, as a process of a job\n"
+      "gridctl-agent become [--terminal] -- COMMAND...   start a program for a stream\n"
       "gridctl-agent gang-serve         take calls of the first host of this gang\n"
       "gridctl-agent gang-run HOST COMMAND...   run a command on another host of this gang\n"
       "gridctl-agent gang-end STATUS    tell the other hosts that the gang's program has ended\n"
@@ -47,6 +50,8 @@ int main(int argc, char** argv) {
   if (command == "connect" && argc == 2)
     return gridctl::agent::run_connect(STDIN_FILENO, STDOUT_FILENO, gridctl::os::system_clock());
   if (command == "supervise" && argc == 3) return gridctl::agent::run_supervisor(argv[2], gridctl::os::system_clock());
+  if (command == "inside") return gridctl::agent::run_inside(arguments.subspan(2));
+  if (command == "become") return gridctl::agent::become(arguments.subspan(2));
   if (command == "init") return run_init_command(arguments.subspan(2));
   gridctl::os::Clock& clock = gridctl::os::system_clock();
   // Launchers take one executable without arguments for what they call in place of ssh.

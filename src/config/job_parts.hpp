@@ -32,6 +32,9 @@ namespace gridctl::config {
 [[nodiscard]] Result<void> read_workload(const Fields& root, job::Workload& into);
 [[nodiscard]] Result<void> read_launcher(const Fields& root, job::Launcher& into);
 
+// ports.cpp. Of the file itself, or of `resources`.
+[[nodiscard]] Result<void> read_ports(const Fields& fields, job::Spec& spec);
+
 // outputs.cpp
 [[nodiscard]] Result<void> read_outputs(const Fields& root, std::vector<job::Output>& into);
 

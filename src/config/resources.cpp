@@ -80,7 +80,6 @@ void ignore_cloud_keys(const Fields& fields) {
     fields.ignore(key, "jobs run on registered providers; see 'constraints'");
   for (std::string_view key : {"disk_tier", "network_tier", "labels", "autostop", "priority", "accelerator_args"})
     fields.ignore(key, "it has no meaning on providers");
-  fields.ignore("ports", "no ports are opened");
 }
 
 Result<void> read_spot(const Fields& fields) {
@@ -136,6 +135,7 @@ Result<void> read_alternatives(const Fields& resources, std::string_view key, jo
       if (entry.find(common) != nullptr)
         return entry.error(common, "must be the same for all alternatives; give it in 'resources'");
     ignore_cloud_keys(entry);
+    entry.ignore("ports", "give it in 'resources', for all alternatives");
     entry.ignore("infra", "jobs run on registered providers; see 'constraints'");
     TRY(read_spot(entry));
     bool any_order = false;
@@ -197,6 +197,7 @@ Result<void> read_resources(SourceFile& source, const Node& node, const Context&
   read(read_spot(fields));
   read(read_job_recovery(fields, spec.recovery));
   ignore_cloud_keys(fields);
+  read(read_ports(fields, spec));
   read(fields.text("image_id", image));
   if (!image.empty() && !image.starts_with("docker:"))
     errors.push_back(fields.expected("image_id", "docker:IMAGE (machine images of clouds mean nothing on providers)"));

@@ -156,6 +156,7 @@ void LoopLink::turn() {
     flush();
     // Writing takes in what has come meanwhile, often the answer to what was written: no descriptor announces it again.
     if (alive.expired() || closed_ || !read_turn()) return;
+    if (output_.empty() && on_room) on_room();
   }
   follow_wants();
 }

@@ -81,6 +81,7 @@ class LoopLink {
 
   std::function<void(const wire::Frame&)> on_frame;
   std::function<void(const Error&)> on_closed;  // once; nothing comes after it
+  std::function<void()> on_room;                // all that was sent has left; it must not destroy the link
 
  private:
   void turn();

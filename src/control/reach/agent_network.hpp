@@ -8,6 +8,7 @@
 #include "base/result.hpp"
 #include "registry/records.hpp"
 #include "transfer/parallel_transfer.hpp"
+#include "wire/stream.hpp"
 #include "wire/frame.hpp"
 #include "wire/messages.hpp"
 
@@ -23,9 +24,11 @@ class AgentChannel {
   virtual void listen(std::function<void(const wire::Frame&)> on_frame,
                       std::function<void(const Error&)> on_closed) = 0;
   virtual void send(const wire::Frame& frame) = 0;  // errors come by on_closed
+  [[nodiscard]] virtual std::size_t queued_bytes() const { return 0; }  // were sent, and have not left yet
+  std::function<void()> on_room;                                        // all that was sent has left
 };
 
-// Both block, and are called on threads of an os::Executor.
+// All of them block, and may be called on any thread.
 class AgentNetwork {
  public:
   virtual ~AgentNetwork() = default;
@@ -33,6 +36,11 @@ class AgentNetwork {
                                                                       BootTime deadline) = 0;
   // For one piece of work: requests and trees of chunks.
   [[nodiscard]] virtual Result<transfer::BulkLink> open(const registry::Provider& provider, BootTime deadline) = 0;
+  // A conversation of streams (StreamCall) with an attempt there, or with the host's user. `unsupported` if the agent
+  // knows no streams.
+  [[nodiscard]] virtual Result<std::unique_ptr<AgentChannel>> stream(const registry::Provider& provider,
+                                                                     const wire::EnterRequest& whom,
+                                                                     BootTime deadline);
 };
 
 }  // namespace gridctl::control

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "control/reach/embedded_agent.hpp"
+#include "wire/stream.hpp"
 #include "wire/upload.hpp"
 
 namespace gridctl::control {
@@ -54,6 +55,11 @@ Result<AgentSession> open_session(const registry::Provider& provider, const Path
                                   const ControllerId& controller, BootTime deadline, os::Clock& clock,
                                   const UploadProgress& progress) {
   return call(provider, paths, controller, {"events"}, deadline, clock, progress);
+}
+
+Result<AgentSession> open_streams(const registry::Provider& provider, const Paths& paths,
+                                  const ControllerId& controller, BootTime deadline, os::Clock& clock) {
+  return call(provider, paths, controller, {std::string(wire::k_streams_feature)}, deadline, clock);
 }
 
 Result<std::unique_ptr<wire::Link>> open_link(const registry::Provider& provider, const Paths& paths,

@@ -22,6 +22,9 @@ namespace gridctl::control {
 [[nodiscard]] Result<AgentSession> open_session(const registry::Provider& provider, const Paths& paths,
                                                 const ControllerId& controller, BootTime deadline, os::Clock& clock,
                                                 const UploadProgress& progress = {});
+// Without events: the connection becomes one of streams.
+[[nodiscard]] Result<AgentSession> open_streams(const registry::Provider& provider, const Paths& paths,
+                                                const ControllerId& controller, BootTime deadline, os::Clock& clock);
 // For a worker thread.
 [[nodiscard]] Result<std::unique_ptr<wire::Link>> open_link(const registry::Provider& provider, const Paths& paths,
                                                             const ControllerId& controller, BootTime deadline,

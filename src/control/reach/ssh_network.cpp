@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/reach/ssh_network.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "control/reach/agent_link.hpp"
 #include "control/reach/connect_agent.hpp"
+#include "control/reach/request.hpp"
 
 namespace gridctl::control {
 
@@ -25,8 +27,10 @@ class SshChannel : public AgentChannel {
     link_ = std::make_unique<LoopLink>(loop_, clock_, std::move(session_));
     link_->on_frame = std::move(on_frame);
     link_->on_closed = std::move(on_closed);
+    link_->on_room = on_room;
   }
   void send(const wire::Frame& frame) override { link_->send(frame); }
+  [[nodiscard]] std::size_t queued_bytes() const override { return link_->queued_bytes(); }
 
  private:
   os::Loop& loop_;
@@ -45,6 +49,23 @@ Result<std::unique_ptr<AgentChannel>> SshNetwork::connect(const registry::Provid
 
 Result<transfer::BulkLink> SshNetwork::open(const registry::Provider& provider, BootTime deadline) {
   return open_bulk(provider, paths_, controller_, deadline, clock_);
+}
+
+Result<std::unique_ptr<AgentChannel>> SshNetwork::stream(const registry::Provider& provider,
+                                                         const wire::EnterRequest& whom, BootTime deadline) {
+  TRY_ASSIGN(AgentSession session, open_streams(provider, paths_, controller_, deadline, clock_));
+  const wire::AgentHello hello = session.hello;
+  if (std::ranges::find(hello.features, wire::k_streams_feature) == hello.features.end())
+    return AgentNetwork::stream(provider, whom, deadline);
+  BlockingLink link(std::move(session), clock_);
+  TRY(ask(link, 1, wire::encode(whom), deadline));
+  return std::unique_ptr<AgentChannel>(std::make_unique<SshChannel>(loop_, clock_, std::move(link).release(hello)));
+}
+
+// A network whose hosts have no processes.
+Result<std::unique_ptr<AgentChannel>> AgentNetwork::stream(const registry::Provider& provider, const wire::EnterRequest&,
+                                                           BootTime) {
+  return make_error(Code::unsupported, "the agent on " + provider.name.value + " knows no streams");
 }
 
 }  // namespace gridctl::control

@@ -16,6 +16,9 @@ class SshNetwork : public AgentNetwork {
   [[nodiscard]] Result<std::unique_ptr<AgentChannel>> connect(const registry::Provider& provider,
                                                               BootTime deadline) override;
   [[nodiscard]] Result<transfer::BulkLink> open(const registry::Provider& provider, BootTime deadline) override;
+  [[nodiscard]] Result<std::unique_ptr<AgentChannel>> stream(const registry::Provider& provider,
+                                                             const wire::EnterRequest& whom,
+                                                             BootTime deadline) override;
 
  private:
   os::Loop& loop_;

@@ -306,8 +306,18 @@ TEST(SkyPilotFile, TakesItsDiskSizeForNoCondition) {
 
 TEST(SkyPilotFile, IgnoresCloudKeysWithAWarningEach) {
   const ParsedJob job =
-      parsed("resources: {cloud: aws, region: us-east-1, use_spot: true, disk_tier: best, ports: 80}\nrun: x");
-  EXPECT_EQ(job.warnings.size(), 5u);
+      parsed("resources: {cloud: aws, region: us-east-1, use_spot: true, disk_tier: best}\nrun: x");
+  EXPECT_EQ(job.warnings.size(), 4u);
+}
+
+TEST(JobFile, DeclaresItsPorts) {
+  const auto ports = [](const std::string& text) { return parsed(text + "\nrun: x").spec.envs["GRIDCTL_FORWARD_PORTS"]; };
+  EXPECT_EQ(ports("ports: 8888"), "8888");
+  EXPECT_EQ(ports("ports: [8888, 6006, 8000-8002]"), "6006,8000,8001,8002,8888");
+  EXPECT_EQ(ports("resources: {ports: 80}"), "80") << "where SkyPilot has it";
+  EXPECT_THAT(refusal("ports: 70000\nrun: x"), HasSubstr("ports from 1 to 65535"));
+  EXPECT_THAT(refusal("ports: 1-300\nrun: x"), HasSubstr("at most 256"));
+  EXPECT_THAT(refusal("ports: 0\nrun: x"), HasSubstr("ports from 1 to 65535"));
 }
 
 TEST(SkyPilotFile, WritesItsEnvsIntoMountsAndImage) {
