@@ -12,7 +12,7 @@
 namespace gridctl::tidy {
 
 namespace {
-using Controls = std::set<std::string>;
+using Rooms = std::set<std::string>;
 
 // A row of the map in src/README.md: | tier | `room` `room` | purpose | what it may include |
 struct Row {
@@ -37,12 +37,12 @@ std::vector<Row> rows_of_the_map() {
 }
 
 // A room and the rooms it may include besides itself, as the map says.
-const std::map<std::string, Controls>& layers() {
-  static const std::map<std::string, Controls> table = [] {
-    std::map<std::string, Controls> all;
-    Controls below, of_control;  // tiers 0 to 3; what the next room of control may include
+const std::map<std::string, Rooms>& layers() {
+  static const std::map<std::string, Rooms> table = [] {
+    std::map<std::string, Rooms> all;
+    Rooms below, of_control;  // tiers 0 to 3; what the next room of control may include
     for (const Row& row : rows_of_the_map()) {
-      Controls allowed;
+      Rooms allowed;
       if (row.may_include.starts_with("tiers 0")) allowed = of_control = below;
       else if (row.may_include.empty()) allowed = of_control;
       else if (row.may_include == "everything")
@@ -60,7 +60,7 @@ const std::map<std::string, Controls>& layers() {
   return table;
 }
 
-std::optional<Controls> allowed_in(const std::string& room) {
+std::optional<Rooms> allowed_in(const std::string& room) {
   const auto row = layers().find(room);
   return row == layers().end() ? std::nullopt : std::optional{row->second};
 }
@@ -121,7 +121,7 @@ bool starts_with_any(const std::string& name, const std::vector<std::string>& pr
 Findings check_layers(const Source& source) {
   Findings findings;
   const std::string room = room_of(source.path);
-  const std::optional<Controls> allowed = allowed_in(room);
+  const std::optional<Rooms> allowed = allowed_in(room);
   if (!allowed) return {at(source, 1, "stands in no room of the house")};
   for (const Include& include : includes_of(source)) {
     const std::string target = include.quoted ? room_of("src/" + include.name) : "";
@@ -183,7 +183,8 @@ Findings check_shape(const Source& source) {
   if (lines.empty() || lines[0] != "// SPDX-License-Identifier: Apache-2.0")
     findings.push_back(at(source, 1, "the first line is no licence identifier"));
   if (static_cast<int>(lines.size()) > k_file_lines_max)
-    findings.push_back(at(source, static_cast<int>(lines.size()), "is longer than 600 lines"));
+    findings.push_back(
+        at(source, static_cast<int>(lines.size()), "is longer than " + std::to_string(k_file_lines_max) + " lines"));
   const std::string file = split(source.path, '/').back();
   const std::string stem = file.substr(0, file.find('.'));
   if (stem.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
@@ -209,6 +210,61 @@ Findings check_functions(const Source& source, const std::map<std::string, int>&
                                 std::to_string(limit) + " is the limit"));
   }
   return findings;
+}
+
+Findings check_compared_words(const Source& source) {
+  static const std::regex compared(R"re([!=]=\s*"[A-Za-z_]{2,}")re");
+  Findings findings;
+  int number = 0;
+  for (const std::string& line : split_lines(source.text)) {
+    ++number;
+    if (!trim(line).starts_with("//") && line.find("= \"") != std::string::npos && std::regex_search(line, compared))
+      findings.push_back(at(source, number, "a word is compared; an enum with one table of words cannot be misspelt"));
+  }
+  return findings;
+}
+
+Findings check_openings(const Source& source) {
+  static const std::regex opening(R"(^\s*// (What|Of|Who|Those|The same|As above|Also)\b)");
+  Findings findings;
+  int number = 0;
+  bool in_comment = false;
+  for (const std::string& line : split_lines(source.text)) {
+    ++number;
+    const bool is_comment = trim(line).starts_with("//");
+    if (is_comment && !in_comment && std::regex_search(line, opening))
+      findings.push_back(at(source, number, "a comment begins with a subject and a verb, and can be read alone"));
+    in_comment = is_comment;
+  }
+  return findings;
+}
+
+Findings check_origin(const std::string& path, const std::string& text) {
+  static const std::regex foreign(
+      R"(copyright (\(c\)|©|[12][0-9]{3})|all rights reserved|licensed under|SPDX-License-Identifier: (?!Apache-2\.0))",
+      std::regex::icase);
+  Findings findings;
+  int number = 0;
+  for (const std::string& line : split_lines(text)) {
+    ++number;
+    if (line.size() < 4096 && line.find_first_of("cCaAlLS") != std::string::npos && std::regex_search(line, foreign))
+      findings.push_back(path + ":" + std::to_string(number) + ": the repository holds what we wrote");
+  }
+  return findings;
+}
+
+const Budget& compared_words_left() {
+  static const Budget left{{"agent", 57}, {"control", 61}, {"job", 5}, {"sched", 33}};
+  return left;
+}
+
+const Budget& openings_left() {
+  static const Budget left{{"agent", 53}, {"base", 15}, {"cmd", 42},     {"config", 3},    {"control", 115},
+                           {"crypto", 2}, {"db", 2},    {"forecast", 8}, {"gpubench", 2},  {"http", 1},
+                           {"job", 29},   {"os", 6},    {"plan", 26},    {"probe", 15},    {"registry", 17},
+                           {"sched", 72}, {"ssh", 6},   {"store", 47},   {"transfer", 15}, {"ui", 2},
+                           {"whole", 20}, {"wire", 5},  {"xml", 1}};
+  return left;
 }
 
 const std::map<std::string, int>& long_functions() {

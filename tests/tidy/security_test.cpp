@@ -67,7 +67,8 @@ TEST(Security, ThePagePromisesWhatTestsTryAndNothingElse) {
 }
 
 TEST(Security, ThereIsAWordOnHowToReportFaults) {
-  EXPECT_NE(content_of(fs::path(GRIDCTL_SOURCE_DIR) / ".github/SECURITY.md").find("gridctl-security"), std::string::npos);
+  EXPECT_NE(content_of(fs::path(GRIDCTL_SOURCE_DIR) / ".github/SECURITY.md").find("gridctl-security"),
+            std::string::npos);
 }
 
 }  // namespace

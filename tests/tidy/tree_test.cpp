@@ -69,6 +69,42 @@ TEST(Tree, FunctionsFitTheirScreens) {
   expect_clean(product(), [](const Source& source) { return check_functions(source, long_functions()); });
 }
 
+// Findings by room, which may only become fewer.
+void expect_within(const Budget& left, const std::function<Findings(const Source&)>& rule,
+                   const std::set<std::string>& rooms) {
+  std::map<std::string, Findings> by_room;
+  for (const Source& source : product()) {
+    const std::string room = room_of(source.path);
+    if (!rooms.empty() && !rooms.contains(room)) continue;
+    for (std::string& finding : rule(source)) by_room[room].push_back(std::move(finding));
+  }
+  for (const auto& [room, findings] : by_room) {
+    const auto may = left.find(room);
+    EXPECT_LE(static_cast<int>(findings.size()), may == left.end() ? 0 : may->second)
+        << room << " has more than it had:\n"
+        << join(findings, "\n");
+  }
+}
+
+TEST(Tree, WordsThatDecideAreEnums) {
+  expect_within(compared_words_left(), &check_compared_words, {"job", "sched", "control", "agent"});
+}
+
+TEST(Tree, CommentsCanBeReadAlone) { expect_within(openings_left(), &check_openings, {}); }
+
+TEST(Tree, HoldsWhatWeWrote) {
+  const std::filesystem::path top = GRIDCTL_SOURCE_DIR;
+  for (const char* folder : {"src", "cmd", "tests", "scripts", "man"})
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(top / folder)) {
+      const std::string path = entry.path().lexically_relative(top).generic_string();
+      if (!entry.is_regular_file() || path.starts_with("tests/tidy/") || path.ends_with(".pyc")) continue;
+      std::ifstream in(entry.path(), std::ios::binary);
+      std::stringstream content;
+      content << in.rdbuf();
+      for (const std::string& finding : check_origin(path, content.str())) ADD_FAILURE() << finding;
+    }
+}
+
 TEST(Tree, TheListOfLongFunctionsOnlyShrinks) {
   std::map<std::string, int> longest;
   for (const Source& source : product())

@@ -111,6 +111,18 @@ def keep_differences(folder, target):
                 shutil.copyfile(path, kept)
 
 
+def stand_in(path):
+    """Replaces a text that a framework adds to each save (a script, a model card) by one of ours with the same first line
+    and size: the repository holds what we wrote, and the layouts look at nothing else of such a file."""
+    with open(path, "rb") as file:
+        text = file.read()
+    first = text[:text.find(b"\n") + 1][:40]
+    line = b"# stands for the text that the framework writes here\n"
+    rest = len(text) - len(first)
+    with open(path, "wb") as file:
+        file.write(first + (line * (rest // len(line) + 1))[:max(rest - 1, 0)] + b"\n")
+
+
 def make(name):
     with tempfile.TemporaryDirectory() as folder:
         folder = os.path.realpath(folder)
@@ -124,6 +136,10 @@ def make(name):
         keep_differences(folder, target)
         with open(os.path.join(target, "stages"), "w", encoding="utf-8") as file:
             file.write("\n".join(done) + "\n")
+        for at, _, names in os.walk(target):
+            for one in names:
+                if one.endswith((".py", ".md")):
+                    stand_in(os.path.join(at, one))
         size = sum(os.path.getsize(os.path.join(at, one)) for at, _, names in os.walk(target) for one in names)
         print(f"{name}: {len(done)} stages, {size} bytes")
 
