@@ -14,9 +14,9 @@ constexpr int k_status_exits[] = {3, 7};
 constexpr int k_install_exits[] = {7};
 constexpr Example k_install_examples[] = {{"Have jobs followed whenever you are logged in", "gridctl daemon install"}};
 constexpr Example k_uninstall_examples[] = {{"Follow jobs only when asked to", "gridctl daemon uninstall"}};
-constexpr Example k_start_examples[] = {{"Have jobs followed, also over a logout", "gridctl daemon start"}};
-constexpr Example k_stop_examples[] = {{"Before shutting down; jobs go on at their hosts", "gridctl daemon stop"}};
-constexpr Example k_status_examples[] = {{"Does one run?", "gridctl daemon status"},
+constexpr Example k_start_examples[] = {{"Follow jobs, also after you log out", "gridctl daemon start"}};
+constexpr Example k_stop_examples[] = {{"Before shutting down; jobs keep running on their hosts", "gridctl daemon stop"}};
+constexpr Example k_status_examples[] = {{"Is a daemon running?", "gridctl daemon status"},
                                          {"For a script", "gridctl daemon status --json | jq .running"}};
 
 int show(Context& context, const control::DaemonStatus& status, std::string_view when_running,

@@ -196,8 +196,8 @@ const Command k_init{.noun = "init",
                      .examples = init::k_examples,
                      .description =
                          "Reads ~/.ssh/config, asks all its hosts side by side what they have, and registers those "
-                         "that you choose. With two of them it runs a drill: a small job whose host counts as lost "
-                         "must go on at the other one. Then it prints what to type next.\n\n"
+                         "that you choose. With two or more hosts, it runs a drill: it treats a small job's host as "
+                         "lost, and the job must continue on another. Then it prints what to type next.\n\n"
                          "A host whose key your ssh does not know yet is left out: log in with ssh once, or give its "
                          "key to 'gridctl provider register'. Without a terminal nothing is asked: name hosts with "
                          "--host, or take --all.",

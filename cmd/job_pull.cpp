@@ -122,10 +122,10 @@ const Command k_job_pull{.noun = "job",
                          .examples = job_pull::k_examples,
                          .description =
                              "Copies what the job file names under 'outputs' into a new directory, by default "
-                             "NAME-outputs. Outputs come here by themselves when an attempt ends, whatever its end.\n\n"
+                             "NAME-outputs. gridctl fetches outputs automatically when an attempt ends, however it ends.\n\n"
                              "Without 'outputs', the files that the program left in its working directory, outside "
-                             "its checkpoints, stay on the host for 24 hours, and this command fetches them. Of a job "
-                             "that runs you get what it has written so far.",
+                             "its checkpoints, stay on the host for 24 hours, and this command fetches them. "
+                             "For a running job, you get what it has written so far.",
                          .positionals = job_pull::k_positionals,
                          .exit_codes = job_pull::k_exits,
                          .run = job_pull::run};

@@ -265,9 +265,8 @@ const Command k_plan_train{
     .description =
         "Looks at every way to divide a training over the GPUs: data, tensor, pipeline, context and expert "
         "parallelism, "
-        "ZeRO stages, micro-batches, recomputation, interleaving and offloading. Of those that fit into memory it "
-        "tells "
-        "the best: memory of a GPU part by part, time of a step, tokens a second, MFU, the pipeline's bubble and the "
+        "ZeRO stages, micro-batches, recomputation, interleaving and offloading. It shows the best of those that "
+        "fit into memory: memory of a GPU part by part, time of a step, tokens a second, MFU, the pipeline's bubble and the "
         "communication that computing does not hide; then the whole training's time and cost, with the failures of the "
         "hosts and the checkpoints counted in. The frontier shows what more GPUs cost and save.\n\n"
         "The rule behind it: what fits one GPU is trained data-parallel; what does not is sharded (ZeRO, FSDP), "

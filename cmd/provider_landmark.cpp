@@ -59,7 +59,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(std::vector<control::LandmarkRow> rows, control::read_landmarks(paths));
   if (action == "ls" && parsed.positionals.size() == 1) return list(context, rows);
   if (action == "ls" || parsed.positionals.size() < 2 || (action == "rm" && parsed.positionals.size() != 2))
-    return make_error(Code::usage, "ls takes no more words, rm a NAME, add NAME LATITUDE LONGITUDE ADDRESS",
+    return make_error(Code::usage, "usage: landmark ls, landmark rm NAME, landmark add NAME LATITUDE LONGITUDE ADDRESS",
                       "gridctl provider landmark --help");
   const std::string& name = parsed.positionals[1];
   const auto former =

@@ -13,7 +13,7 @@ namespace template_of {
 namespace {
 constexpr Positional k_name[] = {{"NAME"}};
 constexpr Positional k_name_and_folder[] = {{"NAME"}, {"DIR", Completion::directory, false}};
-constexpr Example k_ls_examples[] = {{"What there is to begin with", "gridctl template ls"}};
+constexpr Example k_ls_examples[] = {{"List the templates", "gridctl template ls"}};
 constexpr Example k_show_examples[] = {{"What a template holds", "gridctl template show fsdp"}};
 constexpr Example k_new_examples[] = {
     {"Begin with DistributedDataParallel, in the folder ddp", "gridctl template new torchrun ddp"},
@@ -78,8 +78,8 @@ const Command k_template_ls{.noun = "template",
                             .verb = "ls",
                             .summary = "what there is to begin with",
                             .examples = template_of::k_ls_examples,
-                            .description = "Lists the job files with programs that gridctl carries: distributed "
-                                           "trainings that save and go on after the loss of a host.",
+                            .description = "Lists the job files with programs that gridctl carries: distributed training "
+                                           "jobs that save checkpoints and survive the loss of a host.",
                             .run = template_of::ls};
 
 const Command k_template_show{.noun = "template",
@@ -98,8 +98,8 @@ const Command k_template_new{
     .examples = template_of::k_new_examples,
     .description =
         "Writes a job file, a small program that runs as it is, on CPUs too, and where it helps a module that saves and "
-        "loads model, optimizer, scheduler, step and random numbers whole or not at all. Put your model in the place of "
-        "the example's. Nothing is overwritten.",
+        "loads model, optimizer, scheduler, step and random numbers whole or not at all. Replace the example's model "
+        "with yours. Nothing is overwritten.",
     .positionals = template_of::k_name_and_folder,
     .exit_codes = k_exits_template_new,
     .run = template_of::make};

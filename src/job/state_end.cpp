@@ -78,7 +78,7 @@ std::string in_words(const End& end) {
     case EndKind::vanished: text = "its processes vanished"; break;
     case EndKind::start_failed: text = "the host could not start it"; break;
     case EndKind::disk_full: text = "the host's disk is full"; break;
-    case EndKind::image_failed: text = "the image could not be had"; break;
+    case EndKind::image_failed: text = "the image is not available"; break;
     case EndKind::absent: text = "the host does not have it"; break;
     case EndKind::host_lost: text = "the host was lost"; break;
     case EndKind::limit: text = "the host ended it at its limit"; break;

@@ -188,7 +188,7 @@ std::string why_of(const Evidence& evidence, WorkKind kind) {
   std::vector<std::string> parts;
   for (const auto& [clue, text] : evidence.texts)
     if ((decided & clue) != 0) parts.push_back(text);
-  if (parts.empty()) parts.emplace_back("one host, at most one GPU, and no words of others");
+  if (parts.empty()) parts.emplace_back("one host, at most one GPU, nothing in the command suggests another class");
   return join(parts, ", ");
 }
 

@@ -273,7 +273,7 @@ std::vector<std::string> explain(const Decision& decision) {
     lines.push_back("fault tolerance " + std::to_string(decision.tolerance->level) +
                     " of 4: " + decision.tolerance->why);
   for (const Placement& other : decision.runners_up)
-    lines.push_back(other.host.value + " is suitable too: " + other.reason);
+    lines.push_back(other.host.value + " would do as well: " + other.reason);
   if (const std::size_t known = decision.runners_up.size() + 1; decision.fitting > known)
     lines.push_back("and " + std::to_string(decision.fitting - known) + " more are suitable");
   explain_rejections(decision.rejections, lines);

@@ -194,7 +194,7 @@ Result<std::vector<InventoryChange>> keep_examined(registry::Registry& registry,
     TRY(note("machine_replaced", "another machine answers under this address: its machine id was " + before.machine_id +
                                      " and is " + found.inventory->machine_id));
   else if (!before.boot_id.empty() && before.boot_id != found.inventory->boot_id)
-    TRY(note("rebooted", "the host has been started anew since it was last looked at"));
+    TRY(note("rebooted", "rebooted since the last check"));
   std::vector<InventoryChange> changes = inventory_changes(before, found.inventory);
   if (!changes.empty()) TRY(note("inventory_changed", summary(changes)));
   return changes;

@@ -109,7 +109,7 @@ TEST(History, OfHowAnAttemptEnded) {
       {{EndKind::vanished, -1, 0, ""}, "its processes vanished"},
       {{EndKind::start_failed, -1, 0, "no engine"}, "the host could not start it: no engine"},
       {{EndKind::disk_full, -1, 0, ""}, "the host's disk is full"},
-      {{EndKind::image_failed, -1, 0, "no such tag"}, "the image could not be had: no such tag"},
+      {{EndKind::image_failed, -1, 0, "no such tag"}, "the image is not available: no such tag"},
       {{EndKind::absent, -1, 0, ""}, "the host does not have it"},
       {{EndKind::limit, -1, 0, "budget"}, "the host ended it at its limit: budget"}};
   for (const auto& [end, words] : ends) {

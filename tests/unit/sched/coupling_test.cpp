@@ -140,7 +140,7 @@ TEST(Classify, KeepsTheKindWhenTheClassAgrees) {
 
 TEST(Classify, MatchesWordsNotSubstrings) {
   EXPECT_EQ(told(a_job("python exploration.py --colorado", 1, 1)),
-            "loose: one process (one host, at most one GPU, and no words of others)");
+            "loose: one process (one host, at most one GPU, nothing in the command suggests another class)");
   EXPECT_EQ(classify(a_job("./mytorchrun", 1, 1)).kind, WorkKind::single);
   EXPECT_EQ(classify(a_job("echo torchrun vllm serve", 1, 1)).kind, WorkKind::single);
   EXPECT_EQ(classify(a_job("# torchrun pretrain.py\npython a.py", 1, 1)).kind, WorkKind::single);

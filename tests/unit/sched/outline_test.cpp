@@ -41,7 +41,7 @@ std::vector<PairLink> between(const char* a, const char* b, Duration rtt, double
 
 TEST(Outline, OfOneProcessNeedsNothing) {
   EXPECT_THAT(explain(outline(a_job(), {}, {}, {})),
-              ElementsAre("class loose: one process (one host, at most one GPU, and no words of others)",
+              ElementsAre("class loose: one process (one host, at most one GPU, nothing in the command suggests another class)",
                           "needs: no link to others", "backend: none (it is one process)",
                           "strategy: one host, any that fits"));
 }

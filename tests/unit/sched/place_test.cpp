@@ -302,7 +302,7 @@ TEST(Explain, NamesTheChoiceTheOthersAndEachReason) {
           "USD/h, 0.61 USD per A100-hour of work, failures included",
           "fault tolerance 1 of 4: if it dies, the job starts over on the other suitable host, until gridctl has seen a "
           "checkpoint of it",
-          "bob is suitable too: more expensive: 2x NVIDIA A100-SXM4-80GB (80 GiB), docker, 1.30 USD/h, 0.66 USD per "
+          "bob would do as well: more expensive: 2x NVIDIA A100-SXM4-80GB (80 GiB), docker, 1.30 USD/h, 0.66 USD per "
           "A100-hour of work, failures included",
           "cyd cannot (gpu_memory): it has 2x NVIDIA A100-SXM4-40GB (40 GiB), wanted A100:60GB..:2",
           "dan cannot (unreachable, for now): it does not answer"));
