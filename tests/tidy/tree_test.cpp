@@ -74,7 +74,8 @@ void expect_within(const Budget& left, const std::function<Findings(const Source
                    const std::set<std::string>& rooms) {
   std::map<std::string, Findings> by_room;
   for (const Source& source : product()) {
-    const std::string room = room_of(source.path);
+    std::string room = room_of(source.path);
+    room = room.substr(0, room.find('/'));
     if (!rooms.empty() && !rooms.contains(room)) continue;
     for (std::string& finding : rule(source)) by_room[room].push_back(std::move(finding));
   }
