@@ -182,9 +182,10 @@ Findings check_shape(const Source& source) {
   const std::vector<std::string> lines = split_lines(source.text);
   if (lines.empty() || lines[0] != "// SPDX-License-Identifier: Apache-2.0")
     findings.push_back(at(source, 1, "the first line is no licence identifier"));
-  if (static_cast<int>(lines.size()) > k_file_lines_max)
+  const int most = source.path.starts_with("tests/") ? k_file_lines_max * 6 / 5 : k_file_lines_max;
+  if (static_cast<int>(lines.size()) > most)
     findings.push_back(
-        at(source, static_cast<int>(lines.size()), "is longer than " + std::to_string(k_file_lines_max) + " lines"));
+        at(source, static_cast<int>(lines.size()), "is longer than " + std::to_string(most) + " lines"));
   const std::string file = split(source.path, '/').back();
   const std::string stem = file.substr(0, file.find('.'));
   if (stem.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)

@@ -20,8 +20,8 @@ using Findings = std::vector<std::string>;
 [[nodiscard]] Findings check_shape(const Source& source);         // licence line, length, name, include style
 [[nodiscard]] Findings check_functions(const Source& source, const std::map<std::string, int>& allowed);
 
-inline constexpr int k_file_lines_max = 500;
-inline constexpr int k_function_lines_max = 70;
+inline constexpr int k_file_lines_max = 500;  // of the product; tests may have a fifth more
+inline constexpr int k_function_lines_max = 85;
 
 [[nodiscard]] Findings check_compared_words(
     const Source& source);  // == "word" in the rooms that decide: an enum is checked

@@ -122,7 +122,7 @@ TEST(OriginRule, SeesALicenceOfOthers) {
 TEST(FunctionRule, SeesAFunctionThatFillsMoreThanItsScreens) {
   EXPECT_THAT(check_functions({"src/os/a.cpp", function_of(k_function_lines_max)}, {}), IsEmpty());
   EXPECT_THAT(check_functions({"src/os/a.cpp", function_of(k_function_lines_max + 1)}, {}),
-              ElementsAre("src/os/a.cpp:2: f has 71 lines; 70 is the limit"));
+              ElementsAre("src/os/a.cpp:2: f has 86 lines; 85 is the limit"));
 }
 
 TEST(FunctionRule, AListedFunctionMayBeAsLongAsItWasAndNotLonger) {
