@@ -127,7 +127,7 @@ class Podman(Core, grid.Case):
         # Its monitor makes the container all the same; of that podman knows nothing.
         strike = ("rm -f /tmp/enough; until pgrep -u worker -f 'conmon .* -n gridctl-.*-e1 '; do [ ! -e /tmp/enough ] || exit 3; "
                   "done; pkill -9 -u worker -f '^podman run '")
-        for _ in range(5):  # on a loaded machine podman may have done its work when the strike comes
+        for _ in range(8):  # on a loaded machine podman may have done its work when the strike comes
             waiting = [subprocess.Popen([grid.TESTGRID, "enter", str(host), "sh", "-c", strike], stdout=subprocess.DEVNULL,
                                         env=the_grid.environment) for host in the_grid.hosts]
             try:
@@ -138,10 +138,11 @@ class Podman(Core, grid.Case):
                     the_grid.enter(host, "touch /tmp/enough")
             struck = 0 in [one.wait(20) for one in waiting]
             self.grid.wait_clean()
-            if struck:
+            # A strike that comes when the program runs already strikes nothing: the attempt ends well.
+            if struck and job.attempts()[0]["reason"] == "start_failed":
                 break
-        self.assertTrue(struck, "podman was always quicker")
-        self.assertEqual(job.attempts()[0]["reason"], "start_failed", job.evidence())
+        else:
+            self.fail(f"podman was always quicker: {job.evidence()}")
 
 
 class PodmanOverSsh(Core, grid.Case):
