@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "agent/log_ring.hpp"
+#include "agent/secret_folders.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "crypto/sha256.hpp"
@@ -18,6 +19,7 @@ namespace gridctl::agent {
 namespace {
 
 constexpr std::uint64_t k_small_bytes = 4096;         // a number or a record of a few lines
+constexpr int k_secret_names_tried = 16;
 constexpr std::uint64_t k_document_bytes = 4u << 20;  // a spec of 1 MiB may grow when it is encoded again
 
 // nullopt when there is no such file. It may appear between our two looks: then it is read again.
@@ -29,8 +31,6 @@ Result<std::optional<std::string>> read_if_there(const Path& path, std::uint64_t
     if (!again) return std::move(text).error();
   }
 }
-
-bool is_memory(const Path& path) { return os::file_system_kind(path) == "tmpfs"; }
 
 }  // namespace
 
@@ -90,29 +90,27 @@ ControllerId AttemptDir::controller() const { return {path.parent_path().parent_
 Path AttemptDir::agent_home() const { return path.parent_path().parent_path().parent_path().parent_path(); }
 
 Result<Path> AttemptDir::secrets() const {
-  const std::string uid = std::to_string(::geteuid());
   const std::string mark = home_mark(agent_home());
   const std::string name = controller().value + "." + job().value + "." + std::to_string(epoch().value) +
                            (mark.empty() ? "" : "." + mark);
-  for (const Path& base : {Path("/dev/shm"), Path("/run/user") / uid})
-    if (is_memory(base) && ::access(base.c_str(), W_OK) == 0) return base / ("gridctl-" + uid) / name;
-  return make_error(Code::unsupported, "this host has no tmpfs for secrets: neither /dev/shm nor /run/user/" + uid);
+  return secrets_at(name);
 }
 
 namespace {
 
 Result<void> write_secrets(const AttemptDir& attempt, const std::map<std::string, std::string>& secrets) {
   if (secrets.empty()) return {};
-  TRY_ASSIGN(const Path folder, attempt.secrets());
-  TRY(os::make_directories(folder.parent_path()));
-  struct stat owner {};
-  // /dev/shm is open to all: a folder somebody else made in our name must not receive secrets.
-  if (::lstat(folder.parent_path().c_str(), &owner) != 0 || !S_ISDIR(owner.st_mode) || owner.st_uid != ::geteuid() ||
-      (owner.st_mode & 077) != 0)
-    return make_error(Code::refused, folder.parent_path().string() + " is not a folder of ours with mode 0700");
-  TRY(os::remove_tree(folder));
-  TRY(os::make_directories(folder));
-  for (const auto& [name, value] : secrets) TRY(os::write_file_atomically(folder / name, value));
+  // Others may take a name between our look and our folder: the next name is another one.
+  Result<Path> folder = attempt.secrets();
+  Result<void> made = folder ? make_secret_folder(*folder) : folder.error();
+  for (int tries = 1; !made && made.error().code == Code::busy && tries < k_secret_names_tried; ++tries) {
+    folder = attempt.secrets();
+    made = folder ? make_secret_folder(*folder) : folder.error();
+  }
+  TRY(made);
+  TRY(os::remove_tree(*folder));
+  TRY(os::make_directories(*folder));
+  for (const auto& [name, value] : secrets) TRY(os::write_file_atomically(*folder / name, value));
   return {};
 }
 

@@ -16,6 +16,8 @@
 #include <string>
 #include <utility>
 
+#include "agent/secret_folders.hpp"
+
 namespace gridctl::agent {
 namespace {
 
@@ -117,13 +119,18 @@ Confinement confinement_of(const Path& home, const Path& agent_home, const Path&
                            const Path& program) {
   Confinement confinement;
   for (const char* name :
-       {".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".git-credentials", ".config/gcloud",
+       {".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".git-credentials", ".config/gcloud",
         ".config/rclone", ".config/gh", ".local/share/keyrings", ".local/state/gridctl", ".password-store"})
     confinement.hidden.push_back(home / name);
+  // What lets somebody in, or has programs run outside: the service manager's units and variables, and what a session
+  // starts.
+  for (const char* name :
+       {".ssh", ".config/systemd", ".config/environment.d", ".config/autostart", ".local/share/systemd"}) {
+    confinement.hidden.push_back(home / name);
+    confinement.made.push_back(home / name);
+  }
   confinement.hidden.push_back(agent_home);
-  confinement.hidden.push_back(Path("/dev/shm") / ("gridctl-" + std::to_string(::geteuid())));
-  confinement.hidden.push_back(Path("/run/user") / std::to_string(::geteuid()) /
-                               ("gridctl-" + std::to_string(::geteuid())));
+  for (const Path& folder : secret_folders()) confinement.hidden.push_back(folder);
   // By the user's service manager programs run that are not confined. Docker's socket stays: some jobs are containers.
   for (const char* name : {"systemd", "bus"})
     confinement.hidden.push_back(Path("/run/user") / std::to_string(::geteuid()) / name);
@@ -131,7 +138,7 @@ Confinement confinement_of(const Path& home, const Path& agent_home, const Path&
   if (!secrets.empty()) confinement.kept.push_back(secrets);
   if (!program.empty()) confinement.readable.push_back(program);
   // As the kernel sees them: a home may lie behind a link.
-  for (std::vector<Path>* list : {&confinement.hidden, &confinement.kept, &confinement.readable})
+  for (std::vector<Path>* list : {&confinement.hidden, &confinement.made, &confinement.kept, &confinement.readable})
     for (Path& path : *list) {
       std::error_code failed;
       if (const Path real = std::filesystem::weakly_canonical(path, failed); !failed) path = real;
@@ -143,6 +150,8 @@ Result<void> confine(const Confinement& confinement) {
   Result<void> hidden = {};
   // Root could undo it, and would lose in a namespace what jobs of root are there for.
   if (::geteuid() != 0) {
+    // What cannot be made cannot be made by the job either.
+    for (const Path& path : confinement.made) (void)os::make_directories(path, 0700);
     hidden = leave_view();
     for (const Path& path : confinement.hidden)
       if (hidden) hidden = hide(path, confinement);

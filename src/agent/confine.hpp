@@ -15,6 +15,7 @@ namespace gridctl::agent {
 // the agent's own folder. Of what lies in them, `kept` stays within reach, and `readable` can be read and run.
 struct Confinement {
   std::vector<os::Path> hidden;
+  std::vector<os::Path> made;  // of the hidden ones: folders that are made where they are missing, or a job would make them
   std::vector<os::Path> kept;
   std::vector<os::Path> readable;
 };

@@ -92,6 +92,10 @@ Result<void> check_secrets(const wire::AttemptSpec& spec, const std::map<std::st
   return {};
 }
 
+bool has_own_home(const wire::AttemptSpec& spec) {
+  return std::ranges::any_of(spec.mounts, [](const wire::TreeRef& one) { return one.target.starts_with("~/"); });
+}
+
 JobView view_of(const AttemptDir& attempt, const wire::AttemptSpec& spec, unsigned launch) {
   const bool container = spec.engine != EngineKind::process;
   JobView view;
@@ -99,6 +103,7 @@ JobView view_of(const AttemptDir& attempt, const wire::AttemptSpec& spec, unsign
   view.run = container ? Path("/gridctl/run") : attempt.run(launch);
   view.control = container ? Path("/gridctl/ctl") : attempt.control();
   if (container) view.home = "/gridctl/home";
+  else if (has_own_home(spec)) view.home = attempt.home();
   if (!spec.secret_names.empty()) {
     if (container) view.secrets = "/run/secrets";
     else if (auto folder = attempt.secrets()) view.secrets = *folder;
@@ -137,7 +142,8 @@ std::string job_environment(const wire::AttemptSpec& spec, const JobView& view, 
     }
   if (!view.home.empty()) {
     variables.try_emplace("HOME", view.home.string());
-    for (const char* name : {"USER", "LOGNAME"}) variables.try_emplace(name, "job");  // for those who ask who they are
+    if (spec.engine != EngineKind::process)
+      for (const char* name : {"USER", "LOGNAME"}) variables.try_emplace(name, "job");  // for those who ask who they are
   }
   if (spec.engine == EngineKind::process)
     for (auto& [name, value] : gpu_variables(gpus)) variables[name] = value;

@@ -11,7 +11,7 @@
 namespace gridctl::agent {
 
 struct JobView {
-  Path work, checkpoints, run, control, home, secrets;  // as the job sees them; home empty = the user's own
+  Path work, checkpoints, run, control, home, secrets;  // as the job sees them; home empty: the user's own
   // On the host the checkpoint directory is `checkpoint_base` / `checkpoint_relative`; no component of the latter may
   // be a symbolic link, for the job can write there.
   Path checkpoint_base;
@@ -23,6 +23,8 @@ struct JobView {
 [[nodiscard]] Result<void> check_secrets(const wire::AttemptSpec& spec,
                                          const std::map<std::string, std::string>& secrets);
 
+// Whether a plain process gets a home of its own: it has mounts below `~/`.
+[[nodiscard]] bool has_own_home(const wire::AttemptSpec& spec);
 [[nodiscard]] JobView view_of(const AttemptDir& attempt, const wire::AttemptSpec& spec, unsigned launch);
 
 // The checkpoint directory, opened without following any link; made when `make`.

@@ -5,7 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <set>
+#include <span>
+
 #include "agent/foreign_files.hpp"
+#include "agent/outside.hpp"
 #include "agent/standby.hpp"
 #include "base/bytes.hpp"
 #include "base/text.hpp"
@@ -18,6 +23,7 @@ namespace gridctl::agent {
 namespace {
 
 constexpr std::uint64_t k_links_bytes_max = 1u << 20;
+constexpr std::size_t k_home_names_max = 4096;  // shown of one folder of the user's home
 
 Path cache_of(const AttemptDir& attempt) { return attempt.agent_home() / "cache"; }
 Path links_file(const AttemptDir& attempt) { return attempt.path / "links"; }
@@ -47,6 +53,7 @@ class Preparation {
     TRY(clear());
     TRY(fill_work());
     for (std::size_t i = 0; i < spec_.mounts.size(); ++i) TRY(mount(spec_.mounts[i], i));
+    if (!container() && has_own_home(spec_)) show_home();
     if (spec_.restore) doing("restore");
     TRY(restore());
     if (spec_.image_archive && container()) TRY(unpack_image());
@@ -81,14 +88,15 @@ class Preparation {
 
   Result<void> mount(const wire::TreeRef& wanted, std::size_t index) {
     std::string target = wanted.target;
-    if (target.starts_with("~/"))
-      target = container() ? view_.home.string() + target.substr(1) : os::home_directory().string() + target.substr(1);
+    const bool at_home = target.starts_with("~/");
+    if (at_home && container()) target = view_.home.string() + target.substr(1);
     const bool absolute = target[0] == '/';
     const Path folder = attempt_.mounts() / std::to_string(index);
     TRY(fill(wanted.root, folder, "the mount " + sanitize(target)));
     TRY_ASSIGN(const Path source, mounted_part(folder, target));
     while (target.size() > 1 && target.ends_with('/')) target.pop_back();
-    if (!absolute) return move_into_work(source, target);
+    if (at_home && !container()) return move_into(attempt_.home(), source, target.substr(2), "home");
+    if (!absolute) return move_into(attempt_.work(), source, target, "working directory");
     if (container()) {
       prepared_.binds.push_back({source, target, false});
       return {};
@@ -106,18 +114,33 @@ class Preparation {
     return status && status->kind == os::FileKind::regular ? folder / last : folder;
   }
 
-  Result<void> move_into_work(const Path& source, const std::string& target) {
-    TRY_ASSIGN(const os::Fd work, os::open_file(attempt_.work(), O_RDONLY | O_DIRECTORY));
+  static Result<void> move_into(const Path& folder, const Path& source, const std::string& target, const char* what) {
+    TRY_ASSIGN(const os::Fd base, os::open_file(folder, O_RDONLY | O_DIRECTORY));
     const Path relative = Path(target).lexically_normal();
     os::Fd parent;
     if (relative.has_parent_path()) {
-      TRY(os::make_directories_beneath(work.get(), relative.parent_path().string(), 0755));
-      TRY_ASSIGN(parent, os::open_beneath(work.get(), relative.parent_path().string(), O_RDONLY | O_DIRECTORY));
+      TRY(os::make_directories_beneath(base.get(), relative.parent_path().string(), 0755));
+      TRY_ASSIGN(parent, os::open_beneath(base.get(), relative.parent_path().string(), O_RDONLY | O_DIRECTORY));
     }
-    const int at = parent.valid() ? parent.get() : work.get();
+    const int at = parent.valid() ? parent.get() : base.get();
     if (::renameat(AT_FDCWD, source.c_str(), at, relative.filename().c_str()) != 0)
-      return errno_error(errno, "cannot put the mount " + sanitize(target) + " into the working directory");
+      return errno_error(errno, "cannot put the mount " + sanitize(target) + " into the " + what);
     return {};
+  }
+
+  // What else lies in the user's home is found in the job's own one: as links, beside what is mounted there.
+  void show_home() {
+    std::set<Path> folders;
+    for (const wire::TreeRef& one : spec_.mounts)
+      if (one.target.starts_with("~/"))
+        for (Path part = Path(one.target.substr(2)).parent_path();; part = part.parent_path()) {
+          folders.insert(part);
+          if (part.empty()) break;
+        }
+    for (const Path& folder : folders)
+      if (const auto names = os::list_directory(os::home_directory() / folder))
+        for (const std::string& name : std::span(*names).first(std::min(names->size(), k_home_names_max)))
+          (void)::symlink((os::home_directory() / folder / name).c_str(), (attempt_.home() / folder / name).c_str());
   }
 
   // A plain process sees the host's own file system: an absolute path becomes a link, if nothing is there.
@@ -127,8 +150,7 @@ class Preparation {
     std::string known;
     if (auto text = os::read_file(links_file(attempt_), k_links_bytes_max)) known = *text;
     TRY(os::write_file_atomically(links_file(attempt_), known + at + "\n"));  // first, so that it is never left behind
-    if (::symlink(to.c_str(), at.c_str()) != 0) return errno_error(errno, "cannot make the link " + at);
-    return {};
+    return make_link_outside(at, to, attempt_.agent_home());
   }
 
   Result<void> restore() {

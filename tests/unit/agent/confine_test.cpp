@@ -113,6 +113,23 @@ TEST_F(PlainJob, CannotLetSomebodyIn) {
   EXPECT_EQ(try_as_job([&] { return can_write(home_ / ".ssh/authorized_keys") || can_write(home_ / ".ssh/rc"); }), 0);
 }
 
+TEST_F(PlainJob, CannotMakeTheFoldersByWhichSomebodyGetsIn) {
+  fs::remove_all(home_ / ".ssh");
+  EXPECT_EQ(try_as_job([&] {
+              bool can = false;
+              for (const char* name : {".ssh", ".config/systemd/user", ".config/environment.d", ".config/autostart",
+                                       ".local/share/systemd/user"}) {
+                std::error_code failed;
+                fs::create_directories(home_ / name, failed);
+                can = can || can_write(home_ / name / "evil");
+              }
+              return can || ::rename((home_ / ".config").c_str(), (home_ / "moved").c_str()) == 0;
+            }),
+            0);
+  EXPECT_FALSE(os::exists(home_ / ".ssh/evil"));
+  EXPECT_FALSE(os::exists(home_ / ".config/systemd/user/evil"));
+}
+
 TEST_F(PlainJob, CannotReadOrChangeAnotherJob) {
   EXPECT_EQ(try_as_job([&] {
               return can_read(other_ / "work/model.pt") || can_write(other_ / "work/model.pt") ||

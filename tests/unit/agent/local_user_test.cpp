@@ -20,6 +20,7 @@
 
 #include "agent/ledger.hpp"
 #include "agent/ledger_files.hpp"
+#include "agent/secret_folders.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 #include "wire/frame.hpp"
@@ -197,6 +198,31 @@ TEST_F(LocalUser, CannotEraseOrChangeALease) {
                     }),
             0);
   EXPECT_EQ(ledger().valid().value().size(), 1u);
+}
+
+// --- secrets ---------------------------------------------------------------------------------------------------------
+
+TEST_F(LocalUser, CannotKeepSecretsFromAJobByTakingItsFolder) {
+  const std::string usual = "gridctl-" + std::to_string(::geteuid());
+  const os::Path first = folder_ / "shm", second = folder_ / "run";
+  for (const os::Path& base : {first, second}) std::filesystem::create_directory(base);
+  const auto taken = [&](const os::Path& base) {
+    std::filesystem::create_directory(base / usual);
+    ASSERT_EQ(::geteuid() == 0 ? ::chown((base / usual).c_str(), k_mallory, k_mallory) : ::chmod((base / usual).c_str(), 0755), 0);
+  };
+  taken(first);
+  EXPECT_EQ(secrets_at("c.j.1", {first, second}).value(), second / usual / "c.j.1") << "the next one is free";
+  taken(second);
+  const os::Path folder = secrets_at("c.j.1", {first, second}).value();
+  EXPECT_TRUE(folder.string().starts_with((first / usual).string() + ".")) << folder;
+  EXPECT_NE(folder, secrets_at("c.j.1", {first, second}).value()) << "nobody knows the name before it is there";
+  ASSERT_THAT(make_secret_folder(folder), IsOk());
+  EXPECT_EQ(secrets_at("c.j.2", {first, second}).value().parent_path(), folder.parent_path()) << "one for all attempts";
+  std::filesystem::create_directory(folder);
+  EXPECT_EQ(secrets_at("c.j.1", {first, second}).value(), folder);
+  EXPECT_THAT(make_secret_folder(first / usual / "c.j.1"), FailsWith(Code::busy));
+  ASSERT_EQ(::chmod(folder.parent_path().c_str(), 0750), 0);
+  EXPECT_NE(secrets_at("c.j.1", {first, second}).value(), folder) << "others could look into it";
 }
 
 // --- what is believed of theirs --------------------------------------------------------------------------------------

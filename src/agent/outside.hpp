@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a plain process may be given a path of its own outside its folders: an absolute mount or checkpoint path is a
+// symbolic link there, and the agent that makes it is not confined. gridctl-agent(7), "AS A JOB SEES IT".
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "os/files.hpp"
+
+namespace gridctl::agent {
+
+inline constexpr const char* k_allowed_links_file = "allowed_links";  // in the agent's home, written by the owner
+
+// What decides: paths without links in them.
+struct OutsideRules {
+  std::vector<os::Path> homes;    // of the user, and the agent's: nothing is put there
+  std::vector<os::Path> allowed;  // by the host's owner, in spite of all else
+};
+// Folders of `text`, one absolute path a line; '#' begins a comment.
+[[nodiscard]] std::vector<os::Path> parse_allowed_links(std::string_view text);
+// `refused` when a link at `real`, whose folder has no links in its path, could let somebody in or have programs run.
+// Pure.
+[[nodiscard]] Result<void> check_outside(const os::Path& real, const OutsideRules& rules);
+
+// Makes the link `at` -> `to` on this host, if the rules allow that. Nobody can exchange a folder of `at` meanwhile.
+[[nodiscard]] Result<void> make_link_outside(const os::Path& at, const os::Path& to, const os::Path& agent_home);
+
+}  // namespace gridctl::agent
