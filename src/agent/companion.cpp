@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
 
+#include "agent/gang_door.hpp"
 #include "agent/peer_exchange.hpp"
 #include "agent/process_tree.hpp"
 #include "base/numbers.hpp"
@@ -25,6 +27,7 @@ constexpr Duration k_proof_wait = std::chrono::seconds{5};
 constexpr Duration k_try_wait = std::chrono::seconds{3};  // for one connection
 constexpr Duration k_end_wait = std::chrono::seconds{5};  // a member that does not hear it is stopped by the controller
 constexpr Duration k_call_age_max = std::chrono::hours{24 * 366};  // a call lasts as long as its command
+constexpr int k_pushed_out_max = 20;
 constexpr int k_try_pause_ms = 200, k_peer_look_ms = 200;
 constexpr int k_lost = 255;           // as ssh: the call itself failed
 constexpr std::uint64_t k_file_bytes = 128 * 1024;
@@ -104,10 +107,9 @@ pid_t start_shell(const std::string& command) {
   ::_exit(0);
 }
 
-// In a process of its own: whoever connects must not hold up the others. The end is told to the server by `over`.
-[[noreturn]] void serve_one(PeerStream& peer, const Digest& token, int over, const os::Clock& clock) {
+// In a process of its own, for a caller that has the token: a call lasts as long as its command. The end is told to the server by `over`.
+[[noreturn]] void serve_one(PeerStream& peer, int over, const os::Clock& clock) {
   peer.set_deadline(clock.boot() + k_proof_wait);
-  if (!prove_as_listener(peer, token)) ::_exit(1);
   const auto call = hear_call(peer);
   if (!call) ::_exit(1);
   if (call->word == Word::run) serve_run(peer, call->text, clock);
@@ -122,6 +124,7 @@ pid_t start_shell(const std::string& command) {
 Result<int> serve(const os::Clock& clock) {
   TRY_ASSIGN(const GangFile gang, own_gang());
   TRY_ASSIGN(PeerListener listener, PeerListener::open(gang.port));
+  std::optional<GangDoor> door(std::in_place, std::move(listener), gang.token, clock);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::signal(SIGPIPE, SIG_IGN);
   int ends[2];
@@ -134,11 +137,10 @@ Result<int> serve(const os::Clock& clock) {
       end_all_children();
       return status;
     }
-    TRY_ASSIGN(std::optional<PeerStream> peer,
-               listener.accept(clock.boot() + std::chrono::milliseconds{k_peer_look_ms}, clock));
-    if (!peer) continue;
-    const pid_t child = ::fork();
-    if (child == 0) serve_one(*peer, gang.token, tell.get(), clock);
+    TRY_ASSIGN(std::optional<PeerStream> peer, door->next(clock.boot() + std::chrono::milliseconds{k_peer_look_ms}));
+    if (!peer || ::fork() != 0) continue;
+    door.reset();
+    serve_one(*peer, tell.get(), clock);
   }
 }
 
@@ -187,12 +189,15 @@ Result<GangFile> own_gang() {
 
 Result<PeerStream> reach_member(const GangFile& gang, const std::string& address, BootTime give_up,
                                 const os::Clock& clock) {
-  for (;;) {
+  for (int pushed_out = 0;;) {
     auto connected = connect_numeric(address, gang.port, std::min(give_up, clock.boot() + k_try_wait), clock);
     if (connected) {
       PeerStream peer(std::move(connected->socket), address, clock.boot() + k_proof_wait, clock);
-      TRY(prove_as_connector(peer, gang.token));
-      return peer;
+      Result<void> proved = prove_as_connector(peer, gang.token);
+      if (proved) return peer;
+      // A flood of strangers may have pushed us out.
+      if (proved.error().code != Code::host_unreachable || ++pushed_out > k_pushed_out_max) return std::move(proved).error();
+      connected = std::move(proved).error();
     }
     if (clock.boot() >= give_up)
       return std::move(connected).error().with_context("while calling " + address + " port " + std::to_string(gang.port));

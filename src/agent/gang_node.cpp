@@ -12,18 +12,19 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <optional>
+#include <vector>
 
 #include "agent/companion.hpp"
-#include "agent/peer_exchange.hpp"
+#include "agent/gang_door.hpp"
 #include "agent/process_tree.hpp"
 #include "os/process.hpp"
+#include "os/ready.hpp"
 
 namespace gridctl::agent {
 
 namespace {
 constexpr Duration k_hold_max = std::chrono::hours{24 * 366};  // no gang runs longer
-constexpr Duration k_hold_proof_wait = std::chrono::seconds{5};
+constexpr Duration k_member_look = std::chrono::seconds{10};  // whether members are still connected
 constexpr int k_connect_wait_ms = 5000;
 constexpr std::array k_for_the_command{SIGTERM, SIGINT, SIGHUP, SIGQUIT};  // init sends them to all processes
 
@@ -44,17 +45,19 @@ void wait_for_the_end(PeerStream& peer) {
   (void)peer.read(byte);
 }
 
-// The first host: whoever proves to be of the gang may stay connected.
-void hold(PeerListener& listener, const Digest& token, const os::Clock& clock) {
-  for (;;) {
-    while (::waitpid(-1, nullptr, WNOHANG) > 0) continue;
-    auto peer = listener.accept(clock.boot() + k_hold_proof_wait, clock);
+bool is_gone(const PeerStream& peer) {
+  std::array<std::byte, 1> byte;
+  const auto moved = os::read_now(peer.socket(), byte);
+  return !moved || moved->closed;
+}
+
+// The first host: callers that prove to be of the gang may stay connected.
+void hold(GangDoor& door, const os::Clock& clock) {
+  for (std::vector<PeerStream> members;;) {
+    auto peer = door.next(clock.boot() + k_member_look);
     if (!peer) return;
-    if (!*peer) continue;
-    fork_bound([&] {
-      (*peer)->set_deadline(clock.boot() + k_hold_proof_wait);
-      if (prove_as_listener(**peer, token)) wait_for_the_end(**peer);
-    });
+    std::erase_if(members, is_gone);
+    if (*peer) members.push_back(*std::move(*peer));
   }
 }
 
@@ -68,7 +71,10 @@ pid_t start_watch(const GangFile& gang, int connected, const os::Clock& clock) {
   if (gang.node_rank > 0) return fork_bound([&] { follow_first(gang, connected, clock); });
   auto listener = PeerListener::open(gang.port);
   if (!listener) return -1;  // what the others leave running ends with their commands, which they say
-  return fork_bound([&] { hold(*listener, gang.token, clock); });
+  return fork_bound([&] {
+    GangDoor door(*std::move(listener), gang.token, clock);
+    hold(door, clock);
+  });
 }
 
 // Whoever finds nobody on the first host once its own command has ended comes too late: it would wait for ever.

@@ -51,10 +51,8 @@ Digest proof(const Digest& token, std::string_view role, ByteView first, ByteVie
   return crypto::hmac_sha256(token.bytes, message);
 }
 
-Result<void> check_proof(PeerStream& peer, const Digest& expected) {
-  Digest given;
-  TRY(peer.read(given.bytes));
-  if (!crypto::equal_constant_time(given.bytes, expected.bytes)) return not_agreed("does not have the token");
+Result<void> check_proof(ByteView given, const Digest& expected) {
+  if (!crypto::equal_constant_time(given, expected.bytes)) return not_agreed("does not have the token");
   return {};
 }
 
@@ -108,20 +106,41 @@ Result<void> prove_as_connector(PeerStream& peer, const Digest& token) {
   TRY(peer.write(mine));
   Bytes theirs(k_nonce);
   TRY(peer.read(theirs));
-  TRY(check_proof(peer, proof(token, "listener", mine, theirs)));
+  Digest given;
+  TRY(peer.read(given.bytes));
+  TRY(check_proof(given.bytes, proof(token, "listener", mine, theirs)));
   return peer.write(proof(token, "connector", theirs, mine).bytes);
 }
 
+std::size_t ListenerProof::wants() const {
+  constexpr std::size_t k_first = k_magic.size() + k_nonce, k_all = k_first + sizeof(Digest::bytes);
+  return (own_nonce_.empty() ? k_first : k_all) - heard_.size();
+}
+
+Result<void> ListenerProof::take(ByteView bytes, Bytes& answer) {
+  heard_.insert(heard_.end(), bytes.begin(), bytes.end());
+  const ByteView heard = heard_, magic = heard.first(std::min(heard.size(), k_magic.size()));
+  if (!k_magic.starts_with(as_text(magic))) return not_agreed("is no agent");
+  if (wants() > 0) return {};
+  const ByteView theirs = heard.subspan(k_magic.size(), k_nonce);
+  if (!own_nonce_.empty())
+    return check_proof(heard.last(sizeof(Digest::bytes)), proof(token_, "connector", own_nonce_, theirs));
+  own_nonce_ = os::random_bytes(k_nonce);
+  answer.insert(answer.end(), own_nonce_.begin(), own_nonce_.end());
+  const Digest mine = proof(token_, "listener", theirs, own_nonce_);
+  answer.insert(answer.end(), mine.bytes.begin(), mine.bytes.end());
+  return {};
+}
+
 Result<void> prove_as_listener(PeerStream& peer, const Digest& token) {
-  std::array<std::byte, k_magic.size()> magic;
-  TRY(peer.read(magic));
-  if (as_text(magic) != k_magic) return not_agreed("is no agent");
-  Bytes theirs(k_nonce);
-  TRY(peer.read(theirs));
-  const Bytes mine = os::random_bytes(k_nonce);
-  TRY(peer.write(mine));
-  TRY(peer.write(proof(token, "listener", theirs, mine).bytes));
-  return check_proof(peer, proof(token, "connector", mine, theirs));
+  ListenerProof proof_of_it(token);
+  while (proof_of_it.wants() > 0) {
+    Bytes bytes(proof_of_it.wants()), answer;
+    TRY(peer.read(bytes));
+    TRY(proof_of_it.take(bytes, answer));
+    TRY(peer.write(answer));
+  }
+  return {};
 }
 
 Result<Driven> drive(PeerStream& peer, std::uint64_t bytes_max, Duration time_max) {

@@ -16,6 +16,19 @@ namespace gridctl::agent {
 [[nodiscard]] Result<void> prove_as_connector(PeerStream& peer, const Digest& token);
 [[nodiscard]] Result<void> prove_as_listener(PeerStream& peer, const Digest& token);
 
+// The listener's side of that in steps, for whoever serves many at once and must not wait for one: bytes in, bytes out.
+class ListenerProof {
+ public:
+  explicit ListenerProof(const Digest& token) : token_(token) {}
+  [[nodiscard]] std::size_t wants() const;  // bytes, no more of which may be read; 0: the other side has proved itself
+  // Takes at most so many bytes; adds what is to be sent.
+  [[nodiscard]] Result<void> take(ByteView bytes, Bytes& answer);
+
+ private:
+  Digest token_;
+  Bytes heard_, own_nonce_;
+};
+
 struct Driven {
   Duration rtt{};  // smallest
   std::optional<double> bits_per_second;

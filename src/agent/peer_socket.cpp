@@ -16,7 +16,7 @@ namespace gridctl::agent {
 
 namespace {
 
-constexpr int k_backlog = 4;  // one peer is expected
+constexpr int k_backlog = 64;  // strangers may come before the peer
 
 struct SocketAddress {
   sockaddr_storage storage{};
@@ -65,7 +65,7 @@ void set_no_delay(int socket) {
 }  // namespace
 
 PeerStream::PeerStream(os::Fd socket, std::string address, BootTime deadline, const os::Clock& clock)
-    : socket_(std::move(socket)), address_(std::move(address)), deadline_(deadline), clock_(clock) {
+    : socket_(std::move(socket)), address_(std::move(address)), deadline_(deadline), clock_(&clock) {
   set_no_delay(socket_.get());
 }
 
@@ -75,7 +75,7 @@ Result<void> PeerStream::read(std::span<std::byte> into) {
     if (moved.closed) return make_error(Code::host_unreachable, "the peer closed the connection");
     into = into.subspan(moved.bytes);
     if (!moved.blocked) continue;
-    TRY_ASSIGN(const bool ready, os::wait_ready(socket_.get(), true, false, deadline_ - clock_.boot()));
+    TRY_ASSIGN(const bool ready, os::wait_ready(socket_.get(), true, false, deadline_ - clock_->boot()));
     if (!ready) return make_error(Code::timed_out, "the peer sent nothing in time");
   }
   return {};
@@ -87,7 +87,7 @@ Result<void> PeerStream::write(ByteView bytes) {
     if (moved.closed) return make_error(Code::host_unreachable, "the peer closed the connection");
     bytes = bytes.subspan(moved.bytes);
     if (!moved.blocked) continue;
-    TRY_ASSIGN(const bool ready, os::wait_ready(socket_.get(), false, true, deadline_ - clock_.boot()));
+    TRY_ASSIGN(const bool ready, os::wait_ready(socket_.get(), false, true, deadline_ - clock_->boot()));
     if (!ready) return make_error(Code::timed_out, "the peer took nothing in time");
   }
   return {};

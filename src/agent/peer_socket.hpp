@@ -21,13 +21,14 @@ class PeerStream {
   [[nodiscard]] Result<void> write(ByteView bytes);
   void set_deadline(BootTime deadline) { deadline_ = deadline; }
   [[nodiscard]] const std::string& address() const { return address_; }
-  [[nodiscard]] const os::Clock& clock() const { return clock_; }
+  [[nodiscard]] const os::Clock& clock() const { return *clock_; }
+  [[nodiscard]] int socket() const { return socket_.get(); }  // never blocks
 
  private:
   os::Fd socket_;
   std::string address_;  // of the peer
   BootTime deadline_;
-  const os::Clock& clock_;
+  const os::Clock* clock_;
 };
 
 // The time the handshake took is `elapsed`. Errors say in a few words why not: "connection refused", "no answer".
@@ -44,6 +45,7 @@ class PeerListener {
   // At a port that the kernel gives where none is named. `busy` when somebody listens on it already.
   [[nodiscard]] static Result<PeerListener> open(std::uint16_t port = 0);
   [[nodiscard]] std::uint16_t port() const { return port_; }
+  [[nodiscard]] int socket() const { return socket_.get(); }
   // Whoever comes next; nullopt when nobody did before the deadline.
   [[nodiscard]] Result<std::optional<PeerStream>> accept(BootTime deadline, const os::Clock& clock);
 
