@@ -5,6 +5,7 @@
 #include <exception>
 #include <memory>
 
+#include "base/lines.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/complete.hpp"
@@ -229,12 +230,12 @@ void report(Context& context, const Error& error, int code) {
   }
   // Parts of it may be a host's words: what they say in further lines stands apart, and never looks like a hint of
   // ours.
-  std::vector<std::string> lines = split_lines(sanitize(error.message));
+  std::vector<std::string> lines = split_lines(sanitize_lines(error.message));
   if (lines.empty()) lines.emplace_back();
   std::string text = context.err_style(ui::Paint::red, "gridctl:") + " " + lines.front() + "\n";
   for (std::size_t i = 1; i < lines.size(); ++i) text += "  " + lines[i] + "\n";
   for (const std::string& line : error.context)
-    for (const std::string& part : split_lines(sanitize(line))) text += "  " + part + "\n";
+    for (const std::string& part : split_lines(sanitize_lines(line))) text += "  " + part + "\n";
   if (!error.hint.empty()) text += context.err_style(ui::Paint::bold, "hint:") + " " + sanitize(error.hint) + "\n";
   context.write_err(text);
 }

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/bytes.hpp"
+#include "base/lines.hpp"
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
@@ -135,7 +136,7 @@ Result<bool> drill(Context& context) {
   options.timeout = k_drill_wait;
   TRY_ASSIGN(const os::RunOutcome outcome,
              os::run({self.string(), "job", "drill", file.string(), "--state", context.state.string()}, options));
-  context.note(sanitize(trim(outcome.status.success() ? outcome.out : outcome.out + outcome.err)));
+  context.note(sanitize_lines(trim(outcome.status.success() ? outcome.out : outcome.out + outcome.err)));
   return outcome.status.success();
 }
 

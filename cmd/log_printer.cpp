@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/log_printer.hpp"
 
-#include "base/text.hpp"
+#include "base/lines.hpp"
 
 namespace gridctl::cmd {
 
@@ -64,7 +64,7 @@ void LogPrinter::put_lines(std::string_view bytes) {
   std::size_t end = partial_.rfind('\n');
   if (end == std::string::npos && partial_.size() < k_partial_max) return;
   if (end == std::string::npos) end = partial_.size() - 1;
-  context_->print(sanitize(std::string_view(partial_).substr(0, end + 1)));
+  context_->print(sanitize_lines(std::string_view(partial_).substr(0, end + 1)));
   partial_.erase(0, end + 1);
 }
 
@@ -74,7 +74,7 @@ void LogPrinter::flush() {
     if (context_->terminal_out) partial_ += last;
     else context_->print(last);
   }
-  if (!partial_.empty()) context_->print(sanitize(partial_) + "\n");
+  if (!partial_.empty()) context_->print(sanitize_lines(partial_) + "\n");
   partial_.clear();
 }
 

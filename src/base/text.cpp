@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/formatted.hpp"
+#include "base/lines.hpp"
 
 namespace gridctl {
 
@@ -159,7 +160,7 @@ bool is_plain(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7F; });
 }
 
-std::string sanitize(std::string_view text, std::size_t line_max) {
+std::string sanitize_lines(std::string_view text, std::size_t line_max) {
   if (text.size() <= line_max && is_plain(text)) return std::string(text);  // nearly all of what listings show
   std::string out;
   out.reserve(text.size());
@@ -176,6 +177,18 @@ std::string sanitize(std::string_view text, std::size_t line_max) {
     } else {
       append_safe(out, text, at);
     }
+  }
+  return out;
+}
+
+std::string sanitize(std::string_view text, std::size_t line_max) {
+  if (text.size() <= line_max && is_plain(text)) return std::string(text);  // nearly all of what listings show
+  std::string out;
+  for (const std::string& line : split_lines(text)) {
+    if (line.empty()) continue;
+    if (!out.empty()) out += " | ";
+    if (out.size() >= line_max) return out += "…";
+    out += sanitize_lines(line, line_max - out.size());
   }
   return out;
 }

@@ -25,9 +25,9 @@ namespace gridctl {
 // Printable ASCII only: one byte is one column, and nothing needs to be made safe.
 [[nodiscard]] bool is_plain(std::string_view text);
 
-// Makes foreign text safe for a terminal: keeps '\n' and '\t'; control characters, ESC and DEL become caret notation
-// (^[), C1 and bidirectional or invisible characters become <U+XXXX>, invalid UTF-8 becomes \xNN, '\r' before '\n' is
-// dropped. Lines are cut at `line_max` bytes. Every byte of a host that reaches a terminal goes through here.
+// Makes foreign text safe for a terminal, as one line: line breaks become " | ", control characters caret notation (^[),
+// C1, bidirectional and invisible ones <U+XXXX>, invalid UTF-8 \xNN; '\t' stays. Cut at `line_max` bytes. Every byte of
+// a host that reaches a terminal goes through here, or through sanitize_lines() (lines.hpp) where lines are meant.
 [[nodiscard]] std::string sanitize(std::string_view text, std::size_t line_max = 4096);
 // A path of a host as a message names it: safe, cut at 200 bytes, in quotes.
 [[nodiscard]] std::string quoted_path(std::string_view path);

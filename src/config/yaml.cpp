@@ -28,7 +28,7 @@ Error error_at(const std::string& file, Position at, const std::string& what) {
 std::string excerpt(std::string_view text) {
   std::string flat = sanitize(text.substr(0, 200), 60);
   for (char& c : flat)
-    if (c == '\n' || c == '\t') c = ' ';
+    if (c == '\t') c = ' ';
   return flat.size() > 80 ? sanitize(flat, 60) : flat;
 }
 

@@ -18,8 +18,7 @@ constexpr std::string_view k_shape = "expected vendor:names:memory:count, e.g. A
 
 std::string excerpt(std::string_view text) {
   std::string flat = sanitize(text.substr(0, k_shown_max));
-  std::ranges::replace_if(
-      flat, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  std::ranges::replace(flat, '\t', ' ');
   return flat;
 }
 

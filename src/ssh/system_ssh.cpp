@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/lines.hpp"
 #include "base/text.hpp"
 #include "os/net.hpp"
 #include "os/process.hpp"
@@ -83,7 +84,7 @@ bool has(std::string_view words, std::string_view part) { return words.find(part
 // ssh's last words without our own noise, fit for one line.
 std::string quote(std::string_view words) {
   std::vector<std::string> lines;
-  for (const std::string& line : split_lines(sanitize(words, 300))) {
+  for (const std::string& line : split_lines(sanitize_lines(words, 300))) {
     const std::string text{trim(line)};
     if (!text.empty() && text.find_first_not_of('@') != std::string::npos && !text.starts_with("Connecting to ") &&
         !text.starts_with("Connection established"))

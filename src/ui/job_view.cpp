@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/job_view.hpp"
 
+#include <algorithm>
+
 #include "base/bytes.hpp"
+#include "base/lines.hpp"
 #include "base/text.hpp"
 #include "ui/human.hpp"
 #include "ui/width.hpp"
@@ -11,8 +14,7 @@ namespace gridctl::ui {
 namespace {
 std::string flat(std::string_view text) {
   std::string line = sanitize(text);
-  for (char& c : line)
-    if (c == '\n' || c == '\t') c = ' ';
+  std::ranges::replace(line, '\t', ' ');
   return line;
 }
 
@@ -53,7 +55,7 @@ std::string event_line(const registry::EventRecord& event, WallTime now, Style s
   const std::string time = moment(event.at, now);
   if (event.kind == "last_output") {  // a traceback is read line by line
     std::string text = style(Paint::dim, time) + "  last output:";
-    for (const std::string& part : split_lines(sanitize(event.text))) text += "\n" + std::string(4, ' ') + part;
+    for (const std::string& part : split_lines(sanitize_lines(event.text))) text += "\n" + std::string(4, ' ') + part;
     return text;
   }
   std::string line = style(Paint::dim, time) + "  " + flat(event.text.empty() ? event.kind : event.text);

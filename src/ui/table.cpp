@@ -15,7 +15,6 @@ constexpr std::size_t k_cell_max = 4096;  // bytes
 void put_on_one_line(std::string& text) {
   if (text.size() <= k_cell_max && is_plain(text)) return;
   text = sanitize(text, k_cell_max);
-  std::ranges::replace(text, '\n', ' ');
   std::ranges::replace(text, '\t', ' ');
 }
 }  // namespace

@@ -25,7 +25,6 @@ void fields(R& r, Of<R, Error>& m) {
   r.word_or("retry", m.retry, retry_name, scan(retry_name, Retry::needs_user), m.retry);
   if constexpr (R::reads) {
     m.message = sanitize(message, k_message_max);
-    std::ranges::replace(m.message, '\n', ' ');  // an error is one line wherever it is shown
   }
 }
 GRIDCTL_FIELDS(Error)

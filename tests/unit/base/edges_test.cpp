@@ -343,11 +343,11 @@ TEST(Texts, OfADocumentKeepAllButDeceptiveCharacters) {
 }
 
 TEST(Texts, LinesAreCutWhereTheyAreLonger) {
-  EXPECT_EQ(sanitize("abcd\nef", 3), "abc…\nef");
-  EXPECT_EQ(sanitize("abc\nabc", 3), "abc\nabc");
-  EXPECT_EQ(sanitize("abcd", 4), "abcd");
-  EXPECT_EQ(sanitize("ab\r", 5), "ab^M");
-  EXPECT_EQ(sanitize("ab\r\n\r\nc"), "ab\n\nc");
+  EXPECT_EQ(sanitize_lines("abcd\nef", 3), "abc…\nef");
+  EXPECT_EQ(sanitize_lines("abc\nabc", 3), "abc\nabc");
+  EXPECT_EQ(sanitize_lines("abcd", 4), "abcd");
+  EXPECT_EQ(sanitize_lines("ab\r", 5), "ab^M");
+  EXPECT_EQ(sanitize_lines("ab\r\n\r\nc"), "ab\n\nc");
 }
 
 TEST(Texts, NearestIsOfWordsUpToSixtyFourBytes) {

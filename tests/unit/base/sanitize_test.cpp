@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/lines.hpp"
 #include "base/text.hpp"
 
 namespace gridctl {
@@ -16,7 +17,7 @@ namespace {
 bool is_safe(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
-    if (c < 0x20 && c != '\n' && c != '\t') return false;
+    if (c < 0x20 && c != '\t') return false;
     if (c == 0x7F) return false;
     const unsigned char next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
     const unsigned char third = i + 2 < text.size() ? static_cast<unsigned char>(text[i + 2]) : 0;
@@ -199,13 +200,22 @@ TEST(Sanitize, ShowsWhatItDisarmed) {
 
 TEST(Sanitize, LeavesHonestTextAlone) {
   for (const std::string& text : {std::string("plain"), std::string("läuft für 3 €"), std::string("日本語"),
-                                  std::string("тест"), std::string("🚀 ✔"), std::string("a\tb\nc\n")})
+                                  std::string("тест"), std::string("🚀 ✔"), std::string("a\tb")})
     EXPECT_EQ(sanitize(text), text);
-  EXPECT_EQ(sanitize("a\r\nb\r\n"), "a\nb\n");
+  EXPECT_EQ(sanitize_lines("a\tb\nc\n"), "a\tb\nc\n");
+  EXPECT_EQ(sanitize_lines("a\r\nb\r\n"), "a\nb\n");
+}
+
+// A host, and the name of a file, must not begin a line: there it would pass for words of ours.
+TEST(Sanitize, GivesOneLine) {
+  EXPECT_EQ(sanitize("p\nhint: gridctl provider register lab"), "p | hint: gridctl provider register lab");
+  EXPECT_EQ(sanitize("a\r\n\r\n\nb\r\n"), "a | b");
+  EXPECT_EQ(sanitize("\n"), "");
+  EXPECT_LT(sanitize(std::string(10'000, '\n') + std::string(10'000, 'x') + "\nnext", 100).size(), 110u);
 }
 
 TEST(Sanitize, CutsLongLinesAndOnlyThose) {
-  const std::string cut = sanitize(std::string(10'000, 'x') + "\nnext", 100);
+  const std::string cut = sanitize_lines(std::string(10'000, 'x') + "\nnext", 100);
   EXPECT_EQ(cut, std::string(100, 'x') + "…\nnext");
   EXPECT_EQ(sanitize(std::string(100, 'x'), 100), std::string(100, 'x'));
   // What one byte becomes may be longer than the byte: the limit counts what is shown, one character over at most.

