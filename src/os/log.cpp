@@ -7,10 +7,13 @@
 
 #include <atomic>
 #include <cstdio>
+#include <memory>
+#include <utility>
 
 #include "base/names.hpp"
 #include "base/text.hpp"
 #include "os/clock.hpp"
+#include "os/log_filter.hpp"
 #include "os/mutex.hpp"
 
 namespace gridctl::os {
@@ -22,6 +25,7 @@ struct Sink {
   Mutex mutex;
   Path path GRIDCTL_GUARDED_BY(mutex);  // empty = stderr
   Fd file GRIDCTL_GUARDED_BY(mutex);
+  std::shared_ptr<const std::function<std::string(std::string)>> filter GRIDCTL_GUARDED_BY(mutex);
   std::uint64_t bytes GRIDCTL_GUARDED_BY(mutex) = 0, bytes_max GRIDCTL_GUARDED_BY(mutex) = 0;
 };
 std::atomic<int> g_level{k_level_none};
@@ -65,16 +69,29 @@ void log_to_stderr(LogLevel level) {
   g_level = static_cast<int>(level);
 }
 
+void filter_log(std::function<std::string(std::string)> filter) {
+  Sink& to = sink();
+  const MutexLock lock(to.mutex);
+  to.filter = std::make_shared<const std::function<std::string(std::string)>>(std::move(filter));
+}
+
+namespace {
+std::string filtered(std::string_view line) {
+  const auto filter = [] {
+    Sink& to = sink();
+    const MutexLock lock(to.mutex);
+    return to.filter;
+  }();
+  return filter ? (*filter)(std::string(line)) : std::string(line);
+}
+}  // namespace
+
 bool log_enabled(LogLevel level) { return static_cast<int>(level) >= g_level.load(std::memory_order_relaxed); }
 
 void log(LogLevel level, std::string_view line) {
   if (!log_enabled(level)) return;
   std::string text = format_rfc3339(system_clock().wall()) + " " + std::string(level_name(level)) + " ";
-  // One entry is one line, whatever a host put into it.
-  for (char c : sanitize(line)) {
-    if (c == '\n') text += " | ";
-    else text += c;
-  }
+  text += sanitize(filtered(line));  // one entry is one line, whatever a host put into it
   text += '\n';
   Sink& to = sink();
   const MutexLock lock(to.mutex);

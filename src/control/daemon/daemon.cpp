@@ -22,6 +22,7 @@
 #include "os/entries.hpp"
 #include "os/host_name.hpp"
 #include "os/log.hpp"
+#include "os/log_filter.hpp"
 #include "os/loop_executor.hpp"
 #include "os/net.hpp"
 #include "os/process.hpp"
@@ -161,6 +162,7 @@ Result<void> run_daemon(const os::Path& state_directory, bool exit_when_idle) {
   SshNetwork network(loop, clock, paths, controller);
   StoreFreight freight(network, clock, registry, meter, controller);
   JobFiles folders(paths);
+  os::filter_log([&folders](std::string line) { return folders.masked_of_all(std::move(line)); });
   os::LoopExecutor run(loop);
   Controller jobs({clock, run, network, registry, freight, folders}, {health_period()});
   TRY(jobs.start());

@@ -224,7 +224,7 @@ void Attempts::carry_out(TrackedJob& job, const job::CleanUp& effect) {
   const Which which{end.epoch.value, end.rank};
   in_background(
       job.id(), name, {os::Lane::Kind::bulk, end.host.value},
-      [with = *work_with(job, end.host, end.epoch, end.attempt, end.rank), end, known = work(job.id()).saved[which],
+      [with = *work_with(job, end.host, end.epoch, end.attempt, end.rank), end, known = newest_part(job.id(), which),
        head = head_root(job)] { return clean_up(with, end, known, head); },
       [this, name, which, end](TrackedJob& mine, Result<Gathered> result) {
         const JobId id = mine.id();

@@ -35,7 +35,10 @@ void Attempts::sync_results(const FleetHost& host, TrackedJob& job, int rank, co
       job.id(), "outputs/" + std::to_string(status.epoch.value), {os::Lane::Kind::bulk, host.provider.name.value},
       [world = world_, reach = *reach, id = job.id(), epoch = status.epoch, wanted]() -> Result<GatheredResults> {
         TRY_ASSIGN(const transfer::BulkLink bulk, world.freight.reach(reach, k_reach_patience));
-        return gather_results(world.freight, reach, *bulk.link, world.clock, id, epoch, wanted);
+        TRY_ASSIGN(GatheredResults gathered,
+                   gather_results(world.freight, reach, *bulk.link, world.clock, id, epoch, wanted));
+        mask_names(world.folders, id, gathered.reply);
+        return gathered;
       },
       [this, wanted, epoch = status.epoch, name = host.provider.name](TrackedJob& its,
                                                                       const Result<GatheredResults>& gathered) {

@@ -171,7 +171,9 @@ void Attempts::on_status(const FleetHost& host, TrackedJob& job, const wire::Att
 // The host says why it could take no checkpoint for longer than it should take, or that it can again.
 void Attempts::note_no_checkpoint(const FleetHost& host, const TrackedJob& job, Which which,
                                   const wire::AttemptStatus& status) {
-  std::string text = sanitize(status.no_checkpoint.substr(0, k_reason_max));
+  // Masked before it is cut: half a secret is not recognised.
+  std::string text = status.no_checkpoint;
+  if (!text.empty()) text = sanitize(world_.folders.masked(job.id(), std::move(text)).substr(0, k_reason_max));
   std::string& told = work(job.id()).no_checkpoint[which];
   if (text == told) return;
   const bool well = text.empty();
@@ -307,9 +309,9 @@ bool Attempts::commit_whole(TrackedJob& job, Epoch epoch, AttemptNumber attempt,
   row.stored_bytes = pulled.stored_bytes;
   row.files = pulled.files;
   row.host_number = pulled.from.number;
-  row.how = sanitize(pulled.from.how);
+  row.how = sanitize(world_.folders.masked(job.id(), pulled.from.how));
   row.provisional = pulled.from.provisional;
-  row.metrics = pulled.from.metrics;
+  for (const auto& [name, value] : pulled.from.metrics) row.metrics[world_.folders.masked(job.id(), name)] = value;
   if (pulled.from.written_ms) row.stall = std::chrono::milliseconds{*pulled.from.written_ms};
   row.upload = std::chrono::milliseconds{pulled.from.age_ms} + pulled.took;
   const Result<registry::JobRecords::Commit> committed = world_.records.commit_checkpoint(row);

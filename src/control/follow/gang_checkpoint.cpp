@@ -2,6 +2,7 @@
 // A checkpoint of several hosts: each member's part is fetched by itself; when every part of one step is here, they are
 // committed as one.
 #include <algorithm>
+#include <limits>
 
 #include "control/follow/attempts.hpp"
 #include "control/reach/pace.hpp"
@@ -43,6 +44,10 @@ void Attempts::keep_part(TrackedJob& job, Which which, const Pulled& pulled) {
 }
 
 std::uint64_t Attempts::newest_part(const JobId& id, Which which) {
+  // A host cannot give a checkpoint to a job that asked for none.
+  const TrackedJob* job = book_.find(id);
+  if (job != nullptr && job->spec().checkpoint.interval == job::CheckpointPolicy::Interval::off)
+    return std::numeric_limits<std::uint64_t>::max();
   const std::deque<KeptPart>& kept = work(id).parts[which];
   return std::max(work(id).saved[which], kept.empty() ? 0 : kept.back().part.number);
 }

@@ -206,7 +206,7 @@ Result<Gathered> collect(const MemberWork& work, std::uint64_t known, const std:
   }
   Result<GatheredResults> gathered =
       gather_results(work.world.freight, work.host, link, work.world.clock, work.job, work.epoch, results);
-  if (gathered) out.results = std::move(*gathered);
+  if (gathered) mask_names(work.world.folders, work.job, gathered->reply), out.results = std::move(*gathered);
   else if (is_worth_retrying(gathered.error().code, patient)) return gathered.error();
   else if (gathered.error().code != Code::unsupported && gathered.error().code != Code::not_found)
     out.problem = "the outputs could not be fetched: " + gathered.error().one_line();

@@ -11,6 +11,14 @@ namespace {
 constexpr const char* k_masked_mark = "masked";  // beside the logs of a job that has secrets
 }
 
+std::shared_ptr<const Masks> JobFiles::masks_for(const std::map<std::string, std::string>& values) {
+  std::set<std::string> all;
+  for (const auto& [name, value] : values) all.insert(value);
+  std::shared_ptr<const Masks>& masks = made_[std::move(all)];
+  if (!masks) masks = std::make_shared<const Masks>(values);
+  return masks;
+}
+
 // Read anew when files were added: a job that is resumed may have got other values.
 Result<std::shared_ptr<const Masks>> JobFiles::masks_of(const JobId& job) {
   const os::MutexLock lock(mutex_);
@@ -22,7 +30,7 @@ Result<std::shared_ptr<const Masks>> JobFiles::masks_of(const JobId& job) {
   Known& known = known_[job];
   for (auto& [name, value] : values) known.values[name + " " + std::to_string(folder->mtime_ns)] = std::move(value);
   known.read_at_ns = folder->mtime_ns;
-  known.masks = std::make_shared<const Masks>(known.values);
+  known.masks = masks_for(known.values);
   return known.masks;
 }
 
@@ -30,7 +38,25 @@ std::string JobFiles::masked(const JobId& job, std::string text) {
   const Result<std::shared_ptr<const Masks>> masks = masks_of(job);
   if (!masks)
     return text.empty() ? text : "(left out, for the job's secrets cannot be read: " + masks.error().one_line() + ")";
-  (*masks)->mask(text);
+  (*masks)->mask_cut(text);
+  return text;
+}
+
+std::string JobFiles::masked_of_all(std::string text) {
+  bool knows_all = true;
+  {
+    const os::MutexLock lock(mutex_);
+    std::swap(knows_all, knows_all_);
+  }
+  if (!knows_all)
+    if (const auto jobs = os::list_directory(paths_.secrets()))
+      for (const std::string& job : *jobs) (void)masks_of({job});
+  std::vector<std::shared_ptr<const Masks>> all;
+  {
+    const os::MutexLock lock(mutex_);
+    for (const auto& [values, masks] : made_) all.push_back(masks);
+  }
+  for (const auto& masks : all) masks->mask_cut(text);
   return text;
 }
 
@@ -58,6 +84,7 @@ Result<std::string> JobFiles::log_tail(const JobId& job, AttemptNumber attempt, 
 }
 
 Result<std::map<std::string, std::string>> JobFiles::secrets(const JobId& job, const std::vector<std::string>& names) {
+  (void)masks_of(job);  // before a host can say a word of them
   return read_secrets(paths_.secrets_of(job), names);
 }
 

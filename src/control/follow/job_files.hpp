@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 
 #include "control/follow/masks.hpp"
 #include "control/reach/job_folders.hpp"
@@ -22,12 +23,16 @@ class JobFiles : public JobFolders {
   [[nodiscard]] Result<std::string> log_tail(const JobId& job, AttemptNumber attempt, int rank,
                                              std::size_t lines) override;
   [[nodiscard]] std::string masked(const JobId& job, std::string text) override;
+  // Without the secrets of any job, for texts that belong to none: the daemon's log.
+  [[nodiscard]] std::string masked_of_all(std::string text);
   [[nodiscard]] Result<std::map<std::string, std::string>> secrets(const JobId& job,
                                                                    const std::vector<std::string>& names) override;
   [[nodiscard]] Result<void> keep_secrets(const JobId& job, const std::map<std::string, std::string>& secrets) override;
   [[nodiscard]] Result<void> remove_secrets(const JobId& job) override;
 
  private:
+  [[nodiscard]] std::shared_ptr<const Masks> masks_for(const std::map<std::string, std::string>& values)
+      GRIDCTL_REQUIRES(mutex_);
   // Of a job without secrets, and of one whose secrets were removed before we began: empty.
   [[nodiscard]] Result<std::shared_ptr<const Masks>> masks_of(const JobId& job);
 
@@ -38,6 +43,9 @@ class JobFiles : public JobFolders {
   };
   const Paths paths_;
   os::Mutex mutex_;
+  // Many jobs have the same secrets.
+  std::map<std::set<std::string>, std::shared_ptr<const Masks>> made_ GRIDCTL_GUARDED_BY(mutex_);
+  bool knows_all_ GRIDCTL_GUARDED_BY(mutex_) = false;
   // Of jobs with secrets; they stay masked when the job has ended.
   std::map<JobId, Known> known_ GRIDCTL_GUARDED_BY(mutex_);
 };

@@ -40,7 +40,7 @@ Result<void> append(const os::Path& path, std::string_view bytes) {
 // A secret may have begun in what is there already: its bytes there are masked before the rest comes.
 Result<void> append_masked(const os::Path& path, std::string bytes, std::uint64_t kept, const Masks& masks) {
   if (masks.empty()) return append(path, bytes);
-  const std::size_t back = std::min<std::uint64_t>(kept, masks.longest() - 1);
+  const std::size_t back = std::min<std::uint64_t>(kept, masks.reach());
   Bytes end(back);
   if (back > 0) {
     TRY_ASSIGN(const os::Fd fd, os::open_file(path, O_RDWR));

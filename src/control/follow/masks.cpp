@@ -2,7 +2,9 @@
 #include "control/follow/masks.hpp"
 
 #include <algorithm>
+#include <set>
 
+#include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "ssh/encoding.hpp"
 
@@ -10,8 +12,10 @@ namespace gridctl::control {
 
 namespace {
 
-constexpr std::size_t k_held_most = 4096;    // bytes; what is longer is masked line by line
-constexpr std::size_t k_encoded_least = 10;  // characters of base64 that no other text has by chance
+constexpr std::size_t k_held_most = 64 * 1024;       // bytes; what lies further back is shown
+constexpr std::size_t k_held_looks = 4096;           // characters that are compared at the end of a text
+constexpr std::size_t k_between_ranks = 128 * 1024;  // bytes of other ranks between two parts of a secret
+constexpr std::size_t k_encoded_least = 10;          // characters of base64 that no other text has by chance
 
 // What base64 makes of the value behind 0, 1 or 2 other bytes, without the characters that neighbours have a part in.
 std::string encoded_behind(std::size_t before, const std::string& value) {
@@ -27,22 +31,65 @@ std::string for_urls(std::string text) {
   return text;
 }
 
+// As a JSON string has it.
+std::string json_escaped(const std::string& value) {
+  std::string out;
+  for (const char c : value) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c == '\n') out += "\\n";
+    else out += c;
+  }
+  return out;
+}
+
+std::set<std::string> encodings_of(const std::string& value) {
+  std::set<std::string> found;
+  for (const std::string& form : std::set<std::string>{value, json_escaped(value)}) {
+    std::vector<std::string> all{ssh::encode_base64(form, false)};
+    for (const std::size_t before : {0u, 1u, 2u}) all.push_back(encoded_behind(before, form));
+    for (const std::string& text : all)
+      if (text.size() >= std::min(k_encoded_least, form.size() + 1)) found.insert({text, for_urls(text)});
+  }
+  std::string hexadecimal;
+  for (const char c : value) {
+    constexpr std::string_view k_digits = "0123456789abcdef";
+    hexadecimal += {k_digits[static_cast<unsigned char>(c) >> 4], k_digits[static_cast<unsigned char>(c) & 15]};
+  }
+  found.insert(hexadecimal);
+  std::ranges::transform(hexadecimal, hexadecimal.begin(), [](char c) { return c >= 'a' ? static_cast<char>(c - 32) : c; });
+  found.insert(hexadecimal);
+  return found;
+}
+
+Reading as_it_is(std::string_view text) {
+  Reading reading{std::string(text), {}};
+  reading.spans.reserve(text.size());
+  for (std::uint32_t i = 0; i < text.size(); ++i) reading.spans.push_back({i, i + 1});
+  return reading;
+}
+
+// Also what lies between its characters, unless that is the end of a line and what stands before the next one.
+void put_stars(std::string& text, const Reading& reading, std::size_t at, std::size_t size) {
+  for (std::size_t i = at; i < at + size; ++i) {
+    std::size_t from = reading.spans[i].from;
+    const std::size_t before = i > at ? reading.spans[i - 1].to : from;
+    if (before < from && text.find('\n', before) >= from) from = before;
+    for (; from < reading.spans[i].to; ++from)
+      if (text[from] != '\n') text[from] = '*';
+  }
+}
+
 }  // namespace
 
-Masks::Masks(const std::map<std::string, std::string>& secrets) {
-  for (const auto& [name, value] : secrets) {
-    add(value);
-    for (const std::string& line : split_lines(value)) add(trim(line));
-    const std::string plain(trim(value));
-    if (plain.size() < k_masked_least) continue;
-    std::vector<std::string> encoded{ssh::encode_base64(plain, false)};
-    for (const std::size_t before : {0u, 1u, 2u}) encoded.push_back(encoded_behind(before, plain));
-    for (const std::string& text : encoded)
-      if (text.size() >= std::min(k_encoded_least, plain.size() + 1)) {
-        add(text);
-        add(for_urls(text));
-      }
-  }
+// --- Forms -----------------------------------------------------------------------------------------------------------
+
+void Forms::add(std::string form) {
+  if (form.size() < k_masked_least || std::find(forms_.begin(), forms_.end(), form) != forms_.end()) return;
+  longest_ = std::max(longest_, form.size());
+  forms_.push_back(std::move(form));
+}
+
+void Forms::index() {
   for (std::size_t i = 0; i < forms_.size(); ++i)
     by_start_[std::string_view(forms_[i]).substr(0, k_masked_least)].push_back(i);
   for (auto& [start, forms] : by_start_)
@@ -50,36 +97,90 @@ Masks::Masks(const std::map<std::string, std::string>& secrets) {
               [&](std::size_t a, std::size_t b) { return forms_[a].size() > forms_[b].size(); });
 }
 
-void Masks::add(std::string_view form) {
-  if (form.size() < k_masked_least || std::find(forms_.begin(), forms_.end(), form) != forms_.end()) return;
-  forms_.emplace_back(form);
-  longest_ = std::max(longest_, form.size());
-}
-
-void Masks::mask(std::string& text) const {
-  if (empty()) return;
-  std::vector<std::pair<std::size_t, std::size_t>> found;  // where and how long; one may lie within another
-  const std::string_view all = text;
-  for (std::size_t at = 0; at + k_masked_least <= all.size(); ++at) {
-    const auto forms = by_start_.find(all.substr(at, k_masked_least));
+template <class Found>
+void Forms::find(std::string_view text, const Found& found) const {
+  for (std::size_t at = 0; at + k_masked_least <= text.size(); ++at) {
+    const auto forms = by_start_.find(text.substr(at, k_masked_least));
     if (forms == by_start_.end()) continue;
     for (const std::size_t form : forms->second)
-      if (all.substr(at).starts_with(forms_[form])) {
-        found.emplace_back(at, forms_[form].size());
+      if (text.substr(at).starts_with(forms_[form])) {
+        found(at, forms_[form].size());
         break;
       }
   }
-  for (const auto& [at, size] : found) std::fill_n(text.begin() + static_cast<std::ptrdiff_t>(at), size, '*');
 }
 
-std::size_t Masks::held(std::string_view text) const {
-  const std::size_t most = std::min({text.size(), k_held_most, longest_});
-  for (std::size_t size = most; size > 0; --size) {
+std::size_t Forms::begun_at_end(std::string_view text) const {
+  for (std::size_t size = std::min({text.size(), k_held_looks, longest_}); size > 0; --size) {
     const std::string_view end = text.substr(text.size() - size);
     for (const std::string& form : forms_)
       if (form.size() > size && std::string_view(form).starts_with(end)) return size;
   }
   return 0;
 }
+
+std::size_t Forms::ended_at_begin(std::string_view text) const {
+  for (std::size_t size = std::min({text.size(), k_held_looks, longest_}); size > 0; --size)
+    for (const std::string& form : forms_)
+      if (form.size() > size && std::string_view(form).ends_with(text.substr(0, size))) return size;
+  return 0;
+}
+
+// --- Masks -----------------------------------------------------------------------------------------------------------
+
+Masks::Masks(const std::map<std::string, std::string>& secrets) {
+  const auto add = [&](std::string_view form) {
+    exact_.add(std::string(form));
+    legible_.add(legible(form).characters);
+  };
+  for (const auto& [name, value] : secrets) {
+    add(value);
+    for (const std::string& line : split_lines(value)) add(trim(line));
+    const std::string plain(trim(value));
+    if (plain.size() < k_masked_least) continue;
+    for (const std::string& form : encodings_of(plain)) add(form);
+  }
+  exact_.index();
+  legible_.index();
+}
+
+void Masks::mask(std::string& text) const {
+  if (empty()) return;
+  const std::string all = text;
+  const auto mask_in = [&](const Reading& reading, const Forms& forms) {
+    forms.find(reading.characters, [&](std::size_t at, std::size_t size) { put_stars(text, reading, at, size); });
+  };
+  mask_in(as_it_is(all), exact_);
+  mask_in(legible(all), legible_);
+  for (const Reading& rank : legible_by_rank(all)) mask_in(rank, legible_);
+}
+
+void Masks::mask_cut(std::string& text) const {
+  if (empty()) return;
+  const Reading reading = legible(text);
+  const std::string& all = reading.characters;
+  if (const std::size_t size = legible_.begun_at_end(all); size >= k_masked_least) put_stars(text, reading, all.size() - size, size);
+  if (const std::size_t size = legible_.ended_at_begin(all); size >= k_masked_least) put_stars(text, reading, 0, size);
+  mask(text);
+}
+
+std::size_t Masks::held(std::string_view text) const {
+  if (empty()) return 0;
+  text = text.substr(text.size() - std::min(text.size(), k_held_most));
+  std::size_t held = exact_.begun_at_end(text);
+  const auto look = [&](const Reading& reading) {
+    const std::size_t size = legible_.begun_at_end(reading.characters);
+    if (size == 0) return;
+    const std::size_t from = reading.spans[reading.spans.size() - size].from;
+    // A line that has ended waits for the next one only when it is no chance that a secret begins with its end.
+    if (size < k_masked_least && text.find('\n', from) != std::string_view::npos) return;
+    held = std::max(held, text.size() - from);
+  };
+  look(legible(text));
+  for (const Reading& rank : legible_by_rank(text)) look(rank);
+  return held;
+}
+
+std::size_t Masks::reach() const { return empty() ? 0 : k_between_ranks + 4 * legible_.longest(); }
 
 }  // namespace gridctl::control

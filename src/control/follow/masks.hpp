@@ -9,9 +9,30 @@
 #include <unordered_map>
 #include <vector>
 
+#include "control/follow/legible.hpp"
+
 namespace gridctl::control {
 
 inline constexpr std::size_t k_masked_least = 6;  // characters; what is shorter would hide parts of common words
+
+// Texts that are looked for all at once.
+class Forms {
+ public:
+  void add(std::string form);  // not one of fewer than k_masked_least characters
+  void index();                // once all are there
+  // Calls found(at, size) for the longest one at each place; they may overlap.
+  template <class Found>
+  void find(std::string_view text, const Found& found) const;
+  // The longest end of `text` that a form begins with, and the longest beginning that one ends with; not a whole form.
+  [[nodiscard]] std::size_t begun_at_end(std::string_view text) const;
+  [[nodiscard]] std::size_t ended_at_begin(std::string_view text) const;
+  [[nodiscard]] std::size_t longest() const { return longest_; }
+
+ private:
+  std::vector<std::string> forms_;
+  std::unordered_map<std::string_view, std::vector<std::size_t>> by_start_;  // of k_masked_least bytes, longest first
+  std::size_t longest_ = 0;
+};
 
 class Masks {
  public:
@@ -20,23 +41,23 @@ class Masks {
   Masks& operator=(Masks&&) noexcept = default;
   Masks(const Masks&) = delete;
   Masks& operator=(const Masks&) = delete;
-  // Each value as it is, its lines, and what base64 makes of it wherever it stands in what was encoded.
+  // Each value as it is and as it is read (legible.hpp), its lines, and what base64 and hexadecimal make of it wherever
+  // it stands in what was encoded.
   explicit Masks(const std::map<std::string, std::string>& secrets);
 
-  // Each byte of a secret becomes a '*': offsets stay those of the host, so that a secret that is cut by two pieces is
-  // masked in the first one, too.
+  // Each byte of a secret becomes a '*', but for line breaks: offsets stay those of the host, so that a secret that is
+  // cut by two pieces is masked in the first one, too.
   void mask(std::string& text) const;
+  // The same for a text that somebody may have cut: also six or more characters of a secret at either end.
+  void mask_cut(std::string& text) const;
   // Bytes at the end of the text that may be the beginning of a secret.
   [[nodiscard]] std::size_t held(std::string_view text) const;
-  // Of the longest; what ends within the first so many bytes of a piece may have begun before it.
-  [[nodiscard]] std::size_t longest() const { return longest_; }
-  [[nodiscard]] bool empty() const { return forms_.empty(); }
+  // What ends within the first so many bytes of a piece of a log may have begun before it.
+  [[nodiscard]] std::size_t reach() const;
+  [[nodiscard]] bool empty() const { return exact_.longest() == 0; }
 
  private:
-  void add(std::string_view form);
-  std::vector<std::string> forms_;
-  std::unordered_map<std::string_view, std::vector<std::size_t>> by_start_;  // of k_masked_least bytes, longest first
-  std::size_t longest_ = 0;
+  Forms exact_, legible_;
 };
 
 }  // namespace gridctl::control

@@ -32,6 +32,11 @@ Result<GatheredResults> gather_results(Freight& freight, const HostReach& host, 
   return gathered;
 }
 
+void mask_names(JobFolders& folders, const JobId& job, wire::ResultsReply& reply) {
+  for (std::vector<std::string>* words : {&reply.names, &reply.notes})
+    for (std::string& one : *words) one = folders.masked(job, std::move(one));
+}
+
 ResultsWanted wanted_at_end(const std::vector<job::Output>& outputs, bool success,
                             const std::optional<registry::Results>& before) {
   ResultsWanted wanted{job::outputs_at_end(outputs, success), !outputs.empty(), {}, false};

@@ -9,6 +9,7 @@
 
 #include "base/ids.hpp"
 #include "control/copies/freight.hpp"
+#include "control/reach/job_folders.hpp"
 #include "job/outputs.hpp"
 #include "registry/records.hpp"
 #include "registry/job_records.hpp"
@@ -34,6 +35,9 @@ struct GatheredResults {
 [[nodiscard]] Result<GatheredResults> gather_results(Freight& freight, const HostReach& host, wire::Link& link,
                                                      const os::Clock& clock, const JobId& job, Epoch epoch,
                                                      const ResultsWanted& wanted);
+
+// Names of files are a program's words: none is stored or shown with a secret of the job.
+void mask_names(JobFolders& folders, const JobId& job, wire::ResultsReply& reply);
 
 // What is wanted of an attempt that has ended.
 [[nodiscard]] ResultsWanted wanted_at_end(const std::vector<job::Output>& outputs, bool success,

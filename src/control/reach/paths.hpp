@@ -19,9 +19,8 @@ struct Paths {
     return root / "logs" / job.value / ("attempt-" + std::to_string(attempt.value) + of_rank + ".log");
   }
   [[nodiscard]] os::Path logs_of(const JobId& job) const { return root / "logs" / job.value; }
-  [[nodiscard]] os::Path secrets_of(const JobId& job) const {
-    return root / "secrets" / job.value;
-  }  // NAME: 0600 files
+  [[nodiscard]] os::Path secrets() const { return root / "secrets"; }
+  [[nodiscard]] os::Path secrets_of(const JobId& job) const { return secrets() / job.value; }  // NAME: 0600 files
   [[nodiscard]] os::Path daemon_lock() const { return root / "daemon.lock"; }
   [[nodiscard]] os::Path daemon_info() const { return root / "daemon.json"; }
   [[nodiscard]] os::Path daemon_log() const { return root / "daemon.log"; }

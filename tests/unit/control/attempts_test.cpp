@@ -355,6 +355,37 @@ TEST_F(OnHosts, ACheckpointThatNobodyIsSureOfIsWrittenDownAsSuch) {
   EXPECT_FALSE(registry.checkpoints({"job"})->front().stall);
 }
 
+// A host that lies could plant a state in it that the next host would begin from.
+TEST_F(OnHosts, OfAJobThatAsksForNoneNoCheckpointIsTaken) {
+  runs([](job::Spec& spec) { spec.checkpoint.interval = job::CheckpointPolicy::Interval::off; });
+  says(wire::AttemptPhase::running, saved(7));
+  EXPECT_THAT(asked(), IsEmpty());
+  says(wire::AttemptPhase::ended, [](wire::AttemptStatus& status) {
+    saved(7)(status);
+    status.end = wire::EndReason::exited;
+    status.exit_code = 3;
+  });
+  EXPECT_THAT(asked(), Not(Contains(HasSubstr("pull"))));
+  EXPECT_THAT(*registry.checkpoints({"job"}), IsEmpty());
+  EXPECT_EQ(job("job").state().head.value, 0u);
+}
+
+TEST_F(OnHosts, ASecretInAHostsNamesIsNotWrittenDown) {
+  const std::string secret = "statesecret-0123456789";
+  ASSERT_THAT(folders.keep_secrets({"job"}, {{"S", secret}}), IsOk());
+  runs();
+  says(wire::AttemptPhase::running, [&](wire::AttemptStatus& status) {
+    saved(3)(status);
+    status.checkpoints[0].how = "torch:" + secret + ".pt";
+    status.checkpoints[0].metrics = {{secret, 1.5}, {"loss", 2}};
+    status.no_checkpoint = std::string(1990, 'x') + secret;  // it is cut at 2,000 bytes
+  });
+  const registry::Checkpoint one = registry.checkpoints({"job"})->front();
+  EXPECT_EQ(one.how, "torch:" + std::string(secret.size(), '*') + ".pt");
+  EXPECT_THAT(one.metrics, ElementsAre(std::pair(std::string(secret.size(), '*'), 1.5), std::pair("loss", 2.0)));
+  EXPECT_THAT(told("no_checkpoint"), ElementsAre(Not(HasSubstr("statesec"))));
+}
+
 TEST_F(OnHosts, OldCheckpointsGoAsTheJobWants) {
   runs([](job::Spec& spec) { spec.checkpoint.keep = job::KeepPolicy::newest(2); });
   for (std::uint64_t number = 1; number <= 4; ++number) says(wire::AttemptPhase::running, saved(number));

@@ -80,6 +80,83 @@ TEST_F(PrintedSecret, CannotBeReadInBase64) {
   }
 }
 
+// base64 breaks its lines at 76 characters, openssl at 64.
+TEST_F(PrintedSecret, CannotBeReadInBase64OfSeveralLines) {
+  const std::string secret = "ghp_" + std::string(120, 'x') + "-0123456789+/abcdef";
+  ASSERT_THAT(files_.keep_secrets(job_, {{"LONG", secret}}), IsOk());
+  for (const std::size_t width : {76u, 64u, 1u, 7u})
+    for (const char* before : {"", "user:", "a-user:"}) {
+      std::string encoded = ssh::encode_base64(before + secret), lines;
+      for (std::size_t at = 0; at < encoded.size(); at += width) lines += encoded.substr(at, width) + (width == 64 ? "\r\n" : "\n");
+      const std::uint64_t from = offset_;
+      print(lines.substr(0, lines.size() / 2));
+      print(lines.substr(lines.size() / 2));
+      std::string text = log().substr(from);
+      EXPECT_EQ(text.size(), lines.size());
+      std::erase_if(text, [](char c) { return c == '\n' || c == '\r'; });
+      std::replace(text.begin(), text.end(), '*', 'A');
+      const std::string plain = ssh::decode_base64(text).value_or("");
+      for (std::size_t at = 0; at + 3 <= secret.size(); ++at)
+        ASSERT_THAT(plain, Not(HasSubstr(secret.substr(at, 3)))) << before << " at " << width;
+    }
+}
+
+// The agent ends a line that a rank has not ended after a second, or after 64 KiB, and begins the next with a label.
+TEST_F(PrintedSecret, CannotBeReadOverTheLabelsOfRanks) {
+  const std::string token = k_token;
+  print("[rank 0] " + token.substr(0, 12) + "\n");
+  print("[rank 1] of another " + token.substr(0, 5) + "\n[rank 10] " + token.substr(12) + "\n");
+  print("[rank 0] " + token.substr(12) + " and on\n");
+  print("[rank 1] " + token.substr(5) + "\n[node 3] " + std::string(70'000, 'x') + token.substr(0, 20) + "\n");
+  print("[node 3] " + token.substr(20) + "\n");
+  const auto stars = [&](std::size_t from, std::size_t to) { return std::string(to - from, '*'); };
+  const std::size_t all = token.size();
+  EXPECT_EQ(log(), "[rank 0] " + stars(0, 12) + "\n[rank 1] of another " + stars(0, 5) + "\n[rank 10] " + token.substr(12) +
+                       "\n[rank 0] " + stars(12, all) + " and on\n[rank 1] " + stars(5, all) + "\n[node 3] " +
+                       std::string(70'000, 'x') + stars(0, 20) + "\n[node 3] " + stars(20, all) + "\n");
+}
+
+TEST_F(PrintedSecret, CannotBeReadWhereItIsEscapedOrWrapped) {
+  const std::string secret = "pa\"ss'w\\ord <&> \u00e4-%41 0123456789";
+  ASSERT_THAT(files_.keep_secrets(job_, {{"ODD", secret}}), IsOk());
+  for (const std::string& form : {
+           std::string(R"({"token": "pa\"ss'w\\ord <&> \u00e4-%41 0123456789"})"),                   // json.dumps
+           std::string(R"({"token": "pa\"ss'w\\ord \u003c\u0026\u003e \u00e4-%41 0123456789"})"),  // of Go
+           std::string(R"("{\"token\": \"pa\\\"ss'w\\\\ord <&> \\u00e4-%41 0123456789\"}")"),      // JSON in JSON
+           std::string(R"(pa\"ss\'w\\ord\ \<\&\>\ ä-%41\ 0123456789)"),                            // printf %q
+           std::string(R"('pa"ss'\''w\ord <&> ä-%41 0123456789')"),                                  // sh
+           std::string(R"(b'pa"ss\'w\\ord <&> \xc3\xa4-%41 0123456789')"),                          // Python's bytes
+           std::string(R"($'pa"ss\'w\\ord <&> \303\244-%41 0123456789')"),                          // bash
+           std::string("pa&quot;ss&#39;w\\ord &lt;&amp;&gt; ä-%41 0123456789"),                       // HTML
+           std::string("?t=pa%22ss%27w%5Cord%20%3C%26%3E%20%C3%A4-%2541%200123456789&x=1"),           // a URL
+           std::string("pa\"ss'w\\ord <&> \u00e4-\n   %41 0123\n456789"),                             // fold
+           std::string("│ pa\"ss'w\\ord <&> \u00e4- │\n│ %41 \x1b[31m0123\x1b[0m456789 │\n"),           // a framed traceback
+       }) {
+    std::string text = files_.masked(job_, form);
+    EXPECT_EQ(text.size(), form.size());
+    EXPECT_THAT(text, Not(HasSubstr("ord"))) << form;
+    EXPECT_THAT(text, Not(HasSubstr("456"))) << form;
+  }
+  const std::string hexadecimal = "68665f612b622f63444546303132333435363738397879";
+  EXPECT_THAT(files_.masked(job_, "00" + hexadecimal + "7a\n"), Not(HasSubstr(hexadecimal.substr(0, 8))));
+}
+
+// Whoever tells it cuts it: a host its reasons, we the names of files.
+TEST_F(PrintedSecret, CannotBeReadInWordsThatWereCut) {
+  const std::string token = k_token;
+  EXPECT_EQ(files_.masked(job_, "cannot open '" + token.substr(0, 9)), "cannot open '*********");
+  EXPECT_EQ(files_.masked(job_, token.substr(9) + "': Permission denied"),
+            std::string(token.size() - 9, '*') + "': Permission denied");
+}
+
+TEST_F(PrintedSecret, CannotBeReadInTheDaemonsLog) {
+  EXPECT_EQ(files_.masked_of_all("cannot open 'cache-" + std::string(k_token) + "': Permission denied"),
+            "cannot open 'cache-" + std::string(std::string_view(k_token).size(), '*') + "': Permission denied");
+  ASSERT_THAT(files_.keep_secrets({"another"}, {{"T", "another-secret"}}), IsOk());
+  ASSERT_THAT(files_.secrets({"another"}, {"T"}), IsOk());  // as before a launch
+  EXPECT_EQ(files_.masked_of_all("x another-secret"), "x **************");
+}
+
 TEST_F(PrintedSecret, CannotBeReadInWhatAHostSays) {
   EXPECT_THAT(files_.masked(job_, std::string("KeyError: ") + k_token), Not(HasSubstr("hf_a")));
   EXPECT_EQ(files_.masked(JobId{"other"}, k_token), k_token);  // no secret of that one
@@ -178,6 +255,8 @@ TEST(Masks, HoldBackWhatMayBeTheBeginningOfASecret) {
   EXPECT_EQ(masks.held("it is secret-valu"), 11u);
   EXPECT_EQ(masks.held("it is secret-value"), 0u);
   EXPECT_EQ(masks.held("it is."), 0u);
+  EXPECT_EQ(masks.held("[rank 0] secret-v\n[rank 1] x\n"), std::string("secret-v\n[rank 1] x\n").size());
+  EXPECT_EQ(masks.held("it ends with s\n"), 0u) << "no line waits for a chance";
   EXPECT_EQ(Masks().held("sec"), 0u);
 }
 
