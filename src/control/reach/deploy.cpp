@@ -19,8 +19,11 @@ constexpr std::uint32_t k_hello_stream = 1;
 // agent's bytes may take long, as long as they move.
 constexpr Duration k_login_wait = std::chrono::seconds{20};
 constexpr Duration k_first_word = std::chrono::seconds{8};  // from the login, or the last noise, to our shell's answer
+constexpr Duration k_noise_wait = std::chrono::minutes{1};  // for all noise before that answer: it may not drip for ever
 constexpr Duration k_hello_wait = std::chrono::seconds{15};
 constexpr Duration k_stall = std::chrono::seconds{20};    // no byte of the agent was taken for so long
+constexpr std::size_t k_send_rate = 2048;                      // bytes a second; slower, as of one who drips, is given up
+constexpr Duration k_send_extra = std::chrono::minutes{2};
 constexpr Duration k_verdict = std::chrono::seconds{60};  // what systems between keep of it arrives; sync, and a start
 constexpr std::size_t k_answer_max = wire::k_noise_max + 64 * 1024;  // noise, and one line of a shell's error text
 
@@ -190,7 +193,8 @@ Result<Started> start(const Connector& connector, const std::vector<AgentImage>&
   Started started;
   TRY_ASSIGN(started.channel, connector(start_command(images), std::min(deadline, clock.boot() + k_login_wait)));
   const auto answered =
-      read_until(*started.channel, started.bytes, k_first_word, deadline, clock, [](std::string_view text) {
+      read_until(*started.channel, started.bytes, k_first_word, std::min(deadline, clock.boot() + k_noise_wait), clock,
+                 [](std::string_view text) {
         return text.find(wire::k_preamble) != std::string_view::npos || line_after(text, k_missing).has_value();
       });
   if (!answered && answered.error().code == Code::timed_out) return silent_error(*started.channel, started.bytes);
@@ -207,6 +211,7 @@ Result<bool> send_image(ssh::Channel& channel, std::string_view image, std::stri
   ByteView left = as_bytes(image);
   std::array<std::byte, 16 * 1024> buffer;
   BootTime moved = clock.boot();
+  deadline = std::min(deadline, moved + k_send_extra + std::chrono::seconds{image.size() / k_send_rate});
   while (!left.empty() || !channel.flushed()) {
     TRY_ASSIGN(const auto wrote, channel.write(left));
     if (wrote && *wrote > 0) {
@@ -242,7 +247,7 @@ Result<void> store(const Connector& connector, const AgentImage& image, bool has
   channel->close_write();  // also after a failure: the host may have told why it stopped reading
   // What sockets on the way still hold of it moves as fast as what went before.
   const Duration verdict = std::max<Duration>(k_verdict, (clock.boot() - began) * 2);
-  const auto told = read_until(*channel, text, verdict, deadline, clock,
+  const auto told = read_until(*channel, text, verdict, std::min(deadline, clock.boot() + verdict), clock,
                                [](std::string_view seen) { return line_after(seen, k_stored).has_value(); });
   if (const auto line = line_after(text, k_stored)) {
     const std::size_t space = line->find(' ');

@@ -169,5 +169,25 @@ TEST_F(Deploy, GivesUpAtTheDeadlineWhenTheHostSaysNothing) {
   EXPECT_LT(seconds(clock_.boot() - begun), 50);
 }
 
+// A hundred seconds in one.
+class FastClock final : public os::Clock {
+ public:
+  [[nodiscard]] BootTime boot() const override { return {began_ + (os::system_clock().boot().ns - began_) * 100}; }
+  [[nodiscard]] WallTime wall() const override { return os::system_clock().wall(); }
+
+ private:
+  const std::int64_t began_ = os::system_clock().boot().ns;
+};
+
+TEST_F(Deploy, IsNotHeldByAHostThatDrips) {
+  FastClock fast;
+  const BootTime begun = fast.boot();
+  const auto session = open_agent(host_.connector("while sleep 0.02; do printf .; done; "), host_.call(),
+                                  begun + std::chrono::minutes{30}, fast);
+  ASSERT_FALSE(session.has_value());
+  EXPECT_EQ(session.error().code, Code::timed_out);
+  EXPECT_LT(seconds(fast.boot() - begun), 300) << session.error().one_line();
+}
+
 }  // namespace
 }  // namespace gridctl::control
