@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/copy_out.hpp"
 
+#include <fcntl.h>
+
 #include <string>
 
 #include "os/directory_lock.hpp"
 #include "os/entries.hpp"
+#include "os/random.hpp"
 
 namespace gridctl::store {
 namespace {
@@ -21,10 +24,28 @@ Result<void> remove_content(const os::Path& directory) {
   return {};
 }
 
+// The folder in which a copy is made. Others may write where it lies: a name that one of them has taken, as a directory
+// or as a link, is left to him.
+Result<os::Path> make_beside(const os::Path& target) {
+  constexpr int k_names_tried = 8;
+  if (target.has_parent_path()) TRY(os::make_directories(target.parent_path()));
+  const os::Path usual = target.parent_path() / ("." + target.filename().native() + std::string(k_partial_mark));
+  os::Path beside = usual;
+  for (int i = 0; i < k_names_tried; ++i) {
+    Result<void> made = os::make_directories(beside);
+    if (!made && !os::exists(beside)) return std::move(made).error();
+    if (const auto fd = os::open_file(beside, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)) {
+      TRY_ASSIGN(const os::Ownership owner, os::ownership_of(fd->get()));
+      if (owner.is_ours && (owner.mode & 022) == 0) return beside;
+    }
+    beside = usual.native() + "." + os::random_id(8);
+  }
+  return make_error(Code::exists, "others take every name beside '" + target.native() + "'");
+}
+
 Result<void> make_anew(const Tree& tree, ChunkReader& chunks, const os::Path& target,
                        const MaterialiseOptions& options) {
-  const os::Path beside = target.parent_path() / ("." + target.filename().native() + std::string(k_partial_mark));
-  TRY(os::make_directories(beside));
+  TRY_ASSIGN(const os::Path beside, make_beside(target));
   TRY_ASSIGN(const os::DirectoryLock mine, lock_target(beside));
   const auto fill = [&]() -> Result<void> {
     TRY(remove_content(beside));
@@ -39,9 +60,21 @@ Result<void> make_anew(const Tree& tree, ChunkReader& chunks, const os::Path& ta
   return made;
 }
 
+// In a folder such as /tmp, somebody else may have made the directory that is named, to own what is copied there.
+Result<void> check_owner(const os::Path& directory) {
+  TRY_ASSIGN(const os::Fd fd, os::open_file(directory, O_RDONLY | O_DIRECTORY));
+  TRY_ASSIGN(const os::Ownership owner, os::ownership_of(fd.get()));
+  const Result<os::Fd> parent = os::open_file(directory / "..", O_RDONLY | O_DIRECTORY);
+  if (owner.is_ours || !parent) return {};
+  TRY_ASSIGN(const os::Ownership around, os::ownership_of(parent->get()));
+  if ((around.mode & 01002) != 01002) return {};
+  return make_error(Code::exists, "directory '" + directory.native() + "' belongs to another user");
+}
+
 // The mark is made before all else and goes last, so that what lies beside it is a copy's.
 Result<void> fill_in_place(const Tree& tree, ChunkReader& chunks, const os::Path& directory,
                            MaterialiseOptions options) {
+  TRY(check_owner(directory));
   TRY_ASSIGN(const os::DirectoryLock mine, lock_target(directory));
   const os::Path mark = directory / k_partial_mark;
   const auto remove_ours = [&]() -> Result<void> {
