@@ -96,7 +96,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
       return std::move(fetched).error().with_context("while fetching the files from " + source->host.value);
     if (!fetched)
       context.note("warning: " + source->host.value + " did not answer; these files are from " +
-                   format_rfc3339(known->at) + ": " + fetched.error().one_line());
+                   format_rfc3339(known->at) + ": " + sanitize(fetched.error().one_line()));
   }
   if (!known || !known->root) return nothing(job, known);
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
