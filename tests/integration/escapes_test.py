@@ -69,6 +69,9 @@ OF_THE_USER = [
     for name in (".ssh", ".aws", ".netrc", ".git-credentials", ".kube", ".docker", ".config/gcloud", ".gnupg")
 ] + [
     ("a login", "echo key >> /home/worker/.ssh/authorized_keys"),
+    ("a unit of the user's service manager", "mkdir -p /home/worker/.config/systemd/user && touch /home/worker/.config/systemd/user/evil.service"),
+    ("variables of sessions", "mkdir -p /home/worker/.config/environment.d && touch /home/worker/.config/environment.d/evil.conf"),
+    ("programs of sessions", "mkdir -p /home/worker/.config/autostart && touch /home/worker/.config/autostart/evil.desktop"),
     ("a link to a key", "ln -s /home/worker/.ssh/secret link && grep -q canary link"),
     ("a hard link to a key", "ln /home/worker/.ssh/secret hard && grep -q canary hard"),
     ("another name of a folder", "mv /home/worker/.ssh /home/worker/.ssh2 && grep -rq canary /home/worker/.ssh2"),
@@ -167,6 +170,25 @@ class EveryEngine:
 
 class PlainProcess(EveryEngine, grid.Case):
     engine = "process"
+
+    def test_cannot_let_somebody_in_by_its_mounts(self):
+        """The agent makes them, and no confinement holds it."""
+        home = "/home/worker/"
+        for number, place in enumerate((".ssh/authorized_keys2", ".ssh/rc", ".bash_login", ".config/systemd")):
+            options = {"checkpoint": {"path": home + place}} if place == ".config/systemd" else {"file_mounts": {home + place: __file__}}
+            job = self.submit(f"letin-{number}", "echo began; sleep 20", **options)
+            job.wait("is refused", 60, lambda: any("lies in a home directory" in event["text"] for event in job.events()))
+            self.laptop.run("job", "cancel", job.id, "--now", "--wait")
+            self.assertEqual(job.logs(), "", job.evidence())
+        self.grid.enter(1, f"for f in .ssh/authorized_keys2 .ssh/rc .bash_login; do [ ! -L {home}$f ] || exit 1; done; "
+                        f"[ ! -L {home}.config/systemd ]")
+
+    def test_finds_its_mounts_in_a_home_of_its_own(self):
+        self.grid.as_worker(1, "mkdir -p venv; echo mine > venv/word")
+        job = self.submit("athome", "cat ~/venv/word ~/.ssh/rc | head -3; echo seen", file_mounts={"~/.ssh/rc": __file__})
+        output = job.wait_output("seen")
+        self.assertTrue(output.startswith("mine\n# SPDX"), output)
+        self.grid.enter(1, "[ ! -e /home/worker/.ssh/rc ]")
 
 
 class Podman(EveryEngine, grid.Case):
