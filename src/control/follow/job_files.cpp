@@ -11,14 +11,6 @@ namespace {
 constexpr const char* k_masked_mark = "masked";  // beside the logs of a job that has secrets
 }
 
-std::shared_ptr<const Masks> JobFiles::masks_for(const std::map<std::string, std::string>& values) {
-  std::set<std::string> all;
-  for (const auto& [name, value] : values) all.insert(value);
-  std::shared_ptr<const Masks>& masks = made_[std::move(all)];
-  if (!masks) masks = std::make_shared<const Masks>(values);
-  return masks;
-}
-
 // Read anew when files were added: a job that is resumed may have got other values.
 Result<std::shared_ptr<const Masks>> JobFiles::masks_of(const JobId& job) {
   const os::MutexLock lock(mutex_);
@@ -28,9 +20,10 @@ Result<std::shared_ptr<const Masks>> JobFiles::masks_of(const JobId& job) {
   if (found != known_.end() && found->second.read_at_ns == folder->mtime_ns) return found->second.masks;
   TRY_ASSIGN(auto values, read_secrets(paths_.secrets_of(job)));
   Known& known = known_[job];
+  for (const auto& [name, value] : values) of_all_.add(value);
   for (auto& [name, value] : values) known.values[name + " " + std::to_string(folder->mtime_ns)] = std::move(value);
   known.read_at_ns = folder->mtime_ns;
-  known.masks = masks_for(known.values);
+  known.masks = std::make_shared<const Masks>(known.values);
   return known.masks;
 }
 
@@ -51,12 +44,8 @@ std::string JobFiles::masked_of_all(std::string text) {
   if (!knows_all)
     if (const auto jobs = os::list_directory(paths_.secrets()))
       for (const std::string& job : *jobs) (void)masks_of({job});
-  std::vector<std::shared_ptr<const Masks>> all;
-  {
-    const os::MutexLock lock(mutex_);
-    for (const auto& [values, masks] : made_) all.push_back(masks);
-  }
-  for (const auto& masks : all) masks->mask_cut(text);
+  const os::MutexLock lock(mutex_);
+  of_all_.mask(text);
   return text;
 }
 

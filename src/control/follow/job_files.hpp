@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 
 #include "control/follow/masks.hpp"
 #include "control/reach/job_folders.hpp"
@@ -31,8 +30,6 @@ class JobFiles : public JobFolders {
   [[nodiscard]] Result<void> remove_secrets(const JobId& job) override;
 
  private:
-  [[nodiscard]] std::shared_ptr<const Masks> masks_for(const std::map<std::string, std::string>& values)
-      GRIDCTL_REQUIRES(mutex_);
   // Of a job without secrets, and of one whose secrets were removed before we began: empty.
   [[nodiscard]] Result<std::shared_ptr<const Masks>> masks_of(const JobId& job);
 
@@ -43,8 +40,7 @@ class JobFiles : public JobFolders {
   };
   const Paths paths_;
   os::Mutex mutex_;
-  // Many jobs have the same secrets.
-  std::map<std::set<std::string>, std::shared_ptr<const Masks>> made_ GRIDCTL_GUARDED_BY(mutex_);
+  Masks of_all_ GRIDCTL_GUARDED_BY(mutex_);  // of every value that was read
   bool knows_all_ GRIDCTL_GUARDED_BY(mutex_) = false;
   // Of jobs with secrets; they stay masked when the job has ended.
   std::map<JobId, Known> known_ GRIDCTL_GUARDED_BY(mutex_);

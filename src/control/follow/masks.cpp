@@ -83,28 +83,29 @@ void put_stars(std::string& text, const Reading& reading, std::size_t at, std::s
 
 // --- Forms -----------------------------------------------------------------------------------------------------------
 
-void Forms::add(std::string form) {
-  if (form.size() < k_masked_least || std::find(forms_.begin(), forms_.end(), form) != forms_.end()) return;
+void Forms::add(const std::string& form) {
+  if (form.size() < k_masked_least) return;
+  const auto put = [&](std::vector<std::string>& bucket) {
+    const auto longer = [&](const std::string& one) { return one.size() > form.size(); };
+    const auto at = std::ranges::find_if_not(bucket, longer);
+    const bool is_new = std::find(at, bucket.end(), form) == bucket.end();
+    if (is_new) bucket.insert(at, form);
+    return is_new;
+  };
+  if (!put(by_start_[form.substr(0, k_masked_least)])) return;
+  put(by_end_[form.substr(form.size() - k_masked_least)]);
+  for (std::size_t size = 1; size < k_masked_least; ++size) starts_.insert(form.substr(0, size));
   longest_ = std::max(longest_, form.size());
-  forms_.push_back(std::move(form));
-}
-
-void Forms::index() {
-  for (std::size_t i = 0; i < forms_.size(); ++i)
-    by_start_[std::string_view(forms_[i]).substr(0, k_masked_least)].push_back(i);
-  for (auto& [start, forms] : by_start_)
-    std::sort(forms.begin(), forms.end(),
-              [&](std::size_t a, std::size_t b) { return forms_[a].size() > forms_[b].size(); });
 }
 
 template <class Found>
 void Forms::find(std::string_view text, const Found& found) const {
   for (std::size_t at = 0; at + k_masked_least <= text.size(); ++at) {
-    const auto forms = by_start_.find(text.substr(at, k_masked_least));
+    const auto forms = by_start_.find(std::string(text.substr(at, k_masked_least)));
     if (forms == by_start_.end()) continue;
-    for (const std::size_t form : forms->second)
-      if (text.substr(at).starts_with(forms_[form])) {
-        found(at, forms_[form].size());
+    for (const std::string& form : forms->second)
+      if (text.substr(at).starts_with(form)) {
+        found(at, form.size());
         break;
       }
   }
@@ -113,35 +114,42 @@ void Forms::find(std::string_view text, const Found& found) const {
 std::size_t Forms::begun_at_end(std::string_view text) const {
   for (std::size_t size = std::min({text.size(), k_held_looks, longest_}); size > 0; --size) {
     const std::string_view end = text.substr(text.size() - size);
-    for (const std::string& form : forms_)
+    if (size < k_masked_least && starts_.contains(std::string(end))) return size;
+    const auto forms = by_start_.find(std::string(end.substr(0, k_masked_least)));
+    if (size < k_masked_least || forms == by_start_.end()) continue;
+    for (const std::string& form : forms->second)
       if (form.size() > size && std::string_view(form).starts_with(end)) return size;
   }
   return 0;
 }
 
 std::size_t Forms::ended_at_begin(std::string_view text) const {
-  for (std::size_t size = std::min({text.size(), k_held_looks, longest_}); size > 0; --size)
-    for (const std::string& form : forms_)
-      if (form.size() > size && std::string_view(form).ends_with(text.substr(0, size))) return size;
+  for (std::size_t size = std::min({text.size(), k_held_looks, longest_}); size >= k_masked_least; --size) {
+    const std::string_view begin = text.substr(0, size);
+    const auto forms = by_end_.find(std::string(begin.substr(size - k_masked_least)));
+    if (forms == by_end_.end()) continue;
+    for (const std::string& form : forms->second)
+      if (form.size() > size && std::string_view(form).ends_with(begin)) return size;
+  }
   return 0;
 }
 
 // --- Masks -----------------------------------------------------------------------------------------------------------
 
 Masks::Masks(const std::map<std::string, std::string>& secrets) {
-  const auto add = [&](std::string_view form) {
+  for (const auto& [name, value] : secrets) add(value);
+}
+
+void Masks::add(const std::string& value) {
+  const auto add_form = [&](std::string_view form) {
     exact_.add(std::string(form));
     legible_.add(legible(form).characters);
   };
-  for (const auto& [name, value] : secrets) {
-    add(value);
-    for (const std::string& line : split_lines(value)) add(trim(line));
-    const std::string plain(trim(value));
-    if (plain.size() < k_masked_least) continue;
-    for (const std::string& form : encodings_of(plain)) add(form);
-  }
-  exact_.index();
-  legible_.index();
+  add_form(value);
+  for (const std::string& line : split_lines(value)) add_form(trim(line));
+  const std::string plain(trim(value));
+  if (plain.size() < k_masked_least) return;
+  for (const std::string& form : encodings_of(plain)) add_form(form);
 }
 
 void Masks::mask(std::string& text) const {
@@ -160,7 +168,7 @@ void Masks::mask_cut(std::string& text) const {
   const Reading reading = legible(text);
   const std::string& all = reading.characters;
   if (const std::size_t size = legible_.begun_at_end(all); size >= k_masked_least) put_stars(text, reading, all.size() - size, size);
-  if (const std::size_t size = legible_.ended_at_begin(all); size >= k_masked_least) put_stars(text, reading, 0, size);
+  if (const std::size_t size = legible_.ended_at_begin(all); size > 0) put_stars(text, reading, 0, size);
   mask(text);
 }
 

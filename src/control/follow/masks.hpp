@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "control/follow/legible.hpp"
@@ -15,22 +16,23 @@ namespace gridctl::control {
 
 inline constexpr std::size_t k_masked_least = 6;  // characters; what is shorter would hide parts of common words
 
-// Texts that are looked for all at once.
+// Texts that are looked for all at once, however many there are.
 class Forms {
  public:
-  void add(std::string form);  // not one of fewer than k_masked_least characters
-  void index();                // once all are there
+  void add(const std::string& form);  // not one of fewer than k_masked_least characters
   // Calls found(at, size) for the longest one at each place; they may overlap.
   template <class Found>
   void find(std::string_view text, const Found& found) const;
-  // The longest end of `text` that a form begins with, and the longest beginning that one ends with; not a whole form.
+  // The longest end of `text` that a form begins with, and the longest beginning that one ends with (k_masked_least or
+  // more characters); not a whole form.
   [[nodiscard]] std::size_t begun_at_end(std::string_view text) const;
   [[nodiscard]] std::size_t ended_at_begin(std::string_view text) const;
   [[nodiscard]] std::size_t longest() const { return longest_; }
 
  private:
-  std::vector<std::string> forms_;
-  std::unordered_map<std::string_view, std::vector<std::size_t>> by_start_;  // of k_masked_least bytes, longest first
+  using Index = std::unordered_map<std::string, std::vector<std::string>>;  // by k_masked_least bytes, longest first
+  Index by_start_, by_end_;
+  std::unordered_set<std::string> starts_;  // of fewer bytes
   std::size_t longest_ = 0;
 };
 
@@ -44,6 +46,7 @@ class Masks {
   // Each value as it is and as it is read (legible.hpp), its lines, and what base64 and hexadecimal make of it wherever
   // it stands in what was encoded.
   explicit Masks(const std::map<std::string, std::string>& secrets);
+  void add(const std::string& value);
 
   // Each byte of a secret becomes a '*', but for line breaks: offsets stay those of the host, so that a secret that is
   // cut by two pieces is masked in the first one, too.
