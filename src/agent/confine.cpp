@@ -129,6 +129,7 @@ Confinement confinement_of(const Path& home, const Path& agent_home, const Path&
     confinement.hidden.push_back(home / name);
     confinement.made.push_back(home / name);
   }
+  for (const char* name : {".config", ".local", ".local/share"}) confinement.pinned.push_back(home / name);
   confinement.hidden.push_back(agent_home);
   for (const Path& folder : secret_folders()) confinement.hidden.push_back(folder);
   // By the user's service manager programs run that are not confined. Docker's socket stays: some jobs are containers.
@@ -138,7 +139,7 @@ Confinement confinement_of(const Path& home, const Path& agent_home, const Path&
   if (!secrets.empty()) confinement.kept.push_back(secrets);
   if (!program.empty()) confinement.readable.push_back(program);
   // As the kernel sees them: a home may lie behind a link.
-  for (std::vector<Path>* list : {&confinement.hidden, &confinement.made, &confinement.kept, &confinement.readable})
+  for (std::vector<Path>* list : {&confinement.hidden, &confinement.made, &confinement.pinned, &confinement.kept, &confinement.readable})
     for (Path& path : *list) {
       std::error_code failed;
       if (const Path real = std::filesystem::weakly_canonical(path, failed); !failed) path = real;
@@ -153,6 +154,9 @@ Result<void> confine(const Confinement& confinement) {
     // What cannot be made cannot be made by the job either.
     for (const Path& path : confinement.made) (void)os::make_directories(path, 0700);
     hidden = leave_view();
+    for (const Path& path : confinement.pinned)  // a place where something is mounted cannot be renamed
+      if (hidden && ::mount(path.c_str(), path.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0 && errno != ENOENT)
+        hidden = errno_error(errno, "cannot pin " + path.string());
     for (const Path& path : confinement.hidden)
       if (hidden) hidden = hide(path, confinement);
   }

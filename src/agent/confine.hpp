@@ -16,6 +16,7 @@ namespace gridctl::agent {
 struct Confinement {
   std::vector<os::Path> hidden;
   std::vector<os::Path> made;  // of the hidden ones: folders that are made where they are missing, or a job would make them
+  std::vector<os::Path> pinned;  // folders around those: they cannot be moved away, and others made in their place
   std::vector<os::Path> kept;
   std::vector<os::Path> readable;
 };
