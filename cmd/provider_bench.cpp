@@ -121,8 +121,10 @@ const Command k_provider_bench{
         "multiplies matrices, each from a fresh random seed, and it checks and times the answers on this machine. It "
         "also times copies between GPU and host, and between each pair of GPUs of one driver while both are free. GPUs "
         "in use are left alone.\n\nThe verdict compares the results with the declared GPU model: ok, degraded (with "
-        "the cause, if the host's tools reveal it), suspect, or mismatch. A host with a mismatch gets no jobs until it "
-        "passes. The daemon repeats the challenges at random times while a GPU is idle. GRIDCTL_RECHECK sets the "
+        "the cause, if the host's tools reveal it; two runs must agree), suspect, or mismatch. A name that the GPU's own "
+        "architecture, memory, multiprocessors or PCI device contradict is a mismatch. A host with a mismatch gets no jobs "
+        "until it passes. A GPU of no known model is unverified: a job that names a model does not run on it, a job that "
+        "asks for memory does. The daemon repeats the challenges at random times while a GPU is idle. GRIDCTL_RECHECK sets the "
         "average interval (default 12h; off disables it).",
     .positionals = provider_bench::k_positionals,
     .options = provider_bench::k_options,

@@ -65,7 +65,7 @@ void take_line(wire::BenchStage& stage, std::string_view line) {
 Error error_of_line(std::string_view line) {
   const auto words = split(line, ' ');
   const std::string name = words.size() > 1 ? words[1] : "";
-  for (const Code code : {Code::unsupported, Code::not_found, Code::no_space, Code::usage, Code::protocol_violation})
+  for (const Code code : {Code::unsupported, Code::not_found, Code::no_space, Code::usage, Code::busy, Code::protocol_violation})
     if (name == code_name(code))
       return make_error(code, sanitize(line.substr(std::min(line.size(), 7 + name.size())), 600));
   return make_error(Code::io, sanitize(line, 600));

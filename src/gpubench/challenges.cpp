@@ -89,6 +89,7 @@ Result<void> test_gemm(Device& device, const Parameters& parameters) {
   TRY_ASSIGN(const double settled, settle(device, batch, warm_up_limit(parameters)));
   TRY(gemm.resize(static_cast<double>(target_ms(parameters)) / 1000 / settled));
   say_text("precision", gemm.precision());
+  say_text("kernel", gemm.kernel());
   say_number("settled_gflops", gemm.batch_flops() / settled * 1e-9);
   const probe::GemmChallenge& sizes = gemm.challenge();
   say_number("groups", sizes.groups);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "gpubench/cublas.hpp"
 #include "gpubench/cuda_api.hpp"
 #include "gpubench/device.hpp"
 #include "gpubench/library.hpp"
@@ -15,6 +16,9 @@ namespace gridctl::gpubench {
 namespace {
 
 constexpr unsigned k_lanes = 256;
+// gemm_wide_bf16: four stages of 48 KiB, and room to begin them at a multiple of 1024.
+constexpr std::string_view k_wide_kernel = "gemm_wide_bf16";
+constexpr unsigned k_wide_lanes = 384, k_wide_shared_bytes = 4 * 48 * 1024 + 1024;
 constexpr int k_devices_max = 64;
 
 Result<const cuda::Api*> cuda_api() {
@@ -39,6 +43,7 @@ Result<const cuda::Api*> cuda_api() {
                                   ENTRY(cuModuleUnload),
                                   ENTRY(cuModuleGetFunction),
                                   ENTRY(cuLaunchKernel),
+                                  ENTRY(cuFuncSetAttribute),
                                   ENTRY(cuMemGetInfo_v2),
                                   ENTRY(cuMemAlloc_v2),
                                   ENTRY(cuMemFree_v2),
@@ -92,6 +97,7 @@ DeviceFacts facts_of(const cuda::Api& cuda, cuda::DeviceNumber device) {
   if (cuda.cuDeviceGetUuid(id.data(), device) == cuda::k_success) facts.uuid = "GPU-" + uuid_digits(id);
   text.fill('\0');
   if (cuda.cuDeviceGetPCIBusId(text.data(), text.size() - 1, device) == cuda::k_success) facts.pci = text.data();
+  facts.pci_device = pci_device_at(facts.pci);
   std::size_t bytes = 0;
   if (cuda.cuDeviceTotalMem_v2(&bytes, device) == cuda::k_success) facts.memory_bytes = bytes;
   facts.allocation_bytes_max = facts.memory_bytes;
@@ -155,7 +161,8 @@ class CudaDevice final : public Device {
   CudaDevice(const cuda::Api& api, cuda::DeviceNumber number)
       : cuda_(api), number_(number), facts_(facts_of(api, number)), context_(api, number) {}
   ~CudaDevice() override {
-    if (module_ != nullptr) (void)cuda_.cuModuleUnload(module_);
+    for (const cuda::Module module : {module_, wide_module_})
+      if (module != nullptr) (void)cuda_.cuModuleUnload(module);
   }
   Result<void> open() {
     if (!facts_.tensor)
@@ -164,6 +171,8 @@ class CudaDevice final : public Device {
     TRY(context_.use());
     const char* const text = (facts_.bf16 ? ptx_80() : ptx_70()).data();
     CU_TRY(cuda_.cuModuleLoadData(&module_, text), "compiling our kernels");
+    // A driver that is too old for them refuses them.
+    facts_.wide = facts_.isa == "sm_90" && cuda_.cuModuleLoadData(&wide_module_, ptx_90().data()) == cuda::k_success;
     return {};
   }
 
@@ -189,9 +198,15 @@ class CudaDevice final : public Device {
       else values[i] = pointer_of(*std::get<Buffer*>(arguments[i]));
       places.push_back(&values[i]);
     }
-    CU_TRY(cuda_.cuLaunchKernel(function, columns, rows, 1, k_lanes, 1, 1, 0, nullptr, places.data(), nullptr),
+    const bool wide = name == k_wide_kernel;
+    CU_TRY(cuda_.cuLaunchKernel(function, columns, rows, 1, wide ? k_wide_lanes : k_lanes, 1, 1,
+                                wide ? k_wide_shared_bytes : 0, nullptr, places.data(), nullptr),
            "starting a kernel");
     return {};
+  }
+  Result<void> multiply(Buffer& a, Buffer& b, Buffer& c, std::uint32_t rows, std::uint32_t columns,
+                        std::uint32_t inner) override {
+    return multiply_by_library(pointer_of(a), pointer_of(b), pointer_of(c), rows, columns, inner);
   }
   Result<void> finish() override {
     CU_TRY(cuda_.cuCtxSynchronize(), "running a kernel");
@@ -250,7 +265,12 @@ class CudaDevice final : public Device {
   Result<cuda::Function> find(const std::string& name) {
     if (const auto found = functions_.find(name); found != functions_.end()) return found->second;
     cuda::Function function = nullptr;
-    CU_TRY(cuda_.cuModuleGetFunction(&function, module_, name.c_str()), ("finding the kernel " + name).c_str());
+    const bool wide = name.find("_wide_") != std::string::npos;
+    CU_TRY(cuda_.cuModuleGetFunction(&function, wide ? wide_module_ : module_, name.c_str()),
+           ("finding the kernel " + name).c_str());
+    if (name == k_wide_kernel)
+      CU_TRY(cuda_.cuFuncSetAttribute(function, cuda::k_max_dynamic_shared_bytes, k_wide_shared_bytes),
+             "taking shared memory");
     functions_[name] = function;
     return function;
   }
@@ -259,7 +279,7 @@ class CudaDevice final : public Device {
   cuda::DeviceNumber number_;
   DeviceFacts facts_;
   CudaContext context_;
-  cuda::Module module_ = nullptr;
+  cuda::Module module_ = nullptr, wide_module_ = nullptr;
   std::map<std::string, cuda::Function> functions_;
 };
 

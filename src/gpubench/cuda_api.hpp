@@ -16,6 +16,7 @@ using Stream = struct StreamTag*;
 using Pointer = std::uint64_t;  // into a device's memory
 
 inline constexpr Result k_success = 0, k_out_of_memory = 2;
+inline constexpr int k_max_dynamic_shared_bytes = 8;  // of a function
 enum Attribute : int {
   k_clock_khz = 13,
   k_multiprocessors = 16,
@@ -45,6 +46,7 @@ struct Api {
   Result (*cuModuleGetFunction)(Function*, Module, const char*);
   Result (*cuLaunchKernel)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream,
                            void**, void**);
+  Result (*cuFuncSetAttribute)(Function, int, int);
   Result (*cuMemGetInfo_v2)(std::size_t*, std::size_t*);
   Result (*cuMemAlloc_v2)(Pointer*, std::size_t);
   Result (*cuMemFree_v2)(Pointer);

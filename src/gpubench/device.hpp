@@ -25,6 +25,7 @@ struct DeviceFacts {
   std::string name, vendor, driver;
   std::string uuid;  // as the vendor's tools write it, empty when the driver does not tell
   std::string pci;   // "00000000:01:00.0", likewise
+  std::string pci_device;  // "10de:2335" as the kernel has it, empty when the kernel shows no such device
   std::string isa;   // "sm_90"
   std::uint64_t memory_bytes = 0;
   std::uint64_t allocation_bytes_max = 0;  // of one buffer
@@ -35,6 +36,7 @@ struct DeviceFacts {
   bool half = false;                   // those kernels exist in 16 bits too
   bool tensor = false;                 // matrix units in 16 bits that our kernels use
   bool bf16 = false;                   // also in bfloat16
+  bool wide = false;                   // its driver has compiled the kernels for its generation's own matrix instructions
 };
 
 // A buffer in the device's memory; freed with it.
@@ -64,9 +66,15 @@ class Device {
   [[nodiscard]] virtual Result<BufferPtr> allocate(std::uint64_t bytes) = 0;
   // Bytes that may be allocated now; the driver's word where it has one.
   [[nodiscard]] virtual std::uint64_t free_bytes() = 0;
-  // Queues `kernel` on columns x rows groups of 256 lanes.
+  // Queues `kernel` on columns x rows groups of the lanes that it was written for.
   [[nodiscard]] virtual Result<void> launch(const std::string& kernel, std::uint32_t columns, std::uint32_t rows,
                                             const std::vector<Argument>& arguments) = 0;
+  // Queues C = A B^T by the maker's own library: rows x inner and columns x inner in bf16, C in fp32. unsupported where
+  // there is none.
+  [[nodiscard]] virtual Result<void> multiply(Buffer&, Buffer&, Buffer&, std::uint32_t /*rows*/,
+                                              std::uint32_t /*columns*/, std::uint32_t /*inner*/) {
+    return make_error(Code::unsupported, "no library multiplies matrices on this device");
+  }
   [[nodiscard]] virtual Result<void> finish() = 0;
   [[nodiscard]] virtual Result<void> clear(Buffer& buffer, std::uint64_t bytes) = 0;  // zeros, queued
   // Queues a copy between the buffer and memory of the host, which may be page-locked or not.
@@ -89,6 +97,8 @@ struct Backend {
 };
 extern const Backend k_cuda, k_opencl;
 
+// Ids of vendor and device at a PCI address, from /sys: "10de:2335".
+[[nodiscard]] std::string pci_device_at(std::string_view address);
 // "8d1c…" as 8-4-4-4-12 digits.
 [[nodiscard]] std::string uuid_digits(const std::array<unsigned char, 16>& id);
 

@@ -12,10 +12,13 @@ namespace gridctl::gpubench {
 [[nodiscard]] inline std::uint32_t low_half(std::uint64_t seed) { return static_cast<std::uint32_t>(seed); }
 [[nodiscard]] inline std::uint32_t high_half(std::uint64_t seed) { return static_cast<std::uint32_t>(seed >> 32); }
 
+// By what: kernels that every generation has, the kernel for the device's own, the maker's library.
+enum class GemmWay : std::uint8_t { portable, wide, library };
+
 class Gemm {
  public:
   // Sizes that suit the device; the parameter numbers: 0 = bf16, fp16 or fp32, the first that it has matrix units for,
-  // 1 = fp32, 2 = fp16, 3 = bf16.
+  // 1 = fp32, 2 = fp16, 3 = bf16. The parameter way is a GemmWay that test_way has tried.
   [[nodiscard]] static Result<Gemm> make(Device& device, const Parameters& parameters);
 
   // So many batches, as parts of one answer.
@@ -28,20 +31,29 @@ class Gemm {
   // Hash and projection of every part, in turn; waits.
   [[nodiscard]] Result<probe::Words> answer();
   [[nodiscard]] std::string_view precision() const { return precision_; }
+  // "gemm_bf16", "gemm_wide_bf16", "cublas"
+  [[nodiscard]] std::string kernel() const {
+    return way_ == GemmWay::library ? "cublas" : "gemm_" + variant() + precision_;
+  }
 
  private:
+  friend Result<void> test_way(Device& device, const Parameters& parameters);
+  [[nodiscard]] std::string variant() const { return way_ == GemmWay::wide ? "wide_" : ""; }
   explicit Gemm(Device& device) : device_(&device) {}
   [[nodiscard]] std::uint32_t rows() const { return challenge_.groups * challenge_.rows_per_group; }
-  [[nodiscard]] Result<void> take(std::uint32_t size, std::uint64_t width);  // memory for matrices of that size
+  // Memory for matrices of that size.
+  [[nodiscard]] Result<void> take(std::uint32_t columns, std::uint32_t inner, std::uint32_t rows, std::uint64_t width);
   [[nodiscard]] Result<void> fill(Buffer& buffer, std::uint64_t seed, std::uint32_t row0, std::uint32_t count);
 
   Device* device_;
   probe::GemmChallenge challenge_;
   std::string precision_;    // "f32", "f16", "bf16"
-  std::uint32_t tile_ = 64;  // rows and columns of a group of the kernel
+  GemmWay way_ = GemmWay::portable;
+  std::uint32_t tile_ = 64;  // rows of a group of the kernel,
+  std::uint32_t tile_columns_ = 64;
   std::uint32_t batch_rows_ = 0;
   std::uint32_t next_row_ = 0;
-  BufferPtr a_, b_, answer_;
+  BufferPtr a_, b_, c_, answer_;  // c_: of the library
 };
 
 }  // namespace gridctl::gpubench

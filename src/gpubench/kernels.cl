@@ -2,7 +2,9 @@
 // The kernels of gridctl-gpubench, in the common part of OpenCL C and CUDA C. What they compute is stated in
 // src/probe/bench_challenge.hpp, whose checker must agree bit by bit.
 #ifdef __CUDACC__
+#ifndef KERNEL
 #define KERNEL extern "C" __global__ void __launch_bounds__(256)
+#endif
 #define DEVICE __device__ __forceinline__
 #define GLOBAL
 #define LOCAL __shared__

@@ -8,7 +8,9 @@
 #include <span>
 #include <string_view>
 
+#include "gpubench/gemm.hpp"
 #include "gpubench/work.hpp"
+#include "os/process.hpp"
 
 namespace gridctl::gpubench {
 namespace {
@@ -17,9 +19,9 @@ struct Test {
   std::string_view name;
   Result<void> (*run)(Device&, const Parameters&);
 };
-constexpr std::array k_tests{Test{"gemm", test_gemm},   Test{"fma", test_fma},        Test{"fill", test_fill},
-                             Test{"rates", test_rates}, Test{"memory", test_memory},  Test{"copies", test_copies},
-                             Test{"peer", test_peer},   Test{"sustain", test_sustain}};
+constexpr std::array k_tests{Test{"gemm", test_gemm},   Test{"fma", test_fma},         Test{"fill", test_fill},
+                             Test{"rates", test_rates}, Test{"memory", test_memory},   Test{"copies", test_copies},
+                             Test{"peer", test_peer},   Test{"sustain", test_sustain}, Test{"way", test_way}};
 
 // Drivers. A fourth vendor's is a file with a Backend and its row here.
 constexpr std::array k_backends{&k_cuda, &k_opencl};
@@ -39,12 +41,42 @@ Result<void> list_devices() {
   return {};
 }
 
+constexpr Duration k_trial = std::chrono::seconds{30};  // the driver compiles the kernels meanwhile
+
+// The fastest way of multiplying matrices that is right on this device. Each is tried in a process of its own: one that
+// hangs or crashes must harm neither the test nor the card's name. Up to compute capability 8 the portable kernels are
+// near the chip's rate; Blackwell's tensor cores (10.0) have no kernel of ours, and only cuBLAS reaches theirs.
+GemmWay best_way(const Backend& backend, const std::string& index) {
+  const auto devices = backend.list();
+  const std::size_t at = std::strtoul(index.c_str(), nullptr, 10);
+  if (!devices || at >= devices->size()) return GemmWay::portable;
+  const std::string& isa = (*devices)[at].isa;
+  if (isa != "sm_90" && !isa.starts_with("sm_10")) return GemmWay::portable;
+  os::RunOptions options;
+  options.timeout = k_trial;
+  GemmWay best = GemmWay::portable;
+  double gflops = 0;
+  for (const GemmWay way : {GemmWay::wide, GemmWay::library}) {
+    const std::string word = "way=" + std::to_string(static_cast<int>(way));
+    const auto outcome = os::run({"/proc/self/exe", "way", std::string(backend.name), index, word}, options);
+    if (!outcome || !outcome->status.success()) continue;
+    constexpr std::string_view k_rate = "number gflops ";
+    const std::size_t at_rate = outcome->out.find(k_rate);
+    if (at_rate == std::string::npos) continue;
+    const double its = std::strtod(outcome->out.c_str() + at_rate + k_rate.size(), nullptr);
+    if (its > gflops) best = way, gflops = its;
+  }
+  return best;
+}
+
 Result<void> run_test(std::span<char* const> words) {
   const std::string_view name(words[0]);
   const auto backend = std::ranges::find_if(k_backends, [&](const Backend* one) { return one->name == words[1]; });
   if (backend == k_backends.end()) return make_error(Code::usage, "there is no backend of that name");
   const auto index = static_cast<std::uint32_t>(std::strtoul(words[2], nullptr, 10));
-  TRY_ASSIGN(const Parameters parameters, Parameters::parse(words.subspan(3)));
+  TRY_ASSIGN(Parameters parameters, Parameters::parse(words.subspan(3)));
+  if ((name == "gemm" || name == "sustain") && *backend == &k_cuda && parameters.number("numbers", 0) == 0)
+    parameters.set("way", static_cast<std::uint64_t>(best_way(**backend, words[2])));
   TRY_ASSIGN(const auto device, (*backend)->open(index));
   say_facts(device->facts());
   for (const Test& test : k_tests)
@@ -53,17 +85,25 @@ Result<void> run_test(std::span<char* const> words) {
 }
 
 int serve(std::span<char* const> words) {
-  const bool list = words.size() == 1 && std::string_view(words[0]) == "list";
-  if (!list && words.size() < 3) {
-    std::fputs("usage: gridctl-gpubench list | TEST cuda|opencl INDEX [NAME=NUMBER...]\n", stderr);
+  const std::string_view first = words.empty() ? std::string_view() : std::string_view(words[0]);
+  const bool list = words.size() == 1 && first == "list";
+  const bool processes = words.size() > 1 && (first == "pause" || first == "resume" || first == "state");
+  if (!list && !processes && words.size() < 3) {
+    std::fputs("usage: gridctl-gpubench list | pause|resume|state PID... | TEST cuda|opencl INDEX [NAME=NUMBER...]\n",
+               stderr);
     return 2;
   }
-  const Result<void> outcome = list ? list_devices() : run_test(words);
+  const Result<void> outcome = list        ? list_devices()
+                               : processes ? take_and_give_back(first, words.subspan(1))
+                                           : run_test(words);
   if (!outcome) {
     say_error(outcome.error());
     return 1;
   }
   say("done");
+  // Without persistence mode a driver forgets GPUs that nobody uses: this stays one until whoever paused has resumed.
+  if (first == "pause")
+    while (std::fgetc(stdin) != EOF) continue;
   return 0;
 }
 

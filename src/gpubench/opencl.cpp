@@ -104,6 +104,7 @@ DeviceFacts facts_of(const cl::Api& cl, cl::DeviceId device) {
   facts.driver = text_of(cl, device, cl::k_driver_version);
   facts.uuid = uuid_of(cl, device);
   facts.pci = pci_of(cl, device);
+  facts.pci_device = pci_device_at(facts.pci);
   facts.memory_bytes = number_of<std::uint64_t>(cl, device, cl::k_device_memory);
   facts.allocation_bytes_max = number_of<std::uint64_t>(cl, device, cl::k_device_allocation_max);
   facts.units = number_of<cl::Uint>(cl, device, cl::k_device_units);

@@ -43,6 +43,7 @@ void say_facts(const DeviceFacts& facts) {
   say_text("driver", facts.driver);
   say_text("uuid", facts.uuid);
   say_text("pci", facts.pci);
+  say_text("pci_device", facts.pci_device);
   say_text("isa", facts.isa);
   say_number("memory_bytes", static_cast<double>(facts.memory_bytes));
   say_number("units", facts.units);

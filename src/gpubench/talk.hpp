@@ -30,6 +30,7 @@ class Parameters {
  public:
   [[nodiscard]] static Result<Parameters> parse(std::span<char* const> words);
   [[nodiscard]] std::uint64_t number(const std::string& name, std::uint64_t fallback) const;
+  void set(const std::string& name, std::uint64_t value) { values_[name] = value; }
 
  private:
   std::map<std::string, std::uint64_t> values_;

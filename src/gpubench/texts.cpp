@@ -10,6 +10,7 @@ GRIDCTL_TEXT(kernels, "kernels.cl")
 GRIDCTL_TEXT(rates, "rates.cl")
 GRIDCTL_TEXT(ptx70, "kernels_sm70.ptx")
 GRIDCTL_TEXT(ptx80, "kernels_sm80.ptx")
+GRIDCTL_TEXT(ptx90, "kernels_sm90.ptx")
 #undef GRIDCTL_TEXT
 
 namespace gridctl::gpubench {
@@ -23,5 +24,6 @@ std::string_view kernels_text() { return between(gridctl_text_kernels, gridctl_t
 std::string_view rates_text() { return between(gridctl_text_rates, gridctl_text_end_rates); }
 std::string_view ptx_70() { return between(gridctl_text_ptx70, gridctl_text_end_ptx70); }
 std::string_view ptx_80() { return between(gridctl_text_ptx80, gridctl_text_end_ptx80); }
+std::string_view ptx_90() { return between(gridctl_text_ptx90, gridctl_text_end_ptx90); }
 
 }  // namespace gridctl::gpubench

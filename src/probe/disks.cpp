@@ -64,6 +64,15 @@ std::string disk_directory(const HostFiles& files, const std::string& block) {
   return "/" + real.parent_path().lexically_relative(root).string();
 }
 
+// Hypervisors call any disk rotational that they were told nothing about.
+bool is_virtual(const HostFiles& files, const std::string& disk, const std::string& name) {
+  constexpr std::array k_names{"vd", "xvd", "nbd", "rbd", "ublk", "pmem"};
+  constexpr std::array k_makers{"QEMU", "VMware", "Msft", "VBOX", "Virtual", "Google", "Nutanix", "XENSRC"};
+  const std::string maker = files.read_line(disk + "/device/vendor") + " " + files.read_line(disk + "/device/model");
+  return std::ranges::any_of(k_names, [&](const char* one) { return name.starts_with(one); }) ||
+         std::ranges::any_of(k_makers, [&](const char* one) { return maker.find(one) != std::string::npos; });
+}
+
 DiskKind kind_beneath(const HostFiles& files, const std::string& block, int layers) {
   const std::string disk = disk_directory(files, block);
   if (disk.empty() || layers > k_layers_max) return DiskKind::unknown;
@@ -73,7 +82,8 @@ DiskKind kind_beneath(const HostFiles& files, const std::string& block, int laye
   const std::string name = std::filesystem::weakly_canonical(files.at(disk), error).filename().string();
   if (name.starts_with("nvme")) return DiskKind::nvme;
   const std::string rotational = files.read_line(disk + "/queue/rotational");
-  return rotational == "0" ? DiskKind::ssd : rotational == "1" ? DiskKind::hdd : DiskKind::unknown;
+  if (rotational == "0") return DiskKind::ssd;
+  return rotational == "1" && !is_virtual(files, disk, name) ? DiskKind::hdd : DiskKind::unknown;
 }
 
 ToolCall space_of(const Disk& disk) { return {{"stat", "-f", "-c", "%S %b %a", disk.mount}}; }
@@ -93,6 +103,8 @@ std::vector<Mount> parse_mounts(std::string_view mountinfo) {
   for (const std::string& line : split_lines(mountinfo)) {
     auto mount = mount_of(line);
     if (!mount) continue;
+    // A mount hides what was mounted at its mount point before.
+    std::erase_if(mounts, [&](const Mount& other) { return other.disk.mount == mount->disk.mount; });
     const auto same = std::ranges::find_if(mounts, [&](const Mount& other) {
       return other.device == mount->device && other.disk.file_system == mount->disk.file_system;
     });

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <utility>
+#include <ranges>
 
 #include "base/text.hpp"
 #include "probe/tool_text.hpp"
@@ -24,10 +24,40 @@ std::string version_in(std::string_view text) {
   return std::string(text.substr(0, text.find_first_not_of("0123456789.")));
 }
 
+// "#define CUDART_VERSION  12040" -> "12.4".
+std::string version_of_header(const HostFiles& files, const std::string& include) {
+  constexpr std::string_view k_define = "#define CUDART_VERSION";
+  const std::string text = files.read(include + "/cuda_runtime_api.h").value_or("");
+  const std::size_t at = text.find(k_define);
+  if (at == std::string::npos) return {};
+  const auto number = whole_number(version_in(std::string_view(text).substr(at + k_define.size(), 32)));
+  if (!number || *number < 1000 || *number > 1'000'000) return {};
+  return std::to_string(*number / 1000) + "." + std::to_string(*number % 1000 / 10);
+}
+
+// Packages leave out one or another of these files; the folder's own name is the last word.
+std::string toolkit_in(const HostFiles& files, const std::string& folder) {
+  if (!files.exists(folder)) return {};
+  const json version = find_json(files.read(folder + "/version.json").value_or(""));
+  std::string text = available(text_of(member(member(version, "cuda"), "version")));
+  if (text.empty()) text = version_in(files.read_line(folder + "/version.txt"));
+  if (text.empty()) text = version_of_header(files, folder + "/include");
+  if (!text.empty()) return text;
+  std::error_code error;
+  const std::string name = std::filesystem::weakly_canonical(files.at(folder), error).filename().string();
+  return !error && name.starts_with("cuda-") ? version_in(name) : std::string();
+}
+
 std::string cuda_toolkit(const HostFiles& files) {
-  const json version = find_json(files.read("/usr/local/cuda/version.json").value_or(""));
-  const std::string text = available(text_of(member(member(version, "cuda"), "version")));
-  return text.empty() ? version_in(files.read_line("/usr/local/cuda/version.txt")) : text;
+  std::vector<std::string> folders{"/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda"};
+  for (const char* parent : {"/usr/local", "/opt"}) {
+    std::vector<std::string> names = files.list(parent);
+    for (const std::string& name : names | std::views::reverse)
+      if (name.starts_with("cuda-")) folders.push_back(std::string(parent) + "/" + name);
+  }
+  for (const std::string& folder : folders)
+    if (std::string text = toolkit_in(files, folder); !text.empty()) return text;
+  return version_of_header(files, "/usr/include");
 }
 
 std::string hip_version(const HostFiles& files) {
@@ -78,31 +108,6 @@ void explain_containers(const std::vector<ToolAnswer>& answers, Inventory& inven
     add_gap(inventory.gaps, devices, GapReason::not_applicable, "no GPU");
   if (gpus.devices.empty())
     add_gap(inventory.gaps, devices, GapReason::not_reported, "no CDI specification in /etc/cdi or /var/run/cdi");
-}
-
-std::string container_kind(const HostFiles& files) {
-  if (files.exists("/run/.containerenv")) return "podman";
-  if (files.exists("/.dockerenv")) return "docker";
-  if (files.exists("/var/run/secrets/kubernetes.io")) return "kubernetes";
-  return available(files.read_line("/run/systemd/container"));
-}
-
-std::string machine_kind(const HostFiles& files, const std::string& maker, const std::string& product) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> makers{{{"QEMU", "kvm"},
-                                                                                 {"VMware", "vmware"},
-                                                                                 {"innotek", "virtualbox"},
-                                                                                 {"Xen", "xen"},
-                                                                                 {"Google", "kvm"},
-                                                                                 {"DigitalOcean", "kvm"},
-                                                                                 {"OpenStack", "kvm"},
-                                                                                 {"Parallels", "parallels"}}};
-  for (const auto& [name, kind] : makers)
-    if (maker.starts_with(name)) return std::string(kind);
-  if (maker.starts_with("Microsoft") && product.starts_with("Virtual")) return "hyperv";
-  if (maker.starts_with("Amazon")) return product.ends_with(".metal") ? "none" : "kvm";
-  for (const std::string& line : split_lines(files.read("/proc/cpuinfo").value_or("")))
-    if (line.starts_with("flags")) return line.find(" hypervisor") == std::string::npos ? "none" : "virtual machine";
-  return {};
 }
 
 }  // namespace
@@ -161,17 +166,6 @@ void add_software(const HostFiles& files, const std::vector<ToolAnswer>& answers
   if (const json& runtimes = member(docker, "Runtimes"); runtimes.is_object())
     software.container_gpus.docker = runtimes.contains("nvidia");
   explain_containers(answers, inventory);
-}
-
-void add_platform(const HostFiles& files, Inventory& inventory) {
-  const std::string maker = available(files.read_line("/sys/class/dmi/id/sys_vendor"));
-  const std::string product = available(files.read_line("/sys/class/dmi/id/product_name"));
-  inventory.product = product.empty() || maker.empty() || product.starts_with(maker) ? product : maker + " " + product;
-  if (inventory.product.empty()) inventory.product = available(files.read_line("/proc/device-tree/model"));
-  if (inventory.product.empty())
-    add_gap(inventory.gaps, "product", GapReason::not_reported, "the firmware names no product");
-  inventory.virtualization = container_kind(files);
-  if (inventory.virtualization.empty()) inventory.virtualization = machine_kind(files, maker, product);
 }
 
 }  // namespace gridctl::probe

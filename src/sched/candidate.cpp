@@ -12,6 +12,7 @@
 #include "base/bytes.hpp"
 #include "base/formatted.hpp"
 #include "base/text.hpp"
+#include "sched/catalogue.hpp"
 #include "sched/deadline.hpp"
 #include "sched/fabric.hpp"
 #include "sched/gpu_match.hpp"
@@ -165,7 +166,20 @@ struct GpuChoice {
   bool memory_short = false;     // some have the right name but the wrong memory
   std::size_t unhealthy = 0;     // of the matching, those that are quarantined
   std::string why_unhealthy;     // the first of them and its reason
+  std::string why_not_named;     // why a GPU of a wanted name does not count as that model
 };
+
+// Why the device does not count as the model that its name claims; empty when it does. A request for memory asks for no
+// name, and takes the device as it was measured.
+std::string name_refusal(const job::GpuRequest& request, const HostFacts& host, const Gpu& gpu) {
+  if (request.names.empty()) return {};
+  if (host.unverified_gpus.contains(gpu.uuid))
+    return describe(gpu) + " is unverified: no model that gridctl knows has its name and its properties; a request for "
+           "memory alone, such as accelerators: " + std::to_string(gpu.memory_bytes / 1'000'000'000) + "GB, takes it";
+  if (!gpu.model.empty()) return {};
+  const std::vector<std::string> against = find_model(gpu).contradictions;
+  return against.empty() ? "" : "it is not what its name says: " + gpu.name + "; " + join(against, "; ");
+}
 
 GpuChoice choose_gpus(const job::GpuRequest& request, const HostFacts& host) {
   std::vector<FreeGpus> free;
@@ -174,7 +188,11 @@ GpuChoice choose_gpus(const job::GpuRequest& request, const HostFacts& host) {
   const Gpu* former = nullptr;
   GpuMismatch mismatch = GpuMismatch::none;
   for (const Gpu& gpu : host.inventory->gpus) {
-    if (former == nullptr || !is_alike(*former, gpu)) mismatch = match_gpu(request, gpu);
+    if (former == nullptr || !is_alike(*former, gpu)) {
+      mismatch = match_gpu(request, gpu);
+      std::string why = mismatch == GpuMismatch::none ? name_refusal(request, host, gpu) : "";
+      if (!why.empty()) mismatch = GpuMismatch::name, choice.why_not_named = std::move(why);
+    }
     former = &gpu;
     choice.memory_short = choice.memory_short || mismatch == GpuMismatch::memory;
     if (mismatch != GpuMismatch::none) continue;
@@ -224,7 +242,7 @@ bool take_gpus(Candidate& c, bool any_order, std::size_t alternative, const std:
 bool choose_among_gpus(Candidate& c, const std::vector<job::GpuRequest>& requests, bool any_order) {
   if (requests.empty()) return true;
   bool enough = false, some = false, memory_short = false;
-  std::string unhealthy;
+  std::string unhealthy, not_named;
   std::vector<std::string> wanted;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const GpuChoice choice = choose_gpus(requests[i], *c.host);
@@ -235,12 +253,14 @@ bool choose_among_gpus(Candidate& c, const std::vector<job::GpuRequest>& request
     if (choice.matching < static_cast<std::size_t>(requests[i].count_min) + choice.unhealthy)
       unhealthy = unhealthy.empty() ? choice.why_unhealthy : unhealthy;
     memory_short = memory_short || choice.memory_short;
+    if (not_named.empty()) not_named = choice.why_not_named;
   }
   if (!c.gpus.empty()) return true;
   const std::string text = "it has " + all_gpus_text(*c.host) + ", wanted " + join(wanted, " or ");
   if (enough && !unhealthy.empty()) return c.reject("unhealthy", unhealthy, true);
   if (enough) return c.reject("busy", "its GPUs are in use: " + text, true);
   if (some) return c.reject("gpu_count", text);
+  if (!not_named.empty()) return c.reject("unverified", not_named);
   return c.reject(memory_short ? "gpu_memory" : "gpu", text);
 }
 

@@ -57,6 +57,8 @@ struct GpuModel {
 // Result of recognising a device. `model` is null when it is not surely known, and `why` says why.
 struct ModelMatch {
   const GpuModel* model = nullptr;
+  const GpuModel* named = nullptr;          // the model that the name claims and that `contradictions` rule out
+  std::vector<std::string> contradictions;  // "compute capability 9.0, a T4 has 7.5"
   double compute_share = 1;  // of the row's rates: a MIG device, a compute partition, one die of two
   double memory_share = 1;   // of the row's memory and its bandwidth
   std::string why;           // "a laptop part: the catalogue has desktop parts only"
@@ -70,15 +72,30 @@ struct GpuClues {
   std::optional<std::uint32_t> units{};
   std::string_view arch{};  // "sm_89", "gfx942"; empty = unknown
   std::optional<double> default_watts{};
-  std::string_view profile{};  // of a part of a GPU: "3g.40gb"
+  std::string_view profile{};     // of a part of a GPU: "3g.40gb"
+  std::string_view pci_device{};  // "10de:2335"; empty = unknown
 };
 
 // Strips maker, memory size, form and partition from the name; takes a row whose key or alias says the same words and
 // whose memory, units and architecture do not contradict. Two rows that fit are none. Laptop and Max-Q parts are never
 // taken for desktop parts, nor the other way round. Matched only without doubt: a wrong model makes a sound host look
-// like a liar.
+// like a liar. A name that claims one model while architecture, memory, units or PCI device are another's yields that
+// model's contradictions; a board of that name in another size (`other_sizes_of`) contradicts nothing.
 [[nodiscard]] ModelMatch find_model(const GpuClues& clues);
 [[nodiscard]] ModelMatch find_model(const Gpu& gpu);
+
+// The models that a PCI device id ("10de:2335") belongs to; empty when the id is not known here.
+[[nodiscard]] std::vector<std::string_view> models_of_pci_device(std::string_view id);
+// The other sizes in which boards of the model's name exist.
+struct OtherSize {
+  double memory_gb = 0;
+  std::uint32_t units = 0;
+};
+[[nodiscard]] std::vector<OtherSize> other_sizes_of(std::string_view key);
+// "a T4", "an H200 SXM".
+[[nodiscard]] std::string with_article(std::string_view key);
+// Whether two product names mean one model, whatever maker, brand and memory size they mention.
+[[nodiscard]] bool is_same_product(std::string_view a, std::string_view b);
 
 // All rows that the words allow, whatever the device: "A100" is four. For declarations and queries.
 [[nodiscard]] std::vector<const GpuModel*> models_named(std::string_view name);

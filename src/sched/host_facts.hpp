@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct HostFacts {
   bool drained = false;
   bool reachable = true;
   std::string mismatch;  // why its GPUs are not what it declares, as measured; empty while nothing is known
+  std::set<std::string> unverified_gpus;  // UUIDs of those that a benchmark could compare with no known model
   std::vector<std::string> busy_gpus;                 // UUIDs that someone holds (any user, any controller)
   std::optional<double> cpus_free;                    // nullopt = as many as the inventory has
   std::optional<std::uint64_t> memory_free;           // bytes; nullopt = as much as the inventory has

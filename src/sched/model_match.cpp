@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/bytes.hpp"
+#include "base/formatted.hpp"
 #include "base/text.hpp"
 #include "sched/catalogue.hpp"
 #include "sched/gpu_match.hpp"
@@ -14,10 +15,11 @@ namespace gridctl::sched {
 
 namespace {
 constexpr std::size_t k_product_max = 160;  // bytes looked at: names come from hosts
-constexpr double k_nominal_low = 0.93;   // of the nominal memory: ECC and firmware take some
-constexpr double k_nominal_high = 1.08;  // nominal GB are GiB on most boards
-constexpr double k_laptop_power = 0.7;   // GeForce boards are delivered with at least their rated power; laptops less
-constexpr int k_mig_slices = 7;          // of a whole GPU
+constexpr double k_nominal_low = 0.93;      // of the nominal memory: ECC and firmware take some
+constexpr double k_nominal_high = 1.08;     // nominal GB are GiB on most boards
+constexpr double k_laptop_power = 0.7;  // GeForce boards are delivered with at least their rated power; laptops less
+constexpr std::array k_processor_memory_gb{120.0, 240.0, 480.0};  // that GH200's name mentions
+constexpr int k_mig_slices = 7;                                   // of a whole GPU
 constexpr int k_mig_slices_a30 = 4;
 
 // Words that tell no model from another.
@@ -143,39 +145,100 @@ void take_shares(ModelMatch& match, const GpuClues& clues) {
     match.memory_share = std::min(1.0, static_cast<double>(clues.memory_bytes) / (model.memory_gb * 1e9));
 }
 
-std::string memory_objection(const GpuModel& model, const Name& name, const GpuClues& clues) {
-  const bool part = !clues.profile.empty();
-  if (part || clues.memory_bytes == 0) {
-    if (!name.size_gb || std::abs(*name.size_gb - model.memory_gb) < 0.5) return {};
-    return "its name says another memory than " + model.key + " has";
+// Objections to a row although the name fits. A contradiction makes the name a lie; a doubt leaves the device
+// unknown: boards are sold in several sizes, and forms, under one name.
+struct Objections {
+  std::vector<std::string> contradictions;
+  std::string doubt;
+  void contradict(std::string what, const GpuModel& model, const std::string& has) {
+    contradictions.push_back(std::move(what) + ", " + with_article(model.key) + " has " + has);
   }
-  if (memory_is_nominal(clues.memory_bytes, model.memory_gb)) return {};
-  if (has_two_dies(model) && memory_is_nominal(clues.memory_bytes, model.memory_gb / 2)) return {};
-  return "its memory of " + format_size(clues.memory_bytes) + " is not that of " + model.key;
+};
+
+std::string number(double value) { return formatted("%.6g", value); }
+
+// A board that is sold under the model's name with another memory, as far as its clues tell.
+bool is_other_size(const GpuModel& model, const GpuClues& clues) {
+  // AMD's older tools show the parts of a GPU without saying that they are parts.
+  for (const std::uint32_t parts : {2u, 4u, 8u})
+    if (model.vendor == Vendor::amd && memory_is_nominal(clues.memory_bytes, model.memory_gb / parts) &&
+        (!clues.units || !model.units || *clues.units * parts == *model.units))
+      return true;
+  return std::ranges::any_of(other_sizes_of(model.key), [&](const OtherSize& other) {
+    return memory_is_nominal(clues.memory_bytes, other.memory_gb) && (!clues.units || *clues.units == other.units);
+  });
 }
 
-// What speaks against the row although the name fits; empty when nothing does.
-std::string objection(const GpuModel& model, const Name& name, const GpuClues& clues) {
-  if (std::string memory = memory_objection(model, name, clues); !memory.empty()) return memory;
-  const bool comparable = (clues.arch.starts_with("sm_") && model.isa.starts_with("sm_")) ||
-                          (clues.arch.starts_with("gfx") && model.isa.starts_with("gfx"));
-  if (comparable && clues.arch != model.isa) return "its architecture is not the " + model.isa + " of " + model.key;
-  if (clues.units && model.units && clues.profile.empty()) {
-    const bool half = has_two_dies(model) && *clues.units * 2 == *model.units;
-    if (*clues.units != *model.units && !half)
-      return "it has " + std::to_string(*clues.units) + " units and not the " + std::to_string(*model.units) + " of " +
-             model.key;
+void object_to_memory(Objections& out, const GpuModel& model, const Name& name, const GpuClues& clues) {
+  const bool part = !clues.profile.empty();
+  if (part || clues.memory_bytes == 0) {
+    if (name.size_gb && std::abs(*name.size_gb - model.memory_gb) >= 0.5)
+      out.doubt = "its name mentions another memory size than " + model.key + " has";
+    return;
   }
+  const auto is_nominal = [&](double gb) { return memory_is_nominal(clues.memory_bytes, gb); };
+  const std::string size = std::to_string(clues.memory_bytes >> 20) + " MiB";
+  const bool named = name.size_gb && !contains(k_processor_memory_gb, *name.size_gb);
+  if (named && !is_nominal(*name.size_gb)) {
+    out.contradictions.push_back(size + ", its name says " + number(*name.size_gb) + " GB");
+    return;
+  }
+  if (is_nominal(model.memory_gb) || (has_two_dies(model) && is_nominal(model.memory_gb / 2))) return;
+  const bool said = name.size_gb && is_nominal(*name.size_gb) && std::abs(*name.size_gb - model.memory_gb) >= 0.5;
+  if (said || is_other_size(model, clues))
+    out.doubt = "its memory of " + format_size(clues.memory_bytes) + " is not that of " + model.key;
+  else out.contradict(size, model, number(model.memory_gb) + " GB");
+}
+
+// "sm_90" -> "compute capability 9.0".
+std::string capability(std::string_view isa) {
+  const std::string digits(isa.substr(3));
+  return digits.size() < 2 ? digits : digits.substr(0, digits.size() - 1) + "." + digits.back();
+}
+
+void object_to_architecture(Objections& out, const GpuModel& model, const GpuClues& clues) {
+  if (clues.arch == model.isa) return;
+  if (clues.arch.starts_with("sm_") && model.isa.starts_with("sm_"))
+    out.contradict("compute capability " + capability(clues.arch), model, capability(model.isa));
+  if (clues.arch.starts_with("gfx") && model.isa.starts_with("gfx"))
+    out.contradict("architecture " + std::string(clues.arch), model, model.isa);
+}
+
+void object_to_units(Objections& out, const GpuModel& model, const GpuClues& clues) {
+  if (!clues.units || !model.units || !clues.profile.empty() || *clues.units == *model.units) return;
+  if (has_two_dies(model) && *clues.units * 2 == *model.units) return;
+  const std::string count =
+      std::to_string(*clues.units) + (model.vendor == Vendor::nvidia ? " multiprocessors" : " units");
+  // Where the catalogue itself is not sure, or the board is another of that name, a count proves nothing.
+  if (model.confirmed == Confirmed::unconfirmed || is_other_size(model, clues))
+    out.doubt = "it has " + count + " and not the " + std::to_string(*model.units) + " of " + model.key;
+  else out.contradict(count, model, std::to_string(*model.units));
+}
+
+void object_to_device(Objections& out, const GpuModel& model, const GpuClues& clues) {
+  const std::vector<std::string_view> owners = models_of_pci_device(clues.pci_device);
+  if (owners.empty() || contains(owners, model.key)) return;
+  out.contradictions.push_back("PCI device " + std::string(clues.pci_device) + " is " + with_article(owners.front()));
+}
+
+Objections objections(const GpuModel& model, const Name& name, const GpuClues& clues) {
+  Objections out;
+  object_to_architecture(out, model, clues);
+  object_to_memory(out, model, name, clues);
+  object_to_units(out, model, clues);
+  object_to_device(out, model, clues);
   const bool board = model.family == "nv_geforce";
   if (board && clues.default_watts && model.tdp_watts && *clues.default_watts < *model.tdp_watts * k_laptop_power)
-    return "it is delivered with less power than a board of " + model.key + ": a laptop part?";
-  return {};
+    out.doubt = "it is delivered with less power than a board of " + model.key + ": a laptop part?";
+  return out;
 }
 
 struct Candidates {
   std::vector<const GpuModel*> models;
-  bool exact = false;     // found by alias
-  std::string objection;  // against the one looked at last
+  bool exact = false;               // found by alias
+  std::string doubt;                // about the last one that nothing contradicts
+  const GpuModel* named = nullptr;  // of those that are contradicted, the one that is contradicted least
+  std::vector<std::string> contradictions;
 };
 
 Candidates candidates_of(const GpuClues& clues) {
@@ -187,25 +250,47 @@ Candidates candidates_of(const GpuClues& clues) {
   const auto consider = [&](const GpuModel& model, const Name& name, Fit fit) {
     // One of several names, or a form left open, is decided by a count that only this model has.
     if (fit == Fit::words || !one_name) fit = clues.units && model.units ? Fit::sure : Fit::words;
-    std::string against = objection(model, name, clues);
-    if (against.empty() && fit == Fit::words) against = "its name fits " + model.key + " and others";
-    if (against.empty()) out.models.push_back(&model);
-    else out.objection = std::move(against);
+    Objections against = objections(model, name, clues);
+    if (!against.contradictions.empty()) {
+      if (out.named == nullptr || against.contradictions.size() < out.contradictions.size())
+        out.named = &model, out.contradictions = std::move(against.contradictions);
+      return;
+    }
+    if (against.doubt.empty() && fit == Fit::words) against.doubt = "its name fits " + model.key + " and others";
+    if (against.doubt.empty()) out.models.push_back(&model);
+    else out.doubt = std::move(against.doubt);
   };
   for (const RowName& row : rows) {
     if (row.model->vendor != clues.vendor || !contains(row.aliases, words)) continue;
     out.exact = true;
     consider(*row.model, names.front(), Fit::sure);
   }
-  if (out.exact) return out;
-  for (const RowName& row : rows) {
-    if (row.model->vendor != clues.vendor) continue;
-    const auto name = std::ranges::find_if(names, [&](const Name& one) { return fit_of(row.name, one) != Fit::no; });
-    if (name != names.end()) consider(*row.model, *name, fit_of(row.name, *name));
-  }
+  if (!out.exact)
+    for (const RowName& row : rows) {
+      if (row.model->vendor != clues.vendor) continue;
+      const auto name = std::ranges::find_if(names, [&](const Name& one) { return fit_of(row.name, one) != Fit::no; });
+      if (name != names.end()) consider(*row.model, *name, fit_of(row.name, *name));
+    }
+  // A device that is one of several names may be one that the catalogue lacks.
+  if (!one_name && out.named != nullptr && out.doubt.empty()) out.doubt = out.contradictions.front();
+  if (!out.models.empty() || !out.doubt.empty()) out.named = nullptr;
   return out;
 }
 }  // namespace
+
+std::string with_article(std::string_view key) {
+  // Letters that are spelled out ("an H200", "an RTX 4090") sound as their names do, words as they are written.
+  const bool spelled = key.size() < 2 || key[1] < 'a' || key[1] > 'z';
+  const std::string_view vowels = spelled ? "AEFHILMNORSX8" : "AEIO";
+  const bool word = key.starts_with("TITAN") || key.starts_with("GH") || key.starts_with("GB");
+  const bool an = !key.empty() && !word && vowels.find(key.front()) != std::string_view::npos;
+  return (an ? "an " : "a ") + std::string(key);
+}
+
+bool is_same_product(std::string_view a, std::string_view b) {
+  const Name one = name_of(product_of(a)), other = name_of(product_of(b));
+  return one == other && (one.form.empty() || other.form.empty() || one.form == other.form);
+}
 
 bool memory_is_nominal(std::uint64_t bytes, double nominal_gb) {
   const double share = static_cast<double>(bytes) / (nominal_gb * 1e9);
@@ -220,11 +305,18 @@ ModelMatch find_model(const GpuClues& clues) {
     take_shares(match, clues);
     return match;
   }
-  if (candidates.models.size() > 1)
+  if (candidates.models.size() > 1) {
     match.why = "it may be " + candidates.models[0]->key + " or " + candidates.models[1]->key;
-  else if (!candidates.objection.empty()) match.why = candidates.objection;
-  else if (name_of(clues.name).laptop) match.why = "a laptop or low-power part: the catalogue has none of its name";
-  else match.why = "no model of the catalogue has this name";
+  } else if (candidates.named != nullptr) {
+    match.named = candidates.named;
+    match.contradictions = candidates.contradictions;
+    match.why = join(match.contradictions, "; ");
+  } else if (!candidates.doubt.empty()) {
+    match.why = candidates.doubt;
+  } else {
+    match.why = name_of(clues.name).laptop ? "a laptop or low-power part: the catalogue has none of its name"
+                                           : "no model of the catalogue has this name";
+  }
   return match;
 }
 

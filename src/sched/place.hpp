@@ -35,7 +35,7 @@ struct Placement {
 };
 
 // `code` is a stable word: pinned, drained, mismatch, class, region, sensitivity, label, price, query, engine,
-// restore_from, gpu, gpu_memory, gpu_count, cpus, memory, disk, nodes; and, curable by waiting: unreachable, twin, quarantined,
+// restore_from, gpu, gpu_memory, gpu_count, unverified, cpus, memory, disk, nodes; and, curable by waiting: unreachable, twin, quarantined,
 // unhealthy, busy, avoided, query (about what changes by itself).
 struct Rejection {
   HostName host;

@@ -18,6 +18,8 @@ constexpr double k_ratio_max = 2.2;      // between two fractions that should be
 constexpr double k_sustained_low = 0.9;  // a sound device keeps nine tenths of its first rate
 constexpr double k_cap_low = 0.97;       // of the default power limit: below it is a cap
 constexpr std::uint64_t k_foreign_min = 256ull << 20;  // bytes: a display's or a daemon's share is less
+constexpr std::string_view k_power_cap = "sw_power_cap";
+constexpr double k_tools_low = 0.75, k_tools_high = 1.05;  // the driver's size of memory as a part of the tools'
 constexpr std::size_t k_last_max = 9;
 constexpr double k_weight_of_new = 0.2;
 
@@ -46,7 +48,8 @@ std::string cause_of(const Examination& found) {
   if (gpu.power.cap_watts && gpu.power.default_watts && *gpu.power.cap_watts < *gpu.power.default_watts * k_cap_low)
     causes.push_back("power cap " + number(*gpu.power.cap_watts) + " of " + number(*gpu.power.default_watts) + " W");
   if (gpu.throttle)
-    for (const std::string& reason : *gpu.throttle) causes.push_back("throttled: " + reason);
+    for (const std::string& reason : *gpu.throttle)
+      if (reason != k_power_cap) causes.push_back("throttled: " + reason);  // full load meets the cap: that is its use
   if (gpu.heat.now_c && gpu.heat.slowdown_c && *gpu.heat.now_c >= *gpu.heat.slowdown_c)
     causes.push_back("heat: " + std::to_string(*gpu.heat.now_c) + " degrees");
   if (gpu.pcie.width && gpu.pcie.width_max && *gpu.pcie.width < *gpu.pcie.width_max)
@@ -62,7 +65,8 @@ std::string cause_of(const Examination& found) {
 class Examiner {
  public:
   explicit Examiner(const Examination& found) : found_(found), match_(find_model(found.declared)) {
-    if (match_.model == nullptr && !found.declared.model.empty()) match_.model = model_by_key(found.declared.model);
+    if (match_.model == nullptr && match_.contradictions.empty() && !found.declared.model.empty())
+      match_.model = model_by_key(found.declared.model);
   }
 
   GpuVerdict judge() {
@@ -70,13 +74,15 @@ class Examiner {
     if (!found_.unproven.empty()) add(VerdictKind::suspect, "driver", found_.unproven);
     for (const std::string& why : found_.wrong_answers) add(VerdictKind::mismatch, "answer", why);
     for (const std::string& why : found_.wrong_clocks) add(VerdictKind::suspect, "clock", why);
+    look_at_name();
+    if (found_.no_device.empty()) compare_sources();
     look_at_memory();
     look_at_link();
     if (found_.sustained > 0 && found_.sustained < k_sustained_low)
       add(VerdictKind::degraded, "sustained",
           "under load it falls to " + percent(found_.sustained) + " of its first rate");
     if (match_.model == nullptr) {
-      verdict_.notes.push_back("not compared with a model: " + (match_.why.empty() ? "none is declared" : match_.why));
+      look_at_no_model();
     } else {
       look_at_units();
       for (const Reading& reading : found_.readings) look_at(reading);
@@ -98,7 +104,57 @@ class Examiner {
     }
     add(kind, what, std::move(text));
   }
-  std::string model_text() const { return "a " + match_.model->key; }
+  std::string model_text() const { return with_article(match_.model->key); }
+
+  // Two sources say what the device is: its maker's tools, and its driver in the process of the tests. What they say
+  // together is compared with what the name claims.
+  void look_at_name() {
+    const Gpu& told = found_.declared;
+    const bool part = !told.partition.profile.empty();
+    const auto reported = static_cast<std::uint64_t>(found_.memory_reported);
+    const std::string& isa = found_.driver.isa.empty() ? told.arch : found_.driver.isa;
+    const ModelMatch by_driver =
+        find_model(GpuClues{told.vendor, told.name, reported != 0 && !part ? reported : told.memory_bytes,
+                            found_.units && told.vendor == Vendor::nvidia ? found_.units : told.units, isa,
+                            told.power.default_watts, told.partition.profile, found_.driver.pci_device});
+    const ModelMatch& lie = by_driver.contradictions.empty() ? match_ : by_driver;
+    if (lie.contradictions.empty()) {
+      if (match_.model == nullptr) match_ = by_driver;  // the driver knows what the tools do not say
+      return;
+    }
+    add(VerdictKind::mismatch, "name", "named " + told.name + "; " + join(lie.contradictions, "; "));
+    match_ = lie;
+  }
+
+  void compare_sources() {
+    const Gpu& told = found_.declared;
+    const DriverFacts& driver = found_.driver;
+    const auto differ = [&](const char* what, const std::string& tools, const std::string& its_driver) {
+      add(VerdictKind::mismatch, "driver",
+          std::string("the tools say ") + what + " " + tools + ", the driver says " + its_driver);
+    };
+    // OpenCL names, numbers and sizes devices in its own way.
+    if (told.vendor == Vendor::nvidia && told.partition.profile.empty()) {
+      if (!driver.name.empty() && !told.name.empty() && !is_same_product(told.name, driver.name))
+        differ("the name is", told.name, driver.name);
+      if (driver.uuid.starts_with("GPU-") && told.uuid.starts_with("GPU-") && lower(driver.uuid) != lower(told.uuid))
+        differ("the UUID is", told.uuid, driver.uuid);
+    }
+    if (driver.isa.starts_with("sm_") && told.arch.starts_with("sm_") && driver.isa != told.arch)
+      differ("the architecture is", told.arch, driver.isa);
+    if (found_.memory_reported <= 0 || told.memory_bytes == 0 || !told.partition.profile.empty()) return;
+    const double part = found_.memory_reported / static_cast<double>(told.memory_bytes);
+    if (part < k_tools_low || part > k_tools_high)
+      differ("the memory is", format_size(told.memory_bytes),
+             format_size(static_cast<std::uint64_t>(found_.memory_reported)));
+  }
+
+  void look_at_no_model() {
+    const std::string why = "not compared with a model: " + (match_.why.empty() ? "none is declared" : match_.why);
+    const bool declared = found_.declared.vendor != Vendor::other || !found_.declared.uuid.empty();
+    if (declared && match_.contradictions.empty()) add(VerdictKind::unverified, "model", why);
+    else if (match_.contradictions.empty()) verdict_.notes.push_back(why);
+  }
 
   void look_at_units() {
     if (!found_.units || !match_.model->units || match_.compute_share != 1) return;
@@ -206,11 +262,51 @@ class Examiner {
   std::optional<double> gemm_, fp32_, memory_;  // fractions, as parts of the middle of their bands
 };
 
-constexpr Names<VerdictKind, VerdictKind::mismatch> k_verdict_names{"ok", "degraded", "suspect", "mismatch"};
+constexpr Names<VerdictKind, VerdictKind::mismatch> k_verdict_names{"ok", "unverified", "degraded", "suspect",
+                                                                    "mismatch"};
+constexpr std::array k_verdict_figures{VerdictKind::ok, VerdictKind::degraded, VerdictKind::suspect,
+                                       VerdictKind::mismatch, VerdictKind::unverified};
+
+// Findings that no second run can clear: what was said or answered, not how fast something was.
+constexpr std::array<std::string_view, 5> k_certain{"answer", "driver", "name", "model", "units"};
 }  // namespace
 
 std::string_view verdict_name(VerdictKind kind) { return k_verdict_names(kind); }
 std::optional<VerdictKind> parse_verdict(std::string_view name) { return k_verdict_names.find(name); }
+
+double verdict_figure(VerdictKind kind) {
+  return static_cast<double>(std::ranges::find(k_verdict_figures, kind) - k_verdict_figures.begin());
+}
+std::optional<VerdictKind> verdict_of_figure(double figure) {
+  if (!(figure >= 0) || figure >= static_cast<double>(k_verdict_figures.size())) return std::nullopt;
+  return k_verdict_figures[static_cast<std::size_t>(figure)];
+}
+
+namespace {
+bool is_certain(const GpuFinding& finding) { return std::ranges::find(k_certain, finding.what) != k_certain.end(); }
+bool is_doubt(const GpuFinding& finding) { return finding.kind >= VerdictKind::degraded && !is_certain(finding); }
+}  // namespace
+
+bool deserves_another_run(const GpuVerdict& verdict) {
+  return std::ranges::none_of(
+             verdict.findings,
+             [](const GpuFinding& one) { return one.kind == VerdictKind::mismatch && is_certain(one); }) &&
+         std::ranges::any_of(verdict.findings, is_doubt);
+}
+
+GpuVerdict confirmed(const GpuVerdict& first, GpuVerdict second) {
+  for (GpuFinding& finding : second.findings) {
+    if (!is_doubt(finding)) continue;
+    const bool twice = std::ranges::any_of(first.findings, [&](const GpuFinding& before) {
+      return before.what == finding.what && before.kind >= VerdictKind::degraded;
+    });
+    if (!twice) finding.kind = VerdictKind::ok, finding.text += "; another run did not confirm that";
+  }
+  std::ranges::stable_sort(second.findings, std::ranges::greater{}, &GpuFinding::kind);
+  second.kind = second.findings.empty() ? VerdictKind::ok : second.findings.front().kind;
+  if (second.kind != VerdictKind::degraded) second.cause.clear();
+  return second;
+}
 
 VerdictKind judge_fraction(double fraction, const Band& band) {
   if (fraction > band.high) return VerdictKind::suspect;

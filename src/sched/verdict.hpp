@@ -2,9 +2,11 @@
 // Does a GPU do what its model should? Measured figures against the catalogue's, with a band for each kind of test and
 // tool. Pure.
 //
+// A name that its own architecture, memory, units or PCI device contradict is a mismatch, and so is a driver that
+// contradicts the tools. A device of no known model is unverified.
 // fraction = measured / nominal. Inside the band: ok. Below it: degraded, with the cause as far as the host's own tools
 // tell it. Below half of it: mismatch, it is another device. Above it: suspect, for no device is faster than its model:
-// wrong model, faked driver, wrong clock. An unconfirmed row of the catalogue never makes a verdict worse.
+// wrong model, faked driver, wrong clock. An unconfirmed row's figures never make a verdict worse.
 #pragma once
 
 #include <cstdint>
@@ -57,16 +59,20 @@ struct Reading {
 // The band of a test by a tool on a device of that family (GpuModel::family). `model` narrows it where one is given.
 [[nodiscard]] Band band_of(Metric metric, Tool tool, std::string_view family, const GpuModel* model = nullptr);
 
-// In the order of gravity.
-enum class VerdictKind : std::uint8_t { ok, degraded, suspect, mismatch };
+// In the order of gravity. unverified: nothing is wrong, but no model is known that it could be compared with.
+enum class VerdictKind : std::uint8_t { ok, unverified, degraded, suspect, mismatch };
 [[nodiscard]] std::string_view verdict_name(VerdictKind kind);  // "ok"
 [[nodiscard]] std::optional<VerdictKind> parse_verdict(std::string_view name);
+// Numbers that stand for verdicts among a host's figures; they never change their meaning.
+[[nodiscard]] double verdict_figure(VerdictKind kind);
+[[nodiscard]] std::optional<VerdictKind> verdict_of_figure(double figure);
 
 [[nodiscard]] VerdictKind judge_fraction(double fraction, const Band& band);
 
 struct GpuFinding {
   VerdictKind kind = VerdictKind::ok;
-  std::string what;  // machine word: a metric's name, "units", "memory", "answer", "clock", "driver", "ratio", "drift"
+  // machine word: a metric's name, "name", "model", "units", "memory", "answer", "clock", "driver", "ratio", "drift"
+  std::string what;
   std::string text;  // for people: measured, expected, why
   bool operator==(const GpuFinding&) const = default;
 };
@@ -78,9 +84,18 @@ struct GpuVerdict {
   bool operator==(const GpuVerdict&) const = default;
 };
 
+// The driver's own word on a device, in the process that runs the tests. Empty = it does not say.
+struct DriverFacts {
+  std::string name;
+  std::string uuid;
+  std::string isa;         // "sm_90"
+  std::string pci_device;  // "10de:2335", as the kernel has it
+};
+
 // What one test run of a device has found.
 struct Examination {
   Gpu declared;                            // as the inventory has it: model, memory, units, PCIe, power
+  DriverFacts driver;                      //
   std::vector<Reading> readings;           //
   std::optional<std::uint32_t> units;      // as the driver tells it
   double memory_reported = 0;              // bytes, as the driver tells it
@@ -94,6 +109,11 @@ struct Examination {
   std::optional<Gpu> loaded;               // the inventory's view while the device was under load
 };
 [[nodiscard]] GpuVerdict judge(const Examination& examination);
+// Speed is doubted only when two runs doubt it: takes from the second run's verdict what the first run did not find. A
+// doubt that is no figure (an answer, a name, the driver) needs no second run.
+[[nodiscard]] GpuVerdict confirmed(const GpuVerdict& first, GpuVerdict second);
+// Whether a second run could clear a doubt of this verdict.
+[[nodiscard]] bool deserves_another_run(const GpuVerdict& verdict);
 
 // A figure over time. The baseline is an exponentially weighted mean of medians of nine: outliers do not move it.
 struct Trend {

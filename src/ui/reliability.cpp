@@ -53,8 +53,8 @@ std::string bench_drift(const registry::Provider& provider) {
 
 std::string bench_verdict(const registry::Provider& provider) {
   const auto found = figure(provider, "verdict");
-  if (!found || *found < 0 || *found > static_cast<double>(sched::VerdictKind::mismatch)) return {};
-  return std::string(sched::verdict_name(static_cast<sched::VerdictKind>(*found)));
+  const auto verdict = found ? sched::verdict_of_figure(*found) : std::nullopt;
+  return verdict ? std::string(sched::verdict_name(*verdict)) : std::string();
 }
 
 }  // namespace gridctl::ui

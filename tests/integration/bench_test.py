@@ -121,7 +121,7 @@ class Bench(grid.Case):
         report = bench(LIAR, "--json", "--under-load", "5s", laptop=carol).json
         self.assertFalse(report["quick"])
         self.assertGreater(report["gpus"][0]["figures"]["sustained_part"], 0)
-        wrong = {finding["what"] for finding in report["gpus"][0]["findings"] if finding["verdict"] != "ok"}
+        wrong = {finding["what"] for finding in report["gpus"][0]["findings"] if finding["verdict"] not in ("ok", "unverified")}
         self.assertLessEqual(wrong, {"sustained"}, report)  # processors may be needed elsewhere meanwhile
         # What xpu-smi has not told, and the driver has.
         gpu = carol.run("provider", "show", f"h{LIAR}", "--json").json["inventory"]["gpus"][0]
@@ -152,7 +152,7 @@ class Bench(grid.Case):
 
     def test_a_host_that_begins_to_lie_between_jobs_is_caught_and_may_return(self):
         bench(LIAR, "--quick", laptop=bob)
-        self.assertEqual(verdict_of(LIAR, bob), "ok")
+        self.assertEqual(verdict_of(LIAR, bob), "unverified")
         job = bob.submit(on_the_liar("before"))
         job.wait_success()
         # Answers that were right once: the first look records them, the next ones hear them again.

@@ -271,6 +271,10 @@ int cuModuleGetFunction(const Kernel** function, Module* module, const char* nam
   *function = &found->second;
   return 0;
 }
+int cuFuncSetAttribute(const Kernel* function, int attribute, int value) {
+  NEEDS_CONTEXT();
+  return function != nullptr && attribute == 8 && value >= 0 ? 0 : k_invalid_value;
+}
 int cuLaunchKernel(const Kernel* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                    unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream, void** parameters,
                    void** extra) {

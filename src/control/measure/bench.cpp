@@ -120,13 +120,6 @@ Result<std::optional<wire::HealthReport>> look_at_health(BenchConversation& conv
   return reply ? reply->report : std::nullopt;
 }
 
-// What is doubted for its speed alone is looked at twice: a passing load must not brand a host.
-bool deserves_another_look(const GpuBench& bench) {
-  return bench.verdict.kind >= sched::VerdictKind::suspect && !bench.verdict.findings.empty() &&
-         bench.verdict.findings.front().what != "answer" && bench.verdict.findings.front().what != "driver" &&
-         bench.verdict.findings.front().what != "units";
-}
-
 // Keeps what a short look did not measure anew.
 void keep_former(BenchReport& report, const std::optional<BenchReport>& before, bool challenges_only) {
   if (!before || !challenges_only) return;
@@ -255,7 +248,11 @@ Result<BenchReport> bench(const BenchTalk& talk, const Inventory& inventory, con
         std::find(options.gpus.begin(), options.gpus.end(), target.gpu.uuid) == options.gpus.end())
       continue;
     Result<GpuBench> one = bench_device(conversation, target, options, round_trip);
-    if (one && deserves_another_look(*one)) one = bench_device(conversation, target, options, round_trip);
+    if (one && sched::deserves_another_run(one->verdict)) {  // a passing load must not brand a host
+      const sched::GpuVerdict first = one->verdict;
+      one = bench_device(conversation, target, options, round_trip);
+      if (one) one->verdict = sched::confirmed(first, std::move(one->verdict));
+    }
     if (conversation.broken()) return one.error();
     if (!one) {
       report.problems.push_back(sanitize(target.gpu.name) + ": " + one.error().one_line());

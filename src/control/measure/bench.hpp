@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,8 @@ struct BenchReport {
   [[nodiscard]] sched::VerdictKind verdict() const;  // the gravest of the GPUs'
   // Why no job may use it, one line; empty when jobs may.
   [[nodiscard]] std::string mismatch() const;
+  // UUIDs of the GPUs of no known model.
+  [[nodiscard]] std::set<std::string> unverified() const;
   // One line for people: "ok, 2x A100 SXM4 80GB, 3h ago" without the time.
   [[nodiscard]] std::string summary() const;
 };

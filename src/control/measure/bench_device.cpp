@@ -104,6 +104,8 @@ class Examiner {
 
   void learn(const wire::BenchStage& stage) {
     found_.memory_reported = stage.number("memory_bytes");
+    found_.driver = {sanitize(stage.text("name"), 200), stage.text("uuid").substr(0, 64), stage.text("isa").substr(0, 16),
+                     stage.text("pci_device").substr(0, 16)};
     if (stage.number("units") > 0 && stage.text("kind") == "gpu") found_.units = whole(stage, "units");
     if (found_.units) bench_.figures["units"] = *found_.units;
     if (stage.number("memory_bus_bits") > 0) bench_.figures["memory_bus_bits"] = whole(stage, "memory_bus_bits");

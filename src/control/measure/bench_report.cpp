@@ -79,6 +79,16 @@ std::string BenchReport::mismatch() const {
   return "";
 }
 
+std::set<std::string> BenchReport::unverified() const {
+  std::set<std::string> found;
+  for (const GpuBench& gpu : gpus)
+    if (std::ranges::any_of(gpu.verdict.findings, [](const sched::GpuFinding& one) {
+          return one.kind == sched::VerdictKind::unverified;
+        }))
+      found.insert(gpu.gpu.uuid);
+  return found;
+}
+
 std::string BenchReport::summary() const {
   if (gpus.empty()) return "no GPU";
   const auto worst = std::max_element(
@@ -120,13 +130,38 @@ std::map<std::string, double, std::less<>> figures_of(const BenchReport& report)
   if (const auto disk = report.host.find("disk_write_mbs"); disk != report.host.end())
     figures["disk_bw"] = disk->second / 1000;
   figures["verified"] = report.verdict() == sched::VerdictKind::ok ? 1 : 0;
-  figures["verdict"] = static_cast<double>(report.verdict());
+  figures["verdict"] = sched::verdict_figure(report.verdict());
   figures["bench_drift"] = worst_fall;
   return figures;
 }
 
+namespace {
+constexpr double k_ssd_mbs = 350, k_nvme_mbs = 1000;  // no spinning disk reads as fast, no SATA disk as fast as that
+
+// The file system that the benchmark has measured: the one with the agent's home.
+Disk* home_disk(Inventory& inventory) {
+  Disk* found = nullptr;
+  for (Disk& disk : inventory.disks) {
+    const bool above = disk.mount == "/" || inventory.facts.home_path == disk.mount ||
+                       inventory.facts.home_path.starts_with(disk.mount + "/");
+    if (above && (found == nullptr || disk.mount.size() > found->mount.size())) found = &disk;
+  }
+  return found;
+}
+
+// A hypervisor may call an NVMe disk anything; its speed is believed.
+bool is_faster_kind(Disk& disk, const BenchReport& report) {
+  if (disk.kind != DiskKind::unknown && disk.kind != DiskKind::hdd) return false;
+  const auto rate = report.host.find("disk_read_mbs");
+  if (rate == report.host.end() || rate->second < k_ssd_mbs) return false;
+  disk.kind = rate->second < k_nvme_mbs ? DiskKind::ssd : DiskKind::nvme;
+  return true;
+}
+}  // namespace
+
 Measured fill_measured(Inventory& inventory, const BenchReport& report) {
   Measured measured;
+  if (Disk* disk = home_disk(inventory); disk != nullptr && is_faster_kind(*disk, report)) measured[""] = {"disk.kind"};
   for (Gpu& gpu : inventory.gpus)
     for (const GpuBench& bench : report.gpus) {
       if (gpu.uuid.empty() || bench.gpu.uuid != gpu.uuid || bench.verdict.kind == sched::VerdictKind::mismatch)
@@ -167,11 +202,12 @@ Result<void> apply_bench(registry::JobRecords& registry, std::vector<sched::Host
   TRY_ASSIGN(const auto reports, registry.host_reports(std::string(k_kind)));
   for (const registry::HostReport& stored : reports) {
     // Most are fine, and reading them whole would cost more than all the rest of placing.
-    if (stored.body.find("\"mismatch\"") == std::string::npos) continue;
+    if (stored.body.find("\"mismatch\"") == std::string::npos && stored.body.find("\"unverified\"") == std::string::npos)
+      continue;
     const Result<BenchReport> report = parse_bench_report(stored.body);
     if (!report) continue;
     for (sched::HostFacts& host : hosts)
-      if (host.name == stored.provider) host.mismatch = report->mismatch();
+      if (host.name == stored.provider) host.mismatch = report->mismatch(), host.unverified_gpus = report->unverified();
   }
   return {};
 }

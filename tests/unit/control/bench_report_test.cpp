@@ -86,5 +86,24 @@ TEST(BenchReport, IsInTheRegistryUnderTheNamesOfQueries) {
   EXPECT_EQ(figures.at("verified"), 1);
 }
 
+TEST(BenchReport, ADiskIsWhatItsSpeedSays) {
+  const auto kind = [](DiskKind told, double read_mbs) {
+    Inventory inventory;
+    inventory.facts.home_path = "/home/worker/.gridctl";
+    inventory.disks = {{"/data", "ext4", "/dev/vdb", DiskKind::hdd}, {"/", "ext4", "/dev/vda", told}};
+    BenchReport report;
+    report.host["disk_read_mbs"] = read_mbs;
+    const Measured measured = fill_measured(inventory, report);
+    EXPECT_EQ(inventory.disks[0].kind, DiskKind::hdd) << "only the one with our home was measured";
+    EXPECT_EQ(measured.contains(""), inventory.disks[1].kind != told);
+    return inventory.disks[1].kind;
+  };
+  EXPECT_EQ(kind(DiskKind::unknown, 1500), DiskKind::nvme);
+  EXPECT_EQ(kind(DiskKind::hdd, 1500), DiskKind::nvme);
+  EXPECT_EQ(kind(DiskKind::hdd, 480), DiskKind::ssd);
+  EXPECT_EQ(kind(DiskKind::hdd, 180), DiskKind::hdd);
+  EXPECT_EQ(kind(DiskKind::ssd, 1500), DiskKind::ssd) << "the kernel knows that one";
+}
+
 }  // namespace
 }  // namespace gridctl::control

@@ -73,7 +73,7 @@ TEST_F(Bench, MeasuresTheHostAndEachGpu) {
   EXPECT_THAT(report->problems, IsEmpty());
   ASSERT_THAT(report->gpus, SizeIs(1));
   EXPECT_EQ(report->gpus[0].gpu.uuid, "GPU-a");
-  EXPECT_EQ(report->verdict(), sched::VerdictKind::ok) << report->summary();
+  EXPECT_EQ(report->verdict(), sched::VerdictKind::unverified) << report->summary();
   EXPECT_THAT(gpus.tests(), ElementsAre("fill", "gemm", "fma", "rates", "memory", "copies", "sustain"));
   EXPECT_THAT(lines, ElementsAre("processors, memory and disk", "Test GPU: memory is filled and hashed",
                                  "Test GPU: matrices", "Test GPU: fp32", "Test GPU: peak rates",
@@ -160,7 +160,7 @@ TEST_F(Bench, EndsWhenTheHostFallsSilent) {
 
 TEST_F(Bench, PassesOverFramesThatNobodyWaitsFor) {
   gpus.noise = true;
-  EXPECT_EQ(only().verdict.kind, sched::VerdictKind::ok);
+  EXPECT_EQ(only().verdict.kind, sched::VerdictKind::unverified);
 }
 
 TEST_F(Bench, TestsTheGpusThatWereAskedFor) {
@@ -223,7 +223,7 @@ TEST_F(Bench, CallsAGpuThatHasBecomeSlowerDegraded) {
   EXPECT_THAT(slow.verdict.findings.front().text, HasSubstr("memory_read_gbs has fallen by 21 %"));
   gpus.rates["memory"]["read_gbs"] = 3800;
   before.gpus[0].trends["memory_read_gbs"] = {{4000, 3800, 3800}, 4000};
-  EXPECT_EQ(only(before).verdict.kind, sched::VerdictKind::ok) << "a twentieth is noise";
+  EXPECT_EQ(only(before).verdict.kind, sched::VerdictKind::unverified) << "a twentieth is noise";
 }
 
 TEST_F(Bench, CountsWhatOthersHoldOfAGpu) {
@@ -240,28 +240,28 @@ TEST_F(Bench, CountsWhatOthersHoldOfAGpu) {
   seen.memory_used = 1ull << 30;
   EXPECT_EQ(verdict(seen), mismatch) << "as much as a driver may use";
   seen.memory_used = 3'900'000'000;
-  EXPECT_EQ(verdict(seen), ok);
+  EXPECT_EQ(verdict(seen), unverified);
   seen.partitioned = true;
   EXPECT_EQ(verdict(seen), mismatch) << "they may sit on any part";
   seen.partitioned = false;
   seen.processes.emplace();
   EXPECT_EQ(verdict(seen), mismatch) << "the tools see no process";
   seen.processes = {{1, "game", 1'800'000'000}, {2, "other", 2'100'000'000}};
-  EXPECT_EQ(verdict(seen), ok);
+  EXPECT_EQ(verdict(seen), unverified);
   (*seen.processes)[0].draws = true;
   EXPECT_EQ(verdict(seen), degraded) << "a desktop's part is not counted";
   (*seen.processes)[0].draws = false;
   (*seen.processes)[0].owner = wire::ProcessOwner::leased;
   EXPECT_EQ(verdict(seen), degraded) << "a lease is known";
   (*seen.processes)[0].owner = wire::ProcessOwner::leftover;
-  EXPECT_EQ(verdict(seen), ok);
+  EXPECT_EQ(verdict(seen), unverified);
   seen.uuid = "GPU-b";
   EXPECT_EQ(verdict(seen), mismatch) << "of another GPU";
   seen.uuid = "";
   seen.pci = "0000:3b:00.0";
   EXPECT_EQ(verdict(seen), mismatch);
   inventory.gpus[0].pci = "00000000:3B:00.0";
-  EXPECT_EQ(verdict(seen), ok) << "by its address";
+  EXPECT_EQ(verdict(seen), unverified) << "by its address";
 }
 
 TEST(BenchTargets, AreTheDevicesThatTheDriverShows) {

@@ -169,5 +169,83 @@ TEST_F(PartsTest, TellsMachinesFromVirtualOnesAndContainers) {
   EXPECT_EQ(kind("QEMU", "Standard PC", "fpu"), "QEMU Standard PC | docker");
 }
 
+// Images for virtual machines are often made from container images, and keep their marks.
+TEST_F(PartsTest, AContainersMarkInAMachineOfItsOwnIsNone) {
+  const auto kind = [&] {
+    Inventory inventory;
+    add_platform(files(), inventory);
+    return inventory.virtualization;
+  };
+  const auto link = [&](const char* name, const char* target) {
+    std::filesystem::create_directories(root() / "proc/self/ns");
+    std::filesystem::remove(root() / "proc/self/ns" / name);
+    std::filesystem::create_symlink(target, root() / "proc/self/ns" / name);
+  };
+  const auto in_first_namespaces = [&](bool first) {
+    link("pid", first ? "pid:[4026531836]" : "pid:[4026532511]");
+    link("uts", "uts:[4026531838]");
+    link("ipc", "ipc:[4026531839]");
+  };
+  file("/.dockerenv", "");
+  file("/proc/cpuinfo", "flags : fpu hypervisor\n");
+  file("/sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc kvm-clock \n");
+  file("/proc/sys/kernel/osrelease", "6.18.44-fc-v657-gpu\n");
+  in_first_namespaces(false);
+  EXPECT_EQ(kind(), "docker");
+  in_first_namespaces(true);
+  EXPECT_EQ(kind(), "firecracker");
+  file("/proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");
+  EXPECT_EQ(kind(), "kvm");
+  file("/proc/sys/kernel/osrelease", "5.15.153.1-microsoft-standard-WSL2\n");
+  EXPECT_EQ(kind(), "wsl");
+  in_first_namespaces(false);
+  EXPECT_EQ(kind(), "docker") << "Docker Desktop";
+  file("/proc/version", "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n");
+  EXPECT_EQ(kind(), "gvisor");
+  file("/proc/version", "Linux version 6.1.0\n");
+  std::filesystem::remove(root() / ".dockerenv");
+  file("/dev/lxd/sock", "");
+  EXPECT_EQ(kind(), "lxc");
+}
+
+TEST_F(PartsTest, FindsAToolkitWithoutItsVersionFiles) {
+  const auto found = [&] {
+    Inventory inventory;
+    add_software(files(), {}, "", inventory);
+    return inventory.software.cuda_toolkit;
+  };
+  EXPECT_EQ(found(), "");
+  file("/usr/include/cuda_runtime_api.h", "#define CUDART_VERSION  11080\n");
+  EXPECT_EQ(found(), "11.8") << "a distribution's package";
+  std::filesystem::create_directories(root() / "usr/local/cuda-13.0/include");
+  std::filesystem::create_directory_symlink("cuda-13.0", root() / "usr/local/cuda");
+  EXPECT_EQ(found(), "13.0") << "by the name of its folder";
+  file("/usr/local/cuda-13.0/include/cuda_runtime_api.h", "/** */\n#define CUDART_VERSION  13020\n");
+  EXPECT_EQ(found(), "13.2");
+}
+
+TEST_F(PartsTest, AHypervisorsDiskIsNotCalledRotational) {
+  const auto disk = [&](const std::string& name, const std::string& vendor) {
+    file("/sys/devices/block/" + name + "/queue/rotational", "1\n");
+    if (!vendor.empty()) file("/sys/devices/block/" + name + "/device/vendor", vendor + "\n");
+    std::filesystem::create_directories(root() / "sys/dev/block");
+    std::filesystem::remove(root() / "sys/dev/block/8:0");
+    std::filesystem::create_symlink("../../devices/block/" + name, root() / "sys/dev/block/8:0");
+    return block_kind(files(), "8:0", "");
+  };
+  EXPECT_EQ(disk("vda", ""), DiskKind::unknown);
+  EXPECT_EQ(disk("xvda", ""), DiskKind::unknown);
+  EXPECT_EQ(disk("sda", "QEMU"), DiskKind::unknown);
+  EXPECT_EQ(disk("sdb", "Msft"), DiskKind::unknown);
+  EXPECT_EQ(disk("sdc", "ATA"), DiskKind::hdd);
+}
+
+TEST_F(PartsTest, WhatIsMountedOverAnotherHidesIt) {
+  const auto mounts = parse_mounts("1 0 254:0 / / rw - ext4 /dev/vda rw\n2 1 0:30 / /dev/shm rw - tmpfs tmpfs rw\n"
+                                   "3 1 0:31 / /dev/shm rw - tmpfs tmpfs rw\n");
+  ASSERT_EQ(mounts.size(), 2u);
+  EXPECT_EQ(mounts[1].device, "0:31");
+}
+
 }  // namespace
 }  // namespace gridctl::probe

@@ -204,8 +204,9 @@ TEST(Verdict, ADeviceDeclaredAsAnotherModelIsFlaggedInNineOfTen) {
 }
 
 TEST(Verdict, AnUnconfirmedRowFailsNoHost) {
-  Examination found = sound(model("RTX 4090"));
-  found.declared = gpu_of(model("H20"));
+  Examination found = sound(model("H100 PCIe 80GB"));
+  found.declared = gpu_of(model("H800 SXM"));
+  found.declared.units.reset();
   found.memory_hashed = 0;
   const GpuVerdict verdict = judge(found);
   EXPECT_EQ(verdict_name(verdict.kind), "ok");
@@ -316,8 +317,13 @@ TEST(Verdict, ADeviceOfNoModelIsOkAndSaysThatItWasNotCompared) {
 }
 
 TEST(Verdict, NamesCanBeReadBack) {
-  for (const VerdictKind kind : {VerdictKind::ok, VerdictKind::degraded, VerdictKind::suspect, VerdictKind::mismatch})
+  for (const VerdictKind kind : {VerdictKind::ok, VerdictKind::unverified, VerdictKind::degraded, VerdictKind::suspect,
+                                 VerdictKind::mismatch}) {
     EXPECT_EQ(parse_verdict(verdict_name(kind)), kind);
+    EXPECT_EQ(verdict_of_figure(verdict_figure(kind)), kind);
+  }
+  EXPECT_EQ(verdict_figure(VerdictKind::mismatch), 3) << "states of earlier versions hold that number";
+  EXPECT_EQ(verdict_of_figure(5), std::nullopt);
   EXPECT_EQ(parse_verdict("fine"), std::nullopt);
 }
 
