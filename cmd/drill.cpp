@@ -31,13 +31,16 @@ Result<std::optional<std::string>> drill_warning(registry::Registry& registry, c
                                                  const sched::Decision& decision,
                                                  const std::vector<sched::HostFacts>& hosts) {
   std::optional<std::string> none;
-  if (spec.checkpoint.interval == job::CheckpointPolicy::Interval::off) return none;
   if (spec.max_duration && *spec.max_duration < k_long_job) return none;
   if (!decision.placement) return none;
   const auto host = std::ranges::find(hosts, decision.placement->host, &sched::HostFacts::name);
   const bool own =
       host == hosts.end() || (host->price_per_hour == 0 && host->host_class != "market" && host->host_class != "cloud");
   if (own) return none;
+  if (spec.checkpoint.interval == job::CheckpointPolicy::Interval::off)
+    return std::optional{"job " + spec.name + " takes no checkpoints (checkpoint.interval: off), and " +
+                         decision.placement->host.value +
+                         " may be taken away at any time: the job would start over from its beginning"};
   TRY_ASSIGN(const std::optional<registry::Drill> drill, registry.drill(spec.name));
   const std::string command = "`gridctl job drill` shows whether it resumes on another host";
   if (!drill) return std::optional{"job " + spec.name + " was never drilled; " + command};

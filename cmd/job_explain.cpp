@@ -113,6 +113,10 @@ Result<int> run(Context& context, const Parsed& parsed) {
   context.print_line(sanitize(head));
   for (const std::string& line : sched::explain(outline)) context.print_line("  " + sanitize(line));
   for (const std::string& line : lines) context.print_line("  " + sanitize(line));
+  if (const auto* waiting = std::get_if<job::Waiting>(&job.machine.phase);
+      waiting != nullptr && waiting->until && *waiting->until > context.now())
+    context.print_line("  the next attempt starts at " + format_rfc3339(*waiting->until) +
+                       " at the earliest: each try after a failure comes later");
   for (const job::Avoided& avoided : job.machine.avoided)
     context.print_line("  stays away from " + avoided.host.value + ": " + sanitize(avoided.reason));
   return 0;

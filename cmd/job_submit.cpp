@@ -9,6 +9,7 @@
 #include "cmd/follow.hpp"
 #include "cmd/job_plan.hpp"
 #include "cmd/json_text.hpp"
+#include "cmd/measure_first.hpp"
 #include "cmd/outcome.hpp"
 #include "cmd/provider_facts.hpp"
 #include "cmd/submission.hpp"
@@ -265,7 +266,15 @@ Result<int> run(Context& context, const Parsed& parsed) {
   }
   TRY_ASSIGN(const std::optional<std::string> planned, plan_training(job.spec, hosts, links, runs));
   if (planned) context.note(*planned);
-  TRY_ASSIGN(const SubmitPreview prospect, prospect_of(known, job.spec, hosts, context.now()));
+  TRY_ASSIGN(SubmitPreview prospect, prospect_of(known, job.spec, hosts, context.now()));
+  if (prospect.gang && !prospect.impossible && !parsed.has("dry-run")) {
+    std::set<std::string> among = hosts_to_measure(*prospect.gang, prospect.wish, prospect.decision);
+    if (!among.empty()) {
+      TRY_ASSIGN(registry::Registry writable, context.open());
+      measure_between(context, writable, std::move(among));
+      TRY_ASSIGN(prospect, prospect_of(known, job.spec, hosts, context.now()));
+    }
+  }
   if (const std::string doubt = deadline_doubt(job.spec, prospect.decision, context.now()); !doubt.empty())
     context.note("warning: " + sanitize(doubt));
   if (parsed.has("dry-run")) return dry_run(context, known, job.spec, prospect);
@@ -273,6 +282,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
   const sched::Decision& decision = prospect.decision;
   TRY_ASSIGN(const std::optional<std::string> warning, drill_warning(known, job.spec, decision, hosts));
   if (warning) context.note("warning: " + sanitize(*warning));
+  if (prospect.gang)
+    if (const std::string doubt = clear_text_warning(*prospect.gang, hosts); !doubt.empty())
+      context.note("warning: " + sanitize(doubt));
   TRY(warn_of_copies(context, known, job.spec));
   if (job.spec.twins > 1)
     for (const std::string& line : sched::explain(prospect.twins, job.spec, decision)) context.note(sanitize(line));

@@ -7,6 +7,7 @@
 #include "control/fleet/health.hpp"
 #include "control/fleet/host_facts.hpp"
 #include "control/measure/bench.hpp"
+#include "control/measure/network_record.hpp"
 
 namespace gridctl::cmd {
 
@@ -34,6 +35,7 @@ Result<void> read_hosts(registry::Registry& registry, WallTime now, std::vector<
   TRY_ASSIGN(const std::vector<registry::Provider> providers, registry.providers());
   for (const registry::Provider& provider : providers) hosts.push_back(control::facts_of(provider));
   TRY(control::apply_bench(registry, hosts));
+  TRY(control::apply_countries(registry, hosts));
   TRY_ASSIGN(auto links, control::link_figures(registry));
   for (sched::HostFacts& host : hosts) host.figures.merge(links[host.name.value]);
   TRY(apply_standings(registry, hosts, now));

@@ -101,10 +101,25 @@ def load(model, optimizer=None, scheduler=None):
     return state["step"]
 
 
+_began, _busy = time.monotonic(), None
+
+
+def computed():
+    """Call it in each step before the ranks wait for each other (before loss.backward()): it shows which rank is slow."""
+    global _busy
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    _busy = time.monotonic() - _began
+
+
 def progress(step, **numbers):
-    """One line of $GRIDCTL_METRICS: gridctl sees by it that the job gets on, and which rank is slow."""
+    """Writes one line of $GRIDCTL_METRICS: gridctl sees that the job makes progress, and which rank is slow."""
     import json
 
+    global _began, _busy
+    if _busy is not None:
+        numbers.setdefault("step_s", round(_busy, 6))
+    _began, _busy = time.monotonic(), None
     path = os.environ.get("GRIDCTL_METRICS")
     if path:
         with open(path, "a") as file:

@@ -116,7 +116,8 @@ std::vector<std::string> container_arguments(EngineKind kind, const wire::Attemp
   if (!spec.root_writable) add({"--read-only", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777,size=25%"});
   if (!spec.root_writable || kind == EngineKind::docker) add({"--cap-drop", "all"});
   add({"--user", std::to_string(user.uid) + ":" + std::to_string(user.gid)});  // whatever USER the image names
-  if (kind == EngineKind::podman) add({"--image-volume", "ignore"});
+  // Nothing stays on the host, and a volume of the image can be written to where the root cannot.
+  if (kind == EngineKind::podman) add({"--image-volume", spec.root_writable ? "ignore" : "tmpfs"});
   if (spec.memory_bytes > 0) {
     const std::string memory = std::to_string(spec.memory_bytes);
     add({"--memory", memory, "--memory-swap", memory, "--shm-size",

@@ -57,6 +57,7 @@ class Preparation {
     if (spec_.restore) doing("restore");
     TRY(restore());
     if (spec_.image_archive && container()) TRY(unpack_image());
+    if (spec_.engine == EngineKind::podman && spec_.root_writable) TRY(give_own_tmp());
     return std::move(prepared_);
   }
 
@@ -165,6 +166,7 @@ class Preparation {
       TRY(os::remove_tree(folder));
       TRY(fill_checkpoint(folder).context("while restoring " + sanitize(spec_.restore_name)));
     }
+    if (spec_.checkpoint_late && !spec_.restore && view_.checkpoint_base == attempt_.work()) return {};
     TRY_ASSIGN(const os::Fd made, open_checkpoint_directory(view_, true));
     if (!elsewhere) {
       if (container() && view_.checkpoint_base == attempt_.path)
@@ -194,6 +196,20 @@ class Preparation {
     TRY_ASSIGN(const auto names, os::list_directory(folder));
     if (names.size() != 1) return make_error(Code::refused, "the image archive's tree does not hold exactly one file");
     prepared_.image_archive = folder / names[0];
+    return {};
+  }
+
+  // An image in a store that users share belongs to users whom a rootless container does not know: nobody can make a
+  // file in its /tmp. The job gets a folder of its own there, on the host's disk.
+  Result<void> give_own_tmp() {
+    const Path tmp("/tmp");
+    for (const wire::TreeRef& mount : spec_.mounts)
+      if (Path(mount.target).lexically_normal() == tmp) return {};
+    const Path folder = attempt_.home() / ".tmp";
+    TRY(os::make_directories(folder));
+    if (::chmod(folder.c_str(), 01777) != 0)
+      return errno_error(errno, "cannot open " + folder.string() + " to all users");
+    prepared_.binds.push_back({folder, tmp.string(), false});
     return {};
   }
 

@@ -3,8 +3,8 @@
 // their log lines and by checkpoints. Pure: values in, a word out; time comes with the events.
 //
 // Ranks of a synchronous job step together, so the time between two steps is the same for all, whoever is slow. What
-// tells is how long each computes before it waits for the others (`busy`); where ranks do not tell that, the moment at
-// which each reaches its step: the slow one is always last.
+// tells is how long each computes before it waits for the others (`busy`). Where ranks do not say that, RankPace
+// compares the moments of steps; the controller reads those too seldom, and judges only ranks that say it.
 #pragma once
 
 #include <cstdint>

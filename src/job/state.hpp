@@ -22,6 +22,8 @@
 #include "base/inventory.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "job/last_words.hpp"
+#include "job/setback.hpp"
 #include "job/spec.hpp"
 
 namespace gridctl::job {
@@ -60,6 +62,7 @@ struct End {
   int rank = 0;                  // of the member that ended so
   std::string last{};            // the gist of what it said last; see gist_of
   std::optional<WallTime> at{};  // when, as far as the host told
+  LastWords said{};              // what its last words mean
   bool operator==(const End&) const = default;
   [[nodiscard]] bool success() const { return kind == EndKind::exited && exit_code == 0; }
 };
@@ -114,6 +117,8 @@ struct Waiting {       // for a host
   Duration backoff{};  // wait so long before asking the scheduler (again)
   std::string why;     // machine word: "submitted", "no_provider_fits", "host_lost", …
   std::string detail;
+  bool for_room = false;            // a resource was taken a moment ago: asked again as soon as something is free
+  std::optional<WallTime> until{};  // the stamp at which the backoff ends, for people
   bool operator==(const Waiting&) const = default;
 };
 struct Launching {  // intent committed
@@ -230,7 +235,9 @@ struct State {
   std::optional<Expected> expected;  // when it was placed first, if its work was known then
   std::vector<CheckpointSeq> suspects{};  // its program failed from them, again and again; never restored by themselves
   CheckpointSeq proven{};                 // the newest that it was restored from and saved something newer
+  std::vector<Setback> setbacks{};        // what failed again and again, and how long its hosts are left alone
   int gone_back = 0;                      // how often to an earlier checkpoint, since one was saved: the last suspects
+  bool late_directory = false;            // the program makes its checkpoint directory itself
   SavedList saved{};
   bool operator==(const State&) const = default;
 
@@ -255,17 +262,20 @@ struct Placed {
 struct NotPlaced {
   bool could_ever_fit = true;
   std::string summary;
+  bool held = false;  // it must not start now, wherever it fits
 };
 // Why a launch did not succeed. `host_max_epoch` is set when the host knows a higher epoch than ours.
 struct LaunchFailed {
   Epoch epoch;
   std::string detail;
   bool host_fault = true;
-  Epoch host_max_epoch;
+  Epoch host_max_epoch{};
   EndKind kind = EndKind::start_failed;  // disk_full; or absent: what the host said could not be understood
   bool refused = false;                  // by the host, for a reason that may pass
   int rank = 0;
   bool damaged = false;  // the checkpoint that it begins from is damaged here, and no copy replaces it
+  bool busy = false;     // by the host: a resource was taken a moment ago
+  bool hopeless = false;  // no host can cure it: what the job needs from this machine is missing or damaged
 };
 // A member of a gang is ready: its files are there, and its host would start it.
 struct MemberPrepared {
@@ -314,6 +324,8 @@ struct Collected {
   std::string problem;
   int rank = 0;
   std::string last{};  // the gist of its last lines, when it failed
+  LastWords said{};    // what they mean
+  bool makes_directory = false;  // it failed because its checkpoint directory was there already
 };                     // problem: empty when everything was fetched
 struct CheckpointCommitted {
   Epoch epoch;

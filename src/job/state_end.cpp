@@ -26,6 +26,17 @@ bool is_outside_signal(int signal) {
   return signal == SIGKILL || signal == SIGTERM || signal == SIGHUP || signal == SIGINT;
 }
 
+// How often in a row an end that may be the program's own doing is put down to its host. A run of this length is long:
+// starting it again costs little beside it.
+constexpr int k_forgiven = 2, k_forgiven_when_long = 9;
+constexpr Duration k_long_run = std::chrono::minutes{10};
+constexpr Duration k_short_run = std::chrono::minutes{1};  // what is saved within this time is no sign of progress
+
+// Nobody outside is known to have sent it. An engine's container tells a SIGKILL as vanished.
+bool is_unexplained_kill(const End& end) {
+  return (end.kind == EndKind::signalled || end.kind == EndKind::vanished) && is_outside_signal(end.signal);
+}
+
 // Where the member ran that was the cause.
 const HostName& culprit(const Attempt& attempt, const End& end) {
   const Member* member = attempt.member(end.rank);
@@ -61,6 +72,7 @@ End end_by_order(const Attempt& attempt, const std::optional<End>& cause) {
 std::string never_works(const End& end) {
   if (end.kind == EndKind::exited && end.exit_code == k_not_found) return "the shell did not find a command";
   if (end.kind == EndKind::exited && end.exit_code == k_not_executable) return "the shell could not run a command";
+  if (end.said.advice == Advice::stop) return "another attempt would end in the same way";
   return end.kind == EndKind::exited && end.detail == k_setup_failed ? "setup would fail again" : "";
 }
 
@@ -85,7 +97,8 @@ std::string in_words(const End& end) {
     case EndKind::hung: text = "it hung"; break;
     case EndKind::not_started: text = "it was not started"; break;
   }
-  return end.detail.empty() ? text : text + ": " + end.detail;
+  if (!end.detail.empty()) text += ": " + end.detail;
+  return end.said.advice == Advice::none ? text : text + "; " + in_words(end.said);
 }
 
 void Stepper::count_lost_work(const Attempt& attempt) {
@@ -194,7 +207,11 @@ void Stepper::operator()(const Collected& event) {
   Member* member = collecting->attempt.member(event.rank);
   if (member == nullptr || member->part == Part::collected) return;
   member->part = Part::collected;
-  if (event.rank == collecting->end.rank) collecting->end.last = event.last;
+  if (event.rank == collecting->end.rank) {
+    collecting->end.last = event.last;
+    collecting->end.said = event.said;
+    s().late_directory = s().late_directory || event.makes_directory;
+  }
   if (!event.problem.empty()) record("collect_incomplete", event.problem, event.epoch, member->host);
   if (!collecting->attempt.all(Part::collected)) return;
   const Collecting copy = *collecting;
@@ -237,13 +254,29 @@ void Stepper::finish(const Attempt& attempt, const End& end, const std::string& 
     wait("restart_requested", in_words(end) + " asks for a restart (recovery.on_exit.restart)");
   } else if (end.kind == EndKind::oom) {
     done(JobState::failed, std::nullopt, "oom", in_words(end) + "; ask for more with resources.memory");
-  } else if (end.kind == EndKind::exited || (end.kind == EndKind::signalled && !is_outside_signal(end.signal))) {
-    charge(attempt, end);
   } else if (end.kind == EndKind::hung) {
     begin_anew(attempt, end);
+  } else if (end.kind == EndKind::exited || end.kind == EndKind::signalled || is_unexplained_kill(end)) {
+    if (is_forgiven(attempt, end)) return retry_elsewhere(attempt, end);
+    charge(attempt, end);
   } else {
     retry_elsewhere(attempt, end);
   }
+}
+
+// A signal may come from an operator, and words may be right about the host. But a program that kills itself, or says
+// so on each host, must not begin for ever: after some times in a row without progress it is charged.
+bool Stepper::is_forgiven(const Attempt& attempt, const End& end) {
+  const bool blames_others = end.said.advice == Advice::restart || end.said.advice == Advice::blame_host;
+  if (!blames_others && !is_unexplained_kill(end)) return false;
+  const Cause cause = blames_others ? Cause::words : Cause::killed;
+  const WallTime ended = ended_at(attempt), began = attempt.started_at.value_or(ended);
+  const Duration ran = std::chrono::milliseconds{ended.ms - began.ms};
+  // A checkpoint of the end itself shows no progress: the next attempt may end in the same way.
+  const bool got_on = ran >= k_short_run && attempt.last_saved_at && *attempt.last_saved_at < ended;
+  if (got_on) forget_setback(s().setbacks, {}, cause);
+  return note_setback(s().setbacks, {}, cause, in_words(end), at_) <=
+         (ran >= k_long_run ? k_forgiven_when_long : k_forgiven);
 }
 
 // Nobody can tell which of its hosts is to blame, if any: it may get the same ones again. A program that always hangs
@@ -318,7 +351,9 @@ void Stepper::retry_elsewhere(const Attempt& attempt, const End& end) {
   const HostName host = culprit(attempt, end);
   const bool barren = !attempt.last_saved_at && s().restarts_in_row + 1 >= k_barren_max;
   const bool image = end.kind == EndKind::image_failed;
-  if (end.kind == EndKind::start_failed || end.kind == EndKind::disk_full || image) avoid(host, in_words(end));
+  if (end.kind == EndKind::start_failed || end.kind == EndKind::disk_full || image ||
+      end.said.advice == Advice::blame_host)
+    avoid(host, in_words(end));
   else if (barren) avoid(host, "attempts end there before they have saved anything: " + in_words(end));
   if (end.kind == EndKind::start_failed && ++s().start_failures_in_row >= start_failures_max(attempt))
     return done(JobState::failed, std::nullopt, "start_failed",

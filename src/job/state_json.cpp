@@ -28,10 +28,22 @@ bool begin_phase(Phase& phase, std::string_view name) {
 }  // namespace
 
 template <class R>
+void fields(R& r, Of<R, LastWords>& m) {
+  r.word_or("advice", m.advice, advice_name, scan(advice_name, Advice::blame_host), Advice::none);
+  r("cause", m.cause)("line", m.line);
+}
+
+template <class R>
+void fields(R& r, Of<R, Setback>& m) {
+  r("host", m.host).word_or("cause", m.cause, cause_name, scan(cause_name, Cause::words), Cause::unreached);
+  r("in_row", m.in_row)("until", m.until)("detail", m.detail);
+}
+
+template <class R>
 void fields(R& r, Of<R, End>& m) {
   r.word("kind", m.kind, end_kind_name, scan(end_kind_name, EndKind::not_started));
   r("exit_code", m.exit_code)("signal", m.signal)("detail", m.detail).added("rank", m.rank).added("last", m.last);
-  r.null_or("at", m.at);
+  r.null_or("at", m.at).unless("said", m.said, LastWords{});
 }
 
 template <class R>
@@ -57,7 +69,7 @@ void fields(R& r, Of<R, Move>& m) {
 
 template <class R>
 void fields(R& r, Of<R, Waiting>& m) {
-  r("backoff_ns", m.backoff)("why", m.why)("detail", m.detail);
+  r("backoff_ns", m.backoff)("why", m.why)("detail", m.detail).added("for_room", m.for_room).maybe("until", m.until);
 }
 
 template <class R>
@@ -130,6 +142,7 @@ void fields(R& r, Of<R, State>& m) {
   r.added("limit", m.limit).added("limit_text", m.limit_text).added("failures_max", m.failures_max);
   r.added("late", m.late).added("overtaken", m.overtaken).maybe("expected", m.expected);
   r.added("suspects", m.suspects).added("proven", m.proven).added("gone_back", m.gone_back);
+  r.added("setbacks", m.setbacks).added("late_directory", m.late_directory);
 }
 
 std::string to_json(const State& state) { return write_record(state); }

@@ -12,8 +12,7 @@ namespace gridctl::job {
 
 namespace {
 
-constexpr Duration k_backoff_max = std::chrono::seconds{60};  // a flapping grid is retried at most once a minute
-constexpr Duration k_remote_retry = std::chrono::seconds{5};   // until the scheduler is asked again when nothing fits
+constexpr Duration k_place_retry = std::chrono::seconds{5};   // until the scheduler is asked again when nothing fits
 constexpr std::size_t k_doing_max = 16;                       // bytes of a host's word for what it does
 // No job comes near it in earnest; and a host that lies up to here leaves room for all epochs to come.
 constexpr Epoch k_epoch_believed_max{std::uint64_t{1} << 40};
@@ -76,12 +75,14 @@ void Stepper::avoid(const HostName& host, std::string reason) {
   s().avoided.push_back({host, std::move(reason)});
 }
 
-void Stepper::wait(std::string why, std::string detail) {
-  Duration backoff = Duration::zero();  // the first restart is immediate
-  if (s().restarts_in_row > 0) backoff = std::chrono::seconds{1} * (1ll << std::min(s().restarts_in_row - 1, 6));
+void Stepper::wait(std::string why, std::string detail, bool for_room) {
   ++s().restarts_in_row;
+  const Duration backoff = rest_after(std::max(s().restarts_in_row, streak_anywhere(s().setbacks)));
   explain(why, detail);
-  s().phase = Waiting{std::min(backoff, k_backoff_max), std::move(why), std::move(detail)};
+  std::optional<WallTime> until;
+  if (backoff > Duration{})
+    until = WallTime{at_.ms + std::chrono::duration_cast<std::chrono::milliseconds>(backoff).count()};
+  s().phase = Waiting{backoff, std::move(why), std::move(detail), for_room, until};
 }
 
 void Stepper::done(JobState state, std::optional<int> exit_code, std::string reason, std::string text) {
@@ -118,10 +119,10 @@ void Stepper::operator()(const Placed& event) {
 void Stepper::operator()(const NotPlaced& event) {
   Waiting* waiting = phase<Waiting>();
   if (waiting == nullptr) return;
-  const std::string why = event.could_ever_fit ? "waiting_for_provider" : "no_provider_fits";
+  const std::string why = event.held ? "held" : event.could_ever_fit ? "waiting_for_provider" : "no_provider_fits";
   if (s().reason_text != event.summary) record(why, event.summary);
   explain(why, event.summary);
-  *waiting = Waiting{k_remote_retry, why, event.summary};
+  *waiting = Waiting{k_place_retry, why, event.summary};
 }
 
 void Stepper::operator()(const LaunchFailed& event) {
@@ -140,6 +141,12 @@ void Stepper::operator()(const LaunchFailed& event) {
     s().epoch = event.host_max_epoch;
   }
   const End end{event.kind, -1, 0, event.detail, event.rank};
+  if (!event.busy && !event.damaged && !event.hopeless)
+    note_setback(s().setbacks, host,
+                 event.host_fault ? Cause::host
+                 : event.refused  ? Cause::refused
+                                  : Cause::unreached,
+                 event.detail, at_);
   if (event.host_fault) {
     if (event.kind == EndKind::absent) avoid(host, event.detail);
     return others_may_run ? not_joined(*member, end) : finish(Attempt{*attempt}, end, "");
@@ -152,8 +159,10 @@ void Stepper::operator()(const LaunchFailed& event) {
   if (others_may_run) return not_joined(*member, End{EndKind::not_started, -1, 0, event.detail, event.rank});
   row(*attempt, "failed", "not_started", &end);
   clean_up(Attempt{*attempt});
+  if (event.hopeless)
+    return done(JobState::failed, std::nullopt, "inputs_lost", "no host can start it: " + event.detail);
   // What is damaged is no better when other room is free: it is tried again ever more seldom.
-  wait(event.damaged ? "checkpoint_damaged" : "not_started", event.detail);
+  wait(event.damaged ? "checkpoint_damaged" : "not_started", event.detail, event.busy);
 }
 
 // What is damaged stays so: the next attempt begins from the checkpoint before, if there is one.
@@ -237,6 +246,7 @@ void Stepper::operator()(const PayloadStarted& event) {
   attempt->started_at = std::max(told, launching->placed_at);
   s().recovering = false;
   s().start_failures_in_row = 0;
+  for (const Member& one : attempt->members) forget_setbacks(s().setbacks, one.host);
   record("attempt_started",
          "attempt " + std::to_string(attempt->number.value) + " runs on " + attempt->where() + ", " +
              format_duration(between(launching->placed_at, at_)) + " after it was placed" + took(*launching, at_),
@@ -328,6 +338,7 @@ void Stepper::operator()(const ResumeRequested& event) {
   State& state = s();
   state.failures.clear();
   state.avoided.clear();
+  state.setbacks.clear();
   state.cancel.reset();
   state.limit.clear();
   state.limit_text.clear();
@@ -369,6 +380,7 @@ void Stepper::operator()(const HostForgotten& event) {
       if (member.host == event.host) (*this)(HostLost{attempt.epoch, Duration::zero(), member.rank});
   }
   std::erase_if(s().pending_cleanups, [&](const PendingCleanup& end) { return end.host == event.host; });
+  forget_setbacks(s().setbacks, event.host);
 }
 
 }  // namespace gridctl::job

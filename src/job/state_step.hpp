@@ -72,7 +72,7 @@ class Stepper {
   void row(const Attempt& attempt, std::string state, std::string reason, const End* end = nullptr);
   void explain(std::string reason, std::string text);
   void avoid(const HostName& host, std::string reason);
-  void wait(std::string why, std::string detail);
+  void wait(std::string why, std::string detail, bool for_room = false);
   void done(JobState state, std::optional<int> exit_code, std::string reason, std::string text);
   // A member has ended, or its host is given up (`member.end` says so): what becomes of the others.
   void after_end(const Attempt& attempt);
@@ -93,6 +93,8 @@ class Stepper {
   // Whether a checkpoint is to blame for the failure just charged: then it is marked, and another is chosen.
   bool go_back(const Attempt& attempt, const End& end);
   void retry_elsewhere(const Attempt& attempt, const End& end);
+  // Whether an end that may be the program's own doing is put down to the host once more.
+  bool is_forgiven(const Attempt& attempt, const End& end);
   void count_lost_work(const Attempt& attempt);
 
   WallTime at_;

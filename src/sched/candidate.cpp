@@ -62,8 +62,10 @@ bool policy_allows(Candidate& c, const job::Spec& spec) {
                                     "; `gridctl provider bench` tests it again");
   if (!want.classes.empty() && std::ranges::find(want.classes, host.host_class) == want.classes.end())
     return c.reject("class", "its class is " + host.host_class + ", wanted " + quoted(want.classes));
-  if (std::string why = region_refusal(want, host.region); !why.empty()) return c.reject("region", std::move(why));
-  if (std::string why = residency_refusal(want, host.region, is_lent(host.host_class, host.labels)); !why.empty())
+  const std::string region = host.region_doubt.empty() ? host.region : "";
+  if (std::string why = region_refusal(want, region); !why.empty())
+    return c.reject("region", host.region_doubt.empty() ? std::move(why) : host.region_doubt);
+  if (std::string why = residency_refusal(want, region, is_lent(host.host_class, host.labels)); !why.empty())
     return c.reject("sensitivity", std::move(why));
   for (const auto& [key, value] : want.labels) {
     const auto found = host.labels.find(key);
@@ -129,7 +131,7 @@ bool choose_engine(Candidate& c, const std::string& image) {
 bool choose_shares(Candidate& c, const job::Resources& want) {
   const Inventory& have = c.host->inventory;
   const double cpus = want.cpus > 0 ? want.cpus : std::min(k_cpus_default, have.cpus);
-  if (have.cpus < cpus)
+  if (thousandths(have.cpus) < thousandths(cpus))
     return c.reject("cpus", "it has " + short_number(have.cpus) + " CPUs, wanted " + short_number(cpus));
   if (have.memory_bytes < want.memory_bytes)
     return c.reject(
@@ -296,7 +298,7 @@ bool free_now(Candidate& c, const job::Resources& want) {
   const HostFacts& host = *c.host;
   const double cpus = host.cpus_free.value_or(host.inventory->cpus);
   const std::uint64_t memory = host.memory_free.value_or(host.inventory->memory_bytes);
-  if (cpus < c.placement.cpus)
+  if (thousandths(cpus) < thousandths(c.placement.cpus))
     return c.reject("busy",
                     short_number(cpus) + " of its " + short_number(host.inventory->cpus) + " CPUs are free, wanted " +
                         short_number(c.placement.cpus),
@@ -326,11 +328,16 @@ Candidate consider(const job::Spec& spec, const Result<Query>& query, const Host
   if (!choose_shares(c, spec.resources)) return c;
   const bool form_fits = choose_form(c, spec) && is_tight_enough(c, spec);
   if (!form_fits && !c.rejection->temporary) return c;
+  if (form_fits) free_now(c, spec.resources);
+  const std::optional<Rejection> busy = std::exchange(c.rejection, std::nullopt);
   if (!host.reachable) c.reject("unreachable", "it does not answer", true);
   else if (!host.apart.empty()) c.reject("replica", host.apart, true);
+  else if (!host.resting.empty()) c.reject("resting", host.resting, true);
   else if (!host.quarantined.empty()) c.reject("quarantined", host.quarantined, true);
   else if (refusal) c.reject("query", refusal->text, true);
-  else if (form_fits) free_now(c, spec.resources);
+  else c.rejection = busy;
+  if (busy && host.reachable && c.rejection->code != busy->code)
+    c.rejection->detail += "; " + busy->code + ", too: " + busy->detail;
   return c;
 }
 

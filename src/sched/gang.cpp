@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <set>
@@ -18,34 +19,27 @@
 namespace gridctl::sched {
 
 namespace {
+// The reason for which two hosts may not be members of one gang.
+enum class Apart : std::uint8_t {
+  measured,  // a link that was measured and is too slow or too long
+  unproven,  // each link that is not known to be as fast as an island's
+  declared,  // as measured; and two declared sites, unless they were measured near each other
+};
+
 // Hosts that may form a gang with each other, as far as links and sites go.
 struct Pool {
   std::string name;
   std::string unmeasured;
   std::set<std::string> hosts;  // empty = all
+  Apart apart = Apart::measured;
 };
+
+constexpr std::string_view k_on_trust =
+    "the links of these hosts are taken on trust; `gridctl provider links --measure` measures them";
 
 std::string island_name(const std::vector<std::string>& island) {
   const std::size_t others = island.size() - 1;
   return "the island of " + island.front() + " and " + std::to_string(others) + (others == 1 ? " other" : " others");
-}
-
-std::vector<Pool> pools_of(Near near, const Topology& topology, bool need_known) {
-  std::vector<Pool> pools;
-  if (near == Near::any) return {{"all hosts", "", {}}};
-  for (const std::vector<std::string>& island : topology.islands)
-    pools.push_back({island_name(island), "", {island.begin(), island.end()}});
-  for (const Site& site : topology.sites) {
-    const bool on_trust = near == Near::island;
-    // Measured: it would be an island, unless the job's exchanges need less.
-    if (on_trust && !site.declared && !need_known) continue;
-    pools.push_back({"site " + site.name,
-                     on_trust && site.declared
-                         ? "the links of this site are taken on trust; `gridctl provider links` measures them"
-                         : "",
-                     {site.hosts.begin(), site.hosts.end()}});
-  }
-  return pools;
 }
 
 // What makes members alike: the GPUs' model; without GPUs the CPU's.
@@ -95,28 +89,101 @@ std::vector<Group> by_vendor(const std::vector<const Candidate*>& fitting, bool 
 // measured is TCP: hosts that both have InfiniBand or RoCE talk over that.
 class Conflicts {
  public:
-  Conflicts(const GangWish& wish, std::span<const PairLink> links) {
-    if (wish.near != Near::island) return;
+  Conflicts(const GangWish& wish, std::span<const PairLink> links) : site_decides_(wish.near == Near::site) {
+    if (wish.near == Near::any) return;
     const double needed = std::min(wish.bits_per_second.value_or(k_island_bits_per_second), k_island_bits_per_second);
+    const bool at_one_site = wish.near == Near::site || wish.bits_per_second;
     for (const PairLink& link : links) {
+      const Names pair = std::minmax(link.source, link.target);
       const bool slow = link.bits_per_second && *link.bits_per_second < needed;
-      const bool far = link.rtt && *link.rtt > (wish.bits_per_second ? k_site_rtt : k_island_rtt);
-      if (slow) slow_.insert(std::minmax(link.source, link.target));
-      if (far) far_.insert(std::minmax(link.source, link.target));
+      if (slow && wish.near == Near::island) slow_.insert(pair);
+      if (link.rtt && *link.rtt > (at_one_site ? k_site_rtt : k_island_rtt)) far_.insert(pair);
+      if (link.rtt && *link.rtt <= k_site_rtt) near_.insert(pair);
+      if (is_fast(link)) ++fast_[pair];
     }
   }
-  [[nodiscard]] bool between(const HostFacts& a, const HostFacts& b) const {
+  [[nodiscard]] bool between(const HostFacts& a, const HostFacts& b, Apart apart) const {
     const auto same = [](const std::string& left, const std::string& right) { return !left.empty() && left == right; };
     if (same(a.inventory->machine_id, b.inventory->machine_id) || same(a.inventory->boot_id, b.inventory->boot_id))
       return true;
-    const std::pair<std::string, std::string> pair = std::minmax(a.name.value, b.name.value);
+    return are_apart(a, b, apart);
+  }
+  [[nodiscard]] bool are_apart(const HostFacts& a, const HostFacts& b, Apart apart) const {
+    const Names pair = std::minmax(a.name.value, b.name.value);
+    if (apart == Apart::unproven) {
+      const auto found = fast_.find(pair);
+      return found == fast_.end() || found->second < 2;  // of the two directions
+    }
+    if (apart == Apart::measured && site_decides_) return false;
     if (far_.contains(pair)) return true;
+    if (apart == Apart::declared && !a.site.empty() && !b.site.empty() && a.site != b.site && !near_.contains(pair))
+      return true;
     return slow_.contains(pair) && !rdma_between(a.inventory, b.inventory);
+  }
+  // Whether some fast link leads out of an island.
+  [[nodiscard]] bool fast_between(const std::vector<std::vector<std::string>>& islands) const {
+    std::map<std::string, std::size_t> island_of;
+    for (std::size_t i = 0; i < islands.size(); ++i)
+      for (const std::string& host : islands[i]) island_of[host] = i + 1;
+    return std::ranges::any_of(fast_, [&](const auto& one) {
+      return one.second == 2 && island_of[one.first.first] != island_of[one.first.second];
+    });
   }
 
  private:
-  std::set<std::pair<std::string, std::string>> slow_, far_;
+  using Names = std::pair<std::string, std::string>;
+  [[nodiscard]] static bool is_fast(const PairLink& link) {
+    return link.rtt && *link.rtt <= k_island_rtt && link.bits_per_second &&
+           *link.bits_per_second >= k_island_bits_per_second;
+  }
+
+  bool site_decides_;  // who is at one site is near enough
+  std::set<Names> slow_, far_, near_;
+  std::map<Names, int> fast_;
 };
+
+// Topology's islands share no host, though what two of them have in common may be one as well: then each set of hosts
+// with fast links among them is looked at.
+std::vector<Pool> pools_of(Near near, const Topology& topology, bool need_known, const Conflicts& conflicts) {
+  std::vector<Pool> pools;
+  if (near == Near::any) return {{"all hosts", "", {}}};
+  if (near == Near::island && conflicts.fast_between(topology.islands))
+    pools.push_back({"hosts with fast links", "", {}, Apart::unproven});
+  else
+    for (const std::vector<std::string>& island : topology.islands)
+      pools.push_back({island_name(island), "", {island.begin(), island.end()}});
+  for (const Site& site : topology.sites) {
+    const bool on_trust = near == Near::island;
+    // Measured: it would be an island, unless the job's exchanges need less.
+    if (on_trust && !site.declared && !need_known) continue;
+    pools.push_back({"site " + site.name,
+                     on_trust && site.declared ? std::string(k_on_trust) : "",
+                     {site.hosts.begin(), site.hosts.end()}});
+  }
+  return pools;
+}
+
+// Whether `wanted` of these hosts are near enough to each other; also when nobody can tell in reasonable time.
+bool can_be_together(const std::vector<const HostFacts*>& hosts, std::size_t wanted, const Conflicts& conflicts) {
+  constexpr int k_looks_max = 100'000;
+  int looks = 0;
+  std::vector<const HostFacts*> chosen;
+  const std::function<bool(std::size_t)> add = [&](std::size_t from) {
+    if (chosen.size() >= wanted || looks > k_looks_max) return true;
+    for (std::size_t i = from; i + (wanted - chosen.size()) <= hosts.size(); ++i) {
+      const auto clashes = [&](const HostFacts* other) {
+        return conflicts.are_apart(*other, *hosts[i], Apart::declared);
+      };
+      looks += static_cast<int>(chosen.size()) + 1;
+      if (std::ranges::any_of(chosen, clashes)) continue;
+      chosen.push_back(hosts[i]);
+      if (add(i + 1)) return true;
+      chosen.pop_back();
+    }
+    return false;
+  };
+  return add(0);
+}
 
 GangPlan plan_of(const Pool& pool, const Group& group, const GangSearch::Found& found) {
   GangPlan plan;
@@ -127,6 +194,10 @@ GangPlan plan_of(const Pool& pool, const Group& group, const GangSearch::Found& 
   plan.exact = found.exact;
   for (const std::size_t at : found.members) plan.members.push_back(group.candidates[at].placement);
   const Candidate& first = group.candidates[found.members.front()];
+  std::vector<std::string> names;
+  for (const Placement& member : plan.members) names.push_back(member.host.value);
+  std::ranges::sort(names);
+  if (pool.apart == Apart::unproven) plan.pool = island_name(names);
   plan.gpus = group.kind == "mixed" ? "mixed"
               : first.gpus.empty()  ? first.host->inventory->cpu_model
                                     : gpus_text(first.gpus);
@@ -152,7 +223,7 @@ void search_group(Search& search, const Pool& pool, Group& group) {
   GangSearch in(search.spec.optimize, search.known, search.wish.members);
   for (const Candidate& c : group.candidates) in.add(c);
   const auto found = in.best([&](std::size_t a, std::size_t b) {
-    return search.conflicts.between(*group.candidates[a].host, *group.candidates[b].host);
+    return search.conflicts.between(*group.candidates[a].host, *group.candidates[b].host, pool.apart);
   });
   if (found) search.plans.push_back(plan_of(pool, group, *found));
 }
@@ -170,6 +241,7 @@ void search_pool(Search& search, const Pool& pool, const std::vector<Candidate>&
   }
   if (search.plans.size() > before) return;
   search.most = std::max(search.most, most);
+  if (pool.apart == Apart::declared && !search.short_pools.empty()) return;
   if (most >= static_cast<std::size_t>(search.wish.members)) {
     search.short_pools.push_back(pool.name + ": " + std::to_string(most) +
                                  " hosts fit, but too many are one machine under two names, or linked too slowly");
@@ -203,6 +275,10 @@ void search_size(Search& search, const std::vector<Pool>& pools, const std::vect
   search.most = 0;
   const bool alone = search.wish.members == 1;  // near to whom?
   for (const Pool& pool : alone ? std::vector<Pool>{{"all hosts", "", {}}} : pools) search_pool(search, pool, fitting);
+  // Links that nobody measured forbid nothing.
+  if (!alone && search.wish.near != Near::any && search.plans.empty())
+    search_pool(search, {"hosts whose links are not all measured", std::string(k_on_trust), {}, Apart::declared},
+                fitting);
   std::ranges::stable_sort(search.plans,
                            [&](const GangPlan& a, const GangPlan& b) { return better(a, b, search.spec.optimize); });
 }
@@ -251,13 +327,13 @@ GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::
   const Result<Query> query = Query::parse(spec.constraints.query);
   std::vector<Candidate> all;
   std::vector<std::size_t> turns;  // of each of `all`
-  std::set<std::string> possible;  // now or later
+  std::vector<const HostFacts*> possible;  // now or later
   for (const HostFacts& host : hosts) {
     Candidate c = consider(spec, query, host);
     if (wish.joined && !c.rejection)
       if (const auto problem = fabric_problem(host.inventory, c.gpus))
         c.reject("fabric", *problem, !host.busy_gpus.empty());
-    if (!c.rejection || c.rejection->temporary) possible.insert(host.name.value);
+    if (!c.rejection || c.rejection->temporary) possible.push_back(&host);
     if (c.rejection) {
       decision.rejections.push_back(*std::move(c.rejection));
       continue;
@@ -268,8 +344,8 @@ GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::
   decision.fitting = all.size();
   decision.work_known = known.work_known;
   std::ranges::sort(decision.rejections, {}, &Rejection::host);
-  const std::vector<Pool> pools = pools_of(wish.near, topology, wish.bits_per_second.has_value());
   const Conflicts conflicts(wish, links);
+  const std::vector<Pool> pools = pools_of(wish.near, topology, wish.bits_per_second.has_value(), conflicts);
   Search search{spec, wish, known, conflicts};
   std::set<std::size_t> steps(turns.begin(), turns.end());
   steps.insert(0);
@@ -285,10 +361,7 @@ GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::
   }
   decision.short_pools = std::move(search.short_pools);
   decision.could_ever_fit =
-      decision.plan || (wish.least() == 1 && !possible.empty()) || std::ranges::any_of(pools, [&](const Pool& pool) {
-        const auto in_pool = [&](const std::string& name) { return pool.hosts.empty() || pool.hosts.contains(name); };
-        return std::ranges::count_if(possible, in_pool) >= wish.least();
-      });
+      decision.plan || can_be_together(possible, static_cast<std::size_t>(wish.least()), conflicts);
   return decision;
 }
 
@@ -305,6 +378,7 @@ std::string apart(const GangDecision& decision, const GangWish& wish) {
 std::string summary(const GangDecision& decision, const GangWish& wish) {
   std::string text = std::to_string(decision.fitting) + (decision.fitting == 1 ? " provider" : " providers") +
                      " could take a member now, " + std::to_string(wish.least()) + " are needed";
+  if (const std::string others = counts_text(decision.rejections); !others.empty()) text += " (others: " + others + ")";
   for (const std::string& pool : decision.short_pools) text += "; " + pool;
   if (const std::string why = apart(decision, wish); !why.empty()) text += "; " + why;
   return text;

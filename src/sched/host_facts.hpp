@@ -20,6 +20,7 @@ struct HostFacts {
   HostName name;
   Shared<Inventory> inventory;  // as last seen, also when the host does not answer now
   std::string region, site;
+  std::string region_doubt;   // why the declared region cannot be true, as measured, or empty
   std::string host_class;     // datacenter, cloud, market, home
   double price_per_hour = 0;  // USD for the whole host
   std::map<std::string, std::string> labels;
@@ -35,10 +36,14 @@ struct HostFacts {
   std::map<std::string, std::string> unhealthy_gpus;  // UUID -> why it gets nothing new
   bool on_probation = false;                          // it was quarantined lately: others are preferred
   Figures figures;                                    // what was measured of it
+  std::string resting;  // why this very job leaves it alone for a moment, and until when, or empty
   std::string apart;                                  // why this very job must not go there now, or empty
   std::string not_plain;  // why this very job must not run there as a plain process, or empty
   std::string shunned;  // why every job stays away from it while there are others, or empty
 };
+
+// CPUs are counted in these: sums of tenths must come out even.
+[[nodiscard]] std::int64_t thousandths(double cpus);
 
 // What a member of an attempt holds there.
 void take_away(HostFacts& host, const std::vector<std::string>& gpu_uuids, double cpus, std::uint64_t memory_bytes);

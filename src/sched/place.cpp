@@ -2,6 +2,7 @@
 #include "sched/place.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -16,9 +17,12 @@
 
 namespace gridctl::sched {
 
+std::int64_t thousandths(double cpus) { return std::llround(cpus * 1000); }
+
 void take_away(HostFacts& host, const std::vector<std::string>& gpu_uuids, double cpus, std::uint64_t memory_bytes) {
   host.busy_gpus.insert(host.busy_gpus.end(), gpu_uuids.begin(), gpu_uuids.end());
-  host.cpus_free = std::max(0.0, host.cpus_free.value_or(host.inventory->cpus) - cpus);
+  const std::int64_t free = thousandths(host.cpus_free.value_or(host.inventory->cpus)) - thousandths(cpus);
+  host.cpus_free = static_cast<double>(std::max<std::int64_t>(free, 0)) / 1000;
   const std::uint64_t memory = host.memory_free.value_or(host.inventory->memory_bytes);
   host.memory_free = memory - std::min(memory, memory_bytes);
 }
@@ -176,6 +180,12 @@ std::string counts_text(const std::map<std::string, int>& counts) {
 }
 }  // namespace
 
+std::string counts_text(const std::vector<Rejection>& rejections) {
+  std::map<std::string, int> counts;
+  for (const Rejection& no : rejections) ++counts[no.code];
+  return counts_text(counts);
+}
+
 // Nobody reads thousands of lines: of each reason the first few hosts, then how many more.
 void explain_rejections(const std::vector<Rejection>& rejections, std::vector<std::string>& lines) {
   constexpr std::size_t k_lines_max = 40;
@@ -283,10 +293,8 @@ std::vector<std::string> explain(const Decision& decision) {
 std::string summary(const Decision& decision) {
   if (decision.placement) return "placed on " + decision.placement->host.value + ": " + decision.placement->reason;
   if (decision.rejections.empty()) return "no provider is registered";
-  std::map<std::string, int> counts;
-  for (const Rejection& no : decision.rejections) ++counts[no.code];
   const std::string total = std::to_string(decision.rejections.size());
-  return "0 of " + total + (total == "1" ? " provider fits: " : " providers fit: ") + counts_text(counts);
+  return "0 of " + total + (total == "1" ? " provider fits: " : " providers fit: ") + counts_text(decision.rejections);
 }
 
 }  // namespace gridctl::sched

@@ -35,8 +35,8 @@ struct Placement {
 };
 
 // `code` is a stable word: pinned, drained, mismatch, class, region, sensitivity, label, price, query, engine,
-// restore_from, gpu, gpu_memory, gpu_count, unverified, cpus, memory, disk, nodes; and, curable by waiting: unreachable, twin, quarantined,
-// unhealthy, busy, avoided, query (about what changes by itself).
+// restore_from, gpu, gpu_memory, gpu_count, unverified, cpus, memory, disk, nodes; and, curable by waiting: unreachable,
+// resting, twin, quarantined, unhealthy, busy, avoided, query (about what changes by itself).
 struct Rejection {
   HostName host;
   std::string code;
@@ -102,6 +102,7 @@ struct JobKnowledge {
 // Lines for `job explain`: the choice, the others that fit, and the reason for each host that does not.
 [[nodiscard]] std::vector<std::string> explain(const Decision& decision);
 void explain_rejections(const std::vector<Rejection>& rejections, std::vector<std::string>& lines);
+[[nodiscard]] std::string counts_text(const std::vector<Rejection>& rejections);  // "3 gpu_memory, 1 busy"
 // One line for a pending job: "0 of 5 providers fit: 3 gpu_memory, 1 busy, 1 unreachable".
 [[nodiscard]] std::string summary(const Decision& decision);
 

@@ -123,7 +123,7 @@ Subject subject_of(const HostFacts& host) {
   Subject subject;
   subject.name = host.name.value;
   subject.state = host.drained ? "drained" : host.reachable ? "answering" : "unreachable";
-  subject.region = host.region;
+  subject.region = host.region_doubt.empty() ? std::string_view(host.region) : std::string_view();
   subject.site = host.site;
   subject.host_class = host.host_class;
   subject.engine = host.engine ? engine_name(*host.engine) : "auto";

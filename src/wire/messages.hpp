@@ -69,6 +69,7 @@ struct AttemptSpec {
   std::string whole_when;               // glob of checkpoint.whole_when; empty = none
   bool checkpoint_by_marker = false;    // the restored one was taken by `.commit`: from the start only markers count
   bool checkpoints = true;              // false: interval off
+  bool checkpoint_late = false;         // the program makes the directory: it is not there when nothing is restored
   std::uint64_t upload_limit = 0;       // bytes a second of checkpoints that leave the host; 0: none
   Duration checkpoint_min_interval{};   // do not snapshot more often
   int interval_signal = 0;              // sent to the job when its interval changes; 0: none

@@ -396,6 +396,35 @@ TEST(Concern, ANewOneIsAFileAndARow) {
   EXPECT_GE(grid.job("nomad").machine.attempts.value, 3u);
 }
 
+// Holds each job for five minutes.
+class Quiet : public control::Concern {
+ public:
+  explicit Quiet(const control::Controls& controls)
+      : controls_(controls), until_{controls.world.clock.wall().ms + 5 * 60'000} {}
+  [[nodiscard]] std::optional<control::Held> holds(const control::TrackedJob&) const override {
+    if (controls_.world.clock.wall() >= until_) return std::nullopt;
+    return control::Held{"these are quiet hours", until_};
+  }
+
+ private:
+  const control::Controls controls_;
+  const WallTime until_;
+};
+
+TEST(Concern, ThatHoldsAJobIsItsReasonUntilItEnds) {
+  std::vector<control::ConcernMaker> table(std::begin(control::k_concerns), std::end(control::k_concerns));
+  table.push_back([](const control::Controls& controls) -> std::unique_ptr<control::Concern> {
+    return std::make_unique<Quiet>(controls);
+  });
+  Grid grid(quiet_options(), table);
+  grid.add("held");
+  ASSERT_TRUE(grid.until([&] { return grid.job("held").reason == "held"; }));
+  EXPECT_THAT(grid.job("held").machine.reason_text, ::testing::HasSubstr("these are quiet hours; until "));
+  EXPECT_EQ(grid.job("held").machine.attempts.value, 0u);
+  ASSERT_TRUE(grid.until([&] { return grid.ended("held"); }));
+  EXPECT_EQ(grid.job("held").state, job::JobState::succeeded);
+}
+
 // A GPU that is gone: told by a host's health, which these hosts do not have. The concern is asked itself.
 class LosesGpu : public control::Concern {
  public:

@@ -50,6 +50,7 @@ for step in range(step, steps):
     tokens = torch.randint(vocabulary, (4, 32), generator=generator).to(device)  # yours: a batch of texts
     loss = trained(input_ids=tokens, labels=tokens).loss
     optimizer.zero_grad()
+    gridctl_save.computed()
     loss.backward()
     optimizer.step()
     gridctl_save.progress(step + 1, loss=loss.item())

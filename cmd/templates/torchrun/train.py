@@ -29,6 +29,7 @@ for step in range(step, steps):
     x = torch.randn(32, 16, generator=generator).to(device)
     loss = (model(x) - x.sum(1, keepdim=True)).pow(2).mean()
     optimizer.zero_grad()
+    gridctl_save.computed()
     loss.backward()
     optimizer.step()
     scheduler.step()

@@ -46,15 +46,14 @@ class LimitsConcern : public Concern {
     limited_.erase(id.value);
   }
   // The end of an attempt may have used up what was left, and the next is placed before anybody looks.
-  void shape(const TrackedJob& asking, Question& question) const override {
+  [[nodiscard]] std::optional<Held> holds(const TrackedJob& asking) const override {
     const JobLimits limits = limits_of(asking.spec(), asking.row.submitted_at);
-    if (!limits.any() || asking.state().attempt() != nullptr) return;
+    if (!limits.any()) return std::nullopt;
     const auto used = used_by(asking, asking.state().price_per_hour(), controls_.world.clock.boot());
-    if (!used) return report(used.error(), "while counting what a job has used");
-    const auto reached = judge_limits(asking.state(), limits, *used, controls_.world.clock.wall());
-    if (!reached) return;
-    question.hosts.clear();
-    question.held = reached->text;
+    if (!used) report(used.error(), "while counting what a job has used");
+    const auto reached =
+        used ? judge_limits(asking.state(), limits, *used, controls_.world.clock.wall()) : std::nullopt;
+    return reached ? std::optional{Held{reached->text, {}}} : std::nullopt;
   }
 
  private:
@@ -83,8 +82,9 @@ class LimitsConcern : public Concern {
     registry::Spent used = *spent;
     used.usd_per_hour = price;
     used.ran += more;
-    if (used.usd > 0) used.usd += price * seconds(more) / 3600;
-    if (auto reached = judge_limits(job.state(), limits, used, wall)) controls_.book.apply(id, *std::move(reached));
+    const double more_usd = used.usd > 0 ? price * seconds(more) / 3600 : 0;
+    if (auto reached = judge_limits(job.state(), limits, used, wall, more_usd))
+      controls_.book.apply(id, *std::move(reached));
     return !job.unsure;
   }
 

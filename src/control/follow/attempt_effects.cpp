@@ -14,6 +14,7 @@ namespace gridctl::control {
 
 namespace {
 constexpr std::size_t k_last_lines = 20;  // of a failed job's output, into its history
+constexpr std::size_t k_judged_lines = 200;  // of which the last words are looked for
 }
 
 void Attempts::carry_out(TrackedJob& job) {
@@ -92,9 +93,11 @@ void Attempts::carry_out(TrackedJob& job, const job::Launch& effect) {
   if (!with) return;
   Result<std::map<std::string, std::string>> secrets = world_.folders.secrets(id, job.spec().secrets);
   if (!secrets)
-    return book_.apply(
-        id, job::LaunchFailed{
-                effect.epoch, secrets.error().one_line(), false, {}, job::EndKind::start_failed, false, effect.rank});
+    return book_.apply(id, job::LaunchFailed{.epoch = effect.epoch,
+                                             .detail = secrets.error().one_line(),
+                                             .host_fault = false,
+                                             .rank = effect.rank,
+                                             .hopeless = secrets.error().code == Code::not_found});
   Result<LaunchOrder> order = launch_order(job, effect);
   if (!order) {
     report(order.error(), "while preparing a launch");
@@ -159,15 +162,24 @@ void Attempts::carry_out(TrackedJob& job, const job::Stop& effect) {
 }
 
 // A program that failed by itself is explained by what it said last.
-std::string Attempts::note_last_output(const TrackedJob& job, int rank) {
+Attempts::Said Attempts::note_last_output(const TrackedJob& job, int rank) {
   const auto* collecting = job.in<job::Collecting>();
-  if (collecting == nullptr || collecting->end.success() || collecting->end.rank != rank) return "";
+  if (collecting == nullptr || collecting->end.success() || collecting->end.rank != rank) return {};
   const job::EndKind kind = collecting->end.kind;
-  if (kind != job::EndKind::exited && kind != job::EndKind::signalled && kind != job::EndKind::oom) return "";
-  Result<std::string> tail = world_.folders.log_tail(job.id(), collecting->attempt.number, rank, k_last_lines);
-  if (!tail || tail->empty()) return "";
+  if (kind != job::EndKind::exited && kind != job::EndKind::signalled && kind != job::EndKind::oom) return {};
+  const AttemptNumber attempt = collecting->attempt.number;
+  const Result<std::string> tail = world_.folders.log_tail(job.id(), attempt, rank, k_last_lines);
+  if (!tail || tail->empty()) return {};
   book_.note(job.id(), {"last_output", *tail, collecting->attempt.epoch, collecting->attempt.member(rank)->host});
-  return *std::move(tail);
+  const Result<std::string> more = world_.folders.log_tail(job.id(), attempt, rank, k_judged_lines);
+  Said said{job::gist_of(*tail), job::judge_last_words(more ? *more : *tail, collecting->end.exit_code)};
+  if (!job.state().late_directory && job::makes_directory(*tail, job.spec().checkpoint.path)) {
+    said.makes_directory = true;
+    said.words = {job::Advice::restart,
+                  "the program makes its checkpoint directory itself, and starts again without one",
+                  job.spec().checkpoint.path + ": File exists"};
+  }
+  return said;
 }
 
 void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
@@ -193,13 +205,14 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
         }
         const auto collected = [this, effect, problem = result->problem, results,
                                 gathered = result->results](TrackedJob& one) {
-          const std::string last = job::gist_of(note_last_output(one, effect.rank));
+          Said said = note_last_output(one, effect.rank);
           if (gathered) {
             const auto kept = keep_results(world_.records, one.id(), effect.epoch, effect.host, results, *gathered, true,
                                            world_.clock.wall());
             if (!kept) report(kept.error(), "while recording the outputs");
           }
-          book_.apply(one.id(), job::Collected{effect.epoch, problem, effect.rank, last});
+          book_.apply(one.id(), job::Collected{effect.epoch, problem, effect.rank, std::move(said.gist),
+                                               std::move(said.words), said.makes_directory});
         };
         if (gang) {
           if (result->checkpoint) keep_part(its, which, *result->checkpoint);

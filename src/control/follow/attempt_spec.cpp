@@ -149,6 +149,7 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
     out.checkpoint_by_marker = facts.restore->how == store::k_how_marker;
   }
   out.checkpoint_path = spec.checkpoint.path;
+  out.checkpoint_late = facts.job.machine.late_directory;
   out.whole_when = spec.checkpoint.whole_when;
   out.checkpoints = spec.checkpoint.interval != job::CheckpointPolicy::Interval::off;
   out.interval_signal = spec.checkpoint.signal;

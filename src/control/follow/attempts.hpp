@@ -106,7 +106,12 @@ class Attempts : public JobListener, public FleetListener {
   // nullopt: the host is not registered any more, and the job has been told.
   [[nodiscard]] std::optional<MemberWork> work_with(TrackedJob& job, const HostName& host, Epoch epoch,
                                                     AttemptNumber attempt, int rank);
-  std::string note_last_output(const TrackedJob& job, int rank);  // what it has noted, or nothing
+  struct Said {  // last, by a program that failed
+    std::string gist{};
+    job::LastWords words{};
+    bool makes_directory = false;
+  };
+  Said note_last_output(const TrackedJob& job, int rank);
 
   // attempt_results.cpp: what jobs leave in their working directories.
   [[nodiscard]] ResultsWanted results_wanted(const TrackedJob& job, int rank);  // of its attempt that has ended

@@ -30,6 +30,12 @@ struct Question {
   std::optional<Preference> preference{};
 };
 
+// A job that waits is not to start now.
+struct Held {
+  std::string why{};                // for people
+  std::optional<WallTime> until{};  // when that ends, if it is known
+};
+
 // A concern wants a running job to leave its host. Only the mover acts on it, and asks again before it stops anything.
 struct MoveWish {
   std::string why;          // machine word: "deadline", "cheaper", "preempted", "gpu_gone"
@@ -53,6 +59,8 @@ class Concern {
   virtual void changed(const TrackedJob&, const job::State& /*before*/) {}  // after the commit
   virtual void forgotten(const JobId&) {}
   virtual void gpu_lost(const FleetHost&, const std::string& /*gpu*/, const std::string& /*why*/) {}
+  // Placement asks before it looks at hosts: whether the job, which waits, must not start now wherever it fits.
+  [[nodiscard]] virtual std::optional<Held> holds(const TrackedJob& /*asking*/) const { return std::nullopt; }
   // Placement asks. `asking` is not to be changed.
   virtual void shape(const TrackedJob& /*asking*/, Question&) const {}
   // The mover asks while the job is moving for a reason of this concern: does it still hold?

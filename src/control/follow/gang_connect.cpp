@@ -15,7 +15,9 @@ namespace {
 
 constexpr std::uint64_t k_proof_bytes = 4 << 20;  // each way, between neighbours: enough to tell 1 from 10 Gbit/s
 constexpr std::size_t k_token_bytes = 32;
-constexpr int k_ports_tries = 4;  // ranges of ports that may be in use
+// A host says "busy" when the ports are in use, and while it measures another link: other ports at once, then later.
+constexpr int k_ports_tries = 12, k_ports_tries_at_once = 3;
+constexpr Duration k_ports_pause = std::chrono::seconds{3};
 
 struct Proven {
   std::vector<sched::ReachOutcome> outcomes;
@@ -102,8 +104,12 @@ void Attempts::connected(TrackedJob& job, Epoch epoch, std::uint16_t port,
     book_.apply(id, job::LaunchFailed{epoch, why, true, {}, job::EndKind::start_failed, false, rank});
   };
   if (!port_taken.empty()) {
-    if (++work(id).ports_skipped[epoch.value] >= k_ports_tries) return refuse(port_taken, 0);
-    return try_later(id, job::effect_name(job::Effect{job::Connect{epoch}}), Duration{});
+    const int tries = ++work(id).ports_skipped[epoch.value];
+    if (tries >= k_ports_tries)
+      return book_.apply(id,
+                         job::LaunchFailed{.epoch = epoch, .detail = port_taken, .host_fault = false, .refused = true});
+    return try_later(id, job::effect_name(job::Effect{job::Connect{epoch}}),
+                     tries <= k_ports_tries_at_once ? Duration{} : k_ports_pause);
   }
   if (failed) {
     book_.apply(id, job::LaunchFailed{

@@ -86,8 +86,10 @@ bool is_damage(const Result<void>& pushed) {
 // one then.
 Result<void> push_whole(const MemberWork& work, BulkLink& link, const LaunchOrder& order,
                         const std::optional<OwnPart>& part, LaunchResult& told) {
-  TRY(push_inputs(work, link, order.spec));
-  Result<void> pushed = push_checkpoint(work, link, order.spec, part);
+  Result<void> pushed = push_inputs(work, link, order.spec);
+  told.hopeless = is_damage(pushed);
+  TRY(pushed);
+  pushed = push_checkpoint(work, link, order.spec, part);
   if (!is_damage(pushed)) return pushed;
   const Result<std::string> healed = work.world.freight.heal(order.copies, *order.spec.restore);
   told.damaged = !healed || healed->empty();
@@ -144,6 +146,7 @@ LaunchResult launch(const MemberWork& work, const LaunchOrder& order) {
   LaunchResult result = std::get<LaunchResult>(next);
   result.healed_from = std::move(told.healed_from);
   result.damaged = told.damaged && result.kind == LaunchResult::Kind::not_started;
+  result.hopeless = told.hopeless && result.kind == LaunchResult::Kind::not_started;
   if (part) result.given = format_size(part->bytes) + " of " + format_size(part->of_bytes);
   return result;
 }
@@ -178,7 +181,8 @@ namespace {
 // Worth another try before the end of a job's output or its last checkpoint is given up. It has let us in before; only
 // our own disk can be full; and an error of a disk, theirs or ours, may have been the only one.
 bool is_worth_retrying(Code code, bool patient) {
-  return is_uncertain(code) || code == Code::auth_refused || code == Code::no_space || (patient && code == Code::io);
+  return is_uncertain(code) || code == Code::auth_refused || code == Code::no_space ||
+         (patient && (code == Code::io || code == Code::engine));
 }
 }  // namespace
 

@@ -44,7 +44,8 @@ job::LaunchFailed launch_failed(Epoch epoch, int rank, const LaunchResult& resul
   job::EndKind kind = job::EndKind::start_failed;
   if (result.disk_full) kind = job::EndKind::disk_full;
   else if (result.nonsense) kind = job::EndKind::absent;
-  return {epoch, result.detail, result.host_fault, result.host_max_epoch, kind, result.refused, rank, result.damaged};
+  return {epoch,          result.detail, result.host_fault, result.host_max_epoch, kind,
+          result.refused, rank,          result.damaged,    result.busy,           result.hopeless};
 }
 
 LaunchVerdict judge_launch(LaunchResult& result, LaunchDoubt& doubt, Duration lost_after, BootTime now) {

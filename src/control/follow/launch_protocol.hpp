@@ -42,6 +42,7 @@ struct LaunchResult {
   bool refused = false;     // the host will not, behind a fence
   bool disk_full = false;   // the host's
   bool damaged = false;     // its checkpoint is damaged here, and no copy replaces it
+  bool hopeless = false;    // what the job was submitted with is damaged here: no host can start it
   bool nonsense = false;    // what the host said could not be understood: this tells nothing about the job
   Epoch host_max_epoch;     // the host's fence when it refused
   bool sent = false;        // a START has gone out in this try

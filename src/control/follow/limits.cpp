@@ -2,12 +2,14 @@
 #include "control/follow/limits.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace gridctl::control {
 
 namespace {
 constexpr double k_reserve_share_max = 0.1;                  // of the budget, for saving and stopping
+constexpr Duration k_least_grace = std::chrono::seconds{5};  // for saving, whatever it costs
 constexpr Duration k_clock_slack = std::chrono::seconds{2};  // wall clocks are slewed, and looks are not exact
 }  // namespace
 
@@ -52,15 +54,19 @@ JobLimits limits_of(const job::Spec& spec, WallTime submitted_at) {
 }
 
 std::optional<job::LimitReached> judge_limits(const job::State& state, const JobLimits& limits,
-                                              const registry::Spent& spent, WallTime now) {
+                                              const registry::Spent& spent, WallTime now, double more_usd) {
   if (state.cancel || std::holds_alternative<job::Done>(state.phase)) return std::nullopt;
   if (limits.budget) {
-    if (spent.usd > 0 && spent.usd + reserve_of(*limits.budget, spent.usd_per_hour) >= *limits.budget) {
+    if (spent.usd > 0 && spent.usd + more_usd + reserve_of(*limits.budget, spent.usd_per_hour) >= *limits.budget) {
       char text[160];
       std::snprintf(text, sizeof text,
                     "its budget of %.2f USD is used up: %.2f USD spent, the rest is for saving and stopping",
                     *limits.budget, spent.usd);
-      return job::LimitReached{"budget", text};
+      // An expensive job has less time to save: the rest of the budget pays for it.
+      const double left = spent.usd_per_hour > 0 ? (*limits.budget - spent.usd) / spent.usd_per_hour * 3600 : 1e6;
+      return job::LimitReached{"budget", text,
+                               std::chrono::milliseconds{std::llround(
+                                   std::clamp(left, seconds(k_least_grace), seconds(job::k_limit_grace)) * 1000)}};
     }
   }
   if (limits.most && spent.ran >= *limits.most)

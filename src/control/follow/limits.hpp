@@ -55,9 +55,10 @@ class SpendMeter {
 // USD of a budget that are kept back for saving and stopping what costs so much an hour: never more than a tenth of it.
 [[nodiscard]] double reserve_of(double budget, double usd_per_hour);
 
-// A job with a budget is stopped early enough to save and stop within it.
+// A job with a budget is stopped early enough to save and stop within it. `more_usd`: counted, though not spent yet.
 [[nodiscard]] std::optional<job::LimitReached> judge_limits(const job::State& state, const JobLimits& limits,
-                                                            const registry::Spent& spent, WallTime now);
+                                                            const registry::Spent& spent, WallTime now,
+                                                            double more_usd = 0);
 // A deadline that is not hard has passed, and nobody was told.
 [[nodiscard]] std::optional<job::DeadlinePassed> judge_late(const job::State& state, const JobLimits& limits,
                                                             WallTime now);

@@ -10,6 +10,7 @@
 #include "control/follow/queue.hpp"
 #include "control/follow/tuning.hpp"
 #include "control/measure/bench.hpp"
+#include "control/measure/network_record.hpp"
 #include "control/reach/pace.hpp"
 
 namespace gridctl::control {
@@ -115,6 +116,10 @@ std::vector<sched::HostFacts> Placement::facts(const TrackedJob& asking, const s
 sched::JobKnowledge Placement::knowledge(const TrackedJob& job, std::vector<sched::HostFacts>& hosts) {
   if (const Result<void> benched = apply_bench(world_.records, hosts); !benched)
     report(benched.error(), "while placing");
+  const job::Constraints& wanted = job.spec().constraints;
+  const bool by_place = !wanted.region_in.empty() || !wanted.region_not.empty() || !wanted.query.empty();
+  if (const Result<void> told = by_place ? apply_countries(world_.records, hosts) : Result<void>{}; !told)
+    report(told.error(), "while placing");
   const Result<sched::JobKnowledge> told = knowledge_of(world_.records, job.row, hosts, world_.clock.wall());
   if (!told) report(told.error(), "while placing");
   sched::JobKnowledge known = told ? *told : sched::knowledge_of(job.spec());
@@ -125,6 +130,8 @@ sched::JobKnowledge Placement::knowledge(const TrackedJob& job, std::vector<sche
 
 Question Placement::question(const TrackedJob& job, const std::set<std::string>& gone) {
   Question question{job.spec(), facts(job, gone), {}};
+  const WallTime now = world_.clock.wall();
+  for (sched::HostFacts& host : question.hosts) host.resting = job::why_resting(job.state().setbacks, host.name, now);
   question.known = knowledge(job, question.hosts);
   if (concerns_ != nullptr)
     for (const auto& concern : *concerns_) concern->shape(job, question);
@@ -168,6 +175,7 @@ void Placement::place(TrackedJob& job) {
   }
   mine.asked_at = fleet_.capacity();
   ask_those_before(job);
+  if (is_held(job)) return;
   Question asked = question(job);
   if (job.spec().num_nodes > 1) return place_gang(job, asked);
   if (asked.preference) {
@@ -179,6 +187,21 @@ void Placement::place(TrackedJob& job) {
     }
   }
   placed(job, asked, decide(job, asked));
+}
+
+bool Placement::is_held(TrackedJob& job) {
+  if (concerns_ == nullptr) return false;
+  for (const auto& concern : *concerns_) {
+    const std::optional<Held> held = concern->holds(job);
+    if (!held) continue;
+    const std::string text = held->why + (held->until ? "; until " + format_rfc3339(*held->until) : "");
+    explain(job, {text});
+    wait(job.id()).promised.reset();
+    note_claim(job.id());
+    book_.apply(job.id(), job::NotPlaced{true, text, true});
+    return true;
+  }
+  return false;
 }
 
 void Placement::placed(TrackedJob& job, const Question& question, const sched::Decision& decision) {
@@ -334,7 +357,7 @@ void Placement::wake_waiting(BootTime now) {
     const auto* waiting = job->in<job::Waiting>();
     const Wait& mine = wait(job->id());
     if (waiting == nullptr || mine.timer == nullptr) continue;
-    const bool for_room = waiting->why == "waiting_for_provider" || waiting->why == "not_started";
+    const bool for_room = waiting->why == "waiting_for_provider" || waiting->for_room;
     if (!for_room || mine.asked_at == capacity) continue;
     place(*job);
     all = world_.clock.boot() - now < k_wake_share;

@@ -104,6 +104,7 @@ class Placement : public Pacer, public JobListener {
              const std::optional<job::Expected>& expected, std::vector<std::string> lines);
   void not_placed(TrackedJob& job, const Question& question, bool could_ever_fit, const std::string& summary,
                   std::vector<std::string> lines);
+  [[nodiscard]] bool is_held(TrackedJob& job);  // by a concern: then the job has been told
   void ask_those_before(const TrackedJob& than);
   [[nodiscard]] bool was_asked(const TrackedJob& job) const;  // since something became free
   [[nodiscard]] bool is_due(const TrackedJob& job) const;

@@ -111,6 +111,20 @@ Result<void> NetworkRecorder::transferred(const LinkMeter::Note& note, WallTime 
   return registry_.save_link(link(source, target, now, {}, std::max(rate, before)));
 }
 
+Result<void> apply_countries(registry::JobRecords& registry, std::vector<sched::HostFacts>& hosts) {
+  TRY_ASSIGN(const auto reports, registry.host_reports(std::string(k_network_report)));
+  std::map<std::string, NetworkReport> by_host;
+  for (const registry::HostReport& report : reports)
+    if (NetworkReport one = parse_network_report(report.body);
+        one.verdict == sched::verdict_name(sched::CountryVerdict::impossible))
+      by_host[report.provider.value] = std::move(one);
+  for (sched::HostFacts& host : hosts)
+    if (const auto found = by_host.find(host.name.value);
+        found != by_host.end() && found->second.verdict_region == host.region)
+      host.region_doubt = found->second.verdict_text;
+  return {};
+}
+
 Result<void> NetworkRecorder::judge(WallTime now) {
   TRY_ASSIGN(const NetworkPicture picture, network_picture(registry_, paths_));
   std::map<std::string, std::string> site_texts;
@@ -131,7 +145,10 @@ Result<void> NetworkRecorder::judge(WallTime now) {
     if (site_changed)
       TRY(tell(provider.name, site.empty() ? "site_settled" : "site_contradicted",
                site.empty() ? "no longer far from its declared site" : site, now));
-    if (verdict == kept.verdict && country.text == kept.verdict_text && !site_changed) continue;
+    if (verdict == kept.verdict && country.text == kept.verdict_text && provider.region == kept.verdict_region &&
+        !site_changed)
+      continue;
+    kept.verdict_region = provider.region;
     kept.verdict = verdict;
     kept.verdict_text = country.text;
     kept.site_text = site;

@@ -14,6 +14,7 @@
 #include "control/reach/link_meter.hpp"
 #include "probe/netperf.hpp"
 #include "registry/registry.hpp"
+#include "sched/host_facts.hpp"
 #include "sched/link_schedule.hpp"
 #include "sched/topology.hpp"
 
@@ -53,6 +54,9 @@ struct NetworkPicture {
 // One line for people: "round trip 40 ms, 91 Mbit/s down, 90 Mbit/s up, site hpc; declared DE, …"; empty when nothing
 // is known.
 [[nodiscard]] Result<std::string> network_line(registry::Registry& registry, const Paths& paths, const HostName& name);
+
+// Marks the hosts whose declared region cannot be true, for light itself is too slow.
+[[nodiscard]] Result<void> apply_countries(registry::JobRecords& registry, std::vector<sched::HostFacts>& hosts);
 
 // What is due, given who answers. `asked`: by a person, who may spend more than the daemon does by itself.
 [[nodiscard]] std::vector<sched::LinkTask> due_measurements(const NetworkPicture& picture, WallTime now,

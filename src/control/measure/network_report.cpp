@@ -30,6 +30,7 @@ void fields(R& r, Of<R, NetworkReport>& m) {
   r("rtt_samples", m.rtt_samples).null_or("rtt_at_ms", m.rtt_at).null_or("here_at_ms", m.here_at);
   r.null_or("landmarks_at_ms", m.landmarks_at)("day", m.day)("bytes_today", m.bytes_today)("bytes_last", m.bytes_last);
   r("contacts", m.contacts)("landmarks", m.landmarks)("verdict", m.verdict)("verdict_text", m.verdict_text);
+  r.added("verdict_region", m.verdict_region);
   r("site_text", m.site_text);
 }
 

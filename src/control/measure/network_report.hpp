@@ -40,6 +40,7 @@ struct NetworkReport {
   std::map<std::string, Landmark> landmarks;
 
   std::string verdict, verdict_text;  // of the country; verdict_name()
+  std::string verdict_region{};       // the declaration that was judged
   std::string site_text;              // contradiction, or empty
 
   void spend(std::uint64_t bytes, WallTime now);

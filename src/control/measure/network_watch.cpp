@@ -189,8 +189,8 @@ Result<void> measure_one(registry::Registry& registry, NetworkRecorder& recorder
   return recorder.pair(a.provider.name, b->provider.name, measured, clock.wall());
 }
 
-Result<os::FileLock> await_lock(const Paths& paths, os::Clock& clock) {
-  for (const BootTime give_up = clock.boot() + k_lock_patience;;) {
+Result<os::FileLock> await_lock(const Paths& paths, os::Clock& clock, std::optional<BootTime> until) {
+  for (const BootTime give_up = until.value_or(clock.boot() + k_lock_patience);;) {
     TRY_ASSIGN(std::optional<os::FileLock> lock, measuring_lock(paths));
     if (lock) return *std::move(lock);
     if (clock.boot() > give_up) return make_error(Code::state_in_use, "another gridctl measures links");
@@ -224,8 +224,10 @@ Result<void> measure_now(registry::Registry& registry, const Paths& paths, os::C
   };
   for (const sched::LinkTask& task : due_measurements(picture, clock.wall(), is_up, true)) {
     if (!wanted.only.empty() && task.a != wanted.only && task.b != wanted.only) continue;
+    if (!wanted.among.empty() && !(wanted.among.contains(task.a) && wanted.among.contains(task.b))) continue;
+    if (wanted.until && clock.boot() >= *wanted.until) break;
     if (wanted.told) wanted.told(task, nullptr);
-    TRY_ASSIGN(const os::FileLock lock, await_lock(paths, clock));
+    TRY_ASSIGN(const os::FileLock lock, await_lock(paths, clock, wanted.until));
     const Result<void> outcome =
         measure_one(registry, recorder, task, places.at(task.a), task.b.empty() ? nullptr : &places.at(task.b));
     if (wanted.told) wanted.told(task, &outcome);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "control/measure/network_record.hpp"
@@ -54,6 +55,8 @@ struct MeasureAll {
   std::string only;
   bool even_fresh = false;  // also what is not due
   std::function<void(const sched::LinkTask&, const Result<void>* outcome)> told;
+  std::set<std::string> among{};    // only links between these hosts; empty: no matter
+  std::optional<BootTime> until{};  // nothing begins after this instant
 };
 [[nodiscard]] Result<void> measure_now(registry::Registry& registry, const Paths& paths, os::Clock& clock,
                                        const MeasureAll& wanted);

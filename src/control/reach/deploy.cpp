@@ -297,7 +297,7 @@ Result<AgentSession> open_agent(const Connector& connector, const AgentCall& cal
             .context("while putting the agent on " + peer));
     TRY_ASSIGN(started, start(connector, call.images, deadline, clock));
     if (!started.missing_arch.empty())
-      return make_error(Code::io, "the agent that was just put on " + peer + " is gone again");
+      return make_error(Code::host_unreachable, "the agent that was just put on " + peer + " is gone again");
   }
   return greet(std::move(started), call, deadline, clock);
 }

@@ -15,7 +15,10 @@ Result<std::string> ask(wire::Link& link, std::uint32_t stream, std::string payl
     if (frame.kind == wire::FrameKind::reply && frame.stream == k_health_stream && stream != k_health_stream) continue;
     if (frame.kind != wire::FrameKind::reply || frame.stream != stream)
       return make_error(Code::protocol_violation, "the agent answered what was not asked");
-    if (std::optional<Error> error = wire::payload_error(frame.payload)) return *error;
+    if (std::optional<Error> error = wire::payload_error(frame.payload)) {
+      if (error->code == Code::io) error->code = Code::engine;  // the host's trouble: `io` is of this machine's files
+      return *error;
+    }
     return std::move(frame.payload);
   }
 }

@@ -152,6 +152,8 @@ TEST(Engine, TellsWhoseAContainerIs) {
   const auto line = [&](EngineKind kind) { return join(container_arguments(kind, spec, plan, {7, 8}), " ") + " "; };
   EXPECT_THAT(line(EngineKind::docker), HasSubstr(" --label gridctl.job=j --label gridctl.epoch=12 --label gridctl.controller=c0ffee "));
   EXPECT_THAT(line(EngineKind::docker), Not(HasSubstr("--image-volume")));
+  EXPECT_THAT(line(EngineKind::podman), HasSubstr(" --image-volume tmpfs "));
+  spec.root_writable = true;
   EXPECT_THAT(line(EngineKind::podman), HasSubstr(" --image-volume ignore "));
   EXPECT_THAT(line(EngineKind::podman), HasSubstr(" --entrypoint /gridctl/agent img:1 init "));
 }

@@ -37,6 +37,17 @@ TEST(Limits, KeepMoneyBackForSavingAndStopping) {
               HasSubstr("its budget of 10.00 USD is used up: 9.90 USD"));
 }
 
+TEST(Limits, PayForTheStopFromTheRestOfTheBudgetAndTellWhatIsSpent) {
+  const auto grace_of = [](double usd, double rate, double more = 0) {
+    return judge_limits(running_at(rate), {10, std::nullopt}, {usd, 1h, rate}, {}, more)->grace;
+  };
+  EXPECT_EQ(grace_of(9.9, 12), 30s);
+  EXPECT_EQ(grace_of(9.5, 180), 10s);
+  EXPECT_EQ(grace_of(9.9, 7200), 5s);
+  EXPECT_THAT(judge_limits(running_at(3600), {10, std::nullopt}, {8.0, 9s, 3600}, {}, 2)->text,
+              HasSubstr("8.00 USD spent"));
+}
+
 TEST(Limits, NeverKeepMoreThanATenthBack) {
   EXPECT_EQ(limit_of(running_at(3600), {10, std::nullopt}, {8.9, 9s}), "");
   EXPECT_EQ(limit_of(running_at(3600), {10, std::nullopt}, {9.0, 9s}), "budget");

@@ -150,6 +150,41 @@ TEST(Gang, TakesHostsThatFailedItInTurns) {
   EXPECT_THAT(after({"ada", "bob", "cyd"}), ElementsAre("ada", "bob"));
 }
 
+TEST(Gang, IsNotForbiddenByLinksThatNobodyMeasured) {
+  for (const Near near : {Near::island, Near::site}) {
+    World world{{h100s("ada", "", 20), h100s("bob", "", 20)}, {}};
+    const GangDecision decision = world.place(a_gang(), {.members = 2, .near = near});
+    ASSERT_TRUE(decision.plan);
+    EXPECT_THAT(decision.plan->unmeasured, HasSubstr("--measure"));
+    world.link("ada", "bob", 1, 40);
+    const GangDecision measured = world.place(a_gang(), {.members = 2, .near = near});
+    EXPECT_FALSE(measured.plan);
+    EXPECT_FALSE(measured.could_ever_fit);
+  }
+  const World apart{{h100s("ada", "hpc", 20), h100s("bob", "lab", 20)}, {}};
+  EXPECT_FALSE(apart.place(a_gang(), {.members = 2}).could_ever_fit);
+}
+
+TEST(Gang, MayBeOfTwoHostsThatAnIslandDivides) {
+  World world{{h100s("h1", "", 20), h100s("h2", "", 20), h100s("h3", "", 20)}, {}};
+  world.link("h1", "h3", 33, 0.006);
+  world.link("h2", "h3", 11, 0.006);
+  world.link("h1", "h2", 5, 0.006);
+  ASSERT_THAT(world.topology().islands, ElementsAre(ElementsAre("h1", "h3")));
+  world.hosts[0].reachable = false;
+  const GangDecision decision = world.place(a_gang(), {.members = 2});
+  ASSERT_TRUE(decision.plan);
+  EXPECT_THAT(names_of(*decision.plan), ElementsAre("h2", "h3"));
+  EXPECT_EQ(decision.plan->pool, "the island of h2 and 1 other");
+  EXPECT_EQ(decision.plan->unmeasured, "");
+}
+
+TEST(Gang, NamesBusyHostsBesideAllOtherReasons) {
+  World world{{h100s("ada", "hpc", 20), h100s("bob", "hpc", 20), h100s("cyd", "lab", 20)}, {}};
+  for (const Gpu& gpu : world.hosts[1].inventory->gpus) world.hosts[1].busy_gpus.push_back(gpu.uuid);
+  EXPECT_THAT(summary(world.place(a_gang(), {.members = 2}), {.members = 2}), HasSubstr("1 busy"));
+}
+
 TEST(Gang, ExplainsItself) {
   World world{{h100s("ada", "hpc", 20), h100s("bob", "hpc", 20), a100s("cyd", "hpc", 1)}, {}};
   const GangWish wish{.members = 2};
@@ -219,12 +254,18 @@ struct Judge {
       return theirs && (*link.bits_per_second < k_island_bits_per_second || *link.rtt > k_island_rtt);
     });
   }
-  [[nodiscard]] bool one_island(const std::vector<const HostFacts*>& set) const {
-    return std::any_of(topology.islands.begin(), topology.islands.end(), [&](const std::vector<std::string>& island) {
-      return std::all_of(set.begin(), set.end(), [&](const HostFacts* host) {
-        return std::find(island.begin(), island.end(), host->name.value) != island.end();
-      });
-    });
+  [[nodiscard]] bool pair_is_fast(const HostFacts& a, const HostFacts& b) const {
+    return 2 == std::count_if(world.links.begin(), world.links.end(), [&](const PairLink& link) {
+             const bool theirs = (link.source == a.name.value && link.target == b.name.value) ||
+                                 (link.source == b.name.value && link.target == a.name.value);
+             return theirs && *link.bits_per_second >= k_island_bits_per_second && *link.rtt <= k_island_rtt;
+           });
+  }
+  [[nodiscard]] bool all_pairs(const std::vector<const HostFacts*>& set, const auto& hold) const {
+    for (std::size_t i = 0; i < set.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j)
+        if (!hold(*set[i], *set[j])) return false;
+    return true;
   }
   [[nodiscard]] bool one_site(const std::vector<const HostFacts*>& set) const {
     return std::any_of(topology.sites.begin(), topology.sites.end(), [&](const Site& site) {
@@ -233,7 +274,7 @@ struct Judge {
              });
     });
   }
-  // 0: not allowed; 1: on trust; 2: known to be fast.
+  // 0: not allowed; 1: nothing speaks against it; 2: a declared site, on trust; 3: known to be fast.
   [[nodiscard]] int allowed(const std::vector<const HostFacts*>& set) const {
     for (const HostFacts* host : set)
       if (!host_is_good(*host)) return 0;
@@ -244,8 +285,15 @@ struct Judge {
         if (set[i]->inventory->gpus[0].name != set[j]->inventory->gpus[0].name) return 0;
         if (pair_is_slow(*set[i], *set[j])) return 0;
       }
-    if (wish.near == Near::any || one_island(set)) return 2;
-    return one_site(set) ? 1 : 0;
+    if (wish.near == Near::any) return 3;
+    if (all_pairs(set, [&](const HostFacts& a, const HostFacts& b) { return pair_is_fast(a, b); })) return 3;
+    if (one_site(set)) return 2;
+    return all_pairs(set,
+                     [&](const HostFacts& a, const HostFacts& b) {
+                       return a.site.empty() || b.site.empty() || a.site == b.site || pair_is_fast(a, b);
+                     })
+               ? 1
+               : 0;
   }
   [[nodiscard]] Estimate end_of(const std::vector<const HostFacts*>& set) const {
     HostGroup group{.speed = 1e9, .start = 0};

@@ -160,6 +160,50 @@ TEST(Place, ChecksCpusMemoryAndDisk) {
   EXPECT_EQ(code_of(spec, AHost("ada").set([](HostFacts& h) { h.memory_free = 1ull << 30; })), "busy?");
 }
 
+TEST(Place, CountsTenthsOfCpusSoThatTheLastOneFits) {
+  for (const double share : {0.1, 0.2, 0.3, 0.7, 1.0 / 3}) {
+    HostFacts host = AHost("ada").set([](HostFacts& h) { h.inventory.edit().cpus = 2.1; });
+    job::Spec spec;
+    spec.resources.cpus = share;
+    int placed = 0;
+    for (; place(spec, {host}, {}).placement; ++placed) take_away(host, {}, share, 0);
+    EXPECT_EQ(placed, static_cast<int>(2.1001 / share)) << share;
+  }
+}
+
+TEST(Place, DoesNotBelieveARegionThatIsImpossible) {
+  const HostFacts honest = AHost("ada").in("DE").at(2);
+  const HostFacts lying = AHost("bob").in("DE").at(1).set(
+      [](HostFacts& h) { h.region_doubt = "declared DE, but 0.3 ms from a landmark in US"; });
+  job::Spec spec;
+  EXPECT_EQ(place(spec, {honest, lying}, {}).placement->host.value, "bob");  // who asks for no region is not concerned
+  spec.constraints.region_in = {"DE"};
+  const Decision decision = place(spec, {honest, lying}, {});
+  EXPECT_EQ(decision.placement->host.value, "ada");
+  EXPECT_EQ(decision.rejections[0].code, "region");
+  EXPECT_EQ(decision.rejections[0].detail, "declared DE, but 0.3 ms from a landmark in US");
+  spec.constraints = {};
+  spec.constraints.region_not = {"US"};
+  EXPECT_FALSE(place(spec, {lying}, {}).could_ever_fit);
+  spec.constraints = {};
+  spec.constraints.query = "region=DE";
+  EXPECT_FALSE(place(spec, {lying}, {}).could_ever_fit);
+}
+
+TEST(Place, LeavesAHostAloneThatRestsAndNamesWhatIsBusyThere) {
+  HostFacts host = AHost("ada");
+  host.resting = "the next try is at 12:00";
+  Decision decision = place({}, {host}, {});
+  EXPECT_FALSE(decision.placement);
+  EXPECT_TRUE(decision.could_ever_fit);
+  EXPECT_EQ(decision.rejections[0].code, "resting");
+  EXPECT_EQ(decision.rejections[0].detail, "the next try is at 12:00");
+  take_away(host, {}, 8, 0);
+  decision = place({}, {host}, {});
+  EXPECT_EQ(decision.rejections[0].code, "resting");
+  EXPECT_EQ(decision.rejections[0].detail, "the next try is at 12:00; busy, too: 0 of its 8 CPUs are free, wanted 1");
+}
+
 TEST(Place, GivesAJobWithoutCpusOneCpu) {
   EXPECT_EQ(place(a_job(), {AHost("ada")}, {}).placement->cpus, 1);
   EXPECT_EQ(place(a_job(), {AHost("ada").set([](HostFacts& h) { h.inventory.edit().cpus = 0.5; })}, {}).placement->cpus, 0.5);

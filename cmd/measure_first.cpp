@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/measure_first.hpp"
+
+#include "base/text.hpp"
+#include "control/measure/network_watch.hpp"
+#include "sched/residency.hpp"
+
+namespace gridctl::cmd {
+
+namespace {
+constexpr Duration k_measuring_patience = std::chrono::seconds{15};
+constexpr std::size_t k_measured_hosts_max = 8;  // 28 links: more cannot be measured in some seconds
+}  // namespace
+
+std::set<std::string> hosts_to_measure(const sched::GangDecision& gang, const sched::GangWish& wish,
+                                       const sched::Decision& member) {
+  std::set<std::string> hosts;
+  if (wish.near == sched::Near::any || (gang.plan && gang.plan->unmeasured.empty())) return hosts;
+  if (gang.plan)
+    for (const sched::Placement& one : gang.plan->members) hosts.insert(one.host.value);
+  if (member.placement) hosts.insert(member.placement->host.value);
+  for (const sched::Placement& one : member.runners_up)
+    if (hosts.size() < k_measured_hosts_max) hosts.insert(one.host.value);
+  return hosts.size() > 1 ? hosts : std::set<std::string>{};
+}
+
+void measure_between(Context& context, registry::Registry& registry, std::set<std::string> hosts) {
+  control::MeasureAll wanted;
+  wanted.among = std::move(hosts);
+  wanted.until = context.clock.boot() + k_measuring_patience;
+  wanted.told = [&](const sched::LinkTask& task, const Result<void>* outcome) {
+    if (outcome == nullptr) context.note("measuring the link between " + task.a + " and " + task.b);
+    else if (!*outcome) context.note("  not measured: " + sanitize(outcome->error().one_line()));
+  };
+  const Result<void> measured = control::measure_now(registry, context.paths(), context.clock, wanted);
+  if (!measured) context.note("  not measured: " + sanitize(measured.error().one_line()));
+}
+
+std::string clear_text_warning(const sched::GangDecision& gang, const std::vector<sched::HostFacts>& hosts) {
+  std::vector<std::string> lent;
+  if (gang.plan && gang.plan->members.size() > 1)
+    for (const sched::Placement& member : gang.plan->members)
+      for (const sched::HostFacts& host : hosts)
+        if (host.name == member.host && sched::is_lent(host.host_class, host.labels)) lent.push_back(host.name.value);
+  if (lent.empty()) return "";
+  return "the members of this job exchange data unencrypted, and " + join(lent, ", ") +
+         (lent.size() == 1 ? " belongs" : " belong") +
+         " to others: who runs these hosts or the network between them can read and change the data; "
+         "sensitivity: private keeps the job on your own hosts";
+}
+
+}  // namespace gridctl::cmd

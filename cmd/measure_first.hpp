@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measures links for `job submit` before a job on several hosts is placed, and warns of what the links show to others.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "cmd/context.hpp"
+#include "registry/registry.hpp"
+#include "sched/gang.hpp"
+
+namespace gridctl::cmd {
+
+// The hosts whose links decide where the gang goes, and were not all measured; empty: nothing need be measured.
+[[nodiscard]] std::set<std::string> hosts_to_measure(const sched::GangDecision& gang, const sched::GangWish& wish,
+                                                     const sched::Decision& member);
+// Measures the links between these hosts for some seconds and shows the progress. What cannot be measured stays
+// unknown, and forbids nothing.
+void measure_between(Context& context, registry::Registry& registry, std::set<std::string> hosts);
+
+// A warning about members on hosts of others, which exchange everything in the clear; empty: there are none.
+[[nodiscard]] std::string clear_text_warning(const sched::GangDecision& gang,
+                                             const std::vector<sched::HostFacts>& hosts);
+
+}  // namespace gridctl::cmd
