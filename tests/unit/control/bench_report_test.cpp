@@ -46,7 +46,7 @@ TEST(BenchReport, GivesQueriesTheirUnits) {
   report.gpus[1].figures.erase("gemm16_tflops");
   figures = figures_of(report);
   EXPECT_EQ(figures.at("verified"), 0);
-  EXPECT_EQ(figures.at("verdict"), static_cast<double>(sched::VerdictKind::mismatch));
+  EXPECT_EQ(figures.at("verdict"), sched::verdict_figure(sched::VerdictKind::mismatch));
   EXPECT_NEAR(figures.at("bench_drift"), 0.2, 1e-9) << "how much slower";
   EXPECT_FALSE(figures.contains("total_flops"));
 }
