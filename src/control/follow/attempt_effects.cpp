@@ -203,21 +203,29 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
           report(result.error(), "while collecting from " + effect.host.value);
           return try_later(id, name, k_launch_retry);
         }
-        const auto collected = [this, effect, problem = result->problem, results,
+        const auto collected = [this, name, effect, problem = result->problem, results,
                                 gathered = result->results](TrackedJob& one) {
-          Said said = note_last_output(one, effect.rank);
           if (gathered) {
             const auto kept = keep_results(world_.records, one.id(), effect.epoch, effect.host, results, *gathered, true,
                                            world_.clock.wall());
-            if (!kept) report(kept.error(), "while recording the outputs");
+            if (!kept) {  // the job must not end without them
+              report(kept.error(), "while recording the outputs");
+              return try_later(one.id(), name, k_launch_retry);
+            }
           }
+          Said said = note_last_output(one, effect.rank);
           book_.apply(one.id(), job::Collected{effect.epoch, problem, effect.rank, std::move(said.gist),
                                                std::move(said.words), said.makes_directory});
         };
         if (gang) {
           if (result->checkpoint) keep_part(its, which, *result->checkpoint);
           work(id).gathered.insert(which);
-          return merge_parts(its, collected);
+          work(id).under_way.insert(name);
+          return merge_parts(its, [this, name, collected](TrackedJob& one, bool safe) {
+            work(one.id()).under_way.erase(name);
+            if (!safe) return try_later(one.id(), name, k_launch_retry);
+            collected(one);
+          });
         }
         if (result->checkpoint) {
           commit(its, which, effect.attempt, *result->checkpoint);

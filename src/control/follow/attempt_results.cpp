@@ -42,8 +42,10 @@ void Attempts::sync_results(const FleetHost& host, TrackedJob& job, int rank, co
       },
       [this, wanted, epoch = status.epoch, name = host.provider.name](TrackedJob& its,
                                                                       const Result<GatheredResults>& gathered) {
-        // An attempt that was given up meanwhile has no say any more: its successor's outputs are newer.
-        if (its.state().attempt() == nullptr || its.state().attempt()->epoch != epoch) return;
+        // An attempt that was given up meanwhile has no say any more: its successor's outputs are newer. So are those
+        // that were fetched when its program had ended.
+        const job::Attempt* current = its.state().attempt();
+        if (current == nullptr || current->epoch != epoch || current->lead().part >= job::Part::ended) return;
         if (!gathered) return report(gathered.error(), "while fetching outputs of job " + its.id().value);
         const auto kept =
             keep_results(world_.records, its.id(), epoch, name, wanted, *gathered, false, world_.clock.wall());

@@ -278,7 +278,7 @@ void Attempts::pull_newest(const FleetHost& host, TrackedJob& job, int rank, con
         if (result && gang) {  // also when the attempt is over meanwhile: a part is no checkpoint
           failed = 0;
           keep_part(mine, which, *result);
-          return merge_parts(mine, [](TrackedJob&) {});
+          return merge_parts(mine, {});
         }
         if (result) {
           failed = 0;

@@ -71,6 +71,7 @@ class Attempts : public JobListener, public FleetListener {
     std::map<Which, std::deque<KeptPart>> parts;  // of a gang's checkpoints, oldest first
     std::set<Which> gathered;                     // members of a gang from which nothing more comes
     std::string missing_told;                     // why its newest parts are no checkpoint yet
+    std::map<std::uint64_t, int> merges_failed;   // by epoch
     std::optional<BootTime> missing_since;
     std::map<std::uint64_t, int> ports_skipped;   // by epoch: ranges of ports that were in use
     std::map<Which, int> pulls_failed;            // since one went well
@@ -133,8 +134,8 @@ class Attempts : public JobListener, public FleetListener {
   // Members without a part of their own that are known to have saved none; the others' parts need not wait for them.
   [[nodiscard]] std::set<int> members_without_files(const TrackedJob& job, const job::Attempt& attempt);
   void try_merge_later(TrackedJob& job, Epoch epoch, Duration pause);
-  void merge_parts(TrackedJob& job, std::function<void(TrackedJob&)> then);
-  void take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, const Result<MergedParts>& merged);
+  void merge_parts(TrackedJob& job, std::function<void(TrackedJob&, bool safe)> then);
+  [[nodiscard]] bool take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, const Result<MergedParts>& merged);
   void connected(TrackedJob& job, Epoch epoch, std::uint16_t port, const std::vector<sched::ReachOutcome>& outcomes,
                  const std::vector<std::string>& addresses, const std::string& port_taken,
                  const std::optional<std::pair<Error, int>>& failed);

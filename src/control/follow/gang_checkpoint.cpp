@@ -84,14 +84,15 @@ void Attempts::try_merge_later(TrackedJob& job, Epoch epoch, Duration pause) {
     work(id).later.erase(name);
     TrackedJob* again = book_.find(id);
     const job::Attempt* attempt = again == nullptr ? nullptr : again->state().attempt();
-    if (attempt != nullptr && attempt->epoch == epoch) merge_parts(*again, [](TrackedJob&) {});
+    if (attempt != nullptr && attempt->epoch == epoch) merge_parts(*again, {});
   });
 }
 
-// Calls `then` when the parts that are here have been looked at.
-void Attempts::merge_parts(TrackedJob& job, std::function<void(TrackedJob&)> then) {
+// Calls `then` when the parts that are here have been looked at; `safe` is false when what they make may be kept yet.
+void Attempts::merge_parts(TrackedJob& job, std::function<void(TrackedJob&, bool safe)> then) {
+  if (!then) then = [](TrackedJob&, bool) {};
   const job::Attempt* attempt = job.state().attempt();
-  if (attempt == nullptr) return then(job);
+  if (attempt == nullptr) return then(job, true);
   std::vector<std::vector<CheckpointPart>> members;
   const std::set<int> without = members_without_files(job, *attempt);
   bool waits = false;
@@ -108,7 +109,7 @@ void Attempts::merge_parts(TrackedJob& job, std::function<void(TrackedJob&)> the
   if (waits) {
     // Nobody knows yet whether that member saves nothing, or is only slower.
     try_merge_later(job, attempt->epoch, k_merge_retry);
-    return then(job);
+    return then(job, true);
   }
   const Epoch epoch = attempt->epoch;
   const AttemptNumber number = attempt->number;
@@ -117,27 +118,37 @@ void Attempts::merge_parts(TrackedJob& job, std::function<void(TrackedJob&)> the
       job.id(), name, {os::Lane::Kind::urgent, {}},
       [world = world_, members = std::move(members)] { return world.freight.merge(members); },
       [this, epoch, number, then = std::move(then)](TrackedJob& mine, const Result<MergedParts>& merged) {
-        take_merged(mine, epoch, number, merged);
-        then(mine);
+        const bool safe = take_merged(mine, epoch, number, merged);
+        if (!safe) try_merge_later(mine, epoch, k_merge_retry);
+        then(mine, safe);
       });
 }
 
-void Attempts::take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, const Result<MergedParts>& merged) {
+// False when the same parts may be kept at another try.
+bool Attempts::take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, const Result<MergedParts>& merged) {
   const JobId id = job.id();
+  Doing& mine = work(id);
   if (!merged) {
     report(merged.error(), "while putting together a checkpoint of job " + id.value);
-    return book_.note(id, {"checkpoint_fetch_failed", merged.error().one_line(), epoch, {}});
+    const std::string text = merged.error().one_line();
+    if (std::exchange(mine.missing_told, text) != text) book_.note(id, {"checkpoint_fetch_failed", text, epoch, {}});
+    return !is_worth_retrying(merged.error().code, mine.merges_failed[epoch.value]++ < k_collect_tries);
   }
-  Doing& mine = work(id);
   if (!merged->missing.empty()) {
     // Parts of one save come one after the other: only what stays so is worth a line.
     const BootTime now = world_.clock.boot();
     if (!mine.missing_since) mine.missing_since = now;
     const Duration missing_for = now - *mine.missing_since;
-    if (missing_for < k_missing_patience) return try_merge_later(job, epoch, k_missing_patience - missing_for);
+    const job::Attempt* attempt = job.state().attempt();
+    const bool is_last = attempt != nullptr && std::ranges::all_of(attempt->members, [&](const job::Member& one) {
+      return mine.gathered.contains({epoch.value, one.rank});
+    });
+    if (is_last && std::ranges::all_of(mine.parts, [](const auto& entry) { return entry.second.empty(); })) return true;
+    if (missing_for < k_missing_patience && !is_last)
+      return try_merge_later(job, epoch, k_missing_patience - missing_for), true;
     if (std::exchange(mine.missing_told, merged->missing) != merged->missing)
       book_.note(id, {"checkpoint_incomplete", merged->missing, epoch, {}});
-    return;
+    return true;
   }
   mine.missing_told.clear();
   mine.missing_since.reset();
@@ -157,12 +168,12 @@ void Attempts::take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, c
       whole.took = std::max(whole.took, kept.pulled.took);
     }
   }
-  if (!is_new) return;
+  if (!is_new) return true;
   whole.from.root = merged->root;
   whole.from.number = sum;
   whole.bytes = merged->bytes;
   whole.files = merged->files;
-  if (!commit_whole(job, epoch, number, whole)) return;
+  if (!commit_whole(job, epoch, number, whole)) return false;
   for (std::size_t rank = 0; rank < merged->numbers.size(); ++rank) {
     const Which which{epoch.value, static_cast<int>(rank)};
     std::uint64_t& saved = work(id).saved[which];
@@ -171,6 +182,7 @@ void Attempts::take_merged(TrackedJob& job, Epoch epoch, AttemptNumber number, c
     while (!kept.empty() && kept.front().part.number < merged->numbers[rank]) kept.pop_front();
   }
   renew_soon();
+  return true;
 }
 
 }  // namespace gridctl::control

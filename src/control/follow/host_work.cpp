@@ -176,15 +176,10 @@ Result<void> drop_standby(const World& world, const HostReach& host, const JobId
   return {};
 }
 
-namespace {
-
-// Worth another try before the end of a job's output or its last checkpoint is given up. It has let us in before; only
-// our own disk can be full; and an error of a disk, theirs or ours, may have been the only one.
 bool is_worth_retrying(Code code, bool patient) {
   return is_uncertain(code) || code == Code::auth_refused || code == Code::no_space ||
          (patient && (code == Code::io || code == Code::engine));
 }
-}  // namespace
 
 Result<Gathered> collect(const MemberWork& work, std::uint64_t known, const std::optional<Digest>& head, bool patient,
                          const ResultsWanted& results) {

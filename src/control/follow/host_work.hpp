@@ -49,6 +49,10 @@ struct LaunchOrder {
                                                  const Digest& root, const std::vector<Digest>& others = {});
 [[nodiscard]] Result<void> drop_standby(const World& world, const HostReach& host, const JobId& job);
 
+// Whether what failed so is tried again before the end of an output or a last checkpoint is given up. Its host has let us
+// in before; only our own disk can be full; and an error of a disk, theirs or ours, may have been the only one.
+[[nodiscard]] bool is_worth_retrying(Code code, bool patient);
+
 // After an attempt's end: its newest checkpoint beyond number `known`, and its output to the end. What may pass is an
 // error, to be tried again (a broken link, a full disk of ours, and with `patient` an I/O error); what will not is
 // told.

@@ -3,17 +3,16 @@
 // together.
 #include <mutex>
 
-#include "control/follow/attempts.hpp"
 #include "control/reach/pace.hpp"
-#include "followed_jobs.hpp"
+#include "gang_on_hosts.hpp"
 #include "job/rank_start.hpp"
-#include "scripted_freight.hpp"
 
 namespace gridctl::control {
 namespace {
 
 using namespace std::chrono_literals;
 using gridctl::testing::IsOk;
+using gridctl::testing::Fate, gridctl::testing::Point;
 using testing::tree;
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -23,114 +22,6 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
-
-struct NoPacer : Pacer {
-  void place_after(const TrackedJob&, Duration) override {}
-  sched::Interval interval_of(const TrackedJob&) override { return {}; }
-  void retune(const TrackedJob&) override {}
-};
-
-// A gang on ada, bob and eve.
-class GangOnHosts : public testing::FollowedJobs {
- protected:
-  GangOnHosts() {
-    for (const char* name : {"ada", "bob", "eve"}) add(name);
-    EXPECT_TRUE(fleet().refresh());
-    tick();
-    script.answers("prepare", wire::encode(wire::PrepareReply{{1}, "boot"}));
-    script.answers("start", wire::encode(wire::StartReply{}));
-    script.answers("stop");
-    script.answers("clean");
-    bulk.proves = [this](const std::string& from, const std::string& to, std::uint16_t port, std::uint64_t bytes) -> Result<PortProof> {
-      proven.push_back(from + "-" + to + (bytes > 0 ? " with bytes" : ""));
-      ports.insert(port);
-      PortProof proof;
-      proof.contact.works = true;
-      proof.contact.address = "10.0.0." + std::to_string(to[0]);
-      proof.rtt = 1ms;
-      proof.rate_there = from == "bob" ? 2e9 : 1e10;
-      return proof;
-    };
-  }
-  [[nodiscard]] World world() { return {clock, run, net, registry, bulk, folders}; }
-  void later(Duration time) {
-    clock.pass(time);
-    run.fire();
-    attempts.tick(clock.boot());
-    run.settle();
-  }
-  void placed(const std::function<void(job::Spec&)>& shape = [](job::Spec&) {}) {
-    submit("gang", [&](job::Spec& spec) {
-      spec.num_nodes = 3;
-      shape(spec);
-    });
-    std::vector<job::Member> members;
-    for (const char* name : {"ada", "bob", "eve"})
-      members.push_back({static_cast<int>(members.size()), {name}, EngineKind::process, {}, 1, 0, 0});
-    book.apply({"gang"}, job::Placed{members, "all three"});
-    run.settle();
-    run.fire();
-    run.settle();
-  }
-  void runs() {
-    placed();
-    for (const char* name : {"ada", "bob", "eve"}) says(name, wire::AttemptPhase::running);
-    ASSERT_NE(job("gang").in<job::Running>(), nullptr) << job("gang").state().reason_text;
-    script.asked.clear();
-  }
-  void says(const std::string& name, wire::AttemptPhase phase, std::uint64_t saved = 0,
-            const std::function<void(wire::AttemptStatus&)>& change = [](auto&) {}) {
-    wire::AttemptStatus status;
-    status.job = {"gang"};
-    status.epoch = job("gang").state().epoch;
-    status.phase = phase;
-    if (saved > 0) {
-      wire::HostCheckpoint one;
-      one.number = saved;
-      one.root = tree(static_cast<int>(saved));
-      one.how = "torch:whole";
-      one.metrics = {{"step", static_cast<double>(saved) * 10}};
-      status.checkpoints = {one};
-    }
-    change(status);
-    wire::PollReply reply;
-    reply.attempts = {status};
-    script.replies["poll"] = {wire::encode(reply)};
-    static_cast<FleetListener&>(attempts).polled(host(name), reply);
-    run.settle();
-  }
-  void merges_to(int root, std::vector<std::uint64_t> numbers) {
-    bulk.merges = [=]() -> Result<MergedParts> {
-      MergedParts merged;
-      merged.root = tree(root);
-      merged.bytes = 3000;
-      merged.files = 12;
-      merged.numbers = numbers;
-      return merged;
-    };
-  }
-  void misses(const std::string& what) {
-    bulk.merges = [=]() -> Result<MergedParts> {
-      MergedParts merged;
-      merged.missing = what;
-      return merged;
-    };
-  }
-  std::vector<std::string> told(const std::string& kind) {
-    std::vector<std::string> texts;
-    for (const auto events = *registry.events({"gang"}, 0, 0); const registry::EventRecord& event : events)
-      if (event.kind == kind) texts.push_back(event.text);
-    return texts;
-  }
-  const job::State& state() { return job("gang").state(); }
-
-  testing::ScriptedFreight bulk;
-  testing::Script& script = bulk.script;
-  NoPacer pacer;
-  Attempts attempts{world(), book, fleet(), pacer};
-  std::vector<std::string> proven;
-  std::set<std::uint16_t> ports;
-};
 
 // --- Before it starts ------------------------------------------------------------------------------------------------
 
@@ -296,13 +187,73 @@ TEST_F(GangOnHosts, OfEachMemberFourPartsAreKept) {
 TEST_F(GangOnHosts, PartsOfItsEndBecomeALastCheckpoint) {
   runs();
   merges_to(50, {3, 4, 5});
-  const auto ended = [](wire::AttemptStatus& status) { status.end = wire::EndReason::exited, status.exit_code = 0; };
-  for (const auto& [name, number] : {std::pair{"ada", 3}, {"bob", 4}, {"eve", 5}})
-    says(name, wire::AttemptPhase::ended, static_cast<std::uint64_t>(number), ended);
+  all_end();
   later(1s);
   EXPECT_EQ(state().visible(), job::JobState::succeeded);
   ASSERT_THAT(*registry.checkpoints({"gang"}), SizeIs(1));
   EXPECT_EQ(registry.checkpoints({"gang"})->front().root, tree(50));
+}
+
+// Its hosts are cleaned when it has ended.
+TEST_F(GangOnHosts, DoesNotEndBeforeItsLastCheckpointIsPutTogether) {
+  runs();
+  Code trouble = Code::no_space;
+  bulk.merges = [&]() -> Result<MergedParts> { return make_error(trouble, "our disk is in trouble"); };
+  all_end();
+  for (int i = 0; i < 3; ++i) later(1s);
+  trouble = Code::io;
+  for (int i = 0; i < 3; ++i) later(1s);
+  EXPECT_NE(job("gang").in<job::Collecting>(), nullptr) << state().reason_text;
+  EXPECT_THAT(script.asked, Not(Contains("clean")));
+  EXPECT_THAT(told("checkpoint_fetch_failed"), ElementsAre(HasSubstr("our disk is in trouble")));
+  EXPECT_LT(bulk.merged, 20) << "it is tried again now and then";
+  merges_to(50, {3, 4, 5});
+  for (int i = 0; i < 3; ++i) later(1s);
+  EXPECT_EQ(state().visible(), job::JobState::succeeded);
+  ASSERT_THAT(*registry.checkpoints({"gang"}), SizeIs(1));
+  EXPECT_EQ(registry.checkpoints({"gang"})->front().root, tree(50));
+}
+
+TEST_F(GangOnHosts, DoesNotEndBeforeItsLastCheckpointIsWrittenDown) {
+  runs();
+  merges_to(50, {3, 4, 5});
+  records.fates[Point::records_commit_checkpoint] = {Fate::fails, Fate::fails, Fate::lost};
+  all_end();
+  EXPECT_THAT(*registry.checkpoints({"gang"}), IsEmpty());
+  EXPECT_NE(job("gang").in<job::Collecting>(), nullptr);
+  EXPECT_THAT(script.asked, Not(Contains("clean")));
+  for (int i = 0; i < 6; ++i) later(1s);
+  EXPECT_EQ(state().visible(), job::JobState::succeeded);
+  EXPECT_THAT(*registry.checkpoints({"gang"}), SizeIs(1)) << "what was written without our being told is there once";
+}
+
+TEST_F(GangOnHosts, EndsWithALineWhenItsLastCheckpointCannotBePutTogether) {
+  runs();
+  bulk.merges = []() -> Result<MergedParts> { return make_error(Code::checkpoint_damaged, "a part is damaged"); };
+  all_end();
+  for (int i = 0; i < 3; ++i) later(1s);
+  EXPECT_EQ(state().visible(), job::JobState::succeeded);
+  EXPECT_THAT(told("checkpoint_fetch_failed"), ElementsAre(HasSubstr("a part is damaged")));
+}
+
+TEST_F(GangOnHosts, EndsWithALineWhenItsLastPartsAreNoCheckpoint) {
+  runs();
+  misses("no step has been saved by all members yet");
+  all_end();
+  for (int i = 0; i < 3; ++i) later(1s);
+  EXPECT_EQ(state().visible(), job::JobState::succeeded);
+  EXPECT_THAT(told("checkpoint_incomplete"), ElementsAre("no step has been saved by all members yet"));
+}
+
+TEST_F(GangOnHosts, PartsThatCouldNotBeWrittenDownAreAgainWhileItRuns) {
+  runs();
+  merges_to(50, {3, 4, 5});
+  records.fates[Point::records_commit_checkpoint] = {Fate::fails};
+  for (const auto& [name, number] : {std::pair{"ada", 3}, {"bob", 4}, {"eve", 5}})
+    says(name, wire::AttemptPhase::running, static_cast<std::uint64_t>(number));
+  EXPECT_THAT(*registry.checkpoints({"gang"}), IsEmpty());
+  later(2s);
+  EXPECT_THAT(*registry.checkpoints({"gang"}), SizeIs(1)) << "also when nothing new is saved";
 }
 
 }  // namespace

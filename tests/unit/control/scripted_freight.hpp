@@ -75,6 +75,8 @@ class ScriptedFreight final : public Freight {
   [[nodiscard]] Result<transfer::BulkLink> reach(const HostReach& host, Duration) override {
     reached.push_back(host.provider.name.value);
     if (no_way) return *no_way;
+    if (fails_reaching)
+      if (std::optional<Error> error = fails_reaching(host)) return *error;
     return transfer::BulkLink{std::make_unique<ScriptedLink>(script)};
   }
   [[nodiscard]] Result<std::uint64_t> push(const HostReach&, const transfer::BulkLink&, const Digest& root) override {
@@ -120,6 +122,7 @@ class ScriptedFreight final : public Freight {
 
   Script script;
   std::optional<Error> no_way;
+  std::function<std::optional<Error>(const HostReach&)> fails_reaching;  // of one host
   std::optional<OwnPart> part;
   Result<std::string> healed = std::string();
   std::map<std::string, std::deque<std::optional<Error>>> fails;  // what is done with trees, in turn
