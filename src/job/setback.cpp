@@ -8,7 +8,8 @@
 namespace gridctl::job {
 
 namespace {
-constexpr std::size_t k_setbacks_max = 256;  // of a job: the oldest are forgotten first
+constexpr Duration k_unreached_max = std::chrono::seconds{10};  // a network that is back is used soon
+constexpr std::size_t k_setbacks_max = 256;                     // of a job: the oldest are forgotten first
 
 auto find_setback(std::vector<Setback>& list, const HostName& host, Cause cause) {
   return std::ranges::find_if(list, [&](const Setback& one) { return one.host == host && one.cause == cause; });
@@ -33,7 +34,8 @@ int note_setback(std::vector<Setback>& list, const HostName& host, Cause cause, 
     list.erase(found);
   }
   ++one.in_row;
-  one.until = {now.ms + std::chrono::duration_cast<std::chrono::milliseconds>(rest_after(one.in_row)).count()};
+  const Duration rest = std::min(rest_after(one.in_row), cause == Cause::unreached ? k_unreached_max : k_rest_max);
+  one.until = {now.ms + std::chrono::duration_cast<std::chrono::milliseconds>(rest).count()};
   one.detail = detail;
   if (list.size() >= k_setbacks_max) list.erase(list.begin());
   list.push_back(one);

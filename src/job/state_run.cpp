@@ -12,6 +12,7 @@ namespace gridctl::job {
 
 namespace {
 
+constexpr Duration k_soon_max = std::chrono::seconds{10};     // what is taken or out of reach may be back soon
 constexpr Duration k_place_retry = std::chrono::seconds{5};   // until the scheduler is asked again when nothing fits
 constexpr std::size_t k_doing_max = 16;                       // bytes of a host's word for what it does
 // No job comes near it in earnest; and a host that lies up to here leaves room for all epochs to come.
@@ -75,9 +76,9 @@ void Stepper::avoid(const HostName& host, std::string reason) {
   s().avoided.push_back({host, std::move(reason)});
 }
 
-void Stepper::wait(std::string why, std::string detail, bool for_room) {
+void Stepper::wait(std::string why, std::string detail, bool for_room, Duration most) {
   ++s().restarts_in_row;
-  const Duration backoff = rest_after(std::max(s().restarts_in_row, streak_anywhere(s().setbacks)));
+  const Duration backoff = std::min(rest_after(std::max(s().restarts_in_row, streak_anywhere(s().setbacks))), most);
   explain(why, detail);
   std::optional<WallTime> until;
   if (backoff > Duration{})
@@ -162,7 +163,8 @@ void Stepper::operator()(const LaunchFailed& event) {
   if (event.hopeless)
     return done(JobState::failed, std::nullopt, "inputs_lost", "no host can start it: " + event.detail);
   // What is damaged is no better when other room is free: it is tried again ever more seldom.
-  wait(event.damaged ? "checkpoint_damaged" : "not_started", event.detail, event.busy);
+  wait(event.damaged ? "checkpoint_damaged" : "not_started", event.detail, event.busy,
+       event.refused || event.damaged ? k_rest_max : k_soon_max);
 }
 
 // What is damaged stays so: the next attempt begins from the checkpoint before, if there is one.

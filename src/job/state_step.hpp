@@ -72,7 +72,7 @@ class Stepper {
   void row(const Attempt& attempt, std::string state, std::string reason, const End* end = nullptr);
   void explain(std::string reason, std::string text);
   void avoid(const HostName& host, std::string reason);
-  void wait(std::string why, std::string detail, bool for_room = false);
+  void wait(std::string why, std::string detail, bool for_room = false, Duration most = k_rest_max);
   void done(JobState state, std::optional<int> exit_code, std::string reason, std::string text);
   // A member has ended, or its host is given up (`member.end` says so): what becomes of the others.
   void after_end(const Attempt& attempt);

@@ -39,6 +39,17 @@ TEST(Setback, MakesAHostThatRefusesRestLongerEachTimeUntilAJobStartsThere) {
   EXPECT_TRUE(driver.state.setbacks.empty());
 }
 
+TEST(Setback, TriesAHostThatWasOutOfReachSoonerAgain) {
+  Driver driver;
+  for (int i = 0; i < 9; ++i) {
+    driver.place("h1");
+    driver.happen(LaunchFailed{.epoch = driver.state.epoch, .detail = "no route", .host_fault = false});
+  }
+  EXPECT_EQ(backoff_of(driver), seconds{10});
+  EXPECT_NE(why_resting(driver.state.setbacks, {"h1"}, driver.at()), "");
+  EXPECT_EQ(why_resting(driver.state.setbacks, {"h1"}, {driver.now_ms + 10'000}), "");
+}
+
 TEST(Setback, IsForgottenWithItsHostAndWhenTheUserResumes) {
   Driver driver;
   refuse(driver, "h1");
