@@ -337,6 +337,31 @@ TEST_F(Prepares, ACheckpointWhereTheProgramLooksForIt) {
   EXPECT_EQ(prepare()->binds.at(0).target, "/ckpt");
 }
 
+TEST_F(Prepares, NoDirectoryThatTheProgramMakesItself) {
+  spec_.checkpoint_path = "runs/out";
+  spec_.checkpoint_late = true;
+  ASSERT_THAT(prepare(), IsOk());
+  EXPECT_FALSE(os::exists(attempt_.work() / "runs/out"));
+  spec_.restore = tree({{"model", "M"}});
+  ASSERT_THAT(prepare(), IsOk());
+  EXPECT_EQ(content(attempt_.work() / "runs/out/model"), "M") << "what is restored is there";
+  spec_.restore.reset();
+  spec_.checkpoint_late = false;
+  ASSERT_THAT(prepare(), IsOk());
+  EXPECT_TRUE(os::exists(attempt_.work() / "runs/out"));
+}
+
+TEST_F(Prepares, AFolderOfItsOwnForTemporaryFilesWherePodmanHasAWritableRoot) {
+  spec_.engine = EngineKind::podman;
+  spec_.root_writable = true;
+  const auto prepared = prepare();
+  const auto tmp = std::ranges::find(prepared->binds, "/tmp", &Bind::target);
+  ASSERT_NE(tmp, prepared->binds.end());
+  EXPECT_EQ(std::filesystem::status(tmp->host).permissions() & std::filesystem::perms(07777), std::filesystem::perms(01777));
+  spec_.mounts = {{tree({{"a", "A"}}), "/tmp"}};
+  EXPECT_EQ(std::ranges::count(prepare()->binds, "/tmp", &Bind::target), 1) << "the user's own";
+}
+
 TEST_F(Prepares, AnImageOfOneFile) {
   spec_.image_archive = tree({{"image.tar", "I"}});
   EXPECT_EQ(prepare()->image_archive, os::Path{}) << "a plain process needs none";
