@@ -12,6 +12,7 @@ namespace gridctl::job {
 
 namespace {
 
+constexpr int k_hopeless_max = 3;  // times that a launch failed for want of what this machine has lost
 constexpr Duration k_soon_max = std::chrono::seconds{10};     // what is taken or out of reach may be back soon
 constexpr Duration k_place_retry = std::chrono::seconds{5};   // until the scheduler is asked again when nothing fits
 constexpr std::size_t k_doing_max = 16;                       // bytes of a host's word for what it does
@@ -160,7 +161,8 @@ void Stepper::operator()(const LaunchFailed& event) {
   if (others_may_run) return not_joined(*member, End{EndKind::not_started, -1, 0, event.detail, event.rank});
   row(*attempt, "failed", "not_started", &end);
   clean_up(Attempt{*attempt});
-  if (event.hopeless)
+  // Twice more: a disk that could not be read once may be read the next time.
+  if (event.hopeless && note_setback(s().setbacks, {}, Cause::host, event.detail, at_) >= k_hopeless_max)
     return done(JobState::failed, std::nullopt, "inputs_lost", "no host can start it: " + event.detail);
   // What is damaged is no better when other room is free: it is tried again ever more seldom.
   wait(event.damaged ? "checkpoint_damaged" : "not_started", event.detail, event.busy,
@@ -249,6 +251,7 @@ void Stepper::operator()(const PayloadStarted& event) {
   s().recovering = false;
   s().start_failures_in_row = 0;
   for (const Member& one : attempt->members) forget_setbacks(s().setbacks, one.host);
+  forget_setback(s().setbacks, {}, Cause::host);
   record("attempt_started",
          "attempt " + std::to_string(attempt->number.value) + " runs on " + attempt->where() + ", " +
              format_duration(between(launching->placed_at, at_)) + " after it was placed" + took(*launching, at_),

@@ -77,9 +77,12 @@ TEST(Setback, DoesNotCountARoomThatWasTakenAMomentAgo) {
 
 TEST(Setback, StopsAJobThatNoHostCanStart) {
   Driver driver;
-  driver.place("h1");
-  driver.happen(LaunchFailed{
-      .epoch = driver.state.epoch, .detail = "the secret K is gone", .host_fault = false, .hopeless = true});
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(is_waiting(driver));
+    driver.place("h" + std::to_string(i));
+    driver.happen(LaunchFailed{
+        .epoch = driver.state.epoch, .detail = "the secret K is gone", .host_fault = false, .hopeless = true});
+  }
   EXPECT_EQ(driver.state.visible(), JobState::failed);
   EXPECT_EQ(driver.state.reason, "inputs_lost");
   EXPECT_NE(driver.state.reason_text.find("the secret K is gone"), std::string::npos);
