@@ -172,7 +172,9 @@ Attempts::Said Attempts::note_last_output(const TrackedJob& job, int rank) {
   if (!tail || tail->empty()) return {};
   book_.note(job.id(), {"last_output", *tail, collecting->attempt.epoch, collecting->attempt.member(rank)->host});
   const Result<std::string> more = world_.folders.log_tail(job.id(), attempt, rank, k_judged_lines);
-  Said said{job::gist_of(*tail), job::judge_last_words(more ? *more : *tail, collecting->end.exit_code)};
+  // Masked before the line is cut: half a secret would not be known again.
+  const std::string judged = world_.folders.masked(job.id(), more ? *more : *tail);
+  Said said{job::gist_of(*tail), job::judge_last_words(judged, collecting->end.exit_code), false};
   if (!job.state().late_directory && job::makes_directory(*tail, job.spec().checkpoint.path)) {
     said.makes_directory = true;
     said.words = {job::Advice::restart,

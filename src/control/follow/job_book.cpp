@@ -48,7 +48,7 @@ void mask_words(job::Event& event, const Mask& mask) {
   if (auto* ended = std::get_if<job::AttemptEnded>(&event)) mask(ended->end.detail);
   if (auto* failed = std::get_if<job::LaunchFailed>(&event)) mask(failed->detail);
   if (auto* preparing = std::get_if<job::Preparing>(&event)) mask(preparing->doing);
-  if (auto* collected = std::get_if<job::Collected>(&event)) mask(collected->problem), mask(collected->last);
+  if (auto* collected = std::get_if<job::Collected>(&event)) mask(collected->problem), mask(collected->last), mask(collected->said.line);
   if (auto* committed = std::get_if<job::CheckpointCommitted>(&event)) mask(committed->detail);
   if (auto* hung = std::get_if<job::Hung>(&event)) mask(hung->text);
 }

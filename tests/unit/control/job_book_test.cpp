@@ -191,7 +191,11 @@ TEST_F(Book, WritesLinesOfHistoryWithoutSecrets) {
   EXPECT_EQ(job("a").state().attempt()->lead().doing.find("hunter2"), std::string::npos);
   start("a");
   end("a", {job::EndKind::start_failed, 1, 0, "setup said hunter2hunter2", 0});
-  book.apply({"a"}, job::Collected{epoch, "no hunter2hunter2 here", 0, "hunter2hunter2 again"});
+  book.apply({"a"}, job::Collected{epoch,
+                                   "no hunter2hunter2 here",
+                                   0,
+                                   "hunter2hunter2 again",
+                                   {job::Advice::stop, "a module is missing", "Error: hunter2hunter2"}});
   for (const auto events = *registry.events({"a"}, 0, 0); const registry::EventRecord& event : events)
     EXPECT_EQ(event.text.find("hunter2"), std::string::npos) << event.text;
   EXPECT_EQ(job::to_json(registry.job({"a"})->machine).find("hunter2"), std::string::npos);
