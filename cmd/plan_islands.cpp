@@ -13,12 +13,7 @@
 namespace gridctl::cmd {
 
 namespace {
-std::string rate_text(double bytes_per_s) {
-  const double mbit = bytes_per_s * 8 / 1e6;
-  return mbit >= 1000 ? ui::number(mbit / 1000, 3) + " Gbit/s" : ui::number(mbit, 3) + " Mbit/s";
-}
-
-// Of all measured pairs with one host in each list.
+// Returns the slowest measured pair with one host in each list; nullptr: none was measured.
 const registry::HostLink* slowest(const std::vector<registry::HostLink>& links, const std::set<std::string>& from,
                                   const std::set<std::string>& to) {
   const registry::HostLink* out = nullptr;
@@ -119,13 +114,13 @@ struct Islands {
 std::optional<Islands> slow_group(const std::vector<Tried>& tried) {
   for (const Tried& one : tried) {
     const Machines& machines = one.machines;
-    if (machines.between <= 0 || machines.between >= k_slow_link) continue;
+    if (machines.nodes < 2 || machines.between <= 0 || machines.between > k_slow_link) continue;
     const plan::Plan* alone = nullptr;
     for (const auto& [gpus, plan] : one.answer.by_gpus)
       if (gpus <= machines.cluster.gpus_per_node) alone = &plan;
     if (alone == nullptr) continue;
     const double share = static_cast<double>(machines.nodes);  // of the batch
-    return Islands{machines.hosts.size(), machines.between, alone->time.seconds / share, "hosts", "between them"};
+    return Islands{static_cast<std::size_t>(machines.nodes), machines.between, alone->time.seconds / share, machines.hosts.empty() ? "nodes" : "hosts", "between them"};
   }
   return std::nullopt;
 }

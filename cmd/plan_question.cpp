@@ -62,10 +62,14 @@ Result<std::vector<Machines>> named_machines(const Parsed& parsed) {
   out.cluster = plan::cluster_of(plan::device_of(*model), model, words.each);
   out.nodes = words.nodes;
   out.gpu = model->key;
-  out.failures_per_node_hour = sched::class_rate_per_hour("datacenter") + words.each * sched::k_gpu_rate_per_hour;
+  const std::string kind = plan::data_centre(*model) ? "datacenter" : "home";
+  out.failures_per_node_hour = sched::class_rate_per_hour(kind) + words.each * sched::k_gpu_rate_per_hour;
   out.sources.push_back("GPU: the catalogue's figures of " + model->key);
   price_of(*model, out);
-  out.sources.push_back("failures: the class datacenter");
+  out.sources.push_back("failures: the class " + kind);
+  if (out.nodes > 1 && !parsed.has("link"))
+    out.sources.push_back("network between the nodes: assumed " + rate_text(out.cluster.inter_link) +
+                          " for each GPU; --link sets it");
   return std::vector<Machines>{out};
 }
 
@@ -81,7 +85,7 @@ double least_figure(const std::vector<const sched::HostFacts*>& hosts, std::stri
   return least;
 }
 
-// What was measured comes before what the catalogue says; the slowest of the group sets the pace.
+// Measured figures replace the catalogue's; the slowest host of the group sets the pace.
 void apply_measured(const std::vector<const sched::HostFacts*>& hosts, const sched::GpuModel* model, Machines& out) {
   plan::Device& device = out.cluster.device;
   const double gpus = out.cluster.gpus_per_node;
@@ -167,6 +171,11 @@ Result<std::vector<Machines>> registered_machines(Context& context, const Parsed
 }
 }  // namespace
 
+std::string rate_text(double bytes_per_s) {
+  const double mbit = bytes_per_s * 8 / 1e6;
+  return mbit >= 1000 ? ui::number(mbit / 1000, 3) + " Gbit/s" : ui::number(mbit, 3) + " Mbit/s";
+}
+
 Result<double> read_amount(std::string_view option, std::string_view text) {
   static constexpr std::string_view k_letters = "kmbt";
   const std::string given(text);
@@ -227,7 +236,18 @@ std::vector<Machines> grouped(const std::vector<const sched::HostFacts*>& hosts)
 
 Result<std::vector<Machines>> read_machines(Context& context, const Parsed& parsed) {
   if (parsed.has("gpu") && parsed.has("on")) return make_error(Code::usage, "--gpu and --on exclude each other");
-  return parsed.has("gpu") ? named_machines(parsed) : registered_machines(context, parsed);
+  TRY_ASSIGN(std::vector<Machines> out, parsed.has("gpu") ? named_machines(parsed) : registered_machines(context, parsed));
+  if (!parsed.has("link")) return out;
+  const auto rate = plan::bytes_per_second_of(parsed.value("link"));
+  if (!rate)
+    return make_error(Code::usage, "--link: expected the rate between two nodes such as 1Gbps or 400Gbit/s, got '" +
+                                       sanitize(parsed.value("link"), 60) + "'");
+  for (Machines& machines : out) {
+    machines.between = *rate;
+    machines.cluster.inter_link = *rate / machines.cluster.gpus_per_node;
+    machines.sources.push_back("network between the nodes: " + rate_text(*rate) + " for each node, by --link");
+  }
+  return out;
 }
 
 }  // namespace gridctl::cmd

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `plan train` and `plan serve` are asked: the model, the training and the machines, from the command line.
+// The question of `plan train` and `plan serve`: the model, the training and the machines, from the command line.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace gridctl::cmd {
 
-// What a step learns from where no batch is said: as models of today are trained, and adapted.
+// Tokens of a step where no batch is given, for training and for fine-tuning.
 inline constexpr std::int64_t k_tokens_of_step = 4'194'304, k_tokens_of_tuning = 131'072;
 
 // Like machines that a plan may use together.
@@ -26,7 +26,7 @@ struct Machines {
   std::vector<std::string> hosts;    // of the registry; empty: as the command line says
   std::string site;                  // of those
   bool rdma = false;                 // they have InfiniBand or RoCE among each other
-  double between = 0;                // bytes a second of the slowest measured pair of them; 0: none was
+  double between = 0;                // bytes a second of the slowest measured pair, or by --link; 0: not known
   std::vector<std::string> sources;  // where each figure is from, for people
   double uplink = 0;                 // bytes a second, the slowest measured; 0: not measured
 };
@@ -35,6 +35,8 @@ struct Machines {
 [[nodiscard]] Result<plan::Model> read_model(const Parsed& parsed);
 // "7B", "350M", "20B tokens": a number with K, M, B or T.
 [[nodiscard]] Result<double> read_amount(std::string_view option, std::string_view text);
+// "10 Gbit/s"
+[[nodiscard]] std::string rate_text(double bytes_per_s);
 // --gpu NAME:COUNT[xNODES], else the hosts of the registry that --on allows, grouped by GPU and count.
 [[nodiscard]] Result<std::vector<Machines>> read_machines(Context& context, const Parsed& parsed);
 

@@ -53,7 +53,7 @@ std::string table_of(const Context& context, const PlanReport& report) {
   return table.render(context.columns_out(), context.out_style);
 }
 
-// What lies in the memory at its peak: either the backward pass, with the logits or one recomputed layer, or the
+// The parts of the memory at its peak: either the backward pass, with the logits or one recomputed layer, or the
 // optimizer's step.
 std::string memory_line(const plan::Memory& m) {
   std::vector<std::pair<std::string, double>> parts{
@@ -191,7 +191,7 @@ std::string frontier_plot(const std::vector<plan::Plan>& frontier, std::size_t c
 }
 
 namespace {
-// What it was planned for, as far as the command line left it open.
+// The assumptions behind the plan that the command line left open.
 std::string assumptions_of(const plan::Question& q) {
   const plan::Training& t = q.training;
   return "planned for: " + std::to_string(t.batch) + " sequences of " + std::to_string(t.sequence) + " tokens a step, " +

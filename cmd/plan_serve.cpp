@@ -22,9 +22,9 @@ constexpr Option k_options[] = {
     {"gpu", 0, "SPEC", "machines by name: H100:8 is one node of eight", "the registered hosts"},
     {"on", 0, "QUERY", "registered hosts that match: gridctl-query(7)"},
     {"context", 0, "N", "tokens of a conversation", "8192"},
-    {"weights", 0, "KIND", "of the weights", "bf16", Completion::choices, "bf16|fp8|int4"},
+    {"weights", 0, "KIND", "of the layers' weights; embeddings and head stay bf16", "bf16", Completion::choices, "bf16|fp8|int4"},
     {"cache", 0, "KIND", "of the KV cache", "bf16", Completion::choices, "bf16|fp8"},
-    {"tp", 0, "N", "GPUs that share one model", "the fewest that hold it"}};
+    {"tp", 0, "N", "GPUs that share one model", "the most tokens a second for each GPU"}};
 constexpr int k_exits[] = {4, 7};
 
 Result<plan::ServeQuestion> read_question(const Parsed& parsed) {
@@ -68,6 +68,8 @@ std::string text_of(const Context& context, const plan::ServeQuestion& question,
             ui::number(plan.sequences, 6) + " of " + ui::number(question.context, 8) + " tokens at once");
   facts.add("tokens/s, bound", ui::number(std::round(plan.tokens_per_s_one), 5) + " for one, " +
                                    ui::number(std::round(plan.tokens_per_s_all), 6) + " for all together");
+  if (const int least = plan::least_tp(question); least > 0 && least != question.tp)
+    facts.add("fewest GPUs", std::to_string(least));
   facts.add("prompts, bound", ui::number(std::round(plan.prefill_per_s), 6) + " tokens/s");
   std::string out = facts.render(context.out_style);
   for (const std::string& source : machines.sources) out += source + "\n";
@@ -85,7 +87,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
         (*wanted < 1 || question.model.heads % static_cast<int>(std::min<std::uint64_t>(*wanted, 1'000'000)) != 0))
       return make_error(Code::usage, "--tp: " + std::to_string(question.model.heads) + " heads cannot be divided by " +
                                          std::to_string(*wanted));
-    question.tp = wanted ? static_cast<int>(*wanted) : plan::least_tp(question);
+    question.tp = wanted ? static_cast<int>(*wanted) : plan::best_tp(question);
     const plan::ServePlan plan =
         question.tp > 0 && question.tp <= machines.cluster.fast_domain ? plan::plan_serve(question) : plan::ServePlan{};
     if (plan.fits) {
@@ -96,7 +98,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     tried += (tried.empty() ? "" : ", ") + std::to_string(machines.cluster.gpus_per_node) + " x " +
              machines.cluster.device.name;
   }
-  const double weights = plan::count_params(question.model).total * question.weight_bytes;
+  const double weights = plan::weights_of(question);
   return make_error(Code::no_provider_fits,
                     "weights of " + ui::number(weights / 1e9, 3) + " GB and one conversation of " +
                         ui::number(question.context, 8) + " tokens do not fit " + tried,
@@ -115,7 +117,8 @@ const Command k_plan_serve{
         "conversations of a length fit into it, and bounds on the tokens a second: decoding is bound by reading "
         "weights "
         "and cache, prompts by arithmetic. Servers reach the bounds only in part; 90 % of the memory is taken, as vLLM "
-        "does.",
+        "does, and 1.5 GB of it are left for context, graphs and workspace: a server with a large token budget takes "
+        "more. Without --tp, as many GPUs share the model as give the most tokens a second for each GPU.",
     .options = plan_serve::k_options,
     .exit_codes = plan_serve::k_exits,
     .run = plan_serve::run};

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/plan_report.hpp"
+#include "cmd/template_files.hpp"
 #include "cmd/training_outcome.hpp"
 #include "config/fields.hpp"
 #include "os/files.hpp"
@@ -33,9 +34,10 @@ constexpr Option k_options[] = {
     {"precision", 0, "KIND", "of the matrices", "bf16", Completion::choices, "fp32|fp16|bf16|fp8"},
     {"optimizer", 0, "NAME", "adamw, adamw-8bit, adamw-bf16, sgd, sgd-momentum, lion, adafactor, muon", "adamw"},
     {"framework", 0, "NAME", "assume the habits of this framework",
-     "that of --emit, else megatron"},
+     "that of --emit, else megatron, of adapters PEFT"},
     {"gpu", 0, "SPEC", "machines by name: H100:8x4 is four nodes of eight", "the registered hosts"},
     {"on", 0, "QUERY", "registered hosts that match: gridctl-query(7)"},
+    {"link", 0, "RATE", "network between two nodes (1Gbps, 400Gbit/s)", "as measured, else assumed and printed"},
     {"layout", 0, "PARTS", "parts that are given, as in dp=8,tp=4; the parts: dp tp pp cp ep zero vpp mb recompute offload"},
     {"what-if", 0, "PARTS", "the same question with these parts, beside the answer", "", Completion::nothing, "", true},
     {"rank", 0, "BY", "what comes first", "time", Completion::choices, "time|cost|expected"},
@@ -109,7 +111,9 @@ Result<plan::Question> read_question(const Parsed& parsed, std::optional<plan::T
   }
   if (target) {
     constrain(*target, out.wanted);
-    out.accepts = [target](const plan::Parallelism& parallelism) { return plan::can_emit(*target, parallelism); };
+    out.refuses = [target](const plan::Training& training, const plan::Parallelism& parallelism) {
+      return plan::refusal(*target, training, parallelism);
+    };
   }
   TRY_ASSIGN(out.rank, word(parsed, "rank", &plan::rank_of, plan::RankBy::time));
   TRY_ASSIGN(out.budget_usd, parsed.number("budget"));
@@ -138,6 +142,9 @@ Result<PlanReport> best_of(plan::Question question, const std::vector<Machines>&
     PlanReport report;
     report.machines = machines;
     question.cluster = machines.cluster;
+    if (!parsed.has("framework") && !parsed.has("emit"))
+      question.training.framework = plan::usual_framework(
+          question.training.method, machines.nodes * machines.cluster.gpus_per_node, question.training.framework);
     question.nodes = machines.nodes;
     question.usd_per_gpu_hour = price.value_or(machines.usd_per_gpu_hour);
     question.risk.failures_per_node_hour = machines.failures_per_node_hour;
@@ -206,11 +213,21 @@ Result<void> write_files(Context& context, const std::string& folder, plan::Targ
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) return make_error(Code::usage, "cannot make the folder '" + sanitize(folder) + "': " + failed.message());
-  for (const plan::EmittedFile& file : files) {
-    TRY(os::write_file_atomically(std::filesystem::path(folder) / file.name, file.text, 0644));
-    context.note("wrote " + (std::filesystem::path(folder) / file.name).string());
+  const auto write = [&](const std::string& name, std::string_view text) -> Result<void> {
+    const std::filesystem::path path = std::filesystem::path(folder) / name;
+    TRY(os::write_file_atomically(path, std::string(text), 0644));
+    context.note("wrote " + path.string());
+    return {};
+  };
+  for (const plan::EmittedFile& file : files) TRY(write(file.name, file.text));
+  if (!plan::runs_trainer(target)) return {};
+  // A program of the user's own stays.
+  if (const std::filesystem::path program = std::filesystem::path(folder) / "train.py"; os::exists(program)) {
+    context.note("kept " + program.string());
+    return {};
   }
-  return {};
+  TRY(write("train.py", shared_file("transformers_train.py")));
+  return write("gridctl_save.py", shared_file("gridctl_save.py"));
 }
 
 // None where nothing was ever registered: planning needs no state.
@@ -221,8 +238,11 @@ Result<std::vector<plan::FinishedRun>> own_runs(Context& context) {
 }
 
 Result<std::string> over_slow_links(Context& context, const std::vector<Tried>& tried, const Parsed& parsed) {
-  TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
-  TRY_ASSIGN(const std::vector<registry::HostLink> links, registry.links());
+  std::vector<registry::HostLink> links;
+  if (!parsed.has("gpu")) {
+    TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
+    TRY_ASSIGN(links, registry.links());
+  }
   const std::string payload = parsed.value("payload");
   return over_wan(tried, links, payload == "int8" ? 1 : payload == "bf16" ? 2 : 4);
 }
@@ -245,10 +265,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (alone) TRY(add_what_ifs(parsed, report));
   if (report.together)
     report.what_if.push_back(together_text(*report.together, alone ? &report.answer.best.front() : nullptr));
-  if (!parsed.has("gpu")) {
-    TRY_ASSIGN(const std::string wan, over_slow_links(context, tried, parsed));
-    if (!wan.empty()) report.what_if.push_back(wan);
-  }
+  TRY_ASSIGN(const std::string wan, over_slow_links(context, tried, parsed));
+  if (!wan.empty()) report.what_if.push_back(wan);
   if (target) TRY(write_files(context, parsed.positionals[0], *target, report));
   if (context.json) context.print_line(plan_json(report));
   else context.print(plan_text(context, report));
@@ -281,10 +299,10 @@ const Command k_plan_train{
         "planned with 8 % free. Expect 10 % of error in memory and 15 % in time before your own runs calibrate "
         "it: finished jobs that name their model and tell step_time_s, tokens_per_s or peak_mem_gb correct the figures "
         "of their class of GPU.\n\n"
-        "--emit writes the files that run the layout, and a job file: your model's code stays as it is. torchrun, "
-        "fsdp, "
-        "deepspeed and accelerate expect a train.py that takes their configuration; megatron runs pretrain_gpt.py, "
-        "torchtitan its own trainer.",
+        "--emit writes the files that run the layout, and a job file to submit as it is. For torchrun, fsdp, deepspeed "
+        "and accelerate the folder gets a train.py that trains a model of this shape with transformers on random "
+        "tokens: replace its data, or put your own train.py there first, which stays. megatron runs your "
+        "pretrain_gpt.py, on mock data until you change data.args; torchtitan runs its own trainer.",
     .positionals = plan_train::k_positionals,
     .options = plan_train::k_options,
     .exit_codes = plan_train::k_exits,

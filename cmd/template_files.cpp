@@ -48,6 +48,12 @@ const std::vector<Template>& templates() {
   return list;
 }
 
+std::string_view shared_file(std::string_view name) {
+  for (const EmbeddedFile& row : k_rows)
+    if (row.folder.empty() && row.name == name) return row.text;
+  return {};
+}
+
 Result<const Template*> template_named(std::string_view name) {
   std::vector<std::string> names;
   for (const Template& one : templates()) {

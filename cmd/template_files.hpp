@@ -21,6 +21,8 @@ struct Template {
   std::vector<TemplateFile> files;
 };
 [[nodiscard]] const std::vector<Template>& templates();  // by name
+// A file that templates share. REQUIRES: there is one.
+[[nodiscard]] std::string_view shared_file(std::string_view name);
 // not_found names those that there are.
 [[nodiscard]] Result<const Template*> template_named(std::string_view name);
 

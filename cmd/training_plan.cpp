@@ -24,7 +24,6 @@ Result<plan::Training> training_of(const job::Trained& wish) {
   if (model == nullptr) return make_error(Code::bad_job_file, "unknown model '" + sanitize(wish.model, 80) + "'");
   out.model = *model;
   out.method = plan::method_of(wish.method).value_or(plan::Method::full);
-  out.framework = plan::framework_of(wish.framework).value_or(plan::Framework::fsdp2);
   out.sequence = std::max<std::int64_t>(wish.sequence, 1);
   if (out.model.learned_positions) out.model.positions = std::max(out.model.positions, out.sequence);
   return out;
@@ -83,6 +82,8 @@ Result<plan::Question> question_of(const job::Spec& spec, const Machines& machin
     TRY_ASSIGN(out.wanted, plan::read_wanted(spec.workload.trained.layout));
   }
   const std::int64_t gpus = static_cast<std::int64_t>(out.nodes) * out.cluster.gpus_per_node;
+  out.training.framework = plan::framework_of(spec.workload.trained.framework)
+                               .value_or(plan::usual_framework(out.training.method, static_cast<int>(gpus), plan::Framework::fsdp2));
   const std::int64_t tokens = out.training.method == plan::Method::full ? k_tokens_of_step : k_tokens_of_tuning;
   const std::int64_t usual = std::max<std::int64_t>(tokens / out.training.sequence, 1);
   out.training.batch = spec.workload.trained.batch > 0

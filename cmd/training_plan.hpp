@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the planner says of a job that names its model: shape of the gang, memory and step time for the placement.
+// Plans a job that names its model: shape of the gang, memory and step time for the placement.
 #pragma once
 
 #include <optional>

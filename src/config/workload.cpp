@@ -107,10 +107,11 @@ Result<void> read_model(const Fields& fields, job::Workload& into) {
   TRY(fields.integer("seq", 1, 10'000'000, sequence));
   TRY(fields.integer("batch", 1, 1'000'000'000, batch));
   training.sequence = sequence;
+  training.framework = plan::usual_framework(training.method, 1, training.framework);
   into.trained = {model->name, method, "", "", sequence, batch, into.model_memory_bytes.has_value()};
   TRY(fields.text("framework", into.trained.framework));
   if (!into.trained.framework.empty() && !plan::framework_of(into.trained.framework))
-    return fields.expected("framework", "megatron, deepspeed, fsdp, fsdp2, ddp, torchtune or litgpt");
+    return fields.expected("framework", "megatron, deepspeed, fsdp, fsdp2, ddp, transformers, torchtune or litgpt");
   TRY(fields.text("layout", into.trained.layout));
   if (!into.trained.layout.empty())
     if (const auto parts = plan::read_wanted(into.trained.layout); !parts)

@@ -35,7 +35,7 @@ Terms fit_terms(std::span<const TimedRun> runs, const Terms& prior, double stren
     for (std::size_t i = 0; i < k_terms; ++i) row[i] = run.terms[i] * center[i] / run.seconds;
     rows.push_back(row);
   }
-  // What holds a coefficient back is how much its share of the time changes, not its ratio: a term that is a hundredth
+  // A coefficient is held back by how much its share of the time changes, not by its ratio: a term that is a hundredth
   // of the prior's time may well be a fifth of the truth.
   const double held = strength * (1 + k_few / static_cast<double>(runs.size()));
   Terms hold{};

@@ -6,18 +6,21 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 
 namespace gridctl::plan {
 
 namespace {
 constexpr double k_tera = 1e12;
-// What a GPU gets of a network when nothing is said: a card for each in data-centre machines, a shared one elsewhere.
+// The share of a network that a GPU gets when nothing is said: a card for each GPU in data centres, a shared one elsewhere.
 constexpr double k_inter_ampere = 25e9, k_inter_hopper = 50e9, k_inter_blackwell = 50e9, k_inter_other = 1.25e9;
 constexpr double k_pcie = 25e9;
 constexpr double k_host_share = 3;  // memory of a machine as such are sold, to that of its GPUs
 
+// Cards of the same architecture for desks and workstations reach less: slower memory, half the rate at fp32 sums.
 GpuClass class_of(const sched::GpuModel& model) {
+  if (!data_centre(model)) return GpuClass::other;
   const std::string arch = lower(model.arch);
   if (arch.find("blackwell") != std::string::npos) return GpuClass::blackwell;
   if (arch.find("hopper") != std::string::npos) return GpuClass::hopper;
@@ -25,8 +28,8 @@ GpuClass class_of(const sched::GpuModel& model) {
   return GpuClass::other;
 }
 
-double default_inter(GpuClass gpu_class, bool data_centre) {
-  if (!data_centre) return k_inter_other;
+double default_inter(GpuClass gpu_class, bool central) {
+  if (!central) return k_inter_other;
   switch (gpu_class) {
     case GpuClass::ampere: return k_inter_ampere;
     case GpuClass::hopper: return k_inter_hopper;
@@ -35,6 +38,8 @@ double default_inter(GpuClass gpu_class, bool data_centre) {
   }
 }
 }  // namespace
+
+bool data_centre(const sched::GpuModel& model) { return model.family.ends_with("_dc") || model.family == "gaudi"; }
 
 std::string_view text_of(GpuClass value) {
   switch (value) {
@@ -67,7 +72,7 @@ Device device_of(const sched::GpuModel& model) {
   out.flops_fp32 = model.tf32.value_or(fp32) * k_tera;
   out.flops_bf16 = model.bf16.value_or(model.fp16.value_or(fp32)) * k_tera;
   out.flops_fp8 = model.fp8.value_or(0) * k_tera;
-  if (out.gpu_class == GpuClass::blackwell) out.flops_fp4 = out.flops_fp8 * 2;
+  if (lower(model.arch).find("blackwell") != std::string::npos) out.flops_fp4 = out.flops_fp8 * 2;
   out.memory_rate = model.memory_gbs.value_or(500) * k_giga;
   return out;
 }
@@ -95,15 +100,35 @@ Cluster cluster_of(const Device& device, const sched::GpuModel* model, int gpus_
   out.device = device;
   out.gpus_per_node = std::max(gpus_per_node, 1);
   out.fast_domain = out.gpus_per_node;
-  const bool data_centre = model != nullptr ? model->family.ends_with("_dc") || model->family == "gaudi"
-                                            : device.gpu_class != GpuClass::other && device.gpu_class != GpuClass::cpu;
-  const bool linked = model == nullptr ? data_centre : model->link != "none" && model->link_gbs.has_value();
+  const bool central = model != nullptr ? data_centre(*model)
+                                        : device.gpu_class != GpuClass::other && device.gpu_class != GpuClass::cpu;
+  // A bridge joins two cards. Machines for desks are mostly without one.
+  const bool bridged = model != nullptr && model->link.ends_with("bridge");
+  const bool linked = model == nullptr ? central
+                      : bridged        ? central && out.gpus_per_node == 2
+                                       : model->link != "none" && model->link_gbs.has_value();
   out.node_link = linked ? (model != nullptr ? *model->link_gbs / 2 * k_giga : 300e9) : k_pcie;
   // GB200 and GB300 come as racks of which all 72 GPUs share one NVLink.
   if (model != nullptr && (model->key == "GB200" || model->key == "GB300")) out.fast_domain = 72;
-  out.inter_link = default_inter(device.gpu_class, data_centre);
+  out.inter_link = default_inter(device.gpu_class, central);
   out.host_memory = k_host_share * device.memory * out.gpus_per_node;
   return out;
+}
+
+std::optional<double> bytes_per_second_of(std::string_view text) {
+  std::string words = lower(text);
+  std::erase(words, ' ');
+  double scale = 1 / 8.0;
+  for (const std::string_view unit : {"bit/s", "bps", "b/s"})
+    if (words.ends_with(unit)) {
+      words.erase(words.size() - unit.size());
+      const std::size_t power = words.empty() ? std::string::npos : std::string_view("kmgt").find(words.back());
+      if (power != std::string::npos) words.pop_back();
+      for (std::size_t i = 0; power != std::string::npos && i <= power; ++i) scale *= 1000;
+      double rate = 0;
+      return parse_into(words, rate) && rate > 0 && rate < 1e9 ? std::optional(rate * scale) : std::nullopt;
+    }
+  return std::nullopt;
 }
 
 std::optional<double> inter_link_of(std::string_view text, int gpus_per_node) {

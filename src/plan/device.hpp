@@ -37,11 +37,15 @@ struct Cluster {
   double host_link = 12e9;  // bytes a second between a GPU and its node's memory, as copies of trainers reach
 };
 
+// Whether the model is sold for data centres, not for desks and workstations.
+[[nodiscard]] bool data_centre(const sched::GpuModel& model);
 // GB of an estimate are 1e9 bytes; what drivers leave of a nominal memory is taken as all of it.
 [[nodiscard]] Device device_of(const sched::GpuModel& model);
 [[nodiscard]] Device device_of_figures(double memory_gb, double tflops);
 // The model's own links, and a network card for each GPU as such machines are sold.
 [[nodiscard]] Cluster cluster_of(const Device& device, const sched::GpuModel* model, int gpus_per_node);
+// "1Gbps", "400 Gbit/s", "100Mbit/s": bytes a second.
+[[nodiscard]] std::optional<double> bytes_per_second_of(std::string_view text);
 // "8x200Gb/s HDR IB per node", "400 Gb/s per GPU": bytes a second for each GPU; nothing when it says none.
 [[nodiscard]] std::optional<double> inter_link_of(std::string_view text, int gpus_per_node);
 // The catalogue's row, also by the longer names that people write ("H100-SXM5-80GB", "A100 40GB").

@@ -27,18 +27,14 @@ int per_node(const Question& question, const Parallelism& parallelism) {
 
 std::string number(double value) { return formatted("%.6g", value); }
 
-// The same on every node; gridctl tells each its rank and the first one's address.
-std::string torchrun_line(const Question& question, const Parallelism& parallelism, const std::string& program) {
-  const int nodes = nodes_of(question, parallelism);
-  std::string line = "torchrun --nproc-per-node " + std::to_string(per_node(question, parallelism));
-  if (nodes == 1) return line + " --standalone " + program;
-  return line + " --nnodes " + std::to_string(nodes) +
-         " --node-rank \"$GRIDCTL_NODE_RANK\" --rdzv-backend c10d --rdzv-id \"$GRIDCTL_JOB_ID\" \\\n"
-         "  --rdzv-endpoint \"$GRIDCTL_MASTER_ADDR:$GRIDCTL_MASTER_PORT\" " +
-         program;
+// Runs once on each node. gridctl tells each node its rank and the first one's address.
+std::string accelerate_line(int nodes) {
+  std::string line = "python3 -m accelerate.commands.launch --config_file accelerate.yaml";
+  if (nodes > 1)
+    line += " --machine_rank $GRIDCTL_NODE_RANK --main_process_ip $GRIDCTL_MASTER_ADDR --main_process_port "
+            "$GRIDCTL_MASTER_PORT";
+  return line + " train.py";
 }
-
-std::string script(const std::string& command) { return "#!/bin/sh\nset -e\nexec " + command + "\n"; }
 
 std::string job_file(const EmitQuestion& what, const Question& question, const Plan& plan) {
   const Parallelism& parallelism = plan.parallelism;
@@ -55,7 +51,7 @@ std::string job_file(const EmitQuestion& what, const Question& question, const P
           (gpu.empty() ? std::to_string(static_cast<int>(question.cluster.device.memory / 1.08e9)) + "GB.." : gpu) +
           ":" + std::to_string(per_node(question, parallelism)) + "\"\n";
   if (nodes > 1) text += "num_nodes: " + std::to_string(nodes) + "\n";
-  text += "launcher: torchrun\n";
+  text += std::string("launcher: ") + (what.target == Target::accelerate ? "plain" : "torchrun") + "\n";
   text += std::string("class: ") + (parallelism.gpus() > 1 ? "tight" : "auto") + "\n";
   if (family(training.model.name) != nullptr) {
     // Planned again for the hosts there are, in this parallelism.
@@ -70,90 +66,99 @@ std::string job_file(const EmitQuestion& what, const Question& question, const P
             std::to_string(static_cast<long long>(memory.peak() * parallelism.tp * parallelism.pp * parallelism.cp / 1e6)) + "MB\n";
   }
   if (what.target == Target::megatron)
-    text += "# launch.sh passes on what it is given: --data-path, --tokenizer-type, --lr and the like.\n";
-  return text + "workdir: .\nrun: sh launch.sh\n";
+    text += "# pretrain_gpt.py and the packages of Megatron-LM belong into this folder, or into the image.\n";
+  return text + "workdir: .\nrun: " +
+         (what.target == Target::accelerate ? accelerate_line(nodes)
+          : runs_trainer(what.target)       ? "python3 train.py"
+                                            : "sh launch.sh") +
+         "\n";
 }
 
-// What transformers' TrainingArguments say beside the strategy.
-OrderedJson training_arguments(const Question& question, const Plan& plan) {
+// The TrainingArguments of transformers. `accelerate` and `deepspeed` have the sharding in a file of their own.
+OrderedJson training_arguments(Target target, const Question& question, const Plan& plan) {
   const Training& training = question.training;
   const Parallelism& parallelism = plan.parallelism;
+  const bool fsdp = target == Target::fsdp, recomputes = parallelism.recompute != Recompute::none;
   OrderedJson out{{"output_dir", "out"},
-           {"per_device_train_batch_size", parallelism.micro_batch},
-           {"gradient_accumulation_steps", micro_batches(training, parallelism)},
-           {"bf16", training.precision != Precision::fp32 && training.precision != Precision::fp16},
-           {"fp16", training.precision == Precision::fp16},
-           {"gradient_checkpointing", parallelism.recompute != Recompute::none},
-           {"save_strategy", "steps"},
-           {"save_steps", 500}};
+                  {"per_device_train_batch_size", parallelism.micro_batch},
+                  {"gradient_accumulation_steps", micro_batches(training, parallelism)},
+                  {"bf16", training.precision != Precision::fp32 && training.precision != Precision::fp16},
+                  {"fp16", training.precision == Precision::fp16},
+                  {"gradient_checkpointing", recomputes && !fsdp},
+                  {"save_strategy", "steps"},
+                  {"save_steps", 500},
+                  {"logging_steps", 10}};
   if (question.tokens > 0)
     out["max_steps"] = static_cast<std::int64_t>(
         std::ceil(question.tokens / (static_cast<double>(training.batch) * static_cast<double>(training.sequence))));
+  if (target == Target::deepspeed) out["deepspeed"] = "ds_config.json";
+  if (!fsdp) return out;
+  const std::string words = parallelism.zero == 3 ? "full_shard" : "shard_grad_op";
+  out["fsdp"] = words + (parallelism.offload != Offload::none ? " offload" : "") + " auto_wrap";
+  out["fsdp_config"] = {{"reshard_after_forward", parallelism.zero == 3},
+                        {"activation_checkpointing", recomputes},  // FSDP does it, once
+                        {"state_dict_type", "SHARDED_STATE_DICT"}};
   return out;
 }
 
-std::vector<EmittedFile> emit_torchrun(const Question& question, const Plan& plan) {
-  return {{"launch.sh", script(torchrun_line(question, plan.parallelism, "train.py --config training_args.json \"$@\""))},
-          {"training_args.json", training_arguments(question, plan).dump(2) + "\n"}};
-}
-
-std::vector<EmittedFile> emit_fsdp(const Question& question, const Plan& plan) {
-  OrderedJson arguments = training_arguments(question, plan);
-  const Parallelism& parallelism = plan.parallelism;
-  std::string words = parallelism.zero == 3 ? "full_shard" : "shard_grad_op";
-  if (parallelism.offload != Offload::none) words += " offload";
-  arguments["fsdp"] = words + " auto_wrap";
-  arguments["fsdp_config"] = {{"reshard_after_forward", parallelism.zero == 3},
-                              {"backward_prefetch", "backward_pre"},
-                              {"limit_all_gathers", true},
-                              {"use_orig_params", true},
-                              {"sync_module_states", true},
-                              {"activation_checkpointing", parallelism.recompute != Recompute::none}};
-  arguments["gradient_checkpointing"] = false;  // FSDP does it, once
-  return {{"launch.sh", script(torchrun_line(question, parallelism, "train.py --config training_args.json \"$@\""))},
-          {"training_args.json", arguments.dump(2) + "\n"}};
+// Files that train.py reads: the model's shape, the trainer's arguments and the adapter's.
+std::vector<EmittedFile> trainer_files(Target target, const Question& question, const Plan& plan) {
+  const Training& training = question.training;
+  OrderedJson arguments = training_arguments(target, question, plan);
+  std::vector<EmittedFile> files{{"training_args.json", arguments.dump(2) + "\n"},
+                                 {"model.json", model_config(training.model)}};
+  const OrderedJson data{{"sequence", training.sequence}};
+  files.push_back({"data.json", data.dump(2) + "\n"});
+  if (training.method == Method::full) return files;
+  const OrderedJson adapter{{"r", k_lora_rank}, {"lora_alpha", 2 * k_lora_rank}, {"target_modules", "all-linear"},
+                            {"task_type", "CAUSAL_LM"}, {"load_in_4bit", training.method == Method::qlora}};
+  files.push_back({"adapter.json", adapter.dump(2) + "\n"});
+  return files;
 }
 
 std::vector<EmittedFile> emit_megatron(const Question& question, const Plan& plan) {
   const Parallelism& parallelism = plan.parallelism;
-  // Data, tokenizer and learning rate are arguments of the script: `sh launch.sh --data-path … --lr …`.
-  const std::string program =
-      "pretrain_gpt.py $(cat megatron.args) --save \"$GRIDCTL_CKPT_DIR\" --load \"$GRIDCTL_CKPT_DIR\" \"$@\"";
   std::string arguments;
   for (const std::string& flag : megatron_flags(question, plan)) arguments += flag + "\n";
   std::string text = "#!/bin/sh\nset -ef\n";  // no patterns: a layer frequency looks like one
   // Megatron insists: its kernels and messages are queued in the order that overlaps them.
   if ((parallelism.tp > 1 || parallelism.cp > 1) && parallelism.zero < 2) text += "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
-  return {{"launch.sh", text + "exec " + torchrun_line(question, parallelism, program) + "\n"},
-          {"megatron.args", arguments}};
+  text += "exec python3 pretrain_gpt.py $(cat megatron.args data.args) --save \"$GRIDCTL_CKPT_DIR\" --load "
+          "\"$GRIDCTL_CKPT_DIR\" \"$@\"\n";
+  // They let the job run as it is.
+  const std::string data = "--mock-data\n--tokenizer-type NullTokenizer\n--vocab-size " +
+                           std::to_string(question.training.model.vocab) + "\n--lr 3e-4\n--save-interval 500\n" +
+                           (question.tokens > 0 ? "" : "--train-iters 1000\n");
+  return {{"launch.sh", text}, {"megatron.args", arguments}, {"data.args", data}};
 }
 
-// What the target cannot do of the parallelism, or nothing.
-std::string cannot(Target target, const Parallelism& parallelism) {
+}  // namespace
+
+bool runs_trainer(Target target) { return target != Target::megatron && target != Target::torchtitan; }
+
+std::string refusal(Target target, const Training& training, const Parallelism& parallelism) {
   const bool divided = parallelism.tp > 1 || parallelism.pp > 1 || parallelism.cp > 1 || parallelism.ep > 1;
+  const bool moves = parallelism.offload != Offload::none;
   if (parallelism.offload == Offload::activations) return "only torchtune's own recipes offload activations";
+  if (runs_trainer(target) && parallelism.recompute == Recompute::selective)
+    return "transformers recompute whole layers: it needs recompute=none or recompute=full";
+  if (runs_trainer(target) && training.precision == Precision::fp8) return "transformers train in bf16, fp16 or fp32";
   switch (target) {
     case Target::torchrun:
       if (divided) return "plain data parallelism divides no model: it needs tp=pp=cp=ep=1";
-      return parallelism.zero > 0                   ? "plain data parallelism shards nothing: it needs zero=0"
-             : parallelism.offload != Offload::none ? "nothing is offloaded by plain data parallelism"
-                                               : "";
+      return parallelism.zero > 0 ? "plain data parallelism shards nothing: it needs zero=0"
+             : moves              ? "nothing is offloaded by plain data parallelism"
+                                  : "";
     case Target::fsdp:
       if (divided) return "FSDP alone needs tp=pp=cp=ep=1";
       return parallelism.zero < 2 ? "FSDP shards at least gradients: it needs zero=2 or zero=3" : "";
     case Target::deepspeed: return divided ? "DeepSpeed's configuration alone needs tp=pp=cp=ep=1" : "";
     case Target::accelerate: return divided ? "Accelerate's configuration needs tp=pp=cp=ep=1" : "";
-    case Target::megatron:
-      if (parallelism.zero > 1 && parallelism.pp > 1) return "Megatron-FSDP shards gradients and parameters only with pp=1";
-      return parallelism.offload != Offload::none ? "Megatron's flags here offload nothing" : "";
-    case Target::torchtitan:
-      if (parallelism.dp > 1 && parallelism.zero != 3)
-        return "torchtitan shards parameters: it needs zero=3";
-      return parallelism.offload != Offload::none ? "torchtitan offloads nothing" : "";
+    case Target::megatron: return moves ? "Megatron's flags here offload nothing" : megatron_refuses(training, parallelism);
+    case Target::torchtitan: return moves ? "torchtitan offloads nothing" : torchtitan_refuses(training, parallelism);
   }
   return "";
 }
-}  // namespace
 
 int nodes_of(const Question& question, const Parallelism& parallelism) {
   return (parallelism.gpus() + question.cluster.gpus_per_node - 1) / question.cluster.gpus_per_node;
@@ -174,7 +179,7 @@ Framework framework_for(Target target) {
   switch (target) {
     case Target::torchrun: return Framework::ddp;
     case Target::fsdp:
-    case Target::accelerate: return Framework::fsdp;
+    case Target::accelerate: return Framework::transformers;
     case Target::deepspeed: return Framework::deepspeed;
     case Target::megatron: return Framework::megatron;
     case Target::torchtitan: return Framework::fsdp2;
@@ -182,30 +187,26 @@ Framework framework_for(Target target) {
   return Framework::fsdp2;
 }
 
-bool can_emit(Target target, const Parallelism& parallelism) { return cannot(target, parallelism).empty(); }
-
 Result<std::vector<EmittedFile>> emit(const EmitQuestion& what, const Question& question, const Plan& plan) {
-  if (const std::string why = cannot(what.target, plan.parallelism); !why.empty())
+  if (const std::string why = refusal(what.target, question.training, plan.parallelism); !why.empty())
     return make_error(Code::usage, "--emit " + std::string(text_of(what.target)) + " cannot run " +
                                        text_of(plan.parallelism) + ": " + why);
   std::vector<EmittedFile> files;
+  if (runs_trainer(what.target)) files = trainer_files(what.target, question, plan);
+  const auto add = [&](std::vector<EmittedFile> more) { std::ranges::move(more, std::back_inserter(files)); };
   switch (what.target) {
-    case Target::torchrun: files = emit_torchrun(question, plan); break;
-    case Target::fsdp: files = emit_fsdp(question, plan); break;
-    case Target::deepspeed:
-      files = emit_deepspeed(question, plan);
-      files.push_back(
-          {"launch.sh", script(torchrun_line(question, plan.parallelism, "train.py --deepspeed ds_config.json \"$@\""))});
-      break;
-    case Target::accelerate: files = emit_accelerate(question, plan); break;
-    case Target::megatron: files = emit_megatron(question, plan); break;
+    case Target::torchrun:
+    case Target::fsdp: break;
+    case Target::deepspeed: add(emit_deepspeed(question, plan)); break;
+    case Target::accelerate: add(emit_accelerate(question, plan)); break;
+    case Target::megatron: add(emit_megatron(question, plan)); break;
     case Target::torchtitan:
-      files = emit_torchtitan(what, question, plan);
-      files.push_back(
-          {"launch.sh", "#!/bin/sh\nset -e\n# Before 0.3 torchtitan reads TOML.\n"
-                        "if python3 -c 'from torchtitan.config import JobConfig' 2>/dev/null\n"
-                        "then set -- --job.config_file titan.toml \"$@\"\nelse set -- $(cat titan.args) \"$@\"\nfi\nexec " +
-                            torchrun_line(question, plan.parallelism, "-m torchtitan.train \"$@\"") + "\n"});
+      add(emit_torchtitan(what, question, plan));
+      add({{"launch.sh", "#!/bin/sh\nset -e\n# Before 0.3 torchtitan reads TOML.\n"
+                         "if python3 -c 'from torchtitan.config import JobConfig' 2>/dev/null\n"
+                         "then set -- --job.config_file titan.toml --checkpoint.folder \"$GRIDCTL_CKPT_DIR\" \"$@\"\n"
+                         "else set -- $(cat titan.args) --checkpoint.folder \"$GRIDCTL_CKPT_DIR\" \"$@\"\nfi\n"
+                         "exec python3 -m torchtitan.train \"$@\"\n"}});
       break;
   }
   files.push_back({"job.yaml", job_file(what, question, plan)});

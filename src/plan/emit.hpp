@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that run a plan: command line and configuration of a framework, and a job file. Pure: text, nothing is
-// written. Switching the strategy changes these files and nothing of the model's code.
+// The files that run a plan: command line and configuration of a framework, and a job file. gridctl starts the ranks, so
+// that no file starts another launcher; Accelerate's own is started once on each host. Pure: text, nothing is written.
 #pragma once
 
 #include <optional>
@@ -28,7 +28,10 @@ struct EmitQuestion {
   std::string job_name;    // "llama-3-8b"
   std::string gpu;         // catalogue key; for the job file
 };
-[[nodiscard]] bool can_emit(Target target, const Parallelism& parallelism);
+// Why the target cannot run it; empty when it can.
+[[nodiscard]] std::string refusal(Target target, const Training& training, const Parallelism& parallelism);
+// Whether the program is our train.py, which runs any model of transformers.
+[[nodiscard]] bool runs_trainer(Target target);
 // usage: the target cannot run such a parallelism, with what it cannot.
 [[nodiscard]] Result<std::vector<EmittedFile>> emit(const EmitQuestion& what, const Question& question,
                                                     const Plan& plan);
@@ -38,6 +41,11 @@ struct EmitQuestion {
 // Parts of it, one file each.
 [[nodiscard]] std::vector<EmittedFile> emit_deepspeed(const Question& question, const Plan& plan);
 [[nodiscard]] std::vector<EmittedFile> emit_accelerate(const Question& question, const Plan& plan);
+// config.json of a model of this shape, for transformers.
+[[nodiscard]] std::string model_config(const Model& model);
+// Why Megatron or torchtitan cannot run it; empty when they can.
+[[nodiscard]] std::string megatron_refuses(const Training& training, const Parallelism& parallelism);
+[[nodiscard]] std::string torchtitan_refuses(const Training& training, const Parallelism& parallelism);
 [[nodiscard]] std::vector<std::string> megatron_flags(const Question& question, const Plan& plan);
 [[nodiscard]] std::vector<EmittedFile> emit_torchtitan(const EmitQuestion& what, const Question& question,
                                                        const Plan& plan);

@@ -2,8 +2,11 @@
 // Configuration files of DeepSpeed, Accelerate, Megatron-LM and torchtitan.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "base/text.hpp"
 #include "plan/emit.hpp"
 
 namespace gridctl::plan {
@@ -80,6 +83,29 @@ void add_shape(const Training& training, std::vector<std::string>& out) {
                   std::to_string(m.layers - m.dense_layers) + ")");
 }
 
+// How Megatron divides layers over the stages. nullopt: it refuses to.
+std::optional<std::vector<std::string>> pipeline_flags(int layers, const Parallelism& l) {
+  std::vector<std::string> out;
+  if (l.pp == 1) return out;
+  int counted = layers;
+  if (layers % l.pp != 0 && (layers + 2) % l.pp == 0) {  // embedding and loss count as layers
+    counted += 2;
+    out = {"--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split"};
+  }
+  const auto add = [&](const char* name, int value) { out.push_back(name + std::to_string(value)); };
+  if (counted % l.pp == 0) {
+    if (counted / l.pp % l.virtual_stages != 0) return std::nullopt;
+    if (l.virtual_stages > 1) add("--num-layers-per-virtual-pipeline-stage ", counted / l.pp / l.virtual_stages);
+    return out;
+  }
+  // The stages between the first and the last are equal.
+  const int ends = layers - (layers / l.pp + 1) * (l.pp - 2);
+  if (l.virtual_stages > 1 || ends < 2) return std::nullopt;
+  add("--decoder-first-pipeline-num-layers ", ends / 2);
+  add("--decoder-last-pipeline-num-layers ", ends - ends / 2);
+  return out;
+}
+
 // ZeRO stages 2 and 3 are Megatron-FSDP's.
 void add_sharding(const Parallelism& parallelism, std::vector<std::string>& out) {
   if (parallelism.zero == 0) return;
@@ -103,8 +129,6 @@ std::vector<EmittedFile> emit_deepspeed(const Question& question, const Plan& pl
            {"zero_optimization", zero_section(parallelism)},
            {"bf16", {{"enabled", half_wide(training)}}},
            {"fp16", {{"enabled", training.precision == Precision::fp16}}}};
-  if (parallelism.recompute != Recompute::none)
-    out["activation_checkpointing"] = {{"partition_activations", false}, {"contiguous_memory_optimization", false}};
   return {{"ds_config.json", out.dump(2) + "\n"}};
 }
 
@@ -131,14 +155,10 @@ std::vector<EmittedFile> emit_accelerate(const Question& question, const Plan& p
       "false\n";
   if (sharded) {
     text +=
-        "fsdp_config:\n  fsdp_version: 1\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  fsdp_backward_prefetch: "
-        "BACKWARD_PRE\n"
-        "  fsdp_use_orig_params: true\n  fsdp_sync_module_states: true\n  fsdp_cpu_ram_efficient_loading: true\n"
-        "  fsdp_state_dict_type: SHARDED_STATE_DICT\n";
-    text += std::string("  fsdp_sharding_strategy: ") + (parallelism.zero == 3 ? "FULL_SHARD" : "SHARD_GRAD_OP") + "\n";
+        "fsdp_config:\n  fsdp_version: 2\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"
+        "  fsdp_cpu_ram_efficient_loading: false\n  fsdp_state_dict_type: SHARDED_STATE_DICT\n";
+    text += std::string("  fsdp_reshard_after_forward: ") + (parallelism.zero == 3 ? "true" : "false") + "\n";
     text += std::string("  fsdp_offload_params: ") + (parallelism.offload != Offload::none ? "true" : "false") + "\n";
-    text += std::string("  fsdp_activation_checkpointing: ") +
-            (parallelism.recompute != Recompute::none ? "true" : "false") + "\n";
   }
   std::vector<EmittedFile> files;
   if (staged) {
@@ -146,15 +166,19 @@ std::vector<EmittedFile> emit_accelerate(const Question& question, const Plan& p
     files = emit_deepspeed(question, plan);
   }
   files.push_back({"accelerate.yaml", text});
-  std::string line = "accelerate launch --config_file accelerate.yaml";
-  if (nodes > 1)
-    line +=
-        " \\\n  --machine_rank \"$GRIDCTL_NODE_RANK\" --main_process_ip \"$GRIDCTL_MASTER_ADDR\" --main_process_port "
-        "\"$GRIDCTL_MASTER_PORT\"";
-  line += " \\\n  train.py --per_device_train_batch_size " + std::to_string(parallelism.micro_batch) +
-          " --gradient_accumulation_steps " + std::to_string(micro_batches(training, parallelism)) + " \"$@\"";
-  files.push_back({"launch.sh", "#!/bin/sh\nset -e\nexec " + line + "\n"});
   return files;
+}
+
+std::string megatron_refuses(const Training& training, const Parallelism& l) {
+  if (l.zero > 1 && l.pp > 1) return "Megatron-FSDP shards gradients and parameters only with pp=1";
+  if (training.method != Method::full) return "Megatron's pretrain_gpt.py trains no adapters";
+  if (training.model.name.starts_with("gemma")) return "Megatron's pretrain_gpt.py has no gated GELU, which " + training.model.name + " needs";
+  if (!pipeline_flags(training.model.layers, l))
+    return "Megatron cannot divide " + std::to_string(training.model.layers) + " layers over " + std::to_string(l.pp * l.virtual_stages) +
+           " stages";
+  if (l.virtual_stages > 1 && micro_batches(training, l) % l.pp != 0)
+    return "Megatron interleaves only whole groups of pp=" + std::to_string(l.pp) + " micro-batches";
+  return "";
 }
 
 std::vector<std::string> megatron_flags(const Question& question, const Plan& plan) {
@@ -166,8 +190,7 @@ std::vector<std::string> megatron_flags(const Question& question, const Plan& pl
   };
   add("tensor-model-parallel-size", l.tp);
   add("pipeline-model-parallel-size", l.pp);
-  if (l.virtual_stages > 1)
-    add("num-layers-per-virtual-pipeline-stage", std::max(1, training.model.layers / l.pp / l.virtual_stages));
+  if (const auto flags = pipeline_flags(training.model.layers, l)) out.insert(out.end(), flags->begin(), flags->end());
   if (l.cp > 1) add("context-parallel-size", l.cp);
   if (l.ep > 1) add("expert-model-parallel-size", l.ep);
   if (l.tp > 1 && l.sequence_parallel) out.push_back("--sequence-parallel");
@@ -191,28 +214,31 @@ std::vector<std::string> megatron_flags(const Question& question, const Plan& pl
 }
 
 namespace {
-std::string titan_family(const std::string& model) {
-  return model.starts_with("deepseek") ? "deepseek_v3" : model.starts_with("qwen3") ? "qwen3" : "llama3";
-}
-// torchtitan names its sizes ("8B", "70B"); others are to be added to its table of the family.
-std::string titan_flavor(const std::string& model) {
-  const std::size_t dash = model.rfind('-');
-  if (dash == std::string::npos) return model;
-  std::string flavor = model.substr(dash + 1);
-  std::transform(flavor.begin(), flavor.end(), flavor.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return flavor;
+// Recipes of torchtitan 0.3 for models that we know. An older one has the same sizes in its TOML, in capitals.
+struct Recipe {
+  std::string_view model, family, size;
+  Precision precision = Precision::bf16;
+};
+constexpr Recipe k_recipes[] = {{"llama-3-8b", "llama3", "8b"},
+                                {"llama-3.1-8b", "llama3", "8b"},
+                                {"llama-3-70b", "llama3", "70b"},
+                                {"llama-3.1-70b", "llama3", "70b"},
+                                {"llama-3.1-405b", "llama3", "405b", Precision::fp8},
+                                {"qwen3-30b-a3b", "qwen3", "30b_a3b"},
+                                {"qwen3-32b", "qwen3", "32b"},
+                                {"deepseek-v3", "deepseek_v3", "671b"}};
+const Recipe* recipe_of(const Model& model) {
+  const Recipe* const found = std::ranges::find(k_recipes, std::string_view(model.name), &Recipe::model);
+  return found == std::end(k_recipes) ? nullptr : found;
 }
 
 // From 0.3 on torchtitan has no TOML: a function of its registry, and arguments that change what it returns.
 std::string titan_arguments(const Question& question, const Plan& plan) {
   const Training& training = question.training;
   const Parallelism& l = plan.parallelism;
-  std::string flavor = titan_flavor(training.model.name);
-  std::transform(flavor.begin(), flavor.end(), flavor.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const std::string family = titan_family(training.model.name);
-  std::string out = "--module " + family + "\n--config " + family + "_" + flavor + "\n";
+  const Recipe& recipe = *recipe_of(training.model);
+  const std::string family(recipe.family);
+  std::string out = "--module " + family + "\n--config " + family + "_" + std::string(recipe.size) + "\n";
   const auto add = [&](const char* name, std::int64_t value) {
     out += std::string("--") + name + " " + std::to_string(value) + "\n";
   };
@@ -237,16 +263,31 @@ std::string titan_arguments(const Question& question, const Plan& plan) {
 }
 }  // namespace
 
+std::string torchtitan_refuses(const Training& training, const Parallelism& l) {
+  const Recipe* const recipe = recipe_of(training.model);
+  if (recipe == nullptr) {
+    std::vector<std::string> known;
+    for (const Recipe& one : k_recipes) known.emplace_back(one.model);
+    return "torchtitan's registry has no " + training.model.name + "; it has " + join(known, ", ");
+  }
+  if (training.method != Method::full) return "torchtitan's recipe trains no adapters";
+  if (training.precision != recipe->precision)
+    return "torchtitan's recipe of " + training.model.name + " computes in " + std::string(text_of(recipe->precision)) +
+           ": it needs --precision " + std::string(text_of(recipe->precision));
+  return l.dp > 1 && l.zero != 3 ? "torchtitan shards parameters: it needs zero=3" : "";
+}
+
 std::vector<EmittedFile> emit_torchtitan(const EmitQuestion& what, const Question& question, const Plan& plan) {
   const Training& training = question.training;
   const Parallelism& l = plan.parallelism;
-  const Model& m = training.model;
-  const std::string family = titan_family(m.name), flavor = titan_flavor(m.name);
+  const Recipe& recipe = *recipe_of(training.model);
+  std::string flavor(recipe.size);
+  std::ranges::transform(flavor, flavor.begin(), [](char c) { return c == '_' ? '-' : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
   const auto degree = [](const char* key, std::int64_t value) {
     return std::string(key) + " = " + std::to_string(value) + "\n";
   };
   std::string text = "[job]\ndump_folder = \"./outputs\"\ndescription = \"" + what.job_name + "\"\n\n";
-  text += "[model]\nname = \"" + family + "\"\nflavor = \"" + flavor + "\"\n\n";
+  text += "[model]\nname = \"" + std::string(recipe.family) + "\"\nflavor = \"" + flavor + "\"\n\n";
   text += "[optimizer]\nname = \"AdamW\"\n\n[training]\n";
   text += degree("local_batch_size", l.pp > 1 ? training.batch / l.dp : l.micro_batch) +
           degree("global_batch_size", training.batch) + degree("seq_len", training.sequence);

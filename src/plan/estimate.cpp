@@ -37,7 +37,7 @@ std::string Estimator::answer(std::string_view line) {
   return OrderedJson{{"error", row.error().message}}.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
-// Of other GPUs or another precision a group tells only how much slower than shipped everything in it is.
+// For other GPUs or another precision, a group only shows how much slower than the shipped figures its runs are.
 Terms Estimator::coefficients_of(const Group& group, const Row& row, const Terms& shipped) {
   if (const auto kind = group.kinds.find(kind_key(row)); kind != group.kinds.end()) return kind->second.coefficients;
   if (group.ratios.empty()) return shipped;

@@ -22,9 +22,11 @@ std::string_view text_of(Reason reason) {
     case Reason::sequence: return "the sequence is not divisible by cp";
     case Reason::batch: return "the batch is not divisible by dp times the micro-batch";
     case Reason::sharding: return "gradients or parameters sharded inside a pipeline";
+    case Reason::recompute: return "the framework recomputes whole layers or nothing";
     case Reason::experts: return "experts are not divisible by ep";
     case Reason::memory: return "more memory than the GPU has";
     case Reason::host_memory: return "more memory than the node itself has for what is offloaded";
+    case Reason::refused: return "the target cannot run them";
     case Reason::needless: return "recompute or offload what fits without";
     case Reason::budget: return "over the budget";
     case Reason::deadline: return "after the deadline";
@@ -93,7 +95,8 @@ std::vector<std::string> explain_rejections(const Question& question, const Answ
               gb(least.memory.buffers) + ")";
     } else if (answer.rejected.example[i]) {
       line += ", such as " + text_of(*answer.rejected.example[i]);
-      if (const auto faults = faults_of(question.training, *answer.rejected.example[i]); !faults.empty())
+      if (reason == Reason::refused) line += ": " + question.refuses(question.training, *answer.rejected.example[i]);
+      else if (const auto faults = faults_of(question.training, *answer.rejected.example[i]); !faults.empty())
         line += ": " + faults.front();
     }
     out.push_back(std::move(line));

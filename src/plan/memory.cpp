@@ -4,17 +4,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/eager.hpp"
+
 namespace gridctl::plan {
 
 namespace {
 constexpr double k_bucket = 5e8 * 2;  // DeepSpeed's reduction bucket, elements of 2 bytes
 constexpr double k_live = 1e9 * 2;    // parameters that its stage 3 keeps gathered
 constexpr double k_nf4 = 0.53;        // bytes of a 4-bit weight with its scales
-constexpr int k_lora_rank = 16;
+constexpr double k_nccl = 1e9;        // bytes: a communicator of torch
 
 // Bytes of each output value while the loss is computed: logits, their copy in fp32, probabilities and gradient.
 // torchtune computes them in eight pieces; the trainers around FSDP fuse the loss and write the gradient in place.
 double logit_bytes(const Training& training) {
+  if (eager(training)) return 12;
   if (training.framework == Framework::torchtune) return 1.5;
   if (training.framework == Framework::fsdp) return 4;
   return training.precision == Precision::fp32 ? 12 : 10;
@@ -33,6 +36,7 @@ struct PerToken {
 };
 PerToken per_token(const Training& training) {
   const Model& m = training.model;
+  if (eager(training)) return {eager_kept(training, usual_bytes(training)), 0};
   const double wide = training.precision == Precision::fp32 ? 2 : 1;
   const double h = m.hidden;
   const double heads = m.heads > 0 ? m.dim_of_head() * m.heads / h : 1;
@@ -87,11 +91,12 @@ MemoryConstants memory_constants(Framework framework) {
     case Framework::megatron: return {4 * k_giga, 1.05};
     case Framework::megatron_deepspeed: return {9 * k_giga, 1.05};
     case Framework::deepspeed: return {4 * k_giga, 1.05};
-    case Framework::fsdp: return {2 * k_giga, 1.05};
+    case Framework::fsdp:
+    case Framework::transformers: return {2 * k_giga, 1.05};
     case Framework::fsdp2: return {3 * k_giga, 1.15};
     case Framework::torchtune: return {0.3 * k_giga, 1.02};
     case Framework::litgpt: return {0.2 * k_giga, 1.0};
-    case Framework::ddp: return {2 * k_giga, 1.05};
+    case Framework::ddp: return {0.5 * k_giga, 1.03};
   }
   return {};
 }
@@ -99,7 +104,8 @@ MemoryConstants memory_constants(Framework framework) {
 double layer_activations(const Training& training, const Parallelism& parallelism) {
   const double sbh = static_cast<double>(training.sequence) / parallelism.cp * parallelism.micro_batch * training.model.hidden;
   const double wide = training.precision == Precision::fp32 ? 2 : 1;
-  if (parallelism.recompute == Recompute::full) return 2 * wide * sbh / (parallelism.sequence_parallel ? parallelism.tp : 1);
+  if (parallelism.recompute == Recompute::full)
+    return (autocast(training, usual_bytes(training)) ? 4 : 2 * wide) * sbh / (parallelism.sequence_parallel ? parallelism.tp : 1);
   // With flash attention the scores are never kept; "selective" then means that every second linear layer is computed
   // again (torchtitan): the layer's input, the output of attention, its projection and one wide value stay.
   const bool megatron =
@@ -216,7 +222,8 @@ void keep_buffers(const Training& training, const MemoryFacts& facts, const Para
   if (training.method == Method::full && facts.bytes.grad == 0)
     out.buffers += half * std::max(facts.count.embedding, facts.count.head) * (facts.count.head > 0 ? 1 : 2) / parallelism.tp;
   if (training.framework == Framework::ddp && parallelism.zero == 0 && several)
-    out.buffers = out.params * 4;  // the buckets that gradients are copied into
+    // The buckets that gradients are copied into, and NCCL's own.
+    out.buffers = (training.method == Method::full ? out.params * facts.bytes.grad : facts.trainable * 4) + k_nccl;
   if (training.framework == Framework::fsdp2 && parallelism.pp > 1 && parallelism.zero >= 1)
     out.buffers += out.params * (half + 4);  // FSDP2 inside a pipeline keeps parameters and gradients gathered
 }
@@ -235,6 +242,9 @@ Memory memory_of(const Training& training, const MemoryFacts& facts, const Paral
                         : 4 * out.params / (parallelism.zero >= 1 ? static_cast<double>(parallelism.dp) * parallelism.cp : 1);
   const Model& model = training.model;
   if (!model.known_shape()) return out;
+  if (autocast(training, facts.bytes))
+    out.copies = 2 * (facts.count.layers + static_cast<double>(model.vocab) * model.hidden) / parallelism.tp;
+  out.late_grads = eager(training) && parallelism.zero < 2 && parallelism.pp == 1 && micro_batches(training, parallelism) == 1;
   const Stages stages = stages_of(model.layers, parallelism.pp);
   const double in_flight = static_cast<double>(std::min<std::int64_t>(parallelism.pp, micro_batches(training, parallelism)));
   const double interleaved =

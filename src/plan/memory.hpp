@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a parallelism keeps in the memory of its most loaded GPU. Pure. Formulas: ZeRO (arXiv 1910.02054) for the states,
+// Memory that a parallelism takes on its most loaded GPU. Pure. Formulas: ZeRO (arXiv 1910.02054) for the states,
 // Korthikanti et al. (2205.05198) for the activations, both with what flash attention, gated MLPs, grouped heads and
 // mixtures change.
 #pragma once
+
+#include <algorithm>
 
 #include "plan/parallelism.hpp"
 
@@ -23,6 +25,8 @@ struct Memory {
   double working = 0;      // one layer, while it is recomputed or differentiated
   double logits = 0;       // output of the last stage, its loss and gradient
   double buffers = 0;      // gathered parameters, reduction buckets
+  double copies = 0;       // half-precision copies of fp32 weights that autocast keeps
+  bool late_grads = false;  // gradients are made in backward, in place of activations, and not while the loss is computed
   double step_copy = 0;    // what the optimizer step needs besides, when the activations are gone
   double offloaded = 0;    // in the host's memory, for this GPU
   MemoryConstants constants;
@@ -30,14 +34,15 @@ struct Memory {
   [[nodiscard]] double states() const { return weights + grads + optimizer; }
   // Without the constants: what a fit of them works on.
   [[nodiscard]] double allocated() const {
-    const double computing = activations + (working > logits ? working : logits);
-    return states() + buffers + (computing > step_copy ? computing : step_copy);
+    // The allocator gives the place of activations to gradients, but not that of the larger blocks.
+    if (late_grads) return weights + optimizer + buffers + copies + std::max(grads, activations) + working + logits;
+    return states() + buffers + copies + std::max(activations + std::max(working, logits), step_copy);
   }
   [[nodiscard]] double peak() const { return constants.base + constants.overhead * allocated(); }
 };
 
 [[nodiscard]] Memory memory_of(const Training& training, const Parallelism& parallelism);
-// What does not change between the parallelisms of one training, for those who ask 100,000 times.
+// Figures that all parallelisms of one training share: a search asks 100,000 times.
 struct MemoryFacts {
   StateBytes bytes;
   ParamCount count;
@@ -53,6 +58,7 @@ struct MemoryFacts {
 // Bytes of one layer's activations for one micro-batch that stay until backward.
 [[nodiscard]] double layer_activations(const Training& training, const Parallelism& parallelism);
 
+inline constexpr int k_lora_rank = 16;  // where nothing else is said
 // Parameters of LoRA adapters of a rank on every linear layer.
 [[nodiscard]] double lora_parameters(const Model& model, int rank);
 

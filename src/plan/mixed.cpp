@@ -30,7 +30,7 @@ double usd_per_hour(std::span<const Question> groups, const Mixed& mixed) {
   return sum;
 }
 
-// Of the gradients between the groups: a ring over them, in which all nodes of a group send their part. What the
+// Seconds that the gradients take between the groups: a ring in which all nodes of a group send their part. What the
 // slowest can send bounds it.
 double exchange_between(std::span<const Question> groups, std::span<const Plan> best) {
   const double k = static_cast<double>(groups.size());
@@ -102,10 +102,10 @@ class Pipeline {
   }
 
  private:
-  // What grows with the layers of a stage.
+  // Seconds that grow with the layers of a stage.
   static double computing(const Plan& even) { return std::max(even.time.seconds - even.time.exposed, 1e-12); }
 
-  // Of the layers that an even division gives a stage, as many more or fewer as the memory of the group has room for.
+  // Counts the layers that fit into the memory of the group's GPUs.
   int layers_held(std::size_t group, const Plan& even) const {
     const Memory& m = even.memory;
     const double share = stages_of(groups_.front().training.model.layers, even.parallelism.pp).most;

@@ -11,7 +11,7 @@
 
 namespace gridctl::plan {
 
-// What one group of like machines does in it.
+// The share of one group of like machines.
 struct MixedPart {
   Parallelism parallelism;           // of the group's replicas; of layers: of one pipeline, the same in every part
   std::int64_t batch = 0;  // sequences of a step; of layers: the whole batch

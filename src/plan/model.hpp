@@ -57,7 +57,7 @@ struct ParamCount {
   double experts = 0;    // of `layers`, what lies in experts
   double active = 0;     // what a token passes through, the input matrix not counted
 };
-// What was said of the total scales the computed parts, so that they add up to it.
+// A published total scales the computed parts, so that they add up to it.
 [[nodiscard]] ParamCount count_params(const Model& model);
 
 // The families that are compiled in: "llama-3-8b", in order of their names.
@@ -71,7 +71,7 @@ struct ParamCount {
 // config.json of a dense or mixture decoder of transformers. Names the key that is missing or makes no sense.
 [[nodiscard]] Result<Model> read_config(std::string_view json);
 
-// What makes the shape impossible, one line each.
+// Reasons why the shape is impossible, one line each.
 [[nodiscard]] std::vector<std::string> faults_of(const Model& model);
 
 }  // namespace gridctl::plan

@@ -43,7 +43,7 @@ Learned learn(std::span<const FinishedRun> runs, const Training& training, const
   out.weighed = peaks.size();
   if (!timed.empty())
     out.coefficients = fit_terms(
-        timed, shipped_coefficients(cluster.device.gpu_class, training.precision, training.framework));
+        timed, shipped_coefficients(cluster.device.gpu_class, training));
   if (!peaks.empty()) out.constants = fit_memory(peaks, memory_constants(training.framework));
   return out;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run told of itself beside what was predicted of it, and what that teaches. Pure.
+// Compares the figures that runs report with the predicted ones, and learns from them. Pure.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ struct FinishedRun {
   std::string row;
   Measured measured;
 };
-// What the runs say of this class of GPU, precision and framework, with the shipped figures as prior.
+// Figures fitted to the runs on this class of GPU, with this precision and framework; the shipped ones are the prior.
 struct Learned {
   std::optional<Terms> coefficients;
   std::optional<MemoryConstants> constants;

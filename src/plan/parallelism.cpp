@@ -29,7 +29,8 @@ const Words<Framework>& frameworks() {
       {"megatron", Framework::megatron},   {"megatron-deepspeed", Framework::megatron_deepspeed},
       {"deepspeed", Framework::deepspeed}, {"fsdp", Framework::fsdp},
       {"fsdp2", Framework::fsdp2},         {"torchtune", Framework::torchtune},
-      {"litgpt", Framework::litgpt},       {"ddp", Framework::ddp}};
+      {"litgpt", Framework::litgpt},       {"ddp", Framework::ddp},
+      {"transformers", Framework::transformers}};
   return words;
 }
 const Words<Method>& methods() {
@@ -138,6 +139,25 @@ Stages stages_of(int layers, int pp) {
   return {most, most, most};
 }
 
+Framework usual_framework(Method method, int gpus, Framework of_full) {
+  if (method == Method::full) return of_full;
+  return gpus == 1 ? Framework::ddp : Framework::transformers;
+}
+
+bool divides_models(Framework framework) {
+  return framework == Framework::megatron || framework == Framework::megatron_deepspeed || framework == Framework::fsdp2;
+}
+
+std::vector<int> sharding_stages(Framework framework) {
+  if (framework == Framework::ddp) return {0};
+  if (framework == Framework::fsdp || framework == Framework::transformers) return {0, 2, 3};
+  return {0, 1, 2, 3};
+}
+
+bool recomputes_parts(Framework framework) {
+  return divides_models(framework) || framework == Framework::torchtune;
+}
+
 bool shards_in_pipelines(Framework framework) { return framework == Framework::fsdp2; }
 
 std::vector<std::string> faults_of(const Training& training, const Parallelism& parallelism) {
@@ -174,6 +194,8 @@ std::vector<std::string> faults_of(const Training& training, const Parallelism& 
     out.push_back("zero=3 with pp=" + std::to_string(parallelism.pp) + " would gather the parameters for every micro-batch");
   if (parallelism.zero == 2 && parallelism.pp > 1)
     out.push_back("zero=2 with pp=" + std::to_string(parallelism.pp) + ": gradients are kept over the micro-batches");
+  if (parallelism.recompute == Recompute::selective && !recomputes_parts(training.framework))
+    out.push_back("recompute=selective, but " + std::string(text_of(training.framework)) + " recomputes whole layers or nothing");
   if (parallelism.virtual_stages > 1 && parallelism.pp == 1) out.push_back("virtual stages need pp > 1");
   if (parallelism.virtual_stages > 1 && model.layers > 0 && model.layers < parallelism.pp * parallelism.virtual_stages)
     out.push_back("not enough layers for " + std::to_string(parallelism.pp * parallelism.virtual_stages) + " virtual stages");
@@ -186,6 +208,7 @@ bool possible(const Training& training, const Parallelism& parallelism) {
   return (model.heads == 0 || model.heads % parallelism.tp == 0) && model.hidden % parallelism.tp == 0 &&
          parallelism.pp * parallelism.virtual_stages <= std::max(model.layers, 1) && training.sequence % parallelism.cp == 0 &&
          training.batch % each == 0 && training.batch >= each && (parallelism.zero < 2 || parallelism.pp == 1 || (parallelism.zero == 3 && shards_in_pipelines(training.framework))) &&
+         (parallelism.recompute != Recompute::selective || recomputes_parts(training.framework)) &&
          (parallelism.virtual_stages == 1 || parallelism.pp > 1) &&
          (parallelism.ep == 1 ||
           (model.mixture() && model.experts % parallelism.ep == 0 && (parallelism.dp * parallelism.cp) % parallelism.ep == 0));

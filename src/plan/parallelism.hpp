@@ -17,9 +17,9 @@ inline constexpr double k_giga = 1e9;
 
 enum class Precision : std::uint8_t { fp32, fp16, bf16, fp8, fp4 };
 enum class Recompute : std::uint8_t { none, selective, full };
-enum class Framework : std::uint8_t { megatron, megatron_deepspeed, deepspeed, fsdp, fsdp2, torchtune, litgpt, ddp };
+enum class Framework : std::uint8_t { megatron, megatron_deepspeed, deepspeed, fsdp, fsdp2, torchtune, litgpt, ddp, transformers };
 enum class Method : std::uint8_t { full, lora, qlora };
-// What lies in the host's memory. `all`: states, not activations; those only torchtune's recipes move, and no search
+// Parts that lie in the host's memory. `all`: states, not activations; those only torchtune's recipes move, and no search
 // proposes it.
 enum class Offload : std::uint8_t { none, optimizer, all, activations };
 
@@ -59,7 +59,7 @@ struct StateBytes {
   bool operator==(const StateBytes&) const = default;
 };
 
-// What is trained, whatever the parallelism.
+// A training, however it is divided.
 struct Training {
   Model model;
   std::int64_t sequence = 2048;
@@ -71,6 +71,7 @@ struct Training {
   Framework framework = Framework::fsdp2;
   bool flash_attention = true;
   bool dropout = false;
+  bool fused_mlp = false;  // one kernel for GELU where each operator has a kernel of its own
   StateBytes bytes;
 };
 
@@ -79,6 +80,14 @@ struct Training {
 // With all that was not said filled in.
 [[nodiscard]] StateBytes usual_bytes(const Training& training);
 
+// The framework that is assumed for a method when none is named: adapters are PEFT's, beside transformers.
+[[nodiscard]] Framework usual_framework(Method method, int gpus, Framework of_full);
+// Whether the framework divides models: tensor, pipeline, context and expert parallelism.
+[[nodiscard]] bool divides_models(Framework framework);
+// ZeRO stages that the framework has.
+[[nodiscard]] std::vector<int> sharding_stages(Framework framework);
+// Whether the framework recomputes a part of each layer. transformers recompute whole layers only.
+[[nodiscard]] bool recomputes_parts(Framework framework);
 // Whether it can shard gradients and parameters inside a pipeline: FSDP2 keeps them gathered through a step there.
 [[nodiscard]] bool shards_in_pipelines(Framework framework);
 
@@ -90,7 +99,7 @@ struct Stages {
 };
 [[nodiscard]] Stages stages_of(int layers, int pp);
 
-// What makes the parallelism impossible for this training, one line each; empty when it can run.
+// Reasons why the training cannot run so, one line each; empty when it can.
 [[nodiscard]] std::vector<std::string> faults_of(const Training& training, const Parallelism& parallelism);
 // The first of them without the text: for search, which asks 100,000 times.
 [[nodiscard]] bool possible(const Training& training, const Parallelism& parallelism);

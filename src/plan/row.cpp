@@ -36,6 +36,8 @@ const std::vector<std::string>& known_columns() {
                                               "sequence_parallel",
                                               "flash_attention",
                                               "dropout",
+                                              "fused_mlp",
+                                              "autocast",
                                               "optimizer",
                                               "framework",
                                               "weight_bytes",
@@ -137,13 +139,18 @@ void read_shape(const JsonFields& fields, Row& row) {
 
 void read_training(const JsonFields& fields, Row& row) {
   Training& t = row.training;
+  t.method = word_or(fields, "method", method_of, Method::full, "full, lora or qlora");
+  double gpus = 1;
+  for (const char* name : {"dp", "tp", "pp", "cp"}) gpus *= degree(fields, name, 1);
+  gpus = degree(fields, "n_gpus", static_cast<int>(std::min(gpus, 1e6)));
+  const Framework large = t.model.known_shape() ? Framework::megatron : Framework::deepspeed;
   t.framework =
-      word_or(fields, "framework", framework_of, t.model.known_shape() ? Framework::megatron : Framework::deepspeed,
-              "megatron, megatron-deepspeed, deepspeed, fsdp, fsdp2, torchtune, litgpt or ddp");
+      word_or(fields, "framework", framework_of,
+              usual_framework(t.method, static_cast<int>(gpus), large),
+              "megatron, megatron-deepspeed, deepspeed, fsdp, fsdp2, torchtune, litgpt, ddp or transformers");
   const bool said_precision = fields.has("precision");
   t.precision = word_or(fields, "precision", precision_of, Precision::bf16, "fp32, fp16, bf16 or fp8");
   if (!said_precision && !fields.has("framework")) t.precision = Precision::fp16;
-  t.method = word_or(fields, "method", method_of, Method::full, "full, lora or qlora");
   t.trainable = fields.real("trainable_params", 0, k_params_max).value_or(0);
   t.optimizer = fields.text("optimizer").empty() ? "adamw" : lower(fields.text("optimizer"));
   if (!optimizer_bytes(t.optimizer)) throw BadField("optimizer '" + sanitize(t.optimizer, 60) + "' is unknown");
@@ -155,6 +162,13 @@ void read_training(const JsonFields& fields, Row& row) {
   t.bytes.weight = fields.real("weight_bytes", 0, 16).value_or(-1);
   t.bytes.grad = fields.real("grad_bytes", 0, 16).value_or(-1);
   t.bytes.optimizer = fields.real("optimizer_bytes", 0, 32).value_or(-1);
+  // Eager layers under autocast keep fp32 weights; else weights and states are in the precision of the matrices.
+  if (const auto cast = fields.maybe_flag("autocast"); cast && t.precision != Precision::fp32) {
+    if (t.bytes.weight < 0) t.bytes.weight = *cast ? 4 : 2;
+    if (t.bytes.grad < 0) t.bytes.grad = *cast ? 4 : 2;
+    if (t.bytes.optimizer < 0) t.bytes.optimizer = *optimizer_bytes(t.optimizer) / (*cast ? 1 : 2);
+  }
+  t.fused_mlp = fields.maybe_flag("fused_mlp").value_or(false);
   t.bytes.extra = fields.real("extra_bytes_per_param", 0, 32).value_or(0);
   t.sequence = fields.whole("seq_len", 1, k_tokens_max).value_or(2048);
   t.model.positions = t.model.learned_positions ? t.sequence : 0;
@@ -182,7 +196,7 @@ void read_parallelism(const JsonFields& fields, Row& row) {
   const auto batch = fields.whole("global_batch", 1, k_tokens_max);
   row.batch_said = batch.has_value();
   t.batch = batch.value_or(static_cast<std::int64_t>(l.dp) * l.micro_batch * std::max(1, l.pp > 1 ? 8 * l.pp : 1));
-  // What does not say otherwise is interleaved where the bubble would be large, by today's Megatron.
+  // Today's Megatron interleaves where the bubble would be large, unless the row says otherwise.
   const bool wide_bubble = l.pp > 1 && t.batch / (static_cast<std::int64_t>(l.dp) * l.micro_batch) < 4LL * l.pp;
   const int each = t.model.layers / l.pp;
   row.stages_said = fields.has("vpp");
@@ -244,7 +258,7 @@ void check_row(const Row& row, const JsonFields& fields) {
        " that " + m.name + " knows");
 }
 
-// What was not said: what the framework's own recipes do, else as little as fits.
+// Chooses the recomputation of the framework's own recipes, else the least that fits.
 void choose_recompute(Row& row) {
   if (row.training.framework == Framework::torchtune) {
     row.parallelism.recompute = Recompute::full;  // enable_activation_checkpointing is true in its configurations

@@ -13,6 +13,10 @@ namespace gridctl::plan {
 
 namespace {
 constexpr double k_host_usable = 0.9;  // of a node's memory, beside the system and data loaders
+// Estimates cannot tell plans apart that are closer than this.
+constexpr double k_resolved = 1.03;
+// A context parallel rank keeps so many tokens: with fewer, passing keys and values on is not hidden.
+constexpr std::int64_t k_tokens_of_rank = 2048;
 
 std::vector<int> divisors(int number, int most) {
   std::vector<int> out;
@@ -38,9 +42,11 @@ struct Choices {
 };
 Choices choices_of(const Question& question) {
   const Wanted& wanted = question.wanted;
-  return {only(wanted.zero, {0, 1, 2, 3}), only(wanted.virtual_stages, {1, 2, 4}),
+  return {only(wanted.zero, sharding_stages(question.training.framework)), only(wanted.virtual_stages, {1, 2, 4}),
           only(wanted.recompute, {Recompute::none, Recompute::selective, Recompute::full}),
-          only(wanted.offload, {Offload::none, Offload::optimizer, Offload::all})};
+          only(wanted.offload, question.training.framework == Framework::ddp
+                                   ? std::vector{Offload::none}
+                                   : std::vector{Offload::none, Offload::optimizer, Offload::all})};
 }
 
 class Search {
@@ -79,13 +85,14 @@ class Search {
   void divide(int gpus) {
     const Training& training = question_.training;
     const Wanted& wanted = question_.wanted;
-    const bool long_text = training.sequence > 16384;
+    const bool divides = divides_models(training.framework);
+    const int ranks = static_cast<int>(std::min<std::int64_t>(64, training.sequence / k_tokens_of_rank));
     const int domain = std::max(question_.cluster.fast_domain, 1);
-    for (const int tp : only(wanted.tp, divisors(gpus, domain))) {
+    for (const int tp : only(wanted.tp, divisors(gpus, divides ? domain : 1))) {
       if (tp < 1 || gpus % tp != 0) continue;
-      for (const int pp : only(wanted.pp, divisors(gpus / tp, std::max(training.model.layers, 1)))) {
+      for (const int pp : only(wanted.pp, divisors(gpus / tp, divides ? std::max(training.model.layers, 1) : 1))) {
         if (pp < 1 || (gpus / tp) % pp != 0) continue;
-        for (const int cp : only(wanted.cp, divisors(gpus / tp / pp, long_text ? 64 : 1))) {
+        for (const int cp : only(wanted.cp, divisors(gpus / tp / pp, divides ? std::max(ranks, 1) : 1))) {
           if (cp < 1 || (gpus / tp / pp) % cp != 0) continue;
           Parallelism parallelism{.dp = gpus / tp / pp / cp, .tp = tp, .pp = pp, .cp = cp, .sequence_parallel = tp > 1};
           if (wanted.dp && *wanted.dp != parallelism.dp) continue;
@@ -99,7 +106,7 @@ class Search {
   }
 
   std::vector<int> expert_degrees(const Parallelism& parallelism) const {
-    if (!question_.training.model.mixture()) return only(question_.wanted.ep, {1});
+    if (!question_.training.model.mixture() || !divides_models(question_.training.framework)) return only(question_.wanted.ep, {1});
     std::vector<int> out;
     for (const int ep : divisors(question_.training.model.experts, parallelism.dp * parallelism.cp))
       if ((parallelism.dp * parallelism.cp) % ep == 0) out.push_back(ep);
@@ -136,15 +143,18 @@ class Search {
 
   // Choices that only repeat another: sharding over one, interleaving of one stage, offloading what is not sharded,
   // recomputing attention scores that flash attention never keeps.
-  bool makes_sense(const Parallelism& parallelism) const {
+  bool makes_sense(const Parallelism& parallelism) {
     if (parallelism.virtual_stages > 1 && parallelism.pp == 1 && !question_.wanted.virtual_stages) return false;
     if (parallelism.zero > 0 && parallelism.dp * parallelism.cp == 1 && parallelism.offload != Offload::all && !question_.wanted.zero)
       return false;
-    if (parallelism.recompute == Recompute::selective && question_.training.flash_attention && by_scores_ &&
+    if (parallelism.recompute == Recompute::selective &&
+        ((question_.training.flash_attention && by_scores_) || !recomputes_parts(question_.training.framework)) &&
         !question_.wanted.recompute)
       return false;
     if (parallelism.offload == Offload::all && parallelism.zero != 3) return false;
-    return !question_.accepts || question_.accepts(parallelism);
+    if (!question_.refuses || question_.refuses(question_.training, parallelism).empty()) return true;
+    note(Reason::refused, parallelism);
+    return false;
   }
 
   // Whether it can run and fits.
@@ -184,13 +194,11 @@ class Search {
       return note(Reason::deadline, plan.parallelism);
     ++answer_.fitting;
     add_to_frontier(plan);
-    const auto [one, added] = answer_.by_gpus.try_emplace(plan.parallelism.gpus(), plan);
-    if (!added && before(plan, one->second)) one->second = plan;
+    keep_simpler(simple_, plan);
+    keep_simpler(simple_by_gpus_[plan.parallelism.gpus()], plan);
     std::vector<Plan>& best = answer_.best;
-    if (best.size() == k_best && !before(plan, best.back())) return;
-    best.insert(
-        std::upper_bound(best.begin(), best.end(), plan, [this](const Plan& a, const Plan& b) { return before(a, b); }),
-        plan);
+    const auto place = std::ranges::upper_bound(best, value(plan), {}, [this](const Plan& one) { return value(one); });
+    best.insert(place, plan);
     if (best.size() > k_best) best.pop_back();
   }
 
@@ -212,22 +220,36 @@ class Search {
     }
     return plan.expected_hours();
   }
-  // Of about equal ones the simpler: people run it, and estimates are no better. Steps of half a percent keep the
-  // order transitive.
-  bool before(const Plan& a, const Plan& b) const {
-    const auto key = [this](const Plan& plan) {
-      const Parallelism& l = plan.parallelism;
-      const int effort = l.pp * 8 + l.tp * 4 + l.cp * 4 + l.zero + 16 * static_cast<int>(l.offload) + l.virtual_stages;
-      return std::tuple(std::floor(std::log(std::max(value(plan), 1e-12)) / 0.005), effort, value(plan));
+  // The effort of setting a layout up and debugging it.
+  static int effort(const Parallelism& l) {
+    return l.pp * 8 + l.tp * 4 + l.cp * 4 + l.zero + 16 * static_cast<int>(l.offload) + l.virtual_stages;
+  }
+  // Keeps plans that no other beats both in value and in simplicity.
+  void keep_simpler(std::vector<Plan>& plans, const Plan& plan) const {
+    const auto beats = [this](const Plan& a, const Plan& b) {
+      return value(a) <= value(b) && effort(a.parallelism) <= effort(b.parallelism);
     };
-    return key(a) < key(b);
+    if (std::ranges::any_of(plans, [&](const Plan& one) { return beats(one, plan); })) return;
+    std::erase_if(plans, [&](const Plan& one) { return beats(plan, one); });
+    plans.push_back(plan);
+  }
+  // The simplest of the plans that are as good as the best, as far as estimates can tell. REQUIRES: !plans.empty().
+  const Plan& simplest(const std::vector<Plan>& plans) const {
+    const auto by_value = [this](const Plan& one) { return value(one); };
+    const double limit = value(*std::ranges::min_element(plans, {}, by_value)) * k_resolved;
+    return *std::ranges::min_element(plans, {}, [&](const Plan& one) {
+      return std::pair(value(one) > limit, effort(one.parallelism));
+    });
   }
 
-  // The first is the choice; the others stand by what they take, to the last digit.
+  // The first is the choice; the others stand by what they take.
   void finish() {
-    if (answer_.best.size() > 1)
-      std::stable_sort(answer_.best.begin() + 1, answer_.best.end(),
-                       [this](const Plan& a, const Plan& b) { return value(a) < value(b); });
+    for (const auto& [gpus, plans] : simple_by_gpus_) answer_.by_gpus.emplace(gpus, simplest(plans));
+    if (simple_.empty()) return;
+    const Plan choice = simplest(simple_);
+    std::erase_if(answer_.best, [&](const Plan& one) { return one.parallelism == choice.parallelism; });
+    answer_.best.insert(answer_.best.begin(), choice);
+    if (answer_.best.size() > k_best) answer_.best.pop_back();
   }
 
   const Question& question_;
@@ -235,6 +257,8 @@ class Search {
   TimingFacts facts_;
   double room_ = 0;
   bool by_scores_ = false;  // "selective" means the scores of attention, as Megatron has it
+  std::vector<Plan> simple_;  // candidates for the choice
+  std::map<int, std::vector<Plan>> simple_by_gpus_;
   Answer answer_;
 };
 }  // namespace
@@ -249,7 +273,7 @@ std::optional<RankBy> rank_of(std::string_view text) {
 Answer search(const Question& question) { return Search(question).run(); }
 
 namespace {
-// Of so many nodes: what failures and checkpoints leave of the time.
+// The share of the time that failures and checkpoints leave to so many nodes.
 double efficiency_of(const Question& question, const TimingFacts& facts, double nodes) {
   if (question.risk.failures_per_node_hour <= 0) return 1;
   // A checkpoint has the weights and the optimizer's states of the model, written by all nodes at once.
@@ -287,6 +311,7 @@ std::optional<Reason> reason_against(const Training& training, const Parallelism
   if (training.batch < each || training.batch % each != 0) return Reason::batch;
   const bool sharded = l.zero == 2 || (l.zero == 3 && !shards_in_pipelines(training.framework));
   if ((sharded && l.pp > 1) || (l.virtual_stages > 1 && l.pp == 1)) return Reason::sharding;
+  if (l.recompute == Recompute::selective && !recomputes_parts(training.framework)) return Reason::recompute;
   if (!possible(training, l)) return Reason::experts;
   return std::nullopt;
 }

@@ -17,7 +17,7 @@
 
 namespace gridctl::plan {
 
-// What stays free of a GPU's memory: allocators fragment, and estimates err (theory 1.7).
+// The share of a GPU's memory that stays free: allocators fragment, and estimates err (theory 1.7).
 inline constexpr double k_memory_margin = 0.08;
 
 enum class RankBy : std::uint8_t { time, cost, expected };
@@ -32,7 +32,7 @@ struct Wanted {
 // "dp=4,tp=8,recompute=full"
 [[nodiscard]] Result<Wanted> read_wanted(std::string_view text);
 
-// What breaks, how often, and what a checkpoint costs.
+// How often nodes fail, and what a checkpoint costs.
 struct Risk {
   double failures_per_node_hour = 0;
   double checkpoint_rate = 2e9;  // bytes a second that a node writes
@@ -52,8 +52,8 @@ struct Question {
   std::optional<Terms> coefficients;  // refitted from runs of the user's own
   std::optional<MemoryConstants> constants;  // the same
   std::optional<double> budget_usd, deadline_s;
-  // Other parallelisms are not looked at; empty: all are.
-  std::function<bool(const Parallelism&)> accepts;
+  // Why a layout cannot be run by what the plan is for; an empty answer: it can.
+  std::function<std::string(const Training&, const Parallelism&)> refuses;
 };
 
 struct Plan {
@@ -75,9 +75,11 @@ enum class Reason : std::uint8_t {
   sequence,
   batch,
   sharding,
+  recompute,
   experts,
   memory,
   host_memory,  // of the node, for what is offloaded
+  refused,      // by Question::refuses
   needless,     // recomputes or offloads what fits without
   budget,
   deadline,
@@ -87,13 +89,13 @@ enum class Reason : std::uint8_t {
 
 struct Rejections {
   std::array<std::size_t, static_cast<std::size_t>(Reason::count)> count{};
-  // Of those that need too much memory, the one that needs least; and of all others the first.
+  // The layout that needs least of those that need too much memory, and the first of each other kind.
   std::optional<Plan> smallest;
   std::array<std::optional<Parallelism>, static_cast<std::size_t>(Reason::count)> example{};
 };
 
 struct Answer {
-  std::vector<Plan> best;      // by rank, at most k_best
+  std::vector<Plan> best;      // the choice, then the others by rank; at most k_best
   std::vector<Plan> frontier;  // no other is both quicker and cheaper; by time
   std::map<int, Plan> by_gpus;  // the quickest of each number of GPUs
   Rejections rejected;
@@ -103,7 +105,7 @@ struct Answer {
 inline constexpr std::size_t k_best = 20;
 [[nodiscard]] Answer search(const Question& question);
 
-// What contradicts the model, the batch or the number of GPUs in the parts that were given, one line each.
+// Contradictions between the parts that were given and the model, the batch or the GPUs, one line each.
 [[nodiscard]] std::vector<std::string> faults_of_wanted(const Question& question);
 
 // One parallelism, whether it fits or not. REQUIRES: possible(training, parallelism).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it takes to serve a model: weights, KV cache, how many conversations at once, and bounds on tokens a second.
+// Resources that serving a model takes: weights, KV cache, how many conversations at once, and bounds on tokens a second.
 // Pure.
 #pragma once
 
@@ -8,11 +8,14 @@
 
 namespace gridctl::plan {
 
+inline constexpr double k_server_bytes = 1.5e9;  // context, graphs and workspace of a server
+
 struct ServeQuestion {
   Model model;
   Cluster cluster;
   int tp = 1;
-  double weight_bytes = 2;  // of each parameter: 2 bf16, 1 fp8, about 0.55 of 4 bits
+  // Bytes of a layer's parameter: 2 bf16, 1 fp8, about 0.55 of 4 bits. Embeddings and head stay bf16.
+  double weight_bytes = 2;
   double cache_bytes = 2;   // of each cached value
   double context = 8192;    // tokens of a conversation
   double share = 0.9;       // of the GPU's memory that the server takes
@@ -28,7 +31,11 @@ struct ServePlan {
   bool fits = false;
 };
 [[nodiscard]] ServePlan plan_serve(const ServeQuestion& question);
-// The least tensor parallelism that divides the heads and fits, up to the fast domain; 0: none.
+// Bytes of the whole model.
+[[nodiscard]] double weights_of(const ServeQuestion& question);
+// Tensor parallelism that divides the heads and fits, up to the fast domain: the degree with most tokens a second and GPU,
+// and the least. 0: none fits.
+[[nodiscard]] int best_tp(const ServeQuestion& question);
 [[nodiscard]] int least_tp(const ServeQuestion& question);
 
 }  // namespace gridctl::plan

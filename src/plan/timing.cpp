@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/eager.hpp"
+
 namespace gridctl::plan {
 
 namespace {
@@ -16,6 +18,9 @@ constexpr double k_hide_gradients = 0.4, k_hide_gathers = 0.85;
 // DeepSpeed's ZeRO-3 gathers a module at a time: messages that do not fill the links, and little to hide behind.
 constexpr double k_small_messages = 0.22, k_hide_modules = 0.1;
 constexpr double k_context_seen = 0.3;
+constexpr double k_odd_vocabulary = 5.8;   // times slower: the output matrix has no aligned kernel (three runs of GPT-2)
+constexpr double k_expert_matrices = 1.25;  // times slower: smaller matrices, and the fullest expert is waited for (judged, not measured)
+constexpr double k_frozen_backward = 1.3;  // of a forward pass, where weights are frozen
 
 double& at(Terms& terms, Term term) { return terms[static_cast<std::size_t>(term)]; }
 double at(const Terms& terms, Term term) { return terms[static_cast<std::size_t>(term)]; }
@@ -28,11 +33,12 @@ double passes_of(const Training& training, const Parallelism& parallelism) {
   const double backward = training.method == Method::full ? 2 : 1;  // no gradients of frozen weights
   return 1 + backward + (parallelism.recompute == Recompute::full ? 1 : 0);
 }
-double active_params_of_layer(const Training& training, const MemoryFacts& facts) {
+// The cost of a token's matrices, in parameters.
+double matrix_params_of_layer(const Training& training, const MemoryFacts& facts) {
   const Model& m = training.model;
   if (!m.known_shape()) return facts.count.active;
   const double dense = facts.dense.attention + facts.dense.active_mlp;
-  const double mixed = facts.mixed.attention + facts.mixed.active_mlp + facts.mixed.router;
+  const double mixed = facts.mixed.attention + k_expert_matrices * facts.mixed.active_mlp + facts.mixed.router;
   return dense * (1 - facts.mixture_share) + mixed * facts.mixture_share;
 }
 double width_of_heads(const Model& m) {
@@ -86,7 +92,7 @@ TimingFacts timing_facts(const Training& training, const Cluster& cluster) {
   out.plain = flops_of(training, out.memory.count, Recompute::none);
   out.selective = flops_of(training, out.memory.count, Recompute::selective);
   out.full = flops_of(training, out.memory.count, Recompute::full);
-  out.coefficients = shipped_coefficients(cluster.device.gpu_class, training.precision, training.framework);
+  out.coefficients = shipped_coefficients(cluster.device.gpu_class, training);
   return out;
 }
 
@@ -129,6 +135,21 @@ Traffic traffic_of(const Training& training, const TimingFacts& facts, const Par
 }
 
 namespace {
+// Bytes that a layer moves for each token and hidden unit, all passes together.
+double moved_of_layer(const Training& training, const TimingFacts& facts, const Parallelism& parallelism, bool unfused) {
+  const double again = parallelism.recompute == Recompute::full ? 1 : 0, t = parallelism.tp;
+  // Each token is gathered for each of its experts and scattered back: two reads and two writes, each way.
+  const double permuted = facts.memory.mixture_share * training.model.experts_per_token * 16 / t;
+  if (unfused) {
+    const double backward = training.method == Method::full ? 2 : k_frozen_backward;
+    return (1 + backward + again) * (eager_moved(training, facts.memory.bytes) / t + permuted);
+  }
+  // Norms and residuals, a third of it, are divided by sequence parallelism alone (Korthikanti, table 4).
+  const double wide = training.precision == Precision::fp32 ? 2 : 1;
+  const double dense = 20 * wide * (1.0 / 3 / (parallelism.sequence_parallel ? t : 1) + 2.0 / 3 / t);
+  return passes_of(training, parallelism) * (dense + permuted);
+}
+
 // Seconds at full rates of what one micro-batch costs in the most loaded stage.
 void add_computing(const Training& training, const TimingFacts& facts, const Cluster& cluster, const Parallelism& parallelism,
                    double slots, Terms& out) {
@@ -143,7 +164,9 @@ void add_computing(const Training& training, const TimingFacts& facts, const Clu
   const double wide = training.precision == Precision::fp32 ? 2 : 1;
   const double sequence = static_cast<double>(training.sequence);
   const double count = slots * layers;
-  at(out, Term::gemm) = count * passes * 2 * active_params_of_layer(training, facts.memory) * tokens / t / peak;
+  const bool unfused = eager(training) && cluster.device.gpu_class != GpuClass::cpu;
+  const double loss_moved = unfused ? k_loss_moved * static_cast<double>(m.vocab) : 0;
+  at(out, Term::gemm) = count * passes * 2 * matrix_params_of_layer(training, facts.memory) * tokens / t / peak;
   const double attention_passes = 3 + (parallelism.recompute == Recompute::none ? 0 : 1);
   // Only the causal half is computed by flash attention.
   if (training.flash_attention)
@@ -152,13 +175,14 @@ void add_computing(const Training& training, const TimingFacts& facts, const Clu
     const double score_bytes = 5 * wide * m.heads * sequence * tokens / t;
     at(out, Term::scores) = count * attention_passes * score_bytes / cluster.device.memory_rate;
   }
-  at(out, Term::elementwise) =
-      count * passes * 20 * wide * tokens * m.hidden / (parallelism.sequence_parallel ? t : 1) / cluster.device.memory_rate;
+  at(out, Term::elementwise) = (count * m.hidden * moved_of_layer(training, facts, parallelism, unfused) + slots * loss_moved) *
+                               tokens / cluster.device.memory_rate;
   at(out, Term::launches) = count * k_launch * (parallelism.recompute == Recompute::full ? 4.0 / 3 : 1);
   if (m.heads > 0 && m.dim_of_head() % 8 != 0)
     at(out, Term::misaligned) = count * attention_passes * 4 * sequence * width * tokens / t / peak_attention;
-  const double head = static_cast<double>(m.vocab) * m.hidden;
-  at(out, Term::logits) = slots * 6 * head * tokens / t / peak_attention;
+  const double head = static_cast<double>(m.vocab) * m.hidden * (unfused && m.vocab % 8 != 0 ? k_odd_vocabulary : 1);
+  const bool frozen = eager(training) && training.method != Method::full;
+  at(out, Term::logits) = slots * (frozen ? 4 : 6) * head * tokens / t / peak_attention;
 }
 
 // A ring of d ranks hands each message on d times. ZeRO-3 gathers layer by layer.
@@ -189,12 +213,15 @@ Terms terms_of(const Training& training, const TimingFacts& facts, const Cluster
   if (parallelism.ep > 1)
     at(out, Term::tensor) +=
         slots * layers / parallelism.pp * traffic.experts / (parallelism.tp * parallelism.ep > cluster.fast_domain ? far : near);
-  // Of a data-parallel group `together` ranks lie in one domain. A ring enters a domain once, through the cards of all
+  // `together` ranks of a data-parallel group lie in one domain. A ring enters a domain once, through the cards of all
   // its ranks in it, and passes each rank inside.
   const double together =
       std::clamp(cluster.fast_domain / static_cast<double>(parallelism.tp), 1.0, static_cast<double>(parallelism.dp) * parallelism.cp);
   const bool inside = parallelism.gpus() <= cluster.fast_domain;
-  const bool by_module = parallelism.zero == 3 && training.framework == Framework::deepspeed;
+  // Megatron of the time before flash attention had no ZeRO-3 of its own: such runs are DeepSpeed's.
+  const bool by_module = parallelism.zero == 3 && (training.framework == Framework::deepspeed ||
+                                              (training.framework == Framework::megatron && !training.flash_attention &&
+                                               !training.model.gated_mlp));
   const double data_link = (inside ? near : std::min(near, together * far)) * (by_module ? k_small_messages : 1);
   if (parallelism.pp > 1)
     at(out, Term::pipeline) =

@@ -35,7 +35,7 @@ using Terms = std::array<double, k_terms>;  // seconds at the full rate; or coef
 [[nodiscard]] std::string_view text_of(Term term);
 
 // Coefficients for a class of GPU and a precision, as shipped.
-[[nodiscard]] const Terms& shipped_coefficients(GpuClass gpu_class, Precision precision, Framework framework);
+[[nodiscard]] const Terms& shipped_coefficients(GpuClass gpu_class, const Training& training);
 
 struct Flops {
   double model = 0;     // of a step: what the model needs, attention counted whole as the publications do

@@ -10,8 +10,6 @@ with 77 when it has none of them.
 import importlib.util
 import json
 import os
-import re
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -67,17 +65,6 @@ def transformers(folder):
     assert loaded.fsdp_config["reshard_after_forward"] is True, loaded.fsdp_config
 
 
-def torch(folder):
-    from torch.distributed.run import get_args_parser
-    for target in ("fsdp", "deepspeed", "torchtitan", "megatron"):
-        script = text_of(emit(folder, target), "launch.sh")
-        line = script.split("exec torchrun", 1)[1].replace("\\\n", " ").replace('"$@"', "")
-        line = re.sub(r"\$\(cat [^)]*\)", "", line).replace('"$GRIDCTL_NODE_RANK"', "1")
-        line = line.replace("$GRIDCTL_MASTER_ADDR:$GRIDCTL_MASTER_PORT", "10.0.0.1:29500").replace("$GRIDCTL_JOB_ID", "j")
-        options = get_args_parser().parse_args(shlex.split(line))
-        assert options.nproc_per_node == "8" and options.nnodes == "2" and int(options.node_rank) == 1, options
-
-
 def torchtitan(folder):
     try:
         from torchtitan.config import JobConfig
@@ -111,7 +98,7 @@ def torchtitan_by_arguments(folder):
 def main():
     done, missing = [], []
     with tempfile.TemporaryDirectory() as folder:
-        for check in (deepspeed, accelerate, transformers, torch, torchtitan):
+        for check in (deepspeed, accelerate, transformers, torchtitan):
             if importlib.util.find_spec(check.__name__) is None:
                 missing.append(check.__name__)
                 continue
@@ -123,7 +110,7 @@ def main():
             done.append(check.__name__)
     print("loaded by", ", ".join(done) or "nothing", *([f"(not here: {', '.join(missing)})"] if missing else []))
     if not done:
-        print(f"SKIPPED {sys.executable} has none of deepspeed, accelerate, transformers, torch and torchtitan")
+        print(f"SKIPPED {sys.executable} has none of deepspeed, accelerate, transformers and torchtitan")
         sys.exit(77)
 
 

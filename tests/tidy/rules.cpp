@@ -264,7 +264,7 @@ const Budget& compared_words_left() {
 const Budget& openings_left() {
   static const Budget left{{"agent", 53}, {"base", 15}, {"cmd", 42},     {"config", 3},    {"control", 115},
                            {"crypto", 2}, {"db", 2},    {"forecast", 8}, {"gpubench", 2},  {"http", 1},
-                           {"job", 29},   {"os", 6},    {"plan", 26},    {"probe", 15},    {"registry", 17},
+                           {"job", 29},   {"os", 6},    {"probe", 15},    {"registry", 17},
                            {"sched", 72}, {"ssh", 6},   {"store", 47},   {"transfer", 15}, {"ui", 2},
                            {"whole", 20}, {"wire", 5},  {"xml", 1}};
   return left;

@@ -86,6 +86,19 @@ TEST(Accuracy, PeakMemoryWithShippedConstants) {
   EXPECT_GE(share_within(pairs, 0.15), 0.95);
 }
 
+TEST(Accuracy, TrainingsOfTransformersTakeTheMemoryAndTheTimeThatWasMeasured) {
+  const std::vector<Json> rows = rows_of("trainings.jsonl");
+  ASSERT_EQ(rows.size(), 7U);
+  for (const Json& row : rows) {
+    Estimator estimator;
+    const Json answer = ask(estimator, row);
+    const double peak = row["peak_mem_gb"].get<double>(), step = row["step_time_s"].get<double>();
+    EXPECT_NEAR(answer["peak_mem_gb"].get<double>(), peak, 0.10 * peak) << row["run_id"];
+    EXPECT_NEAR(answer["step_time_s"].get<double>(), step, 0.20 * step) << row["run_id"];
+    EXPECT_FALSE(answer.contains("notes")) << answer["notes"];
+  }
+}
+
 TEST(Accuracy, RunsThatWereOutOfMemoryAreRefusedAndThoseThatFittedAreNot) {
   const std::vector<Json> rows = rows_of("runs.jsonl");
   Estimator estimator;

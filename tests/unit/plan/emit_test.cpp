@@ -15,6 +15,7 @@ namespace gridctl::plan {
 namespace {
 using Json = nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Question asked() {
   Question out;
@@ -42,33 +43,54 @@ TEST(Emit, TheJobFileHasTheShapeOfTheGang) {
   const auto files = files_of(Target::torchrun, {.dp = 16});
   EXPECT_THAT(files.at("job.yaml"), HasSubstr("accelerators: \"H100-SXM5-80GB:8\""));
   EXPECT_THAT(files.at("job.yaml"), HasSubstr("num_nodes: 2"));
-  EXPECT_THAT(files.at("job.yaml"), HasSubstr("launcher: torchrun"));
-  EXPECT_THAT(files.at("launch.sh"), HasSubstr("--nproc-per-node 8 --nnodes 2"));
-  EXPECT_THAT(files_of(Target::torchrun, {.dp = 8}).at("launch.sh"), HasSubstr("--standalone"));
+}
+
+// gridctl starts one rank for each GPU: a second launcher in the job would start as many again for each.
+TEST(Emit, RanksAreStartedOnce) {
+  for (const Target target : {Target::torchrun, Target::fsdp, Target::deepspeed, Target::megatron, Target::torchtitan}) {
+    const auto files = files_of(target, {.dp = 16, .zero = target == Target::torchrun ? 0 : target == Target::megatron ? 1 : 3});
+    EXPECT_THAT(files.at("job.yaml"), HasSubstr("launcher: torchrun\n"));
+    for (const auto& [name, text] : files) EXPECT_THAT(text, Not(HasSubstr("torchrun "))) << name;
+  }
+  const std::string job = files_of(Target::accelerate, {.dp = 16, .zero = 3}).at("job.yaml");
+  EXPECT_THAT(job, HasSubstr("launcher: plain\n"));
+  EXPECT_THAT(job, HasSubstr("run: python3 -m accelerate.commands.launch --config_file accelerate.yaml --machine_rank"));
 }
 
 TEST(Emit, DeepSpeedsBatchIsMicroBatchTimesStepsTimesGpus) {
-  const Json config =
-      Json::parse(files_of(Target::deepspeed, {.dp = 16, .zero = 3, .micro_batch = 2}).at("ds_config.json"));
+  const auto files = files_of(Target::deepspeed, {.dp = 16, .zero = 3, .micro_batch = 2, .recompute = Recompute::full});
+  const Json config = Json::parse(files.at("ds_config.json")), arguments = Json::parse(files.at("training_args.json"));
   EXPECT_EQ(config["train_batch_size"], 128);
   EXPECT_EQ(config["train_micro_batch_size_per_gpu"].get<int>() * config["gradient_accumulation_steps"].get<int>() * 16,
             128);
   EXPECT_EQ(config["zero_optimization"]["stage"], 3);
   EXPECT_EQ(config["bf16"]["enabled"], true);
+  EXPECT_EQ(arguments["per_device_train_batch_size"], 2) << "transformers refuse another one than DeepSpeed's";
+  EXPECT_EQ(arguments["gradient_checkpointing"], true);
 }
 
 TEST(Emit, FsdpAndAccelerateSayTheSameStrategy) {
   const Json arguments = Json::parse(files_of(Target::fsdp, {.dp = 16, .zero = 2}).at("training_args.json"));
   EXPECT_EQ(arguments["fsdp"], "shard_grad_op auto_wrap");
+  EXPECT_EQ(arguments["fsdp_config"]["state_dict_type"], "SHARDED_STATE_DICT");
   EXPECT_THAT(files_of(Target::accelerate, {.dp = 16, .zero = 2}).at("accelerate.yaml"),
-              HasSubstr("fsdp_sharding_strategy: SHARD_GRAD_OP"));
+              HasSubstr("fsdp_reshard_after_forward: false"));
   const auto staged = files_of(Target::accelerate, {.dp = 16, .zero = 1});
   EXPECT_THAT(staged.at("accelerate.yaml"), HasSubstr("distributed_type: DEEPSPEED"));
   EXPECT_TRUE(staged.contains("ds_config.json"));
 }
 
-TEST(Emit, RefusesALayoutThatTheTargetCannotRun) {
-  const Question question = asked();
+TEST(Emit, TheModelHasThePlannedShape) {
+  const Json llama = Json::parse(model_config(*family("llama-3-8b")));
+  EXPECT_EQ(llama["model_type"], "llama");
+  EXPECT_EQ(llama["num_key_value_heads"], 8);
+  EXPECT_EQ(Json::parse(model_config(*family("gpt2")))["n_layer"], 12);
+  EXPECT_EQ(Json::parse(model_config(*family("mixtral-8x7b")))["num_local_experts"], 8);
+  EXPECT_EQ(Json::parse(model_config(*family("deepseek-v3")))["kv_lora_rank"], 512);
+}
+
+TEST(Emit, RefusesAParallelismThatTheTargetCannotRun) {
+  Question question = asked();
   const TimingFacts facts = timing_facts(question.training, question.cluster);
   const auto refused = [&](Target target, const Parallelism& parallelism) {
     const auto files = emit({target, "x", ""}, question, plan_of(question, facts, parallelism));
@@ -79,6 +101,42 @@ TEST(Emit, RefusesALayoutThatTheTargetCannotRun) {
   EXPECT_THAT(refused(Target::megatron, {.dp = 8, .pp = 2, .zero = 3}), HasSubstr("only with pp=1"));
   EXPECT_THAT(refused(Target::torchtitan, {.dp = 16, .zero = 1}), HasSubstr("zero=3"));
   EXPECT_THAT(refused(Target::deepspeed, {.dp = 8, .pp = 2}), HasSubstr("tp=pp=cp=ep=1"));
+  for (const Target target : {Target::torchrun, Target::fsdp, Target::deepspeed, Target::accelerate})
+    EXPECT_THAT(refused(target, {.dp = 16, .zero = target == Target::torchrun ? 0 : 3, .recompute = Recompute::selective}),
+                HasSubstr("recompute=full"));
+  question.training.model = *family("gemma-2-9b");
+  EXPECT_THAT(refused(Target::torchtitan, {.dp = 16, .zero = 3}), HasSubstr("has no gemma-2-9b; it has llama-3-8b, "));
+  EXPECT_THAT(refused(Target::megatron, {.dp = 16}), HasSubstr("gated GELU"));
+  question.training.model = *family("llama-3.1-405b");
+  EXPECT_THAT(refused(Target::torchtitan, {.dp = 16, .zero = 3}), HasSubstr("needs --precision fp8"));
+  question.training.model = *family("llama-3-8b");
+  question.training.method = Method::lora;
+  EXPECT_THAT(refused(Target::megatron, {.dp = 16}), HasSubstr("no adapters"));
+}
+
+// megatron/training/arguments.py and transformer_config.py: what they check of the division of layers.
+TEST(Emit, MegatronDividesLayersThatDoNotDivideEvenly) {
+  Question question = asked();
+  question.training.batch = 256;
+  const auto flags = [&](const char* model, const Parallelism& parallelism) {
+    question.training.model = *family(model);
+    const Plan plan = plan_of(question, timing_facts(question.training, question.cluster), parallelism);
+    return join(megatron_flags(question, plan), " ");
+  };
+  const std::string with_ends = "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split";
+  EXPECT_THAT(flags("llama-3.1-405b", {.tp = 8, .pp = 8}), HasSubstr(with_ends));
+  EXPECT_THAT(flags("llama-3.1-405b", {.tp = 8, .pp = 8, .virtual_stages = 4}),
+              HasSubstr(with_ends + " --num-layers-per-virtual-pipeline-stage 4"));
+  EXPECT_THAT(flags("llama-3.1-405b", {.tp = 8, .pp = 16, .virtual_stages = 4}),
+              HasSubstr("--num-layers-per-virtual-pipeline-stage 2"));
+  EXPECT_THAT(flags("llama-3-70b", {.pp = 6}),
+              HasSubstr("--decoder-first-pipeline-num-layers 12 --decoder-last-pipeline-num-layers 12"));
+  EXPECT_THAT(flags("qwen3-235b-a22b", {.pp = 4, .virtual_stages = 2}), HasSubstr("--num-layers-per-virtual-pipeline-stage 12"));
+  EXPECT_THAT(flags("llama-3-8b", {.pp = 4}), Not(HasSubstr("pipeline-num-layers")));
+  question.training.model = *family("llama-3-70b");
+  EXPECT_THAT(megatron_refuses(question.training, {.pp = 6, .virtual_stages = 2}), HasSubstr("cannot divide 80 layers"));
+  EXPECT_THAT(megatron_refuses(question.training, {.pp = 5, .virtual_stages = 3}), HasSubstr("cannot divide 80 layers"));
+  EXPECT_THAT(megatron_refuses(question.training, {.dp = 64, .pp = 8, .virtual_stages = 2}), HasSubstr("whole groups of pp=8"));
 }
 
 // The names of Megatron-LM's own parser (megatron/training/arguments.py), as recorded.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a line of an estimate is taken for where it does not say.
+// Defaults of a line of an estimate.
 #include <gmock/gmock.h>
 
 #include <functional>

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 Question question(int each, int nodes) {
   Question out;
   out.training.model = *family("llama-3.2-1b");
-  out.training.sequence = 4096;
+  out.training.sequence = 2048;
   out.training.batch = 16;
   out.training.framework = Framework::fsdp2;
   const sched::GpuModel* const row = *gpu_named("H100 SXM5 80GB");
@@ -75,9 +75,11 @@ TEST(SearchSpace, HasOddNumbersOfGpusWhereADegreeIsOdd) {
   EXPECT_TRUE(search(asked).by_gpus.contains(12));
 }
 
-TEST(SearchSpace, KeepsToWhatIsAccepted) {
+TEST(SearchSpace, KeepsToWhatIsNotRefused) {
   Question asked = question(4, 2);
-  asked.accepts = [](const Parallelism& parallelism) { return parallelism.tp == 2 && parallelism.zero == 3; };
+  asked.refuses = [](const Training&, const Parallelism& parallelism) {
+    return parallelism.tp == 2 && parallelism.zero == 3 ? "" : "it is another one";
+  };
   const Answer answer = search(asked);
   EXPECT_GT(answer.fitting, 0u);
   for (const Plan& plan : answer.best) {
@@ -94,14 +96,45 @@ TEST(SearchSpace, DividesLongTexts) {
     const bool wanted = !search(asked).best.empty();
     asked.wanted.cp.reset();
     std::size_t divided = 0;
-    asked.accepts = [&](const Parallelism& parallelism) { return divided += parallelism.cp > 1 ? 1 : 0, true; };
+    asked.refuses = [&](const Training&, const Parallelism& parallelism) {
+      divided += parallelism.cp > 1 ? 1 : 0;
+      return "";
+    };
     (void)search(asked);
-    asked.accepts = {};
+    asked.refuses = {};
     EXPECT_TRUE(wanted);
     return divided > 0;
   };
-  EXPECT_FALSE(divides(16384));
-  EXPECT_TRUE(divides(16386));
+  EXPECT_FALSE(divides(4094));
+  EXPECT_TRUE(divides(4096));
+}
+
+TEST(SearchSpace, OfAboutEqualOnesTheSimplestIsChosen) {
+  Question asked = question(8, 1);
+  asked.training.model = *family("llama-3-8b");
+  asked.training.sequence = 8192;
+  asked.training.batch = 512;
+  const Answer answer = search(asked);
+  ASSERT_GT(answer.best.size(), 2u);
+  const auto effort = [](const Parallelism& one) { return one.pp * 8 + one.tp * 4 + one.cp * 4; };
+  const double chosen = answer.best.front().time.seconds;
+  for (const Plan& plan : answer.best)
+    if (plan.time.seconds <= chosen && plan.parallelism.offload == Offload::none) {
+      EXPECT_GE(effort(plan.parallelism), effort(answer.best.front().parallelism)) << text_of(plan.parallelism);
+    }
+  const auto least = std::ranges::min_element(answer.best, {}, [](const Plan& one) { return one.time.seconds; });
+  EXPECT_LE(chosen, least->time.seconds * 1.03);
+}
+
+TEST(SearchSpace, DividesModelsOnlyWhereTheFrameworkCan) {
+  for (const Framework framework : {Framework::ddp, Framework::deepspeed, Framework::fsdp, Framework::transformers}) {
+    Question asked = question(4, 2);
+    asked.training.framework = framework;
+    for (const Plan& plan : search(asked).best) {
+      EXPECT_EQ(plan.parallelism.dp, plan.parallelism.gpus()) << text_of(framework);
+      EXPECT_NE(plan.parallelism.recompute, Recompute::selective) << "transformers recompute whole layers";
+    }
+  }
 }
 
 // One says what is wrong, one whether anything is, one what kind: of a grid of parallelisms, sound and unsound ones.
@@ -197,6 +230,29 @@ TEST(WantedParts, AreJudgedByThemselves) {
 
 // --- Serving ---------------------------------------------------------------------------------------------------------
 
+TEST(Machines, OfDesksAreNotThoseOfDataCentres) {
+  const auto cluster = [](const char* name, int each) {
+    const sched::GpuModel* const row = *gpu_named(name);
+    return cluster_of(device_of(*row), row, each);
+  };
+  for (const char* name : {"RTX 3090", "RTX A6000", "A10", "RTX 5090", "RTX 4090"})
+    EXPECT_EQ(cluster(name, 1).device.gpu_class, GpuClass::other) << name;
+  EXPECT_EQ(cluster("A100 PCIe 80GB", 1).device.gpu_class, GpuClass::ampere);
+  EXPECT_DOUBLE_EQ(cluster("A100 PCIe 80GB", 2).node_link, 300e9) << "a bridge joins two";
+  EXPECT_DOUBLE_EQ(cluster("A100 PCIe 80GB", 8).node_link, 25e9);
+  EXPECT_DOUBLE_EQ(cluster("RTX 3090", 2).node_link, 25e9) << "mostly there is none";
+  EXPECT_DOUBLE_EQ(cluster("A100 SXM4 80GB", 8).node_link, 300e9);
+}
+
+TEST(Machines, LinksAreSaidInBits) {
+  EXPECT_DOUBLE_EQ(bytes_per_second_of("1Gbps").value(), 125e6);
+  EXPECT_DOUBLE_EQ(bytes_per_second_of("400 Gbit/s").value(), 50e9);
+  EXPECT_DOUBLE_EQ(bytes_per_second_of("2.5gb/s").value(), 312.5e6);
+  EXPECT_DOUBLE_EQ(bytes_per_second_of("100mbit/s").value(), 12.5e6);
+  for (const char* wrong : {"", "1", "fast", "-1Gbps", "0Gbps", "1GB", "Gbps", "nan Gbps"})
+    EXPECT_FALSE(bytes_per_second_of(wrong)) << wrong;
+}
+
 TEST(Serving, IsBoundByWhatIsReadForEachToken) {
   ServeQuestion asked;
   asked.model = *family("llama-3-8b");
@@ -214,6 +270,31 @@ TEST(Serving, IsBoundByWhatIsReadForEachToken) {
   EXPECT_DOUBLE_EQ(plan_serve(asked).cache_per_token, plan.cache_per_token / 4);
   asked.tp = 16;
   EXPECT_DOUBLE_EQ(plan_serve(asked).cache_per_token, plan.cache_per_token / 8) << "eight key-value heads are not divided further";
+}
+
+TEST(Serving, KeepsEmbeddingAndHeadInHalfPrecision) {
+  ServeQuestion asked;
+  asked.model = *family("llama-3-8b");
+  asked.cluster = question(8, 1).cluster;
+  asked.weight_bytes = 0.55;
+  const ParamCount count = count_params(asked.model);
+  const double ends = count.embedding + count.head;
+  EXPECT_DOUBLE_EQ(weights_of(asked), 2 * ends + 0.55 * (count.total - ends));
+  EXPECT_NEAR(weights_of(asked), 5.9e9, 0.1e9);
+}
+
+TEST(Serving, SharesAModelByWhatEachGpuServes) {
+  ServeQuestion asked;
+  asked.model = *family("llama-3-70b");
+  asked.cluster = question(8, 1).cluster;
+  EXPECT_EQ(best_tp(asked), 8) << "two GPUs hold it and have room for three conversations";
+  asked.model = *family("llama-3-8b");
+  const int best = best_tp(asked);
+  const auto each = [&](int tp) {
+    asked.tp = tp;
+    return plan_serve(asked).tokens_per_s_all / tp;
+  };
+  for (const int tp : {1, 2, 4, 8}) EXPECT_LE(each(tp), each(best)) << tp;
 }
 
 TEST(Serving, NeedsTheLeastGpusThatHoldIt) {
