@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <csignal>
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -162,6 +163,7 @@ class Forward {
     loop_.stop();
   }
   void end(int code) {
+    if (connecting_) std::_Exit(code);  // the thread that logs in would hold this command for as long as that takes
     outcome_ = code;
     loop_.stop();
   }

@@ -163,7 +163,7 @@ void Programs::reap() {
   for (const std::uint32_t id : ended) conclude(id);
 }
 
-// What a program has left behind may hold its output open for ever: two looks that find nothing to read end it.
+// A process that a program left behind may hold its output open for ever: two looks that find nothing to read end it.
 void Programs::look(std::uint32_t id) {
   const auto found = programs_.find(id);
   if (found == programs_.end()) return;

@@ -18,7 +18,7 @@ struct Listener {
 [[nodiscard]] Result<Listener> listen_local(std::uint16_t port);
 // The next connection that waits; non-blocking, as the socket that is returned.
 [[nodiscard]] std::optional<Fd> accept_local(const Listener& listener);
-// Of sockets. The peer sees the end of what we send; what it sends still comes.
+// The peer sees the end of what we send on the socket; its own bytes still come.
 void end_sending(int socket_fd);
 // Closing it shows the peer that the connection broke, not that it ended.
 void break_when_closed(int socket_fd);

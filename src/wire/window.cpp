@@ -62,11 +62,10 @@ void ReceiveWindow::adapt(BootTime now, const RoundTrip& path, bool may_grow) {
   round_began_ = now;
   if (lasted > round * k_idle_rounds) return;
   const auto per_round = static_cast<std::uint64_t>(static_cast<double>(bytes) * (seconds(round) / seconds(lasted)));
-  if (path.is_queueing()) {
-    if (size_ > k_window_usual) size_ = std::max(size_ - size_ / 8, k_window_usual);
-  } else if (may_grow && per_round >= size_ / 3 * 2) {
-    size_ = std::min(size_ * 2, k_window_max);
-  }
+  const bool may_queue = path.is_queueing();
+  if (may_queue && size_ > k_window_usual) size_ = std::max(size_ - size_ / 8, k_window_usual);
+  else if (may_grow && per_round >= size_ / 3 * 2)
+    size_ = std::min(size_ * 2, may_queue || size_ < k_window_usual ? k_window_usual : k_window_max);
 }
 
 }  // namespace gridctl::wire
