@@ -2,6 +2,7 @@
 #include "base/text.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
+#include "cmd/pausing.hpp"
 #include "cmd/deadline_view.hpp"
 #include "cmd/follow.hpp"
 #include "cmd/outcome.hpp"
@@ -117,14 +118,24 @@ Result<job::Spec> check_fit(registry::Registry& registry, const registry::Job& j
   return spec;
 }
 
+// A job that was paused goes on where it is.
+Result<int> resume_here(Context& context, registry::Registry& registry, const registry::Job& job) {
+  TRY_ASSIGN(const std::string done, pause_in_place(context, registry, job, {.resume = true}));
+  return context.print_line(context.json ? ui::submitted_json(job.id, job.name, job.state)
+                                         : job.name + " (" + job.id.value + ") " + done);
+}
+
 Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
   TRY_ASSIGN(const registry::Job job, registry.job(id));
-  if (!job::is_final(job.state))
+  if (!job::is_final(job.state)) {
+    TRY_ASSIGN(const bool paused, is_paused(registry, job));
+    if (paused) return resume_here(context, registry, job);
     return make_error(Code::usage,
                       "job " + job.name + " (" + id.value + ") is still " + std::string(job::state_name(job.state)),
                       "gridctl job watch " + id.value);
+  }
   TRY_ASSIGN(const std::optional<CheckpointSeq> from, wanted_checkpoint(registry, id, parsed));
   TRY_ASSIGN(const job::Spec spec, check_fit(registry, job, parsed, context.now()));
   TRY_ASSIGN(const std::vector<registry::JobRow> twins, registry.twins(id));
@@ -159,10 +170,10 @@ Result<int> run(Context& context, const Parsed& parsed) {
 const Command k_job_resume{
     .noun = "job",
     .verb = "resume",
-    .summary = "continue an ended job under the same id",
+    .summary = "continue an ended or paused job",
     .examples = job_resume::k_examples,
     .description =
-        "Continues a failed, cancelled or finished job from a checkpoint, as a new attempt of the same job. The "
+        "Continues a paused job where it stopped, and a failed, cancelled or finished job from a checkpoint, as a new attempt of the same job. The "
         "failure count restarts at zero. Secrets are read from the environment again. A job that was stopped by its "
         "budget, max_duration or hard deadline needs a new limit.",
     .positionals = job_resume::k_positionals,

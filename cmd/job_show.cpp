@@ -61,7 +61,10 @@ ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>
   facts.add("job", job.id.value);
   facts.add("name", job.name);
   facts.add("state", std::string(job::state_name(job.state)));
-  facts.add("reason", job.machine.reason_text.empty() ? job.reason : job.machine.reason_text);
+  const bool paused = job.reason == registry::k_paused_reason;
+  facts.add("reason", paused                           ? "paused in place; gridctl job resume " + job.id.value + " continues it"
+                      : job.machine.reason_text.empty() ? job.reason
+                                                        : job.machine.reason_text);
   if (job.exit_code) facts.add("exit code", std::to_string(*job.exit_code));
   facts.add("provider", job.provider.value);
   if (const job::Attempt* attempt = job.machine.attempt(); attempt != nullptr && job::is_elastic(job.spec))

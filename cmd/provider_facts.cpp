@@ -6,6 +6,7 @@
 
 #include "control/fleet/health.hpp"
 #include "control/fleet/host_facts.hpp"
+#include "control/follow/pauses.hpp"
 #include "control/measure/bench.hpp"
 #include "control/measure/network_record.hpp"
 
@@ -36,6 +37,7 @@ Result<void> read_hosts(registry::Registry& registry, WallTime now, std::vector<
   for (const registry::Provider& provider : providers) hosts.push_back(control::facts_of(provider));
   TRY(control::apply_bench(registry, hosts));
   TRY(control::apply_countries(registry, hosts));
+  TRY(control::apply_pauses(registry, hosts));
   TRY_ASSIGN(auto links, control::link_figures(registry));
   for (sched::HostFacts& host : hosts) host.figures.merge(links[host.name.value]);
   TRY(apply_standings(registry, hosts, now));

@@ -10,6 +10,7 @@
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
+#include "os/clock.hpp"
 
 namespace gridctl::agent {
 namespace {
@@ -156,6 +157,19 @@ std::vector<os::ProcessId> Group::members() const {
     }
   }
   return found;
+}
+
+bool Group::set_frozen(bool frozen) const {
+  constexpr int k_tries = 100;
+  for (const Path& folder : folders_) {
+    if (!write_text(folder / "cgroup.freeze", frozen ? "1" : "0")) continue;
+    for (int turn = 0; turn < k_tries; ++turn) {
+      if (value_of(text_of(folder / "cgroup.events"), "frozen") == (frozen ? 1 : 0)) return true;
+      os::pause_for(std::chrono::milliseconds{10});
+    }
+    write_text(folder / "cgroup.freeze", "0");
+  }
+  return false;
 }
 
 void Group::remove() {

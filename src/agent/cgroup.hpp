@@ -38,6 +38,8 @@ class Group {
   [[nodiscard]] bool empty() const { return folders_.empty(); }
   [[nodiscard]] const std::vector<os::Path>& folders() const { return folders_; }
   [[nodiscard]] std::vector<os::ProcessId> members() const;
+  // By the freezer of version 2; false where it is not there or does not get there.
+  [[nodiscard]] bool set_frozen(bool frozen) const;
   void remove();  // REQUIRES: no members; what cannot go stays
 
  private:

@@ -18,6 +18,7 @@ namespace gridctl::agent {
 namespace {
 
 constexpr Duration k_unkillable_after = std::chrono::seconds{60};  // as Slurm's UnkillableStepTimeout
+constexpr Duration k_harm_shows = std::chrono::minutes{2};  // after a driver's failure the job may die of it so long
 constexpr int k_first_wait_ms = 2, k_last_wait_ms = 1000;
 constexpr std::uint64_t k_full_bytes = 16u << 20;  // free space below which a failure is the disk's
 constexpr int k_write_tries = 600;                 // one a second: a full disk may be emptied meanwhile
@@ -70,6 +71,10 @@ void AttemptRunner::decide_end() {
   }
   judge_end(evidence, status_);
   note_full_disk();
+  const bool well = status_.end == wire::EndReason::exited && status_.exit_code == 0;
+  if (well || stop_wanted() || !harmed_at_ || now() > *harmed_at_ + k_harm_shows) return;
+  status_.end = wire::EndReason::vanished;
+  status_.detail = "the GPU's driver failed while it paused the job, and the job did not survive that";
 }
 
 void AttemptRunner::note_full_disk() {
@@ -111,6 +116,7 @@ void AttemptRunner::final_checkpoint() {
 
 void AttemptRunner::conclude() {
   if (log_pipe_.valid()) read_log();
+  leave_pause();
   kill_rest();
   end_what_is_unknown();
   finish_log();
@@ -131,6 +137,7 @@ void AttemptRunner::conclude() {
   if (started_at_) status_.started_ms_ago = std::max<std::int64_t>(0, (now() - *started_at_).count() / 1'000'000);
   if (running_since_) status_.running_ms_ago = std::max<std::int64_t>(0, (now() - *running_since_).count() / 1'000'000);
   status_.allowed_ms = -1;
+  status_.paused_ms_ago = -1;
   if (ring_) status_.log_bytes = ring_->end();
   if (checkpoints_) status_.checkpoints = checkpoints_->list();
   status_.no_checkpoint.clear();

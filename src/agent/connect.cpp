@@ -35,6 +35,7 @@
 #include "transfer/serve.hpp"
 #include "transfer/serve_remote.hpp"
 #include "wire/insight.hpp"
+#include "wire/pause.hpp"
 #include "wire/remote.hpp"
 #include "wire/stream.hpp"
 #include "wire/upload.hpp"
@@ -182,7 +183,7 @@ class Connection {
     answer.version = version;
     answer.features = {
         "events", "bulk", "links", "health", std::string(wire::k_gangs_feature), std::string(wire::k_remotes_feature), std::string(wire::k_uploads_feature),
-        std::string(wire::k_results_feature), std::string(wire::k_streams_feature)};
+        std::string(wire::k_results_feature), std::string(wire::k_streams_feature), std::string(wire::k_pause_feature)};
     for (std::string& word : transfer::Codecs::ours().words()) answer.features.push_back(std::move(word));
     takes_ = transfer::Codecs::of(hello.features);
     answer.build = self_hash();
@@ -246,6 +247,8 @@ class Connection {
       return respond(frame, wire::parse_start, [&](const auto& request) { return requests_->start(request); });
     if (operation == "stop")
       return respond(frame, wire::parse_stop, [&](const auto& request) { return requests_->stop(request); });
+    if (operation == wire::k_pause_operation)
+      return respond(frame, wire::parse_pause, [&](const auto& request) { return requests_->pause(request); });
     if (operation == "clean")
       return respond(frame, wire::parse_clean, [&](const auto& request) { return requests_->clean(request); });
     if (operation == "standby") return standby(frame);

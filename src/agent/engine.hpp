@@ -45,6 +45,9 @@ class Engine {
   [[nodiscard]] virtual bool is_gone(const std::string& name) = 0;
   // Every process of the attempt that lives, as far as the engine's kind lets us know; init included.
   [[nodiscard]] virtual std::vector<os::ProcessId> members(const std::string& name, const Path& host_run) = 0;
+  // Stops all processes of the attempt from running, or lets them run again, by the kernel's or the engine's own means.
+  // False: there are none here, or they failed.
+  [[nodiscard]] virtual bool set_frozen(const std::string& name, bool frozen) = 0;
   // Removes what the engine keeps under the name, whatever its state. Missing is success.
   [[nodiscard]] virtual Result<void> remove(const std::string& name) = 0;
 };

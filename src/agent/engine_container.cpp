@@ -59,6 +59,10 @@ class ContainerEngine final : public Engine {
     return init ? std::vector{*init} : std::vector<os::ProcessId>{};
   }
 
+  bool set_frozen(const std::string& name, bool frozen) override {
+    return call({frozen ? "pause" : "unpause", name}, k_call_wait, "pause the container " + name).has_value();
+  }
+
   Result<void> remove(const std::string& name) override {
     TRY(forget(name));
     if (kind_ != EngineKind::podman || !end_monitors(name)) return {};

@@ -75,6 +75,11 @@ class ProcessEngine final : public Engine {
     return all;
   }
 
+  bool set_frozen(const std::string& name, bool frozen) override {
+    if (group_.empty()) group_ = Group::find(name);
+    return group_.set_frozen(frozen);
+  }
+
   Result<void> remove(const std::string& name) override {
     if (group_.empty()) group_ = Group::find(name);
     group_.remove();

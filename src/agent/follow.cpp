@@ -32,13 +32,16 @@ void AttemptRunner::read_control() {
     begin_stop(stop_.order(wire::EndReason::stopped, Duration{**grace}, now()));
   begin_stop(stop_.expire(spec_.stop_grace, now()));
   keep_limits();
+  read_pause();
 }
 
 // What it may use still ends it here, whether or not anybody watches.
 void AttemptRunner::keep_limits() {
   if (const auto text = os::read_file(attempt_.limits_file(), k_limits_bytes))
     if (auto limits = parse_limits(*text)) limits_ = *std::move(limits);
-  const auto due = due_of(limits_, running_since_);
+  // A job that is paused does not use up what it may run; its deadline passes all the same.
+  const bool paused = pause_.stage != PauseStage::running;
+  const auto due = due_of(paused ? HostLimits{{}, {}, {}, limits_.time_until} : limits_, running_since_);
   stop_.set_limit(due ? std::optional{due->at} : std::nullopt);
   const StopStep step = stop_.exhaust(spec_.stop_grace, now());
   if (step != StopStep::none && due) status_.detail = due->limit;
@@ -62,6 +65,7 @@ void AttemptRunner::begin_stop(StopStep step) {
   status_.phase = wire::AttemptPhase::stopping;
   status_.doing.clear();
   publish();
+  leave_pause();
   if (step == StopStep::terminate) signal_each({*payload_id_}, SIGTERM);  // init passes it on to the whole job
 }
 
@@ -148,6 +152,7 @@ void AttemptRunner::publish() {
   if (ring_) status_.log_bytes = ring_->end();
   if (checkpoints_) status_.checkpoints = checkpoints_->list();
   if (checkpoints_) status_.no_checkpoint = checkpoints_->stalled();
+  say_pause();
   if (const auto written = write_status(attempt_, status_, clock_, true); !written)
     os::log(os::LogLevel::error, "cannot write the status: " + written.error().one_line());
 }

@@ -2,6 +2,7 @@
 #include "agent/requests.hpp"
 
 #include "agent/fence.hpp"
+#include "agent/pause.hpp"
 
 namespace gridctl::agent {
 
@@ -40,6 +41,20 @@ Result<void> Requests::stop(const wire::StopRequest& request) {
 Result<void> Requests::clean(const wire::CleanRequest& request) {
   TRY(check_id(request.job));
   return core_.clean(request);
+}
+
+Result<wire::PauseReply> Requests::pause(const wire::PauseRequest& request) {
+  TRY_ASSIGN(const AttemptDir dir, attempt(request.job, request.epoch));
+  const AttemptKey key{request.job, request.epoch};
+  {
+    TRY_ASSIGN(const HostState::Lock lock, host_.lock(request.job));
+    TRY_ASSIGN(const auto stored, host_.stored(key));
+    if (!stored || stored->ended() || stored->boot_id != host_.boot_id())
+      return make_error(Code::not_found, "the attempt does not run on this host");
+    TRY(write_pause_order(dir, {request.op, request.resume, request.gpu_only}));
+  }
+  host_.adopt(key);
+  return await_pause(dir, request, clock_);
 }
 
 Result<wire::PollReply> Requests::poll(const wire::PollRequest& request) {

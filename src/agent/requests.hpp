@@ -13,6 +13,7 @@
 #include "base/result.hpp"
 #include "os/clock.hpp"
 #include "wire/messages.hpp"
+#include "wire/pause.hpp"
 
 namespace gridctl::agent {
 
@@ -24,6 +25,7 @@ class Requests {
   [[nodiscard]] Result<wire::StartReply> start(const wire::StartRequest& request);
   [[nodiscard]] Result<void> stop(const wire::StopRequest& request);
   [[nodiscard]] Result<void> clean(const wire::CleanRequest& request);
+  [[nodiscard]] Result<wire::PauseReply> pause(const wire::PauseRequest& request);
   [[nodiscard]] Result<wire::PollReply> poll(const wire::PollRequest& request);
 
   // A poll reply about one attempt, as pushed in events; nullopt when it is gone.

@@ -26,20 +26,6 @@ constexpr Duration k_init_wait = std::chrono::seconds{60};  // from the engine's
 constexpr Duration k_ask_every = std::chrono::seconds{1};   // the engine, whether init is gone already
 constexpr int k_watch_ms = 100;                             // beside notifications, which odd mounts may lose
 
-// GPUs of the machine with these ids; one that it does not have is an error. Asks GPU tools only, not the engines.
-Result<std::vector<Gpu>> find_gpus(const std::vector<std::string>& uuids) {
-  std::vector<Gpu> found;
-  for (const probe::VendorPlugin& vendor : probe::vendors()) {
-    if (found.size() == uuids.size()) break;
-    for (const Gpu& gpu : probe::read_vendor(vendor, {}).gpus)
-      if (std::ranges::find(uuids, gpu.uuid) != uuids.end()) found.push_back(gpu);
-  }
-  for (const std::string& uuid : uuids)
-    if (std::ranges::none_of(found, [&](const Gpu& gpu) { return gpu.uuid == uuid; }))
-      return make_error(Code::refused, "gpu " + sanitize(uuid) + " is not on this host (any more)");
-  return found;
-}
-
 void ask_to_be_spared() {
   // Only root may; without it the kernel's OOM killer chooses by size, and we are small.
   const os::Fd score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
@@ -53,6 +39,19 @@ void add_one(int event_fd) {
 }
 
 }  // namespace
+
+Result<std::vector<Gpu>> find_gpus(const std::vector<std::string>& uuids) {
+  std::vector<Gpu> found;
+  for (const probe::VendorPlugin& vendor : probe::vendors()) {
+    if (found.size() == uuids.size()) break;
+    for (const Gpu& gpu : probe::read_vendor(vendor, {}).gpus)
+      if (std::ranges::find(uuids, gpu.uuid) != uuids.end()) found.push_back(gpu);
+  }
+  for (const std::string& uuid : uuids)
+    if (std::ranges::none_of(found, [&](const Gpu& gpu) { return gpu.uuid == uuid; }))
+      return make_error(Code::refused, "gpu " + sanitize(uuid) + " is not on this host (any more)");
+  return found;
+}
 
 AttemptRunner::AttemptRunner(AttemptDir attempt, os::Clock& clock)
     : attempt_(std::move(attempt)), clock_(clock), ledger_(lease_directory(), Machine::real(), clock) {}
@@ -281,6 +280,7 @@ void AttemptRunner::adopt() {
   }
   if (auto pidfd = os::open_pidfd(*payload_id_)) payload_ = std::move(*pidfd);
   memory_group_ = memory_group(std::to_string(payload_id_->pid));
+  adopt_pause();
   if (!started_at_) started_at_ = now();
   update_lease(false);
   if (stop_wanted()) {
@@ -289,6 +289,7 @@ void AttemptRunner::adopt() {
     signal_each({*payload_id_}, SIGTERM);
   }
   read_phase();
+  read_pause();
   publish();
   checkpoints_->start();
 }
@@ -300,8 +301,9 @@ Lease AttemptRunner::lease() const {
   lease.deadline = stop_.deadline();
   lease.grace = spec_.stop_grace;
   lease.cpus = spec_.cpus;
-  lease.memory_bytes = spec_.memory_bytes;
-  lease.gpus = spec_.gpu_uuids;
+  // What is off its GPUs lies in the host's memory instead.
+  lease.memory_bytes = spec_.memory_bytes + (pause_.stage == PauseStage::running ? 0 : pause_.bytes());
+  if (!pause_.off_gpus()) lease.gpus = spec_.gpu_uuids;
   return lease;
 }
 

@@ -13,6 +13,7 @@
 #include "agent/job_view.hpp"
 #include "agent/ledger.hpp"
 #include "agent/log_ring.hpp"
+#include "agent/pause.hpp"
 #include "agent/prepare.hpp"
 #include "agent/stop_clock.hpp"
 
@@ -55,6 +56,21 @@ class AttemptRunner {
   void publish();
   void update_lease(bool launching);
 
+  // pausing.cpp
+  void read_pause();
+  void adopt_pause();
+  void leave_pause();
+  void say_pause();
+  Result<void> pause(bool gpu_only);
+  Result<void> resume();
+  Result<void> look_at_gpus();
+  Result<void> lease_memory();
+  Result<void> leave_gpus();
+  Result<void> look_for_room();
+  Result<void> put_back();
+  Result<void> note_pause(PauseStage stage);
+  [[nodiscard]] std::vector<os::ProcessId> members();
+
   // Pieces of launch() and conclude()
   [[nodiscard]] Result<LaunchPlan> plan_launch() const;
   void kill_rest();
@@ -95,9 +111,15 @@ class AttemptRunner {
   HostLimits limits_;
   std::optional<BootTime> started_at_;
   std::optional<BootTime> running_since_;  // `run`, after `setup`
+  PauseRecord pause_;
+  std::unique_ptr<HelperProcess> pause_helper_;  // that took it off its GPUs
+  std::optional<BootTime> harmed_at_;  // the driver failed while it took the job off its GPUs or put it back
   bool nothing_began_ = false;  // it could not be started
   bool image_failed_ = false;   // because of its image
 };
+
+// GPUs of the machine with these ids; one that it does not have is an error. Asks GPU tools only, not the engines.
+[[nodiscard]] Result<std::vector<Gpu>> find_gpus(const std::vector<std::string>& uuids);
 
 // `gridctl-agent supervise DIR`
 [[nodiscard]] int run_supervisor(const Path& directory, os::Clock& clock);

@@ -44,9 +44,13 @@ Result<Spending> Registry::spending(const std::string& owner, WallTime from, Wal
                  true));
   TRY_ASSIGN(const double changed, ask(std::string(k_price_changes), true));
   spending.usd += changed;
+  TRY_ASSIGN(const double paused, ask("SELECT SUM(a.price * " + std::string(k_paused_ms) + ") / 3.6e6" +
+                                          std::string(k_paused_from), true));
+  spending.usd -= paused;
   TRY_ASSIGN(spending.usd_per_hour,
              ask("SELECT SUM(price + COALESCE((SELECT SUM(more) FROM price_changes c WHERE c.job = a.job AND "
-                 "c.number = a.number), 0)) FROM attempts a WHERE started_ms IS NOT NULL AND ended_ms IS NULL",
+                 "c.number = a.number), 0)) FROM attempts a WHERE started_ms IS NOT NULL AND ended_ms IS NULL AND NOT EXISTS "
+                 "(SELECT 1 FROM pauses p WHERE p.job = a.job AND p.number = a.number AND p.until_ms IS NULL)",
                  false));
   return spending;
 }

@@ -16,6 +16,13 @@ inline constexpr std::string_view k_price_changes =
     "FROM price_changes c JOIN attempts a ON a.job = c.job AND a.number = c.number "
     "WHERE a.started_ms IS NOT NULL AND (a.ended_ms IS NULL OR a.ended_ms > ?3)";
 
+// What pauses take off from ?2 until ?1, over attempts that had not ended by ?3: milliseconds times price.
+inline constexpr std::string_view k_paused_ms =
+    "MAX(MIN(COALESCE(p.until_ms, ?1), COALESCE(a.ended_ms, ?1)) - MAX(p.from_ms, a.started_ms, ?2), 0)";
+inline constexpr std::string_view k_paused_from =
+    " FROM pauses p JOIN attempts a ON a.job = p.job AND a.number = p.number "
+    "WHERE a.started_ms IS NOT NULL AND (a.ended_ms IS NULL OR a.ended_ms > ?3)";
+
 struct Registry::Impl {
   os::Path directory;
   db::Database db;

@@ -69,6 +69,10 @@ class JobRecords {
   // What jobs leave in their working directories; who keeps none has none.
   [[nodiscard]] virtual Result<void> save_results(const Results&) { return {}; }
   [[nodiscard]] virtual Result<std::optional<Results>> results(const JobId&) { return std::optional<Results>(); }
+  // Of attempts that are paused in place; who keeps no time of them has none.
+  [[nodiscard]] virtual Result<void> begin_pause(const JobId&, WallTime, Duration) { return {}; }
+  [[nodiscard]] virtual Result<void> end_pause(const JobId&, WallTime) { return {}; }
+  [[nodiscard]] virtual Result<std::optional<Pause>> paused(const JobId&) { return std::optional<Pause>(); }
   [[nodiscard]] virtual Result<void> note_used_up(const std::string& owner, const std::string& month) = 0;
   [[nodiscard]] virtual Result<std::vector<Budget>> budgets() = 0;
   [[nodiscard]] virtual Result<Spending> spending(const std::string& owner, WallTime from, WallTime now) = 0;

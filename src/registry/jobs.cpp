@@ -266,6 +266,8 @@ Result<Job> Registry::job(const JobId& id) {
     TRY_ASSIGN(out.spec, job::parse_spec(query.text(0)));
   }
   TRY_ASSIGN(out.machine, impl_->load_machine(id));
+  TRY_ASSIGN(const std::optional<Pause> pause, paused(id));
+  if (pause && out.state == job::JobState::running) out.reason = k_paused_reason;
   TRY_ASSIGN(const Spent used, spent(id, out.ended_at.value_or(out.submitted_at)));
   out.cost = used.usd;
   return out;
@@ -280,6 +282,13 @@ Result<Spent> Registry::Impl::spent_alone(const std::vector<AttemptRecord>& list
   db::Statement query = db.prepare(std::string(k_price_changes) + " AND a.job = ?4");
   TRY_ASSIGN(const bool row, query.bind(now.ms, std::int64_t{0}, std::int64_t{0}, id.value).next());
   if (row && !query.is_null(0)) spent.usd += query.real(0);
+  db::Statement pauses = db.prepare("SELECT SUM(a.price * " + std::string(k_paused_ms) + ") / 3.6e6, SUM(" +
+                                    std::string(k_paused_ms) + ")" + std::string(k_paused_from) + " AND a.job = ?4");
+  TRY_ASSIGN(const bool paused, pauses.bind(now.ms, std::int64_t{0}, std::int64_t{0}, id.value).next());
+  if (paused && !pauses.is_null(1)) {
+    spent.usd -= pauses.real(0);
+    spent.ran -= std::chrono::milliseconds{pauses.integer(1)};
+  }
   return spent;
 }
 

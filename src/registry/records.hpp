@@ -86,6 +86,14 @@ struct MemberRecord {
   double price_per_hour = 0;
   std::optional<int> exit_code;
 };
+inline constexpr std::string_view k_paused_reason = "paused";  // of a job that is running, in listings
+
+// Since when the current attempt of a job is paused, and for how long at most.
+struct Pause {
+  WallTime since;
+  Duration most{};
+};
+
 struct AttemptRecord {
   AttemptNumber number;
   Epoch epoch;

@@ -142,6 +142,12 @@ class Registry : public JobRecords {
   [[nodiscard]] Result<void> save_results(const Results& results) override;  // replaces those of the job
   [[nodiscard]] Result<std::optional<Results>> results(const JobId& id) override;
 
+  // The current attempt is paused from then on, unless it is already; and is not any more.
+  [[nodiscard]] Result<void> begin_pause(const JobId& id, WallTime at, Duration most) override;
+  [[nodiscard]] Result<void> end_pause(const JobId& id, WallTime at) override;
+  // nullopt: it has no attempt that is paused.
+  [[nodiscard]] Result<std::optional<Pause>> paused(const JobId& id) override;
+
   // Remotes that keep copies, and what is there.
   [[nodiscard]] Result<void> save_budget(const Budget& budget);  // replaces that of the same owner
   [[nodiscard]] Result<void> note_used_up(const std::string& owner, const std::string& month) override;

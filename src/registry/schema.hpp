@@ -262,6 +262,17 @@ END;
     // 13 -> 14: what listings show lies together, apart from specifications and machines, long as those are
     R"sql(
 CREATE INDEX jobs_listed ON jobs(n, id, name, state, reason, provider, exit_code, submitted_ms, ended_ms, recoveries, resources);
+)sql",
+    // 14 -> 15: attempts that were paused in place
+    R"sql(
+CREATE TABLE pauses(
+  job TEXT NOT NULL,
+  number INTEGER NOT NULL,        -- of the attempt
+  from_ms INTEGER NOT NULL,
+  until_ms INTEGER,               -- NULL = it is paused, or its attempt ended so
+  most_ms INTEGER NOT NULL,       -- then the job moves
+  PRIMARY KEY(job, number, from_ms)
+) STRICT, WITHOUT ROWID;
 )sql"};
 
 inline constexpr std::int64_t k_schema_version = k_schema_steps.size();

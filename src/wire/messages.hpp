@@ -196,6 +196,8 @@ struct AttemptStatus {
   Epoch max_epoch;                          // the host's fence for this job
   std::int64_t running_ms_ago = -1;         // since `run` began, after `setup`; -1 = not yet, or not told
   std::int64_t allowed_ms = -1;             // what is left of Allowance::run; -1 = no limit
+  std::int64_t paused_ms_ago = -1;          // since it was paused; -1 = it is not
+  std::int64_t paused_ms = 0;               // how long it was paused before, all times together
   std::string no_checkpoint{};              // why none could be taken for longer than it should take; empty = well
 };
 // Everything in it was so many milliseconds longer ago (>= 0), and so much less is left of what it is allowed.

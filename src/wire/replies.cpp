@@ -47,6 +47,7 @@ void fields(R& r, Of<R, AttemptStatus>& m) {
   r("detail", m.detail)("doing", m.doing).word("end", m.end, end_reason_name, parse_end_reason);
   r("ended_ms_ago", m.ended_ms_ago, -1, k_ms_max)("epoch", m.epoch)("exit_code", m.exit_code, -1, 255)("job", m.job);
   r("log_bytes", m.log_bytes)("max_epoch", m.max_epoch).unless("no_checkpoint", m.no_checkpoint, "");
+  r.unless("paused_ms", m.paused_ms, 0, 0, k_ms_max).unless("paused_ms_ago", m.paused_ms_ago, -1, -1, k_ms_max);
   r.word("phase", m.phase, phase_name, scan(phase_name, AttemptPhase::ended));
   r.unless("running_ms_ago", m.running_ms_ago, -1, -1, k_ms_max)("signal", m.signal, 0, 128);
   r("started_ms_ago", m.started_ms_ago, -1, k_ms_max);
@@ -87,7 +88,7 @@ void make_older(AttemptStatus& status, std::int64_t ms) {
   const auto add = [ms](std::int64_t& ago) {
     if (ago >= 0) ago += ms;
   };
-  for (std::int64_t* ago : {&status.started_ms_ago, &status.running_ms_ago, &status.ended_ms_ago}) add(*ago);
+  for (std::int64_t* ago : {&status.started_ms_ago, &status.running_ms_ago, &status.ended_ms_ago, &status.paused_ms_ago}) add(*ago);
   for (HostCheckpoint& checkpoint : status.checkpoints) add(checkpoint.age_ms);
   if (status.allowed_ms >= 0) status.allowed_ms = std::max<std::int64_t>(status.allowed_ms - ms, 0);
 }

@@ -19,6 +19,8 @@ struct TrackedJob {
   registry::Job row;         // `row.machine` is its state
   sched::Coupling coupling;  // of a job on several hosts: how tightly, by its file
   bool unsure = false;  // an event may have been committed or not: nothing is done until the registry was read
+  // Since when its current attempt is paused in place, as its host told.
+  std::optional<WallTime> paused{};
   int holds = 0;        // pieces of work that refer to it: it is not forgotten before they are done
 
   [[nodiscard]] const JobId& id() const { return row.id; }

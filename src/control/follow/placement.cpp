@@ -7,6 +7,7 @@
 
 #include "control/fleet/host_facts.hpp"
 #include "control/follow/job_knowledge.hpp"
+#include "control/follow/pauses.hpp"
 #include "control/follow/queue.hpp"
 #include "control/follow/tuning.hpp"
 #include "control/measure/bench.hpp"
@@ -97,6 +98,7 @@ std::vector<sched::HostFacts> Placement::facts(const TrackedJob& asking, const s
     // What has ended holds nothing any more, also while its last files are fetched.
     const job::Attempt* attempt = job->state().attempt();
     const bool ended = job->in<job::Collecting>() != nullptr || gone.contains(id);
+    if (attempt != nullptr && job->paused) continue;  // it holds what the host's ledger says, and no GPU
     if (attempt != nullptr)
       for (const job::Member& member : attempt->members)
         claims.push_back({job->id(), attempt->epoch, ended || member.part >= job::Part::ended ? nullptr : &member});
@@ -120,6 +122,7 @@ sched::JobKnowledge Placement::knowledge(const TrackedJob& job, std::vector<sche
   const bool by_place = !wanted.region_in.empty() || !wanted.region_not.empty() || !wanted.query.empty();
   if (const Result<void> told = by_place ? apply_countries(world_.records, hosts) : Result<void>{}; !told)
     report(told.error(), "while placing");
+  if (const Result<void> paused = apply_pauses(world_.records, hosts); !paused) report(paused.error(), "while placing");
   const Result<sched::JobKnowledge> told = knowledge_of(world_.records, job.row, hosts, world_.clock.wall());
   if (!told) report(told.error(), "while placing");
   sched::JobKnowledge known = told ? *told : sched::knowledge_of(job.spec());

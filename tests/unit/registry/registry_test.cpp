@@ -453,5 +453,28 @@ TEST_F(RegistryTest, CountsEachPriceForTheTimeThatItHeld) {
   EXPECT_NEAR(registry->job(id)->cost, 3.5, 1e-9);
 }
 
+TEST_F(RegistryTest, APausedAttemptCostsNothingAndDoesNotRun) {
+  using std::chrono::seconds;
+  const JobId id = submit();
+  run(id, "ada");
+  ASSERT_TRUE(registry->begin_pause(id, {103000}, std::chrono::hours{2}));
+  ASSERT_TRUE(registry->begin_pause(id, {104000}, std::chrono::hours{1}));  // the daemon and the command both say so
+  ASSERT_TRUE(registry->paused(id).value().has_value());
+  EXPECT_EQ(registry->paused(id).value()->since.ms, 103000);
+  EXPECT_EQ(registry->paused(id).value()->most, std::chrono::hours{2});
+  EXPECT_EQ(registry->job(id)->reason, "paused");
+  EXPECT_EQ(registry->spent(id, {203000})->ran, seconds{100});
+  EXPECT_NEAR(registry->spent(id, {203000})->usd, 0.1, 1e-9);
+  EXPECT_NEAR(registry->spending("", {0}, {203000})->usd, 0.1, 1e-9);
+  EXPECT_EQ(registry->spending("", {0}, {203000})->usd_per_hour, 0);
+  ASSERT_TRUE(registry->end_pause(id, {303000}));
+  EXPECT_FALSE(registry->paused(id).value().has_value());
+  EXPECT_NE(registry->job(id)->reason, "paused");
+  EXPECT_EQ(registry->spent(id, {403000})->ran, seconds{200});
+  EXPECT_NEAR(registry->spent(id, {403000})->usd, 0.2, 1e-9);
+  EXPECT_NEAR(registry->spending("", {353000}, {403000})->usd, 0.05, 1e-9) << "of what came after it";
+  EXPECT_GT(registry->spending("", {0}, {403000})->usd_per_hour, 0);
+}
+
 }  // namespace
 }  // namespace gridctl::registry

@@ -201,7 +201,8 @@ TEST_F(Rows, AreMadeForAStateOfTheSecondSchema) {
   {
     Result<db::Database> raw = db::Database::open(dir.path() / "state.db");
     ASSERT_TRUE(raw);
-    for (const char* sql : {"DROP TABLE price_changes",
+    for (const char* sql : {"DROP TABLE pauses",
+                            "DROP TABLE price_changes",
                             "DROP TABLE budgets",
                             "DROP INDEX jobs_by_owner",
                             "ALTER TABLE jobs DROP COLUMN owner",

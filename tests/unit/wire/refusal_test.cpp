@@ -19,7 +19,8 @@ using nlohmann::json;
 bool is_optional(const std::string& key) {
   return key == "image_archive" || key == "workdir" || key == "restore" || key == "error" || key == "hint" ||
          key == "retry" || key == "held" || key == "codec" || key == "parameter" ||
-         key == "limits" || key == "allowed_ms" || key == "running_ms_ago";
+         key == "limits" || key == "allowed_ms" || key == "running_ms_ago" || key == "paused_ms" ||
+         key == "paused_ms_ago" || key == "gpu_only";
 }
 
 TEST(Refusals, EveryRequiredFieldIsMissed) {

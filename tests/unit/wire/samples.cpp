@@ -2,6 +2,7 @@
 #include <regex>
 
 #include "samples.hpp"
+#include "wire/pause.hpp"
 
 namespace gridctl::wire::samples {
 
@@ -68,6 +69,14 @@ AttemptStatus limited_status() {
   return limited;
 }
 
+AttemptStatus paused_status() {
+  AttemptStatus paused = status();
+  paused.phase = AttemptPhase::running;
+  paused.paused_ms_ago = 9'000;
+  paused.paused_ms = 60'000;
+  return paused;
+}
+
 template <class T>
 Sample sample(std::string name, const T& value, Result<T> (*parse)(std::string_view)) {
   return {std::move(name), encode(value), [parse](std::string_view text) -> Result<std::string> {
@@ -114,6 +123,9 @@ std::vector<Sample> make_all() {
              &parse_poll_reply),
       sample("status", status(), &parse_attempt_status),
       sample("limited-status", limited_status(), &parse_attempt_status),
+      sample("paused-status", paused_status(), &parse_attempt_status),
+      sample("pause", PauseRequest{{"op-4"}, job, {7}, false, true}, &parse_pause),
+      sample("pause-reply", PauseReply{35ull << 30, milliseconds{19'700}}, &parse_pause_reply),
       sample("log", LogRequest{job, {7}, 1000, 4096}, &parse_log),
       sample("log-reply", LogReply{1000, 123'456}, &parse_log_reply),
       sample("have", HaveRequest{{digest(1), digest(2)}}, &parse_have),

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `job pause`, `job resume` and `provider pause` share.
+#pragma once
+
+#include "cmd/context.hpp"
+#include "control/follow/pauses.hpp"
+
+namespace gridctl::cmd {
+
+struct PauseWish {
+  bool resume = false;
+  bool gpu_only = false;
+  Duration most = control::k_pause_max;
+};
+// Pauses the running job on its host, or lets it run on there, and records that. What was done, for people:
+// "paused on ada: 35.7 GiB left its GPU in 20s".
+[[nodiscard]] Result<std::string> pause_in_place(Context& context, registry::Registry& registry,
+                                                 const registry::Job& job, const PauseWish& wish);
+// The current attempt of the job is paused.
+[[nodiscard]] Result<bool> is_paused(registry::Registry& registry, const registry::Job& job);
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs that are paused in place: what their hosts tell of them is kept, and one that stays paused for too long moves.
+#include "base/text.hpp"
+#include "control/concerns/table.hpp"
+#include "control/follow/pauses.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr std::string_view k_why = "paused";
+
+class PausedConcern : public Concern, public FleetListener {
+ public:
+  explicit PausedConcern(const Controls& controls) : controls_(controls) { controls_.fleet.listen(*this); }
+
+  void polled(const FleetHost& host, const wire::PollReply& reply) override {
+    for (const wire::AttemptStatus& status : reply.attempts) {
+      TrackedJob* job = controls_.book.find(status.job);
+      const job::Attempt* attempt = job == nullptr ? nullptr : job->state().attempt();
+      if (attempt == nullptr || attempt->epoch != status.epoch || attempt->on(host.provider.name) == nullptr) continue;
+      take(*job, *attempt, host.provider.name, status);
+    }
+  }
+
+  void changed(const TrackedJob& job, const job::State& before) override {
+    if (!job.paused || job.state().epoch == before.epoch) return;
+    if (TrackedJob* mine = controls_.book.find(job.id())) mine->paused.reset();  // it was the attempt before
+  }
+
+  void tick(BootTime) override {
+    controls_.book.each_placed([&](TrackedJob& job) {
+      const auto* running = job.in<job::Running>();
+      if (!job.paused || running == nullptr || running->move || !is_over(job)) return;
+      controls_.mover.ask(job, wish(job));
+    });
+  }
+
+  [[nodiscard]] bool moves_for(std::string_view why) const override { return why == k_why; }
+  [[nodiscard]] std::optional<MoveWish> still_wished(const TrackedJob& job) override {
+    return job.paused && is_over(job) ? std::optional(wish(job)) : std::nullopt;
+  }
+
+ private:
+  void take(TrackedJob& job, const job::Attempt& attempt, const HostName& host, const wire::AttemptStatus& status) {
+    const bool paused = status.phase == wire::AttemptPhase::running && status.paused_ms_ago >= 0;
+    if (paused == job.paused.has_value()) return;
+    const WallTime now = controls_.world.clock.wall();
+    job.paused = paused ? std::optional(WallTime{now.ms - status.paused_ms_ago}) : std::nullopt;
+    if (const Result<void> kept = keep(job, attempt, host, now); !kept) report(kept.error(), "while noting a pause");
+    controls_.fleet.capacity_freed();
+  }
+
+  // The command that paused it may have written that already.
+  Result<void> keep(const TrackedJob& job, const job::Attempt& attempt, const HostName& host, WallTime now) {
+    registry::JobRecords& records = controls_.world.records;
+    TRY_ASSIGN(const std::optional<registry::Pause> known, records.paused(job.id()));
+    if (known.has_value() == job.paused.has_value()) return {};
+    if (!job.paused) {
+      controls_.book.note(job.id(), resumed_in_place(attempt, host));
+      return records.end_pause(job.id(), now);
+    }
+    controls_.book.note(job.id(), paused_in_place(attempt, host));
+    return records.begin_pause(job.id(), *job.paused, k_pause_max);
+  }
+
+  [[nodiscard]] bool is_over(const TrackedJob& job) {
+    const Result<std::optional<registry::Pause>> pause = controls_.world.records.paused(job.id());
+    if (!pause || !*pause) return false;
+    const std::int64_t most = std::chrono::duration_cast<std::chrono::milliseconds>((*pause)->most).count();
+    return controls_.world.clock.wall().ms - (*pause)->since.ms >= most;
+  }
+
+  [[nodiscard]] static MoveWish wish(const TrackedJob& job) {
+    MoveWish wish{std::string(k_why),
+                  "it has been paused on " + job.state().attempt()->lead().host.value + " for too long"};
+    wish.at_once = true;  // what is paused saves nothing
+    return wish;
+  }
+
+  const Controls controls_;
+};
+
+}  // namespace
+
+std::unique_ptr<Concern> make_paused(const Controls& controls) { return std::make_unique<PausedConcern>(controls); }
+
+}  // namespace gridctl::control

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes a running attempt off its GPUs and processors while its state stays in the host's memory, and lets it run on:
+// gridctl-agent(7), PAUSE.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace gridctl::wire {
+
+inline constexpr std::string_view k_pause_feature = "pause";
+inline constexpr std::string_view k_pause_operation = "pause";
+inline constexpr Duration k_pause_wait_max = std::chrono::minutes{15};  // what a host may take to answer
+
+struct PauseRequest {
+  OpId op;
+  JobId job;
+  Epoch epoch;
+  bool resume = false;
+  bool gpu_only = false;  // its processes run on as far as they can without a GPU
+};
+// The attempt is as was asked for, now or before already.
+struct PauseReply {
+  std::uint64_t gpu_bytes = 0;  // that left the GPUs, or came back
+  Duration took{};
+};
+
+[[nodiscard]] std::string encode(const PauseRequest& request);
+[[nodiscard]] std::string encode(const PauseReply& reply);
+[[nodiscard]] Result<PauseRequest> parse_pause(std::string_view text);
+[[nodiscard]] Result<PauseReply> parse_pause_reply(std::string_view text);
+
+}  // namespace gridctl::wire
