@@ -35,7 +35,7 @@ Error with_the_other_way(Error error, const registry::Job& job) {
   return error;
 }
 
-Result<void> record(Context& context, registry::Registry& registry, const registry::Job& job,
+Result<void> record_pause(Context& context, registry::Registry& registry, const registry::Job& job,
                     const job::Attempt& attempt, const PauseWish& wish) {
   const HostName& host = attempt.lead().host;
   const WallTime now = context.now();
@@ -67,7 +67,7 @@ Result<std::string> pause_in_place(Context& context, registry::Registry& registr
   const Result<wire::PauseReply> reply =
       control::pause_on(host, {{op}, job.id, attempt->epoch, wish.resume, wish.gpu_only});
   if (!reply) return with_the_other_way(reply.error(), job);
-  TRY(record(context, registry, job, *attempt, wish));
+  TRY(record_pause(context, registry, job, *attempt, wish));
   TRY(control::ensure_daemon(context.state, true));
   std::string text = (wish.resume ? "runs on " : "is paused on ") + member.host.value;
   if (reply->gpu_bytes > 0)

@@ -18,7 +18,7 @@
 namespace gridctl::agent {
 namespace {
 
-constexpr std::uint64_t k_file_bytes = 64 * 1024;
+constexpr std::uint64_t k_pause_file_bytes = 64 * 1024;
 constexpr Names<PauseStage, PauseStage::resuming> k_stages{"running", "pausing", "paused", "resuming"};
 constexpr auto k_stage_name = [](PauseStage stage) { return k_stages(stage); };
 constexpr auto k_stage_of = [](std::string_view word) { return k_stages.find(word); };
@@ -31,14 +31,14 @@ Path record_file(const AttemptDir& attempt) { return attempt.path / "paused"; }
 
 template <class T>
 std::optional<T> read_own(const Path& path) {
-  const auto text = os::read_file(path, k_file_bytes);
+  const auto text = os::read_file(path, k_pause_file_bytes);
   if (!text) return std::nullopt;
   Result<T> value = read_record<T>(*text, "a file of a pause", k_lenient_rules, Code::io);
   return value ? std::optional<T>(*std::move(value)) : std::nullopt;
 }
 
 std::string line_of(const Path& path, std::string_view key) {
-  for (const std::string& line : split_lines(os::read_file(path, k_file_bytes).value_or("")))
+  for (const std::string& line : split_lines(os::read_file(path, k_pause_file_bytes).value_or("")))
     if (line.starts_with(key)) return std::string(trim(std::string_view(line).substr(key.size())));
   return {};
 }

@@ -10,7 +10,7 @@
 namespace gridctl::agent {
 namespace {
 
-constexpr std::uint64_t k_spare_bytes = 512ull << 20;  // of GPU memory, beyond what is to come back
+constexpr std::uint64_t k_spare_gpu_bytes = 512ull << 20;  // of GPU memory, beyond what is to come back
 constexpr Duration k_helper_least = std::chrono::seconds{60};
 constexpr std::uint64_t k_slowest = 200ull << 20;  // bytes a second of a copy; a hundredth of what a sound bus does
 
@@ -135,7 +135,7 @@ Result<void> AttemptRunner::resume() {
 Result<void> AttemptRunner::look_for_room() {
   TRY_ASSIGN(const auto held, gpu_memory(spec_.gpu_uuids, {}));
   for (const auto& [uuid, memory] : held) {
-    const std::uint64_t wanted = pause_.gpu_bytes[uuid] + k_spare_bytes;
+    const std::uint64_t wanted = pause_.gpu_bytes[uuid] + k_spare_gpu_bytes;
     if (memory.free < wanted)
       return make_error(Code::busy, "other programs use " + uuid + ": " + format_size(memory.free) + " are free, " +
                                         format_size(wanted) + " are needed");

@@ -65,7 +65,7 @@ std::string disk_directory(const HostFiles& files, const std::string& block) {
 }
 
 // Hypervisors call any disk rotational that they were told nothing about.
-bool is_virtual(const HostFiles& files, const std::string& disk, const std::string& name) {
+bool is_of_a_hypervisor(const HostFiles& files, const std::string& disk, const std::string& name) {
   constexpr std::array k_names{"vd", "xvd", "nbd", "rbd", "ublk", "pmem"};
   constexpr std::array k_makers{"QEMU", "VMware", "Msft", "VBOX", "Virtual", "Google", "Nutanix", "XENSRC"};
   const std::string maker = files.read_line(disk + "/device/vendor") + " " + files.read_line(disk + "/device/model");
@@ -83,7 +83,7 @@ DiskKind kind_beneath(const HostFiles& files, const std::string& block, int laye
   if (name.starts_with("nvme")) return DiskKind::nvme;
   const std::string rotational = files.read_line(disk + "/queue/rotational");
   if (rotational == "0") return DiskKind::ssd;
-  return rotational == "1" && !is_virtual(files, disk, name) ? DiskKind::hdd : DiskKind::unknown;
+  return rotational == "1" && !is_of_a_hypervisor(files, disk, name) ? DiskKind::hdd : DiskKind::unknown;
 }
 
 ToolCall space_of(const Disk& disk) { return {{"stat", "-f", "-c", "%S %b %a", disk.mount}}; }

@@ -24,12 +24,12 @@ bool in_first_namespaces(const HostFiles& files) {
   });
 }
 
-bool has(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
+bool text_has(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
 // gVisor answers for the kernel: always the same version, built on the same day.
 bool is_gvisor(const HostFiles& files) {
   const std::string version = files.read_line("/proc/version");
-  return has(version, "gVisor") || version.starts_with("Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016");
+  return text_has(version, "gVisor") || version.starts_with("Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016");
 }
 
 std::string container_kind(const HostFiles& files) {
@@ -40,8 +40,8 @@ std::string container_kind(const HostFiles& files) {
   if (files.exists("/var/run/secrets/kubernetes.io")) return "kubernetes";
   if (std::string said = available(files.read_line("/run/systemd/container")); !said.empty()) return said;
   const bool lxc = files.exists("/dev/lxd/sock") || files.exists("/dev/.lxc") ||
-                   has(files.read("/proc/self/mountinfo").value_or(""), " lxcfs ") ||
-                   has(files.read("/proc/self/cgroup").value_or(""), "/lxc");
+                   text_has(files.read("/proc/self/mountinfo").value_or(""), " lxcfs ") ||
+                   text_has(files.read("/proc/self/cgroup").value_or(""), "/lxc");
   return lxc ? "lxc" : "";
 }
 
@@ -66,15 +66,15 @@ std::string machine_of_maker(const std::string& maker, const std::string& produc
 // Without firmware that names a maker: WSL2, Firecracker and other small machines.
 std::string machine_of_kernel(const HostFiles& files) {
   const std::string release = lower(files.read_line("/proc/sys/kernel/osrelease"));
-  if (has(release, "microsoft")) return "wsl";
+  if (text_has(release, "microsoft")) return "wsl";
   const std::string line = files.read_line("/proc/cmdline");
   const std::string clocks = files.read_line("/sys/devices/system/clocksource/clocksource0/available_clocksource");
-  const bool kvm = has(clocks, "kvm-clock");
-  if (has(line, "firecracker") || has(release, "firecracker") || has(release, "-fc-") ||
-      (kvm && has(line, "virtio_mmio.device=")))
+  const bool kvm = text_has(clocks, "kvm-clock");
+  if (text_has(line, "firecracker") || text_has(release, "firecracker") || text_has(release, "-fc-") ||
+      (kvm && text_has(line, "virtio_mmio.device=")))
     return "firecracker";
   if (kvm) return "kvm";
-  if (has(clocks, "hyperv_clocksource")) return "hyperv";
+  if (text_has(clocks, "hyperv_clocksource")) return "hyperv";
   return available(files.read_line("/sys/hypervisor/type"));
 }
 
@@ -82,7 +82,7 @@ std::string machine_kind(const HostFiles& files, const std::string& maker, const
   if (std::string kind = machine_of_maker(maker, product); !kind.empty()) return kind;
   if (std::string kind = machine_of_kernel(files); !kind.empty()) return kind;
   for (const std::string& line : split_lines(files.read("/proc/cpuinfo").value_or("")))
-    if (line.starts_with("flags")) return has(line, " hypervisor") ? "virtual machine" : "none";
+    if (line.starts_with("flags")) return text_has(line, " hypervisor") ? "virtual machine" : "none";
   return {};
 }
 

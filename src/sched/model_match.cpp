@@ -155,7 +155,7 @@ struct Objections {
   }
 };
 
-std::string number(double value) { return formatted("%.6g", value); }
+std::string gigabytes_text(double value) { return formatted("%.6g", value); }
 
 // A board that is sold under the model's name with another memory, as far as its clues tell.
 bool is_other_size(const GpuModel& model, const GpuClues& clues) {
@@ -180,18 +180,18 @@ void object_to_memory(Objections& out, const GpuModel& model, const Name& name, 
   const std::string size = std::to_string(clues.memory_bytes >> 20) + " MiB";
   const bool named = name.size_gb && !contains(k_processor_memory_gb, *name.size_gb);
   if (named && !is_nominal(*name.size_gb)) {
-    out.contradictions.push_back(size + ", its name says " + number(*name.size_gb) + " GB");
+    out.contradictions.push_back(size + ", its name says " + gigabytes_text(*name.size_gb) + " GB");
     return;
   }
   if (is_nominal(model.memory_gb) || (has_two_dies(model) && is_nominal(model.memory_gb / 2))) return;
   const bool said = name.size_gb && is_nominal(*name.size_gb) && std::abs(*name.size_gb - model.memory_gb) >= 0.5;
   if (said || is_other_size(model, clues))
     out.doubt = "its memory of " + format_size(clues.memory_bytes) + " is not that of " + model.key;
-  else out.contradict(size, model, number(model.memory_gb) + " GB");
+  else out.contradict(size, model, gigabytes_text(model.memory_gb) + " GB");
 }
 
 // "sm_90" -> "compute capability 9.0".
-std::string capability(std::string_view isa) {
+std::string dotted_capability(std::string_view isa) {
   const std::string digits(isa.substr(3));
   return digits.size() < 2 ? digits : digits.substr(0, digits.size() - 1) + "." + digits.back();
 }
@@ -199,7 +199,7 @@ std::string capability(std::string_view isa) {
 void object_to_architecture(Objections& out, const GpuModel& model, const GpuClues& clues) {
   if (clues.arch == model.isa) return;
   if (clues.arch.starts_with("sm_") && model.isa.starts_with("sm_"))
-    out.contradict("compute capability " + capability(clues.arch), model, capability(model.isa));
+    out.contradict("compute capability " + dotted_capability(clues.arch), model, dotted_capability(model.isa));
   if (clues.arch.starts_with("gfx") && model.isa.starts_with("gfx"))
     out.contradict("architecture " + std::string(clues.arch), model, model.isa);
 }
