@@ -11,8 +11,6 @@
 namespace gridctl::job {
 namespace {
 
-using std::chrono::seconds;
-
 Duration backoff_of(const Driver& driver) { return std::get<Waiting>(driver.state.phase).backoff; }
 bool is_waiting(const Driver& driver) { return std::holds_alternative<Waiting>(driver.state.phase); }
 
@@ -45,7 +43,7 @@ TEST(Setback, TriesAHostThatWasOutOfReachSoonerAgain) {
     driver.place("h1");
     driver.happen(LaunchFailed{.epoch = driver.state.epoch, .detail = "no route", .host_fault = false});
   }
-  EXPECT_EQ(backoff_of(driver), seconds{10});
+  EXPECT_EQ(backoff_of(driver), std::chrono::seconds{10});
   EXPECT_NE(why_resting(driver.state.setbacks, {"h1"}, driver.at()), "");
   EXPECT_EQ(why_resting(driver.state.setbacks, {"h1"}, {driver.now_ms + 10'000}), "");
 }
@@ -112,7 +110,7 @@ TEST(Setback, ChargesItAlthoughItsFilesAreSavedAtEachEnd) {
     driver.happen(CheckpointCommitted{driver.state.epoch, {static_cast<std::uint64_t>(attempts) + 1}, ""});
     driver.happen(Collected{driver.state.epoch, ""});
     if (is_waiting(driver) && attempts > 1) {
-      EXPECT_GE(backoff_of(driver), seconds{1});
+      EXPECT_GE(backoff_of(driver), std::chrono::seconds{1});
     }
   }
   EXPECT_EQ(driver.state.visible(), JobState::failed);
