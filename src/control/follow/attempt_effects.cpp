@@ -245,9 +245,12 @@ void Attempts::carry_out(TrackedJob& job, const job::CleanUp& effect) {
   const std::string name = job::effect_name(job::Effect{effect});
   if (!host->is_up()) return try_later(job.id(), name, k_settle_retry);
   const Which which{end.epoch.value, end.rank};
+  // A part that is here already is told of all the same; a job that asks for no checkpoint gets none.
+  const bool asks_for_none = job.spec().checkpoint.interval == job::CheckpointPolicy::Interval::off;
+  const std::uint64_t known = asks_for_none ? newest_part(job.id(), which) : work(job.id()).saved[which];
   in_background(
       job.id(), name, {os::Lane::Kind::bulk, end.host.value},
-      [with = *work_with(job, end.host, end.epoch, end.attempt, end.rank), end, known = newest_part(job.id(), which),
+      [with = *work_with(job, end.host, end.epoch, end.attempt, end.rank), end, known,
        head = head_root(job)] { return clean_up(with, end, known, head); },
       [this, name, which, end](TrackedJob& mine, Result<Gathered> result) {
         const JobId id = mine.id();
