@@ -17,6 +17,8 @@
 
 namespace {
 
+constexpr std::string_view k_inside = "inside", k_become = "become";
+
 int usage() {
   std::fputs(
       "gridctl-agent connect            serve one controller over stdin and stdout\n"
@@ -50,8 +52,8 @@ int main(int argc, char** argv) {
   if (command == "connect" && argc == 2)
     return gridctl::agent::run_connect(STDIN_FILENO, STDOUT_FILENO, gridctl::os::system_clock());
   if (command == "supervise" && argc == 3) return gridctl::agent::run_supervisor(argv[2], gridctl::os::system_clock());
-  if (command == "inside") return gridctl::agent::run_inside(arguments.subspan(2));
-  if (command == "become") return gridctl::agent::become(arguments.subspan(2));
+  if (command == k_inside) return gridctl::agent::run_inside(arguments.subspan(2));
+  if (command == k_become) return gridctl::agent::become(arguments.subspan(2));
   if (command == "init") return run_init_command(arguments.subspan(2));
   gridctl::os::Clock& clock = gridctl::os::system_clock();
   // Launchers take one executable without arguments for what they call in place of ssh.
