@@ -11,6 +11,19 @@ Result<registry::Checkpoint> find_checkpoint(registry::Registry& registry, const
   return found;
 }
 
+Result<registry::Checkpoint> find_last(registry::Registry& registry, const std::string& text) {
+  Result<registry::Checkpoint> found = find_checkpoint(registry, text);
+  TRY_ASSIGN(const registry::CheckpointName name, registry::parse_checkpoint_name(text));
+  if (name.seq) return found;
+  TRY_ASSIGN(const JobId id, registry.resolve(name.job));
+  TRY_ASSIGN(const registry::Job job, registry.job(id));
+  if (!std::holds_alternative<job::Done>(job.machine.phase)) return found;
+  TRY_ASSIGN(const std::vector<registry::Checkpoint> all, registry.checkpoints(id));
+  for (const registry::Checkpoint& one : all)
+    if (one.as_left && !one.stray && (!found || one.seq > found->seq)) found = one;
+  return found;
+}
+
 Result<store::Tree> tree_of(store::ChunkStore& chunks, const registry::Checkpoint& checkpoint) {
   const std::string name = checkpoint_name(checkpoint.job, checkpoint.seq);
   Result<Bytes> manifest = chunks.get(checkpoint.root);

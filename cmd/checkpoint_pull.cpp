@@ -80,7 +80,13 @@ Result<Pulled> pull_healed(Context& context, const registry::Checkpoint& checkpo
 
 Result<Pulled> pull_here(Context& context, const Parsed& parsed, const os::Path& directory) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
-  TRY_ASSIGN(const registry::Checkpoint checkpoint, find_checkpoint(registry, parsed.positionals[0]));
+  TRY_ASSIGN(const registry::Checkpoint checkpoint, find_last(registry, parsed.positionals[0]));
+  if (checkpoint.as_left) {
+    const Result<registry::Checkpoint> head = registry.checkpoint(checkpoint.job, std::nullopt);
+    context.note("this is what the job left when it ended, as it lay there" +
+                 std::string(checkpoint.torn ? ", a torn file with it" : "") +
+                 (head && !head->as_left ? "; the newest that was complete is " + checkpoint_name(head->job, head->seq) : ""));
+  }
   TRY(check_expected(parsed, checkpoint_name(checkpoint.job, checkpoint.seq), checkpoint.seq, checkpoint.root));
   TRY(check_empty(directory, "a checkpoint is"));
   TRY_ASSIGN(const auto copies, control::remotes_with(registry, checkpoint.job, checkpoint.seq));

@@ -56,7 +56,7 @@ Result<void> fetch(Context& context, registry::Registry& registry, const registr
   control::SshNetwork network(loop, context.clock, context.paths(), controller);
   control::LinkMeter meter;
   control::StoreFreight freight(network, context.clock, registry, meter, controller);
-  const control::HostReach host{provider, nullptr};
+  const control::HostReach host = control::with_budget({provider, nullptr}, context.clock);
   TRY_ASSIGN(const transfer::BulkLink bulk, freight.reach(host, control::k_reach_patience));
   TRY_ASSIGN(const control::GatheredResults gathered,
              control::gather_results(freight, host, *bulk.link, context.clock, job.id, source.epoch, source.wanted));
@@ -70,7 +70,8 @@ Result<void> fetch(Context& context, registry::Registry& registry, const registr
   return registry.save_results(*known);
 }
 
-Error nothing(const registry::Job& job, const std::optional<registry::Results>& known) {
+// `looked`: the host was asked just now, and has nothing.
+Error nothing(const registry::Job& job, const std::optional<registry::Results>& known, bool looked) {
   const std::string who = "job " + job.name + " (" + job.id.value + ")";
   if (known && known->left)
     return make_error(Code::not_found, who + " left " +
@@ -78,8 +79,14 @@ Error nothing(const registry::Job& job, const std::optional<registry::Results>& 
                                            " on " + known->left->host.value + ", but only until " +
                                            format_rfc3339(known->left->until),
                       "name them under 'outputs' in the job file, and they are kept");
-  return make_error(Code::not_found, who + " left no files outside its checkpoints",
-                    "gridctl checkpoint ls " + job.id.value);
+  const std::string hint = "gridctl checkpoint ls " + job.id.value;
+  if (looked || known) return make_error(Code::not_found, who + " left no files outside its checkpoints", hint);
+  const bool began = job.machine.attempts.value > 0;
+  return make_error(Code::not_found,
+                    began ? "nothing is known of what " + who + " left outside its checkpoints: its host was not asked, or "
+                            "could not tell; 'gridctl job events " + job.id.value + "' says why"
+                          : who + " has not run yet",
+                    hint);
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {
@@ -90,6 +97,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   const os::Path directory = parsed.positionals.size() > 1 ? parsed.positionals[1] : job.name + "-outputs";
   TRY(check_empty(directory, "outputs are"));
   TRY_ASSIGN(std::optional<registry::Results> known, registry.results(id));
+  bool looked = false;
   if (const std::optional<Results> source = source_of(job, known, context.now())) {
     Result<void> fetched = fetch(context, registry, job, *source, known);
     if (!fetched && (!known || !known->root))
@@ -97,8 +105,9 @@ Result<int> run(Context& context, const Parsed& parsed) {
     if (!fetched)
       context.note("warning: " + source->host.value + " did not answer; these files are from " +
                    format_rfc3339(known->at) + ": " + sanitize(fetched.error().one_line()));
+    looked = fetched.has_value();
   }
-  if (!known || !known->root) return nothing(job, known);
+  if (!known || !known->root) return nothing(job, known, looked);
   TRY_ASSIGN(store::ChunkStore chunks, control::open_chunks(context.paths()));
   TRY_ASSIGN(const Bytes manifest, chunks.get(*known->root));
   TRY_ASSIGN(const store::Tree tree, store::parse_manifest(manifest));

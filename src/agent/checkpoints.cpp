@@ -16,11 +16,13 @@
 #include "os/entries.hpp"
 #include "os/process.hpp"
 #include "store/file_workers.hpp"
+#include "whole/names.hpp"
 
 namespace gridctl::agent {
 namespace {
 
 constexpr int k_look_ms = 1000;                        // WholeWatch counts quiet time by looks, at least one a second
+constexpr int k_soon_ms = 100;                         // while any moment of rest is wanted
 constexpr int k_rests_per_look = 3;                    // pause after a look, as a multiple of what it took
 constexpr std::size_t k_watched_folders_max = 64;      // for news at once; the others are looked at every second
 constexpr int k_settle_ms = 20;                        // gathers the events of one rename storm into one look
@@ -28,6 +30,7 @@ constexpr unsigned k_hashing_threads_max = 4;          // the job wants its proc
 constexpr std::size_t k_keep = 2;                      // newest snapshots that stay whatever the controller says
 constexpr std::uint64_t k_bases_last = 4;              // snapshots for which it holds what was needed
 constexpr std::uint64_t k_info_bytes_max = 16 * 1024;  // a line, and the metrics
+constexpr std::size_t k_note_max = 300;                // bytes
 constexpr std::size_t k_how_max = 120;                 // bytes; names of units are foreign
 constexpr Duration k_final_wait = std::chrono::seconds{15};  // for a killed writer's files to be judged
 constexpr Duration k_space_wait = std::chrono::minutes{2};   // for space: what the job has done would be lost
@@ -42,7 +45,7 @@ std::string info_text(const HeldSnapshot& held) {
   const auto& checkpoint = held.checkpoint;
   return os::boot_id() + " " + std::to_string(held.taken_at.ns) + " " + to_hex(checkpoint.root) + " " +
          std::to_string(checkpoint.bytes) + " " + std::to_string(checkpoint.files) + " " + checkpoint.how +
-         (checkpoint.provisional ? " provisional" : "") + "\n" +
+         (checkpoint.torn ? " torn" : checkpoint.as_left ? " left" : checkpoint.provisional ? " provisional" : "") + "\n" +
          (checkpoint.metrics.empty() ? "" : nlohmann::json(checkpoint.metrics).dump() + "\n");
 }
 
@@ -67,6 +70,9 @@ std::optional<HeldSnapshot> parse_info(std::string_view text, std::uint64_t numb
   held.checkpoint.files = leading_number<std::uint64_t>(words[4]).value_or(0);
   held.checkpoint.how = words[5];
   held.checkpoint.provisional = words.size() == 7;
+  const std::string mark = words.size() == 7 ? words[6] : "";
+  held.checkpoint.torn = mark.starts_with("torn");
+  held.checkpoint.as_left = held.checkpoint.torn || mark.starts_with("left");
   held.checkpoint.metrics = parse_metrics(text.substr(std::min(text.size(), text.find('\n') + 1)));
   return held;
 }
@@ -144,6 +150,8 @@ CheckpointWatch::CheckpointWatch(const AttemptDir& attempt, const wire::AttemptS
       stall_(clock.boot()),
       held_(held_snapshots(attempt, true)) {
   if (!held_.empty()) next_ = held_.back().checkpoint.number + 1;
+  if (const auto told = spec.envs.find("GRIDCTL_CKPT_INTERVAL"); told != spec.envs.end())
+    interval_ = std::chrono::seconds{parse_number<std::uint32_t>(told->second).value_or(0)};
 }
 
 CheckpointWatch::~CheckpointWatch() {
@@ -175,7 +183,8 @@ void CheckpointWatch::watch() {
     watch_folders(events);
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.boot() - began).count();
     pollfd waiting[] = {{wake_.get(), POLLIN, 0}, {events.get(), POLLIN, 0}};
-    if (::poll(waiting, 2, k_look_ms) <= 0 || waiting[1].revents == 0) continue;
+    const int patience = whole_.is_overdue() ? k_soon_ms : k_look_ms;
+    if (::poll(waiting, 2, patience) <= 0 || waiting[1].revents == 0) continue;
     // A look at many files must not take the job's processor.
     ::poll(waiting, 1, static_cast<int>(std::clamp<std::int64_t>(took * k_rests_per_look, k_settle_ms, k_look_ms)));
     char drained[4096];
@@ -206,14 +215,33 @@ void CheckpointWatch::finish(whole::Writer writer) {
   do {
     last_verdict_ = {};
     const bool well = look(writer, true);
-    if (well && last_verdict_.whole != whole::Whole::not_yet) return;
+    if (well && last_verdict_.whole != whole::Whole::not_yet) break;
     ::poll(nullptr, 0, well ? k_final_look_ms : k_look_ms);
   } while (clock_.boot() < began + (out_of_space_ ? k_space_wait : k_final_wait));
+  keep_what_is_left();
+}
+
+void CheckpointWatch::keep_what_is_left() {
+  const auto directory = open_checkpoint_directory(view_, false);
+  if (!directory) {
+    if (directory.error().code != Code::not_found)
+      set_problem("the checkpoint directory is not kept: " + directory.error().message);
+    return;
+  }
+  const auto listing = store::list_checkpoint(directory->get());
+  if (!listing) return set_problem("the checkpoint directory is not kept: " + listing.error().message);
+  if (listing->files.empty() && !listing->unreadable.empty())
+    return set_problem("nothing in the checkpoint directory can be read: " + listing->unreadable.front());
+  if (listing->files.empty() || whole_.has_all(*listing)) return;
+  const auto taken = take(directory->get(), *listing, nullptr);
+  if (taken) set_problem({});
+  else set_problem("what lay in the checkpoint directory at the end is not kept: " + taken.error().one_line());
 }
 
 Result<whole::Verdict> CheckpointWatch::judge(int directory, whole::Writer writer, store::Listing& listing) {
   TRY_ASSIGN(listing, store::list_checkpoint(directory));
   listed_ = listing;
+  whole_.set_interval(interval_);
   return whole_.look(listing, clock_.boot(), writer, {store::inspect_in(directory), store::read_in(directory)});
 }
 
@@ -221,6 +249,7 @@ bool CheckpointWatch::look(whole::Writer writer, bool last) {
   auto directory = open_checkpoint_directory(view_, false);
   if (!directory) {
     // The job may have removed its own directory for a while.
+    if (directory.error().code != Code::not_found) set_problem(directory.error().one_line());
     last_verdict_.whole = whole::Whole::never;
     return true;
   }
@@ -241,10 +270,10 @@ bool CheckpointWatch::look(whole::Writer writer, bool last) {
     return true;
   }
   if (!last && taken_at_ && clock_.boot() < *taken_at_ + pause_.load()) return true;
-  auto taken = take(directory->get(), listing, *verdict);
+  auto taken = take(directory->get(), listing, &*verdict);
   if (!taken && taken.error().code == Code::no_space) {
     prune(1);  // the last good one stays; the next look tries again
-    taken = take(directory->get(), listing, *verdict);
+    taken = take(directory->get(), listing, &*verdict);
   }
   note_stall(taken.has_value());
   if (taken) {
@@ -271,19 +300,44 @@ bool CheckpointWatch::is_known(const Digest& root) const {
   return held_.empty() ? spec_.restore == root : held_.back().checkpoint.root == root;
 }
 
-Result<void> CheckpointWatch::take(int directory, const store::Listing& listing, const whole::Verdict& verdict) {
+bool CheckpointWatch::any_torn(int directory, const store::Listing& listing) {
+  const store::Inspect inspect = store::inspect_in(directory);
+  return std::ranges::any_of(listing.files, [&](const store::FileFact& file) {
+    return !whole::is_log_name(file.path) && inspect(file).state == store::FileState::torn;
+  });
+}
+
+namespace {
+// One line each, and the most important first: what was waited for.
+std::vector<std::string> notes_of(const whole::Verdict* verdict, const std::vector<std::string>& left_out) {
+  std::vector<std::string> notes;
+  if (verdict != nullptr && verdict->provisional && !verdict->why.empty())  // the same words each time: told once
+    notes.push_back("not surely complete: " + (verdict->blame.empty() ? verdict->why
+                                                                       : "waited for " + quoted_path(verdict->blame)));
+  for (const std::string& one : left_out)
+    if (notes.size() < wire::k_checkpoint_notes_max) notes.push_back("left out: " + one.substr(0, k_note_max));
+  return notes;
+}
+}  // namespace
+
+Result<void> CheckpointWatch::take(int directory, const store::Listing& listing, const whole::Verdict* verdict) {
   const bool previous_is_there = previous_ && os::exists(snapshot_files(attempt_, previous_number_));
-  if (!verdict.selection.from_previous.empty() && !previous_is_there)
+  if (verdict != nullptr && !verdict->selection.from_previous.empty() && !previous_is_there)
     return make_error(Code::busy, "what is being rewritten is in no snapshot of this attempt yet");
   const std::uint64_t number = next_number();
   const Path folder = attempt_.snapshots() / std::to_string(number);
   TRY(os::remove_tree(folder));
   TRY(os::make_directories(folder));
   store::SnapshotOptions options;
-  options.bytes_max = spec_.disk_bytes_max;
   options.threads = store::threads_here(k_hashing_threads_max);
-  options.fingerprints = &fingerprints_;
-  options.selection = verdict.selection;
+  options.known_as = names_of_checkpoints(view_);
+  options.as_left = verdict == nullptr || verdict->as_left;
+  options.is_still = verdict == nullptr;
+  if (verdict != nullptr) {
+    options.bytes_max = spec_.disk_bytes_max;
+    options.fingerprints = &fingerprints_;
+    options.selection = verdict->selection;
+  }
   if (previous_is_there) {
     options.previous = &*previous_;
     options.previous_directory = snapshot_files(attempt_, previous_number_);
@@ -296,20 +350,23 @@ Result<void> CheckpointWatch::take(int directory, const store::Listing& listing,
   if (!snapshot) return abandon(std::move(snapshot).error());
   const Duration writing = whole_.written_for();
   if (is_known(snapshot->root)) {
-    whole_.taken(listing);
+    if (verdict != nullptr) whole_.taken(listing);
     return os::remove_tree(folder);
   }
   HeldSnapshot held;
   held.taken_at = clock_.boot();
   held.checkpoint = {number, snapshot->root,       snapshot->tree.total_bytes(), snapshot->tree.file_count(),
-                     0,      how_text(verdict.how)};
-  held.checkpoint.provisional = verdict.provisional;
+                     0,      verdict != nullptr ? how_text(verdict->how) : "left"};
+  held.checkpoint.as_left = verdict == nullptr;
+  held.checkpoint.torn = verdict == nullptr && any_torn(directory, listing);
+  held.checkpoint.provisional = verdict == nullptr || verdict->provisional;
+  held.checkpoint.notes = notes_of(verdict, snapshot->notes);
   held.checkpoint.written_ms = std::chrono::duration_cast<std::chrono::milliseconds>(writing).count();
   held.checkpoint.metrics = read_metrics(attempt_.run(newest_launch(attempt_)), metrics_until_);
   auto written = os::write_file_atomically(snapshot_manifest(attempt_, number), as_text(snapshot->manifest));
   if (written) written = os::write_file_atomically(folder / "info", info_text(held));
   if (!written) return abandon(std::move(written).error());
-  whole_.taken(listing);
+  if (verdict != nullptr) whole_.taken(listing);
   previous_ = std::move(*snapshot);
   previous_number_ = number;
   taken_at_ = held.taken_at;

@@ -44,10 +44,12 @@ class CheckpointWatch {
   // it, after another supervisor's death, what is not news is recognised by its root.
   void restored();
   void start();
-  // Stops the thread; then takes the last snapshot if the directory is whole. Waits for it.
+  // Stops the thread; then takes the last snapshot of what is whole, and one of everything that lies there, whatever
+  // it is, when that is more. Waits for it.
   void finish(whole::Writer writer);
   void release(std::uint64_t kept_from);
   void set_pause(Duration pause) { pause_ = pause; }  // between two snapshots
+  void set_interval(Duration interval) { interval_ = interval; }  // at which the job is told to save
   [[nodiscard]] std::vector<wire::HostCheckpoint> list() const;
   [[nodiscard]] std::string problem() const;  // empty = none
   // Why nothing has been taken for longer than it should take, with the file to blame; empty = all is well.
@@ -58,7 +60,10 @@ class CheckpointWatch {
   void watch();
   bool look(whole::Writer writer, bool last);  // false: the disk failed, and may not always
   [[nodiscard]] Result<whole::Verdict> judge(int directory, whole::Writer writer, store::Listing& listing);
-  [[nodiscard]] Result<void> take(int directory, const store::Listing& listing, const whole::Verdict& verdict);
+  // Takes what the verdict says; without one everything that lies there, as it is: nobody writes there any more.
+  [[nodiscard]] static bool any_torn(int directory, const store::Listing& listing);
+  [[nodiscard]] Result<void> take(int directory, const store::Listing& listing, const whole::Verdict* verdict);
+  void keep_what_is_left();
   void watch_folders(const os::Fd& events) const;
   void note_stall(bool taken);
   [[nodiscard]] bool is_known(const Digest& root) const;
@@ -75,7 +80,7 @@ class CheckpointWatch {
   os::Fd wake_;
   std::thread thread_;
   std::atomic<bool> stop_ = false, out_of_space_ = false;
-  std::atomic<Duration> pause_;
+  std::atomic<Duration> pause_, interval_{Duration{}};
   whole::WholeWatch whole_;
   store::Listing listed_;  // at the last look
   std::optional<store::Snapshot> previous_;

@@ -147,6 +147,11 @@ Confinement confinement_of(const Path& home, const Path& agent_home, const Path&
   return confinement;
 }
 
+bool is_hidden(const Confinement& confinement, const Path& path) {
+  const auto lies_in = [&](const Path& folder) { return is_within(path, folder); };
+  return std::ranges::any_of(confinement.hidden, lies_in) && std::ranges::none_of(confinement.kept, lies_in);
+}
+
 Result<void> confine(const Confinement& confinement) {
   Result<void> hidden = {};
   // Root could undo it, and would lose in a namespace what jobs of root are there for.

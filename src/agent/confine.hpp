@@ -24,6 +24,9 @@ struct Confinement {
 [[nodiscard]] Confinement confinement_of(const os::Path& home, const os::Path& agent_home, const os::Path& attempt,
                                          const os::Path& secrets, const os::Path& program);
 
+// Whether such a job is kept from this path, which has no links in it.
+[[nodiscard]] bool is_hidden(const Confinement& confinement, const os::Path& path);
+
 // For the process that is to become the job, and all that it starts, for ever: no new privileges (set-user-ID programs
 // give none), processes outside cannot be looked into and, from Linux 6.12, not be signalled (Landlock), and what is
 // hidden is not there (a mount namespace; not for jobs of root). `unsupported` where the host lacks one of these: the

@@ -65,6 +65,7 @@ class SharedLink final : public wire::Link {
     on_silence();
     return link_.receive(deadline);
   }
+  [[nodiscard]] bool is_closed() const { return link_.is_closed(); }
   std::function<void()> on_silence;  // nothing has come for k_silence; in the receiver's thread
 
  private:
@@ -257,13 +258,25 @@ class Connection {
       return respond(frame, wire::parse_results, [&](const auto& request) -> Result<wire::ResultsReply> {
         TRY_ASSIGN(const AttemptDir attempt, requests_->attempt(request.job, request.epoch));
         TRY_ASSIGN(const Workplace place, find_workplace(attempt));
-        return gather_results(place, request);
+        return gather_results(place, request, progress(frame.stream));
       });
     if (operation == "poll")
       return respond(frame, wire::parse_poll, [&](const auto& request) { return requests_->poll(request); });
     return reply(frame.stream,
                  wire::error_payload(
                      make_error(Code::unsupported, "unknown operation '" + sanitize(operation.substr(0, 40)) + "'")));
+  }
+
+  // Tells the controller that we are at work; ends the work when there is no controller any more.
+  [[nodiscard]] std::function<Result<void>(std::uint64_t)> progress(std::uint32_t stream) {
+    return [this, stream, mutex = std::make_shared<os::Mutex>(),
+            told = clock_.boot()](std::uint64_t) mutable -> Result<void> {
+      const os::MutexLock lock(*mutex);
+      if (clock_.boot() - told < wire::k_results_progress_every) return {};
+      told = clock_.boot();
+      if (link_.is_closed()) return make_error(Code::cancelled, "the controller is gone");
+      return link_.send({wire::FrameKind::event, stream, "{}"}, told + k_send_wait);
+    };
   }
 
   Result<void> probe(std::uint32_t stream) {

@@ -122,6 +122,7 @@ Result<void> Core::clean(const wire::CleanRequest& request) {
       if (stored->boot_id == host_.boot_id() || !host_.await_settled(key))
         return make_error(Code::busy, "attempt with epoch " + std::to_string(epoch.value) + " has not ended yet");
     }
+    if (request.keep_work > Duration{}) TRY(host_.keep_work(key, request.keep_work));
     TRY(host_.remove(key));
   }
   return {};

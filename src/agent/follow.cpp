@@ -54,6 +54,7 @@ void AttemptRunner::read_tempo() {
   const auto interval = read_number(attempt_.interval_file());
   if (!interval || !interval->has_value() || **interval == interval_ms_ || launch_ == 0) return;
   interval_ms_ = **interval;
+  checkpoints_->set_interval(std::chrono::milliseconds{interval_ms_});
   const std::int64_t seconds = std::max<std::int64_t>(1, (interval_ms_ + 500) / 1000);
   if (const auto told = tell_interval(attempt_, launch_, std::to_string(seconds)); !told)
     return os::log(os::LogLevel::warn, "cannot tell the job its new interval: " + told.error().one_line());

@@ -224,6 +224,10 @@ bool HostFolders::await_settled(const AttemptKey& key) {
   return false;
 }
 
+Result<void> HostFolders::keep_work(const AttemptKey& key, Duration at_least) {
+  return KeptWork(home_).take(attempt(key), at_least);
+}
+
 Result<void> HostFolders::remove(const AttemptKey& key) {
   const AttemptDir dir = attempt(key);
   // Its supervisor has written its last word and is about to go.

@@ -46,6 +46,7 @@ class HostFolders : public HostState {
   void adopt(const AttemptKey& key) override;
 
   bool await_settled(const AttemptKey& key) override;
+  Result<void> keep_work(const AttemptKey& key, Duration at_least) override;
   Result<void> remove(const AttemptKey& key) override;
   // Of removals that a crash has cut short.
   void finish_removals();

@@ -71,6 +71,8 @@ class HostState {
 
   // Ending. await_settled: waits a while until the supervisor of an earlier boot's attempt has tidied up after it.
   [[nodiscard]] virtual bool await_settled(const AttemptKey& key) = 0;
+  // Before remove(): its working directory stays for so long.
+  [[nodiscard]] virtual Result<void> keep_work(const AttemptKey&, Duration) { return {}; }
   [[nodiscard]] virtual Result<void> remove(const AttemptKey& key) = 0;  // all but the fence
 };
 

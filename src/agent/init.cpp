@@ -241,6 +241,11 @@ void Init::wait_for_news(const std::optional<BootTime>& give_up) {
   if (ranks_) ranks_->pump(log_keeper_.get(), now());
 }
 
+// Whoever sends such a signal to a shell sends it to the program in it as well, which may be saving now.
+bool asks_to_end(const Outcome& outcome) {
+  return outcome.signal == SIGTERM || outcome.signal == SIGINT || outcome.signal == SIGHUP;
+}
+
 // A rank that fails ends the others: without it they would wait for it, for minutes or for ever.
 Outcome Init::follow(std::vector<Main> mains) {
   std::optional<Outcome> outcome;
@@ -248,7 +253,12 @@ Outcome Init::follow(std::vector<Main> mains) {
   for (;;) {
     reap(mains, outcome);
     // After TERM the others keep their grace; otherwise what the commands left running ends with them.
-    if (mains.empty() && (!record_.term_received || no_children_)) return outcome.value_or(Outcome{});
+    const bool rest_may_end = record_.term_received || (outcome && asks_to_end(*outcome));
+    if (mains.empty() && (!rest_may_end || no_children_)) return outcome.value_or(Outcome{});
+    if (!give_up && mains.empty() && !record_.term_received) {
+      signal_each_not_catching(os::descendants(::getpid()), SIGTERM);  // the others have got theirs
+      give_up = now() + plan_.grace;
+    }
     if (!give_up && !mains.empty() && outcome && !outcome->good() && !record_.term_received) {
       signal_all(SIGTERM);
       give_up = now() + std::min(k_rank_grace, plan_.grace);

@@ -108,6 +108,9 @@ JobView view_of(const AttemptDir& attempt, const wire::AttemptSpec& spec, unsign
     if (container) view.secrets = "/run/secrets";
     else if (auto folder = attempt.secrets()) view.secrets = *folder;
   }
+  if (!container)
+    view.confinement =
+        confinement_of(os::home_directory(), attempt.agent_home(), attempt.path, view.secrets, Path{});
   const std::string& path = spec.checkpoint_path;
   const bool relative = !path.empty() && (path[0] != '/' || (container && beneath_work(path)));
   if (relative) {
@@ -126,7 +129,27 @@ JobView view_of(const AttemptDir& attempt, const wire::AttemptSpec& spec, unsign
 Result<os::Fd> open_checkpoint_directory(const JobView& view, bool make) {
   TRY_ASSIGN(const os::Fd base, os::open_file(view.checkpoint_base, O_RDONLY | O_DIRECTORY));
   if (make) TRY(os::make_directories_beneath(base.get(), view.checkpoint_relative, 0755));
-  return os::open_beneath(base.get(), view.checkpoint_relative, O_RDONLY | O_DIRECTORY);
+  auto opened = os::open_beneath(base.get(), view.checkpoint_relative, O_RDONLY | O_DIRECTORY);
+  if (opened || make || opened.error().code == Code::not_found) return opened;
+  std::error_code failed;
+  const Path real = std::filesystem::canonical(view.checkpoint_base / view.checkpoint_relative, failed);
+  const bool other = failed || real == view.checkpoint_base.lexically_normal() / view.checkpoint_relative;
+  if (other || !view.confinement) return opened;
+  if (is_hidden(*view.confinement, real))
+    return make_error(Code::refused, "the checkpoint directory is a link to " + quoted_path(real.native()) +
+                                         ", which the job may not read");
+  // Not by a link again, which the job may have put there meanwhile.
+  TRY_ASSIGN(const os::Fd root, os::open_file("/", O_RDONLY | O_DIRECTORY));
+  return os::open_beneath(root.get(), real.relative_path().native(), O_RDONLY | O_DIRECTORY);
+}
+
+std::vector<std::string> names_of_checkpoints(const JobView& view) {
+  std::vector<std::string> names{view.checkpoints.lexically_normal().native(),
+                                 (view.checkpoint_base / view.checkpoint_relative).lexically_normal().native()};
+  std::error_code failed;
+  const Path real = std::filesystem::canonical(names.back(), failed);
+  if (!failed && view.confinement) names.push_back(real.native());
+  return names;
 }
 
 std::string job_environment(const wire::AttemptSpec& spec, const JobView& view, const std::vector<Gpu>& gpus) {

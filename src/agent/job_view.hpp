@@ -2,9 +2,11 @@
 // Where things of an attempt are: on the host, and as the job sees them.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "agent/attempt_dir.hpp"
+#include "agent/confine.hpp"
 #include "agent/engine.hpp"
 #include "base/result.hpp"
 
@@ -16,6 +18,9 @@ struct JobView {
   // be a symbolic link, for the job can write there.
   Path checkpoint_base;
   std::string checkpoint_relative;
+  // Names what the job may not read: its checkpoint directory may be a link to anything else. Only plain processes see the
+  // host's own paths.
+  std::optional<Confinement> confinement;
 };
 
 // Limits and names of a spec from a controller, which the host does not trust. `refused` otherwise.
@@ -27,8 +32,11 @@ struct JobView {
 [[nodiscard]] bool has_own_home(const wire::AttemptSpec& spec);
 [[nodiscard]] JobView view_of(const AttemptDir& attempt, const wire::AttemptSpec& spec, unsigned launch);
 
-// The checkpoint directory, opened without following any link; made when `make`.
+// Opens the checkpoint directory, which is made when `make`. Where the job has put a link in its place, that is followed
+// when it leads to what the job itself can read; not_found when there is nothing.
 [[nodiscard]] Result<os::Fd> open_checkpoint_directory(const JobView& view, bool make);
+// The absolute paths by which the job may name its checkpoint directory.
+[[nodiscard]] std::vector<std::string> names_of_checkpoints(const JobView& view);
 
 // The job's variables, NUL-separated: the spec's, and those that only the host knows.
 [[nodiscard]] std::string job_environment(const wire::AttemptSpec& spec, const JobView& view,

@@ -95,18 +95,28 @@ void signal_each(const std::vector<os::ProcessId>& processes, int signal) {
   }
 }
 
-void signal_each_catching(const std::vector<os::ProcessId>& processes, int signal) {
-  std::vector<os::ProcessId> catching;
+namespace {
+std::vector<os::ProcessId> those_catching(const std::vector<os::ProcessId>& processes, int signal, bool catching) {
+  std::vector<os::ProcessId> found;
   for (const os::ProcessId& process : processes) {
     const auto status = os::read_file("/proc/" + std::to_string(process.pid) + "/status", k_status_bytes_max);
     if (!status) continue;
     for (const std::string& line : split_lines(*status)) {
       unsigned long long mask = 0;
-      if (std::sscanf(line.c_str(), "SigCgt: %llx", &mask) == 1 && (mask >> (signal - 1) & 1) != 0)
-        catching.push_back(process);
+      if (std::sscanf(line.c_str(), "SigCgt: %llx", &mask) == 1 && ((mask >> (signal - 1) & 1) != 0) == catching)
+        found.push_back(process);
     }
   }
-  signal_each(catching, signal);
+  return found;
+}
+}  // namespace
+
+void signal_each_catching(const std::vector<os::ProcessId>& processes, int signal) {
+  signal_each(those_catching(processes, signal, true), signal);
+}
+
+void signal_each_not_catching(const std::vector<os::ProcessId>& processes, int signal) {
+  signal_each(those_catching(processes, signal, false), signal);
 }
 
 }  // namespace gridctl::agent

@@ -29,5 +29,7 @@ void merge(std::vector<os::ProcessId>& processes, const std::vector<os::ProcessI
 void signal_each(const std::vector<os::ProcessId>& processes, int signal);
 // Only those that have a handler for it: the others would die of it.
 void signal_each_catching(const std::vector<os::ProcessId>& processes, int signal);
+// Only the others.
+void signal_each_not_catching(const std::vector<os::ProcessId>& processes, int signal);
 
 }  // namespace gridctl::agent

@@ -2,6 +2,7 @@
 #include "agent/results.hpp"
 
 #include <fcntl.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 
@@ -27,9 +28,27 @@ class Choice {
     for (const std::string& text : patterns) {
       store::IgnorePattern pattern;
       // From the top: "result.txt" means no file of that name further down.
-      if (store::IgnorePattern::parse(text.starts_with('/') ? text : "/" + text, pattern)) patterns_.push_back(pattern);
+      if (!store::IgnorePattern::parse(text.starts_with('/') ? text : "/" + text, pattern)) continue;
+      patterns_.push_back(pattern);
+      std::vector<std::string>& parts = leading_.emplace_back();
+      for (std::string& part : split(text, '/'))
+        if (!part.empty()) parts.push_back(std::move(part));
     }
     changed_only_ = patterns.empty();
+  }
+
+  // Whether something in this folder may be wanted.
+  [[nodiscard]] bool enters(const std::string& folder) const {
+    if (is_checkpoint(folder)) return false;
+    if (changed_only_) return true;
+    const std::vector<std::string> parts = split(folder, '/');
+    return std::ranges::any_of(leading_, [&](const std::vector<std::string>& pattern) {
+      for (std::size_t i = 0; i < std::min(parts.size(), pattern.size()); ++i) {
+        if (pattern[i].starts_with("**")) return true;
+        if (::fnmatch(pattern[i].c_str(), parts[i].c_str(), 0) != 0) return false;
+      }
+      return true;
+    });
   }
 
   [[nodiscard]] bool wants(const store::Seen& seen) const {
@@ -53,16 +72,20 @@ class Choice {
 
   const Workplace& place_;
   std::vector<store::IgnorePattern> patterns_;
+  std::vector<std::vector<std::string>> leading_;  // their components
   bool changed_only_ = false;
 };
 
-store::ScanOptions scan_options(const Choice& choice) {
+store::ScanOptions scan_options(const Choice& choice, const Workplace& place) {
   store::ScanOptions options;
   options.links_stay_inside = true;
+  options.known_as = place.known_as;
   options.tolerate_vanished = true;
   options.tolerate_growth = true;
+  options.tolerate_unreadable = true;
   options.threads = k_threads;
   options.only = [&choice](const store::Seen& seen) { return choice.wants(seen); };
+  options.enters = [&choice](const std::string& folder) { return choice.enters(folder); };
   return options;
 }
 
@@ -100,14 +123,18 @@ Result<std::optional<Workplace>> workplace_of(const AttemptDir& attempt, const w
   if (!began) return std::optional<Workplace>();
   Workplace place{attempt.work(), attempt.path / "results", began->mtime_ns, {}};
   const JobView view = view_of(attempt, spec, launch);
-  if (view.checkpoint_base == attempt.work()) place.checkpoint_path = view.checkpoint_relative;
+  // Without checkpoints that folder is one like any other.
+  if (view.checkpoint_base == attempt.work() && spec.checkpoints) place.checkpoint_path = view.checkpoint_relative;
+  place.known_as = {view.work.native(), attempt.work().native()};
   return std::optional<Workplace>(std::move(place));
 }
 
-Result<wire::ResultsReply> gather_results(const Workplace& place, const wire::ResultsRequest& request) {
+Result<wire::ResultsReply> gather_results(const Workplace& place, const wire::ResultsRequest& request,
+                                          const std::function<Result<void>(std::uint64_t)>& on_progress) {
   TRY_ASSIGN(const os::Fd work, os::open_file(place.work, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   const Choice choice(place, request.patterns);
-  const store::ScanOptions options = scan_options(choice);
+  store::ScanOptions options = scan_options(choice, place);
+  options.on_progress = on_progress;
   wire::ResultsReply reply;
   std::vector<std::string> notes;
   const auto count = [&reply](const std::string& path, std::uint64_t bytes) {
@@ -139,16 +166,17 @@ Path KeptWork::folder(const ControllerId& controller, const JobId& job, Epoch ep
   return all_ / (controller.value + "." + job.value + "." + std::to_string(epoch.value));
 }
 
-Result<void> KeptWork::take(const AttemptDir& attempt) {
+Result<void> KeptWork::take(const AttemptDir& attempt, Duration at_least) {
   TRY_ASSIGN(const wire::AttemptSpec spec, read_spec(attempt));
-  if (spec.keep_work <= Duration{}) return {};
+  const Duration life = std::max(spec.keep_work, at_least);
+  if (life <= Duration{}) return {};
   TRY_ASSIGN(const auto place, workplace_of(attempt, spec));
   if (!place || !os::exists(place->work)) return {};
   TRY_ASSIGN(const wire::ResultsReply left, gather_results(*place, {attempt.job(), attempt.epoch(), {}, false}));
   if (left.files == 0) return {};
   const Path kept = folder(attempt.controller(), attempt.job(), attempt.epoch());
   TRY(os::make_directories(kept));
-  TRY(os::write_file_atomically(kept / "about", about_text(*place, spec.keep_work)));
+  TRY(os::write_file_atomically(kept / "about", about_text(*place, life)));
   TRY(os::rename_path(place->work, kept / "work"));
   TRY_ASSIGN(const auto names, os::list_directory(all_));
   const std::string of_job = attempt.controller().value + "." + attempt.job().value + ".";

@@ -21,15 +21,16 @@ const Saved* find_saved(const State& state, CheckpointSeq seq) {
   return found == list.end() ? nullptr : &*found;
 }
 
-// The newest of those that `may` holds of; a provisional one only when there is no other.
+// Returns the newest of those that `may` holds of; a provisional one only when there is no other, and what an attempt
+// left at its end only when there is nothing else.
 template <class May>
 std::optional<CheckpointSeq> newest_of(const State& state, May may) {
-  std::optional<CheckpointSeq> sure, unsure;
+  std::optional<CheckpointSeq> sure, unsure, left;
   for (const Saved& one : state.saved.list) {
     if (state.is_suspect(one.seq) || !may(one)) continue;
-    (one.provisional ? unsure : sure) = one.seq;
+    (one.as_left ? left : one.provisional ? unsure : sure) = one.seq;
   }
-  return sure ? sure : unsure;
+  return sure ? sure : unsure ? unsure : left;
 }
 
 bool is_proven(const State& state, const Saved& one, const HostName& maker) {
@@ -56,7 +57,7 @@ std::string gist_of(std::string_view output) {
 
 bool has_saved_nothing(const State& state, const Attempt& attempt) {
   return attempt.resumed_from.value > 0 && !attempt.last_saved_at &&
-         std::ranges::none_of(state.saved.list, [&](const Saved& one) { return one.attempt == attempt.number; });
+         std::ranges::none_of(state.saved.list, [&](const Saved& one) { return one.attempt == attempt.number && !one.as_left; });
 }
 
 std::vector<std::string> failed_from(const State& state, CheckpointSeq bad, const End& end) {

@@ -91,6 +91,7 @@ struct Member {
   std::optional<End> end{};  // from `ended` on
   std::string doing{};       // what of its start is under way, as in Launching
   std::string address{};     // as the other members of a gang reach it; numeric
+  bool keep_work = false;    // its working directory holds what could not be fetched
   bool operator==(const Member&) const = default;
   [[nodiscard]] bool lost() const { return end && end->kind == EndKind::host_lost; }
 };
@@ -172,6 +173,7 @@ struct PendingCleanup {  // (host, epoch) that may hold processes, files or chec
   AttemptNumber attempt;
   bool stale = false;  // it was given up while possibly alive: what it saved later is a stray
   int rank = 0;
+  bool keep_work = false;  // its working directory stays there for a while
   bool operator==(const PendingCleanup&) const = default;
 };
 struct Avoided {
@@ -193,6 +195,7 @@ struct Saved {
   AttemptNumber attempt;  // that made it; 0: it was brought in
   HostName host;          // that made it; empty: it was brought in
   bool provisional = false;
+  bool as_left = false;  // what lay there when its attempt ended; also provisional
   bool operator==(const Saved&) const = default;
 };
 // Who loads a state fills this in from what is there. It is not stored with the state, and no part of what it is.
@@ -278,10 +281,7 @@ struct LaunchFailed {
   bool hopeless = false;  // no host can cure it: what the job needs from this machine is missing or damaged
 };
 // A member of a gang is ready: its files are there, and its host would start it.
-struct MemberPrepared {
-  Epoch epoch;
-  int rank = 0;
-};
+struct MemberPrepared { Epoch epoch; int rank = 0; };
 // All members of a gang were asked whether they reach each other on the ports of this epoch.
 struct MembersConnected {
   Epoch epoch;
@@ -290,10 +290,7 @@ struct MembersConnected {
   int port = 0;                        // of the rendezvous
   std::string token;                   // drawn for this epoch
 };
-struct LaunchAccepted {
-  Epoch epoch;
-  int rank = 0;
-};
+struct LaunchAccepted { Epoch epoch; int rank = 0; };
 // What the host does to start it: "image", "workdir", "restore", "setup".
 struct Preparing {
   Epoch epoch;
@@ -326,12 +323,14 @@ struct Collected {
   std::string last{};  // the gist of its last lines, when it failed
   LastWords said{};    // what they mean
   bool makes_directory = false;  // it failed because its checkpoint directory was there already
+  bool keep_work = false;  // its working directory holds what could not be fetched
 };                     // problem: empty when everything was fetched
 struct CheckpointCommitted {
   Epoch epoch;
   CheckpointSeq seq;
   std::string detail;             // size, how whole
   std::uint64_t host_number = 0;  // the host's count within the attempt
+  bool as_left = false;           // the attempt has left it, and may have got nowhere
 };
 struct CancelRequested {
   Duration grace{};

@@ -207,6 +207,7 @@ void Stepper::operator()(const Collected& event) {
   Member* member = collecting->attempt.member(event.rank);
   if (member == nullptr || member->part == Part::collected) return;
   member->part = Part::collected;
+  member->keep_work = event.keep_work;
   if (event.rank == collecting->end.rank) {
     collecting->end.last = event.last;
     collecting->end.said = event.said;
@@ -224,7 +225,7 @@ void Stepper::clean_up(const Attempt& attempt) {
     const bool known = std::ranges::any_of(s().pending_cleanups, [&](const PendingCleanup& end) {
       return end.host == member.host && end.epoch == attempt.epoch;
     });
-    if (!known) s().pending_cleanups.push_back({member.host, attempt.epoch, attempt.number, false, member.rank});
+    if (!known) s().pending_cleanups.push_back({member.host, attempt.epoch, attempt.number, false, member.rank, member.keep_work});
   }
 }
 

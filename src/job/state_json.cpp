@@ -53,6 +53,7 @@ void fields(R& r, Of<R, Member>& m) {
   r("gpus", m.gpu_uuids)("cpus", m.cpus)("memory_bytes", m.memory_bytes)("price", m.price_per_hour);
   r.word("part", m.part, part_name, scan(part_name, Part::collected)).null_or("end", m.end);
   r.added("doing", m.doing).added("address", m.address);
+  r.added("keep_work", m.keep_work);
 }
 
 template <class R>
@@ -111,6 +112,7 @@ void fields(R& r, Of<R, Phase>& phase) {
 template <class R>
 void fields(R& r, Of<R, PendingCleanup>& m) {
   r("host", m.host)("epoch", m.epoch)("attempt", m.attempt)("stale", m.stale).added("rank", m.rank);
+  r.added("keep_work", m.keep_work);
 }
 
 template <class R>

@@ -269,7 +269,7 @@ void Stepper::operator()(const CheckpointCommitted& event) {
       "checkpoint",
       "checkpoint " + std::to_string(event.seq.value) + " is safe" + (event.detail.empty() ? "" : ": " + event.detail),
       event.epoch);
-  if (Attempt* attempt = current(event.epoch)) {
+  if (Attempt* attempt = event.as_left ? nullptr : current(event.epoch)) {
     attempt->last_saved_at = at_;
     note_progress(s(), attempt->resumed_from);
     s().restarts_in_row = 0;

@@ -160,6 +160,17 @@ Result<void> write_at(int fd, ByteView bytes, std::uint64_t offset) {
   return {};
 }
 
+Result<void> may_read(int directory_fd, std::string_view name) {
+  if (::faccessat(directory_fd, std::string(name).c_str(), R_OK, AT_EACCESS) == 0) return {};
+  return errno_error(errno, "cannot read it");
+}
+
+Result<void> link_file_at(int from_directory_fd, int to_directory_fd, std::string_view name) {
+  const std::string text(name);
+  if (::linkat(from_directory_fd, text.c_str(), to_directory_fd, text.c_str(), 0) == 0) return {};
+  return errno_error(errno, "cannot link '" + text + "'");
+}
+
 Result<std::size_t> read_at(int fd, std::span<std::byte> into, std::uint64_t offset) {
   std::size_t done = 0;
   while (done < into.size()) {
@@ -170,6 +181,12 @@ Result<std::size_t> read_at(int fd, std::span<std::byte> into, std::uint64_t off
     done += static_cast<std::size_t>(got);
   }
   return done;
+}
+
+std::optional<std::uint64_t> next_data(int fd, std::uint64_t offset) {
+  const off_t at = ::lseek(fd, static_cast<off_t>(offset), SEEK_DATA);
+  if (at >= 0) return static_cast<std::uint64_t>(at);
+  return errno == ENXIO ? std::optional{UINT64_MAX} : std::nullopt;
 }
 
 }  // namespace gridctl::os

@@ -45,6 +45,10 @@ struct Ownership {
 [[nodiscard]] Result<std::string> read_link_at(int directory_fd, std::string_view name);  // at most 4,095 bytes
 [[nodiscard]] Result<void> make_link_at(int directory_fd, std::string_view name, std::string_view target);
 
+// Whether we may read the file of that name, which is no link.
+[[nodiscard]] Result<void> may_read(int directory_fd, std::string_view name);
+// A second name (hard link) for a file, itself no link.
+[[nodiscard]] Result<void> link_file_at(int from_directory_fd, int to_directory_fd, std::string_view name);
 [[nodiscard]] Result<void> link_file(const Path& from, const Path& to);    // a second name (hard link)
 [[nodiscard]] Result<void> rename_path(const Path& from, const Path& to);  // atomic, replaces; not synced
 [[nodiscard]] Result<void> remove_file(const Path& path);                  // missing is success
@@ -56,5 +60,8 @@ struct Ownership {
 void start_writing_back(int fd, std::uint64_t offset, std::uint64_t size);
 // pread until `into` is full or the file ends; the count read.
 [[nodiscard]] Result<std::size_t> read_at(int fd, std::span<std::byte> into, std::uint64_t offset);
+// Returns where the next byte at or after `offset` lies that is not in a hole; UINT64_MAX when only a hole follows, and
+// nullopt when the file system does not say. Other reads through read_at are not disturbed.
+[[nodiscard]] std::optional<std::uint64_t> next_data(int fd, std::uint64_t offset);
 
 }  // namespace gridctl::os

@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::size_t k_always_kept = 2;  // newest; should the last one turn out to be no good
 
+// The column `provisional` holds one of these; each also means what those below mean.
+constexpr int k_provisional = 1, k_as_left = 2, k_torn = 3;
+
 constexpr std::string_view k_columns =
     "SELECT seq, epoch, attempt, root, created_ms, bytes, stored_bytes, files, host_number, verified, pinned, stray, "
     "how, stall_ms, upload_ms, metrics, provisional "
@@ -52,7 +55,10 @@ Result<Checkpoint> read_checkpoint(const JobId& id, const db::Statement& row) {
   if (!row.is_null(13)) c.stall = std::chrono::milliseconds{row.integer(13)};
   if (!row.is_null(14)) c.upload = std::chrono::milliseconds{row.integer(14)};
   if (!row.is_null(15)) c.metrics = metrics_of(row.text(15));
-  c.provisional = row.integer(16) != 0;
+  const auto sureness = static_cast<int>(row.integer(16));
+  c.provisional = sureness >= k_provisional;
+  c.as_left = sureness >= k_as_left;
+  c.torn = sureness >= k_torn;
   return c;
 }
 
@@ -67,9 +73,14 @@ Error no_such_checkpoint(const JobId& id, std::optional<CheckpointSeq> seq) {
   return make_error(Code::not_found, which, "gridctl checkpoint ls " + id.value);
 }
 
+int sureness_of(const Checkpoint& c) {
+  return c.torn ? k_torn : c.as_left ? k_as_left : c.provisional ? k_provisional : 0;
+}
+
 std::string describe(const Checkpoint& c) {
-  return format_size(c.bytes) + " in " + std::to_string(c.files) + (c.files == 1 ? " file" : " files") + ", whole by " +
-         c.how + (c.provisional ? ", provisional" : "");
+  const std::string size = format_size(c.bytes) + " in " + std::to_string(c.files) + (c.files == 1 ? " file" : " files");
+  if (c.as_left) return size + ", as the attempt left it" + (c.torn ? ", a file of it is torn" : "");
+  return size + ", whole by " + c.how + (c.provisional ? ", provisional" : "");
 }
 
 // Moves the head in the statement that tests the fence: a stale epoch changes no row.
@@ -82,9 +93,11 @@ Result<bool> move_head(db::Database& db, const Checkpoint& c) {
 // A checkpoint of which nobody is sure does not take the place of one of which somebody was, while that is kept.
 bool waits_behind_head(const job::State& state, const Checkpoint& c) {
   if (!c.provisional || c.epoch != state.epoch) return false;
+  if (c.torn) return true;
   const CheckpointSeq best = state.is_suspect(state.head) ? state.start() : state.head;
-  return std::ranges::any_of(state.saved.list,
-                             [&](const job::Saved& one) { return one.seq == best && !one.provisional; });
+  return std::ranges::any_of(state.saved.list, [&](const job::Saved& one) {
+    return one.seq == best && (c.as_left ? !one.as_left : !one.provisional);
+  });
 }
 
 void mark_suspects(std::vector<Checkpoint>& list, const job::State& state) {
@@ -111,7 +124,7 @@ Result<void> insert(db::Database& db, const Checkpoint& c) {
   return statement
       .bind(c.job.value, c.seq.value, c.epoch.value, c.attempt.value, to_hex(c.root), c.created_at.ms, c.bytes,
             c.stored_bytes, c.files, c.host_number, c.verified, c.pinned, c.stray, c.how, in_ms(c.stall),
-            in_ms(c.upload), to_text(c.metrics), c.provisional)
+            in_ms(c.upload), to_text(c.metrics), sureness_of(c))
       .run();
 }
 
@@ -141,13 +154,14 @@ Result<Registry::Commit> Registry::commit_checkpoint(Checkpoint c) {
   TRY(insert(impl_->db, c));
   Commit out{c, became_head, {state, {}, {}, {}}};
   if (became_head) {
-    out.step = job::step(state, {c.created_at, job::CheckpointCommitted{c.epoch, c.seq, describe(c), c.host_number}});
+    out.step = job::step(state, {c.created_at, job::CheckpointCommitted{c.epoch, c.seq, describe(c), c.host_number, c.as_left}});
     TRY(impl_->save_step(c.job, out.step, c.created_at));
   } else if (waits) {
     TRY(impl_->save_record(c.job, c.created_at, c.attempt,
-                           {"provisional_checkpoint",
+                           {c.as_left ? "kept_as_left" : "provisional_checkpoint",
                             "checkpoint " + std::to_string(c.seq.value) +
-                                " is kept beside the one before, which is surely whole: " + describe(c),
+                                (c.as_left ? " is kept: " : " is kept beside the one before, which is surely whole: ") +
+                                describe(c),
                             c.epoch,
                             {}}));
   } else {
@@ -248,8 +262,9 @@ Result<std::vector<Checkpoint>> Registry::prunable(const JobId& id, const job::K
   TRY_ASSIGN(const job::State state, impl_->load_machine(id));
   TRY_ASSIGN(std::vector<Checkpoint> list, checkpoints(id));
   std::vector<Checkpoint> own;
+  std::vector<Checkpoint> left;
   for (Checkpoint& c : list)
-    if (!c.stray && !c.suspect) own.push_back(std::move(c));  // those take no place of what can be restored
+    if (!c.stray && !c.suspect) (c.as_left ? left : own).push_back(std::move(c));  // no place of what can be restored
   std::vector<job::KeepCandidate> saved;
   for (const Checkpoint& c : own) saved.push_back({c.created_at, &c.metrics});
   const std::vector<bool> kept = job::kept(keep, saved);
@@ -261,6 +276,9 @@ Result<std::vector<Checkpoint>> Registry::prunable(const JobId& id, const job::K
                         state.restore == own[i].seq || proven == own[i].seq;
     if (!kept[i] && !own[i].pinned && !in_use) out.push_back(own[i]);
   }
+  for (std::size_t i = 0; i + 1 < left.size(); ++i)
+    if (!left[i].pinned && left[i].seq != state.head && !(attempt != nullptr && attempt->resumed_from == left[i].seq))
+      out.push_back(left[i]);
   return out;
 }
 

@@ -71,9 +71,9 @@ Result<job::State> Registry::Impl::load_machine(const JobId& id) {
   db::Statement saved = db.prepare(
       "SELECT c.seq, c.attempt, coalesce(a.provider, ''), c.provisional FROM checkpoints c "
       "LEFT JOIN attempts a ON a.job = c.job AND a.number = c.attempt "
-      "WHERE c.job = ? AND c.stray = 0 AND c.verified = 1 ORDER BY c.seq");
+      "WHERE c.job = ? AND c.stray = 0 AND c.verified = 1 AND c.provisional < 3 ORDER BY c.seq");
   TRY(saved.bind(id.value).each([&](const db::Statement& one) {
-    state.saved.list.push_back({{one.count(0)}, {one.count(1)}, {one.text(2)}, one.integer(3) != 0});
+    state.saved.list.push_back({{one.count(0)}, {one.count(1)}, {one.text(2)}, one.integer(3) != 0, one.integer(3) > 1});
   }));
   return state;
 }

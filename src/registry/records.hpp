@@ -130,6 +130,8 @@ struct Checkpoint {
   bool pinned = false;
   bool stray = false;               // from a stale epoch: kept, never restored by itself
   bool provisional = false;         // nobody could be sure that it is whole: restored when nothing better exists
+  bool as_left = false;             // what lay there when the attempt ended: restored when there is nothing else at all
+  bool torn = false;                // with as_left: never restored by itself
   bool suspect = false;             // the program failed from it, again and again; never restored by itself
   std::string how;                  // how it was known to be whole, as the host told it ("format"), or "push"
   std::optional<Duration> stall;    // how long saving it held the job up

@@ -52,6 +52,9 @@ inline constexpr std::uint64_t k_json_max = 16u << 20;  // bytes; what trainers 
 // That the file is one whole JSON object or array: a cut-off one never is.
 [[nodiscard]] Result<void> check_json(std::uint64_t file_size, const ReadAt& read);
 
+// Whether this is one whole JSON document, also with Python's NaN and Infinity in it.
+[[nodiscard]] bool is_json(std::string_view text);
+
 inline constexpr std::string_view k_hdf5_begins = "\x89HDF\r\n\x1a\n";
 // That the file ends where its superblock says, and was closed.
 [[nodiscard]] Result<void> check_hdf5(std::uint64_t file_size, const ReadAt& read);

@@ -4,6 +4,20 @@
 #include <algorithm>
 
 namespace gridctl::store {
+namespace {
+
+constexpr std::size_t k_note_max = 1024;  // bytes: a pointer of git-lfs, a sentence
+
+// A few lines of text under the name of an archive: no archive that is being written.
+bool is_note(std::uint64_t size, const ReadAt& read) {
+  if (size == 0 || size > k_note_max) return false;
+  const Result<Bytes> bytes = read(0, size);
+  if (!bytes || bytes->size() != size) return false;
+  const std::string_view text = as_text(*bytes);
+  return text.ends_with('\n') && std::ranges::all_of(text, [](char c) { return (c >= ' ' && c < 0x7f) || c == '\n'; });
+}
+
+}  // namespace
 
 const FileFact* find_file(const std::vector<FileFact>& files, std::string_view path) {
   const auto at = std::lower_bound(files.begin(), files.end(), path,
@@ -15,6 +29,7 @@ Inspection inspect_file(std::string_view path, std::uint64_t size, const ReadAt&
   const Result<Bytes> first = read(0, 4);
   if (!first) return {FileState::torn, first.error().one_line()};
   const Format format = guess_format(path.substr(path.rfind('/') + 1), size, *first);
+  if ((format == Format::safetensors || format == Format::truncated) && is_note(size, read)) return {};
   switch (format) {
     case Format::safetensors:
     case Format::zip: {

@@ -31,6 +31,7 @@ struct FileFact {
 struct Listing {
   std::vector<FileFact> files;
   std::optional<FileFact> marker;  // `.commit`
+  std::vector<std::string> unreadable{};  // "PATH: why" of what cannot be read; foreign text
   bool operator==(const Listing&) const = default;
 };
 [[nodiscard]] const FileFact* find_file(const std::vector<FileFact>& files, std::string_view path);

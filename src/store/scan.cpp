@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -69,9 +70,20 @@ class Walk {
     return options_.ignore_files && (name == ".git" || rules_.ignored(path, is_directory));
   }
 
+  // A file or folder that cannot be read gives a note where that is tolerated.
+  Result<void> note_unreadable(std::string_view path, Error error) {
+    if (!options_.tolerate_unreadable || error.code == Code::busy || error.code == Code::no_space) return error;
+    note(path, error.message);
+    if (options_.unreadable != nullptr && options_.unreadable->size() < k_notes_max)
+      options_.unreadable->push_back(std::string(path) + ": " + error.message);
+    return {};
+  }
+
   Result<void> visit(int fd, const std::string& prefix, const std::string& name, std::size_t depth) {
     const std::string path = prefix + name;
-    TRY_ASSIGN(const auto status, os::status_at(fd, name));
+    const auto seen = os::status_at(fd, name);
+    if (!seen) return note_unreadable(path, seen.error());
+    const auto& status = *seen;
     if (!status) {
       if (!options_.tolerate_vanished) return file_changed(path);
       note(path, "vanished");
@@ -87,6 +99,8 @@ class Walk {
       note(path, "neither file, directory nor link");
       return {};
     }
+    if (status->kind == os::FileKind::regular && options_.tolerate_unreadable)
+      if (const auto may = os::may_read(fd, name); !may) return note_unreadable(path, may.error());
     if (seen_.size() == k_entries_max) return make_error(Code::no_space, "directory holds more than 2,000,000 entries");
     seen_.push_back({path, *status});
     if (!is_directory) return {};
@@ -94,9 +108,12 @@ class Walk {
       note(path, "too deep; its content is left out");
       return {};
     }
+    if (options_.enters && !options_.enters(path)) return {};
     auto sub = os::open_beneath(fd, name, O_RDONLY | O_DIRECTORY);
-    if (!sub) return sub.error().code == Code::not_found ? file_changed(path) : std::move(sub).error();
-    return enter(sub->get(), path + "/", depth + 1);
+    if (!sub && sub.error().code == Code::not_found && !options_.tolerate_vanished) return file_changed(path);
+    if (!sub) return note_unreadable(path, std::move(sub).error());
+    const Result<void> entered = enter(sub->get(), path + "/", depth + 1);
+    return entered ? entered : note_unreadable(path, entered.error());
   }
 
   const ScanOptions& options_;
@@ -105,17 +122,30 @@ class Walk {
   std::vector<Seen> seen_;
 };
 
+// Hashes so many zeros once: files with holes are large, and all of these are alike.
+Digest digest_of_zeros(std::uint32_t size) {
+  static os::Mutex mutex;
+  static std::map<std::uint32_t, Digest> known;  // by size
+  const os::MutexLock lock(mutex);
+  const auto at = known.find(size);
+  return at != known.end() ? at->second : known.emplace(size, crypto::sha256(Bytes(size))).first->second;
+}
+
 // Reads one file, and again when it changed meanwhile.
 class ScanFile : public FileWork {
  public:
-  using Taken = std::function<void(std::optional<Entry>)>;  // nullopt: vanished
-  // Null when it vanished and that is tolerated.
+  using Taken = std::function<void(Result<Entry>)>;  // an error: why it is left out
+  // Null when it is left out.
   static Result<std::unique_ptr<FileWork>> open(int directory_fd, const std::string& path, const ScanOptions& options,
                                                 Taken taken, int attempt = 1) {
     auto file = os::open_beneath(directory_fd, path, O_RDONLY | O_NONBLOCK);
     if (!file && file.error().code == Code::not_found) {
-      if (!options.tolerate_vanished) return file_changed(path);
-      taken(std::nullopt);
+      if (!options.tolerate_vanished && !options.tolerate_unreadable) return file_changed(path);
+      taken(make_error(Code::not_found, "vanished"));
+      return std::unique_ptr<FileWork>();
+    }
+    if (!file && options.tolerate_unreadable) {
+      taken(std::move(file).error());
       return std::unique_ptr<FileWork>();
     }
     TRY_ASSIGN(os::Fd fd, std::move(file));
@@ -137,9 +167,16 @@ class ScanFile : public FileWork {
     const std::span<Chunk> chunks = std::span(entry_.chunks).subspan(first, count);
     std::size_t size = 0;
     for (const Chunk& chunk : chunks) size += chunk.size;
+    if (options_.on_progress) TRY(options_.on_progress(size));
+    if (is_hole(offsets_[first], size)) {
+      for (Chunk& chunk : chunks) chunk.digest = digest_of_zeros(chunk.size);
+      return {};
+    }
     const std::span<std::byte> content = buffer.take(size);
-    TRY_ASSIGN(const std::size_t got, os::read_at(fd_.get(), content, offsets_[first]));
-    if (got != size) torn_ = true;
+    const auto read = os::read_at(fd_.get(), content, offsets_[first]);
+    if (!read && !options_.tolerate_unreadable) return read.error();
+    if (!read) unreadable_ = true;
+    if (!read || *read != size) torn_ = true;
     if (torn_) return {};
     const ByteView one = content.first(chunks[0].size), other = content.subspan(chunks[0].size);
     const bool known = recognise(first, one), other_known = count == 1 || recognise(first + 1, other);
@@ -159,6 +196,10 @@ class ScanFile : public FileWork {
       taken_(std::move(entry_));
       return std::unique_ptr<FileWork>();
     }
+    if (unreadable_ || (attempt_ == k_read_attempts && options_.tolerate_unreadable)) {
+      taken_(make_error(Code::io, unreadable_ ? "the disk cannot read it" : "it changed each time that it was read"));
+      return std::unique_ptr<FileWork>();
+    }
     if (attempt_ == k_read_attempts) return file_changed(entry_.path);
     return open(directory_fd_, entry_.path, options_, std::move(taken_), attempt_ + 1);
   }
@@ -172,6 +213,13 @@ class ScanFile : public FileWork {
     work->entry_.path = path;
     TRY(work->plan());
     return std::unique_ptr<FileWork>(std::move(work));
+  }
+
+  // Nobody wants the content, and the file system has none.
+  [[nodiscard]] bool is_hole(std::uint64_t offset, std::uint64_t size) const {
+    if (options_.fingerprints != nullptr || options_.on_chunk || options_.on_chunk_after) return false;
+    const std::optional<std::uint64_t> data = os::next_data(fd_.get(), offset);
+    return data && *data >= offset + size;
   }
 
   // Whether it is what stood in its place before; then its digest is known.
@@ -234,30 +282,45 @@ class ScanFile : public FileWork {
   const Entry* previous_ = nullptr;
   std::unordered_map<std::uint64_t, const Chunk*> before_at_;
   std::atomic<bool> torn_ = false;  // it is not what it was when it was opened
+  std::atomic<bool> unreadable_ = false;
 };
 
-// Appends the entries of these files, and notes those that vanished.
+// Appends the entries of these files, and notes those that are left out.
 Result<void> read_files(int directory_fd, const std::vector<const Seen*>& files, const ScanOptions& options,
                         std::vector<Entry>& entries, std::vector<std::string>& notes) {
   os::Mutex mutex;  // of entries and notes
   return work_on_files(files.size(), options.threads, [&](std::size_t number) {
     const std::string& path = files[number]->path;
-    return ScanFile::open(directory_fd, path, options, [&](std::optional<Entry> entry) {
+    return ScanFile::open(directory_fd, path, options, [&](Result<Entry> entry) {
       const os::MutexLock lock(mutex);
       if (entry) entries.push_back(*std::move(entry));
-      else notes.push_back(path + ": vanished");
+      else if (notes.size() < k_notes_max) notes.push_back(path + ": " + entry.error().message);
     });
   });
 }
 
-Result<Entry> read_link(int directory_fd, const Seen& seen) {
+Result<Entry> read_link(int directory_fd, const Seen& seen, const std::vector<std::string>& known_as) {
   const auto [parent, name] = split_path(seen.path);
   TRY_ASSIGN(const os::Fd fd, os::open_beneath(directory_fd, parent, O_RDONLY | O_DIRECTORY));
   TRY_ASSIGN(std::string target, os::read_link_at(fd.get(), name));
-  return Entry{EntryKind::symlink, 0777, seen.path, 0, {}, std::move(target)};
+  return Entry{EntryKind::symlink, 0777, seen.path, 0, {}, target_inside(seen.path, target, known_as)};
 }
 
 }  // namespace
+
+std::string target_inside(const std::string& path, const std::string& target,
+                          const std::vector<std::string>& known_as) {
+  for (const std::string& root : known_as) {
+    if (root.size() < 2 || !target.starts_with(root) || (target.size() > root.size() && target[root.size()] != '/'))
+      continue;
+    const os::Path inside = os::Path(target.substr(std::min(root.size() + 1, target.size()))).lexically_normal();
+    const os::Path from = os::Path(path).parent_path();
+    const std::string relative = inside.empty() ? os::Path(".").lexically_relative(from.empty() ? "." : from).string()
+                                                : inside.lexically_relative(from.empty() ? "." : from).string();
+    if (link_stays_inside(path, relative)) return relative;
+  }
+  return target;
+}
 
 std::pair<std::string, std::string> split_path(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -302,7 +365,13 @@ Result<Scan> scan_all(int directory_fd, const ScanOptions& options) {
       entries.push_back(
           {EntryKind::directory, static_cast<std::uint16_t>(one.status.mode & 0777u), one.path, 0, {}, {}});
     } else if (one.status.kind == os::FileKind::symlink) {
-      TRY_ASSIGN(Entry entry, read_link(directory_fd, one));
+      Result<Entry> link = read_link(directory_fd, one, options.known_as);
+      if (!link && !options.tolerate_unreadable) return link.error();
+      if (!link) {
+        result.notes.push_back(one.path + ": " + link.error().message);
+        continue;
+      }
+      Entry entry = *std::move(link);
       if (options.links_stay_inside && !link_stays_inside(entry.path, entry.target))
         result.notes.push_back(one.path + ": link that may lead out of the directory");
       else entries.push_back(std::move(entry));
@@ -345,7 +414,9 @@ Result<Entry> scan_file(const os::Path& file, const std::string& name, const Sca
     return make_error(Code::bad_job_file, file.string() + " is neither a file nor a directory");
   Entry entry;
   TRY(work_on_files(1, options.threads, [&](std::size_t) {
-    return ScanFile::of(std::move(fd), name, options, [&](std::optional<Entry> read) { entry = *std::move(read); });
+    return ScanFile::of(std::move(fd), name, options, [&](Result<Entry> read) {
+      if (read) entry = *std::move(read);
+    });
   }));
   return entry;
 }

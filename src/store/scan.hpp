@@ -27,12 +27,21 @@ struct ScanOptions {
   bool ignore_files = false;             // honour .gitignore and .gridctlignore, and leave out .git
   std::vector<std::string> skip_at_top;  // names left out directly below the directory (".commit")
   bool links_stay_inside = false;        // leave out, with a note, links that could lead out of the tree (checkpoints)
+  // Absolute paths by which the job knows the directory: links into one of them become relative ones, which work
+  // wherever the tree is put.
+  std::vector<std::string> known_as;
   bool tolerate_vanished = false;        // a file that is gone when it is its turn is left out with a note
   bool tolerate_growth = false;          // a file that grows while it is read is taken as it was when opened
+  bool tolerate_unreadable = false;      // what cannot be read, or never rests, is left out with a note
+  std::vector<std::string>* unreadable = nullptr;  // gets those of the notes that tell of such a failure
   std::uint64_t bytes_max = 0;           // give up (no_space) beyond so many bytes; 0 = no limit
   unsigned threads = 1;                  // that read and hash; large files are shared by all
   // Files and links that are taken; of directories, those that hold some of them. Empty: everything.
   std::function<bool(const Seen&)> only;
+  // Directories that are entered, by path. Empty: all.
+  std::function<bool(const std::string&)> enters;
+  // Asked again and again with the bytes read so far; an error stops the scan. Empty: nobody wants to know.
+  std::function<Result<void>(std::uint64_t bytes)> on_progress;
   // Gets each chunk as it is read, equal ones too; with several threads, by all of them. An error stops the scan.
   std::function<Result<void>(const Digest&, ByteView)> on_chunk;
   // Instead of on_chunk, with the chunk that stood in the same place in `previous`, or nullptr when there is none.
@@ -58,6 +67,11 @@ struct Scan {
 
 // One file under a name of its own, wherever it lies; links are followed. bad_job_file when it is no regular file.
 [[nodiscard]] Result<Entry> scan_file(const os::Path& file, const std::string& name, const ScanOptions& options);
+
+// Where an absolute link at `path` leads, relative to it, when that is inside a directory known by one of these absolute
+// paths; else `target` as it is.
+[[nodiscard]] std::string target_inside(const std::string& path, const std::string& target,
+                                        const std::vector<std::string>& known_as);
 
 // Ascending by path, as the options want them; special files and refused names give notes. Also the input of wholeness
 // rules.

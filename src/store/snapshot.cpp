@@ -22,6 +22,7 @@ ScanOptions checkpoint_options() {
   ScanOptions options;
   options.skip_at_top = {std::string(k_commit_marker)};
   options.links_stay_inside = true;
+  options.tolerate_unreadable = true;
   return options;
 }
 
@@ -104,20 +105,12 @@ class Copier {
   Copier(int source, int target, const os::Path& into, const Listing& expected, const SnapshotOptions& options)
       : source_(source), target_(target), into_(into), expected_(expected), options_(options) {}
 
-  Result<void> copy(const std::vector<Seen>& seen) {
+  Result<void> copy(const std::vector<Seen>& seen, std::vector<std::string>& notes) {
     for (const Seen& one : seen) {
-      if (one.status.kind == os::FileKind::directory) {
-        TRY(os::make_directories_beneath(target_, one.path, 0700));
-      } else if (one.status.kind == os::FileKind::symlink) {
-        TRY(copy_link(one));
-      } else {
-        total_ += one.status.size;
-        if (options_.bytes_max != 0 && total_ > options_.bytes_max) {
-          return make_error(Code::no_space,
-                            "checkpoint is larger than the " + format_size(options_.bytes_max) + " allowed");
-        }
-        TRY(copy_file(one));
-      }
+      Result<void> copied = copy_one(one);
+      if (copied) continue;
+      if (!options_.as_left || copied.error().code == Code::no_space) return copied;
+      notes.push_back(one.path + ": " + copied.error().message);
     }
     for (const std::string& path : options_.selection.from_previous) TRY(take_over(path));
     return {};
@@ -137,6 +130,15 @@ class Copier {
   }
 
  private:
+  Result<void> copy_one(const Seen& one) {
+    if (one.status.kind == os::FileKind::directory) return os::make_directories_beneath(target_, one.path, 0700);
+    if (one.status.kind == os::FileKind::symlink) return copy_link(one);
+    total_ += one.status.size;
+    if (options_.bytes_max != 0 && total_ > options_.bytes_max)
+      return make_error(Code::no_space, "checkpoint is larger than the " + format_size(options_.bytes_max) + " allowed");
+    return copy_file(one);
+  }
+
   // As the previous snapshot has it: the source is being rewritten.
   Result<void> take_over(const std::string& path) {
     if (options_.previous == nullptr)
@@ -156,6 +158,7 @@ class Copier {
   Result<void> copy_file(const Seen& seen) {
     if (unchanged(seen) != nullptr && os::link_file(options_.previous_directory / seen.path, into_ / seen.path))
       return {};
+    if (options_.is_still && link_in(seen)) return {};
     auto from = os::open_beneath(source_, seen.path, O_RDONLY | O_NONBLOCK);
     if (!from) return from.error().code == Code::not_found ? directory_changed() : std::move(from).error();
     TRY_ASSIGN(const os::Fd to, os::open_beneath(target_, seen.path, O_WRONLY | O_CREAT | O_EXCL, 0600));
@@ -166,12 +169,20 @@ class Copier {
     return copied.size < listed->size ? directory_changed() : os::set_size(to.get(), listed->size);
   }
 
+  // A second name takes neither time nor room.
+  Result<void> link_in(const Seen& seen) {
+    const auto [parent, name] = split_path(seen.path);
+    TRY_ASSIGN(const os::Fd from, os::open_beneath(source_, parent, O_RDONLY | O_DIRECTORY));
+    TRY_ASSIGN(const os::Fd to, os::open_beneath(target_, parent, O_RDONLY | O_DIRECTORY));
+    return os::link_file_at(from.get(), to.get(), name);
+  }
+
   Result<void> copy_link(const Seen& seen) {
     const auto [parent, name] = split_path(seen.path);
     TRY_ASSIGN(const os::Fd from, os::open_beneath(source_, parent, O_RDONLY | O_DIRECTORY));
     TRY_ASSIGN(const std::string target, os::read_link_at(from.get(), name));
     TRY_ASSIGN(const os::Fd to, os::open_beneath(target_, parent, O_RDONLY | O_DIRECTORY));
-    return os::make_link_at(to.get(), name, target);
+    return os::make_link_at(to.get(), name, target_inside(seen.path, target, options_.known_as));
   }
 
   int source_, target_;
@@ -189,7 +200,7 @@ Result<Scan> hash_copy(int target, const Copier& copier, const std::vector<Seen>
   options.skip_at_top.clear();
   options.threads = how.threads;
   options.previous = how.previous != nullptr ? &how.previous->tree : nullptr;
-  options.fingerprints = how.fingerprints;
+  options.fingerprints = how.as_left ? nullptr : how.fingerprints;
   const Selection& selection = how.selection;
   options.known = [&](const std::string& path) -> const Entry* {
     if (selection.from_previous.contains(path)) return copier.previous_file(path);
@@ -203,11 +214,11 @@ Result<Scan> hash_copy(int target, const Copier& copier, const std::vector<Seen>
       const Entry* before = how.previous != nullptr ? how.previous->tree.find(entry.path) : nullptr;
       if (before != nullptr) entry.mode = before->mode;
       else if (entry.kind == EntryKind::directory) entry.mode = k_folder_mode;
-      else return make_error(Code::internal, "snapshot holds something its source does not");
+      else if (!how.as_left) return make_error(Code::internal, "snapshot holds something its source does not");
       continue;
     }
     if (entry.kind != EntryKind::symlink) entry.mode = static_cast<std::uint16_t>(source->second->status.mode & 0777u);
-    if (entry.kind == EntryKind::file && entry.size != source->second->status.size &&
+    if (entry.kind == EntryKind::file && entry.size != source->second->status.size && !how.as_left &&
         !selection.growing.contains(entry.path))
       return directory_changed();
   }
@@ -218,8 +229,12 @@ Result<Scan> hash_copy(int target, const Copier& copier, const std::vector<Seen>
 
 Result<Listing> list_checkpoint(int directory_fd) {
   std::vector<std::string> notes;
-  TRY_ASSIGN(const std::vector<Seen> seen, walk(directory_fd, checkpoint_options(), notes));
+  ScanOptions options = checkpoint_options();
+  Listing unreadable;
+  options.unreadable = &unreadable.unreadable;
+  TRY_ASSIGN(const std::vector<Seen> seen, walk(directory_fd, options, notes));
   Listing listing = listing_of(seen);
+  listing.unreadable = std::move(unreadable.unreadable);
   TRY_ASSIGN(const auto marker, os::status_at(directory_fd, k_commit_marker));
   if (marker) listing.marker = fact_of(std::string(k_commit_marker), *marker);
   return listing;
@@ -269,14 +284,18 @@ Result<Snapshot> take_snapshot(int source_fd, const Listing& expected, const os:
   const auto attempt = [&]() -> Result<Snapshot> {
     TRY_ASSIGN(const os::Fd target, os::open_file(into, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
     Snapshot snapshot;
-    TRY_ASSIGN(const std::vector<Seen> all, walk(source_fd, checkpoint_options(), snapshot.notes));
-    TRY(check_unchanged(listing_of(all).files, expected, options.selection));
+    ScanOptions how = checkpoint_options();
+    how.tolerate_vanished = options.as_left;
+    TRY_ASSIGN(const std::vector<Seen> all, walk(source_fd, how, snapshot.notes));
+    if (!options.as_left) TRY(check_unchanged(listing_of(all).files, expected, options.selection));
     const std::vector<Seen> seen = selected(all, options.selection);
     Copier copier(source_fd, target.get(), into, expected, options);
-    TRY(copier.copy(seen));
-    TRY_ASSIGN(const Listing after, list_checkpoint(source_fd));
-    TRY(check_unchanged(after.files, expected, options.selection));
-    if (after.marker != expected.marker) return directory_changed();
+    TRY(copier.copy(seen, snapshot.notes));
+    if (!options.as_left) {
+      TRY_ASSIGN(const Listing after, list_checkpoint(source_fd));
+      TRY(check_unchanged(after.files, expected, options.selection));
+      if (after.marker != expected.marker) return directory_changed();
+    }
     snapshot.listing = listing_taken(expected, options);
     TRY_ASSIGN(Scan scanned, hash_copy(target.get(), copier, seen, options));
     snapshot.tree = std::move(scanned.tree);

@@ -16,6 +16,7 @@
 namespace gridctl::store {
 
 // What whole::WholeWatch looks at. busy when entries vanish meanwhile. Links count as files; `.commit` is the marker.
+// Files that cannot be read are not listed, but noted.
 [[nodiscard]] Result<Listing> list_checkpoint(int directory_fd);
 // Looks into files of this directory, which must stay open. A link is data, and whole.
 [[nodiscard]] Inspect inspect_in(int directory_fd);
@@ -37,6 +38,10 @@ struct SnapshotOptions {
   Fingerprints* fingerprints = nullptr;  // of `previous`; of this one when it succeeds. May be null
   unsigned threads = 1;                  // that hash
   Selection selection{};                 // not_found when it wants of the previous what that does not have
+  std::vector<std::string> known_as{};   // as ScanOptions::known_as, of the source
+  // Nothing is judged: files may change, come and go while they are copied, and what cannot be copied is noted.
+  bool as_left = false;
+  bool is_still = false;  // nobody writes there any more: files get a second name instead of being copied
 };
 
 // Copies (sharing extents where the file system can) into `into`, which must not exist, then hashes the copy. The

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transfer/fd_link.hpp"
 
+#include <poll.h>
+
 #include <vector>
 
 #include "os/ready.hpp"
@@ -49,6 +51,11 @@ Result<wire::Frame> FdLink::receive(BootTime deadline) {
     TRY_ASSIGN(const bool ready, os::wait_ready(read_fd_, true, false, deadline - clock_.boot()));
     if (!ready) return make_error(Code::timed_out, "the other side sent nothing before the deadline");
   }
+}
+
+bool FdLink::is_closed() const {
+  pollfd end{read_fd_, POLLRDHUP, 0};
+  return ::poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 }  // namespace gridctl::transfer

@@ -18,6 +18,8 @@ class FdLink : public wire::Link {
 
   Result<void> send(const wire::Frame& frame, BootTime deadline) override;
   Result<wire::Frame> receive(BootTime deadline) override;
+  // The peer sends nothing any more.
+  [[nodiscard]] bool is_closed() const;
   // Bytes as they are, for the preamble.
   Result<void> send_raw(std::string_view bytes, BootTime deadline);
 

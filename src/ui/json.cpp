@@ -130,6 +130,7 @@ Json checkpoint_value(const registry::Checkpoint& checkpoint) {
               {"pinned", checkpoint.pinned},
               {"stray", checkpoint.stray},
               {"provisional", checkpoint.provisional},
+              {"as_left", checkpoint.as_left},
               {"suspect", checkpoint.suspect},
               {"how", text_or_null(checkpoint.how)},
               {"root", to_hex(checkpoint.root)},

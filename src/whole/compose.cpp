@@ -22,8 +22,18 @@ bool WholeWatch::is_complete_here(const Sight& sight, const Unit& unit) const {
   return unit.whole || (rules_.of_gang && unit.lacking && sight.writer != Writer::killed);
 }
 
+// Its program ended by itself and tore nothing: it had written all that it wanted, whatever its layout expects.
+bool WholeWatch::ended_well(const Sight& sight, const Unit& unit) const {
+  return sight.writer == Writer::exited && !unit.lacking && std::ranges::none_of(unit.files, [&](const std::string& path) {
+    const FileFact* file = store::find_file(sight.listing.files, path);
+    return file != nullptr && !sight.logs.contains(path) &&
+           sight.access.inspect(*file).state == store::FileState::torn;
+  });
+}
+
 // What only names another unit is as ready as that one.
 bool WholeWatch::is_ready(const Sight& sight, const Unit& unit) const {
+  if (ended_well(sight, unit)) return true;
   if (!rules_.of_gang || unit.whole || unit.names.empty()) return is_complete_here(sight, unit) && settled(sight, unit);
   const auto named = std::ranges::find(sight.units, unit.names, &Unit::path);
   return named != sight.units.end() && is_complete_here(sight, *named) && settled(sight, *named);
@@ -77,7 +87,7 @@ void WholeWatch::select_rest(const Sight& sight, const Rest& rest, store::Select
 
 // Each unit by itself: what of it is whole goes into `chosen_`, else what it was before is selected. The verdict is
 // that of the newest unit that is news, if there is one.
-std::optional<Verdict> WholeWatch::judge_units(const Sight& sight, store::Selection& selection,
+std::optional<Verdict> WholeWatch::judge_units(const Sight& sight, const Rest& rest, store::Selection& selection,
                                                std::optional<Verdict>& refused) {
   std::optional<Verdict> news;
   std::int64_t newest = 0;
@@ -97,7 +107,9 @@ std::optional<Verdict> WholeWatch::judge_units(const Sight& sight, store::Select
     for (const auto& [path, fact] : facts) written = std::max(written, fact.mtime_ns);
     if ((before == taken_units_.end() || before->second != facts) && (!news || written >= newest)) {
       newest = written;
-      news = Verdict{Whole::layout, "complete", {}, unit.layout + ":" + unit.path, false, {}};
+      // A file beside it that is being written may belong to a single file.
+      const bool unsure = !rules_.of_gang && !rest.whole && facts.size() == 1 && rest_changed_;
+      news = Verdict{Whole::layout, "complete", {}, unit.layout + ":" + unit.path, unsure, false, {}};
     }
     chosen_.units[unit.path] = std::move(facts);
   }
@@ -109,16 +121,20 @@ Verdict WholeWatch::compose(const Sight& sight, const Rest& rest) {
   store::Selection selection;
   std::optional<Verdict> refused;
   if (!rest.whole) refused = refuse(sight, rest.why, rest.blame);
-  std::optional<Verdict> news = judge_units(sight, selection, refused);
+  std::optional<Verdict> news = judge_units(sight, rest, selection, refused);
   if (rest.whole && !rest.minor && rest_changed_ && !sight.unknown.empty()) {
-    if (!news || rest.by == Whole::exit) news = Verdict{rest.by, rest.why, {}, rest.how, false, {}};
+    if (!news || rest.by == Whole::exit) news = Verdict{rest.by, rest.why, {}, rest.how, false, false, {}};
     news->provisional = rest.provisional;
   }
+  // Lines may have been appended after the last save.
+  const bool differs = !last_taken_ || last_taken_->files != sight.listing.files;
+  if (!news && !refused && differs && sight.writer != Writer::running)
+    news = Verdict{Whole::quiet, "nothing else has changed", {}, "growing", false, false, {}};
   if (!news) {
     chosen_ = {};
-    return refused ? *std::move(refused) : Verdict{Whole::nothing_new, "unchanged since the last snapshot", {}, {}, false, {}};
+    return refused ? *std::move(refused) : Verdict{Whole::nothing_new, "unchanged since the last snapshot", {}, {}, false, false, {}};
   }
-  if (sight.writer == Writer::exited) news->whole = Whole::exit, news->how = "exit", news->why = "the program ended by itself";
+  if (sight.writer == Writer::exited && !refused) news->whole = Whole::exit, news->how = "exit", news->why = "the program ended by itself";
   select_rest(sight, rest, selection);
   for (const std::string& log : sight.logs)
     if (!selection.left_out.contains(log)) selection.growing.insert(log);

@@ -26,13 +26,18 @@ std::optional<Trouble> save_trouble(const Folder& folder) {
   const FileFact* random = folder.find("random_states_0.pkl");
   if (random == nullptr) return missing(folder, "random_states_0.pkl");
   if (auto torn = torn_file(folder)) return torn;
-  if (auto none = weights_missing(folder)) return none;
   if (auto shard = shards_missing(folder)) return shard;
   if (auto inner = distributed_trouble(folder)) return inner;
+  // A hook of the program's saves what it likes before all else, in folders of its own.
+  for (const FileFact& file : folder.files())
+    if (folder.name(file).find('/') != std::string_view::npos && file.mtime_ns > random->mtime_ns &&
+        names_weights(file.path))
+      return Trouble{quoted_path(file.path) + " is newer than random_states_0.pkl, which is written after it", random->path};
   for (const FileFact* file : folder.direct()) {
     const std::string_view name = folder.name(*file);
     const std::string shown = "'" + sanitize(file->path) + "'";
-    if (file->size == 0) return Trouble{shown + " is still empty", file->path};
+    const bool own = name.starts_with(k_random) || name.starts_with(k_custom) || precedes_random_states(name);
+    if (own && file->size == 0) return Trouble{shown + " is still empty", file->path};
     if (name.starts_with(k_random)) continue;  // ranks do not wait for each other
     if (name.starts_with(k_custom)) {
       if (file->mtime_ns < random->mtime_ns) return Trouble{shown + " is still of the save before", file->path};

@@ -34,8 +34,9 @@ std::vector<Unit> find_stable_baselines(const Folder& folder) {
   for (const FileFact* file : folder.direct()) {
     if (!folder.name(*file).ends_with(".zip")) continue;
     const auto entries = folder.entries(*file);
-    if (has_entry(entries, "policy.pth") && has_entry(entries, "data"))
-      units.push_back(files_unit("stable-baselines3", file->path, {file}, std::nullopt));
+    if (!has_entry(entries, "policy.pth") || !has_entry(entries, "data")) continue;
+    units.push_back(files_unit("stable-baselines3", file->path, {file}, std::nullopt));
+    units.back().part = true;  // its replay buffer and what normalises its inputs are files of their own, written after it
   }
   return units;
 }

@@ -94,15 +94,19 @@ std::optional<Trouble> shards_missing(const Folder& folder) {
   return std::nullopt;
 }
 
+bool names_weights(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const auto begins = [&](std::string_view word) { return name.starts_with(word); };
+  const auto ends = [&](std::string_view word) { return name.ends_with(word); };
+  static constexpr std::string_view k_others[] = {"training_args", "optimizer",     "scheduler", "scaler",
+                                                  "rng_state",     "random_states", "sampler"};
+  static constexpr std::string_view k_ends[] = {".safetensors", ".bin", ".index.json", ".h5", ".msgpack"};
+  return std::ranges::any_of(k_ends, ends) && std::ranges::none_of(k_others, begins);
+}
+
 std::optional<Trouble> weights_missing(const Folder& folder) {
-  for (const FileFact* file : folder.direct()) {
-    const std::string_view name = folder.name(*file);
-    const bool weights = name.starts_with("model") || name.starts_with("pytorch_model") || name.starts_with("adapter_model") ||
-                         name.starts_with("tf_model") || name.starts_with("flax_model");
-    if (weights && (name.ends_with(".safetensors") || name.ends_with(".bin") || name.ends_with(".index.json") ||
-                    name.ends_with(".h5") || name.ends_with(".msgpack")))
-      return std::nullopt;
-  }
+  for (const FileFact& file : folder.files())
+    if (names_weights(file.path)) return std::nullopt;
   for (const std::string& name : folder.folders()) {
     const Folder sub = folder.sub(name);
     if (is_distributed(sub) || is_deepspeed_tag(sub)) return std::nullopt;

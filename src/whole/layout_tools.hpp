@@ -29,8 +29,9 @@ struct Trouble {
 // The first file that is written before `last`, by its name, and has changed after it.
 [[nodiscard]] std::optional<Trouble> newer_than(const Folder& folder, const FileFact& last,
                                                  bool (*comes_before)(std::string_view name));
-// Weights in one file, in shards with an index, or in a nested folder that another layout knows. `stems` are the names
-// without ending ("model", "adapter_model").
+// Whether a file of that name holds weights, of whatever model, and is neither an optimizer nor settings.
+[[nodiscard]] bool names_weights(std::string_view path);
+// Weights in one file, in shards with an index, or in a nested folder.
 [[nodiscard]] std::optional<Trouble> weights_missing(const Folder& folder);
 // Each index (*.index.json with a weight_map) names files that are there.
 [[nodiscard]] std::optional<Trouble> shards_missing(const Folder& folder);

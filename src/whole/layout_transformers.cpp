@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transformers Trainer: checkpoint-N/ with the weights, what Accelerate, FSDP or DeepSpeed add, and trainer_state.json
 // last. Every rank writes its own rng_state.
-#include <nlohmann/json.hpp>
+#include <algorithm>
 #include <set>
 
 #include "base/text.hpp"
@@ -12,15 +12,18 @@ namespace {
 
 constexpr std::string_view k_step = "checkpoint-", k_last = "trainer_state.json";
 
-bool is_trainers(const Folder& folder) {
-  const std::string_view name = folder.base_name();
-  if (!name.starts_with(k_step) || !all_digits(name.substr(k_step.size()))) return false;
-  for (const std::string_view file : {k_last, std::string_view("training_args.bin"), std::string_view("optimizer.pt"),
-                                      std::string_view("rng_state.pth"), std::string_view("rng_state_0.pth")})
+bool is_marked(const Folder& folder) {
+  // Before the first of these only a model is there, which programs of any kind save under such names.
+  for (const std::string_view file : {k_last, std::string_view("training_args.bin"), std::string_view("rng_state.pth"),
+                                      std::string_view("rng_state_0.pth")})
     if (folder.find(file) != nullptr) return true;
-  // Before the first of these only the model is there, with its configuration.
+  return folder.find("optimizer.pt") != nullptr && folder.find("scheduler.pt") != nullptr;
+}
+
+// Beside folders of the Trainer's: one that it has begun.
+bool may_be_marked(const Folder& folder) {
   return folder.find("config.json") != nullptr || folder.find("adapter_config.json") != nullptr ||
-         !weights_missing(folder);
+         folder.find("optimizer.pt") != nullptr || !weights_missing(folder);
 }
 
 // rng_state_0.pth to rng_state_N.pth without a gap, written by ranks that do not wait for each other.
@@ -49,7 +52,7 @@ std::optional<Trouble> trainer_trouble(const Folder& folder) {
   const FileFact* last = folder.find(k_last);
   if (last == nullptr) return missing(folder, k_last);
   if (auto torn = torn_file(folder)) return torn;
-  if (!nlohmann::json::accept(folder.text(*last, store::k_json_max)))
+  if (!store::is_json(folder.text(*last, store::k_json_max)))
     return Trouble{"'" + sanitize(last->path) + "' is not whole", last->path};
   if (auto none = weights_missing(folder)) return none;
   if (auto shard = shards_missing(folder)) return shard;
@@ -66,8 +69,16 @@ std::optional<Trouble> trainer_trouble(const Folder& folder) {
 }  // namespace
 
 std::vector<Unit> find_transformers(const Folder& folder) {
-  if (!is_trainers(folder)) return {};
-  return {folder_unit(folder, "transformers", trainer_trouble(folder))};
+  std::vector<Folder> steps;
+  for (const std::string& name : folder.folders())
+    if (name.starts_with(k_step) && all_digits(std::string_view(name).substr(k_step.size())))
+      steps.push_back(folder.sub(name));
+  std::vector<Unit> units;
+  const bool any_marked = std::ranges::any_of(steps, is_marked);
+  for (const Folder& step : steps)
+    if (is_marked(step) || (any_marked && may_be_marked(step)))
+      units.push_back(folder_unit(step, "transformers", trainer_trouble(step)));
+  return units;
 }
 
 }  // namespace gridctl::whole

@@ -32,7 +32,9 @@ bool tells_members_apart(std::string_view name, std::size_t begin, std::size_t e
   static constexpr std::array<std::string_view, 21> k_words{
       "rank", "shard", "part", "worker", "proc",  "process", "gpu",  "device", "mp",  "dp",   "tp",
       "pp",   "ep",    "cp",   "layer",  "block", "node",    "host", "member", "of",  "group"};
-  if (name.substr(end).starts_with("-of-")) return true;
+  static constexpr std::array<std::string_view, 6> k_times{"epoch", "step", "steps", "iter", "iteration", "global"};
+  if (name.substr(end).starts_with("-of-"))
+    return std::ranges::find(k_times, word_before(name, begin)) == k_times.end();
   return std::ranges::find(k_words, word_before(name, begin)) != k_words.end();
 }
 

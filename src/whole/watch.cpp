@@ -13,6 +13,7 @@
 namespace gridctl::whole {
 namespace {
 
+constexpr Duration k_copy_patience = std::chrono::minutes{1};  // for a copy that nothing disturbs
 
 bool matches(const std::string& glob, const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
@@ -30,7 +31,7 @@ Access WholeWatch::cached(const Access& access) {
 
 // Sorts the listing: what a layout knows, logs, temporary names, the rest. News of the rest go into the cohort.
 WholeWatch::Sight WholeWatch::see(const Listing& listing, BootTime now, Writer writer, const Access& access) {
-  Sight sight{listing, now, writer, access, {}, {}, {}, {}, {}, false};
+  Sight sight{listing, now, writer, access, {}, {}, {}, {}, {}, false, false};
   const std::vector<News> news = history_.look(listing.files, now);
   reads_.keep_only(listing.files);
   sight.units = find_units(listing.files, access);
@@ -55,11 +56,24 @@ WholeWatch::Sight WholeWatch::see(const Listing& listing, BootTime now, Writer w
     if (store::find_file(sight.unknown, one.file->path) != nullptr) of_rest.push_back(one);
   }
   if (!of_rest.empty()) rest_changed_ = true;
-  if (cohort_.changed(of_rest, now)) history_.save_ended();
+  sight.only_logs = sight.units.empty() && sight.unknown.empty() && sight.temporary.empty();
+  const bool began = cohort_.changed(of_rest, now);
+  if (began) history_.save_ended();
+  if (began || is_new_save(sight, news)) ++saves_waited_;
   return sight;
 }
 
+// A unit that was not there before, or the file that says that all is there.
+bool WholeWatch::is_new_save(const Sight& sight, const std::vector<News>& news) {
+  bool fresh = false;
+  for (const Unit& unit : sight.units) fresh = seen_units_.insert(unit.path).second || fresh;
+  return fresh || (!rules_.whole_when.empty() && std::ranges::any_of(news, [&](const News& one) {
+                     return matches(rules_.whole_when, one.file->path);
+                   }));
+}
+
 void WholeWatch::note_time(const Sight& sight) {
+  if (looked_ && sight.moved && waiting_since_) longest_rest_ = std::max(longest_rest_, sight.now - changed_at_);
   if (!looked_ || sight.moved) changed_at_ = sight.now;
   looked_ = true;
   const bool differs = !sight.listing.files.empty() && !(last_taken_ && last_taken_->files == sight.listing.files);
@@ -73,17 +87,34 @@ Verdict WholeWatch::look(const Listing& listing, BootTime now, Writer writer, co
   note_time(sight);
   chosen_ = {};
   marker_used_ = marker_used_ || listing.marker.has_value();
-  if (listing.files.empty()) return {Whole::nothing_new, k_no_files, {}, {}, false, {}};
+  if (listing.files.empty()) return {Whole::nothing_new, k_no_files, {}, {}, false, false, {}};
   if (all_taken_ && last_taken_->files == listing.files)
-    return {Whole::nothing_new, "unchanged since the last snapshot", {}, {}, false, {}};
+    return {Whole::nothing_new, "unchanged since the last snapshot", {}, {}, false, false, {}};
+  if (auto logs = judge_logs(sight)) return *std::move(logs);
+  Verdict verdict = judge(sight);
+  note_wait(sight, verdict);
+  if (verdict.is_whole()) {
+    // It is whole whenever it is looked at, and never while it is copied.
+    if (overdue_since_ && now - *overdue_since_ >= k_copy_patience) verdict.as_left = verdict.provisional = true;
+    return verdict;
+  }
+  if (auto overdue = take_overdue(sight, verdict)) return *std::move(overdue);
+  return verdict;
+}
+
+Verdict WholeWatch::judge(const Sight& sight) {
   if (auto told = judge_by_word(sight)) return *std::move(told);
-  return compose(sight, judge_rest(sight));
+  Verdict verdict = compose(sight, judge_rest(sight));
+  if (!sight.listing.unreadable.empty()) verdict.provisional = true;
+  return verdict;
 }
 
 void WholeWatch::taken(const Listing& listing) {
   last_taken_ = listing;
   all_taken_ = chosen_.all;
   writing_since_.reset();
+  stop_waiting();
+  taken_any_ = true;
   std::erase_if(taken_units_, [&](const auto& one) { return !chosen_.kept.contains(one.first); });
   for (auto& [path, facts] : chosen_.units) taken_units_[path] = std::move(facts);
   if (chosen_.rest) {
@@ -121,7 +152,7 @@ void WholeWatch::restored(const Listing& listing, BootTime now, const Access& ac
 
 Verdict WholeWatch::refuse(const Sight& sight, std::string why, std::string blame) const {
   const Whole whole = sight.writer == Writer::running ? Whole::not_yet : Whole::never;
-  return {whole, std::move(why), std::move(blame), {}, false, {}};
+  return {whole, std::move(why), std::move(blame), {}, false, false, {}};
 }
 
 std::optional<Verdict> WholeWatch::judge_by_word(const Sight& sight) {
@@ -139,7 +170,7 @@ std::optional<Verdict> WholeWatch::judge_by_word(const Sight& sight) {
     if (inspection.state == store::FileState::torn)
       return refuse(sight, quoted_path(file.path) + " is not whole: " + inspection.why, file.path);
   }
-  Verdict verdict{Whole::commit_marker, ".commit", {}, std::string(store::k_how_marker), false, {}};
+  Verdict verdict{Whole::commit_marker, ".commit", {}, std::string(store::k_how_marker), false, false, {}};
   if (!marker_used_) verdict.why = verdict.how = "whole-when";
   verdict.selection.growing = sight.logs;
   if (!marker_used_) verdict.selection.left_out = sight.temporary;

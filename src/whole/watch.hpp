@@ -34,6 +34,8 @@ struct WholeRules {
   Duration part_quiet = std::chrono::seconds{60};       // the same, when what is there is called a part
   Duration unknown_quiet = std::chrono::seconds{5};     // for files of unknown format of which it is known
   Duration known_quiet = std::chrono::seconds{1};       // for a file that holds a whole state, the first time
+  // A file or unit that is not whole, unchanged for so long, is not being written: nobody will ever make it whole.
+  Duration given_up = std::chrono::seconds{60};
   Duration temporary_stale = std::chrono::minutes{10};  // a temporary name unchanged for so long is just a name
   // What is here is one host's part of what a gang saves. What is not here may lie on another host: it is taken without
   // that once nothing of it has changed for `gang_quiet`, and whoever has all parts judges the whole.
@@ -54,6 +56,7 @@ enum class Whole : std::uint8_t {
   learned,        // the same files have changed as in the saves before
   quiet,          // nothing changed for long enough
   exit,           // the program ended by itself
+  overdue,        // nobody could tell for too long
 };
 
 inline constexpr const char* k_no_files = "no files yet";  // why of a directory without any
@@ -64,6 +67,7 @@ struct Verdict {
   std::string blame;  // when it is not whole: the file that is torn, missing, or changes too often
   std::string how;    // as in wire::HostCheckpoint::how: "transformers:checkpoint-100", "format"…; "" when not whole
   bool provisional = false;    // nobody could be sure: restored only when nothing better exists
+  bool as_left = false;        // no moment of rest was found: files may change while they are copied
   store::Selection selection;  // what of the listing is whole
   [[nodiscard]] bool is_whole() const { return whole >= Whole::commit_marker; }
 };
@@ -81,6 +85,12 @@ class WholeWatch {
   // From the first look that found the directory changed since the last snapshot until the last change: how long its
   // writer has been at it, to a second or so. Logs do not count.
   [[nodiscard]] Duration written_for() const { return changed_at_ - writing_since_.value_or(changed_at_); }
+  // How often the job is told to save.
+  void set_interval(Duration interval) { interval_ = interval; }
+  // The last snapshot has all of this.
+  [[nodiscard]] bool has_all(const Listing& listing) const { return all_taken_ && last_taken_->files == listing.files; }
+  // Something waits for longer than it should: look again soon, for any moment of rest will do.
+  [[nodiscard]] bool is_overdue() const { return overdue_since_.has_value(); }
 
  private:
   // What a look makes of the listing before anything is judged.
@@ -94,6 +104,7 @@ class WholeWatch {
     std::set<std::string> of_units;   // files of units that stand by themselves
     std::vector<FileFact> unknown;    // the rest, ascending
     bool moved = false;               // something but a log has changed since the last look
+    bool only_logs = false;           // there is nothing else
   };
   // How it stands with the files that no layout knows.
   struct Rest {
@@ -111,11 +122,20 @@ class WholeWatch {
   [[nodiscard]] std::optional<Verdict> judge_by_word(const Sight& sight);  // `.commit` or whole_when
   [[nodiscard]] std::optional<Verdict> by_marker(const Sight& sight);
   [[nodiscard]] std::optional<Verdict> by_file(const Sight& sight);
+  [[nodiscard]] std::optional<Verdict> judge_logs(const Sight& sight);
+  [[nodiscard]] bool is_new_save(const Sight& sight, const std::vector<News>& news);
+  void stop_waiting();
+  void note_wait(const Sight& sight, const Verdict& verdict);
+  [[nodiscard]] std::optional<Verdict> take_overdue(const Sight& sight, const Verdict& refused);
+  [[nodiscard]] bool ended_well(const Sight& sight, const Unit& unit) const;
+  [[nodiscard]] Verdict judge(const Sight& sight);
+  [[nodiscard]] bool is_given_up(const Sight& sight, const Unit& unit) const;
   [[nodiscard]] Verdict refuse(const Sight& sight, std::string why, std::string blame) const;
 
   [[nodiscard]] static Rest not_whole(std::string why, std::string blame);
   [[nodiscard]] Rest judge_rest(const Sight& sight);
-  [[nodiscard]] std::optional<Rest> rest_is_torn(const Sight& sight);
+  [[nodiscard]] std::optional<Rest> rest_is_torn(const Sight& sight, bool& spoiled);
+  [[nodiscard]] bool points_to_whole(const Sight& sight, const FileFact& file) const;
   [[nodiscard]] Rest rest_while_running(const Sight& sight);
   [[nodiscard]] Rest rest_after_kill(const Sight& sight);
   [[nodiscard]] Rest rest_learned(const Sight& sight, const std::vector<std::string>& changed);
@@ -130,7 +150,8 @@ class WholeWatch {
   [[nodiscard]] bool is_complete_here(const Sight& sight, const Unit& unit) const;
   [[nodiscard]] Facts facts_of(const Sight& sight, const Unit& unit) const;
   [[nodiscard]] Verdict compose(const Sight& sight, const Rest& rest);
-  [[nodiscard]] std::optional<Verdict> judge_units(const Sight& sight, store::Selection& selection,
+  [[nodiscard]] std::optional<Verdict> judge_units(const Sight& sight, const Rest& rest,
+                                                   store::Selection& selection,
                                                    std::optional<Verdict>& refused);
   void select_rest(const Sight& sight, const Rest& rest, store::Selection& selection);
   void take_before(const Sight& sight, const Facts& before, const std::vector<std::string>& now,
@@ -157,6 +178,13 @@ class WholeWatch {
   std::map<std::string, Facts> taken_units_;
   Facts taken_rest_;
   Chosen chosen_;
+
+  Duration interval_{};
+  std::optional<BootTime> waiting_since_, overdue_since_;  // for a snapshot of what lies there
+  bool taken_any_ = false;                                 // in this attempt
+  std::set<std::string> seen_units_;
+  std::size_t saves_waited_ = 0;                           // that began meanwhile
+  Duration longest_rest_{};                                // between two changes meanwhile
 };
 
 }  // namespace gridctl::whole

@@ -12,6 +12,7 @@ namespace gridctl::whole {
 namespace {
 
 constexpr int k_gaps_of_quiet = 4;               // quiet must exceed the longest gap seen within a save so many times
+constexpr std::uint64_t k_small_text_max = 1024;  // bytes of a file that names another
 constexpr std::size_t k_saves_to_trust = 3;      // then a single file's own pauses are known
 
 
@@ -27,23 +28,27 @@ WholeWatch::Rest WholeWatch::judge_rest(const Sight& sight) {
   Rest rest;
   rest.whole = true;
   if (sight.unknown.empty() || !rest_changed_) return rest;
-  if (auto torn = rest_is_torn(sight)) return *std::move(torn);
-  switch (sight.writer) {
-    case Writer::running: return rest_while_running(sight);
-    case Writer::killed: return rest_after_kill(sight);
-    case Writer::exited: break;
-  }
+  bool spoiled = false;
+  if (auto torn = rest_is_torn(sight, spoiled)) return *std::move(torn);
+  if (sight.writer == Writer::running) rest = rest_while_running(sight);
+  if (sight.writer == Writer::killed) rest = rest_after_kill(sight);
+  rest.provisional = rest.provisional || spoiled;
+  if (sight.writer != Writer::exited) return rest;
   rest.by = Whole::exit;
   rest.how = "exit";
   rest.why = "the program ended by itself";
   return rest;
 }
 
-std::optional<WholeWatch::Rest> WholeWatch::rest_is_torn(const Sight& sight) {
+std::optional<WholeWatch::Rest> WholeWatch::rest_is_torn(const Sight& sight, bool& spoiled) {
   for (const FileFact& file : sight.unknown) {
     if (is_temporary_name(file.path)) continue;
     const store::Inspection inspection = sight.access.inspect(file);
-    if (inspection.state == store::FileState::torn)
+    if (inspection.state != store::FileState::torn) continue;
+    const bool given_up = sight.writer == Writer::running &&
+                          history_.unchanged_for(file.path, sight.now) >= rules_.given_up;
+    spoiled = spoiled || given_up;
+    if (!given_up)
       return not_whole(quoted_path(file.path) + " is not whole: " + inspection.why, file.path);
   }
   for (const Unit& unit : sight.units)
@@ -53,11 +58,27 @@ std::optional<WholeWatch::Rest> WholeWatch::rest_is_torn(const Sight& sight) {
   return std::nullopt;
 }
 
+// A small text that names another file or folder which lies there, as `last_checkpoint` does: it is written at once.
+bool WholeWatch::points_to_whole(const Sight& sight, const FileFact& file) const {
+  if (file.size == 0 || file.size > k_small_text_max ||
+      (sight.writer == Writer::running && history_.unchanged_for(file.path, sight.now) < rules_.known_quiet))
+    return false;
+  const auto bytes = sight.access.read(file, 0, static_cast<std::size_t>(file.size));
+  if (!bytes) return false;
+  std::string_view text = trim(as_text(*bytes));
+  text = text.substr(text.rfind('/') + 1);
+  const std::size_t folder = file.path.rfind('/') + 1;  // 0 at the top
+  const std::string named = file.path.substr(0, folder) + std::string(text);
+  const FileFact* target = text.empty() ? nullptr : store::find_file(sight.listing.files, named);
+  return target != nullptr && target->path != file.path &&
+         sight.access.inspect(*target).state == store::FileState::whole;
+}
+
 // Of what has changed in this save: a file whose content nobody can judge.
 std::optional<std::string> WholeWatch::unsure_file(const Sight& sight, const std::vector<std::string>& changed) {
   for (const std::string& path : changed) {
     const FileFact* file = store::find_file(sight.unknown, path);
-    if (file == nullptr || history_.arrives_whole(path)) continue;
+    if (file == nullptr || history_.arrives_whole(path) || points_to_whole(sight, *file)) continue;
     if (is_temporary_name(path) || sight.access.inspect(*file).state != store::FileState::whole) return path;
   }
   return std::nullopt;
@@ -68,7 +89,7 @@ std::string WholeWatch::enough_by_themselves(const Sight& sight, const std::vect
   std::string layout;
   for (const std::string& path : changed) {
     const FileFact* file = store::find_file(sight.unknown, path);
-    if (file == nullptr || names_settings(path)) continue;
+    if (file == nullptr || names_settings(path) || points_to_whole(sight, *file)) continue;
     const std::string_view one = self_contained(top, *file);
     if (one.empty()) return {};
     if (layout.empty() || one == "format") layout = one;

@@ -30,6 +30,7 @@ inline constexpr std::size_t k_attempts_max = 1000;            // in one poll or
 inline constexpr std::size_t k_checkpoints_listed_max = 1000;  // of one attempt
 inline constexpr std::size_t k_list_max = 4096;                // any other list or map
 inline constexpr std::size_t k_how_max = 200;                  // bytes of HostCheckpoint::how
+inline constexpr std::size_t k_checkpoint_notes_max = 16;       // of one checkpoint
 inline constexpr std::size_t k_glob_max = 1024;                // bytes of whole_when
 
 // First frame each way (kind request from the controller, reply from the agent).
@@ -132,6 +133,7 @@ struct CleanRequest {
   OpId op;
   JobId job;
   Epoch epoch;
+  Duration keep_work{};  // the working directory stays for so long, whatever the specification says; 0: as that says
 };
 
 // A checkpoint whose chunks lie in the host's cache is made ready as files, for an attempt that may come; it replaces
@@ -178,6 +180,9 @@ struct HostCheckpoint {
   std::optional<std::int64_t> written_ms{};  // from the first change of its files to the last, as far as was seen
   Metrics metrics{};                         // what the job had told when it was taken
   bool provisional = false;                  // nobody could be sure that it is whole
+  bool as_left = false;                      // what lay there at the end of the attempt, whatever it is
+  bool torn = false;                         // with as_left: a file of it is torn by its own format
+  std::vector<std::string> notes{};          // what was waited for, and what was left out and why; foreign text
 };
 
 struct AttemptStatus {

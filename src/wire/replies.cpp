@@ -32,9 +32,11 @@ void fields(R& r, Of<R, StartReply>& m) {
 template <class R>
 void fields(R& r, Of<R, HostCheckpoint>& m) {
   constexpr double k_number_max = std::numeric_limits<double>::max();
-  r("age_ms", m.age_ms, 0, k_ms_max)("bytes", m.bytes)("files", m.files)("how", m.how);
-  r.unless("metrics", m.metrics, {}, k_metrics_max, -k_number_max, k_number_max)("number", m.number);
-  r.unless("provisional", m.provisional, false)("root", m.root).maybe("written_ms", m.written_ms, 0, k_ms_max);
+  r("age_ms", m.age_ms, 0, k_ms_max).unless("as_left", m.as_left, false)("bytes", m.bytes)("files", m.files)("how", m.how);
+  r.unless("metrics", m.metrics, {}, k_metrics_max, -k_number_max, k_number_max);
+  r.unless("notes", m.notes, {}, k_checkpoint_notes_max)("number", m.number);
+  r.unless("provisional", m.provisional, false)("root", m.root).unless("torn", m.torn, false);
+  r.maybe("written_ms", m.written_ms, 0, k_ms_max);
   if constexpr (R::reads) {
     if (m.how.size() > k_how_max) m.how.resize(k_how_max);
     for (const auto& [name, value] : m.metrics) r.check(is_metric_name(name), "has a bad entry in 'metrics'");

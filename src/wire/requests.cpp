@@ -38,7 +38,7 @@ void fields(R& r, Of<R, StopRequest>& m) {
 
 template <class R>
 void fields(R& r, Of<R, CleanRequest>& m) {
-  r("id", m.op)("job", m.job)("epoch", m.epoch);
+  r("id", m.op)("job", m.job)("epoch", m.epoch).unless("keep_work_ms", m.keep_work, {});
 }
 
 template <class R>

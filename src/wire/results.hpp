@@ -11,6 +11,7 @@
 #include "base/bytes.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "base/time.hpp"
 
 namespace gridctl::wire {
 
@@ -18,6 +19,8 @@ inline constexpr std::string_view k_results_feature = "results";
 inline constexpr std::string_view k_results_operation = "results";
 // The tree that the last `results` request made is read by `manifest` and `get` under this number.
 inline constexpr std::uint64_t k_results_number = 1ull << 62;
+// While the host reads, it sends an event on the request's stream so often.
+inline constexpr Duration k_results_progress_every = std::chrono::seconds{5};
 inline constexpr std::size_t k_result_patterns_max = 256;
 inline constexpr std::size_t k_result_names_max = 8;  // in a reply
 inline constexpr std::size_t k_result_notes_max = 16;

@@ -55,6 +55,7 @@ struct CheckpointPart {
   std::optional<Digest> base{};        // the checkpoint that its attempt began with
   // The member has saved nothing, and there is no tree: as it seems, or (`settled`) for sure.
   bool nothing = false, settled = false;
+  bool as_left = false;  // at the end: with one such part, those of all members are put together, whatever they are of
 };
 // The parts of one step, put together and kept in the local store.
 struct MergedParts {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What gangs ask of the store and of the way between their hosts.
+#include <algorithm>
+
 #include "control/copies/chunks.hpp"
 #include "control/copies/freight.hpp"
 #include "store/chunk_store.hpp"
@@ -75,7 +77,8 @@ Result<MergedParts> StoreFreight::merge(const std::vector<std::vector<Checkpoint
   MergedParts out;
   TRY_ASSIGN(store::ChunkStore store, open_chunks(paths_));
   TRY_ASSIGN(const Parts parts, load(store, members));
-  const auto chosen = store::newest_common(parts.members);
+  const bool as_left = std::ranges::any_of(members, [](const std::vector<CheckpointPart>& one) { return one.front().as_left; });
+  const auto chosen = as_left ? std::optional(std::vector<std::size_t>(members.size(), 0)) : store::newest_common(parts.members);
   if (!chosen) {
     out.missing = "no step has been saved by all members yet";
     return out;
@@ -90,7 +93,8 @@ Result<MergedParts> StoreFreight::merge(const std::vector<std::vector<Checkpoint
              store::merge_members(
                  views, [&](const store::MemberTree&, const store::Entry& entry) { return read_file(store, entry); },
                  base ? &*base : nullptr));
-  if (merged.is_whole()) out.missing = why_wait(members, views);
+  if (as_left) out.missing.clear();
+  else if (merged.is_whole()) out.missing = why_wait(members, views);
   else out.missing = merged.why();
   if (!out.missing.empty()) return out;
   const Bytes manifest = store::to_manifest(merged.tree);

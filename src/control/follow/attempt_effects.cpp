@@ -13,6 +13,7 @@
 namespace gridctl::control {
 
 namespace {
+constexpr int k_give_up_results = 1000;        // failures: more than are ever tried
 constexpr std::size_t k_last_lines = 20;  // of a failed job's output, into its history
 constexpr std::size_t k_judged_lines = 200;  // of which the last words are looked for
 }
@@ -20,6 +21,13 @@ constexpr std::size_t k_judged_lines = 200;  // of which the last words are look
 void Attempts::carry_out(TrackedJob& job) {
   if (job.unsure) return;
   const JobId id = job.id();
+  // Whoever cancels a job that has ended does not want to wait for its outputs: they stay on the host.
+  if (Doing& mine = work(id); mine.collecting != nullptr && mine.results_failures != nullptr && !mine.cancel_before &&
+                              job.state().cancel && job.in<job::Collecting>() != nullptr) {
+    *mine.results_failures = k_give_up_results;
+    mine.collecting->cancel();
+    mine.cancel_before = true;
+  }
   for (const job::Effect& effect : job::pending(job.state())) {
     if (is_under_way(id, job::effect_name(effect))) continue;
     std::visit([&](const auto& one) { carry_out(job, one); }, effect);
@@ -191,10 +199,20 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
   Doing& mine = work(job.id());
   const Which which{effect.epoch.value, effect.rank};
   const bool patient = mine.collect_tries[which]++ < k_collect_tries;
-  const ResultsWanted results = results_wanted(job, effect.rank);
+  ResultsWanted results = results_wanted(job, effect.rank);
+  if (results.tree && !results.nothing) {
+    if (mine.results_failures == nullptr) {
+      mine.results_failures = std::make_shared<std::atomic<int>>(0);
+      mine.cancel_before = job.state().cancel.has_value();
+    }
+    results.failures = mine.results_failures;
+  }
+  MemberWork within = *with;
+  within.host = with_budget(std::move(within.host), world_.clock);
+  mine.collecting = within.host.budget;
   in_background(
       job.id(), name, {os::Lane::Kind::bulk, effect.host.value},
-      [with = *with, known = newest_part(job.id(), which), head = head_root(job), patient, results] {
+      [with = std::move(within), known = newest_part(job.id(), which), head = head_root(job), patient, results] {
         return collect(with, known, head, patient, results);
       },
       [this, name, which, effect, results, gang = job.state().attempt()->is_gang()](TrackedJob& its,
@@ -205,7 +223,7 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
           report(result.error(), "while collecting from " + effect.host.value);
           return try_later(id, name, k_launch_retry);
         }
-        const auto collected = [this, name, effect, problem = result->problem, results,
+        const auto collected = [this, name, effect, problem = result->problem, left = result->results_left, results,
                                 gathered = result->results](TrackedJob& one) {
           if (gathered) {
             const auto kept = keep_results(world_.records, one.id(), effect.epoch, effect.host, results, *gathered, true,
@@ -215,24 +233,33 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
               return try_later(one.id(), name, k_launch_retry);
             }
           }
+          if (left) {
+            const auto noted = note_left_there(world_.records, one.id(), effect.epoch, effect.host, world_.clock.wall());
+            if (!noted) report(noted.error(), "while recording the outputs");
+          }
+          work(one.id()).results_failures.reset();
           Said said = note_last_output(one, effect.rank);
           book_.apply(one.id(), job::Collected{effect.epoch, problem, effect.rank, std::move(said.gist),
-                                               std::move(said.words), said.makes_directory});
+                                               std::move(said.words), said.makes_directory, left});
         };
         if (gang) {
-          if (result->checkpoint) keep_part(its, which, *result->checkpoint);
+          for (const Pulled& pulled : result->checkpoints) keep_part(its, which, pulled);
           work(id).gathered.insert(which);
           work(id).under_way.insert(name);
           return merge_parts(its, [this, name, collected](TrackedJob& one, bool safe) {
+            if (safe)
+              return commit_left(one, [this, name, collected](TrackedJob& same) {
+                work(same.id()).under_way.erase(name);
+                collected(same);
+              });
             work(one.id()).under_way.erase(name);
-            if (!safe) return try_later(one.id(), name, k_launch_retry);
-            collected(one);
+            try_later(one.id(), name, k_launch_retry);
           });
         }
-        if (result->checkpoint) {
-          commit(its, which, effect.attempt, *result->checkpoint);
+        for (const Pulled& pulled : result->checkpoints) {
+          commit(its, which, effect.attempt, pulled);
           // The job must not end without it, for then it is removed at the host.
-          if (work(id).saved[which] < result->checkpoint->from.number) return try_later(id, name, k_launch_retry);
+          if (work(id).saved[which] < pulled.from.number) return try_later(id, name, k_launch_retry);
         }
         collected(its);
       });
@@ -258,16 +285,18 @@ void Attempts::carry_out(TrackedJob& job, const job::CleanUp& effect) {
           report(result.error(), "while cleaning up on " + end.host.value);
           return try_later(id, name, k_settle_retry);
         }
-        if (!result->checkpoint) return book_.apply(id, job::CleanedUp{end.host, end.epoch});
+        if (result->checkpoints.empty()) return book_.apply(id, job::CleanedUp{end.host, end.epoch});
         if (mine.spec().num_nodes > 1) {  // one member's part is no checkpoint
           book_.note(id, {"checkpoint_incomplete",
                           "the part of a checkpoint on " + end.host.value + " is not kept: those of the other members are gone",
                           end.epoch, end.host});
-          work(id).saved[which] = result->checkpoint->from.number;
+          work(id).saved[which] = result->checkpoints.back().from.number;
           return try_later(id, name, Duration{});
         }
-        commit(mine, which, end.attempt, *result->checkpoint);
-        if (work(id).saved[which] < result->checkpoint->from.number) try_later(id, name, k_settle_retry);
+        for (const Pulled& pulled : result->checkpoints) {
+          commit(mine, which, end.attempt, pulled);
+          if (work(id).saved[which] < pulled.from.number) return try_later(id, name, k_settle_retry);
+        }
       });
 }
 

@@ -11,6 +11,10 @@ ResultsWanted Attempts::results_wanted(const TrackedJob& job, int rank) {
   if (!before) report(before.error(), "while reading what a job has left");
   ResultsWanted wanted = wanted_at_end(job.spec().outputs, collecting != nullptr && collecting->end.success(),
                                        before ? *before : std::nullopt);
+  // Without checkpoints, that folder is one like any other.
+  if (job.spec().checkpoint.interval == job::CheckpointPolicy::Interval::off && !wanted.patterns.empty() &&
+      !job.spec().checkpoint.path.empty())
+    wanted.patterns.push_back(job.spec().checkpoint.path);
   wanted.nothing = wanted.nothing || rank != 0;
   return wanted;
 }
@@ -33,7 +37,8 @@ void Attempts::sync_results(const FleetHost& host, TrackedJob& job, int rank, co
   const ResultsWanted wanted{sync.patterns, true, *before ? (*before)->root : std::nullopt, false};
   in_background(
       job.id(), "outputs/" + std::to_string(status.epoch.value), {os::Lane::Kind::bulk, host.provider.name.value},
-      [world = world_, reach = *reach, id = job.id(), epoch = status.epoch, wanted]() -> Result<GatheredResults> {
+      [world = world_, reach = with_budget(*reach, world_.clock), id = job.id(), epoch = status.epoch,
+       wanted]() -> Result<GatheredResults> {
         TRY_ASSIGN(const transfer::BulkLink bulk, world.freight.reach(reach, k_reach_patience));
         TRY_ASSIGN(GatheredResults gathered,
                    gather_results(world.freight, reach, *bulk.link, world.clock, id, epoch, wanted));

@@ -15,6 +15,7 @@ namespace {
 
 constexpr Duration k_limits_period = std::chrono::seconds{5};  // what is left to jobs is told anew
 constexpr int k_doublings_max = 10;
+constexpr std::size_t k_notes_told_max = 200;  // of one job: a host may say a new one each time
 constexpr std::size_t k_reason_max = 2000;  // bytes of what a host says of a job in one line
 constexpr const char* k_liveness_words[] = {"answering", "suspect", "unreachable", "lost"};
 
@@ -311,6 +312,8 @@ bool Attempts::commit_whole(TrackedJob& job, Epoch epoch, AttemptNumber attempt,
   row.host_number = pulled.from.number;
   row.how = sanitize(world_.folders.masked(job.id(), pulled.from.how));
   row.provisional = pulled.from.provisional;
+  row.as_left = pulled.from.as_left;
+  row.torn = pulled.from.torn;
   for (const auto& [name, value] : pulled.from.metrics) row.metrics[world_.folders.masked(job.id(), name)] = value;
   if (pulled.from.written_ms) row.stall = std::chrono::milliseconds{*pulled.from.written_ms};
   row.upload = std::chrono::milliseconds{pulled.from.age_ms} + pulled.took;
@@ -321,9 +324,19 @@ bool Attempts::commit_whole(TrackedJob& job, Epoch epoch, AttemptNumber attempt,
   }
   // Also what an earlier try has committed without our being told.
   if (!(committed->step.state == job.state())) book_.adopt(job, committed->step.state);
+  note_left_out(job, epoch, pulled);
   prune(job);
   pacer_.retune(job);
   return true;
+}
+
+// Tells once what was waited for, and what a checkpoint lacks.
+void Attempts::note_left_out(const TrackedJob& job, Epoch epoch, const Pulled& pulled) {
+  std::set<std::string>& told = work(job.id()).notes_told;
+  std::vector<std::string> fresh;
+  for (const std::string& note : pulled.from.notes)
+    if (told.size() < k_notes_told_max && told.insert(note).second) fresh.push_back(sanitize(note.substr(0, k_reason_max)));
+  if (!fresh.empty()) book_.note(job.id(), {"checkpoint_notes", join(fresh, "; "), epoch, {}});
 }
 
 void Attempts::prune(const TrackedJob& job) {

@@ -69,6 +69,7 @@ class Attempts : public JobListener, public FleetListener {
     std::map<Which, std::uint64_t> listed;        // newest host number that the host has told of
     std::map<Which, int> collect_tries;           // how often its last files were asked for
     std::map<Which, std::deque<KeptPart>> parts;  // of a gang's checkpoints, oldest first
+    std::map<Which, KeptPart> left;               // what its members left at the end
     std::set<Which> gathered;                     // members of a gang from which nothing more comes
     std::string missing_told;                     // why its newest parts are no checkpoint yet
     std::map<std::uint64_t, int> merges_failed;   // by epoch
@@ -77,6 +78,11 @@ class Attempts : public JobListener, public FleetListener {
     std::map<Which, int> pulls_failed;            // since one went well
     std::map<Which, std::uint64_t> log_asked;     // where its output was last asked for
     std::map<Which, std::string> no_checkpoint;   // why none can be taken, as was told last
+    // They belong to the collection that is under way, and to its tries to fetch outputs.
+    std::shared_ptr<WorkBudget> collecting;
+    std::shared_ptr<std::atomic<int>> results_failures;
+    bool cancel_before = false;                   // the attempt ended by it, or after it
+    std::set<std::string> notes_told;             // of its checkpoints
     BootTime results_synced{};                    // when its outputs were last fetched while it runs
   };
 
@@ -125,10 +131,13 @@ class Attempts : public JobListener, public FleetListener {
   void fetch_log(const FleetHost& host, const TrackedJob& job, int rank, const wire::AttemptStatus& status);
   void pull_newest(const FleetHost& host, TrackedJob& job, int rank, const wire::AttemptStatus& status);
   void commit(TrackedJob& job, Which which, AttemptNumber attempt, const Pulled& pulled);
+  void note_left_out(const TrackedJob& job, Epoch epoch, const Pulled& pulled);
   [[nodiscard]] bool commit_whole(TrackedJob& job, Epoch epoch, AttemptNumber attempt, const Pulled& pulled);
   void prune(const TrackedJob& job);
   [[nodiscard]] std::optional<Digest> head_root(const TrackedJob& job);
   // gang_checkpoint.cpp, gang_connect.cpp
+  [[nodiscard]] std::optional<CheckpointPart> part_of(const TrackedJob& job, Which which, const Pulled& pulled);
+  void commit_left(TrackedJob& job, std::function<void(TrackedJob&)> then);
   void keep_part(TrackedJob& job, Which which, const Pulled& pulled);
   [[nodiscard]] std::uint64_t newest_part(const JobId& id, Which which);
   // Members without a part of their own that are known to have saved none; the others' parts need not wait for them.

@@ -20,9 +20,23 @@ constexpr Duration k_merge_retry = std::chrono::seconds{2};
 }  // namespace
 
 void Attempts::keep_part(TrackedJob& job, Which which, const Pulled& pulled) {
+  std::optional<CheckpointPart> part = part_of(job, which, pulled);
+  if (!part) return;
+  if (pulled.from.as_left) {
+    part->as_left = true;
+    work(job.id()).left.insert_or_assign(which, KeptPart{*std::move(part), pulled});
+    return;
+  }
+  std::deque<KeptPart>& kept = work(job.id()).parts[which];
+  kept.push_back({*std::move(part), pulled});
+  while (kept.size() > k_parts_kept) kept.pop_front();
+}
+
+// nullopt: of an epoch that is over, never one alone.
+std::optional<CheckpointPart> Attempts::part_of(const TrackedJob& job, Which which, const Pulled& pulled) {
   const job::Attempt* attempt = job.state().attempt();
   const job::Member* member = attempt == nullptr ? nullptr : attempt->member(which.second);
-  if (member == nullptr || attempt->epoch.value != which.first) return;  // of an epoch that is over: never one alone
+  if (member == nullptr || attempt->epoch.value != which.first) return std::nullopt;
   CheckpointPart part;
   part.member = member->host.value;
   for (const job::Member& one : attempt->members) {
@@ -38,9 +52,7 @@ void Attempts::keep_part(TrackedJob& job, Which which, const Pulled& pulled) {
   part.saved_at = world_.clock.boot() - pulled.took - std::chrono::milliseconds{pulled.from.age_ms};
   if (const auto step = pulled.from.metrics.find("step"); step != pulled.from.metrics.end())
     part.step = static_cast<std::int64_t>(step->second);
-  std::deque<KeptPart>& kept = work(job.id()).parts[which];
-  kept.push_back({std::move(part), pulled});
-  while (kept.size() > k_parts_kept) kept.pop_front();
+  return part;
 }
 
 std::uint64_t Attempts::newest_part(const JobId& id, Which which) {

@@ -69,6 +69,17 @@ Reading read_status(const job::State& state, const HostName& host, bool fenced, 
   return out;
 }
 
+std::vector<wire::HostCheckpoint> last_beyond(const wire::AttemptStatus& status, std::uint64_t known) {
+  std::vector<wire::HostCheckpoint> last;
+  for (const bool as_left : {false, true}) {
+    const wire::HostCheckpoint* best = nullptr;
+    for (const wire::HostCheckpoint& c : status.checkpoints)
+      if (c.as_left == as_left && c.number > known && (best == nullptr || c.number > best->number)) best = &c;
+    if (best != nullptr) last.push_back(*best);
+  }
+  return last;
+}
+
 const wire::HostCheckpoint* newest_beyond(const wire::AttemptStatus& status, std::uint64_t known) {
   const wire::HostCheckpoint* best = nullptr;
   for (const wire::HostCheckpoint& c : status.checkpoints)

@@ -24,6 +24,8 @@ struct Reading {
 [[nodiscard]] Reading read_status(const job::State& state, const HostName& host, bool fenced,
                                   const wire::AttemptStatus& status);
 // The newest that the host lists beyond number `known`; nullptr when there is none.
+// Returns what to fetch at an attempt's end: the newest beyond number `known` of what was whole, then what was left.
+[[nodiscard]] std::vector<wire::HostCheckpoint> last_beyond(const wire::AttemptStatus& status, std::uint64_t known);
 [[nodiscard]] const wire::HostCheckpoint* newest_beyond(const wire::AttemptStatus& status, std::uint64_t known);
 
 // The loss of that member of the current attempt, when the silence of its host says so.

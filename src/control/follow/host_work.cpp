@@ -16,6 +16,7 @@ namespace {
 
 using transfer::BulkLink;
 
+constexpr int k_results_tries = 3;                              // of an attempt's outputs, by a host that answers
 constexpr Duration k_stop_patience = std::chrono::seconds{90};  // beyond the grace, until a stop is complete
 constexpr Duration k_stop_look = std::chrono::milliseconds{200};
 constexpr std::uint64_t k_standby_rate = 20'000'000;  // bytes a second: a host that writes slower is no standby
@@ -193,10 +194,10 @@ Result<Gathered> collect(const MemberWork& work, std::uint64_t known, const std:
     if (is_worth_retrying(read.error().code, patient)) return read.error();
     out.problem = "the end of the output is missing: " + read.error().one_line();
   }
-  if (const wire::HostCheckpoint* checkpoint = newest_beyond(status, known)) {
-    Result<Pulled> pulled = work.world.freight.pull(work.host, work.job, work.epoch, *checkpoint, head);
+  for (const wire::HostCheckpoint& checkpoint : last_beyond(status, known)) {
+    Result<Pulled> pulled = work.world.freight.pull(work.host, work.job, work.epoch, checkpoint, head);
     if (pulled) {
-      out.checkpoint = std::move(*pulled);
+      out.checkpoints.push_back(std::move(*pulled));
     } else if (is_worth_retrying(pulled.error().code, patient)) {
       return pulled.error();
     } else {
@@ -205,10 +206,19 @@ Result<Gathered> collect(const MemberWork& work, std::uint64_t known, const std:
   }
   Result<GatheredResults> gathered =
       gather_results(work.world.freight, work.host, link, work.world.clock, work.job, work.epoch, results);
-  if (gathered) mask_names(work.world.folders, work.job, gathered->reply), out.results = std::move(*gathered);
-  else if (is_worth_retrying(gathered.error().code, patient)) return gathered.error();
-  else if (gathered.error().code != Code::unsupported && gathered.error().code != Code::not_found)
-    out.problem = "the outputs could not be fetched: " + gathered.error().one_line();
+  if (gathered) {
+    mask_names(work.world.folders, work.job, gathered->reply);
+    out.results = std::move(*gathered);
+    return out;
+  }
+  // One that takes for ever is tried again only so often; a host that is silent is given up elsewhere.
+  const bool enough = results.failures != nullptr && gathered.error().code != Code::host_unreachable &&
+                      ++*results.failures >= k_results_tries;
+  if (!enough && is_worth_retrying(gathered.error().code, patient)) return gathered.error();
+  if (gathered.error().code == Code::unsupported || gathered.error().code == Code::not_found) return out;
+  out.results_left = true;
+  out.problem = "the outputs could not be fetched: " + gathered.error().one_line() + "; " + work.host.provider.name.value +
+                " keeps them for " + format_duration(k_keep_work) + ": gridctl job pull " + work.job.value;
   return out;
 }
 
@@ -226,7 +236,7 @@ Result<Gathered> clean_up(const MemberWork& work, const job::PendingCleanup& end
     if (std::holds_alternative<CleanUpTalk::CleanedUp>(next)) return out;
     if (std::holds_alternative<CleanUpTalk::Fetch>(next)) {
       TRY_ASSIGN(out, collect(work, known, head, false, nothing));
-      if (out.checkpoint) return out;
+      if (!out.checkpoints.empty()) return out;
       next = talk.fetched();
     } else if (std::holds_alternative<CleanUpTalk::Pause>(next)) {
       if (work.world.clock.boot() > patience)

@@ -57,7 +57,8 @@ struct LaunchOrder {
 // error, to be tried again (a broken link, a full disk of ours, and with `patient` an I/O error); what will not is
 // told.
 struct Gathered {
-  std::optional<Pulled> checkpoint;
+  bool results_left = false;        // on the host: they could not be fetched
+  std::vector<Pulled> checkpoints;  // in the order in which they are to be committed
   std::string problem;  // empty: everything was fetched
   std::optional<GatheredResults> results{};
 };

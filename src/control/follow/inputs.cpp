@@ -8,12 +8,15 @@
 
 #include "base/text.hpp"
 #include "os/entries.hpp"
+#include "os/process.hpp"
 #include "store/file_workers.hpp"
 #include "store/scan.hpp"
 
 namespace gridctl::control {
 
 namespace {
+
+constexpr std::size_t k_ignored_told = 20;
 
 Result<registry::Input> keep(store::ChunkStore& store, const store::Tree& tree, std::string role, std::string target) {
   const Bytes manifest = store::to_manifest(tree);
@@ -49,6 +52,22 @@ Result<store::Scan> directory(store::ChunkStore& store, const os::Path& path, bo
 
 }  // namespace
 
+namespace {
+
+// Git keeps these although .gitignore names them: their author expects them to be sent.
+std::vector<std::string> tracked_and_ignored(const os::Path& directory) {
+  if (!os::exists(directory / ".git")) return {};
+  const auto listed = os::run({"git", "-C", directory.native(), "-c", "core.fsmonitor=false", "ls-files", "-z", "-c", "-i",
+                               "--exclude-standard"});
+  std::vector<std::string> notes;
+  if (!listed || !listed->status.success()) return notes;
+  for (const std::string& path : split(listed->out, '\0'))
+    if (!path.empty() && notes.size() < k_ignored_told) notes.push_back(path + ": .gitignore names it, though git keeps it");
+  return notes;
+}
+
+}  // namespace
+
 bool is_like_a_key(std::string_view path) {
   const std::string name = lower(path.substr(path.rfind('/') + 1));
   for (const std::string_view whole : {".env", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials", "credentials.json",
@@ -70,6 +89,7 @@ Result<ImportedInputs> import_inputs(const job::Spec& spec, store::ChunkStore& s
     TRY_ASSIGN(registry::Input input, keep(store, scan.tree, std::move(role), std::move(target)));
     out.inputs.push_back(std::move(input));
     std::move(scan.notes.begin(), scan.notes.end(), std::back_inserter(out.notes));
+    if (ignore) std::ranges::move(tracked_and_ignored(path), std::back_inserter(out.notes));
     return {};
   };
   const auto add_file = [&](const os::Path& path, const std::string& name, std::string role,
@@ -110,6 +130,7 @@ Result<InputListing> list_one(const os::Path& path, bool ignore_files) {
     options.ignore_files = ignore_files;
     TRY_ASSIGN(const std::vector<store::Seen> seen,
                store::walk(opened.get(), options, out.notes).context("while listing " + path.string()));
+    if (ignore_files) std::ranges::move(tracked_and_ignored(path), std::back_inserter(out.notes));
     for (const store::Seen& one : seen)
       if (one.status.kind == os::FileKind::regular) add(one.path, one.status.size);
   } else {

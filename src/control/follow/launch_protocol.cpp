@@ -170,7 +170,8 @@ Request CleanUpTalk::repeat() {
 
 Request CleanUpTalk::fetched() {
   asked_ = Asked::clean;
-  return wire::CleanRequest{operation(job_, end_.epoch, "clean"), job_, end_.epoch};
+  return wire::CleanRequest{operation(job_, end_.epoch, "clean"), job_, end_.epoch,
+                            end_.keep_work ? k_keep_work : Duration{}};
 }
 
 CleanUpTalk::Next CleanUpTalk::next(const Result<Answer>& answer) {

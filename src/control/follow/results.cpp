@@ -5,11 +5,14 @@
 
 #include "base/text.hpp"
 #include "control/reach/request.hpp"
+#include "control/reach/work_budget.hpp"
 
 namespace gridctl::control {
 
 namespace {
 constexpr Duration k_select = std::chrono::minutes{10};  // until the host has read and hashed what is wanted
+constexpr Duration k_quiet_work = std::chrono::minutes{5};  // of all connections together, without a byte
+constexpr std::size_t k_note_shown_max = 300;  // bytes
 constexpr std::size_t k_names_shown = 3, k_name_shown_max = 80;
 constexpr std::uint32_t k_results_stream = 500;  // no other question of a collection has it
 }  // namespace
@@ -22,7 +25,10 @@ Result<GatheredResults> gather_results(Freight& freight, const HostReach& host, 
   TRY_ASSIGN(const std::string text,
              ask(link, k_results_stream,
                  wire::encode(wire::ResultsRequest{job, epoch, wanted.patterns, wanted.tree}),
-                 clock.boot() + k_select));
+                 clock.boot() + k_select, [&] {
+                   if (host.budget != nullptr) host.budget->allow(2 * wire::k_results_progress_every);
+                   return clock.boot() + k_select;
+                 }));
   TRY_ASSIGN(gathered.reply, wire::parse_results_reply(text));
   if (!wanted.tree || !gathered.reply.root) return gathered;
   TRY_ASSIGN(const Brought brought, freight.bring(host, job, epoch, *gathered.reply.root, wanted.before));
@@ -35,6 +41,23 @@ Result<GatheredResults> gather_results(Freight& freight, const HostReach& host, 
 void mask_names(JobFolders& folders, const JobId& job, wire::ResultsReply& reply) {
   for (std::vector<std::string>* words : {&reply.names, &reply.notes})
     for (std::string& one : *words) one = folders.masked(job, std::move(one));
+}
+
+HostReach with_budget(HostReach host, const os::Clock& clock) {
+  WorkBudget::Limits limits;
+  limits.free = k_quiet_work;
+  host.budget = std::make_shared<WorkBudget>(clock, limits);
+  return host;
+}
+
+Result<void> note_left_there(registry::JobRecords& records, const JobId& job, Epoch epoch, const HostName& host,
+                             WallTime now) {
+  TRY_ASSIGN(const std::optional<registry::Results> before, records.results(job));
+  registry::Results results = before.value_or(registry::Results{});
+  results.job = job;
+  const auto kept_ms = std::chrono::duration_cast<std::chrono::milliseconds>(k_keep_work).count();
+  results.left = registry::Results::Left{host, epoch, 0, 0, WallTime{now.ms + kept_ms}};
+  return records.save_results(results);
 }
 
 ResultsWanted wanted_at_end(const std::vector<job::Output>& outputs, bool success,
@@ -57,8 +80,16 @@ std::string files_in_words(std::uint64_t files, std::uint64_t bytes, const std::
 Result<void> keep_results(registry::JobRecords& records, const JobId& job, Epoch epoch, const HostName& host,
                           const ResultsWanted& wanted, const GatheredResults& gathered, bool at_end, WallTime now) {
   const wire::ResultsReply& reply = gathered.reply;
-  if (reply.files == 0) return {};
   TRY_ASSIGN(const std::optional<registry::Results> before, records.results(job));
+  if (at_end && !reply.notes.empty()) {
+    std::vector<std::string> left_out;
+    for (const std::string& note : reply.notes) left_out.push_back(sanitize(note.substr(0, k_note_shown_max)));
+    TRY(records.note(job, now, {"outputs_left_out", "left out: " + join(left_out, "; "), epoch, host}));
+  }
+  if (reply.files == 0) {
+    if (before || wanted.nothing || !at_end) return {};
+    return records.save_results({job, {}, 0, 0, now, {}});  // looked for, and not there
+  }
   registry::Results results = before.value_or(registry::Results{});
   results.job = job;
   const std::string pull = "gridctl job pull " + job.value;

@@ -3,6 +3,8 @@
 // it is and where it lies. Blocking: for threads of a pool and for commands.
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,12 +27,15 @@ struct ResultsWanted {
   bool tree = false;                  // bring it here; else only count it
   std::optional<Digest> before;       // what attempts before have brought: it stays, unless there is something newer
   bool nothing = false;               // the job wants nothing at such an end
+  std::shared_ptr<std::atomic<int>> failures{};  // of tries at an attempt's end that reached the host; may be null
 };
 struct GatheredResults {
   wire::ResultsReply reply;           // of the host
   std::optional<Digest> root;         // of all that is here now; none when there is nothing
   std::uint64_t files = 0, bytes = 0;  // of it
 };
+// Returns the host with a budget of its own for all connections of one piece of work.
+[[nodiscard]] HostReach with_budget(HostReach host, const os::Clock& clock);
 // Asks over `link`, and fetches over connections of its own. unsupported when the host's agent is too old.
 [[nodiscard]] Result<GatheredResults> gather_results(Freight& freight, const HostReach& host, wire::Link& link,
                                                      const os::Clock& clock, const JobId& job, Epoch epoch,
@@ -42,6 +47,9 @@ void mask_names(JobFolders& folders, const JobId& job, wire::ResultsReply& reply
 // What is wanted of an attempt that has ended.
 [[nodiscard]] ResultsWanted wanted_at_end(const std::vector<job::Output>& outputs, bool success,
                                           const std::optional<registry::Results>& before);
+// The outputs could not be fetched, and stay on their host for a while: for `job pull`.
+[[nodiscard]] Result<void> note_left_there(registry::JobRecords& records, const JobId& job, Epoch epoch,
+                                           const HostName& host, WallTime now);
 // Writes it down, and tells it in the job's history. `at_end`: of an attempt that has ended.
 [[nodiscard]] Result<void> keep_results(registry::JobRecords& records, const JobId& job, Epoch epoch,
                                         const HostName& host, const ResultsWanted& wanted,

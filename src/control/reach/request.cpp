@@ -7,10 +7,12 @@
 
 namespace gridctl::control {
 
-Result<std::string> ask(wire::Link& link, std::uint32_t stream, std::string payload, BootTime deadline) {
+Result<std::string> ask(wire::Link& link, std::uint32_t stream, std::string payload, BootTime deadline,
+                        const std::function<BootTime()>& on_event) {
   TRY(link.send({wire::FrameKind::request, stream, std::move(payload)}, deadline));
   for (;;) {
     TRY_ASSIGN(wire::Frame frame, link.receive(deadline));
+    if (frame.kind == wire::FrameKind::event && frame.stream == stream && on_event) deadline = on_event();
     if (frame.kind == wire::FrameKind::event) continue;
     if (frame.kind == wire::FrameKind::reply && frame.stream == k_health_stream && stream != k_health_stream) continue;
     if (frame.kind != wire::FrameKind::reply || frame.stream != stream)

@@ -2,6 +2,7 @@
 // One request of a worker's and its one reply, on a connection that nobody else uses.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "base/result.hpp"
@@ -13,7 +14,9 @@ namespace gridctl::control {
 // The look at a host's health may be given up, and the connection used on: of its stream alone a reply may come late.
 inline constexpr std::uint32_t k_health_stream = 900;
 
-// The reply's payload; an error that the agent sent is returned as that error. Events and a late look are passed over.
-[[nodiscard]] Result<std::string> ask(wire::Link& link, std::uint32_t stream, std::string payload, BootTime deadline);
+// The reply's payload; an error that the agent sent is returned as that error. Events and a late look are
+// passed over; an event on this stream tells that the host is at work: `on_event` gives the new deadline.
+[[nodiscard]] Result<std::string> ask(wire::Link& link, std::uint32_t stream, std::string payload, BootTime deadline,
+                                      const std::function<BootTime()>& on_event = {});
 
 }  // namespace gridctl::control

@@ -10,6 +10,7 @@
 namespace gridctl::control {
 
 BootTime WorkBudget::until() const {
+  if (cancelled_) return began_;
   const std::uint64_t seconds_max = static_cast<std::uint64_t>(limits_.total / std::chrono::seconds{1});
   const std::uint64_t earned = std::min(bytes_ / limits_.bytes_per_second, seconds_max);
   const Duration allowed = limits_.free + Duration{allowed_ns_} + std::chrono::seconds{earned};
@@ -17,7 +18,7 @@ BootTime WorkBudget::until() const {
 }
 
 Error WorkBudget::over() const {
-  Error error = make_error(Code::timed_out, "the host moves too little: " + format_size(bytes_) + " in " +
+  Error error = cancelled_ ? make_error(Code::timed_out, "it was cancelled") : make_error(Code::timed_out, "the host moves too little: " + format_size(bytes_) + " in " +
                                                 format_duration(clock_.boot() - began_));
   error.retry = Retry::same_host_later;
   return error;

@@ -25,6 +25,7 @@ class WorkBudget {
 
   void moved(std::uint64_t bytes) { bytes_ += bytes; }        // from any thread
   void allow(Duration more) { allowed_ns_ += more.count(); }  // for what the host has to do by itself
+  void cancel() { cancelled_ = true; }  // from any thread: it is over now
   [[nodiscard]] BootTime until() const;
   [[nodiscard]] bool is_over() const { return clock_.boot() >= until(); }
   [[nodiscard]] Error over() const;  // timed_out, with what was moved in which time
@@ -35,6 +36,7 @@ class WorkBudget {
   const BootTime began_;
   std::atomic<std::uint64_t> bytes_{0};
   std::atomic<std::int64_t> allowed_ns_{0};
+  std::atomic<bool> cancelled_{false};
 };
 
 // A link under a budget: data frames count as moved, anything else does not.

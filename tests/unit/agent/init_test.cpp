@@ -263,6 +263,21 @@ TEST_F(InitTest, AfterTermTheOthersKeepTheirGrace) {
   EXPECT_NE(output_.find("late\n"), std::string::npos) << output_;
 }
 
+// Somebody ends all processes of the job with TERM: the shell dies of it, and the program in it saves.
+TEST_F(InitTest, WhatSavesWhenItsShellHasDiedOfTheSignalMayEnd) {
+  plan_.grace = std::chrono::seconds{20};
+  script("run.sh", "sleep 50 & (trap 'sleep 1; echo saved; exit 0' TERM; echo up; while :; do sleep 0.05; done) & "
+                   "child=$!; sleep 0.5; kill -TERM $child; kill -TERM $$; sleep 5");
+  const BootTime began = os::system_clock().boot();
+  EXPECT_EQ(end(begin()), 0);
+  EXPECT_NE(output_.find("saved"), std::string::npos);
+  EXPECT_LT(os::system_clock().boot() - began, std::chrono::seconds{15}) << "'sleep 50' was told to end";
+  const auto record = read_exit_record(plan_.run);
+  ASSERT_TRUE(record.has_value());
+  EXPECT_EQ(record->signal, SIGTERM);
+  EXPECT_FALSE(record->term_received);
+}
+
 TEST_F(InitTest, ALeaseThatIsRenewedEndsNothing) {
   plan_.grace = -k_init_slack;
   deadline_in(std::chrono::milliseconds{400});

@@ -2,9 +2,11 @@
 #include "agent/results.hpp"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include "os/entries.hpp"
 #include "store/tree.hpp"
+#include "support/permissions.hpp"
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
 
@@ -87,6 +89,56 @@ TEST_F(ResultsTest, LeaveOutLinksThatLeadOut) {
   const wire::ResultsReply made = gather({}, true);
   EXPECT_THAT(made.names, ElementsAre("a"));
   EXPECT_EQ(made.notes.size(), 1u);
+}
+
+// As a program leaves `cache` with mode 0: it is no output, and what is one comes.
+TEST_F(ResultsTest, ComeAroundWhatCannotBeRead) {
+  const gridctl::testing::ObeysModes obeys;
+  write(attempt_.work() / "result.txt", "42");
+  write(attempt_.work() / "cache/y", "x");
+  write(attempt_.work() / "logs/closed.csv", "x");
+  std::filesystem::permissions(attempt_.work() / "cache", std::filesystem::perms::none);
+  std::filesystem::permissions(attempt_.work() / "logs/closed.csv", std::filesystem::perms::none);
+  const wire::ResultsReply named = gather({"result.txt"}, true), all = gather({}, true);
+  EXPECT_THAT(named.names, ElementsAre("result.txt"));
+  EXPECT_THAT(named.notes, IsEmpty()) << "nothing in there can be wanted";
+  EXPECT_THAT(all.names, ElementsAre("result.txt"));
+  EXPECT_THAT(all.notes, ::testing::UnorderedElementsAre(::testing::StartsWith("cache: "), ::testing::StartsWith("logs/closed.csv: ")));
+  std::filesystem::permissions(attempt_.work() / "cache", std::filesystem::perms::owner_all);
+}
+
+TEST_F(ResultsTest, WithHolesAreReadAtOnce) {
+  for (const char* name : {"d/a", "d/b"}) {
+    write(attempt_.work() / name, "x");
+    std::filesystem::resize_file(attempt_.work() / name, 400ull << 30);
+  }
+  const wire::ResultsReply made = gather({"d"}, true);
+  EXPECT_EQ(made.bytes, 800ull << 30);
+  EXPECT_TRUE(made.root);
+}
+
+TEST_F(ResultsTest, EndWhenNobodyWantsThemAnyMore) {
+  write(attempt_.work() / "a", "x");
+  const auto place = find_workplace(attempt_);
+  const auto gone = [](std::uint64_t) -> Result<void> { return make_error(Code::cancelled, "gone"); };
+  EXPECT_THAT(gather_results(*place, {{"j"}, {1}, {}, true}, gone), FailsWith(Code::cancelled));
+}
+
+TEST_F(ResultsTest, HaveLinksThatWorkElsewhere) {
+  write(attempt_.work() / "sub/a", "x");
+  std::filesystem::create_symlink(attempt_.work() / "sub/a", attempt_.work() / "link");
+  EXPECT_THAT(gather({}, true).names, ElementsAre("link", "sub/a"));
+}
+
+TEST_F(ResultsTest, AreKeptWhenTheyCouldNotBeFetched) {
+  spec_.keep_work = {};
+  ASSERT_THAT(os::write_file_atomically(attempt_.spec_file(), wire::encode(spec_)), IsOk());
+  write(attempt_.work() / "answer.txt", "42");
+  KeptWork kept(attempt_.agent_home());
+  ASSERT_THAT(kept.take(attempt_), IsOk());
+  EXPECT_FALSE(*kept.find({"c"}, {"j"}, {1}));
+  ASSERT_THAT(kept.take(attempt_, std::chrono::hours{1}), IsOk());
+  EXPECT_TRUE(*kept.find({"c"}, {"j"}, {1}));
 }
 
 TEST_F(ResultsTest, OutliveTheAttemptForAsLongAsItsSpecificationSays) {

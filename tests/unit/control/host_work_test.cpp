@@ -18,6 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
 using Kind = LaunchResult::Kind;
 
 class HostWork : public testing::FollowedJobs {
@@ -250,13 +251,43 @@ TEST_F(HostWork, CollectsTheNewestCheckpointThatIsNotHere) {
   shows(wire::AttemptPhase::ended, has_saved);
   auto gathered = collected();
   ASSERT_THAT(gathered, IsOk());
-  ASSERT_TRUE(gathered->checkpoint);
-  EXPECT_EQ(gathered->checkpoint->from.number, 4u);
+  ASSERT_THAT(gathered->checkpoints, SizeIs(1));
+  EXPECT_EQ(gathered->checkpoints[0].from.number, 4u);
   EXPECT_EQ(gathered->problem, "");
   EXPECT_THAT(asked(), ElementsAre("poll", "pull 4 after 9"));
   gathered = collect(work(), 4, tree(9), false, nothing());
   ASSERT_THAT(gathered, IsOk());
-  EXPECT_FALSE(gathered->checkpoint) << "it is here";
+  EXPECT_THAT(gathered->checkpoints, IsEmpty()) << "it is here";
+}
+
+TEST_F(HostWork, CollectsWhatWasWholeAndThenWhatWasLeft) {
+  shows(wire::AttemptPhase::ended, [](wire::AttemptStatus& status) {
+    for (const std::uint64_t number : {3u, 4u, 5u}) {
+      wire::HostCheckpoint saved;
+      saved.number = number;
+      saved.root = tree(static_cast<int>(number));
+      saved.as_left = saved.provisional = number == 5;
+      status.checkpoints.push_back(saved);
+    }
+  });
+  const auto gathered = collected();
+  ASSERT_THAT(gathered, IsOk());
+  ASSERT_THAT(gathered->checkpoints, SizeIs(2));
+  EXPECT_EQ(gathered->checkpoints[0].from.number, 4u);
+  EXPECT_TRUE(gathered->checkpoints[1].from.as_left);
+}
+
+TEST_F(HostWork, GivesUpOutputsAfterAFewTriesAndSaysWhereTheyAre) {
+  shows(wire::AttemptPhase::ended);
+  ResultsWanted wanted;
+  wanted.tree = true;
+  wanted.failures = std::make_shared<std::atomic<int>>(0);
+  script.replies["results"] = {make_error(Code::timed_out, "silence")};
+  for (int tries = 0; tries < 2; ++tries) EXPECT_THAT(collected(false, wanted), FailsWith(Code::timed_out));
+  const auto gathered = collected(false, wanted);
+  ASSERT_THAT(gathered, IsOk());
+  EXPECT_TRUE(gathered->results_left);
+  EXPECT_THAT(gathered->problem, HasSubstr("gridctl job pull job"));
 }
 
 TEST_F(HostWork, TellsOfACheckpointThatCannotBeHadAndTriesAgainWhatMayPass) {
@@ -271,7 +302,7 @@ TEST_F(HostWork, TellsOfACheckpointThatCannotBeHadAndTriesAgainWhatMayPass) {
   for (const Code stays : {Code::io, Code::checkpoint_damaged, Code::not_found}) {
     const auto gathered = pulls(stays, false);
     ASSERT_THAT(gathered, IsOk());
-    EXPECT_FALSE(gathered->checkpoint);
+    EXPECT_THAT(gathered->checkpoints, IsEmpty());
     EXPECT_THAT(gathered->problem, HasSubstr("the last checkpoint could not be fetched: bad luck"));
   }
 }
@@ -338,7 +369,7 @@ TEST_F(HostWork, CleansUpWhatHasEnded) {
   shows(wire::AttemptPhase::ended, has_saved);
   const auto cleaned = clean_up(work(), {{"ada"}, {3}, {1}, false, 0}, 2, {});
   ASSERT_THAT(cleaned, IsOk());
-  EXPECT_FALSE(cleaned->checkpoint);
+  EXPECT_THAT(cleaned->checkpoints, IsEmpty());
   EXPECT_THAT(asked(), ElementsAre("poll", "clean"));
   EXPECT_EQ(wire::parse_clean(script.payloads["clean"])->epoch.value, 3u);
 }
@@ -350,7 +381,7 @@ TEST_F(HostWork, StopsWhatStillRunsOfAStaleAttemptAndFetchesWhatItSaved) {
   const BootTime began = clock.boot();
   auto gathered = clean_up(work(), {{"ada"}, {3}, {1}, true, 0}, 2, tree(9));
   ASSERT_THAT(gathered, IsOk());
-  ASSERT_TRUE(gathered->checkpoint);
+  ASSERT_THAT(gathered->checkpoints, SizeIs(1));
   EXPECT_THAT(asked(), ElementsAre("poll", "stop", "poll", "poll", "poll", "pull 4 after 9")) << "and it stays until that is committed";
   EXPECT_EQ(wire::parse_stop(script.payloads["stop"])->grace, 0s);
   EXPECT_GT(clock.boot(), began) << "it is given a moment";

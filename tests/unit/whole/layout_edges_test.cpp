@@ -59,10 +59,17 @@ TEST_F(Units, AccelerateEndsWithItsRandomStates) {
   EXPECT_THAT(of("accelerate", "."), HasSubstr("is still empty"));
 }
 
-TEST_F(Units, AccelerateNeedsWeightsAndAllTheirShards) {
+TEST_F(Units, AccelerateLeavesTheWeightsToHooks) {
+  save("unet/diffusion_pytorch_model.safetensors", weights());
+  save("optimizer.bin");
+  save("COMPLETE", "");
   save("random_states_0.pkl");
-  EXPECT_EQ(of("accelerate", "."), "no weights are there yet");
-  dir = {};
+  EXPECT_EQ(of("accelerate", "."), "whole");
+  save("unet/diffusion_pytorch_model.safetensors", weights());
+  EXPECT_THAT(of("accelerate", "."), HasSubstr("is newer than random_states_0.pkl")) << "the next save has begun";
+}
+
+TEST_F(Units, AccelerateNeedsAllShardsOfItsWeights) {
   save("optimizer.bin");
   EXPECT_EQ(of("accelerate", "."), "none") << "the name alone may be anybody's";
   dir = {};
@@ -84,6 +91,8 @@ TEST_F(Units, AccelerateNeedsWeightsAndAllTheirShards) {
 
 TEST_F(Units, TransformersEndWithTheTrainersState) {
   save("checkpoint-7/model.safetensors", weights());
+  EXPECT_EQ(of("transformers", "checkpoint-7"), "none") << "save_pretrained of a program's own looks so, too";
+  save("checkpoint-7/training_args.bin");
   EXPECT_THAT(of("transformers", "checkpoint-7"), HasSubstr("trainer_state.json' is not there yet"));
   save("checkpoint-7/trainer_state.json", "{\"step\":");
   EXPECT_THAT(of("transformers", "checkpoint-7"), HasSubstr("trainer_state.json' is not whole"));
@@ -107,10 +116,11 @@ TEST_F(Units, TransformersAreOnlyInFoldersOfTheTrainer) {
   save("checkpoint-8/notes.md");
   EXPECT_EQ(of("transformers", "checkpoint-8"), "none");
   save("checkpoint-9/config.json", "{}");
-  EXPECT_NE(of("transformers", "checkpoint-9"), "none");
+  EXPECT_EQ(of("transformers", "checkpoint-9"), "none");
+  save("checkpoint-11/trainer_state.json", "{}");
+  EXPECT_NE(of("transformers", "checkpoint-9"), "none") << "beside one of the Trainer's";
   save("checkpoint-10/adapter_config.json", "{}");
   EXPECT_NE(of("transformers", "checkpoint-10"), "none");
-  save("checkpoint-11/trainer_state.json", "{}");
   EXPECT_EQ(of("transformers", "checkpoint-11"), "no weights are there yet");
 }
 
@@ -344,15 +354,15 @@ TEST_F(Units, StatesThatAreAllInOneFile) {
 TEST_F(Units, WeightsAreKnownByTheirNames) {
   const auto state = [&](const std::string& name) {
     dir = {};
-    save(name, name.ends_with(".index.json") ? "{}" : name.ends_with(".safetensors") ? weights() : "x");
-    save("random_states_0.pkl");
-    return of("accelerate", ".");
+    save("checkpoint-1/" + name, name.ends_with(".index.json") ? "{}" : name.ends_with(".safetensors") ? weights() : "x");
+    save("checkpoint-1/trainer_state.json", R"({"log_history": [{"grad_norm": NaN}]})");
+    return of("transformers", "checkpoint-1");
   };
-  for (const char* stem : {"model", "pytorch_model", "adapter_model", "tf_model", "flax_model"})
+  for (const char* stem : {"model", "pytorch_model", "adapter_model", "tf_model", "flax_model", "mm_projector", "sft/adapter_model"})
     EXPECT_NE(state(std::string(stem) + ".bin"), "no weights are there yet") << stem;
   for (const char* ending : {".safetensors", ".bin", ".h5", ".msgpack"})
     EXPECT_NE(state(std::string("model") + ending), "no weights are there yet") << ending;
-  for (const char* other : {"weights.bin", "my_model.bin", "model.txt", "model.json", "mode.bin"})
+  for (const char* other : {"optimizer.bin", "scheduler.bin", "model.txt", "model.json", "training_args.bin"})
     EXPECT_EQ(state(other), "no weights are there yet") << other;
 }
 

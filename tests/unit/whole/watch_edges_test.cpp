@@ -216,7 +216,8 @@ TEST_F(WatchEdges, ATemporaryNameIsBlamedWhileItMayStillBeRenamed) {
 TEST_F(WatchEdges, AShardThatIsMissingIsWaitedForExceptOfAGang) {
   const auto shard = [&] { dir.save("model-00001-of-00002.bin", "1"); };
   shard();
-  EXPECT_FALSE((look(), look_after(300'000)).is_whole());
+  EXPECT_FALSE((look(), look_after(100'000)).is_whole());
+  EXPECT_TRUE(look_after(100'000).provisional) << "but not for ever";
   WholeRules rules;
   rules.of_gang = true;
   dir = {};

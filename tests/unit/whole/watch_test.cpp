@@ -330,8 +330,11 @@ TEST_F(Wholeness, DoesNotWaitForEverForAForgottenTemporaryFile) {
   dir.save("ckpt.pt", archive(1));
   dir.save("old.tmp", "half");
   look();
-  EXPECT_EQ(look_after(599'000).whole, Whole::not_yet);
-  EXPECT_TRUE(look_after(12'000).is_whole());
+  EXPECT_EQ(look_after(100'000).whole, Whole::not_yet);
+  const Verdict verdict = look_after(40'000);
+  EXPECT_TRUE(verdict.provisional);
+  EXPECT_THAT(verdict.selection.left_out, ElementsAre("old.tmp"));
+  EXPECT_EQ(look_after(600'000).whole, Whole::format) << "it is no temporary file any more";
 }
 
 TEST_F(Wholeness, WaitsForAllShardsOfASet) {
