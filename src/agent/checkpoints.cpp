@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/metrics.hpp"
+#include "agent/own_snapshots.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "os/entries.hpp"
@@ -273,6 +274,7 @@ bool CheckpointWatch::look(whole::Writer writer, bool last) {
   auto taken = take(directory->get(), listing, &*verdict);
   if (!taken && taken.error().code == Code::no_space) {
     prune(1);  // the last good one stays; the next look tries again
+    OwnSnapshots(attempt_.agent_home(), attempt_.controller()).make_room(UINT64_MAX, attempt_.job());
     taken = take(directory->get(), listing, &*verdict);
   }
   note_stall(taken.has_value());

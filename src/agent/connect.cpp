@@ -35,6 +35,7 @@
 #include "transfer/serve.hpp"
 #include "transfer/serve_remote.hpp"
 #include "wire/insight.hpp"
+#include "wire/own.hpp"
 #include "wire/pause.hpp"
 #include "wire/remote.hpp"
 #include "wire/stream.hpp"
@@ -193,7 +194,8 @@ class Connection {
     answer.host_time = clock_.boot();
     TRY(reply(frame.stream, wire::encode(answer)));
     requests_.emplace(home_, hello.controller, clock_);
-    snapshots_.emplace(*requests_);
+    own_.emplace(home_, hello.controller).sweep(clock_.wall());
+    snapshots_.emplace(*requests_, *own_);
     health_.emplace(home_, clock_);
     bench_.emplace(home_, hello.controller, clock_);
     standby_.emplace(home_, hello.controller).sweep(clock_.wall());
@@ -254,6 +256,8 @@ class Connection {
       return respond(frame, wire::parse_clean, [&](const auto& request) { return requests_->clean(request); });
     if (operation == "standby") return standby(frame);
     if (operation == wire::k_enter_operation) return stream(frame);
+    if (operation == wire::k_keep_operation)
+      return respond(frame, wire::parse_keep, [&](const auto& request) { return requests_->keep(request, *own_); });
     if (operation == wire::k_results_operation)
       return respond(frame, wire::parse_results, [&](const auto& request) -> Result<wire::ResultsReply> {
         TRY_ASSIGN(const AttemptDir attempt, requests_->attempt(request.job, request.epoch));
@@ -345,7 +349,10 @@ class Connection {
     TRY_ASSIGN(const auto request, wire::parse_standby(frame.payload));
     if (!request.root) return answer(frame.stream, standby_->drop(request.job));
     TRY(open_cache());
-    return answer(frame.stream, standby_->make(request.job, *request.root, *cache_));
+    Result<store::FileChunks> own = own_->chunks_of(request.job);
+    if (!own) return answer(frame.stream, Result<void>(own.error()));
+    store::EitherReader chunks(*own, *cache_);
+    return answer(frame.stream, standby_->make(request.job, *request.root, chunks));
   }
 
   // The connection carries the bytes of that conversation from here on, and nothing of ours.
@@ -370,6 +377,7 @@ class Connection {
   os::Clock& clock_;
   Path home_;
   std::optional<Requests> requests_;
+  std::optional<OwnSnapshots> own_;
   std::optional<HostSnapshots> snapshots_;
   std::optional<Health> health_;
   std::optional<Bench> bench_;

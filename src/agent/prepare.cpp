@@ -11,6 +11,7 @@
 
 #include "agent/foreign_files.hpp"
 #include "agent/outside.hpp"
+#include "agent/own_snapshots.hpp"
 #include "agent/standby.hpp"
 #include "base/bytes.hpp"
 #include "base/text.hpp"
@@ -28,16 +29,20 @@ constexpr std::size_t k_home_names_max = 4096;  // shown of one folder of the us
 Path cache_of(const AttemptDir& attempt) { return attempt.agent_home() / "cache"; }
 Path links_file(const AttemptDir& attempt) { return attempt.path / "links"; }
 
-Result<store::Tree> load_tree(store::ChunkStore& cache, const Digest& root, const std::string& what) {
-  auto manifest = cache.get(root);
+Result<store::Tree> load_tree(store::ChunkReader& cache, const Digest& root, const std::string& what) {
+  auto manifest = cache.read(root);
   if (!manifest) return std::move(manifest).error().with_context("while reading the tree of " + what);
   return store::parse_manifest(*manifest);
 }
 
 // One chunk may stand in a foreign tree a million times: refused before the host's disk is full.
-std::function<Result<void>(std::uint64_t)> room_in(const Path& folder) {
-  return [there = folder.parent_path()](std::uint64_t more) -> Result<void> {
-    TRY_ASSIGN(const std::uint64_t free, os::free_bytes(there));
+// Snapshots of other jobs that are kept for their next attempts go first.
+std::function<Result<void>(std::uint64_t)> room_in(const Path& folder, const AttemptDir& attempt) {
+  return [there = folder.parent_path(), attempt](std::uint64_t more) -> Result<void> {
+    TRY_ASSIGN(std::uint64_t free, os::free_bytes(there));
+    if (more <= free) return {};
+    OwnSnapshots(attempt.agent_home(), attempt.controller()).make_room(more, attempt.job());
+    TRY_ASSIGN(free, os::free_bytes(there));
     if (more <= free) return {};
     return make_error(Code::no_space, "it takes " + format_size(more) + ", and " + format_size(free) + " are free");
   };
@@ -77,7 +82,7 @@ class Preparation {
     TRY_ASSIGN(const store::Tree tree, load_tree(cache_, root, what));
     store::MaterialiseOptions options;
     options.links_stay_inside = false;
-    options.room = room_in(folder);
+    options.room = room_in(folder, attempt_);
     options.threads = store::threads_here();
     return store::materialise(tree, cache_, folder, options).context("while filling " + what);
   }
@@ -183,10 +188,18 @@ class Preparation {
     const Result<bool> was_ready = standby.take(attempt_.job(), *spec_.restore, attempt_.path / "standby", folder);
     if (was_ready && *was_ready) return {};
     TRY_ASSIGN(const store::Tree tree, load_tree(cache_, *spec_.restore, "the checkpoint"));
+    const OwnSnapshots snapshots(attempt_.agent_home(), attempt_.controller());
+    TRY_ASSIGN(store::FileChunks own, snapshots.chunks_of(attempt_.job()));
+    store::EitherReader chunks(own, cache_);
     store::MaterialiseOptions options;
     options.threads = store::threads_here();  // nothing of the job runs yet
-    options.room = room_in(folder);
-    return store::materialise(tree, cache_, folder, options);
+    options.room = room_in(folder, attempt_);
+    options.share = [&own](const store::Entry& entry, int fd) { return own.share(entry, fd); };
+    const Result<void> filled = store::materialise(tree, chunks, folder, options);
+    // The next attempt is sent what turned out to be damaged here.
+    if (!filled && (filled.error().code == Code::checkpoint_damaged || filled.error().code == Code::not_found))
+      snapshots.distrust(attempt_.job());
+    return filled;
   }
 
   Result<void> unpack_image() {

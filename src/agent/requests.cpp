@@ -57,6 +57,21 @@ Result<wire::PauseReply> Requests::pause(const wire::PauseRequest& request) {
   return await_pause(dir, request, clock_);
 }
 
+Result<void> Requests::keep(const wire::KeepRequest& request, const OwnSnapshots& own) {
+  TRY(check_id(request.job));
+  const AttemptKey key{request.job, request.epoch};
+  TRY_ASSIGN(const HostState::Lock lock, host_.lock(request.job));
+  if (request.epoch.value == 0) {
+    own.drop(request.job);
+    return {};
+  }
+  if (!host_.exists(key)) return {};
+  TRY_ASSIGN(const auto stored, host_.stored(key));
+  if (stored && !stored->ended() && stored->boot_id == host_.boot_id())
+    return make_error(Code::busy, "the attempt has not ended yet");
+  return own.keep(host_.attempt(key));
+}
+
 Result<wire::PollReply> Requests::poll(const wire::PollRequest& request) {
   for (const auto& want : request.attempts) TRY(check_id(want.job));
   return core_.poll(request);

@@ -10,10 +10,12 @@
 #include "agent/attempt_dir.hpp"
 #include "agent/core.hpp"
 #include "agent/host_folders.hpp"
+#include "agent/own_snapshots.hpp"
 #include "base/result.hpp"
 #include "os/clock.hpp"
 #include "wire/messages.hpp"
 #include "wire/pause.hpp"
+#include "wire/own.hpp"
 
 namespace gridctl::agent {
 
@@ -26,6 +28,8 @@ class Requests {
   [[nodiscard]] Result<void> stop(const wire::StopRequest& request);
   [[nodiscard]] Result<void> clean(const wire::CleanRequest& request);
   [[nodiscard]] Result<wire::PauseReply> pause(const wire::PauseRequest& request);
+  // Busy while the attempt runs.
+  [[nodiscard]] Result<void> keep(const wire::KeepRequest& request, const OwnSnapshots& own);
   [[nodiscard]] Result<wire::PollReply> poll(const wire::PollRequest& request);
 
   // A poll reply about one attempt, as pushed in events; nullopt when it is gone.

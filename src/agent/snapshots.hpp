@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/own_snapshots.hpp"
 #include "agent/requests.hpp"
 #include "store/scan.hpp"
 #include "transfer/serve.hpp"
@@ -21,9 +22,12 @@ namespace gridctl::agent {
 
 class HostSnapshots final : public transfer::SnapshotSource {
  public:
-  explicit HostSnapshots(const Requests& requests) : requests_(requests) {}
+  HostSnapshots(const Requests& requests, OwnSnapshots& own) : requests_(requests), own_(own) {}
   [[nodiscard]] Result<Bytes> manifest(const wire::CheckpointRef& checkpoint) override;
   [[nodiscard]] Result<Bytes> chunk(const wire::CheckpointRef& checkpoint, const Digest& digest) override;
+  void find(const JobId& job, std::span<const Digest> chunks, std::vector<std::uint32_t>& missing) override {
+    own_.find(job, chunks, missing);
+  }
   void sent(const wire::CheckpointRef& checkpoint, std::size_t bytes) override;
   [[nodiscard]] std::uint64_t upload_limit(const wire::CheckpointRef& checkpoint);  // of its attempt, 0: none
   // Those of the same attempt, the given one first, then the others from the newest.
@@ -46,6 +50,7 @@ class HostSnapshots final : public transfer::SnapshotSource {
   [[nodiscard]] Result<Open*> open(const wire::CheckpointRef& checkpoint);
 
   const Requests& requests_;
+  OwnSnapshots& own_;
   std::optional<std::pair<wire::CheckpointRef, std::uint64_t>> limit_;  // of the one that was asked for last
   std::vector<std::unique_ptr<Open>> open_;                             // a few, that were used last at the end
 };

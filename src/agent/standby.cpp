@@ -69,14 +69,14 @@ Result<Path> Standby::folder(const JobId& job) const {
   return all_ / (controller_.value + "." + job.value);
 }
 
-Result<void> Standby::make(const JobId& job, const Digest& root, store::ChunkStore& cache) {
+Result<void> Standby::make(const JobId& job, const Digest& root, store::ChunkReader& chunks) {
   TRY_ASSIGN(const Path mine, folder(job));
   if (is_ready(mine, root)) {
     TRY(os::touch_file(ready_file(mine)));
     return {};
   }
   TRY(os::make_directories(all_));
-  TRY_ASSIGN(const Bytes manifest, cache.get(root));
+  TRY_ASSIGN(const Bytes manifest, chunks.read(root));
   TRY_ASSIGN(const store::Tree tree, store::parse_manifest(manifest));
   TRY(drop(job));  // its place may be what the new one needs
   TRY_ASSIGN(const std::uint64_t free, os::free_bytes(all_));
@@ -90,7 +90,7 @@ Result<void> Standby::make(const JobId& job, const Digest& root, store::ChunkSto
   TRY_ASSIGN(const std::optional<os::DirectoryLock> lock, os::DirectoryLock::try_acquire(draft));
   if (!lock) return make_error(Code::busy, "another process keeps this job's checkpoint ready");
   const auto fill = [&]() -> Result<void> {
-    TRY(store::materialise(tree, cache, tree_of(draft)).context("while making a checkpoint ready"));
+    TRY(store::materialise(tree, chunks, tree_of(draft)).context("while making a checkpoint ready"));
     TRY_ASSIGN(const std::string text, ready_text(draft, root));
     TRY(os::write_file_atomically(ready_file(draft), text));
     return os::rename_path(draft, mine);

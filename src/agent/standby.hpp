@@ -17,9 +17,9 @@ class Standby {
  public:
   Standby(os::Path home, ControllerId controller);
 
-  // From chunks of the host's cache, in place of what the job had here; nothing is done when it is here already.
+  // From chunks that are here, in place of what the job had here; nothing is done when it is here already.
   // no_space when not twice its size and 1 GiB are free.
-  [[nodiscard]] Result<void> make(const JobId& job, const Digest& root, store::ChunkStore& cache);
+  [[nodiscard]] Result<void> make(const JobId& job, const Digest& root, store::ChunkReader& chunks);
   [[nodiscard]] Result<void> drop(const JobId& job);
   // Makes it the folder `into`, which must not exist; false when it is not here or cannot be trusted. What the job has
   // here is gone afterwards in either case. `scratch`: a free name on the same file system.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "crypto/sha256.hpp"
 #include "os/entries.hpp"
 #include "os/mutex.hpp"
 #include "store/file_workers.hpp"
@@ -23,9 +24,9 @@ constexpr std::size_t k_files_synced_max = 100;  // one by one; more go to the d
 // One file that is being written.
 class WriteFile : public FileWork {
  public:
-  WriteFile(const Entry& entry, ChunkReader& chunks, bool sync, os::Fd fd,
+  WriteFile(const Entry& entry, ChunkReader& chunks, bool sync, os::Fd fd, bool shared,
             std::function<Result<void>(std::uint64_t)> wrote)
-      : entry_(entry), chunks_(chunks), sync_(sync), fd_(std::move(fd)), wrote_(std::move(wrote)) {
+      : entry_(entry), chunks_(chunks), sync_(sync), fd_(std::move(fd)), shared_(shared), wrote_(std::move(wrote)) {
     std::uint64_t offset = 0;
     for (const Chunk& chunk : entry.chunks) {
       offsets_.push_back(offset);
@@ -51,14 +52,21 @@ class WriteFile : public FileWork {
   }
 
  private:
+  [[nodiscard]] bool is_there(const Chunk& chunk, std::uint64_t offset) const {
+    Bytes content(chunk.size);
+    const auto got = os::read_at(fd_.get(), content, offset);
+    return got && *got == chunk.size && crypto::sha256(content) == chunk.digest;
+  }
+
   Result<void> write(const Chunk& chunk, std::uint64_t offset) {
+    if (shared_ && is_there(chunk, offset)) return {};
     TRY_ASSIGN(const Bytes content, chunks_.read(chunk.digest));
     if (content.size() != chunk.size) {
       return make_error(Code::checkpoint_damaged, "chunk " + to_hex(chunk.digest) + " has " +
                                                       std::to_string(content.size()) + " bytes, not " +
                                                       std::to_string(chunk.size));
     }
-    if (content.size() < k_hole_min || !all_zero(content)) TRY(os::write_at(fd_.get(), content, offset));
+    if (shared_ || content.size() < k_hole_min || !all_zero(content)) TRY(os::write_at(fd_.get(), content, offset));
     if (sync_) os::start_writing_back(fd_.get(), offset, content.size());
     return wrote_(chunk.size);
   }
@@ -67,6 +75,7 @@ class WriteFile : public FileWork {
   ChunkReader& chunks_;
   const bool sync_;
   os::Fd fd_;
+  const bool shared_;
   std::function<Result<void>(std::uint64_t)> wrote_;
   std::vector<std::uint64_t> offsets_;
 };
@@ -97,10 +106,11 @@ class Builder {
 
  private:
   Result<std::unique_ptr<FileWork>> begin(const Entry& entry) {
-    auto fd = os::open_beneath(root_, entry.path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    auto fd = os::open_beneath(root_, entry.path, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (!fd) return std::move(fd).error().with_context("while writing '" + sanitize(entry.path) + "'");
+    const bool shared = options_.share && options_.share(entry, fd->get());
     return std::unique_ptr<FileWork>(std::make_unique<WriteFile>(entry, chunks_, options_.sync && one_by_one_,
-                                                                 *std::move(fd),
+                                                                 *std::move(fd), shared,
                                                                  [this](std::uint64_t bytes) { return wrote(bytes); }));
   }
 

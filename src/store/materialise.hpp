@@ -17,6 +17,9 @@ struct MaterialiseOptions {
   bool links_stay_inside = true;  // refuse other links (checkpoints); false for working directories and mounts
   std::string_view beside;        // a name in the directory that may be there, and is left alone
   unsigned threads = 1;           // more than one only with a ChunkReader that threads may share
+  // Lets a new, empty file share the content of another that should be the same; false where that is not possible. What
+  // was shared is read and verified, and written anew where it differs.
+  std::function<bool(const Entry& entry, int fd)> share;
   // Whether the disk may take so many bytes more: asked before anything is made with Tree::written_bytes, and with 0
   // now and then while it is written. An error stops it.
   std::function<Result<void>(std::uint64_t more)> room;

@@ -9,6 +9,7 @@
 
 #include "os/mutex.hpp"
 #include "transfer/feed.hpp"
+#include "wire/own.hpp"
 
 namespace gridctl::transfer {
 namespace {
@@ -19,7 +20,7 @@ using wire::FrameKind;
 // One connection to the host's cache.
 class Sender {
  public:
-  explicit Sender(Conversation with) : with_(std::move(with)) {}
+  explicit Sender(Conversation with, JobId job = {}) : with_(std::move(with)), job_(std::move(job)) {}
 
   [[nodiscard]] const wire::Link& link() const { return with_.link; }
 
@@ -28,7 +29,8 @@ class Sender {
     std::vector<Chunk> missing;
     for (std::size_t begin = 0; begin < chunks.size(); begin += k_have_batch) {
       const auto batch = std::span(chunks).subspan(begin, std::min(k_have_batch, chunks.size() - begin));
-      wire::HaveRequest request;
+      wire::HaveForJob request;
+      request.job = job_;
       for (const Chunk& chunk : batch) request.chunks.push_back(chunk.digest);
       const std::uint32_t stream = next_stream_++;
       TRY(with_.send(FrameKind::request, stream, wire::encode(request)));
@@ -84,6 +86,7 @@ class Sender {
   }
 
   Conversation with_;
+  JobId job_;
   std::deque<std::pair<std::uint32_t, std::uint32_t>> in_flight_;  // stream, bytes
   std::uint64_t bytes_in_flight_ = 0, unsealed_ = 0;
   std::uint32_t next_stream_ = 1;
@@ -91,12 +94,13 @@ class Sender {
 
 class Push {
  public:
-  Push(const Route& route, store::ChunkReader& chunks, const os::Clock& clock, const Progress& progress)
+  Push(const Route& route, store::ChunkReader& chunks, const os::Clock& clock, const Progress& progress,
+       const JobId& job)
       : chunks_(chunks),
         clock_(clock),
         haul_(route, clock, progress, stats_),
         first_link_(route.link),
-        first_(haul_.conversation(route.link)) {}
+        first_(haul_.conversation(route.link), job) {}
 
   Result<TransferStats> run(std::vector<Chunk> wanted, const Chunk& root, ByteView manifest) {
     stats_.chunks = wanted.size();
@@ -167,11 +171,12 @@ class Push {
 }  // namespace
 
 Result<TransferStats> push_tree(const Route& route, const store::Tree& tree, ByteView manifest,
-                                store::ChunkReader& chunks, const os::Clock& clock, const Progress& progress) {
+                                store::ChunkReader& chunks, const os::Clock& clock, const Progress& progress,
+                                const JobId& job) {
   if (manifest.empty() || manifest.size() > store::k_manifest_max)
     return make_error(Code::no_space, "tree is too large: its manifest has more than 64 MiB");
   const Chunk root{store::root_of(manifest), static_cast<std::uint32_t>(manifest.size())};
-  return Push(route, chunks, clock, progress).run(tree.unique_chunks(), root, manifest);
+  return Push(route, chunks, clock, progress, job).run(tree.unique_chunks(), root, manifest);
 }
 
 }  // namespace gridctl::transfer

@@ -9,11 +9,11 @@
 namespace gridctl::transfer {
 
 // have → put what is missing, pipelined → the manifest as a blob under its root → seal → have again, to be sure that
-// nothing was collected meanwhile. Returns only when all of it is durable at the host. Safe to repeat; what was sealed
+// nothing was collected meanwhile. Chunks in the host's own snapshots of `job` (if any) do not travel. Returns only when all of it is durable at the host. Safe to repeat; what was sealed
 // before a failure is not sent again. `chunks` is read by one thread at a time. After an error the link is in an
 // unknown state: close it.
 [[nodiscard]] Result<TransferStats> push_tree(const Route& route, const store::Tree& tree, ByteView manifest,
                                               store::ChunkReader& chunks, const os::Clock& clock,
-                                              const Progress& progress = {});
+                                              const Progress& progress = {}, const JobId& job = {});
 
 }  // namespace gridctl::transfer

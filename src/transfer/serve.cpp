@@ -5,6 +5,7 @@
 
 #include "store/tree.hpp"
 #include "transfer/feed.hpp"
+#include "wire/own.hpp"
 
 namespace gridctl::transfer {
 
@@ -40,12 +41,13 @@ Result<void> BulkServer::refuse(const wire::Frame& request, const Error& error) 
 }
 
 Result<void> BulkServer::have(const wire::Frame& request) {
-  const auto wanted = wire::parse_have(request.payload);
+  const auto wanted = wire::parse_have_for_job(request.payload);
   if (!wanted) return refuse(request, wanted.error());
   if (wanted->chunks.size() > k_have_batch)
     return refuse(request, make_error(Code::protocol_violation, "more than 4096 chunks in one request"));
   auto missing = cache_.missing(wanted->chunks);
   if (!missing) return refuse(request, missing.error());
+  if (!wanted->job.value.empty() && !missing->empty()) snapshots_.find(wanted->job, wanted->chunks, *missing);
   return with_.send(FrameKind::reply, request.stream, wire::encode(wire::HaveReply{*std::move(missing)}));
 }
 

@@ -2,6 +2,9 @@
 // The host's side of bulk transfers. A controller's bytes are not trusted either.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "store/chunk_store.hpp"
 #include "transfer/stream.hpp"
 
@@ -13,6 +16,8 @@ class SnapshotSource {
   virtual ~SnapshotSource() = default;
   [[nodiscard]] virtual Result<Bytes> manifest(const wire::CheckpointRef& checkpoint) = 0;
   [[nodiscard]] virtual Result<Bytes> chunk(const wire::CheckpointRef& checkpoint, const Digest& digest) = 0;
+  // Takes out of `missing` (indices into `chunks`) what snapshots of the job hold and a start of it can read.
+  virtual void find(const JobId& /*job*/, std::span<const Digest> /*chunks*/, std::vector<std::uint32_t>& /*missing*/) {}
   // So many bytes of it have been sent: waits as long as nothing more may be.
   virtual void sent(const wire::CheckpointRef& checkpoint, std::size_t bytes) = 0;
 };

@@ -75,7 +75,7 @@ Result<std::uint64_t> StoreFreight::push_part(const HostReach& host, const BulkL
   TRY_ASSIGN(const store::Tree tree, store::parse_manifest(manifest));
   LinkMeter::Transfer moving(&meter_, host.provider.name, true, clock_);
   TRY_ASSIGN(const transfer::TransferStats stats,
-             transfer::push_tree(route(host, link), tree, manifest, store, clock_));
+             transfer::push_tree(route(host, link), tree, manifest, store, clock_, {}, host.job));
   moving.moved(stats.bytes_moved);
   return tree.total_bytes();
 }

@@ -28,6 +28,7 @@ struct HostReach {
   std::shared_ptr<HostChunks> chunks = {};  // what it has had; without, all that is here may be reused
   // Bounds the whole of one piece of work; without one, each connection has its own.
   std::shared_ptr<WorkBudget> budget = {};
+  JobId job = {};  // whose snapshots on the host need not be sent there; empty: none
 };
 
 // Where a checkpoint that is damaged here can be had.

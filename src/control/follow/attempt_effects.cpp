@@ -275,10 +275,14 @@ void Attempts::carry_out(TrackedJob& job, const job::CleanUp& effect) {
   // A part that is here already is told of all the same; a job that asks for no checkpoint gets none.
   const bool asks_for_none = job.spec().checkpoint.interval == job::CheckpointPolicy::Interval::off;
   const std::uint64_t known = asks_for_none ? newest_part(job.id(), which) : work(job.id()).saved[which];
+  // Its next attempt may start from them on that host; who is done needs none.
+  std::optional<Epoch> keep;
+  if (head_root(job)) keep = job.state().visible() == job::JobState::succeeded ? Epoch{} : end.epoch;
   in_background(
       job.id(), name, {os::Lane::Kind::bulk, end.host.value},
-      [with = *work_with(job, end.host, end.epoch, end.attempt, end.rank), end, known,
-       head = head_root(job)] { return clean_up(with, end, known, head); },
+      [with = *work_with(job, end.host, end.epoch, end.attempt, end.rank), end, known, head = head_root(job), keep] {
+        return clean_up(with, end, known, head, keep);
+      },
       [this, name, which, end](TrackedJob& mine, Result<Gathered> result) {
         const JobId id = mine.id();
         if (!result) {

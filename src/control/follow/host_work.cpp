@@ -9,6 +9,7 @@
 #include "control/follow/read_output.hpp"
 #include "control/reach/pace.hpp"
 #include "control/reach/request.hpp"
+#include "wire/own.hpp"
 
 namespace gridctl::control {
 
@@ -60,12 +61,19 @@ Result<void> push_inputs(const MemberWork& work, const BulkLink& link, const wir
   return {};
 }
 
+// What lies in the host's own snapshots of the job is not sent.
+HostReach with_snapshots_of(const JobId& job, HostReach host) {
+  host.job = job;
+  return host;
+}
+
 // `part`: what the host is given in place of the whole checkpoint.
 Result<void> push_checkpoint(const MemberWork& work, const BulkLink& link, const wire::AttemptSpec& spec,
                              const std::optional<OwnPart>& part) {
   if (!spec.restore) return {};
   Freight& freight = work.world.freight;
-  TRY((part ? freight.push_part(work.host, link, *part) : freight.push(work.host, link, *spec.restore))
+  const HostReach host = with_snapshots_of(work.job, work.host);
+  TRY((part ? freight.push_part(host, link, *part) : freight.push(host, link, *spec.restore))
           .context("while sending checkpoint " + spec.restore_name));
   return {};
 }
@@ -164,7 +172,7 @@ Result<std::uint64_t> make_standby(const World& world, const HostReach& host, co
   bounded.budget = std::make_shared<WorkBudget>(world.clock, WorkBudget::Limits{});
   TRY_ASSIGN(const BulkLink link, world.freight.reach(bounded, k_reach_patience));
   for (const Digest& other : others) TRY(world.freight.push(bounded, link, other));
-  TRY_ASSIGN(const std::uint64_t bytes, world.freight.push(bounded, link, root));
+  TRY_ASSIGN(const std::uint64_t bytes, world.freight.push(with_snapshots_of(job, bounded), link, root));
   const BootTime patience = soon(world.clock) + std::chrono::seconds{bytes / k_standby_rate};
   bounded.budget->allow(patience - world.clock.boot());
   TRY(ask(*link.link, 2, wire::encode(wire::StandbyRequest{job, root}), patience));
@@ -223,7 +231,7 @@ Result<Gathered> collect(const MemberWork& work, std::uint64_t known, const std:
 }
 
 Result<Gathered> clean_up(const MemberWork& work, const job::PendingCleanup& end, std::uint64_t known,
-                          const std::optional<Digest>& head) {
+                          const std::optional<Digest>& head, std::optional<Epoch> keep) {
   const BootTime patience = work.world.clock.boot() + k_stop_patience;
   Gathered out;
   ResultsWanted nothing;  // a stale attempt's files stay on its host for a while
@@ -244,7 +252,11 @@ Result<Gathered> clean_up(const MemberWork& work, const job::PendingCleanup& end
       work.world.run.pause(k_stop_look);
       next = talk.repeat();
     } else {
-      next = talk.next(put(*bulk.link, work.world.clock, stream, std::get<Request>(next)));
+      const Request& question = std::get<Request>(next);
+      // An agent that does not know this removes them with the rest.
+      if (keep && std::holds_alternative<wire::CleanRequest>(question))
+        (void)ask(*bulk.link, stream++, wire::encode(wire::KeepRequest{work.job, *keep}), soon(work.world.clock));
+      next = talk.next(put(*bulk.link, work.world.clock, stream, question));
     }
   }
 }

@@ -66,7 +66,8 @@ struct Gathered {
                                        bool patient, const ResultsWanted& results);
 // Makes sure that nothing of (job, epoch) runs or lies on the host. Of a stale attempt the newest checkpoint beyond
 // number `known` is fetched first, and then nothing is removed: to be called again when it has been committed.
+// `keep`: the host keeps the newest snapshots of that epoch for the job's next attempts; with epoch 0, none any more.
 [[nodiscard]] Result<Gathered> clean_up(const MemberWork& work, const job::PendingCleanup& end, std::uint64_t known,
-                                        const std::optional<Digest>& head);
+                                        const std::optional<Digest>& head, std::optional<Epoch> keep = {});
 
 }  // namespace gridctl::control

@@ -372,6 +372,8 @@ TEST_F(HostWork, CleansUpWhatHasEnded) {
   EXPECT_THAT(cleaned->checkpoints, IsEmpty());
   EXPECT_THAT(asked(), ElementsAre("poll", "clean"));
   EXPECT_EQ(wire::parse_clean(script.payloads["clean"])->epoch.value, 3u);
+  ASSERT_THAT(clean_up(work(), {{"ada"}, {3}, {1}, false, 0}, 2, {}, Epoch{3}), IsOk());
+  EXPECT_THAT(asked(), ElementsAre("poll", "keep", "clean")) << "an agent that does not know it is no failure";
 }
 
 TEST_F(HostWork, StopsWhatStillRunsOfAStaleAttemptAndFetchesWhatItSaved) {

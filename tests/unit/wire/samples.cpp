@@ -3,6 +3,7 @@
 
 #include "samples.hpp"
 #include "wire/pause.hpp"
+#include "wire/own.hpp"
 
 namespace gridctl::wire::samples {
 
@@ -129,6 +130,8 @@ std::vector<Sample> make_all() {
       sample("log", LogRequest{job, {7}, 1000, 4096}, &parse_log),
       sample("log-reply", LogReply{1000, 123'456}, &parse_log_reply),
       sample("have", HaveRequest{{digest(1), digest(2)}}, &parse_have),
+      sample("have-for-job", HaveForJob{{{digest(1)}}, job}, &parse_have_for_job),
+      sample("keep", KeepRequest{job, {7}}, &parse_keep),
       sample("have-reply", HaveReply{{0, 4095}}, &parse_have_reply),
       sample("put", PutRequest{digest(3), 4u << 20}, &parse_put),
       sample("get", GetRequest{ref, {digest(1), digest(9)}}, &parse_get),
