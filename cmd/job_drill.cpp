@@ -3,6 +3,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/drill.hpp"
+#include "cmd/exactness.hpp"
 #include "cmd/follow.hpp"
 #include "cmd/json_text.hpp"
 #include "cmd/log_reader.hpp"
@@ -22,6 +23,9 @@ constexpr Duration k_interval = std::chrono::seconds{10};  // told to the progra
 constexpr Duration k_look_before =
     std::chrono::seconds{30};                               // at what it prints, from its first checkpoint to the kill
 constexpr Duration k_look_after = std::chrono::minutes{2};  // beyond twice the time it took to its first checkpoint
+constexpr std::size_t k_steps_twice = 10;  // that the program should have done since its checkpoint: 8 tell whether it is exact
+constexpr std::size_t k_steps_after = 64;  // that tell whether it repeats its first batches
+constexpr Duration k_look_exact = std::chrono::minutes{1};  // for these, unless the job requires to know
 constexpr Duration k_clean = std::chrono::minutes{2};       // until nothing of it is left on a host
 
 constexpr Example k_examples[] = {
@@ -61,12 +65,15 @@ job::SavedState saved(const registry::Checkpoint& checkpoint) {
 
 class Drill {
  public:
-  Drill(Context& context, registry::Registry& registry, const JobId& id)
-      : context_(context), registry_(registry), id_(id), log_(context.paths(), id) {}
+  Drill(Context& context, registry::Registry& registry, const JobId& id, bool exact_required)
+      : context_(context), registry_(registry), id_(id), exact_required_(exact_required), log_(context.paths(), id) {}
 
   // True when there is a verdict.
   Result<bool> tick(const registry::Job& job) {
-    TRY(log_.read_new([this](AttemptNumber attempt, std::string_view bytes) { progress_[attempt].read(bytes); }));
+    TRY(log_.read_new([this](AttemptNumber attempt, std::string_view bytes) {
+      progress_[attempt].read(bytes);
+      numbers_[attempt].read(bytes);
+    }));
     if (job::is_final(job.state)) return conclude(job);
     const auto* running = std::get_if<job::Running>(&job.machine.phase);
     if (running == nullptr) return false;
@@ -76,6 +83,7 @@ class Drill {
   }
 
   [[nodiscard]] const job::DrillVerdict& verdict() const { return verdict_; }
+  [[nodiscard]] const std::optional<ui::ExactnessTold>& exactness() const { return exactness_; }
   [[nodiscard]] const job::DrillFacts& facts() const { return facts_; }
   [[nodiscard]] std::optional<Duration> took() const { return took_; }
   [[nodiscard]] std::uint64_t restored_bytes() const { return restored_bytes_; }
@@ -105,6 +113,8 @@ class Drill {
     }
     // A count that has moved tells a beginning from a continuation.
     if (!progress_[attempt.number].moves_or_is_mute() && now < *saved_since_ + k_look_before) return false;
+    if (!would_do_steps_twice(job, attempt) && now < *saved_since_ + (exact_required_ ? k_look_after : k_look_before))
+      return false;
     facts_.from = attempt.lead().host.value;
     facts_.before = progress_[attempt.number].ranges();
     before_ = attempt.number;
@@ -114,6 +124,15 @@ class Drill {
                   " counts as lost");
     TRY(registry_.apply(id_, {context_.now(), job::Drilled{attempt.epoch}}));
     return false;
+  }
+
+  // Steps that are done again after the kill show whether it continues exactly. Whoever prints none is not waited for.
+  bool would_do_steps_twice(const registry::Job& job, const job::Attempt& attempt) {
+    std::size_t steps = 0;
+    for (const auto& [name, series] : numbers_[attempt.number].series()) steps = std::max(steps, series.size());
+    if (newest_ != job.machine.head) steps_saved_ = steps;
+    newest_ = job.machine.head;
+    return steps == 0 || steps >= steps_saved_ + k_steps_twice;
   }
 
   // What the host says is what a run at full price would find out hours later.
@@ -134,7 +153,11 @@ class Drill {
                     ", " + format_duration(now - killed_at_) + " later");
     }
     TRY(look(attempt.number, attempt.epoch));
-    return take(job::judge_drill(facts_, now > began_again_ + 2 * to_first_checkpoint_ + k_look_after));
+    const Duration patience = 2 * to_first_checkpoint_ + k_look_after;
+    const bool final = now > began_again_ + patience;
+    const std::optional<job::DrillVerdict> verdict = job::judge_drill(facts_, final);
+    if (verdict && !knows_exactness() && now < began_again_ + (exact_required_ ? patience : k_look_exact)) return false;
+    return take(verdict);
   }
 
   Result<void> look(AttemptNumber number, Epoch epoch) {
@@ -142,6 +165,7 @@ class Drill {
     facts_.before = progress_[before_].ranges();
     facts_.after = progress_[number].ranges();
     if (!facts_.after.empty() && !took_) took_ = context_.clock.boot() - killed_at_;
+    TRY_ASSIGN(exactness_, exactness_of(context_.paths(), registry_, id_));
     if (facts_.saved_after) return {};
     TRY_ASSIGN(const std::optional<registry::Checkpoint> first, first_of(epoch));
     if (first) facts_.saved_after = saved(*first);
@@ -160,7 +184,19 @@ class Drill {
     if (!verdict) return false;
     if (!took_) took_ = began_again_ - killed_at_;
     verdict_ = *std::move(verdict);
+    if (!exactness_ || verdict_.word != "yes") return true;
+    const bool exact = exactness_->verdict.verdict == job::Exactness::exact;
+    if (exact_required_ && !exact) verdict_ = {"no", "recovery.exact is required: " + exactness_->text, {}};
+    else verdict_.why += "; " + exactness_->text;
     return true;
+  }
+
+  // More of its output would not change what it shows.
+  [[nodiscard]] bool knows_exactness() const {
+    if (!exactness_ || numbers_.empty() || numbers_.rbegin()->second.series().empty()) return true;
+    const job::ExactnessVerdict& verdict = exactness_->verdict;
+    const bool clear = verdict.verdict == job::Exactness::exact || verdict.verdict == job::Exactness::repeats;
+    return verdict.complete && (clear || verdict.steps_after >= k_steps_after);
   }
 
   // It has ended by itself.
@@ -191,8 +227,13 @@ class Drill {
   Context& context_;
   registry::Registry& registry_;
   JobId id_;
+  const bool exact_required_;
   LogReader log_;
   std::map<AttemptNumber, job::ProgressReader> progress_;
+  std::map<AttemptNumber, job::StepNumbers> numbers_;
+  CheckpointSeq newest_;
+  std::size_t steps_saved_ = 0;  // that had been printed when that one came
+  std::optional<ui::ExactnessTold> exactness_;
   job::DrillFacts facts_;
   job::DrillVerdict verdict_;
   Epoch watched_;
@@ -227,12 +268,14 @@ std::string summary_of(const job::DrillVerdict& verdict, const std::optional<Dur
   return text + ": " + sanitize(verdict.why);
 }
 
-std::string drill_json(const registry::Drill& drill, const job::DrillFacts& facts, std::uint64_t bytes) {
+std::string drill_json(const registry::Drill& drill, const job::DrillFacts& facts, std::uint64_t bytes,
+                       const std::optional<ui::ExactnessTold>& exactness) {
   JsonObject json;
   json("name", drill.name)("job_id", drill.id.value)("recoverable", drill.verdict);
   json.raw("seconds", drill.took ? std::to_string(seconds(*drill.took)) : "null")("steps_lost", drill.steps_lost);
   json.text_or_null("from", facts.from).text_or_null("to", facts.to);
-  return json("checkpoint_bytes", bytes)("summary", drill.summary).text();
+  json("checkpoint_bytes", bytes)("summary", drill.summary);
+  return json.raw("exactness", ui::exactness_json(exactness)).text();
 }
 
 Result<int> run(Context& context, const Parsed& parsed) {
@@ -257,7 +300,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   context.note("drill of " + asked.name + ": job " + id.value);
   TRY(control::ensure_daemon(context.state, true));
 
-  Drill drill(context, registry, id);
+  Drill drill(context, registry, id, asked.recovery.exact_required);
   Result<void> followed = follow(context, registry, id, [&](const registry::Job& job) { return drill.tick(job); });
   if (!followed) {  // interrupted, out of time, or broken: the drill's job is not left behind
     Error error = std::move(followed).error();
@@ -273,7 +316,8 @@ Result<int> run(Context& context, const Parsed& parsed) {
   const registry::Drill result{asked.name,   resume_fingerprint(asked),         id,           context.now(),
                                verdict.word, summary_of(verdict, drill.took()), drill.took(), verdict.steps_lost};
   TRY(registry.save_drill(result));
-  context.print_line(context.json ? drill_json(result, drill.facts(), drill.restored_bytes()) : result.summary);
+  context.print_line(context.json ? drill_json(result, drill.facts(), drill.restored_bytes(), drill.exactness())
+                                  : result.summary);
   if (!context.json && !drill.facts().to.empty() && drill.facts().to == drill.facts().from)
     context.note("no other host could take it: it was resumed on the same one");
   return verdict.word == "yes" ? 0 : 1;
@@ -289,8 +333,9 @@ const Command k_job_drill{
     .description =
         "Starts the job under the name NAME-drill, waits for its first checkpoint, treats the host as lost, and checks "
         "whether the job continues from the checkpoint on another host. It judges by the steps in the output ('step "
-        "120', 'epoch=3', …) or else by what the job saves. It then ends the drill's job and cleans up the hosts. The "
-        "drill does what a real failover does, except that it skips the wait of lost_after and does not count against "
+        "120', 'epoch=3', …) or else by what the job saves. Numbers such as the loss of steps that are done twice show "
+        "whether it continues exactly; 'recovery: {exact: required}' in the job file makes the drill fail otherwise. It "
+        "then ends the drill's job and cleans up the hosts. The drill does what a real failover does, except that it skips the wait of lost_after and does not count against "
         "the host.\n\nThe job sees GRIDCTL_DRILL=1, so that it can use a smaller model or data set, and "
         "GRIDCTL_CKPT_INTERVAL=10. `job show` reports the result. `job submit` warns about a job without a drill that "
         "may run for over an hour on paid or borrowed hosts. Exit code 1 means that the job is not recoverable, or "

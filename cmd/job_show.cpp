@@ -7,6 +7,7 @@
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/deadline_view.hpp"
+#include "cmd/exactness.hpp"
 #include "cmd/followed.hpp"
 #include "cmd/provider_facts.hpp"
 #include "cmd/training_outcome.hpp"
@@ -56,7 +57,7 @@ std::string twin_text(const registry::JobRow& twin) {
 ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>& twins, double price,
                    const std::optional<registry::Checkpoint>& head, const std::optional<registry::Drill>& drill,
                    const std::optional<DeadlineView>& deadline, const std::string& no_checkpoint, const Metrics& told,
-                   WallTime now) {
+                   const std::optional<ui::ExactnessTold>& exactness, WallTime now) {
   ui::Facts facts;
   facts.add("job", job.id.value);
   facts.add("name", job.name);
@@ -88,6 +89,7 @@ ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>
   if (head)
     facts.add("checkpoint", checkpoint_name(job.id, head->seq) + ", " + format_size(head->bytes) + ", " +
                                 ui::age(head->created_at, now));
+  if (exactness) facts.add("exactness", sanitize(exactness->text));
   facts.add("warning", no_checkpoint);
   if (job.cost > 0 || job.spec.budget_total) facts.add("cost", cost_text(job, price));
   if (job.machine.expected) facts.add("expected", expected_text(job));
@@ -141,9 +143,10 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<DeadlineView> deadline, deadline_of(registry, job, context.now()));
   TRY_ASSIGN(const std::vector<registry::JobRow> twins, registry.twins(id));
   TRY_ASSIGN(const Metrics told, told_by(registry, job));
+  TRY_ASSIGN(const std::optional<ui::ExactnessTold> exactness, exactness_of(context.paths(), registry, id));
   if (context.json)
     return context.print_line(
-        ui::job_json(job, attempts, twins, deadline ? std::optional{deadline->told} : std::nullopt, told));
+        ui::job_json(job, attempts, twins, deadline ? std::optional{deadline->told} : std::nullopt, told, exactness));
   double price = job.machine.price_per_hour();
   for (const registry::JobRow& twin : twins) {
     TRY_ASSIGN(const registry::Job its, registry.job(twin.id));
@@ -161,7 +164,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     TRY_ASSIGN(no_checkpoint, registry.no_checkpoint(id));
   }
   const WallTime now = context.now();
-  context.print(facts_of(job, twins, price, head, drill, deadline, no_checkpoint, told, now).render(context.out_style));
+  context.print(facts_of(job, twins, price, head, drill, deadline, no_checkpoint, told, exactness, now).render(context.out_style));
   if (!attempts.empty())
     context.print("\n" + table_of(id, attempts, now).render(context.columns_out(), context.out_style));
   return 0;

@@ -16,6 +16,7 @@
 #include "agent/enter.hpp"
 #include "agent/health.hpp"
 #include "agent/log_ring.hpp"
+#include "agent/metrics.hpp"
 #include "agent/network.hpp"
 #include "agent/requests.hpp"
 #include "agent/results.hpp"
@@ -233,7 +234,8 @@ class Connection {
     if (operation == "probe") return probe(frame.stream);
     if (Bench::serves(operation)) return bench(operation, frame);
     if (Links::serves(operation)) return Links(link_, home_, clock_).handle(frame);
-    if (operation == "log") return log(frame);
+    if (const bool printed = operation == "log"; printed || operation == wire::k_metrics_operation)
+      return log(frame, printed);
     if (operation == wire::k_stacks_operation) return stacks(frame);
     if (operation == wire::k_steps_operation)
       return respond(frame, wire::parse_steps, [&](const auto& request) -> Result<wire::StepsReply> {
@@ -294,13 +296,16 @@ class Connection {
     return reply(frame.stream, answered ? *answered : wire::error_payload(answered.error()));
   }
 
-  Result<void> log(const wire::Frame& frame) {
-    TRY_ASSIGN(const auto request, wire::parse_log(frame.payload));
+  // Sends a piece of the output, or of what the job told in $GRIDCTL_METRICS.
+  Result<void> log(const wire::Frame& frame, bool printed) {
+    TRY_ASSIGN(const auto request, printed ? wire::parse_log(frame.payload) : wire::parse_metrics_request(frame.payload));
     const auto attempt = requests_->attempt(request.job, request.epoch);
     if (!attempt) return reply(frame.stream, wire::error_payload(attempt.error()));
     if (!os::exists(attempt->path))
       return reply(frame.stream, wire::error_payload(make_error(Code::not_found, "this attempt is not on this host")));
-    const auto slice = read_log(attempt->log(), request.offset, std::min(request.max_bytes, k_log_reply_bytes_max));
+    const std::uint32_t most = std::min(request.max_bytes, k_log_reply_bytes_max);
+    const auto slice = printed ? read_log(attempt->log(), request.offset, most)
+                               : Result(metrics_from(attempt->run(newest_launch(*attempt)), request.offset, most));
     if (!slice) return reply(frame.stream, wire::error_payload(slice.error()));
     return reply_with(frame.stream, wire::encode(wire::LogReply{slice->offset, slice->end_offset}), slice->bytes);
   }

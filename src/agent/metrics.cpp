@@ -52,6 +52,16 @@ std::string metrics_tail(const Path& run, std::uint64_t until) {
   return text;
 }
 
+LogSlice metrics_from(const Path& run, std::uint64_t offset, std::uint32_t bytes_max) {
+  const auto file = open_hostile(run, "metrics");
+  if (!file) return {offset, offset, {}};
+  LogSlice slice{std::min(offset, file->size), file->size, {}};
+  slice.bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(bytes_max, file->size - slice.offset)));
+  const auto got = os::read_at(file->fd.get(), std::as_writable_bytes(std::span(slice.bytes)), slice.offset);
+  slice.bytes.resize(got ? *got : 0);
+  return slice;
+}
+
 Metrics read_metrics(const Path& run, std::uint64_t until) { return parse_metrics(metrics_tail(run, until)); }
 
 }  // namespace gridctl::agent

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "agent/attempt_dir.hpp"
+#include "agent/log_ring.hpp"
 #include "base/metrics.hpp"
 
 namespace gridctl::agent {
@@ -19,6 +20,8 @@ inline constexpr std::size_t k_metrics_line_max = 8 * 1024;  // a longer line sa
 [[nodiscard]] std::uint64_t metrics_bytes(const Path& run);  // what it has told so far
 // The last 64 KiB of the file before `until`, from the first whole line; empty when there is none.
 [[nodiscard]] std::string metrics_tail(const Path& run, std::uint64_t until = UINT64_MAX);
+// From an offset, at most so many bytes: a slice as of a log that loses nothing.
+[[nodiscard]] LogSlice metrics_from(const Path& run, std::uint64_t offset, std::uint32_t bytes_max);
 // The metrics in those.
 [[nodiscard]] Metrics read_metrics(const Path& run, std::uint64_t until = UINT64_MAX);
 

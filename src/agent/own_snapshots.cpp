@@ -18,13 +18,14 @@ constexpr Duration k_proof_time = std::chrono::seconds{20};  // of one request: 
 constexpr std::uint64_t k_scarce = 20;                       // a disk with less than a 20th free is nearly full
 constexpr std::size_t k_folders_max = 32;                    // snapshots of one job that are looked at
 constexpr std::uint64_t k_newest = 2;                        // of an attempt are kept: the last may not have been committed
-constexpr std::uint64_t k_info_bytes_max = 16 * 1024;
+constexpr int k_looks_max = 3;                               // while `keep` moves some between a look and the opening
+constexpr std::uint64_t k_snapshot_info_bytes_max = 16 * 1024;
 
 Path info_of(const Path& folder) { return folder / "info"; }
 Path damaged_mark(const Path& folder) { return folder / "damaged"; }
 
 bool is_of_this_boot(const Path& folder) {
-  const auto info = os::read_file(info_of(folder), k_info_bytes_max);
+  const auto info = os::read_file(info_of(folder), k_snapshot_info_bytes_max);
   return info && info->starts_with(os::boot_id() + " ");
 }
 
@@ -36,20 +37,20 @@ Result<void> open_into(const Path& folder, store::FileChunks& chunks) {
   return {};
 }
 
-struct Kept {
+struct KeptSnapshot {
   Path folder;
   std::int64_t asked_ns = 0;  // when the controller asked for it last
 };
-// Those of all controllers and jobs, the longest unused first.
-std::vector<Kept> all_kept(const Path& all) {
-  std::vector<Kept> kept;
+// Lists the kept snapshots of all controllers and jobs, the longest unused first.
+std::vector<KeptSnapshot> all_kept(const Path& all) {
+  std::vector<KeptSnapshot> kept;
   const auto names = os::list_directory(all);
   if (!names) return kept;
   for (const std::string& name : *names) {
     const auto info = os::status_of(info_of(all / name));
     kept.push_back({all / name, info && *info ? (*info)->mtime_ns : 0});
   }
-  std::ranges::sort(kept, {}, &Kept::asked_ns);
+  std::ranges::sort(kept, {}, &KeptSnapshot::asked_ns);
   return kept;
 }
 
@@ -92,9 +93,12 @@ std::vector<Path> OwnSnapshots::folders_of(const JobId& job) const {
 
 Result<store::FileChunks> OwnSnapshots::chunks_of(const JobId& job) const {
   TRY(check_component("the job id", job.value));
-  store::FileChunks chunks;
-  for (const Path& folder : folders_of(job)) (void)open_into(folder, chunks);
-  return chunks;
+  for (int look = 1;; ++look) {
+    store::FileChunks chunks;
+    bool all = true;
+    for (const Path& folder : folders_of(job)) all = open_into(folder, chunks).has_value() && all;
+    if (all || look == k_looks_max) return chunks;
+  }
 }
 
 void OwnSnapshots::find(const JobId& job, std::span<const Digest> chunks, std::vector<std::uint32_t>& missing) {
@@ -146,13 +150,13 @@ void OwnSnapshots::drop(const JobId& job) const {
 
 void OwnSnapshots::sweep(WallTime now) const {
   const std::int64_t oldest_ns = now.ms * 1'000'000 - std::chrono::nanoseconds{k_kept_life}.count();
-  for (const Kept& kept : all_kept(all_))
+  for (const KeptSnapshot& kept : all_kept(all_))
     if (kept.asked_ns < oldest_ns || is_nearly_full(home_)) (void)os::remove_tree(kept.folder);
 }
 
 void OwnSnapshots::make_room(std::uint64_t bytes, const JobId& besides) const {
   const std::string own = controller_.value + "." + besides.value + ".";
-  for (const Kept& kept : all_kept(all_)) {
+  for (const KeptSnapshot& kept : all_kept(all_)) {
     const auto free = os::free_bytes(home_);
     if (!free || *free >= bytes) return;
     if (!kept.folder.filename().native().starts_with(own)) (void)os::remove_tree(kept.folder);

@@ -160,7 +160,7 @@ Result<void> read_checkpoint(SourceFile& source, const Node& node, const std::ma
 Result<void> read_recovery(SourceFile& source, const Node& node, job::RecoveryPolicy& into) {
   TRY_ASSIGN(const Fields fields,
              Fields::open(source, node, "recovery",
-                          {"lost_after", "max_failures", "on_exit", "lease", "hangs", "stragglers", "restore_from"}));
+                          {"lost_after", "max_failures", "on_exit", "lease", "hangs", "stragglers", "restore_from", "exact"}));
   TRY(fields.duration("lost_after", k_lost_after_min, k_lost_after_max, into.lost_after));
   TRY(fields.integer("max_failures", 0, k_failures_max, into.max_failures));
   TRY(fields.duration("lease", k_lease_min, k_lease_max, into.lease));
@@ -168,6 +168,7 @@ Result<void> read_recovery(SourceFile& source, const Node& node, job::RecoveryPo
   TRY(fields.choice("hangs", "restart", "tell", tell));
   TRY(fields.choice("stragglers", "tell", "replace", replace));
   TRY(fields.choice("restore_from", "any", "trusted", into.only_trusted));
+  TRY(fields.choice("exact", "any", "required", into.exact_required));
   into.hangs = tell ? job::Hangs::tell : job::Hangs::restart;
   into.stragglers = replace ? job::Stragglers::replace : job::Stragglers::tell;
   if (const Node* on_exit = fields.find("on_exit")) {

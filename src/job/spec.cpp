@@ -75,7 +75,7 @@ void fields(R& r, Of<R, RecoveryPolicy>& m) {
   r("lease_ms", m.lease);
   add_choice(r, "tell_hangs", m.hangs, Hangs::restart, Hangs::tell);
   add_choice(r, "replace_stragglers", m.stragglers, Stragglers::tell, Stragglers::replace);
-  r("only_trusted", m.only_trusted);
+  r("only_trusted", m.only_trusted).unless("exact_required", m.exact_required, false);
 }
 
 template <class R>

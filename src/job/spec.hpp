@@ -78,6 +78,7 @@ struct RecoveryPolicy {
   Stragglers stragglers = Stragglers::tell;
   // What lent hosts have saved is loaded only in containers or on other lent hosts (restore_from: trusted).
   bool only_trusted = false;
+  bool exact_required = false;  // a drill fails unless the restored job continues exactly (exact: required)
   bool operator==(const RecoveryPolicy&) const = default;
 };
 

@@ -153,9 +153,24 @@ std::string submitted_json(const JobId& id, const std::string& name, job::JobSta
 
 std::string deadline_json(const std::optional<DeadlineTold>& deadline) { return dump(deadline_value(deadline)); }
 
+namespace {
+Json exactness_value(const std::optional<ExactnessTold>& told) {
+  if (!told) return Json();
+  const job::ExactnessVerdict& verdict = told->verdict;
+  return Json{{"verdict", std::string(job::exactness_word(verdict.verdict))},
+              {"attempt", told->attempt.value},
+              {"number", text_or_null(verdict.number)},
+              {"steps", verdict.steps},
+              {"largest_difference", verdict.largest_difference},
+              {"text", told->text}};
+}
+}  // namespace
+
+std::string exactness_json(const std::optional<ExactnessTold>& told) { return dump(exactness_value(told)); }
+
 std::string job_json(const registry::Job& job, std::span<const registry::AttemptRecord> attempts,
                      std::span<const registry::JobRow> twins, const std::optional<DeadlineTold>& deadline,
-                     const Metrics& told) {
+                     const Metrics& told, const std::optional<ExactnessTold>& exactness) {
   Json value = job_head(job);
   Json list = Json::array();
   for (const registry::AttemptRecord& attempt : attempts) list.push_back(attempt_value(job.id, attempt));
@@ -181,6 +196,7 @@ std::string job_json(const registry::Job& job, std::span<const registry::Attempt
   value["resources"] = text_or_null(job.resources);
   value["checkpoint"] = job.machine.head.value == 0 ? Json() : Json(checkpoint_name(job.id, job.machine.head));
   value["deadline"] = deadline_value(deadline);
+  value["exactness"] = exactness_value(exactness);
   value["priority"] = job.spec.priority;
   value["owner"] = text_or_null(job.spec.owner);
   Json others = Json::array();

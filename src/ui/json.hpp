@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "job/exactness.hpp"
 #include "registry/hosts.hpp"
 #include "registry/records.hpp"
 #include "ui/provider_view.hpp"
@@ -23,9 +24,18 @@ struct DeadlineTold {
 };
 // {"at","hard","expected_at","surely_at"}, or null.
 [[nodiscard]] std::string deadline_json(const std::optional<DeadlineTold>& deadline);
+// Whether a restored attempt is the run that it would have been.
+struct ExactnessTold {
+  AttemptNumber attempt;
+  job::ExactnessVerdict verdict;
+  std::string text;  // one line for people, with what to change in the program
+};
+// {"verdict","attempt","number","steps","largest_difference","text"}, or null.
+[[nodiscard]] std::string exactness_json(const std::optional<ExactnessTold>& told);
 [[nodiscard]] std::string job_json(const registry::Job& job, std::span<const registry::AttemptRecord> attempts,
                                    std::span<const registry::JobRow> twins = {},
-                                   const std::optional<DeadlineTold>& deadline = {}, const Metrics& told = {});
+                                   const std::optional<DeadlineTold>& deadline = {}, const Metrics& told = {},
+                                   const std::optional<ExactnessTold>& exactness = {});
 [[nodiscard]] std::string jobs_json(std::span<const registry::JobRow> jobs);
 [[nodiscard]] std::string event_json(const registry::EventRecord& event);
 [[nodiscard]] std::string provider_json(const registry::Provider& provider);

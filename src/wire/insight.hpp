@@ -11,6 +11,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "wire/messages.hpp"
 
 namespace gridctl::wire {
 
@@ -35,6 +36,11 @@ struct ToldStep {
   std::optional<double> step_s{};  // that it computed
   bool operator==(const ToldStep&) const = default;
 };
+
+// metrics: bytes of $GRIDCTL_METRICS as the newest launch of the attempt wrote it, answered as `log` is. An agent of
+// before answers `unsupported`.
+inline constexpr std::string_view k_metrics_operation = "metrics";
+
 struct StepsReply {
   std::vector<ToldStep> steps;
   std::uint64_t log_bytes = 0;  // offset of the log's end
@@ -43,6 +49,8 @@ struct StepsReply {
 [[nodiscard]] std::string encode(const StacksRequest&);
 [[nodiscard]] std::string encode(const StepsRequest&);
 [[nodiscard]] std::string encode(const StepsReply&);
+[[nodiscard]] std::string encode_metrics(const LogRequest&);
+[[nodiscard]] Result<LogRequest> parse_metrics_request(std::string_view);
 [[nodiscard]] Result<StacksRequest> parse_stacks(std::string_view);
 [[nodiscard]] Result<StepsRequest> parse_steps(std::string_view);
 [[nodiscard]] Result<StepsReply> parse_steps_reply(std::string_view);

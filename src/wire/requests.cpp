@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the controller sends on the heartbeat connection.
 #include "wire/coding.hpp"
+#include "wire/insight.hpp"
 
 namespace gridctl::wire {
 
@@ -86,6 +87,7 @@ std::string encode(const CleanRequest& m) { return encode_request("clean", m); }
 std::string encode(const StandbyRequest& m) { return encode_request("standby", m); }
 std::string encode(const PollRequest& m) { return encode_request("poll", m); }
 std::string encode(const LogRequest& m) { return encode_request("log", m); }
+std::string encode_metrics(const LogRequest& m) { return encode_request(k_metrics_operation, m); }
 
 Result<ControllerHello> parse_controller_hello(std::string_view text) {
   return parse_request<ControllerHello>(text, "hello");
@@ -97,5 +99,8 @@ Result<CleanRequest> parse_clean(std::string_view text) { return parse_request<C
 Result<StandbyRequest> parse_standby(std::string_view text) { return parse_request<StandbyRequest>(text, "standby"); }
 Result<PollRequest> parse_poll(std::string_view text) { return parse_request<PollRequest>(text, "poll"); }
 Result<LogRequest> parse_log(std::string_view text) { return parse_request<LogRequest>(text, "log"); }
+Result<LogRequest> parse_metrics_request(std::string_view text) {
+  return parse_request<LogRequest>(text, k_metrics_operation);
+}
 
 }  // namespace gridctl::wire

@@ -8,6 +8,7 @@
 #include "control/follow/heartbeat_rules.hpp"
 #include "control/follow/read_output.hpp"
 #include "control/reach/pace.hpp"
+#include "control/reach/paths.hpp"
 #include "control/reach/request.hpp"
 #include "wire/own.hpp"
 
@@ -61,7 +62,7 @@ Result<void> push_inputs(const MemberWork& work, const BulkLink& link, const wir
   return {};
 }
 
-// What lies in the host's own snapshots of the job is not sent.
+// Chunks in the host's own snapshots of the job are not sent.
 HostReach with_snapshots_of(const JobId& job, HostReach host) {
   host.job = job;
   return host;
@@ -202,6 +203,13 @@ Result<Gathered> collect(const MemberWork& work, std::uint64_t known, const std:
     if (is_worth_retrying(read.error().code, patient)) return read.error();
     out.problem = "the end of the output is missing: " + read.error().one_line();
   }
+  // The rest of what it told in $GRIDCTL_METRICS, if some has been fetched before: who tells none is not asked.
+  const OutputOf metrics{work.job, work.epoch, work.attempt, k_metrics_rank};
+  if (const auto told = work.world.folders.log_next_offset(work.job, work.attempt, k_metrics_rank);
+      work.rank == 0 && told && *told > 0)
+    if (const Result<void> read = read_output(link, work.world.clock, work.world.folders, metrics, k_metrics_bytes_max);
+        !read && is_uncertain(read.error().code))
+      return read.error();
   for (const wire::HostCheckpoint& checkpoint : last_beyond(status, known)) {
     Result<Pulled> pulled = work.world.freight.pull(work.host, work.job, work.epoch, checkpoint, head);
     if (pulled) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/follow/insight.hpp"
 
+#include "control/follow/read_output.hpp"
 #include "control/reach/pace.hpp"
+#include "control/reach/paths.hpp"
 #include "control/reach/request.hpp"
 
 namespace gridctl::control {
@@ -34,6 +36,12 @@ Result<std::string> stacks_on(const World& world, const HostReach& host, const J
   const BootTime deadline = world.clock.boot() + k_insight_wait;
   TRY(ask(*link.link, k_insight_stream, wire::encode(wire::StacksRequest{job, epoch}), deadline));
   return receive_text(*link.link, wire::k_stacks_bytes_max, deadline);
+}
+
+Result<void> fetch_metrics(const World& world, const HostReach& host, const JobId& job, Epoch epoch,
+                           AttemptNumber attempt) {
+  TRY_ASSIGN(const transfer::BulkLink link, world.freight.reach(host, k_reach_patience));
+  return read_output(*link.link, world.clock, world.folders, {job, epoch, attempt, k_metrics_rank}, k_metrics_bytes_max);
 }
 
 Result<wire::StepsReply> steps_on(const World& world, const HostReach& host, const JobId& job, Epoch epoch) {

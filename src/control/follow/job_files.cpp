@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/follow/job_files.hpp"
 
+#include <fcntl.h>
+
+#include <span>
+
 #include "control/follow/log_file.hpp"
 #include "control/follow/secrets.hpp"
 #include "os/entries.hpp"
@@ -70,6 +74,22 @@ Result<void> JobFiles::log_append(const JobId& job, AttemptNumber attempt, int r
 
 Result<std::string> JobFiles::log_tail(const JobId& job, AttemptNumber attempt, int rank, std::size_t lines) {
   return control::log_tail(paths_.log_of(job, attempt, rank), lines);
+}
+
+Result<std::string> JobFiles::log_ends(const JobId& job, AttemptNumber attempt, int rank, std::size_t each) {
+  TRY_ASSIGN(const os::Fd file, os::open_file(paths_.log_of(job, attempt, rank), O_RDONLY));
+  TRY_ASSIGN(const os::FileStatus status, os::status_of(file.get()));
+  const auto part = [&](std::uint64_t begin, std::uint64_t end) -> Result<std::string> {
+    std::string text(end - begin, '\0');
+    TRY_ASSIGN(const std::size_t got, os::read_at(file.get(), std::as_writable_bytes(std::span(text)), begin));
+    text.resize(got);
+    return text;
+  };
+  if (status.size <= 2 * each) return part(0, status.size);
+  TRY_ASSIGN(std::string first, part(0, each));
+  TRY_ASSIGN(const std::string last, part(status.size - each, status.size));
+  first.resize(first.rfind('\n') + 1);  // no line is made of two halves
+  return first + last.substr(last.find('\n') + 1);
 }
 
 Result<std::map<std::string, std::string>> JobFiles::secrets(const JobId& job, const std::vector<std::string>& names) {

@@ -21,6 +21,8 @@ class JobFiles : public JobFolders {
                                         std::string_view bytes) override;
   [[nodiscard]] Result<std::string> log_tail(const JobId& job, AttemptNumber attempt, int rank,
                                              std::size_t lines) override;
+  [[nodiscard]] Result<std::string> log_ends(const JobId& job, AttemptNumber attempt, int rank,
+                                             std::size_t each) override;
   [[nodiscard]] std::string masked(const JobId& job, std::string text) override;
   // Without the secrets of any job, for texts that belong to none: the daemon's log.
   [[nodiscard]] std::string masked_of_all(std::string text);

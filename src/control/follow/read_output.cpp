@@ -7,6 +7,8 @@
 #include "control/follow/log_file.hpp"
 #include "control/reach/pace.hpp"
 #include "control/reach/request.hpp"
+#include "control/reach/paths.hpp"
+#include "wire/insight.hpp"
 #include "wire/messages.hpp"
 
 namespace gridctl::control {
@@ -53,7 +55,8 @@ Result<void> read_output(wire::Link& link, os::Clock& clock, JobFolders& folders
     if (before == offset || stream - k_first_stream > k_answers_max || short_answers > k_short_answers_max)
       return make_error(Code::protocol_violation, "the host repeats the job's output and does not come to its end");
     before = offset;
-    const std::string question = wire::encode(wire::LogRequest{what.job, what.epoch, offset, k_read});
+    const wire::LogRequest request{what.job, what.epoch, offset, k_read};
+    const std::string question = what.rank == k_metrics_rank ? wire::encode_metrics(request) : wire::encode(request);
     TRY_ASSIGN(const std::string payload, ask(link, stream, question, clock.boot() + k_work_answer));
     TRY_ASSIGN(const wire::LogReply reply, wire::parse_log_reply(payload));
     TRY_ASSIGN(const std::string bytes, receive_piece(link, clock.boot() + k_work_answer));

@@ -12,11 +12,13 @@
 
 namespace gridctl::control {
 
+inline constexpr std::uint64_t k_metrics_bytes_max = 64u << 20;  // of one attempt
+
 struct OutputOf {
   JobId job;
   Epoch epoch;
   AttemptNumber attempt;
-  int rank = 0;
+  int rank = 0;  // or k_metrics_rank
 };
 
 // Fetches what `log` lacks up to offset `end`, as the host tells it. protocol_violation when the answers do not come

@@ -22,6 +22,10 @@ class JobFolders {
                                                 std::string_view bytes) = 0;
   [[nodiscard]] virtual Result<std::string> log_tail(const JobId& job, AttemptNumber attempt, int rank,
                                                      std::size_t lines) = 0;
+  // The first and the last bytes of an output, at most `each` of both.
+  [[nodiscard]] virtual Result<std::string> log_ends(const JobId&, AttemptNumber, int /*rank*/, std::size_t /*each*/) {
+    return make_error(Code::unsupported, "outputs are not read here");
+  }
   // Without the job's secrets, as far as they are known here.
   [[nodiscard]] virtual std::string masked(const JobId&, std::string text) { return text; }
   // not_found names the secret that is missing.

@@ -7,6 +7,9 @@
 
 namespace gridctl::control {
 
+// In the place of a rank: not what rank 0 printed, but what it told in $GRIDCTL_METRICS.
+inline constexpr int k_metrics_rank = -1;
+
 struct Paths {
   os::Path root;
   [[nodiscard]] os::Path known_hosts() const { return root / "known_hosts"; }
@@ -15,6 +18,8 @@ struct Paths {
   [[nodiscard]] os::Path newest() const { return root / "newest"; }  // checkpoints that were seen; copies/newest.hpp
   // Of rank 0 when none is named: that of a job on one host.
   [[nodiscard]] os::Path log_of(const JobId& job, AttemptNumber attempt, int rank = 0) const {
+    if (rank == k_metrics_rank)
+      return root / "logs" / job.value / ("attempt-" + std::to_string(attempt.value) + ".metrics");
     const std::string of_rank = rank == 0 ? "" : ".rank-" + std::to_string(rank);
     return root / "logs" / job.value / ("attempt-" + std::to_string(attempt.value) + of_rank + ".log");
   }

@@ -342,7 +342,7 @@ TEST(JobFile, ReadsWhatAGangMayDo) {
   const job::Spec spec =
       parsed(
           "num_nodes: 2..4\nspares: 1\nranks_per_node: 8\nlauncher: torchrun\nrun: x\n"
-          "checkpoint: {shards: local}\nrecovery: {stragglers: replace, hangs: tell, restore_from: trusted}\n"
+          "checkpoint: {shards: local}\nrecovery: {stragglers: replace, hangs: tell, restore_from: trusted, exact: required}\n"
           "constraints: {interconnect: any}\n")
           .spec;
   EXPECT_THAT(parsed("num_nodes: 2..4\nspares: 1\nrun: x\ncheckpoint: {shards: local}\n").warnings,
@@ -355,6 +355,7 @@ TEST(JobFile, ReadsWhatAGangMayDo) {
   EXPECT_EQ(spec.recovery.stragglers, job::Stragglers::replace);
   EXPECT_EQ(spec.recovery.hangs, job::Hangs::tell);
   EXPECT_TRUE(spec.recovery.only_trusted);
+  EXPECT_TRUE(spec.recovery.exact_required);
   EXPECT_TRUE(spec.constraints.any_interconnect);
   EXPECT_EQ(*job::parse_spec(job::to_json(spec)), spec);
   EXPECT_EQ(parsed("num_nodes: 3..3\nrun: x").spec.gang.nodes_min, 0) << "that is no range";

@@ -3,6 +3,7 @@
 
 #include "samples.hpp"
 #include "wire/pause.hpp"
+#include "wire/insight.hpp"
 #include "wire/own.hpp"
 
 namespace gridctl::wire::samples {
@@ -128,6 +129,11 @@ std::vector<Sample> make_all() {
       sample("pause", PauseRequest{{"op-4"}, job, {7}, false, true}, &parse_pause),
       sample("pause-reply", PauseReply{35ull << 30, milliseconds{19'700}}, &parse_pause_reply),
       sample("log", LogRequest{job, {7}, 1000, 4096}, &parse_log),
+      {"metrics", encode_metrics(LogRequest{job, {7}, 1000, 4096}),
+       [](std::string_view text) -> Result<std::string> {
+         TRY_ASSIGN(const LogRequest parsed, parse_metrics_request(text));
+         return encode_metrics(parsed);
+       }},
       sample("log-reply", LogReply{1000, 123'456}, &parse_log_reply),
       sample("have", HaveRequest{{digest(1), digest(2)}}, &parse_have),
       sample("have-for-job", HaveForJob{{{digest(1)}}, job}, &parse_have_for_job),

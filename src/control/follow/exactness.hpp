@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the newest restored attempt of a job is the run that it would have been, from what its attempts have printed
+// or told in $GRIDCTL_METRICS. Reads files: for threads of an os::Executor, and commands.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "control/reach/job_folders.hpp"
+#include "job/exactness.hpp"
+#include "registry/records.hpp"
+
+namespace gridctl::control {
+
+struct ExactnessFound {
+  AttemptNumber attempt;  // the restored one
+  CheckpointSeq from;
+  job::ExactnessVerdict verdict;
+};
+// nullopt: none of the attempts (ascending) was restored. unsupported where outputs cannot be read.
+[[nodiscard]] Result<std::optional<ExactnessFound>> find_exactness(JobFolders& folders, const JobId& job,
+                                                                   const std::vector<registry::AttemptRecord>& attempts);
+
+}  // namespace gridctl::control
