@@ -74,7 +74,7 @@ void append_utf8(std::string& out, std::uint32_t code) {
 }
 
 // Reads on at `at`, where `text` has at least one byte more.
-void read_one(std::string_view text, std::size_t& at, Reading& into) {
+void read_one(std::string_view text, std::size_t& at, Legible& into) {
   const std::size_t from = at;
   const char c = text[at];
   if (const std::size_t size = c == '\x1b' || c == '\xE2' ? decoration_size(text.substr(at)) : 0; size > 0) {
@@ -112,23 +112,23 @@ std::size_t label_size(std::string_view line) {
 
 }  // namespace
 
-Reading legible(std::string_view text) {
-  Reading reading;
+Legible legible(std::string_view text) {
+  Legible reading;
   reading.characters.reserve(text.size());
   reading.spans.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) read_one(text, at, reading);
   return reading;
 }
 
-std::vector<Reading> legible_by_rank(std::string_view text) {
-  std::map<std::string_view, Reading> ranks;
+std::vector<Legible> legible_by_rank(std::string_view text) {
+  std::map<std::string_view, Legible> ranks;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
     const std::size_t label = label_size(text.substr(at, end - at));
-    Reading& mine = ranks[text.substr(at, label)];
+    Legible& mine = ranks[text.substr(at, label)];
     for (at += label; at < end;) read_one(text.substr(0, end), at, mine);
   }
-  std::vector<Reading> readings;
+  std::vector<Legible> readings;
   if (ranks.size() > 1 || (!ranks.empty() && !ranks.begin()->first.empty()))
     for (auto& [label, reading] : ranks) readings.push_back(std::move(reading));
   return readings;

@@ -11,7 +11,7 @@
 namespace gridctl::control {
 
 // Characters, and the bytes [from, to) of the text that each stands for, ascending.
-struct Reading {
+struct Legible {
   std::string characters;
   struct Span {
     std::uint32_t from = 0, to = 0;
@@ -20,8 +20,8 @@ struct Reading {
 };
 
 // Leaves out white space, quotes, backslashes, colours and frames; decodes \n, \u0041, \x41, \101, %41 and &amp;.
-[[nodiscard]] Reading legible(std::string_view text);
+[[nodiscard]] Legible legible(std::string_view text);
 // One reading for the lines of each rank ("[rank 3] …"), without that label. Empty when there is none.
-[[nodiscard]] std::vector<Reading> legible_by_rank(std::string_view text);
+[[nodiscard]] std::vector<Legible> legible_by_rank(std::string_view text);
 
 }  // namespace gridctl::control

@@ -61,15 +61,15 @@ std::set<std::string> encodings_of(const std::string& value) {
   return found;
 }
 
-Reading as_it_is(std::string_view text) {
-  Reading reading{std::string(text), {}};
+Legible as_it_is(std::string_view text) {
+  Legible reading{std::string(text), {}};
   reading.spans.reserve(text.size());
   for (std::uint32_t i = 0; i < text.size(); ++i) reading.spans.push_back({i, i + 1});
   return reading;
 }
 
 // Also what lies between its characters, unless that is the end of a line and what stands before the next one.
-void put_stars(std::string& text, const Reading& reading, std::size_t at, std::size_t size) {
+void put_stars(std::string& text, const Legible& reading, std::size_t at, std::size_t size) {
   for (std::size_t i = at; i < at + size; ++i) {
     std::size_t from = reading.spans[i].from;
     const std::size_t before = i > at ? reading.spans[i - 1].to : from;
@@ -155,17 +155,17 @@ void Masks::add(const std::string& value) {
 void Masks::mask(std::string& text) const {
   if (empty()) return;
   const std::string all = text;
-  const auto mask_in = [&](const Reading& reading, const Forms& forms) {
+  const auto mask_in = [&](const Legible& reading, const Forms& forms) {
     forms.find(reading.characters, [&](std::size_t at, std::size_t size) { put_stars(text, reading, at, size); });
   };
   mask_in(as_it_is(all), exact_);
   mask_in(legible(all), legible_);
-  for (const Reading& rank : legible_by_rank(all)) mask_in(rank, legible_);
+  for (const Legible& rank : legible_by_rank(all)) mask_in(rank, legible_);
 }
 
 void Masks::mask_cut(std::string& text) const {
   if (empty()) return;
-  const Reading reading = legible(text);
+  const Legible reading = legible(text);
   const std::string& all = reading.characters;
   if (const std::size_t size = legible_.begun_at_end(all); size >= k_masked_least) put_stars(text, reading, all.size() - size, size);
   if (const std::size_t size = legible_.ended_at_begin(all); size > 0) put_stars(text, reading, 0, size);
@@ -176,7 +176,7 @@ std::size_t Masks::held(std::string_view text) const {
   if (empty()) return 0;
   text = text.substr(text.size() - std::min(text.size(), k_held_most));
   std::size_t held = exact_.begun_at_end(text);
-  const auto look = [&](const Reading& reading) {
+  const auto look = [&](const Legible& reading) {
     const std::size_t size = legible_.begun_at_end(reading.characters);
     if (size == 0) return;
     const std::size_t from = reading.spans[reading.spans.size() - size].from;
@@ -185,7 +185,7 @@ std::size_t Masks::held(std::string_view text) const {
     held = std::max(held, text.size() - from);
   };
   look(legible(text));
-  for (const Reading& rank : legible_by_rank(text)) look(rank);
+  for (const Legible& rank : legible_by_rank(text)) look(rank);
   return held;
 }
 
