@@ -2,6 +2,7 @@
 #include "os/ready.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,6 +39,11 @@ Result<Moved> write_now(int fd, ByteView bytes) {
   if (sent >= 0 || errno != ENOTSOCK) return moved(sent, false);
 #endif
   return moved(::write(fd, bytes.data(), bytes.size()), false);
+}
+
+bool peer_has_gone(int fd) {
+  pollfd end{fd, POLLRDHUP, 0};
+  return ::poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 }  // namespace gridctl::os

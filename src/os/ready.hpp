@@ -21,4 +21,7 @@ struct Moved {
 [[nodiscard]] Result<Moved> read_now(int fd, std::span<std::byte> into);
 [[nodiscard]] Result<Moved> write_now(int fd, ByteView bytes);
 
+// True once the other side has closed its end, whatever is still to be read.
+[[nodiscard]] bool peer_has_gone(int fd);
+
 }  // namespace gridctl::os

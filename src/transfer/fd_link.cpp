@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transfer/fd_link.hpp"
 
-#include <poll.h>
-
 #include <vector>
 
 #include "os/ready.hpp"
@@ -54,8 +52,7 @@ Result<wire::Frame> FdLink::receive(BootTime deadline) {
 }
 
 bool FdLink::is_closed() const {
-  pollfd end{read_fd_, POLLRDHUP, 0};
-  return ::poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+  return os::peer_has_gone(read_fd_);
 }
 
 }  // namespace gridctl::transfer

@@ -257,14 +257,14 @@ Findings check_origin(const std::string& path, const std::string& text) {
 }
 
 const Budget& compared_words_left() {
-  static const Budget left{{"agent", 57}, {"control", 61}, {"job", 5}, {"sched", 33}};
+  static const Budget left{{"agent", 58}, {"control", 61}, {"job", 5}, {"sched", 33}};
   return left;
 }
 
 const Budget& openings_left() {
-  static const Budget left{{"agent", 53}, {"base", 15}, {"cmd", 42},     {"config", 3},    {"control", 115},
+  static const Budget left{{"agent", 61}, {"base", 15}, {"cmd", 42},     {"config", 3},    {"control", 116},
                            {"crypto", 2}, {"db", 2},    {"forecast", 8}, {"gpubench", 2},  {"http", 1},
-                           {"job", 29},   {"os", 6},    {"probe", 15},    {"registry", 17},
+                           {"job", 29},   {"os", 6},    {"probe", 15},    {"registry", 19},
                            {"sched", 72}, {"ssh", 6},   {"store", 47},   {"transfer", 15}, {"ui", 2},
                            {"whole", 20}, {"wire", 5},  {"xml", 1}};
   return left;
