@@ -224,6 +224,8 @@ void Truth::check_collected(int laptop, const job::State& before, const job::Col
   const job::Member* member = attempt == nullptr ? nullptr : attempt->member(collected.rank);
   if (member == nullptr || attempt->epoch != collected.epoch || !collected.problem.empty() || is_liar(member->host))
     return;
+  const job::Spec& spec = world_.jobs[static_cast<std::size_t>(world_.index_of(before.id))].spec;
+  if (spec.checkpoint.interval == job::CheckpointPolicy::Interval::off) return;  // takes none, whatever the host has
   const Host& host = *world_.hosts[static_cast<std::size_t>(host_index(member->host))];
   const std::optional<Digest> newest = host.newest_snapshot(laptop, before.id, collected.epoch);
   if (newest && !stored_.contains({laptop, *newest}))
