@@ -165,11 +165,11 @@ void Masks::mask(std::string& text) const {
 
 void Masks::mask_cut(std::string& text) const {
   if (empty()) return;
+  mask(text);  // first: the end of a secret that repeats itself may look like the beginning of another
   const Legible reading = legible(text);
   const std::string& all = reading.characters;
   if (const std::size_t size = legible_.begun_at_end(all); size >= k_masked_least) put_stars(text, reading, all.size() - size, size);
   if (const std::size_t size = legible_.ended_at_begin(all); size > 0) put_stars(text, reading, 0, size);
-  mask(text);
 }
 
 std::size_t Masks::held(std::string_view text) const {

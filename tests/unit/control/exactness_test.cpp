@@ -17,9 +17,12 @@ class FoundExactness : public ::testing::Test {
   // Steps with a loss that looks like noise, and depends on step and `data`.
   static std::string lines(int begin, int end, int data = 0) {
     std::string text;
-    for (int step = begin; step < end; ++step)
-      text += "{\"step\": " + std::to_string(step) + ", \"loss\": 0." +
-              std::to_string(100'000 + (step * 7919 + data * 104'729) * 31 % 899'999) + "}\n";
+    for (int step = begin; step < end; ++step) {
+      std::uint32_t noise = static_cast<std::uint32_t>(step) * 2'654'435'761u + static_cast<std::uint32_t>(data) * 40'503u;
+      noise = (noise ^ (noise >> 15)) * 2'246'822'519u;
+      noise ^= noise >> 13;
+      text += "{\"step\": " + std::to_string(step) + ", \"loss\": 0." + std::to_string(100'000 + noise % 899'999) + "}\n";
+    }
     return text;
   }
   void wrote(std::uint64_t attempt, int rank, const std::string& text) {

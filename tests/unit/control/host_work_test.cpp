@@ -242,7 +242,7 @@ TEST_F(HostWork, StopsAnAttemptWithItsGrace) {
   EXPECT_EQ(request->epoch.value, 3u);
   EXPECT_EQ(request->grace, 7s);
   script.replies["stop"] = {make_error(Code::io, "no")};
-  EXPECT_THAT(stop(work(), 7s), FailsWith(Code::io));
+  EXPECT_THAT(stop(work(), 7s), FailsWith(Code::engine));
   bulk.no_way = make_error(Code::host_unreachable, "no route");
   EXPECT_THAT(stop(work(), 7s), FailsWith(Code::host_unreachable));
 }
@@ -399,7 +399,7 @@ TEST_F(HostWork, DoesNotWaitForEverForWhatDoesNotEnd) {
   EXPECT_GT(clock.boot() - began, 90s);
   EXPECT_LT(clock.boot() - began, 95s);
   script.replies["poll"] = {make_error(Code::io, "no")};
-  EXPECT_THAT(clean_up(work(), {{"ada"}, {3}, {1}, false, 0}, 0, {}), FailsWith(Code::io));
+  EXPECT_THAT(clean_up(work(), {{"ada"}, {3}, {1}, false, 0}, 0, {}), FailsWith(Code::engine));
 }
 
 // --- Standbys --------------------------------------------------------------------------------------------------------
@@ -416,14 +416,14 @@ TEST_F(HostWork, MakesAStandbyOfInputsAndCheckpoint) {
   bulk.fails["push 5"] = {make_error(Code::not_found, "gone")};
   EXPECT_THAT(make_standby(world(), host, {"job"}, tree(5)), FailsWith(Code::not_found));
   script.replies["standby"] = {make_error(Code::io, "no")};
-  EXPECT_THAT(make_standby(world(), host, {"job"}, tree(5)), FailsWith(Code::io));
+  EXPECT_THAT(make_standby(world(), host, {"job"}, tree(5)), FailsWith(Code::engine));
 }
 
 TEST_F(HostWork, DropsAStandby) {
   ASSERT_THAT(drop_standby(world(), host, {"job"}), IsOk());
   EXPECT_FALSE(wire::parse_standby(script.payloads["standby"])->root);
   script.replies["standby"] = {make_error(Code::io, "no")};
-  EXPECT_THAT(drop_standby(world(), host, {"job"}), FailsWith(Code::io));
+  EXPECT_THAT(drop_standby(world(), host, {"job"}), FailsWith(Code::engine));
 }
 
 // --- Looks into an attempt -------------------------------------------------------------------------------------------
