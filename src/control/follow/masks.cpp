@@ -56,7 +56,8 @@ std::set<std::string> encodings_of(const std::string& value) {
     hexadecimal += {k_digits[static_cast<unsigned char>(c) >> 4], k_digits[static_cast<unsigned char>(c) & 15]};
   }
   found.insert(hexadecimal);
-  std::ranges::transform(hexadecimal, hexadecimal.begin(), [](char c) { return c >= 'a' ? static_cast<char>(c - 32) : c; });
+  std::ranges::transform(hexadecimal, hexadecimal.begin(),
+                         [](char c) { return c >= 'a' ? static_cast<char>(c - 32) : c; });
   found.insert(hexadecimal);
   return found;
 }
@@ -168,7 +169,8 @@ void Masks::mask_cut(std::string& text) const {
   mask(text);  // first: the end of a secret that repeats itself may look like the beginning of another
   const Legible reading = legible(text);
   const std::string& all = reading.characters;
-  if (const std::size_t size = legible_.begun_at_end(all); size >= k_masked_least) put_stars(text, reading, all.size() - size, size);
+  if (const std::size_t size = legible_.begun_at_end(all); size >= k_masked_least)
+    put_stars(text, reading, all.size() - size, size);
   if (const std::size_t size = legible_.ended_at_begin(all); size > 0) put_stars(text, reading, 0, size);
 }
 

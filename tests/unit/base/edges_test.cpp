@@ -7,6 +7,7 @@
 #include "base/ids.hpp"
 #include "base/inventory.hpp"
 #include "base/json_fields.hpp"
+#include "base/lines.hpp"
 #include "base/metrics.hpp"
 #include "base/record.hpp"
 #include "base/text.hpp"
