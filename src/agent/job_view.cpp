@@ -130,8 +130,9 @@ Result<os::Fd> open_checkpoint_directory(const JobView& view, bool make) {
   TRY_ASSIGN(const os::Fd base, os::open_file(view.checkpoint_base, O_RDONLY | O_DIRECTORY));
   if (make) TRY(os::make_directories_beneath(base.get(), view.checkpoint_relative, 0755));
   auto opened = os::open_beneath(base.get(), view.checkpoint_relative, O_RDONLY | O_DIRECTORY);
-  if (opened || make || opened.error().code == Code::not_found) return opened;
+  if (opened || make) return opened;
   std::error_code failed;
+  if (!std::filesystem::is_symlink(view.checkpoint_base / view.checkpoint_relative, failed)) return opened;
   const Path real = std::filesystem::canonical(view.checkpoint_base / view.checkpoint_relative, failed);
   const bool other = failed || real == view.checkpoint_base.lexically_normal() / view.checkpoint_relative;
   if (other || !view.confinement) return opened;
