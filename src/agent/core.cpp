@@ -61,8 +61,8 @@ Result<void> Core::accept(const wire::StartRequest& request) {
   TRY(check_lease(request.echo, request.lease, host_.now()));
   TRY(host_.check(request));
   TRY(check_no_older(key));
-  TRY(host_.take_lease(request));
   const auto settle = [&]() -> Result<void> {
+    TRY(host_.take_lease(request));  // after an error it may be written all the same
     TRY(host_.create(request));
     return host_.begin(request);
   };

@@ -36,9 +36,14 @@ class InitTest : public ::testing::Test {
   void script(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ / "run" / name) << text << "\n";
   }
+  // What ignores a signal when the tests begin (SIGHUP below nohup) would ignore it in every child, and a shell could not
+  // even trap it.
   [[nodiscard]] pid_t begin() const {
     const pid_t child = ::fork();
-    if (child == 0) ::_exit(run_init(plan_));
+    if (child == 0) {
+      for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE}) ::signal(signal, SIG_DFL);
+      ::_exit(run_init(plan_));
+    }
     if (child < 0) std::abort();  // to signal -1 is to signal everybody
     return child;
   }

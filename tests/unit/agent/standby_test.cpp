@@ -7,6 +7,7 @@
 
 #include "os/directory_lock.hpp"
 #include "os/entries.hpp"
+#include "os/process.hpp"
 #include "store/tree.hpp"
 #include "support/results.hpp"
 #include "unit/store/fixtures.hpp"
@@ -88,7 +89,10 @@ TEST_F(StandbyTest, WhatWasTouchedIsNotUsed) {
       [&] { write(lies() / "ready", slurp(lies() / "ready") + "x"); },
       [&] {  // another boot's
         std::string text = slurp(lies() / "ready");
-        text[text.find("boot ") + 5] ^= 1;
+        const std::string line = "\nboot " + os::boot_id() + "\n";
+        const std::size_t at = text.find(line);
+        ASSERT_NE(at, std::string::npos) << text;
+        text[at + line.size() - 2] ^= 1;
         write(lies() / "ready", text);
       },
   };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Red team: a host that lies about a checkpoint, to have it committed without its bytes, to learn what other jobs have,
 // or to fill our disk.
+#include <fcntl.h>
+
 #include <mutex>
 #include <set>
 
@@ -58,6 +60,42 @@ class LyingHost : public ::testing::Test {
   ChunkStore cache = *ChunkStore::open(dir / "cache");
   wire::CheckpointRef ref{JobId{"aaaaaaaaaaaaa"}, Epoch{3}, 7};
 };
+
+// It claims to lack the chunk of this number behind the last that it was asked for, and nothing else.
+class Greedy final : public wire::Link {
+ public:
+  explicit Greedy(std::uint32_t behind) : behind_(behind) {}
+  Result<void> send(const wire::Frame& frame, BootTime) override {
+    const auto asked = wire::parse_have(frame.payload);
+    if (asked) questions.push_back({wire::FrameKind::reply, frame.stream,
+                                    wire::encode(wire::HaveReply{{static_cast<std::uint32_t>(asked->chunks.size()) + behind_}})});
+    return {};
+  }
+  Result<wire::Frame> receive(BootTime) override {
+    if (questions.empty()) return make_error(Code::timed_out, "no answer in time");
+    const wire::Frame first = questions.front();
+    questions.erase(questions.begin());
+    return first;
+  }
+  std::vector<wire::Frame> questions;
+
+ private:
+  const std::uint32_t behind_;
+};
+
+TEST_F(LyingHost, CannotLackAChunkThatItWasNotAskedFor) {
+  write(dir / "src/a.py", "one");
+  write(dir / "src/b.py", "two");
+  const auto scanned = store::scan(dir / "src", {});
+  const os::Fd fd = *os::open_file(dir / "src", O_RDONLY | O_DIRECTORY);
+  store::DirectoryChunks chunks(fd.get(), scanned->tree);
+  for (const std::uint32_t behind : {0u, 1u, 4'000'000'000u}) {
+    Greedy host(behind);
+    EXPECT_THAT(push_tree(host, scanned->tree, to_manifest(scanned->tree), chunks, os::system_clock()),
+                FailsWith(Code::protocol_violation))
+        << behind;
+  }
+}
 
 TEST_F(LyingHost, CannotHaveACheckpointCommittedWhoseChunksHaveOtherLengths) {
   const Digest known = have(std::string(5000, 'a'));
