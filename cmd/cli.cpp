@@ -105,7 +105,6 @@ Error unknown_topic(const std::string& word) {
 }
 
 Error unknown_verb(const std::string& noun, const std::string& word) {
-  if (const auto meant = foreign_verb(noun, word)) return *meant;
   const std::string near = nearest(word, known_verbs(noun));
   const std::string message = "no command '" + noun + " " + sanitize(word) + "'";
   if (!near.empty())

@@ -18,6 +18,7 @@ constexpr Alias k_aliases[] = {
     {"", "describe", "show"},    {"", "info", "show"},         {"job", "status", "show"},   {"job", "stop", "cancel"},
     {"job", "kill", "cancel"},   {"job", "run", "submit"},     {"job", "create", "submit"}, {"job", "launch", "submit"},
     {"job", "attach", "watch"},  {"job", "log", "logs"},      {"job", "download", "pull"},  {"job", "queue", "ls"},      {"job", "describe", "show"},
+    {"job", "ssh", "shell"},
     {"provider", "add", "register"}, {"provider", "create", "register"}, {"provider", "test", "check"},
 };
 
@@ -80,8 +81,6 @@ constexpr ForeignOption k_options[] = {
     {"--namespace", "--state DIR keeps apart what belongs to different projects"},
 };
 
-constexpr const char* k_follow_a_job = "gridctl job logs -f JOB";
-
 std::string joined(const std::vector<std::string>& words, std::size_t from) {
   std::string text;
   for (std::size_t i = from; i < words.size(); ++i) text += (text.empty() ? "" : " ") + shell_quote(words[i]);
@@ -106,6 +105,16 @@ const Command* command_by_habit(std::string_view noun, std::string_view verb) {
 }
 
 namespace {
+// `docker exec -it train bash`, `kubectl exec train -- nvidia-smi`
+std::string entering(std::vector<std::string> words) {
+  std::erase(words, "--");
+  words.erase(words.begin(), std::find_if(words.begin() + 1, words.end(), [](const auto& w) { return !w.starts_with('-'); }));
+  if (words.empty()) return "gridctl job shell JOB";
+  const bool shell = words.size() == 1 || (words.size() == 2 && (words[1].ends_with("bash") || words[1].ends_with("sh")));
+  return "gridctl job " + (shell ? "shell " + shell_quote(words[0])
+                                 : "exec " + shell_quote(words[0]) + " -- " + joined(words, 1));
+}
+
 std::optional<Error> meant_by(const std::vector<std::string>& arguments, bool of_a_tool) {
   if (arguments.empty()) return std::nullopt;
   const std::string& word = arguments[0];
@@ -115,8 +124,7 @@ std::optional<Error> meant_by(const std::vector<std::string>& arguments, bool of
   if (is_other_tool(word) && arguments.size() > 1)
     if (auto meant = meant_by({arguments.begin() + 1, arguments.end()}, true))
       return make_error(Code::usage, shown + " here", meant->hint);
-  if (word == "exec" || word == "shell")
-    return make_error(Code::usage, shown + ": gridctl opens no shell in a job that runs", k_follow_a_job);
+  if (word == "exec" || word == "shell") return make_error(Code::usage, shown + " here", entering(arguments));
   if (of_a_tool)
     for (const Foreign& foreign : k_commands)
       if (foreign.word == word)
@@ -136,12 +144,6 @@ std::optional<Error> meant_by(const std::vector<std::string>& arguments, bool of
 
 std::optional<Error> foreign_command(const std::vector<std::string>& arguments) { return meant_by(arguments, false); }
 
-std::optional<Error> foreign_verb(std::string_view noun, std::string_view verb) {
-  if (noun != "job" || (verb != "exec" && verb != "ssh" && verb != "shell")) return std::nullopt;
-  return make_error(Code::usage, "no command 'job " + std::string(verb) + "': gridctl opens no shell in a job that runs",
-                    k_follow_a_job);
-}
-
 std::string foreign_option(const Command& command, std::string_view option) {
   if (command.noun != "job") return {};
   for (const ForeignOption& foreign : k_options)
@@ -159,6 +161,11 @@ std::optional<Error> missing_dashes(const Command& command, const Parsed& parsed
     if (*at != command.noun && *at != command.verb) options.push_back(*at);
   std::string line = "gridctl " + full_name(command);
   if (!options.empty()) line += " " + joined(options, 0);
+  for (const Positional& needed : command.positionals) {
+    if (!needed.required) continue;
+    line += " " + shell_quote(words[0]);
+    words.erase(words.begin());
+  }
   return make_error(Code::usage, "a command to run stands after --", line + " -- " + joined(words, 0));
 }
 

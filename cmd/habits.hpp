@@ -18,8 +18,6 @@ namespace gridctl::cmd {
 
 // A first word that is no noun of ours: what to type instead. `arguments`: all that was typed.
 [[nodiscard]] std::optional<Error> foreign_command(const std::vector<std::string>& arguments);
-// A verb of another tool after a noun of ours: why there is none, and what comes next to it.
-[[nodiscard]] std::optional<Error> foreign_verb(std::string_view noun, std::string_view verb);
 // An option of another tool: how it is said here. Empty: not known.
 [[nodiscard]] std::string foreign_option(const Command& command, std::string_view option);
 // `job submit python3 train.py`: the command lacks its "--".

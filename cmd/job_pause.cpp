@@ -23,9 +23,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const JobId id, registry.resolve(parsed.positionals[0]));
   TRY_ASSIGN(const registry::Job job, registry.job(id));
-  TRY_ASSIGN(
-      const std::string done,
-      pause_in_place(context, registry, job, {false, parsed.has("gpu-only"), most.value_or(control::k_pause_max)}));
+  TRY_ASSIGN(const std::string done, pause_in_place(context, registry, job, {false, parsed.has("gpu-only"), most}));
   if (context.json) return context.print_line(ui::submitted_json(id, job.name, job.state));
   context.print_line(job.name + " (" + id.value + ") " + done);
   return context.note("continue it there: gridctl job resume " + id.value);

@@ -10,7 +10,7 @@ namespace gridctl::cmd {
 struct PauseWish {
   bool resume = false;
   bool gpu_only = false;
-  Duration most = control::k_pause_max;
+  std::optional<Duration> most = std::nullopt;  // what the user says; nothing: registry::k_pause_max
 };
 // Pauses the running job on its host, or lets it run on there, and records that. What was done, for people:
 // "paused on ada: 35.7 GiB left its GPU in 20s".

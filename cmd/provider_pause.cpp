@@ -30,6 +30,7 @@ Result<void> each_job(Context& context, registry::Registry& registry, const Host
     const Result<std::string> done = pause_in_place(context, registry, job, wish);
     const std::string text = sanitize(job.name) + " (" + id.value + ") ";
     if (done) context.note(text + *done);
+    else if (done.error().code == Code::not_found) context.note(text + "has ended meanwhile");
     else failed.push_back(text + "stays as it is: " + done.error().one_line());
   }
   for (const std::string& line : failed) context.note(line);
@@ -45,7 +46,7 @@ Result<int> pause(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(const registry::Provider provider, registry.provider(HostName{parsed.positionals[0]}));
   TRY(control::set_host_paused(registry, provider.name, true, context.now()));  // before: no other job takes the room
-  TRY(each_job(context, registry, provider.name, {false, parsed.has("gpu-only"), most.value_or(control::k_pause_max)}));
+  TRY(each_job(context, registry, provider.name, {false, parsed.has("gpu-only"), most}));
   return context.print_line(context.json ? ui::provider_json(provider)
                                          : provider.name.value + " is paused and gets no new jobs");
 }

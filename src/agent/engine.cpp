@@ -113,7 +113,9 @@ std::vector<std::string> container_arguments(EngineKind kind, const wire::Attemp
     add({"--mount", "type=bind,source=" + (plan.host_run / "hosts").string() + ",target=/etc/hosts,readonly"});
   }
   // A writable root is the engine's own layer, which goes with the container; with podman, root in it is this user.
-  if (!spec.root_writable) add({"--read-only", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777,size=25%"});
+  if (!spec.root_writable) add({"--read-only"});
+  if (!spec.root_writable && std::ranges::find(plan.binds, "/tmp", &Bind::target) == plan.binds.end())
+    add({"--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777,size=25%"});
   if (!spec.root_writable || kind == EngineKind::docker) add({"--cap-drop", "all"});
   add({"--user", std::to_string(user.uid) + ":" + std::to_string(user.gid)});  // whatever USER the image names
   // Nothing stays on the host, and a volume of the image can be written to where the root cannot.

@@ -79,6 +79,10 @@ Result<void> check_outside(const Path& real, const OutsideRules& rules) {
                                        "; a path relative to the working directory, or a mount at ~/NAME, is the job's own");
 }
 
+Result<void> check_link_outside(const Path& at, const Path& agent_home) {
+  return check_outside(without_links(at.parent_path()) / at.filename(), rules_here(agent_home));
+}
+
 Result<void> make_link_outside(const Path& at, const Path& to, const Path& agent_home) {
   TRY_ASSIGN(const os::Fd folder, os::open_file(at.parent_path(), O_PATH | O_DIRECTORY));
   std::error_code failed;

@@ -24,6 +24,8 @@ struct OutsideRules {
 // Pure.
 [[nodiscard]] Result<void> check_outside(const os::Path& real, const OutsideRules& rules);
 
+// check_outside() of a link that does not exist yet, by the rules of this host.
+[[nodiscard]] Result<void> check_link_outside(const os::Path& at, const os::Path& agent_home);
 // Makes the link `at` -> `to` on this host, if the rules allow that. Nobody can exchange a folder of `at` meanwhile.
 [[nodiscard]] Result<void> make_link_outside(const os::Path& at, const os::Path& to, const os::Path& agent_home);
 

@@ -151,6 +151,7 @@ class Preparation {
 
   // A plain process sees the host's own file system: an absolute path becomes a link, if nothing is there.
   Result<void> link(const std::string& at, const Path& to) {
+    TRY(check_link_outside(at, attempt_.agent_home()));  // the reason that also holds on other hosts is told first
     if (os::exists(at))
       return make_error(Code::refused, at + " exists on this host; a plain process cannot have it as its own");
     std::string known;

@@ -70,7 +70,7 @@ class JobRecords {
   [[nodiscard]] virtual Result<void> save_results(const Results&) { return {}; }
   [[nodiscard]] virtual Result<std::optional<Results>> results(const JobId&) { return std::optional<Results>(); }
   // Of attempts that are paused in place; who keeps no time of them has none.
-  [[nodiscard]] virtual Result<void> begin_pause(const JobId&, WallTime, Duration) { return {}; }
+  [[nodiscard]] virtual Result<void> begin_pause(const JobId&, WallTime, std::optional<Duration>) { return {}; }
   [[nodiscard]] virtual Result<void> end_pause(const JobId&, WallTime) { return {}; }
   [[nodiscard]] virtual Result<std::optional<Pause>> paused(const JobId&) { return std::optional<Pause>(); }
   [[nodiscard]] virtual Result<void> note_used_up(const std::string& owner, const std::string& month) = 0;

@@ -4,15 +4,20 @@
 
 namespace gridctl::registry {
 
-Result<void> Registry::begin_pause(const JobId& id, WallTime at, Duration most) {
+Result<void> Registry::begin_pause(const JobId& id, WallTime at, std::optional<Duration> most) {
   const auto write = [&]() -> Result<void> {
     TRY_ASSIGN(const job::State state, impl_->load_machine(id));
-    const std::int64_t most_ms = std::chrono::duration_cast<std::chrono::milliseconds>(most).count();
+    const std::int64_t most_ms =
+        std::chrono::duration_cast<std::chrono::milliseconds>(most.value_or(k_pause_max)).count();
     TRY(impl_->db
             .prepare("INSERT INTO pauses(job, number, from_ms, most_ms) SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS "
                      "(SELECT 1 FROM pauses WHERE job = ?1 AND number = ?2 AND until_ms IS NULL)")
             .bind(id.value, state.attempts.value, at.ms, most_ms)
             .run());
+    if (most)
+      TRY(impl_->db.prepare("UPDATE pauses SET most_ms = ? WHERE job = ? AND number = ? AND until_ms IS NULL")
+              .bind(most_ms, id.value, state.attempts.value)
+              .run());
     return impl_->db.prepare("UPDATE jobs SET reason = 'paused' WHERE id = ?").bind(id.value).run();
   };
   return together(write);

@@ -89,6 +89,7 @@ struct MemberRecord {
 inline constexpr std::string_view k_paused_reason = "paused";  // of a job that is running, in listings
 
 // Since when the current attempt of a job is paused, and for how long at most.
+inline constexpr Duration k_pause_max = std::chrono::hours{2};  // unless the user says otherwise: then the job moves
 struct Pause {
   WallTime since;
   Duration most{};

@@ -103,10 +103,11 @@ class Conflicts {
     }
   }
   [[nodiscard]] bool between(const HostFacts& a, const HostFacts& b, Apart apart) const {
+    return are_one_machine(a, b) || are_apart(a, b, apart);
+  }
+  [[nodiscard]] static bool are_one_machine(const HostFacts& a, const HostFacts& b) {
     const auto same = [](const std::string& left, const std::string& right) { return !left.empty() && left == right; };
-    if (same(a.inventory->machine_id, b.inventory->machine_id) || same(a.inventory->boot_id, b.inventory->boot_id))
-      return true;
-    return are_apart(a, b, apart);
+    return same(a.inventory->machine_id, b.inventory->machine_id) || same(a.inventory->boot_id, b.inventory->boot_id);
   }
   [[nodiscard]] bool are_apart(const HostFacts& a, const HostFacts& b, Apart apart) const {
     const Names pair = std::minmax(a.name.value, b.name.value);
@@ -228,6 +229,14 @@ void search_group(Search& search, const Pool& pool, Group& group) {
   if (found) search.plans.push_back(plan_of(pool, group, *found));
 }
 
+std::string why_not_together(const std::vector<const Candidate*>& fitting) {
+  for (const Candidate* a : fitting)
+    for (const Candidate* b : fitting)
+      if (a < b && Conflicts::are_one_machine(*a->host, *b->host))
+        return a->host->name.value + " and " + b->host->name.value + " are one machine under two names";
+  return "too many of their links are too slow";
+}
+
 void search_pool(Search& search, const Pool& pool, const std::vector<Candidate>& all) {
   std::vector<const Candidate*> fitting;
   for (const Candidate& c : all)
@@ -243,8 +252,7 @@ void search_pool(Search& search, const Pool& pool, const std::vector<Candidate>&
   search.most = std::max(search.most, most);
   if (pool.apart == Apart::declared && !search.short_pools.empty()) return;
   if (most >= static_cast<std::size_t>(search.wish.members)) {
-    search.short_pools.push_back(pool.name + ": " + std::to_string(most) +
-                                 " hosts fit, but too many are one machine under two names, or linked too slowly");
+    search.short_pools.push_back(pool.name + ": " + std::to_string(most) + " hosts fit, but " + why_not_together(fitting));
     return;
   }
   const std::string fit = std::to_string(most) + (most == 1 ? " host fits" : " hosts fit");

@@ -19,11 +19,12 @@ STATE = "/etc/stub-gpu"
 MIB = 700  # that the job "holds" on the GPU
 
 # plain.sh as a program that holds GPU memory, by one process; its line goes with it.
+# Two jobs change the file at once: one ends while the next begins.
 ON_GPU = f"""sh plain.sh &
-echo "$! train {MIB}" >> {STATE}/processes
+flock {STATE}/lock sh -c 'echo "$0 train {MIB}" >> {STATE}/processes' $!
 wait $!
 code=$?
-grep -v "^$! " {STATE}/processes > {STATE}/left.$$; mv {STATE}/left.$$ {STATE}/processes
+flock {STATE}/lock sh -c 'grep -v "^$0 " {STATE}/processes > {STATE}/left; cat {STATE}/left > {STATE}/processes' $!
 exit $code"""
 
 
@@ -70,14 +71,14 @@ class Paused(grid.Case):
         return max(grid.steps_of(job.logs()) or [0])
 
     def ticks(self, host, job):
-        """CPU time of all that the job runs, in hundredths of a second."""
+        """CPU time of each process that the job runs and of its children, in hundredths of a second."""
         script = (f"for p in $(grep -l 'GRIDCTL_JOB_ID={job.id}' /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3); do "
-                  "cut -d' ' -f14,15 /proc/$p/stat 2>/dev/null; done")
-        return sum(int(word) for word in self.grid.enter(host, script).split())
+                  "echo $p $(cut -d' ' -f14-17 /proc/$p/stat 2>/dev/null); done")
+        return sorted(self.grid.enter(host, script).splitlines())
 
     def assert_still(self, host, job, seconds=2.5):
         before, step = self.ticks(host, job), self.steps(job)
-        self.assertGreater(before, 0)
+        self.assertTrue(before, job.evidence())
         time.sleep(seconds)  # what is claimed is that nothing happens meanwhile
         self.assertEqual((self.ticks(host, job), self.steps(job)), (before, step), job.evidence())
 
@@ -143,7 +144,7 @@ class Cpu(Paused):
         self.assert_once(job, 60)
 
     def test_a_host_is_paused_with_all_its_jobs_and_gets_no_others(self):
-        jobs = [self.start(f"guest{n}", pinned=CPU) for n in (1, 2)]
+        jobs = [self.start(f"guest{n}", steps=150, pinned=CPU) for n in (1, 2)]
         self.assertIn("is paused", laptop.run("provider", "pause", f"h{CPU}").out)
         for job in jobs:
             self.assertEqual(self.shows(job), "paused", job.evidence())
@@ -151,7 +152,7 @@ class Cpu(Paused):
         grid.wait_until("the reason why it waits", 30, lambda: "it is paused" in laptop.run("job", "explain", late.id).out)
         laptop.run("provider", "unpause", f"h{CPU}")
         for job in jobs:
-            self.assert_once(job, 60)
+            self.assert_once(job, 150)
         late.wait_success()
 
     def test_what_does_not_run_cannot_be_paused(self):
@@ -225,13 +226,13 @@ class Gpu(Paused):
                 self.assert_once(job, 80)
 
     def test_a_driver_that_is_slow_is_waited_for(self):
-        job = self.start_on_gpu("patient")
+        job = self.start_on_gpu("patient", steps=150)
         self.fault("checkpoint slow")
         laptop.run("job", "pause", job.id)
         self.fault("restore slow")
         laptop.run("job", "resume", job.id)
         self.fault(None)
-        self.assert_once(job, 60)
+        self.assert_once(job, 150)
 
     def test_a_driver_that_kills_the_job_is_the_hosts_fault(self):
         for call in ("lock", "checkpoint", "restore", "unlock"):

@@ -434,7 +434,7 @@ class Residency(grid.Case):
         spec = plain("resident-copies", envs={"STEPS": 200}, constraints={"region": {"in": ["DE"]}}, checkpoint={"copies": 3, "keep": 50})
         path = owner.write_job(spec)
         warned = owner.run("job", "submit", "-d", path)
-        self.assertIn("only 1 independent place keeps copies yet that may keep these", warned.err)
+        self.assertIn("only 1 independent remote keeps copies yet that may keep these", warned.err)
         self.assertIn("not abroad: it is in US, wanted DE", warned.err)
         job = grid.Job(owner, warned.out.split()[1])
         job.wait_event("checkpoint_copied")

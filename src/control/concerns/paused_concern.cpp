@@ -61,7 +61,7 @@ class PausedConcern : public Concern, public FleetListener {
       return records.end_pause(job.id(), now);
     }
     controls_.book.note(job.id(), paused_in_place(attempt, host));
-    return records.begin_pause(job.id(), *job.paused, k_pause_max);
+    return records.begin_pause(job.id(), *job.paused, std::nullopt);
   }
 
   [[nodiscard]] bool is_over(const TrackedJob& job) {

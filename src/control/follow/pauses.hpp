@@ -11,8 +11,6 @@
 
 namespace gridctl::control {
 
-inline constexpr Duration k_pause_max = std::chrono::hours{2};  // unless the user says otherwise: then the job moves
-
 // Asks the host to pause an attempt, or to let it run on, over a connection of its own. Blocks for as long as the host
 // needs: minutes where much GPU memory moves.
 [[nodiscard]] Result<wire::PauseReply> pause_on(const HostAccess& host, const wire::PauseRequest& request);

@@ -32,12 +32,14 @@ wire::AttemptSpec a_spec() {
   return spec;
 }
 
-std::string command_line(EngineKind kind, const wire::AttemptSpec& spec, std::vector<Gpu> gpus = {}) {
+std::string command_line(EngineKind kind, const wire::AttemptSpec& spec, std::vector<Gpu> gpus = {},
+                         const std::vector<Bind>& more = {}) {
   LaunchPlan plan;
   plan.name = attempt_name(spec.job, spec.epoch, os::home_directory() / ".gridctl");
   plan.image = spec.image;
   plan.init = {"/gridctl/run", "/gridctl/ctl", "/work", {}, std::chrono::seconds{1}, {}};
   plan.binds = {{"/host/work", "/work", false}};
+  plan.binds.insert(plan.binds.end(), more.begin(), more.end());
   plan.gpus = std::move(gpus);
   return join(container_arguments(kind, spec, plan, {1000, 1001}), " ");
 }
@@ -62,6 +64,12 @@ TEST(Engine, LimitsTheTemporaryFilesOfAContainer) {
     ASSERT_NE(at, std::string::npos) << line;
     EXPECT_THAT(line.substr(at, line.find(' ', at + 8) - at), HasSubstr("size=25%"));
   }
+}
+
+// The engine would refuse two mounts at one path: a mount of the job's, or what was made for a root that turned out to
+// be read-only.
+TEST(Engine, MakesNoTemporaryFilesWhereSomethingIsMounted) {
+  EXPECT_THAT(command_line(EngineKind::podman, a_spec(), {}, {{"/host/tmp", "/tmp", false}}), Not(HasSubstr("--tmpfs")));
 }
 
 // A job gets a GPU that is surely its own, or none.

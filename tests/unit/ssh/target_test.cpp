@@ -280,7 +280,7 @@ TEST_F(AsSshSays, ItsComplaintIsToldInOneLine) {
   const auto target = resolve("box", overrides_);
   ASSERT_FALSE(target.has_value());
   EXPECT_EQ(target.error().code, Code::usage);
-  EXPECT_EQ(target.error().message, "ssh cannot read its configuration for box: line one line two");
+  EXPECT_EQ(target.error().message, "ssh cannot read its configuration for box: line one | line two");
 }
 
 TEST_F(AsSshSays, WithoutAnSshProgramTheDefaultKeysAreOffered) {

@@ -124,7 +124,7 @@ TEST(S3Answers, ReadErrorsAndMakeThemHarmless) {
       k_head + "<Error><Code>NoSuchKey</Code><Message>The\nkey \x1B[31m</Message><Region>eu-west-1</Region></Error>");
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code, "NoSuchKey");
-  EXPECT_EQ(error->message, "The key ?[31m");
+  EXPECT_EQ(error->message, "The | key ?[31m");
   EXPECT_EQ(error->region, "eu-west-1");
   EXPECT_EQ(parse_s3_error("<Error><Code>\x1B evil</Code></Error>")->code, "Unknown");
   EXPECT_LE(parse_s3_error("<Error><Code>A</Code><Message>" + std::string(10'000, 'x') + "</Message></Error>")

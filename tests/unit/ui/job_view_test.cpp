@@ -69,8 +69,8 @@ TEST(EventLine, IsOneHarmlessLine) {
   registry::EventRecord event;
   event.at = k_now;
   event.text = "attempt 1\non \033[31mada";
-  EXPECT_EQ(event_line(event, k_now, {}), "08:01:00  attempt 1 on ^[[31mada");
-  EXPECT_TRUE(event_line(event, WallTime{k_now.ms + 86'400'000}, {}).ends_with(" 08:01:00  attempt 1 on ^[[31mada"))
+  EXPECT_EQ(event_line(event, k_now, {}), "08:01:00  attempt 1 | on ^[[31mada");
+  EXPECT_TRUE(event_line(event, WallTime{k_now.ms + 86'400'000}, {}).ends_with(" 08:01:00  attempt 1 | on ^[[31mada"))
       << "with its date, on another day";
 }
 

@@ -61,7 +61,7 @@ TEST(Table, LeavesOutTheLeastUsefulColumnsBeforeItCutsAName) {
 TEST(Table, PutsForeignTextOnOneHarmlessLine) {
   Table table({{.title = "A"}, {.title = "B"}});
   table.add({"x\n\033[31my", "z"});
-  EXPECT_EQ(table.render(0, {}), "A          B\nx ^[[31my  z\n");
+  EXPECT_EQ(table.render(0, {}), "A            B\nx | ^[[31my  z\n");
 }
 
 TEST(Table, PaintsOnlyWithColour) {
