@@ -56,7 +56,7 @@ void Stepper::operator()(const MoveDue& event) {
   if (found == nullptr || running == nullptr || !running->move) return;
   const Move move = *running->move;
   const HostName& leaves = move.host.value.empty() ? found->lead().host : move.host;
-  if (move.why == k_for_straggler) avoid(leaves, leaving_in_words(leaves, move.why));
+  if (move.why == k_for_straggler || move.why == k_paused) avoid(leaves, leaving_in_words(leaves, move.why));
   if (move.why == k_to_grow && forgives(*found, at_)) s().avoided.clear();
   const std::string reason = move.saved ? "checkpoint " + std::to_string(s().head.value) + " is safe"
                                         : "no further checkpoint came within " +

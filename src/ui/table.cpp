@@ -116,12 +116,7 @@ std::string Facts::render(Style style) const {
   for (const auto& [key, value] : facts_) width = std::max(width, display_width(key));
   std::string text;
   for (const auto& [key, value] : facts_) {
-    text += style(Paint::dim, pad_right(key, width)) + "  ";
-    for (const char c : value) {
-      text += c;
-      if (c == '\n') text += std::string(width + 2, ' ');
-    }
-    text += '\n';
+    text += style(Paint::dim, pad_right(key, width)) + "  " + value + '\n';
   }
   return text;
 }

@@ -8,8 +8,6 @@ namespace gridctl::control {
 
 namespace {
 
-constexpr std::string_view k_why = "paused";
-
 class PausedConcern : public Concern, public FleetListener {
  public:
   explicit PausedConcern(const Controls& controls) : controls_(controls) { controls_.fleet.listen(*this); }
@@ -36,7 +34,7 @@ class PausedConcern : public Concern, public FleetListener {
     });
   }
 
-  [[nodiscard]] bool moves_for(std::string_view why) const override { return why == k_why; }
+  [[nodiscard]] bool moves_for(std::string_view why) const override { return why == job::k_paused; }
   [[nodiscard]] std::optional<MoveWish> still_wished(const TrackedJob& job) override {
     return job.paused && is_over(job) ? std::optional(wish(job)) : std::nullopt;
   }
@@ -72,7 +70,7 @@ class PausedConcern : public Concern, public FleetListener {
   }
 
   [[nodiscard]] static MoveWish wish(const TrackedJob& job) {
-    MoveWish wish{std::string(k_why),
+    MoveWish wish{std::string(job::k_paused),
                   "it has been paused on " + job.state().attempt()->lead().host.value + " for too long"};
     wish.at_once = true;  // what is paused saves nothing
     return wish;

@@ -53,10 +53,7 @@ void Mover::ask(const TrackedJob& job, const MoveWish& wish) {
   const JobId id = job.id();
   book_.apply(id, job::MoveRequested{
                       epoch, wish.why, attempts_.newest_there(job), {}, wish.text, wish.failures_max, wish.host});
-  if (!wish.at_once) return;
-  book_.apply(id, job::MoveDue{epoch});
-  // What stops at once would be placed again before the next tick, on the host that it is to leave.
-  if (TrackedJob* moving = book_.find(id); moving != nullptr && !moving->state().moving().empty()) judge(*moving);
+  if (wish.at_once) book_.apply(id, job::MoveDue{epoch});
 }
 
 std::optional<MoveWish> Mover::wish_of(const TrackedJob& job) {

@@ -57,6 +57,15 @@ TEST(JobMove, RunsOnUntilACheckpointIsSafeThenGoesOnElsewhereFromIt) {
   EXPECT_EQ(job.state.reason, "running");
 }
 
+TEST(JobMove, DoesNotGoBackToTheHostThatKeptItPaused) {
+  Moving job;
+  job.run_on("a");
+  job.happen(MoveRequested{job.state.epoch, std::string(k_paused)});
+  job.due();
+  ASSERT_EQ(job.state.avoided.size(), 1u);
+  EXPECT_EQ(job.state.avoided[0].host.value, "a");
+}
+
 TEST(JobMove, IsNeitherAFailureNorALossNorPunishedByABackoff) {
   Spec spec;
   spec.recovery.max_failures = 1;

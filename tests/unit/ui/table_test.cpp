@@ -71,12 +71,12 @@ TEST(Table, PaintsOnlyWithColour) {
   EXPECT_NE(table.render(0, {true}).find("\033[31mx\033[0m"), std::string::npos);
 }
 
-TEST(Facts, PadsKeysAndIndentsFurtherLines) {
+TEST(Facts, PadsKeysAndKeepsEachOnOneLine) {
   Facts facts;
   facts.add("name", "ada");
   facts.add("region", "");
   facts.add("note", "one\ntwo");
-  EXPECT_EQ(facts.render({}), "name  ada\nnote  one\n      two\n");
+  EXPECT_EQ(facts.render({}), "name  ada\nnote  one | two\n");
 }
 
 }  // namespace
