@@ -133,6 +133,23 @@ Result<SubmitPreview> prospect_of(registry::Registry& registry, const job::Spec&
   return prospect;
 }
 
+// What was not measured, and a second time the rates that speak against the job: a busy host may have lowered them.
+Result<void> measure_links(Context& context, registry::Registry& known, const job::Spec& spec,
+                           const std::vector<sched::HostFacts>& hosts, SubmitPreview& prospect) {
+  for (const bool again : {false, true}) {
+    const bool by_rates = prospect.impossible ? prospect.impossible->by_rates : prospect.gang->slow_links;
+    if (again ? !by_rates : prospect.impossible.has_value()) continue;
+    std::set<std::string> among = hosts_to_measure(*prospect.gang, prospect.wish, prospect.decision, again);
+    if (among.empty()) continue;
+    TRY_ASSIGN(registry::Registry writable, context.open());
+    measure_between(context, writable, std::move(among), again);
+    TRY_ASSIGN(prospect, prospect_of(known, spec, hosts, context.now()));
+  }
+  if (prospect.gang->plan && prospect.gang->slow_links)
+    context.note("warning: " + sanitize(prospect.gang->plan->unmeasured));
+  return {};
+}
+
 std::string rejection_json(const sched::Rejection& one) {
   JsonObject json;
   json("provider", one.host.value)("code", one.code)("detail", one.detail)("temporary", one.temporary);
@@ -267,14 +284,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::optional<std::string> planned, plan_training(job.spec, hosts, links, runs));
   if (planned) context.note(*planned);
   TRY_ASSIGN(SubmitPreview prospect, prospect_of(known, job.spec, hosts, context.now()));
-  if (prospect.gang && !prospect.impossible && !parsed.has("dry-run")) {
-    std::set<std::string> among = hosts_to_measure(*prospect.gang, prospect.wish, prospect.decision);
-    if (!among.empty()) {
-      TRY_ASSIGN(registry::Registry writable, context.open());
-      measure_between(context, writable, std::move(among));
-      TRY_ASSIGN(prospect, prospect_of(known, job.spec, hosts, context.now()));
-    }
-  }
+  if (prospect.gang && !parsed.has("dry-run")) TRY(measure_links(context, known, job.spec, hosts, prospect));
   if (const std::string doubt = deadline_doubt(job.spec, prospect.decision, context.now()); !doubt.empty())
     context.note("warning: " + sanitize(doubt));
   if (parsed.has("dry-run")) return dry_run(context, known, job.spec, prospect);

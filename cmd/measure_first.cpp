@@ -13,9 +13,9 @@ constexpr std::size_t k_measured_hosts_max = 8;  // 28 links: more cannot be mea
 }  // namespace
 
 std::set<std::string> hosts_to_measure(const sched::GangDecision& gang, const sched::GangWish& wish,
-                                       const sched::Decision& member) {
+                                       const sched::Decision& member, bool again) {
   std::set<std::string> hosts;
-  if (wish.near == sched::Near::any || (gang.plan && gang.plan->unmeasured.empty())) return hosts;
+  if (wish.near == sched::Near::any || (!again && gang.plan && gang.plan->unmeasured.empty())) return hosts;
   if (gang.plan)
     for (const sched::Placement& one : gang.plan->members) hosts.insert(one.host.value);
   if (member.placement) hosts.insert(member.placement->host.value);
@@ -24,12 +24,13 @@ std::set<std::string> hosts_to_measure(const sched::GangDecision& gang, const sc
   return hosts.size() > 1 ? hosts : std::set<std::string>{};
 }
 
-void measure_between(Context& context, registry::Registry& registry, std::set<std::string> hosts) {
+void measure_between(Context& context, registry::Registry& registry, std::set<std::string> hosts, bool again) {
   control::MeasureAll wanted;
+  wanted.even_fresh = again;
   wanted.among = std::move(hosts);
   wanted.until = context.clock.boot() + k_measuring_patience;
   wanted.told = [&](const sched::LinkTask& task, const Result<void>* outcome) {
-    if (outcome == nullptr) context.note("measuring the link between " + task.a + " and " + task.b);
+    if (outcome == nullptr) context.note("measuring the link between " + task.a + " and " + task.b + (again ? " again" : ""));
     else if (!*outcome) context.note("  not measured: " + sanitize(outcome->error().one_line()));
   };
   const Result<void> measured = control::measure_now(registry, context.paths(), context.clock, wanted);

@@ -13,12 +13,13 @@
 
 namespace gridctl::cmd {
 
-// The hosts whose links decide where the gang goes, and were not all measured; empty: nothing need be measured.
+// The hosts whose links decide where the gang goes, and were not all measured (`again`: or were); empty: nothing need be
+// measured.
 [[nodiscard]] std::set<std::string> hosts_to_measure(const sched::GangDecision& gang, const sched::GangWish& wish,
-                                                     const sched::Decision& member);
-// Measures the links between these hosts for some seconds and shows the progress. What cannot be measured stays
-// unknown, and forbids nothing.
-void measure_between(Context& context, registry::Registry& registry, std::set<std::string> hosts);
+                                                     const sched::Decision& member, bool again);
+// Measures the links between these hosts for some seconds and shows the progress; `again`: those measured before, too.
+// What cannot be measured stays unknown, and forbids nothing.
+void measure_between(Context& context, registry::Registry& registry, std::set<std::string> hosts, bool again);
 
 // A warning about members on hosts of others, which exchange everything in the clear; empty: there are none.
 [[nodiscard]] std::string clear_text_warning(const sched::GangDecision& gang,

@@ -22,6 +22,7 @@ namespace {
 // The reason for which two hosts may not be members of one gang.
 enum class Apart : std::uint8_t {
   measured,  // a link that was measured and is too slow or too long
+  lasting,   // a link that was measured and is too long, or two declared sites: rates may be better another time
   unproven,  // each link that is not known to be as fast as an island's
   declared,  // as measured; and two declared sites, unless they were measured near each other
 };
@@ -33,6 +34,8 @@ struct Pool {
   std::set<std::string> hosts;  // empty = all
   Apart apart = Apart::measured;
 };
+
+constexpr double k_slowest_rate = 10e6;  // bits a second: nobody means slower links by a gang
 
 constexpr std::string_view k_on_trust =
     "the links of these hosts are taken on trust; `gridctl provider links --measure` measures them";
@@ -117,10 +120,11 @@ class Conflicts {
     }
     if (apart == Apart::measured && site_decides_) return false;
     if (far_.contains(pair)) return true;
-    if (apart == Apart::declared && !a.site.empty() && !b.site.empty() && a.site != b.site && !near_.contains(pair))
-      return true;
-    return slow_.contains(pair) && !rdma_between(a.inventory, b.inventory);
+    const bool sites_count = apart == Apart::declared || apart == Apart::lasting;
+    if (sites_count && !a.site.empty() && !b.site.empty() && a.site != b.site && !near_.contains(pair)) return true;
+    return apart != Apart::lasting && slow_.contains(pair) && !rdma_between(a.inventory, b.inventory);
   }
+  [[nodiscard]] bool any_slow() const { return !slow_.empty(); }
   // Whether some fast link leads out of an island.
   [[nodiscard]] bool fast_between(const std::vector<std::vector<std::string>>& islands) const {
     std::map<std::string, std::size_t> island_of;
@@ -173,7 +177,7 @@ bool can_be_together(const std::vector<const HostFacts*>& hosts, std::size_t wan
     if (chosen.size() >= wanted || looks > k_looks_max) return true;
     for (std::size_t i = from; i + (wanted - chosen.size()) <= hosts.size(); ++i) {
       const auto clashes = [&](const HostFacts* other) {
-        return conflicts.are_apart(*other, *hosts[i], Apart::declared);
+        return conflicts.are_apart(*other, *hosts[i], Apart::lasting);
       };
       looks += static_cast<int>(chosen.size()) + 1;
       if (std::ranges::any_of(chosen, clashes)) continue;
@@ -328,7 +332,8 @@ Topology topology_of(const std::vector<HostFacts>& hosts, std::span<const PairLi
   return derive_topology(sites, links);
 }
 
-GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::vector<HostFacts>& hosts,
+namespace {
+GangDecision place_near(const job::Spec& spec, const GangWish& wish, const std::vector<HostFacts>& hosts,
                         const Topology& topology, std::span<const PairLink> links, const std::vector<Avoid>& avoided,
                         const JobKnowledge& known) {
   GangDecision decision;
@@ -370,6 +375,28 @@ GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::
   decision.short_pools = std::move(search.short_pools);
   decision.could_ever_fit =
       decision.plan || can_be_together(possible, static_cast<std::size_t>(wish.least()), conflicts);
+  decision.slow_links = !decision.plan && decision.fitting >= static_cast<std::size_t>(wish.least()) && conflicts.any_slow();
+  return decision;
+}
+}  // namespace
+
+GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::vector<HostFacts>& hosts,
+                        const Topology& topology, std::span<const PairLink> links, const std::vector<Avoid>& avoided,
+                        const JobKnowledge& known) {
+  GangDecision decision = place_near(spec, wish, hosts, topology, links, avoided, known);
+  if (!decision.slow_links || wish.bits_per_second) return decision;
+  GangWish eased = wish;
+  for (double rate = k_island_bits_per_second / 2; rate >= k_slowest_rate; rate /= 2) {
+    eased.bits_per_second = rate;
+    GangDecision slower = place_near(spec, eased, hosts, topology, links, avoided, known);
+    if (!slower.plan) continue;
+    slower.plan->unmeasured = formatted(
+        "the links of these hosts were measured at less than 10 Gbit/s, some at little more than %.2g Gbit/s: members "
+        "that exchange much wait for them; `gridctl provider links --measure --all` measures them again",
+        rate / 1e9);
+    slower.slow_links = true;
+    return slower;
+  }
   return decision;
 }
 

@@ -45,7 +45,7 @@ struct GangWish {
 struct GangPlan {
   std::vector<Placement> members;  // by rank, which is the order of names
   std::string pool;                // "the island of ada and 3 others", "site hpc", "all hosts"
-  std::string unmeasured;          // why the links are taken on trust, or empty
+  std::string unmeasured;          // why the links are taken on trust, or taken though they are slow; or empty
   std::string gpus;                // of each member: "8x NVIDIA H100", or "mixed"
   HostGroup group;                 // all together
   Estimate estimate;
@@ -63,10 +63,12 @@ struct GangDecision {
   [[nodiscard]] bool nobody() const { return fitting == 0 && rejections.empty(); }  // no host is registered
   bool work_known = false;      // else the estimates are of a length that is only assumed
   bool could_ever_fit = false;  // it would with all that is only busy or away
+  bool slow_links = false;      // rates that were measured decide: load lowers them, so measure again
 };
 
 // `spec.resources` is what each member needs. Avoided hosts are left out while the gang can do without them, if need be
-// with fewer members; of what is left it gets as many as there are.
+// with fewer members; of what is left it gets as many as there are. A job that does not say how much its members exchange
+// makes do with the fastest links that there are, with a note, when no hosts have those of an island.
 [[nodiscard]] GangDecision place_gang(const job::Spec& spec, const GangWish& wish, const std::vector<HostFacts>& hosts,
                                       const Topology& topology, std::span<const PairLink> links,
                                       const std::vector<Avoid>& avoided, const JobKnowledge& known);

@@ -20,6 +20,7 @@ struct Impossible {
   std::string code;
   std::string why;                   // one line with the numbers
   std::vector<std::string> instead;  // what would work, each with its number
+  bool by_rates = false;             // that were measured: load lowers them, so measure again
   bool operator==(const Impossible&) const = default;
 };
 

@@ -177,7 +177,7 @@ Finding link(const job::Spec& spec, const Coupling&, const Fitting& fitting, con
   if (!wire || wire->bytes_per_s <= 0) return std::nullopt;
   LinkVerdict verdict = judge_link(job, *wire);
   if (verdict.answer != LinkVerdict::Answer::refused) return std::nullopt;
-  return Impossible{"link", verdict.arithmetic, std::move(verdict.instead)};
+  return Impossible{"link", verdict.arithmetic, std::move(verdict.instead), true};
 }
 
 Finding gpus_of_one_host(const job::Spec& spec, const std::vector<HostFacts>& hosts) {

@@ -21,6 +21,9 @@ bool affords(const LinkHost& host) {
   return host.bytes_a_day > 0 && host.bytes_today + least <= host.bytes_a_day;
 }
 
+// The other half is for what was never measured.
+bool has_half_spent(const LinkHost& host) { return 2 * host.bytes_today > host.bytes_a_day; }
+
 // Neighbours in this order are about equally far from here: those at different distances are not near each other.
 void sort_by_distance(std::vector<const LinkHost*>& hosts) {
   std::ranges::sort(hosts, [](const LinkHost* a, const LinkHost* b) {
@@ -28,7 +31,9 @@ void sort_by_distance(std::vector<const LinkHost*>& hosts) {
   });
 }
 
-bool is_fresh(const LinkAge& pair) { return pair.age < (pair.failed ? k_failed_stale : k_pair_stale); }
+bool is_fresh(const LinkAge& pair) {
+  return pair.age < (pair.failed ? k_failed_stale : pair.slow ? k_slow_stale : k_pair_stale);
+}
 
 class Schedule {
  public:
@@ -81,6 +86,7 @@ class Schedule {
     const bool told = known != known_.end() && (known->second->full || known->second->failed);
     const bool fresh = told && is_fresh(*known->second);
     if (fresh || !affords(a) || !affords(b)) return;
+    if (told && known->second->slow && (has_half_spent(a) || has_half_spent(b))) return;
     due_.push_back({LinkTask::Kind::pair, pair.first, pair.second});
   }
 

@@ -17,6 +17,7 @@ inline constexpr std::uint64_t k_link_day_bytes = 64ull << 20;  // per host and 
 inline constexpr Duration k_here_stale = std::chrono::hours{24};
 inline constexpr Duration k_pair_stale = std::chrono::hours{24 * 7};
 inline constexpr Duration k_failed_stale = std::chrono::hours{6};  // a firewall is not asked more often
+inline constexpr Duration k_slow_stale = std::chrono::hours{1};    // hosts nearby: one may have been busy
 inline constexpr std::size_t k_pairs_near_max = 16;                // per host, within its site
 inline constexpr std::size_t k_landmark_hosts_max = 4;             // that measure every other host
 inline constexpr std::size_t k_pairs_far_max = 8;                  // per site, to other sites
@@ -38,6 +39,7 @@ struct LinkAge {
   Duration age{};
   bool failed = false;
   bool full = true;  // rates were measured, not only round trips
+  bool slow = false;  // for hosts so near to each other
 };
 
 struct LinkTask {

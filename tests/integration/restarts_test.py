@@ -27,6 +27,16 @@ class Restarts(grid.Case):
         told = laptop.run("job", "submit", "-d", laptop.write_job(script("pair", "true", num_nodes=2)))
         self.assertIn("measuring the link between", told.err)
 
+    def test_a_gang_runs_on_slow_links_with_a_warning_and_is_not_refused_for_ever(self):
+        self.grid.command("shape", 1, "500mbit", "0ms")
+        try:
+            laptop.run("provider", "links", "--measure", "--all", timeout=90)
+            told = laptop.run("job", "submit", "-d", laptop.write_job(script("slow", "true", num_nodes=2)), timeout=60)
+        finally:
+            self.grid.command("unshape", 1)
+        self.assertIn("measuring the link between h1 and h2 again", told.err)
+        self.assertIn("were measured at less than 10 Gbit/s", told.err)
+
     def test_a_program_may_make_its_checkpoint_directory_itself(self):
         job = self.ended(script("maker", "set -e; mkdir out; echo x > out/s.bin", checkpoint={"path": "out"},
                                 recovery={"max_failures": 0}), "SUCCEEDED")

@@ -181,6 +181,11 @@ std::vector<sched::LinkTask> due_measurements(const NetworkPicture& picture, Wal
     if (link == links.end() || !link->second->bits_per_second) return std::nullopt;
     return age_of(link->second->at, now);
   };
+  const auto is_slow = [&](const std::string& source, const std::string& target) {
+    const auto link = links.find({source, target});
+    return link != links.end() && link->second->rtt_us && from_us(*link->second->rtt_us) <= sched::k_site_rtt &&
+           link->second->bits_per_second && *link->second->bits_per_second < sched::k_island_bits_per_second;
+  };
   std::vector<sched::LinkHost> hosts;
   std::vector<sched::LinkAge> pairs;
   for (const registry::Provider& provider : picture.providers) {
@@ -199,7 +204,8 @@ std::vector<sched::LinkTask> due_measurements(const NetworkPicture& picture, Wal
       if (report.here_at) host.here_age = age_of(*report.here_at, now);
       if (report.landmarks_at) host.asked_age = age_of(*report.landmarks_at, now);
       for (const auto& [from, contact] : report.contacts)
-        pairs.push_back({from, name, age_of(contact.at, now), !contact.reason.empty() && !contact.full, contact.full});
+        pairs.push_back({from, name, age_of(contact.at, now), !contact.reason.empty() && !contact.full, contact.full,
+                         is_slow(from, name) || is_slow(name, from)});
     }
     // Transfers in both directions have told as much as a measurement would.
     const std::optional<Duration> to_host = rate_age(here, name), from_host = rate_age(name, here);

@@ -105,6 +105,30 @@ TEST(Gang, PrefersMeasuredIslandsToSitesOnTrust) {
     EXPECT_THAT(names_of(other), ElementsAre("cyd", "dan"));
 }
 
+// A rate that a busy host has lowered refuses nobody for ever.
+TEST(Gang, TakesTheFastestLinksThatThereAreWhenItSaysNothingOfItsExchanges) {
+  World world{{h100s("ada", "hpc", 20), h100s("bob", "hpc", 20), h100s("cyd", "hpc", 20)}, {}};
+  world.link("ada", "bob", 1, 0.1);
+  world.link("ada", "cyd", 5, 0.1);
+  world.link("bob", "cyd", 2, 0.1);
+  const GangDecision decision = world.place(a_gang(), {.members = 2});
+  ASSERT_TRUE(decision.plan);
+  EXPECT_THAT(names_of(*decision.plan), ElementsAre("ada", "cyd"));
+  EXPECT_TRUE(decision.slow_links);
+  EXPECT_THAT(decision.plan->unmeasured, HasSubstr("less than 10 Gbit/s, some at little more than 4.5 Gbit/s"));
+  const GangDecision needs = world.place(a_gang(), {.members = 2, .bits_per_second = 8e9});
+  EXPECT_FALSE(needs.plan);
+  EXPECT_TRUE(needs.slow_links);
+  EXPECT_TRUE(needs.could_ever_fit) << "they are measured again";
+  world.links.clear();
+  world.link("ada", "bob", 5, 30);
+  world.link("ada", "cyd", 5, 30);
+  world.link("bob", "cyd", 5, 30);
+  const GangDecision far = world.place(a_gang(), {.members = 2});
+  EXPECT_FALSE(far.plan);
+  EXPECT_FALSE(far.could_ever_fit);
+}
+
 TEST(Gang, MayBeSpreadWhenLooselyCoupled) {
   HostFacts amd = AHost("mia").with_gpus(1, "AMD Instinct MI300X", 196608, Vendor::amd).at(1);
   HostFacts nvidia = AHost("ned").with_gpus(1, "NVIDIA A100-SXM4-80GB", 81920).at(1);
@@ -295,6 +319,32 @@ struct Judge {
                ? 1
                : 0;
   }
+  // How often the rate of an island is to be halved until these hosts have it; nullopt: more than rates speak against them.
+  [[nodiscard]] std::optional<int> halvings(const std::vector<const HostFacts*>& set) const {
+    double least = k_island_bits_per_second;
+    const bool together = std::ranges::any_of(topology.sites, [&](const Site& site) {
+      return std::ranges::all_of(set, [&](const HostFacts* one) { return std::ranges::count(site.hosts, one->name.value) > 0; });
+    });
+    for (std::size_t i = 0; i < set.size(); ++i) {
+      if (!host_is_good(*set[i])) return std::nullopt;
+      for (std::size_t j = 0; j < i; ++j) {
+        const HostFacts &a = *set[i], &b = *set[j];
+        if (a.inventory->machine_id == b.inventory->machine_id) return std::nullopt;
+        if (a.inventory->gpus[0].name != b.inventory->gpus[0].name) return std::nullopt;
+        bool near = false;
+        for (const PairLink& link : world.links) {
+          if (std::minmax(link.source, link.target) != std::minmax(a.name.value, b.name.value)) continue;
+          if (*link.rtt > k_site_rtt) return std::nullopt;
+          near = true;
+          least = std::min(least, *link.bits_per_second);
+        }
+        if (!near && !together && !a.site.empty() && !b.site.empty() && a.site != b.site) return std::nullopt;
+      }
+    }
+    int count = 0;
+    for (double rate = k_island_bits_per_second; rate > least; rate /= 2) ++count;
+    return count;
+  }
   [[nodiscard]] Estimate end_of(const std::vector<const HostFacts*>& set) const {
     HostGroup group{.speed = 1e9, .start = 0};
     for (const HostFacts* host : set) {
@@ -332,7 +382,7 @@ TEST_P(AgainstBruteForce, NoCheaperSetExistsAndEveryConstraintHolds) {
     known.task.input_bytes = 5e9;
     const Judge judge{world, spec, wish, world.topology()};
     const GangDecision decision = place_gang(spec, wish, world.hosts, judge.topology, world.links, {}, known);
-    int best_kind = 0;
+    int best_kind = 0, fewest = 100;
     double best = 0;
     for (unsigned bits = 0; bits < 1u << world.hosts.size(); ++bits) {
       if (std::popcount(bits) != wish.members) continue;
@@ -340,23 +390,29 @@ TEST_P(AgainstBruteForce, NoCheaperSetExistsAndEveryConstraintHolds) {
       for (std::size_t i = 0; i < world.hosts.size(); ++i)
         if ((bits >> i & 1u) != 0) set.push_back(&world.hosts[i]);
       const int kind = judge.allowed(set);
+      if (wish.near == Near::island) fewest = std::min(fewest, judge.halvings(set).value_or(100));
       if (kind == 0 || kind < best_kind) continue;
       const Estimate end = judge.end_of(set);
       const double aim = spec.optimize == job::Optimize::time ? end.takes() : end.cost();
       if (kind > best_kind || aim < best) best = aim;
       best_kind = kind;
     }
-    ASSERT_EQ(decision.plan.has_value(), best_kind > 0) << "seed " << seed;
+    ASSERT_EQ(decision.plan.has_value(), best_kind > 0 || fewest < 100) << "seed " << seed;
     if (!decision.plan) {
       ++refused;
       continue;
     }
     ++placed;
+    ASSERT_EQ(decision.slow_links, best_kind == 0) << "seed " << seed;
     std::vector<const HostFacts*> set;
     for (const Placement& member : decision.plan->members)
       for (const HostFacts& host : world.hosts)
         if (host.name == member.host) set.push_back(&host);
     ASSERT_EQ(judge.allowed(set), best_kind) << "seed " << seed;
+    if (best_kind == 0) {
+      ASSERT_EQ(judge.halvings(set), fewest) << "seed " << seed;
+      continue;
+    }
     ASSERT_TRUE(decision.plan->exact);
     const Estimate& end = decision.plan->estimate;
     const double aim = spec.optimize == job::Optimize::time ? end.takes() : end.cost();

@@ -43,6 +43,17 @@ TEST(LinkSchedule, LeavesFreshLinksAlone) {
               ElementsAre(LinkTask{Kind::landmarks, "b", ""}, LinkTask{Kind::here, "a", ""}));
 }
 
+TEST(LinkSchedule, AsksSlowLinksBetweenNeighboursAgainForHalfTheDaysBytes) {
+  std::vector<LinkHost> hosts{fresh("a", "s"), fresh("b", "s")};
+  LinkAge slow{"a", "b", 59min};
+  slow.slow = true;
+  EXPECT_THAT(due_links(hosts, std::vector{slow}, true), IsEmpty());
+  slow.age = 61min;
+  EXPECT_THAT(due_links(hosts, std::vector{slow}, true).size(), 1U);
+  hosts[1].bytes_today = k_link_day_bytes / 2 + 1;
+  EXPECT_THAT(due_links(hosts, std::vector{slow}, true), IsEmpty());
+}
+
 TEST(LinkSchedule, StopsAtTheDaysBytes) {
   std::vector<LinkHost> hosts{fresh("a", "s"), fresh("b", "s")};
   hosts[1].bytes_today = k_link_day_bytes - (1 << 20) + 1;
