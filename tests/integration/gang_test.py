@@ -71,6 +71,18 @@ class Gang(grid.Case):
         self.assertNotIn("step 1 loss", job.logs("--rank", "3"))
         self.grid.wait_clean()
 
+    def test_a_member_that_saves_often_in_a_format_of_its_own_gives_the_gang_a_checkpoint(self):
+        run = """
+          [ "$GRIDCTL_NODE_RANK" = 0 ] || exec sleep 60
+          n=0; while :; do n=$((n + 1)); head -c 50000 /dev/zero | tr '\\0' $((n % 10)) > out/new; mv out/new out/state.raw; sleep 1.5; done
+        """
+        job = laptop.submit({"name": "often", "run": run, "num_nodes": 2, "class": "federated", "resources": {"cpus": 0.1},
+                             "checkpoint": {"path": "out", "interval": "1s"}})
+        job.wait_checkpoint(1, deadline=60)
+        laptop.run("job", "cancel", job.id)
+        job.wait_state("CANCELLED", deadline=60)
+        self.grid.wait_clean()
+
     def lose_a_host(self, job, which, after):
         job.wait_checkpoint(1, deadline=90)
         time.sleep(after)  # somewhere between two saves

@@ -69,6 +69,7 @@ class Attempts : public JobListener, public FleetListener {
     std::map<Which, std::uint64_t> listed;        // newest host number that the host has told of
     std::map<Which, int> collect_tries;           // how often its last files were asked for
     std::map<Which, std::deque<KeptPart>> parts;  // of a gang's checkpoints, oldest first
+    std::map<std::uint64_t, BootTime> first_saved;  // by epoch: the first part of any member
     std::map<Which, KeptPart> left;               // what its members left at the end
     std::set<Which> gathered;                     // members of a gang from which nothing more comes
     std::string missing_told;                     // why its newest parts are no checkpoint yet

@@ -27,6 +27,7 @@ void Attempts::keep_part(TrackedJob& job, Which which, const Pulled& pulled) {
     work(job.id()).left.insert_or_assign(which, KeptPart{*std::move(part), pulled});
     return;
   }
+  if (part->saved_at) work(job.id()).first_saved.try_emplace(which.first, *part->saved_at);
   std::deque<KeptPart>& kept = work(job.id()).parts[which];
   kept.push_back({*std::move(part), pulled});
   while (kept.size() > k_parts_kept) kept.pop_front();
@@ -64,24 +65,23 @@ std::uint64_t Attempts::newest_part(const JobId& id, Which which) {
   return std::max(work(id).saved[which], kept.empty() ? 0 : kept.back().part.number);
 }
 
-// Its host has told since the others saved that it has nothing, and nothing more comes, or long enough after them. A host
-// that is silent may hold a part. What is a whole state as its layout says needs but little patience.
+// Its host has told since the others saved that it has nothing, and nothing more comes, or long enough after their first
+// save: parts that others save often are not kept for so long. A host that is silent may hold a part. What is a whole
+// state as its layout says needs but little patience.
 std::set<int> Attempts::members_without_files(const TrackedJob& job, const job::Attempt& attempt) {
   Doing& mine = work(job.id());
   bool known = true;
-  std::optional<BootTime> first;
+  const auto first = mine.first_saved.find(attempt.epoch.value);
   for (const job::Member& member : attempt.members)
-    for (const KeptPart& kept : mine.parts[{attempt.epoch.value, member.rank}]) {
+    for (const KeptPart& kept : mine.parts[{attempt.epoch.value, member.rank}])
       known = known && !kept.pulled.from.provisional && kept.pulled.from.how.find(':') != std::string::npos;
-      if (kept.part.saved_at) first = std::min(first.value_or(*kept.part.saved_at), *kept.part.saved_at);
-    }
   std::set<int> without;
   for (const job::Member& member : attempt.members) {
     const Which which{attempt.epoch.value, member.rank};
     const auto heard = mine.heard.find(which);
     if (!mine.parts[which].empty() || mine.listed[which] != 0) continue;
-    const bool told = first && heard != mine.heard.end() &&
-                      heard->second - *first >= (known ? k_known_wait : k_others_wait);
+    const bool told = first != mine.first_saved.end() && heard != mine.heard.end() &&
+                      heard->second - first->second >= (known ? k_known_wait : k_others_wait);
     if (told || mine.gathered.contains(which)) without.insert(member.rank);
   }
   return without;

@@ -153,6 +153,24 @@ TEST_F(GangOnHosts, AMemberThatSavesNothingIsNotWaitedForWhenItHasToldSo) {
   EXPECT_THAT(*registry.checkpoints({"gang"}), SizeIs(1));
 }
 
+TEST_F(GangOnHosts, AMemberThatSavesNothingIsNotWaitedForLongerWhenAnotherSavesOften) {
+  runs();
+  bulk.merges = [this]() -> Result<MergedParts> {
+    MergedParts merged;
+    merged.root = testing::tree(50);
+    merged.numbers = {bulk.parts[0].back().number, 0, 0};
+    return merged;
+  };
+  for (std::uint64_t save = 1; save <= 8; ++save) {
+    says("ada", wire::AttemptPhase::running, save, [](wire::AttemptStatus& status) {
+      status.checkpoints[0].how = "overdue", status.checkpoints[0].provisional = true;
+    });
+    for (const char* name : {"bob", "eve"}) says(name, wire::AttemptPhase::running);
+    later(2s);
+  }
+  EXPECT_THAT(*registry.checkpoints({"gang"}), Not(IsEmpty()));
+}
+
 TEST_F(GangOnHosts, WhyThereIsNoneYetIsToldWhenItStaysSo) {
   runs();
   misses("no step has been saved by all members yet");
