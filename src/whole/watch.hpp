@@ -3,6 +3,7 @@
 // time; the only looks into files go through `Access`. gridctl-job(5), CHECKPOINTS, says what is promised.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -84,7 +85,9 @@ class WholeWatch {
   void restored(const Listing& listing, BootTime now, const Access& access);
   // From the first look that found the directory changed since the last snapshot until the last change: how long its
   // writer has been at it, to a second or so. Logs do not count.
-  [[nodiscard]] Duration written_for() const { return changed_at_ - writing_since_.value_or(changed_at_); }
+  [[nodiscard]] Duration written_for() const {
+    return std::max(Duration{}, changed_at_ - writing_since_.value_or(changed_at_));
+  }
   // How often the job is told to save.
   void set_interval(Duration interval) { interval_ = interval; }
   // The last snapshot has all of this.

@@ -36,8 +36,9 @@ void fields(R& r, Of<R, HostCheckpoint>& m) {
   r.unless("metrics", m.metrics, {}, k_metrics_max, -k_number_max, k_number_max);
   r.unless("notes", m.notes, {}, k_checkpoint_notes_max)("number", m.number);
   r.unless("provisional", m.provisional, false)("root", m.root).unless("torn", m.torn, false);
-  r.maybe("written_ms", m.written_ms, 0, k_ms_max);
+  r.maybe("written_ms", m.written_ms, -k_ms_max, k_ms_max);
   if constexpr (R::reads) {
+    if (m.written_ms && *m.written_ms < 0) m.written_ms.reset();  // only a figure: the checkpoint counts without it
     if (m.how.size() > k_how_max) m.how.resize(k_how_max);
     for (const auto& [name, value] : m.metrics) r.check(is_metric_name(name), "has a bad entry in 'metrics'");
   }

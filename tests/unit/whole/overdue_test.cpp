@@ -131,6 +131,14 @@ TEST_F(Overdue, LogsAloneAreTakenAsTheyGrow) {
   EXPECT_THAT(taken->selection.growing, Contains("results.jsonl"));
 }
 
+TEST_F(Overdue, LogsThatComeAfterTheFirstLookAreWrittenInNoTime) {
+  look();
+  dir.pass(1000);
+  dir.append("results.jsonl", "0\n");
+  look();
+  EXPECT_EQ(watch().written_for(), Duration{});
+}
+
 TEST_F(Overdue, WhatCannotBeReadMakesTheRestProvisional) {
   dir.save("ckpt.pt", archive(1));
   dir.listing.unreadable = {"lock.bin: Permission denied"};
