@@ -476,10 +476,13 @@ TEST_P(AgentTest, TakesALastCheckpointOfAProgramThatEndedWell) {
   EXPECT_EQ(status.checkpoints[0].how, "exit");
 }
 
-TEST_P(AgentTest, TakesNoCheckpointOfAnUnknownFormatFromAFailedProgram) {
+TEST_P(AgentTest, KeepsWhatAFailedProgramLeftInAFormatThatNobodyKnows) {
   auto job = spec("echo 1 >$GRIDCTL_CKPT_DIR/model; exit 1");
   job.checkpoints = true;
-  EXPECT_TRUE(run_to_end(job).checkpoints.empty());
+  const auto status = run_to_end(job);
+  ASSERT_EQ(status.checkpoints.size(), 1u);
+  EXPECT_TRUE(status.checkpoints[0].as_left);
+  EXPECT_TRUE(status.checkpoints[0].provisional);
 }
 
 TEST_P(AgentTest, KeepsTheNewestSnapshotsAndThoseNotReleased) {
