@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nothing that a job made is lost at its end, and nothing torn is restored: the ways of saving of tests/programs/habits.py,
-each ended well, by failure, by cancellation, and (GRIDCTL_LONG=1: all of them) by the loss of its host.
+and those of bug reports in reported.py, each ended well, by failure, by cancellation, and (GRIDCTL_LONG=1: all of them) by
+the loss of its host.
 
 In its quick form each way of saving meets one of the first three ends, in turn, and a few meet the last."""
 import os
@@ -20,7 +21,8 @@ SAVES = 3
 LONG = os.environ.get("GRIDCTL_LONG") == "1"
 ENDS = ("well", "fails", "waits")
 CANNOT_BE_READ = {"a file of mode 0": ["lock"], "a pipe": ["pipe"]}
-DYING = ("overwritten torch", "two files", "stable baselines", "detectron", "trainer with NaN", "memory map", "only logs")
+DYING = ("overwritten torch", "two files", "stable baselines", "detectron", "trainer with NaN", "memory map", "only logs",
+         "deleted before the next", "named by a state", "marked while it is written", "two clocks", "a second version")
 
 
 def setUpModule():
@@ -30,7 +32,8 @@ def setUpModule():
     for host in the_grid.hosts:
         laptop.register(host, None, "process")
     workdir = tempfile.mkdtemp(dir=laptop.folder)
-    shutil.copy(os.path.join(TESTS, "programs", "habits.py"), workdir)
+    for program in ("habits.py", "reported.py"):
+        shutil.copy(os.path.join(TESTS, "programs", program), workdir)
     shutil.copytree(os.path.join(TESTS, "data", "layouts"), os.path.join(workdir, "layouts"))
 
 
@@ -41,14 +44,19 @@ def submit(habit, end, saves=SAVES):
         "recovery": {"max_failures": 0, "on_exit": {"restart": [33], "fail": [2]}, "lost_after": "10s"}})
 
 
+def sizes_in(folder):
+    paths = [os.path.join(root, name) for root, _, names in os.walk(folder) for name in names]
+    return {os.path.relpath(path, folder): os.path.getsize(path) for path in paths if os.path.exists(path)}
+
+
 def made_by(habit, saves):
-    """What so many saves leave, by doing them here."""
+    """What so many saves leave and how large that is at least, by doing them here."""
     if not habit.startswith("golden/"):
-        return habits.names(habit, saves)
+        return {name: not name.endswith("COMPLETE") for name in habits.names(habit, saves)}
     with tempfile.TemporaryDirectory() as folder:
         for n in range(1, saves + 1):
             habits.replay(os.path.join(TESTS, "data", "layouts", habit[7:]), folder, n)
-        return [os.path.relpath(os.path.join(root, name), folder) for root, _, names in os.walk(folder) for name in names]
+        return sizes_in(folder)
 
 
 class Habits(grid.Case):
@@ -56,16 +64,11 @@ class Habits(grid.Case):
         into = tempfile.mkdtemp(dir=laptop.folder)
         os.rmdir(into)
         done = laptop.run("checkpoint", "pull", job.id + which, into, check=False)
-        found = {}
-        for root, _, names in os.walk(into) if done.code == 0 else []:
-            for name in names:
-                path = os.path.join(root, name)
-                found[os.path.relpath(path, into)] = os.path.exists(path) and os.path.getsize(path)
-        return found
+        return sizes_in(into) if done.code == 0 else {}
 
     def compare(self, habit, job, saves, which=""):
         found = self.kept(job, which)
-        lost = [name for name in made_by(habit, saves) if not found.get(name) and not name.endswith("COMPLETE")]
+        lost = [name for name, size in made_by(habit, saves).items() if found.get(name, -1) < size]
         return [f"{habit}: lost {lost} of {sorted(found)}"] if lost else []
 
     def test_nothing_is_lost_at_an_end_and_nothing_torn_is_restored(self):
@@ -88,12 +91,9 @@ class Habits(grid.Case):
             if end == "waits":
                 wrong += self.compare(habit, job, SAVES + 1)
             if end == "fails":
-                first = [c for c in job.checkpoints() if c["attempt"] == 1]
-                found = wrong_of = [f"{habit}: nothing of attempt 1"]
-                for one in first:
-                    wrong_of = self.compare(habit, job, SAVES, "@" + one["checkpoint_id"].split("@")[1])
-                    found = min(found, wrong_of, key=len)
-                wrong += found
+                first = ["@" + c["checkpoint_id"].split("@")[1] for c in job.checkpoints() if c["attempt"] == 1]
+                found = [self.compare(habit, job, SAVES, which) for which in first]
+                wrong += [f"{habit}: nothing of attempt 1"] if not found else [] if [] in found else found[-1]
             notes = " ".join(event["text"] for event in job.events("checkpoint_notes"))
             wrong += [f"{habit}, {end}: '{name}' is not named in: {notes}" for name in CANNOT_BE_READ.get(habit, [])
                       if name not in notes]
