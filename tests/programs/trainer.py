@@ -8,6 +8,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, 
 from transformers.trainer_utils import get_last_checkpoint
 
 set_seed(1)
+EVERY = int(os.environ.get("SAVE_EVERY", "5"))
 
 
 class Numbers(torch.utils.data.Dataset):
@@ -24,11 +25,13 @@ class Report(TrainerCallback):
         if "loss" in (logs or {}):
             print(f"step {state.global_step} loss {float(logs['loss']):.4f}", flush=True)
             time.sleep(0.15)
+        if os.path.exists("die") and os.environ.get("GRIDCTL_ATTEMPT") == "1" and state.global_step % EVERY == EVERY - 1:
+            os._exit(33)
 
 
 model = GPT2LMHeadModel(GPT2Config(vocab_size=32, n_positions=8, n_embd=16, n_layer=1, n_head=1, resid_pdrop=0, embd_pdrop=0,
                                    attn_pdrop=0))
-arguments = TrainingArguments("out", max_steps=int(os.environ.get("STEPS", "60")), save_steps=5, logging_steps=1,
+arguments = TrainingArguments("out", max_steps=int(os.environ.get("STEPS", "60")), save_steps=EVERY, logging_steps=1,
                               save_total_limit=3, per_device_train_batch_size=4, report_to=[], disable_tqdm=True, use_cpu=True)
 os.makedirs("out", exist_ok=True)
 trainer = Trainer(model=model, args=arguments, train_dataset=Numbers(), callbacks=[Report()])
