@@ -17,7 +17,7 @@ namespace gridctl::testing {
   NAME(records, add_host_event) NAME(records, save_host_report) NAME(records, save_host_span) NAME(records, submit)   \
   NAME(records, apply) NAME(records, note) NAME(records, take_result) NAME(records, save_explanation)                 \
   NAME(records, commit_checkpoint) NAME(records, remove_checkpoint) NAME(records, save_results)                       \
-  NAME(records, note_used_up)                                                                                         \
+  NAME(records, note_used_up) NAME(records, begin_pause) NAME(records, end_pause)                                     \
   NAME(folders, log_append) NAME(folders, keep_secrets) NAME(folders, remove_secrets)                                 \
   NAME(freight, reach) NAME(freight, push) NAME(freight, push_part) NAME(freight, pull) NAME(freight, merge)          \
   NAME(freight, prove_port) NAME(freight, bring) NAME(freight, heal)                                                  \
@@ -26,7 +26,7 @@ namespace gridctl::testing {
   NAME(wire, results) NAME(wire, standby)                                                                             \
   NAME(host, set_fence) NAME(host, order_stop) NAME(host, set_deadline) NAME(host, set_kept_from)                     \
   NAME(host, set_tempo) NAME(host, set_limits) NAME(host, take_lease) NAME(host, release_lease) NAME(host, create)    \
-  NAME(host, begin) NAME(host, remove)                                                                                \
+  NAME(host, begin) NAME(host, keep_work) NAME(host, remove)                                                          \
   NAME(attempt, launch) NAME(attempt, write_status) NAME(attempt, snapshot) NAME(attempt, release_lease)              \
   NAME(attempt, write_end)
 

@@ -66,6 +66,13 @@ class ForwardedRecords : public registry::JobRecords {
     return pass(Point::records_note_used_up, owner, [&](Records& r) { return r.note_used_up(owner, month); });
   }
 
+  Result<void> begin_pause(const JobId& id, WallTime at, Duration before) override {
+    return pass(Point::records_begin_pause, id.value, [&](Records& r) { return r.begin_pause(id, at, before); });
+  }
+  Result<void> end_pause(const JobId& id, WallTime at) override {
+    return pass(Point::records_end_pause, id.value, [&](Records& r) { return r.end_pause(id, at); });
+  }
+
   Result<std::int64_t> data_version() override {
     return look([](Records& r) { return r.data_version(); });
   }
@@ -116,6 +123,9 @@ class ForwardedRecords : public registry::JobRecords {
   }
   Result<std::optional<registry::Results>> results(const JobId& id) override {
     return look([&](Records& r) { return r.results(id); });
+  }
+  Result<std::optional<registry::Pause>> paused(const JobId& id) override {
+    return look([&](Records& r) { return r.paused(id); });
   }
   Result<std::vector<registry::Budget>> budgets() override {
     return look([](Records& r) { return r.budgets(); });

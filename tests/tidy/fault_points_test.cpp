@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// support/fault_points.hpp names every effect behind the interfaces of disks, database, hosts and remotes: a new member
+// of one of them is a fault point, or stands here as one that only reads.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <string>
+
+#include "support/fault_points.hpp"
+
+namespace gridctl::tidy {
+namespace {
+
+struct Interface {
+  const char* name;
+  const char* file;
+  const char* type;
+  std::set<std::string> reads;
+};
+const std::vector<Interface> k_interfaces{
+    {"records", "src/registry/job_records.hpp", "JobRecords",
+     {"data_version", "providers", "host_events", "host_report", "host_reports", "host_spans", "links", "inputs", "job", "unfinished",
+      "changes", "attempts", "spent", "checkpoints", "checkpoint", "prunable", "results", "paused", "budgets", "spending", "remotes", "copies_of"}},
+    {"folders", "src/control/reach/job_folders.hpp", "JobFolders", {"log_next_offset", "log_tail", "log_ends", "masked", "secrets"}},
+    {"freight", "src/control/copies/freight.hpp", "Freight", {"part_of", "copies_of"}},
+    {"remote", "src/store/backend.hpp", "Backend", {"list", "read", "sign_put"}},
+    {"host", "src/agent/host_state.hpp", "HostState",
+     {"now", "boot_id", "blank_reply", "jobs", "lock", "fence", "epochs", "stored", "status", "accepted_by", "exists", "stop_grace",
+      "stop_order", "deadline", "kept_from", "check", "adopt", "await_settled"}},
+};
+
+// Names of the virtual members of a class.
+std::set<std::string> members_of(const Interface& one) {
+  std::ifstream in(std::string(GRIDCTL_SOURCE_DIR) + "/" + one.file);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::size_t begin = text.find("class " + std::string(one.type) + " {");
+  EXPECT_NE(begin, std::string::npos) << one.file;
+  const std::string body = text.substr(begin, text.find("\n};", begin) - begin);
+  std::set<std::string> names;
+  const std::regex member(R"(virtual [^;{}()]*?\b(\w+)\()");
+  for (std::sregex_iterator at(body.begin(), body.end(), member), end; at != end; ++at)
+    if ((*at)[1] != one.type) names.insert((*at)[1]);
+  EXPECT_GT(names.size(), 3u) << one.file << ": the search for members is blind";
+  return names;
+}
+
+TEST(FaultPoints, AreAllEffectsOfTheInterfaces) {
+  const std::set<std::string> points(testing::k_point_names.begin(), testing::k_point_names.end());
+  EXPECT_EQ(points.size(), testing::k_points) << "a name stands twice";
+  for (const Interface& one : k_interfaces) {
+    const std::set<std::string> members = members_of(one);
+    for (const std::string& member : members)
+      EXPECT_NE(points.contains(std::string(one.name) + "." + member), one.reads.contains(member))
+          << one.file << ": " << member << " is an effect, or only reads: name it in support/fault_points.hpp, or here";
+    for (const std::string& point : points)
+      EXPECT_TRUE(!point.starts_with(std::string(one.name) + ".") || members.contains(point.substr(point.find('.') + 1)))
+          << point << " is no member any more";
+    for (const std::string& read : one.reads) EXPECT_TRUE(members.contains(read)) << one.name << "." << read;
+  }
+}
+
+}  // namespace
+}  // namespace gridctl::tidy
