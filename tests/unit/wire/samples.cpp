@@ -117,7 +117,6 @@ BagReply bag_reply(const JobId& job) {
   TaskResult revoked{100, 50, 4, TaskEnd::revoked};
   BagTold told{job, {7}, {}, 15, 40, 42, {done, revoked}, 9, {5, 6}, 0, 5'000, false}, failed{job, {8}};
   failed.error = make_error(Code::not_found, "this attempt is not on this host");
-  failed.error->retry = Retry::other_host;
   return {{told, failed}};
 }
 
