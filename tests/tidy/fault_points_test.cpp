@@ -24,7 +24,7 @@ const std::vector<Interface> k_interfaces{
     {"records", "src/registry/job_records.hpp", "JobRecords",
      {"data_version", "providers", "host_events", "host_report", "host_reports", "host_spans", "links", "inputs", "job", "unfinished",
       "changes", "attempts", "spent", "checkpoints", "checkpoint", "prunable", "results", "paused", "budgets", "spending", "remotes", "copies_of"}},
-    {"folders", "src/control/reach/job_folders.hpp", "JobFolders", {"log_next_offset", "log_tail", "log_ends", "masked", "secrets"}},
+    {"folders", "src/control/reach/job_folders.hpp", "JobFolders", {"log_next_offset", "log_tail", "log_ends", "masked", "secrets", "bag_journal", "bag_output_end", "bag_items"}},
     {"freight", "src/control/copies/freight.hpp", "Freight", {"part_of", "copies_of"}},
     {"remote", "src/store/backend.hpp", "Backend", {"list", "read", "sign_put"}},
     {"host", "src/agent/host_state.hpp", "HostState",
