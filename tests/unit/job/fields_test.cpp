@@ -66,6 +66,7 @@ State filled(Phase phase) {
   s.failures_max = 0.5;
   s.late = true;
   s.overtaken = "a twin was first";
+  s.overtaken_by = Overtaken::tasks_failed;
   s.expected = Expected{1.5, 2.5};
   s.suspects = {{12}, {13}};
   s.proven = {11};
