@@ -145,7 +145,11 @@ void fields(R& r, Of<R, State>& m) {
   r.added("late", m.late).added("overtaken", m.overtaken).maybe("expected", m.expected);
   r.added("suspects", m.suspects).added("proven", m.proven).added("gone_back", m.gone_back);
   r.added("setbacks", m.setbacks).added("late_directory", m.late_directory);
-  r.word_or("overtaken_by", m.overtaken_by, overtaken_name, scan(overtaken_name, Overtaken::tasks_failed), Overtaken::twin);
+  std::optional<std::string> by;
+  if (m.overtaken_by != Overtaken::twin) by = overtaken_name(m.overtaken_by);
+  r.maybe("overtaken_by", by);
+  if constexpr (R::reads)
+    m.overtaken_by = by ? scan(overtaken_name, Overtaken::tasks_failed)(*by).value_or(Overtaken::twin) : Overtaken::twin;
 }
 
 std::string to_json(const State& state) { return write_record(state); }
