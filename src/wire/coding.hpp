@@ -54,6 +54,8 @@ template <class T>
 // Shared between message files: see there.
 GRIDCTL_FIELDS_ELSEWHERE(AttemptSpec)
 GRIDCTL_FIELDS_ELSEWHERE(Gang)
+GRIDCTL_FIELDS_ELSEWHERE(BagSpec)
+GRIDCTL_FIELDS_ELSEWHERE(LogRequest)
 
 template <class R>
 void fields(R& r, Of<R, CheckpointRef>& ref) {

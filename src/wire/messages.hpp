@@ -17,6 +17,7 @@
 #include "base/metrics.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "wire/bag_spec.hpp"
 #include "wire/gang.hpp"
 #include "wire/held.hpp"
 
@@ -86,6 +87,7 @@ struct AttemptSpec {
   std::uint64_t log_ring_bytes = 64ull << 20;
   std::uint64_t disk_bytes_max = 0;  // quota of the attempt folder's checkpoints; 0 = none
   std::optional<Gang> gang;          // several hosts or ranks; absent: one process here
+  std::optional<BagSpec> bag{};      // `run` is what each task of a bag runs
 };
 
 struct PrepareRequest {

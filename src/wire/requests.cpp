@@ -62,6 +62,7 @@ template <class R>
 void fields(R& r, Of<R, LogRequest>& m) {
   r("job", m.job)("epoch", m.epoch)("offset", m.offset)("max_bytes", m.max_bytes, k_log_bytes_max);
 }
+GRIDCTL_FIELDS(LogRequest)
 
 Result<void> read_peer(std::string_view text, std::string_view what, const std::function<void(RecordReader&)>& read) {
   if (text.size() > k_frame_max) return make_error(Code::protocol_violation, "message refused: it is too long");

@@ -2,6 +2,7 @@
 #include <regex>
 
 #include "samples.hpp"
+#include "wire/bag.hpp"
 #include "wire/pause.hpp"
 #include "wire/insight.hpp"
 #include "wire/own.hpp"
@@ -93,6 +94,32 @@ EndRecord failed_end() {
   return record;
 }
 
+AttemptSpec worker_spec() {
+  AttemptSpec worker = spec();
+  worker.bag = BagSpec{4,  5'000, milliseconds{60'000}, 1 << 20, 1 << 24, true, BagItems::columns, true, "in/{}",
+                       true, 1, 2, BagMode::stream, 32, true, 5};
+  return worker;
+}
+
+BagRequest bag_request(const JobId& job) {
+  const BagAsk ask{job,
+                   {7},
+                   12,
+                   {{OrderKind::grant, 5, 2, {"a b", "ä"}, 0}, {OrderKind::revoke, 100, 50, {}, 0}, {OrderKind::finish, 0, 0, {}, 3}},
+                   40,
+                   1000,
+                   1 << 20};
+  return {{ask, {job, {8}}}, milliseconds{5'000}};
+}
+
+BagReply bag_reply(const JobId& job) {
+  const TaskResult done{17, 1, 3, TaskEnd::ended, 2, 0, {1'700'000'000'123}, 1'500, 20'000, 4'096, 10, 3, 7};
+  TaskResult revoked{100, 50, 4, TaskEnd::revoked};
+  BagTold told{job, {7}, {}, 15, 40, 42, {done, revoked}, 9, {5, 6}, 0, 5'000, false}, failed{job, {8}};
+  failed.error = make_error(Code::not_found, "this attempt is not on this host");
+  return {{told, failed}};
+}
+
 std::vector<Sample> make_all() {
   const JobId job{"k3jf7qw2mxnpa"};
   const CheckpointRef ref{job, {7}, 3};
@@ -145,6 +172,15 @@ std::vector<Sample> make_all() {
       sample("end-failed", failed_end(), &parse_end),
       sample("end-encoded", EndRecord{2'850'000, {}, 2, 4}, &parse_end),
   };
+  samples.push_back(sample("worker-spec", worker_spec(), &parse_attempt_spec));
+  samples.push_back(sample("bag", bag_request(job), &parse_bag));
+  samples.push_back(sample("bag-reply", bag_reply(job), &parse_bag_reply));
+  samples.push_back(sample("bag-orders", BagOrders{12, bag_request(job).workers[0].orders}, &parse_bag_orders));
+  samples.push_back({"bag-output", encode_bag_output(LogRequest{job, {7}, 1000, 4096}),
+                     [](std::string_view text) -> Result<std::string> {
+                       TRY_ASSIGN(const LogRequest parsed, parse_bag_output(text));
+                       return encode_bag_output(parsed);
+                     }});
   samples.push_back({"manifest", encode_manifest(ref), [](std::string_view text) -> Result<std::string> {
                        TRY_ASSIGN(const CheckpointRef parsed, parse_manifest_request(text));
                        return encode_manifest(parsed);

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/bag.hpp"
+
+#include "base/names.hpp"
+#include "wire/coding.hpp"
+
+namespace gridctl::wire {
+
+namespace {
+constexpr std::int64_t k_array_max = 1ll << 52;  // with the next, first + index * step stays a number
+constexpr std::int64_t k_array_step_max = 1ll << 20;
+constexpr std::uint64_t k_output_max = 1ull << 50;  // bytes
+constexpr Names<BagItems, BagItems::columns> k_items{"text", "variables", "columns"};
+constexpr Names<BagMode, BagMode::stream> k_modes{"tasks", "stream"};
+constexpr Names<OrderKind, OrderKind::finish> k_orders{"grant", "revoke", "finish"};
+constexpr Names<TaskEnd, TaskEnd::garbled> k_ends{"ended",   "timeout",   "oom",    "stopped",
+                                                  "revoked", "unstarted", "garbled"};
+}  // namespace
+
+std::string_view bag_items_name(BagItems items) { return k_items(items); }
+Result<BagItems> parse_bag_items(std::string_view name) { return scan(bag_items_name, BagItems::columns)(name); }
+std::string_view bag_mode_name(BagMode mode) { return k_modes(mode); }
+Result<BagMode> parse_bag_mode(std::string_view name) { return scan(bag_mode_name, BagMode::stream)(name); }
+std::string_view order_kind_name(OrderKind kind) { return k_orders(kind); }
+Result<OrderKind> parse_order_kind(std::string_view name) { return scan(order_kind_name, OrderKind::finish)(name); }
+std::string_view task_end_name(TaskEnd end) { return k_ends(end); }
+Result<TaskEnd> parse_task_end(std::string_view name) { return scan(task_end_name, TaskEnd::garbled)(name); }
+
+template <class R>
+void fields(R& r, Of<R, BagSpec>& m) {
+  r.unless("array_first", m.array_first, 0, -k_array_max, k_array_max);
+  r.unless("array_step", m.array_step, 0, -k_array_step_max, k_array_step_max);
+  r.unless("count", m.count, 0, k_bag_index_max).unless("folder", m.folder, false);
+  r.word("items", m.items, bag_items_name, parse_bag_items).unless("json", m.json, false);
+  r.unless("max_restarts", m.max_restarts, 3).word("mode", m.mode, bag_mode_name, parse_bag_mode);
+  r("output_bytes_max", m.output_bytes_max, k_output_max)("output_total_max", m.output_total_max, k_output_max);
+  r.unless("render", m.render, false)("slots", m.slots, k_bag_slots_max).unless("split", m.split, false);
+  r.unless("stdin_from", m.stdin_from, "").unless("timeout_ms", m.timeout, {})("window", m.window, k_bag_window_max);
+  r.check(m.slots > 0 && m.window > 0, "has no slot or no window");
+}
+GRIDCTL_FIELDS(BagSpec)
+
+template <class R>
+void fields(R& r, Of<R, BagOrder>& m) {
+  r("count", m.count, k_bag_index_max).unless("exit_code", m.exit_code, 0)("first", m.first, k_bag_index_max);
+  r.unless("items", m.items, {}, k_bag_items_max, k_bag_item_max).word("kind", m.kind, order_kind_name, parse_order_kind);
+  r.check(m.items.empty() || (m.kind == OrderKind::grant && m.items.size() == m.count), "has not one item for each task");
+}
+
+// Keys are short: thousands travel at once.
+template <class R>
+void fields(R& r, Of<R, TaskResult>& m) {
+  r.unless("b", m.began, {}).unless("d", m.dropped, 0).unless("e", m.exit_code, 0).unless("en", m.error_bytes, 0);
+  r("g", m.order)("i", m.index, k_bag_index_max).unless("k", m.count, 1, k_bag_index_max).unless("m", m.peak_kib, 0);
+  r.unless("n", m.bytes, 0).unless("o", m.offset, 0, 1ull << 62).unless("s", m.signal, 0, 128).unless("t", m.ms, 0);
+  if (!R::reads && m.end == TaskEnd::ended) return;
+  if constexpr (R::reads) r.assume("w", task_end_name(TaskEnd::ended));
+  r.word("w", m.end, task_end_name, parse_task_end);
+}
+
+template <class R>
+void fields(R& r, Of<R, BagAsk>& m) {
+  r("epoch", m.epoch)("job", m.job).unless("orders", m.orders, {}, k_bag_orders_max)("orders_from", m.orders_from);
+  r("output_from", m.output_from)("results_from", m.results_from)("results_max", m.results_max);
+}
+
+template <class R>
+void fields(R& r, Of<R, BagRequest>& m) {
+  r("gather_ms", m.gather)("wait_ms", m.wait)("workers", m.workers, k_bag_workers_max);
+}
+
+template <class R>
+void fields(R& r, Of<R, BagTold>& m) {
+  r("epoch", m.epoch).maybe("failed", m.error)("job", m.job)("orders_seen", m.orders_seen);
+  r("output_begin", m.output_begin)("output_end", m.output_end)("over", m.over)("queued", m.queued);
+  r("results", m.results, k_bag_results_max)("results_end", m.results_end)("results_from", m.results_from);
+  r("running", m.running, k_bag_slots_max * k_bag_window_max, k_bag_index_max);
+}
+
+template <class R>
+void fields(R& r, Of<R, BagReply>& m) {
+  r("workers", m.workers, k_bag_workers_max);
+}
+
+template <class R>
+void fields(R& r, Of<R, BagOrders>& m) {
+  r("from", m.from)("orders", m.orders, k_bag_orders_max);
+}
+
+std::string encode(const BagRequest& m) { return encode_request(k_bag_operation, m); }
+std::string encode(const BagReply& m) { return write_record(m); }
+std::string encode(const BagOrders& m) { return write_record(m); }
+Result<BagRequest> parse_bag(std::string_view text) { return parse_request<BagRequest>(text, k_bag_operation); }
+Result<BagReply> parse_bag_reply(std::string_view text) { return parse_message<BagReply>(text, "bag reply"); }
+Result<BagOrders> parse_bag_orders(std::string_view text) { return parse_message<BagOrders>(text, "orders of a bag"); }
+
+std::string encode_bag_output(const LogRequest& m) { return encode_request(k_bag_output_operation, m); }
+Result<LogRequest> parse_bag_output(std::string_view text) {
+  return parse_request<LogRequest>(text, k_bag_output_operation);
+}
+
+}  // namespace gridctl::wire
