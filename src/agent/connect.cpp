@@ -12,6 +12,7 @@
 #include <set>
 #include <thread>
 
+#include "agent/bag_host.hpp"
 #include "agent/bench.hpp"
 #include "agent/enter.hpp"
 #include "agent/health.hpp"
@@ -186,7 +187,7 @@ class Connection {
     answer.version = version;
     answer.features = {
         "events", "bulk", "links", "health", std::string(wire::k_gangs_feature), std::string(wire::k_remotes_feature), std::string(wire::k_uploads_feature),
-        std::string(wire::k_results_feature), std::string(wire::k_streams_feature), std::string(wire::k_pause_feature)};
+        std::string(wire::k_results_feature), std::string(wire::k_streams_feature), std::string(wire::k_pause_feature), std::string(wire::k_bags_feature)};
     for (std::string& word : transfer::Codecs::ours().words()) answer.features.push_back(std::move(word));
     takes_ = transfer::Codecs::of(hello.features);
     answer.build = self_hash();
@@ -257,6 +258,11 @@ class Connection {
     if (operation == "clean")
       return respond(frame, wire::parse_clean, [&](const auto& request) { return requests_->clean(request); });
     if (operation == "standby") return standby(frame);
+    if (operation == wire::k_bag_operation)
+      return respond(frame, wire::parse_bag, [&](const auto& request) -> Result<wire::BagReply> {
+        return BagHost(*requests_, clock_).answer(request, [&] { return !link_.is_closed(); });
+      });
+    if (operation == wire::k_bag_output_operation) return bag_output(frame);
     if (operation == wire::k_enter_operation) return stream(frame);
     if (operation == wire::k_keep_operation)
       return respond(frame, wire::parse_keep, [&](const auto& request) { return requests_->keep(request, *own_); });
@@ -308,6 +314,14 @@ class Connection {
                                : Result(metrics_from(attempt->run(newest_launch(*attempt)), request.offset, most));
     if (!slice) return reply(frame.stream, wire::error_payload(slice.error()));
     return reply_with(frame.stream, wire::encode(wire::LogReply{slice->offset, slice->end_offset}), slice->bytes);
+  }
+
+  Result<void> bag_output(const wire::Frame& frame) {
+    TRY_ASSIGN(const auto request, wire::parse_bag_output(frame.payload));
+    std::string bytes;
+    const auto head = BagHost(*requests_, clock_).output(request, bytes);
+    if (!head) return reply(frame.stream, wire::error_payload(head.error()));
+    return reply_with(frame.stream, wire::encode(*head), bytes);
   }
 
   Result<void> reply_with(std::uint32_t stream, std::string head, const std::string& bytes) {

@@ -19,6 +19,8 @@
 #include <optional>
 
 #include "agent/attempt_dir.hpp"
+#include "agent/bag_files.hpp"
+#include "agent/bag_runner.hpp"
 #include "agent/cgroup.hpp"
 #include "agent/confine.hpp"
 #include "agent/init_door.hpp"
@@ -65,7 +67,8 @@ class Init {
   [[nodiscard]] bool run_phase(const char* phase);
   void confine_plain_job() const;
   [[nodiscard]] Outcome run_ranks(const os::Path& script, const std::vector<std::string>& labels);
-  [[nodiscard]] pid_t start(const os::Path& script, std::vector<std::string> environment, int output) const;
+  [[nodiscard]] std::vector<std::string> command_of(const os::Path& script) const;
+  [[nodiscard]] pid_t start(std::vector<std::string> command, std::vector<std::string> environment, int output) const;
   [[nodiscard]] Outcome follow(std::vector<Main> mains);
   void wait_for_news(const std::optional<BootTime>& give_up);
   void handle_signal();
@@ -89,6 +92,8 @@ class Init {
   ExitRecord record_;
   std::optional<RankOutput> ranks_;
   bool no_children_ = false;
+  bool is_bag_ = false;   // a runner of tasks is in the place of the command
+  pid_t runner_ = 0;
 };
 
 // One init per launch folder, ever: the lock tells that it lives, `once` that it began.
@@ -157,13 +162,24 @@ void Init::confine_plain_job() const {
     ::dprintf(log_.get(), "gridctl: this job is not confined: %s\n", confined.error().one_line().c_str());
 }
 
-pid_t Init::start(const os::Path& script, std::vector<std::string> environment, int output) const {
+std::vector<std::string> Init::command_of(const os::Path& script) const {
+  if (is_bag_) {
+    std::vector<std::string> command{"/proc/self/exe", k_tasks_command};
+    for (std::string& word : to_arguments(plan_)) command.push_back(std::move(word));
+    return command;
+  }
   const char* shell = "/bin/sh";
   for (const char* bash : {"/bin/bash", "/usr/bin/bash"})
     if (::access(bash, X_OK) == 0) shell = bash;
-  const std::string path = script.string(), work = plan_.work.string();
-  std::vector<char*> variables;
+  return {shell, script.string()};
+}
+
+pid_t Init::start(std::vector<std::string> command, std::vector<std::string> environment, int output) const {
+  const std::string work = plan_.work.string();
+  std::vector<char*> variables, arguments;
+  for (std::string& word : command) arguments.push_back(word.data());
   for (std::string& assignment : environment) variables.push_back(assignment.data());
+  arguments.push_back(nullptr);
   variables.push_back(nullptr);
   const pid_t child = ::fork();
   if (child != 0) return child;
@@ -175,14 +191,13 @@ pid_t Init::start(const os::Path& script, std::vector<std::string> environment, 
   ::dup2(nothing, 0);
   ::dup2(output, 1);
   ::dup2(output, 2);
-  offer_to_oom_killer();
+  if (!is_bag_) offer_to_oom_killer();  // else its tasks are offered, one by one
   if (::chdir(work.c_str()) != 0) {
     ::dprintf(2, "gridctl: cannot enter the working directory %s\n", work.c_str());
     ::_exit(126);
   }
-  const char* arguments[] = {shell, path.c_str(), nullptr};
-  ::execve(shell, const_cast<char**>(arguments), variables.data());
-  ::dprintf(2, "gridctl: cannot run %s: the image has no shell\n", shell);
+  ::execve(arguments[0], arguments.data(), variables.data());
+  ::dprintf(2, "gridctl: cannot run %s: the image has no shell\n", arguments[0]);
   ::_exit(127);
 }
 
@@ -218,7 +233,8 @@ void Init::handle_signal() {
     const int signal = static_cast<int>(info.ssi_signo);
     if (signal == SIGTERM || signal == SIGINT) {
       record_.term_received = true;
-      signal_all(SIGTERM);
+      if (is_bag_) ::kill(runner_, SIGTERM);  // it ends the tasks, each in its time
+      else signal_all(SIGTERM);
     } else if (signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGHUP) {
       signal_each_catching(os::descendants(::getpid()), signal);
     }
@@ -300,8 +316,9 @@ Outcome Init::run_ranks(const os::Path& script, const std::vector<std::string>& 
   }
   std::vector<Main> mains;
   for (std::size_t rank = 0; rank < labels.size(); ++rank) {
-    const pid_t pid = start(script, rank_environment(plan_, environment_, rank), labelled ? ranks_->writer(rank) : log_.get());
+    const pid_t pid = start(command_of(script), rank_environment(plan_, environment_, rank), labelled ? ranks_->writer(rank) : log_.get());
     if (pid > 0) mains.push_back({pid, labels[rank]});
+    if (is_bag_) runner_ = pid;
   }
   if (ranks_) ranks_->close_writers();
   if (mains.size() == labels.size()) return follow(std::move(mains));
@@ -319,6 +336,7 @@ bool Init::run_phase(const char* phase) {
     record_.lease_passed = true;
     return false;
   }
+  is_bag_ = record_.phase == "run" && os::exists(plan_.run / k_bag_file);
   const std::vector<std::string> labels = record_.phase == "run" ? rank_labels(plan_) : std::vector<std::string>{};
   const Outcome outcome = run_ranks(script, labels.empty() ? std::vector<std::string>{""} : labels);
   record_.code = outcome.code;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "agent/bag_files.hpp"
 #include "agent/ranks.hpp"
 #include "base/text.hpp"
 #include "os/address.hpp"
@@ -80,6 +81,7 @@ Result<void> check_spec(const wire::AttemptSpec& spec) {
     return refuse("bad image reference");
   if (!(spec.cpus >= 0) || spec.cpus > 65536) return refuse("bad number of CPUs");
   TRY(check_gang(spec));
+  if (spec.bag && spec.gang) return refuse("a worker of a bag is no member of a gang");
   if (spec.stop_grace < Duration{} || spec.stop_grace > k_grace_max) return refuse("bad stop grace");
   return {};
 }
@@ -187,6 +189,7 @@ Result<void> make_run_folder(const AttemptDir& attempt, const wire::AttemptSpec&
   TRY(os::write_file_atomically(run / "env", job_environment(spec, view, gpus)));
   if (!spec.setup.empty()) TRY(os::write_file_atomically(run / "setup.sh", spec.setup + "\n"));
   TRY(os::write_file_atomically(run / "run.sh", spec.run + "\n"));
+  if (spec.bag) TRY(os::write_file_atomically(run / k_bag_file, wire::encode(*spec.bag)));
   const bool container = spec.engine != EngineKind::process;
   TRY_ASSIGN(const Path agent, os::executable_path());
   TRY(make_rank_files(run, spec, view, gpus, container ? "/gridctl/agent" : agent.string()));

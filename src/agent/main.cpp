@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "agent/bag_runner.hpp"
 #include "agent/companion.hpp"
 #include "agent/connect.hpp"
 #include "agent/init.hpp"
@@ -24,6 +25,7 @@ int usage() {
       "gridctl-agent connect            serve one controller over stdin and stdout\n"
       "gridctl-agent supervise DIR      follow the attempt in DIR to its end\n"
       "gridctl-agent init RUN CONTROL WORK SECRETS|- GRACE_NS [GROUP...]\n"
+      "gridctl-agent tasks ...          run the tasks of a bag, as a process of a job; called as init is\n"
       "gridctl-agent inside [...]       serve streams on a socket, as a process of a job\n"
       "gridctl-agent become [--terminal] -- COMMAND...   start a program for a stream\n"
       "gridctl-agent gang-serve         take calls of the first host of this gang\n"
@@ -36,9 +38,9 @@ int usage() {
   return 2;
 }
 
-int run_init_command(std::span<char* const> arguments) {
+int run_planned(std::span<char* const> arguments, int (*run)(const gridctl::agent::InitPlan&)) {
   const auto plan = gridctl::agent::parse_init(arguments);
-  if (plan) return gridctl::agent::run_init(*plan);
+  if (plan) return run(*plan);
   std::fprintf(stderr, "gridctl-agent: %s\n", plan.error().message.c_str());
   return 2;
 }
@@ -54,7 +56,8 @@ int main(int argc, char** argv) {
   if (command == "supervise" && argc == 3) return gridctl::agent::run_supervisor(argv[2], gridctl::os::system_clock());
   if (command == k_inside) return gridctl::agent::run_inside(arguments.subspan(2));
   if (command == k_become) return gridctl::agent::become(arguments.subspan(2));
-  if (command == "init") return run_init_command(arguments.subspan(2));
+  if (command == "init") return run_planned(arguments.subspan(2), gridctl::agent::run_init);
+  if (command == gridctl::agent::k_tasks_command) return run_planned(arguments.subspan(2), gridctl::agent::run_bag);
   gridctl::os::Clock& clock = gridctl::os::system_clock();
   // Launchers take one executable without arguments for what they call in place of ssh.
   const std::string_view name = argv[0];

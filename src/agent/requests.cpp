@@ -18,6 +18,11 @@ Result<AttemptDir> Requests::attempt(const JobId& job, Epoch epoch) const {
   return AttemptDir{folder.attempt(epoch)};
 }
 
+Result<HostState::Lock> Requests::lock(const JobId& job) {
+  TRY(check_id(job));
+  return host_.lock(job);
+}
+
 Result<void> Requests::check_id(const JobId& job) const {
   TRY(JobDir::at(home_, controller_, job));
   return {};

@@ -94,6 +94,9 @@ Result<BagRequest> parse_bag(std::string_view text) { return parse_request<BagRe
 Result<BagReply> parse_bag_reply(std::string_view text) { return parse_message<BagReply>(text, "bag reply"); }
 Result<BagOrders> parse_bag_orders(std::string_view text) { return parse_message<BagOrders>(text, "orders of a bag"); }
 
+std::string encode(const BagSpec& m) { return write_record(m); }
+Result<BagSpec> parse_bag_spec(std::string_view text) { return parse_message<BagSpec>(text, "bag"); }
+
 std::string encode_bag_output(const LogRequest& m) { return encode_request(k_bag_output_operation, m); }
 Result<LogRequest> parse_bag_output(std::string_view text) {
   return parse_request<LogRequest>(text, k_bag_output_operation);

@@ -112,6 +112,9 @@ struct BagReply {
 [[nodiscard]] std::string encode_bag_output(const LogRequest& request);
 [[nodiscard]] Result<LogRequest> parse_bag_output(std::string_view text);
 
+[[nodiscard]] std::string encode(const BagSpec& spec);
+[[nodiscard]] Result<BagSpec> parse_bag_spec(std::string_view text);
+
 // Orders as they lie in a file of the host.
 struct BagOrders {
   std::uint64_t from = 0;  // number of the first

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// One task of a bag while it runs: a process in a session of its own, whose output is taken from its pipes.
+#pragma once
+
+#include <poll.h>
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/bag_output.hpp"
+#include "agent/bag_queue.hpp"
+#include "base/time.hpp"
+#include "os/clock.hpp"
+#include "os/files.hpp"
+
+namespace gridctl::agent {
+
+// How the tasks of one worker are started.
+struct TaskLaunch {
+  std::vector<std::string> words;        // the program, and what it is called with
+  std::vector<char*> variables;          // up to a nullptr
+  int input = -1;
+  bool split = false;                    // standard error has a pipe of its own
+};
+
+class RunningTask {
+ public:
+  explicit RunningTask(BagTask task) : task_(std::move(task)) {}
+  // An errno value, 0 when it runs.
+  [[nodiscard]] int start(const TaskLaunch& launch, os::Clock& clock);
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] const BagTask& task() const { return task_; }
+  [[nodiscard]] BootTime began() const { return began_; }
+  void add_polls(std::vector<pollfd>& polls) const;
+  // Takes what waits in the pipes.
+  void drain(std::uint64_t bytes_max, const os::Path& folder);
+
+  // Sends TERM, and says what its end will be called.
+  void ask_to_end(wire::TaskEnd as, BootTime kill_at);
+  [[nodiscard]] std::optional<BootTime> kill_at() const { return kill_at_; }
+  void kill(BootTime again_at);
+  [[nodiscard]] bool is_ending() const { return end_ != wire::TaskEnd::ended; }
+
+  // REQUIRES: the process has ended and was not waited for. What else it started ends with it.
+  [[nodiscard]] wire::TaskResult finish(std::uint64_t bytes_max, const os::Path& folder, os::Clock& clock);
+  TaskOutput& output() { return output_; }
+  TaskOutput& errors() { return errors_; }
+
+ private:
+  BagTask task_;
+  pid_t pid_ = -1;
+  BootTime began_{};
+  WallTime began_wall_{};
+  os::Fd out_, err_;
+  TaskOutput output_, errors_;
+  wire::TaskEnd end_ = wire::TaskEnd::ended;
+  std::optional<BootTime> kill_at_;
+};
+
+}  // namespace gridctl::agent
