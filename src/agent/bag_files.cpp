@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t k_reserve_bytes = 64 * 1024;  // of results at once
 constexpr std::size_t k_board_head = 4;               // words before the places
-constexpr std::uint64_t k_board_bytes_max = 8 * (k_board_head + wire::k_bag_slots_max * wire::k_bag_window_max);
+constexpr std::uint64_t k_board_bytes_max = 8 * (k_board_head + wire::k_bag_running_max);
 constexpr std::uint32_t k_orders_mark = 0x3142'4247;  // "GBB1"
 
 // Before each group of orders; its length stands behind it once more, so that the last one is found from the end.

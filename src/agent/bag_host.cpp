@@ -67,6 +67,7 @@ wire::BagReply BagHost::answer(const wire::BagRequest& request, const std::funct
   std::optional<BootTime> news;
   for (;;) {
     std::uint64_t room = wire::k_bag_results_max;
+    std::size_t running_room = wire::k_bag_running_max;
     bool any = false;
     const bool end_too = clock_.boot() >= end_at;
     if (end_too) end_at = clock_.boot() + k_end_every;
@@ -75,6 +76,8 @@ wire::BagReply BagHost::answer(const wire::BagRequest& request, const std::funct
       if (!told.error)
         if (auto looked = look(request.workers[i], room, end_too, told); !looked) told.error = std::move(looked).error();
       room -= std::min<std::uint64_t>(room, told.results.size());
+      told.running.resize(std::min(told.running.size(), running_room));
+      running_room -= told.running.size();
       any = any || told.error || told.over || !told.results.empty();
     }
     const BootTime now = clock_.boot();

@@ -37,6 +37,13 @@ std::optional<BagTask> BagQueue::next() {
   return task;
 }
 
+void BagQueue::put_back(const BagTask& task) {
+  Range range{task.index, 1, task.order, nullptr};
+  if (task.item) range.items = std::make_shared<const std::vector<std::string>>(1, *task.item);
+  ranges_.push_front(std::move(range));
+  ++size_;
+}
+
 std::vector<wire::TaskResult> BagQueue::take_back() { return revoke(0, UINT64_MAX); }
 
 std::vector<wire::TaskResult> BagQueue::revoke(std::uint64_t first, std::uint64_t end) {

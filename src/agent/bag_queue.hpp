@@ -24,6 +24,8 @@ class BagQueue {
   // The next order in number. Tasks that it takes back are told as results; a grant behind a finish is one of those.
   [[nodiscard]] std::vector<wire::TaskResult> take(wire::BagOrder order);
   [[nodiscard]] std::optional<BagTask> next();
+  // It is the next one again.
+  void put_back(const BagTask& task);
   // Everything that was not begun.
   [[nodiscard]] std::vector<wire::TaskResult> take_back();
 

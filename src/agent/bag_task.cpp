@@ -19,31 +19,6 @@ namespace {
 constexpr int k_reads_at_once = 64;  // of one task, then others have their turn; as much as a pipe holds
 constexpr int k_task_oom_score = 200;    // as for every process of a job; the runner has its own
 
-int spawn_in_session(pid_t& pid, const TaskLaunch& launch, int out, int err) {
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawnattr_init(&attributes);
-  ::posix_spawn_file_actions_adddup2(&actions, launch.input, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, out, 1);
-  ::posix_spawn_file_actions_adddup2(&actions, err, 2);
-  sigset_t none, pipe;
-  ::sigemptyset(&none);
-  ::sigemptyset(&pipe);
-  ::sigaddset(&pipe, SIGPIPE);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setsigdefault(&attributes, &pipe);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  std::vector<char*> arguments;
-  for (std::size_t i = 1; i < launch.words.size(); ++i) arguments.push_back(const_cast<char*>(launch.words[i].c_str()));
-  arguments.push_back(nullptr);
-  const int failed = ::posix_spawn(&pid, launch.words[0].c_str(), &actions, &attributes, arguments.data(),
-                                   const_cast<char* const*>(launch.variables.data()));
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::posix_spawnattr_destroy(&attributes);
-  return failed;
-}
-
 void offer_task(pid_t pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/oom_score_adj";
   const os::Fd score(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
@@ -65,6 +40,32 @@ std::uint32_t capped(std::int64_t value) { return static_cast<std::uint32_t>(std
 
 }  // namespace
 
+int spawn_task(pid_t& pid, const TaskLaunch& launch, int out, int err) {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawn_file_actions_adddup2(&actions, launch.input, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, out, 1);
+  ::posix_spawn_file_actions_adddup2(&actions, err, 2);
+  sigset_t none, pipe;
+  ::sigemptyset(&none);
+  ::sigemptyset(&pipe);
+  ::sigaddset(&pipe, SIGPIPE);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigdefault(&attributes, &pipe);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  std::vector<char*> arguments;
+  for (std::size_t i = 1; i < launch.words.size(); ++i) arguments.push_back(const_cast<char*>(launch.words[i].c_str()));
+  arguments.push_back(nullptr);
+  const int failed = ::posix_spawn(&pid, launch.words[0].c_str(), &actions, &attributes, arguments.data(),
+                                   const_cast<char* const*>(launch.variables.data()));
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&attributes);
+  if (failed == 0) offer_task(pid);
+  return failed;
+}
+
 int RunningTask::start(const TaskLaunch& launch, os::Clock& clock) {
   os::Fd writers[2];
   for (int i = 0; i < (launch.split ? 2 : 1); ++i) {
@@ -76,17 +77,17 @@ int RunningTask::start(const TaskLaunch& launch, os::Clock& clock) {
   }
   began_ = clock.boot();
   began_wall_ = clock.wall();
-  if (const int failed = spawn_in_session(pid_, launch, writers[0].get(), writers[launch.split ? 1 : 0].get()); failed != 0) {
-    pid_ = -1;
-    return failed;
-  }
-  offer_task(pid_);
-  return 0;
+  return spawn_task(pid_, launch, writers[0].get(), writers[launch.split ? 1 : 0].get());
 }
 
 void RunningTask::add_polls(std::vector<pollfd>& polls) const {
   for (const os::Fd* pipe : {&out_, &err_})
     if (pipe->valid()) polls.push_back({pipe->get(), POLLIN, 0});
+}
+
+bool RunningTask::is_among(const std::vector<int>& descriptors) const {
+  const auto holds = [&](const os::Fd& pipe) { return pipe.valid() && std::ranges::find(descriptors, pipe.get()) != descriptors.end(); };
+  return holds(out_) || holds(err_);
 }
 
 void RunningTask::drain(std::uint64_t bytes_max, const os::Path& folder) {

@@ -25,16 +25,19 @@ struct TaskLaunch {
   bool split = false;                    // standard error has a pipe of its own
 };
 
+// Starts it in a session of its own; an errno value, 0 when it runs.
+[[nodiscard]] int spawn_task(pid_t& pid, const TaskLaunch& launch, int out, int err);
+
 class RunningTask {
  public:
   explicit RunningTask(BagTask task) : task_(std::move(task)) {}
-  // An errno value, 0 when it runs.
   [[nodiscard]] int start(const TaskLaunch& launch, os::Clock& clock);
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] const BagTask& task() const { return task_; }
   [[nodiscard]] BootTime began() const { return began_; }
   void add_polls(std::vector<pollfd>& polls) const;
+  [[nodiscard]] bool is_among(const std::vector<int>& descriptors) const;
   // Takes what waits in the pipes.
   void drain(std::uint64_t bytes_max, const os::Path& folder);
 

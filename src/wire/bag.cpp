@@ -37,6 +37,7 @@ void fields(R& r, Of<R, BagSpec>& m) {
   r.unless("render", m.render, false)("slots", m.slots, k_bag_slots_max).unless("split", m.split, false);
   r.unless("stdin_from", m.stdin_from, "").unless("timeout_ms", m.timeout, {})("window", m.window, k_bag_window_max);
   r.check(m.slots > 0 && m.window > 0, "has no slot or no window");
+  r.check(m.mode == BagMode::tasks || std::size_t{m.slots} * m.window <= k_bag_running_max, "has too many items under way");
 }
 GRIDCTL_FIELDS(BagSpec)
 
@@ -74,7 +75,7 @@ void fields(R& r, Of<R, BagTold>& m) {
   r("epoch", m.epoch).maybe("failed", m.error)("job", m.job)("orders_seen", m.orders_seen);
   r("output_begin", m.output_begin)("output_end", m.output_end)("over", m.over)("queued", m.queued);
   r("results", m.results, k_bag_results_max)("results_end", m.results_end)("results_from", m.results_from);
-  r("running", m.running, k_bag_slots_max * k_bag_window_max, k_bag_index_max);
+  r("running", m.running, k_bag_running_max, k_bag_index_max);
 }
 
 template <class R>

@@ -27,6 +27,7 @@ inline constexpr std::size_t k_bag_items_max = 4096;                      // of 
 inline constexpr std::size_t k_bag_item_max = 64 * 1024;                  // bytes
 inline constexpr std::size_t k_bag_slots_max = 1024;
 inline constexpr std::size_t k_bag_window_max = 1024;
+inline constexpr std::size_t k_bag_running_max = 4096;  // slots * window; told in one answer
 inline constexpr std::uint64_t k_bag_index_max = 1ull << 32;
 inline constexpr Duration k_bag_wait_max = std::chrono::seconds{10};
 
@@ -50,7 +51,7 @@ enum class TaskEnd : std::uint8_t {
   stopped,    // the worker's orderly stop killed it
   revoked,    // it was never begun: an order, or the worker's orderly stop
   unstarted,  // this host could not start it
-  garbled,    // the answer of a stream belongs to no item
+  garbled,    // stream: its program ended well, and had not answered it
 };
 struct TaskResult {
   std::uint64_t index = 0, count = 1;  // more than one only with revoked

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -205,6 +206,87 @@ TEST_F(BagRunnerTest, DoesNotBeginWhatIsRevoked) {
   EXPECT_EQ(all[0].index, 1u);
   EXPECT_EQ(all[0].count, 49u);
   EXPECT_TRUE(all[1].succeeded());
+}
+
+class BagStreamTest : public BagRunnerTest {
+ protected:
+  // Answers each item with a line; the item "die" ends it, "exit" as if all were well, "hang" takes for ever.
+  void begin_program(const std::string& more = "") {
+    spec_.mode = wire::BagMode::stream;
+    begin(more + "echo started >>starts; while read -r item; do case $item in die) kill -9 $$;; exit) exit 0;; hang) sleep 60;; esac; "
+                 "echo \"got $item\"; done");
+  }
+  [[nodiscard]] std::size_t starts() const { return std::filesystem::file_size(folder_ / "work/starts") / 8; }
+};
+
+TEST_F(BagStreamTest, GivesItemsToAProgramThatStaysUp) {
+  spec_.slots = 2;
+  begin_program();
+  std::vector<std::string> items;
+  for (int i = 0; i < 500; ++i) items.push_back("item " + std::to_string(i));
+  grant(100, 500, items);
+  await(500);
+  grant(5, 1, {"last"});
+  finish();
+  EXPECT_EQ(end(), 0);
+  EXPECT_EQ(starts(), 2u);
+  auto all = results();
+  ASSERT_EQ(all.size(), 501u);
+  std::ranges::sort(all, {}, &TaskResult::index);
+  EXPECT_EQ(output_of(all[0]), "got last\n");
+  for (std::size_t i = 1; i < all.size(); ++i) EXPECT_EQ(output_of(all[i]), "got " + items[i - 1] + "\n");
+}
+
+TEST_F(BagStreamTest, FindsTheItemThatEndsItsProgramAmongThoseThatItHad) {
+  spec_.timeout = milliseconds{400};
+  begin_program();
+  std::vector<std::string> items(40, "fine");
+  items[7] = items[8] = "die";
+  items[20] = "exit";
+  items[25] = "hang";
+  grant(0, 40, items);
+  finish();
+  EXPECT_EQ(end(), 0);
+  auto all = results();
+  ASSERT_EQ(all.size(), 40u);
+  std::ranges::sort(all, {}, &TaskResult::index);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].index, i);
+    EXPECT_EQ(all[i].succeeded(), items[i] == "fine") << i;
+  }
+  EXPECT_EQ(all[7].signal, SIGKILL);
+  EXPECT_EQ(all[20].end, TaskEnd::garbled);
+  EXPECT_EQ(all[25].end, TaskEnd::timeout);
+}
+
+TEST_F(BagStreamTest, EndsWhenItsProgramNeverAnswers) {
+  spec_.mode = wire::BagMode::stream;
+  spec_.max_restarts = 2;
+  begin("echo started >>starts; exit 3");
+  grant(0, 100);
+  EXPECT_EQ(end(), 1);
+  EXPECT_EQ(starts(), 3u);
+  const auto all = results();
+  std::uint64_t told = 0;
+  for (const TaskResult& one : all) told += one.count;
+  EXPECT_EQ(told, 100u);
+}
+
+TEST_F(BagStreamTest, TakesAnswersInAnyOrderByTheirIds) {
+  spec_.mode = wire::BagMode::stream;
+  spec_.json = true;
+  spec_.window = 2;
+  begin("while read -r one && read -r two; do echo \"$two\"; echo noise; echo \"$one\"; done");
+  grant(10, 4, {"a \"b\"", "{\"x\": 1}", "[2]", ""});
+  await(4);
+  finish();
+  EXPECT_EQ(end(), 0);
+  auto all = results();
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0].index, 11u);
+  std::ranges::sort(all, {}, &TaskResult::index);
+  EXPECT_EQ(output_of(all[0]), "{\"id\":10,\"item\":\"a \\\"b\\\"\"}\n");
+  EXPECT_EQ(output_of(all[1]), "{\"id\":11,\"item\":{\"x\": 1}}\n");
 }
 
 }  // namespace

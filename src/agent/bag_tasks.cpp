@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worker that starts its command once for each task.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "agent/bag_task.hpp"
+#include "agent/bag_worker.hpp"
+
+namespace gridctl::agent {
+namespace {
+
+constexpr Duration k_task_grace = std::chrono::seconds{5};  // from TERM to KILL of a task whose time is over
+constexpr int k_start_tries = 10;
+
+class TaskWorker final : public BagWorker {
+ public:
+  TaskWorker(const InitPlan& plan, const wire::BagSpec& spec, BagCommand command, ResultWriter results, Board board)
+      : BagWorker(plan, spec, std::move(command), std::move(results), std::move(board)),
+        input_(spec.stdin_from, true),
+        slots_(spec.slots) {}
+
+ private:
+  void fill() override;
+  [[nodiscard]] bool is_busy() const override { return busy_ > 0; }
+  void add_polls(std::vector<pollfd>& polls) const override;
+  void take_output(const std::vector<int>& ready) override;
+  bool take_end(pid_t pid) override;
+  [[nodiscard]] std::optional<BootTime> due() const override;
+  void act_on_time() override;
+  void end_all(BootTime kill_at) override;
+
+  [[nodiscard]] bool start(std::size_t slot, const BagTask& task);
+  [[nodiscard]] Result<os::Fd> input_of(const BagTask& task, std::uint32_t slot) const;
+  [[nodiscard]] Result<std::string> folder_of(const BagTask& task) const;
+  [[nodiscard]] bool refuse(const BagTask& task, const std::string& why);
+
+  BagTemplate input_;
+  std::vector<std::optional<RunningTask>> slots_;
+  std::size_t busy_ = 0;
+  int tries_ = 0;  // to start the next one
+};
+
+void TaskWorker::fill() {
+  for (std::size_t slot = 0; slot < slots_.size() && queue_.size() > 0; ++slot) {
+    if (slots_[slot]) continue;
+    if (!has_room(slots_.size() + 1)) return;
+    const BagTask task = *queue_.next();
+    if (start(slot, task)) {
+      tries_ = 0;
+      continue;
+    }
+    queue_.put_back(task);
+    again_at_ = now() + k_bag_try_again;
+    return;
+  }
+}
+
+Result<os::Fd> TaskWorker::input_of(const BagTask& task, std::uint32_t slot) const {
+  if (spec_.stdin_from.empty()) return os::Fd();
+  if (spec_.stdin_from != wire::k_stdin_item) return os::open_file(input_.fill(task, slot, false), O_RDONLY | O_NOCTTY);
+  TRY_ASSIGN(os::Fd file, os::open_memory());
+  TRY(os::write_all(file.get(), as_bytes(task.item.value_or("") + "\n")));
+  ::lseek(file.get(), 0, SEEK_SET);
+  return file;
+}
+
+Result<std::string> TaskWorker::folder_of(const BagTask& task) const {
+  if (!spec_.folder) return std::string();
+  const os::Path folder = plan_.work / "tasks" / std::to_string(task.index);
+  TRY(os::make_directories(folder, 0755));
+  return folder.string();
+}
+
+// False: nothing can be started now.
+bool TaskWorker::start(std::size_t slot, const BagTask& task) {
+  const auto number = static_cast<std::uint32_t>(slot + 1);
+  const auto folder = folder_of(task);
+  if (!folder) return refuse(task, folder.error().one_line());
+  auto own = bag_variables(task, spec_, number, *folder);
+  if (!own) return refuse(task, own.error().one_line());
+  const Result<os::Fd> input = input_of(task, number);
+  if (!input) return refuse(task, input.error().one_line());
+
+  const int in = input->valid() ? input->get() : nothing_.get();
+  TaskLaunch launch{command_.words(task, number), variables_with(*own), in, spec_.split};
+  RunningTask running(task);
+  int failed = running.start(launch, clock_);
+  const bool lacks = failed == EAGAIN || failed == ENOMEM || failed == EMFILE || failed == ENFILE;
+  if (failed != 0 && !lacks) {  // a shell tells best what is wrong, and runs what only a shell can
+    launch.words = command_.shell_words(task, number);
+    failed = running.start(launch, clock_);
+  }
+  if (failed != 0 && lacks && ++tries_ < k_start_tries) return false;
+  if (failed != 0) return refuse(task, std::string("cannot start the task: ") + std::strerror(failed));
+  slots_[slot] = std::move(running);
+  board_.set(slot, task.index);
+  ++busy_;
+  return true;
+}
+
+bool TaskWorker::refuse(const BagTask& task, const std::string& why) {
+  TaskOutput words;
+  words.add("gridctl: " + why + "\n", spec_.output_bytes_max, plan_.run);
+  wire::TaskResult result{task.index, 1, task.order, wire::TaskEnd::unstarted};
+  result.began = clock_.wall();
+  keep(words, nullptr, result);
+  record(result);
+  return true;
+}
+
+void TaskWorker::add_polls(std::vector<pollfd>& polls) const {
+  for (const auto& slot : slots_)
+    if (slot) slot->add_polls(polls);
+}
+
+void TaskWorker::take_output(const std::vector<int>& ready) {
+  for (auto& slot : slots_)
+    if (slot && slot->is_among(ready)) slot->drain(spec_.output_bytes_max, plan_.run);
+}
+
+bool TaskWorker::take_end(pid_t pid) {
+  const auto slot = std::ranges::find_if(slots_, [&](const auto& one) { return one && one->pid() == pid; });
+  if (slot == slots_.end()) return false;
+  wire::TaskResult result = (*slot)->finish(spec_.output_bytes_max, plan_.run, clock_);
+  if (result.end == wire::TaskEnd::ended && was_out_of_memory(result)) result.end = wire::TaskEnd::oom;
+  keep((*slot)->output(), spec_.split ? &(*slot)->errors() : nullptr, result);
+  record(result);
+  slot->reset();
+  board_.set(static_cast<std::size_t>(slot - slots_.begin()), std::nullopt);
+  --busy_;
+  return true;
+}
+
+std::optional<BootTime> TaskWorker::due() const {
+  std::optional<BootTime> first;
+  for (const auto& slot : slots_) {
+    if (!slot) continue;
+    std::optional<BootTime> at = slot->kill_at();
+    if (!at && spec_.timeout > Duration{}) at = slot->began() + spec_.timeout;
+    if (at && (!first || *at < *first)) first = at;
+  }
+  return first;
+}
+
+void TaskWorker::act_on_time() {
+  for (auto& slot : slots_) {
+    if (!slot) continue;
+    if (!slot->is_ending() && spec_.timeout > Duration{} && now() >= slot->began() + spec_.timeout)
+      slot->ask_to_end(wire::TaskEnd::timeout, now() + k_task_grace);
+    if (slot->kill_at() && now() >= *slot->kill_at()) slot->kill(now() + k_bag_try_again);
+  }
+}
+
+void TaskWorker::end_all(BootTime kill_at) {
+  for (auto& slot : slots_)
+    if (slot) slot->ask_to_end(wire::TaskEnd::stopped, kill_at);
+}
+
+}  // namespace
+
+std::unique_ptr<BagWorker> make_task_worker(const InitPlan& plan, const wire::BagSpec& spec, BagCommand command,
+                                            ResultWriter results, Board board) {
+  return std::make_unique<TaskWorker>(plan, spec, std::move(command), std::move(results), std::move(board));
+}
+
+}  // namespace gridctl::agent
