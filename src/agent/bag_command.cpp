@@ -20,14 +20,14 @@ constexpr std::string_view k_quoted = "\\#?`()[]{}^*<=>~|; \"!$&'\t";
 
 // Words that a shell takes for its own, but for `true` and `false`, which are programs that do as much.
 constexpr std::array<std::string_view, 78> k_shell_words{
-    ".",       ":",      "[",      "alias",   "bg",      "bind",    "break",   "builtin", "caller",  "case",    "cd",
-    "command", "compgen", "complete", "continue", "coproc", "declare", "dirs", "disown", "do", "done", "echo",
-    "elif",    "else",   "enable", "esac",    "eval",    "exec",    "exit",    "export",  "fc",      "fg",      "fi",
-    "for",     "function", "getopts", "hash", "help",   "history", "if",      "in",      "jobs",    "kill",    "let",
-    "local",   "logout", "mapfile", "popd",   "printf",  "pushd",   "pwd",     "read",    "readarray", "readonly", "return",
-    "select",  "set",    "shift",  "shopt",   "source",  "suspend", "test",    "then",    "time",    "times",   "trap",
-    "type",    "typeset", "ulimit", "umask",  "unalias", "unset",   "until",   "wait",    "while",   "compopt", "chdir",
-    "{"};
+    ".",       ":",       "[",         "alias",    "bg",       "bind",    "break",   "builtin", "caller",  "case",
+    "cd",      "command", "compgen",   "complete", "continue", "coproc",  "declare", "dirs",    "disown",  "do",
+    "done",    "echo",    "elif",      "else",     "enable",   "esac",    "eval",    "exec",    "exit",    "export",
+    "fc",      "fg",      "fi",        "for",      "function", "getopts", "hash",    "help",    "history", "if",
+    "in",      "jobs",    "kill",      "let",      "local",    "logout",  "mapfile", "popd",    "printf",  "pushd",
+    "pwd",     "read",    "readarray", "readonly", "return",   "select",  "set",     "shift",   "shopt",   "source",
+    "suspend", "test",    "then",      "time",     "times",    "trap",    "type",    "typeset", "ulimit",  "umask",
+    "unalias", "unset",   "until",     "wait",     "while",    "compopt", "chdir",   "{"};
 
 bool is_shell_word(std::string_view word) { return std::ranges::find(k_shell_words, word) != k_shell_words.end(); }
 
@@ -159,7 +159,8 @@ BagCommand::BagCommand(const std::string& command, const wire::BagSpec& spec, st
     // With marks in it for values that look like nothing else, a word is plain when all else in it is.
     const std::string look = parts.fill({0, 0, std::string("x")}, 1, false);
     const bool several = spec.items == wire::BagItems::columns && !parts.is_constant();  // {} may be several words
-    const bool first_bad = words_.empty() && (!parts.is_constant() || word.find('=') != std::string::npos || is_shell_word(word));
+    const bool first_bad =
+        words_.empty() && (!parts.is_constant() || word.find('=') != std::string::npos || is_shell_word(word));
     if (look.find_first_not_of(k_plain) != std::string::npos || several || first_bad) {
       words_.clear();
       return;
@@ -203,10 +204,10 @@ Result<std::vector<std::string>> bag_variables(const BagTask& task, const wire::
                                                const std::string& folder) {
   const std::string index = std::to_string(task.index);
   const auto array = static_cast<std::int64_t>(task.index) * spec.array_step + spec.array_first;
-  std::vector<std::string> variables{
-      "GRIDCTL_TASK_INDEX=" + index, "GRIDCTL_TASK_NUMBER=" + std::to_string(task.index + 1),
-      "GRIDCTL_TASK_SLOT=" + std::to_string(slot),
-      "SLURM_ARRAY_TASK_ID=" + (spec.array_step != 0 ? std::to_string(array) : index)};
+  std::vector<std::string> variables{"GRIDCTL_TASK_INDEX=" + index,
+                                     "GRIDCTL_TASK_NUMBER=" + std::to_string(task.index + 1),
+                                     "GRIDCTL_TASK_SLOT=" + std::to_string(slot),
+                                     "SLURM_ARRAY_TASK_ID=" + (spec.array_step != 0 ? std::to_string(array) : index)};
   const auto set = [&](const std::string& name, const std::string& value) { variables.push_back(name + "=" + value); };
   if (spec.count > 0) set("GRIDCTL_TASK_COUNT", std::to_string(spec.count));
   if (!folder.empty()) {

@@ -79,7 +79,8 @@ OrdersEnd orders_end(const os::Fd& file, std::uint64_t size) {
   std::uint32_t bytes = 0;
   if (size >= k_orders_frame && read_at(file.get(), &bytes, sizeof bytes, size - sizeof bytes) &&
       bytes <= size - k_orders_frame)
-    if (const auto last = group_at(file.get(), size - k_orders_frame - bytes); last && last->size() == k_orders_frame + bytes)
+    if (const auto last = group_at(file.get(), size - k_orders_frame - bytes);
+        last && last->size() == k_orders_frame + bytes)
       return {last->head.from + last->head.count, size};
   OrdersEnd end;
   while (const auto group = group_at(file.get(), end.bytes)) {
@@ -102,19 +103,31 @@ static_assert(sizeof(ResultRecord) == 72 && std::is_trivially_copyable_v<ResultR
 std::uint32_t crc_of(const ResultRecord& record) { return wire::crc32(bytes_of(record).substr(0, sizeof record - 4)); }
 
 ResultRecord record_of(const wire::TaskResult& result) {
-  ResultRecord record{result.index,  result.count,    result.order,     result.began.ms,
-                      result.offset, result.dropped,  result.ms,        result.peak_kib,
-                      result.bytes,  result.error_bytes, static_cast<std::uint8_t>(result.end), result.exit_code,
-                      result.signal, 0,               0};
+  ResultRecord record{result.index,
+                      result.count,
+                      result.order,
+                      result.began.ms,
+                      result.offset,
+                      result.dropped,
+                      result.ms,
+                      result.peak_kib,
+                      result.bytes,
+                      result.error_bytes,
+                      static_cast<std::uint8_t>(result.end),
+                      result.exit_code,
+                      result.signal,
+                      0,
+                      0};
   record.crc = crc_of(record);
   return record;
 }
 
 std::optional<wire::TaskResult> result_of(const ResultRecord& record) {
-  if (record.crc != crc_of(record) || record.end > static_cast<std::uint8_t>(wire::TaskEnd::garbled)) return std::nullopt;
-  return wire::TaskResult{record.index,       record.count,      record.order,    static_cast<wire::TaskEnd>(record.end),
-                          record.exit_code,   record.signal,     {record.began},  record.ms,
-                          record.peak_kib,    record.offset,     record.bytes,    record.error_bytes,
+  if (record.crc != crc_of(record) || record.end > static_cast<std::uint8_t>(wire::TaskEnd::garbled))
+    return std::nullopt;
+  return wire::TaskResult{record.index,     record.count,  record.order,   static_cast<wire::TaskEnd>(record.end),
+                          record.exit_code, record.signal, {record.began}, record.ms,
+                          record.peak_kib,  record.offset, record.bytes,   record.error_bytes,
                           record.dropped};
 }
 
@@ -127,7 +140,8 @@ Result<std::uint64_t> append_orders(const os::Path& control, std::uint64_t from,
   if (!size) return errno_error(errno, "cannot look at the orders");
   const OrdersEnd end = orders_end(file, *size);
   if (from > end.count)
-    return make_error(Code::refused, "orders " + std::to_string(end.count) + " to " + std::to_string(from) + " are missing");
+    return make_error(Code::refused,
+                      "orders " + std::to_string(end.count) + " to " + std::to_string(from) + " are missing");
   if (from + orders.size() <= end.count) return end.count;
   if (end.bytes > k_orders_bytes_max) return make_error(Code::no_space, "this worker has taken all orders that it can");
   if (end.bytes < *size && ::ftruncate(file.get(), static_cast<off_t>(end.bytes)) != 0)

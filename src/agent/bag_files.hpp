@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a bag's worker: orders on their way in, results on their way out. The runner and the agent share them, the
-// output (bag_output.hpp) and nothing else, so that either goes on when the other dies. Layout in gridctl-agent(7), FILES ON THE HOST.
+// The files of a bag's worker: orders on their way in, results on their way out. The runner and the agent share them,
+// the output (bag_output.hpp) and nothing else, so that either goes on when the other dies. Layout in gridctl-agent(7),
+// FILES ON THE HOST.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +16,11 @@
 
 namespace gridctl::agent {
 
-inline constexpr const char* k_orders_file = "orders";            // in ctl
-inline constexpr const char* k_bag_file = "bag";                  // in the run folder: how the tasks are run
-inline constexpr const char* k_results_file = "tasks";            // in the run folder, as the next ones
+inline constexpr const char* k_orders_file = "orders";  // in ctl
+inline constexpr const char* k_bag_file = "bag";        // in the run folder: how the tasks are run
+inline constexpr const char* k_results_file = "tasks";  // in the run folder, as the next ones
 inline constexpr const char* k_board_file = "tasks.now";
-inline constexpr std::uint64_t k_orders_bytes_max = 4ull << 30;     // then the host takes no more
+inline constexpr std::uint64_t k_orders_bytes_max = 4ull << 30;  // then the host takes no more
 
 // --- orders ---------------------------------------------------------------------------------------------------------
 

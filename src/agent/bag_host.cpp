@@ -74,7 +74,8 @@ wire::BagReply BagHost::answer(const wire::BagRequest& request, const std::funct
     for (std::size_t i = 0; i < reply.workers.size(); ++i) {
       wire::BagTold& told = reply.workers[i];
       if (!told.error)
-        if (auto looked = look(request.workers[i], room, end_too, told); !looked) told.error = std::move(looked).error();
+        if (auto looked = look(request.workers[i], room, end_too, told); !looked)
+          told.error = std::move(looked).error();
       room -= std::min<std::uint64_t>(room, told.results.size());
       told.running.resize(std::min(told.running.size(), running_room));
       running_room -= told.running.size();
@@ -96,7 +97,8 @@ Result<wire::LogReply> BagHost::output(const wire::LogRequest& request, std::str
   const os::Path run = attempt.run(newest_launch(attempt));
   const auto begin = read_number(attempt.control() / k_output_from_file);
   const std::uint64_t from = begin && begin->has_value() ? static_cast<std::uint64_t>(**begin) : 0;
-  TRY_ASSIGN(OutputSlice slice, read_output(run, from, request.offset, std::min(request.max_bytes, k_output_bytes_max)));
+  TRY_ASSIGN(OutputSlice slice,
+             read_output(run, from, request.offset, std::min(request.max_bytes, k_output_bytes_max)));
   bytes = std::move(slice.bytes);
   return wire::LogReply{slice.offset, read_board(run).head.output_end};
 }

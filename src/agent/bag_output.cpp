@@ -37,7 +37,8 @@ void TaskOutput::add(std::string_view bytes, std::uint64_t bytes_max, const os::
 
 // The controller removes pieces that it has.
 bool OutputWriter::has_room(std::uint64_t bytes) {
-  while (first_piece_ * k_output_piece_bytes + k_output_piece_bytes <= end_ && !os::exists(output_piece(run_, first_piece_)))
+  while (first_piece_ * k_output_piece_bytes + k_output_piece_bytes <= end_ &&
+         !os::exists(output_piece(run_, first_piece_)))
     ++first_piece_;
   return end_ + bytes - first_piece_ * k_output_piece_bytes <= total_max_;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of a bag's tasks: one stream for each worker, in files of equal length, of which the results know where each
-// task's part lies.
+// The output of a bag's tasks: one stream for each worker, in files of equal length, of which the results know where
+// each task's part lies.
 #pragma once
 
 #include <cstdint>

@@ -82,7 +82,8 @@ class StreamWorker final : public BagWorker {
   void act_on_time() override;
   void end_all(BootTime kill_at) override;
   [[nodiscard]] bool gives_up() const override {
-    return std::ranges::any_of(programs_, [&](const StreamProgram& one) { return !one.is_up() && one.fruitless > spec_.max_restarts; });
+    return std::ranges::any_of(
+        programs_, [&](const StreamProgram& one) { return !one.is_up() && one.fruitless > spec_.max_restarts; });
   }
 
   [[nodiscard]] bool start(StreamProgram& program);
@@ -174,7 +175,9 @@ void StreamWorker::add_polls(std::vector<pollfd>& polls) const {
 }
 
 void StreamWorker::take_output(const std::vector<int>& ready) {
-  const auto is_ready = [&](const os::Fd& fd) { return fd.valid() && std::ranges::find(ready, fd.get()) != ready.end(); };
+  const auto is_ready = [&](const os::Fd& fd) {
+    return fd.valid() && std::ranges::find(ready, fd.get()) != ready.end();
+  };
   for (StreamProgram& program : programs_) {
     if (is_ready(program.output)) read(program);
     if (is_ready(program.input)) send(program);
@@ -193,7 +196,8 @@ void StreamWorker::read(StreamProgram& program) {
       const std::size_t end = left.find('\n');
       const std::string_view part = left.substr(0, end == std::string_view::npos ? left.size() : end + 1);
       left.remove_prefix(part.size());
-      const std::size_t room = spec_.output_bytes_max - std::min<std::uint64_t>(spec_.output_bytes_max, program.line.size());
+      const std::size_t room =
+          spec_.output_bytes_max - std::min<std::uint64_t>(spec_.output_bytes_max, program.line.size());
       program.line += part.substr(0, room);
       program.dropped += part.size() - std::min(room, part.size());
       if (end != std::string_view::npos) answer(program);
@@ -222,13 +226,15 @@ void StreamWorker::answer(StreamProgram& program) {
   program.dropped = 0;
 }
 
-void StreamWorker::conclude(StreamProgram& program, std::size_t flight, wire::TaskResult result, std::string_view output) {
+void StreamWorker::conclude(StreamProgram& program, std::size_t flight, wire::TaskResult result,
+                            std::string_view output) {
   const auto at = program.flights.begin() + static_cast<std::ptrdiff_t>(flight);
   const BootTime from = spec_.json ? at->sent : std::max(at->sent, program.answered_at);
   result.index = at->task.index;
   result.order = at->task.order;
   result.began = at->sent_wall;
-  result.ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>((now() - from) / std::chrono::milliseconds{1}, 0, UINT32_MAX));
+  result.ms = static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>((now() - from) / std::chrono::milliseconds{1}, 0, UINT32_MAX));
   const std::uint64_t dropped = result.dropped;
   TaskOutput kept;
   kept.add(output, spec_.output_bytes_max, plan_.run);
@@ -270,11 +276,13 @@ void StreamWorker::settle(StreamProgram& program, int status) {
     conclude(program, 0, result, program.line);
   }
   if (!is_known) careful_ = std::max(careful_, program.flights.size());
-  for (auto flight = program.flights.rbegin(); flight != program.flights.rend(); ++flight) queue_.put_back(flight->task);
+  for (auto flight = program.flights.rbegin(); flight != program.flights.rend(); ++flight)
+    queue_.put_back(flight->task);
 }
 
 std::optional<BootTime> StreamWorker::late_at(const StreamProgram& program) const {
-  if (spec_.timeout <= Duration{} || program.flights.empty() || program.end != wire::TaskEnd::ended) return std::nullopt;
+  if (spec_.timeout <= Duration{} || program.flights.empty() || program.end != wire::TaskEnd::ended)
+    return std::nullopt;
   const BootTime sent = program.flights.front().sent;
   return (spec_.json ? sent : std::max(sent, program.answered_at)) + spec_.timeout;
 }
@@ -297,7 +305,8 @@ void StreamWorker::act_on_time() {
     }
     if (const auto late = late_at(program); late && now() >= *late)
       program.ask_to_end(wire::TaskEnd::timeout, now() + k_stream_grace);
-    if (program.term_at && now() >= *program.term_at) program.ask_to_end(wire::TaskEnd::stopped, now() + k_stream_grace);
+    if (program.term_at && now() >= *program.term_at)
+      program.ask_to_end(wire::TaskEnd::stopped, now() + k_stream_grace);
     if (program.kill_at && now() >= *program.kill_at) {
       ::kill(-program.pid, SIGKILL);
       program.kill_at = now() + k_bag_try_again;
@@ -315,7 +324,8 @@ void StreamWorker::tell_board() {
   for (std::size_t i = 0; i < programs_.size(); ++i)
     for (std::size_t place = 0; place < spec_.window; ++place) {
       const auto& flights = programs_[i].flights;
-      board_.set(i * spec_.window + place, place < flights.size() ? std::optional(flights[place].task.index) : std::nullopt);
+      board_.set(i * spec_.window + place,
+                 place < flights.size() ? std::optional(flights[place].task.index) : std::nullopt);
     }
 }
 

@@ -16,8 +16,8 @@ namespace gridctl::agent {
 
 namespace {
 
-constexpr int k_reads_at_once = 64;  // of one task, then others have their turn; as much as a pipe holds
-constexpr int k_task_oom_score = 200;    // as for every process of a job; the runner has its own
+constexpr int k_reads_at_once = 64;    // of one task, then others have their turn; as much as a pipe holds
+constexpr int k_task_oom_score = 200;  // as for every process of a job; the runner has its own
 
 void offer_task(pid_t pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/oom_score_adj";
@@ -36,7 +36,9 @@ bool drain_pipe(os::Fd& pipe, TaskOutput& into, std::uint64_t bytes_max, const o
   return true;
 }
 
-std::uint32_t capped(std::int64_t value) { return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, UINT32_MAX)); }
+std::uint32_t capped(std::int64_t value) {
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, UINT32_MAX));
+}
 
 }  // namespace
 
@@ -86,7 +88,9 @@ void RunningTask::add_polls(std::vector<pollfd>& polls) const {
 }
 
 bool RunningTask::is_among(const std::vector<int>& descriptors) const {
-  const auto holds = [&](const os::Fd& pipe) { return pipe.valid() && std::ranges::find(descriptors, pipe.get()) != descriptors.end(); };
+  const auto holds = [&](const os::Fd& pipe) {
+    return pipe.valid() && std::ranges::find(descriptors, pipe.get()) != descriptors.end();
+  };
   return holds(out_) || holds(err_);
 }
 

@@ -19,10 +19,10 @@ namespace gridctl::agent {
 
 // How the tasks of one worker are started.
 struct TaskLaunch {
-  std::vector<std::string> words;        // the program, and what it is called with
-  std::vector<char*> variables;          // up to a nullptr
+  std::vector<std::string> words;  // the program, and what it is called with
+  std::vector<char*> variables;    // up to a nullptr
   int input = -1;
-  bool split = false;                    // standard error has a pipe of its own
+  bool split = false;  // standard error has a pipe of its own
 };
 
 // Starts it in a session of its own; an errno value, 0 when it runs.

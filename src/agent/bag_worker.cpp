@@ -24,7 +24,8 @@ constexpr std::int64_t k_patience_max_ms = 60'000;
 
 }  // namespace
 
-BagWorker::BagWorker(const InitPlan& plan, const wire::BagSpec& spec, BagCommand command, ResultWriter results, Board board)
+BagWorker::BagWorker(const InitPlan& plan, const wire::BagSpec& spec, BagCommand command, ResultWriter results,
+                     Board board)
     : plan_(plan),
       spec_(spec),
       command_(std::move(command)),
@@ -41,7 +42,8 @@ void BagWorker::prepare() {
   ::signal(SIGPIPE, SIG_IGN);
   signals_ = os::Fd(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
   changes_ = os::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  if (changes_.valid() && ::inotify_add_watch(changes_.get(), plan_.control.c_str(), IN_MODIFY | IN_CREATE) < 0) changes_.reset();
+  if (changes_.valid() && ::inotify_add_watch(changes_.get(), plan_.control.c_str(), IN_MODIFY | IN_CREATE) < 0)
+    changes_.reset();
   nothing_ = os::Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (const auto events = memory_events("self")) oom_kills_ = events->oom_kills;
   for (char** entry = environ; *entry != nullptr; ++entry)
@@ -168,7 +170,8 @@ int BagWorker::run() {
 
 int run_bag(const InitPlan& plan) {
   const auto outcome = [&]() -> Result<int> {
-    if (::chdir(plan.work.c_str()) != 0) return errno_error(errno, "cannot enter the working directory " + plan.work.string());
+    if (::chdir(plan.work.c_str()) != 0)
+      return errno_error(errno, "cannot enter the working directory " + plan.work.string());
     TRY_ASSIGN(const std::string text, os::read_file(plan.run / k_bag_file, k_bag_file_bytes));
     TRY_ASSIGN(const wire::BagSpec spec, wire::parse_bag_spec(text));
     const os::Path script = plan.run / "run.sh";

@@ -34,14 +34,14 @@ class BagWorker {
   [[nodiscard]] int run();
 
  protected:
-  virtual void fill() = 0;                           // begins what can be begun
-  [[nodiscard]] virtual bool is_busy() const = 0;    // something that was begun has not ended
+  virtual void fill() = 0;                         // begins what can be begun
+  [[nodiscard]] virtual bool is_busy() const = 0;  // something that was begun has not ended
   virtual void add_polls(std::vector<pollfd>& polls) const = 0;
   virtual void take_output(const std::vector<int>& ready) = 0;  // descriptors of add_polls()
-  virtual bool take_end(pid_t pid) = 0;              // it has ended and was not waited for; false: it is not ours
+  virtual bool take_end(pid_t pid) = 0;  // it has ended and was not waited for; false: it is not ours
   [[nodiscard]] virtual std::optional<BootTime> due() const = 0;
   virtual void act_on_time() = 0;
-  virtual void end_all(BootTime kill_at) = 0;        // TERM to everything, and KILL then
+  virtual void end_all(BootTime kill_at) = 0;  // TERM to everything, and KILL then
   [[nodiscard]] virtual bool gives_up() const { return false; }
 
   // Room on the disk for the results of so many tasks. Without it none may begin: it would be run again.
@@ -60,7 +60,7 @@ class BagWorker {
   BagCommand command_;
   BagQueue queue_;
   Board board_;
-  os::Fd nothing_;  // /dev/null
+  os::Fd nothing_;                    // /dev/null
   std::optional<BootTime> again_at_;  // nothing can be begun before
   bool stopping_ = false;
 

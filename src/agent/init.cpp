@@ -316,7 +316,8 @@ Outcome Init::run_ranks(const os::Path& script, const std::vector<std::string>& 
   }
   std::vector<Main> mains;
   for (std::size_t rank = 0; rank < labels.size(); ++rank) {
-    const pid_t pid = start(command_of(script), rank_environment(plan_, environment_, rank), labelled ? ranks_->writer(rank) : log_.get());
+    const int output = labelled ? ranks_->writer(rank) : log_.get();
+    const pid_t pid = start(command_of(script), rank_environment(plan_, environment_, rank), output);
     if (pid > 0) mains.push_back({pid, labels[rank]});
     if (is_bag_) runner_ = pid;
   }

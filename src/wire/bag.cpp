@@ -37,15 +37,18 @@ void fields(R& r, Of<R, BagSpec>& m) {
   r.unless("render", m.render, false)("slots", m.slots, k_bag_slots_max).unless("split", m.split, false);
   r.unless("stdin_from", m.stdin_from, "").unless("timeout_ms", m.timeout, {})("window", m.window, k_bag_window_max);
   r.check(m.slots > 0 && m.window > 0, "has no slot or no window");
-  r.check(m.mode == BagMode::tasks || std::size_t{m.slots} * m.window <= k_bag_running_max, "has too many items under way");
+  r.check(m.mode == BagMode::tasks || std::size_t{m.slots} * m.window <= k_bag_running_max,
+          "has too many items under way");
 }
 GRIDCTL_FIELDS(BagSpec)
 
 template <class R>
 void fields(R& r, Of<R, BagOrder>& m) {
   r("count", m.count, k_bag_index_max).unless("exit_code", m.exit_code, 0)("first", m.first, k_bag_index_max);
-  r.unless("items", m.items, {}, k_bag_items_max, k_bag_item_max).word("kind", m.kind, order_kind_name, parse_order_kind);
-  r.check(m.items.empty() || (m.kind == OrderKind::grant && m.items.size() == m.count), "has not one item for each task");
+  r.unless("items", m.items, {}, k_bag_items_max, k_bag_item_max)
+      .word("kind", m.kind, order_kind_name, parse_order_kind);
+  r.check(m.items.empty() || (m.kind == OrderKind::grant && m.items.size() == m.count),
+          "has not one item for each task");
 }
 
 // Keys are short: thousands travel at once.

@@ -59,10 +59,10 @@ struct TaskResult {
   TaskEnd end = TaskEnd::ended;
   std::uint8_t exit_code = 0;
   std::uint8_t signal = 0;
-  WallTime began{};        // by the host's clock
-  std::uint32_t ms = 0;    // that it ran
+  WallTime began{};      // by the host's clock
+  std::uint32_t ms = 0;  // that it ran
   std::uint32_t peak_kib = 0;
-  std::uint64_t offset = 0;  // of its output in the worker's
+  std::uint64_t offset = 0;                  // of its output in the worker's
   std::uint32_t bytes = 0, error_bytes = 0;  // kept of it; of standard error, behind them
   std::uint64_t dropped = 0;                 // bytes that were not kept
   [[nodiscard]] bool succeeded() const { return end == TaskEnd::ended && exit_code == 0 && signal == 0; }
@@ -81,7 +81,7 @@ struct BagAsk {
 };
 struct BagRequest {
   std::vector<BagAsk> workers;
-  Duration wait{};                                     // for the first news
+  Duration wait{};                                  // for the first news
   Duration gather = std::chrono::milliseconds{20};  // from the first news on
 };
 
@@ -92,8 +92,8 @@ struct BagTold {
   std::uint64_t orders_seen = 0;
   std::uint64_t results_from = 0, results_end = 0;  // numbers of the first here, and behind the last there is
   std::vector<TaskResult> results{};
-  std::uint64_t queued = 0;               // granted and not begun
-  std::vector<std::uint64_t> running{};   // after the end: those that it took with it
+  std::uint64_t queued = 0;              // granted and not begun
+  std::vector<std::uint64_t> running{};  // after the end: those that it took with it
   std::uint64_t output_begin = 0, output_end = 0;
   bool over = false;  // the attempt has ended, and no results will come
 };

@@ -69,11 +69,12 @@ class Bag : public ::testing::TestWithParam<EngineKind> {
     return reply.workers[0];
   }
   void await(std::size_t count) {
-    for (const BootTime give_up = now() + seconds{60}; results_.size() < count && now() < give_up;) (void)ask({}, seconds{1});
+    for (const BootTime give_up = now() + seconds{60}; results_.size() < count && now() < give_up;)
+      (void)ask({}, seconds{1});
   }
   [[nodiscard]] std::string output_of(const wire::TaskResult& result) {
-    const auto head = agent_->call(wire::encode_bag_output(
-        {worker_.job, worker_.epoch, result.offset, std::max(1u, result.bytes)}));
+    const auto head =
+        agent_->call(wire::encode_bag_output({worker_.job, worker_.epoch, result.offset, std::max(1u, result.bytes)}));
     if (!head) return head.error().one_line();
     std::string text;
     for (;;) {
@@ -135,7 +136,8 @@ TEST_P(Bag, TellsOfATaskThatTheMemoryLimitKilled) {
   worker_.memory_bytes = 64 << 20;
   worker_.bag->render = true;
   start("{}");
-  ASSERT_THAT(ask({grant(0, 3, {"true", "dd if=/dev/zero of=/dev/null bs=300M count=1", "true"}), finish()}, {}), IsOk());
+  ASSERT_THAT(ask({grant(0, 3, {"true", "dd if=/dev/zero of=/dev/null bs=300M count=1", "true"}), finish()}, {}),
+              IsOk());
   await(3);
   ASSERT_EQ(results_.size(), 3u);
   EXPECT_TRUE(results_[0].succeeded());
@@ -174,7 +176,8 @@ TEST_P(Bag, GoesOnWhenAgentAndSupervisorAreKilled) {
     std::vector<wire::BagOrder> orders;
     if (granted < k_tasks && granted < results_.size() + 100) orders = {grant(granted, 50)};
     const auto told = ask(orders, milliseconds{50});
-    const std::uint64_t due = (static_cast<std::uint64_t>(killed) + 1) * k_tasks / static_cast<std::uint64_t>(kills + 2);
+    const std::uint64_t due =
+        (static_cast<std::uint64_t>(killed) + 1) * k_tasks / static_cast<std::uint64_t>(kills + 2);
     if (told && !orders.empty()) granted += 50;
     if (told && (results_.size() < due || killed == kills)) continue;
     if (told) {

@@ -73,7 +73,9 @@ class BagRunnerTest : public ::testing::Test {
 };
 
 TEST_F(BagRunnerTest, RunsEachTaskOnceAndTellsHowItWent) {
-  begin("echo \"out $GRIDCTL_TASK_INDEX $GRIDCTL_TASK_ITEM $SLURM_ARRAY_TASK_ID $PWD\"; echo err >&2; exit $GRIDCTL_TASK_INDEX");
+  begin(
+      "echo \"out $GRIDCTL_TASK_INDEX $GRIDCTL_TASK_ITEM $SLURM_ARRAY_TASK_ID $PWD\"; echo err >&2; exit "
+      "$GRIDCTL_TASK_INDEX");
   grant(0, 2, {"a b", "c"});
   grant(7, 1);
   finish(4);
@@ -112,7 +114,9 @@ TEST_F(BagRunnerTest, EndsWhatATaskLeavesRunningAndWhatTakesTooLong) {
   grant(0, 3, {"(while :; do echo x >>left; sleep 0.01; done) & echo begun", "sleep 30 & wait", "kill -9 $$"});
   finish();
   await(1);
-  const auto size = [&] { return std::filesystem::exists(folder_ / "work/left") ? std::filesystem::file_size(folder_ / "work/left") : 0; };
+  const auto size = [&] {
+    return std::filesystem::exists(folder_ / "work/left") ? std::filesystem::file_size(folder_ / "work/left") : 0;
+  };
   os::pause_for(milliseconds{50});
   const auto before = size();
   os::pause_for(milliseconds{100});
@@ -213,8 +217,10 @@ class BagStreamTest : public BagRunnerTest {
   // Answers each item with a line; the item "die" ends it, "exit" as if all were well, "hang" takes for ever.
   void begin_program(const std::string& more = "") {
     spec_.mode = wire::BagMode::stream;
-    begin(more + "echo started >>starts; while read -r item; do case $item in die) kill -9 $$;; exit) exit 0;; hang) sleep 60;; esac; "
-                 "echo \"got $item\"; done");
+    begin(more +
+          "echo started >>starts; while read -r item; do case $item in die) kill -9 $$;; exit) exit 0;; hang) sleep "
+          "60;; esac; "
+          "echo \"got $item\"; done");
   }
   [[nodiscard]] std::size_t starts() const { return std::filesystem::file_size(folder_ / "work/starts") / 8; }
 };

@@ -95,16 +95,23 @@ TEST(BagCommand, PutsTheItemInPlaceOfTheWordsOfParallel) {
   EXPECT_EQ(words_of("cat {.}", "v1.2/file."), (Words{"cat", "v1.2/file."}));
   wire::BagSpec columns;
   columns.items = wire::BagItems::columns;
-  const std::string shell = words_of("cat {2} {1.} {3}; true", "a.b\x1f" "c d", columns)[2];
+  const std::string shell = words_of("cat {2} {1.} {3}; true",
+                                     "a.b\x1f"
+                                     "c d",
+                                     columns)[2];
   EXPECT_EQ(shell, "cat c\\ d a ; true");
-  EXPECT_EQ(words_of("cat {}", "a.b\x1f" "c d", columns)[2], "cat a.b c\\ d");
+  EXPECT_EQ(words_of("cat {}",
+                     "a.b\x1f"
+                     "c d",
+                     columns)[2],
+            "cat a.b c\\ d");
 }
 
 TEST(BagCommand, NeedsAShellOnlyWhereOneWouldDoSomething) {
   EXPECT_EQ(words_of("true", ""), Words{"true"});
   EXPECT_EQ(words_of("cat -n --x=y ./a", ""), (Words{"cat", "-n", "--x=y", "./a"}));
-  for (const char* command : {"echo a", "cd /", "A=1 cat", "cat $HOME", "cat *", "cat 'a'", "cat a; cat b", "cat ~", "{} a",
-                              "cat {a,b}", "no-such-program-here a", "cat a\ncat b", "exit 3", "cat a > b"})
+  for (const char* command : {"echo a", "cd /", "A=1 cat", "cat $HOME", "cat *", "cat 'a'", "cat a; cat b", "cat ~",
+                              "{} a", "cat {a,b}", "no-such-program-here a", "cat a\ncat b", "exit 3", "cat a > b"})
     EXPECT_GT(words_of(command, "x")[0].find("sh"), 0u) << command;
 }
 
@@ -114,9 +121,7 @@ TEST(BagCommand, QuotesForTheShell) {
   EXPECT_EQ(words_of("echo {} # {x}", "a;b")[2], "echo a\\;b # {x}");
 }
 
-TEST(BagCommand, TakesWholeCommandLinesAsItems) {
-  EXPECT_EQ(words_of("{}", "echo a b | wc")[2], "echo a b | wc");
-}
+TEST(BagCommand, TakesWholeCommandLinesAsItems) { EXPECT_EQ(words_of("{}", "echo a b | wc")[2], "echo a b | wc"); }
 
 TEST(BagVariables, AreTheTasksOwnAndThoseOfItsItem) {
   wire::BagSpec spec;
@@ -126,7 +131,8 @@ TEST(BagVariables, AreTheTasksOwnAndThoseOfItsItem) {
   const auto variables = bag_variables({2, 0, "lr=1e-4\nSLURM_ARRAY_TASK_ID=9"}, spec, 1, "/w/tasks/2");
   ASSERT_THAT(variables, IsOk());
   const auto has = [&](const std::string& one) { return std::ranges::count(*variables, one) == 1; };
-  EXPECT_TRUE(has("GRIDCTL_TASK_INDEX=2") && has("lr=1e-4") && has("SLURM_ARRAY_TASK_ID=9") && has("GRIDCTL_CKPT_DIR=/w/tasks/2"));
+  EXPECT_TRUE(has("GRIDCTL_TASK_INDEX=2") && has("lr=1e-4") && has("SLURM_ARRAY_TASK_ID=9") &&
+              has("GRIDCTL_CKPT_DIR=/w/tasks/2"));
   EXPECT_FALSE(has("SLURM_ARRAY_TASK_ID=25"));
   for (const char* bad : {"a b=c", "no assignment", "=x", "1a=b"})
     EXPECT_THAT(bag_variables({2, 0, bad}, spec, 1, ""), FailsWith(Code::refused)) << bad;

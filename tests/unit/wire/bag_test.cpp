@@ -26,8 +26,16 @@ TEST(BagMessages, KeepOrdersAndResultsAsTheyAre) {
 }
 
 TEST(BagMessages, OfFourThousandResultsFitAFrame) {
-  const TaskResult large{k_bag_index_max, 1, 1ull << 40, TaskEnd::unstarted, 255, 64, {1ll << 45}, ~0u, ~0u, 1ull << 50, ~0u, ~0u, 1ull << 50};
-  const BagTold told{{"k3jf7qw2mxnpa"}, {7}, {}, 0, 0, k_bag_results_max, std::vector(k_bag_results_max, large), 1,
+  const TaskResult large{k_bag_index_max, 1,   1ull << 40, TaskEnd::unstarted, 255, 64, {1ll << 45}, ~0u, ~0u,
+                         1ull << 50,      ~0u, ~0u,        1ull << 50};
+  const BagTold told{{"k3jf7qw2mxnpa"},
+                     {7},
+                     {},
+                     0,
+                     0,
+                     k_bag_results_max,
+                     std::vector(k_bag_results_max, large),
+                     1,
                      std::vector(k_bag_running_max, k_bag_index_max)};
   EXPECT_LE(encode(BagReply{{told}}).size(), k_frame_max);
 }
