@@ -93,7 +93,7 @@ class Init {
   std::optional<RankOutput> ranks_;
   bool no_children_ = false;
   bool is_bag_ = false;   // a runner of tasks is in the place of the command
-  pid_t runner_ = 0;
+  pid_t runner_ = 0;      // while it lives
 };
 
 // One init per launch folder, ever: the lock tells that it lives, `once` that it began.
@@ -216,6 +216,7 @@ void Init::reap(std::vector<Main>& mains, std::optional<Outcome>& outcome) {
     const pid_t child = ::waitpid(-1, &status, WNOHANG);
     no_children_ = child < 0 && errno == ECHILD;
     if (child <= 0) return;
+    if (child == runner_) runner_ = 0;
     const auto main = std::ranges::find(mains, child, &Main::pid);
     if (main == mains.end()) continue;
     const Outcome ended = WIFEXITED(status) ? Outcome{WEXITSTATUS(status), 0} : Outcome{-1, WTERMSIG(status)};
@@ -233,7 +234,7 @@ void Init::handle_signal() {
     const int signal = static_cast<int>(info.ssi_signo);
     if (signal == SIGTERM || signal == SIGINT) {
       record_.term_received = true;
-      if (is_bag_) ::kill(runner_, SIGTERM);  // it ends the tasks, each in its time
+      if (runner_ > 0) ::kill(runner_, SIGTERM);  // it ends the tasks, each in its time
       else signal_all(SIGTERM);
     } else if (signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGHUP) {
       signal_each_catching(os::descendants(::getpid()), signal);
