@@ -99,8 +99,9 @@ Result<wire::LogReply> BagHost::output(const wire::LogRequest& request, std::str
   const std::uint64_t from = begin && begin->has_value() ? static_cast<std::uint64_t>(**begin) : 0;
   TRY_ASSIGN(OutputSlice slice,
              read_output(run, from, request.offset, std::min(request.max_bytes, k_output_bytes_max)));
-  bytes = std::move(slice.bytes);
-  return wire::LogReply{slice.offset, read_board(run).head.output_end};
+  const std::uint64_t end = read_board(run).head.output_end;  // behind it lies what was not finished
+  bytes = slice.bytes.substr(0, end - std::min(end, slice.offset));
+  return wire::LogReply{slice.offset, end};
 }
 
 }  // namespace gridctl::agent

@@ -88,7 +88,7 @@ class StreamWorker final : public BagWorker {
 
   [[nodiscard]] bool start(StreamProgram& program);
   [[nodiscard]] bool give(StreamProgram& program);
-  static void send(StreamProgram& program);
+  void send(StreamProgram& program) const;
   void read(StreamProgram& program);
   void answer(StreamProgram& program);
   void conclude(StreamProgram& program, std::size_t flight, wire::TaskResult result, std::string_view output);
@@ -120,9 +120,7 @@ bool StreamWorker::give(StreamProgram& program) {
   BagTask task = *queue_.next();
   std::string line = line_of(task, spec_.json);
   if (line.find('\n') + 1 != line.size()) {
-    wire::TaskResult refused{task.index, 1, task.order, wire::TaskEnd::unstarted};
-    refused.began = clock_.wall();
-    record(refused);
+    refuse(task, "the item of a stream is one line");
     return true;
   }
   program.unsent += line;
@@ -159,10 +157,16 @@ bool StreamWorker::start(StreamProgram& program) {
   return false;
 }
 
-void StreamWorker::send(StreamProgram& program) {
+// A program that has closed its input or its output may answer what it has, and is then asked to end.
+void StreamWorker::send(StreamProgram& program) const {
   while (program.input.valid() && !program.unsent.empty()) {
     const ssize_t wrote = ::write(program.input.get(), program.unsent.data(), program.unsent.size());
-    if (wrote <= 0) return;  // its end tells why it reads no more
+    if (wrote < 0 && errno == EAGAIN) return;
+    if (wrote < 0) {
+      program.input.reset();
+      program.term_at = program.term_at.value_or(now() + k_close_wait);
+      return;
+    }
     program.unsent.erase(0, static_cast<std::size_t>(wrote));
   }
 }
@@ -190,7 +194,10 @@ void StreamWorker::read(StreamProgram& program) {
     const ssize_t got = ::read(program.output.get(), bytes.data(), bytes.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return;
-    if (got == 0) return program.output.reset();
+    if (got == 0) {
+      program.term_at = program.term_at.value_or(now() + k_close_wait);
+      return program.output.reset();
+    }
     std::string_view left(bytes.data(), static_cast<std::size_t>(got));
     while (!left.empty()) {
       const std::size_t end = left.find('\n');
@@ -306,7 +313,8 @@ void StreamWorker::act_on_time() {
     if (const auto late = late_at(program); late && now() >= *late)
       program.ask_to_end(wire::TaskEnd::timeout, now() + k_stream_grace);
     if (program.term_at && now() >= *program.term_at)
-      program.ask_to_end(wire::TaskEnd::stopped, now() + k_stream_grace);
+      program.ask_to_end(program.flights.empty() ? wire::TaskEnd::stopped : wire::TaskEnd::ended,
+                         now() + k_stream_grace);
     if (program.kill_at && now() >= *program.kill_at) {
       ::kill(-program.pid, SIGKILL);
       program.kill_at = now() + k_bag_try_again;

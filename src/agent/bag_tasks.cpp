@@ -37,7 +37,6 @@ class TaskWorker final : public BagWorker {
   [[nodiscard]] bool start(std::size_t slot, const BagTask& task);
   [[nodiscard]] Result<os::Fd> input_of(const BagTask& task, std::uint32_t slot) const;
   [[nodiscard]] Result<std::string> folder_of(const BagTask& task) const;
-  [[nodiscard]] bool refuse(const BagTask& task, const std::string& why);
 
   BagTemplate input_;
   std::vector<std::optional<RunningTask>> slots_;
@@ -80,11 +79,11 @@ Result<std::string> TaskWorker::folder_of(const BagTask& task) const {
 bool TaskWorker::start(std::size_t slot, const BagTask& task) {
   const auto number = static_cast<std::uint32_t>(slot + 1);
   const auto folder = folder_of(task);
-  if (!folder) return refuse(task, folder.error().one_line());
+  if (!folder) return refuse(task, folder.error().one_line()), true;
   auto own = bag_variables(task, spec_, number, *folder);
-  if (!own) return refuse(task, own.error().one_line());
+  if (!own) return refuse(task, own.error().one_line()), true;
   const Result<os::Fd> input = input_of(task, number);
-  if (!input) return refuse(task, input.error().one_line());
+  if (!input) return refuse(task, input.error().one_line()), true;
 
   const int in = input->valid() ? input->get() : nothing_.get();
   TaskLaunch launch{command_.words(task, number), variables_with(*own), in, spec_.split};
@@ -96,20 +95,10 @@ bool TaskWorker::start(std::size_t slot, const BagTask& task) {
     failed = running.start(launch, clock_);
   }
   if (failed != 0 && lacks && ++tries_ < k_start_tries) return false;
-  if (failed != 0) return refuse(task, std::string("cannot start the task: ") + std::strerror(failed));
+  if (failed != 0) return refuse(task, std::string("cannot start the task: ") + std::strerror(failed)), true;
   slots_[slot] = std::move(running);
   board_.set(slot, task.index);
   ++busy_;
-  return true;
-}
-
-bool TaskWorker::refuse(const BagTask& task, const std::string& why) {
-  TaskOutput words;
-  words.add("gridctl: " + why + "\n", spec_.output_bytes_max, plan_.run);
-  wire::TaskResult result{task.index, 1, task.order, wire::TaskEnd::unstarted};
-  result.began = clock_.wall();
-  keep(words, nullptr, result);
-  record(result);
   return true;
 }
 

@@ -125,10 +125,21 @@ void BagWorker::keep(TaskOutput& output, TaskOutput* errors, wire::TaskResult& r
   result.offset = output_.end();
   if (output_.append(output)) result.bytes = static_cast<std::uint32_t>(output_.end() - result.offset);
   result.dropped = output.dropped();
-  if (errors == nullptr) return;
-  const std::uint64_t behind = output_.end();
-  if (output_.append(*errors)) result.error_bytes = static_cast<std::uint32_t>(output_.end() - behind);
-  result.dropped += errors->dropped();
+  if (errors != nullptr) {
+    const std::uint64_t behind = output_.end();
+    if (output_.append(*errors)) result.error_bytes = static_cast<std::uint32_t>(output_.end() - behind);
+    result.dropped += errors->dropped();
+  }
+  tell_head();  // whoever sees the result finds its output
+}
+
+void BagWorker::refuse(const BagTask& task, const std::string& why) {
+  TaskOutput words;
+  words.add("gridctl: " + why + "\n", spec_.output_bytes_max, plan_.run);
+  wire::TaskResult result{task.index, 1, task.order, wire::TaskEnd::unstarted};
+  result.began = clock_.wall();
+  keep(words, nullptr, result);
+  record(result);
 }
 
 void BagWorker::record(const wire::TaskResult& result) {
@@ -160,7 +171,7 @@ int BagWorker::run() {
       term_at_.reset();
       end_all(*kill_at_);
     }
-    board_.tell({queue_.orders(), queue_.size(), output_.end()});
+    tell_head();
     if (!is_busy() && (stopping_ || gives_up() || (queue_.finished() && queue_.size() == 0))) break;
     wait_for_news();
   }

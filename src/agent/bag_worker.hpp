@@ -49,6 +49,8 @@ class BagWorker {
   void record(const wire::TaskResult& result);
   // Keeps the output, and says in the result where it is.
   void keep(TaskOutput& output, TaskOutput* errors, wire::TaskResult& result);
+  // Says in the task's output why this host cannot start it.
+  void refuse(const BagTask& task, const std::string& why);
   // The job's variables without those that `own` sets, and then those. They outlive the list.
   [[nodiscard]] std::vector<char*> variables_with(std::vector<std::string>& own);
   [[nodiscard]] bool was_out_of_memory(const wire::TaskResult& result);
@@ -71,6 +73,7 @@ class BagWorker {
   [[nodiscard]] int patience_ms() const;
   void handle_signals();
   void begin_stop();
+  void tell_head() { board_.tell({queue_.orders(), queue_.size(), output_.end()}); }
   void record_all(const std::vector<wire::TaskResult>& results);
 
   OrderReader orders_;

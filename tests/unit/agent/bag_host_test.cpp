@@ -90,6 +90,9 @@ TEST_F(BagHostTest, HandsOverOutputAndForgetsWhatIsTaken) {
     output.add(std::string(8 << 20, static_cast<char>('a' + i)), 1ull << 30, folder_.path());
     ASSERT_TRUE(writer.append(output));
   }
+  auto board = Board::make(attempt() / "run/1", 1);
+  ASSERT_THAT(board, IsOk());
+  board->tell({0, 0, writer.end()});
   std::string bytes;
   auto head = host_.output({{"job"}, {3}, (8 << 20) - 1, 2}, bytes);
   ASSERT_THAT(head, IsOk());
