@@ -49,7 +49,7 @@ class BagCommand {
   BagCommand(const std::string& command, const wire::BagSpec& spec, std::string path, std::string script);
   // The program and its arguments. Commands of plain words need no shell.
   [[nodiscard]] std::vector<std::string> words(const BagTask& task, std::uint32_t slot);
-  // The same by a shell, for a file that only a shell can execute.
+  // A shell runs the command, for a file that only a shell can execute.
   [[nodiscard]] std::vector<std::string> shell_words(const BagTask& task, std::uint32_t slot) const;
 
  private:

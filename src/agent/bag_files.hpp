@@ -33,7 +33,7 @@ inline constexpr std::uint64_t k_orders_bytes_max = 4ull << 30;  // then the hos
 class OrderReader {
  public:
   explicit OrderReader(os::Path control) : file_(std::move(control) / k_orders_file) {}
-  // Those that have come since the last call, all of them in time.
+  // Gives the orders that have come since the last call.
   [[nodiscard]] std::vector<wire::BagOrder> read();
 
  private:

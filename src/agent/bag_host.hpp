@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the controller asks of the workers of bags: passes orders on, and hands over results and output.
+// The host's answers about workers of bags: it passes orders on, and hands over results and output.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both kinds of workers of bags have in common: orders in, results out, signals, and an orderly end. Inside agent
+// The common part of both kinds of workers of bags: orders in, results out, signals, and an orderly end. Inside agent
 // only.
 #pragma once
 

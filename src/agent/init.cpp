@@ -338,8 +338,9 @@ bool Init::run_phase(const char* phase) {
     record_.lease_passed = true;
     return false;
   }
-  is_bag_ = record_.phase == "run" && os::exists(plan_.run / k_bag_file);
-  const std::vector<std::string> labels = record_.phase == "run" ? rank_labels(plan_) : std::vector<std::string>{};
+  const bool is_run = record_.phase == "run";
+  is_bag_ = is_run && os::exists(plan_.run / k_bag_file);
+  const std::vector<std::string> labels = is_run ? rank_labels(plan_) : std::vector<std::string>{};
   const Outcome outcome = run_ranks(script, labels.empty() ? std::vector<std::string>{""} : labels);
   record_.code = outcome.code;
   record_.signal = outcome.signal;
