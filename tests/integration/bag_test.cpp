@@ -166,7 +166,7 @@ TEST_P(Bag, LetsWhatRunsEndWhenItIsStopped) {
 
 // Agents and supervisors die all the time, requests are repeated: each task runs once, and is told once.
 TEST_P(Bag, GoesOnWhenAgentAndSupervisorAreKilled) {
-  constexpr std::uint64_t k_tasks = 2000;
+  constexpr std::uint64_t k_tasks = 2000, k_grant = 10;
   const int kills = GetParam() == EngineKind::process ? 100 : 20;
   worker_.bag->slots = 2;
   start("echo x >>count.$GRIDCTL_TASK_INDEX; echo $GRIDCTL_TASK_INDEX");
@@ -174,17 +174,17 @@ TEST_P(Bag, GoesOnWhenAgentAndSupervisorAreKilled) {
   int killed = 0;
   for (const BootTime give_up = now() + seconds{240}; results_.size() < k_tasks && now() < give_up;) {
     std::vector<wire::BagOrder> orders;
-    if (granted < k_tasks && granted < results_.size() + 100) orders = {grant(granted, 50)};
+    if (granted < k_tasks && granted < results_.size() + 2 * k_grant) orders = {grant(granted, k_grant)};
     const auto told = ask(orders, milliseconds{50});
     const std::uint64_t due =
         (static_cast<std::uint64_t>(killed) + 1) * k_tasks / static_cast<std::uint64_t>(kills + 2);
-    if (told && !orders.empty()) granted += 50;
+    if (told && !orders.empty()) granted += k_grant;
     if (told && (results_.size() < due || killed == kills)) continue;
     if (told) {
       if (killed++ % 5 == 0)
         if (const auto supervisor = agent::lock_holder(folder().supervisor_lock())) ::kill(supervisor->pid, SIGKILL);
       // The request goes out, and its answer never comes: it is sent again by the next one.
-      const wire::BagAsk lost{worker_.job, worker_.epoch, ordered_, {grant(granted, 50)}, results_.size()};
+      const wire::BagAsk lost{worker_.job, worker_.epoch, ordered_, {grant(granted, k_grant)}, results_.size()};
       const wire::Frame frame{wire::FrameKind::request, 1u << 20, wire::encode(wire::BagRequest{{lost}, {}})};
       if (granted < k_tasks) (void)agent_->link().send(frame, now() + seconds{1});
       agent_->kill();
