@@ -12,7 +12,7 @@ namespace gridctl::agent {
 
 namespace {
 constexpr std::size_t k_memory_bytes_max = 256 * 1024;  // of one task's output that is not in its file yet
-constexpr std::size_t k_copy_bytes = 256 * 1024;
+constexpr std::size_t k_output_copy_bytes = 256 * 1024;
 }  // namespace
 
 os::Path output_piece(const os::Path& run, std::uint64_t number) { return run / ("out." + std::to_string(number)); }
@@ -62,9 +62,9 @@ bool OutputWriter::write(std::string_view bytes) {
 }
 
 bool OutputWriter::copy(const os::Fd& from, std::uint64_t bytes) {
-  std::string part(std::min<std::uint64_t>(bytes, k_copy_bytes), '\0');
+  std::string part(std::min<std::uint64_t>(bytes, k_output_copy_bytes), '\0');
   for (std::uint64_t at = 0; at < bytes; at += part.size()) {
-    part.resize(std::min<std::uint64_t>(bytes - at, k_copy_bytes));
+    part.resize(std::min<std::uint64_t>(bytes - at, k_output_copy_bytes));
     if (!os::read_exactly(from.get(), reinterpret_cast<std::byte*>(part.data()), part.size(), at) || !write(part))
       return false;
   }
