@@ -36,7 +36,7 @@ bool is_name(std::string_view name) {
          std::ranges::all_of(name, [](char c) { return is_digit(c) || is_letter(c) || c == '_'; });
 }
 
-const char* shell_here() {
+const char* task_shell() {
   for (const char* bash : {"/bin/bash", "/usr/bin/bash"})
     if (::access(bash, X_OK) == 0) return bash;
   return "/bin/sh";
@@ -149,7 +149,7 @@ std::string bag_quote(std::string_view value) {
 }
 
 BagCommand::BagCommand(const std::string& command, const wire::BagSpec& spec, std::string path, std::string script)
-    : text_(trim(command), spec.render), path_(std::move(path)), script_(std::move(script)), shell_(shell_here()) {
+    : text_(trim(command), spec.render), path_(std::move(path)), script_(std::move(script)), shell_(task_shell()) {
   const std::string_view text = trim(command);
   verbatim_ = spec.render && text == "{}";
   if (verbatim_) return;

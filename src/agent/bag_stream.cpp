@@ -59,7 +59,7 @@ std::optional<std::uint64_t> id_of(std::string_view line) {
   return read ? std::optional(id) : std::nullopt;
 }
 
-std::string line_of(const BagTask& task, bool json) {
+std::string item_line(const BagTask& task, bool json) {
   const std::string item = task.item.value_or(std::to_string(task.index));
   if (!json) return item + "\n";
   if (item.starts_with('{') || item.starts_with('['))
@@ -107,8 +107,8 @@ void StreamWorker::fill() {
     any = false;
     for (StreamProgram& program : programs_) any = give(program) || any;
   }
+  tell_board();  // before any of them can end its program
   for (StreamProgram& program : programs_) send(program);
-  tell_board();
 }
 
 bool StreamWorker::give(StreamProgram& program) {
@@ -118,7 +118,7 @@ bool StreamWorker::give(StreamProgram& program) {
   if (!has_room(programs_.size() * spec_.window + 1)) return false;
   if (!program.is_up() && !start(program)) return false;
   BagTask task = *queue_.next();
-  std::string line = line_of(task, spec_.json);
+  std::string line = item_line(task, spec_.json);
   if (line.find('\n') + 1 != line.size()) {
     refuse(task, "the item of a stream is one line");
     return true;

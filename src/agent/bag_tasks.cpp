@@ -87,6 +87,7 @@ bool TaskWorker::start(std::size_t slot, const BagTask& task) {
 
   const int in = input->valid() ? input->get() : nothing_.get();
   TaskLaunch launch{command_.words(task, number), variables_with(*own), in, spec_.split};
+  board_.set(slot, task.index);  // before it can kill the runner
   RunningTask running(task);
   int failed = running.start(launch, clock_);
   const bool lacks = failed == EAGAIN || failed == ENOMEM || failed == EMFILE || failed == ENFILE;
@@ -94,10 +95,10 @@ bool TaskWorker::start(std::size_t slot, const BagTask& task) {
     launch.words = command_.shell_words(task, number);
     failed = running.start(launch, clock_);
   }
+  if (failed != 0) board_.set(slot, std::nullopt);
   if (failed != 0 && lacks && ++tries_ < k_start_tries) return false;
   if (failed != 0) return refuse(task, std::string("cannot start the task: ") + std::strerror(failed)), true;
   slots_[slot] = std::move(running);
-  board_.set(slot, task.index);
   ++busy_;
   return true;
 }
