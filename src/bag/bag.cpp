@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bag/bag.hpp"
+
+#include <algorithm>
+
+namespace gridctl::bag {
+
+namespace {
+template <class... Ts>
+struct Overload : Ts... {
+  using Ts::operator()...;
+};
+constexpr std::size_t k_ranges_named = 20;
+}  // namespace
+
+void Bag::apply(const Record& record) {
+  std::visit(Overload{[this](const Begun& one) {
+                        retries_ = one.retries;
+                        if (one.tasks > k_tasks_most || one.tasks <= phases_.size()) return;
+                        waiting_.add({phases_.size(), one.tasks - phases_.size()});
+                        phases_.resize(one.tasks, Phase::open);
+                      },
+                      [this](const Joined& one) {
+                        Holder& holder = workers_[one.worker];
+                        holder.host = one.host;
+                        holder.attempt = one.attempt;
+                      },
+                      [this](const Resumed&) {
+                        for (Index index = 0; counts_.failed > 0 && index < phases_.size(); ++index) {
+                          if (phases_[index] != Phase::failed) continue;
+                          phases_[index] = Phase::open;
+                          if (!is_held(index)) waiting_.add({index, 1});
+                        }
+                        counts_.failed = 0;
+                        for (const auto& [index, trouble] : troubles_)
+                          if (again_.erase(index) > 0) waiting_.add({index, 1});
+                        troubles_.clear();
+                      },
+                      [this](const auto& one) { take(one); }},
+             record);
+}
+
+const Holder* Bag::find(const Worker& worker) const {
+  const auto found = workers_.find(worker);
+  return found == workers_.end() ? nullptr : &found->second;
+}
+
+Progress Bag::progress() const {
+  Progress now = counts_;
+  now.tasks = phases_.size();
+  for (const auto& [worker, holder] : workers_)
+    if (holder.open) now.held += holder.held.count();
+  return now;
+}
+
+Ranges Bag::failed() const {
+  Ranges out;
+  for (const auto& [index, trouble] : troubles_)
+    if (has_failed(index)) out.add({index, 1});
+  return out;
+}
+
+bool Bag::is_held(Index index) const {
+  return std::any_of(workers_.begin(), workers_.end(),
+                     [&](const auto& one) { return one.second.open && one.second.held.contains(index); });
+}
+
+std::uint64_t Bag::open_workers() const {
+  return static_cast<std::uint64_t>(
+      std::count_if(workers_.begin(), workers_.end(), [](const auto& one) { return one.second.open; }));
+}
+
+void Bag::give_back(Range range) {
+  for (Index index = range.first; index < range.end(); ++index)
+    if (index < phases_.size() && phases_[index] == Phase::open && !is_held(index) && !again_.contains(index)) {
+      if (troubles_.contains(index)) again_.insert(index);
+      else waiting_.add({index, 1});
+    }
+}
+
+void Bag::take(const Ordered& record) {
+  Holder& holder = workers_[record.worker];
+  if (record.number < holder.next_order()) return;
+  // Records between them were lost: nobody knows what those orders were.
+  while (holder.next_order() < record.number) holder.orders.push_back({wire::OrderKind::revoke, 0, 0, {}, 0});
+  for (const Range& range : record.ranges) {
+    holder.orders.push_back({record.kind, range.first, range.count, {}, 0});
+    if (record.kind == wire::OrderKind::grant) {
+      waiting_.erase(range);
+      again_.erase(again_.lower_bound(range.first), again_.lower_bound(range.end()));
+      holder.held.add(range);
+    } else if (record.kind == wire::OrderKind::revoke) {
+      holder.held.erase(range);
+      give_back(range);
+    }
+  }
+}
+
+void Bag::take(const Told& record) {
+  Holder& holder = workers_[record.worker];
+  for (std::uint64_t i = 0; i < record.results.size(); ++i) {
+    if (record.from + i < holder.results) continue;
+    holder.results = record.from + i + 1;  // what comes before it is known, or its record was lost
+    if (holder.open) take(holder, record.results[i]);
+    else take_late(record.results[i]);
+  }
+}
+
+void Bag::take_late(const wire::TaskResult& result) {
+  if (result.end == wire::TaskEnd::revoked || result.index >= phases_.size()) return;
+  ++counts_.late;
+  if (is_done(result.index) && !result.succeeded()) ++counts_.late_differ;
+}
+
+// A result counts only for a task that was ordered; nobody knows what orders said whose records were lost.
+bool Bag::was_ordered(const Holder& holder, const wire::TaskResult& result) {
+  if (result.order < holder.orders_from) return true;
+  if (result.order - holder.orders_from >= holder.orders.size()) return false;
+  const wire::BagOrder& order = holder.orders[result.order - holder.orders_from];
+  if (order.count == 0) return true;
+  return order.kind == wire::OrderKind::grant && result.index >= order.first &&
+         result.index - order.first < order.count && result.count <= order.count - (result.index - order.first);
+}
+
+void Bag::take(Holder& holder, const wire::TaskResult& result) {
+  if (result.index >= phases_.size() || !was_ordered(holder, result)) return;
+  const std::uint64_t count = std::min<std::uint64_t>(std::max<std::uint64_t>(result.count, 1), phases_.size() - result.index);
+  if (result.end == wire::TaskEnd::revoked) {
+    for (const Range& range : Ranges{{result.index, count}}.list()) {
+      holder.held.erase(range);
+      give_back(range);
+    }
+    return;
+  }
+  holder.held.erase({result.index, 1});
+  holder.unstarted = result.end == wire::TaskEnd::unstarted ? holder.unstarted + 1 : 0;
+  if (result.end == wire::TaskEnd::stopped || result.end == wire::TaskEnd::unstarted)
+    return give_back({result.index, 1});
+  ++counts_.runs;
+  if (phases_[result.index] == Phase::done) ++counts_.twice;
+  else if (result.succeeded()) succeeded(result.index, holder);
+  else failed(result.index, holder, result, false);
+}
+
+void Bag::succeeded(Index index, Holder& holder) {
+  if (phases_[index] == Phase::failed) --counts_.failed;
+  phases_[index] = Phase::done;
+  ++counts_.done;
+  ++holder.done;
+  waiting_.erase({index, 1});
+  again_.erase(index);
+  const auto trouble = troubles_.find(index);
+  if (trouble == troubles_.end()) return;
+  for (auto& [worker, other] : workers_)
+    if (trouble->second.hosts.contains(other.host) && other.host != holder.host) ++other.failed_here_only;
+  troubles_.erase(trouble);
+}
+
+void Bag::failed(Index index, Holder& holder, const wire::TaskResult& result, bool died) {
+  if (phases_[index] != Phase::open) return;
+  Trouble& trouble = troubles_[index];
+  ++trouble.tries;
+  trouble.hosts.insert(holder.host);
+  trouble.last = result;
+  trouble.last_host = holder.host;
+  trouble.died = died;
+  if (trouble.tries > retries_) {
+    phases_[index] = Phase::failed;
+    ++counts_.failed;
+    ++holder.failed;
+    waiting_.erase({index, 1});
+    again_.erase(index);
+  } else {
+    ++counts_.retries;
+    give_back({index, 1});
+  }
+}
+
+void Bag::take(const Closed& record) {
+  Holder& holder = workers_[record.worker];
+  if (!holder.open) return;
+  holder.open = false;
+  for (const Index index : record.suspects)
+    if (holder.held.contains(index) && index < phases_.size()) failed(index, holder, {}, true);
+  for (const Range& range : holder.held.list()) give_back(range);
+  holder.held = {};
+}
+
+void Bag::take(const Rebased& record) {
+  Holder& holder = workers_[record.worker];
+  holder.orders.clear();
+  holder.orders_from = record.orders;
+  holder.results = record.results;
+  const std::vector<Range> lost = holder.held.list();
+  holder.held = {};
+  for (const Range& range : lost) give_back(range);
+}
+
+std::string end_in_words(const Bag& bag) {
+  const Progress now = bag.progress();
+  if (now.failed == 0) return "all " + std::to_string(now.tasks) + " tasks are done";
+  return std::to_string(now.failed) + " of " + std::to_string(now.tasks) +
+         " tasks failed: " + to_text(bag.failed().list(), k_ranges_named);
+}
+
+}  // namespace gridctl::bag

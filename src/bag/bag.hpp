@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bag of tasks as its journal tells it. Decisions give records; a record counts when it is durable, and is applied
+// then or before, in the order of the journal. The commit rule: a result commits only while its worker's epoch is open,
+// and a task that is done once is never done again: what comes later for it is counted, and told. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bag/journal.hpp"
+
+namespace gridctl::bag {
+
+struct Progress {
+  std::uint64_t tasks = 0, done = 0, failed = 0;
+  std::uint64_t held = 0;   // given to workers, not yet known
+  std::uint64_t runs = 0;   // results of tasks that were begun
+  std::uint64_t twice = 0;  // of these, of tasks that were done already
+  std::uint64_t late = 0;   // results of workers that were given up; they count for nothing
+  std::uint64_t late_differ = 0;  // of these, those that ended otherwise than what counts
+  std::uint64_t retries = 0;      // failures that were followed by another try
+  [[nodiscard]] bool over() const { return done + failed == tasks; }
+};
+
+// A task that failed so far.
+struct Trouble {
+  std::uint64_t tries = 0;
+  std::set<std::string> hosts;
+  wire::TaskResult last;
+  std::string last_host;
+  bool died = false;  // its worker died while it ran: `last` is empty
+};
+
+struct Holder {
+  std::string host;
+  std::uint64_t attempt = 0;
+  bool open = true;
+  Ranges held;  // given to it, no result yet
+  std::uint64_t orders_from = 0;        // number of the first of:
+  std::vector<wire::BagOrder> orders;   // without items
+  std::uint64_t results = 0;            // how many of its results are applied
+  std::uint64_t done = 0, failed = 0;   // of these
+  int unstarted = 0;                    // in a row: its host cannot start tasks
+  int failed_here_only = 0;             // tasks that failed here and succeeded elsewhere
+  [[nodiscard]] std::uint64_t next_order() const { return orders_from + orders.size(); }
+};
+
+// How fast a worker is, as was seen.
+struct Pace {
+  double task_s = 0;  // of one task; 0: not known
+  int slots = 1;
+};
+
+class Bag {
+ public:
+  void apply(const Record& record);
+
+  [[nodiscard]] Progress progress() const;
+  [[nodiscard]] bool is_done(Index index) const { return index < phases_.size() && phases_[index] == Phase::done; }
+  [[nodiscard]] bool has_failed(Index index) const { return index < phases_.size() && phases_[index] == Phase::failed; }
+  [[nodiscard]] std::uint64_t waiting() const { return waiting_.count() + again_.size(); }
+  [[nodiscard]] const std::map<Worker, Holder>& workers() const { return workers_; }
+  [[nodiscard]] const Holder* find(const Worker& worker) const;
+  [[nodiscard]] const std::map<Index, Trouble>& troubles() const { return troubles_; }
+  [[nodiscard]] Ranges failed() const;
+
+  // share.cpp: the tasks that the worker needs now so that it does not wait for us; nullopt: none.
+  [[nodiscard]] std::optional<Ordered> share(const Worker& worker, const Pace& pace) const;
+  // When nothing waits and `idle` has nothing to do: what is to be taken from another worker, and given to it. What runs
+  // on a slow worker already is not taken, but run twice.
+  struct Steal {
+    std::optional<Ordered> revoke;
+    Ordered grant;
+  };
+  [[nodiscard]] std::optional<Steal> steal(const Worker& idle, const std::map<Worker, Pace>& paces) const;
+
+ private:
+  enum class Phase : std::uint8_t { open, done, failed };
+
+  void take(const Ordered& record);
+  void take(const Told& record);
+  [[nodiscard]] static bool was_ordered(const Holder& holder, const wire::TaskResult& result);
+  void take(Holder& holder, const wire::TaskResult& result);
+  void take_late(const wire::TaskResult& result);
+  void take(const Closed& record);
+  void take(const Rebased& record);
+  void succeeded(Index index, Holder& holder);
+  void failed(Index index, Holder& holder, const wire::TaskResult& result, bool died);
+  void give_back(Range range);  // what nobody holds waits again
+  [[nodiscard]] bool is_held(Index index) const;
+  [[nodiscard]] bool is_held_twice(Index index) const;
+  [[nodiscard]] bool fits_elsewhere(const Trouble& trouble) const;
+  [[nodiscard]] std::uint64_t open_workers() const;
+  [[nodiscard]] std::uint64_t held_twice() const;
+
+  std::uint64_t retries_ = 1;
+  std::vector<Phase> phases_;
+  Ranges waiting_;          // nobody holds them, and they have not failed
+  std::set<Index> again_;   // nobody holds them, and they have failed
+  std::map<Worker, Holder> workers_;
+  std::map<Index, Trouble> troubles_;
+  Progress counts_;
+};
+
+// "3 of 200 tasks failed: 17, 20-30"
+[[nodiscard]] std::string end_in_words(const Bag& bag);
+
+}  // namespace gridctl::bag

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is given how much. A worker holds what keeps it busy until the next orders reach it, and no more: what it holds,
+// nobody else can do. Towards the end shares shrink, so that all are done at about the same time.
+#include <algorithm>
+#include <cmath>
+
+#include "bag/bag.hpp"
+
+namespace gridctl::bag {
+
+namespace {
+constexpr double k_ahead_s = 2;                // of work that a worker holds: more than two round trips
+constexpr std::uint64_t k_held_most = 8192;    // tasks
+constexpr std::uint64_t k_first = 2;           // tasks, as long as nobody knows how long one takes
+constexpr double k_twice_share = 0.05;         // of all tasks: what may be run twice for the end to come sooner
+constexpr std::uint64_t k_twice_least = 2;     // tasks, of small bags
+constexpr int k_unstarted_most = 3;            // in a row: this host starts nothing
+constexpr int k_failed_here_most = 5;          // tasks that failed here and succeeded elsewhere
+constexpr double k_slower = 1.5;               // times as long: then another worker is the better one
+constexpr double k_steal_least_s = 1;          // of waiting that it must save
+}  // namespace
+
+bool Bag::fits_elsewhere(const Trouble& trouble) const {
+  return std::any_of(workers_.begin(), workers_.end(), [&](const auto& one) {
+    return one.second.open && !trouble.hosts.contains(one.second.host);
+  });
+}
+
+std::optional<Ordered> Bag::share(const Worker& worker, const Pace& pace) const {
+  const Holder* holder = find(worker);
+  const std::uint64_t left = waiting();
+  if (holder == nullptr || !holder->open || left == 0) return std::nullopt;
+  if (holder->unstarted >= k_unstarted_most || holder->failed_here_only >= k_failed_here_most) return std::nullopt;
+  const std::uint64_t slots = static_cast<std::uint64_t>(std::max(pace.slots, 1));
+  std::uint64_t wanted = k_first * slots;
+  if (pace.task_s > 0)
+    wanted = static_cast<std::uint64_t>(
+        std::min(std::ceil(k_ahead_s / pace.task_s + 1) * static_cast<double>(slots), double{k_held_most}));
+  const std::uint64_t fair = std::max(left / (2 * std::max<std::uint64_t>(open_workers(), 1)), slots);
+  wanted = std::min(wanted, std::max(fair, holder->held.count()));
+  const std::uint64_t held = holder->held.count();
+  if (held >= wanted || (held > slots && wanted - held < wanted / 4)) return std::nullopt;
+  std::uint64_t need = wanted - held;
+  Ordered order{worker, wire::OrderKind::grant, {}, holder->next_order()};
+  for (const Index index : again_) {
+    if (need == 0) break;
+    const auto trouble = troubles_.find(index);
+    if (trouble != troubles_.end() && trouble->second.hosts.contains(holder->host) && fits_elsewhere(trouble->second))
+      continue;
+    order.ranges.push_back({index, 1});
+    --need;
+  }
+  for (const Range& range : waiting_.head(need)) order.ranges.push_back(range);
+  if (order.ranges.empty()) return std::nullopt;
+  return order;
+}
+
+std::optional<Bag::Steal> Bag::steal(const Worker& idle, const std::map<Worker, Pace>& paces) const {
+  const Holder* mine = find(idle);
+  if (mine == nullptr || !mine->open || !mine->held.empty() || waiting() > 0) return std::nullopt;
+  if (mine->unstarted >= k_unstarted_most || mine->failed_here_only >= k_failed_here_most) return std::nullopt;
+  const auto pace_of = [&](const Worker& worker) {
+    const auto found = paces.find(worker);
+    return found == paces.end() ? 0.0 : found->second.task_s;
+  };
+  const double mine_s = pace_of(idle);
+  const Worker* from = nullptr;
+  double longest = k_steal_least_s;
+  for (const auto& [worker, holder] : workers_) {
+    if (!holder.open || holder.held.empty() || worker == idle) continue;
+    const double theirs_s = pace_of(worker);
+    const bool alone = holder.held.count() == 1;  // it runs
+    if (alone && (mine_s == 0 || theirs_s < k_slower * mine_s || is_held_twice(holder.held.first()))) continue;
+    const double left = static_cast<double>(holder.held.count()) * theirs_s - (alone ? mine_s : 0);
+    if (left > longest) from = &worker, longest = left;
+  }
+  if (from == nullptr) return std::nullopt;
+  const Holder& theirs = workers_.at(*from);
+  if (theirs.held.count() == 1) {
+    const std::uint64_t budget =
+        std::max(k_twice_least, static_cast<std::uint64_t>(k_twice_share * static_cast<double>(phases_.size())));
+    if (counts_.twice + held_twice() >= budget) return std::nullopt;
+    return Steal{std::nullopt, {idle, wire::OrderKind::grant, theirs.held.list(), mine->next_order()}};
+  }
+  // Both shall be done at the same time; the first of what it holds runs already.
+  const double share = mine_s > 0 ? pace_of(*from) / (pace_of(*from) + mine_s) : 0.5;
+  const std::uint64_t others = theirs.held.count() - 1;
+  const auto count = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(static_cast<double>(others) * share), 1, others);
+  const std::vector<Range> taken = theirs.held.tail(count);
+  return Steal{Ordered{*from, wire::OrderKind::revoke, taken, theirs.next_order()},
+               {idle, wire::OrderKind::grant, taken, mine->next_order()}};
+}
+
+bool Bag::is_held_twice(Index index) const {
+  return std::count_if(workers_.begin(), workers_.end(),
+                       [&](const auto& one) { return one.second.open && one.second.held.contains(index); }) > 1;
+}
+
+// Only what runs alone on its worker is ever run twice.
+std::uint64_t Bag::held_twice() const {
+  std::uint64_t count = 0;
+  for (const auto& [worker, holder] : workers_)
+    if (holder.open && holder.held.count() == 1 && is_held_twice(holder.held.first())) ++count;
+  return (count + 1) / 2;
+}
+
+}  // namespace gridctl::bag
