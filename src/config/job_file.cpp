@@ -249,7 +249,7 @@ Result<Fields> open_root(SourceFile& source, const Node& root, std::vector<Error
        "optimize",    "sensitivity", "budget",     "max_duration", "config",     "experimental", "event_callback",  //
        "class",       "backend",     "launcher",   "tasks",        "workload",   "variants",     "deadline",
        "priority",    "owner",       "replication", "spares",     "ranks_per_node", "service",  "pool",         "volumes",
-       "storage_mounts", "inputs",   "outputs",  "container",   "ports"},
+       "storage_mounts", "inputs",   "outputs",  "container",   "ports",   "finally"},
       &errors);
 }
 }  // namespace
@@ -338,6 +338,7 @@ Result<ParsedJob> parse_job_file(std::string_view text, const std::string& file_
   read_policies(root, job.spec, read);
   read(read_workload(root, job.spec.workload));
   read(read_launcher(root, job.spec.launcher));
+  read(read_tasks(root, context, job));
   if (!errors.empty()) return all_errors(file_name, std::move(errors));
   TRY(apply_overrides(context, job));
   job.warnings = std::move(source.warnings);

@@ -45,6 +45,7 @@ struct Context {
 struct ParsedJob {
   job::Spec spec;
   std::map<std::string, std::string> secrets;  // values, one for each of spec.secrets; never log or store in SQL
+  std::string items{};                         // of a bag: one for each task, each with a NUL behind it
   std::vector<std::string> warnings;           // whole lines "FILE:LINE:COLUMN: …"
 };
 

@@ -28,9 +28,12 @@ namespace gridctl::config {
 // variants.cpp. After image, commands and resources, which a variant inherits.
 [[nodiscard]] Result<void> read_variants(const Fields& root, const Context& context, job::Spec& spec);
 
-// workload.cpp. `class`, `backend`, `tasks` and `workload` of the file itself.
+// workload.cpp. `class`, `backend` and `workload` of the file itself.
 [[nodiscard]] Result<void> read_workload(const Fields& root, job::Workload& into);
 [[nodiscard]] Result<void> read_launcher(const Fields& root, job::Launcher& into);
+
+// tasks.cpp. `tasks` and `finally`.
+[[nodiscard]] Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& job);
 
 // ports.cpp. Of the file itself, or of `resources`.
 [[nodiscard]] Result<void> read_ports(const Fields& fields, job::Spec& spec);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `class`, `backend`, `launcher`, `tasks` and `workload`: what the job is like as work.
+// `class`, `backend`, `launcher` and `workload`: what the job is like as work.
 #include <algorithm>
 
 #include "base/bytes.hpp"
@@ -150,7 +150,6 @@ Result<void> read_workload(const Fields& root, job::Workload& into) {
                 into.job_class));
   TRY(read_word(root, "backend", &job::parse_backend, {"auto", "nccl", "rccl", "oneccl", "gloo", "mpi", "none"},
                 into.backend));
-  TRY(root.integer("tasks", 1, job::k_tasks_max, into.tasks));
   if (const Node* value = root.find("workload")) TRY(read_mapping(root, *value, into));
   return {};
 }

@@ -9,7 +9,8 @@
 namespace gridctl::job {
 
 namespace {
-constexpr int k_format = 2;  // raised when an older gridctl would misread a Spec
+constexpr int k_format = 3;  // raised when an older gridctl would misread a Spec
+constexpr int k_format_with_tasks = 3, k_format_with_variants = 2;
 constexpr int k_format_without_variants = 1;
 constexpr Names<Optimize, Optimize::reliability> k_optimize_names{"cost", "time", "reliability"};
 
@@ -109,8 +110,16 @@ void fields(R& r, Of<R, Deadline>& m) {
 }
 
 template <class R>
+void fields(R& r, Of<R, Tasks>& m) {
+  r.word_or("items", m.items, item_form_name, scan(item_form_name, ItemForm::columns), ItemForm::none);
+  r("array_first", m.array_first)("array_step", m.array_step)("render", m.render)("retries", m.retries);
+  r("timeout_ms", m.timeout)("max_parallel", m.max_parallel).null_or("max_fails", m.max_fails);
+  r("stdin", m.stdin_from)("folder", m.folder)("finally", m.finally_run);
+}
+
+template <class R>
 void fields(R& r, Of<R, Spec>& m) {
-  int format = m.variants.empty() ? k_format_without_variants : k_format;
+  int format = m.tasks ? k_format_with_tasks : m.variants.empty() ? k_format_without_variants : k_format_with_variants;
   r.must("format", format).check(format <= k_format, "was written by a newer gridctl");
   r.must("name", m.name)
       .must("run", m.run)("resources", m.resources)("num_nodes", m.num_nodes)("gang", m.gang)("image", m.image);
@@ -122,12 +131,17 @@ void fields(R& r, Of<R, Spec>& m) {
   r("priority", m.priority)("owner", m.owner)("workload", m.workload);
   r.word("launcher", m.launcher, launcher_name, parse_launcher);
   r.null_or("budget_total", m.budget_total).null_or("max_duration_ms", m.max_duration).null_or("deadline", m.deadline);
-  r("replicas", m.twins)("replica_of", m.twin_of);
+  r("replicas", m.twins)("replica_of", m.twin_of).maybe("bag", m.tasks);
 }
 
 WallTime moment_of(const Deadline& deadline, WallTime submitted_at) {
   return deadline.at.value_or(
       WallTime{submitted_at.ms + std::chrono::duration_cast<std::chrono::milliseconds>(deadline.after).count()});
+}
+
+std::string_view item_form_name(ItemForm form) {
+  static constexpr Names<ItemForm, ItemForm::columns> k_names{"none", "text", "variables", "columns"};
+  return k_names(form);
 }
 
 std::string_view optimize_name(Optimize optimize) { return k_optimize_names(optimize); }

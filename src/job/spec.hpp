@@ -16,6 +16,7 @@
 #include "job/keep.hpp"
 #include "job/launcher.hpp"
 #include "job/outputs.hpp"
+#include "job/tasks.hpp"
 #include "job/variant.hpp"
 #include "job/workload.hpp"
 
@@ -150,7 +151,8 @@ struct Spec {
   std::optional<Duration> max_duration;  // of running, in all attempts together
   std::optional<Deadline> deadline;
   int twins = 1;  // of the whole job, at once and on different machines; the first result counts. 1..k_twins_max
-  JobId twin_of;  // the job that it is a twin of; empty: it is a job of its own
+  JobId twin_of;  // the job that it is a twin of, or a further worker of; empty: it is a job of its own
+  std::optional<Tasks> tasks{};  // it is a bag: `run` is run for each of its tasks
   bool operator==(const Spec&) const = default;
 };
 

@@ -15,6 +15,10 @@ constexpr Names<JobState, JobState::cancelled> k_state_names{"PENDING",   "START
                                                              "SUCCEEDED", "FAILED",   "CANCELLED"};
 }  // namespace
 
+std::string_view overtaken_name(Overtaken by) {
+  static constexpr Names<Overtaken, Overtaken::tasks_failed> k_names{"replica_succeeded", "tasks_done", "tasks_failed"};
+  return k_names(by);
+}
 std::string_view state_name(JobState state) { return k_state_names(state); }
 
 Result<JobState> parse_state_name(std::string_view name) {

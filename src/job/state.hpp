@@ -23,6 +23,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "job/last_words.hpp"
+#include "job/overtaken.hpp"
 #include "job/setback.hpp"
 #include "job/spec.hpp"
 
@@ -234,7 +235,8 @@ struct State {
   std::string limit_text;            // for people
   double failures_max = 0;           // per hour: hosts that fail more often are too risky for its deadline; 0 = none
   bool late = false;                 // its deadline has passed, and that was told
-  std::string overtaken{};           // a twin of it was done first, for people; empty: none was
+  std::string overtaken{};           // it has a result without its own attempt, for people; empty: it has not
+  Overtaken overtaken_by{};
   std::optional<Expected> expected;  // when it was placed first, if its work was known then
   std::vector<CheckpointSeq> suspects{};  // its program failed from them, again and again; never restored by themselves
   CheckpointSeq proven{};                 // the newest that it was restored from and saved something newer
@@ -347,10 +349,10 @@ struct LimitReached {
   std::string text;   // for people
   Duration grace = k_limit_grace;
 };
-// Another twin of it was done first: that result is its own, and what still runs of it is killed. From then on what
-// its attempt saves is a stray.
+// A twin of it was done first, or all its tasks are: what still runs of it is killed, and what that saves is a stray.
 struct TwinSucceeded {
   std::string text;  // for people
+  Overtaken by = Overtaken::twin;
 };
 // Its host costs something else from now on.
 struct PriceChanged {
@@ -463,8 +465,7 @@ using Effect = std::variant<Place, Launch, Connect, Stop, Collect, CleanUp>;
 // Stable name within a job: "launch/7/0". Two effects with one name are the same work.
 [[nodiscard]] std::string effect_name(const Effect& effect);
 
-// One line of the job's history.
-struct Record {
+struct Record {  // a line of the job's history
   std::string kind;  // "placed", "attempt_started", "host_lost", …
   std::string text;  // for people, with the reason
   Epoch epoch;       // 0 = none

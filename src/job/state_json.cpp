@@ -145,6 +145,7 @@ void fields(R& r, Of<R, State>& m) {
   r.added("late", m.late).added("overtaken", m.overtaken).maybe("expected", m.expected);
   r.added("suspects", m.suspects).added("proven", m.proven).added("gone_back", m.gone_back);
   r.added("setbacks", m.setbacks).added("late_directory", m.late_directory);
+  r.word_or("overtaken_by", m.overtaken_by, overtaken_name, scan(overtaken_name, Overtaken::tasks_failed), Overtaken::twin);
 }
 
 std::string to_json(const State& state) { return write_record(state); }

@@ -297,8 +297,9 @@ void Stepper::operator()(const LimitReached& event) {
 void Stepper::operator()(const TwinSucceeded& event) {
   if (phase<Done>() != nullptr || s().cancel || event.text.empty()) return;
   s().overtaken = event.text;
+  s().overtaken_by = event.by;
   s().epoch.value += 1;
-  record("replica_succeeded", event.text, s().epoch);
+  record(std::string(overtaken_name(event.by)), event.text, s().epoch);
   stop_for_cancel(Duration::zero());
 }
 
@@ -325,7 +326,7 @@ void Stepper::stop_for_cancel(Duration grace) {
   if (phase<Waiting>() != nullptr) return cancelled("it did not run");
   if (phase<Collecting>() != nullptr) return;
   const Attempt attempt = *std::as_const(s()).attempt();
-  explain(!s().overtaken.empty() ? "replica_succeeded"
+  explain(!s().overtaken.empty() ? std::string(overtaken_name(s().overtaken_by))
           : s().limit.empty()    ? "cancelling"
                                  : s().limit,
           "stopping on " + attempt.where());
@@ -333,7 +334,11 @@ void Stepper::stop_for_cancel(Duration grace) {
 }
 
 void Stepper::cancelled(const std::string& how) {
-  if (!s().overtaken.empty()) return done(JobState::succeeded, 0, "replica_succeeded", s().overtaken);
+  if (!s().overtaken.empty()) {
+    const bool failed = s().overtaken_by == Overtaken::tasks_failed;
+    return done(failed ? JobState::failed : JobState::succeeded, failed ? 1 : 0,
+                std::string(overtaken_name(s().overtaken_by)), s().overtaken);
+  }
   if (s().limit.empty()) return done(JobState::cancelled, std::nullopt, "cancelled", "cancelled; " + how);
   done(JobState::cancelled, std::nullopt, s().limit, s().limit_text + "; " + how);
 }
@@ -348,6 +353,7 @@ void Stepper::operator()(const ResumeRequested& event) {
   state.limit.clear();
   state.limit_text.clear();
   state.overtaken.clear();
+  state.overtaken_by = Overtaken::twin;
   state.failures_max = 0;
   state.late = false;
   state.restarts_in_row = 0;

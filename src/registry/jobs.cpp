@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/formatted.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "registry/impl.hpp"
 
@@ -273,9 +274,22 @@ Result<Job> Registry::job(const JobId& id) {
   return out;
 }
 
+namespace {
+constexpr std::size_t k_id_size = 13;  // characters of the id of a job that somebody submitted
+}
+
 JobId twin_id(const JobId& leader, int number) { return {leader.value + "r" + std::to_string(number)}; }
 
-JobId leader_of(const JobId& twin) { return {twin.value.substr(0, twin.value.size() - 2)}; }
+JobId leader_of(const JobId& twin) { return {twin.value.substr(0, twin.value.rfind('r'))}; }
+
+std::uint32_t twin_number(const JobId& twin) {
+  return parse_number<std::uint32_t>(std::string_view(twin.value).substr(twin.value.rfind('r') + 1)).value_or(0);
+}
+
+bool is_bag_worker(const JobRow& row) {
+  const std::uint32_t number = row.id.value.size() > k_id_size ? twin_number(row.id) : 0;
+  return number > 1 && row.name.ends_with("-w" + std::to_string(number));
+}
 
 Result<Spent> Registry::Impl::spent_alone(const std::vector<AttemptRecord>& list, const JobId& id, WallTime now) {
   Spent spent = spent_by(list, now);

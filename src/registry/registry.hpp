@@ -177,9 +177,12 @@ class Registry : public JobRecords {
   std::unique_ptr<Impl> impl_;
 };
 
-// The id of a job's twin, and back. REQUIRES: number is 2..9; `twin` is one's id.
+// The id of a job's twin or of a worker of its bag, and back. REQUIRES: number >= 2; `twin` is one's id.
 [[nodiscard]] JobId twin_id(const JobId& leader, int number);
 [[nodiscard]] JobId leader_of(const JobId& twin);
+[[nodiscard]] std::uint32_t twin_number(const JobId& twin);  // 0: it is none
+// A further worker of a bag, by what its row says.
+[[nodiscard]] bool is_bag_worker(const JobRow& row);
 
 // "JOB[@SEQ]" -> job part and sequence number.
 struct CheckpointName {

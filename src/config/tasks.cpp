@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tasks` and `finally`: the job is a bag of tasks, by their number, by a file of items, or by a matrix of values.
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "base/numbers.hpp"
+#include "base/text.hpp"
+#include "config/job_parts.hpp"
+#include "config/tasks.hpp"
+#include "os/entries.hpp"
+
+namespace gridctl::config {
+
+namespace {
+using namespace std::chrono_literals;
+constexpr int k_chunk_max = 100'000;
+constexpr std::uint64_t k_items_file_max = 1ull << 30;
+constexpr Duration k_task_timeout_max = 24h * 365;
+
+// Paths that match, sorted, as they were written: relative where the pattern is.
+Result<void> expand_glob(const std::string& base, const std::string& done, std::string_view rest,
+                         std::vector<std::string>& found) {
+  const std::size_t slash = rest.find('/');
+  const std::string part(rest.substr(0, slash));
+  const bool last = slash == std::string_view::npos;
+  const std::string_view next = last ? std::string_view{} : rest.substr(slash + 1);
+  const auto go_on = [&](const std::string& name) -> Result<void> {
+    const std::string path = done + name;
+    if (!last) return expand_glob(base, path + "/", next, found);
+    if (os::exists(resolve_beside(path, base))) found.push_back(path);
+    return found.size() > static_cast<std::size_t>(job::k_tasks_max) ? make_error(Code::usage, "too many files") : Result<void>{};
+  };
+  if (part.find_first_of("*?[") == std::string::npos) return go_on(part);
+  const auto names = os::list_directory(os::Path(resolve_beside(done.empty() ? "." : done, base)));
+  if (!names) return {};
+  for (const std::string& name : *names)
+    if (::fnmatch(part.c_str(), name.c_str(), FNM_PERIOD) == 0) TRY(go_on(name));
+  return {};
+}
+
+// Whether the text has only whole characters of UTF-8, for items travel as JSON.
+bool is_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto first = static_cast<unsigned char>(text[at++]);
+    if (first < 0x80) continue;
+    if (first < 0xc2 || first > 0xf4) return false;
+    for (int more = first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3; more > 0; --more)
+      if (at >= text.size() || (static_cast<unsigned char>(text[at++]) & 0xc0) != 0x80) return false;
+  }
+  return true;
+}
+
+// "0..9" or one value.
+Result<std::vector<std::string>> values_of(const Node& node) {
+  std::vector<std::string> out;
+  for (const Node& one : items_of(node)) {
+    if (one.kind != Node::Kind::scalar || one.text.find('\n') != std::string::npos)
+      return make_error(Code::usage, "expected values, or a range such as 0..9");
+    std::string_view text = one.text;
+    const auto first = take_number<std::int64_t>(text);
+    const auto end = first && text.starts_with("..") ? parse_number<std::int64_t>(text.substr(2)) : std::nullopt;
+    if (!end) {
+      out.push_back(one.text);
+      continue;
+    }
+    if (*end < *first || *end - *first >= job::k_tasks_max) return make_error(Code::usage, "expected a range such as 0..9");
+    for (std::int64_t value = *first; value <= *end; ++value) out.push_back(std::to_string(value));
+  }
+  if (out.empty()) return make_error(Code::usage, "expected at least one value");
+  return out;
+}
+
+// The last name changes first.
+Result<Items> matrix_items(const Fields& fields) {
+  const Node& node = *fields.find("matrix");
+  if (node.kind != Node::Kind::map || node.keys.empty())
+    return fields.expected("matrix", "a mapping of names to lists of values");
+  std::vector<std::vector<std::string>> values;
+  std::uint64_t count = 1;
+  for (std::size_t i = 0; i < node.keys.size(); ++i) {
+    const auto named = check_env_name(node.keys[i].text);
+    const auto listed = values_of(node.items[i]);
+    if (!named || !listed) return fields.error("matrix", (named ? listed.error() : named.error()).message + " (" + node.keys[i].text + ")");
+    values.push_back(*listed);
+    count *= listed->size();
+    if (count > static_cast<std::uint64_t>(job::k_tasks_max)) return fields.error("matrix", "has more than 10,000,000 tasks");
+  }
+  Items items{job::ItemForm::variables, {}, count};
+  for (std::uint64_t index = 0; index < count; ++index) {
+    std::vector<std::string> lines(values.size());
+    std::uint64_t rest = index;
+    for (std::size_t i = values.size(); i-- > 0; rest /= values[i].size())
+      lines[i] = node.keys[i].text + "=" + values[i][rest % values[i].size()];
+    items.texts += join(lines, "\n") + '\0';
+  }
+  return items;
+}
+
+Result<Items> file_items(const Fields& fields, const Context& context) {
+  std::string from;
+  TRY(fields.text("from", from));
+  int chunk = 1;
+  TRY(fields.integer("chunk", 1, k_chunk_max, chunk));
+  std::vector<std::string> all;
+  if (from.find_first_of("*?[") != std::string::npos) {
+    if (const auto done = expand_glob(context.base_directory, "", from, all); !done) return fields.error("from", done.error().message);
+    if (all.empty()) return fields.error("from", "no file matches '" + excerpt(from) + "'");
+  } else {
+    const auto text = os::read_file(os::Path(resolve_path(from, context)), k_items_file_max);
+    if (!text) return fields.error("from", text.error().message);
+    for (const std::string& line : split_lines(*text))
+      if (!trim(line).empty()) all.push_back(line);
+    if (all.empty()) return fields.error("from", "the file has no items");
+  }
+  const auto items = items_of_lines(all, static_cast<std::size_t>(chunk));
+  if (!items) return fields.error("from", items.error().message);
+  return *items;
+}
+
+Result<Items> read_items(const Fields& fields, const Context& context) {
+  const int ways = (fields.find("from") != nullptr) + (fields.find("matrix") != nullptr) + (fields.find("count") != nullptr);
+  if (ways != 1)
+    return error_at(fields.source().file, fields.node().at, "key 'tasks': expected one of count, from and matrix");
+  if (fields.find("chunk") != nullptr && fields.find("from") == nullptr) return fields.error("chunk", "goes with from");
+  if (fields.find("from") != nullptr) return file_items(fields, context);
+  if (fields.find("matrix") != nullptr) return matrix_items(fields);
+  int count = 0;
+  TRY(fields.integer("count", 1, job::k_tasks_max, count));
+  return Items{job::ItemForm::none, {}, static_cast<std::uint64_t>(count)};
+}
+
+}  // namespace
+
+std::string resolve_beside(const std::string& path, const std::string& base) {
+  return path.starts_with('/') ? path : base + "/" + path;
+}
+
+Result<Items> items_of_lines(const std::vector<std::string>& lines, std::size_t chunk) {
+  Items items{job::ItemForm::text, {}, (lines.size() + chunk - 1) / chunk};
+  if (items.count > static_cast<std::uint64_t>(job::k_tasks_max)) return make_error(Code::usage, "more than 10,000,000 tasks");
+  std::size_t begun = 0;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].find('\0') != std::string::npos) return make_error(Code::usage, "an item holds a NUL character");
+    if (!is_utf8(lines[i])) return make_error(Code::usage, "item " + std::to_string(i / chunk) + " is no UTF-8 text");
+    items.texts += lines[i];
+    const bool ends = (i + 1) % chunk == 0 || i + 1 == lines.size();
+    if (items.texts.size() - begun > k_item_bytes_max)
+      return make_error(Code::usage, "item " + std::to_string(i / chunk) + " is longer than 64 KiB" + (chunk > 1 ? ": use a smaller chunk" : ""));
+    items.texts += ends ? '\0' : '\n';
+    if (ends) begun = items.texts.size();
+  }
+  return items;
+}
+
+Result<ArraySpec> parse_array(std::string_view text) {
+  const auto bad = [] { return make_error(Code::usage, "indices such as 0-999, 1-99:2, 1,3,7 or 0-999%50"); };
+  ArraySpec array;
+  if (const std::size_t percent = text.find('%'); percent != std::string_view::npos) {
+    if (!parse_into(text.substr(percent + 1), array.at_once) || array.at_once < 1) return bad();
+    text = text.substr(0, percent);
+  }
+  for (const std::string& part : split(std::string(text), ',')) {
+    std::string_view rest = part;
+    const auto first = take_number<std::int64_t>(rest);
+    std::optional<std::int64_t> last = first, step = 1;
+    if (first && rest.starts_with('-')) {
+      rest.remove_prefix(1);
+      last = take_number<std::int64_t>(rest);
+      if (last && rest.starts_with(':')) {
+        rest.remove_prefix(1);
+        step = take_number<std::int64_t>(rest);
+      }
+    }
+    if (!first || !last || !step || !rest.empty() || *first < 0 || *last < *first || *step < 1) return bad();
+    if ((*last - *first) / *step + static_cast<std::int64_t>(array.numbers.size()) >= job::k_tasks_max) return bad();
+    for (std::int64_t number = *first; number <= *last; number += *step) array.numbers.push_back(number);
+  }
+  return array;
+}
+
+Result<void> set_array(const ArraySpec& array, ParsedJob& job) {
+  const std::vector<std::int64_t>& numbers = array.numbers;
+  job::Tasks tasks;
+  tasks.max_parallel = std::min(array.at_once, job::k_bag_workers_max);
+  tasks.array_first = numbers.front();
+  tasks.array_step = numbers.size() > 1 ? numbers[1] - numbers[0] : 1;
+  for (std::size_t i = 0; i + 1 < numbers.size(); ++i)
+    if (numbers[i + 1] - numbers[i] != tasks.array_step || tasks.array_step < 1) tasks.items = job::ItemForm::variables;
+  if (tasks.items == job::ItemForm::variables)
+    for (const std::int64_t number : numbers) job.items += "SLURM_ARRAY_TASK_ID=" + std::to_string(number) + '\0';
+  const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
+  job.spec.envs.insert({{"SLURM_ARRAY_TASK_COUNT", std::to_string(numbers.size())},
+                        {"SLURM_ARRAY_TASK_MIN", std::to_string(*least)},
+                        {"SLURM_ARRAY_TASK_MAX", std::to_string(*most)},
+                        {"SLURM_ARRAY_TASK_STEP", std::to_string(tasks.array_step)}});
+  job.spec.workload.tasks = static_cast<int>(numbers.size());
+  job.spec.tasks = tasks;
+  return {};
+}
+
+Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& job) {
+  const Node* node = root.find("tasks");
+  if (node == nullptr) return root.find("finally") == nullptr ? Result<void>{} : root.error("finally", "goes with tasks");
+  job::Tasks tasks;
+  Items items;
+  if (node->kind == Node::Kind::map) {
+    TRY_ASSIGN(const Fields fields, Fields::open(root.source(), *node, "tasks",
+                                                 {"count", "from", "chunk", "matrix", "retries", "timeout", "max_parallel",
+                                                  "max_fails", "stdin", "folder"}));
+    TRY_ASSIGN(items, read_items(fields, context));
+    TRY(fields.integer("retries", 0, job::k_task_retries_max, tasks.retries));
+    TRY(fields.duration("timeout", 1s, k_task_timeout_max, tasks.timeout));
+    TRY(fields.integer("max_parallel", 1, job::k_bag_workers_max, tasks.max_parallel));
+    int most = -1;
+    TRY(fields.integer("max_fails", 0, job::k_tasks_max, most));
+    if (most >= 0) tasks.max_fails = most;
+    TRY(fields.text("stdin", tasks.stdin_from));
+    TRY(fields.boolean("folder", tasks.folder));
+  } else {
+    int count = 0;
+    TRY(root.integer("tasks", 1, job::k_tasks_max, count));
+    items.count = static_cast<std::uint64_t>(count);
+  }
+  if (root.find("finally") != nullptr) return root.error("finally", "is not built yet: run the last step as a job of its own");
+  tasks.items = items.form;
+  job.items = std::move(items.texts);
+  job.spec.workload.tasks = static_cast<int>(items.count);
+  job.spec.tasks = tasks;
+  return {};
+}
+
+}  // namespace gridctl::config

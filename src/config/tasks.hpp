@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tasks of a bag from what users write: numbers, files of items, matrices.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/job_file.hpp"
+
+namespace gridctl::config {
+
+inline constexpr std::size_t k_item_bytes_max = 64 * 1024;  // as one variable of a task
+
+struct Items {
+  job::ItemForm form = job::ItemForm::none;
+  std::string texts{};  // each with a NUL behind it
+  std::uint64_t count = 0;
+};
+// So many lines make one item each time. Errors are Code::usage without a place.
+[[nodiscard]] Result<Items> items_of_lines(const std::vector<std::string>& lines, std::size_t chunk = 1);
+
+// sbatch's --array.
+struct ArraySpec {
+  std::vector<std::int64_t> numbers;
+  int at_once = 0;  // 0: no limit
+};
+// Errors say what was expected.
+[[nodiscard]] Result<ArraySpec> parse_array(std::string_view text);
+[[nodiscard]] Result<void> set_array(const ArraySpec& array, ParsedJob& job);
+
+[[nodiscard]] std::string resolve_beside(const std::string& path, const std::string& base);
+
+}  // namespace gridctl::config

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tasks of a bag, as its user describes them. How many there are stands in Workload::tasks. A value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.hpp"
+
+namespace gridctl::job {
+
+inline constexpr int k_task_retries_max = 100, k_bag_workers_max = 512;
+inline constexpr std::size_t k_task_columns_max = 64;
+
+// How the text of an item reaches its task.
+enum class ItemForm : std::uint8_t {
+  none,       // tasks have an index only
+  text,       // GRIDCTL_TASK_ITEM
+  variables,  // lines NAME=VALUE, each a variable of the task
+  columns,    // fields with \x1f between them: {1}, {2}
+};
+[[nodiscard]] std::string_view item_form_name(ItemForm form);  // "text"
+
+struct Tasks {
+  ItemForm items = ItemForm::none;  // the texts lie beside the job, one for each task
+  std::int64_t array_first = 0;     // SLURM_ARRAY_TASK_ID of task 0
+  std::int64_t array_step = 1;
+  bool render = false;  // `{}` and its kin stand in `run`
+  int retries = 1;      // of a task that failed, on another host if there is one; 0..k_task_retries_max
+  Duration timeout{};   // of each task; 0: none
+  int max_parallel = 0; // workers at once; 0: as many as there is room for
+  std::optional<int> max_fails{};  // more failed tasks than this stop the bag; nullopt: none does
+  std::string stdin_from{};        // "": nothing, "item": the item's text, else a path
+  bool folder = false;             // each task has a directory of its own
+  std::string finally_run{};       // run once when all tasks are done; shell text
+  bool operator==(const Tasks&) const = default;
+};
+
+}  // namespace gridctl::job

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/tasks.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/text.hpp"
+#include "unit/config/job_context.hpp"
+
+namespace gridctl::config {
+namespace {
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class TasksKey : public ::testing::Test {
+ protected:
+  TasksKey() {
+    char name[] = "/tmp/gridctl-tasks.XXXXXX";
+    folder = ::mkdtemp(name);
+  }
+  ~TasksKey() override { std::filesystem::remove_all(folder); }
+  void file(const std::string& name, const std::string& text) { std::ofstream(folder + "/" + name) << text; }
+  Result<ParsedJob> read(const std::string& text) {
+    Context context = ada_s_laptop();
+    context.base_directory = folder;
+    return parse_job_file("run: x\n" + text, "job.yaml", context);
+  }
+  std::string refusal(const std::string& text) {
+    const auto job = read(text);
+    return job ? "accepted" : job.error().message;
+  }
+  static std::vector<std::string> items_of(const ParsedJob& job) {
+    std::vector<std::string> items = split(job.items, '\0');
+    if (!items.empty()) items.pop_back();
+    return items;
+  }
+  std::string folder;
+};
+
+TEST_F(TasksKey, CountsTasks) {
+  const auto job = read("tasks: 5000\n");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->spec.workload.tasks, 5000);
+  EXPECT_EQ(job->spec.tasks, job::Tasks{});
+  const auto more = read("tasks: {count: 7, retries: 3, timeout: 5m, max_parallel: 2, max_fails: 0, stdin: item, folder: true}\n");
+  ASSERT_TRUE(more) << more.error().message;
+  EXPECT_EQ(more->spec.workload.tasks, 7);
+  EXPECT_EQ(more->spec.tasks->retries, 3);
+  EXPECT_EQ(more->spec.tasks->timeout, std::chrono::minutes{5});
+  EXPECT_EQ(more->spec.tasks->max_parallel, 2);
+  EXPECT_EQ(more->spec.tasks->max_fails, 0);
+}
+
+TEST_F(TasksKey, TakesItemsFromAFileOrAPattern) {
+  file("items.txt", "one\n\ntwo words\r\nthree\n");
+  const auto job = read("tasks: {from: items.txt}\n");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->spec.tasks->items, job::ItemForm::text);
+  EXPECT_EQ(job->spec.workload.tasks, 3);
+  EXPECT_EQ(items_of(*job).front(), "one");
+  const auto chunks = read("tasks: {from: items.txt, chunk: 2}\n");
+  ASSERT_TRUE(chunks) << chunks.error().message;
+  EXPECT_EQ(chunks->spec.workload.tasks, 2);
+  EXPECT_EQ(items_of(*chunks).back(), "three");
+  std::filesystem::create_directory(folder + "/shots");
+  for (const char* name : {"b.png", "a.png", "c.txt", ".hidden.png"}) file(std::string("shots/") + name, "");
+  const auto found = read("tasks: {from: 'shots/*.png'}\n");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_THAT(items_of(*found), ElementsAre("shots/a.png", "shots/b.png"));
+}
+
+TEST_F(TasksKey, MakesAMatrix) {
+  const auto job = read("tasks: {matrix: {lr: [1e-4, 3e-4], seed: 0..2}}\n");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->spec.tasks->items, job::ItemForm::variables);
+  EXPECT_THAT(items_of(*job), ElementsAre("lr=1e-4\nseed=0", "lr=1e-4\nseed=1", "lr=1e-4\nseed=2", "lr=3e-4\nseed=0",
+                                          "lr=3e-4\nseed=1", "lr=3e-4\nseed=2"));
+}
+
+TEST_F(TasksKey, SaysWhatIsWrong) {
+  file("empty.txt", "\n\n");
+  EXPECT_THAT(refusal("tasks: 0\n"), HasSubstr("expected a whole number from 1 to 10000000"));
+  EXPECT_THAT(refusal("tasks: {retries: 1}\n"), HasSubstr("expected one of count, from and matrix"));
+  EXPECT_THAT(refusal("tasks: {count: 1, from: x}\n"), HasSubstr("expected one of count, from and matrix"));
+  EXPECT_THAT(refusal("tasks: {from: nowhere.txt}\n"), HasSubstr("key 'tasks.from'"));
+  EXPECT_THAT(refusal("tasks: {from: 'nothing/*.png'}\n"), HasSubstr("no file matches"));
+  EXPECT_THAT(refusal("tasks: {from: empty.txt}\n"), HasSubstr("has no items"));
+  EXPECT_THAT(refusal("tasks: {matrix: {seed: 9..0}}\n"), HasSubstr("a range such as 0..9"));
+  EXPECT_THAT(refusal("tasks: {matrix: {bad-name: [1]}}\n"), HasSubstr("bad-name"));
+  EXPECT_THAT(refusal("tasks: {count: 2, chunk: 2}\n"), HasSubstr("goes with from"));
+  EXPECT_THAT(refusal("tasks: 2\nfinally: echo\n"), HasSubstr("not built yet"));
+}
+
+TEST(Array, IsReadAsSlurmReadsIt) {
+  EXPECT_THAT(parse_array("0-3")->numbers, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(parse_array("1-9:4,20%7")->numbers, ElementsAre(1, 5, 9, 20));
+  EXPECT_EQ(parse_array("1-9:4,20%7")->at_once, 7);
+  for (const char* wrong : {"", "x", "3-1", "1-9:0", "1,,2", "0-3%0", "-1", "1-99999999"}) EXPECT_FALSE(parse_array(wrong)) << wrong;
+  ParsedJob steps;
+  ASSERT_TRUE(set_array(*parse_array("3-9:3"), steps));
+  EXPECT_EQ(steps.spec.tasks->items, job::ItemForm::none);
+  EXPECT_EQ(steps.spec.tasks->array_first, 3);
+  EXPECT_EQ(steps.spec.tasks->array_step, 3);
+  ParsedJob list;
+  ASSERT_TRUE(set_array(*parse_array("1,3,7"), list));
+  EXPECT_EQ(list.spec.tasks->items, job::ItemForm::variables);
+  EXPECT_EQ(list.items, std::string("SLURM_ARRAY_TASK_ID=1\0SLURM_ARRAY_TASK_ID=3\0SLURM_ARRAY_TASK_ID=7\0", 66));
+}
+
+}  // namespace
+}  // namespace gridctl::config
