@@ -39,7 +39,7 @@ class Requests {
   // Removes what is left of attempts whose removal was cut short.
   void finish_removals() { host_.finish_removals(); }
   [[nodiscard]] Result<AttemptDir> attempt(const JobId& job, Epoch epoch) const;
-  // Of the job's folder here: whoever has it alone may write what others only read.
+  // Guards the job's folder here: whoever has it alone may write what others only read.
   [[nodiscard]] Result<HostState::Lock> lock(const JobId& job);
 
  private:

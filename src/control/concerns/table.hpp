@@ -23,12 +23,13 @@ namespace gridctl::control {
 [[nodiscard]] std::unique_ptr<Concern> make_trust(const Controls& controls);
 [[nodiscard]] std::unique_ptr<Concern> make_paused(const Controls& controls);
 [[nodiscard]] std::unique_ptr<Concern> make_exactness(const Controls& controls);
+[[nodiscard]] std::unique_ptr<Concern> make_bags(const Controls& controls);
 
 using ConcernMaker = std::unique_ptr<Concern> (*)(const Controls&);
 // In the order in which they are asked. Limits come first: what is to stop need not be moved.
 inline constexpr ConcernMaker k_concerns[] = {make_limits, make_budgets,    make_twins,        make_deadlines,
                                               make_prices, make_preemption, make_standby_concern, make_gpus,
                                               make_progress, make_elastic,    make_turns,           make_trust,
-                                              make_paused, make_exactness};
+                                              make_paused, make_exactness,  make_bags};
 
 }  // namespace gridctl::control

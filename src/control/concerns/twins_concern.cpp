@@ -59,7 +59,7 @@ class TwinsConcern : public Concern {
   // No two on one machine, under whatever names; and nowhere once there is a result, which the next tick takes.
   void shape(const TrackedJob& asking, Question& question) const override {
     const job::Spec& spec = asking.spec();
-    if (spec.twins <= 1 && spec.twin_of.value.empty()) return;
+    if (spec.tasks || (spec.twins <= 1 && spec.twin_of.value.empty())) return;
     const JobId& group = spec.twin_of.value.empty() ? asking.id() : spec.twin_of;
     if (const std::string over = why_over(asking, group); !over.empty())
       for (sched::HostFacts& facts : question.hosts) facts.apart = over;

@@ -14,6 +14,7 @@ namespace gridctl::control {
 
 namespace {
 constexpr int k_give_up_results = 1000;        // failures: more than are ever tried
+constexpr Duration k_unfetched_retry = std::chrono::milliseconds{200};
 constexpr std::size_t k_last_lines = 20;  // of a failed job's output, into its history
 constexpr std::size_t k_judged_lines = 200;  // of which the last words are looked for
 }
@@ -271,6 +272,7 @@ void Attempts::carry_out(TrackedJob& job, const job::CleanUp& effect) {
   if (host == nullptr) return book_.apply(job.id(), job::HostForgotten{end.host});
   const std::string name = job::effect_name(job::Effect{effect});
   if (!host->is_up()) return try_later(job.id(), name, k_settle_retry);
+  if (job.unfetched.contains(end.epoch.value)) return try_later(job.id(), name, k_unfetched_retry);
   const Which which{end.epoch.value, end.rank};
   // A part that is here already is told of all the same; a job that asks for no checkpoint gets none.
   const bool asks_for_none = job.spec().checkpoint.interval == job::CheckpointPolicy::Interval::off;

@@ -114,6 +114,22 @@ std::string address_of(const AttemptFacts& facts, std::size_t position) {
   return member.address.empty() ? facts.hosts.at(position).host : member.address;
 }
 
+// How its tasks are run, of a worker of a bag.
+std::optional<wire::BagSpec> bag_part(const job::Spec& spec) {
+  if (!spec.tasks) return std::nullopt;
+  wire::BagSpec bag;
+  bag.count = static_cast<std::uint64_t>(spec.workload.tasks);
+  bag.timeout = spec.tasks->timeout;
+  if (spec.tasks->items == job::ItemForm::variables) bag.items = wire::BagItems::variables;
+  if (spec.tasks->items == job::ItemForm::columns) bag.items = wire::BagItems::columns;
+  bag.render = spec.tasks->render;
+  bag.stdin_from = spec.tasks->stdin_from;
+  bag.folder = spec.tasks->folder;
+  bag.array_first = spec.tasks->array_first;
+  bag.array_step = spec.tasks->array_step;
+  return bag;
+}
+
 std::optional<wire::Gang> gang_part(const AttemptFacts& facts, const std::string& run) {
   GangFacts gang{facts.job.id, facts.attempt.epoch, static_cast<int>(facts.attempt.number.value) - 1, 0, {}, {}};
   for (std::size_t i = 0; i < facts.attempt.members.size(); ++i)
@@ -151,7 +167,7 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   out.checkpoint_path = spec.checkpoint.path;
   out.checkpoint_late = facts.job.machine.late_directory;
   out.whole_when = spec.checkpoint.whole_when;
-  out.checkpoints = spec.checkpoint.interval != job::CheckpointPolicy::Interval::off;
+  out.checkpoints = spec.checkpoint.interval != job::CheckpointPolicy::Interval::off && !spec.tasks;
   out.interval_signal = spec.checkpoint.signal;
   out.upload_limit = spec.checkpoint.upload_limit;
   out.root_writable = spec.root_writable.value_or(!facts.lent);
@@ -162,6 +178,8 @@ wire::AttemptSpec build_attempt_spec(const AttemptFacts& facts) {
   add_own(out.envs, facts);
   add_skypilot(out.envs, facts);
   out.gang = gang_part(facts, out.run);
+  out.bag = bag_part(spec);
+  if (out.bag) out.envs["SLURM_ARRAY_JOB_ID"] = (spec.twin_of.value.empty() ? facts.job.id : spec.twin_of).value;
   if (facts.attempt.is_gang()) {
     const sched::BackendChoice choice = gang_backend(spec, facts.attempt, facts.hosts);
     out.envs["GRIDCTL_BACKEND"] = std::string(sched::torch_name(choice.backend));

@@ -5,6 +5,7 @@
 
 #include <span>
 
+#include "control/follow/bag_files.hpp"
 #include "control/follow/log_file.hpp"
 #include "control/follow/secrets.hpp"
 #include "os/entries.hpp"
@@ -91,6 +92,23 @@ Result<std::string> JobFiles::log_ends(const JobId& job, AttemptNumber attempt, 
   first.resize(first.rfind('\n') + 1);  // no line is made of two halves
   return first + last.substr(last.find('\n') + 1);
 }
+
+Result<std::string> JobFiles::bag_journal(const JobId& job) { return read_bag_journal(paths_.bag_of(job)); }
+Result<void> JobFiles::bag_append(const JobId& job, std::string_view records) {
+  return append_bag_journal(paths_.bag_of(job), records);
+}
+Result<void> JobFiles::bag_replace(const JobId& job, std::string_view journal) {
+  return replace_bag_journal(paths_.bag_of(job), journal);
+}
+Result<std::uint64_t> JobFiles::bag_output_end(const JobId& job, std::uint32_t worker, Epoch epoch) {
+  return bag_output_size(bag_output_path(paths_.bag_of(job), worker, epoch));
+}
+Result<void> JobFiles::bag_output(const JobId& job, std::uint32_t worker, Epoch epoch, std::uint64_t offset,
+                                  std::string_view bytes) {
+  TRY_ASSIGN(const std::shared_ptr<const Masks> masks, masks_of(job));
+  return append_bag_output(bag_output_path(paths_.bag_of(job), worker, epoch), offset, bytes, *masks);
+}
+Result<std::string> JobFiles::bag_items(const JobId& job) { return read_bag_items(paths_.bag_of(job)); }
 
 Result<std::map<std::string, std::string>> JobFiles::secrets(const JobId& job, const std::vector<std::string>& names) {
   (void)masks_of(job);  // before a host can say a word of them

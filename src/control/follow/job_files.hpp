@@ -23,6 +23,13 @@ class JobFiles : public JobFolders {
                                              std::size_t lines) override;
   [[nodiscard]] Result<std::string> log_ends(const JobId& job, AttemptNumber attempt, int rank,
                                              std::size_t each) override;
+  [[nodiscard]] Result<std::string> bag_journal(const JobId& job) override;
+  [[nodiscard]] Result<void> bag_append(const JobId& job, std::string_view records) override;
+  [[nodiscard]] Result<void> bag_replace(const JobId& job, std::string_view journal) override;
+  [[nodiscard]] Result<std::uint64_t> bag_output_end(const JobId& job, std::uint32_t worker, Epoch epoch) override;
+  [[nodiscard]] Result<void> bag_output(const JobId& job, std::uint32_t worker, Epoch epoch, std::uint64_t offset,
+                                        std::string_view bytes) override;
+  [[nodiscard]] Result<std::string> bag_items(const JobId& job) override;
   [[nodiscard]] std::string masked(const JobId& job, std::string text) override;
   // Without the secrets of any job, for texts that belong to none: the daemon's log.
   [[nodiscard]] std::string masked_of_all(std::string text);

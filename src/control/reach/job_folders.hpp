@@ -26,6 +26,27 @@ class JobFolders {
   [[nodiscard]] virtual Result<std::string> log_ends(const JobId&, AttemptNumber, int /*rank*/, std::size_t /*each*/) {
     return make_error(Code::unsupported, "outputs are not read here");
   }
+  // A bag has its journal as it is, records added at its end (durable when this returns), and the items of its tasks.
+  [[nodiscard]] virtual Result<std::string> bag_journal(const JobId&) {
+    return make_error(Code::unsupported, "bags are not kept here");
+  }
+  [[nodiscard]] virtual Result<void> bag_append(const JobId&, std::string_view /*records*/) {
+    return make_error(Code::unsupported, "bags are not kept here");
+  }
+  [[nodiscard]] virtual Result<void> bag_replace(const JobId&, std::string_view /*journal*/) {
+    return make_error(Code::unsupported, "bags are not kept here");
+  }
+  [[nodiscard]] virtual Result<std::string> bag_items(const JobId&) {
+    return make_error(Code::unsupported, "bags are not kept here");
+  }
+  // The output of all tasks on one worker is one stream: how much is kept, and more of it, durable when this returns.
+  [[nodiscard]] virtual Result<std::uint64_t> bag_output_end(const JobId&, std::uint32_t /*worker*/, Epoch) {
+    return make_error(Code::unsupported, "bags are not kept here");
+  }
+  [[nodiscard]] virtual Result<void> bag_output(const JobId&, std::uint32_t /*worker*/, Epoch, std::uint64_t /*offset*/,
+                                                std::string_view /*bytes*/) {
+    return make_error(Code::unsupported, "bags are not kept here");
+  }
   // Without the job's secrets, as far as they are known here.
   [[nodiscard]] virtual std::string masked(const JobId&, std::string text) { return text; }
   // not_found names the secret that is missing.

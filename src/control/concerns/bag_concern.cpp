@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bags: jobs with `tasks`. The job itself is the first worker; further ones are jobs of their own that are made while
+// tasks wait and a host has room, and end with it, as twins do. A worker's attempt holds ranges of tasks; what a host
+// still holds when it is lost is given to others at once.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "control/concerns/table.hpp"
+#include "control/follow/bag_link.hpp"
+#include "control/follow/bag_run.hpp"
+
+namespace gridctl::control {
+
+namespace {
+
+constexpr Duration k_news_wait = std::chrono::milliseconds{300};    // that a host may hold an answer back
+constexpr Duration k_gather_least = std::chrono::milliseconds{20};  // of results, from the first on:
+constexpr Duration k_gather_most = std::chrono::milliseconds{250};
+constexpr int k_gather_share = 8;                                   // of the time that what a worker holds lasts
+constexpr Duration k_link_kept = std::chrono::seconds{30};          // without a worker there
+constexpr Duration k_last_results = std::chrono::seconds{20};       // that a host which answers is asked after an end
+constexpr Duration k_output_patience = std::chrono::seconds{10};    // for what tasks printed, when all are done
+constexpr std::uint32_t k_output_piece = 256 * 1024;
+constexpr double k_worth_s = 2;                                     // of work that waits: else no worker more
+constexpr std::size_t k_worker_name_max = 63;
+constexpr int k_workers_failed_max = 3;
+constexpr Duration k_ask_pause = std::chrono::seconds{5};           // for room that nobody told of
+
+std::uint32_t number_of(const TrackedJob& job) {
+  const JobId& leader = job.spec().twin_of;
+  if (leader.value.empty()) return 1;
+  return registry::twin_number(job.id());
+}
+
+// It spends the leader's budget, and ends with it.
+job::Spec worker_spec(const TrackedJob& leader, std::uint32_t number) {
+  job::Spec spec = leader.spec();
+  const std::string ending = "-w" + std::to_string(number);
+  spec.name = spec.name.substr(0, k_worker_name_max - ending.size()) + ending;
+  spec.twin_of = leader.id();
+  spec.budget_total.reset();
+  spec.max_duration.reset();
+  spec.deadline.reset();
+  return spec;
+}
+
+class BagConcern : public Concern {
+ public:
+  explicit BagConcern(const Controls& controls) : controls_(controls) {}
+
+  [[nodiscard]] Duration period() const override { return std::chrono::milliseconds{200}; }
+
+  // Whatever its hosts still have to clean up may hold results.
+  void found(const TrackedJob& job) override {
+    if (!job.spec().tasks) return;
+    TrackedJob& mine = *controls_.book.find(job.id());
+    for (const job::PendingCleanup& end : job.state().pending_cleanups) mine.unfetched.insert(end.epoch.value);
+    Live& live = bags_[leader_of(job)];
+    live.members.insert(job.id().value);
+    if (number_of(job) == 1 && live.run == nullptr) open(job, live);
+  }
+  void changed(const TrackedJob& job, const job::State& before) override {
+    if (!job.spec().tasks) return;
+    bags_[leader_of(job)].members.insert(job.id().value);
+    TrackedJob& mine = *controls_.book.find(job.id());
+    if (const job::Attempt* attempt = job.state().attempt(); attempt != nullptr && job.in<job::Running>() != nullptr)
+      mine.unfetched.insert(attempt->epoch.value);
+    // It was resumed: what its journal says has changed.
+    if (std::holds_alternative<job::Done>(before.phase) && job.in<job::Done>() == nullptr && number_of(job) == 1)
+      open(job, bags_[job.id().value]);
+  }
+  void forgotten(const JobId& id) override {
+    for (auto& [leader, live] : bags_) live.members.erase(id.value);
+    std::erase_if(bags_, [](const auto& one) { return one.second.members.empty(); });
+  }
+
+  // A worker needs no host when nothing is left to give it.
+  [[nodiscard]] std::optional<Held> holds(const TrackedJob& asking) const override {
+    if (!asking.spec().tasks) return std::nullopt;
+    const auto found = bags_.find(leader_of(asking));
+    if (found == bags_.end() || found->second.run == nullptr)
+      return Held{found == bags_.end() || found->second.trouble.empty() ? "the bag is being opened" : found->second.trouble};
+    const bag::Bag& bag = found->second.run->bag();
+    if (bag.progress().over()) return Held{"all tasks are done"};
+    if (number_of(asking) == 1) return std::nullopt;
+    const TrackedJob* leader = std::as_const(controls_.book).find({found->first});
+    if (leader == nullptr || !leader->goes_on()) return Held{"the bag has ended"};
+    return bag.waiting() == 0 ? std::optional(Held{"no task is left for another worker"}) : std::nullopt;
+  }
+
+  void tick(BootTime now) override {
+    std::vector<std::string> ids;  // bags may come and go meanwhile
+    for (const auto& [id, live] : bags_) ids.push_back(id);
+    for (const std::string& id : ids) {
+      if (!bags_.contains(id)) continue;
+      Live& live = bags_.at(id);
+      TrackedJob* leader = controls_.book.find({id});
+      if (leader != nullptr && (live.run != nullptr || open(*leader, live))) look_after(*leader, live, now);
+      else release(live, leader);
+    }
+    for (auto& [name, line] : lines_) line.link->tick(now);
+    std::erase_if(lines_, [&](const auto& one) { return now - one.second.used > k_link_kept; });
+    pump_all();
+  }
+
+ private:
+  struct Live {
+    std::set<std::string> members;  // ids of the leader and of all workers that are followed
+    std::shared_ptr<BagRun> run;
+    std::uint32_t next = 2;         // number of the next worker
+    int failed_workers = 0;
+    std::uint64_t no_room_at = 0;   // Fleet::capacity() when no host had room for one more
+    BootTime ask_again{};
+    std::string trouble;            // why it cannot be opened, for people
+    std::optional<BootTime> try_again{};
+    std::optional<BootTime> over{};  // since when its results are all here
+  };
+  struct Line {
+    std::shared_ptr<BagLink> link;
+    BootTime used{};
+    BootTime not_before{};     // it answered at once though it had no news
+    bool output_next = false;  // results and output are asked for in turns
+  };
+
+  static std::string leader_of(const TrackedJob& job) {
+    return job.spec().twin_of.value.empty() ? job.id().value : job.spec().twin_of.value;
+  }
+  [[nodiscard]] static JobId id_of(const TrackedJob& leader, std::uint32_t number) {
+    return number == 1 ? leader.id() : registry::twin_id(leader.id(), static_cast<int>(number));
+  }
+
+  bool open(const TrackedJob& leader, Live& live) {
+    if (!leader.goes_on()) return false;
+    const BootTime now = controls_.world.clock.boot();
+    if (live.try_again && now < *live.try_again) return false;
+    Result<std::shared_ptr<BagRun>> run = BagRun::open(controls_.world, leader);
+    if (!run) {
+      live.try_again = now + std::chrono::seconds{30};
+      if (std::exchange(live.trouble, run.error().one_line()) != live.trouble)
+        controls_.book.note(leader.id(), {"bag_unreadable", live.trouble, {}, {}});
+      return false;
+    }
+    live.run = *std::move(run);
+    live.over.reset();
+    live.trouble.clear();
+    if (!live.run->repaired().empty())
+      controls_.book.note(leader.id(), {"journal_repaired", live.run->repaired(), {}, {}});
+    return true;
+  }
+
+  // Nothing of it is wanted any more: its hosts may be cleaned up.
+  void release(Live& live, const TrackedJob* leader) {
+    if (leader != nullptr && leader->goes_on()) return;  // it is only not open yet
+    for (const std::string& id : live.members)
+      if (TrackedJob* job = controls_.book.find({id})) job->unfetched.clear();
+  }
+
+  void look_after(TrackedJob& leader, Live& live, BootTime now) {
+    for (const std::string& id : live.members)
+      if (TrackedJob* job = controls_.book.find({id})) take_seats(*job, live, now);
+    close_seats(leader, live, now);
+    if (!leader.goes_on()) return void(live.run->seats().empty() ? live.run.reset() : void());
+    live.run->save(controls_.attempts, [this] { pump_all(); });
+    if (live.run->bag().progress().over() || is_too_bad(leader, live)) return end(leader, live);
+    grow(leader, live);
+  }
+
+  // Attempts that run get a seat; those that have ended are asked for what they still have.
+  void take_seats(TrackedJob& job, Live& live, BootTime now) {
+    const job::Attempt* attempt = job.state().attempt();
+    const std::uint32_t number = number_of(job);
+    auto& seats = live.run->seats();
+    const bool running = job.in<job::Running>() != nullptr;
+    if (running && !job.unsure && !seats.contains({number, attempt->epoch.value}) &&
+        !is_closed(live, {number, attempt->epoch.value})) {
+      live.run->join({number, attempt->epoch.value}, job.id(), *attempt);
+      live.run->give({number, attempt->epoch.value});
+    }
+    if (job.in<job::Launching>() != nullptr) (void)line_to(attempt->lead().host);  // ready when it runs
+    for (const job::PendingCleanup& end : job.state().pending_cleanups)
+      if (const bag::Worker worker{number, end.epoch.value}; !seats.contains(worker)) {
+        // The daemon before us may have left it open.
+        const bag::Holder* holder = live.run->bag().find(worker);
+        if (holder == nullptr || !holder->open) {
+          job.unfetched.erase(worker.epoch);
+          continue;
+        }
+        job::Attempt former;
+        former.epoch = end.epoch;
+        former.members.resize(1);
+        former.members.front().host = end.host;
+        live.run->join(worker, job.id(), former);
+      }
+    for (auto& [worker, seat] : seats) {
+      if (worker.number != number || (attempt != nullptr && attempt->epoch.value == worker.epoch && job.in<job::Collecting>() == nullptr))
+        continue;
+      if (!seat.ended) seat.ended = now;
+      if (const auto* collecting = job.in<job::Collecting>(); collecting != nullptr && collecting->attempt.epoch.value == worker.epoch)
+        seat.died = collecting->end.kind == job::EndKind::exited || collecting->end.kind == job::EndKind::signalled ||
+                    collecting->end.kind == job::EndKind::oom;
+    }
+  }
+
+  static bool is_closed(const Live& live, const bag::Worker& worker) {
+    const bag::Holder* holder = live.run->bag().find(worker);
+    return holder != nullptr && !holder->open;
+  }
+
+  void close_seats(const TrackedJob& leader, Live& live, BootTime now) {
+    std::vector<bag::Worker> done;
+    for (auto& [worker, seat] : live.run->seats()) {
+      if (!seat.ended) continue;
+      const TrackedJob* job = std::as_const(controls_.book).find(seat.job);
+      const job::PendingCleanup* cleanup = nullptr;
+      if (job != nullptr)
+        for (const job::PendingCleanup& end : job->state().pending_cleanups)
+          if (end.epoch.value == worker.epoch) cleanup = &end;
+      const bool collecting = job != nullptr && job->in<job::Collecting>() != nullptr;
+      const bool is_lost = cleanup != nullptr && cleanup->stale;
+      if (is_lost) close(leader, live, worker, seat, true);
+      const FleetHost* host = controls_.fleet.find(seat.host);
+      if (is_lost && (host == nullptr || !host->is_up())) {  // asked when it is back
+        seat.ended = now;
+        continue;
+      }
+      if (now - *seat.ended > k_last_results || (cleanup == nullptr && !collecting)) done.push_back(worker);
+    }
+    for (const bag::Worker& worker : done) give_up(leader, live, worker);
+  }
+
+  // Its tasks are given to others from now on.
+  void close(const TrackedJob& leader, Live& live, const bag::Worker& worker, const BagRun::Seat& seat, bool is_lost) {
+    const bag::Holder* holder = live.run->bag().find(worker);
+    if (holder == nullptr || !holder->open) return;
+    const std::uint64_t held = holder->held.count();
+    if (held > 0)
+      controls_.book.note(leader.id(), {"tasks_given_back",
+                                        std::to_string(held) + " tasks that " + seat.host.value + " held go elsewhere" +
+                                            (is_lost ? ": the host is lost" : ""),
+                                        {worker.epoch}, seat.host});
+    live.run->add(bag::Closed{worker, seat.died ? seat.running : std::vector<std::uint64_t>{}});
+  }
+
+  void give_up(const TrackedJob& leader, Live& live, const bag::Worker& worker) {
+    const auto seat = live.run->seats().find(worker);
+    close(leader, live, worker, seat->second, false);
+    if (TrackedJob* job = controls_.book.find(seat->second.job)) job->unfetched.erase(worker.epoch);
+    live.run->seats().erase(seat);
+  }
+
+  static bool is_too_bad(const TrackedJob& leader, const Live& live) {
+    const std::optional<int> most = leader.spec().tasks->max_fails;
+    return most && live.run->bag().progress().failed > static_cast<std::uint64_t>(*most);
+  }
+
+  void end(TrackedJob& leader, Live& live) {
+    if (!live.run->is_saved() || leader.unsure) return;
+    const BootTime since = live.over ? *live.over : *(live.over = controls_.world.clock.boot());
+    if (controls_.world.clock.boot() - since < k_output_patience)
+      for (const auto& [worker, seat] : live.run->seats())
+        if (!seat.ended && seat.output_at < seat.output_end) return;
+    const bag::Progress now = live.run->bag().progress();
+    std::string text = bag::end_in_words(live.run->bag());
+    if (!now.over()) text += "; that is more than max_fails, and " + std::to_string(now.tasks - now.done - now.failed) + " were not run";
+    if (now.twice > 0) text += "; " + std::to_string(now.twice) + " were run twice, and count once";
+    controls_.book.apply(leader.id(), job::TwinSucceeded{std::move(text), now.failed == 0 ? job::Overtaken::tasks_done
+                                                                                           : job::Overtaken::tasks_failed});
+  }
+
+  // One more worker, when all that there are have a place and tasks wait that are worth it.
+  void grow(const TrackedJob& leader, Live& live) {
+    const bag::Bag& bag = live.run->bag();
+    const job::Tasks& tasks = *leader.spec().tasks;
+    if (leader.in<job::Running>() == nullptr || leader.unsure || live.failed_workers >= k_workers_failed_max) return;
+    int workers = 1;
+    double slowest = 0;
+    for (const std::string& id : live.members) {
+      const TrackedJob* job = std::as_const(controls_.book).find({id});
+      if (job == nullptr || job == &leader || job->in<job::Done>() != nullptr) continue;
+      if (job->in<job::Waiting>() != nullptr) return;
+      ++workers;
+    }
+    for (const auto& [worker, seat] : live.run->seats()) slowest = std::max(slowest, seat.pace.task_s);
+    const int most = tasks.max_parallel > 0 ? tasks.max_parallel : job::k_bag_workers_max;
+    const bool pays = slowest == 0 || static_cast<double>(bag.waiting()) * slowest > k_worth_s;
+    if (workers >= most || bag.waiting() == 0 || !pays) return;
+    const BootTime now = controls_.world.clock.boot();
+    if (live.no_room_at == controls_.fleet.capacity() && now < live.ask_again) return;
+    if (!controls_.placement.decide(leader, controls_.placement.question(leader)).placement) {
+      live.no_room_at = controls_.fleet.capacity();
+      live.ask_again = now + k_ask_pause;
+      return;
+    }
+    if (const Result<void> made = make(leader, live); !made) report(made.error(), "while making a worker");
+  }
+
+  Result<void> make(const TrackedJob& leader, Live& live) {
+    while (true) {
+      const Result<registry::Job> row = controls_.world.records.job(id_of(leader, live.next));
+      if (!row && row.error().code == Code::not_found) break;
+      if (!row) return row.error();
+      if (row->state == job::JobState::failed) ++live.failed_workers;
+      ++live.next;
+    }
+    TRY_ASSIGN(const std::vector<registry::Input> inputs, controls_.world.records.inputs(leader.id()));
+    const JobId id = id_of(leader, live.next);
+    if (!leader.spec().secrets.empty()) {
+      TRY_ASSIGN(const auto secrets, controls_.world.folders.secrets(leader.id(), leader.spec().secrets));
+      TRY(controls_.world.folders.keep_secrets(id, secrets));
+    }
+    TRY(controls_.world.records.submit(id, worker_spec(leader, live.next), controls_.world.clock.wall(), inputs));
+    ++live.next;
+    controls_.book.refresh_soon();
+    return {};
+  }
+
+  void pump_all() {
+    std::map<std::string, std::vector<std::pair<Live*, bag::Worker>>> by_host;
+    for (auto& [id, live] : bags_)
+      if (live.run != nullptr)
+        for (const auto& [worker, seat] : live.run->seats()) by_host[seat.host.value].emplace_back(&live, worker);
+    for (const auto& [host, seats] : by_host) pump(host, seats);
+  }
+
+  // nullptr: the host is not registered any more.
+  Line* line_to(const HostName& host) {
+    const FleetHost* there = controls_.fleet.find(host);
+    if (there == nullptr) return nullptr;
+    Line& line = lines_[host.value];
+    line.used = controls_.world.clock.boot();
+    if (line.link == nullptr) {
+      line.link = std::make_shared<BagLink>(controls_.world, there->provider);
+      line.link->tick(line.used);
+    }
+    return &line;
+  }
+
+  void pump(const std::string& host, const std::vector<std::pair<Live*, bag::Worker>>& seats) {
+    Line* mine = line_to({host});
+    if (mine == nullptr) return;
+    Line& line = *mine;
+    if (!line.link->is_ready() || line.used < line.not_before) return;
+    line.output_next = !line.output_next;
+    if (line.output_next)
+      for (const auto& [live, worker] : seats)
+        if (fetch_output(*line.link, *live, worker)) return;
+    wire::BagRequest request;
+    request.wait = k_news_wait;
+    Duration gather = k_gather_most;
+    for (const auto& [live, worker] : seats) {
+      if (request.workers.size() == wire::k_bag_workers_max) break;
+      request.workers.push_back(live->run->ask(worker, live->run->seats().at(worker)));
+      gather = std::min(gather, live->run->busy_for(worker) / k_gather_share);
+    }
+    request.gather = std::max(gather, k_gather_least);
+    std::vector<std::pair<std::string, bag::Worker>> asked;
+    for (const auto& [live, worker] : seats)
+      for (const auto& [id, one] : bags_)
+        if (&one == live) asked.emplace_back(id, worker);
+    line.link->ask(request, [this, host, asked, since = line.used](const Result<wire::BagReply>& reply) {
+      if (!reply) return report(reply.error(), "while asking for results of tasks");
+      const bool news = std::any_of(reply->workers.begin(), reply->workers.end(),
+                                    [](const wire::BagTold& told) { return !told.results.empty(); });
+      const BootTime now = controls_.world.clock.boot();
+      if (!news && now - since < k_news_wait / 2) lines_[host].not_before = now + k_news_wait / 2;
+      take(asked, *reply);
+    });
+  }
+
+  // Fetches what its tasks have printed; false when there is nothing.
+  bool fetch_output(BagLink& link, Live& live, const bag::Worker& worker) {
+    BagRun::Seat& seat = live.run->seats().at(worker);
+    const auto found = std::find_if(bags_.begin(), bags_.end(), [&](const auto& one) { return &one.second == &live; });
+    if (seat.output_busy || seat.output_at >= seat.output_end) return false;
+    seat.output_busy = true;
+    link.ask_output({seat.job, {worker.epoch}, seat.output_at, k_output_piece},
+                    [this, id = JobId{found->first}, worker](const Result<BagLink::Output>& output) {
+                      if (output) return keep_output(id, worker, *output);
+                      if (BagRun::Seat* mine = seat_of(id, worker)) mine->output_busy = false;
+                      report(output.error(), "while fetching what tasks printed");
+                    });
+    return true;
+  }
+
+  void keep_output(const JobId& id, const bag::Worker& worker, const BagLink::Output& output) {
+    const std::string name = "bag-output-" + std::to_string(worker.number) + "-" + std::to_string(worker.epoch);
+    controls_.attempts.in_background(
+        id, name, {os::Lane::Kind::urgent, {}},
+        [folders = &controls_.world.folders, id, worker, output] {
+          return folders->bag_output(id, worker.number, {worker.epoch}, output.offset, output.bytes);
+        },
+        [this, id, worker, end = output.offset + output.bytes.size()](TrackedJob&, const Result<void>& kept) {
+          BagRun::Seat* seat = seat_of(id, worker);
+          if (!kept) report(kept.error(), "while keeping what tasks printed");
+          if (seat == nullptr) return;
+          seat->output_busy = false;
+          if (kept) seat->output_at = std::max(seat->output_at, end);
+        });
+    controls_.world.run.post([this] { pump_all(); });
+  }
+
+  [[nodiscard]] BagRun::Seat* seat_of(const JobId& id, const bag::Worker& worker) {
+    const auto live = bags_.find(id.value);
+    if (live == bags_.end() || live->second.run == nullptr) return nullptr;
+    const auto seat = live->second.run->seats().find(worker);
+    return seat == live->second.run->seats().end() ? nullptr : &seat->second;
+  }
+
+  void take(const std::vector<std::pair<std::string, bag::Worker>>& asked, const wire::BagReply& reply) {
+    for (std::size_t i = 0; i < std::min(asked.size(), reply.workers.size()); ++i) {
+      const auto& [id, worker] = asked[i];
+      const wire::BagTold& told = reply.workers[i];
+      const auto live = bags_.find(id);
+      TrackedJob* leader = controls_.book.find({id});
+      if (live == bags_.end() || live->second.run == nullptr || leader == nullptr) continue;
+      const auto seat = live->second.run->seats().find(worker);
+      if (seat == live->second.run->seats().end() || told.job != seat->second.job || told.epoch.value != worker.epoch) continue;
+      const bool all = live->second.run->take(worker, seat->second, told);
+      if (all && seat->second.ended && seat->second.output_at >= seat->second.output_end) give_up(*leader, live->second, worker);
+      else live->second.run->give(worker);
+      live->second.run->save(controls_.attempts, [this] { pump_all(); });
+    }
+    controls_.world.run.post([this] { pump_all(); });
+  }
+
+  const Controls controls_;
+  std::map<std::string, Live> bags_;  // by leader
+  std::map<std::string, Line> lines_;  // by host
+};
+
+}  // namespace
+
+std::unique_ptr<Concern> make_bags(const Controls& controls) { return std::make_unique<BagConcern>(controls); }
+
+}  // namespace gridctl::control

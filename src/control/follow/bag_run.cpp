@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/follow/bag_run.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.hpp"
+
+namespace gridctl::control {
+
+namespace {
+constexpr const char* k_journal_work = "bag-journal";
+constexpr std::size_t k_order_items_most = 512, k_order_bytes_most = 128 * 1024;
+constexpr std::size_t k_ask_bytes_most = 512 * 1024;  // of items in one request, which is less than a frame
+constexpr double k_task_least_s = 0.0005;             // what is measured as less is mostly the worker's own time
+constexpr double k_pace_weight = 0.3;                 // of the newest results
+constexpr Duration k_write_pause = std::chrono::seconds{2};
+}  // namespace
+
+Result<std::shared_ptr<BagRun>> BagRun::open(const World& world, const TrackedJob& leader) {
+  std::shared_ptr<BagRun> run(new BagRun(world, leader));
+  TRY_ASSIGN(const std::string journal, world.folders.bag_journal(leader.id()));
+  std::string good;
+  const bag::Scan scan = bag::scan(journal, [&](const bag::Record& record) { run->bag_.apply(record); });
+  if (run->bag_.progress().tasks == 0) run->add(bag::Begun{static_cast<std::uint64_t>(leader.spec().workload.tasks),
+                                                             static_cast<std::uint64_t>(leader.spec().tasks->retries)});
+  if (scan.damaged()) {
+    good = bag::k_magic;
+    (void)bag::scan(journal, [&](const bag::Record& record) { good += bag::encode(record); });
+    TRY(world.folders.bag_replace(leader.id(), good));
+    const bag::Progress now = run->bag_.progress();
+    run->repaired_ = std::to_string(scan.bad_bytes) + " bytes of the bag's journal are damaged and left out; " +
+                     std::to_string(now.done) + " of " + std::to_string(now.tasks) +
+                     " tasks are known to be done, the others are run again unless their hosts still have the results";
+  }
+  if (leader.spec().tasks->items != job::ItemForm::none) {
+    TRY_ASSIGN(run->items_, world.folders.bag_items(leader.id()));
+    for (std::size_t i = 0; i < run->items_.size(); ++i)
+      if (run->items_[i] == '\0') run->item_ends_.push_back(i);
+    if (run->item_ends_.size() < run->bag_.progress().tasks)
+      return make_error(Code::state_unreadable, "the bag has fewer items than tasks");
+  }
+  return run;
+}
+
+std::string_view BagRun::item(bag::Index index) const {
+  const std::uint64_t from = index == 0 ? 0 : item_ends_[index - 1] + 1;
+  return std::string_view(items_).substr(from, item_ends_[index] - from);
+}
+
+void BagRun::add(const bag::Record& record) {
+  bag_.apply(record);
+  unsaved_ += bag::encode(record);
+}
+
+void BagRun::join(const bag::Worker& worker, const JobId& job, const job::Attempt& attempt) {
+  Seat seat{job, attempt.lead().host};
+  if (const bag::Holder* known = bag_.find(worker); known == nullptr) {
+    add(bag::Joined{worker, attempt.number.value, attempt.lead().host.value});
+    seat.seen = 0;
+  } else {
+    seat.orders = known->next_order();
+    seat.results = known->results;
+  }
+  if (const auto end = world_.folders.bag_output_end(id_, worker.number, {worker.epoch})) seat.output_at = *end;
+  seats_.emplace(worker, std::move(seat));
+}
+
+// Records of it were lost here, or results there: what its host says is taken.
+void BagRun::resend(const bag::Worker& worker, Seat& seat, const wire::BagTold& told) {
+  add(bag::Rebased{worker, told.orders_seen, told.results_from});
+  seat.orders = told.orders_seen;
+}
+
+bool BagRun::take(const bag::Worker& worker, Seat& seat, const wire::BagTold& told) {
+  if (told.error) return seat.ended.has_value();
+  const bag::Holder* holder = bag_.find(worker);
+  const bool unknown_follows =
+      std::any_of(holder->orders.begin(), holder->orders.end(), [&](const wire::BagOrder& one) {
+        return one.count == 0 && holder->orders_from + static_cast<std::uint64_t>(&one - holder->orders.data()) >= told.orders_seen;
+      });
+  if (told.orders_seen > holder->next_order() || told.orders_seen < holder->orders_from || unknown_follows ||
+      told.results_from > holder->results)
+    resend(worker, seat, told);
+  seat.seen = told.orders_seen;
+  seat.running = told.running;
+  seat.output_end = std::max(seat.output_at, told.output_end);
+  seat.output_at = std::max(seat.output_at, std::min(told.output_begin, told.output_end));  // the host has dropped those before
+  if (!told.results.empty()) {
+    double sum_s = 0;
+    std::size_t count = 0;
+    for (const wire::TaskResult& one : told.results)
+      if (one.end == wire::TaskEnd::ended) sum_s += one.ms / 1000.0, ++count;
+    if (count > 0) {
+      const double mean = std::max(sum_s / static_cast<double>(count), k_task_least_s);
+      double& task_s = seat.pace.task_s;
+      task_s = task_s > 0 ? task_s + k_pace_weight * (mean - task_s) : mean;
+    }
+    add(bag::Told{worker, told.results_from, told.results});
+  }
+  return told.over && holder->results >= told.results_end;
+}
+
+// Orders with items are cut, so that each fits into a request.
+bag::Ordered BagRun::cut(bag::Ordered order) const {
+  if (item_ends_.empty() || order.kind != wire::OrderKind::grant) return order;
+  std::vector<bag::Range> pieces;
+  for (const bag::Range& range : order.ranges) {
+    bag::Range piece{range.first, 0};
+    std::size_t bytes = 0;
+    for (bag::Index index = range.first; index < range.end(); ++index) {
+      const std::size_t size = item(index).size();
+      if (piece.count > 0 && (piece.count == k_order_items_most || bytes + size > k_order_bytes_most)) {
+        pieces.push_back(piece);
+        piece = {index, 0};
+        bytes = 0;
+      }
+      ++piece.count;
+      bytes += size;
+    }
+    pieces.push_back(piece);
+  }
+  order.ranges = std::move(pieces);
+  return order;
+}
+
+void BagRun::give(const bag::Worker& worker) {
+  const auto seat = seats_.find(worker);
+  if (seat == seats_.end() || seat->second.ended || !seat->second.seen) return;
+  if (const auto order = bag_.share(worker, seat->second.pace)) return add(cut(*order));
+  std::map<bag::Worker, bag::Pace> paces;
+  for (const auto& [other, its] : seats_) paces[other] = its.pace;
+  const auto steal = bag_.steal(worker, paces);
+  if (!steal) return;
+  if (steal->revoke) add(*steal->revoke);
+  add(cut(steal->grant));
+}
+
+Duration BagRun::busy_for(const bag::Worker& worker) const {
+  const bag::Holder* holder = bag_.find(worker);
+  const auto seat = seats_.find(worker);
+  if (holder == nullptr || seat == seats_.end()) return Duration::zero();
+  const double lasts_s = static_cast<double>(holder->held.count()) * seat->second.pace.task_s;
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(lasts_s));
+}
+
+wire::BagAsk BagRun::ask(const bag::Worker& worker, const Seat& seat) const {
+  const bag::Holder& holder = *bag_.find(worker);
+  wire::BagAsk ask{seat.job, {worker.epoch}, seat.orders, {}, seat.results, wire::k_bag_results_max, seat.output_at};
+  if (!seat.seen || seat.ended) return ask;
+  ask.orders_from = *seat.seen;
+  std::size_t bytes = 0;
+  for (std::uint64_t number = *seat.seen; number < seat.orders; ++number) {
+    wire::BagOrder order = holder.orders.at(number - holder.orders_from);
+    if (order.kind == wire::OrderKind::grant && !item_ends_.empty())
+      for (bag::Index index = order.first; index < order.first + order.count; ++index) {
+        order.items.emplace_back(item(index));
+        bytes += order.items.back().size() + 3;
+      }
+    ask.orders.push_back(std::move(order));
+    if (ask.orders.size() == wire::k_bag_orders_max || bytes > k_ask_bytes_most) break;
+  }
+  return ask;
+}
+
+void BagRun::save(Attempts& attempts, const std::function<void()>& then) {
+  if (saving_ || unsaved_.empty()) return;
+  std::map<bag::Worker, std::pair<std::uint64_t, std::uint64_t>> marks;
+  for (const auto& [worker, seat] : seats_)
+    if (const bag::Holder* holder = bag_.find(worker))
+      marks[worker] = {holder->next_order(), holder->results};
+  saving_ = attempts.in_background(
+      id_, k_journal_work, {os::Lane::Kind::urgent, {}},
+      [folders = &world_.folders, id = id_, records = unsaved_] { return folders->bag_append(id, records); },
+      [weak = weak_from_this(), &attempts, marks, size = unsaved_.size(), then](TrackedJob& job, const Result<void>& written) {
+        const std::shared_ptr<BagRun> mine = weak.lock();
+        if (mine == nullptr) return;
+        mine->saving_ = false;
+        if (!written) {
+          report(written.error(), "while writing the journal of bag " + job.id().value);
+          return attempts.try_later(job.id(), k_journal_work, k_write_pause);
+        }
+        mine->unsaved_.erase(0, size);
+        for (const auto& [worker, mark] : marks)
+          if (const auto seat = mine->seats_.find(worker); seat != mine->seats_.end())
+            std::tie(seat->second.orders, seat->second.results) = mark;
+        then();
+      });
+}
+
+}  // namespace gridctl::control

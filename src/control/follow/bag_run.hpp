@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// One bag that is being worked off: its journal, and what its workers are told and tell. Nothing is said to a host that
+// is not durable here, and nothing of a host's is forgotten there before it is. Loop thread only.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bag/bag.hpp"
+#include "control/follow/attempts.hpp"
+#include "wire/bag.hpp"
+
+namespace gridctl::control {
+
+class BagRun : public std::enable_shared_from_this<BagRun> {
+ public:
+  struct Seat {  // of one attempt of a worker, from its start until nothing more comes from it
+    JobId job;
+    HostName host;
+    std::optional<std::uint64_t> seen{};         // orders that its host has; nullopt: it has not told yet
+    std::uint64_t orders = 0, results = 0;       // of the journal's, those that are durable
+    std::vector<std::uint64_t> running{};        // as told last
+    std::uint64_t output_at = 0, output_end = 0;  // of what its tasks printed: what is here, and what its host has
+    bool output_busy = false;                     // a piece is on its way
+    bag::Pace pace{};
+    std::optional<BootTime> ended{};             // since when its attempt is known to have ended
+    bool died = false;                           // by itself, and not by its host's fault or our order
+  };
+
+  // Reads the journal. What is damaged is left out of it, and `repaired` says so.
+  [[nodiscard]] static Result<std::shared_ptr<BagRun>> open(const World& world, const TrackedJob& leader);
+
+  [[nodiscard]] const bag::Bag& bag() const { return bag_; }
+  [[nodiscard]] const std::string& repaired() const { return repaired_; }
+  [[nodiscard]] std::map<bag::Worker, Seat>& seats() { return seats_; }
+  void add(const bag::Record& record);
+  void join(const bag::Worker& worker, const JobId& job, const job::Attempt& attempt);
+  // Whether the seat may be given up: all that its host has is here.
+  [[nodiscard]] bool take(const bag::Worker& worker, Seat& seat, const wire::BagTold& told);
+  void give(const bag::Worker& worker);  // what it needs now
+  [[nodiscard]] Duration busy_for(const bag::Worker& worker) const;  // with what it holds
+  [[nodiscard]] wire::BagAsk ask(const bag::Worker& worker, const Seat& seat) const;
+
+  [[nodiscard]] bool is_saved() const { return unsaved_.empty() && !saving_; }
+  // Writes what is new; `then` when it is durable. Nothing when there is nothing, or while it is being written.
+  void save(Attempts& attempts, const std::function<void()>& then);
+
+ private:
+  BagRun(const World& world, const TrackedJob& leader)
+      : world_(world), id_(leader.id()) {}
+  [[nodiscard]] bag::Ordered cut(bag::Ordered order) const;
+  [[nodiscard]] std::string_view item(bag::Index index) const;
+  void resend(const bag::Worker& worker, Seat& seat, const wire::BagTold& told);
+
+  const World world_;
+  const JobId id_;
+  bag::Bag bag_;
+  std::map<bag::Worker, Seat> seats_;
+  std::string repaired_;
+  std::string unsaved_;
+  bool saving_ = false;
+  std::string items_;
+  std::vector<std::uint64_t> item_ends_;
+};
+
+}  // namespace gridctl::control
