@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "base/text.hpp"
+#include "cmd/bag_output.hpp"
 #include "cmd/log_printer.hpp"
 #include "control/daemon/daemon.hpp"
 #include "os/loop.hpp"
@@ -68,6 +69,8 @@ class Watcher {
   Result<bool> tick(const registry::Job& job) {
     const bool final = job::is_final(job.state);
     TRY(print_events());
+    if (job.spec.tasks && job.spec.twin_of.value.empty() && (options_.logs || !options_.joblog.empty()))
+      return tick_bag(job, final);
     if (options_.logs) {
       TRY_ASSIGN(const bool any, printer_.print_new(
                                      reader_, [this] { block_.erase(); }, final));
@@ -79,6 +82,18 @@ class Watcher {
   }
 
  private:
+  Result<bool> tick_bag(const registry::Job& job, bool final) {
+    if (!bag_) {
+      bag_.emplace(*context_, job,
+                   BagPrinting{options_.keep_order, !options_.from_start, options_.joblog, id_,
+                               job.spec.tasks->items != job::ItemForm::none, !options_.logs});
+      TRY(bag_->begin());
+    }
+    TRY_ASSIGN(const bool all, bag_->print_new(final, [this] { block_.erase(); }));
+    if (live_) TRY(draw(job));
+    return (final && all) || context_->reader_gone();
+  }
+
   Result<void> print_events() {
     TRY_ASSIGN(const std::int64_t version, registry_->data_version());
     if (version == version_) return {};
@@ -107,7 +122,9 @@ class Watcher {
         if (checkpoint.seq == job.machine.head) view_.head = checkpoint;
       drawn_version_ = version_;
     }
-    block_.draw(ui::job_block(view_, context_->now(), context_->columns_err(), context_->err_style));
+    std::vector<std::string> lines = ui::job_block(view_, context_->now(), context_->columns_err(), context_->err_style);
+    if (bag_) lines.push_back(bag_->progress());
+    block_.draw(std::move(lines));
     return {};
   }
 
@@ -118,6 +135,7 @@ class Watcher {
   Block block_;
   LogPrinter printer_;
   LogReader reader_;
+  std::optional<BagPrinter> bag_;
   bool live_;
   ui::JobView view_;
   std::int64_t version_ = -1, drawn_version_ = -2;

@@ -27,6 +27,8 @@ struct WatchOptions {
   bool from_start = true;    // else a few lines of what was, then what is new
   bool quiet = false;        // nothing on stderr
   bool events_json = false;  // events as JSON lines on stdout
+  bool keep_order = false;   // of a bag: output in the order of its tasks
+  std::string joblog{};      // of a bag: file that gets a line for each task
 };
 // The live view with a terminal, one line per change without; returns the job when it is final.
 [[nodiscard]] Result<registry::Job> watch(Context& context, registry::Registry& registry, const JobId& id,

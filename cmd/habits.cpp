@@ -59,7 +59,6 @@ constexpr ForeignOption k_options[] = {
     {"--nodes", "num_nodes: N in the job file"},
     {"--num-nodes", "num_nodes: N in the job file"},
     {"--ntasks", "tasks: N in the job file"},
-    {"--array", "tasks: N in the job file"},
     {"--cpus-per-task", "--cpus N"},
     {"--mem", "--memory GIB"},
     {"--job-name", "--name NAME"},

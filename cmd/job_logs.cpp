@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cmd/bag_output.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/follow.hpp"
@@ -16,6 +17,7 @@ constexpr Positional k_positionals[] = {{"ID", Completion::job}};
 constexpr Option k_options[] = {{"follow", 'f', "", "continue until the job ends"},
                                 {"tail", 'n', "N", "start with the last N lines"},
                                 {"attempt", 0, "K", "only this attempt"},
+                                {"task", 0, "LIST", "of a bag, only these tasks: 17, or 17,20-30", "all"},
                                 {"rank", 0, "R", "only this rank's lines", "all"}};
 
 Result<std::optional<AttemptNumber>> wanted_attempt(registry::Registry& registry, const JobId& id,
@@ -45,6 +47,10 @@ Result<int> run(Context& context, const Parsed& parsed) {
   if (rank && *rank != 0 && !has_ranks(about.spec))
     return make_error(Code::not_found, "job " + id.value + " is one process: there is no rank " + std::to_string(*rank),
                       "gridctl job logs " + id.value);
+  if (parsed.has("task") && !about.spec.tasks)
+    return make_error(Code::usage, "job " + id.value + " is no bag of tasks", "gridctl job logs " + id.value);
+  if (about.spec.tasks && !parsed.has("attempt") && !parsed.has("follow") && !tail)
+    return print_task_output(context, about, parsed.has("task") ? std::optional(parsed.value("task")) : std::nullopt);
   TRY_ASSIGN(const std::optional<AttemptNumber> attempt, wanted_attempt(registry, id, parsed));
   LogReader reader(context.paths(), id, attempt);
   if (tail) TRY(reader.begin_at_tail(*tail));
@@ -68,7 +74,8 @@ const Command k_job_logs{
     .examples = job_logs::k_examples,
     .description =
         "Prints the job's output. Pipes and files receive the bytes unchanged; on a terminal, control characters are "
-        "made visible. A line on standard error marks the start of each attempt.",
+        "made visible. A line on standard error marks the start of each attempt. Of a bag, the output of its tasks "
+        "comes in the order of the tasks; with --attempt, what the first worker printed besides, for example in setup.",
     .positionals = job_logs::k_positionals,
     .options = job_logs::k_options,
     .exit_codes = k_exits_job,

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "cmd/bag_view.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/followed.hpp"
@@ -38,7 +41,8 @@ Result<Past> past_of(registry::Registry& registry, const registry::JobRow& job, 
   return past;
 }
 
-Result<ui::Table> table_of(registry::Registry& registry, std::vector<registry::JobRow> jobs, WallTime now) {
+Result<ui::Table> table_of(const control::Paths& paths, registry::Registry& registry, std::vector<registry::JobRow> jobs,
+                           WallTime now) {
   ui::Table table({{.title = "ID", .width_min = 13},
                    {.title = "NAME"},
                    {.title = "STATE", .width_min = 10},
@@ -78,6 +82,9 @@ Result<ui::Table> table_of(registry::Registry& registry, std::vector<registry::J
     cells[7] = job.recoveries == 0 ? "-" : std::to_string(job.recoveries);
     cells[8] = ui::money(pasts[i].cost);
     cells[9] = std::move(job.reason);
+    if (const std::optional<bag::Progress> bag = bag_progress(paths, job.id))
+      cells[9] = std::to_string((bag->done + bag->failed) * 100 / std::max<std::uint64_t>(bag->tasks, 1)) + " %" +
+                 (bag->failed > 0 ? ", " + std::to_string(bag->failed) + " failed" : "");
     table.add(std::move(cells), {ui::Paint::none, ui::Paint::bold, ui::paint_of(job.state)});
   }
   return table;
@@ -95,13 +102,14 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(registry::Registry registry, context.open_for_reading());
   TRY(warn_unfollowed(context, registry));
   TRY_ASSIGN(std::vector<registry::JobRow> jobs, registry.jobs(filter));
+  std::erase_if(jobs, registry::is_bag_worker);
   if (context.json) return context.print_line(ui::jobs_json(jobs));
   if (jobs.empty())
     return context.note(!filter.states.empty() ? "no job is in this state"
                         : filter.active_only   ? "no job is active"
                                                : "no jobs yet; start one: gridctl job submit FILE.yaml");
   const bool older = filter.limit == k_shown && jobs.size() == k_shown;
-  TRY_ASSIGN(const ui::Table table, table_of(registry, std::move(jobs), context.now()));
+  TRY_ASSIGN(const ui::Table table, table_of(context.paths(), registry, std::move(jobs), context.now()));
   context.print(table.render(context.columns_out(), context.out_style));
   if (older) context.note("older jobs are not shown; see them with --all");
   return 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.hpp"
+#include "cmd/bag_view.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/pausing.hpp"
@@ -138,7 +139,12 @@ Result<int> run(Context& context, const Parsed& parsed) {
   }
   TRY_ASSIGN(const std::optional<CheckpointSeq> from, wanted_checkpoint(registry, id, parsed));
   TRY_ASSIGN(const job::Spec spec, check_fit(registry, job, parsed, context.now()));
-  TRY_ASSIGN(const std::vector<registry::JobRow> twins, registry.twins(id));
+  std::vector<registry::JobRow> twins;  // the workers of a bag are made anew, as far as they are needed
+  if (job.spec.tasks) {
+    TRY(resume_bag(context.paths(), job));
+  } else {
+    TRY_ASSIGN(twins, registry.twins(id));
+  }
   const auto commit = [&]() -> Result<void> {
     // Here, for a daemon may be removing those of a job that has ended.
     TRY_ASSIGN(const auto secrets, secrets_of(context.paths(), job, "gridctl job resume " + id.value));

@@ -4,6 +4,7 @@
 
 #include "base/bytes.hpp"
 #include "base/text.hpp"
+#include "cmd/bag_view.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/deadline_view.hpp"
@@ -72,8 +73,9 @@ ui::Facts facts_of(const registry::Job& job, const std::vector<registry::JobRow>
     facts.add("hosts", std::to_string(attempt->members.size()) + " of " + job::nodes_text(job.spec));
   else if (job::is_elastic(job.spec)) facts.add("hosts", job::nodes_text(job.spec));
   facts.add("resources", job.resources);
-  for (const registry::JobRow& twin : twins) facts.add("twin", twin_text(twin));
-  facts.add("twin of", job.spec.twin_of.value);
+  for (const registry::JobRow& twin : twins)
+    if (!job.spec.tasks || !job::is_final(twin.state)) facts.add(job.spec.tasks ? "worker" : "twin", twin_text(twin));
+  facts.add(job.spec.tasks ? "worker of" : "twin of", job.spec.twin_of.value);
   facts.add("owner", job.spec.owner);
   if (job.spec.priority != 0) facts.add("priority", std::to_string(job.spec.priority));
   facts.add("image", job.spec.image);
@@ -144,9 +146,15 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::vector<registry::JobRow> twins, registry.twins(id));
   TRY_ASSIGN(const Metrics told, told_by(registry, job));
   TRY_ASSIGN(const std::optional<ui::ExactnessTold> exactness, exactness_of(context.paths(), registry, id));
-  if (context.json)
-    return context.print_line(
-        ui::job_json(job, attempts, twins, deadline ? std::optional{deadline->told} : std::nullopt, told, exactness));
+  std::optional<bag::Bag> bag;
+  if (job.spec.tasks && job.spec.twin_of.value.empty()) {
+    TRY_ASSIGN(bag, read_bag(context.paths(), job));
+  }
+  if (context.json) {
+    std::string text = ui::job_json(job, attempts, twins, deadline ? std::optional{deadline->told} : std::nullopt, told, exactness);
+    if (bag) text.insert(text.size() - 1, ",\"bag\":" + bag_json(*bag));
+    return context.print_line(text);
+  }
   double price = job.machine.price_per_hour();
   for (const registry::JobRow& twin : twins) {
     TRY_ASSIGN(const registry::Job its, registry.job(twin.id));
@@ -165,6 +173,10 @@ Result<int> run(Context& context, const Parsed& parsed) {
   }
   const WallTime now = context.now();
   context.print(facts_of(job, twins, price, head, drill, deadline, no_checkpoint, told, exactness, now).render(context.out_style));
+  if (bag) {
+    context.print("\n");
+    for (const std::string& line : bag_in_words(*bag)) context.print_line(line);
+  }
   if (!attempts.empty())
     context.print("\n" + table_of(id, attempts, now).render(context.columns_out(), context.out_style));
   return 0;

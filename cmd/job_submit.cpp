@@ -2,6 +2,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "cmd/bag_options.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/deadline_view.hpp"
@@ -37,6 +38,7 @@ constexpr Example k_examples[] = {
     {"Submit it and return at once", "gridctl job submit -d train.yaml"},
     {"In a script, wait and exit as the job did", "gridctl job submit --wait --timeout 2h train.yaml"},
     {"Run one command on one GPU", "gridctl job submit -n hello --gpu 1 -- nvidia-smi"},
+    {"Run a command for each file, as GNU parallel does", "ls *.wav | gridctl job submit -n asr --each -- whisper {}"},
     {"Show where it would run", "gridctl job submit --dry-run train.yaml"}};
 constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file, false}};
 constexpr Option k_options[] = {
@@ -51,6 +53,13 @@ constexpr Option k_options[] = {
     {"disk", 0, "GIB", "minimum free disk space"},
     {"priority", 0, "N", "-1000 to 1000; higher runs first, and lower makes room", "0"},
     {"image", 0, "IMAGE", "container image or image archive", "", Completion::file},
+    {"array", 0, "LIST", "run the job once for each index: 0-999, 1-99:2, 1,3,7, 0-999%50 (50 at once)"},
+    {"each", 0, "", "run the command once for each line of standard input, or for each argument after :::"},
+    {"jobs", 'j', "N", "with --array and --each, at most N tasks at once"},
+    {"max-fails", 0, "N", "with --array and --each, stop when more than N tasks have failed"},
+    {"keep-order", 'k', "", "with --each, print what the tasks print in the order of their items, and nothing else"},
+    {"joblog", 0, "FILE", "of a bag, write a line for each task, as GNU parallel does", "", Completion::file},
+    {"retries", 0, "N", "with --array and --each, how often a failed task is tried again", "1"},
     {"workdir", 'w', "DIR", "directory to upload, with a command after --", "none", Completion::directory},
     {"env", 'e', "K=V", "environment variable; K alone copies it from your environment", "", Completion::nothing, "",
      true},
@@ -90,6 +99,7 @@ Result<config::ParsedJob> read_job(const Parsed& parsed, std::vector<std::string
     return config::load_job_file(parsed.positionals[0], overrides_of(parsed), std::move(known_providers));
   config::Context context = config::local_context(here, overrides_of(parsed));
   context.known_providers = std::move(known_providers);
+  if (parsed.has("each")) return each_from_command(parsed, context);
   if (!from_file) return config::spec_from_command(parsed.command, context, parsed.value("workdir"));
   TRY_ASSIGN(const std::string text, os::read_standard_input(k_job_file_max));
   return config::parse_job_file(text, "standard input", context);
@@ -219,7 +229,11 @@ Result<int> dry_run(Context& context, registry::Registry& registry, const job::S
 Result<int> wait_for(Context& context, registry::Registry& registry, const JobId& id, const Parsed& parsed) {
   const bool quiet = context.json;
   Result<registry::Job> job =
-      watch(context, registry, id, {.logs = !parsed.has("wait") && !quiet, .from_start = true, .quiet = quiet});
+      watch(context, registry, id, {.logs = !parsed.has("wait") && !quiet,
+                                     .from_start = true,
+                                     .quiet = quiet || parsed.has("keep-order"),
+                                     .keep_order = parsed.has("keep-order"),
+                                     .joblog = parsed.value("joblog")});
   if (quiet) {
     TRY_ASSIGN(const registry::Job now, registry.job(id));
     context.print_line(ui::submitted_json(id, now.name, now.state));
@@ -265,11 +279,14 @@ void offer_service(Context& context) {
 Result<int> run(Context& context, const Parsed& parsed) {
   if (parsed.has("detach") && parsed.has("wait"))
     return make_error(Code::usage, "--detach and --wait exclude each other", "gridctl job submit --help");
+  if (parsed.has("detach") && (parsed.has("keep-order") || parsed.has("joblog")))
+    return make_error(Code::usage, "--keep-order and --joblog need the command to wait: leave --detach out");
   TRY_ASSIGN(registry::Registry known, context.open_for_reading());  // a refused job leaves nothing behind
   TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(known, context.now()));
   std::vector<std::string> names;
   for (const sched::HostFacts& host : hosts) names.push_back(host.name.value);
   TRY_ASSIGN(config::ParsedJob job, read_job(parsed, std::move(names)));
+  TRY(apply_bag_options(parsed, job));
   TRY(check_words(job.spec, hosts, parsed.has_command || parsed.has("gpu") ? Code::usage : Code::bad_job_file,
                   job.warnings));
   for (const std::string& warning : job.warnings) context.note("warning: " + sanitize(warning));
@@ -300,7 +317,7 @@ Result<int> run(Context& context, const Parsed& parsed) {
     for (const std::string& line : sched::explain(prospect.twins, job.spec, decision)) context.note(sanitize(line));
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(std::vector<registry::Input> inputs, store_inputs(context, job.spec));
-  TRY_ASSIGN(const JobId id, record(context, registry, {job.spec, job.secrets, std::move(inputs)}));
+  TRY_ASSIGN(const JobId id, record(context, registry, {job.spec, job.secrets, std::move(inputs), std::move(job.items)}));
   TRY(control::ensure_daemon(context.state, true).context("the job is recorded as " + id.value));
   if (parsed.has("detach")) {
     context.print_line(context.json ? ui::submitted_json(id, job.spec.name, job::JobState::pending)

@@ -6,7 +6,9 @@
 #include "base/bytes.hpp"
 #include "base/text.hpp"
 #include "cmd/json_text.hpp"
+#include "bag/journal.hpp"
 #include "control/copies/chunks.hpp"
+#include "control/follow/bag_files.hpp"
 #include "control/follow/secrets.hpp"
 #include "os/files.hpp"
 #include "os/random.hpp"
@@ -45,7 +47,9 @@ Result<void> check_supported(registry::Registry& registry, const job::Spec& spec
                       what + " can be planned and explained, but running it is not built yet: " + key,
                       "gridctl job submit --dry-run FILE.yaml");
   };
-  if (spec.workload.tasks > 0) return only_planned("a bag of tasks", "tasks is " + std::to_string(spec.workload.tasks));
+  if (spec.tasks && spec.twins > 1) return only_planned("a bag whose tasks run on several hosts at once", "replication");
+  if (spec.tasks && spec.gang.ranks_per_node > 0) return only_planned("a task of several ranks", "ranks_per_node");
+  if (spec.tasks && !spec.outputs.empty()) return only_planned("bringing back files of tasks", "outputs");
   return check_named_providers(registry, spec);
 }
 
@@ -107,6 +111,13 @@ Result<JobId> record(Context& context, registry::Registry& registry, const Submi
   const JobId id{os::random_id(k_id_characters)};
   const os::Path secrets = context.paths().secrets_of(id);
   if (!submission.secrets.empty()) TRY(control::write_secrets(secrets, submission.secrets));
+  const os::Path bag = context.paths().bag_of(id);
+  if (submission.spec.tasks) {
+    const bag::Begun begun{static_cast<std::uint64_t>(submission.spec.workload.tasks),
+                           static_cast<std::uint64_t>(submission.spec.tasks->retries)};
+    if (!submission.items.empty()) TRY(control::write_bag_items(bag, submission.items));
+    TRY(control::append_bag_journal(bag, bag::encode(begun)));
+  }
   Result<job::Step> submitted = registry.submit(id, submission.spec, context.now(), submission.inputs);
   if (submitted) return id;
   // A commit that fails in its last sync has happened all the same: the job will run, and needs its secrets. Where that
@@ -117,6 +128,7 @@ Result<JobId> record(Context& context, registry::Registry& registry, const Submi
     return std::move(error).with_context("the job " + std::string(recorded ? "is" : "may be") +
                                          " recorded all the same, as " + id.value);
   (void)os::remove_tree(secrets);  // the error to tell is the first one
+  (void)os::remove_tree(bag);
   return error;
 }
 

@@ -17,6 +17,7 @@ struct Submission {
   job::Spec spec;
   std::map<std::string, std::string> secrets;  // one for each of spec.secrets
   std::vector<registry::Input> inputs;         // their trees are stored already
+  std::string items{};                         // of a bag; see config::ParsedJob
 };
 
 // not_found for a provider that it names and nobody knows.

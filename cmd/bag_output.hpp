@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Output of the tasks of a bag: at once in the order of the tasks, or while they end.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bag/ranges.hpp"
+#include "cmd/bag_reader.hpp"
+#include "cmd/context.hpp"
+#include "registry/records.hpp"
+
+namespace gridctl::cmd {
+
+// Prints that of the tasks named, or of all that have ended so far.
+[[nodiscard]] Result<int> print_task_output(Context& context, const registry::Job& job,
+                                            const std::optional<std::string>& tasks);
+
+struct BagPrinting {
+  bool keep_order = false;  // as `parallel -k`: in the order of the tasks
+  bool only_new = false;    // nothing of what has ended already
+  std::string joblog{};     // file that gets a line for each task; empty: none
+  JobId id{};
+  bool items = false;       // the joblog names them
+  bool silent = false;      // only the joblog is written
+};
+
+class BagPrinter {
+ public:
+  BagPrinter(Context& context, const registry::Job& job, const BagPrinting& how);
+  [[nodiscard]] Result<void> begin();
+  // True when nothing more is to be expected, of a bag that is `final`. `before` is called before anything is printed.
+  [[nodiscard]] Result<bool> print_new(bool final, const std::function<void()>& before);
+  [[nodiscard]] std::string progress() const;  // "122 of 200 tasks (61 %)"
+
+ private:
+  Result<void> log(const TaskEnded& task);
+
+  Context* context_;
+  BagReader reader_;
+  std::string run_;
+  BagPrinting how_;
+  std::vector<std::string> items_;
+  os::Fd joblog_;
+  std::map<std::uint64_t, TaskEnded> waiting_;  // by index, or in the order in which they ended
+  std::uint64_t order_ = 0, next_ = 0;
+  std::optional<BootTime> final_since_;
+  bool first_ = true;
+};
+
+}  // namespace gridctl::cmd

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bags of tasks on hosts that come and go: each task counts once, whatever happens to hosts and to the daemon."""
+import time
+import unittest
+
+import grid
+
+
+def setUpModule():
+    global the_grid, laptop
+    the_grid = grid.up(2)
+    laptop = the_grid.laptop()
+    for host in the_grid.hosts:
+        laptop.register(host)
+
+
+def bag(name, run, tasks, **more):
+    return {"name": name, "run": run, "tasks": tasks, "resources": {"cpus": 1}, "recovery": {"lost_after": "5s"}, **more}
+
+
+def runs_of(name):
+    """Which tasks were begun, by what each wrote on its host: a line an execution."""
+    lines = []
+    for host in the_grid.hosts:
+        lines += the_grid.enter(host, f"cat /tmp/{name}.runs 2>/dev/null || true").split()
+    return lines
+
+
+class Bags(grid.Case):
+    def done(self, job, state="SUCCEEDED", deadline=60):
+        job.wait_state(state, deadline=deadline)
+        return job.show()["bag"]
+
+    def test_each_task_of_a_bag_is_run_and_counted_once(self):
+        began = time.monotonic()
+        job = laptop.submit(bag("small", "echo $GRIDCTL_TASK_INDEX >> /tmp/small.runs", 200))
+        told = self.done(job)
+        grid.figure("bag of 200 tasks, seconds", round(time.monotonic() - began, 1))
+        self.assertEqual((told["tasks"], told["done"], told["failed"]), (200, 200, 0))
+        self.assertEqual(sorted(map(int, runs_of("small"))), list(range(200)))
+        self.assertEqual(told["runs"], 200)
+        self.assertIn("200 of 200 tasks done", laptop.run("job", "show", job.id).out)
+        the_grid.wait_clean()
+
+    def test_what_fails_is_tried_twice_listed_and_alone_repeated(self):
+        job = laptop.submit(bag("failing", "echo $GRIDCTL_TASK_INDEX >> /tmp/failing.runs; "
+                                           "case $GRIDCTL_TASK_INDEX in 7) test -e /tmp/mended;; 11) test -e /tmp/mended || kill -SEGV $$;; esac", 40))
+        told = self.done(job, "FAILED")
+        self.assertEqual((told["done"], told["failed"]), (38, 2))
+        self.assertEqual([one["task"] for one in told["failures"]], [7, 11])
+        self.assertTrue(all(one["tries"] == 2 for one in told["failures"]), told)
+        self.assertIn("2 of 40 tasks failed: 7,11", laptop.run("job", "explain", job.id).out + laptop.run("job", "show", job.id).out)
+        for host in the_grid.hosts:
+            the_grid.enter(host, "rm -f /tmp/failing.runs; touch /tmp/mended")
+        laptop.run("job", "resume", job.id)
+        told = self.done(job)
+        self.assertEqual((told["done"], told["failed"]), (40, 0))
+        self.assertEqual(sorted(map(int, runs_of("failing"))), [7, 11])
+        laptop.run("job", "resume", job.id, code=2)
+
+    def test_a_lost_host_and_a_killed_daemon_cost_only_what_was_held(self):
+        job = laptop.submit(bag("lost", "echo $GRIDCTL_TASK_INDEX >> /tmp/lost.runs; sleep 0.1", 300))
+        job.wait("some results", 40, lambda: job.show()["bag"]["done"] > 20)
+        laptop.kill_daemon()
+        laptop.need_daemon()
+        before = job.show()["bag"]["done"]
+        job.wait("more results", 40, lambda: job.show()["bag"]["done"] > before + 10)
+        the_grid.kill(2)
+        try:
+            told = self.done(job, deadline=120)
+        finally:
+            the_grid.start(2)
+        self.assertEqual((told["done"], told["failed"]), (300, 0))
+        runs = runs_of("lost")
+        self.assertEqual(sorted(set(map(int, runs))), list(range(300)))
+        grid.figure("runs beyond 300 with a lost host and a killed daemon", len(runs) - 300)
+        self.assertLess(len(runs) - 300, 60)
+
+    def test_items_reach_their_tasks(self):
+        words = ["plain", "two words", "a'quote", "$HOME;x", "dir/file.tar.gz"]
+        run = laptop.run("job", "submit", "-d", "--json", "-n", "each", "--each", "--",
+                         "printf '%s\\n'", "{}", "{.}", "{/}", ">>", "/tmp/each.$GRIDCTL_TASK_INDEX", stdin="\n".join(words) + "\n")
+        job = grid.Job(laptop, run.json["job_id"])
+        self.done(job)
+        seen = {}
+        for index in range(len(words)):
+            for host in the_grid.hosts:
+                text = the_grid.enter(host, f"cat /tmp/each.{index} 2>/dev/null || true")
+                if text:
+                    seen[index] = text.splitlines()
+        self.assertEqual([seen[index][0] for index in range(len(words))], words)
+        self.assertEqual(seen[4], ["dir/file.tar.gz", "dir/file.tar", "file.tar.gz"])
+
+    def test_arrays_number_their_tasks_as_slurm_does(self):
+        run = laptop.run("job", "submit", "-d", "--json", "-n", "array", "--array", "3-9:3,20%1", "--",
+                         "echo $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT >> /tmp/array.runs")
+        job = grid.Job(laptop, run.json["job_id"])
+        self.done(job)
+        self.assertEqual(sorted(runs_of("array")), ["20/4", "3/4", "6/4", "9/4"])
+
+
+if __name__ == "__main__":
+    unittest.main()
