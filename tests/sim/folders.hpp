@@ -6,6 +6,7 @@
 #include <string>
 #include <tuple>
 
+#include "bag/journal.hpp"
 #include "control/reach/job_folders.hpp"
 
 namespace gridctl::sim {
@@ -44,7 +45,22 @@ class SimFolders : public control::JobFolders {
     return {};
   }
 
+  // Journals as they would stand on the disk: what was appended is there, whenever the daemon dies.
+  [[nodiscard]] Result<std::string> bag_journal(const JobId& job) override { return journals_[job.value]; }
+  [[nodiscard]] Result<void> bag_append(const JobId& job, std::string_view records) override {
+    std::string& journal = journals_[job.value];
+    if (journal.empty()) journal = bag::k_magic;
+    journal += records;
+    return {};
+  }
+  [[nodiscard]] Result<void> bag_replace(const JobId& job, std::string_view journal) override {
+    journals_[job.value] = journal;
+    return {};
+  }
+  [[nodiscard]] Result<std::uint64_t> bag_output_end(const JobId&, std::uint32_t, Epoch) override { return 0; }
+
  private:
+  std::map<std::string, std::string> journals_;
   std::map<std::tuple<std::string, std::uint64_t, int>, std::string> logs_;
   std::map<std::pair<std::string, std::string>, std::string> secrets_;
 };

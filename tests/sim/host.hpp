@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/bag_queue.hpp"
 #include "agent/host_limits.hpp"
 #include "agent/ledger.hpp"
 #include "agent/stop_clock.hpp"
@@ -53,6 +54,10 @@ struct Folder {
   Nanos snapshot_of = -1;        // progress of the newest snapshot
   std::uint64_t supervisor = 0;  // life of the process that holds the lock; 0 = none
   Nanos accepted_at = 0;
+  // Of a worker of a bag.
+  agent::BagQueue queue;
+  std::optional<agent::BagTask> task;  // that runs
+  std::vector<wire::TaskResult> results;
 };
 
 class Supervision;
@@ -75,6 +80,7 @@ class Host {
   [[nodiscard]] Hello greet(int laptop);
   [[nodiscard]] bool serves(const Connection& connection) const;
   [[nodiscard]] Result<control::Answer> serve(int laptop, const control::Request& ask);
+  [[nodiscard]] wire::BagReply answer_bag(int laptop, const wire::BagRequest& request);
   // A snapshot's bytes: the root that they hash to.
   [[nodiscard]] Result<Digest> read_snapshot(int laptop, const wire::CheckpointRef& wanted);
 
@@ -113,6 +119,7 @@ class Host {
   void changed(const Key& key);  // something in ctl/
   // The program.
   void run_payload(const Key& key, Payload* payload, Nanos from);
+  void run_tasks(const Key& key, Payload* payload);  // host_bag.cpp
   void await_peers(const Key& key, Payload* payload, Nanos from);
   void work(const Key& key, Payload* payload, Nanos from);
   void payload_over(const Key& key, std::size_t launch, Why why, const agent::ExitRecord* record);

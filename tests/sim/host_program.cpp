@@ -15,6 +15,10 @@ constexpr Nanos k_writeback = 30 * k_s;  // what is younger and was not synced m
 // A gang's program waits for the others, and hangs for ever when one of them has failed.
 void Host::run_payload(const Key& key, Payload* payload, Nanos from) {
   init_[payload] = spawn();
+  if (const Folder* mine = folder(key); mine != nullptr && mine->start->spec.bag) {
+    folder(key)->task.reset();
+    return run_tasks(key, payload);
+  }
   await_peers(key, payload, from);
 }
 

@@ -88,6 +88,8 @@ struct Options {
   int keep = 3;              // newest checkpoints of a job; two stay in any case
   Nanos save_cost = 0;       // the program's work stands still so long for each checkpoint
   double start_spread = 1;   // of the start's time: from (1 - half of it) to (1 + half of it)
+  Nanos task_takes = k_s / 2;  // a task of a bag, on average
+  double task_fails = 0;
   double program_fails = 0;  // a job's own code ends with an error once in a while
   Nanos mtbf = 0;            // of the host that the first job is on, until the end; 0: it never fails by itself
   Nanos patience = 0;        // with the healed world; 0: as long as it should take

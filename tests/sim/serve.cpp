@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "wire/bag.hpp"
+
 namespace gridctl::sim {
 
 namespace {
@@ -72,6 +74,10 @@ Result<std::string> answer(Host& host, int laptop, const std::string& payload, L
   if (operation == "start") return served(as_request(wire::parse_start(payload)));
   if (operation == "stop") return served(as_request(wire::parse_stop(payload)));
   if (operation == "clean") return served(as_request(wire::parse_clean(payload)));
+  if (operation == wire::k_bag_operation) {
+    TRY_ASSIGN(const wire::BagRequest request, wire::parse_bag(payload));
+    return wire::encode(host.answer_bag(laptop, request));
+  }
   if (operation == "standby") return std::string("{}");  // a help only: nothing that is judged depends on it
   return wire::error_payload(make_error(Code::unsupported, "unknown operation '" + std::string(operation) + "'"));
 }

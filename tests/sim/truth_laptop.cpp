@@ -202,8 +202,13 @@ void Truth::check_final(const job::State& before, const job::State& after) {
   }
 }
 
-// By the result of a twin.
+// By the result of a twin, or since each of its tasks was done somewhere.
 void Truth::check_overtaken(const job::State& after) {
+  if (after.overtaken_by != job::Overtaken::twin) {
+    const std::size_t tasks = static_cast<std::size_t>(world_.jobs[static_cast<std::size_t>(world_.index_of(after.id))].spec.workload.tasks);
+    if (world_.tasks_done[after.id.value].size() == tasks) return;
+    throw Violation("S4", after.id.value + " is said to have done all its tasks, but has not");
+  }
   const int leader = family(index(after.id));
   for (const auto& [other, known] : shadows_)
     if (other != leader && family(other) == leader && known.newest.visible() == job::JobState::succeeded) return;

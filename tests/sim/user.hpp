@@ -37,6 +37,7 @@ class Laptop {
   [[nodiscard]] int index() const { return index_; }
   [[nodiscard]] control::Controller* controller() { return controller_.get(); }
   [[nodiscard]] registry::JobRecords* records() { return backend_->records(); }
+  [[nodiscard]] SimFolders& folders() { return folders_; }
   [[nodiscard]] WallTime wall() const { return clock_.wall(); }
   [[nodiscard]] BootTime boot() const { return clock_.boot(); }
   // Since when it runs, awake and without trouble, as far as was seen.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -81,6 +82,9 @@ class World {
  public:
   explicit World(Options options, bool trace);
   ~World();
+
+  std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> task_runs{};  // by worker and task: how often it ended
+  std::map<std::string, std::set<std::uint64_t>> tasks_done{};                 // by bag
 
   // Until all is well or the patience is over. Throws Violation.
   void run();
