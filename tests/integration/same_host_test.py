@@ -11,7 +11,9 @@ from grid import figure, wait_until
 LONG = bool(os.environ.get("GRIDCTL_LONG"))
 SIZE = 1_000_000_000 if LONG else 60_000_000
 BEYOND_MAX = 3  # seconds that a restart may take longer than a copy of the same bytes; on a machine that is idle
-LINE_MAX = 1_000_000  # bytes that a restart may cost, its own conversation included
+# Bytes that a restart may cost, its own conversation included; beside a small file also what a measurement of the link
+# has sent when it gives way.
+LINE_MAX = 1_000_000 if LONG else SIZE // 4
 RUN = f"""
 mkdir -p out
 if [ -f out/weights ]; then echo restored $(sha256sum < out/weights); else
