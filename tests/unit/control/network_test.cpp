@@ -81,7 +81,9 @@ TEST_F(Network, CallsAMeasuredLinkDueAgainWhenItIsStale) {
   using Kind = sched::LinkTask::Kind;
   EXPECT_THAT(due(k_now), ElementsAre(sched::LinkTask{Kind::pair, "a", "b"}));
   ASSERT_THAT(recorder.pair({"a"}, {"b"}, pair(3ms, 5e8), k_now), IsOk());
-  EXPECT_THAT(due(later(1h)), IsEmpty());
+  EXPECT_EQ(due(later(61min)).size(), 1U) << "hosts this near may have been busy";
+  ASSERT_THAT(recorder.pair({"a"}, {"b"}, pair(3ms, 2e10), k_now), IsOk());
+  EXPECT_THAT(due(later(61min)), IsEmpty());
   EXPECT_EQ(due(later(25h)).size(), 2U);
   EXPECT_EQ(due(later(8 * 24h)).size(), 3U);
 }
