@@ -35,15 +35,19 @@ Error with_the_other_way(Error error, const registry::Job& job) {
   return error;
 }
 
+// The daemon may have seen the pause already, and the job may have ended meanwhile.
 Result<void> record_pause(Context& context, registry::Registry& registry, const registry::Job& job,
-                    const job::Attempt& attempt, const PauseWish& wish) {
+                          const job::Attempt& attempt, const PauseWish& wish) {
   const HostName& host = attempt.lead().host;
   const WallTime now = context.now();
-  TRY_ASSIGN(const bool known, is_paused(registry, job));
-  if (known == wish.resume)
-    TRY(registry.note(
-        job.id, now, wish.resume ? control::resumed_in_place(attempt, host) : control::paused_in_place(attempt, host)));
-  return wish.resume ? registry.end_pause(job.id, now) : registry.begin_pause(job.id, now, wish.most);
+  const auto write = [&]() -> Result<void> {
+    TRY_ASSIGN(const bool changed,
+               wish.resume ? registry.end_pause(job.id, now) : registry.begin_pause(job.id, now, wish.most));
+    if (!changed) return {};
+    return registry.note(
+        job.id, now, wish.resume ? control::resumed_in_place(attempt, host) : control::paused_in_place(attempt, host));
+  };
+  return registry.together(write);
 }
 
 }  // namespace

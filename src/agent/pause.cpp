@@ -190,6 +190,7 @@ Result<void> freeze(Engine& engine, const std::string& name, const Path& host_ru
   if (engine.set_frozen(name, true)) return {};
   for (int turn = 0; turn < k_freeze_tries; ++turn) {
     std::vector<os::ProcessId> moving = followers(engine, name, host_run);
+    if (moving.empty()) return make_error(Code::not_found, "the program of the job has ended");
     std::erase_if(moving, is_still);
     if (moving.empty()) return {};
     signal_each(moving, SIGSTOP);  // those that they have started meanwhile are found in the next turn

@@ -67,6 +67,8 @@ Result<void> AttemptRunner::pause(bool gpu_only) {
     TRY(lease_memory());
     TRY(leave_gpus());
     if (!pause_.gpu_only) TRY(freeze(*engine_, name(), attempt_.run(launch_)));
+    // An empty group of processes freezes, too.
+    if (!os::is_alive(*payload_id_)) return make_error(Code::not_found, "the program of the job has ended");
     return note_pause(PauseStage::paused);
   };
   Result<void> done = stop_it();

@@ -69,9 +69,11 @@ class JobRecords {
   // What jobs leave in their working directories; who keeps none has none.
   [[nodiscard]] virtual Result<void> save_results(const Results&) { return {}; }
   [[nodiscard]] virtual Result<std::optional<Results>> results(const JobId&) { return std::optional<Results>(); }
-  // Of attempts that are paused in place; who keeps no time of them has none.
-  [[nodiscard]] virtual Result<void> begin_pause(const JobId&, WallTime, std::optional<Duration>) { return {}; }
-  [[nodiscard]] virtual Result<void> end_pause(const JobId&, WallTime) { return {}; }
+  // A pause of the attempt that runs, and its end. They return whether they changed anything: the daemon and a command
+  // may both see a pause, only one of them begins it, and an attempt that has ended cannot be paused. By default, no
+  // time of pauses is kept.
+  [[nodiscard]] virtual Result<bool> begin_pause(const JobId&, WallTime, std::optional<Duration>) { return true; }
+  [[nodiscard]] virtual Result<bool> end_pause(const JobId&, WallTime) { return true; }
   [[nodiscard]] virtual Result<std::optional<Pause>> paused(const JobId&) { return std::optional<Pause>(); }
   [[nodiscard]] virtual Result<void> note_used_up(const std::string& owner, const std::string& month) = 0;
   [[nodiscard]] virtual Result<std::vector<Budget>> budgets() = 0;

@@ -4,9 +4,11 @@
 
 namespace gridctl::registry {
 
-Result<void> Registry::begin_pause(const JobId& id, WallTime at, std::optional<Duration> most) {
+Result<bool> Registry::begin_pause(const JobId& id, WallTime at, std::optional<Duration> most) {
+  bool begun = false;
   const auto write = [&]() -> Result<void> {
     TRY_ASSIGN(const job::State state, impl_->load_machine(id));
+    if (!std::holds_alternative<job::Running>(state.phase)) return {};  // it has ended meanwhile
     const std::int64_t most_ms =
         std::chrono::duration_cast<std::chrono::milliseconds>(most.value_or(k_pause_max)).count();
     TRY(impl_->db
@@ -14,26 +16,31 @@ Result<void> Registry::begin_pause(const JobId& id, WallTime at, std::optional<D
                      "(SELECT 1 FROM pauses WHERE job = ?1 AND number = ?2 AND until_ms IS NULL)")
             .bind(id.value, state.attempts.value, at.ms, most_ms)
             .run());
+    begun = impl_->db.changes() > 0;
     if (most)
       TRY(impl_->db.prepare("UPDATE pauses SET most_ms = ? WHERE job = ? AND number = ? AND until_ms IS NULL")
               .bind(most_ms, id.value, state.attempts.value)
               .run());
     return impl_->db.prepare("UPDATE jobs SET reason = 'paused' WHERE id = ?").bind(id.value).run();
   };
-  return together(write);
+  TRY(together(write));
+  return begun;
 }
 
-Result<void> Registry::end_pause(const JobId& id, WallTime at) {
+Result<bool> Registry::end_pause(const JobId& id, WallTime at) {
+  bool ended = false;
   const auto write = [&]() -> Result<void> {
     TRY_ASSIGN(const job::State state, impl_->load_machine(id));
     TRY(impl_->db.prepare("UPDATE pauses SET until_ms = MAX(?, from_ms) WHERE job = ? AND until_ms IS NULL")
             .bind(at.ms, id.value)
             .run());
+    ended = impl_->db.changes() > 0;
     return impl_->db.prepare("UPDATE jobs SET reason = ? WHERE id = ? AND reason = 'paused'")
         .bind(state.reason, id.value)
         .run();
   };
-  return together(write);
+  TRY(together(write));
+  return ended;
 }
 
 Result<std::optional<Pause>> Registry::paused(const JobId& id) {

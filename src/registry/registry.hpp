@@ -144,8 +144,8 @@ class Registry : public JobRecords {
 
   // The current attempt is paused from then on, unless it is already; and is not any more. `most` is what the user
   // says: it counts although the daemon noticed the pause before the command could record it.
-  [[nodiscard]] Result<void> begin_pause(const JobId& id, WallTime at, std::optional<Duration> most) override;
-  [[nodiscard]] Result<void> end_pause(const JobId& id, WallTime at) override;
+  [[nodiscard]] Result<bool> begin_pause(const JobId& id, WallTime at, std::optional<Duration> most) override;
+  [[nodiscard]] Result<bool> end_pause(const JobId& id, WallTime at) override;
   // nullopt: it has no attempt that is paused.
   [[nodiscard]] Result<std::optional<Pause>> paused(const JobId& id) override;
 

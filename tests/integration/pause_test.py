@@ -107,15 +107,15 @@ class Cpu(Paused):
         self.assertIn("runs on h1", laptop.run("job", "resume", job.id).out)
         self.assert_once(job, 60)
         self.assertFalse(job.events("host_lost") + job.events("hangs") + job.events("moving"), job.evidence())
-        for kind in ("paused", "resumed_in_place"):  # the command and the daemon may both notice it first
-            self.assertIn(len(job.events(kind)), (1, 2), job.evidence())
+        for kind in ("paused", "resumed_in_place"):  # the command and the daemon see it, one of them notes it
+            self.assertEqual(len(job.events(kind)), 1, job.evidence())
 
     def test_its_time_limit_stands_still(self):
-        job = self.start("limited", steps=40, pinned=CPU, max_duration="12s")
+        job = self.start("limited", steps=100, pinned=CPU, max_duration="18s")
         laptop.run("job", "pause", job.id)
-        time.sleep(10)
+        time.sleep(12)
         laptop.run("job", "resume", job.id)
-        self.assert_once(job, 40)
+        self.assert_once(job, 100)
 
     def test_a_paused_job_can_be_cancelled(self):
         job = self.start("cancelled", steps=600, pinned=CPU)

@@ -66,10 +66,10 @@ class ForwardedRecords : public registry::JobRecords {
     return pass(Point::records_note_used_up, owner, [&](Records& r) { return r.note_used_up(owner, month); });
   }
 
-  Result<void> begin_pause(const JobId& id, WallTime at, std::optional<Duration> most) override {
+  Result<bool> begin_pause(const JobId& id, WallTime at, std::optional<Duration> most) override {
     return pass(Point::records_begin_pause, id.value, [&](Records& r) { return r.begin_pause(id, at, most); });
   }
-  Result<void> end_pause(const JobId& id, WallTime at) override {
+  Result<bool> end_pause(const JobId& id, WallTime at) override {
     return pass(Point::records_end_pause, id.value, [&](Records& r) { return r.end_pause(id, at); });
   }
 

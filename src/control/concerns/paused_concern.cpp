@@ -49,17 +49,14 @@ class PausedConcern : public Concern, public FleetListener {
     controls_.fleet.capacity_freed();
   }
 
-  // The command that paused it may have written that already.
+  // The command that paused or resumed the job may have written it already.
   Result<void> keep(const TrackedJob& job, const job::Attempt& attempt, const HostName& host, WallTime now) {
     registry::JobRecords& records = controls_.world.records;
-    TRY_ASSIGN(const std::optional<registry::Pause> known, records.paused(job.id()));
-    if (known.has_value() == job.paused.has_value()) return {};
-    if (!job.paused) {
-      controls_.book.note(job.id(), resumed_in_place(attempt, host));
-      return records.end_pause(job.id(), now);
-    }
-    controls_.book.note(job.id(), paused_in_place(attempt, host));
-    return records.begin_pause(job.id(), *job.paused, std::nullopt);
+    TRY_ASSIGN(const bool changed, job.paused ? records.begin_pause(job.id(), *job.paused, std::nullopt)
+                                              : records.end_pause(job.id(), now));
+    if (changed)
+      controls_.book.note(job.id(), job.paused ? paused_in_place(attempt, host) : resumed_in_place(attempt, host));
+    return {};
   }
 
   [[nodiscard]] bool is_over(const TrackedJob& job) {

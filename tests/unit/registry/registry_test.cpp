@@ -457,9 +457,9 @@ TEST_F(RegistryTest, APausedAttemptCostsNothingAndDoesNotRun) {
   using std::chrono::seconds;
   const JobId id = submit();
   run(id, "ada");
-  ASSERT_TRUE(registry->begin_pause(id, {103000}, std::nullopt));  // the daemon notices it first
-  ASSERT_TRUE(registry->begin_pause(id, {104000}, std::chrono::hours{1}));
-  ASSERT_TRUE(registry->begin_pause(id, {105000}, std::nullopt));
+  EXPECT_TRUE(registry->begin_pause(id, {103000}, std::nullopt).value());  // the daemon notices it first
+  EXPECT_FALSE(registry->begin_pause(id, {104000}, std::chrono::hours{1}).value()) << "begun already";
+  EXPECT_FALSE(registry->begin_pause(id, {105000}, std::nullopt).value());
   ASSERT_TRUE(registry->paused(id).value().has_value());
   EXPECT_EQ(registry->paused(id).value()->since.ms, 103000);
   EXPECT_EQ(registry->paused(id).value()->most, std::chrono::hours{1}) << "what the user said";
@@ -468,13 +468,23 @@ TEST_F(RegistryTest, APausedAttemptCostsNothingAndDoesNotRun) {
   EXPECT_NEAR(registry->spent(id, {203000})->usd, 0.1, 1e-9);
   EXPECT_NEAR(registry->spending("", {0}, {203000})->usd, 0.1, 1e-9);
   EXPECT_EQ(registry->spending("", {0}, {203000})->usd_per_hour, 0);
-  ASSERT_TRUE(registry->end_pause(id, {303000}));
+  EXPECT_TRUE(registry->end_pause(id, {303000}).value());
+  EXPECT_FALSE(registry->end_pause(id, {304000}).value());
   EXPECT_FALSE(registry->paused(id).value().has_value());
   EXPECT_NE(registry->job(id)->reason, "paused");
   EXPECT_EQ(registry->spent(id, {403000})->ran, seconds{200});
   EXPECT_NEAR(registry->spent(id, {403000})->usd, 0.2, 1e-9);
   EXPECT_NEAR(registry->spending("", {353000}, {403000})->usd, 0.05, 1e-9) << "of what came after it";
   EXPECT_GT(registry->spending("", {0}, {403000})->usd_per_hour, 0);
+}
+
+TEST_F(RegistryTest, AnAttemptThatHasEndedIsNotPaused) {
+  const JobId id = submit();
+  const Epoch epoch = run(id, "ada");
+  ASSERT_TRUE(registry->apply(id, {{103000}, job::AttemptEnded{epoch, {job::EndKind::exited, 0, 0, ""}}}));
+  EXPECT_FALSE(registry->begin_pause(id, {104000}, std::nullopt).value());
+  EXPECT_NE(registry->job(id)->reason, "paused");
+  EXPECT_FALSE(registry->paused(id).value().has_value());
 }
 
 }  // namespace
