@@ -86,7 +86,8 @@ GpuMismatch match_gpu(const job::GpuRequest& request, const Gpu& gpu) {
   bool sized = request.names.empty();
   for (const std::string& name : request.names) {
     const Wanted wanted = wanted_of(name);
-    if (!model_matches(wanted.model, gpu.name)) continue;
+    // The driver's name of a device need not hold all words of its model: "NVIDIA H100 80GB HBM3" is an H100 SXM5.
+    if (!model_matches(wanted.model, gpu.name) && !model_matches(wanted.model, gpu.model)) continue;
     named = true;
     const auto nominal = wanted.memory_gb ? std::optional<double>(*wanted.memory_gb * 1e9) : std::nullopt;
     sized = sized || memory_fits(have, nominal, nominal);

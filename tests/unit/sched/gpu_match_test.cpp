@@ -113,6 +113,15 @@ TEST(GpuMemory, ASizeWithinANameIsARequestForThatSize) {
   EXPECT_EQ(match_gpu({{}, {"H100"}, {}, {}, 1, 1}, small), GpuMismatch::name);
 }
 
+TEST(GpuName, TheModelThatWasFoundAnswersToItsOwnName) {
+  Gpu gpu{Vendor::nvidia, "NVIDIA H100 80GB HBM3", "GPU-1", 81559ull << 20, "", "", {}};
+  gpu.model = "H100 SXM5 80GB";
+  EXPECT_EQ(match_gpu({{}, {"H100-SXM5-80GB"}, {}, {}, 1, 1}, gpu), GpuMismatch::none) << "as emitted job files ask";
+  EXPECT_EQ(match_gpu({{}, {"H100-PCIe-80GB"}, {}, {}, 1, 1}, gpu), GpuMismatch::name);
+  gpu.model.clear();
+  EXPECT_EQ(match_gpu({{}, {"H100-SXM5-80GB"}, {}, {}, 1, 1}, gpu), GpuMismatch::name);
+}
+
 TEST(GpuRequest, IsDescribedAsItIsWritten) {
   EXPECT_EQ(describe(job::GpuRequest{Vendor::nvidia, {"A100", "H100"}, 40'000'000'000, {}, 2, 2}),
             "nvidia:A100,H100:40GB..:2");
