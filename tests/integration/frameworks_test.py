@@ -55,6 +55,17 @@ class Frameworks(grid.Case):
                               "resources": {"cpus": cpus}, "checkpoint": {"interval": "3s"},
                               "recovery": {"lost_after": f"{LOST_AFTER}s"}, **spec})
 
+    def test_a_template_runs_as_written_on_hosts_just_registered(self):
+        """The first test by name: nothing has measured the links between these hosts yet."""
+        folder = os.path.join(self.grid.folder, "as-written")
+        laptop.run("template", "new", "torchrun", folder)
+        words = [word for name, value in ENVIRONMENT.items() for word in ("-e", f"{name}={value}")]
+        done = laptop.run("job", "submit", "-d", "-y", "--json", *words, os.path.join(folder, "job.yaml"))
+        job = grid.Job(laptop, done.json["job_id"])
+        job.wait_success(deadline=180)
+        self.assertEqual(self.result(job)[0], 200, job.evidence())
+        self.assertEqual(len(job.attempts()), 1, job.evidence())
+
     def result(self, job):
         """The step and the sum of what was learned, as the program says at its end."""
         found = DONE.findall(job.logs())

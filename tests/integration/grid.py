@@ -489,7 +489,7 @@ def up(count=3, **options):
     return the_grid
 
 
-def up_with_frameworks(needs):
+def up_with_frameworks(needs, register=True):
     """Four hosts for plain processes with the packages of GRIDCTL_FRAMEWORKS, and their laptop."""
     if not os.path.isdir(os.path.join(FRAMEWORKS, needs)) or not FRAMEWORKS:
         raise unittest.SkipTest(f"GRIDCTL_FRAMEWORKS=VENV/lib/python3.11/site-packages runs it: needs {needs}")
@@ -497,7 +497,8 @@ def up_with_frameworks(needs):
     for host in the_grid.hosts:
         # Links, where the disk allows: they are gigabytes.
         subprocess.run(["cp", "-a", "--link", FRAMEWORKS, the_grid.disk(host, SITE[1:])], check=True)
-        laptop.register(host, engine="process")
+        if register:
+            laptop.register(host, engine="process")
     return laptop
 
 
