@@ -187,6 +187,28 @@ class Gpu(Paused):
         self.assertEqual(self.calls()[-2:], ["restore", "unlock"])
         self.assert_once(job, 60)
 
+    def test_it_stands_aside_for_a_short_urgent_job(self):
+        job = self.start_on_gpu("patient", steps=200)
+        urgent = laptop.submit(plain("urgent", envs={"STEPS": 40}, run=ON_GPU, priority=10, max_duration="10m",
+                                     resources={"cpus": 0.5, "accelerators": "1"}))
+        urgent.wait_success(deadline=60)
+        self.assert_once(job, 200)
+        self.assertEqual(self.calls().count("checkpoint"), 1, job.evidence())
+        for kind in ("stands_aside", "paused", "resumed_in_place"):
+            self.assertEqual(len(job.events(kind)), 1, job.evidence())
+        self.assertFalse(job.events("moving") + job.events("preempted"), job.evidence())
+
+    def test_it_leaves_when_its_driver_refuses_to_let_it_stand_aside(self):
+        job = self.start_on_gpu("stubborn", steps=100)
+        self.fault("lock fail")
+        urgent = laptop.submit(plain("urgent-2", envs={"STEPS": 20}, run=ON_GPU, priority=10, max_duration="10m",
+                                     resources={"cpus": 0.5, "accelerators": "1"}))
+        grid.wait_until("the job to leave", 60, lambda: job.attempts()[0]["reason"] == "preempted", job.evidence)
+        self.fault(None)
+        self.grid.enter(GPU, f": > {STATE}/processes")  # the shell that would have taken its line away was killed
+        urgent.wait_success(deadline=90)
+        self.assert_once(job, 100, attempts=2)
+
     def test_it_stays_paused_while_another_program_uses_the_gpu(self):
         job = self.start_on_gpu("waiting")
         laptop.run("job", "pause", job.id)

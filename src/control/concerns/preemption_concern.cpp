@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs of higher priority: running ones of lower priority make room for them, each when its next checkpoint is safe.
+// Jobs of higher priority: running ones of lower priority make room for them, each when its next checkpoint is safe, or at
+// once, paused in place, when the job of higher priority is short.
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -7,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "control/concerns/table.hpp"
+#include "control/follow/stand_aside.hpp"
 #include "sched/preempt.hpp"
 
 namespace gridctl::control {
@@ -18,9 +20,11 @@ constexpr std::size_t k_waiting_max = 8;  // jobs that wait are planned for in o
 
 class PreemptionConcern : public Concern {
  public:
-  explicit PreemptionConcern(const Controls& controls) : controls_(controls) {}
+  explicit PreemptionConcern(const Controls& controls)
+      : controls_(controls), aside_(controls.world, controls.book, controls.fleet, controls.attempts) {}
 
-  void tick(BootTime) override {
+  void tick(BootTime now) override {
+    aside_.tick(now);
     asked_.clear();
     for (const std::string& id : std::exchange(reserved_, {})) controls_.placement.reserve({id}, std::nullopt);
     if (!is_any_more_urgent()) return;  // ordering thousands costs more
@@ -81,6 +85,7 @@ class PreemptionConcern : public Concern {
       const auto* running = job->in<job::Running>();
       const bool stopped = running == nullptr && job->state().moving() == job::k_for_priority;
       const bool saves = job->spec().checkpoint.interval != job::CheckpointPolicy::Interval::off;
+      if (job->paused || aside_.is_aside(job->id())) continue;  // it holds no GPU
       if ((running == nullptr && !stopped) || job->spec().priority >= priority || !saves || job->unsure) continue;
       const job::Attempt& attempt = *job->state().attempt();
       if (attempt.is_gang()) continue;  // its members hold more than one host's room
@@ -106,6 +111,7 @@ class PreemptionConcern : public Concern {
   }
 
   void plan(const TrackedJob& job, const std::vector<sched::Holder>& holders) {
+    if (aside_.is_begun_for(job.id())) return;
     std::set<std::string> gone;
     for (const sched::Holder& holder : holders) gone.insert(holder.job.value);
     const Question question = controls_.placement.question(job, gone);
@@ -113,6 +119,7 @@ class PreemptionConcern : public Concern {
         sched::preempt(question.spec, question.hosts, holders, job.state().avoided, question.known);
     if (!plan) return;
     reserve(job, std::vector{member_of(plan->placement)});
+    if (aside_.suits(job, question, *plan)) return aside_.begin(job, *plan);
     std::vector<std::string> names;
     for (const JobId& leaves : plan->jobs) {
       names.push_back(leaves.value);
@@ -168,6 +175,7 @@ class PreemptionConcern : public Concern {
   }
 
   const Controls controls_;
+  StandAside aside_;
   std::map<std::string, std::string> asked_;  // running job -> why it has to leave
   std::set<std::string> reserved_;            // ids of those who were promised what others leave
   std::map<std::string, std::string> told_;   // by job

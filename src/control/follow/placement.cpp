@@ -98,7 +98,8 @@ std::vector<sched::HostFacts> Placement::facts(const TrackedJob& asking, const s
     // What has ended holds nothing any more, also while its last files are fetched.
     const job::Attempt* attempt = job->state().attempt();
     const bool ended = job->in<job::Collecting>() != nullptr || gone.contains(id);
-    if (attempt != nullptr && job->paused) continue;  // it holds what the host's ledger says, and no GPU
+    // What is paused holds what the host's ledger says, and no GPU; one that stands aside keeps its GPU from later jobs.
+    if (attempt != nullptr && job->paused && !(job->aside && asking.spec().priority <= job->spec().priority)) continue;
     if (attempt != nullptr)
       for (const job::Member& member : attempt->members)
         claims.push_back({job->id(), attempt->epoch, ended || member.part >= job::Part::ended ? nullptr : &member});

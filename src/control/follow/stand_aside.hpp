@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs that stand aside: paused in place so that a short job of higher priority can use their GPUs, and resumed when
+// that job has ended. Loop thread only.
+//
+// Which job stands aside for which is kept with its host (report "aside"), before the pause begins: a daemon that
+// starts later resumes what its predecessor paused. A host that refuses the pause is not asked again for that attempt;
+// the job then saves and leaves. A resume that is refused, because other programs use the GPU, is tried again; after
+// registry::k_pause_max the job moves, as every job does that stays paused for too long.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "control/follow/attempts.hpp"
+#include "control/follow/placement.hpp"
+#include "sched/preempt.hpp"
+
+namespace gridctl::control {
+
+class StandAside {
+ public:
+  StandAside(const World& world, JobBook& book, Fleet& fleet, Attempts& attempts)
+      : world_(world), book_(book), fleet_(fleet), attempts_(attempts) {}
+
+  // Whether all jobs that would have to leave for `urgent` can be paused instead, and their memory and processors be
+  // spared. `question`: the urgent job's, with the jobs that would leave taken to hold nothing.
+  [[nodiscard]] bool suits(const TrackedJob& urgent, const Question& question, const sched::Preemption& plan) const;
+  void begin(const TrackedJob& urgent, const sched::Preemption& plan);
+  // A pause for `urgent` is under way, or was made and `urgent` has not started yet.
+  [[nodiscard]] bool is_begun_for(const JobId& urgent) const;
+  [[nodiscard]] bool is_aside(const JobId& job) const { return asides_.contains(job.value); }
+  // Resumes what stands aside for jobs that have ended, or run elsewhere.
+  void tick(BootTime now);
+
+ private:
+  struct Aside {
+    JobId urgent;
+    Epoch epoch;
+    HostName host;
+    bool paused = false;       // the host has confirmed it
+    BootTime next{};           // when to look again
+    BootTime waits_since{};    // for a place for `urgent`
+  };
+
+  void load();
+  [[nodiscard]] Result<void> save(const HostName& host);
+  void order(TrackedJob& job, const Aside& aside, bool resume);
+  void drop(const std::string& job);
+  [[nodiscard]] bool is_needed(Aside& aside, BootTime now) const;
+
+  const World world_;
+  JobBook& book_;
+  Fleet& fleet_;
+  Attempts& attempts_;
+  bool loaded_ = false;
+  std::map<std::string, Aside> asides_;                        // by job
+  std::set<std::pair<std::string, std::uint64_t>> unpausable_;  // job and epoch: the host refused
+};
+
+}  // namespace gridctl::control
