@@ -98,7 +98,7 @@ std::vector<sched::HostFacts> Placement::facts(const TrackedJob& asking, const s
     // What has ended holds nothing any more, also while its last files are fetched.
     const job::Attempt* attempt = job->state().attempt();
     const bool ended = job->in<job::Collecting>() != nullptr || gone.contains(id);
-    // What is paused holds what the host's ledger says, and no GPU; one that stands aside keeps its GPU from later jobs.
+    // A paused job holds what the ledger of its host says, and no GPU; one that stands aside keeps its GPU from later jobs.
     if (attempt != nullptr && job->paused && !(job->aside && asking.spec().priority <= job->spec().priority)) continue;
     if (attempt != nullptr)
       for (const job::Member& member : attempt->members)
