@@ -98,12 +98,39 @@ void Bag::take(const Ordered& record) {
 
 void Bag::take(const Told& record) {
   Holder& holder = workers_[record.worker];
-  for (std::uint64_t i = 0; i < record.results.size(); ++i) {
-    if (record.from + i < holder.results) continue;
-    holder.results = record.from + i + 1;  // what comes before it is known, or its record was lost
-    if (holder.open) take(holder, record.results[i]);
-    else take_late(record.results[i]);
+  for (std::uint64_t i = 0; i < record.results.size();) {
+    const std::uint64_t count = holder.open && record.from + i >= holder.results ? take_run(holder, record.results, i) : 0;
+    if (count == 0 && record.from + i >= holder.results) {
+      if (holder.open) take(holder, record.results[i]);
+      else take_late(record.results[i]);
+    }
+    i += std::max<std::uint64_t>(count, 1);
+    holder.results = std::max(holder.results, record.from + i);  // what comes before it is known, or its record was lost
   }
+}
+
+// Nearly all results are of this kind: tasks that follow each other, succeeded, and were never seen before. How many of
+// them there are from `at` on; all of them are taken at once, for a million is read each time that somebody looks.
+std::uint64_t Bag::take_run(Holder& holder, const std::vector<wire::TaskResult>& results, std::uint64_t at) {
+  const Index first = results[at].index;
+  std::uint64_t count = 0;
+  for (; at + count < results.size(); ++count) {
+    const wire::TaskResult& one = results[at + count];
+    if (one.index != first + count || !one.succeeded() || one.index >= phases_.size() || one.count != 1 ||
+        phases_[one.index] != Phase::open || !was_ordered(holder, one))
+      break;
+  }
+  const Range range{first, count};
+  const auto trouble = troubles_.lower_bound(first);
+  if (count < 2 || (trouble != troubles_.end() && trouble->first < range.end())) return 0;
+  holder.held.erase(range);
+  holder.unstarted = 0;
+  holder.done += count;
+  counts_.runs += count;
+  counts_.done += count;
+  std::fill_n(phases_.begin() + static_cast<std::ptrdiff_t>(first), count, Phase::done);
+  waiting_.erase(range);
+  return count;
 }
 
 void Bag::take_late(const wire::TaskResult& result) {
@@ -164,7 +191,8 @@ void Bag::failed(Index index, Holder& holder, const wire::TaskResult& result, bo
   trouble.last = result;
   trouble.last_host = holder.host;
   trouble.died = died;
-  if (trouble.tries > retries_) {
+  const bool tried_enough = trouble.hosts.size() > 1 || retries_ == 0 || !may_wait_for_another_host(trouble);
+  if (trouble.tries > retries_ && tried_enough) {
     phases_[index] = Phase::failed;
     ++counts_.failed;
     ++holder.failed;

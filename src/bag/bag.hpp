@@ -46,6 +46,7 @@ struct Holder {
   std::uint64_t done = 0, failed = 0;   // of these
   int unstarted = 0;                    // in a row: its host cannot start tasks
   int failed_here_only = 0;             // tasks that failed here and succeeded elsewhere
+  [[nodiscard]] bool is_shunned() const;  // its host is the trouble: it is given nothing more
   [[nodiscard]] std::uint64_t next_order() const { return orders_from + orders.size(); }
 };
 
@@ -85,6 +86,7 @@ class Bag {
   void take(const Told& record);
   [[nodiscard]] static bool was_ordered(const Holder& holder, const wire::TaskResult& result);
   void take(Holder& holder, const wire::TaskResult& result);
+  std::uint64_t take_run(Holder& holder, const std::vector<wire::TaskResult>& results, std::uint64_t at);
   void take_late(const wire::TaskResult& result);
   void take(const Closed& record);
   void take(const Rebased& record);
@@ -94,6 +96,7 @@ class Bag {
   [[nodiscard]] bool is_held(Index index) const;
   [[nodiscard]] bool is_held_twice(Index index) const;
   [[nodiscard]] bool fits_elsewhere(const Trouble& trouble) const;
+  [[nodiscard]] bool may_wait_for_another_host(const Trouble& trouble) const;
   [[nodiscard]] std::uint64_t open_workers() const;
   [[nodiscard]] std::uint64_t held_twice() const;
 

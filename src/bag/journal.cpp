@@ -83,13 +83,13 @@ Worker worker_of(Reader& in) {
 }
 
 // The flags stand for what most results have in common, which takes no byte: an output that begins where the last ended, no status, nothing lost.
-constexpr std::uint64_t k_status = 1, k_output_elsewhere = 2, k_more_output = 4, k_several = 8, k_end_shift = 4;
+constexpr std::uint64_t k_status = 1, k_output_elsewhere = 2, k_more_output = 4, k_several = 8, k_end_shift = 4, k_end_mask = 7, k_files = 128;
 
 void put(std::string& out, const wire::TaskResult& one, const wire::TaskResult& before) {
-  const bool elsewhere = one.offset != before.offset + before.bytes + before.error_bytes;
+  const bool elsewhere = one.offset != before.output_end();
   const bool more = one.error_bytes > 0 || one.dropped > 0;
   put(out, (one.exit_code != 0 || one.signal != 0 ? k_status : 0) | (elsewhere ? k_output_elsewhere : 0) |
-               (more ? k_more_output : 0) | (one.count != 1 ? k_several : 0) |
+               (more ? k_more_output : 0) | (one.count != 1 ? k_several : 0) | (one.file_bytes > 0 ? k_files : 0) |
                static_cast<std::uint64_t>(one.end) << k_end_shift);
   put_signed(out, static_cast<std::int64_t>(one.index - before.index));
   put_signed(out, static_cast<std::int64_t>(one.order - before.order));
@@ -107,12 +107,13 @@ void put(std::string& out, const wire::TaskResult& one, const wire::TaskResult& 
     put(out, one.dropped);
   }
   if (one.count != 1) put(out, one.count);
+  if (one.file_bytes > 0) put(out, one.file_bytes);
 }
 
 wire::TaskResult result_of(Reader& in, const wire::TaskResult& before) {
   wire::TaskResult one;
   const std::uint64_t flags = in.number();
-  one.end = static_cast<wire::TaskEnd>(std::min<std::uint64_t>(flags >> k_end_shift,
+  one.end = static_cast<wire::TaskEnd>(std::min<std::uint64_t>(flags >> k_end_shift & k_end_mask,
                                                                static_cast<std::uint64_t>(wire::TaskEnd::garbled)));
   one.index = before.index + static_cast<std::uint64_t>(in.signed_number());
   one.order = before.order + static_cast<std::uint64_t>(in.signed_number());
@@ -124,12 +125,13 @@ wire::TaskResult result_of(Reader& in, const wire::TaskResult& before) {
     one.exit_code = static_cast<std::uint8_t>(in.number());
     one.signal = static_cast<std::uint8_t>(in.number());
   }
-  one.offset = (flags & k_output_elsewhere) != 0 ? in.number() : before.offset + before.bytes + before.error_bytes;
+  one.offset = (flags & k_output_elsewhere) != 0 ? in.number() : before.output_end();
   if ((flags & k_more_output) != 0) {
     one.error_bytes = static_cast<std::uint32_t>(in.number());
     one.dropped = in.number();
   }
   if ((flags & k_several) != 0) one.count = in.number();
+  if ((flags & k_files) != 0) one.file_bytes = in.number();
   return one;
 }
 

@@ -12,31 +12,42 @@ namespace {
 constexpr double k_ahead_s = 2;                // of work that a worker holds: more than two round trips
 constexpr std::uint64_t k_held_most = 8192;    // tasks
 constexpr std::uint64_t k_first = 2;           // tasks, as long as nobody knows how long one takes
+constexpr double k_quick_s = 0.3;              // of work: less is not worth sharing
 constexpr double k_twice_share = 0.05;         // of all tasks: what may be run twice for the end to come sooner
 constexpr std::uint64_t k_twice_least = 2;     // tasks, of small bags
 constexpr int k_unstarted_most = 3;            // in a row: this host starts nothing
 constexpr int k_failed_here_most = 5;          // tasks that failed here and succeeded elsewhere
+constexpr std::size_t k_again_most = 32;       // tasks that wait for another host than those on which they failed
 constexpr double k_slower = 1.5;               // times as long: then another worker is the better one
 constexpr double k_steal_least_s = 1;          // of waiting that it must save
 }  // namespace
 
 bool Bag::fits_elsewhere(const Trouble& trouble) const {
   return std::any_of(workers_.begin(), workers_.end(), [&](const auto& one) {
-    return one.second.open && !trouble.hosts.contains(one.second.host);
+    return one.second.open && !one.second.is_shunned() && !trouble.hosts.contains(one.second.host);
   });
+}
+
+bool Holder::is_shunned() const { return unstarted >= k_unstarted_most || failed_here_only >= k_failed_here_most; }
+
+// A task that failed on one host says little of the task: another host is to try it, now or when there is one, as long as
+// there is other work. Where many fail, nothing waits, for then it is not the host.
+bool Bag::may_wait_for_another_host(const Trouble& trouble) const {
+  return fits_elsewhere(trouble) || (!waiting_.empty() && again_.size() < k_again_most);
 }
 
 std::optional<Ordered> Bag::share(const Worker& worker, const Pace& pace) const {
   const Holder* holder = find(worker);
   const std::uint64_t left = waiting();
   if (holder == nullptr || !holder->open || left == 0) return std::nullopt;
-  if (holder->unstarted >= k_unstarted_most || holder->failed_here_only >= k_failed_here_most) return std::nullopt;
+  if (holder->is_shunned()) return std::nullopt;
   const std::uint64_t slots = static_cast<std::uint64_t>(std::max(pace.slots, 1));
   std::uint64_t wanted = k_first * slots;
   if (pace.task_s > 0)
     wanted = static_cast<std::uint64_t>(
         std::min(std::ceil(k_ahead_s / pace.task_s + 1) * static_cast<double>(slots), double{k_held_most}));
-  const std::uint64_t fair = std::max(left / (2 * std::max<std::uint64_t>(open_workers(), 1)), slots);
+  const auto quick = pace.task_s > 0 ? static_cast<std::uint64_t>(k_quick_s / pace.task_s) * slots : 0;
+  const std::uint64_t fair = std::max({left / (2 * std::max<std::uint64_t>(open_workers(), 1)), slots, quick});
   wanted = std::min(wanted, std::max(fair, holder->held.count()));
   const std::uint64_t held = holder->held.count();
   if (held >= wanted || (held > slots && wanted - held < wanted / 4)) return std::nullopt;
@@ -45,7 +56,8 @@ std::optional<Ordered> Bag::share(const Worker& worker, const Pace& pace) const 
   for (const Index index : again_) {
     if (need == 0) break;
     const auto trouble = troubles_.find(index);
-    if (trouble != troubles_.end() && trouble->second.hosts.contains(holder->host) && fits_elsewhere(trouble->second))
+    if (trouble != troubles_.end() && trouble->second.hosts.contains(holder->host) &&
+        may_wait_for_another_host(trouble->second))
       continue;
     order.ranges.push_back({index, 1});
     --need;
@@ -58,7 +70,7 @@ std::optional<Ordered> Bag::share(const Worker& worker, const Pace& pace) const 
 std::optional<Bag::Steal> Bag::steal(const Worker& idle, const std::map<Worker, Pace>& paces) const {
   const Holder* mine = find(idle);
   if (mine == nullptr || !mine->open || !mine->held.empty() || waiting() > 0) return std::nullopt;
-  if (mine->unstarted >= k_unstarted_most || mine->failed_here_only >= k_failed_here_most) return std::nullopt;
+  if (mine->is_shunned()) return std::nullopt;
   const auto pace_of = [&](const Worker& worker) {
     const auto found = paces.find(worker);
     return found == paces.end() ? 0.0 : found->second.task_s;

@@ -115,6 +115,7 @@ void fields(R& r, Of<R, Tasks>& m) {
   r("array_first", m.array_first)("array_step", m.array_step)("render", m.render)("retries", m.retries);
   r("timeout_ms", m.timeout)("max_parallel", m.max_parallel).null_or("max_fails", m.max_fails);
   r("stdin", m.stdin_from)("folder", m.folder)("finally", m.finally_run);
+  r("stream_window", m.stream_window)("stream_json", m.stream_json)("split", m.split)("outputs", m.outputs);
 }
 
 template <class R>

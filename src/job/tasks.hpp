@@ -12,7 +12,8 @@
 
 namespace gridctl::job {
 
-inline constexpr int k_task_retries_max = 100, k_bag_workers_max = 512;
+inline constexpr int k_task_retries_max = 100, k_bag_workers_max = 512, k_stream_window_max = 1024;
+inline constexpr int k_stream_window = 16;  // unless the user says otherwise
 inline constexpr std::size_t k_task_columns_max = 64;
 
 // How the text of an item reaches its task.
@@ -34,7 +35,11 @@ struct Tasks {
   int max_parallel = 0; // workers at once; 0: as many as there is room for
   std::optional<int> max_fails{};  // more failed tasks than this stop the bag; nullopt: none does
   std::string stdin_from{};        // "": nothing, "item": the item's text, else a path
+  bool split = false;              // standard error is kept apart
   bool folder = false;             // each task has a directory of its own
+  int stream_window = 0;           // > 0: the command stays up, and has so many items at once; 1..k_stream_window_max
+  bool stream_json = false;        // items and answers of a stream carry "id"
+  std::vector<std::string> outputs{};  // patterns of the files that each task leaves
   std::string finally_run{};       // run once when all tasks are done; shell text
   bool operator==(const Tasks&) const = default;
 };

@@ -9,6 +9,7 @@ namespace gridctl::wire {
 namespace {
 constexpr std::int64_t k_array_max = 1ll << 52;  // with the next, first + index * step stays a number
 constexpr std::int64_t k_array_step_max = 1ll << 20;
+constexpr std::size_t k_outputs_max = 256, k_output_pattern_max = 4096;
 constexpr std::uint64_t k_output_max = 1ull << 50;  // bytes
 constexpr Names<BagItems, BagItems::columns> k_items{"text", "variables", "columns"};
 constexpr Names<BagMode, BagMode::stream> k_modes{"tasks", "stream"};
@@ -33,6 +34,7 @@ void fields(R& r, Of<R, BagSpec>& m) {
   r.unless("count", m.count, 0, k_bag_index_max).unless("folder", m.folder, false);
   r.word("items", m.items, bag_items_name, parse_bag_items).unless("json", m.json, false);
   r.unless("max_restarts", m.max_restarts, 3).word("mode", m.mode, bag_mode_name, parse_bag_mode);
+  r.unless("outputs", m.outputs, {}, k_outputs_max, k_output_pattern_max);
   r("output_bytes_max", m.output_bytes_max, k_output_max)("output_total_max", m.output_total_max, k_output_max);
   r.unless("render", m.render, false)("slots", m.slots, k_bag_slots_max).unless("split", m.split, false);
   r.unless("stdin_from", m.stdin_from, "").unless("timeout_ms", m.timeout, {})("window", m.window, k_bag_window_max);
@@ -55,6 +57,7 @@ void fields(R& r, Of<R, BagOrder>& m) {
 template <class R>
 void fields(R& r, Of<R, TaskResult>& m) {
   r.unless("b", m.began, {}).unless("d", m.dropped, 0).unless("e", m.exit_code, 0).unless("en", m.error_bytes, 0);
+  r.unless("f", m.file_bytes, 0, 1ull << 50);
   r("g", m.order)("i", m.index, k_bag_index_max).unless("k", m.count, 1, k_bag_index_max).unless("m", m.peak_kib, 0);
   r.unless("n", m.bytes, 0).unless("o", m.offset, 0, 1ull << 62).unless("s", m.signal, 0, 128).unless("t", m.ms, 0);
   if (!R::reads && m.end == TaskEnd::ended) return;

@@ -65,6 +65,8 @@ struct TaskResult {
   std::uint64_t offset = 0;                  // of its output in the worker's
   std::uint32_t bytes = 0, error_bytes = 0;  // kept of it; of standard error, behind them
   std::uint64_t dropped = 0;                 // bytes that were not kept
+  std::uint64_t file_bytes = 0;              // of its files, behind its output; gridctl-agent(7)
+  [[nodiscard]] std::uint64_t output_end() const { return offset + bytes + error_bytes + file_bytes; }
   [[nodiscard]] bool succeeded() const { return end == TaskEnd::ended && exit_code == 0 && signal == 0; }
   bool operator==(const TaskResult&) const = default;
 };

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "base/time.hpp"
@@ -13,9 +14,8 @@ namespace gridctl::wire {
 enum class BagItems : std::uint8_t {
   text,       // the item is one text
   variables,  // lines NAME=VALUE, each a variable of the task
-  columns,    // fields between k_column_separator
+  columns,    // fields between bytes 1F
 };
-inline constexpr char k_column_separator = '\x1f';
 
 enum class BagMode : std::uint8_t {
   tasks,   // the command runs once for each task
@@ -38,6 +38,7 @@ struct BagSpec {
   std::uint32_t window = 16;       // stream: items that one program has at once
   bool json = false;               // stream: items and answers carry "id"
   std::uint32_t max_restarts = 3;  // stream: in a row without an answer between them
+  std::vector<std::string> outputs{};  // patterns of files that a task leaves; they are kept behind its output
   bool operator==(const BagSpec&) const = default;
 };
 inline constexpr std::string_view k_stdin_item = "item";

@@ -128,6 +128,34 @@ TEST_F(ABag, SharesShrinkTowardsTheEnd) {
   EXPECT_LE(slow->ranges.front().count, 2) << "what a worker holds nobody else can do";
 }
 
+TEST_F(ABag, WaitsForAnotherHostBeforeItGivesATaskUp) {
+  bag.apply(Begun{4});
+  bag.apply(Joined{k_ada, 1, "ada"});
+  grant(k_ada, {0, 1});
+  tell(k_ada, {ended(0, 0, 1)});
+  const auto other = bag.share(k_ada, {});
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->ranges, (std::vector<Range>{{1, 2}})) << "there is other work, and bob may come";
+  grant(k_ada, {1, 3});
+  const auto again = bag.share(k_ada, {.task_s = 0.01});
+  ASSERT_TRUE(again) << "bob has not come";
+  bag.apply(*again);
+  bag.apply(Joined{k_bob, 1, "bob"});
+  tell(k_ada, {ended(0, again->number, 1)});
+  EXPECT_FALSE(bag.has_failed(0)) << "bob is here now";
+  const auto there = bag.share(k_bob, {});
+  ASSERT_TRUE(there);
+  EXPECT_EQ(there->ranges.front().first, 0u);
+}
+
+TEST_F(ABag, IsNotSharedWhereNothingIsLeftWorthSharing) {
+  begin(10);
+  grant(k_bob, {0, 1});
+  const auto all = bag.share(k_ada, {.task_s = 0.01});
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->ranges.front().count, 9);
+}
+
 TEST_F(ABag, TakesFromTheSlowWhatTheyHaveNotBegunAndRunsTheirLastTaskTwice) {
   begin(10);
   grant(k_ada, {0, 10});

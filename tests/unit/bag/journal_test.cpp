@@ -29,6 +29,7 @@ std::vector<Record> some_records() {
   odd.end = wire::TaskEnd::oom;
   odd.dropped = 1ull << 40;
   odd.error_bytes = 17;
+  odd.file_bytes = 1ull << 33;
   wire::TaskResult several = result(12, 4);
   several.end = wire::TaskEnd::revoked;
   several.count = 8;

@@ -97,7 +97,7 @@ EndRecord failed_end() {
 AttemptSpec worker_spec() {
   AttemptSpec worker = spec();
   worker.bag = BagSpec{4,  5'000, milliseconds{60'000}, 1 << 20, 1 << 24, true, BagItems::columns, true, "in/{}",
-                       true, 1, 2, BagMode::stream, 32, true, 5};
+                       true, 1, 2, BagMode::stream, 32, true, 5, {"*.png"}};
   return worker;
 }
 
@@ -113,7 +113,7 @@ BagRequest bag_request(const JobId& job) {
 }
 
 BagReply bag_reply(const JobId& job) {
-  const TaskResult done{17, 1, 3, TaskEnd::ended, 2, 0, {1'700'000'000'123}, 1'500, 20'000, 4'096, 10, 3, 7};
+  const TaskResult done{17, 1, 3, TaskEnd::ended, 2, 0, {1'700'000'000'123}, 1'500, 20'000, 4'096, 10, 3, 7, 99};
   TaskResult revoked{100, 50, 4, TaskEnd::revoked};
   BagTold told{job, {7}, {}, 15, 40, 42, {done, revoked}, 9, {5, 6}, 0, 5'000, false}, failed{job, {8}};
   failed.error = make_error(Code::not_found, "this attempt is not on this host");
