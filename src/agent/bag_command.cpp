@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "agent/bag_shell.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 
@@ -16,7 +17,6 @@ namespace {
 constexpr std::size_t k_programs_max = 256;  // whose place is remembered
 
 constexpr std::string_view k_plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:=+@%^-";
-constexpr std::string_view k_quoted = "\\#?`()[]{}^*<=>~|; \"!$&'\t";
 
 // Words that a shell takes for its own, but for `true` and `false`, which are programs that do as much.
 constexpr std::array<std::string_view, 78> k_shell_words{
@@ -36,6 +36,8 @@ bool is_name(std::string_view name) {
          std::ranges::all_of(name, [](char c) { return is_digit(c) || is_letter(c) || c == '_'; });
 }
 
+const std::string k_plain_shell = "/bin/sh";
+
 const char* task_shell() {
   for (const char* bash : {"/bin/bash", "/usr/bin/bash"})
     if (::access(bash, X_OK) == 0) return bash;
@@ -44,120 +46,17 @@ const char* task_shell() {
 
 }  // namespace
 
-BagTemplate::BagTemplate(std::string_view text, bool render) {
-  while (render && !text.empty()) {
-    const std::size_t open = text.find('{'), close = text.find('}', open == std::string_view::npos ? 0 : open);
-    if (open == std::string_view::npos || close == std::string_view::npos) break;
-    auto piece = placeholder(text.substr(open + 1, close - open - 1));
-    if (!piece) {
-      add(text.substr(0, open + 1));
-      text.remove_prefix(open + 1);
-      continue;
-    }
-    add(text.substr(0, open));
-    pieces_.push_back(*std::move(piece));
-    text.remove_prefix(close + 1);
-  }
-  add(text);
-}
-
-void BagTemplate::add(std::string_view literal) {
-  if (literal.empty()) return;
-  if (pieces_.empty() || pieces_.back().part != Part::literal) pieces_.emplace_back();
-  pieces_.back().text += literal;
-}
-
-std::optional<BagTemplate::Piece> BagTemplate::placeholder(std::string_view name) {
-  if (name == "#") return Piece{Part::number, {}, 0, {}};
-  if (name == "%") return Piece{Part::slot, {}, 0, {}};
-  Piece piece{Part::item, {}, 0, {}};
-  if (!name.empty() && is_digit(name[0])) {
-    const auto column = take_number<std::size_t>(name);
-    if (!column || *column == 0) return std::nullopt;
-    piece.column = *column;
-  }
-  if (name == ".") piece.cut = Cut::no_extension;
-  else if (name == "/") piece.cut = Cut::base;
-  else if (name == "//") piece.cut = Cut::folder;
-  else if (name == "/.") piece.cut = Cut::bare;
-  else if (!name.empty()) return std::nullopt;
-  return piece;
-}
-
-bool BagTemplate::is_constant() const {
-  return std::ranges::all_of(pieces_, [](const Piece& piece) { return piece.part == Part::literal; });
-}
-
-std::string BagTemplate::cut_value(const std::string& value, Cut cut) {
-  const std::size_t slash = value.rfind('/');
-  const std::size_t base = slash == std::string::npos ? 0 : slash + 1;
-  const std::size_t dot = value.rfind('.');
-  const bool has_extension = dot != std::string::npos && dot >= base && dot + 1 < value.size();
-  const std::size_t bare = has_extension ? dot : value.size();
-  switch (cut) {
-    case Cut::none: return value;
-    case Cut::no_extension: return value.substr(0, bare);
-    case Cut::base: return value.substr(base);
-    case Cut::folder: return slash == std::string::npos ? "." : slash == 0 ? "/" : value.substr(0, slash);
-    case Cut::bare: return value.substr(base, bare - base);
-  }
-  return value;
-}
-
-std::string BagTemplate::fill(const BagTask& task, std::uint32_t slot, bool quoted) const {
-  const std::vector<std::string> columns = bag_columns(task.item.value_or(""));
-  std::string text;
-  const auto value = [&](const std::string& column, Cut cut) {
-    const std::string part = cut_value(column, cut);
-    text += quoted ? bag_quote(part) : part;
-  };
-  for (const Piece& piece : pieces_) {
-    switch (piece.part) {
-      case Part::literal: text += piece.text; break;
-      case Part::number: text += std::to_string(task.index + 1); break;
-      case Part::slot: text += std::to_string(slot); break;
-      case Part::item:
-        if (piece.column > 0) {
-          if (piece.column <= columns.size()) value(columns[piece.column - 1], piece.cut);
-          break;
-        }
-        for (std::size_t i = 0; i < columns.size(); ++i) {
-          if (i > 0) text += ' ';
-          value(columns[i], piece.cut);
-        }
-        break;
-    }
-  }
-  return text;
-}
-
-std::vector<std::string> bag_columns(const std::string& item) { return split(item, wire::k_column_separator); }
-
-std::string bag_quote(std::string_view value) {
-  if (value.empty()) return "''";
-  std::string text;
-  for (const char c : value) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      text += "'\n'";
-      continue;
-    }
-    if (byte < ' ' || byte >= 0x7f || k_quoted.find(c) != std::string_view::npos) text += '\\';
-    text += c;
-  }
-  return text;
-}
-
 BagCommand::BagCommand(const std::string& command, const wire::BagSpec& spec, std::string path, std::string script)
     : text_(trim(command), spec.render), path_(std::move(path)), script_(std::move(script)), shell_(task_shell()) {
   const std::string_view text = trim(command);
   verbatim_ = spec.render && text == "{}";
+  is_plain_ = text_.is_constant() && is_plain_shell(text);
   if (verbatim_) return;
   for (const std::string& word : split(text, ' ')) {
     if (word.empty()) continue;
-    const BagTemplate parts(word, spec.render);
+    const job::TaskTemplate parts(word, spec.render);
     // With marks in it for values that look like nothing else, a word is plain when all else in it is.
-    const std::string look = parts.fill({0, 0, std::string("x")}, 1, false);
+    const std::string look = parts.fill(0, "x", 1, false);
     const bool several = spec.items == wire::BagItems::columns && !parts.is_constant();  // {} may be several words
     const bool first_bad =
         words_.empty() && (!parts.is_constant() || word.find('=') != std::string::npos || is_shell_word(word));
@@ -187,7 +86,7 @@ std::string BagCommand::program_of(const std::string& name) {
 std::vector<std::string> BagCommand::words(const BagTask& task, std::uint32_t slot) {
   if (words_.empty()) return shell_words(task, slot);
   std::vector<std::string> words;
-  for (const BagTemplate& word : words_) words.push_back(word.fill(task, slot, false));
+  for (const job::TaskTemplate& word : words_) words.push_back(word.fill(task.index, task.item.value_or(""), slot, false));
   const std::string program = program_of(words[0]);
   if (program.empty()) return shell_words(task, slot);
   words.insert(words.begin(), program);  // what is executed, and then as what it is called
@@ -195,9 +94,14 @@ std::vector<std::string> BagCommand::words(const BagTask& task, std::uint32_t sl
 }
 
 std::vector<std::string> BagCommand::shell_words(const BagTask& task, std::uint32_t slot) const {
-  if (verbatim_) return {shell_, shell_, "-c", task.item.value_or("")};
-  if (text_.is_constant()) return {shell_, shell_, script_};
-  return {shell_, shell_, "-c", text_.fill(task, slot, true)};
+  if (!verbatim_ && text_.is_constant()) {
+    const std::string& shell = is_plain_ ? k_plain_shell : shell_;
+    return {shell, shell, script_};
+  }
+  const std::string item = task.item.value_or("");
+  const std::string text = verbatim_ ? item : text_.fill(task.index, item, slot, true);
+  const std::string& shell = is_plain_shell(text) ? k_plain_shell : shell_;
+  return {shell, shell, "-c", text};
 }
 
 Result<std::vector<std::string>> bag_variables(const BagTask& task, const wire::BagSpec& spec, std::uint32_t slot,
@@ -218,7 +122,7 @@ Result<std::vector<std::string>> bag_variables(const BagTask& task, const wire::
   switch (spec.items) {
     case wire::BagItems::text: set("GRIDCTL_TASK_ITEM", *task.item); break;
     case wire::BagItems::columns: {
-      const std::vector<std::string> columns = bag_columns(*task.item);
+      const std::vector<std::string> columns = job::task_columns(*task.item);
       set("GRIDCTL_TASK_ITEM", join(columns, " "));
       for (std::size_t i = 0; i < columns.size(); ++i) set("GRIDCTL_TASK_ITEM_" + std::to_string(i + 1), columns[i]);
       break;

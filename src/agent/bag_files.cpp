@@ -95,7 +95,7 @@ struct ResultRecord {
   std::int64_t began;
   std::uint64_t offset, dropped;
   std::uint32_t ms, peak_kib, bytes, error_bytes;
-  std::uint8_t end, exit_code, signal, unused;
+  std::uint8_t end, exit_code, signal, has_files;  // then `count` tells their bytes
   std::uint32_t crc;
 };
 static_assert(sizeof(ResultRecord) == 72 && std::is_trivially_copyable_v<ResultRecord>);
@@ -116,8 +116,9 @@ ResultRecord record_of(const wire::TaskResult& result) {
                       static_cast<std::uint8_t>(result.end),
                       result.exit_code,
                       result.signal,
-                      0,
+                      result.file_bytes > 0,
                       0};
+  if (result.file_bytes > 0) record.count = result.file_bytes;
   record.crc = crc_of(record);
   return record;
 }
@@ -125,10 +126,11 @@ ResultRecord record_of(const wire::TaskResult& result) {
 std::optional<wire::TaskResult> result_of(const ResultRecord& record) {
   if (record.crc != crc_of(record) || record.end > static_cast<std::uint8_t>(wire::TaskEnd::garbled))
     return std::nullopt;
-  return wire::TaskResult{record.index,     record.count,  record.order,   static_cast<wire::TaskEnd>(record.end),
+  const bool files = record.has_files != 0;
+  return wire::TaskResult{record.index,     files ? 1 : record.count,  record.order,   static_cast<wire::TaskEnd>(record.end),
                           record.exit_code, record.signal, {record.began}, record.ms,
                           record.peak_kib,  record.offset, record.bytes,   record.error_bytes,
-                          record.dropped};
+                          record.dropped,   files ? record.count : 0};
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ class OutputWriter {
   // Whether all of it lies there; nothing does otherwise.
   [[nodiscard]] bool append(TaskOutput& output);
   [[nodiscard]] std::uint64_t end() const { return end_; }
+  [[nodiscard]] bool is_half_full() { return !has_room(total_max_ / 2); }
 
  private:
   [[nodiscard]] bool has_room(std::uint64_t bytes);

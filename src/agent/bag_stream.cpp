@@ -60,7 +60,8 @@ std::optional<std::uint64_t> id_of(std::string_view line) {
 }
 
 std::string item_line(const BagTask& task, bool json) {
-  const std::string item = task.item.value_or(std::to_string(task.index));
+  std::string item = task.item.value_or(std::to_string(task.index));
+  std::ranges::replace(item, job::k_column_separator, '\t');
   if (!json) return item + "\n";
   if (item.starts_with('{') || item.starts_with('['))
     return "{\"id\":" + std::to_string(task.index) + ",\"item\":" + item + "}\n";

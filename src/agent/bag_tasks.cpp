@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "agent/bag_outputs.hpp"
 #include "agent/bag_task.hpp"
 #include "agent/bag_worker.hpp"
 
@@ -16,13 +17,17 @@ namespace {
 
 constexpr Duration k_task_grace = std::chrono::seconds{5};  // from TERM to KILL of a task whose time is over
 constexpr int k_start_tries = 10;
+constexpr std::uint64_t k_files_bytes_max = 256ull << 20;  // of one task: they are fetched before it counts
 
 class TaskWorker final : public BagWorker {
  public:
   TaskWorker(const InitPlan& plan, const wire::BagSpec& spec, BagCommand command, ResultWriter results, Board board)
       : BagWorker(plan, spec, std::move(command), std::move(results), std::move(board)),
         input_(spec.stdin_from, true),
-        slots_(spec.slots) {}
+        files_(plan.work, spec.outputs),
+        slots_(spec.slots) {
+    files_.begin();
+  }
 
  private:
   void fill() override;
@@ -38,7 +43,8 @@ class TaskWorker final : public BagWorker {
   [[nodiscard]] Result<os::Fd> input_of(const BagTask& task, std::uint32_t slot) const;
   [[nodiscard]] Result<std::string> folder_of(const BagTask& task) const;
 
-  BagTemplate input_;
+  job::TaskTemplate input_;
+  TaskFiles files_;
   std::vector<std::optional<RunningTask>> slots_;
   std::size_t busy_ = 0;
   int tries_ = 0;  // to start the next one
@@ -61,7 +67,7 @@ void TaskWorker::fill() {
 
 Result<os::Fd> TaskWorker::input_of(const BagTask& task, std::uint32_t slot) const {
   if (spec_.stdin_from.empty()) return os::Fd();
-  if (spec_.stdin_from != wire::k_stdin_item) return os::open_file(input_.fill(task, slot, false), O_RDONLY | O_NOCTTY);
+  if (spec_.stdin_from != wire::k_stdin_item) return os::open_file(input_.fill(task.index, task.item.value_or(""), slot, false), O_RDONLY | O_NOCTTY);
   TRY_ASSIGN(os::Fd file, os::open_memory());
   TRY(os::write_all(file.get(), as_bytes(task.item.value_or("") + "\n")));
   ::lseek(file.get(), 0, SEEK_SET);
@@ -118,7 +124,9 @@ bool TaskWorker::take_end(pid_t pid) {
   if (slot == slots_.end()) return false;
   wire::TaskResult result = (*slot)->finish(spec_.output_bytes_max, plan_.run, clock_);
   if (result.end == wire::TaskEnd::ended && was_out_of_memory(result)) result.end = wire::TaskEnd::oom;
-  keep((*slot)->output(), spec_.split ? &(*slot)->errors() : nullptr, result);
+  TaskOutput files;
+  if (files_.wanted()) files_.pack(*folder_of((*slot)->task()), k_files_bytes_max, plan_.run, files);
+  keep((*slot)->output(), spec_.split ? &(*slot)->errors() : nullptr, result, files_.wanted() ? &files : nullptr);
   record(result);
   slot->reset();
   board_.set(static_cast<std::size_t>(slot - slots_.begin()), std::nullopt);

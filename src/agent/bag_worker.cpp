@@ -20,6 +20,7 @@ namespace {
 constexpr int k_blind_orders_ms = 100;  // between two looks without the kernel's help
 constexpr std::uint64_t k_bag_file_bytes = 64 * 1024;
 constexpr int k_shells_kill_code = 128 + SIGKILL;  // as shells tell of it
+constexpr std::uint8_t k_no_room_for_files = 74;  // EX_IOERR: the task is tried again elsewhere
 constexpr std::int64_t k_patience_max_ms = 60'000;
 
 }  // namespace
@@ -116,12 +117,13 @@ bool BagWorker::was_out_of_memory(const wire::TaskResult& result) {
 }
 
 bool BagWorker::has_room(std::size_t tasks) {
-  if (results_.reserve(tasks)) return true;
+  if (results_.reserve(tasks) && (spec_.outputs.empty() || !output_.is_half_full())) return true;
   again_at_ = now() + k_bag_try_again;
   return false;
 }
 
-void BagWorker::keep(TaskOutput& output, TaskOutput* errors, wire::TaskResult& result) {
+void BagWorker::keep(TaskOutput& output, TaskOutput* errors, wire::TaskResult& result,
+                     TaskOutput* files) {
   result.offset = output_.end();
   if (output_.append(output)) result.bytes = static_cast<std::uint32_t>(output_.end() - result.offset);
   result.dropped = output.dropped();
@@ -129,6 +131,11 @@ void BagWorker::keep(TaskOutput& output, TaskOutput* errors, wire::TaskResult& r
     const std::uint64_t behind = output_.end();
     if (output_.append(*errors)) result.error_bytes = static_cast<std::uint32_t>(output_.end() - behind);
     result.dropped += errors->dropped();
+  }
+  if (files != nullptr) {
+    const std::uint64_t behind = output_.end();
+    if (files->dropped() == 0 && output_.append(*files)) result.file_bytes = output_.end() - behind;
+    else if (result.succeeded()) result.exit_code = k_no_room_for_files;
   }
   tell_head();  // whoever sees the result finds its output
 }

@@ -48,7 +48,7 @@ class BagWorker {
   [[nodiscard]] bool has_room(std::size_t tasks);
   void record(const wire::TaskResult& result);
   // Keeps the output, and says in the result where it is.
-  void keep(TaskOutput& output, TaskOutput* errors, wire::TaskResult& result);
+  void keep(TaskOutput& output, TaskOutput* errors, wire::TaskResult& result, TaskOutput* files = nullptr);
   // Says in the task's output why this host cannot start it.
   void refuse(const BagTask& task, const std::string& why);
   // The job's variables without those that `own` sets, and then those. They outlive the list.

@@ -147,6 +147,23 @@ TEST_F(BagRunnerTest, KeepsErrorsApartAndCutsWhatIsTooMuch) {
   EXPECT_EQ(output_of(all[1]), std::string(500'000, 'x'));
 }
 
+TEST_F(BagRunnerTest, KeepsTheFilesThatEachTaskLeavesBehindItsOutput) {
+  spec_.outputs = {"out/*.txt"};
+  std::filesystem::create_directory(folder_ / "work/out");
+  std::ofstream(folder_ / "work/out/old.txt") << "was there before";
+  begin("echo said; printf %s $GRIDCTL_TASK_INDEX > out/n$GRIDCTL_TASK_INDEX.txt; echo x > out/other");
+  grant(5, 2);
+  finish();
+  EXPECT_EQ(end(), 0);
+  const auto all = results();
+  ASSERT_EQ(all.size(), 2u);
+  for (const TaskResult& one : all) {
+    const std::string number = std::to_string(one.index);
+    EXPECT_EQ(output(one.offset + one.bytes, one.file_bytes), "10 644 1\nout/n" + number + ".txt" + number);
+    EXPECT_EQ(output_of(one), "said\n");
+  }
+}
+
 TEST_F(BagRunnerTest, GivesItemsOnStandardInputAndFoldersWhereTheyAreAskedFor) {
   spec_.stdin_from = "item";
   spec_.folder = true;

@@ -11,6 +11,7 @@
 #include "agent/bag_command.hpp"
 #include "agent/bag_output.hpp"
 #include "agent/bag_queue.hpp"
+#include "agent/bag_shell.hpp"
 #include "support/results.hpp"
 #include "support/temp_dir.hpp"
 
@@ -115,9 +116,20 @@ TEST(BagCommand, NeedsAShellOnlyWhereOneWouldDoSomething) {
     EXPECT_GT(words_of(command, "x")[0].find("sh"), 0u) << command;
 }
 
+TEST(BagCommand, TakesBashOnlyWhereItMakesADifference) {
+  for (const char* plain : {"echo a; true", "cat in.txt > out.txt 2>&1", "echo $GRIDCTL_TASK_INDEX >> /tmp/x", "exit 3",
+                            "if [ -e /tmp/x ]; then sleep 5; else sleep 0.5; fi", "python a.py --n ${SLURM_ARRAY_TASK_ID} | tee b",
+                            "cat a\ncat b"})
+    EXPECT_TRUE(is_plain_shell(plain)) << plain;
+  for (const char* bash : {"[[ a == b ]]", "echo -e a", "echo 'a\\tb'", "echo $HOME", "echo {1..3}", "x+=1", "cat <(ls)", "ls &> x",
+                           "source a.sh", ". a.sh", "a=(1 2)", "echo $RANDOM", "echo ${GRIDCTL_TASK_INDEX%0}", "f() { ls; }",
+                           "cat <<< x", "set -o pipefail", "! ls", "echo ~", "for ((i=0;i<3;i++)); do ls; done", "ls >& x"})
+    EXPECT_FALSE(is_plain_shell(bash)) << bash;
+}
+
 TEST(BagCommand, QuotesForTheShell) {
-  EXPECT_EQ(bag_quote("a b'c\"$x\n(ä)"), "a\\ b\\'c\\\"\\$x'\n'\\(\\\xc3\\\xa4\\)");
-  EXPECT_EQ(bag_quote(""), "''");
+  EXPECT_EQ(job::parallel_quote("a b'c\"$x\n(ä)"), "a\\ b\\'c\\\"\\$x'\n'\\(\\\xc3\\\xa4\\)");
+  EXPECT_EQ(job::parallel_quote(""), "''");
   EXPECT_EQ(words_of("echo {} # {x}", "a;b")[2], "echo a\\;b # {x}");
 }
 
