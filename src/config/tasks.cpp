@@ -130,6 +130,20 @@ Result<Items> read_items(const Fields& fields, const Context& context) {
   return Items{job::ItemForm::none, {}, static_cast<std::uint64_t>(count)};
 }
 
+// `mode: stream` and what goes with it.
+Result<void> read_stream(const Fields& fields, job::Tasks& tasks) {
+  bool stream = false;
+  TRY(fields.choice("mode", "tasks", "stream", stream));
+  for (const std::string_view key : {"window", "json"})
+    if (!stream && fields.find(key) != nullptr) return fields.error(key, "goes with mode: stream");
+  if (!stream) return {};
+  for (const std::string_view key : {"chunk", "matrix", "stdin", "folder"})
+    if (fields.find(key) != nullptr) return fields.error(key, "does not go with mode: stream, where an item is one line");
+  tasks.stream_window = job::k_stream_window;
+  TRY(fields.integer("window", 1, job::k_stream_window_max, tasks.stream_window));
+  return fields.boolean("json", tasks.stream_json);
+}
+
 }  // namespace
 
 std::string resolve_beside(const std::string& path, const std::string& base) {
@@ -207,7 +221,7 @@ Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& j
   if (node->kind == Node::Kind::map) {
     TRY_ASSIGN(const Fields fields, Fields::open(root.source(), *node, "tasks",
                                                  {"count", "from", "chunk", "matrix", "retries", "timeout", "max_parallel",
-                                                  "max_fails", "stdin", "folder"}));
+                                                  "max_fails", "stdin", "folder", "mode", "window", "json"}));
     TRY_ASSIGN(items, read_items(fields, context));
     TRY(fields.integer("retries", 0, job::k_task_retries_max, tasks.retries));
     TRY(fields.duration("timeout", 1s, k_task_timeout_max, tasks.timeout));
@@ -217,12 +231,21 @@ Result<void> read_tasks(const Fields& root, const Context& context, ParsedJob& j
     if (most >= 0) tasks.max_fails = most;
     TRY(fields.text("stdin", tasks.stdin_from));
     TRY(fields.boolean("folder", tasks.folder));
+    TRY(read_stream(fields, tasks));
   } else {
     int count = 0;
     TRY(root.integer("tasks", 1, job::k_tasks_max, count));
     items.count = static_cast<std::uint64_t>(count);
   }
   if (root.find("finally") != nullptr) return root.error("finally", "is not built yet: run the last step as a job of its own");
+  for (const job::Output& output : job.spec.outputs) {
+    if (output.sync > Duration{} || output.when != job::OutputWhen::always)
+      return root.error("outputs", "of a bag come when each task ends: leave out sync and when");
+    tasks.outputs.push_back(output.from);
+  }
+  if (tasks.stream_window > 0 && !tasks.outputs.empty())
+    return root.error("outputs", "does not go with mode: stream: what a task leaves there is its answer");
+  job.spec.outputs.clear();
   tasks.items = items.form;
   job.items = std::move(items.texts);
   job.spec.workload.tasks = static_cast<int>(items.count);

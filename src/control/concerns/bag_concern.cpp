@@ -21,9 +21,11 @@ constexpr Duration k_gather_most = std::chrono::milliseconds{250};
 constexpr int k_gather_share = 8;                                   // of the time that what a worker holds lasts
 constexpr Duration k_link_kept = std::chrono::seconds{30};          // without a worker there
 constexpr Duration k_last_results = std::chrono::seconds{20};       // that a host which answers is asked after an end
-constexpr Duration k_output_patience = std::chrono::seconds{10};    // for what tasks printed, when all are done
-constexpr std::uint32_t k_output_piece = 256 * 1024;
-constexpr double k_worth_s = 2;                                     // of work that waits: else no worker more
+constexpr Duration k_last_output = std::chrono::seconds{10};        // that is waited for when all tasks are done
+constexpr std::uint32_t k_output_piece = 512 * 1024;
+constexpr double k_worth_s = 2;                                     // of work that waits: for each worker more
+constexpr Duration k_first_results = std::chrono::milliseconds{250};  // of the first worker: they tell how long tasks take
+constexpr std::uint64_t k_burst_most = 8;                           // workers that are made at once
 constexpr std::size_t k_worker_name_max = 63;
 constexpr int k_workers_failed_max = 3;
 constexpr Duration k_ask_pause = std::chrono::seconds{5};           // for room that nobody told of
@@ -66,7 +68,7 @@ class BagConcern : public Concern {
     bags_[leader_of(job)].members.insert(job.id().value);
     TrackedJob& mine = *controls_.book.find(job.id());
     if (const job::Attempt* attempt = job.state().attempt(); attempt != nullptr && job.in<job::Running>() != nullptr)
-      mine.unfetched.insert(attempt->epoch.value);
+      if (mine.unfetched.insert(attempt->epoch.value).second) soon();
     // It was resumed: what its journal says has changed.
     if (std::holds_alternative<job::Done>(before.phase) && job.in<job::Done>() == nullptr && number_of(job) == 1)
       open(job, bags_[job.id().value]);
@@ -115,13 +117,15 @@ class BagConcern : public Concern {
     BootTime ask_again{};
     std::string trouble;            // why it cannot be opened, for people
     std::optional<BootTime> try_again{};
+    std::optional<BootTime> began{};  // since when its first worker runs
     std::optional<BootTime> over{};  // since when its results are all here
   };
   struct Line {
     std::shared_ptr<BagLink> link;
     BootTime used{};
     BootTime not_before{};     // it answered at once though it had no news
-    bool output_next = false;  // results and output are asked for in turns
+    bool output_next = false;  // results and output are asked for in turns,
+    std::size_t turn = 0;      // and so are the workers for their output
   };
 
   static std::string leader_of(const TrackedJob& job) {
@@ -162,9 +166,9 @@ class BagConcern : public Concern {
       if (TrackedJob* job = controls_.book.find({id})) take_seats(*job, live, now);
     close_seats(leader, live, now);
     if (!leader.goes_on()) return void(live.run->seats().empty() ? live.run.reset() : void());
-    live.run->save(controls_.attempts, [this] { pump_all(); });
+    save(live);
     if (live.run->bag().progress().over() || is_too_bad(leader, live)) return end(leader, live);
-    grow(leader, live);
+    grow(leader, live, now);
   }
 
   // Attempts that run get a seat; those that have ended are asked for what they still have.
@@ -201,6 +205,22 @@ class BagConcern : public Concern {
         seat.died = collecting->end.kind == job::EndKind::exited || collecting->end.kind == job::EndKind::signalled ||
                     collecting->end.kind == job::EndKind::oom;
     }
+  }
+
+  // What has changed is not left to the next tick.
+  void soon() {
+    if (std::exchange(is_soon_, true)) return;
+    controls_.world.run.post([this] {
+      is_soon_ = false;
+      tick(controls_.world.clock.boot());
+    });
+  }
+  void save(Live& live) {
+    live.run->save(controls_.attempts, [this, weak = std::weak_ptr(live.run)] {
+      pump_all();
+      const auto run = weak.lock();
+      if (run != nullptr && (run->bag().progress().over() || run->bag().progress().failed > 0)) soon();
+    });
   }
 
   static bool is_closed(const Live& live, const bag::Worker& worker) {
@@ -256,9 +276,11 @@ class BagConcern : public Concern {
   }
 
   void end(TrackedJob& leader, Live& live) {
-    if (!live.run->is_saved() || leader.unsure) return;
+    // What failed too often is stopped at once: results go on coming, and are saved as they come.
+    const bool over = live.run->bag().progress().over();
+    if ((over && !live.run->is_saved()) || leader.unsure) return;
     const BootTime since = live.over ? *live.over : *(live.over = controls_.world.clock.boot());
-    if (controls_.world.clock.boot() - since < k_output_patience)
+    if (over && controls_.world.clock.boot() - since < k_last_output)
       for (const auto& [worker, seat] : live.run->seats())
         if (!seat.ended && seat.output_at < seat.output_end) return;
     const bag::Progress now = live.run->bag().progress();
@@ -269,31 +291,46 @@ class BagConcern : public Concern {
                                                                                            : job::Overtaken::tasks_failed});
   }
 
-  // One more worker, when all that there are have a place and tasks wait that are worth it.
-  void grow(const TrackedJob& leader, Live& live) {
-    const bag::Bag& bag = live.run->bag();
-    const job::Tasks& tasks = *leader.spec().tasks;
+  // More workers, when all that there are have a place and tasks wait that are worth it.
+  void grow(const TrackedJob& leader, Live& live, BootTime now) {
     if (leader.in<job::Running>() == nullptr || leader.unsure || live.failed_workers >= k_workers_failed_max) return;
+    if (!live.began) live.began = now;
     int workers = 1;
-    double slowest = 0;
     for (const std::string& id : live.members) {
       const TrackedJob* job = std::as_const(controls_.book).find({id});
       if (job == nullptr || job == &leader || job->in<job::Done>() != nullptr) continue;
       if (job->in<job::Waiting>() != nullptr) return;
       ++workers;
     }
+    double slowest = 0;
     for (const auto& [worker, seat] : live.run->seats()) slowest = std::max(slowest, seat.pace.task_s);
-    const int most = tasks.max_parallel > 0 ? tasks.max_parallel : job::k_bag_workers_max;
-    const bool pays = slowest == 0 || static_cast<double>(bag.waiting()) * slowest > k_worth_s;
-    if (workers >= most || bag.waiting() == 0 || !pays) return;
-    const BootTime now = controls_.world.clock.boot();
-    if (live.no_room_at == controls_.fleet.capacity() && now < live.ask_again) return;
-    if (!controls_.placement.decide(leader, controls_.placement.question(leader)).placement) {
+    if (slowest == 0 && now - *live.began < k_first_results) return;
+    const std::uint64_t waiting = live.run->bag().waiting();
+    const int parallel = leader.spec().tasks->max_parallel;
+    const int most = parallel > 0 ? parallel : job::k_bag_workers_max;
+    std::uint64_t more = std::min({waiting, k_burst_most, static_cast<std::uint64_t>(std::max(most - workers, 0))});
+    if (slowest > 0) more = std::min(more, static_cast<std::uint64_t>(static_cast<double>(waiting) * slowest / k_worth_s));
+    if (more == 0 || (live.no_room_at == controls_.fleet.capacity() && now < live.ask_again)) return;
+    const std::uint64_t room = room_for(leader, more);
+    if (room < more) {
       live.no_room_at = controls_.fleet.capacity();
       live.ask_again = now + k_ask_pause;
-      return;
     }
-    if (const Result<void> made = make(leader, live); !made) report(made.error(), "while making a worker");
+    for (std::uint64_t i = 0; i < room; ++i)
+      if (const Result<void> made = make(leader, live); !made) return report(made.error(), "while making a worker");
+  }
+
+  // How many more workers find a place now, up to so many.
+  [[nodiscard]] std::uint64_t room_for(const TrackedJob& leader, std::uint64_t most) {
+    Question question = controls_.placement.question(leader);
+    for (std::uint64_t count = 0; count < most; ++count) {
+      const auto placed = controls_.placement.decide(leader, question).placement;
+      if (!placed) return count;
+      const auto host = std::find_if(question.hosts.begin(), question.hosts.end(),
+                                     [&](const sched::HostFacts& facts) { return facts.name == placed->host; });
+      if (host != question.hosts.end()) sched::take_away(*host, placed->gpu_uuids, placed->cpus, placed->memory_bytes);
+    }
+    return most;
   }
 
   Result<void> make(const TrackedJob& leader, Live& live) {
@@ -344,14 +381,18 @@ class BagConcern : public Concern {
     if (!line.link->is_ready() || line.used < line.not_before) return;
     line.output_next = !line.output_next;
     if (line.output_next)
-      for (const auto& [live, worker] : seats)
+      for (std::size_t i = 0; i < seats.size(); ++i) {
+        const auto& [live, worker] = seats[++line.turn % seats.size()];
         if (fetch_output(*line.link, *live, worker)) return;
+      }
     wire::BagRequest request;
     request.wait = k_news_wait;
     Duration gather = k_gather_most;
     for (const auto& [live, worker] : seats) {
       if (request.workers.size() == wire::k_bag_workers_max) break;
-      request.workers.push_back(live->run->ask(worker, live->run->seats().at(worker)));
+      const BagRun::Seat& seat = live->run->seats().at(worker);
+      if (seat.held) request.wait = {};  // output is fetched next
+      request.workers.push_back(live->run->ask(worker, seat));
       gather = std::min(gather, live->run->busy_for(worker) / k_gather_share);
     }
     request.gather = std::max(gather, k_gather_least);
@@ -359,12 +400,12 @@ class BagConcern : public Concern {
     for (const auto& [live, worker] : seats)
       for (const auto& [id, one] : bags_)
         if (&one == live) asked.emplace_back(id, worker);
-    line.link->ask(request, [this, host, asked, since = line.used](const Result<wire::BagReply>& reply) {
+    line.link->ask(request, [this, host, asked, since = line.used, wait = request.wait](const Result<wire::BagReply>& reply) {
       if (!reply) return report(reply.error(), "while asking for results of tasks");
       const bool news = std::any_of(reply->workers.begin(), reply->workers.end(),
                                     [](const wire::BagTold& told) { return !told.results.empty(); });
       const BootTime now = controls_.world.clock.boot();
-      if (!news && now - since < k_news_wait / 2) lines_[host].not_before = now + k_news_wait / 2;
+      if (!news && now - since < wait / 2) lines_[host].not_before = now + k_news_wait / 2;
       take(asked, *reply);
     });
   }
@@ -396,7 +437,14 @@ class BagConcern : public Concern {
           if (!kept) report(kept.error(), "while keeping what tasks printed");
           if (seat == nullptr) return;
           seat->output_busy = false;
-          if (kept) seat->output_at = std::max(seat->output_at, end);
+          if (!kept) return;
+          seat->output_at = std::max(seat->output_at, end);
+          Live& live = bags_.at(id.value);
+          live.run->count(worker, *seat);
+          live.run->give(worker);
+          save(live);
+          pump_all();
+          if (bags_.at(id.value).run->bag().progress().over()) soon();
         });
     controls_.world.run.post([this] { pump_all(); });
   }
@@ -420,7 +468,7 @@ class BagConcern : public Concern {
       const bool all = live->second.run->take(worker, seat->second, told);
       if (all && seat->second.ended && seat->second.output_at >= seat->second.output_end) give_up(*leader, live->second, worker);
       else live->second.run->give(worker);
-      live->second.run->save(controls_.attempts, [this] { pump_all(); });
+      save(live->second);
     }
     controls_.world.run.post([this] { pump_all(); });
   }
@@ -428,6 +476,7 @@ class BagConcern : public Concern {
   const Controls controls_;
   std::map<std::string, Live> bags_;  // by leader
   std::map<std::string, Line> lines_;  // by host
+  bool is_soon_ = false;               // a tick beyond the regular ones is due
 };
 
 }  // namespace

@@ -127,6 +127,13 @@ std::optional<wire::BagSpec> bag_part(const job::Spec& spec) {
   bag.folder = spec.tasks->folder;
   bag.array_first = spec.tasks->array_first;
   bag.array_step = spec.tasks->array_step;
+  bag.outputs = spec.tasks->outputs;
+  bag.split = spec.tasks->split;
+  bag.json = spec.tasks->stream_json;
+  if (spec.tasks->stream_window > 0) {
+    bag.mode = wire::BagMode::stream;
+    bag.window = static_cast<std::uint32_t>(spec.tasks->stream_window);
+  }
   return bag;
 }
 

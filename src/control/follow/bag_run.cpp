@@ -72,6 +72,37 @@ void BagRun::resend(const bag::Worker& worker, Seat& seat, const wire::BagTold& 
   seat.orders = told.orders_seen;
 }
 
+// How many of the results that are held may count.
+std::size_t BagRun::with_output(const Seat& seat) const {
+  const std::vector<wire::TaskResult>& results = seat.held->results;
+  if (world_.clock.boot() - seat.held_since > output_patience_) return results.size();
+  const auto late = std::find_if(results.begin(), results.end(), [&](const wire::TaskResult& one) {
+    return one.output_end() > one.offset && one.output_end() > seat.output_at;
+  });
+  return static_cast<std::size_t>(late - results.begin());
+}
+
+void BagRun::count(const bag::Worker& worker, Seat& seat) {
+  const auto here = static_cast<std::ptrdiff_t>(seat.held ? with_output(seat) : 0);
+  if (here == 0) return;
+  std::vector<wire::TaskResult>& held = seat.held->results;
+  std::vector<wire::TaskResult> results(held.begin(), held.begin() + here);
+  held.erase(held.begin(), held.begin() + here);
+  double sum_s = 0;
+  std::size_t count = 0;
+  for (const wire::TaskResult& one : results)
+    if (one.end == wire::TaskEnd::ended) sum_s += one.ms / 1000.0, ++count;
+  if (count > 0) {
+    const double mean = std::max(sum_s / static_cast<double>(count), k_task_least_s);
+    double& task_s = seat.pace.task_s;
+    task_s = task_s > 0 ? task_s + k_pace_weight * (mean - task_s) : mean;
+  }
+  add(bag::Told{worker, seat.held->results_from, std::move(results)});
+  seat.held->results_from += static_cast<std::uint64_t>(here);
+  seat.held_since = world_.clock.boot();
+  if (held.empty()) seat.held.reset();
+}
+
 bool BagRun::take(const bag::Worker& worker, Seat& seat, const wire::BagTold& told) {
   if (told.error) return seat.ended.has_value();
   const bag::Holder* holder = bag_.find(worker);
@@ -86,19 +117,12 @@ bool BagRun::take(const bag::Worker& worker, Seat& seat, const wire::BagTold& to
   seat.running = told.running;
   seat.output_end = std::max(seat.output_at, told.output_end);
   seat.output_at = std::max(seat.output_at, std::min(told.output_begin, told.output_end));  // the host has dropped those before
-  if (!told.results.empty()) {
-    double sum_s = 0;
-    std::size_t count = 0;
-    for (const wire::TaskResult& one : told.results)
-      if (one.end == wire::TaskEnd::ended) sum_s += one.ms / 1000.0, ++count;
-    if (count > 0) {
-      const double mean = std::max(sum_s / static_cast<double>(count), k_task_least_s);
-      double& task_s = seat.pace.task_s;
-      task_s = task_s > 0 ? task_s + k_pace_weight * (mean - task_s) : mean;
-    }
-    add(bag::Told{worker, told.results_from, told.results});
+  if (!seat.held && !told.results.empty()) {
+    seat.held = told;
+    seat.held_since = world_.clock.boot();
   }
-  return told.over && holder->results >= told.results_end;
+  count(worker, seat);
+  return told.over && seat.results >= told.results_end;
 }
 
 // Orders with items are cut, so that each fits into a request.
@@ -146,7 +170,8 @@ Duration BagRun::busy_for(const bag::Worker& worker) const {
 
 wire::BagAsk BagRun::ask(const bag::Worker& worker, const Seat& seat) const {
   const bag::Holder& holder = *bag_.find(worker);
-  wire::BagAsk ask{seat.job, {worker.epoch}, seat.orders, {}, seat.results, wire::k_bag_results_max, seat.output_at};
+  const std::uint32_t most = seat.held ? 0 : wire::k_bag_results_max;
+  wire::BagAsk ask{seat.job, {worker.epoch}, seat.orders, {}, holder.results, most, seat.output_at};
   if (!seat.seen || seat.ended) return ask;
   ask.orders_from = *seat.seen;
   std::size_t bytes = 0;

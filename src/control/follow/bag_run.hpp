@@ -15,6 +15,10 @@
 
 namespace gridctl::control {
 
+// How long a result waits for what its task has printed: a host that is lost takes that with it. The answer of a stream
+// is all that there is of it.
+inline constexpr Duration k_print_patience = std::chrono::seconds{5}, k_stream_patience = std::chrono::minutes{2};
+
 class BagRun : public std::enable_shared_from_this<BagRun> {
  public:
   struct Seat {  // of one attempt of a worker, from its start until nothing more comes from it
@@ -25,6 +29,8 @@ class BagRun : public std::enable_shared_from_this<BagRun> {
     std::vector<std::uint64_t> running{};        // as told last
     std::uint64_t output_at = 0, output_end = 0;  // of what its tasks printed: what is here, and what its host has
     bool output_busy = false;                     // a piece is on its way
+    std::optional<wire::BagTold> held{};          // results that wait for what their tasks printed
+    BootTime held_since{};
     bag::Pace pace{};
     std::optional<BootTime> ended{};             // since when its attempt is known to have ended
     bool died = false;                           // by itself, and not by its host's fault or our order
@@ -40,6 +46,8 @@ class BagRun : public std::enable_shared_from_this<BagRun> {
   void join(const bag::Worker& worker, const JobId& job, const job::Attempt& attempt);
   // Whether the seat may be given up: all that its host has is here.
   [[nodiscard]] bool take(const bag::Worker& worker, Seat& seat, const wire::BagTold& told);
+  // Takes those results into account whose output is here.
+  void count(const bag::Worker& worker, Seat& seat);
   void give(const bag::Worker& worker);  // what it needs now
   [[nodiscard]] Duration busy_for(const bag::Worker& worker) const;  // with what it holds
   [[nodiscard]] wire::BagAsk ask(const bag::Worker& worker, const Seat& seat) const;
@@ -50,13 +58,17 @@ class BagRun : public std::enable_shared_from_this<BagRun> {
 
  private:
   BagRun(const World& world, const TrackedJob& leader)
-      : world_(world), id_(leader.id()) {}
+      : world_(world),
+        id_(leader.id()),
+        output_patience_(leader.spec().tasks->stream_window > 0 ? k_stream_patience : k_print_patience) {}
   [[nodiscard]] bag::Ordered cut(bag::Ordered order) const;
   [[nodiscard]] std::string_view item(bag::Index index) const;
   void resend(const bag::Worker& worker, Seat& seat, const wire::BagTold& told);
+  [[nodiscard]] std::size_t with_output(const Seat& seat) const;
 
   const World world_;
   const JobId id_;
+  const Duration output_patience_;
   bag::Bag bag_;
   std::map<bag::Worker, Seat> seats_;
   std::string repaired_;

@@ -81,6 +81,27 @@ TEST_F(TasksKey, MakesAMatrix) {
                                           "lr=3e-4\nseed=1", "lr=3e-4\nseed=2"));
 }
 
+TEST_F(TasksKey, KeepsTheProgramOfAStreamUp) {
+  file("items.txt", "one\ntwo\n");
+  EXPECT_EQ(read("tasks: {from: items.txt, mode: stream}\n")->spec.tasks->stream_window, job::k_stream_window);
+  EXPECT_EQ(read("tasks: {from: items.txt, mode: tasks}\n")->spec.tasks->stream_window, 0);
+  const auto job = read("tasks: {from: items.txt, mode: stream, window: 4, json: true}\n");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->spec.tasks->stream_window, 4);
+  EXPECT_TRUE(job->spec.tasks->stream_json);
+  EXPECT_THAT(refusal("tasks: {from: items.txt, window: 4}\n"), HasSubstr("goes with mode: stream"));
+  EXPECT_THAT(refusal("tasks: {from: items.txt, mode: stream, chunk: 2}\n"), HasSubstr("does not go with mode: stream"));
+  EXPECT_THAT(refusal("tasks: {from: items.txt, mode: steam}\n"), HasSubstr("expected tasks or stream"));
+}
+
+TEST_F(TasksKey, TakesOutputsAsThoseOfEachTask) {
+  const auto job = read("tasks: 2\noutputs: [out/*.png, log.txt]\n");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_THAT(job->spec.tasks->outputs, ElementsAre("out/*.png", "log.txt"));
+  EXPECT_TRUE(job->spec.outputs.empty());
+  EXPECT_THAT(refusal("tasks: 2\noutputs: [{from: a, sync: 1m}]\n"), HasSubstr("leave out sync and when"));
+}
+
 TEST_F(TasksKey, SaysWhatIsWrong) {
   file("empty.txt", "\n\n");
   EXPECT_THAT(refusal("tasks: 0\n"), HasSubstr("expected a whole number from 1 to 10000000"));
