@@ -6,6 +6,7 @@
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
+#include "cmd/bag_log.hpp"
 #include "config/tasks.hpp"
 #include "os/files.hpp"
 #include "os/terminal.hpp"
@@ -95,23 +96,30 @@ Result<config::ParsedJob> each_from_command(const Parsed& parsed, const config::
   std::vector<std::vector<std::string>> sources;
   if (mark != parsed.command.end()) {
     TRY_ASSIGN(sources, sources_of(parsed.command, static_cast<std::size_t>(mark - parsed.command.begin())));
-  } else {
-    TRY_ASSIGN(std::vector<std::string> lines, item_lines_of_file("-"));
-    sources.push_back(std::move(lines));
+  }
+  std::vector<std::string> files = parsed.values("arg-file");
+  if (files.empty() && sources.empty()) files = {"-"};
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    TRY_ASSIGN(std::vector<std::string> lines, item_lines_of_file(files[i]));
+    sources.insert(sources.begin() + static_cast<std::ptrdiff_t>(i), std::move(lines));
   }
   TRY_ASSIGN(const std::vector<std::string> all, combined(sources));
   if (all.empty()) return make_error(Code::usage, "--each: there are no items", "ls *.wav | gridctl job submit --each -- CMD {}");
   TRY_ASSIGN(config::Items items, config::items_of_lines(all));
   // As parallel does: the words are put together with blanks, and a shell reads the line.
   std::string run = join(words, " ");
+  const bool stream = parsed.has("stream");
+  if (words.empty() && stream) return make_error(Code::usage, "--stream: expected a command after --");
   if (words.empty()) run = "{}";
-  else if (!has_placeholder(run)) run += " {}";
+  else if (!stream && !has_placeholder(run)) run += " {}";
   const std::vector<std::string> named = words.empty() ? std::vector<std::string>{"each"} : words;
   TRY_ASSIGN(config::ParsedJob job, config::spec_from_command(named, context, parsed.value("workdir")));
   job.spec.run = run;
   job.spec.tasks = job::Tasks{};
   job.spec.tasks->items = sources.size() > 1 ? job::ItemForm::columns : job::ItemForm::text;
-  job.spec.tasks->render = true;
+  job.spec.tasks->render = !stream;
+  job.spec.tasks->split = true;
+  job.spec.tasks->stream_window = stream ? job::k_stream_window : 0;
   job.spec.workload.tasks = static_cast<int>(items.count);
   job.items = std::move(items.texts);
   return job;
@@ -124,6 +132,7 @@ Result<void> apply_bag_options(const Parsed& parsed, config::ParsedJob& job) {
     if (!array) return make_error(Code::usage, "--array: expected " + array.error().message);
     TRY(config::set_array(*array, job));
   }
+  if (parsed.has("stream") && !parsed.has("each")) return make_error(Code::usage, "--stream goes with --each; in a job file write tasks: {mode: stream}");
   const auto number = [&](std::string_view name, int least, int most, int& into) -> Result<void> {
     if (!parsed.has(name)) return {};
     if (!job.spec.tasks) return make_error(Code::usage, "--" + std::string(name) + " goes with --array or --each");
@@ -132,13 +141,19 @@ Result<void> apply_bag_options(const Parsed& parsed, config::ParsedJob& job) {
                                          " to " + std::to_string(most));
     return {};
   };
-  for (const std::string_view option : {"keep-order", "joblog"})
+  if (parsed.has("arg-file") && !parsed.has("each")) return make_error(Code::usage, "--arg-file goes with --each");
+  if (parsed.has("resume") && !parsed.has("joblog")) return make_error(Code::usage, "--resume goes with --joblog");
+  for (const std::string_view option : {"keep-order", "joblog", "results", "halt"})
     if (parsed.has(option) && !job.spec.tasks) return make_error(Code::usage, "--" + std::string(option) + " goes with --array or --each, or a file with tasks");
   int none = 0;
   job::Tasks* tasks = job.spec.tasks ? &*job.spec.tasks : nullptr;
   int most = -1;
   TRY(number("max-fails", 0, job::k_tasks_max, most));
   if (most >= 0) tasks->max_fails = most;
+  if (parsed.has("halt")) {
+    TRY_ASSIGN(const int fails, fails_of_halt(parsed.value("halt"), job.spec.workload.tasks));
+    if (fails >= 0) tasks->max_fails = fails;
+  }
   TRY(number("jobs", 1, job::k_bag_workers_max, tasks != nullptr ? tasks->max_parallel : none));
   return number("retries", 0, job::k_task_retries_max, tasks != nullptr ? tasks->retries : none);
 }

@@ -4,11 +4,10 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
-#include "base/text.hpp"
-#include "control/follow/bag_files.hpp"
+#include "cmd/bag_log.hpp"
+#include "os/entries.hpp"
 
 namespace gridctl::cmd {
 
@@ -36,47 +35,40 @@ Result<int> print_task_output(Context& context, const registry::Job& job, const 
 }
 
 BagPrinter::BagPrinter(Context& context, const registry::Job& job, const BagPrinting& how)
-    : context_(&context), reader_(context.paths().bag_of(job.id)), run_(job.spec.run), how_(how) {}
+    : context_(&context), reader_(context.paths().bag_of(job.id)), spec_(job.spec), how_(how) {}
 
-Result<void> BagPrinter::begin() {
-  if (how_.items) {
-    TRY_ASSIGN(const std::string items, control::read_bag_items(context_->paths().bag_of(how_.id)));
-    for (std::size_t at = 0; at < items.size();) {
-      const std::size_t end = items.find('\0', at);
-      items_.push_back(items.substr(at, end - at));
-      at = end + 1;
-    }
+Result<void> BagPrinter::begin(const JobId& id) {
+  if (spec_.tasks->items != job::ItemForm::none && (!how_.joblog.empty() || !how_.results.empty())) {
+    TRY_ASSIGN(items_, bag_items(context_->paths().bag_of(id)));
   }
   if (how_.joblog.empty()) return {};
-  TRY_ASSIGN(joblog_, os::open_file(how_.joblog, O_WRONLY | O_CREAT | O_TRUNC, 0644));
+  TRY_ASSIGN(joblog_, os::open_file(how_.joblog, O_RDWR | O_CREAT | (how_.resumes ? O_APPEND : O_TRUNC), 0644));
+  TRY_ASSIGN(const os::FileStatus status, os::status_of(joblog_.get()));
+  if (status.size > 0) return {};
   return os::write_all(joblog_.get(), as_bytes("Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"));
 }
 
-// As GNU parallel writes it: `parallel --resume` reads it.
-Result<void> BagPrinter::log(const TaskEnded& task) {
-  if (!joblog_.valid()) return {};
-  char times[64];
-  std::snprintf(times, sizeof times, "%.3f\t%10.3f", static_cast<double>(task.result.began.ms) / 1000,
-                static_cast<double>(task.result.ms) / 1000);
-  std::string command = run_;
-  if (task.index < items_.size())
-    for (std::size_t at = command.find("{}"); at != std::string::npos; at = command.find("{}", at)) {
-      const std::string item = shell_quote(items_[task.index]);
-      command.replace(at, 2, item);
-      at += item.size();
-    }
-  const int exit_code = task.result.end == wire::TaskEnd::ended ? task.result.exit_code : 255;
-  return os::write_all(joblog_.get(), as_bytes(std::to_string(task.index + 1) + "\t" + task.host + "\t" + times + "\t0\t" +
-                                               std::to_string(task.result.bytes) + "\t" + std::to_string(exit_code) + "\t" +
-                                               std::to_string(task.result.signal) + "\t" + command + "\n"));
+std::string BagPrinter::item_of(const TaskEnded& task) const {
+  return task.index < items_.size() ? items_[task.index] : "";
+}
+
+// False: its output is not here yet.
+Result<bool> BagPrinter::show(const TaskEnded& task) {
+  if (!how_.results.empty()) {
+    const Result<void> kept = keep_results(how_.results, reader_, task, item_of(task));
+    if (!kept && kept.error().code == Code::not_found) return false;
+    TRY(kept);
+  }
+  return how_.silent || print_output(*context_, reader_, task);
 }
 
 Result<bool> BagPrinter::print_new(bool final, const std::function<void()>& before) {
   TRY_ASSIGN(std::vector<TaskEnded> ended, reader_.next());
   if (how_.only_new && std::exchange(first_, false)) ended.clear();
   for (TaskEnded& one : ended) {
-    TRY(log(one));
-    if (how_.silent) continue;
+    if (joblog_.valid() && one.worker != k_logged_worker)
+      TRY(os::write_all(joblog_.get(), as_bytes(joblog_line(spec_, one, item_of(one)))));
+    if (how_.silent && how_.results.empty()) continue;
     waiting_.emplace(how_.keep_order ? one.index : order_, std::move(one));
     ++order_;
   }
@@ -87,7 +79,8 @@ Result<bool> BagPrinter::print_new(bool final, const std::function<void()>& befo
   for (auto at = waiting_.begin(); at != waiting_.end();) {
     if (how_.keep_order && at->first != next_ && !give_up) break;
     if (!std::exchange(erased, true)) before();
-    if (!print_output(*context_, reader_, at->second) && !give_up) {
+    TRY_ASSIGN(const bool shown, show(at->second));
+    if (!shown && !give_up) {
       if (how_.keep_order) break;
       ++at;
       continue;
@@ -101,9 +94,11 @@ Result<bool> BagPrinter::print_new(bool final, const std::function<void()>& befo
 std::string BagPrinter::progress() const {
   const bag::Progress now = reader_.bag().progress();
   const std::uint64_t over = now.done + now.failed;
+  const auto forecast = reader_.forecast();
   return std::to_string(over) + " of " + std::to_string(now.tasks) + " tasks (" +
          std::to_string(now.tasks == 0 ? 100 : over * 100 / now.tasks) + " %)" +
-         (now.failed > 0 ? ", " + std::to_string(now.failed) + " failed" : "");
+         (now.failed > 0 ? ", " + std::to_string(now.failed) + " failed" : "") +
+         (forecast ? "; " + in_words(*forecast) : "");
 }
 
 }  // namespace gridctl::cmd

@@ -23,25 +23,26 @@ struct BagPrinting {
   bool keep_order = false;  // as `parallel -k`: in the order of the tasks
   bool only_new = false;    // nothing of what has ended already
   std::string joblog{};     // file that gets a line for each task; empty: none
-  JobId id{};
-  bool items = false;       // the joblog names them
-  bool silent = false;      // only the joblog is written
+  bool resumes = false;     // the joblog goes on
+  std::string results{};    // folder for what each task prints, as `parallel --results`; empty: none
+  bool silent = false;      // nothing is printed
 };
 
 class BagPrinter {
  public:
   BagPrinter(Context& context, const registry::Job& job, const BagPrinting& how);
-  [[nodiscard]] Result<void> begin();
+  [[nodiscard]] Result<void> begin(const JobId& id);
   // True when nothing more is to be expected, of a bag that is `final`. `before` is called before anything is printed.
   [[nodiscard]] Result<bool> print_new(bool final, const std::function<void()>& before);
   [[nodiscard]] std::string progress() const;  // "122 of 200 tasks (61 %)"
 
  private:
-  Result<void> log(const TaskEnded& task);
+  [[nodiscard]] std::string item_of(const TaskEnded& task) const;
+  Result<bool> show(const TaskEnded& task);
 
   Context* context_;
   BagReader reader_;
-  std::string run_;
+  job::Spec spec_;
   BagPrinting how_;
   std::vector<std::string> items_;
   os::Fd joblog_;

@@ -20,6 +20,7 @@ std::uint64_t output_size(const TaskEnded& task) { return std::uint64_t{task.res
 }  // namespace
 
 void BagReader::take(const bag::Record& record, std::vector<TaskEnded>& ended) {
+  pace_.take(record);
   const auto news = [&](const std::vector<wire::TaskResult>& results, const bag::Worker& worker) {
     std::set<bag::Index> before;
     for (const wire::TaskResult& one : results)
@@ -50,23 +51,31 @@ Result<std::vector<TaskEnded>> BagReader::next() {
   return ended;
 }
 
-Result<std::string> BagReader::output(const TaskEnded& task, std::uint64_t from, std::uint64_t most) const {
+Result<std::string> BagReader::read(const TaskEnded& task, std::uint64_t from, std::uint64_t most) const {
   const os::Path path = control::bag_output_path(folder_, task.worker.number, {task.worker.epoch});
   TRY_ASSIGN(const std::uint64_t here, control::bag_output_size(path));
-  if (here < task.result.offset + output_size(task)) return make_error(Code::not_found, "it is not here yet");
-  std::string text(std::min(most, output_size(task) - from), '\0');
+  const wire::TaskResult& result = task.result;
+  if (here < result.output_end()) return make_error(Code::not_found, "it is not here yet");
+  std::string text(std::min(most, result.output_end() - result.offset - from), '\0');
   if (text.empty()) return text;
   TRY_ASSIGN(const os::Fd file, os::open_file(path, O_RDONLY));
-  TRY(os::read_exactly(file.get(), std::as_writable_bytes(std::span(text)).data(), text.size(), task.result.offset + from));
+  TRY(os::read_exactly(file.get(), std::as_writable_bytes(std::span(text)).data(), text.size(), result.offset + from));
   return text;
+}
+
+Result<std::string> BagReader::output(const TaskEnded& task, std::uint64_t from, std::uint64_t most) const {
+  return read(task, from, std::min(most, output_size(task) - from));
 }
 
 bool print_output(Context& context, const BagReader& reader, const TaskEnded& task) {
   std::uint64_t at = 0;
   do {
-    const Result<std::string> text = reader.output(task, at, k_output_piece);
+    const bool error = at >= task.result.bytes;
+    const std::uint64_t left = (error ? output_size(task) : task.result.bytes) - at;
+    const Result<std::string> text = reader.output(task, at, std::min(k_output_piece, left));
     if (!text) return at > 0;  // a file that shrinks meanwhile
-    context.print(context.terminal_out ? sanitize_lines(*text) : *text);
+    if (error) context.write_err(context.terminal_err ? sanitize_lines(*text) : *text);
+    else context.print(context.terminal_out ? sanitize_lines(*text) : *text);
     at += text->size();
     if (text->empty()) return true;
   } while (at < output_size(task) && !context.reader_gone());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bag/bag.hpp"
+#include "cmd/bag_pace.hpp"
 #include "cmd/context.hpp"
 #include "os/files.hpp"
 
@@ -25,6 +26,9 @@ class BagReader {
   // Tasks that have ended since the last call, in the order of the journal.
   [[nodiscard]] Result<std::vector<TaskEnded>> next();
   [[nodiscard]] const bag::Bag& bag() const { return bag_; }
+  [[nodiscard]] std::optional<BagPace::Forecast> forecast() const { return pace_.forecast(bag_); }
+  // Gives bytes of all that is kept of the task, which begin `from` bytes behind its offset; not_found as below.
+  [[nodiscard]] Result<std::string> read(const TaskEnded& task, std::uint64_t from, std::uint64_t most) const;
   // Gives what the task has printed; not_found while it is not here yet.
   [[nodiscard]] Result<std::string> output(const TaskEnded& task, std::uint64_t from, std::uint64_t most) const;
 
@@ -33,6 +37,7 @@ class BagReader {
 
   os::Path folder_;
   bag::Bag bag_;
+  BagPace pace_;
   std::uint64_t at_ = 0;  // bytes of the journal that were read
 };
 

@@ -40,11 +40,16 @@ std::map<std::string, HostRow> by_host(const bag::Bag& bag) {
 
 }  // namespace
 
-Result<bag::Bag> read_bag(const control::Paths& paths, const registry::Job& job) {
+Result<BagSeen> read_bag(const control::Paths& paths, const registry::Job& job) {
   TRY_ASSIGN(const std::string journal, control::read_bag_journal(paths.bag_of(job.id)));
-  bag::Bag bag;
-  (void)bag::scan(journal, [&](const bag::Record& record) { bag.apply(record); });
-  return bag;
+  BagSeen seen;
+  BagPace pace;
+  (void)bag::scan(journal, [&](const bag::Record& record) {
+    seen.bag.apply(record);
+    pace.take(record);
+  });
+  if (!job::is_final(job.state)) seen.forecast = pace.forecast(seen.bag);
+  return seen;
 }
 
 std::optional<bag::Progress> bag_progress(const control::Paths& paths, const JobId& id) {
@@ -64,9 +69,11 @@ std::string progress_in_words(const bag::Progress& now) {
   return text;
 }
 
-std::vector<std::string> bag_in_words(const bag::Bag& bag) {
+std::vector<std::string> bag_in_words(const BagSeen& seen) {
+  const bag::Bag& bag = seen.bag;
   const bag::Progress now = bag.progress();
   std::vector<std::string> lines{progress_in_words(now)};
+  if (seen.forecast) lines.push_back(in_words(*seen.forecast));
   if (now.retries > 0 || now.twice > 0 || now.late > 0)
     lines.push_back(std::to_string(now.retries) + " tried again, " + std::to_string(now.twice) +
                     " run twice and counted once, " + std::to_string(now.late) + " results of lost hosts not counted" +
@@ -104,9 +111,20 @@ std::string bag_json(const bag::Bag& bag) {
   return json.raw("providers", json_list(hosts, as_it_is)).raw("failures", json_list(failed, as_it_is)).text();
 }
 
+std::string tasks_json(const BagSeen& seen) {
+  const bag::Progress now = seen.bag.progress();
+  std::uint64_t running = 0;
+  for (const auto& [worker, holder] : seen.bag.workers())
+    if (holder.open && !holder.held.empty()) ++running;
+  JsonObject json;
+  json("total", now.tasks)("done", now.done)("failed", now.failed)("running", running)("executions", now.runs);
+  if (seen.forecast) json("tasks_per_s", seen.forecast->tasks_per_s)("left_s", seen.forecast->left_s);
+  return json.text();
+}
+
 Result<void> resume_bag(const control::Paths& paths, const registry::Job& job) {
-  TRY_ASSIGN(const bag::Bag bag, read_bag(paths, job));
-  const bag::Progress now = bag.progress();
+  TRY_ASSIGN(const BagSeen seen, read_bag(paths, job));
+  const bag::Progress now = seen.bag.progress();
   if (now.done == now.tasks)
     return make_error(Code::usage, "all " + std::to_string(now.tasks) + " tasks of the bag are done: nothing is left to run",
                       "gridctl job show " + job.id.value);

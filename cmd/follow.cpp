@@ -69,7 +69,7 @@ class Watcher {
   Result<bool> tick(const registry::Job& job) {
     const bool final = job::is_final(job.state);
     TRY(print_events());
-    if (job.spec.tasks && job.spec.twin_of.value.empty() && (options_.logs || !options_.joblog.empty()))
+    if (job.spec.tasks && job.spec.twin_of.value.empty() && (options_.logs || !options_.joblog.empty() || !options_.results.empty()))
       return tick_bag(job, final);
     if (options_.logs) {
       TRY_ASSIGN(const bool any, printer_.print_new(
@@ -85,9 +85,9 @@ class Watcher {
   Result<bool> tick_bag(const registry::Job& job, bool final) {
     if (!bag_) {
       bag_.emplace(*context_, job,
-                   BagPrinting{options_.keep_order, !options_.from_start, options_.joblog, id_,
-                               job.spec.tasks->items != job::ItemForm::none, !options_.logs});
-      TRY(bag_->begin());
+                   BagPrinting{options_.keep_order, !options_.from_start, options_.joblog,
+                               options_.joblog_goes_on, options_.results, !options_.logs});
+      TRY(bag_->begin(id_));
     }
     TRY_ASSIGN(const bool all, bag_->print_new(final, [this] { block_.erase(); }));
     if (live_) TRY(draw(job));

@@ -29,6 +29,8 @@ struct WatchOptions {
   bool events_json = false;  // events as JSON lines on stdout
   bool keep_order = false;   // of a bag: output in the order of its tasks
   std::string joblog{};      // of a bag: file that gets a line for each task
+  bool joblog_goes_on = false;
+  std::string results{};     // of a bag: folder that gets what each task prints
 };
 // The live view with a terminal, one line per change without; returns the job when it is final.
 [[nodiscard]] Result<registry::Job> watch(Context& context, registry::Registry& registry, const JobId& id,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/bytes.hpp"
 #include "base/text.hpp"
+#include "cmd/bag_files.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
 #include "cmd/empty_directory.hpp"
@@ -20,6 +21,7 @@ constexpr Example k_examples[] = {{"Get the results of the job you submitted las
                                   {"Choose where to put them", "gridctl job pull train-gpt ./results"},
                                   {"See what a running job has written so far", "gridctl job pull train-gpt ./so-far"}};
 constexpr Positional k_positionals[] = {{"ID", Completion::job}, {"DIR", Completion::directory, false}};
+constexpr Option k_options[] = {{"tasks", 0, "LIST", "of a bag, only the files of these tasks: 17,20-30", "all"}};
 constexpr int k_exits[] = {3, 5, 6, 7, 8};
 
 // Where files of the job lie on a host, if they do.
@@ -96,6 +98,12 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const registry::Job job, registry.job(id));
   const os::Path directory = parsed.positionals.size() > 1 ? parsed.positionals[1] : job.name + "-outputs";
   TRY(check_empty(directory, "outputs are"));
+  const std::optional<std::string> tasks = parsed.has("tasks") ? std::optional(parsed.value("tasks")) : std::nullopt;
+  if (job.spec.tasks && job.spec.twin_of.value.empty() && !job.spec.tasks->outputs.empty())
+    return pull_task_files(context, job, tasks, directory);
+  if (tasks)
+    return make_error(Code::usage, job.spec.tasks ? "the job file of this bag names no outputs" : "--tasks goes with a bag of tasks",
+                      "gridctl help gridctl-job.5");
   TRY_ASSIGN(std::optional<registry::Results> known, registry.results(id));
   bool looked = false;
   if (const std::optional<Results> source = source_of(job, known, context.now())) {
@@ -134,8 +142,10 @@ const Command k_job_pull{.noun = "job",
                              "NAME-outputs. gridctl fetches outputs automatically when an attempt ends, however it ends.\n\n"
                              "Without 'outputs', the files that the program left in its working directory, outside "
                              "its checkpoints, stay on the host for 24 hours, and this command fetches them. "
-                             "For a running job, you get what it has written so far.",
+                             "For a running job, you get what it has written so far. Of a bag, these are the files of the tasks that are done; "
+                             "where each task has a directory of its own, its number names it in DIR.",
                          .positionals = job_pull::k_positionals,
+                         .options = job_pull::k_options,
                          .exit_codes = job_pull::k_exits,
                          .run = job_pull::run};
 

@@ -146,13 +146,13 @@ Result<int> run(Context& context, const Parsed& parsed) {
   TRY_ASSIGN(const std::vector<registry::JobRow> twins, registry.twins(id));
   TRY_ASSIGN(const Metrics told, told_by(registry, job));
   TRY_ASSIGN(const std::optional<ui::ExactnessTold> exactness, exactness_of(context.paths(), registry, id));
-  std::optional<bag::Bag> bag;
+  std::optional<BagSeen> bag;
   if (job.spec.tasks && job.spec.twin_of.value.empty()) {
     TRY_ASSIGN(bag, read_bag(context.paths(), job));
   }
   if (context.json) {
     std::string text = ui::job_json(job, attempts, twins, deadline ? std::optional{deadline->told} : std::nullopt, told, exactness);
-    if (bag) text.insert(text.size() - 1, ",\"bag\":" + bag_json(*bag));
+    if (bag) text.insert(text.size() - 1, ",\"tasks\":" + tasks_json(*bag) + ",\"bag\":" + bag_json(bag->bag));
     return context.print_line(text);
   }
   double price = job.machine.price_per_hour();

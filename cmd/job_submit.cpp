@@ -2,6 +2,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "cmd/bag_log.hpp"
 #include "cmd/bag_options.hpp"
 #include "cmd/commands.hpp"
 #include "cmd/context.hpp"
@@ -55,10 +56,15 @@ constexpr Option k_options[] = {
     {"image", 0, "IMAGE", "container image or image archive", "", Completion::file},
     {"array", 0, "LIST", "run the job once for each index: 0-999, 1-99:2, 1,3,7, 0-999%50 (50 at once)"},
     {"each", 0, "", "run the command once for each line of standard input, or for each argument after :::"},
+    {"stream", 0, "", "with --each, start the command once on each host: an item is a line of its input, and it answers with a line"},
     {"jobs", 'j', "N", "with --array and --each, at most N tasks at once"},
     {"max-fails", 0, "N", "with --array and --each, stop when more than N tasks have failed"},
     {"keep-order", 'k', "", "with --each, print what the tasks print in the order of their items, and nothing else"},
     {"joblog", 0, "FILE", "of a bag, write a line for each task, as GNU parallel does", "", Completion::file},
+    {"resume", 0, "", "with --joblog, leave out the tasks that the file names already"},
+    {"results", 0, "DIR", "of a bag, keep what each task prints in files, as GNU parallel does", "", Completion::directory},
+    {"halt", 0, "WHEN", "of a bag, stop when so many tasks have failed: soon,fail=3 or soon,fail=10%", "never"},
+    {"arg-file", 'a', "FILE", "with --each, take the items from this file", "standard input", Completion::file, "", true},
     {"retries", 0, "N", "with --array and --each, how often a failed task is tried again", "1"},
     {"workdir", 'w', "DIR", "directory to upload, with a command after --", "none", Completion::directory},
     {"env", 'e', "K=V", "environment variable; K alone copies it from your environment", "", Completion::nothing, "",
@@ -233,7 +239,9 @@ Result<int> wait_for(Context& context, registry::Registry& registry, const JobId
                                      .from_start = true,
                                      .quiet = quiet || parsed.has("keep-order"),
                                      .keep_order = parsed.has("keep-order"),
-                                     .joblog = parsed.value("joblog")});
+                                     .joblog = parsed.value("joblog"),
+                                     .joblog_goes_on = parsed.has("resume"),
+                                     .results = parsed.value("results")});
   if (quiet) {
     TRY_ASSIGN(const registry::Job now, registry.job(id));
     context.print_line(ui::submitted_json(id, now.name, now.state));
@@ -279,8 +287,9 @@ void offer_service(Context& context) {
 Result<int> run(Context& context, const Parsed& parsed) {
   if (parsed.has("detach") && parsed.has("wait"))
     return make_error(Code::usage, "--detach and --wait exclude each other", "gridctl job submit --help");
-  if (parsed.has("detach") && (parsed.has("keep-order") || parsed.has("joblog")))
-    return make_error(Code::usage, "--keep-order and --joblog need the command to wait: leave --detach out");
+  for (const std::string_view option : {"keep-order", "joblog", "results"})
+    if (parsed.has("detach") && parsed.has(option))
+      return make_error(Code::usage, "--" + std::string(option) + " needs the command to wait: leave --detach out");
   TRY_ASSIGN(registry::Registry known, context.open_for_reading());  // a refused job leaves nothing behind
   TRY_ASSIGN(const std::vector<sched::HostFacts> hosts, all_host_facts(known, context.now()));
   std::vector<std::string> names;
@@ -317,7 +326,11 @@ Result<int> run(Context& context, const Parsed& parsed) {
     for (const std::string& line : sched::explain(prospect.twins, job.spec, decision)) context.note(sanitize(line));
   TRY_ASSIGN(registry::Registry registry, context.open());
   TRY_ASSIGN(std::vector<registry::Input> inputs, store_inputs(context, job.spec));
-  TRY_ASSIGN(const JobId id, record(context, registry, {job.spec, job.secrets, std::move(inputs), std::move(job.items)}));
+  std::string known_tasks;
+  if (parsed.has("resume")) {
+    TRY_ASSIGN(known_tasks, records_of_joblog(parsed.value("joblog"), job.spec));
+  }
+  TRY_ASSIGN(const JobId id, record(context, registry, {job.spec, job.secrets, std::move(inputs), std::move(job.items), std::move(known_tasks)}));
   TRY(control::ensure_daemon(context.state, true).context("the job is recorded as " + id.value));
   if (parsed.has("detach")) {
     context.print_line(context.json ? ui::submitted_json(id, job.spec.name, job::JobState::pending)

@@ -49,7 +49,6 @@ Result<void> check_supported(registry::Registry& registry, const job::Spec& spec
   };
   if (spec.tasks && spec.twins > 1) return only_planned("a bag whose tasks run on several hosts at once", "replication");
   if (spec.tasks && spec.gang.ranks_per_node > 0) return only_planned("a task of several ranks", "ranks_per_node");
-  if (spec.tasks && !spec.outputs.empty()) return only_planned("bringing back files of tasks", "outputs");
   return check_named_providers(registry, spec);
 }
 
@@ -116,7 +115,7 @@ Result<JobId> record(Context& context, registry::Registry& registry, const Submi
     const bag::Begun begun{static_cast<std::uint64_t>(submission.spec.workload.tasks),
                            static_cast<std::uint64_t>(submission.spec.tasks->retries)};
     if (!submission.items.empty()) TRY(control::write_bag_items(bag, submission.items));
-    TRY(control::append_bag_journal(bag, bag::encode(begun)));
+    TRY(control::append_bag_journal(bag, bag::encode(begun) + submission.known_tasks));
   }
   Result<job::Step> submitted = registry.submit(id, submission.spec, context.now(), submission.inputs);
   if (submitted) return id;

@@ -18,6 +18,7 @@ struct Submission {
   std::map<std::string, std::string> secrets;  // one for each of spec.secrets
   std::vector<registry::Input> inputs;         // their trees are stored already
   std::string items{};                         // of a bag; see config::ParsedJob
+  std::string known_tasks{};                   // of a bag: records of its journal about tasks that are over
 };
 
 // not_found for a provider that it names and nobody knows.

@@ -3,7 +3,7 @@
 """The rate of a worker of a bag beside a loop in C with the same duties, and beside other runners of many tasks.
 
     tests/bench/bags.py [--agent build/release/bin/gridctl-agent] [--tasks 10000] [--slots 1] [--runs 3] [--command true]
-                        [--hq HQ] [--parallel]
+                        [--hq HQ] [--parallel] [--peers PYTHON]
 
 Each run pairs the loop and the worker, so that what else goes on here meets both. --hq names HyperQueue's program, which is
 measured with a server and a worker of its own; --parallel measures GNU parallel.
@@ -124,6 +124,53 @@ def parallel(tasks, slots, command):
                                         stdout=subprocess.DEVNULL))
 
 
+# Each starts its runner, warms it up, and prints how long so many tasks take it.
+PEERS = {"Ray": """
+import ray
+ray.init(num_cpus=slots, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+one = ray.remote(num_cpus=1)(run)
+ray.get([one.remote(0) for _ in range(slots)])
+began = time.monotonic()
+ray.get([one.remote(i) for i in range(tasks)])
+""", "Dask": """
+import dask.distributed
+client = dask.distributed.Client(n_workers=slots, threads_per_worker=1, dashboard_address=None)
+client.gather(client.map(run, range(-slots, 0), pure=False))
+began = time.monotonic()
+client.gather(client.map(run, range(tasks), pure=False))
+""", "HyperQueue": """
+import hyperqueue, hyperqueue.cluster
+cluster = hyperqueue.cluster.LocalCluster()
+cluster.start_worker(hyperqueue.cluster.WorkerConfig(slots))
+client = cluster.client()
+def work(count):
+    job = hyperqueue.Job()
+    for _ in range(count):
+        job.program(["sh", "-c", command])
+    client.wait_for_jobs([client.submit(job)])
+work(slots)
+began = time.monotonic()
+work(tasks)
+"""}
+PEER_HEAD = """
+import subprocess, sys, time
+tasks, slots, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+def run(_):
+    return subprocess.run(["sh", "-c", command], start_new_session=True, capture_output=True, check=True).returncode
+if __name__ == "__main__":
+"""
+
+
+def peer(python, name, folder, tasks, slots, command):
+    script = os.path.join(folder, "peer.py")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(PEER_HEAD + "".join(f"    {line}\n" for line in PEERS[name].splitlines()) +
+                   "    print(time.monotonic() - began, flush=True)\n")
+    done = subprocess.run([python, script, str(tasks), str(slots), command], cwd=folder, check=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True)
+    return float(done.stdout.split()[-1])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--agent", default=os.path.join(SOURCE, "build/release/bin/gridctl-agent"))
@@ -133,6 +180,7 @@ def main():
     parser.add_argument("--command", default="true")
     parser.add_argument("--hq")
     parser.add_argument("--parallel", action="store_true")
+    parser.add_argument("--peers", metavar="PYTHON", help="a Python with ray, dask.distributed and hyperqueue")
     options = parser.parse_args()
     few = max(1, options.tasks // 10)  # the others take so much longer
     with tempfile.TemporaryDirectory() as folder:
@@ -150,6 +198,10 @@ def main():
             if options.parallel:
                 seconds = parallel(few, options.slots, options.command)
                 line += f"; parallel {few / seconds:,.0f}/s, we are {rate * seconds / few:.0f} times as fast"
+            for name in PEERS if options.peers else ():
+                count = options.tasks if name == "HyperQueue" else few  # its client looks once a second whether all is done
+                seconds = peer(options.peers, name, folder, count, options.slots, options.command)
+                line += f"; {name} {count / seconds:,.0f}/s, we are {rate * seconds / count:.1f} times as fast"
             print(line, flush=True)
         print(f"median ratio to the loop {statistics.median(ratios):.2f}")
 

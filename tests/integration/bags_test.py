@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bags of tasks on hosts that come and go: each task counts once, whatever happens to hosts and to the daemon."""
+import os
+import subprocess
+import tempfile
 import time
 import unittest
 
@@ -97,6 +100,47 @@ class Bags(grid.Case):
         job = grid.Job(laptop, run.json["job_id"])
         self.done(job)
         self.assertEqual(sorted(runs_of("array")), ["20/4", "3/4", "6/4", "9/4"])
+
+    def test_a_stream_answers_each_item_once_though_a_host_is_lost(self):
+        """The program stays up; answers come out in the order of the items, none missing and none twice."""
+        program = ("import os, sys, time\nopen('/tmp/stream.runs', 'a').write('start\\n')\n"
+                   "for line in sys.stdin:\n    time.sleep(0.02)\n    print('seen', line.strip(), flush=True)\n")
+        folder = os.path.join(laptop.folder, "stream")
+        os.makedirs(folder)
+        with open(os.path.join(folder, "serve.py"), "w", encoding="utf-8") as file:
+            file.write(program)
+        items = "".join(f"item {number}\n" for number in range(1500))
+        words = ["job", "submit", "-n", "stream", "--cpus", "1", "-w", folder, "--each", "--stream", "-k", "--", "python3", "serve.py"]
+        with tempfile.TemporaryFile("w+") as given:
+            given.write(items)
+            given.seek(0)
+            run = subprocess.Popen([grid.GRIDCTL, *words], env=laptop.environment, cwd=laptop.folder, stdin=given,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        job = grid.wait_until("the job", 20, lambda: next((grid.Job(laptop, one["job_id"]) for one in laptop.run("job", "ls", "--json").json
+                                                          if one["name"] == "stream"), None))
+        job.wait("some answers", 40, lambda: job.show()["bag"]["done"] > 100 and len(job.show()["bag"]["providers"]) > 1)
+        the_grid.kill(2)
+        try:
+            out, err = run.communicate(timeout=150)
+        finally:
+            the_grid.start(2)
+        self.assertEqual(run.returncode, 0, err)
+        self.assertEqual(out, "".join(f"seen {line}\n" for line in items.splitlines()))
+        starts = runs_of("stream")
+        self.assertLessEqual(len(starts), 16, "the program is started once for a worker")
+
+    def test_files_of_tasks_are_here_when_the_tasks_count(self):
+        job = laptop.submit(bag("files", "mkdir -p out; echo $GRIDCTL_TASK_INDEX > out/$GRIDCTL_TASK_INDEX.txt; echo said", 60,
+                                outputs=["out/*.txt"]))
+        self.done(job)
+        whole, part = (os.path.join(laptop.folder, name) for name in ("whole", "part"))
+        laptop.run("job", "pull", job.id, whole)
+        self.assertEqual(sorted(os.listdir(f"{whole}/out"), key=lambda name: int(name[:-4])), [f"{n}.txt" for n in range(60)])
+        laptop.run("job", "pull", job.id, part, "--tasks", "17,20-22")
+        self.assertEqual(sorted(os.listdir(f"{part}/out")), ["17.txt", "20.txt", "21.txt", "22.txt"])
+        with open(f"{part}/out/21.txt", encoding="utf-8") as file:
+            self.assertEqual(file.read(), "21\n")
+        self.assertEqual(job.logs("--task", "21"), "said\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// How fast a bag is worked off, by the last results of each worker, and when it will be done. Pure.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bag/bag.hpp"
+
+namespace gridctl::cmd {
+
+class BagPace {
+ public:
+  void take(const bag::Record& record);
+
+  struct Forecast {
+    double tasks_per_s = 0;
+    double left_s = 0, least_s = 0, most_s = 0;  // until the last task is done; with about 95 %
+  };
+  // nullopt: no worker is at it, or too little was seen of those that are.
+  [[nodiscard]] std::optional<Forecast> forecast(const bag::Bag& bag) const;
+
+ private:
+  std::map<bag::Worker, std::deque<std::int64_t>> ends_;  // of its last tasks, ms by its host's clock
+};
+
+// "12.5 tasks/s, done in about 3 min (2 min to 5 min)"
+[[nodiscard]] std::string in_words(const BagPace::Forecast& forecast);
+
+}  // namespace gridctl::cmd

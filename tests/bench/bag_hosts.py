@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of bags on hosts that come and go.
+
+    sudo tests/integration/isolated python3 tests/bench/bag_hosts.py [SCENARIO...] [--seconds 120]
+
+Scenarios: million (a bag of 1,000,000 tasks, worked off for --seconds), lost (20,000 tasks on 6 hosts, two die and one is cut
+off), kills (the daemon is killed again and again), poison (10 of 2,000 items kill their process), slow (one of four hosts at a
+tenth of the speed), small (arrays of ten). Without one, all. Each ends with an error if a task was lost or counted twice.
+"""
+import argparse
+import os
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "integration"))
+import grid  # noqa: E402  # pylint: disable=wrong-import-position
+
+FAST = {"resources": {"cpus": 1}, "recovery": {"lost_after": "5s"}}
+
+
+def submit(laptop, name, run, tasks, **more):
+    return laptop.submit({"name": name, "run": run, "tasks": tasks, **FAST, **more})
+
+
+def hosts(count):
+    the_grid = grid.up(count)
+    laptop = the_grid.laptop()
+    for host in the_grid.hosts:
+        laptop.register(host, engine="process")
+    return the_grid, laptop
+
+
+def runs_of(the_grid, name):
+    return [int(line) for host in the_grid.hosts
+            for line in the_grid.enter(host, f"cat /tmp/{name}.runs 2>/dev/null || true").split()]
+
+
+def state_bytes(laptop, job):
+    folder = os.path.join(laptop.state, "bags", job.id)
+    if not os.path.isdir(folder):
+        folder = next(path for path, _, files in os.walk(laptop.state) if job.id in path and "journal" in files)
+    return sum(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder))
+
+
+def memory_mib(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) / 1024
+
+
+def must(holds, what):
+    if not holds:
+        raise AssertionError(what)
+
+
+def done(job, deadline, state="SUCCEEDED"):
+    job.wait_state(state, deadline=deadline)
+    return job.show()["tasks"]
+
+
+def million(seconds):
+    _, laptop = hosts(2)
+    began = time.monotonic()
+    job = submit(laptop, "million", "true", 1_000_000)
+    grid.figure("submit of 1,000,000 tasks, s", round(time.monotonic() - began, 2))
+    job.wait("results", 60, lambda: job.show()["tasks"]["done"] > 0)
+    first, since = job.show()["tasks"]["done"], time.monotonic()
+    shows, most = [], 0.0
+    while time.monotonic() - since < seconds and job.show()["state"] not in grid.FINAL:
+        shows.append(laptop.run("job", "show", job.id).seconds)
+        most = max(most, memory_mib(laptop.daemon_pid()))
+        time.sleep(5)
+    told = job.show()["tasks"]
+    grid.figure("tasks/s on two hosts", round((told["done"] - first) / (time.monotonic() - since)))
+    grid.figure("job show, ms, median and longest", (round(sorted(shows)[len(shows) // 2] * 1000), round(max(shows) * 1000)))
+    grid.figure("daemon, MiB", round(most, 1))
+    size = state_bytes(laptop, job)
+    grid.figure("state of the bag, bytes, and a task done", (size, round(size / max(told["done"], 1), 1)))
+    must(told["executions"] - told["done"] <= 100, told)
+    laptop.run("job", "cancel", job.id, "--now")
+
+
+def lost(_):
+    the_grid, laptop = hosts(6)
+    job = submit(laptop, "lost", "echo $GRIDCTL_TASK_INDEX >> /tmp/lost.runs; sleep 0.02", 20_000)
+    began = time.monotonic()
+    job.wait("a tenth", 300, lambda: job.show()["tasks"]["done"] > 2000)
+    for host in (2, 3):
+        held = {one["provider"]: one["held"] for one in job.show()["bag"]["providers"]}
+        the_grid.kill(host)
+        grid.figure(f"h{host} dies, held tasks", held.get(f"h{host}"))
+    held = {one["provider"]: one["held"] for one in job.show()["bag"]["providers"]}
+    the_grid.partition(4)
+    grid.figure("h4 is cut off, held tasks", held.get("h4"))
+    time.sleep(20)
+    the_grid.heal(4)
+    told = done(job, 600)
+    grid.figure("20,000 tasks on 6 hosts, s", round(time.monotonic() - began))
+    the_grid.heal_all()
+    runs = runs_of(the_grid, "lost")
+    grid.figure("lost: told", told)
+    grid.figure("lost: executions - 20,000, as the hosts know them", len(runs) - 20_000)
+    must(told["done"] == 20_000 and set(runs) == set(range(20_000)), "a task is missing")
+
+
+def kills(_):
+    the_grid, laptop = hosts(2)
+    job = submit(laptop, "kills", "echo $GRIDCTL_TASK_INDEX >> /tmp/kills.runs", 6000)
+    count = 0
+    while job.show()["state"] not in grid.FINAL and count < 30:
+        time.sleep(1)
+        laptop.kill_daemon()
+        laptop.need_daemon()
+        count += 1
+    told = done(job, 300)
+    runs = runs_of(the_grid, "kills")
+    grid.figure("daemon killed, times", count)
+    grid.figure("kills: told, runs", (told, len(runs)))
+    must(sorted(runs) == list(range(6000)) and told["executions"] == 6000, "a task is missing or was run twice")
+
+
+def poison(_):
+    the_grid, laptop = hosts(2)
+    bad = set(range(100, 2000, 200))
+    job = submit(laptop, "poison", "echo $GRIDCTL_TASK_INDEX >> /tmp/poison.runs; "
+                 "[ -e /tmp/mended ] || [ $((GRIDCTL_TASK_INDEX % 200)) != 100 ] || kill -9 $$", {"count": 2000})
+    done(job, 300, "FAILED")
+    listed = {one["task"]: one["providers"] for one in job.show()["bag"]["failures"]}
+    must(set(listed) == bad, f"listed are {sorted(listed)}")
+    must(all(len(tried) >= 2 for tried in listed.values()), listed)
+    for host in the_grid.hosts:
+        the_grid.enter(host, "rm -f /tmp/poison.runs; touch /tmp/mended")
+    laptop.run("job", "resume", job.id)
+    told = done(job, 120)
+    must(sorted(runs_of(the_grid, "poison")) == sorted(bad), "resume runs these alone")
+    grid.figure("poison: isolated on two hosts each, run again alone", (len(listed), told["done"]))
+
+
+def slow(_):
+    the_grid, laptop = hosts(4)
+    script = "if [ -e /tmp/slow ]; then sleep 5; else sleep 0.5; fi"
+    options = {"tasks": {"count": 480, "max_parallel": 4}, "resources": {"cpus": 2}}
+    seconds, told = [], {}
+    for count in (3, 4):
+        if count == 3:
+            laptop.run("provider", "drain", "h4")
+        else:
+            laptop.run("provider", "undrain", "h4")
+            the_grid.enter(4, "touch /tmp/slow")
+        began = time.monotonic()
+        job = laptop.submit({"name": f"slow{count}", "run": script, **FAST, **options})
+        told = done(job, 300)
+        seconds.append(time.monotonic() - began)
+    grid.figure("480 tasks of 0.5 s: without the slow host, with it (s), ratio",
+                (round(seconds[0], 1), round(seconds[1], 1), round(seconds[1] / seconds[0], 2)))
+    grid.figure("slow: run twice", told["executions"] - told["done"])
+
+
+def small(_):
+    _, laptop = hosts(2)
+    for command, ideal in (("true", 0), ("sleep 1", 3)):
+        times = [laptop.run("job", "submit", "--array", "0-9", "--wait", "--", *command.split()).seconds for _ in range(3)]
+        grid.figure(f"array of ten × {command}, s beyond the tasks on 4 CPUs", [round(one - ideal, 2) for one in times])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scenarios", nargs="*")
+    parser.add_argument("--seconds", type=int, default=120)
+    options = parser.parse_args()
+    table = {one.__name__: one for one in (small, million, lost, kills, poison, slow)}
+    for name in options.scenarios or table:
+        try:
+            table[name](options.seconds)
+        finally:
+            if grid.the_grid is not None:
+                grid.the_grid.down()
+                grid.the_grid = None
+
+
+if __name__ == "__main__":
+    main()
