@@ -50,11 +50,11 @@ Result<PackedFile> packed_at(const BagReader& reader, const TaskEnded& task, std
   return file;
 }
 
-struct Pulled {
+struct PulledFiles {
   std::uint64_t files = 0, bytes = 0;
 };
 
-Result<void> pull_task(const BagReader& reader, const TaskEnded& task, const os::Path& directory, Pulled& pulled) {
+Result<void> pull_task(const BagReader& reader, const TaskEnded& task, const os::Path& directory, PulledFiles& pulled) {
   const std::uint64_t end = task.result.output_end() - task.result.offset;
   std::uint64_t at = end - task.result.file_bytes;
   while (at < end) {
@@ -89,7 +89,7 @@ Result<int> pull_task_files(Context& context, const registry::Job& job, const st
   std::map<bag::Index, TaskEnded> by_index;  // the last of each: a task that failed may be done since
   for (TaskEnded& one : ended)
     if (wanted.contains(one.index)) by_index[one.index] = std::move(one);
-  Pulled pulled;
+  PulledFiles pulled;
   for (const auto& [index, task] : by_index)
     TRY(pull_task(reader, task, job.spec.tasks->folder ? directory / std::to_string(index) : directory, pulled));
   if (context.json)

@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 5> k_plain_variables{"GRIDCTL_TASK_INDEX"
 
 constexpr std::string_view k_echo = "echo";  // with options, each shell has its own
 
-bool is_in(const auto& list, std::string_view word) { return std::ranges::find(list, word) != list.end(); }
+bool is_listed(const auto& list, std::string_view word) { return std::ranges::find(list, word) != list.end(); }
 bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 
 // After each $: a plain variable, in braces or not, and nothing else.
@@ -38,7 +38,7 @@ bool has_plain_variables(std::string_view text) {
     const bool braces = text.starts_with('{');
     if (braces) text.remove_prefix(1);
     const auto end = static_cast<std::size_t>(std::ranges::find_if_not(text, is_word) - text.begin());
-    if (!is_in(k_plain_variables, text.substr(0, end)) || (braces && !text.substr(end).starts_with('}'))) return false;
+    if (!is_listed(k_plain_variables, text.substr(0, end)) || (braces && !text.substr(end).starts_with('}'))) return false;
     text.remove_prefix(end + (braces ? 1 : 0));
   }
   return text.find('{') == std::string_view::npos;
@@ -58,7 +58,7 @@ bool is_plain_shell(std::string_view text) {
   std::string words(text);
   std::ranges::replace_if(words, [](char c) { return !is_word(c) && c != '.' && c != '-' && c != '/'; }, ' ');
   const auto list = split(words, ' ');
-  if (std::ranges::any_of(list, [](const std::string& word) { return is_in(k_bash_words, word); })) return false;
+  if (std::ranges::any_of(list, [](const std::string& word) { return is_listed(k_bash_words, word); })) return false;
   for (std::size_t i = 0; i + 1 < list.size(); ++i)
     if (list[i] == k_echo && list[i + 1].starts_with('-')) return false;
   return has_plain_variables(text);
