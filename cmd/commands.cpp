@@ -24,6 +24,7 @@ std::span<const Command* const> all_commands() {
                                              &k_provider_rm,
                                              &k_provider_shell,
                                              &k_job_submit,
+                                             &k_job_apply,
                                              &k_job_ls,
                                              &k_job_show,
                                              &k_job_watch,

@@ -132,6 +132,35 @@ class Inputs(grid.Case):
         self.assertLess(second - first, 1 << 20)
         self.grid.wait_clean()
 
+    def test_a_file_that_is_applied_again_starts_nothing(self):
+        source = os.path.join(self.grid.folder, "applied")
+        os.makedirs(source)
+        script, path = os.path.join(source, "main.sh"), os.path.join(self.grid.folder, "applied.yaml")
+
+        def write(seconds=60, step="one"):
+            with open(script, "w", encoding="utf-8") as file:
+                file.write(f"sleep {seconds}\n")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"name: applied\nworkdir: {source}\nrun: sh main.sh\nresources: {{cpus: 0.1}}\nenvs: {{STEP: {step}}}\n")
+
+        write()
+        first = laptop.run("job", "apply", path, "--json").json["job_id"]
+        job = grid.Job(laptop, first)
+        job.wait_state("RUNNING")
+        self.assertIn("unchanged, RUNNING", laptop.run("job", "apply", path).out)
+        write(seconds=61)
+        self.assertIn("the file would change the working directory", laptop.run("job", "apply", path, check=False).err)
+        write(step="two")
+        refused = laptop.run("job", "apply", path, check=False)
+        self.assertIn("the file would change envs", refused.err)
+        self.assertIn(f"gridctl job cancel {first}", refused.err)
+        laptop.run("job", "cancel", first, "--wait")
+        write(seconds=0, step="two")
+        second = grid.Job(laptop, laptop.run("job", "apply", path, "--json").json["job_id"])
+        second.wait_success()
+        self.assertIn("unchanged, SUCCEEDED", laptop.run("job", "apply", path).out)
+        self.assertNotEqual(second.id, first)
+
     def test_ignored_files_stay_here(self):
         source = os.path.join(self.grid.folder, "ignoring")
         os.makedirs(source)

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "cmd/commands.hpp"
+#include "cmd/context.hpp"
+#include "cmd/json_text.hpp"
+#include "cmd/submission.hpp"
+#include "config/job_file.hpp"
+
+namespace gridctl::cmd {
+
+namespace job_apply {
+namespace {
+constexpr Example k_examples[] = {{"Make sure that the job of a file runs, or has run", "gridctl job apply train.yaml"}};
+constexpr Positional k_positionals[] = {{"FILE.yaml", Completion::file}};
+constexpr int k_exits[] = {2, 3, 4, 5, 7, 9};
+
+// Keys of the job file whose values differ.
+std::vector<std::string> changed_keys(const job::Spec& before, const job::Spec& after) {
+  const auto one = nlohmann::json::parse(job::to_json(before)), other = nlohmann::json::parse(job::to_json(after));
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : other.items())
+    if (key != "deadline" && one.value(key, nlohmann::json()) != value) keys.push_back(key);
+  for (const auto& [key, value] : one.items())
+    if (!other.contains(key)) keys.push_back(key);
+  return keys;
+}
+
+// Inputs whose content differs from that with which the job was submitted.
+std::vector<std::string> changed_inputs(const std::vector<registry::Input>& before,
+                                        const std::vector<registry::Input>& after) {
+  std::vector<std::string> roles;
+  for (const registry::Input& input : after) {
+    const bool same = std::ranges::any_of(before, [&](const registry::Input& old) {
+      return old.role == input.role && old.target == input.target && old.root == input.root;
+    });
+    if (!same)
+      roles.push_back(input.role == "workdir" ? "the working directory"
+                      : input.role == "mount" ? "the files for " + input.target
+                                              : "the image archive");
+  }
+  return roles;
+}
+
+Result<int> submit(Context& context, const Parsed& parsed) {
+  Parsed words = parsed;
+  words.options["detach"] = {""};
+  return k_job_submit.run(context, words);
+}
+
+Result<int> run(Context& context, const Parsed& parsed) {
+  TRY_ASSIGN(registry::Registry registry, context.open());
+  std::vector<std::string> names;
+  TRY_ASSIGN(const std::vector<registry::Provider> providers, registry.providers());
+  for (const registry::Provider& provider : providers) names.push_back(provider.name.value);
+  TRY_ASSIGN(const config::ParsedJob file, config::load_job_file(parsed.positionals[0], {}, std::move(names)));
+  const Result<JobId> id = registry.resolve(file.spec.name);
+  if (!id && id.error().code == Code::not_found) return submit(context, parsed);
+  TRY_ASSIGN(const registry::Job job, id ? registry.job(*id) : Result<registry::Job>(id.error()));
+  if (job.name != file.spec.name || job.state == job::JobState::failed || job.state == job::JobState::cancelled)
+    return submit(context, parsed);
+  TRY_ASSIGN(const std::vector<registry::Input> inputs, store_inputs(context, file.spec));
+  TRY_ASSIGN(const std::vector<registry::Input> before, registry.inputs(job.id));
+  std::vector<std::string> changed = changed_keys(job.spec, file.spec);
+  for (std::string& role : changed_inputs(before, inputs)) changed.push_back(std::move(role));
+  if (!changed.empty() && job::is_final(job.state)) return submit(context, parsed);
+  if (!changed.empty())
+    return make_error(Code::exists,
+                      "job " + job.name + " (" + job.id.value + ") is " + std::string(job::state_name(job.state)) +
+                          ", and the file would change " + sanitize(join(changed, ", ")),
+                      "gridctl job cancel " + job.id.value + ", then apply the file again");
+  if (context.json)
+    return context.print_line(
+        JsonObject()("job_id", job.id.value)("name", job.name)("state", std::string(job::state_name(job.state))).text());
+  return context.print_line(job.name + " " + job.id.value + " unchanged, " + std::string(job::state_name(job.state)));
+}
+}  // namespace
+}  // namespace job_apply
+
+const Command k_job_apply{
+    .noun = "job",
+    .verb = "apply",
+    .summary = "submit a job file unless it runs already",
+    .examples = job_apply::k_examples,
+    .description =
+        "Submits the job of a file, unless a job of the same name has the same content and runs, waits or has succeeded: "
+        "then nothing happens. If a job of that name runs with other content, this command changes nothing and says "
+        "what differs. A job that has failed or was cancelled, or has ended with other content, is submitted again.",
+    .positionals = job_apply::k_positionals,
+    .exit_codes = job_apply::k_exits,
+    .run = job_apply::run};
+
+}  // namespace gridctl::cmd
