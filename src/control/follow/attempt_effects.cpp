@@ -195,7 +195,7 @@ Attempts::Said Attempts::note_last_output(const TrackedJob& job, int rank) {
 
 void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
   const auto with = work_with(job, effect.host, effect.epoch, effect.attempt, effect.rank);
-  if (!with) return;
+  if (!with || (job.state().attempt()->is_gang() && gather_again(job, effect))) return;
   const std::string name = job::effect_name(job::Effect{effect});
   Doing& mine = work(job.id());
   const Which which{effect.epoch.value, effect.rank};
@@ -249,8 +249,9 @@ void Attempts::carry_out(TrackedJob& job, const job::Collect& effect) {
           work(id).under_way.insert(name);
           return merge_parts(its, [this, name, collected](TrackedJob& one, bool safe) {
             if (safe)
-              return commit_left(one, [this, name, collected](TrackedJob& same) {
+              return commit_left(one, [this, name, collected](TrackedJob& same, bool kept) {
                 work(same.id()).under_way.erase(name);
+                if (!kept) return try_later(same.id(), name, k_launch_retry);
                 collected(same);
               });
             work(one.id()).under_way.erase(name);

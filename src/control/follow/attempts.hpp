@@ -138,7 +138,8 @@ class Attempts : public JobListener, public FleetListener {
   [[nodiscard]] std::optional<Digest> head_root(const TrackedJob& job);
   // gang_checkpoint.cpp, gang_connect.cpp
   [[nodiscard]] std::optional<CheckpointPart> part_of(const TrackedJob& job, Which which, const Pulled& pulled);
-  void commit_left(TrackedJob& job, std::function<void(TrackedJob&)> then);
+  [[nodiscard]] bool gather_again(TrackedJob& job, const job::Collect& effect);
+  void commit_left(TrackedJob& job, std::function<void(TrackedJob&, bool safe)> then);
   void keep_part(TrackedJob& job, Which which, const Pulled& pulled);
   [[nodiscard]] std::uint64_t newest_part(const JobId& id, Which which);
   // Members without a part of their own that are known to have saved none; the others' parts need not wait for them.

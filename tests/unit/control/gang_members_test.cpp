@@ -7,7 +7,7 @@ namespace gridctl::control {
 namespace {
 
 using namespace std::chrono_literals;
-using gridctl::testing::IsOk;
+using gridctl::testing::Fate, gridctl::testing::IsOk, gridctl::testing::Point;
 using testing::tree;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -123,6 +123,56 @@ TEST_P(EachMember, ThatCannotStartIsTheReasonAndTheOthersAreCleanedUp) {
   placed();
   EXPECT_EQ(job("gang").in<job::Running>(), nullptr);
   EXPECT_EQ(std::count(script.asked.begin(), script.asked.end(), "start"), 0) << "none begins before all are ready";
+}
+
+TEST_P(EachMember, WhoseStartIsInDoubtIsWaitedForByTheNextDaemon) {
+  script.replies["start"] = {make_error(Code::timed_out, "silence")};
+  placed();
+  ASSERT_NE(job("gang").in<job::Launching>(), nullptr);
+  bulk.fails_reaching = [name = its()](const HostReach& reach) -> std::optional<Error> {
+    if (reach.provider.name.value != name) return std::nullopt;
+    return make_error(Code::host_unreachable, "no route");
+  };
+  JobBook again(world());
+  Attempts next(world(), again, fleet(), pacer);
+  again.refresh();
+  run.settle();
+  EXPECT_NE(again.find({"gang"})->in<job::Launching>(), nullptr) << "it may run there";
+  EXPECT_THAT(told("launch_failed"), IsEmpty());
+}
+
+TEST_P(EachMember, WhoseAcceptedStartCouldNotBeWrittenDownIsAskedForAgain) {
+  int starts = 0;
+  records.passing = [&](Point point) {
+    const auto asked = static_cast<int>(std::count(script.asked.begin(), script.asked.end(), "start"));
+    if (point == Point::records_apply && asked > starts && (starts = asked) == rank() + 1) records.fates[point] = {Fate::fails};
+  };
+  placed();
+  ASSERT_NE(job("gang").in<job::Launching>(), nullptr);
+  bulk.no_way = make_error(Code::host_unreachable, "no route");
+  for (int i = 0; i < 5; ++i) later(1s), (void)book.refresh();
+  EXPECT_NE(job("gang").in<job::Launching>(), nullptr) << "it runs there: its host has accepted it";
+  EXPECT_THAT(told("launch_failed"), IsEmpty());
+}
+
+TEST_P(EachMember, ThatWasCollectedByADaemonBeforeIsPartOfTheLastCheckpointAllTheSame) {
+  runs();
+  bulk.fails_reaching = [name = its()](const HostReach& reach) -> std::optional<Error> {
+    if (reach.provider.name.value == name) return std::nullopt;
+    return make_error(Code::host_unreachable, "no route");
+  };
+  all_end();
+  ASSERT_NE(job("gang").in<job::Collecting>(), nullptr);
+  ASSERT_EQ(state().attempt()->member(rank())->part, job::Part::collected);
+  bulk.fails_reaching = {};
+  merges_to(50, {5, 5, 5});
+  JobBook again(world());
+  Attempts next(world(), again, fleet(), pacer);
+  again.refresh();
+  run.settle();
+  EXPECT_EQ(again.find({"gang"})->state().visible(), job::JobState::succeeded);
+  ASSERT_THAT(*registry.checkpoints({"gang"}), SizeIs(1));
+  for (const auto& parts : bulk.parts) EXPECT_FALSE(parts[0].nothing);
 }
 
 TEST_P(EachMember, SaysItsOwnWords) {

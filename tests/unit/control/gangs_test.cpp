@@ -245,6 +245,27 @@ TEST_F(GangOnHosts, DoesNotEndBeforeItsLastCheckpointIsWrittenDown) {
   EXPECT_THAT(*registry.checkpoints({"gang"}), SizeIs(1)) << "what was written without our being told is there once";
 }
 
+TEST_F(GangOnHosts, DoesNotEndBeforeWhatItsMembersLeftIsWrittenDown) {
+  runs();
+  bulk.merges = [this]() -> Result<MergedParts> {
+    MergedParts merged;
+    if (!bulk.parts[0][0].as_left) return merged.missing = "nothing was saved", merged;
+    if (bulk.merged < 5) return make_error(Code::no_space, "the disk is full");
+    return merged.root = tree(60), merged;
+  };
+  records.fates[Point::records_commit_checkpoint] = {Fate::fails, Fate::lost};
+  for (const char* name : {"ada", "bob", "eve"})
+    says(name, wire::AttemptPhase::ended, 1, [](wire::AttemptStatus& status) {
+      status.end = wire::EndReason::exited, status.exit_code = 0;
+      status.checkpoints[0].as_left = status.checkpoints[0].provisional = true;
+    });
+  EXPECT_NE(job("gang").in<job::Collecting>(), nullptr);
+  for (int i = 0; i < 10; ++i) later(1s);
+  EXPECT_EQ(state().visible(), job::JobState::succeeded);
+  ASSERT_THAT(*registry.checkpoints({"gang"}), SizeIs(1));
+  EXPECT_EQ(registry.checkpoints({"gang"})->front().root, tree(60));
+}
+
 TEST_F(GangOnHosts, EndsWithALineWhenItsLastCheckpointCannotBePutTogether) {
   runs();
   bulk.merges = []() -> Result<MergedParts> { return make_error(Code::checkpoint_damaged, "a part is damaged"); };
@@ -261,6 +282,29 @@ TEST_F(GangOnHosts, EndsWithALineWhenItsLastPartsAreNoCheckpoint) {
   for (int i = 0; i < 3; ++i) later(1s);
   EXPECT_EQ(state().visible(), job::JobState::succeeded);
   EXPECT_THAT(told("checkpoint_incomplete"), ElementsAre("no step has been saved by all members yet"));
+}
+
+TEST_F(GangOnHosts, OutputsThatComeWhenThoseOfItsEndAreHereChangeNothing) {
+  placed([](job::Spec& spec) { spec.outputs = {{"out/", job::OutputWhen::always, 60s}}; });
+  for (const char* name : {"ada", "bob", "eve"}) says(name, wire::AttemptPhase::running);
+  for (const int root : {9, 8}) {  // those of the end are asked for first
+    wire::ResultsReply reply;
+    reply.files = 1;
+    reply.root = testing::tree(root);
+    script.answers("results", wire::encode(reply));
+  }
+  misses("");
+  bool ends = true, ended = false;
+  bulk.fails_reaching = [&](const HostReach& reach) -> std::optional<Error> {
+    if (std::exchange(ends, false)) all_end(), ended = true;  // while outputs of the running job are under way
+    if (ended || reach.provider.name.value != "eve") return std::nullopt;
+    return make_error(Code::host_unreachable, "no route");  // its end is not here yet: the attempt is not over
+  };
+  clock.pass(60s);
+  says("ada", wire::AttemptPhase::running);
+  const auto results = registry.results({"gang"});
+  ASSERT_TRUE(results && *results);
+  EXPECT_EQ((*results)->root, testing::tree(9));
 }
 
 TEST_F(GangOnHosts, PartsThatCouldNotBeWrittenDownAreAgainWhileItRuns) {
