@@ -44,18 +44,19 @@ class PausedConcern : public Concern, public FleetListener {
     const bool paused = status.phase == wire::AttemptPhase::running && status.paused_ms_ago >= 0;
     if (paused == job.paused.has_value()) return;
     const WallTime now = controls_.world.clock.wall();
-    job.paused = paused ? std::optional(WallTime{now.ms - status.paused_ms_ago}) : std::nullopt;
-    if (const Result<void> kept = keep(job, attempt, host, now); !kept) report(kept.error(), "while noting a pause");
+    const std::optional<WallTime> since = paused ? std::optional(WallTime{now.ms - status.paused_ms_ago}) : std::nullopt;
+    if (const Result<void> kept = keep(job.id(), attempt, host, since, now); !kept)
+      return report(kept.error(), "while noting a pause");  // its host tells it again
+    job.paused = since;
     controls_.fleet.capacity_freed();
   }
 
   // The command that paused or resumed the job may have written it already.
-  Result<void> keep(const TrackedJob& job, const job::Attempt& attempt, const HostName& host, WallTime now) {
+  Result<void> keep(const JobId& id, const job::Attempt& attempt, const HostName& host, std::optional<WallTime> since,
+                    WallTime now) {
     registry::JobRecords& records = controls_.world.records;
-    TRY_ASSIGN(const bool changed, job.paused ? records.begin_pause(job.id(), *job.paused, std::nullopt)
-                                              : records.end_pause(job.id(), now));
-    if (changed)
-      controls_.book.note(job.id(), job.paused ? paused_in_place(attempt, host) : resumed_in_place(attempt, host));
+    TRY_ASSIGN(const bool changed, since ? records.begin_pause(id, *since, std::nullopt) : records.end_pause(id, now));
+    if (changed) controls_.book.note(id, since ? paused_in_place(attempt, host) : resumed_in_place(attempt, host));
     return {};
   }
 

@@ -117,7 +117,7 @@ Result<void> tidy(RemoteWork& work, os::Clock& clock, RemoteMemory& memory) {
 
 Result<std::uint64_t> serve_remote(const Paths& paths, registry::Registry& registry, Due& due, os::Clock& clock,
                                   RemoteMemory& memory) {
-  TRY_ASSIGN(RemoteWork work, RemoteWork::open(paths, registry, due.remote, clock, false, memory.uploads));
+  TRY_ASSIGN(RemoteWork work, RemoteWork::open(paths, registry, due.remote, clock, false, memory.uploads, memory.open));
   std::uint64_t copied = 0;
   while (!due.copies.empty()) {
     TRY_ASSIGN(const bool done, copy_one(registry, work, due, clock.wall(), memory));

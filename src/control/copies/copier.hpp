@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "control/copies/host_uploads.hpp"
+#include "control/copies/open_remote.hpp"
 #include "control/reach/paths.hpp"
 #include "os/clock.hpp"
 #include "os/loop.hpp"
@@ -24,6 +25,7 @@ struct RemoteMemory {
   std::set<std::string> refused;               // "JOB why": told, or known to have been
   BootTime next_prune{};
   std::shared_ptr<UploadMemory> uploads = std::make_shared<UploadMemory>();
+  OpenRemote open = open_marked_remote;  // tests put faults between
 };
 
 struct CopyRound {

@@ -72,14 +72,15 @@ RemoteWork::RemoteWork(Paths paths, registry::Registry& registry, registry::Remo
       chunks_(std::move(chunks)) {}
 
 Result<RemoteWork> RemoteWork::open(const Paths& paths, registry::Registry& registry, const registry::Remote& remote,
-                                  os::Clock& clock, bool wait, std::shared_ptr<UploadMemory> uploads) {
+                                  os::Clock& clock, bool wait, std::shared_ptr<UploadMemory> uploads,
+                                    const OpenRemote& open) {
   TRY_ASSIGN(os::FileLock lock, lock_remote(paths, remote.name, wait));
   TRY_ASSIGN(store::ChunkStore chunks, open_chunks(paths));
   TRY_ASSIGN(store::StoreKey key, key_here(paths));
   RemoteWork work(paths, registry, remote, clock, std::move(lock), std::move(key), std::move(chunks));
   work.uploads_ = uploads ? std::move(uploads) : std::make_shared<UploadMemory>();
   TRY_ASSIGN(const RemoteAccess access, access_to(registry, remote));
-  TRY_ASSIGN(work.backend_, open_remote(access, paths, clock));
+  TRY_ASSIGN(work.backend_, open(access, paths, clock));
   work.link_ = {work.backend_.get(), work.key_.get()};
   TRY(store::check_mark(*work.backend_, {work.key_->id(), access.controller}));
   TRY_ASSIGN(work.there_, store::list_remote(*work.backend_));

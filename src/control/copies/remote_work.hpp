@@ -9,7 +9,7 @@
 #include <string>
 
 #include "control/copies/host_uploads.hpp"
-#include "control/copies/remotes.hpp"
+#include "control/copies/open_remote.hpp"
 #include "os/files.hpp"
 #include "store/copying.hpp"
 
@@ -21,7 +21,8 @@ class RemoteWork {
   // `uploads`: so that hosts that could not send packs themselves are left alone, by later work too.
   [[nodiscard]] static Result<RemoteWork> open(const Paths& paths, registry::Registry& registry,
                                               const registry::Remote& remote, os::Clock& clock, bool wait,
-                                              std::shared_ptr<UploadMemory> uploads = {});
+                                              std::shared_ptr<UploadMemory> uploads = {},
+                                              const OpenRemote& open = open_marked_remote);
 
   // The copy is acknowledged and recorded when it returns; the job's history says so. checkpoint_damaged: it is not
   // whole here, and the remote is not to blame.

@@ -2,6 +2,7 @@
 // All hosts together: who is there, who is silent, and what is leased.
 #include <gmock/gmock.h>
 
+#include "db/database.hpp"
 #include "hand_fleet.hpp"
 
 namespace gridctl::control {
@@ -224,6 +225,37 @@ TEST_F(FleetTest, JudgesSilenceByTheOthers) {
   answer("bob");
   tick(1s);
   EXPECT_EQ(row("bob").liveness, "answering");
+}
+
+TEST_F(FleetTest, TellsThatAHostIsLostAlsoWhenThatCannotBeWrittenDown) {
+  add("ada"), add("bob");
+  HostUse use;
+  use.patience = 6s;
+  tick(), tick();
+  answer("ada"), answer("bob");
+  fleet().set_use({{"bob", use}}, 5s);
+  db::Database database = *db::Database::open(dir.path() / "state.db");
+  ASSERT_THAT(database.execute("CREATE TRIGGER fails BEFORE UPDATE OF liveness ON providers BEGIN "
+                               "SELECT RAISE(ABORT, 'the disk fails'); END"),
+              IsOk());
+  line("bob").refuses = make_error(Code::host_unreachable, "no route");
+  line("bob").on_closed(make_error(Code::host_unreachable, "broke"));
+  ears.take();
+  for (int i = 0; i < 6; ++i) {
+    tick(1s);
+    if (line("ada").asked() == "poll") answer("ada");
+  }
+  EXPECT_NE(row("bob").liveness, "lost") << "it could not be written";
+  EXPECT_THAT(ears.take(), Contains("bob is " + std::to_string(static_cast<int>(job::Liveness::lost))));
+}
+
+TEST_F(FleetTest, KnowsTheBootOfTheNewestAnswer) {
+  add("ada");
+  for (const char* boot : {"first", "second"}) {
+    tick(60s), tick();
+    answer("ada", {}, boot);
+    EXPECT_EQ(host("ada").boot_id, boot);
+  }
 }
 
 TEST_F(FleetTest, CountsNoSilenceWhenNobodyAnswers) {

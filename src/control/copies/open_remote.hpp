@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way by which work at a remote opens that remote.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "control/copies/remotes.hpp"
+
+namespace gridctl::control {
+
+using OpenRemote = std::function<Result<std::unique_ptr<store::Backend>>(const RemoteAccess&, const Paths&, os::Clock&)>;
+// Opens a remote that is registered, and so has a mark.
+[[nodiscard]] inline Result<std::unique_ptr<store::Backend>> open_marked_remote(const RemoteAccess& access,
+                                                                                const Paths& paths, os::Clock& clock) {
+  return open_remote(access, paths, clock);
+}
+
+}  // namespace gridctl::control
