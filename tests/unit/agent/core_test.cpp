@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may start, which refusal is a promise, and what a poll renews, on a host that is values.
-#include "agent/core.hpp"
-
 #include <gmock/gmock.h>
 
-#include <map>
-
 #include "support/results.hpp"
+#include "value_host.hpp"
 
 namespace gridctl::agent {
 namespace {
@@ -18,140 +15,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using wire::AttemptPhase;
-
-constexpr BootTime at(std::int64_t seconds) { return {seconds * 1'000'000'000}; }
-
-struct ValueAttempt {
-  StoredStatus stored;
-  OpId op;
-  Duration grace = 10s;
-  std::optional<std::int64_t> stop, deadline, kept_from;
-  std::optional<wire::Tempo> tempo;
-  std::optional<HostLimits> limits;
-  bool settles = false;
-};
-
-class ValueHost : public HostState {
- public:
-  BootTime time = at(1000);
-  std::map<std::string, std::map<std::uint64_t, ValueAttempt>> all;
-  std::map<std::string, Epoch> fences;
-  std::vector<std::string> done;  // what changed, in order
-  std::optional<Error> refuses_check, refuses_lease, refuses_create, refuses_begin, refuses_deadline;
-
-  ValueAttempt* find(const AttemptKey& key) {
-    const auto job = all.find(key.job.value);
-    if (job == all.end()) return nullptr;
-    const auto one = job->second.find(key.epoch.value);
-    return one == job->second.end() ? nullptr : &one->second;
-  }
-  ValueAttempt& add(std::uint64_t epoch, AttemptPhase phase = AttemptPhase::running, const std::string& boot = "boot") {
-    ValueAttempt& one = all["j"][epoch];
-    one.stored.boot_id = boot;
-    one.stored.status.job = {"j"};
-    one.stored.status.epoch = Epoch{epoch};
-    one.stored.status.phase = phase;
-    if (fences["j"] < Epoch{epoch}) fences["j"] = Epoch{epoch};
-    return one;
-  }
-
-  BootTime now() override { return time; }
-  std::string boot_id() override { return "boot"; }
-  wire::PollReply blank_reply() override { return {time, "boot", {}, 0, 0, {}}; }
-  std::vector<JobId> jobs() override {
-    std::vector<JobId> ids;
-    for (const auto& [id, attempts] : all) ids.push_back({id});
-    return ids;
-  }
-  Result<Lock> lock(const JobId&) override { return Lock(std::make_shared<int>(0)); }
-  Result<Epoch> fence(const JobId& job) override { return fences[job.value]; }
-  Result<void> set_fence(const JobId& job, Epoch epoch) override {
-    note("fence", epoch);
-    fences[job.value] = epoch;
-    return {};
-  }
-  Result<std::vector<Epoch>> epochs(const JobId& job) override {
-    std::vector<Epoch> found;
-    for (const auto& [epoch, one] : all[job.value]) found.push_back(Epoch{epoch});
-    return found;
-  }
-  Result<std::optional<StoredStatus>> stored(const AttemptKey& key) override {
-    ValueAttempt* one = find(key);
-    return one ? std::optional(one->stored) : std::nullopt;
-  }
-  Result<std::optional<wire::AttemptStatus>> status(const AttemptKey& key) override {
-    ValueAttempt* one = find(key);
-    return one ? std::optional(one->stored.status) : std::nullopt;
-  }
-  std::optional<OpId> accepted_by(const AttemptKey& key) override {
-    ValueAttempt* one = find(key);
-    return one ? std::optional(one->op) : std::nullopt;
-  }
-  bool exists(const AttemptKey& key) override { return find(key) != nullptr; }
-  Result<Duration> stop_grace(const AttemptKey& key) override { return find(key)->grace; }
-  Result<std::optional<std::int64_t>> stop_order(const AttemptKey& key) override { return find(key)->stop; }
-  Result<void> order_stop(const AttemptKey& key, std::int64_t grace_ns) override {
-    note("stop", key.epoch);
-    find(key)->stop = grace_ns;
-    return {};
-  }
-  Result<std::optional<std::int64_t>> deadline(const AttemptKey& key) override { return find(key)->deadline; }
-  Result<void> set_deadline(const AttemptKey& key, BootTime deadline) override {
-    if (refuses_deadline) return *refuses_deadline;
-    note("deadline", key.epoch);
-    find(key)->deadline = deadline.ns;
-    return {};
-  }
-  Result<std::optional<std::int64_t>> kept_from(const AttemptKey& key) override { return find(key)->kept_from; }
-  Result<void> set_kept_from(const AttemptKey& key, std::uint64_t number) override {
-    note("kept", key.epoch);
-    find(key)->kept_from = static_cast<std::int64_t>(number);
-    return {};
-  }
-  Result<void> set_tempo(const AttemptKey& key, const wire::Tempo& tempo) override {
-    find(key)->tempo = tempo;
-    return {};
-  }
-  Result<void> set_limits(const AttemptKey& key, const HostLimits& limits) override {
-    find(key)->limits = limits;
-    return {};
-  }
-  Result<void> check(const wire::StartRequest&) override { return outcome(refuses_check); }
-  Result<void> take_lease(const wire::StartRequest& request) override {
-    if (refuses_lease) return *refuses_lease;
-    note("lease", request.spec.epoch);
-    return {};
-  }
-  Result<void> release_lease(const AttemptKey& key) override {
-    note("release", key.epoch);
-    return {};
-  }
-  Result<void> create(const wire::StartRequest& request) override {
-    if (refuses_create) return *refuses_create;
-    note("create", request.spec.epoch);
-    add(request.spec.epoch.value, AttemptPhase::starting).op = request.op;
-    return {};
-  }
-  Result<void> begin(const wire::StartRequest& request) override {
-    if (refuses_begin) return *refuses_begin;
-    note("begin", request.spec.epoch);
-    return {};
-  }
-  void adopt(const AttemptKey& key) override { note("adopt", key.epoch); }
-  bool await_settled(const AttemptKey& key) override { return find(key)->settles; }
-  Result<void> remove(const AttemptKey& key) override {
-    note("remove", key.epoch);
-    all[key.job.value].erase(key.epoch.value);
-    return {};
-  }
-
- private:
-  static Result<void> outcome(const std::optional<Error>& error) {
-    if (error) return *error;
-    return {};
-  }
-  void note(const std::string& what, Epoch epoch) { done.push_back(what + " " + std::to_string(epoch.value)); }
-};
 
 class CoreTest : public ::testing::Test {
  protected:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 
+#include <algorithm>
 #include <random>
 
 #include "store/materialise.hpp"
@@ -54,6 +55,49 @@ TEST_F(Transfer, PushesATreeThatTheHostThenHolds) {
   ASSERT_THAT(store::materialise(tree, fresh, dir / "out"), IsOk());
   EXPECT_EQ(slurp(dir / "out/pkg/weights.bin"), noise(9'000'000, 1));
   EXPECT_EQ(store::scan(dir / "out", {})->tree, tree);
+}
+
+// It has everything, and then one of the chunks is gone: the manifest, or a file's.
+class Forgetful final : public wire::Link {
+ public:
+  Forgetful(const Digest& lost, bool is_first) : lost_(lost), had_(is_first) {}
+  Result<void> send(const wire::Frame& frame, BootTime) override {
+    if (const auto have = wire::parse_have(frame.payload)) {
+      wire::HaveReply reply;
+      const auto at = std::ranges::find(have->chunks, lost_);
+      if (at != have->chunks.end() && !std::exchange(had_, false)) reply.missing = {static_cast<std::uint32_t>(at - have->chunks.begin())};
+      answers_.push_back({wire::FrameKind::reply, frame.stream, wire::encode(reply)});
+    } else if (frame.kind == wire::FrameKind::request) {
+      answers_.push_back({wire::FrameKind::reply, frame.stream, "{}"});
+    }
+    return {};
+  }
+  Result<wire::Frame> receive(BootTime) override {
+    if (answers_.empty()) return make_error(Code::timed_out, "no answer in time");
+    const wire::Frame first = answers_.front();
+    answers_.erase(answers_.begin());
+    return first;
+  }
+
+ private:
+  const Digest lost_;
+  bool had_;
+  std::vector<wire::Frame> answers_;
+};
+
+TEST_F(Transfer, IsNotDoneWhileTheHostLacksAnyOfIt) {
+  write(dir / "src/a.py", "print(1)");
+  const auto scanned = store::scan(dir / "src", {});
+  const Bytes manifest = to_manifest(scanned->tree);
+  const os::Fd fd = *os::open_file(dir / "src", O_RDONLY | O_DIRECTORY);
+  store::DirectoryChunks chunks(fd.get(), scanned->tree);
+  const auto push_to = [&](const Digest& lost, bool is_first) {
+    Forgetful host(lost, is_first);
+    return push_tree(host, scanned->tree, manifest, chunks, os::system_clock());
+  };
+  EXPECT_THAT(push_to(store::root_of(manifest), false), FailsWith(Code::busy));
+  EXPECT_THAT(push_to(scanned->tree.unique_chunks().front().digest, true), FailsWith(Code::busy));
+  EXPECT_THAT(push_to(Digest{}, false), IsOk());
 }
 
 TEST_F(Transfer, SendsOnlyTheChangedChunkAfterAOneLineEdit) {
